@@ -1,0 +1,34 @@
+// Package contract holds what others depend on: the driver's name, topology keys, class parameters, context and metadata keys.
+// A change here breaks volumes that exist. Data and parsers only, standard library only.
+package contract
+
+// DriverName is the name upstream's plugin registers, which existing PersistentVolumes, classes and node labels carry.
+const DriverName = "cinder.csi.openstack.org"
+
+// TopologyKey is the node label and PersistentVolume affinity key of the driver named DriverName.
+const TopologyKey = "topology." + DriverName + "/zone"
+
+// TopologyKeyOf is the topology key of a driver of any name: topology.<driver name>/zone.
+func TopologyKeyOf(driver string) string { return "topology." + driver + "/zone" }
+
+// Keys of the metadata that the driver writes to Cinder volumes; other tools find a cluster's volumes by them.
+const (
+	MetadataCluster      = "cinder.csi.openstack.org/cluster"
+	MetadataPVCName      = "csi.storage.k8s.io/pvc/name"
+	MetadataPVCNamespace = "csi.storage.k8s.io/pvc/namespace"
+	MetadataPVName       = "csi.storage.k8s.io/pv/name"
+)
+
+// Description is what every Cinder object the driver makes carries, as upstream's do.
+const Description = "Created by OpenStack Cinder CSI driver"
+
+// Keys of contexts and secrets.
+const (
+	// ContextResizeRequired in a VolumeContext ("true") tells the node that a volume made from a source may be larger than the
+	// file system on it.
+	ContextResizeRequired = "cinder.csi.openstack.org/resizeRequired"
+	// ContextDevicePath in a PublishContext is upstream's; written for upstream's node half, never read by ours.
+	ContextDevicePath = "DevicePath"
+	// SecretCloud selects the cloud, by the name of its [Global "name"] section.
+	SecretCloud = "cloud"
+)

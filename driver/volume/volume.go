@@ -1,0 +1,77 @@
+// Package volume is the domain: what a volume, a server and an attachment are, what their states mean, and how a volume is
+// made, attached, detached and deleted so that nothing is lost and every retry converges.
+//
+// It knows neither gRPC nor HTTP. It asks the cloud through the ports of ports.go, decides by the tables of its state files, and
+// answers with a value or an *Error whose Kind says what the caller may do next. It keeps no memory between calls: every answer
+// rests on what the cloud said after the call began.
+package volume
+
+import "time"
+
+// ID is the UUID of a Cinder volume, as it stands in a PersistentVolume's volumeHandle.
+type ID string
+
+// ServerID is the UUID of a Nova server, as it stands in a CSINode's nodeID.
+type ServerID string
+
+// Status is a Cinder volume's status (Cinder API reference, "Volume statuses").
+type Status string
+
+// The statuses the domain names in code; the tables list every one Cinder has.
+const (
+	Creating  Status = "creating"
+	Available Status = "available"
+	Reserved  Status = "reserved"
+	Attaching Status = "attaching"
+	Detaching Status = "detaching"
+	InUse     Status = "in-use"
+	Deleting  Status = "deleting"
+	ErrorSt   Status = "error"
+)
+
+// Volume is what Cinder says of one volume.
+type Volume struct {
+	ID          ID
+	Name        string
+	Status      Status
+	Size        Size
+	Zone        string // the volume zone it really is in, which may not be the one asked for
+	Type        string // the name of its volume type
+	Multiattach bool
+	Bootable    bool
+	Encrypted   bool
+	SnapshotID  string // the snapshot it was made from, if any
+	SourceID    ID     // the volume it was cloned from, if any
+	BackupID    string // the backup it was restored from, if any (Cinder 3.47)
+	Metadata    map[string]string
+	Attachments []Attachment
+	CreatedAt   time.Time
+}
+
+// Attachment ties a volume to a server. Cinder lists only completed ones in a volume; rows that are reserved or attaching show
+// in its attachments API alone.
+type Attachment struct {
+	ID     string // Cinder's attachment id; empty where Nova did not tell it
+	Volume ID
+	Server ServerID
+	Device string // what the hypervisor was asked to call the disk; a hint, never to be relied on
+}
+
+// AttachedTo reports whether Cinder lists an attachment of v to server.
+func (v Volume) AttachedTo(server ServerID) bool {
+	for _, a := range v.Attachments {
+		if a.Server == server {
+			return true
+		}
+	}
+	return false
+}
+
+// Server is what Nova says of one server.
+type Server struct {
+	ID        ServerID
+	Name      string
+	Status    string // ACTIVE, SHUTOFF, ERROR, …
+	TaskState string // empty when nothing is under way
+	Zone      string // compute zone
+}

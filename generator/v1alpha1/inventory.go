@@ -1,0 +1,114 @@
+// Package v1alpha1 holds the documents people and pipelines exchange with the generator: Inventory (what a cloud offers),
+// Distribution (what its operator wants) and Plan (what was decided and why). Types, defaults and strict decoding; no decisions.
+package v1alpha1
+
+// APIVersion is the apiVersion of every document of this package.
+const APIVersion = "generator.cinder-csi.io/v1alpha1"
+
+// The kinds of document.
+const (
+	KindInventory    = "Inventory"
+	KindDistribution = "Distribution"
+	KindPlan         = "Plan"
+)
+
+// State says how much is known of a fact. Denied and Unsupported are stable answers; Failed is an outage.
+type State string
+
+// The states of a fact.
+const (
+	Known       State = "known"
+	Denied      State = "denied"      // a policy or an access rule forbids the question
+	Unsupported State = "unsupported" // this cloud does not have it
+	Failed      State = "failed"      // the question was not answered
+)
+
+// Fact is one thing the inspector asked the cloud, and what became of the question. Reason is empty when the value is known.
+type Fact[T any] struct {
+	State  State  `json:"state"`
+	Reason string `json:"reason,omitempty"`
+	Value  T      `json:"value,omitempty"`
+}
+
+// Inventory is what one cloud offers one project in one region. It holds no secret, and nothing that changes without the cloud's
+// operator changing something, but for usage in Quota and Available of zones, which no decision reads.
+type Inventory struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Simulated says that this is no real cloud; what is generated from it says so too.
+	Simulated bool  `json:"simulated,omitempty"`
+	Cloud     Cloud `json:"cloud"`
+
+	Services          Fact[map[string]Service] `json:"services"` // by catalog type: identity, compute, block-storage, …
+	Zones             Zones                    `json:"zones"`
+	VolumeTypes       Fact[[]VolumeType]       `json:"volumeTypes"`       // sorted by name
+	DefaultVolumeType Fact[string]             `json:"defaultVolumeType"` // its name; the project's own default wins over the cloud's
+	Limits            Fact[Limits]             `json:"limits"`
+	Quota             Fact[map[string]Quota]   `json:"quota"` // by resource: volumes, gigabytes, gigabytes_<type>, …
+	GroupTypes        Fact[[]string]           `json:"groupTypes"`
+}
+
+// Cloud names the cloud by what it says of itself, never by a local alias.
+type Cloud struct {
+	AuthURL   string `json:"authURL"`
+	Region    string `json:"region"`
+	ProjectID string `json:"projectID"`
+}
+
+// Service is one entry of the catalog.
+type Service struct {
+	Present         bool   `json:"present"`
+	MinMicroversion string `json:"minMicroversion,omitempty"`
+	MaxMicroversion string `json:"maxMicroversion,omitempty"`
+	// Endpoint is the URL of the interface in use without its project id; Port is its TCP port, for network policies.
+	Endpoint string `json:"endpoint,omitempty"`
+	Port     int    `json:"port,omitempty"`
+}
+
+// Zones are the zones this project may use: of Nova, and of Cinder. Sorted by name.
+type Zones struct {
+	Compute Fact[[]Zone] `json:"compute"`
+	Volume  Fact[[]Zone] `json:"volume"`
+}
+
+// Zone is an availability zone. Available is momentary: no decision reads it.
+type Zone struct {
+	Name      string `json:"name"`
+	Available bool   `json:"available"`
+}
+
+// VolumeType is a Cinder volume type as a project member sees it. Facts that only administrators can read are pointers or
+// empty, and no decision reads them.
+type VolumeType struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Public      bool     `json:"public"`
+	Description string   `json:"description,omitempty"`
+	Multiattach bool     `json:"multiattach"`
+	Zones       []string `json:"zones,omitempty"` // from the extra spec RESKEY:availability_zones; empty: every zone
+	Replication bool     `json:"replication"`
+	// Encryption is denied to members by Cinder's default policy.
+	Encryption Fact[Encryption] `json:"encryption"`
+}
+
+// Encryption is how volumes of a type are encrypted; Provider is empty when they are not.
+type Encryption struct {
+	Provider string `json:"provider,omitempty"`
+	Cipher   string `json:"cipher,omitempty"`
+	Location string `json:"location,omitempty"` // front-end | back-end
+}
+
+// Limits are the project's absolute limits; -1 is unlimited.
+type Limits struct {
+	Volumes         int `json:"volumes"`
+	Gigabytes       int `json:"gigabytes"`
+	Snapshots       int `json:"snapshots"`
+	Backups         int `json:"backups"`
+	BackupGigabytes int `json:"backupGigabytes"`
+}
+
+// Quota is one resource's limit and use; a limit of -1 is unlimited.
+type Quota struct {
+	Limit int `json:"limit"`
+	InUse int `json:"inUse"`
+}

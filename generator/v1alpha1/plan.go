@@ -1,0 +1,49 @@
+package v1alpha1
+
+// Target is where a bundle is installed.
+type Target string
+
+// The targets.
+const (
+	Vanilla            Target = "vanilla"
+	Standalone         Target = "standalone"
+	HostedControlPlane Target = "hypershift"
+)
+
+// Format is the form of a bundle.
+type Format string
+
+// The formats.
+const (
+	Kustomize Format = "kustomize"
+	Helm      Format = "helm"
+)
+
+// Plan is what was decided for one cloud, target and format, and the files that came of it: DIR/plan.yaml.
+type Plan struct {
+	APIVersion string     `json:"apiVersion"`
+	Kind       string     `json:"kind"`
+	Generator  string     `json:"generator"` // version
+	Simulated  bool       `json:"simulated,omitempty"`
+	Cloud      Cloud      `json:"cloud"`
+	Target     Target     `json:"target"`
+	Format     Format     `json:"format"`
+	Config     Spec       `json:"config"` // normalised: what was configured, with metadata.name folded into clusterID
+	Decisions  []Decision `json:"decisions"`
+	Files      []File     `json:"files"` // every file but plan.yaml, sorted by path
+}
+
+// Decision is one decided value with its reason and the facts it rests on. ID is public: "topology.enabled".
+type Decision struct {
+	ID     string   `json:"id"`
+	Value  any      `json:"value"`
+	Reason string   `json:"reason"`
+	Facts  []string `json:"facts,omitempty"`
+	Source string   `json:"source"` // config | inferred | default
+}
+
+// File is one emitted file, by its path below DIR with forward slashes.
+type File struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
