@@ -17,7 +17,13 @@ const (
 	MetadataPVCName      = "csi.storage.k8s.io/pvc/name"
 	MetadataPVCNamespace = "csi.storage.k8s.io/pvc/namespace"
 	MetadataPVName       = "csi.storage.k8s.io/pv/name"
+	// MetadataRequest holds the token of the request that a volume was made for. Only a volume that carries the token of the very
+	// request at hand is ever removed as our own failure or duplicate. Upstream writes no such key.
+	MetadataRequest = "cinder.csi.openstack.org/request"
 )
+
+// OwnMetadata lists the metadata keys that only the driver writes.
+var OwnMetadata = []string{MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest}
 
 // Description is what every Cinder object the driver makes carries, as upstream's do.
 const Description = "Created by OpenStack Cinder CSI driver"

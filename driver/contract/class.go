@@ -1,0 +1,179 @@
+package contract
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Parameters of StorageClasses and VolumeSnapshotClasses, upstream's names.
+const (
+	ParameterType        = "type"
+	ParameterZone        = "availability"
+	ParameterMetadata    = "appendVolumeMetadata"
+	ParameterForce       = "force-create"
+	ParameterBackupTime  = "backup-max-duration-seconds-per-gb"
+	ParameterIncremental = "incremental"
+)
+
+// sidecarPrefix begins the parameters that belong to the CSI sidecars.
+const sidecarPrefix = "csi.storage.k8s.io/"
+
+// StorageClassKeys lists every parameter a StorageClass may have, including those that external-provisioner reads itself or adds.
+var StorageClassKeys = []string{
+	ParameterType, ParameterZone, ParameterMetadata,
+	"csi.storage.k8s.io/fstype", "fstype", // the second is external-provisioner's deprecated spelling
+	MetadataPVCName, MetadataPVCNamespace, MetadataPVName,
+	"csi.storage.k8s.io/provisioner-secret-name", "csi.storage.k8s.io/provisioner-secret-namespace",
+	"csi.storage.k8s.io/controller-publish-secret-name", "csi.storage.k8s.io/controller-publish-secret-namespace",
+	"csi.storage.k8s.io/controller-expand-secret-name", "csi.storage.k8s.io/controller-expand-secret-namespace",
+	"csi.storage.k8s.io/node-stage-secret-name", "csi.storage.k8s.io/node-stage-secret-namespace",
+	"csi.storage.k8s.io/node-publish-secret-name", "csi.storage.k8s.io/node-publish-secret-namespace",
+	"csi.storage.k8s.io/node-expand-secret-name", "csi.storage.k8s.io/node-expand-secret-namespace",
+}
+
+// SnapshotClassKeys lists every parameter a VolumeSnapshotClass may have, including those that external-snapshotter reads itself
+// or adds.
+var SnapshotClassKeys = []string{
+	ParameterType, ParameterForce, ParameterZone, ParameterBackupTime, ParameterIncremental,
+	"csi.storage.k8s.io/volumesnapshot/name", "csi.storage.k8s.io/volumesnapshot/namespace", "csi.storage.k8s.io/volumesnapshotcontent/name",
+	"csi.storage.k8s.io/snapshotter-secret-name", "csi.storage.k8s.io/snapshotter-secret-namespace",
+	"csi.storage.k8s.io/snapshotter-list-secret-name", "csi.storage.k8s.io/snapshotter-list-secret-namespace",
+	"csi.storage.k8s.io/snapshotter-get-secret-name", "csi.storage.k8s.io/snapshotter-get-secret-namespace",
+}
+
+// StorageClass is what the parameters of a StorageClass, with what external-provisioner adds to them, ask of a new volume.
+type StorageClass struct {
+	// Type is the name or id of a volume type; empty means the cloud's default type.
+	Type string
+	// Zone is the volume zone; empty means that the topology decides. Where given it wins over the topology.
+	Zone string
+	// Metadata is what ParameterMetadata adds to the Cinder volume.
+	Metadata map[string]string
+	// PVCName, PVCNamespace and PVName are there with external-provisioner's --extra-create-metadata.
+	PVCName, PVCNamespace, PVName string
+}
+
+// ParseStorageClass reads the parameters of a StorageClass. Keys it does not know are returned, sorted, and are no error: the
+// caller decides whether they are. Keys of the sidecars' own prefix that are not known are among them. An error names the
+// parameter and says what it should be.
+func ParseStorageClass(parameters map[string]string) (StorageClass, []string, error) {
+	class := StorageClass{
+		Type:         parameters[ParameterType],
+		Zone:         parameters[ParameterZone],
+		PVCName:      parameters[MetadataPVCName],
+		PVCNamespace: parameters[MetadataPVCNamespace],
+		PVName:       parameters[MetadataPVName],
+	}
+	if text := parameters[ParameterMetadata]; text != "" {
+		metadata, err := parseMetadata(text)
+		if err != nil {
+			return StorageClass{}, nil, fmt.Errorf("parameter %s: %w", ParameterMetadata, err)
+		}
+		class.Metadata = metadata
+	}
+	return class, unknown(parameters, StorageClassKeys), nil
+}
+
+// maxMetadata is the longest key or value of volume metadata that Cinder takes, in characters.
+const maxMetadata = 255
+
+func parseMetadata(text string) (map[string]string, error) {
+	var metadata map[string]string
+	if err := json.Unmarshal([]byte(text), &metadata); err != nil {
+		return nil, fmt.Errorf("want a JSON object of strings such as {\"team\": \"storage\"}: %w", err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if key == "" || utf8.RuneCountInString(key) > maxMetadata || utf8.RuneCountInString(metadata[key]) > maxMetadata {
+			return nil, fmt.Errorf("key %.40q: Cinder takes keys of 1 to %d and values of up to %d characters", key, maxMetadata, maxMetadata)
+		}
+		if slices.Contains(OwnMetadata, key) {
+			return nil, fmt.Errorf("key %q is written by the driver itself", key)
+		}
+	}
+	return metadata, nil
+}
+
+// SnapshotKind is what a VolumeSnapshot becomes in Cinder.
+type SnapshotKind string
+
+// The kinds of snapshot.
+const (
+	KindSnapshot SnapshotKind = "snapshot"
+	KindBackup   SnapshotKind = "backup"
+)
+
+// SnapshotClass is what the parameters of a VolumeSnapshotClass ask of a new snapshot.
+type SnapshotClass struct {
+	Kind SnapshotKind
+	// Force allows a snapshot or backup of an attached volume.
+	Force bool
+	// Zone is the zone of a backup; empty means the volume's.
+	Zone string
+	// BackupTime is how long one GiB of a backup may take.
+	BackupTime time.Duration
+	// Incremental makes a backup rest on the one before it.
+	Incremental bool
+}
+
+// defaultBackupTime is upstream's: 20 seconds per GiB.
+const defaultBackupTime = 20 * time.Second
+
+// ParseSnapshotClass reads the parameters of a VolumeSnapshotClass, as ParseStorageClass does.
+func ParseSnapshotClass(parameters map[string]string) (SnapshotClass, []string, error) {
+	class := SnapshotClass{Kind: KindSnapshot, Zone: parameters[ParameterZone], BackupTime: defaultBackupTime}
+	switch kind := SnapshotKind(parameters[ParameterType]); kind {
+	case "":
+	case KindSnapshot, KindBackup:
+		class.Kind = kind
+	default:
+		return SnapshotClass{}, nil, fmt.Errorf("parameter %s: %q is neither %s nor %s", ParameterType, kind, KindSnapshot, KindBackup)
+	}
+	var err error
+	if class.Force, err = parseBool(parameters, ParameterForce); err != nil {
+		return SnapshotClass{}, nil, err
+	}
+	if class.Incremental, err = parseBool(parameters, ParameterIncremental); err != nil {
+		return SnapshotClass{}, nil, err
+	}
+	if text := parameters[ParameterBackupTime]; text != "" {
+		seconds, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || seconds <= 0 {
+			return SnapshotClass{}, nil, fmt.Errorf("parameter %s: %q is not a whole number of seconds above 0", ParameterBackupTime, text)
+		}
+		class.BackupTime = time.Duration(seconds) * time.Second
+	}
+	return class, unknown(parameters, SnapshotClassKeys), nil
+}
+
+func parseBool(parameters map[string]string, key string) (bool, error) {
+	text := parameters[key]
+	if text == "" {
+		return false, nil
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, fmt.Errorf("parameter %s: %q is neither true nor false", key, text)
+	}
+	return value, nil
+}
+
+func unknown(parameters map[string]string, known []string) []string {
+	var keys []string
+	for key := range parameters {
+		if !slices.Contains(known, key) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// FromSidecar reports whether a parameter belongs to the CSI sidecars, which check such keys themselves and may learn new ones
+// before this driver does.
+func FromSidecar(key string) bool { return strings.HasPrefix(key, sidecarPrefix) }

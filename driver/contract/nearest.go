@@ -1,0 +1,45 @@
+package contract
+
+import "strings"
+
+// Nearest is the known key that key was most likely meant to be, and false when none is near: more than a third of the longer
+// key's letters would have to change. Case, "-", "_" and "." do not count as differences.
+func Nearest(key string, known []string) (string, bool) {
+	plain := plainKey(key)
+	best, bestDistance := "", -1
+	for _, k := range known {
+		other := plainKey(k)
+		d := distance(plain, other)
+		if d*3 > max(len(plain), len(other)) {
+			continue
+		}
+		if bestDistance < 0 || d < bestDistance {
+			best, bestDistance = k, d
+		}
+	}
+	return best, bestDistance >= 0
+}
+
+var plainKeyReplacer = strings.NewReplacer("-", "", "_", "", ".", "")
+
+func plainKey(key string) string { return plainKeyReplacer.Replace(strings.ToLower(key)) }
+
+// distance is the Levenshtein distance of two strings, in bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
