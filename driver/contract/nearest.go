@@ -2,7 +2,7 @@ package contract
 
 import "strings"
 
-// Nearest is the known key that key was most likely meant to be, and false when none is near: more than a third of the longer
+// Nearest is the known key that key was most likely meant to be, and false when none is near: more than half of the longer
 // key's letters would have to change. Case, "-", "_" and "." do not count as differences.
 func Nearest(key string, known []string) (string, bool) {
 	plain := plainKey(key)
@@ -10,7 +10,7 @@ func Nearest(key string, known []string) (string, bool) {
 	for _, k := range known {
 		other := plainKey(k)
 		d := distance(plain, other)
-		if d*3 > max(len(plain), len(other)) {
+		if d*2 > max(len(plain), len(other)) {
 			continue
 		}
 		if bestDistance < 0 || d < bestDistance {
