@@ -1,0 +1,248 @@
+package cloud
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// cloudsYAML is clouds.yaml, secure.yaml or clouds-public.yaml. Keys that say nothing about logging in are other programs' and
+// left alone. It is decoded by YAML, not by way of JSON: a password written as 0123 or 1e5 must stay what it looks like.
+type cloudsYAML struct {
+	Clouds       map[string]cloudEntry `yaml:"clouds"`
+	PublicClouds map[string]cloudEntry `yaml:"public-clouds"`
+}
+
+type cloudEntry struct {
+	Profile      string         `yaml:"profile"`
+	Cloud        string         `yaml:"cloud"` // the old name of profile
+	AuthType     string         `yaml:"auth_type"`
+	Auth         authEntry      `yaml:"auth"`
+	RegionName   string         `yaml:"region_name"`
+	Regions      []regionEntry  `yaml:"regions"`
+	Interface    string         `yaml:"interface"`
+	EndpointType string         `yaml:"endpoint_type"`
+	Verify       *bool          `yaml:"verify"`
+	Insecure     *bool          `yaml:"insecure"`
+	CACert       string         `yaml:"cacert"`
+	Cert         string         `yaml:"cert"`
+	Key          string         `yaml:"key"`
+	Other        map[string]any `yaml:",inline"` // of which *_endpoint_override is ours
+}
+
+type authEntry struct {
+	AuthURL                     string `yaml:"auth_url"`
+	Token                       string `yaml:"token"`
+	Username                    string `yaml:"username"`
+	UserID                      string `yaml:"user_id"`
+	Password                    string `yaml:"password"`
+	ApplicationCredentialID     string `yaml:"application_credential_id"`
+	ApplicationCredentialName   string `yaml:"application_credential_name"`
+	ApplicationCredentialSecret string `yaml:"application_credential_secret"`
+	SystemScope                 string `yaml:"system_scope"`
+	ProjectName                 string `yaml:"project_name"`
+	ProjectID                   string `yaml:"project_id"`
+	TenantName                  string `yaml:"tenant_name"`
+	TenantID                    string `yaml:"tenant_id"`
+	UserDomainName              string `yaml:"user_domain_name"`
+	UserDomainID                string `yaml:"user_domain_id"`
+	ProjectDomainName           string `yaml:"project_domain_name"`
+	ProjectDomainID             string `yaml:"project_domain_id"`
+	DomainName                  string `yaml:"domain_name"`
+	DomainID                    string `yaml:"domain_id"`
+	DefaultDomain               string `yaml:"default_domain"`
+	TrustID                     string `yaml:"trust_id"`
+}
+
+// regionEntry is a name, or a name with values that hold for that region.
+type regionEntry struct {
+	Name   string    `yaml:"name"`
+	Values yaml.Node `yaml:"values"`
+}
+
+func (r *regionEntry) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		return n.Decode(&r.Name)
+	}
+	type plain regionEntry
+	return n.Decode((*plain)(r))
+}
+
+// cloudsFiles is one clouds.yaml and its companions.
+type cloudsFiles struct {
+	path   string
+	clouds map[string]cloudEntry
+	secure map[string]cloudEntry
+	public map[string]cloudEntry
+}
+
+// readCompanions reads secure.yaml beside clouds.yaml, and the first clouds-public.yaml of dirs.
+func (f *cloudsFiles) readCompanions(dirs []string) error {
+	var secure, public cloudsYAML
+	err := readYAML(filepath.Join(filepath.Dir(f.path), "secure.yaml"), &secure)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f.secure = secure.Clouds
+	for _, dir := range dirs {
+		err := readYAML(filepath.Join(dir, "clouds-public.yaml"), &public)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		f.public = public.PublicClouds
+		return err
+	}
+	return nil
+}
+
+var lineNumber = regexp.MustCompile(`\bline \d+`)
+
+// readYAML reads one file. Of the parser's message only line numbers are passed on: the rest may quote a password.
+func readYAML(path string, into *cloudsYAML) error {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return errorf(ErrBadFile, "clouds file: %w", err)
+	}
+	if err := yaml.Unmarshal(src, into); err != nil {
+		problem := "it is not valid YAML"
+		if errors.As(err, new(*yaml.TypeError)) {
+			problem = "a value is of the wrong type"
+		}
+		if lines := lineNumber.FindAllString(err.Error(), -1); len(lines) > 0 {
+			problem += " at " + strings.Join(slices.Compact(lines), ", ")
+		}
+		return errorf(ErrBadFile, "clouds file %s: %s", path, problem)
+	}
+	return nil
+}
+
+// settings is the entry called name, or the only one where name is empty, for a region.
+func (f *cloudsFiles) settings(name, region string) (Settings, error) {
+	names := slices.Sorted(maps.Keys(f.clouds))
+	if name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	entry, ok := f.clouds[name]
+	switch {
+	case name == "":
+		return Settings{}, errorf(ErrUnknownCloud, "no cloud was chosen; give --os-cloud or set OS_CLOUD to one of %s of %s", list(names), f.path)
+	case !ok:
+		return Settings{}, errorf(ErrUnknownCloud, "there is no cloud %q in %s; it has %s", name, f.path, list(names))
+	}
+	entry = entry.under(f.secure[name])
+	profile := first(entry.Profile, entry.Cloud)
+	public, known := f.public[profile]
+	entry = public.under(entry)
+	if profile != "" && !known && entry.Auth.AuthURL == "" {
+		return Settings{}, errorf(ErrMisconfigured, "cloud %s: its profile %q is in no clouds-public.yaml, and it has no auth_url of its own",
+			name, profile)
+	}
+	entry, err := entry.inRegion(name, region)
+	if err != nil {
+		return Settings{}, err
+	}
+	return entry.settings(name)
+}
+
+func list(names []string) string {
+	if len(names) == 0 {
+		return "no clouds"
+	}
+	return strings.Join(names, ", ")
+}
+
+// inRegion applies the values of a region. The first region of a list is the default, as in openstacksdk.
+func (e cloudEntry) inRegion(name, region string) (cloudEntry, error) {
+	region = first(region, e.RegionName)
+	if region == "" && len(e.Regions) > 0 {
+		region = e.Regions[0].Name
+	}
+	e.RegionName = region
+	for _, r := range e.Regions {
+		if r.Name != region {
+			continue
+		}
+		var values cloudEntry
+		if r.Values.Kind != 0 {
+			if err := r.Values.Decode(&values); err != nil {
+				return e, errorf(ErrBadFile, "cloud %s: region %s: its values are of the wrong type", name, region)
+			}
+		}
+		e = e.under(values)
+		e.RegionName = region
+		return e, nil
+	}
+	if len(e.Regions) > 0 {
+		var names []string
+		for _, r := range e.Regions {
+			names = append(names, r.Name)
+		}
+		return e, errorf(ErrMisconfigured, "cloud %s has no region %q; it has %s", name, region, list(names))
+	}
+	return e, nil
+}
+
+// under is e with everything that over says put over it.
+func (e cloudEntry) under(over cloudEntry) cloudEntry {
+	merged := e
+	merged.Other = maps.Clone(e.Other)
+	overlay(reflect.ValueOf(&merged).Elem(), reflect.ValueOf(over))
+	return merged
+}
+
+// overlay walks the fields, so that a new one cannot be forgotten.
+func overlay(into, over reflect.Value) {
+	switch {
+	case over.Kind() == reflect.Struct:
+		for i := range over.NumField() {
+			overlay(into.Field(i), over.Field(i))
+		}
+	case over.IsZero():
+	case over.Kind() == reflect.Map && !into.IsNil():
+		for _, key := range over.MapKeys() {
+			into.SetMapIndex(key, over.MapIndex(key))
+		}
+	default:
+		into.Set(over)
+	}
+}
+
+func (e cloudEntry) settings(name string) (Settings, error) {
+	a := e.Auth
+	s := Settings{
+		Name: name, AuthURL: a.AuthURL,
+		UserID: a.UserID, Username: a.Username, Password: Secret(a.Password),
+		UserDomainID: a.UserDomainID, UserDomainName: a.UserDomainName,
+		ProjectID: first(a.ProjectID, a.TenantID), ProjectName: first(a.ProjectName, a.TenantName),
+		ProjectDomainID: a.ProjectDomainID, ProjectDomainName: a.ProjectDomainName,
+		DomainID: a.DomainID, DomainName: a.DomainName, DefaultDomainID: a.DefaultDomain,
+		ApplicationCredentialID: a.ApplicationCredentialID, ApplicationCredentialName: a.ApplicationCredentialName,
+		ApplicationCredentialSecret: Secret(a.ApplicationCredentialSecret),
+		Token:                       Secret(a.Token), TrustID: a.TrustID,
+		Region: e.RegionName, Interface: first(e.EndpointType, e.Interface),
+		CACertFile: e.CACert, CertFile: e.Cert, KeyFile: e.Key,
+		Insecure: e.Insecure != nil && *e.Insecure || e.Verify != nil && !*e.Verify,
+	}
+	if a.SystemScope != "" {
+		return s, errorf(ErrMisconfigured, "cloud %s: system_scope has no volumes; scope it to a project", name)
+	}
+	for key, value := range e.Other {
+		service, ok := strings.CutSuffix(key, "_endpoint_override")
+		url, isString := value.(string)
+		if ok && isString {
+			if s.Endpoints == nil {
+				s.Endpoints = map[string]string{}
+			}
+			s.Endpoints[strings.ReplaceAll(service, "_", "-")] = url
+		}
+	}
+	return s.only(e.AuthType)
+}

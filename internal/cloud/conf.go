@@ -1,0 +1,91 @@
+package cloud
+
+import (
+	"os"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+)
+
+// ConfKeys lists the keys of cloud.conf's [Global] that FromConf reads.
+func ConfKeys() []string {
+	return []string{
+		"auth-url", "user-id", "username", "password", "tenant-id", "tenant-name", "tenant-domain-id", "tenant-domain-name",
+		"user-domain-id", "user-domain-name", "domain-id", "domain-name", "application-credential-id", "application-credential-name",
+		"application-credential-secret", "trust-id", "trustee-id", "trustee-password", "token", "region", "os-endpoint-type", "ca-file",
+		"tls-insecure", "cert-file", "key-file", "use-clouds", "clouds-file", "cloud",
+	}
+}
+
+// FromConf reads [Global] of cloud.conf, or [Global "name"], as the upstream driver does: with use-clouds, whatever is not set
+// there comes from clouds.yaml; with a cloud named, who logs in always does. A nil env means the process's environment.
+// Errors: ErrUnknownCloud for a missing section, ErrBadFile, ErrMisconfigured.
+func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings, error) {
+	if env == nil {
+		env = os.Getenv
+	}
+	section := f.Section("Global", name)
+	if section == nil {
+		title := "[Global]"
+		if name != "" {
+			title = `[Global "` + name + `"]`
+		}
+		return Settings{}, errorf(ErrUnknownCloud, "cloud.conf has no section %s", title)
+	}
+	s := confSettings(section)
+	s.Name = first(name, "of cloud.conf")
+	useClouds, err := section.Bool("use-clouds")
+	if err != nil {
+		return Settings{}, errorf(ErrBadFile, "cloud.conf: %w", err)
+	}
+	if useClouds {
+		get := func(key string) string { v, _ := section.Get(key); return v }
+		// Flags of a Source win over the environment, the environment over cloud.conf nowhere: this file is the operator's word.
+		src := Source{CloudName: get("cloud"), CloudsFile: get("clouds-file"), Region: s.Region, Env: env}
+		base, err := src.read()
+		if err != nil {
+			return Settings{}, err
+		}
+		s = s.over(base, get("cloud") != "")
+	}
+	return s, s.validate()
+}
+
+func confSettings(section *cloudconf.Section) Settings {
+	get := func(key string) string { v, _ := section.Get(key); return v }
+	s := Settings{
+		AuthURL: get("auth-url"),
+		UserID:  get("user-id"), Username: get("username"), Password: Secret(get("password")),
+		UserDomainID: get("user-domain-id"), UserDomainName: get("user-domain-name"),
+		ProjectID: get("tenant-id"), ProjectName: get("tenant-name"),
+		ProjectDomainID: get("tenant-domain-id"), ProjectDomainName: get("tenant-domain-name"),
+		DomainID: get("domain-id"), DomainName: get("domain-name"),
+		ApplicationCredentialID: get("application-credential-id"), ApplicationCredentialName: get("application-credential-name"),
+		ApplicationCredentialSecret: Secret(get("application-credential-secret")),
+		Token:                       Secret(get("token")), TrustID: get("trust-id"),
+		Region: get("region"), Interface: get("os-endpoint-type"),
+		CACertFile: get("ca-file"), CertFile: get("cert-file"), KeyFile: get("key-file"),
+		Insecure: get("tls-insecure") == "true", // a string upstream, and only this one
+	}
+	if s.TrustID != "" && get("trustee-id") != "" {
+		s.UserID, s.Password = get("trustee-id"), Secret(get("trustee-password"))
+	}
+	return s
+}
+
+// over puts s over base. Who logs in is one thing and is taken whole from one side: mixed halves of two identities fit no cloud.
+func (s Settings) over(base Settings, baseLogsIn bool) Settings {
+	merged := s
+	if !s.hasCredentials() || baseLogsIn && base.hasCredentials() {
+		merged = base
+	}
+	merged.Name = s.Name
+	merged.AuthURL = first(s.AuthURL, base.AuthURL)
+	merged.Region = first(s.Region, base.Region)
+	merged.Interface = first(s.Interface, base.Interface)
+	merged.CACertFile = first(s.CACertFile, base.CACertFile)
+	merged.CertFile = first(s.CertFile, base.CertFile)
+	merged.KeyFile = first(s.KeyFile, base.KeyFile)
+	merged.Insecure = s.Insecure || base.Insecure
+	merged.Endpoints = base.Endpoints
+	return merged
+}

@@ -1,0 +1,177 @@
+package cloud
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// A service's names in catalogs, best first (OpenStack Service Types Authority), and the versions this project speaks.
+var services = map[string]struct {
+	aliases  []string
+	versions []string // last segment of the versioned URL, best first
+	project  bool     // the versioned URL ends in the project's id
+}{
+	"block-storage": {aliases: []string{"block-storage", "volumev3", "block-store", "volume"}, versions: []string{"v3"}, project: true},
+	"compute":       {aliases: []string{"compute"}, versions: []string{"v2.1", "v2"}},
+	"identity":      {aliases: []string{"identity"}, versions: []string{"v3"}},
+}
+
+var versionSegment = regexp.MustCompile(`^v\d+(\.\d+)?$`)
+
+// discoveryTimeout bounds the one GET that finds an unversioned endpoint's versions where no caller's context does.
+const discoveryTimeout = 30 * time.Second
+
+// endpoints remembers versioned URLs. The channel is its lock: a waiter on it leaves when its context ends, which a mutex's
+// would not.
+type endpoints struct {
+	cloud *Cloud
+	lock  chan struct{}
+	found map[string]string // service type -> URL that ends in /
+}
+
+func newEndpoints(c *Cloud) *endpoints {
+	return &endpoints{cloud: c, lock: make(chan struct{}, 1), found: map[string]string{}}
+}
+
+// Client makes a client of one service at one microversion ("" means the service's base version). Every call gives a client of
+// its own, so a caller may change it. An endpoint without a version in the catalog costs one request the first time.
+// Errors: ErrNoService, ErrUnreachable.
+func (c *Cloud) Client(serviceType, microversion string) (*gophercloud.ServiceClient, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
+	defer cancel()
+	return c.ClientContext(ctx, serviceType, microversion)
+}
+
+// ClientContext is Client with a context for that one request.
+func (c *Cloud) ClientContext(ctx context.Context, serviceType, microversion string) (*gophercloud.ServiceClient, error) {
+	endpoint, err := c.endpoints.of(ctx, serviceType)
+	if err != nil {
+		return nil, err
+	}
+	return &gophercloud.ServiceClient{ProviderClient: c.provider, Endpoint: endpoint, Type: serviceType, Microversion: microversion}, nil
+}
+
+func (e *endpoints) of(ctx context.Context, serviceType string) (string, error) {
+	select {
+	case e.lock <- struct{}{}:
+		defer func() { <-e.lock }()
+	case <-ctx.Done():
+		return "", errorf(ErrUnreachable, "service %s of cloud %s: %w", serviceType, e.cloud.settings.Name, ctx.Err())
+	}
+	if found, ok := e.found[serviceType]; ok {
+		return found, nil
+	}
+	found, err := e.cloud.locate(ctx, serviceType)
+	if err == nil {
+		e.found[serviceType] = found
+	}
+	return found, err
+}
+
+// locate finds a service's versioned URL.
+func (c *Cloud) locate(ctx context.Context, serviceType string) (string, error) {
+	known := services[serviceType]
+	if known.aliases == nil {
+		known.aliases = []string{serviceType}
+	}
+	if override, ok := c.override(known.aliases); ok {
+		return slash(override), nil
+	}
+	for _, alias := range known.aliases {
+		for _, e := range c.catalog {
+			if e.Type != alias {
+				continue
+			}
+			have := versionIn(e.URL)
+			switch {
+			case known.versions == nil, slices.Contains(known.versions, have):
+				return slash(e.URL), nil
+			case serviceType == "identity":
+				return slash(withVersion(e.URL, have, "v3")), nil // any Keystone that issued our token has v3, whatever the catalog says
+			case have != "":
+				continue // a version we do not speak: "volume" is v1 or v2 in old catalogs
+			}
+			version, err := c.discover(ctx, serviceType, e.URL, known.versions)
+			if err != nil {
+				return "", err
+			}
+			u := slash(e.URL) + version + "/"
+			if known.project {
+				u += c.projectID + "/"
+			}
+			return u, nil
+		}
+	}
+	return "", errorf(ErrNoService, "the catalog of cloud %s has no %s service for interface %s in region %q", c.settings.Name, serviceType,
+		first(c.settings.Interface, "public"), c.settings.Region)
+}
+
+func (c *Cloud) override(aliases []string) (string, bool) {
+	for _, alias := range aliases {
+		if u, ok := c.settings.Endpoints[alias]; ok {
+			return u, true
+		}
+	}
+	return "", false
+}
+
+// discover asks an unversioned endpoint which of the versions it has. Only ids are taken from the answer: its links often name
+// hosts of the cloud's inside.
+func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, versions []string) (string, error) {
+	var document struct {
+		Versions []struct {
+			ID string `json:"id"`
+		} `json:"versions"`
+	}
+	resp, err := c.provider.Request(ctx, http.MethodGet, slash(endpoint), &gophercloud.RequestOpts{
+		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}, KeepResponseBody: true,
+	})
+	if err != nil {
+		return "", errorf(ErrUnreachable, "cloud %s: cannot ask %s at %s for its versions: %w", c.settings.Name, serviceType, endpoint, err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&document); err != nil {
+		return "", errorf(ErrMisconfigured, "cloud %s: %s at %s does not list its versions: %w", c.settings.Name, serviceType, endpoint, err)
+	}
+	for _, want := range versions {
+		for _, v := range document.Versions {
+			if strings.TrimSuffix(v.ID, ".0") == want {
+				return want, nil
+			}
+		}
+	}
+	return "", errorf(ErrNoService, "cloud %s: %s at %s has none of the versions %s", c.settings.Name, serviceType, endpoint,
+		strings.Join(versions, ", "))
+}
+
+// versionIn is the version segment of a URL's path, empty where there is none.
+func versionIn(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return ""
+	}
+	for _, segment := range strings.Split(u.Path, "/") {
+		if versionSegment.MatchString(segment) {
+			return segment
+		}
+	}
+	return ""
+}
+
+// withVersion replaces the version in an endpoint, or adds one.
+func withVersion(endpoint, have, want string) string {
+	if have == "" {
+		return slash(endpoint) + want
+	}
+	return strings.Replace(endpoint, "/"+have, "/"+want, 1)
+}
+
+func slash(u string) string { return strings.TrimSuffix(u, "/") + "/" }

@@ -1,0 +1,205 @@
+// Package cloud turns what people write down about an OpenStack cloud (clouds.yaml, cloud.conf's [Global], OS_* variables) into
+// Settings, and Settings into clients that are logged in.
+//
+// It reads the process's environment only through the function it is given and changes nothing of it, so any number of clouds
+// with files of their own live side by side. Secrets are of type Secret and do not print.
+package cloud
+
+import (
+	"log/slog"
+	"net/url"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// Secret is a string that does not print, log or encode. Convert it to string where it is really needed.
+type Secret string
+
+const redacted = "REDACTED"
+
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString hides the secret from %#v.
+func (s Secret) GoString() string { return `"` + s.String() + `"` }
+
+// LogValue hides the secret from slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText hides the secret from encoders.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Settings is all that is needed to log in to one cloud. Of pairs of id and name the id wins.
+type Settings struct {
+	Name string // what people call it: the clouds.yaml entry or cloud.conf section; for messages only
+
+	AuthURL string
+
+	UserID, Username                   string
+	Password                           Secret
+	UserDomainID, UserDomainName       string
+	ProjectID, ProjectName             string
+	ProjectDomainID, ProjectDomainName string
+	DomainID, DomainName               string // stand in for a missing user or project domain
+	DefaultDomainID                    string // stands in for a missing domain of any kind
+
+	ApplicationCredentialID, ApplicationCredentialName string
+	ApplicationCredentialSecret                        Secret
+
+	Token   Secret // cannot be renewed: the cloud is lost when it expires
+	TrustID string
+
+	Region    string // empty means the first region of the catalog that has a service
+	Interface string // public (also when empty), internal or admin
+
+	CACertFile        string // replaces the system's roots
+	CertFile, KeyFile string // client certificate
+	Insecure          bool   // the server's certificate is not verified
+
+	// Endpoints override the catalog, by service type ("block-storage").
+	Endpoints map[string]string
+}
+
+// LogValue says which cloud and who, without secrets.
+func (s Settings) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("name", s.Name), slog.String("auth_url", s.redactedURL()), slog.String("user", s.who()),
+		slog.String("region", s.Region))
+}
+
+func (s Settings) redactedURL() string {
+	u, err := url.Parse(s.AuthURL)
+	if err != nil {
+		return "(not a URL)"
+	}
+	return u.Redacted()
+}
+
+// who names the identity for messages.
+func (s Settings) who() string {
+	switch {
+	case s.ApplicationCredentialID != "":
+		return "application credential " + s.ApplicationCredentialID
+	case s.ApplicationCredentialName != "":
+		return "application credential " + s.ApplicationCredentialName + " of user " + first(s.UserID, s.Username)
+	case s.Token != "":
+		return "a token"
+	}
+	return "user " + first(s.Username, s.UserID)
+}
+
+func (s Settings) hasCredentials() bool {
+	return s.Password != "" || s.ApplicationCredentialSecret != "" || s.Token != ""
+}
+
+// validate finds what no cloud could accept.
+func (s Settings) validate() error {
+	missing := func(what, hint string) error {
+		return errorf(ErrMisconfigured, "cloud %s: %s is missing; %s", s.Name, what, hint)
+	}
+	if s.AuthURL == "" {
+		return missing("the authentication URL", "set auth_url (cloud.conf: auth-url, environment: OS_AUTH_URL)")
+	}
+	if u, err := url.Parse(s.AuthURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return errorf(ErrMisconfigured, "cloud %s: the authentication URL is not an http or https URL", s.Name)
+	}
+	switch strings.TrimSuffix(s.Interface, "URL") {
+	case "", "public", "internal", "admin":
+	default:
+		return errorf(ErrMisconfigured, "cloud %s: interface %q is none of public, internal, admin", s.Name, s.Interface)
+	}
+	if (s.CertFile == "") != (s.KeyFile == "") {
+		return missing("one of client certificate and key", "set both or neither")
+	}
+	user := s.UserID != "" || s.Username != "" && first(s.userDomain()...) != ""
+	const userHint = "set user_id, or username with user_domain_name"
+	switch {
+	case s.ApplicationCredentialID != "" || s.ApplicationCredentialName != "":
+		if s.ApplicationCredentialSecret == "" {
+			return missing("the application credential's secret", "set application_credential_secret")
+		}
+		if s.ApplicationCredentialID == "" && !user {
+			return missing("the owner of the application credential", userHint+", or use the credential's id")
+		}
+		return nil
+	case s.Token != "":
+		return nil
+	case s.Password == "":
+		return missing("a password, application credential or token", "set one of them")
+	case !user:
+		return missing("the user or the user's domain", userHint)
+	case s.TrustID == "" && s.ProjectID == "" && (s.ProjectName == "" || first(s.projectDomain()...) == ""):
+		return missing("the project or the project's domain", "set project_id, or project_name with project_domain_name")
+	}
+	return nil
+}
+
+// userDomain is the user's domain as id and name, at most one of them set.
+func (s Settings) userDomain() []string {
+	return domain(s.UserDomainID, s.UserDomainName, s.DomainID, s.DomainName, s.DefaultDomainID)
+}
+
+// projectDomain is the project's domain as id and name, at most one of them set.
+func (s Settings) projectDomain() []string {
+	return domain(s.ProjectDomainID, s.ProjectDomainName, s.DomainID, s.DomainName, s.DefaultDomainID)
+}
+
+func domain(id, name, fallbackID, fallbackName, defaultID string) []string {
+	switch {
+	case id != "":
+		return []string{id, ""}
+	case name != "":
+		return []string{"", name}
+	case fallbackID != "":
+		return []string{fallbackID, ""}
+	case fallbackName != "":
+		return []string{"", fallbackName}
+	}
+	return []string{defaultID, ""}
+}
+
+// authOptions is what gophercloud logs in with.
+func (s Settings) authOptions() gophercloud.AuthOptions {
+	o := gophercloud.AuthOptions{IdentityEndpoint: s.AuthURL, AllowReauth: s.Token == ""}
+	switch {
+	case s.ApplicationCredentialID != "":
+		o.ApplicationCredentialID, o.ApplicationCredentialSecret = s.ApplicationCredentialID, string(s.ApplicationCredentialSecret)
+		return o
+	case s.ApplicationCredentialName != "":
+		o.ApplicationCredentialName, o.ApplicationCredentialSecret = s.ApplicationCredentialName, string(s.ApplicationCredentialSecret)
+	case s.Token != "":
+		o.TokenID = string(s.Token)
+	default:
+		o.Password = string(s.Password)
+	}
+	if s.Token == "" {
+		if o.UserID = s.UserID; o.UserID == "" {
+			d := s.userDomain()
+			o.Username, o.DomainID, o.DomainName = s.Username, d[0], d[1]
+		}
+	}
+	switch d := s.projectDomain(); {
+	case s.ApplicationCredentialName != "": // its scope is its own
+	case s.TrustID != "":
+		o.Scope = &gophercloud.AuthScope{TrustID: s.TrustID}
+	case s.ProjectID != "":
+		o.Scope = &gophercloud.AuthScope{ProjectID: s.ProjectID}
+	case s.ProjectName != "":
+		o.Scope = &gophercloud.AuthScope{ProjectName: s.ProjectName, DomainID: d[0], DomainName: d[1]}
+	}
+	return o
+}
+
+// first is the first string that is not empty.
+func first(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

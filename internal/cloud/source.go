@@ -1,0 +1,157 @@
+package cloud
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Source says where a command looks for its cloud: flags first, then the environment, then the files that python-openstackclient
+// reads (openstacksdk, "Configuring OpenStack SDK Applications").
+type Source struct {
+	CloudName  string              // --os-cloud; empty means OS_CLOUD
+	CloudsFile string              // empty means OS_CLIENT_CONFIG_FILE, then the usual places
+	Region     string              // --os-region-name; empty means OS_REGION_NAME, then what the file says
+	CACert     string              // --os-cacert; empty means OS_CACERT, then what the file says
+	Env        func(string) string // the environment; nil means the process's
+}
+
+// FromSource finds the settings of one cloud. A name chooses an entry of clouds.yaml; without a name OS_AUTH_URL and its sisters
+// are the cloud, and without those a clouds.yaml with one single entry. Errors: ErrUnknownCloud, ErrBadFile, ErrMisconfigured.
+func FromSource(src Source) (Settings, error) {
+	s, err := src.read()
+	if err != nil {
+		return Settings{}, err
+	}
+	return s, s.validate()
+}
+
+func (src Source) read() (Settings, error) {
+	if src.Env == nil {
+		src.Env = os.Getenv
+	}
+	name := first(src.CloudName, src.Env("OS_CLOUD"))
+	if name == "" && src.Env("OS_AUTH_URL") != "" {
+		s, err := src.fromEnv()
+		return src.override(s), err
+	}
+	files, err := src.findClouds()
+	if err != nil {
+		return Settings{}, err
+	}
+	region := first(src.Region, src.Env("OS_REGION_NAME"))
+	s, err := files.settings(name, region)
+	if err != nil {
+		return Settings{}, err
+	}
+	return src.override(s), nil
+}
+
+// override puts flags and those variables over s that count for a cloud from any source.
+func (src Source) override(s Settings) Settings {
+	s.Region = first(src.Region, src.Env("OS_REGION_NAME"), s.Region)
+	s.Interface = first(src.Env("OS_INTERFACE"), s.Interface)
+	s.CACertFile = src.expand(first(src.CACert, src.Env("OS_CACERT"), s.CACertFile))
+	s.CertFile = src.expand(first(src.Env("OS_CERT"), s.CertFile))
+	s.KeyFile = src.expand(first(src.Env("OS_KEY"), s.KeyFile))
+	return s
+}
+
+// expand resolves ~/ as the shell would have.
+func (src Source) expand(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && src.Env("HOME") != "" {
+		return filepath.Join(src.Env("HOME"), rest)
+	}
+	return path
+}
+
+func (src Source) fromEnv() (Settings, error) {
+	env := src.Env
+	s := Settings{
+		Name:                        "from the environment",
+		AuthURL:                     env("OS_AUTH_URL"),
+		UserID:                      first(env("OS_USER_ID"), env("OS_USERID")),
+		Username:                    env("OS_USERNAME"),
+		Password:                    Secret(env("OS_PASSWORD")),
+		UserDomainID:                env("OS_USER_DOMAIN_ID"),
+		UserDomainName:              env("OS_USER_DOMAIN_NAME"),
+		ProjectID:                   first(env("OS_PROJECT_ID"), env("OS_TENANT_ID")),
+		ProjectName:                 first(env("OS_PROJECT_NAME"), env("OS_TENANT_NAME")),
+		ProjectDomainID:             env("OS_PROJECT_DOMAIN_ID"),
+		ProjectDomainName:           env("OS_PROJECT_DOMAIN_NAME"),
+		DomainID:                    env("OS_DOMAIN_ID"),
+		DomainName:                  env("OS_DOMAIN_NAME"),
+		DefaultDomainID:             first(env("OS_DEFAULT_DOMAIN_ID"), env("OS_DEFAULT_DOMAIN")),
+		ApplicationCredentialID:     env("OS_APPLICATION_CREDENTIAL_ID"),
+		ApplicationCredentialName:   env("OS_APPLICATION_CREDENTIAL_NAME"),
+		ApplicationCredentialSecret: Secret(env("OS_APPLICATION_CREDENTIAL_SECRET")),
+		Token:                       Secret(first(env("OS_TOKEN"), env("OS_AUTH_TOKEN"))),
+		TrustID:                     env("OS_TRUST_ID"),
+		Interface:                   env("OS_ENDPOINT_TYPE"),
+		Insecure:                    truth(env("OS_INSECURE")),
+	}
+	return s.only(env("OS_AUTH_TYPE"))
+}
+
+func truth(s string) bool {
+	switch strings.ToLower(s) {
+	case "true", "yes", "on", "1":
+		return true
+	}
+	return false
+}
+
+// only keeps the credentials that an auth_type of keystoneauth names; an empty one keeps all.
+func (s Settings) only(authType string) (Settings, error) {
+	switch authType {
+	case "":
+	case "password", "v3password":
+		s.ApplicationCredentialID, s.ApplicationCredentialName, s.ApplicationCredentialSecret, s.Token = "", "", "", ""
+	case "v3applicationcredential":
+		s.Password, s.Token = "", ""
+	case "token", "v3token":
+		s.ApplicationCredentialID, s.ApplicationCredentialName, s.ApplicationCredentialSecret, s.Password = "", "", "", ""
+	default:
+		return s, errorf(ErrMisconfigured, "cloud %s: auth_type %s is not supported; use password, v3applicationcredential or token",
+			s.Name, authType)
+	}
+	return s, nil
+}
+
+// findClouds reads the first clouds.yaml there is, and what belongs to it.
+func (src Source) findClouds() (*cloudsFiles, error) {
+	var places []string
+	if file := first(src.CloudsFile, src.Env("OS_CLIENT_CONFIG_FILE")); file != "" {
+		places = []string{src.expand(file)}
+	} else {
+		for _, dir := range src.directories() {
+			places = append(places, filepath.Join(dir, "clouds.yaml"), filepath.Join(dir, "clouds.yml"))
+		}
+	}
+	for _, path := range places {
+		var clouds cloudsYAML
+		err := readYAML(path, &clouds)
+		if errors.Is(err, fs.ErrNotExist) && len(places) > 1 {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files := &cloudsFiles{path: path, clouds: clouds.Clouds}
+		return files, files.readCompanions(append([]string{filepath.Dir(path)}, src.directories()...))
+	}
+	return nil, errorf(ErrBadFile, "no clouds.yaml found; looked for %s; set OS_CLIENT_CONFIG_FILE, or OS_AUTH_URL and credentials",
+		strings.Join(places, ", "))
+}
+
+func (src Source) directories() []string {
+	dirs := []string{"."}
+	if config := src.Env("XDG_CONFIG_HOME"); config != "" {
+		dirs = append(dirs, filepath.Join(config, "openstack"))
+	} else if home := src.Env("HOME"); home != "" {
+		dirs = append(dirs, filepath.Join(home, ".config", "openstack"))
+	}
+	return append(dirs, "/etc/openstack")
+}
