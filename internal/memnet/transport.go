@@ -1,0 +1,104 @@
+package memnet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// Transport serves every request by h, in a goroutine of its own, and hands over the answer when h has returned: answers are
+// whole, not streamed. When the request's context ends first, its error is returned at once and h sees the same context. A
+// handler that panics with http.ErrAbortHandler looks like a dropped connection (io.ErrUnexpectedEOF).
+func Transport(h http.Handler) http.RoundTripper { return transport{h} }
+
+type transport struct{ handler http.Handler }
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	type outcome struct {
+		response *http.Response
+		err      error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer closeBody(r)
+		response, err := t.serve(r)
+		done <- outcome{response, err}
+	}()
+	select {
+	case o := <-done:
+		return o.response, o.err
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+func (t transport) serve(r *http.Request) (_ *http.Response, err error) {
+	w := &writer{header: http.Header{}}
+	defer func() {
+		if p := recover(); p != nil {
+			if e, ok := p.(error); ok && errors.Is(e, http.ErrAbortHandler) {
+				err = io.ErrUnexpectedEOF
+				return
+			}
+			panic(p)
+		}
+	}()
+	t.handler.ServeHTTP(w, serverSide(r))
+	return w.response(r), nil
+}
+
+// serverSide is the request as a server would have read it from the wire.
+func serverSide(r *http.Request) *http.Request {
+	in := r.Clone(r.Context())
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	in.RequestURI = r.URL.RequestURI()
+	in.RemoteAddr = "mem"
+	return in
+}
+
+func closeBody(r *http.Request) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+}
+
+// writer collects an answer; the header is frozen at the first write, as net/http does.
+type writer struct {
+	header, sent http.Header
+	status       int
+	body         bytes.Buffer
+}
+
+func (w *writer) Header() http.Header { return w.header }
+
+func (w *writer) WriteHeader(status int) {
+	if w.status != 0 {
+		return
+	}
+	w.status, w.sent = status, w.header.Clone()
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+func (w *writer) response(r *http.Request) *http.Response {
+	w.WriteHeader(http.StatusOK)
+	return &http.Response{
+		Status: fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)), StatusCode: w.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: io.NopCloser(bytes.NewReader(w.body.Bytes())), ContentLength: int64(w.body.Len()), Request: r,
+	}
+}
