@@ -1,0 +1,64 @@
+# cinder-csi: a Cinder CSI driver that configures itself from the cloud it runs on.
+# `make help` lists what can be made; every target's comment after ## is its help.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+PROGRAMS := cinder-csi-driver cinder-csi-generator openstack-sim
+TOOL := go tool -modfile=.ci/tools.mod
+GOFILES = $(shell git ls-files --cached --others --exclude-standard '*.go')
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the three programs into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
+
+.PHONY: demo
+demo: build ## the main job on a simulated cloud: inspect, generate, verify, and one volume's life
+	go run ./test/demo -bin bin -dir bin/demo
+
+.PHONY: test
+test: ## all tests that need no cloud, with the race detector (node tests on real devices need root)
+	go run ./test/gate -- -race -timeout 20m ./...
+
+.PHONY: lint
+lint: ## format, vet, staticcheck, shell scripts, module files
+	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	shellcheck $$(git ls-files '*.sh') .ci/run
+	go mod tidy -diff
+	go mod verify
+
+.PHONY: format
+format: ## write every Go file in gofumpt's format
+	$(TOOL) gofumpt -w $(GOFILES)
+
+.PHONY: update
+update: build ## write anew what tests compare with: goldens and overlays/
+	go test ./generator/... ./overlays/... -update
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@go list ./... | while read -r pkg; do \
+	  for f in $$(go test -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$f"; go test "$$pkg" -run '^$$' -fuzz "^$$f\$$" -fuzztime "$${FUZZTIME:-10s}" -parallel 2; \
+	  done; done
+
+.PHONY: deps
+deps: ## the modules that are compiled into each program
+	@for p in $(PROGRAMS); do echo "$$p:"; go list -deps -f '{{with .Module}}  {{.Path}} {{.Version}}{{end}}' ./cmd/$$p | sort -u; done
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin
+
+include test/openstack/openstack.mk
+include test/render/render.mk
+include internal/ociimage/image.mk

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// cloudName is the entry of the simulated cloud's clouds.yaml that the generator uses: an ordinary project member.
+const cloudName = "sim-demo"
+
+func generate(ctx context.Context, bin, dir string, cloud *simulated) error {
+	run := func(args ...string) error {
+		cmd := exec.CommandContext(ctx, filepath.Join(bin, "cinder-csi-generator"), args...)
+		cmd.Env = append(os.Environ(), "OS_CLIENT_CONFIG_FILE="+filepath.Join(cloud.files, "clouds.yaml"))
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("cinder-csi-generator %v: %w", args, err)
+		}
+		return nil
+	}
+	heading("2", "What the cloud offers: cinder-csi-generator inspect --os-cloud "+cloudName)
+	inventory := filepath.Join(dir, "inventory.yaml")
+	if err := run("inspect", "--os-cloud", cloudName, "--save", inventory); err != nil {
+		return err
+	}
+	heading("3", "What follows from it: decisions, and the six bundles")
+	if err := run("plan", "--target", "vanilla", "--os-cloud", cloudName); err != nil {
+		return err
+	}
+	fmt.Println()
+	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
+		for _, format := range []string{"kustomize", "helm"} {
+			out := filepath.Join(dir, "bundles", target+"-"+format)
+			if err := run("generate", "--os-cloud", cloudName, "--target", target, "--format", format, "--output-dir", out); err != nil {
+				return err
+			}
+			if err := run("validate", out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestJudgeCountsAndNamesUnlistedSkips(t *testing.T) {
+	in := strings.NewReader(`{"Action":"pass","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p","Test":"B"}
+{"Action":"output","Package":"p","Test":"C","Output":"needs root\n"}
+{"Action":"skip","Package":"p","Test":"C"}
+{"Action":"skip","Package":"p","Test":"D"}
+{"Action":"fail","Package":"p"}
+`)
+	o, err := judge(in, io.Discard, []string{"C"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.passed != 1 || o.failed != 1 || o.skipped != 2 {
+		t.Errorf("want 1 passed, 1 failed, 2 skipped; got %d, %d, %d", o.passed, o.failed, o.skipped)
+	}
+	if got := strings.Join(o.unlisted, ","); got != "p D" {
+		t.Errorf("want the unlisted skip p D, got %q", got)
+	}
+}
+
+func TestSkipsWithoutAReasonAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "skips.txt")
+	if err := os.WriteFile(path, []byte("TestX\tnot root\t\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readSkips(path); err == nil {
+		t.Error("want an error for a skip without a reason")
+	}
+}
