@@ -39,7 +39,6 @@ func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings
 	}
 	if useClouds {
 		get := func(key string) string { v, _ := section.Get(key); return v }
-		// Flags of a Source win over the environment, the environment over cloud.conf nowhere: this file is the operator's word.
 		src := Source{CloudName: get("cloud"), CloudsFile: get("clouds-file"), Region: s.Region, Env: env}
 		base, err := src.read()
 		if err != nil {

@@ -1,0 +1,32 @@
+package openstack
+
+import (
+	"net/http"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// The requests of this package. A microversion stands only where the base version lacks something:
+// 3.5 filters messages by resource, 3.47 creates a volume from a backup, 2.60 attaches a multiattach volume. The exact name
+// filter of the volume list is in 3.0 already; only name~ needs 3.34.
+var (
+	createVolume           = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes"}
+	createVolumeFromBackup = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes", Microversion: "3.47"}
+	getVolume              = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/volumes/{id}"}
+	listVolumes            = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/volumes/detail"}
+	deleteVolume           = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/volumes/{id}"}
+	listMessages           = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/messages", Microversion: "3.5"}
+
+	getServer         = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers/{id}"}
+	listAttachments   = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers/{server}/os-volume_attachments"}
+	attach            = cloud.Call{Service: "compute", Method: http.MethodPost, Path: "/servers/{server}/os-volume_attachments"}
+	attachMultiattach = cloud.Call{Service: "compute", Method: http.MethodPost, Path: "/servers/{server}/os-volume_attachments", Microversion: "2.60"}
+	detach            = cloud.Call{Service: "compute", Method: http.MethodDelete, Path: "/servers/{server}/os-volume_attachments/{volume}"}
+)
+
+// Calls lists every request this package can send, besides Keystone's POST /auth/tokens and the version document of an
+// unversioned endpoint, which package cloud sends.
+var Calls = []cloud.Call{
+	createVolume, createVolumeFromBackup, getVolume, listVolumes, deleteVolume, listMessages,
+	getServer, listAttachments, attach, attachMultiattach, detach,
+}

@@ -1,0 +1,126 @@
+// Package openstack is the driver's side of Cinder and Nova: it sends exactly the requests that Calls lists and says what the
+// answers mean in the domain's words. It waits for nothing, decides nothing and remembers nothing; that is the domain's.
+//
+// Requests ask for the lowest microversion that has what is needed, so that old clouds work and new ones behave the same.
+package openstack
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// Cloud is one OpenStack cloud, as the domain wants it.
+type Cloud struct {
+	current cloud.Current
+	log     *slog.Logger
+}
+
+var _ volume.Cloud = (*Cloud)(nil)
+
+// New makes the adapter of a cloud that somebody is logged in to.
+func New(c *cloud.Cloud, log *slog.Logger) *Cloud { return NewCurrent(cloud.Fixed(c), log) }
+
+// NewCurrent makes the adapter of whatever cloud is configured when a request is made.
+func NewCurrent(current cloud.Current, log *slog.Logger) *Cloud {
+	return &Cloud{current: current, log: log}
+}
+
+// How long one request may take, apart from the caller's deadline. Reads are answered from a database. Nova answers an attach
+// only once the compute host has reserved a device, for which it waits a minute itself.
+const (
+	readTimeout  = 30 * time.Second
+	writeTimeout = 2 * time.Minute
+)
+
+// request is one request to be made.
+type request struct {
+	call   cloud.Call
+	verb   string   // for errors: "delete volume"
+	object string   // for errors: "volume 1b4e…"
+	ids    []string // fill the call's variables, in order; each is a UUID
+	query  url.Values
+	body   any
+	into   any // what the answer is decoded into
+	ok     int
+}
+
+func (r request) writes() bool { return r.call.Method != http.MethodGet }
+
+func (r request) timeout() time.Duration {
+	if r.writes() {
+		return writeTimeout
+	}
+	return readTimeout
+}
+
+var variable = regexp.MustCompile(`\{[a-z]+\}`)
+
+// path fills the call's template.
+func (r request) path() string {
+	ids := r.ids
+	path := variable.ReplaceAllStringFunc(r.call.Path, func(string) string {
+		id := ids[0]
+		ids = ids[1:]
+		return id
+	})
+	if len(r.query) > 0 {
+		path += "?" + r.query.Encode()
+	}
+	return strings.TrimPrefix(path, "/")
+}
+
+// do makes a request and decodes its answer. Its errors are *volume.Error.
+func (c *Cloud) do(ctx context.Context, r request) error {
+	for _, id := range r.ids {
+		if !isUUID(id) {
+			return volume.Errorf(volume.NotFound, "%s does not exist: %q is not a UUID", r.object, id).Op(r.verb)
+		}
+	}
+	if ctx.Err() != nil {
+		return interrupted(ctx, r)
+	}
+	now, err := c.current(ctx)
+	if err != nil {
+		return connectError(ctx, r, err)
+	}
+	client, err := now.ClientContext(ctx, r.call.Service, r.call.Microversion)
+	if err != nil {
+		return connectError(ctx, r, err)
+	}
+	limited, cancel := context.WithTimeout(ctx, r.timeout())
+	defer cancel()
+	options := &gophercloud.RequestOpts{JSONBody: r.body, JSONResponse: r.into, OkCodes: []int{r.ok}}
+	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path()), options)
+	if err != nil {
+		return requestError(ctx, r, err)
+	}
+	if r.writes() {
+		c.log.DebugContext(ctx, r.verb, "object", r.object, "status", resp.StatusCode, "request", requestID(resp.Header))
+	}
+	if r.into != nil {
+		_, _ = io.Copy(io.Discard, resp.Body) // what follows the JSON, or the connection is not kept
+	}
+	return nil
+}
+
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+func isUUID(s string) bool { return uuid.MatchString(s) }
+
+func requestID(h http.Header) string {
+	if id := h.Get("X-Openstack-Request-Id"); id != "" {
+		return id
+	}
+	return h.Get("X-Compute-Request-Id")
+}

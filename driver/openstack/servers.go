@@ -1,0 +1,76 @@
+package openstack
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Server implements volume.Cloud.
+func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, error) {
+	var answer struct {
+		Server struct {
+			ID        string `json:"id"`
+			Name      string `json:"name"`
+			Status    string `json:"status"`
+			TaskState string `json:"OS-EXT-STS:task_state"`
+			Zone      string `json:"OS-EXT-AZ:availability_zone"`
+		} `json:"server"`
+	}
+	err := c.do(ctx, request{
+		call: getServer, verb: "read server", object: "server " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
+	})
+	s := answer.Server
+	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone}, err
+}
+
+// Attachments implements volume.Cloud. Nova gives no attachment ids at this microversion: its "id" is the volume's.
+func (c *Cloud) Attachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
+	var answer struct {
+		Attachments []struct {
+			Volume string `json:"volumeId"`
+			Server string `json:"serverId"`
+			Device string `json:"device"`
+		} `json:"volumeAttachments"`
+	}
+	err := c.do(ctx, request{
+		call: listAttachments, verb: "list attachments", object: "server " + string(server), ids: []string{string(server)},
+		ok: http.StatusOK, into: &answer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := make([]volume.Attachment, len(answer.Attachments))
+	for i, a := range answer.Attachments {
+		list[i] = volume.Attachment{Volume: volume.ID(a.Volume), Server: volume.ServerID(a.Server), Device: a.Device}
+	}
+	return list, nil
+}
+
+// Attach implements volume.Cloud.
+func (c *Cloud) Attach(ctx context.Context, server volume.ServerID, v volume.Volume) error {
+	const verb = "attach volume"
+	if !isUUID(string(v.ID)) {
+		return volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", v.ID).Op(verb)
+	}
+	type body struct {
+		Volume string `json:"volumeId"`
+	}
+	r := request{
+		call: attach, verb: verb, object: "volume " + string(v.ID) + " to server " + string(server), ids: []string{string(server)},
+		ok: http.StatusOK, body: map[string]body{"volumeAttachment": {string(v.ID)}},
+	}
+	if v.Multiattach {
+		r.call = attachMultiattach
+	}
+	return c.do(ctx, r)
+}
+
+// Detach implements volume.Cloud. NotFound means that the server has no such volume, or that there is no such server.
+func (c *Cloud) Detach(ctx context.Context, server volume.ServerID, id volume.ID) error {
+	return c.do(ctx, request{
+		call: detach, verb: "detach volume", object: "volume " + string(id) + " from server " + string(server),
+		ids: []string{string(server), string(id)}, ok: http.StatusAccepted,
+	})
+}

@@ -1,0 +1,193 @@
+package openstack
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// wireVolume is a volume as Cinder writes it (Cinder API reference, "Show a volume's details").
+type wireVolume struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Status      string            `json:"status"`
+	Size        int               `json:"size"` // GiB
+	Zone        string            `json:"availability_zone"`
+	Type        string            `json:"volume_type"`
+	Multiattach bool              `json:"multiattach"`
+	Bootable    string            `json:"bootable"` // "true" or "false"
+	Encrypted   bool              `json:"encrypted"`
+	SnapshotID  string            `json:"snapshot_id"`
+	SourceID    string            `json:"source_volid"`
+	BackupID    string            `json:"backup_id"` // from 3.47 on
+	Metadata    map[string]string `json:"metadata"`
+	CreatedAt   string            `json:"created_at"`
+	Attachments []struct {
+		ID     string `json:"attachment_id"`
+		Server string `json:"server_id"`
+		Device string `json:"device"`
+	} `json:"attachments"`
+}
+
+func (w wireVolume) volume() volume.Volume {
+	v := volume.Volume{
+		ID: volume.ID(w.ID), Name: w.Name, Status: volume.Status(w.Status), Size: volume.GiB(w.Size), Zone: w.Zone, Type: w.Type,
+		Multiattach: w.Multiattach, Bootable: w.Bootable == "true", Encrypted: w.Encrypted, SnapshotID: w.SnapshotID,
+		SourceID: volume.ID(w.SourceID), BackupID: w.BackupID, Metadata: w.Metadata,
+	}
+	for _, a := range w.Attachments {
+		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Device: a.Device})
+	}
+	// UTC without a zone, with or without a fraction; a time that cannot be read is only a tie not broken.
+	v.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt)
+	return v
+}
+
+// CreateVolume implements volume.Cloud.
+func (c *Cloud) CreateVolume(ctx context.Context, o volume.CreateOptions) (volume.Volume, error) {
+	const verb = "create volume"
+	for what, id := range map[string]string{"snapshot": o.SnapshotID, "source volume": string(o.SourceID), "backup": o.BackupID} {
+		if id != "" && !isUUID(id) {
+			return volume.Volume{}, volume.Errorf(volume.NotFound, "%s does not exist: %q is not a UUID", what, id).Op(verb)
+		}
+	}
+	type body struct {
+		Name        string            `json:"name"`
+		Size        int               `json:"size"`
+		Type        string            `json:"volume_type,omitempty"`
+		Zone        string            `json:"availability_zone,omitempty"`
+		SnapshotID  string            `json:"snapshot_id,omitempty"`
+		SourceID    string            `json:"source_volid,omitempty"`
+		BackupID    string            `json:"backup_id,omitempty"`
+		Description string            `json:"description,omitempty"`
+		Metadata    map[string]string `json:"metadata,omitempty"`
+	}
+	var answer struct {
+		Volume wireVolume `json:"volume"`
+	}
+	r := request{
+		call: createVolume, verb: verb, object: "volume " + strconv.Quote(o.Name), ok: http.StatusAccepted, into: &answer,
+		body: map[string]body{"volume": {
+			Name: o.Name, Size: o.Size.RoundUp(), Type: o.Type, Zone: o.Zone, SnapshotID: o.SnapshotID, SourceID: string(o.SourceID),
+			BackupID: o.BackupID, Description: o.Description, Metadata: o.Metadata,
+		}},
+	}
+	if o.BackupID != "" {
+		r.call = createVolumeFromBackup
+	}
+	err := c.do(ctx, r)
+	return answer.Volume.volume(), err
+}
+
+// Volume implements volume.Cloud.
+func (c *Cloud) Volume(ctx context.Context, id volume.ID) (volume.Volume, error) {
+	var answer struct {
+		Volume wireVolume `json:"volume"`
+	}
+	err := c.do(ctx, request{
+		call: getVolume, verb: "read volume", object: "volume " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
+	})
+	return answer.Volume.volume(), err
+}
+
+// VolumesNamed implements volume.Cloud. Names are compared here once more: the database behind Cinder may ignore their case.
+func (c *Cloud) VolumesNamed(ctx context.Context, name string) ([]volume.Volume, error) {
+	const verb = "find volume by name"
+	if name == "" {
+		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty").Op(verb) // Cinder would list every volume
+	}
+	var named []volume.Volume
+	query := url.Values{"name": {name}}
+	for {
+		page, more, err := c.listVolumes(ctx, verb, "volumes named "+strconv.Quote(name), query)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range page {
+			if v.Name == name {
+				named = append(named, v)
+			}
+		}
+		if !more || len(page) == 0 {
+			return named, nil
+		}
+		query.Set("marker", string(page[len(page)-1].ID))
+	}
+}
+
+// Volumes implements volume.Cloud. A marker whose volume is gone is NotFound: a walk over a list that changes starts again.
+func (c *Cloud) Volumes(ctx context.Context, p volume.Page) ([]volume.Volume, error) {
+	const verb = "list volumes"
+	query := url.Values{}
+	if p.Marker != "" {
+		if !isUUID(string(p.Marker)) {
+			return nil, volume.Errorf(volume.NotFound, "the page's marker %q is not a volume's id", p.Marker).Op(verb)
+		}
+		query.Set("marker", string(p.Marker))
+	}
+	if p.Limit > 0 {
+		query.Set("limit", strconv.Itoa(p.Limit))
+	}
+	page, _, err := c.listVolumes(ctx, verb, "the project's volumes", query)
+	return page, err
+}
+
+// listVolumes reads one page, and whether Cinder says that there are more.
+func (c *Cloud) listVolumes(ctx context.Context, verb, object string, query url.Values) ([]volume.Volume, bool, error) {
+	var answer struct {
+		Volumes []wireVolume `json:"volumes"`
+		Links   []struct {
+			Rel string `json:"rel"`
+		} `json:"volumes_links"`
+	}
+	err := c.do(ctx, request{call: listVolumes, verb: verb, object: object, query: query, ok: http.StatusOK, into: &answer})
+	if err != nil {
+		return nil, false, err
+	}
+	page := make([]volume.Volume, len(answer.Volumes))
+	for i, w := range answer.Volumes {
+		page[i] = w.volume()
+	}
+	return page, len(answer.Links) > 0, nil
+}
+
+// DeleteVolume implements volume.Cloud. It never asks for cascade, which would take snapshots along.
+func (c *Cloud) DeleteVolume(ctx context.Context, id volume.ID) error {
+	return c.do(ctx, request{
+		call: deleteVolume, verb: "delete volume", object: "volume " + string(id), ids: []string{string(id)}, ok: http.StatusAccepted,
+	})
+}
+
+// Failure implements volume.Cloud: the newest error among Cinder's user messages. A cloud without messages, or that does not show
+// them, does not say.
+func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
+	if !isUUID(string(id)) {
+		return "", nil
+	}
+	var answer struct {
+		Messages []struct {
+			Level   string `json:"message_level"`
+			Text    string `json:"user_message"`
+			Created string `json:"created_at"`
+		} `json:"messages"`
+	}
+	err := c.do(ctx, request{
+		call: listMessages, verb: "read messages", object: "volume " + string(id), query: url.Values{"resource_uuid": {string(id)}},
+		ok: http.StatusOK, into: &answer,
+	})
+	switch volume.KindOf(err) {
+	case volume.NotFound, volume.PermissionDenied, volume.Unimplemented:
+		return "", nil
+	}
+	newest, text := "", ""
+	for _, m := range answer.Messages {
+		if m.Level == "ERROR" && m.Created >= newest { // one format, so text order is time order
+			newest, text = m.Created, m.Text
+		}
+	}
+	return text, err
+}
