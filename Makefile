@@ -31,6 +31,7 @@ test: ## all tests that need no cloud, with the race detector (node tests on rea
 lint: ## format, vet, staticcheck, shell scripts, module files
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
 	go vet ./...
+	go vet -tags openstack ./test/openstack
 	$(TOOL) staticcheck ./...
 	shellcheck $$(git ls-files '*.sh') .ci/run
 	go mod tidy -diff
@@ -62,3 +63,9 @@ clean: ## remove what was built
 include test/openstack/openstack.mk
 include test/render/render.mk
 include internal/ociimage/image.mk
+
+.PHONY: test-openstack
+test-openstack: build tools ## the real cloud (started if it is not up): cloudparity, the generator and the driver against it
+	$(MAKE) openstack-up
+	go run ./test/gate -- -count 1 ./test/cloudparity -bed "$(OPENSTACK_BED)"
+	go run ./test/gate -- -count 1 -tags openstack -timeout 20m ./test/openstack

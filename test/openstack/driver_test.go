@@ -1,0 +1,281 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// driver is the real program, both roles, as it would run on the bed's server node-az1.
+type driver struct {
+	identity   csi.IdentityClient
+	controller csi.ControllerClient
+	node       csi.NodeClient
+	cmd        *exec.Cmd
+	log        string
+	exited     chan error
+}
+
+func startDriver(t *testing.T, bed string) *driver {
+	t.Helper()
+	dir, server := t.TempDir(), filepath.Join(bed, "servers", "by-name", "node-az1")
+	socket := filepath.Join(dir, "csi.sock")
+	d := &driver{log: filepath.Join(dir, "driver.log"), exited: make(chan error, 1)}
+	log, err := os.Create(d.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	d.cmd = exec.Command(program(t, "cinder-csi-driver"), "--endpoint=unix://"+socket,
+		"--cloud-config="+filepath.Join(bed, "cloud.conf"), "--cluster=bed", "--strict", "--v=4",
+		"--config-drive-dir="+filepath.Join(server, "config-drive"),
+		"--sys-root="+filepath.Join(server, "sys"), "--dev-root="+filepath.Join(server, "dev"))
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { d.exited <- d.cmd.Wait() }()
+	t.Cleanup(func() { d.stop(t); d.noSecrets(t, bed) })
+	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	d.identity, d.controller, d.node = csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewNodeClient(conn)
+	if _, err := d.identity.Probe(t.Context(), &csi.ProbeRequest{}, grpc.WaitForReady(true)); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// stop ends the driver as Kubernetes does and wants exit code 0.
+func (d *driver) stop(t *testing.T) {
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+		return
+	}
+	if err := <-d.exited; err != nil {
+		t.Errorf("want exit 0 after SIGTERM, got %v", err)
+	}
+	if t.Failed() {
+		text, _ := os.ReadFile(d.log)
+		t.Logf("the driver's log:\n%s", text)
+	}
+}
+
+// noSecrets wants none of the bed's passwords in the driver's log.
+func (d *driver) noSecrets(t *testing.T, bed string) {
+	text, err := os.ReadFile(d.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conf, err := os.ReadFile(filepath.Join(bed, "cloud.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, line := range strings.Split(string(conf), "\n") {
+		key, value, _ := strings.Cut(line, "=")
+		if strings.Contains(key, "secret") || strings.Contains(key, "password") {
+			found = true
+			if secret := strings.Trim(strings.TrimSpace(value), `"`); bytes.Contains(text, []byte(secret)) {
+				t.Errorf("the driver's log shows the value of %s", strings.TrimSpace(key))
+			}
+		}
+	}
+	if !found {
+		t.Error("cloud.conf has no secret to look for: this check is blind")
+	}
+}
+
+// capability is of a file system, or of a raw block device for "".
+func capability(fsType string) *csi.VolumeCapability {
+	c := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER}}
+	if fsType == "" {
+		c.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+	} else {
+		c.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType}}
+	}
+	return c
+}
+
+// mounted is one volume on its way through a node.
+type mounted struct {
+	*driver
+	id, server, staging, target string
+	capability                  *csi.VolumeCapability
+}
+
+func (m *mounted) up(t *testing.T, ctx context.Context) {
+	t.Helper()
+	published, err := m.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: m.id, NodeId: m.server, VolumeCapability: m.capability})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.node.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
+		VolumeId: m.id, StagingTargetPath: m.staging, VolumeCapability: m.capability, PublishContext: published.GetPublishContext(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.node.NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
+		VolumeId: m.id, StagingTargetPath: m.staging, TargetPath: m.target, VolumeCapability: m.capability, PublishContext: published.GetPublishContext(),
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *mounted) down(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if _, err := m.node.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: m.id, TargetPath: m.target}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.node.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: m.id, StagingTargetPath: m.staging}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: m.id, NodeId: m.server}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVolumeKeepsItsDataFromOneUseToTheNext(t *testing.T) {
+	bed := bed(t)
+	d := startDriver(t, bed)
+	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if zone := here.GetAccessibleTopology().GetSegments()[contract.TopologyKey]; zone != "az1" {
+		t.Errorf("want zone az1, got %v", here.GetAccessibleTopology())
+	}
+	for _, fsType := range []string{"ext4", "xfs", ""} {
+		name := map[bool]string{true: "block", false: fsType}[fsType == ""]
+		t.Run(name, func(t *testing.T) { keepsData(t, d, here, name, fsType) })
+	}
+}
+
+func keepsData(t *testing.T, d *driver, here *csi.NodeGetInfoResponse, name, fsType string) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	made, err := d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
+		Name: "bed-" + name + "-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
+		VolumeCapabilities:        []*csi.VolumeCapability{capability(fsType)},
+		AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mounted{
+		driver: d, id: made.GetVolume().GetVolumeId(), server: here.GetNodeId(), capability: capability(fsType),
+		staging: filepath.Join(dir, "staging"), target: filepath.Join(dir, "target"),
+	}
+	if err := os.MkdirAll(m.staging, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	m.up(t, ctx)
+	file := m.target
+	if fsType != "" {
+		file = filepath.Join(m.target, "data")
+	}
+	want := []byte("written by the first pod " + rand.Text())
+	if err := writeAt(file, want); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := d.node.NodeGetVolumeStats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: m.id, VolumePath: m.target})
+	if err != nil || len(stats.GetUsage()) == 0 || stats.GetUsage()[0].GetTotal() < 900<<20 {
+		t.Errorf("want about 1 GiB in the stats, got %v, %v", stats, err)
+	}
+	if _, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: m.id}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("deletion of an attached volume: want FailedPrecondition, got %v", err)
+	}
+	m.down(t, ctx)
+	m.up(t, ctx)
+	got := make([]byte, len(want))
+	if f, err := os.Open(file); err != nil {
+		t.Fatal(err)
+	} else if _, err := f.Read(got); err != nil || f.Close() != nil || !bytes.Equal(want, got) {
+		t.Fatalf("want %q, got %q, %v", want, got, err)
+	}
+	m.down(t, ctx)
+	for range 2 { // a second deletion of the same volume is fine
+		if _, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: m.id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = d.controller.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: m.id})
+	if status.Code(err) != codes.NotFound {
+		t.Errorf("want the volume gone (NotFound), got %v", err)
+	}
+	if _, err := os.Stat(m.target); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the target path is left: %v", err)
+	}
+}
+
+// writeAt writes to the beginning of a file or device and waits until it is on the disk.
+func writeAt(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func TestCreateWithTheSameNameIsTheSameVolume(t *testing.T) {
+	d := startDriver(t, bed(t))
+	request := &csi.CreateVolumeRequest{
+		Name: "bed-same-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
+		VolumeCapabilities: []*csi.VolumeCapability{capability("ext4")}, Parameters: map[string]string{"type": "fast"},
+	}
+	first, err := d.controller.CreateVolume(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := d.controller.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: first.GetVolume().GetVolumeId()}); err != nil {
+			t.Error(err)
+		}
+	})
+	again, err := d.controller.CreateVolume(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.GetVolume().GetVolumeId() != again.GetVolume().GetVolumeId() {
+		t.Errorf("want one volume, got %s and %s", first.GetVolume().GetVolumeId(), again.GetVolume().GetVolumeId())
+	}
+	request.CapacityRange.RequiredBytes = 2 << 30
+	if _, err := d.controller.CreateVolume(t.Context(), request); status.Code(err) != codes.AlreadyExists {
+		t.Errorf("the same name with another size: want AlreadyExists, got %v", err)
+	}
+	all, err := d.controller.ListVolumes(t.Context(), &csi.ListVolumesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, entry := range all.GetEntries() {
+		if entry.GetVolume().GetVolumeId() == first.GetVolume().GetVolumeId() {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("want the volume listed once, got %d times", n)
+	}
+}
