@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -96,14 +97,43 @@ func (e *Error) Error() string {
 // Unwrap gives the cause, if one was wrapped.
 func (e *Error) Unwrap() error { return e.cause }
 
-// KindOf is the kind of the first *Error in err's chain, Unknown when there is none.
+// KindOf is the kind of the first *Error in err's chain; without one, that of a context's end; Unknown otherwise.
 func KindOf(err error) Kind {
 	var e *Error
-	if errors.As(err, &e) {
+	switch {
+	case errors.As(err, &e):
 		return e.Kind
+	case errors.Is(err, context.DeadlineExceeded):
+		return DeadlineExceeded
+	case errors.Is(err, context.Canceled):
+		return Canceled
 	}
 	return Unknown
 }
 
 // Is reports whether err's chain holds an *Error of kind k.
 func Is(err error, k Kind) bool { return err != nil && KindOf(err) == k }
+
+// AfterWrite gives err marked as coming after a request that may have changed the cloud, so that nobody answers it with a final
+// code. The marked error is a new one: err may be shared.
+func AfterWrite(err error) error {
+	if err == nil || MayHaveWritten(err) {
+		return err
+	}
+	return Errorf(KindOf(err), "%w", err).AfterWrite()
+}
+
+// MayHaveWritten reports whether any *Error in err's chain is marked as coming after a write.
+func MayHaveWritten(err error) bool {
+	for err != nil {
+		var e *Error
+		if !errors.As(err, &e) {
+			return false
+		}
+		if e.Sent {
+			return true
+		}
+		err = e.cause
+	}
+	return false
+}

@@ -17,7 +17,7 @@ type ServerID string
 // Status is a Cinder volume's status (Cinder API reference, "Volume statuses").
 type Status string
 
-// The statuses the domain names in code; the tables list every one Cinder has.
+// The statuses the domain names in code; the tables of status.go list every one Cinder has.
 const (
 	Creating  Status = "creating"
 	Available Status = "available"
@@ -28,6 +28,31 @@ const (
 	Deleting  Status = "deleting"
 	ErrorSt   Status = "error"
 )
+
+// Exists reports whether id can be that of a volume at all: the canonical text of a UUID. Anything else means "does not exist"
+// and is never put into a URL.
+func (id ID) Exists() bool { return isUUID(string(id)) }
+
+// Exists reports whether id can be that of a server at all, as ID.Exists does.
+func (id ServerID) Exists() bool { return isUUID(string(id)) }
+
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case i == 8 || i == 13 || i == 18 || i == 23:
+			if c != '-' {
+				return false
+			}
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
+		default:
+			return false
+		}
+	}
+	return true
+}
 
 // Volume is what Cinder says of one volume.
 type Volume struct {

@@ -1,0 +1,81 @@
+package volume
+
+import "context"
+
+// Delete deletes a volume and returns once Cinder answers 404 for it; one that does not exist is deleted. Snapshots are never
+// taken along. Conflict names what stands in the way: servers, snapshots, a status that only an administrator can change.
+func (s *Volumes) Delete(ctx context.Context, id ID) error {
+	if !id.Exists() {
+		return nil
+	}
+	unlock, err := s.locks.take("volume "+string(id), "delete")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	v, err := s.settled(ctx, id)
+	if Is(err, NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if statuses[v.Status].delete == leaving {
+		return s.gone(ctx, id)
+	}
+	if err := s.cloud.DeleteVolume(ctx, id); Is(err, NotFound) {
+		return nil
+	} else if err != nil {
+		return s.undeletable(ctx, id, err)
+	}
+	return AfterWrite(s.gone(ctx, id))
+}
+
+// settled reads a volume once it can be deleted or is on its way out.
+func (s *Volumes) settled(ctx context.Context, id ID) (Volume, error) {
+	v, err := s.cloud.Volume(ctx, id)
+	if err != nil {
+		return Volume{}, err
+	}
+	if statuses[v.Status].delete == wait {
+		v, err = s.until(ctx, id, "become deletable", func(v Volume, ok bool) (bool, error) {
+			if !ok {
+				return true, notFound(id)
+			}
+			return statuses[v.Status].delete != wait, nil
+		})
+		if err != nil {
+			return Volume{}, err
+		}
+	}
+	switch step := statuses[v.Status].delete; {
+	case step == leaving:
+		return v, nil
+	case len(v.Attachments) > 0:
+		return v, Errorf(Conflict, "volume %s is attached to %s; detach it first", id, servers(v)).Op("delete")
+	case step == proceed:
+		return v, nil
+	}
+	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, v.Status, s.reason(ctx, id)).Op("delete")
+}
+
+// undeletable says why Cinder refused to delete a volume that looked deletable: most often it has snapshots.
+func (s *Volumes) undeletable(ctx context.Context, id ID, refusal error) error {
+	switch KindOf(refusal) {
+	case InvalidArgument, Conflict:
+	default:
+		return refusal
+	}
+	v, err := s.cloud.Volume(ctx, id)
+	switch {
+	case Is(err, NotFound):
+		return nil
+	case err != nil:
+		return err
+	case statuses[v.Status].delete != proceed:
+		return Errorf(Busy, "volume %s went to status %s while it was to be deleted: %w", id, v.Status, refusal).Op("delete")
+	case len(v.Attachments) > 0:
+		return Errorf(Conflict, "volume %s is attached to %s; detach it first", id, servers(v)).Op("delete")
+	}
+	return Errorf(Conflict, "Cinder does not delete volume %s, most likely because it has snapshots or is in a group; delete those first: %w", id, refusal).Op("delete")
+}

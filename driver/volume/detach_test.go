@@ -1,0 +1,152 @@
+package volume
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func attachedTo(servers ...ServerID) Volume {
+	v := Volume{ID: id(1), Status: InUse, Multiattach: len(servers) > 1}
+	for _, server := range servers {
+		v.Attachments = append(v.Attachments, Attachment{Volume: v.ID, Server: server})
+	}
+	return v
+}
+
+func TestDetachReturnsOnceCinderAndNovaAgree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(attachedTo(serverA))
+		start := time.Now()
+		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := c.read(id(1)); v.Status != Available || len(c.servers[serverA]) != 0 || time.Since(start) < 3*time.Second {
+			t.Errorf("%v, Nova lists %v after %v", v, c.servers, time.Since(start))
+		}
+	})
+}
+
+func TestDetachWithoutAServerIsFromAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(attachedTo(serverA, serverB))
+		if err := service(c).Detach(within(t, 60), id(1), ""); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := c.read(id(1)); v.Status != Available || len(v.Attachments) != 0 {
+			t.Error(v)
+		}
+	})
+}
+
+func TestDetachLeavesOtherServersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(attachedTo(serverA, serverB))
+		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil {
+			t.Fatal(err)
+		}
+		if v, _ := c.read(id(1)); v.AttachedTo(serverA) || !v.AttachedTo(serverB) {
+			t.Error(v)
+		}
+	})
+}
+
+func TestWhatIsNotAttachedIsDetached(t *testing.T) {
+	for name, test := range map[string]struct {
+		volume ID
+		server ServerID
+	}{
+		"no volume":         {id(9), serverA},
+		"no volume's id":    {"vol", serverA},
+		"another server":    {id(1), serverB},
+		"no such server":    {id(1), "cccccccc-0000-4000-8000-000000000003"},
+		"not a server's id": {id(1), "node-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud(attachedTo(serverA))
+			if err := service(c).Detach(t.Context(), test.volume, test.server); err != nil || c.count("Detach") != 0 {
+				t.Errorf("got %v after %v", err, c.calls)
+			}
+		})
+	}
+}
+
+func TestADetachUnderWayIsAwaitedAndNotSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := attachedTo(serverA)
+		v.Status = Detaching
+		c := newCloud(v)
+		c.later(id(1), func(v *Volume) {
+			v.Status, v.Attachments = Available, nil
+			c.servers[serverA] = nil
+		})
+		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 0 {
+			t.Errorf("got %v after %v", err, c.calls)
+		}
+	})
+}
+
+func TestAnAttachUnderWayIsAwaitedAndThenDetached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(Volume{ID: id(1), Status: Attaching})
+		c.servers[serverA] = []ID{id(1)}
+		c.later(id(1), func(v *Volume) { v.Status, v.Attachments = InUse, []Attachment{{Server: serverA}} })
+		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 1 {
+			t.Errorf("got %v after %v", err, c.calls)
+		}
+	})
+}
+
+func TestADetachThatTheHostGivesUpIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(attachedTo(serverA))
+		c.refuse = true
+		wantKind(t, service(c).Detach(within(t, 60), id(1), serverA), Failed, true)
+	})
+}
+
+func TestADeletedServerIsDetachedOnlyOnceCinderAgrees(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(attachedTo(serverA))
+		delete(c.servers, serverA)
+		wantKind(t, service(c).Detach(within(t, 60), id(1), serverA), Busy, true)
+		c.change(id(1), func(v *Volume) { v.Status, v.Attachments = Available, nil })
+		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
+	for name, test := range map[string]struct {
+		refusal Kind
+		now     Status
+		want    Kind // Unknown means that the detach is awaited to its end
+	}{
+		"detaching meanwhile": {InvalidArgument, Detaching, Unknown},
+		"locked server":       {Conflict, InUse, Busy},
+		"forbidden":           {PermissionDenied, InUse, PermissionDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(attachedTo(serverA))
+				c.fail["Detach"] = Errorf(test.refusal, "no")
+				c.hook["Detach"] = func() {
+					c.change(id(1), func(v *Volume) { v.Status = test.now })
+					c.later(id(1), func(v *Volume) { v.Status, v.Attachments = Available, nil })
+					c.mu.Lock()
+					c.servers[serverA] = nil
+					c.mu.Unlock()
+				}
+				err := service(c).Detach(within(t, 60), id(1), serverA)
+				if test.want == Unknown {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				wantKind(t, err, test.want, false)
+			})
+		})
+	}
+}

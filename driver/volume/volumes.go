@@ -1,0 +1,123 @@
+package volume
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"maps"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// Options are who the driver is in a cloud.
+type Options struct {
+	Driver  string       // the driver's name
+	Cluster string       // the cluster's id, which marks ownership in Cinder's metadata
+	Log     *slog.Logger // for what no answer can tell; nil discards
+}
+
+// Volumes does to the volumes of one cloud what the RPCs ask for, and returns once the cloud shows that it is done.
+type Volumes struct {
+	cloud Cloud
+	wait  Waiter
+	o     Options
+	locks locks
+}
+
+// NewVolumes gives the volumes of the cloud c, whose changes w awaits.
+func NewVolumes(c Cloud, w Waiter, o Options) *Volumes {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Volumes{cloud: c, wait: w, o: o}
+}
+
+// Get reads one volume. NotFound where there is none.
+func (s *Volumes) Get(ctx context.Context, id ID) (Volume, error) {
+	if !id.Exists() {
+		return Volume{}, notFound(id)
+	}
+	return s.cloud.Volume(ctx, id)
+}
+
+// List reads one page of the project's volumes, whoever made them.
+func (s *Volumes) List(ctx context.Context, page Page) ([]Volume, error) {
+	return s.cloud.Volumes(ctx, page)
+}
+
+// until waits for done. The error of a deadline says what was waited for and how the volume looked last.
+func (s *Volumes) until(ctx context.Context, id ID, what string, done func(v Volume, ok bool) (bool, error)) (Volume, error) {
+	last := "not read"
+	v, err := s.wait.Await(ctx, id, func(v Volume, ok bool) (bool, error) {
+		last = "gone"
+		if ok {
+			last = string(v.Status)
+		}
+		return done(v, ok)
+	})
+	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
+		return v, Errorf(kind, "volume %s did not %s in time, last seen %s; a retry goes on waiting: %w", id, what, last, err)
+	}
+	return v, err
+}
+
+// gone waits until Cinder answers 404 for a volume. Failed when its deletion ends in an error.
+func (s *Volumes) gone(ctx context.Context, id ID) error {
+	v, err := s.until(ctx, id, "go", func(v Volume, ok bool) (bool, error) {
+		return !ok || v.Status == "error_deleting", nil
+	})
+	if err != nil || v.Status != "error_deleting" {
+		return err
+	}
+	return Errorf(Failed, "Cinder could not delete volume %s%s; it stays in status error_deleting until an administrator resets it",
+		id, s.reason(ctx, id))
+}
+
+// reason is why the cloud gave up on a volume, as the end of a clause; empty when it does not say.
+func (s *Volumes) reason(ctx context.Context, id ID) string {
+	reason, err := s.cloud.Failure(ctx, id)
+	if err != nil {
+		s.o.Log.WarnContext(ctx, "cannot read Cinder's messages about a volume", "volume", id, "error", err)
+		return ""
+	}
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// token is that of a request for a volume: the same for every retry, also from another replica.
+func (s *Volumes) token(name string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{s.o.Driver, s.o.Cluster, name}, "\x00")))
+	return hex.EncodeToString(sum[:16])
+}
+
+// ours reports whether v was made by this driver, for this cluster, for the request it is named for, and nobody uses it.
+func (s *Volumes) ours(v Volume) bool {
+	return v.Metadata[contract.MetadataRequest] == s.token(v.Name) && v.Metadata[contract.MetadataCluster] == s.o.Cluster &&
+		len(v.Attachments) == 0
+}
+
+// metadata is what a new volume of that name carries.
+func (s *Volumes) metadata(name string, more map[string]string) map[string]string {
+	all := maps.Clone(more)
+	if all == nil {
+		all = map[string]string{}
+	}
+	all[contract.MetadataCluster] = s.o.Cluster
+	all[contract.MetadataRequest] = s.token(name)
+	return all
+}
+
+func notFound(id ID) *Error { return Errorf(NotFound, "there is no volume %q", id) }
+
+// servers lists the servers v is attached to, for a sentence.
+func servers(v Volume) string {
+	names := make([]string, len(v.Attachments))
+	for i, a := range v.Attachments {
+		names[i] = string(a.Server)
+	}
+	return strings.Join(names, ", ")
+}
