@@ -51,7 +51,9 @@ func TestADeletionThatFailsSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
 		c.reason = "the backend is on fire"
-		c.hook["DeleteVolume"] = func() { c.later(id(1), func(v *Volume) { v.Status = "error_deleting" }) }
+		c.hook["DeleteVolume"] = func() {
+			time.AfterFunc(500*time.Millisecond, func() { c.change(id(1), func(v *Volume) { v.Status = "error_deleting" }) })
+		}
 		err := service(c).Delete(within(t, 60), id(1))
 		wantKind(t, err, Failed, true)
 		if !strings.Contains(err.Error(), "on fire") {
