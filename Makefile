@@ -67,5 +67,5 @@ include internal/ociimage/image.mk
 .PHONY: test-openstack
 test-openstack: build tools ## the real cloud (started if it is not up): cloudparity, the generator and the driver against it
 	$(MAKE) openstack-up
-	go run ./test/gate -- -count 1 ./test/cloudparity -bed "$(OPENSTACK_BED)"
+	go run ./test/gate -- -count 1 ./test/cloudparity -bed="$(OPENSTACK_BED)"
 	go run ./test/gate -- -count 1 -tags openstack -timeout 20m ./test/openstack
