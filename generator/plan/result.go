@@ -42,9 +42,11 @@ type Result struct {
 	SnapshotClass  Decision[SnapshotClass]
 	CloudConf      Decision[string] // the text of cloud.conf for the controller
 	AttachLimit    Decision[string] // "" = each node computes its own
+	NetworkPolicy  Decision[NetworkPolicy]
 	Controller     Decision[Workload]
 	Node           Decision[Workload]
-	Warnings       []string
+	Warnings       []string // follow from inventory and configuration alone; may be emitted
+	Notices        []string // momentary, for the terminal only: never emitted, or an outage would be drift
 }
 
 // Driver is the driver's identity in the cluster.
@@ -74,6 +76,7 @@ type StorageClass struct {
 	TypeID, TypeName     string // the volume type it was made for
 	Parameters           map[string]string
 	ReclaimPolicy        string
+	VolumeBindingMode    string
 	MountOptions         []string
 	Annotations          map[string]string // people's own; default-class and prune guards are the bundle's to add
 	Default              bool
@@ -87,6 +90,13 @@ type SnapshotClass struct {
 	Name    string
 	// InUse is whether volumes in use can be snapshotted without force (Cinder 3.66).
 	InUse bool
+}
+
+// NetworkPolicy is what the controller's pods may reach of OpenStack; empty when policies are not emitted.
+type NetworkPolicy struct {
+	Enabled bool
+	Ports   []int    // TCP, sorted: of identity, compute and block storage
+	CIDRs   []string // sorted; empty: any address on those ports
 }
 
 // Workload is how one role's pods run, after per-target defaults.

@@ -24,10 +24,11 @@ const (
 )
 
 // Fact is one thing the inspector asked the cloud, and what became of the question. Reason is empty when the value is known.
+// A list that is known to be empty is emitted, one that is not known is left out.
 type Fact[T any] struct {
 	State  State  `json:"state"`
 	Reason string `json:"reason,omitempty"`
-	Value  T      `json:"value,omitempty"`
+	Value  T      `json:"value,omitzero"`
 }
 
 // Inventory is what one cloud offers one project in one region. It holds no secret, and nothing that changes without the cloud's

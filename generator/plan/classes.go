@@ -1,0 +1,289 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// cinderOwnType is the volume type that Cinder makes for itself, so that there always is a default.
+const cinderOwnType = "__DEFAULT__"
+
+const parameterFSType = "csi.storage.k8s.io/fstype"
+
+// WaitForFirstConsumer is the binding mode of every class: the volume is made where its pod will run.
+const WaitForFirstConsumer = "WaitForFirstConsumer"
+
+// storageClasses is one class per type that is included, and the extra ones; at most one is the default.
+func (d *decider) storageClasses(topology Topology) ([]Decision[StorageClass], Decision[string]) {
+	types := d.types()
+	d.checkOverrides(types)
+	effective := d.defaultType(types)
+	var classes []Decision[StorageClass]
+	for _, t := range types {
+		if !d.wanted(t, effective.Value) {
+			continue
+		}
+		class, served := d.classOfType(t, topology)
+		if !served {
+			continue
+		}
+		classes = append(classes, class)
+	}
+	chosen := d.defaultClass(classes, effective)
+	for i, e := range d.spec.StorageClasses.Extra {
+		if class, ok := d.extraClass(i, e, types, effective, topology); ok {
+			classes = append(classes, class)
+		}
+	}
+	slices.SortStableFunc(classes, func(a, b Decision[StorageClass]) int { return strings.Compare(a.Value.Name, b.Value.Name) })
+	for i := range classes {
+		c := &classes[i].Value
+		c.Default = chosen.Value != "" && c.Name == chosen.Value
+		if i > 0 && c.Name == classes[i-1].Value.Name {
+			d.problem("spec.storageClasses: two classes are called %q (types %q and %q); name one in overrides or extra", c.Name, classes[i-1].Value.TypeName, c.TypeName)
+		}
+	}
+	return classes, chosen
+}
+
+// types are the volume types, sorted by name.
+func (d *decider) types() []v1alpha1.VolumeType {
+	if !known(d, "volumeTypes", d.inv.VolumeTypes) {
+		if s := d.inv.VolumeTypes.State; s == v1alpha1.Denied || s == v1alpha1.Unsupported {
+			d.warn("the cloud does not tell its volume types (%s): no class is made but those of spec.storageClasses.extra", s)
+		}
+		return nil
+	}
+	types := slices.Clone(d.inv.VolumeTypes.Value)
+	slices.SortFunc(types, func(a, b v1alpha1.VolumeType) int { return strings.Compare(a.Name, b.Name) })
+	return types
+}
+
+// wanted applies include and exclude. Cinder's own type gets a class only where it is what volumes get anyway.
+func (d *decider) wanted(t v1alpha1.VolumeType, defaultType string) bool {
+	if t.Name == cinderOwnType && defaultType != cinderOwnType {
+		return false
+	}
+	matches := func(globs []string) bool {
+		return slices.ContainsFunc(globs, func(g string) bool { return glob(g, t.Name) })
+	}
+	return matches(d.spec.StorageClasses.Include) && !matches(d.spec.StorageClasses.Exclude)
+}
+
+// classOfType is the class of one type, and whether the type can serve any compute zone at all.
+func (d *decider) classOfType(t v1alpha1.VolumeType, topology Topology) (Decision[StorageClass], bool) {
+	override, key := d.override(t)
+	decision := Decision[StorageClass]{
+		Source: Inferred,
+		Reason: fmt.Sprintf("the cloud offers volume type %q", t.Name),
+		Facts:  []string{fmt.Sprintf("volumeTypes has %q", t.Name)},
+	}
+	name := override.Name
+	if name == "" {
+		name = ClassName(d.spec.StorageClasses.NamePrefix, t.Name, t.ID)
+		if slugOf(t.Name) != t.Name {
+			decision.Reason += "; its name is no class name, so six digits of its id's hash were added"
+			decision.Facts = append(decision.Facts, fmt.Sprintf("volumeTypes[%s].id = %s", t.Name, t.ID))
+		}
+	}
+	if key != "" {
+		decision.Reason += "; spec.storageClasses.overrides." + key + " applies"
+	}
+	path := "spec.storageClasses.overrides." + key
+	if key == "" {
+		path = "spec.storageClasses"
+	}
+	decision.Value = d.class(path, name, override)
+	decision.Value.TypeID, decision.Value.TypeName = t.ID, t.Name
+	decision.Value.Parameters[contract.ParameterType] = t.Name
+	return decision, d.restrict(&decision, t, topology)
+}
+
+// extraClass is a class that a person asked for besides those of the types.
+func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.VolumeType, effective Decision[string], topology Topology) (Decision[StorageClass], bool) {
+	path := fmt.Sprintf("spec.storageClasses.extra[%d]", i)
+	if e.Name == "" {
+		d.problem("%s.name: every extra class needs a name", path)
+		return Decision[StorageClass]{}, false
+	}
+	decision := Decision[StorageClass]{Value: d.class(path, e.Name, e.ClassOverride), Source: FromConfig, Reason: path + " asks for it"}
+	typeName := e.Type
+	switch {
+	case e.Type == "" && e.Parameters[contract.ParameterType] != "":
+		decision.Value.TypeName = e.Parameters[contract.ParameterType]
+		decision.Reason += "; its parameters are taken as given"
+		return decision, true
+	case e.Type == "":
+		typeName = effective.Value
+	case e.Parameters[contract.ParameterType] != "":
+		d.problem("%s: type and parameters.type are both set; keep one", path)
+	}
+	t, found := findType(types, typeName)
+	if !found {
+		switch {
+		case typeName == "" && len(d.unanswered) == 0: // as the cloud's default type is not known either: let Cinder choose
+			return decision, true
+		case d.inv.VolumeTypes.State == v1alpha1.Known:
+			d.problem("%s.type: the cloud has no volume type %q%s; to keep a class of a type that is gone, set parameters.type instead", path, typeName, didYouMean(typeName, typeNames(types)))
+		}
+		return decision, false
+	}
+	decision.Value.TypeID, decision.Value.TypeName = t.ID, t.Name
+	decision.Value.Parameters[contract.ParameterType] = t.Name
+	decision.Facts = append([]string{fmt.Sprintf("volumeTypes has %q", t.Name)}, decision.Facts...)
+	if e.Type == "" {
+		decision.Facts = append(decision.Facts, effective.Facts...)
+	}
+	return decision, d.restrict(&decision, t, topology)
+}
+
+// class is what every class is, with what a person changed of it; path is where they did.
+func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClass {
+	if !isSubdomain(name) {
+		d.problem("%s: %q is not a class name: lower-case letters, digits, '-' and '.'", path, name)
+	}
+	c := StorageClass{
+		Name:                 name,
+		Parameters:           maps.Clone(o.Parameters),
+		ReclaimPolicy:        "Delete",
+		VolumeBindingMode:    WaitForFirstConsumer,
+		MountOptions:         o.MountOptions,
+		Annotations:          o.Annotations,
+		AllowVolumeExpansion: true,
+	}
+	if c.Parameters == nil {
+		c.Parameters = map[string]string{}
+	}
+	if o.ReclaimPolicy != "" {
+		d.oneOf(path+".reclaimPolicy", o.ReclaimPolicy, "Delete", "Retain")
+		c.ReclaimPolicy = o.ReclaimPolicy
+	}
+	if o.FSType != "" {
+		if _, twice := c.Parameters[parameterFSType]; twice {
+			d.problem("%s: fsType and parameters.%s are both set; keep one", path, parameterFSType)
+		}
+		c.Parameters[parameterFSType] = o.FSType
+	}
+	_, unknown, err := contract.ParseStorageClass(c.Parameters)
+	if err != nil {
+		d.problem("%s.parameters: %v", path, err)
+	}
+	for _, key := range unknown {
+		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, didYouMean(key, contract.StorageClassKeys))
+	}
+	return c
+}
+
+// restrict limits a class to the compute zones its type can serve; false: there is none, and every claim would fail.
+func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeType, topology Topology) bool {
+	if !topology.Enabled || len(t.Zones) == 0 {
+		return true
+	}
+	compute, isKnown := d.zoneNames(d.inv.Zones.Compute)
+	if !isKnown {
+		return true
+	}
+	var served []string
+	for _, c := range compute {
+		if slices.Contains(t.Zones, d.volumeZone(c)) {
+			served = append(served, contract.SanitizeZone(c))
+		}
+	}
+	decision.Facts = append(decision.Facts, list("volumeTypes["+t.Name+"].zones", t.Zones))
+	if len(served) == 0 {
+		d.warn("class %s is left out: volume type %q exists only in volume zone %s, which serves no compute zone", decision.Value.Name, t.Name, strings.Join(t.Zones, ", "))
+		return false
+	}
+	if len(served) < len(compute) {
+		decision.Value.AllowedZones = served
+		decision.Reason += "; the type exists only in some zones"
+	}
+	return true
+}
+
+// zoneNames are the names of zones without saying anything about them.
+func (d *decider) zoneNames(fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]string, bool) {
+	var names []string
+	for _, z := range fact.Value {
+		names = append(names, z.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), fact.State == v1alpha1.Known
+}
+
+// override is what a person changed of a type's class, and the key they did it under: the id wins over the name.
+func (d *decider) override(t v1alpha1.VolumeType) (v1alpha1.ClassOverride, string) {
+	byID, idGiven := d.spec.StorageClasses.Overrides[t.ID]
+	byName, nameGiven := d.spec.StorageClasses.Overrides[t.Name]
+	switch {
+	case idGiven && nameGiven && t.ID != t.Name:
+		d.problem("spec.storageClasses.overrides: %s and %s are the same type; keep one", t.ID, t.Name)
+		return byID, t.ID
+	case idGiven:
+		return byID, t.ID
+	case nameGiven:
+		return byName, t.Name
+	}
+	return v1alpha1.ClassOverride{}, ""
+}
+
+// checkOverrides refuses an override of a type that is not there: a Retain that silently does not apply loses data.
+func (d *decider) checkOverrides(types []v1alpha1.VolumeType) {
+	if d.inv.VolumeTypes.State != v1alpha1.Known {
+		return
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.spec.StorageClasses.Overrides)) {
+		if _, found := findType(types, key); !found {
+			d.problem("spec.storageClasses.overrides.%s: the cloud has no volume type of this id or name%s", key, didYouMean(key, typeNames(types)))
+		}
+		if d.spec.StorageClasses.Overrides[key].Parameters[contract.ParameterType] != "" {
+			d.problem("spec.storageClasses.overrides.%s.parameters.type: the class of a type is for that type; use spec.storageClasses.extra for another", key)
+		}
+	}
+}
+
+func findType(types []v1alpha1.VolumeType, idOrName string) (v1alpha1.VolumeType, bool) {
+	i := slices.IndexFunc(types, func(t v1alpha1.VolumeType) bool { return t.ID == idOrName })
+	if i < 0 {
+		i = slices.IndexFunc(types, func(t v1alpha1.VolumeType) bool { return t.Name == idOrName })
+	}
+	if i < 0 || idOrName == "" {
+		return v1alpha1.VolumeType{}, false
+	}
+	return types[i], true
+}
+
+func typeNames(types []v1alpha1.VolumeType) []string {
+	var names []string
+	for _, t := range types {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// glob matches * to any run of characters and ? to any one; everything else is itself.
+func glob(pattern, name string) bool {
+	p, n := []rune(pattern), []rune(name)
+	star, mark := -1, 0
+	i, j := 0, 0
+	for j < len(n) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, mark = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == n[j]):
+			i, j = i+1, j+1
+		case star >= 0:
+			mark++
+			i, j = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(string(p[i:]), "*") == ""
+}

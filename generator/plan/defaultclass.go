@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// defaultType is the name of the type that a volume gets when nobody names one: the one a person chose, else the cloud's.
+func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
+	wish := d.spec.StorageClasses.Default
+	if wish != v1alpha1.Auto && wish != v1alpha1.None {
+		t, found := findType(types, wish)
+		if !found && d.inv.VolumeTypes.State == v1alpha1.Known {
+			d.problem("spec.storageClasses.default: the cloud has no volume type of id or name %q%s; or use auto or none", wish, didYouMean(wish, typeNames(types)))
+		}
+		return Decision[string]{Value: t.Name, Source: FromConfig, Reason: "spec.storageClasses.default is set"}
+	}
+	if !d.needsDefaultType(types) {
+		return Decision[string]{Source: Default}
+	}
+	fact := d.inv.DefaultVolumeType
+	if !known(d, "defaultVolumeType", fact) {
+		return Decision[string]{Source: Inferred, Facts: []string{stateOf("defaultVolumeType", fact)}, Reason: "the cloud does not tell its default volume type"}
+	}
+	return Decision[string]{Value: fact.Value, Source: Inferred, Facts: []string{"defaultVolumeType = " + fact.Value}, Reason: fmt.Sprintf("%q is the cloud's default volume type", fact.Value)}
+}
+
+// needsDefaultType is whether any decision rests on the cloud's default type: a default class, Cinder's own type, or an extra
+// class that names no type.
+func (d *decider) needsDefaultType(types []v1alpha1.VolumeType) bool {
+	if d.spec.StorageClasses.Default == v1alpha1.Auto && !d.sideBySide() {
+		return true
+	}
+	if _, found := findType(types, cinderOwnType); found {
+		return true
+	}
+	return slices.ContainsFunc(d.spec.StorageClasses.Extra, func(e v1alpha1.ExtraClass) bool { return e.Type == "" && e.Parameters["type"] == "" })
+}
+
+// defaultClass is the class that claims without a class get: at most one.
+func (d *decider) defaultClass(classes []Decision[StorageClass], effective Decision[string]) Decision[string] {
+	wish := d.spec.StorageClasses.Default
+	configured := sourceOf(d.given.StorageClasses.Default != "")
+	switch {
+	case wish == v1alpha1.None:
+		return Decision[string]{Source: configured, Reason: "spec.storageClasses.default is none"}
+	case wish == v1alpha1.Auto && d.sideBySide():
+		return Decision[string]{Source: Default, Reason: "OpenShift's built-in driver brings a default class, and a cluster has one"}
+	case effective.Value == "":
+		if len(d.unanswered) == 0 && wish == v1alpha1.Auto {
+			d.warn("no class is the default: %s", effective.Reason)
+		}
+		return Decision[string]{Source: effective.Source, Reason: effective.Reason, Facts: effective.Facts}
+	}
+	i := slices.IndexFunc(classes, func(c Decision[StorageClass]) bool { return c.Value.TypeName == effective.Value })
+	if i >= 0 {
+		return Decision[string]{Value: classes[i].Value.Name, Source: effective.Source, Reason: effective.Reason, Facts: effective.Facts}
+	}
+	reason := fmt.Sprintf("%s, but no class is made for volume type %q", effective.Reason, effective.Value)
+	switch {
+	case wish != v1alpha1.Auto:
+		d.problem("spec.storageClasses.default: no class is made for volume type %q; include it", effective.Value)
+	case len(d.unanswered) == 0:
+		d.warn("no class is the default: %s", reason)
+	}
+	return Decision[string]{Source: effective.Source, Reason: reason, Facts: effective.Facts}
+}

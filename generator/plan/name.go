@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+)
+
+// maxClassName is the longest class name the generator makes of a type's name. Kubernetes takes 253 characters; tools put class
+// names into label values, which end at 63.
+const maxClassName = 63
+
+var (
+	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	notSlug   = regexp.MustCompile(`[^a-z0-9.-]+`)
+	badDots   = regexp.MustCompile(`[.-]*(\.-|-\.|\.\.)[.-]*`)
+)
+
+func isSubdomain(s string) bool { return len(s) <= 253 && subdomain.MatchString(s) }
+
+func isLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
+
+// ClassName is the name of the class of one volume type: prefix and slug, and where the slug lost something of the type's name,
+// six hex digits of the type id's SHA-256. It depends on the type alone, never on which other types exist, so that a type that is
+// added to the cloud renames no class.
+func ClassName(prefix, typeName, typeID string) string {
+	slug := slugOf(typeName)
+	if slug == typeName && len(prefix)+len(slug) <= maxClassName {
+		return prefix + slug
+	}
+	sum := sha256.Sum256([]byte(typeID))
+	hash := "-" + hex.EncodeToString(sum[:])[:6]
+	if room := max(maxClassName-len(prefix)-len(hash), 1); len(slug) > room {
+		slug = strings.TrimRight(slug[:room], ".-")
+	}
+	return prefix + slug + hash
+}
+
+// slugOf is the nearest DNS subdomain, "type" for a name of which nothing remains.
+func slugOf(name string) string {
+	slug := notSlug.ReplaceAllString(strings.ToLower(name), "-")
+	slug = strings.Trim(badDots.ReplaceAllString(slug, "-"), ".-")
+	if slug == "" {
+		return "type"
+	}
+	return slug
+}

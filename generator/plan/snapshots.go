@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// snapshotClassName is the VolumeSnapshotClass's name; OpenShift's built-in driver calls its own standard-csi.
+const snapshotClassName = "cinder-csi"
+
+// snapshotInUse is the Cinder microversion from which a volume in use can be snapshotted without force (Cinder's REST API
+// microversion history, 3.66).
+const snapshotInUse = "3.66"
+
+const blockStorage = "block-storage"
+
+func (d *decider) snapshotClass() Decision[SnapshotClass] {
+	decision := Decision[SnapshotClass]{Source: sourceOf(d.given.Snapshots.Enabled != nil)}
+	if !*d.spec.Snapshots.Enabled {
+		decision.Reason = "spec.snapshots.enabled is false"
+		return decision
+	}
+	decision.Value = SnapshotClass{Enabled: true, Name: snapshotClassName}
+	if !known(d, "services", d.inv.Services) {
+		decision.Reason = "snapshots are on; the cloud does not tell its versions, so volumes in use are assumed to need force"
+		decision.Facts = []string{stateOf("services", d.inv.Services)}
+		return decision
+	}
+	decision.Value.InUse = atLeast(d.inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse)
+	decision.Facts = []string{fmt.Sprintf("services.block-storage.snapshotInUse = %t", decision.Value.InUse)}
+	decision.Reason = "snapshots are on; volumes in use can be snapshotted without force"
+	if !decision.Value.InUse {
+		decision.Reason = "snapshots are on; this Cinder snapshots volumes in use only by force"
+	}
+	return decision
+}
+
+// atLeast compares microversions, "3.9" < "3.66"; what is no microversion is below every one.
+func atLeast(have, want string) bool {
+	h, w := microversion(have), microversion(want)
+	return h[0] > w[0] || h[0] == w[0] && h[1] >= w[1]
+}
+
+func microversion(s string) [2]int {
+	major, minor, ok := strings.Cut(s, ".")
+	a, errMajor := strconv.Atoi(major)
+	b, errMinor := strconv.Atoi(minor)
+	if !ok || errMajor != nil || errMinor != nil {
+		return [2]int{-1, -1}
+	}
+	return [2]int{a, b}
+}

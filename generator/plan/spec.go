@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// The images of the two roles, by the names that spec.images uses.
+var (
+	controllerImages = []string{"driver", "provisioner", "attacher", "resizer", "snapshotter", "livenessprobe"}
+	nodeImages       = []string{"driver", "registrar", "livenessprobe"}
+)
+
+var (
+	kubernetesVersion = regexp.MustCompile(`^v?(1\.[0-9]{1,3})(\.[0-9]+)?$`)
+	digest            = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// checkSpec checks what no decision below looks at, and brings it into its one form.
+func (d *decider) checkSpec() {
+	if m := kubernetesVersion.FindStringSubmatch(d.spec.KubernetesVersion); m != nil {
+		d.spec.KubernetesVersion = m[1]
+	} else {
+		d.problem("spec.kubernetesVersion: %q is not a version such as \"1.32\"", d.spec.KubernetesVersion)
+	}
+	d.oneOf("spec.monitoring.kind", d.spec.Monitoring.Kind, v1alpha1.None, "PodMonitor", "ServiceMonitor")
+	if !isSubdomain(d.spec.HyperShift.KubeconfigSecret) {
+		d.problem("spec.hypershift.kubeconfigSecret: %q is not a Secret's name", d.spec.HyperShift.KubeconfigSecret)
+	}
+	d.checkNames("spec.images", slices.Collect(maps.Keys(d.spec.Images)), sortedSet(append(slices.Clone(controllerImages), nodeImages...)))
+	d.checkDigests("spec.images", d.spec.Images)
+	d.checkDigests("spec.planes.controller.images", d.spec.Planes.Controller.Images)
+	d.checkDigests("spec.planes.node.images", d.spec.Planes.Node.Images)
+}
+
+func (d *decider) checkDigests(path string, images map[string]v1alpha1.Image) {
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		if i := images[name]; i.Digest != "" && !digest.MatchString(i.Digest) {
+			d.problem("%s.%s.digest: %q is not sha256: and 64 hex digits", path, name, i.Digest)
+		}
+	}
+}
+
+// checkNames refuses names that stand for nothing.
+func (d *decider) checkNames(path string, names, allowed []string) {
+	slices.Sort(names)
+	for _, n := range names {
+		if !slices.Contains(allowed, n) {
+			d.problem("%s: there is no %q%s (%s)", path, n, didYouMean(n, allowed), strings.Join(allowed, ", "))
+		}
+	}
+}
+
+// overlay is an image with what another says of it. A digest names the content of one tag, so another tag drops it.
+func overlay(base, over v1alpha1.Image) v1alpha1.Image {
+	if over.Tag != "" {
+		base.Digest = ""
+	}
+	return v1alpha1.Image{
+		Registry:   cmp.Or(over.Registry, base.Registry),
+		Repository: cmp.Or(over.Repository, base.Repository),
+		Tag:        cmp.Or(over.Tag, base.Tag),
+		Digest:     cmp.Or(over.Digest, base.Digest),
+	}
+}
+
+func sortedSet[T cmp.Ordered](values []T) []T {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// merged is a with b over it; neither is changed.
+func merged(a, b map[string]string) map[string]string {
+	m := map[string]string{}
+	maps.Copy(m, a)
+	maps.Copy(m, b)
+	return m
+}
+
+// orElse fills a list that was not given.
+func orElse[T any](list *[]T, otherwise []T) {
+	if *list == nil {
+		*list = otherwise
+	}
+}
+
+func isZero(p v1alpha1.Plane) bool { return reflect.ValueOf(p).IsZero() }
+
+func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }

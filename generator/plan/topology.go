@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// topology is enabled if and only if every compute zone's name, after zoneMap, is also a volume zone's name: the rule of
+// OpenShift's operator, on names. A zone that is unavailable for the moment still counts, or an outage would move the answer.
+func (d *decider) topology() Decision[Topology] {
+	mode := d.spec.Topology.Mode
+	d.oneOf("spec.topology.mode", mode, v1alpha1.Auto, v1alpha1.Enabled, v1alpha1.Disabled)
+	decision := Decision[Topology]{
+		Value:  Topology{Enabled: mode == v1alpha1.Enabled, ZoneMap: d.spec.Topology.ZoneMap},
+		Source: FromConfig,
+		Reason: "spec.topology.mode is " + mode,
+	}
+	if mode == v1alpha1.Disabled {
+		return decision
+	}
+	compute, computeKnown := d.zones("zones.compute", d.inv.Zones.Compute)
+	volume, volumeKnown := d.zones("zones.volume", d.inv.Zones.Volume)
+	if mode == v1alpha1.Auto {
+		decision.Source = Inferred
+	}
+	if !computeKnown || !volumeKnown {
+		d.withoutZones(&decision, computeKnown)
+		return decision
+	}
+	decision.Facts = []string{list("zones.compute", compute), list("zones.volume", volume)}
+	d.checkZoneMap(compute, volume)
+	missing := d.unmatched(compute, volume)
+	if mode == v1alpha1.Enabled {
+		if len(missing) > 0 {
+			d.warn("topology is enabled by spec.topology.mode, but no volume zone is called as %s; volumes for nodes there cannot be made: set spec.topology.zoneMap", quoted(missing))
+		}
+		return decision
+	}
+	switch {
+	case len(compute) == 0:
+		decision.Reason = "the cloud lists no compute zone"
+	case len(missing) > 0:
+		decision.Reason = "no volume zone is called as compute zone " + quoted(missing)
+	default:
+		decision.Value.Enabled = true
+		decision.Reason = "every compute zone has a volume zone of its name"
+		if len(d.spec.Topology.ZoneMap) > 0 {
+			decision.Reason += ", after spec.topology.zoneMap"
+		}
+	}
+	return decision
+}
+
+// withoutZones decides where the cloud does not say its zones for good; where it merely failed to, the run has ended.
+func (d *decider) withoutZones(decision *Decision[Topology], computeKnown bool) {
+	which, fact := "volume", stateOf("zones.volume", d.inv.Zones.Volume)
+	if !computeKnown {
+		which, fact = "compute", stateOf("zones.compute", d.inv.Zones.Compute)
+	}
+	decision.Facts = []string{fact}
+	if decision.Source == Inferred {
+		decision.Reason = "the cloud does not tell its " + which + " zones, and zones are not guessed"
+	}
+}
+
+// zones are the sorted names of a list of zones.
+func (d *decider) zones(name string, fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]string, bool) {
+	if !known(d, name, fact) {
+		return nil, false
+	}
+	var names []string
+	for _, z := range fact.Value {
+		names = append(names, z.Name)
+		if !z.Available {
+			d.notice("%s: %s is not available at the moment; it counts all the same", name, z.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), true
+}
+
+// volumeZone is the volume zone of a compute zone.
+func (d *decider) volumeZone(compute string) string {
+	if mapped, ok := d.spec.Topology.ZoneMap[compute]; ok {
+		return mapped
+	}
+	return compute
+}
+
+// unmatched are the compute zones without a volume zone.
+func (d *decider) unmatched(compute, volume []string) []string {
+	var missing []string
+	for _, c := range compute {
+		if !slices.Contains(volume, d.volumeZone(c)) {
+			missing = append(missing, c)
+		}
+	}
+	return missing
+}
+
+func (d *decider) checkZoneMap(compute, volume []string) {
+	for _, from := range slices.Sorted(maps.Keys(d.spec.Topology.ZoneMap)) {
+		to := d.spec.Topology.ZoneMap[from]
+		if !slices.Contains(compute, from) {
+			d.warn("spec.topology.zoneMap: the cloud lists no compute zone %q%s", from, didYouMean(from, compute))
+		}
+		if !slices.Contains(volume, to) {
+			d.warn("spec.topology.zoneMap.%s: the cloud lists no volume zone %q%s", from, to, didYouMean(to, volume))
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"maps"
+	"net/netip"
+	"net/url"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// unprivileged is the user of controller pods where the platform does not choose one: "nobody" of distroless images.
+const unprivileged int64 = 65532
+
+const defaultReplicas = 2
+
+// controller is how the controller's pods run. OpenShift's platform components set the pattern: the control plane's nodes on a
+// stand-alone cluster; HyperShift's labels, tolerations and priority in a hosted control plane, which its conformance tests check.
+func (d *decider) controller(namespace string) Decision[Workload] {
+	p := d.spec.Planes.Controller
+	w := d.workload("controller", p, controllerImages)
+	w.Replicas = defaultReplicas
+	if p.Replicas != nil {
+		w.Replicas = *p.Replicas
+		if w.Replicas < 1 {
+			d.problem("spec.planes.controller.replicas: %d; want at least 1", w.Replicas)
+		}
+	}
+	decision := Decision[Workload]{Source: Default}
+	switch d.target {
+	case v1alpha1.HostedControlPlane:
+		w.PriorityClass = "hypershift-control-plane"
+		w.Tolerations = append([]v1alpha1.Toleration{
+			{Key: "hypershift.openshift.io/control-plane", Operator: "Equal", Value: "true", Effect: "NoSchedule"},
+			{Key: "hypershift.openshift.io/cluster", Operator: "Equal", Value: namespace, Effect: "NoSchedule"},
+		}, p.Tolerations...)
+		w.PodLabels = merged(w.PodLabels, map[string]string{"hypershift.openshift.io/hosted-control-plane": namespace})
+		orElse(&w.ImagePullSecrets, []string{"pull-secret"})
+		decision.Reason = "HyperShift's placement, priority and pull secret of a hosted control plane's pods"
+	case v1alpha1.Standalone:
+		w.PriorityClass = "system-cluster-critical"
+		if w.NodeSelector == nil {
+			w.NodeSelector = map[string]string{controlPlaneLabel: ""}
+		}
+		orElse(&w.Tolerations, []v1alpha1.Toleration{criticalAddons, noSchedule("node-role.kubernetes.io/master"), noSchedule(controlPlaneLabel)})
+		decision.Reason = "on the control plane's nodes, as OpenShift's own components; the user is chosen by its security context constraints"
+	default:
+		w.PriorityClass = "system-cluster-critical"
+		orElse(&w.Tolerations, []v1alpha1.Toleration{criticalAddons, noSchedule(controlPlaneLabel)})
+		if w.RunAsUser == nil {
+			user := unprivileged
+			w.RunAsUser = &user
+		}
+		decision.Reason = "anywhere, the control plane's nodes included; as an unprivileged user"
+	}
+	decision.Value = w
+	return d.configured(decision, "controller", d.given.Planes.Controller)
+}
+
+// node is how the node's pods run: on every Linux node whatever its taints, or pods there could not mount.
+func (d *decider) node() Decision[Workload] {
+	p := d.spec.Planes.Node
+	w := d.workload("node", p, nodeImages)
+	w.PriorityClass = "system-node-critical"
+	if p.Replicas != nil {
+		d.problem("spec.planes.node.replicas: the node's pods are a DaemonSet, one on each node")
+	}
+	if p.RunAsUser != nil {
+		d.problem("spec.planes.node.runAsUser: mounting needs root")
+	}
+	if w.NodeSelector == nil {
+		w.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
+	}
+	orElse(&w.Tolerations, []v1alpha1.Toleration{{Operator: "Exists"}})
+	return d.configured(Decision[Workload]{Value: w, Source: Default, Reason: "on every Linux node, whatever its taints"}, "node", d.given.Planes.Node)
+}
+
+func (d *decider) configured(decision Decision[Workload], plane string, given v1alpha1.Plane) Decision[Workload] {
+	if !isZero(given) || len(d.given.Images) > 0 {
+		decision.Source = FromConfig
+		decision.Reason += "; spec.planes." + plane + " and spec.images apply"
+	}
+	return decision
+}
+
+// workload is what both roles have, as configured.
+func (d *decider) workload(plane string, p v1alpha1.Plane, images []string) Workload {
+	path := "spec.planes." + plane
+	d.checkProxy(path+".proxy.http", p.Proxy.HTTP)
+	d.checkProxy(path+".proxy.https", p.Proxy.HTTPS)
+	d.checkNames(path+".images", slices.Collect(maps.Keys(p.Images)), images)
+	d.checkNames(path+".resources", slices.Collect(maps.Keys(p.Resources)), images)
+	w := Workload{
+		NodeSelector:     p.NodeSelector,
+		Tolerations:      p.Tolerations,
+		PodLabels:        p.PodLabels,
+		ImagePullSecrets: p.ImagePullSecrets,
+		RunAsUser:        p.RunAsUser,
+		Proxy:            p.Proxy,
+		Resources:        p.Resources,
+	}
+	for _, name := range images {
+		if image := overlay(d.spec.Images[name], p.Images[name]); image != (v1alpha1.Image{}) {
+			if w.Images == nil {
+				w.Images = map[string]v1alpha1.Image{}
+			}
+			w.Images[name] = image
+		}
+	}
+	return w
+}
+
+// checkProxy refuses a proxy with a password: it would be written into the bundle.
+func (d *decider) checkProxy(key, value string) {
+	if value == "" {
+		return
+	}
+	u, err := url.Parse(value)
+	switch {
+	case err != nil || u.Host == "": // the parser's message would repeat the value
+		d.problem("%s: not a URL such as http://proxy.example:3128", key)
+	case u.User != nil:
+		d.problem("%s: has credentials in it, and the generator writes no secret; use a proxy without them", key)
+	}
+}
+
+// networkPolicy: ports from the catalog; addresses from the configuration or from endpoints that are addresses, never from DNS.
+func (d *decider) networkPolicy() Decision[NetworkPolicy] {
+	decision := Decision[NetworkPolicy]{Source: sourceOf(d.given.NetworkPolicy.Enabled), Reason: "spec.networkPolicy.enabled is false"}
+	var cidrs []string
+	for _, c := range d.spec.NetworkPolicy.OpenStackCIDRs {
+		prefix, err := netip.ParsePrefix(c)
+		if err != nil || prefix != prefix.Masked() {
+			d.problem("spec.networkPolicy.openstackCIDRs: %q is not a network such as 192.0.2.0/24", c)
+			continue
+		}
+		cidrs = append(cidrs, prefix.String())
+	}
+	if !d.spec.NetworkPolicy.Enabled {
+		return decision
+	}
+	decision.Value.Enabled, decision.Reason = true, "spec.networkPolicy.enabled is true; ports are the catalog's"
+	if !known(d, "services", d.inv.Services) {
+		if len(d.unanswered) == 0 {
+			d.problem("spec.networkPolicy.enabled: the cloud does not tell its endpoints, so no policy can be made")
+		}
+		return decision
+	}
+	literal := true
+	var addresses []string
+	for _, name := range []string{"identity", "compute", blockStorage} {
+		service := d.inv.Services.Value[name]
+		if !service.Present {
+			continue
+		}
+		decision.Value.Ports = append(decision.Value.Ports, service.Port)
+		if address, ok := literalAddress(service.Endpoint); ok {
+			addresses = append(addresses, address)
+		} else {
+			literal = false
+		}
+	}
+	switch {
+	case len(cidrs) > 0:
+		decision.Reason += ", addresses those of spec.networkPolicy.openstackCIDRs"
+	case literal:
+		cidrs = addresses
+		decision.Reason += ", addresses those of the endpoints"
+	default:
+		decision.Reason += "; endpoints are host names, so any address on these ports is allowed"
+	}
+	decision.Value.Ports = sortedSet(decision.Value.Ports)
+	decision.Value.CIDRs = sortedSet(cidrs)
+	return decision
+}
+
+// literalAddress is an endpoint's address as a network of one, if it is an address.
+func literalAddress(endpoint string) (string, bool) {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return "", false
+	}
+	address, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return "", false
+	}
+	return netip.PrefixFrom(address, address.BitLen()).String(), true
+}
+
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+var criticalAddons = v1alpha1.Toleration{Key: "CriticalAddonsOnly", Operator: "Exists"}
+
+func noSchedule(key string) v1alpha1.Toleration {
+	return v1alpha1.Toleration{Key: key, Operator: "Exists", Effect: "NoSchedule"}
+}
