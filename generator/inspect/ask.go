@@ -1,0 +1,96 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// asker sends GETs to one cloud.
+type asker struct{ cloud *cloud.Cloud }
+
+// get reads one answer into body; path is below the service's endpoint.
+func (a *asker) get(ctx context.Context, service, microversion, path string, body any) error {
+	client, err := a.cloud.ClientContext(ctx, service, microversion)
+	if err != nil {
+		return err
+	}
+	return a.fetch(ctx, client, client.Endpoint+path, body)
+}
+
+func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, url string, body any) error {
+	resp, err := client.Get(ctx, url, body, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}})
+	if resp != nil {
+		resp.Body.Close()
+	}
+	return err
+}
+
+// factOf turns an answer into a fact: what the error says of the question decides the state.
+func factOf[T any](value T, err error) v1alpha1.Fact[T] {
+	if err == nil {
+		return v1alpha1.Fact[T]{State: v1alpha1.Known, Value: value}
+	}
+	state, reason := classify(err)
+	return v1alpha1.Fact[T]{State: state, Reason: reason}
+}
+
+// classify says what a failed question means. 401 counts as denied: the token was renewed just before, and Keystone's middleware
+// answers so for what an application credential's access rules leave out. Reasons hold nothing that differs between two runs.
+func classify(err error) (v1alpha1.State, string) {
+	if errors.Is(err, cloud.ErrNoService) {
+		return v1alpha1.Unsupported, err.Error()
+	}
+	if again := (*gophercloud.ErrErrorAfterReauthentication)(nil); errors.As(err, &again) {
+		err = again.ErrOriginal
+	}
+	var answer gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &answer) {
+		return v1alpha1.Failed, oneLine(err.Error())
+	}
+	switch answer.Actual {
+	case http.StatusUnauthorized:
+		return v1alpha1.Denied, "HTTP 401 with a fresh token: an access rule of the application credential is missing"
+	case http.StatusForbidden:
+		if policy := deniedPolicy.FindStringSubmatch(string(answer.Body)); policy != nil {
+			return v1alpha1.Denied, "policy " + policy[1]
+		}
+		return v1alpha1.Denied, "HTTP 403"
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
+		return v1alpha1.Unsupported, fmt.Sprintf("HTTP %d", answer.Actual)
+	}
+	return v1alpha1.Failed, oneLine(fmt.Sprintf("HTTP %d: %s", answer.Actual, message(answer.Body)))
+}
+
+// deniedPolicy finds the rule that oslo.policy names in its refusals.
+var deniedPolicy = regexp.MustCompile(`Policy doesn't allow ([a-zA-Z0-9_:.-]+) to be performed`)
+
+// message is the sentence in an OpenStack error body: {"badRequest": {"code": 400, "message": "…"}}.
+func message(body []byte) string {
+	var wrapped map[string]struct {
+		Message string `json:"message"`
+	}
+	if json.Unmarshal(body, &wrapped) == nil {
+		for _, w := range wrapped {
+			return w.Message
+		}
+	}
+	return string(body)
+}
+
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 300 {
+		s = s[:300] + "…"
+	}
+	return strings.ToValidUTF8(s, "?")
+}

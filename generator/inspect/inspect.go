@@ -1,0 +1,121 @@
+// Package inspect reads what a cloud offers: an Inventory of facts. Every request is a GET, Calls lists them all, and each fact
+// says whether it is known, denied, unsupported or failed; a collector that fails fails its own fact and no other.
+//
+// Only questions are asked whose answer is the same for every member of a project. Where an administrator would be told more in
+// the same answer (hidden extra specs of a type), the rest is dropped, so that decisions do not depend on who asks.
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// Calls is every request that Inspect can send besides those of logging in.
+var Calls = []cloud.Call{
+	{Service: compute, Method: "GET", Path: "/"},
+	{Service: blockStorage, Method: "GET", Path: "/"},
+	{Service: compute, Method: "GET", Path: "/os-availability-zone"},
+	{Service: blockStorage, Method: "GET", Path: "/os-availability-zone"},
+	{Service: blockStorage, Method: "GET", Path: "/types"},
+	{Service: blockStorage, Method: "GET", Path: "/types/{id}/encryption"},
+	{Service: blockStorage, Method: "GET", Path: "/types/default"},
+	{Service: blockStorage, Method: "GET", Path: "/limits"},
+	{Service: blockStorage, Method: "GET", Path: "/os-quota-sets/{project}"},
+	{Service: blockStorage, Method: "GET", Path: "/group_types", Microversion: groupTypesMicroversion},
+}
+
+const (
+	compute      = "compute"
+	blockStorage = "block-storage"
+	identity     = "identity"
+)
+
+// parallel bounds the requests under way: enough to hide latency, too few to be felt by a cloud's rate limits.
+const parallel = 8
+
+// Progress is told what has been read, as it is; from several goroutines, one at a time. Nil is fine.
+type Progress func(done string)
+
+// Inspect reads the inventory of one project in one region. Its error is the context's: everything else is a fact's.
+func Inspect(ctx context.Context, c *cloud.Cloud, progress Progress) (v1alpha1.Inventory, error) {
+	inv := v1alpha1.Inventory{
+		APIVersion: v1alpha1.APIVersion,
+		Kind:       v1alpha1.KindInventory,
+		Cloud:      v1alpha1.Cloud{AuthURL: authURL(c), Region: c.Region(), ProjectID: c.ProjectID()},
+	}
+	a := &asker{cloud: c}
+	var lock sync.Mutex
+	var group errgroup.Group
+	collect := func(what string, read func()) {
+		group.Go(func() error {
+			read()
+			if progress != nil {
+				lock.Lock()
+				defer lock.Unlock()
+				progress(what)
+			}
+			return nil
+		})
+	}
+	collect("services", func() { inv.Services = a.services(ctx) })
+	collect("compute zones", func() { inv.Zones.Compute = a.zones(ctx, compute) })
+	collect("volume zones", func() { inv.Zones.Volume = a.zones(ctx, blockStorage) })
+	collect("volume types", func() { inv.VolumeTypes = a.volumeTypes(ctx) })
+	collect("default volume type", func() { inv.DefaultVolumeType = a.defaultType(ctx) })
+	collect("limits", func() { inv.Limits = a.limits(ctx) })
+	collect("quota", func() { inv.Quota = a.quota(ctx) })
+	collect("group types", func() { inv.GroupTypes = a.groupTypes(ctx) })
+	_ = group.Wait() // collectors put their errors into facts
+	if err := ctx.Err(); err != nil {
+		return inv, fmt.Errorf("the inspection of cloud %s was not finished: %w", c.Name(), context.Cause(ctx))
+	}
+	return inv, nil
+}
+
+// authURL is Keystone's address as the catalog gives it, in one spelling, so that inventories of people who write it differently
+// in their clouds.yaml are the same.
+func authURL(c *cloud.Cloud) string {
+	u := c.AuthURL()
+	for _, e := range c.Catalog() {
+		if e.Type == identity {
+			u = e.URL
+			break
+		}
+	}
+	return strings.TrimSuffix(strings.TrimRight(u, "/"), "/v3") + "/v3"
+}
+
+// endpoint is a URL without the project's id, and its port.
+func endpoint(rawURL, projectID string) (string, int) {
+	bare := strings.TrimRight(rawURL, "/")
+	bare = strings.TrimSuffix(strings.TrimSuffix(bare, "/"+projectID), "/AUTH_"+projectID)
+	u, err := url.Parse(bare)
+	if err != nil {
+		return bare, 0
+	}
+	if port, err := strconv.Atoi(u.Port()); err == nil {
+		return bare, port
+	}
+	if u.Scheme == "http" {
+		return bare, 80
+	}
+	return bare, 443
+}
+
+// canonical is the service type's official name for the aliases that Cinder goes by in catalogs.
+func canonical(serviceType string) string {
+	if slices.Contains([]string{"volumev3", "block-store", "volume"}, serviceType) {
+		return blockStorage
+	}
+	return serviceType
+}

@@ -1,0 +1,117 @@
+package inspect
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// The extra specs that Cinder shows to everybody (cinder/api/schemas, USER_VISIBLE_EXTRA_SPECS). Administrators are shown all of
+// a type's; the others are never looked at.
+const (
+	specMultiattach = "multiattach"
+	specReplication = "replication_enabled"
+	specZones       = "RESKEY:availability_zones"
+)
+
+// apiType is a volume type as Cinder answers.
+type apiType struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Public      bool              `json:"is_public"`
+	ExtraSpecs  map[string]string `json:"extra_specs"`
+}
+
+// volumeTypes lists the types a member of the project may use. Without is_public=None an administrator is shown public types and
+// the project's private ones, the same as everybody.
+func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.VolumeType] {
+	found, err := pages(func(query string) ([]apiType, bool, error) {
+		var body struct {
+			Types []apiType `json:"volume_types"`
+			Links []link    `json:"volume_type_links"`
+		}
+		err := a.get(ctx, blockStorage, "", "types"+query, &body)
+		return body.Types, more(body.Links), err
+	}, func(t apiType) string { return t.ID })
+	if err != nil {
+		return factOf[[]v1alpha1.VolumeType](nil, err)
+	}
+	types := make([]v1alpha1.VolumeType, len(found))
+	for i, t := range found {
+		types[i] = v1alpha1.VolumeType{
+			ID:          t.ID,
+			Name:        t.Name,
+			Public:      t.Public,
+			Description: t.Description,
+			Multiattach: is(t.ExtraSpecs[specMultiattach]),
+			Replication: is(t.ExtraSpecs[specReplication]),
+			Zones:       zoneList(t.ExtraSpecs[specZones]),
+		}
+	}
+	slices.SortFunc(types, func(a, b v1alpha1.VolumeType) int { return strings.Compare(a.Name, b.Name) })
+	a.encryption(ctx, types)
+	return factOf(types, nil)
+}
+
+// is reads the boolean form of extra specs, "<is> True".
+func is(spec string) bool {
+	value, ok := strings.CutPrefix(strings.TrimSpace(spec), "<is>")
+	return ok && strings.EqualFold(strings.TrimSpace(value), "true")
+}
+
+// zoneList reads a comma-separated list, as Cinder's availability zone filter does.
+func zoneList(spec string) []string {
+	var zones []string
+	for z := range strings.SplitSeq(spec, ",") {
+		if z = strings.TrimSpace(z); z != "" {
+			zones = append(zones, z)
+		}
+	}
+	slices.Sort(zones)
+	return slices.Compact(zones)
+}
+
+// encryption asks for each type's encryption. The first answer tells whether this user may ask at all: a policy does not know
+// types, so one refusal is every type's.
+func (a *asker) encryption(ctx context.Context, types []v1alpha1.VolumeType) {
+	if len(types) == 0 {
+		return
+	}
+	types[0].Encryption = a.encryptionOf(ctx, types[0].ID)
+	if first := types[0].Encryption; first.State == v1alpha1.Denied {
+		for i := range types {
+			types[i].Encryption = first
+		}
+		return
+	}
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i := 1; i < len(types); i++ {
+		group.Go(func() error {
+			types[i].Encryption = a.encryptionOf(ctx, types[i].ID)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+func (a *asker) encryptionOf(ctx context.Context, typeID string) v1alpha1.Fact[v1alpha1.Encryption] {
+	var body struct {
+		Provider string `json:"provider"`
+		Cipher   string `json:"cipher"`
+		Location string `json:"control_location"`
+	}
+	err := a.get(ctx, blockStorage, "", "types/"+url.PathEscape(typeID)+"/encryption", &body)
+	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return factOf(v1alpha1.Encryption{}, nil) // the type is not encrypted, or older Cinders' way of saying so
+	}
+	return factOf(v1alpha1.Encryption{Provider: body.Provider, Cipher: body.Cipher, Location: body.Location}, err)
+}
