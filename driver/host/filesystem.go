@@ -1,0 +1,96 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// fileSystem is what the driver knows of one kind of file system.
+type fileSystem struct {
+	family string   // kinds of one family can be mounted as what they are, whichever of them was asked for
+	make   []string // the tool that makes one; the device follows
+	mount  []string // options it always gets
+	check  bool     // whether `fsck -a` before a mount does anything useful
+}
+
+// fileSystems has upstream's kinds and options. xfs gets nouuid because a clone has the UUID of its source, and both may come to
+// one server.
+var fileSystems = map[string]fileSystem{
+	"ext2":  {family: "ext", make: []string{"mkfs.ext2", "-F", "-m0"}, check: true},
+	"ext3":  {family: "ext", make: []string{"mkfs.ext3", "-F", "-m0"}, check: true},
+	"ext4":  {family: "ext", make: []string{"mkfs.ext4", "-F", "-m0"}, check: true},
+	"xfs":   {family: "xfs", make: []string{"mkfs.xfs", "-f"}, mount: []string{"nouuid"}},
+	"btrfs": {family: "btrfs", make: []string{"mkfs.btrfs"}},
+}
+
+// Known reports whether the driver makes and mounts file systems of that kind.
+func Known(fsType string) bool { _, ok := fileSystems[fsType]; return ok }
+
+func kinds() string {
+	names := make([]string, 0, len(fileSystems))
+	for name := range fileSystems {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// format makes a file system on an empty disk. It runs to its end whatever becomes of the caller: a half-made file system is
+// neither empty nor usable.
+func (h *Host) format(ctx context.Context, d *Disk, fsType string) error {
+	tool := fileSystems[fsType].make
+	h.log.InfoContext(ctx, "making a file system", "disk", d.Path, "serial", d.Serial, "type", fsType)
+	result, err := h.run.Run(context.WithoutCancel(ctx), tool[0], slices.Concat(tool[1:], []string{d.Path})...)
+	if err != nil {
+		return err
+	}
+	if result.Code != 0 {
+		return volume.Errorf(volume.Failed, "make %s on disk %s: %s", fsType, d.Path, result.Said())
+	}
+	return nil
+}
+
+// check repairs what can be repaired without asking (fsck(8), e2fsck(8) -a), to its end like format.
+func (h *Host) check(ctx context.Context, d *Disk) error {
+	const corrected, uncorrected = 1, 4
+	result, err := h.run.Run(context.WithoutCancel(ctx), "fsck", "-a", d.Path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case result.Code&uncorrected != 0:
+		return volume.Errorf(volume.DataLoss, "the file system on disk %s has errors that cannot be repaired without a decision; "+
+			"run fsck on a copy of the volume: %s", d.Path, result.Said())
+	case result.Code == corrected:
+		h.log.WarnContext(ctx, "file system errors corrected", "disk", d.Path, "serial", d.Serial, "fsck", result.Said())
+	case result.Code != 0:
+		h.log.WarnContext(ctx, "file system not checked", "disk", d.Path, "serial", d.Serial, "code", result.Code, "fsck", result.Said())
+	}
+	return nil
+}
+
+// grow makes the mounted file system at path as large as its disk. It does nothing where that is so already.
+func (h *Host) grow(ctx context.Context, d *Disk, fsType, path string) error {
+	var tool []string
+	switch fileSystems[fsType].family {
+	case "ext":
+		tool = []string{"resize2fs", d.Path}
+	case "xfs":
+		tool = []string{"xfs_growfs", "-d", path}
+	case "btrfs":
+		tool = []string{"btrfs", "filesystem", "resize", "max", path}
+	default:
+		return volume.Errorf(volume.Unimplemented, "a %s file system cannot be grown; the driver grows %s", fsType, kinds())
+	}
+	result, err := h.run.Run(context.WithoutCancel(ctx), tool[0], tool[1:]...)
+	if err != nil {
+		return err
+	}
+	if result.Code != 0 {
+		return volume.Errorf(volume.Failed, "grow the %s file system on disk %s at %s: %s", fsType, d.Path, path, result.Said())
+	}
+	return nil
+}

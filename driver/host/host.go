@@ -1,0 +1,120 @@
+// Package host is the Linux side of the driver: which server this is, which disk is which volume, what is on it, where it is
+// mounted.
+//
+// A disk is known by its own serial and by nothing else: no name, link or order is trusted, and what was found is verified
+// before every use. A file system is made only on a disk that was read and found empty by two tools. Nothing here deletes
+// anything but an empty directory or an empty file, and nothing here asks the cloud for more than this server's own metadata.
+package host
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Options says where the parts of this machine are. The zero value is a real machine.
+type Options struct {
+	SysRoot  string // sysfs; /sys when empty
+	DevRoot  string // device nodes, by the names sysfs uses; /dev when empty
+	ProcRoot string // procfs; /proc when empty
+
+	// ConfigDriveDir is a directory that already holds the content of the config drive. When empty, the disk labelled config-2
+	// is looked for and mounted for the moment of the reading.
+	ConfigDriveDir string
+	// MetadataURL is what the path /openstack/latest/meta_data.json is appended to; http://169.254.169.254 when empty.
+	MetadataURL string
+	// SearchOrder lists where this server's metadata is looked for, of ConfigDrive and MetadataService; both in that order when
+	// empty, as upstream's cloud.conf [Metadata] search-order.
+	SearchOrder []string
+
+	Log       *slog.Logger      // slog.Default when nil
+	Events    Events            // tells of changed disks; none when nil, then sysfs is looked at on a timer alone
+	Runner    Runner            // runs mkfs and its kin; processes of this machine when nil
+	Mounter   Mounter           // changes mounts; this process's mount namespace when nil
+	Transport http.RoundTripper // asks the metadata service; without a proxy, over IPv4, when nil
+}
+
+// Events wakes those who wait for a disk, so that they need not wait for the next look at sysfs.
+type Events interface {
+	// Changed returns a channel that is closed at the next change of any disk.
+	Changed() <-chan struct{}
+}
+
+// Host is one machine. Its methods may be called concurrently; it does not keep two callers from working on the same volume,
+// which is the lock of their caller.
+type Host struct {
+	sys, dev, proc string
+
+	events  Events
+	run     Runner
+	mounter Mounter
+	log     *slog.Logger
+
+	openDevice func(path string) (device, error)
+	stat       func(path string) (Stats, error)
+
+	identity *identity
+	asking   sync.Map // paths whose file system has not answered yet: a dead one costs one goroutine, not one a minute
+}
+
+// The intervals at which sysfs is looked at while a disk is awaited, and what is left of the caller's deadline for the answer.
+const (
+	firstLook   = 100 * time.Millisecond
+	slowestLook = time.Second
+	margin      = 2 * time.Second
+	rescanEvery = 5 * time.Second // a fallback: virtio and virtio-scsi announce disks by themselves
+)
+
+// New makes a Host. It touches nothing.
+func New(o Options) *Host {
+	h := &Host{
+		sys: or(o.SysRoot, "/sys"), dev: or(o.DevRoot, "/dev"), proc: or(o.ProcRoot, "/proc"),
+		events: o.Events, run: o.Runner, mounter: o.Mounter, log: o.Log,
+		openDevice: openBlockDevice, stat: statPath,
+	}
+	if h.log == nil {
+		h.log = slog.Default()
+	}
+	if h.run == nil {
+		h.run = processes{}
+	}
+	if h.mounter == nil {
+		h.mounter = kernelMounter{run: h.run}
+	}
+	h.identity = newIdentity(o, h)
+	return h
+}
+
+func or(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+// resolve gives path as mountinfo would show it: links in its parents followed, its last element untouched. A last element that
+// is itself a link is refused: mount(2) would follow it to a place nobody named.
+func resolve(path string) (string, error) {
+	clean := filepath.Clean(path)
+	if !filepath.IsAbs(path) || clean == "/" || strings.ContainsRune(path, 0) {
+		return "", volume.Errorf(volume.InvalidArgument, "path %q must be absolute and not the root directory", path)
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(clean))
+	if os.IsNotExist(err) {
+		return clean, nil
+	}
+	if err != nil {
+		return "", volume.Errorf(volume.Failed, "resolve the path %s: %w", clean, err)
+	}
+	full := filepath.Join(parent, filepath.Base(clean))
+	if info, err := os.Lstat(full); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return "", volume.Errorf(volume.InvalidArgument, "%s is a symbolic link; name the directory or file itself", full)
+	}
+	return full, nil
+}

@@ -1,0 +1,88 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Mounter changes the mount table. What is in it is read from mountinfo, never asked here.
+type Mounter interface {
+	// Mount mounts the file system on the device source at the directory target.
+	Mount(ctx context.Context, source, target, fsType string, options []string) error
+	// Bind shows source at target too. readOnly makes that mount alone read-only; nosuid, noexec and their kin of source stay.
+	Bind(source, target string, readOnly bool) error
+	// Unmount takes the topmost mount at target away, without following a link: Busy while something uses it. An error when nothing
+	// is mounted there.
+	Unmount(target string) error
+}
+
+// kernelMounter works on this process's mount namespace: file systems by mount(8), which knows how to tell a file system's own
+// options from the kernel's, everything else by the system calls, whose errors need no reading of messages.
+type kernelMounter struct{ run Runner }
+
+func (k kernelMounter) Mount(ctx context.Context, source, target, fsType string, options []string) error {
+	args := []string{"-t", fsType}
+	if len(options) > 0 {
+		args = append(args, "-o", strings.Join(options, ","))
+	}
+	result, err := k.run.Run(ctx, "mount", append(args, "--", source, target)...)
+	if err != nil {
+		return err
+	}
+	if result.Code != 0 {
+		return volume.Errorf(volume.Failed, "mount %s (%s, options %q) at %s: %s", source, fsType, strings.Join(options, ","), target, result.Said())
+	}
+	return nil
+}
+
+func (k kernelMounter) Bind(source, target string, readOnly bool) error {
+	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+		return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err)
+	}
+	if !readOnly {
+		return nil
+	}
+	flags, err := boundFlags(target)
+	if err == nil {
+		err = unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
+	}
+	if err != nil {
+		// Never leave the writable half of a read-only mount behind.
+		return volume.Errorf(volume.Failed, "make the mount at %s read-only: %w", target, errors.Join(err, unix.Unmount(target, unix.UMOUNT_NOFOLLOW)))
+	}
+	return nil
+}
+
+// boundFlags are the flags a bind mount got from its source. A remount drops every flag that is not named again.
+func boundFlags(target string) (uintptr, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(target, &s); err != nil {
+		return 0, err
+	}
+	var flags uintptr
+	for st, ms := range map[int64]uintptr{
+		unix.ST_NOSUID: unix.MS_NOSUID, unix.ST_NODEV: unix.MS_NODEV, unix.ST_NOEXEC: unix.MS_NOEXEC,
+		unix.ST_NOATIME: unix.MS_NOATIME, unix.ST_NODIRATIME: unix.MS_NODIRATIME, unix.ST_RELATIME: unix.MS_RELATIME,
+	} {
+		if int64(s.Flags)&st != 0 {
+			flags |= ms
+		}
+	}
+	return flags, nil
+}
+
+func (k kernelMounter) Unmount(target string) error {
+	err := unix.Unmount(target, unix.UMOUNT_NOFOLLOW)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EBUSY):
+		return volume.Errorf(volume.Busy, "unmount %s: a process still uses it: %w", target, err)
+	}
+	return volume.Errorf(volume.Failed, "unmount %s: %w", target, err)
+}

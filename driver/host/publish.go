@@ -1,0 +1,135 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Publish shows a staged file system at target too. It does nothing if that is so.
+//
+// Errors: NotFound when the volume's disk is gone; Conflict when staging holds nothing or another disk, or something else is
+// mounted at target; Incompatible when it is there with the other writability.
+func (h *Host) Publish(id volume.ID, staging, target string, readOnly bool) error {
+	staging, err := resolve(staging)
+	if err != nil {
+		return err
+	}
+	target, err = resolve(target)
+	if err != nil {
+		return err
+	}
+	disk, err := h.Find(id)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	table, err := h.mounts()
+	if err != nil {
+		return err
+	}
+	source, ok := table.At(staging)
+	switch {
+	case !ok:
+		return volume.Errorf(volume.Conflict, "volume %s is not staged: nothing is mounted at %s", id, staging)
+	case !source.On(disk):
+		return volume.Errorf(volume.Conflict, "%s is mounted at %s, but volume %s is disk %s (%s)", source, staging, id, disk.Path, disk.Number)
+	}
+	readOnly = readOnly || source.ReadOnly()
+	if there, ok := table.At(target); ok {
+		return acceptPublished(id, there, source, readOnly)
+	}
+	if err := os.MkdirAll(target, 0o750); err != nil {
+		return volume.Errorf(volume.Failed, "make the target directory: %w", err)
+	}
+	return h.mounter.Bind(staging, target, readOnly)
+}
+
+func acceptPublished(id volume.ID, there, source Mount, readOnly bool) error {
+	switch {
+	case there.Device != source.Device || there.Root != source.Root:
+		return volume.Errorf(volume.Conflict, "%s is mounted at %s instead of volume %s; unpublish the path first", there, there.Path, id)
+	case there.ReadOnly() != readOnly:
+		return volume.Errorf(volume.Incompatible, "volume %s is published at %s, read-only %t; asked for is read-only %t", id, there.Path, there.ReadOnly(), readOnly)
+	}
+	return nil
+}
+
+// PublishBlock shows a volume's device node at target, a file. It does nothing if that is so. readOnly marks the mount; that nobody
+// writes to the device is seen to by the container runtime, which kubelet tells.
+func (h *Host) PublishBlock(ctx context.Context, id volume.ID, target string, readOnly bool) error {
+	target, err := resolve(target)
+	if err != nil {
+		return err
+	}
+	disk, err := h.Await(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	table, err := h.mounts()
+	if err != nil {
+		return err
+	}
+	if there, ok := table.At(target); ok {
+		return acceptBlock(id, there, disk, readOnly)
+	}
+	node, err := filepath.EvalSymlinks(disk.Path)
+	if err != nil {
+		return volume.Errorf(volume.Failed, "resolve the device node of volume %s: %w", id, err)
+	}
+	if err := makeFile(target); err != nil {
+		return err
+	}
+	if err := h.mounter.Bind(node, target, readOnly); err != nil {
+		return err
+	}
+	table, err = h.mounts()
+	if err != nil {
+		return err
+	}
+	there, ok := table.At(target)
+	if !ok {
+		return volume.Errorf(volume.Failed, "device %s was bound at %s, and the mount table does not show it", node, target)
+	}
+	return acceptBlock(id, there, disk, readOnly)
+}
+
+func acceptBlock(id volume.ID, there Mount, disk *Disk, readOnly bool) error {
+	info, err := os.Stat(there.Path)
+	if err != nil {
+		return volume.Errorf(volume.Failed, "look at what is published: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || info.Mode()&(os.ModeDevice|os.ModeCharDevice) != os.ModeDevice || numberOf(stat.Rdev) != disk.Number:
+		return volume.Errorf(volume.Conflict, "%s is mounted at %s and is not disk %s (%s) of volume %s; unpublish the path first",
+			there, there.Path, disk.Path, disk.Number, id)
+	case there.ReadOnly() != readOnly:
+		return volume.Errorf(volume.Incompatible, "volume %s is published at %s, read-only %t; asked for is read-only %t", id, there.Path, there.ReadOnly(), readOnly)
+	}
+	return nil
+}
+
+// makeFile makes an empty file to bind a device node over. What is there already must be an empty file too.
+func makeFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return volume.Errorf(volume.Failed, "make the target's directory: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return volume.Errorf(volume.Failed, "make the target file: %w", err)
+	}
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() != 0 {
+		return volume.Errorf(volume.Conflict, "%s exists and is not an empty file; it is not used as a block volume's target", path)
+	}
+	return nil
+}

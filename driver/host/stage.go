@@ -1,0 +1,154 @@
+package host
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Staging is a volume's file system at a place of this machine.
+type Staging struct {
+	Volume volume.ID
+	Path   string
+	// FSType is the kind of file system to make and expect; empty expects what is there and makes Default, or ext4 when
+	// that is empty too.
+	FSType  string
+	Default string
+	Flags   []string // mount options
+	// ReadOnly mounts read-only, and then nothing is made, repaired or grown.
+	ReadOnly bool
+	// FromSource says that the volume was made from a snapshot, a volume, a backup or an image. Then it is never formatted, and its
+	// file system is grown to the disk, which may be larger than its source was.
+	FromSource bool
+}
+
+// Stage mounts a volume's file system, made first if the disk is empty. It does nothing if the right disk is mounted there.
+//
+// Errors, besides Await's: InvalidArgument for an unknown file system or a refused mount flag; Incompatible when the volume is
+// there in another way; Conflict when another disk is mounted there or the disk holds another file system; DataLoss when
+// the disk holds anything else or cannot be read.
+func (h *Host) Stage(ctx context.Context, s Staging) error {
+	options, readOnly, err := mountOptions(s.Flags)
+	if err != nil {
+		return err
+	}
+	if readOnly = readOnly || s.ReadOnly; s.ReadOnly {
+		options = append(options, "ro")
+	}
+	for _, fsType := range []string{s.FSType, s.Default} {
+		if fsType != "" && !Known(fsType) {
+			return volume.Errorf(volume.InvalidArgument, "file system %q is not supported; the driver knows %s", shorten(fsType), kinds())
+		}
+	}
+	path, err := resolve(s.Path)
+	if err != nil {
+		return err
+	}
+	disk, err := h.Await(ctx, s.Volume)
+	if err != nil {
+		return err
+	}
+	defer disk.Close()
+	table, err := h.mounts()
+	if err != nil {
+		return err
+	}
+	there, staged := table.At(path)
+	fsType := there.FSType
+	if staged {
+		err = s.accept(there, disk, readOnly)
+	} else {
+		fsType, err = h.prepareAndMount(ctx, s, disk, path, options, readOnly, table.Uses(disk))
+	}
+	if err != nil {
+		return err
+	}
+	if s.FromSource && !readOnly { // also when it was staged: the growth may be what failed then
+		return h.grow(ctx, disk, fsType, path)
+	}
+	return nil
+}
+
+func (h *Host) prepareAndMount(ctx context.Context, s Staging, disk *Disk, path string, options []string, readOnly, mounted bool) (string, error) {
+	fsType, err := h.prepare(ctx, s, disk, readOnly, mounted)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return "", volume.Errorf(volume.Failed, "make the staging directory: %w", err)
+	}
+	return fsType, h.mount(ctx, disk, path, fsType, options)
+}
+
+// accept says whether what is mounted at the staging path is what is asked for. A writable mount serves a read-only wish, since
+// each publication is read-only by itself; that is also how upstream stages.
+func (s Staging) accept(there Mount, disk *Disk, readOnly bool) error {
+	switch {
+	case !there.On(disk):
+		return volume.Errorf(volume.Conflict, "%s is mounted at %s, but volume %s is disk %s (%s); unstage the path first",
+			there, there.Path, s.Volume, disk.Path, disk.Number)
+	case s.FSType != "" && fileSystems[there.FSType].family != fileSystems[s.FSType].family:
+		return volume.Errorf(volume.Incompatible, "volume %s is staged as %s, not %s", s.Volume, there.FSType, s.FSType)
+	case there.ReadOnly() && !readOnly:
+		return volume.Errorf(volume.Incompatible, "volume %s is staged read-only at %s and asked for writable", s.Volume, there.Path)
+	}
+	return nil
+}
+
+// prepare makes sure that a mountable file system is on the disk, and says which.
+func (h *Host) prepare(ctx context.Context, s Staging, disk *Disk, readOnly, mounted bool) (string, error) {
+	found, err := h.inspect(ctx, disk)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case found.foreign != "":
+		return "", volume.Errorf(volume.DataLoss, "disk %s of volume %s holds %s and no file system of ours; it is neither mounted nor formatted. "+
+			"If nothing on it is needed, wipe it by hand", disk.Path, s.Volume, found.foreign)
+	case found.fsType == "":
+		return h.prepareEmpty(ctx, s, disk, readOnly)
+	case !Known(found.fsType):
+		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s holds a %s file system; the driver mounts %s", disk.Path, s.Volume, found.fsType, kinds())
+	case s.FSType != "" && fileSystems[found.fsType].family != fileSystems[s.FSType].family:
+		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s holds a %s file system and %s is asked for; name %s as the fsType",
+			disk.Path, s.Volume, found.fsType, s.FSType, found.fsType)
+	}
+	if fileSystems[found.fsType].check && !readOnly && !mounted {
+		return found.fsType, h.check(ctx, disk)
+	}
+	return found.fsType, nil
+}
+
+func (h *Host) prepareEmpty(ctx context.Context, s Staging, disk *Disk, readOnly bool) (string, error) {
+	switch {
+	case s.FromSource:
+		return "", volume.Errorf(volume.DataLoss, "disk %s of volume %s, made from a source, shows no file system; it is not formatted, "+
+			"since its source may hold data in a form unknown here", disk.Path, s.Volume)
+	case readOnly:
+		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s is empty and asked for read-only; mount it writable once", disk.Path, s.Volume)
+	}
+	fsType := or(s.FSType, or(s.Default, "ext4"))
+	return fsType, h.format(ctx, disk, fsType)
+}
+
+// mount mounts, and then looks whether the kernel says the same.
+func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, options []string) error {
+	options = slices.Concat(fileSystems[fsType].mount, options)
+	if err := h.mounter.Mount(ctx, disk.Path, path, fsType, options); err != nil {
+		return err
+	}
+	table, err := h.mounts()
+	if err != nil {
+		return err
+	}
+	there, ok := table.At(path)
+	if !ok {
+		return volume.Errorf(volume.Failed, "disk %s was mounted at %s, and the mount table does not show it", disk.Path, path)
+	}
+	if !there.On(disk) {
+		return volume.Errorf(volume.Conflict, "%s is mounted at %s instead of disk %s (%s); unstage the path", there, path, disk.Path, disk.Number)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Usage is a total and what is left of it, in bytes or inodes.
+type Usage struct{ Total, Available, Used int64 }
+
+// Stats is how full a volume is. Of a block volume only the total bytes are known.
+type Stats struct {
+	Block         bool
+	Bytes, Inodes Usage
+}
+
+// statLimit ends the wait for a file system that does not answer; kubelet asks about every volume each minute.
+const statLimit = 10 * time.Second
+
+// Stats reads how full the volume mounted at path is. Errors: NotFound when nothing is mounted there, so that the numbers of the
+// file system around it are never taken for the volume's; Unavailable when it does not answer.
+func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return Stats{}, err
+	}
+	table, err := h.mounts()
+	if err != nil {
+		return Stats{}, err
+	}
+	if _, ok := table.At(path); !ok {
+		return Stats{}, volume.Errorf(volume.NotFound, "nothing is mounted at %s", path)
+	}
+	if _, already := h.asking.LoadOrStore(path, true); already {
+		return Stats{}, volume.Errorf(volume.Unavailable, "the volume at %s has not answered an earlier question yet; its disk may be gone or stuck", path)
+	}
+	type answer struct {
+		stats Stats
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer h.asking.Delete(path)
+		stats, err := h.stat(path)
+		answered <- answer{stats, err}
+	}()
+	timer := time.NewTimer(statLimit)
+	defer timer.Stop()
+	select {
+	case a := <-answered:
+		return a.stats, a.err
+	case <-ctx.Done():
+		return Stats{}, ended(ctx, "the volume at %s has not answered", path)
+	case <-timer.C:
+		return Stats{}, volume.Errorf(volume.Unavailable, "the volume at %s has not answered within %s; its disk may be gone or stuck", path, statLimit)
+	}
+}
+
+func statPath(path string) (Stats, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Stats{}, volume.Errorf(volume.NotFound, "%s does not exist", path)
+	}
+	if err != nil {
+		return Stats{}, volume.Errorf(volume.Failed, "look at the volume: %w", err)
+	}
+	if info.Mode()&os.ModeDevice != 0 {
+		return statBlock(path)
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
+		return Stats{}, volume.Errorf(volume.Failed, "ask the file system at %s how full it is: %w", path, err)
+	}
+	return Stats{
+		Bytes: Usage{
+			Total: int64(s.Blocks) * s.Bsize, Available: int64(s.Bavail) * s.Bsize, Used: int64(s.Blocks-s.Bfree) * s.Bsize,
+		},
+		Inodes: Usage{Total: int64(s.Files), Available: int64(s.Ffree), Used: int64(s.Files - s.Ffree)},
+	}, nil
+}
+
+func statBlock(path string) (Stats, error) {
+	d, err := openBlockDevice(path)
+	if err != nil {
+		return Stats{}, volume.Errorf(volume.Failed, "open the block volume: %w", err)
+	}
+	defer d.Close()
+	size, err := d.Size()
+	if err != nil {
+		return Stats{}, volume.Errorf(volume.Failed, "ask %s for its size: %w", path, err)
+	}
+	return Stats{Block: true, Bytes: Usage{Total: int64(size)}}, nil
+}

@@ -1,0 +1,42 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// beforeDeadline ends a little before ctx does, so that the answer, with what was seen, still reaches the caller.
+func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline.Add(-min(margin, time.Until(deadline)/10)))
+}
+
+// sleep waits until d has passed or wake is closed; false when ctx ended first.
+func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+		return true
+	case <-timer.C:
+		return true
+	}
+}
+
+// ended is the error for a wait that its context cut short.
+func ended(ctx context.Context, format string, args ...any) error {
+	kind := volume.DeadlineExceeded
+	if errors.Is(ctx.Err(), context.Canceled) {
+		kind = volume.Canceled
+	}
+	return volume.Errorf(kind, "%s: %w", fmt.Sprintf(format, args...), ctx.Err())
+}

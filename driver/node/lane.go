@@ -1,0 +1,95 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// grace is how long a call whose context ended is waited for: long enough for work that heeds its context.
+const grace = 500 * time.Millisecond
+
+// lanes let one piece of work at a time go on for each volume. The channel is the lock: it holds the table while nobody looks at
+// it.
+type lanes struct {
+	taken chan map[string]string // volume id -> what is done with it
+	log   *slog.Logger
+}
+
+func newLanes(log *slog.Logger) *lanes {
+	l := &lanes{taken: make(chan map[string]string, 1), log: log}
+	l.taken <- map[string]string{}
+	return l
+}
+
+func (l *lanes) take(id, verb string) error {
+	taken := <-l.taken
+	defer func() { l.taken <- taken }()
+	if other, busy := taken[id]; busy {
+		return volume.Errorf(volume.Busy, "another call is working on volume %s (%s); try again", id, other).Op(verb)
+	}
+	taken[id] = verb
+	return nil
+}
+
+func (l *lanes) leave(id string) {
+	taken := <-l.taken
+	delete(taken, id)
+	l.taken <- taken
+}
+
+// run does work in the volume's lane, or is Busy. Work that is stuck in the kernel (a dead disk, a hung unmount) does not hold the
+// caller past its deadline; it holds the lane, so that nobody works beside it.
+func (l *lanes) run(ctx context.Context, id, verb string, work func(context.Context) error) error {
+	if err := l.take(id, verb); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		err := l.safely(ctx, id, verb, work)
+		l.leave(id) // before the answer, or the next call of the same caller would find the lane taken
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return named(err, verb)
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return named(err, verb)
+	case <-timer.C:
+		kind := volume.DeadlineExceeded
+		if errors.Is(ctx.Err(), context.Canceled) {
+			kind = volume.Canceled
+		}
+		return volume.Errorf(kind, "volume %s: the work goes on and may be stuck: %w", id, ctx.Err()).Op(verb)
+	}
+}
+
+// safely turns a panic into an error: the recovery of the server does not reach this goroutine.
+func (l *lanes) safely(ctx context.Context, id, verb string, work func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.ErrorContext(ctx, "panic", "operation", verb, "volume", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = volume.Errorf(volume.Unknown, "volume %s: the driver failed in an unforeseen way; its log has the stack", id)
+		}
+	}()
+	return work(ctx)
+}
+
+// named puts the operation on an error that does not name one.
+func named(err error, verb string) error {
+	var e *volume.Error
+	if errors.As(err, &e) && e.Operation == "" {
+		e.Operation = verb
+	}
+	return err
+}

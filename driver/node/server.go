@@ -1,0 +1,113 @@
+// Package node is the CSI node service: it checks what kubelet asks, lets package host do it, and answers in CSI's words.
+//
+// One call at a time works on a volume. A call whose context ends gets its answer at once; what it began goes on to a safe point,
+// and until then the volume is busy for others.
+package node
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// DefaultAttachLimit is how many volumes a node takes when nobody says: what is left of the 25 to 29 places that a server with
+// virtio disks of QEMU's machine type pc has, measured. Servers with virtio-scsi take more and q35 ones may take fewer: set
+// node-volume-attach-limit. Never 0, which CSI reads as no limit.
+const DefaultAttachLimit = 24
+
+// Options says how the node presents itself.
+type Options struct {
+	DriverName   string // contract.DriverName when empty
+	TopologyKey  string // made of DriverName when empty
+	WithTopology bool   // whether NodeGetInfo tells the zone
+	// AdditionalTopology are segments told beside the zone, and over it when they have its key, as upstream's flag.
+	AdditionalTopology map[string]string
+	AttachLimit        int64  // volumes a node takes; DefaultAttachLimit when not positive
+	DefaultFSType      string // made on an empty disk when nobody says; ext4 when empty
+	Log                *slog.Logger
+}
+
+// machine is what the service asks of this machine; *host.Host is the one there is.
+type machine interface {
+	Identity(ctx context.Context) (host.Identity, error)
+	Await(ctx context.Context, id volume.ID) (*host.Disk, error)
+	Stage(ctx context.Context, s host.Staging) error
+	Publish(id volume.ID, staging, target string, readOnly bool) error
+	PublishBlock(ctx context.Context, id volume.ID, target string, readOnly bool) error
+	Unmount(path string) error
+	Stats(ctx context.Context, path string) (host.Stats, error)
+	Grow(ctx context.Context, g host.Growth) (volume.Size, error)
+}
+
+// Server implements csi.NodeServer. Its errors are *volume.Error.
+type Server struct {
+	csi.UnimplementedNodeServer
+
+	machine machine
+	options Options
+	lanes   *lanes
+	log     *slog.Logger
+}
+
+// New makes the node service of the machine h.
+func New(h *host.Host, o Options) *Server { return newServer(h, o) }
+
+func newServer(m machine, o Options) *Server {
+	if o.DriverName == "" {
+		o.DriverName = contract.DriverName
+	}
+	if o.TopologyKey == "" {
+		o.TopologyKey = contract.TopologyKeyOf(o.DriverName)
+	}
+	if o.AttachLimit <= 0 {
+		o.AttachLimit = DefaultAttachLimit
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Server{machine: m, options: o, lanes: newLanes(o.Log), log: o.Log}
+}
+
+// NodeGetCapabilities lists what this service does (CSI specification, "NodeGetCapabilities").
+func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
+	response := &csi.NodeGetCapabilitiesResponse{}
+	for _, c := range []csi.NodeServiceCapability_RPC_Type{
+		csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,
+		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
+		csi.NodeServiceCapability_RPC_EXPAND_VOLUME,
+	} {
+		response.Capabilities = append(response.Capabilities, &csi.NodeServiceCapability{
+			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: c}},
+		})
+	}
+	return response, nil
+}
+
+// NodeGetInfo tells which server this is, how many volumes it takes and where it is.
+func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	server, err := s.machine.Identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	response := &csi.NodeGetInfoResponse{NodeId: string(server.Server), MaxVolumesPerNode: s.options.AttachLimit}
+	if !s.options.WithTopology {
+		return response, nil
+	}
+	segments := map[string]string{}
+	if zone := contract.SanitizeZone(server.Zone); zone != "" {
+		segments[s.options.TopologyKey] = zone
+	}
+	maps.Copy(segments, s.options.AdditionalTopology)
+	if segments[s.options.TopologyKey] == "" {
+		return nil, volume.Errorf(volume.Failed, "the metadata of server %s names no zone that can be a label (availability_zone %q); "+
+			"run with --with-topology=false or give %s by --additional-topology", server.Server, server.Zone, s.options.TopologyKey)
+	}
+	response.AccessibleTopology = &csi.Topology{Segments: segments}
+	return response, nil
+}

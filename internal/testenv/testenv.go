@@ -1,0 +1,170 @@
+// Package testenv says what a test needs of the machine it runs on, and builds small machines for tests: trees that look like
+// sysfs and /dev, with loop devices as disks. What is missing fails a test; a skip must be committed in test/skips.txt.
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// NeedRoot lets a test go on only as root. Other users' runs skip it if test/skips.txt names it with the condition not-root, and
+// fail it otherwise.
+func NeedRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
+	}
+	name, _, _ := strings.Cut(t.Name(), "/")
+	text, err := os.ReadFile(filepath.Join(root(), "test", "skips.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason, ok := skipReason(string(text), name, "not-root")
+	if !ok {
+		t.Fatalf("%s needs root, and test/skips.txt has no line for it with the condition not-root", name)
+	}
+	t.Skip(reason)
+}
+
+// skipReason finds the reason for a test's skip in lines of name, condition and reason, separated by tabs.
+func skipReason(text, name, condition string) (string, bool) {
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) == 3 && f[0] == name && f[1] == condition && f[2] != "" {
+			return f[2], true
+		}
+	}
+	return "", false
+}
+
+// NeedTools fails the test if a program is not installed, naming its Debian package; pairs are program and package.
+func NeedTools(t testing.TB, pairs ...string) {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if _, err := exec.LookPath(pairs[i]); err != nil {
+			t.Fatalf("this test needs %s: apt-get install %s", pairs[i], pairs[i+1])
+		}
+	}
+}
+
+// Loop makes a disk of that many bytes, a loop device over a sparse file, for the time of the test.
+func Loop(t testing.TB, bytes int64) string {
+	t.Helper()
+	NeedRoot(t)
+	NeedTools(t, "losetup", "mount")
+	file := filepath.Join(t.TempDir(), "disk")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, bytes); err != nil {
+		t.Fatal(err)
+	}
+	path := strings.TrimSpace(Run(t, "losetup", "--find", "--show", file))
+	t.Cleanup(func() { Run(t, "losetup", "--detach", path) })
+	return path
+}
+
+// GrowLoop makes a disk of Loop larger, as an extended volume grows under a running server.
+func GrowLoop(t testing.TB, path string, bytes int64) {
+	t.Helper()
+	file := strings.TrimSpace(Run(t, "losetup", "--noheadings", "--output", "BACK-FILE", path))
+	if err := os.Truncate(file, bytes); err != nil {
+		t.Fatal(err)
+	}
+	Run(t, "losetup", "--set-capacity", path)
+}
+
+// Run runs a program and gives what it printed; a failure fails the test.
+func Run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// Machine is a directory with the parts of /sys and /dev that the driver's node role reads.
+type Machine struct {
+	Sys, Dev string
+
+	dir string
+}
+
+// NewMachine makes a machine without disks. Whatever a test leaves mounted below Dir is unmounted at its end.
+func NewMachine(t testing.TB) *Machine {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Machine{Sys: filepath.Join(dir, "sys"), Dev: filepath.Join(dir, "dev"), dir: dir}
+	for _, d := range []string{filepath.Join(m.Sys, "block"), m.Dev} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(m.unmountAll)
+	return m
+}
+
+// Path is a place of the machine's own directory, for mounts.
+func (m *Machine) Path(elements ...string) string {
+	return filepath.Join(append([]string{m.dir}, elements...)...)
+}
+
+// Plug shows the block device at path as the disk name with a serial.
+func (m *Machine) Plug(t testing.TB, name, serial, path string) {
+	t.Helper()
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		t.Fatal(err)
+	}
+	m.Sysfs(t, name, map[string]string{
+		"serial": serial, "dev": fmt.Sprintf("%d:%d\n", unix.Major(s.Rdev), unix.Minor(s.Rdev)),
+	})
+	if err := os.Symlink(path, filepath.Join(m.Dev, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Sysfs writes files of the disk name, and their directories.
+func (m *Machine) Sysfs(t testing.TB, name string, files map[string]string) {
+	t.Helper()
+	for file, content := range files {
+		path := filepath.Join(m.Sys, "block", name, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// unmountAll keeps the removal of the test's directory from meeting, or emptying, a file system that is still mounted in it.
+func (m *Machine) unmountAll() {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return
+	}
+	lines := strings.Split(string(text), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if f := strings.Fields(lines[i]); len(f) > 4 && strings.HasPrefix(f[4], m.dir+"/") {
+			_ = unix.Unmount(f[4], unix.MNT_DETACH)
+		}
+	}
+}
+
+// root is the top of the source tree.
+func root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
