@@ -75,7 +75,7 @@ func TestCreateIsResumedAfterADeadline(t *testing.T) {
 		defer cancel()
 		_, err := s.Create(ctx, gib)
 		wantKind(t, err, DeadlineExceeded, true)
-		if !strings.Contains(err.Error(), "last seen creating") {
+		if !strings.Contains(err.Error(), "it is creating") {
 			t.Errorf("the error does not say how the volume looked: %v", err)
 		}
 		v, err := s.Create(within(t, 60), gib)

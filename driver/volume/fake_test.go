@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -146,8 +147,30 @@ func (c *fakeCloud) VolumesNamed(_ context.Context, name string) ([]Volume, erro
 	return found, nil
 }
 
-func (c *fakeCloud) Volumes(context.Context, Page) ([]Volume, error) {
-	return nil, c.called("Volumes")
+// Volumes gives three volumes in one answer at most, whatever is asked for.
+func (c *fakeCloud) Volumes(_ context.Context, page Page) ([]Volume, error) {
+	if err := c.called("Volumes"); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []Volume
+	for _, v := range c.volumes {
+		all = append(all, *v)
+	}
+	slices.SortFunc(all, func(a, b Volume) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID)) })
+	if page.Marker != "" {
+		i := slices.IndexFunc(all, func(v Volume) bool { return v.ID == page.Marker })
+		if i < 0 {
+			return nil, Errorf(NotFound, "no volume %s", page.Marker)
+		}
+		all = all[i+1:]
+	}
+	most := 3
+	if page.Limit > 0 {
+		most = min(most, page.Limit)
+	}
+	return all[:min(most, len(all))], nil
 }
 
 func (c *fakeCloud) DeleteVolume(_ context.Context, id ID) error {
@@ -265,13 +288,15 @@ func (c *fakeCloud) Detach(_ context.Context, server ServerID, id ID) error {
 func (c *fakeCloud) Await(ctx context.Context, id ID, done func(Volume, bool) (bool, error)) (Volume, error) {
 	tick := time.NewTicker(300 * time.Millisecond)
 	defer tick.Stop()
+	var last Status
 	for {
 		select {
 		case <-ctx.Done():
-			return Volume{}, ctx.Err()
+			return Volume{}, Errorf(KindOf(ctx.Err()), "volume %s: it is %s: %w", id, last, ctx.Err())
 		case <-tick.C:
 		}
 		v, err := c.read(id)
+		last = v.Status
 		if end, err := done(v, err == nil); end || err != nil {
 			return v, err
 		}

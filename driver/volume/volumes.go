@@ -42,23 +42,11 @@ func (s *Volumes) Get(ctx context.Context, id ID) (Volume, error) {
 	return s.cloud.Volume(ctx, id)
 }
 
-// List reads one page of the project's volumes, whoever made them.
-func (s *Volumes) List(ctx context.Context, page Page) ([]Volume, error) {
-	return s.cloud.Volumes(ctx, page)
-}
-
-// until waits for done. The error of a deadline says what was waited for and how the volume looked last.
+// until waits for done. The error of a wait that did not end says what was waited for; the waiter adds what it saw last.
 func (s *Volumes) until(ctx context.Context, id ID, what string, done func(v Volume, ok bool) (bool, error)) (Volume, error) {
-	last := "not read"
-	v, err := s.wait.Await(ctx, id, func(v Volume, ok bool) (bool, error) {
-		last = "gone"
-		if ok {
-			last = string(v.Status)
-		}
-		return done(v, ok)
-	})
+	v, err := s.wait.Await(ctx, id, done)
 	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
-		return v, Errorf(kind, "volume %s did not %s in time, last seen %s; a retry goes on waiting: %w", id, what, last, err)
+		return v, Errorf(kind, "waited for it to %s: %w", what, err)
 	}
 	return v, err
 }

@@ -1,0 +1,74 @@
+// Command cinder-csi-driver is a CSI driver for OpenStack Cinder. It takes the flags of upstream's cinder-csi-plugin.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cinder-csi/cinder-csi/driver"
+	"github.com/cinder-csi/cinder-csi/driver/config"
+)
+
+// version is set by the linker for releases.
+var version = ""
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run gives the exit code: 0 after a clean end, 1 otherwise, as upstream's.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var cfg config.Config
+	flags := pflag.NewFlagSet("cinder-csi-driver", pflag.ContinueOnError)
+	flags.SetOutput(stderr)
+	cfg.Bind(flags)
+	showVersion := flags.Bool("version", false, "print the version and exit")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return 0
+	case err != nil:
+		fmt.Fprintln(stderr, "cinder-csi-driver:", err)
+		return 1
+	case flags.NArg() > 0:
+		fmt.Fprintf(stderr, "cinder-csi-driver: unexpected argument %q; all settings are flags\n", flags.Arg(0))
+		return 1
+	case *showVersion:
+		fmt.Fprintln(stdout, "cinder-csi-driver", buildVersion())
+		return 0
+	}
+	if err := driver.Run(ctx, cfg, driver.Dependencies{Version: buildVersion(), Stderr: stderr}); err != nil {
+		fmt.Fprintln(stderr, "cinder-csi-driver:", err)
+		return 1
+	}
+	return 0
+}
+
+// buildVersion is the linker's, else the module's, else the commit's.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return "devel"
+}

@@ -1,0 +1,155 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+)
+
+// Option describes one key of cloud.conf.
+type Option struct {
+	Section string
+	Key     string // "*" stands for every key: a section that others read
+	Kind    string // bool, integer, list, text
+	Default string
+	Meaning string
+}
+
+// Sections of cloud.conf that the driver reads.
+const (
+	Global       = "Global"
+	BlockStorage = "BlockStorage"
+	Metadata     = "Metadata"
+)
+
+// The options of cloud.conf outside [Global].
+const (
+	AttachLimit        = "node-volume-attach-limit"
+	RescanOnResize     = "rescan-on-resize"
+	IgnoreZone         = "ignore-volume-az"
+	IgnoreMicroversion = "ignore-volume-microversion"
+	SearchOrder        = "search-order"
+	RequestTimeout     = "request-timeout"
+)
+
+// Options lists every key of cloud.conf that is known, [Global]'s and those of the cloud controller manager among them: both
+// programs are often given the same file.
+var Options = []Option{
+	{BlockStorage, AttachLimit, "integer", "", "how many volumes a node may have; absent: the node works it out; below 0 or above 256: 256"},
+	{BlockStorage, RescanOnResize, "bool", "false", "look at a disk's size again before its file system grows; this driver always does"},
+	{BlockStorage, IgnoreZone, "bool", "false", "report the zones asked for as a new volume's topology, instead of the volume's own"},
+	{BlockStorage, IgnoreMicroversion, "bool", "false", "no effect: the lowest microversion that will do is used"},
+	{BlockStorage, "bs-version", "text", "", "no effect: an old key of the in-tree plugin"},
+	{BlockStorage, "trust-device-path", "bool", "false", "no effect: an old key of the in-tree plugin"},
+	{Metadata, SearchOrder, "list", "configDrive,metadataService", "where a node looks for its server's metadata, first to last"},
+	{Metadata, RequestTimeout, "text", "", "no effect here; the cloud controller manager's"},
+	{"Networking", "*", "", "", "the cloud controller manager's"},
+	{"LoadBalancer", "*", "", "", "the cloud controller manager's"},
+	{"LoadBalancerClass", "*", "", "", "the cloud controller manager's"},
+	{"Route", "*", "", "", "the cloud controller manager's"},
+	{"Router", "*", "", "", "the cloud controller manager's"},
+	{Global, "auth-url", "text", "", "Keystone's URL"},
+	{Global, "user-id", "text", "", "who logs in"},
+	{Global, "username", "text", "", "who logs in"},
+	{Global, "password", "text", "", "secret"},
+	{Global, "tenant-id", "text", "", "project"},
+	{Global, "tenant-name", "text", "", "project"},
+	{Global, "tenant-domain-id", "text", "", "the project's domain"},
+	{Global, "tenant-domain-name", "text", "", "the project's domain"},
+	{Global, "user-domain-id", "text", "", "the user's domain"},
+	{Global, "user-domain-name", "text", "", "the user's domain"},
+	{Global, "domain-id", "text", "", "domain of both"},
+	{Global, "domain-name", "text", "", "domain of both"},
+	{Global, "application-credential-id", "text", "", "application credential"},
+	{Global, "application-credential-name", "text", "", "application credential"},
+	{Global, "application-credential-secret", "text", "", "secret"},
+	{Global, "trust-id", "text", "", "trust"},
+	{Global, "trustee-id", "text", "", "user of the trust"},
+	{Global, "trustee-password", "text", "", "secret"},
+	{Global, "token", "text", "", "secret"},
+	{Global, "region", "text", "", "region of the endpoints"},
+	{Global, "os-endpoint-type", "text", "public", "public, internal or admin"},
+	{Global, "ca-file", "text", "", "PEM file of the authorities to trust"},
+	{Global, "tls-insecure", "bool", "false", "only the word true turns verification off"},
+	{Global, "cert-file", "text", "", "client certificate"},
+	{Global, "key-file", "text", "", "its key"},
+	{Global, "use-clouds", "bool", "false", "take what is missing from clouds.yaml"},
+	{Global, "clouds-file", "text", "", "clouds.yaml to read"},
+	{Global, "cloud", "text", "", "entry of clouds.yaml"},
+}
+
+// Known lists the names of all options, for cloudconf's report of unknown ones.
+func Known() []cloudconf.Name {
+	names := make([]cloudconf.Name, len(Options))
+	for i, o := range Options {
+		names[i] = cloudconf.Name{Section: o.Section, Key: o.Key}
+	}
+	return names
+}
+
+// Settings is what cloud.conf says outside [Global].
+type Settings struct {
+	AttachLimit int64 // volumes per node; 0 means that the node works it out
+	IgnoreZone  bool
+	SearchOrder []string // of configDrive and metadataService; nil means the default
+}
+
+// maxAttachLimit is the most that upstream lets a node report.
+const maxAttachLimit = 256
+
+// ReadFiles reads cloud.conf from its files, by read; later files win key by key. Errors name the file and the line.
+func ReadFiles(read func(path string) ([]byte, error), paths ...string) (*cloudconf.File, error) {
+	all := &cloudconf.File{}
+	for _, path := range paths {
+		content, err := read(path)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read cloud.conf: %w", err)
+		}
+		file, err := cloudconf.Parse(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		all.Merge(file)
+	}
+	return all, nil
+}
+
+// ParseSettings reads the options outside [Global]. What is unknown, sections and keys of [Global] too, comes back as complaints,
+// each a sentence that names the nearest known name; it is the caller's to warn or to refuse.
+func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err error) {
+	for _, unknown := range f.Unknown(Known()) {
+		complaints = append(complaints, unknown.String())
+	}
+	storage := f.Section(BlockStorage, "")
+	for key, field := range map[string]*bool{IgnoreZone: &s.IgnoreZone, RescanOnResize: new(bool), IgnoreMicroversion: new(bool)} {
+		if *field, err = storage.Bool(key); err != nil {
+			return Settings{}, nil, err
+		}
+	}
+	if text, _ := storage.Get(AttachLimit); text != "" {
+		if s.AttachLimit, err = strconv.ParseInt(text, 0, 64); err != nil {
+			return Settings{}, nil, fmt.Errorf("[%s] %s: %q is not a whole number", BlockStorage, AttachLimit, text)
+		}
+		if s.AttachLimit < 0 || s.AttachLimit > maxAttachLimit {
+			s.AttachLimit = maxAttachLimit
+		}
+	}
+	order, given := f.Section(Metadata, "").Get(SearchOrder)
+	if !given {
+		return s, complaints, nil
+	}
+	for _, place := range strings.Split(order, ",") {
+		switch place = strings.TrimSpace(place); place {
+		case "configDrive", "metadataService":
+			s.SearchOrder = append(s.SearchOrder, place)
+		default:
+			complaints = append(complaints, fmt.Sprintf("[%s] %s: %q is neither configDrive nor metadataService", Metadata, SearchOrder, place))
+		}
+	}
+	if len(s.SearchOrder) == 0 {
+		return Settings{}, nil, fmt.Errorf("[%s] %s names neither configDrive nor metadataService", Metadata, SearchOrder)
+	}
+	return s, complaints, nil
+}

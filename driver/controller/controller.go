@@ -1,0 +1,95 @@
+// Package controller translates the Controller service of CSI into the domain's words and back: validate, one call into package
+// volume, answer. It decides nothing about volumes.
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Volumes are the volumes of one cloud; *volume.Volumes is them.
+type Volumes interface {
+	Create(ctx context.Context, w volume.Wish) (volume.Volume, error)
+	Delete(ctx context.Context, id volume.ID) error
+	Attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error)
+	Detach(ctx context.Context, id volume.ID, server volume.ServerID) error
+	Get(ctx context.Context, id volume.ID) (volume.Volume, error)
+	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
+}
+
+// Options are what the server needs.
+type Options struct {
+	// Clouds are the volumes of every cloud, by the name of its [Global "name"] section; "" is plain [Global].
+	Clouds map[string]Volumes
+	// TopologyKey is the segment whose value is a zone.
+	TopologyKey string
+	// WithTopology honours and reports zones.
+	WithTopology bool
+	// IgnoreZone reports the zones that were asked for instead of the volume's own: cloud.conf's ignore-volume-az.
+	IgnoreZone bool
+	// Strict refuses class parameters that nobody knows, instead of warning once.
+	Strict bool
+	Log    *slog.Logger
+}
+
+// Server implements csi.ControllerServer.
+type Server struct {
+	csi.UnimplementedControllerServer
+	o      Options
+	clouds []string // sorted
+	warned warned
+}
+
+// New gives a Server.
+func New(o Options) *Server {
+	return &Server{o: o, clouds: slices.Sorted(maps.Keys(o.Clouds))}
+}
+
+// cloud gives the volumes of the cloud that a request's secrets name.
+func (s *Server) cloud(secrets map[string]string) (Volumes, error) {
+	name := secrets[contract.SecretCloud]
+	if volumes, known := s.o.Clouds[name]; known {
+		return volumes, nil
+	}
+	return nil, volume.Errorf(volume.InvalidArgument, "the secret's key %q names cloud %q, which the driver was not given; it has %s",
+		contract.SecretCloud, name, quoted(s.clouds))
+}
+
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = `"` + name + `"`
+	}
+	return strings.Join(all, ", ")
+}
+
+// missing is the error of a request that lacks a field it must have.
+func missing(field string) error {
+	return volume.Errorf(volume.InvalidArgument, "the request has no %s", field)
+}
+
+// ControllerGetCapabilities implements csi.ControllerServer.
+func (s *Server) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
+	answer := &csi.ControllerGetCapabilitiesResponse{}
+	for _, capability := range []csi.ControllerServiceCapability_RPC_Type{
+		csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
+		csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
+		csi.ControllerServiceCapability_RPC_LIST_VOLUMES,
+		csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES,
+		csi.ControllerServiceCapability_RPC_GET_VOLUME,
+		csi.ControllerServiceCapability_RPC_CLONE_VOLUME,
+	} {
+		answer.Capabilities = append(answer.Capabilities, &csi.ControllerServiceCapability{
+			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: capability}},
+		})
+	}
+	return answer, nil
+}

@@ -1,0 +1,52 @@
+// Package identity says who the driver is and what it can do (CSI specification, "Identity Service RPC").
+package identity
+
+import (
+	"context"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// Options are what the server tells.
+type Options struct {
+	DriverName   string
+	Version      string
+	WithTopology bool
+}
+
+// Server implements csi.IdentityServer.
+type Server struct {
+	csi.UnimplementedIdentityServer
+	o Options
+}
+
+// New gives a Server.
+func New(o Options) *Server { return &Server{o: o} }
+
+// GetPluginInfo implements csi.IdentityServer.
+func (s *Server) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi.GetPluginInfoResponse, error) {
+	return &csi.GetPluginInfoResponse{Name: s.o.DriverName, VendorVersion: s.o.Version}, nil
+}
+
+// GetPluginCapabilities implements csi.IdentityServer. The controller service is named by a node's process too, as upstream's does:
+// it says what the plugin has, not what answers on this socket.
+func (s *Server) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
+	services := []csi.PluginCapability_Service_Type{csi.PluginCapability_Service_CONTROLLER_SERVICE}
+	if s.o.WithTopology {
+		services = append(services, csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS)
+	}
+	answer := &csi.GetPluginCapabilitiesResponse{}
+	for _, service := range services {
+		answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
+			Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: service}},
+		})
+	}
+	return answer, nil
+}
+
+// Probe implements csi.IdentityServer. A process that answers has read its configuration, and is ready: an outage of the cloud
+// is no reason to be restarted.
+func (s *Server) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
+	return &csi.ProbeResponse{Ready: wrapperspb.Bool(true)}, nil
+}

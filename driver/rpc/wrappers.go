@@ -1,0 +1,118 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/kubernetes-csi/csi-lib-utils/protosanitizer"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Wrapper is put around every RPC.
+type Wrapper = grpc.UnaryServerInterceptor
+
+// LevelBodies is the level at which requests and answers are logged whole, without their secrets: kubelet's -v=5.
+const LevelBodies = slog.LevelDebug - 1
+
+// Recover turns a panic into an error, so that one bad RPC does not end the others. What it had done is not known, so the error
+// is marked as coming after a write.
+func Recover(log *slog.Logger) Wrapper {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				log.ErrorContext(ctx, "an RPC panicked: please report this", "method", methodOf(info), "panic", p, "stack", string(debug.Stack()))
+				resp, err = nil, volume.Errorf(volume.Unknown, "%s failed because of a defect in the driver (panic: %v); its log has the details", methodOf(info), p).AfterWrite()
+			}
+		}()
+		return handler(ctx, req)
+	}
+}
+
+// Deadline gives RPCs without a deadline one, so that no wait is endless.
+func Deadline(longest time.Duration) Wrapper {
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		if _, bounded := ctx.Deadline(); bounded {
+			return handler(ctx, req)
+		}
+		ctx, cancel := context.WithTimeout(ctx, longest)
+		defer cancel()
+		return handler(ctx, req)
+	}
+}
+
+// quiet are the RPCs that sidecars and kubelet repeat all the time; their success is logged at level debug.
+var quiet = map[string]bool{
+	"Probe": true, "GetPluginInfo": true, "GetPluginCapabilities": true, "ControllerGetCapabilities": true, "NodeGetCapabilities": true,
+	"NodeGetVolumeStats": true, "ListVolumes": true,
+}
+
+// Log writes one line for every RPC that has ended: what, on which objects, how long, with which code. Requests and answers
+// themselves are logged at LevelBodies, with the secrets that the CSI specification marks taken out.
+func Log(log *slog.Logger) Wrapper {
+	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		method := methodOf(info)
+		if log.Enabled(ctx, LevelBodies) {
+			log.Log(ctx, LevelBodies, "request", "method", method, "body", protosanitizer.StripSecrets(req).String())
+		}
+		start := time.Now()
+		resp, err := handler(ctx, req)
+		attributes := append([]any{"method", method}, objects(req)...)
+		attributes = append(attributes, "duration", time.Since(start).Round(time.Millisecond), "code", status.Code(err).String())
+		if err != nil {
+			log.Log(ctx, levelOf(err), "rpc", append(attributes, "error", status.Convert(err).Message())...)
+			return resp, err
+		}
+		level := slog.LevelInfo
+		if quiet[method] {
+			level = slog.LevelDebug
+		}
+		log.Log(ctx, level, "rpc", attributes...)
+		if log.Enabled(ctx, LevelBodies) {
+			log.Log(ctx, LevelBodies, "answer", "method", method, "body", protosanitizer.StripSecrets(resp).String())
+		}
+		return resp, nil
+	}
+}
+
+// levelOf tells what a person should look at from what a retry mends.
+func levelOf(err error) slog.Level {
+	switch status.Code(err) {
+	case codes.Internal, codes.Unauthenticated, codes.PermissionDenied, codes.Unknown, codes.DataLoss:
+		return slog.LevelError
+	case codes.Unimplemented:
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}
+
+// objects picks out of a request the names and ids of what it is about, where it has any.
+func objects(req any) []any {
+	var found []any
+	add := func(key, value string) {
+		if value != "" {
+			found = append(found, key, value)
+		}
+	}
+	if r, ok := req.(interface{ GetVolumeId() string }); ok {
+		add("volume", r.GetVolumeId())
+	}
+	if r, ok := req.(interface{ GetSnapshotId() string }); ok {
+		add("snapshot", r.GetSnapshotId())
+	}
+	if r, ok := req.(interface{ GetName() string }); ok {
+		add("name", r.GetName())
+	}
+	if r, ok := req.(interface{ GetNodeId() string }); ok {
+		add("node", r.GetNodeId())
+	}
+	if r, ok := req.(interface{ GetTargetPath() string }); ok {
+		add("target", r.GetTargetPath())
+	}
+	return found
+}
