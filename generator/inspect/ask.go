@@ -50,9 +50,6 @@ func classify(err error) (v1alpha1.State, string) {
 	if errors.Is(err, cloud.ErrNoService) {
 		return v1alpha1.Unsupported, err.Error()
 	}
-	if again := (*gophercloud.ErrErrorAfterReauthentication)(nil); errors.As(err, &again) {
-		err = again.ErrOriginal
-	}
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &answer) {
 		return v1alpha1.Failed, oneLine(err.Error())

@@ -1,0 +1,323 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// NewerError says that a document was written by a newer generator than this one.
+type NewerError struct {
+	File       string
+	APIVersion string
+	Generator  string // the version that a Plan names, else empty
+}
+
+func (e *NewerError) Error() string {
+	by := e.APIVersion
+	if e.Generator != "" {
+		by = "cinder-csi-generator " + e.Generator + " (" + e.APIVersion + ")"
+	}
+	return fmt.Sprintf("%s: made by newer %s; this generator reads %s: use one that is at least as new", e.File, by, APIVersion)
+}
+
+// DecodeError holds everything that is wrong with a document, each with its line.
+type DecodeError struct{ Problems []string }
+
+func (e *DecodeError) Error() string { return strings.Join(e.Problems, "\n") }
+
+// DecodeDistribution reads a configuration, YAML or JSON; file is its name for messages. apiVersion and kind may be left out.
+// Errors: *DecodeError, *NewerError.
+func DecodeDistribution(file string, data []byte) (Distribution, error) {
+	d := Distribution{APIVersion: APIVersion, Kind: KindDistribution}
+	return d, decode(file, data, &d, header{KindDistribution, false})
+}
+
+// DecodeInventory reads a saved inventory, as DecodeDistribution does.
+func DecodeInventory(file string, data []byte) (Inventory, error) {
+	var i Inventory
+	if err := decode(file, data, &i, header{KindInventory, true}); err != nil {
+		return Inventory{}, err
+	}
+	return i, i.check(file)
+}
+
+// DecodePlan reads a plan, as DecodeDistribution does.
+func DecodePlan(file string, data []byte) (Plan, error) {
+	var p Plan
+	return p, decode(file, data, &p, header{KindPlan, true})
+}
+
+// check refuses states that are none, which would read as "failed" and be blamed on the cloud.
+func (i Inventory) check(file string) error {
+	d := &decoder{file: file}
+	for name, state := range map[string]State{
+		"services": i.Services.State, "zones.compute": i.Zones.Compute.State, "zones.volume": i.Zones.Volume.State,
+		"volumeTypes": i.VolumeTypes.State, "defaultVolumeType": i.DefaultVolumeType.State, "limits": i.Limits.State,
+		"quota": i.Quota.State, "groupTypes": i.GroupTypes.State,
+	} {
+		switch state {
+		case Known, Denied, Unsupported, Failed:
+		default:
+			d.problem(0, "%s.state: %q is none of known, denied, unsupported, failed", name, string(state))
+		}
+	}
+	return d.err()
+}
+
+// header is what a document must say of itself.
+type header struct {
+	kind     string
+	required bool
+}
+
+func decode(file string, data []byte, into any, h header) error {
+	d := &decoder{file: file}
+	root, err := d.parse(data)
+	if err != nil {
+		return err
+	}
+	if root == nil {
+		if h.required {
+			return &DecodeError{Problems: []string{file + ": is empty; want " + h.kind}}
+		}
+		return nil
+	}
+	if err := d.header(root, h); err != nil {
+		return err
+	}
+	d.walk(root, reflect.TypeOf(into).Elem(), "")
+	if err := d.err(); err != nil {
+		return err
+	}
+	var value any
+	if err := root.Decode(&value); err != nil {
+		return d.wrap(err)
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return d.wrap(err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return d.wrap(err)
+	}
+	return nil
+}
+
+type decoder struct {
+	file     string
+	problems []string
+}
+
+func (d *decoder) problem(line int, format string, args ...any) {
+	where := d.file
+	if line > 0 {
+		where = fmt.Sprintf("%s:%d", d.file, line)
+	}
+	d.problems = append(d.problems, where+": "+fmt.Sprintf(format, args...))
+}
+
+func (d *decoder) err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	return &DecodeError{Problems: d.problems}
+}
+
+func (d *decoder) wrap(err error) error {
+	return &DecodeError{Problems: []string{d.file + ": " + strings.TrimPrefix(err.Error(), "yaml: ")}}
+}
+
+// parse gives the one document of a file, nil for a file without any.
+func (d *decoder) parse(data []byte) (*yaml.Node, error) {
+	in := yaml.NewDecoder(bytes.NewReader(data))
+	var document, second yaml.Node
+	switch err := in.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, d.wrap(err)
+	}
+	if err := in.Decode(&second); !errors.Is(err, io.EOF) {
+		return nil, &DecodeError{Problems: []string{d.file + ": holds more than one document; give one file each"}}
+	}
+	// Resolving aliases here, where the library counts them, keeps documents that explode from reaching walk.
+	var probe any
+	if err := document.Decode(&probe); err != nil {
+		return nil, d.wrap(err)
+	}
+	root := document.Content[0]
+	if probe == nil {
+		return nil, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		d.problem(root.Line, "want an object with apiVersion and kind")
+		return nil, d.err()
+	}
+	return root, nil
+}
+
+// header checks apiVersion and kind before anything else: keys of a newer version are not mistakes.
+func (d *decoder) header(root *yaml.Node, h header) error {
+	var apiVersion, kind, generator string
+	line := root.Line
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, value := root.Content[i], root.Content[i+1]
+		switch key.Value {
+		case "apiVersion":
+			apiVersion, line = value.Value, value.Line
+		case "kind":
+			kind = value.Value
+		case "generator":
+			generator = value.Value
+		}
+	}
+	group, _, _ := strings.Cut(APIVersion, "/")
+	switch {
+	case apiVersion == APIVersion, apiVersion == "" && !h.required:
+	case strings.HasPrefix(apiVersion, group+"/"): // v1alpha1 is the first version there is
+		return &NewerError{File: d.file, APIVersion: apiVersion, Generator: generator}
+	default:
+		d.problem(line, "apiVersion is %q; want %s", apiVersion, APIVersion)
+		return d.err()
+	}
+	if kind != h.kind && (h.required || kind != "") {
+		d.problem(root.Line, "kind is %q; want %s", kind, h.kind)
+	}
+	return d.err()
+}
+
+// walk compares a node with the type it will be decoded into.
+func (d *decoder) walk(n *yaml.Node, t reflect.Type, path string) {
+	if n.Kind == yaml.AliasNode {
+		n = n.Alias
+	}
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return // as if it were not written
+	}
+	if t == reflect.TypeFor[IntOrAuto]() {
+		d.scalar(n, path, "a whole number or auto", "!!int", "!!str")
+		return
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		d.object(n, path, func(key, value *yaml.Node, at string) {
+			if f, ok := field(t, key.Value); ok {
+				d.walk(value, f.Type, at)
+				return
+			}
+			d.problem(key.Line, "unknown key %s%s", at, didYouMean(key.Value, keys(t)))
+		})
+	case reflect.Map:
+		d.object(n, path, func(_, value *yaml.Node, at string) { d.walk(value, t.Elem(), at) })
+	case reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			d.problem(n.Line, "%s: want a list", path)
+			return
+		}
+		for i, item := range n.Content {
+			d.walk(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case reflect.String:
+		d.scalar(n, path, "text", "!!str")
+	case reflect.Bool:
+		d.scalar(n, path, "true or false", "!!bool")
+	case reflect.Int, reflect.Int64:
+		d.scalar(n, path, "a whole number", "!!int")
+	case reflect.Interface: // a decision's value: anything
+	default:
+		panic("v1alpha1: no rule for values of type " + t.String())
+	}
+}
+
+func (d *decoder) object(n *yaml.Node, path string, each func(key, value *yaml.Node, at string)) {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n.Line, "%s: want an object", path)
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			d.problem(key.Line, "%s: keys are text", path)
+			continue
+		}
+		at := key.Value
+		if path != "" {
+			at = path + "." + key.Value
+		}
+		each(key, n.Content[i+1], at)
+	}
+}
+
+func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) {
+	if n.Kind == yaml.ScalarNode {
+		for _, tag := range tags {
+			if n.Tag == tag {
+				return
+			}
+		}
+		if want == "text" {
+			d.problem(n.Line, "%s: want text; write it in quotes: %q", path, n.Value)
+			return
+		}
+	}
+	d.problem(n.Line, "%s: want %s", path, want)
+}
+
+// field finds a struct's field by its JSON key, also in embedded structs.
+func field(t reflect.Type, key string) (reflect.StructField, bool) {
+	for _, f := range reflect.VisibleFields(t) {
+		if jsonKey(f) == key && key != "" {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// keys are a struct's JSON keys, in order.
+func keys(t reflect.Type) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if k := jsonKey(f); k != "" {
+			names = append(names, k)
+		}
+	}
+	return names
+}
+
+// jsonKey is empty for embedded structs, whose fields are their parent's.
+func jsonKey(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+func didYouMean(key string, known []string) string {
+	if n, near := contract.Nearest(key, known); near {
+		return "; did you mean " + n + "?"
+	}
+	return "; known: " + strings.Join(known, ", ")
+}
+
+// UnmarshalJSON reads a number or a string.
+func (v *IntOrAuto) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		text = string(data)
+	}
+	if text == "null" {
+		text = ""
+	}
+	*v = IntOrAuto(text)
+	return nil
+}

@@ -1,0 +1,64 @@
+package v1alpha1
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// JSON writes a document, indented, with a newline at the end. Keys are in the types' order, so equal documents are equal bytes.
+func JSON(document any) ([]byte, error) {
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	out.SetIndent("", "  ")
+	err := out.Encode(document)
+	return b.Bytes(), err
+}
+
+// YAML writes a document with its keys in the types' order, which is the order people read them in.
+func YAML(document any) ([]byte, error) {
+	text, err := JSON(document)
+	if err != nil {
+		return nil, err
+	}
+	var node yaml.Node // JSON is YAML, and a node keeps the order of keys
+	if err := yaml.Unmarshal(text, &node); err != nil {
+		return nil, err
+	}
+	block(&node)
+	var b bytes.Buffer
+	out := yaml.NewEncoder(&b)
+	out.SetIndent(2)
+	if err := out.Encode(&node); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), out.Close()
+}
+
+// block drops JSON's braces and quotes where YAML can do without; what is empty keeps its braces.
+func block(n *yaml.Node) {
+	if n.Kind != yaml.ScalarNode && len(n.Content) > 0 {
+		n.Style &^= yaml.FlowStyle
+	}
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && plain(n.Value) {
+		n.Style = 0
+	}
+	for _, child := range n.Content {
+		block(child)
+	}
+}
+
+// plain is whether text reads back as the same text, by the rules of old YAML parsers too ("no", "1_000", "12:30").
+func plain(s string) bool {
+	var v any
+	if yaml.Unmarshal([]byte(s), &v) != nil || v != any(s) {
+		return bytes.ContainsRune([]byte(s), '\n') // block scalars are always text
+	}
+	switch s {
+	case "y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF":
+		return false
+	}
+	return s[0] < '0' || s[0] > '9' || !bytes.ContainsAny([]byte(s), ":_")
+}
