@@ -1,0 +1,240 @@
+// Package worktree is a bundle on disk. DIR is machine-owned: plan.yaml lists the files of the last run with their hashes, and
+// those files alone are replaced or removed. A file that somebody edited is given up only by force, a file that is not ours never.
+//
+// Writing is all or nothing as far as a file system allows: everything is written beside its place first and renamed into place
+// then, plan.yaml last, so that a run that was cut off is completed by the next one.
+package worktree
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// PlanFile lists what DIR holds.
+const PlanFile = "plan.yaml"
+
+// Dir is a directory and what an earlier run left in it.
+type Dir struct {
+	Path string
+	// Plan is the earlier run's, nil where there was none.
+	Plan *v1alpha1.Plan
+
+	planBytes []byte
+	hashes    map[string]string // of the earlier run's files
+}
+
+// NotOurs says that DIR holds something that no run of the generator may touch, force or not.
+type NotOurs struct{ Problems []string }
+
+func (e *NotOurs) Error() string { return strings.Join(e.Problems, "\n") }
+
+// Open reads what an earlier run left. A directory that does not exist is an empty one. Errors: *NotOurs where plan.yaml is none
+// of ours or broken, *v1alpha1.NewerError, or the file system's.
+func Open(dir string) (*Dir, error) {
+	d := &Dir{Path: dir, hashes: map[string]string{}}
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return d, nil
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, &NotOurs{Problems: []string{dir + ": is not a directory"}}
+	}
+	if d.planBytes, err = d.read(PlanFile); errors.Is(err, fs.ErrNotExist) {
+		return d, nil
+	} else if err != nil {
+		return nil, err
+	}
+	p, err := v1alpha1.DecodePlan(filepath.Join(dir, PlanFile), d.planBytes)
+	if newer := (*v1alpha1.NewerError)(nil); errors.As(err, &newer) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &NotOurs{Problems: []string{err.Error(), dir + ": its " + PlanFile + " is not one that this generator wrote; restore it, or choose another directory"}}
+	}
+	d.Plan = &p
+	for _, f := range p.Files {
+		if !fs.ValidPath(f.Path) || f.Path == PlanFile {
+			return nil, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file below the directory; restore it", filepath.Join(dir, PlanFile), f.Path)}}
+		}
+		d.hashes[f.Path] = f.SHA256
+	}
+	return d, nil
+}
+
+// Files are the paths and hashes of a tree, sorted: what a Plan lists.
+func Files(tree map[string][]byte) []v1alpha1.File {
+	files := make([]v1alpha1.File, 0, len(tree))
+	for _, p := range slices.Sorted(maps.Keys(tree)) {
+		files = append(files, v1alpha1.File{Path: p, SHA256: hash(tree[p])})
+	}
+	return files
+}
+
+// Read is the bundle as it is on disk: the files that plan.yaml lists, without plan.yaml.
+func (d *Dir) Read() (map[string][]byte, error) {
+	tree := map[string][]byte{}
+	for p := range d.hashes {
+		content, err := d.read(p)
+		if err != nil {
+			return nil, err
+		}
+		tree[p] = content
+	}
+	return tree, nil
+}
+
+// Edited lists the files that are not as the earlier run left them, missing ones too.
+func (d *Dir) Edited() ([]string, error) {
+	var edited []string
+	for _, p := range slices.Sorted(maps.Keys(d.hashes)) {
+		content, err := d.read(p)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		if err != nil || hash(content) != d.hashes[p] {
+			edited = append(edited, p)
+		}
+	}
+	return edited, nil
+}
+
+func (d *Dir) read(p string) ([]byte, error) {
+	root, err := os.OpenRoot(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.ReadFile(filepath.FromSlash(p))
+}
+
+// Action is what a run would do to one file.
+type Action string
+
+// The actions.
+const (
+	Create Action = "create"
+	Update Action = "update"
+	Remove Action = "remove"
+)
+
+// Change is one file that is not as wanted.
+type Change struct {
+	Path   string
+	Action Action
+	Old    []byte // as it is on disk; nil where it is missing
+	New    []byte // as wanted; nil where it is to be removed
+	// HandEdited: not as the earlier run left it. Foreign: no earlier run wrote it.
+	HandEdited, Foreign bool
+}
+
+// Changes compares the tree that is wanted, plan.yaml included, with the disk; sorted by path, empty when every byte is right.
+func (d *Dir) Changes(want map[string][]byte) ([]Change, error) {
+	paths := map[string]bool{}
+	for p := range want {
+		paths[p] = true
+	}
+	for p := range d.hashes {
+		paths[p] = true
+	}
+	var changes []Change
+	for _, p := range slices.Sorted(maps.Keys(paths)) {
+		c, changed, err := d.change(p, want)
+		if err != nil {
+			return nil, err
+		}
+		if changed {
+			changes = append(changes, c)
+		}
+	}
+	return changes, nil
+}
+
+func (d *Dir) change(p string, want map[string][]byte) (Change, bool, error) {
+	content, wanted := want[p]
+	c := Change{Path: p, Action: Update, New: content}
+	if !wanted {
+		c.Action = Remove
+	}
+	old, err := d.onDisk(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		c.Action = Create
+		_, c.HandEdited = d.hashes[p] // somebody removed it
+		return c, wanted, nil
+	case errors.Is(err, errNoFile):
+		c.Foreign = true
+		return c, true, nil
+	case err != nil:
+		return c, false, err
+	}
+	c.Old = old
+	was, ours := d.hashes[p]
+	c.Foreign = !ours && (p != PlanFile || d.Plan == nil)
+	c.HandEdited = ours && hash(old) != was
+	return c, !wanted || !bytes.Equal(old, content), nil
+}
+
+var errNoFile = errors.New("not a regular file")
+
+// onDisk reads a file that is a file: a link or directory in its place is somebody else's.
+func (d *Dir) onDisk(p string) ([]byte, error) {
+	root, err := os.OpenRoot(d.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	for parent := path.Dir(p); parent != "."; parent = path.Dir(parent) {
+		info, err := root.Lstat(filepath.FromSlash(parent))
+		if err == nil && !info.IsDir() {
+			return nil, errNoFile
+		}
+	}
+	info, err := root.Lstat(filepath.FromSlash(p))
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNoFile
+	}
+	return root.ReadFile(filepath.FromSlash(p))
+}
+
+// Refusals is what stands against making these changes for a bundle of this target and format. Forceable ones end with --force.
+func (d *Dir) Refusals(changes []Change, target v1alpha1.Target, format v1alpha1.Format) (forceable []string, err error) {
+	if d.Plan != nil && (d.Plan.Target != target || d.Plan.Format != format) {
+		forceable = append(forceable, fmt.Sprintf("%s: holds a bundle for %s in the form of %s; one directory is for one target and format", d.Path, d.Plan.Target, d.Plan.Format))
+	}
+	var foreign []string
+	for _, c := range changes {
+		at := filepath.Join(d.Path, filepath.FromSlash(c.Path))
+		switch {
+		case c.Foreign:
+			foreign = append(foreign, at+": was not written by this generator and is in the way; move it, or choose another directory")
+		case c.HandEdited && c.Old != nil:
+			forceable = append(forceable, at+": was edited by hand, and the edit would be lost; keep own changes in an overlay outside of the directory")
+		}
+	}
+	if foreign != nil {
+		return forceable, &NotOurs{Problems: foreign}
+	}
+	return forceable, nil
+}
+
+func hash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,140 @@
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Write makes the changes. The caller has asked Refusals. On an error before the first rename nothing has changed.
+func (d *Dir) Write(changes []Change) (err error) {
+	made, err := makeDir(d.Path)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(d.Path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	staging, err := stage(root, changes)
+	defer func() {
+		err = errors.Join(err, root.RemoveAll(staging))
+		if err != nil {
+			removeEmpty(made)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	if err := place(root, staging, changes); err != nil {
+		return err
+	}
+	return prune(root, changes)
+}
+
+// makeDir makes a directory and its parents; made are those that were missing, deepest first.
+func makeDir(dir string) (made []string, err error) {
+	for p := filepath.Clean(dir); ; p = filepath.Dir(p) {
+		if _, err := os.Stat(p); !errors.Is(err, fs.ErrNotExist) || p == filepath.Dir(p) {
+			break
+		}
+		made = append(made, p)
+	}
+	return made, os.MkdirAll(dir, 0o755)
+}
+
+func removeEmpty(dirs []string) {
+	for _, dir := range dirs {
+		_ = os.Remove(dir) // refuses what is not empty
+	}
+}
+
+// stage writes all that is new into a directory of its own, so that a full disk is noticed before anything is replaced.
+func stage(root *os.Root, changes []Change) (string, error) {
+	staging, err := stagingDir(root)
+	if err != nil {
+		return staging, err
+	}
+	for i, c := range changes {
+		if c.Action == Remove {
+			continue
+		}
+		if err := writeFile(root, path.Join(staging, strconv.Itoa(i)), c.New); err != nil {
+			return staging, fmt.Errorf("%s cannot be written, nothing was changed: %w", c.Path, err)
+		}
+	}
+	return staging, nil
+}
+
+func stagingDir(root *os.Root) (string, error) {
+	for i := 0; ; i++ {
+		name := fmt.Sprintf(".cinder-csi-generator.%d.%d", os.Getpid(), i)
+		if err := root.Mkdir(name, 0o700); !errors.Is(err, fs.ErrExist) || i > 100 {
+			return name, err
+		}
+	}
+}
+
+func writeFile(root *os.Root, name string, content []byte) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// place renames what was staged into place, plan.yaml last: until then the old one still says which files are ours.
+func place(root *os.Root, staging string, changes []Change) error {
+	order := make([]int, 0, len(changes))
+	for i, c := range changes {
+		if c.Action != Remove {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return boolRank(changes[a].Path == PlanFile) - boolRank(changes[b].Path == PlanFile)
+	})
+	for _, i := range order {
+		to := filepath.FromSlash(changes[i].Path)
+		if err := root.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := root.Rename(path.Join(staging, strconv.Itoa(i)), to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// prune removes files no longer needed, and directories that are empty without them.
+func prune(root *os.Root, changes []Change) error {
+	for _, c := range changes {
+		if c.Action != Remove {
+			continue
+		}
+		if err := root.Remove(filepath.FromSlash(c.Path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for dir := path.Dir(c.Path); dir != "." && !strings.HasPrefix(dir, ".."); dir = path.Dir(dir) {
+			if root.Remove(filepath.FromSlash(dir)) != nil {
+				break // not empty
+			}
+		}
+	}
+	return nil
+}
