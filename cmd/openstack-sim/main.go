@@ -1,0 +1,141 @@
+// Command openstack-sim runs a simulated OpenStack cloud as a process: it listens, writes clouds.yaml, cloud.conf and url into a
+// directory, prints the URL, and serves until SIGTERM or SIGINT.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// Exit codes, the same as the generator's.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 64
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// options are the flags.
+type options struct {
+	listen, dir  string
+	latency      time.Duration
+	seed         uint64
+	zoneFallback bool
+	sameZone     bool
+	unversioned  bool
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := pflag.NewFlagSet("openstack-sim", pflag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
+	flags.StringVar(&o.dir, "dir", "", "directory to write clouds.yaml, cloud.conf and url into; made when missing")
+	flags.DurationVar(&o.latency, "latency", -1, "time of every operation; default: a few tens of milliseconds each")
+	flags.Uint64Var(&o.seed, "seed", 0, "start of the sequence of new ids")
+	flags.BoolVar(&o.zoneFallback, "zone-fallback", false, "put volumes of unknown zones into the default zone (Cinder's allow_availability_zone_fallback)")
+	flags.BoolVar(&o.sameZone, "same-zone-attach", false, "refuse to attach across zones (Nova's cross_az_attach=false)")
+	flags.BoolVar(&o.unversioned, "unversioned-endpoints", false, "put service roots into the catalog")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return exitOK
+	case err != nil:
+		fmt.Fprintln(stderr, "openstack-sim:", err)
+		return exitUsage
+	case flags.NArg() > 0:
+		fmt.Fprintf(stderr, "openstack-sim: unexpected argument %q; there are only flags\n", flags.Arg(0))
+		return exitUsage
+	}
+	if err := serve(ctx, o, stdout); err != nil {
+		fmt.Fprintln(stderr, "openstack-sim:", err)
+		return exitFailure
+	}
+	return exitOK
+}
+
+// drain is how long requests under way may take after the signal.
+const drain = 2 * time.Second
+
+func serve(ctx context.Context, o options, stdout io.Writer) error {
+	config := openstacksim.Default()
+	config.Seed, config.ZoneFallback, config.SameZoneAttach, config.UnversionedEndpoints = o.seed, o.zoneFallback, o.sameZone, o.unversioned
+	cloud := openstacksim.New(config)
+	if o.latency >= 0 {
+		cloud.SetAllLatency(o.latency)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	url := "http://" + listener.Addr().String()
+	if o.dir != "" {
+		if err := writeFiles(o.dir, url, cloud); err != nil {
+			listener.Close()
+			return err
+		}
+	}
+	fmt.Fprintln(stdout, url)
+
+	server := &http.Server{Handler: cloud.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if err := server.Shutdown(last); err != nil {
+		return server.Close()
+	}
+	return nil
+}
+
+// writeFiles writes url last: who waits for it finds the others.
+func writeFiles(dir, url string, cloud *openstacksim.Sim) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name    string
+		content []byte
+		mode    os.FileMode
+	}{
+		{"clouds.yaml", cloud.CloudsYAML(url), 0o600},
+		{"cloud.conf", cloud.CloudConf(url), 0o600},
+		{"url", []byte(url + "\n"), 0o644},
+	} {
+		if err := writeFile(filepath.Join(dir, f.name), f.content, f.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeFile replaces a file in one step.
+func writeFile(path string, content []byte, mode os.FileMode) error {
+	temporary := path + ".new"
+	if err := os.WriteFile(temporary, content, mode); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}

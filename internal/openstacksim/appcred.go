@@ -1,0 +1,153 @@
+package openstacksim
+
+import (
+	"net/http"
+	"slices"
+)
+
+// AddApplicationCredential adds one to the cloud; missing ids and secrets are made up. It returns what was added.
+func (s *Sim) AddApplicationCredential(a ApplicationCredential) ApplicationCredential {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.addAppCred(a)
+}
+
+func (s *Sim) addAppCred(a ApplicationCredential) *ApplicationCredential {
+	if a.ID == "" {
+		a.ID = s.newHex()
+	}
+	if a.Secret == "" {
+		a.Secret = s.newSecret(32)
+	}
+	s.appCreds = append(s.appCreds, &a)
+	return &a
+}
+
+// DeleteApplicationCredential takes one away, and the tokens it gave with it.
+func (s *Sim) DeleteApplicationCredential(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.appCreds {
+		if a.ID == id {
+			a.spent = true
+		}
+	}
+}
+
+func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
+	var roles []obj
+	for _, r := range a.Roles {
+		roles = append(roles, obj{{"id", fixedHex("role", r)}, {"name", r}, {"domain_id", nil}, {"description", nil}, {"options", obj{{"immutable", true}}}})
+	}
+	expires := microsOrNull(a.ExpiresAt)
+	v := obj{
+		{"id", a.ID},
+		{"name", a.Name},
+		{"description", nil},
+		{"user_id", s.user(map[string]any{"name": a.User}).ID},
+		{"project_id", s.project(a.Project).ID},
+		{"system", nil},
+		{"expires_at", expires},
+		{"unrestricted", nil},
+		{"roles", roles},
+	}
+	if a.createdByAPI {
+		v[7].value = a.Unrestricted
+	}
+	if a.AccessRules != nil {
+		v = append(v, pair{"access_rules", a.rules()})
+	}
+	if secret {
+		v = append(v, pair{"secret", a.Secret})
+	}
+	return append(v, pair{"links", obj{{"self", c.base(identity) + "/v3/application_credentials/" + a.ID}}})
+}
+
+// ownAppCreds are the application credentials of the user in the path; nil and a refusal for somebody else's.
+func (s *Sim) ownAppCreds(c *call, action string) ([]*ApplicationCredential, *reply) {
+	if c.vars["user"] != c.token.user.ID {
+		r := identityForbidden(c, action)
+		return nil, &r
+	}
+	own := []*ApplicationCredential{}
+	for _, a := range s.appCreds {
+		if !a.spent && a.User == c.token.user.Name {
+			own = append(own, a)
+		}
+	}
+	return own, nil
+}
+
+func (s *Sim) listAppCreds(c *call) reply {
+	own, refusal := s.ownAppCreds(c, "identity:list_application_credentials")
+	if refusal != nil {
+		return *refusal
+	}
+	list := []obj{}
+	for _, a := range own {
+		list = append(list, a.view(s, c, false))
+	}
+	self := c.base(identity) + "/v3/users/" + c.vars["user"] + "/application_credentials"
+	return reply{status: http.StatusOK, body: obj{{"application_credentials", list}, {"links", obj{{"next", nil}, {"self", self}, {"previous", nil}}}}}
+}
+
+func (s *Sim) oneAppCred(c *call, action string) (*ApplicationCredential, *reply) {
+	own, refusal := s.ownAppCreds(c, action)
+	if refusal != nil {
+		return nil, refusal
+	}
+	i := slices.IndexFunc(own, func(a *ApplicationCredential) bool { return a.ID == c.vars["id"] })
+	if i < 0 {
+		r := identityNotFound(c, "Could not find Application Credential: "+c.vars["id"]+".")
+		return nil, &r
+	}
+	return own[i], nil
+}
+
+func (s *Sim) showAppCred(c *call) reply {
+	a, refusal := s.oneAppCred(c, "identity:get_application_credential")
+	if refusal != nil {
+		return *refusal
+	}
+	return reply{status: http.StatusOK, body: obj{{"application_credential", a.view(s, c, false)}}}
+}
+
+func (s *Sim) deleteAppCred(c *call) reply {
+	a, refusal := s.oneAppCred(c, "identity:delete_application_credential")
+	if refusal != nil {
+		return *refusal
+	}
+	a.spent = true
+	return reply{status: http.StatusNoContent}
+}
+
+func (s *Sim) createAppCred(c *call) reply {
+	if _, refusal := s.ownAppCreds(c, "identity:create_application_credential"); refusal != nil {
+		return *refusal
+	}
+	if a := c.token.appCred; a != nil && !a.Unrestricted {
+		return identityForbidden(c, "identity:create_application_credential")
+	}
+	body, bad := c.decode()
+	name := digString(body, "application_credential", "name")
+	if bad != nil || name == "" {
+		return identityError(c, http.StatusBadRequest, "Bad Request", "'name' is a required property")
+	}
+	a := ApplicationCredential{Name: name, User: c.token.user.Name, Project: c.token.project.Name, createdByAPI: true}
+	a.Secret = digString(body, "application_credential", "secret")
+	a.Unrestricted, _ = dig(body, "application_credential", "unrestricted").(bool)
+	a.Roles = c.token.roles
+	if roles, ok := dig(body, "application_credential", "roles").([]any); ok {
+		a.Roles = nil
+		for _, r := range roles {
+			a.Roles = append(a.Roles, digString(r, "name"))
+		}
+	}
+	if rules, ok := dig(body, "application_credential", "access_rules").([]any); ok {
+		a.AccessRules = []AccessRule{}
+		for _, r := range rules {
+			a.AccessRules = append(a.AccessRules, AccessRule{Service: digString(r, "service"), Method: digString(r, "method"), Path: digString(r, "path")})
+		}
+	}
+	return reply{status: http.StatusCreated, body: obj{{"application_credential", s.addAppCred(a).view(s, c, true)}}}
+}

@@ -1,0 +1,226 @@
+package openstacksim
+
+import (
+	"net/http"
+	"time"
+)
+
+// attachment is one of Cinder's attachment records. Only an attached one shows in its volume.
+type attachment struct {
+	id, status string // reserved, attaching, attached, detaching
+	volume     *volume
+	server     string // Nova's id; empty when nobody said
+	device     string
+	host       string
+	attachedAt time.Time
+}
+
+// inVolume is the attachment as it stands in a volume.
+func (a *attachment) inVolume(c *call) obj {
+	var host any
+	if c.token.admin() {
+		host = orNull(a.host)
+	}
+	return obj{
+		{"id", a.volume.id},
+		{"attachment_id", a.id},
+		{"volume_id", a.volume.id},
+		{"server_id", orNull(a.server)},
+		{"host_name", host},
+		{"device", orNull(a.device)},
+		{"attached_at", microsOrNull(a.attachedAt)},
+	}
+}
+
+// view is the attachment as the attachments API shows it.
+func (a *attachment) view(detail bool) obj {
+	o := obj{{"id", a.id}, {"status", a.status}, {"instance", orNull(a.server)}, {"volume_id", a.volume.id}}
+	if !detail {
+		return o
+	}
+	at, mode, info := any(""), any("null"), obj{}
+	if a.status == "attached" || a.status == "attaching" {
+		mode = "rw"
+		info = obj{
+			{"device_path", "/dev/sim/volume-" + a.volume.id},
+			{"qos_specs", nil},
+			{"access_mode", "rw"},
+			{"encrypted", false},
+			{"cacheable", false},
+			{"driver_volume_type", "local"},
+			{"attachment_id", a.id},
+		}
+	}
+	if !a.attachedAt.IsZero() {
+		at = micros(a.attachedAt)
+	}
+	return append(o, pair{"attached_at", at}, pair{"detached_at", ""}, pair{"attach_mode", mode}, pair{"connection_info", info})
+}
+
+func (a *attachment) ident() string { return a.id }
+
+func (a *attachment) field(key string) (string, bool) {
+	switch key {
+	case "id":
+		return a.id, true
+	case "volume_id":
+		return a.volume.id, true
+	case "instance_id", "instance_uuid":
+		return a.server, true
+	case "status", "attach_status":
+		return a.status, true
+	case "created_at":
+		return a.attachedAt.UTC().Format("20060102150405"), true
+	}
+	return "", false
+}
+
+// reserveVolume makes an attachment, which reserves the volume, or says why Cinder refuses.
+func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
+	switch v.status {
+	case "error", "error_deleting", "error_extending", "error_restoring", "error_managing", "error_backing-up":
+		return nil, "Invalid volume: Volume attachments can not be created if the volume is in an error state. The Volume " + v.id +
+			" currently has a status of: " + v.status + " "
+	}
+	allowed := []string{"available", "downloading"}
+	if v.multiattach {
+		allowed = []string{"available", "in-use", "downloading"}
+	}
+	free := false
+	for _, status := range allowed {
+		free = free || v.status == status
+	}
+	if !free {
+		again := false // the same server may reserve once more, for a live migration
+		for _, a := range v.attachments {
+			again = again || a.server == serverID && serverID != "" && (v.status == "in-use" || v.status == "reserved")
+		}
+		if !again {
+			names := allowed[0] + " or " + allowed[1]
+			if len(allowed) == 3 {
+				names = allowed[0] + ", " + allowed[1] + " or " + allowed[2]
+			}
+			return nil, "Invalid volume: Volume " + v.id + " status must be " + names + " to reserve, but the current status is " + v.status + "."
+		}
+	}
+	a := &attachment{id: s.newID(), status: "reserved", volume: v, server: serverID}
+	v.attachments = append(v.attachments, a)
+	v.status = "reserved"
+	v.update()
+	return a, ""
+}
+
+// release takes an attachment away and lets the volume's status follow.
+func (s *Sim) release(a *attachment) {
+	v := a.volume
+	for i, x := range v.attachments {
+		if x == a {
+			v.attachments = append(v.attachments[:i:i], v.attachments[i+1:]...)
+			break
+		}
+	}
+	v.status = "available"
+	for _, x := range v.attachments {
+		if x.status == "attached" {
+			v.status = "in-use"
+		}
+	}
+	if v.status == "available" && len(v.attachments) > 0 {
+		v.status = v.attachments[0].status
+	}
+	v.update()
+}
+
+func (s *Sim) visibleAttachments(c *call, everywhere bool) []*attachment {
+	list := []*attachment{}
+	for _, v := range s.volumes {
+		if everywhere || v.project == c.token.project.ID {
+			list = append(list, v.attachments...)
+		}
+	}
+	return list
+}
+
+func (s *Sim) listAttachments(c *call, detail bool) reply {
+	q, bad := c.listQuery([]string{"volume_id", "status", "instance_id", "attach_status"}, []string{"id", "created_at", "volume_id", "attach_status", "instance_uuid"})
+	if bad != nil {
+		return *bad
+	}
+	items, _, more, missing := page(q, s.visibleAttachments(c, c.allProjects(q)), func(a *attachment, f param) bool {
+		got, ok := a.field(f.key)
+		return ok && sameText(got, f.value)
+	})
+	if missing {
+		return fault(http.StatusNotFound, "Volume attachment could not be found with filter: attachment_id = "+q.marker+".")
+	}
+	list := []obj{}
+	for _, a := range items {
+		list = append(list, a.view(detail))
+	}
+	body := obj{{"attachments", list}}
+	if more {
+		body = append(body, pair{"attachments_links", c.nextLink(c.collection("attachments", detail), items[len(items)-1].id)})
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+func (s *Sim) oneAttachment(c *call) (*attachment, *reply) {
+	for _, a := range s.visibleAttachments(c, c.token.admin()) {
+		if a.id == c.vars["id"] {
+			return a, nil
+		}
+	}
+	return nil, ptr(fault(http.StatusNotFound, "Volume attachment could not be found with filter: attachment_id = "+c.vars["id"]+"."))
+}
+
+func (s *Sim) showAttachment(c *call) reply {
+	a, missing := s.oneAttachment(c)
+	if missing != nil {
+		return *missing
+	}
+	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
+}
+
+// createAttachment only reserves: connectors are the hypervisors' business.
+func (s *Sim) createAttachment(c *call) reply {
+	body, bad := c.object("attachment", true, "volume_uuid", "instance_uuid", "connector", "mode")
+	if bad != nil {
+		return *bad
+	}
+	id, ok := body["volume_uuid"].(string)
+	if !ok {
+		return *invalid("attachment", body, "'volume_uuid' is a required property")
+	}
+	if !isUUID(id) {
+		return *invalid("volume_uuid", id, python(id)+" is not a 'uuid'")
+	}
+	v, missing := s.visible(c, id)
+	if missing != nil {
+		return *missing
+	}
+	serverID, _ := body["instance_uuid"].(string)
+	a, refusal := s.reserveVolume(v, serverID)
+	if refusal != "" {
+		return fault(http.StatusBadRequest, refusal)
+	}
+	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
+}
+
+// deleteAttachment refuses while Nova uses the attachment: only Nova may take it away then (CVE-2023-2088).
+func (s *Sim) deleteAttachment(c *call) reply {
+	a, missing := s.oneAttachment(c)
+	if missing != nil {
+		return *missing
+	}
+	if v := s.servers[a.server]; v != nil {
+		if b := v.disk(a.volume.id); b != nil && b.attachment == a {
+			return fault(http.StatusConflict, "ConflictNovaUsingAttachment: Detach volume from instance "+a.server+" using the Compute API")
+		}
+	}
+	s.release(a)
+	rest := []obj{}
+	for _, x := range a.volume.attachments {
+		rest = append(rest, x.view(false))
+	}
+	return reply{status: http.StatusOK, body: obj{{"attachments", rest}}}
+}

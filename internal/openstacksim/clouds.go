@@ -1,0 +1,52 @@
+package openstacksim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// CloudsYAML is a clouds.yaml for every user and application credential of the cloud, served at baseURL (http://127.0.0.1:1234,
+// no final slash). Clouds are named sim-USER with the users' names as the real bed has them; the first application credential is
+// sim-appcred, further ones sim-appcred-NAME.
+func (s *Sim) CloudsYAML(baseURL string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var b strings.Builder
+	b.WriteString("clouds:\n")
+	head := func(name string) {
+		fmt.Fprintf(&b, "  %s:\n    region_name: %s\n    interface: public\n    identity_api_version: 3\n    volume_api_version: 3\n", name, s.config.Region)
+	}
+	for _, u := range s.config.Users {
+		for _, project := range sortedKeys(u.Roles) {
+			name := "sim-" + u.Name
+			if u.Name == "demo-reader" {
+				name = "sim-reader"
+			}
+			head(name)
+			fmt.Fprintf(&b, "    auth:\n      auth_url: %s/identity/v3\n      username: %s\n      password: %s\n      project_name: %s\n"+
+				"      user_domain_name: Default\n      project_domain_name: Default\n", baseURL, u.Name, u.Password, project)
+		}
+	}
+	for i, a := range s.appCreds {
+		name := "sim-appcred"
+		if i > 0 {
+			name += "-" + a.Name
+		}
+		head(name)
+		fmt.Fprintf(&b, "    auth_type: v3applicationcredential\n    auth:\n      auth_url: %s/identity/v3\n"+
+			"      application_credential_id: %s\n      application_credential_secret: %s\n", baseURL, a.ID, a.Secret)
+	}
+	return []byte(b.String())
+}
+
+// CloudConf is a cloud.conf in upstream's dialect with the first application credential; empty when there is none.
+func (s *Sim) CloudConf(baseURL string) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.appCreds) == 0 {
+		return nil
+	}
+	a := s.appCreds[0]
+	return fmt.Appendf(nil, "[Global]\nauth-url = %s/identity/v3\nregion = %s\napplication-credential-id = %s\napplication-credential-secret = %s\n",
+		baseURL, s.config.Region, a.ID, a.Secret)
+}

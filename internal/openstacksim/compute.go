@@ -1,0 +1,77 @@
+package openstacksim
+
+import (
+	"net/http"
+	"strings"
+)
+
+// serverRoutes are Nova's calls.
+var serverRoutes = []route{
+	{"GET", "servers", 0, func(s *Sim, c *call) reply { return s.listServers(c, false) }},
+	{"GET", "servers/detail", 0, func(s *Sim, c *call) reply { return s.listServers(c, true) }},
+	{"GET", "servers/{id}", 0, (*Sim).showServer},
+	{"DELETE", "servers/{id}", 0, (*Sim).deleteServer},
+	{"GET", "servers/{id}/os-volume_attachments", 0, (*Sim).listServerAttachments},
+	{"POST", "servers/{id}/os-volume_attachments", 0, (*Sim).attach},
+	{"GET", "servers/{id}/os-volume_attachments/{volume}", 0, (*Sim).showServerAttachment},
+	{"DELETE", "servers/{id}/os-volume_attachments/{volume}", 0, (*Sim).detach},
+	{"GET", "os-availability-zone", 0, (*Sim).listServerZones},
+	{"GET", "os-availability-zone/detail", 0, (*Sim).detailServerZones},
+	{"GET", "limits", 0, (*Sim).serverLimits},
+}
+
+// serveCompute answers as Nova.
+func (s *Sim) serveCompute(c *call) reply {
+	switch strings.TrimSuffix(c.path, "/") {
+	case "":
+		return reply{status: http.StatusOK, body: obj{{"versions", []obj{computeVersion(c, "v2.0"), computeVersion(c, "v2.1")}}}}
+	case "/v2":
+		return reply{status: http.StatusOK, body: obj{{"version", computeVersionDetail(c, "v2.0")}}}
+	case "/v2.1":
+		if refusal := c.computeVersioned(); refusal != nil {
+			return *refusal
+		}
+		return reply{status: http.StatusOK, body: obj{{"version", computeVersionDetail(c, "v2.1")}}}
+	}
+	rest, ok := strings.CutPrefix(c.path, "/v2.1/")
+	if !ok {
+		return s.computeChoices(c)
+	}
+	if refusal := s.authenticate(c, s.config.ComputeServiceType); refusal != nil {
+		return *refusal
+	}
+	if c.token.project == nil {
+		return fault(http.StatusForbidden, badRequestMessage)
+	}
+	if refusal := c.computeVersioned(); refusal != nil {
+		return *refusal
+	}
+	rest = strings.TrimSuffix(rest, "/")
+	if first, after, _ := strings.Cut(rest, "/"); isUUID(first) && after != "" {
+		if first != c.token.project.ID {
+			return fault(http.StatusBadRequest, "Malformed request URL: URL's project_id '"+first+"' doesn't match Context's project_id '"+c.token.project.ID+"'")
+		}
+		rest = after
+	}
+	return s.dispatch(c, serverRoutes, rest)
+}
+
+// computeVersioned reads Nova's microversion, from the common header or its older own.
+func (c *call) computeVersioned() *reply {
+	asked, ok := askedVersion(c.Header, "compute")
+	if !ok || asked == "" {
+		asked = c.Header.Get("X-OpenStack-Nova-API-Version")
+	}
+	return c.versioned("compute", 2, 1, computeMaxMinor, asked)
+}
+
+// computeChoices is Nova's answer to a path outside of every version.
+func (s *Sim) computeChoices(c *call) reply {
+	var choices []obj
+	for _, name := range []string{"v2.0", "v2.1"} {
+		v := computeVersionDetail(c, name)
+		short := strings.TrimSuffix(name, ".0")
+		choices = append(choices, obj{v[0], v[1], {"links", []obj{link("self", c.base(compute)+"/"+short+c.path)}}, v[6]})
+	}
+	return reply{status: http.StatusMultipleChoices, body: obj{{"choices", choices}}}
+}

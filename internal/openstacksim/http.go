@@ -1,0 +1,308 @@
+package openstacksim
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// service is one of the simulated services; its value is the first segment of its URLs.
+type service string
+
+const (
+	identity service = "identity"
+	compute  service = "compute"
+	blocks   service = "volume"
+	metadata service = "metadata"
+)
+
+// call is one request as its service sees it.
+type call struct {
+	*http.Request
+	service service
+	path    string // without the service's segment: /v3/PROJECT/volumes
+	id      string // request id
+	body    []byte
+	params  []param
+	version int    // minor microversion
+	echo    string // what to answer in OpenStack-API-Version: "volume 3.70"
+	token   *token
+	vars    map[string]string // {name} segments of the route
+}
+
+type param struct{ key, value string }
+
+// reply is an answer; later, when set, carries the real one once it is known.
+type reply struct {
+	status int
+	body   any // nil: no content; text: as it is; else JSON
+	header http.Header
+	later  <-chan reply
+}
+
+// text is a body that is not JSON.
+type text struct{ kind, content string }
+
+// maxBody is more than any real request needs.
+const maxBody = 1 << 20
+
+// Handler serves the whole cloud: /identity, /compute, /volume and /metadata. URLs in its answers follow the request's Host.
+func (s *Sim) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
+	c := newCall(r)
+	begun := time.Now()
+	status := 0
+	defer func() { s.record(c, status, begun) }()
+
+	s.mu.Lock()
+	c.id = "req-" + s.newID()
+	fault := s.httpFault(c)
+	delay := s.latency[Answer] + fault.Delay
+	s.mu.Unlock()
+	if !wait(r, delay) || fault.Drop && !fault.After {
+		panic(http.ErrAbortHandler)
+	}
+	var answer reply
+	if fault.Status == 0 || fault.After {
+		answer = s.answer(c)
+		if answer.later != nil {
+			select {
+			case answer = <-answer.later:
+			case <-r.Context().Done():
+				panic(http.ErrAbortHandler) // the caller is gone; the cloud goes on without it
+			}
+		}
+	}
+	if fault.Drop {
+		panic(http.ErrAbortHandler)
+	}
+	if fault.Status != 0 {
+		answer = fault.reply().encoded()
+	}
+	status = answer.status
+	c.write(w, answer)
+}
+
+func newCall(r *http.Request) *call {
+	first, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	c := &call{Request: r, service: service(first), path: "/" + rest}
+	if rest == "" && !strings.HasSuffix(r.URL.Path, "/") {
+		c.path = ""
+	}
+	c.body, _ = io.ReadAll(io.LimitReader(r.Body, maxBody))
+	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if part == "" {
+			continue
+		}
+		k, v, _ := strings.Cut(part, "=")
+		k, errK := url.QueryUnescape(k)
+		v, errV := url.QueryUnescape(v)
+		if errK == nil && errV == nil {
+			c.params = append(c.params, param{k, v})
+		}
+	}
+	return c
+}
+
+// wait waits for d; false when the caller went away first.
+func wait(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+func (s *Sim) answer(c *call) reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	return s.route(c).encoded()
+}
+
+// encoded writes the body's JSON now, while s.mu keeps what it refers to from changing.
+func (r reply) encoded() reply {
+	switch r.body.(type) {
+	case nil, text:
+	default:
+		r.body = json.RawMessage(encode(r.body))
+	}
+	return r
+}
+
+func (s *Sim) route(c *call) reply {
+	switch c.service {
+	case identity:
+		return s.serveIdentity(c)
+	case compute:
+		return s.serveCompute(c)
+	case blocks:
+		return s.serveVolume(c)
+	case metadata:
+		return s.serveMetadata(c)
+	default:
+		return reply{status: http.StatusNotFound, body: text{"text/plain; charset=utf-8", "openstack-sim serves /identity, /compute, /volume and /metadata\n"}}
+	}
+}
+
+func (c *call) write(w http.ResponseWriter, r reply) {
+	h := w.Header()
+	var content []byte
+	switch body := r.body.(type) {
+	case nil:
+	case text:
+		h.Set("Content-Type", body.kind)
+		content = []byte(body.content)
+	case json.RawMessage:
+		h.Set("Content-Type", "application/json")
+		content = body
+	}
+	c.serviceHeader(h, r)
+	for k, v := range r.header {
+		h[http.CanonicalHeaderKey(k)] = v
+	}
+	if r.status == http.StatusNoContent {
+		h.Del("Content-Type")
+	}
+	w.WriteHeader(r.status)
+	if c.Method != http.MethodHead {
+		w.Write(content)
+	}
+}
+
+// serviceHeader sets the headers that each service puts on every answer.
+func (c *call) serviceHeader(h http.Header, r reply) {
+	if c.service == metadata {
+		return
+	}
+	h.Set("X-Openstack-Request-Id", c.id)
+	_, isText := r.body.(text)
+	if c.echo != "" {
+		h.Set("Openstack-Api-Version", c.echo)
+		h.Set("Vary", "OpenStack-API-Version")
+	}
+	switch c.service {
+	case identity:
+		h.Set("Vary", "X-Auth-Token")
+	case blocks:
+		if r.body != nil && !isText && r.status != http.StatusUnauthorized {
+			h.Set("X-Compute-Request-Id", c.id)
+		}
+		if r.body == nil && r.status == http.StatusAccepted {
+			h.Set("Content-Type", "text/html; charset=UTF-8")
+		}
+	case compute:
+		if c.echo != "" {
+			h.Set("X-Openstack-Nova-Api-Version", strings.TrimPrefix(c.echo, "compute "))
+			h.Add("Vary", "X-OpenStack-Nova-API-Version")
+		}
+		h.Set("X-Compute-Request-Id", c.id)
+		if r.status >= http.StatusBadRequest && r.status != http.StatusUnauthorized {
+			h.Set("Content-Type", "application/json; charset=UTF-8")
+		} else if r.body == nil {
+			h.Set("Content-Type", "application/json")
+		}
+	}
+}
+
+// base is the URL of a service at the host the caller used.
+func (c *call) base(s service) string {
+	scheme := "http"
+	if c.TLS != nil || c.Header.Get("X-Forwarded-Proto") == "https" {
+		scheme = "https"
+	}
+	return scheme + "://" + c.Host + "/" + string(s)
+}
+
+// param is the last value of a query parameter; ok tells whether it is there.
+func (c *call) param(key string) (value string, ok bool) {
+	for _, p := range c.params {
+		if p.key == key {
+			value, ok = p.value, true
+		}
+	}
+	return value, ok
+}
+
+// decode reads a JSON object from the body.
+func (c *call) decode() (map[string]any, *reply) {
+	if kind := c.Header.Get("Content-Type"); kind != "" && !strings.HasPrefix(kind, "application/json") {
+		r := fault(http.StatusUnsupportedMediaType, "Unsupported Content-Type")
+		return nil, &r
+	}
+	d := json.NewDecoder(bytes.NewReader(c.body))
+	d.UseNumber()
+	var body map[string]any
+	if err := d.Decode(&body); err != nil || body == nil {
+		r := fault(http.StatusBadRequest, "Malformed request body")
+		return nil, &r
+	}
+	return body, nil
+}
+
+// faultNames are the keys of Cinder's and Nova's error bodies, by status; everything else is computeFault, of Cinder too.
+var faultNames = map[int]string{
+	http.StatusBadRequest: "badRequest", http.StatusUnauthorized: "unauthorized", http.StatusForbidden: "forbidden",
+	http.StatusNotFound: "itemNotFound", http.StatusMethodNotAllowed: "badMethod", http.StatusConflict: "conflictingRequest",
+	http.StatusRequestEntityTooLarge: "overLimit", http.StatusUnsupportedMediaType: "badMediaType",
+	http.StatusNotImplemented: "notImplemented", http.StatusServiceUnavailable: "serviceUnavailable",
+	http.StatusTooManyRequests: "overLimit",
+}
+
+// fault is an error as Cinder and Nova send it.
+func fault(status int, message string) reply {
+	name, ok := faultNames[status]
+	if !ok {
+		name = "computeFault"
+	}
+	body := obj{{"code", status}, {"message", message}}
+	if status == http.StatusRequestEntityTooLarge {
+		body = append(body, pair{"retryAfter", "0"})
+	}
+	return reply{status: status, body: obj{{name, body}}}
+}
+
+// The messages both services give when they have no better one.
+const (
+	badRequestMessage = "The server could not comply with the request since it is either malformed or otherwise incorrect."
+	notFoundMessage   = "The resource could not be found."
+)
+
+// noRoute is the answer to a path that no controller serves.
+func noRoute() reply {
+	return reply{status: http.StatusNotFound, body: obj{
+		{"message", "The resource could not be found.<br /><br />\n\n\n"}, {"code", "404 Not Found"}, {"title", "Not Found"},
+	}}
+}
+
+// noPage is webob's answer to a path outside of every version of the API.
+func noPage() reply {
+	return reply{status: http.StatusNotFound, body: text{"text/html; charset=UTF-8", `<html>
+ <head>
+  <title>404 Not Found</title>
+ </head>
+ <body>
+  <h1>404 Not Found</h1>
+  The resource could not be found.<br /><br />
+
+
+
+ </body>
+</html>`}}
+}
+
+// forbidden is a policy's refusal.
+func forbidden(policy string) reply {
+	return fault(http.StatusForbidden, "Policy doesn't allow "+policy+" to be performed.")
+}

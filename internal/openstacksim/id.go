@@ -1,0 +1,48 @@
+package openstacksim
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// fixedID is the UUID of a thing that every simulated cloud of the same configuration has.
+func fixedID(kind, name string) string {
+	sum := sha256.Sum256([]byte("openstacksim/" + kind + "/" + name))
+	return uuid([16]byte(sum[:16]))
+}
+
+// fixedHex is fixedID in the shape of Keystone's ids: without hyphens.
+func fixedHex(kind, name string) string { return strings.ReplaceAll(fixedID(kind, name), "-", "") }
+
+// uuid writes b as a random (version 4) UUID.
+func uuid(b [16]byte) string {
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// newID is the UUID of a new object, from the seeded source.
+func (s *Sim) newID() string { return uuid([16]byte(s.random(16))) }
+
+// newHex is newID without hyphens.
+func (s *Sim) newHex() string { return strings.ReplaceAll(s.newID(), "-", "") }
+
+// newSecret is n random bytes in hexadecimal.
+func (s *Sim) newSecret(n int) string { return hex.EncodeToString(s.random(n)) }
+
+func (s *Sim) random(n int) []byte {
+	b := make([]byte, n)
+	s.source.Read(b)
+	return b
+}
+
+// isUUID reports whether OpenStack takes id for a UUID: 32 hexadecimal digits, hyphens anywhere.
+func isUUID(id string) bool {
+	digits := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(id, "{"), "}"), "-", "")
+	if len(digits) != 32 {
+		return false
+	}
+	_, err := hex.DecodeString(digits)
+	return err == nil
+}

@@ -1,0 +1,109 @@
+package openstacksim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// obj is a JSON object that keeps its keys in order, as the services write them.
+type obj []pair
+
+type pair struct {
+	key   string
+	value any
+}
+
+// MarshalJSON writes the pairs in order.
+func (o obj) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, p := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(encode(p.key))
+		b.WriteByte(':')
+		b.Write(encode(p.value))
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// encode writes JSON without escaping <, > and &, which the services do not escape either.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprintf("an answer cannot be encoded: %v", err)) // only our own values get here
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// orNull is null for the empty string.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+// micros is how Cinder and Keystone write times; read back from the database they have no fraction.
+func micros(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000") }
+
+func microsOrNull(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return micros(t)
+}
+
+// now is the time as the database keeps it: whole seconds.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// python writes a decoded JSON value as Python's repr does, for the messages of schema errors.
+func python(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "None"
+	case bool:
+		if v {
+			return "True"
+		}
+		return "False"
+	case string:
+		if strings.Contains(v, "'") && !strings.Contains(v, `"`) {
+			return `"` + v + `"`
+		}
+		return "'" + strings.ReplaceAll(v, "'", `\'`) + "'"
+	case json.Number:
+		return v.String()
+	case []any:
+		parts := make([]string, len(v))
+		for i, e := range v {
+			parts[i] = python(e)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case map[string]any:
+		parts := make([]string, 0, len(v))
+		for k, e := range v {
+			parts = append(parts, python(k)+": "+python(e))
+		}
+		slices.Sort(parts) // the order on the wire is lost; any order is as good
+		return "{" + strings.Join(parts, ", ") + "}"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// bare is python without the quotes of strings, as "Value: %s" in schema errors.
+func bare(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return python(v)
+}

@@ -1,0 +1,81 @@
+package openstacksim
+
+import (
+	"sort"
+	"time"
+)
+
+// Operation is something the cloud does after it has answered, or while it answers (Answer, Reserve).
+type Operation string
+
+// The operations whose time can be set and that a Fault can make fail.
+const (
+	Answer         Operation = "answer"  // every HTTP answer
+	Reserve        Operation = "reserve" // Nova asks the compute host for a device before it answers an attach
+	CreateVolume   Operation = "create-volume"
+	DeleteVolume   Operation = "delete-volume"
+	ExtendVolume   Operation = "extend-volume"
+	RetypeVolume   Operation = "retype-volume"
+	CreateSnapshot Operation = "create-snapshot"
+	DeleteSnapshot Operation = "delete-snapshot"
+	Attach         Operation = "attach" // from reserved to in-use
+	Detach         Operation = "detach" // from detaching until Nova has forgotten too
+)
+
+func defaultLatency() map[Operation]time.Duration {
+	return map[Operation]time.Duration{
+		Reserve: 20 * time.Millisecond, CreateVolume: 40 * time.Millisecond, DeleteVolume: 30 * time.Millisecond,
+		ExtendVolume: 20 * time.Millisecond, RetypeVolume: 40 * time.Millisecond,
+		CreateSnapshot: 30 * time.Millisecond, DeleteSnapshot: 20 * time.Millisecond,
+		Attach: 40 * time.Millisecond, Detach: 30 * time.Millisecond,
+	}
+}
+
+// SetLatency changes how long an operation takes from now on; operations under way keep their time.
+func (s *Sim) SetLatency(op Operation, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latency[op] = d
+}
+
+// SetAllLatency gives every operation the same time; 0 makes every effect visible in the answer that starts it.
+func (s *Sim) SetAllLatency(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, op := range []Operation{Answer, Reserve, CreateVolume, DeleteVolume, ExtendVolume, RetypeVolume, CreateSnapshot, DeleteSnapshot, Attach, Detach} {
+		s.latency[op] = d
+	}
+}
+
+// event is a change of state that is due.
+type event struct {
+	at  time.Time
+	seq int
+	do  func()
+}
+
+// after does something once the clock has moved by d: at once when d is nothing. It needs s.mu, and do runs with it.
+func (s *Sim) after(d time.Duration, do func()) {
+	if d <= 0 {
+		do()
+		return
+	}
+	s.sequence++
+	e := event{time.Now().Add(d), s.sequence, do}
+	i := sort.Search(len(s.events), func(i int) bool { return s.events[i].at.After(e.at) })
+	s.events = append(s.events[:i], append([]event{e}, s.events[i:]...)...)
+	time.AfterFunc(d, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.settle()
+	})
+}
+
+// settle applies every event that is due, in order, so that an answer never shows a state older than its moment. It needs s.mu.
+func (s *Sim) settle() {
+	for len(s.events) > 0 && !s.events[0].at.After(time.Now()) {
+		e := s.events[0]
+		s.events = s.events[1:]
+		e.do()
+	}
+}

@@ -1,0 +1,123 @@
+package openstacksim
+
+import (
+	"net/http"
+	"time"
+)
+
+// message is one of Cinder's user messages: why something failed after the answer.
+type message struct {
+	id, project, kind, resource string
+	event, content, request     string
+	created                     time.Time
+}
+
+// messageLife is how long Cinder keeps a message.
+const messageLife = 30 * 24 * time.Hour
+
+func (s *Sim) addMessage(c *call, kind, resource, project, event, content string) {
+	s.messages = append(s.messages, &message{
+		id: s.newID(), project: project, kind: kind, resource: resource, event: event, content: content, request: c.id, created: now(),
+	})
+}
+
+func (m *message) ident() string { return m.id }
+
+func (m *message) field(key string) (string, bool) {
+	switch key {
+	case "id":
+		return m.id, true
+	case "created_at":
+		return m.created.Format("20060102150405"), true
+	case "resource_uuid":
+		return m.resource, true
+	case "resource_type":
+		return m.kind, true
+	case "event_id":
+		return m.event, true
+	case "request_id":
+		return m.request, true
+	case "message_level":
+		return "ERROR", true
+	}
+	return "", false
+}
+
+func (m *message) view(c *call) obj {
+	return obj{
+		{"id", m.id},
+		{"event_id", m.event},
+		{"user_message", m.content},
+		{"message_level", "ERROR"},
+		{"created_at", micros(m.created)},
+		{"guaranteed_until", micros(m.created.Add(messageLife))},
+		{"request_id", m.request},
+		{"links", c.selfLinks("messages", m.id)},
+		{"resource_type", m.kind},
+		{"resource_uuid", m.resource},
+	}
+}
+
+func (s *Sim) ownMessages(c *call) []*message {
+	own := []*message{}
+	for _, m := range s.messages {
+		if m.project == c.token.project.ID && time.Since(m.created) < messageLife {
+			own = append(own, m)
+		}
+	}
+	return own
+}
+
+func (s *Sim) listMessages(c *call) reply {
+	q, bad := c.listQuery([]string{"resource_uuid", "resource_type", "event_id", "request_id", "message_level"}, []string{"id", "created_at", "event_id", "resource_type", "resource_uuid", "request_id", "message_level"})
+	if bad != nil {
+		return *bad
+	}
+	items, _, more, missing := page(q, s.ownMessages(c), func(m *message, f param) bool {
+		got, ok := m.field(f.key)
+		return ok && sameText(got, f.value)
+	})
+	if missing {
+		return fault(http.StatusNotFound, "Message "+q.marker+" could not be found.")
+	}
+	list := []obj{}
+	for _, m := range items {
+		list = append(list, m.view(c))
+	}
+	body := obj{{"messages", list}}
+	if more {
+		body = append(body, pair{"messages_links", c.nextLink(c.collection("messages", false), items[len(items)-1].id)})
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+func (s *Sim) oneMessage(c *call) (*message, *reply) {
+	for _, m := range s.ownMessages(c) {
+		if m.id == c.vars["id"] {
+			return m, nil
+		}
+	}
+	return nil, ptr(fault(http.StatusNotFound, "Message "+c.vars["id"]+" could not be found."))
+}
+
+func (s *Sim) showMessage(c *call) reply {
+	m, missing := s.oneMessage(c)
+	if missing != nil {
+		return *missing
+	}
+	return reply{status: http.StatusOK, body: obj{{"message", m.view(c)}}}
+}
+
+func (s *Sim) deleteMessage(c *call) reply {
+	m, missing := s.oneMessage(c)
+	if missing != nil {
+		return *missing
+	}
+	for i, x := range s.messages {
+		if x == m {
+			s.messages = append(s.messages[:i], s.messages[i+1:]...)
+			break
+		}
+	}
+	return reply{status: http.StatusNoContent, header: http.Header{"Content-Type": {"text/html; charset=UTF-8"}}}
+}

@@ -1,0 +1,287 @@
+package openstacksim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// defaultLimits are Cinder's default quotas; a type's own are unlimited.
+var defaultLimits = map[string]int{
+	"volumes": 10, "per_volume_gigabytes": -1, "snapshots": 10, "gigabytes": 1000, "backups": 10, "backup_gigabytes": 1000, "groups": 10,
+}
+
+// SetQuota changes a project's limit of a resource ("volumes", "gigabytes_fast"); -1 is unlimited.
+func (s *Sim) SetQuota(project, resource string, limit int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.project(project); p != nil {
+		s.setQuota(p.ID, resource, limit)
+	}
+}
+
+func (s *Sim) setQuota(project, resource string, limit int) {
+	if s.quota[project] == nil {
+		s.quota[project] = map[string]int{}
+	}
+	s.quota[project][resource] = limit
+}
+
+func (s *Sim) limit(project, resource string) int {
+	if n, ok := s.quota[project][resource]; ok {
+		return n
+	}
+	if n, ok := defaultLimits[resource]; ok {
+		return n
+	}
+	return -1
+}
+
+// used counts what a project has, by resource.
+func (s *Sim) used(project string) map[string]int {
+	used := map[string]int{}
+	for _, v := range s.volumes {
+		if v.project == project {
+			for _, suffix := range []string{"", "_" + v.kind.Name} {
+				used["volumes"+suffix]++
+				used["gigabytes"+suffix] += v.size
+			}
+		}
+	}
+	for _, p := range s.snapshots {
+		if p.project == project {
+			for _, suffix := range []string{"", "_" + p.volume.kind.Name} {
+				used["snapshots"+suffix]++
+				used["gigabytes"+suffix] += p.size
+			}
+		}
+	}
+	return used
+}
+
+// resources are the names of all quotas, in Cinder's order.
+func (s *Sim) resources() []string {
+	names := []string{"volumes", "per_volume_gigabytes", "snapshots", "gigabytes", "backups", "backup_gigabytes"}
+	for _, t := range s.types {
+		names = append(names, "volumes_"+t.Name, "gigabytes_"+t.Name, "snapshots_"+t.Name)
+	}
+	return append(names, "groups")
+}
+
+func (s *Sim) exceeds(project, resource string, more int, used map[string]int) bool {
+	limit := s.limit(project, resource)
+	return limit >= 0 && used[resource]+more > limit
+}
+
+func overGigabytes(resource string, asked, limit, used int) *reply {
+	return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed %s quota. "+
+		"Requested %dG, quota is %dG and %dG has been consumed.", resource, asked, limit, used)))
+}
+
+// reserve checks whether a project may have one more volume.
+func (s *Sim) reserve(project string, kind *VolumeType, size int) *reply {
+	used := s.used(project)
+	if limit := s.limit(project, "per_volume_gigabytes"); limit >= 0 && size > limit {
+		return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", size, limit)))
+	}
+	for _, r := range []string{"gigabytes", "gigabytes_" + kind.Name} {
+		if s.exceeds(project, r, size, used) {
+			return overGigabytes(r, size, s.limit(project, r), used[r])
+		}
+	}
+	for _, r := range []string{"volumes", "volumes_" + kind.Name} {
+		if s.exceeds(project, r, 1, used) {
+			return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota '%s'.", s.limit(project, r), r)))
+		}
+	}
+	return nil
+}
+
+// reserveGrowth checks an extension. Cinder's message names the total even when the type's own quota is the one that is full.
+func (s *Sim) reserveGrowth(v *volume, more int) *reply {
+	used := s.used(v.project)
+	if limit := s.limit(v.project, "per_volume_gigabytes"); limit >= 0 && v.size+more > limit {
+		return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeSizeExceedsLimit: Requested volume size %dG is larger than maximum allowed limit %dG.", v.size+more, limit)))
+	}
+	for _, r := range []string{"gigabytes", "gigabytes_" + v.kind.Name} {
+		if s.exceeds(v.project, r, more, used) {
+			return overGigabytes("gigabytes", more, s.limit(v.project, "gigabytes"), used["gigabytes"])
+		}
+	}
+	return nil
+}
+
+func (s *Sim) reserveSnapshot(v *volume) *reply {
+	used := s.used(v.project)
+	for _, r := range []string{"gigabytes", "gigabytes_" + v.kind.Name} {
+		if s.exceeds(v.project, r, v.size, used) {
+			return overGigabytes(r, v.size, s.limit(v.project, r), used[r])
+		}
+	}
+	for _, r := range []string{"snapshots", "snapshots_" + v.kind.Name} {
+		if s.exceeds(v.project, r, 1, used) {
+			return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("SnapshotLimitExceeded: Maximum number of snapshots allowed (%d) exceeded", s.limit(v.project, r))))
+		}
+	}
+	return nil
+}
+
+func (s *Sim) volumeLimits(c *call) reply {
+	p := c.token.project.ID
+	used := s.used(p)
+	return reply{status: http.StatusOK, body: obj{{"limits", obj{{"rate", []string{}}, {"absolute", obj{
+		{"maxTotalVolumes", s.limit(p, "volumes")},
+		{"maxTotalSnapshots", s.limit(p, "snapshots")},
+		{"maxTotalVolumeGigabytes", s.limit(p, "gigabytes")},
+		{"maxTotalBackups", s.limit(p, "backups")},
+		{"maxTotalBackupGigabytes", s.limit(p, "backup_gigabytes")},
+		{"totalVolumesUsed", used["volumes"]},
+		{"totalGigabytesUsed", used["gigabytes"]},
+		{"totalSnapshotsUsed", used["snapshots"]},
+		{"totalBackupsUsed", 0},
+		{"totalBackupGigabytesUsed", 0},
+	}}}}}}
+}
+
+// quotaSet answers with one value per resource.
+func (s *Sim) quotaSet(id string, value func(resource string) any) reply {
+	var o obj
+	for _, r := range s.resources() {
+		o = append(o, pair{r, value(r)})
+	}
+	if id != "" {
+		o = append(o, pair{"id", id})
+	}
+	return reply{status: http.StatusOK, body: obj{{"quota_set", o}}}
+}
+
+func (s *Sim) showQuota(c *call) reply {
+	p := c.vars["project"]
+	if p != c.token.project.ID && !c.token.admin() {
+		return forbidden("volume_extension:quotas:show")
+	}
+	if usage, _ := c.param("usage"); !isTrue(usage) {
+		return s.quotaSet(p, func(r string) any { return s.limit(p, r) })
+	}
+	used := s.used(p)
+	return s.quotaSet(p, func(r string) any { return obj{{"limit", s.limit(p, r)}, {"in_use", used[r]}, {"reserved", 0}} })
+}
+
+func (s *Sim) defaultQuota(c *call) reply {
+	p := c.vars["project"]
+	if p != c.token.project.ID && !c.token.admin() {
+		return forbidden("volume_extension:quotas:show")
+	}
+	return s.quotaSet(p, func(r string) any { return s.limit("", r) })
+}
+
+func (s *Sim) updateQuota(c *call) reply {
+	if !c.token.admin() {
+		return forbidden("volume_extension:quotas:update")
+	}
+	body, bad := c.decode()
+	if bad != nil {
+		return *bad
+	}
+	set, _ := body["quota_set"].(map[string]any)
+	known := s.resources()
+	for _, r := range sortedKeys(set) {
+		if !slices.Contains(known, r) {
+			return *inputError("Bad key(s) in quota set: %s", r)
+		}
+	}
+	for r, v := range set {
+		n, ok := v.(json.Number)
+		limit, err := n.Int64()
+		if !ok || err != nil {
+			return *invalid(r, v, "Quota limit must be an integer")
+		}
+		s.setQuota(c.vars["project"], r, int(limit))
+	}
+	return s.quotaSet("", func(r string) any { return s.limit(c.vars["project"], r) })
+}
+
+func (s *Sim) listGroupTypes(c *call) reply {
+	list := []obj{}
+	for _, g := range s.config.GroupTypes {
+		o := obj{{"id", g.ID}, {"name", g.Name}, {"description", orNull(g.Description)}, {"is_public", true}}
+		if c.token.admin() {
+			specs := g.Specs
+			if specs == nil {
+				specs = map[string]string{}
+			}
+			o = append(o, pair{"group_specs", specs})
+		}
+		list = append(list, o)
+	}
+	return reply{status: http.StatusOK, body: obj{{"group_types", list}}}
+}
+
+func (s *Sim) listPools(c *call) reply {
+	if !c.token.admin() {
+		return forbidden("scheduler_extension:scheduler_stats:get_pools")
+	}
+	detail, _ := c.param("detail")
+	pools := []obj{}
+	for _, z := range s.volumeZones {
+		for _, pool := range []string{"standard", "fast"} {
+			o := obj{{"name", "sim@backend-" + z.name + "#" + pool}}
+			if isTrue(detail) {
+				o = append(o, pair{"capabilities", obj{
+					{"pool_name", pool},
+					{"volume_backend_name", pool},
+					{"total_capacity_gb", 10000},
+					{"free_capacity_gb", 10000.0},
+					{"allocated_capacity_gb", 0},
+					{"provisioned_capacity_gb", 0.0},
+					{"reserved_percentage", 0},
+					{"thin_provisioning_support", true},
+					{"thick_provisioning_support", false},
+					{"max_over_subscription_ratio", 20.0},
+					{"multiattach", true},
+					{"online_extend_support", true},
+					{"storage_protocol", "local"},
+					{"vendor_name", "sim"},
+					{"timestamp", strings.TrimSuffix(micros(now()), "Z")},
+				}})
+			}
+			pools = append(pools, o)
+		}
+	}
+	return reply{status: http.StatusOK, body: obj{{"pools", pools}}}
+}
+
+func (s *Sim) listVolumeServices(c *call) reply {
+	if !c.token.admin() {
+		return forbidden("volume_extension:services:index")
+	}
+	entry := func(binary, host, zone string) obj {
+		return obj{{"binary", binary}, {"host", host}, {"zone", zone}, {"status", "enabled"}, {"state", "up"}, {"updated_at", micros(now())}, {"disabled_reason", nil}}
+	}
+	list := []obj{}
+	for i, z := range s.volumeZones {
+		if i == 0 {
+			list = append(list, entry("cinder-scheduler", "sim", z.name))
+		}
+		list = append(list, append(entry("cinder-volume", "sim@backend-"+z.name, z.name), pair{"replication_status", "disabled"}, pair{"active_backend_id", nil}, pair{"frozen", false}))
+	}
+	return reply{status: http.StatusOK, body: obj{{"services", list}}}
+}
+
+// listFilters is what may be filtered by, as Debian's and upstream's resource_filters.json have it.
+func (s *Sim) listFilters(*call) reply {
+	entry := func(resource string, filters ...string) obj { return obj{{"resource", resource}, {"filters", filters}} }
+	return reply{status: http.StatusOK, body: obj{{"resource_filters", []obj{
+		entry("volume", volumeFilters...),
+		entry("backup", "name", "status", "volume_id"),
+		entry("snapshot", "name", "status", "volume_id", "metadata", "availability_zone", "consumes_quota"),
+		entry("group", "name"),
+		entry("group_snapshot", "name", "status", "group_id"),
+		entry("attachment", "volume_id", "status", "instance_id", "attach_status"),
+		entry("message", "resource_uuid", "resource_type", "event_id", "request_id", "message_level"),
+		entry("pool", "name", "volume_type"),
+		entry("volume_type", "is_public", "extra_specs"),
+	}}}}
+}

@@ -1,0 +1,54 @@
+package openstacksim
+
+import (
+	"slices"
+	"time"
+)
+
+// Request is one request the cloud has been asked.
+type Request struct {
+	Method, Path, Query string // Path as in the URL: /volume/v3/PROJECT/volumes
+	Microversion        string // as answered: "volume 3.70"; empty where the service has none
+	Status              int    // 0: no answer was sent
+	Begun               time.Time
+	Took                time.Duration
+	Body                string // of the request
+}
+
+// kept is how many requests are remembered; counting goes on.
+const kept = 1 << 15
+
+func (s *Sim) record(c *call, status int, begun time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counted++
+	if len(s.requests) == kept {
+		s.requests = slices.Delete(s.requests, 0, kept/2)
+	}
+	body := string(c.body)
+	if c.service == identity {
+		body = "" // holds passwords
+	}
+	s.requests = append(s.requests, Request{c.Method, c.URL.Path, c.URL.RawQuery, c.echo, status, begun, time.Since(begun), body})
+}
+
+// Requests are the requests so far, oldest first; of very many only the latest.
+func (s *Sim) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// RequestCount is how many requests there were since the last ResetRequests.
+func (s *Sim) RequestCount() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counted
+}
+
+// ResetRequests forgets the requests so far.
+func (s *Sim) ResetRequests() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests, s.counted = nil, 0
+}

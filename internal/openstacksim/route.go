@@ -1,0 +1,60 @@
+package openstacksim
+
+import (
+	"net/http"
+	"strings"
+)
+
+// route is one call of an API: which method and path, from which minor microversion on, what serves it.
+type route struct {
+	method, path string // path after the version and the project: volumes/{id}/action
+	since        int
+	serve        func(*Sim, *call) reply
+}
+
+// dispatch finds the route of a path and serves it. A path that exists only for another method, or only later, is an item not
+// found; one that does not exist at all is no route.
+func (s *Sim) dispatch(c *call, routes []route, path string) reply {
+	known := false
+	first, _, _ := strings.Cut(path, "/")
+	for _, r := range routes {
+		if collection, _, _ := strings.Cut(r.path, "/"); collection == first {
+			known = true
+		}
+		vars, ok := match(r.path, path)
+		if !ok || r.method != c.Method {
+			continue
+		}
+		if c.version < r.since {
+			return fault(http.StatusNotFound, notFoundMessage)
+		}
+		c.vars = vars
+		return r.serve(s, c)
+	}
+	if known {
+		return fault(http.StatusNotFound, notFoundMessage)
+	}
+	return noRoute()
+}
+
+// match compares a path with a pattern segment by segment; {name} takes any one segment.
+func match(pattern, path string) (map[string]string, bool) {
+	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return nil, false
+	}
+	vars := map[string]string{}
+	for i, w := range want {
+		if strings.HasPrefix(w, "{") {
+			if got[i] == "" {
+				return nil, false
+			}
+			vars[strings.Trim(w, "{}")] = got[i]
+			continue
+		}
+		if w != got[i] {
+			return nil, false
+		}
+	}
+	return vars, true
+}

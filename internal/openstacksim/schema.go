@@ -1,0 +1,167 @@
+package openstacksim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// What follows checks request bodies as Cinder's and Nova's JSON schemas do, and complains in the same words.
+
+func invalid(field string, value any, complaint string) *reply {
+	r := fault(http.StatusBadRequest, fmt.Sprintf("Invalid input for field/attribute %s. Value: %s. %s", field, bare(value), complaint))
+	return &r
+}
+
+// object is the one object that a body holds, with no other keys than those allowed when strict.
+func (c *call) object(name string, strict bool, allowed ...string) (map[string]any, *reply) {
+	body, bad := c.decode()
+	if bad != nil {
+		return nil, bad
+	}
+	inner, ok := body[name]
+	if !ok {
+		r := fault(http.StatusBadRequest, "'"+name+"' is a required property")
+		return nil, &r
+	}
+	o, ok := inner.(map[string]any)
+	if !ok {
+		return nil, invalid(name, inner, python(inner)+" is not of type 'object'")
+	}
+	if !strict && name == "volume" && c.Method == http.MethodPost {
+		return o, nil
+	}
+	var unexpected []string
+	for key := range o {
+		if !slices.Contains(allowed, key) {
+			unexpected = append(unexpected, key)
+		}
+	}
+	if len(unexpected) == 0 {
+		return o, nil
+	}
+	slices.Sort(unexpected)
+	verb := "was"
+	if len(unexpected) > 1 {
+		verb = "were"
+	}
+	return nil, invalid(name, o, fmt.Sprintf("Additional properties are not allowed ('%s' %s unexpected)", strings.Join(unexpected, "', '"), verb))
+}
+
+var digits = regexp.MustCompile(`^[0-9]+$`)
+
+// size reads a size in GiB; 0 when absent or null.
+func size(field string, v any) (int, *reply) {
+	var n json.Number
+	switch x := v.(type) {
+	case nil:
+		return 0, nil
+	case string:
+		if !digits.MatchString(x) {
+			return 0, invalid(field, x, python(x)+" does not match '^[0-9]+$'")
+		}
+		n = json.Number(x)
+	case json.Number:
+		n = x
+	default:
+		return 0, invalid(field, v, python(v)+" is not of type 'integer', 'string', 'null'")
+	}
+	i, err := n.Int64()
+	switch {
+	case err != nil:
+		return 0, invalid(field, n, n.String()+" is not of type 'integer', 'string', 'null'")
+	case i < 1:
+		return 0, invalid(field, n, n.String()+" is less than the minimum of 1")
+	case i > 0x7fffffff:
+		return 0, invalid(field, n, n.String()+" is greater than the maximum of 2147483647")
+	}
+	return int(i), nil
+}
+
+// metadataKey is what a metadata key may look like.
+var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. /]{1,255}$`)
+
+// metadataOf checks metadata; null is empty.
+func metadataOf(v any) (map[string]string, *reply) {
+	if v == nil {
+		return map[string]string{}, nil
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, invalid("metadata", v, python(v)+" is not of type 'object'")
+	}
+	for _, k := range sortedKeys(m) {
+		if !metadataKey.MatchString(k) {
+			return nil, invalid("metadata", v, python(k)+" does not match any of the regexes: '^[a-zA-Z0-9-_:. /]{1,255}$'")
+		}
+		s, ok := m[k].(string)
+		if !ok {
+			return nil, invalid(k, m[k], python(m[k])+" is not of type 'string'")
+		}
+		if utf8.RuneCountInString(s) > 255 {
+			return nil, invalid(k, s, python(s)+" is too long")
+		}
+	}
+	return stringMap(m), nil
+}
+
+// optionalUUID checks an id that may be absent, null or a UUID.
+func optionalUUID(body map[string]any, field string) (string, *reply) {
+	v, ok := body[field]
+	if !ok || v == nil {
+		return "", nil
+	}
+	s, ok := v.(string)
+	if !ok || !isUUID(s) {
+		return "", invalid(field, v, python(v)+" is not valid under any of the given schemas")
+	}
+	return s, nil
+}
+
+// name255 checks a name or description, as Cinder trims and measures it.
+func name255(body map[string]any, fields ...string) *reply {
+	for _, field := range fields {
+		switch v := body[field].(type) {
+		case nil:
+		case string:
+			if n := utf8.RuneCountInString(strings.TrimSpace(v)); n > 255 {
+				r := fault(http.StatusBadRequest, fmt.Sprintf("Invalid input received: %s has %d characters, more than 255.", field, n))
+				return &r
+			}
+		default:
+			return invalid(field, v, python(v)+" is not of type 'string', 'null'")
+		}
+	}
+	return nil
+}
+
+// optional is a trimmed string, or nil for null.
+func optional(v any) *string {
+	s, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	s = strings.TrimSpace(s)
+	return &s
+}
+
+func stringMap(m map[string]any) map[string]string {
+	out := make(map[string]string, len(m))
+	for k, v := range m {
+		out[k] = bare(v)
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

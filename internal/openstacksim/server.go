@@ -1,0 +1,347 @@
+package openstacksim
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// server is one Nova server with the disks Nova has attached to it.
+type server struct {
+	Server
+	project string // id
+	number  int
+	updated time.Time
+	disks   []*disk
+}
+
+// disk is one of Nova's block device mappings.
+type disk struct {
+	id         string
+	volume     string
+	device     string
+	tag        any
+	drop       bool        // delete on termination
+	attachment *attachment // nil until the volume is reserved
+}
+
+func (v *server) disk(volumeID string) *disk {
+	for _, d := range v.disks {
+		if d.volume == volumeID {
+			return d
+		}
+	}
+	return nil
+}
+
+// AddServer adds a server; missing id, status and creation time are made up. It returns the id.
+func (s *Sim) AddServer(v Server) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addServer(v).ID
+}
+
+func (s *Sim) addServer(v Server) *server {
+	if v.ID == "" {
+		v.ID = s.newID()
+	}
+	v.Status = cmp.Or(v.Status, "ACTIVE")
+	if v.CreatedAt.IsZero() {
+		v.CreatedAt = now()
+	}
+	v.Metadata = maps.Clone(v.Metadata)
+	if v.Metadata == nil {
+		v.Metadata = map[string]string{}
+	}
+	project := v.Project
+	if p := s.project(v.Project); p != nil {
+		project = p.ID
+	}
+	made := &server{Server: v, project: project, number: len(s.servers) + 1, updated: v.CreatedAt}
+	s.servers[v.ID] = made
+	return made
+}
+
+// SetServerStatus changes a server's status (ACTIVE, SHUTOFF, ERROR, …) and task state (empty: nothing under way).
+func (s *Sim) SetServerStatus(id, status, taskState string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.servers[id]; v != nil {
+		v.Status, v.TaskState, v.updated = status, taskState, now()
+	}
+}
+
+// RemoveServer takes a server away. Its volumes become free, unless stale: then Cinder keeps their attachments, as after a
+// cell's database was lost or a host was evacuated badly.
+func (s *Sim) RemoveServer(id string, stale bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.servers[id]; v != nil {
+		s.removeServer(v, stale)
+	}
+}
+
+func (s *Sim) removeServer(v *server, stale bool) {
+	delete(s.servers, v.ID)
+	if stale {
+		return
+	}
+	for _, d := range v.disks {
+		if d.attachment != nil && s.volumes[d.volume] != nil {
+			s.release(d.attachment)
+		}
+	}
+}
+
+// visibleServer finds a server that the caller may see.
+func (s *Sim) visibleServer(c *call, id string) (*server, *reply) {
+	v := s.servers[id]
+	if v == nil || v.project != c.token.project.ID && !c.token.admin() {
+		return nil, ptr(fault(http.StatusNotFound, "Instance "+id+" could not be found."))
+	}
+	return v, nil
+}
+
+// vmStates are Nova's vm_state and power_state for each status that can be set.
+var vmStates = map[string]struct {
+	vm    string
+	power int
+}{
+	"ACTIVE": {"active", 1}, "SHUTOFF": {"stopped", 4}, "ERROR": {"error", 0}, "BUILD": {"building", 0}, "PAUSED": {"paused", 3},
+	"SUSPENDED": {"suspended", 4}, "DELETED": {"deleted", 0}, "SHELVED": {"shelved", 4}, "SHELVED_OFFLOADED": {"shelved_offloaded", 4},
+	"RESCUE": {"rescued", 1}, "RESIZE": {"active", 1}, "VERIFY_RESIZE": {"resized", 1}, "SOFT_DELETED": {"soft-delete", 0},
+	"MIGRATING": {"active", 1}, "REBOOT": {"active", 1}, "UNKNOWN": {"active", 1},
+}
+
+func (v *server) vmState() string { return vmStates[v.Status].vm }
+
+func (c *call) serverLinks(kind, id string) []obj {
+	return []obj{link("self", c.base(compute)+"/v2.1/"+kind+"/"+id), link("bookmark", c.base(compute)+"/"+kind+"/"+id)}
+}
+
+func (v *server) summary(c *call) obj {
+	return obj{{"id", v.ID}, {"name", v.Name}, {"links", c.serverLinks("servers", v.ID)}}
+}
+
+func (v *server) host() string { return "compute-" + v.Zone }
+
+// view is the server as GET /servers/{id} shows it; lists leave the groups out.
+func (v *server) view(c *call, single bool) obj {
+	image, flavor := fixedID("image", "node"), fixedID("flavor", "sim.small")
+	hostID := sha256.Sum224([]byte(v.project + v.host()))
+	second := "2006-01-02T15:04:05Z"
+	attached := []obj{}
+	for _, d := range v.disks {
+		o := obj{{"id", d.volume}}
+		if c.version >= 3 {
+			o = append(o, pair{"delete_on_termination", d.drop})
+		}
+		attached = append(attached, o)
+	}
+	flavorView := obj{{"id", flavor}, {"links", c.serverLinks("flavors", flavor)[1:]}}
+	if c.version >= 47 {
+		flavorView = obj{{"vcpus", 2}, {"ram", 4096}, {"disk", 20}, {"ephemeral", 0}, {"swap", 0}, {"original_name", "sim.small"}, {"extra_specs", obj{}}}
+	}
+	o := obj{
+		{"id", v.ID},
+		{"name", v.Name},
+		{"status", v.Status},
+		{"tenant_id", v.project},
+		{"user_id", fixedHex("user", v.Project)},
+		{"metadata", v.Metadata},
+		{"hostId", hex.EncodeToString(hostID[:])},
+		{"image", obj{{"id", image}, {"links", c.serverLinks("images", image)[1:]}}},
+		{"flavor", flavorView},
+		{"created", v.CreatedAt.UTC().Format(second)},
+		{"updated", v.updated.UTC().Format(second)},
+		{"addresses", obj{}},
+		{"accessIPv4", ""},
+		{"accessIPv6", ""},
+		{"links", c.serverLinks("servers", v.ID)},
+		{"OS-DCF:diskConfig", "MANUAL"},
+	}
+	if v.Status == "ERROR" {
+		o = append(o, pair{"fault", obj{{"code", 500}, {"created", v.updated.UTC().Format(second)}, {"message", "the simulation was told so"}}})
+	} else {
+		o = append(o, pair{"progress", 0})
+	}
+	o = append(o,
+		pair{"OS-EXT-AZ:availability_zone", v.Zone}, pair{"config_drive", ""}, pair{"key_name", nil},
+		pair{"OS-SRV-USG:launched_at", micros(v.CreatedAt)}, pair{"OS-SRV-USG:terminated_at", nil})
+	return v.extended(c, o, attached, single)
+}
+
+// extended adds what later microversions and administrators see.
+func (v *server) extended(c *call, o obj, attached []obj, single bool) obj {
+	admin := c.token.admin()
+	if admin {
+		o = append(o, pair{"OS-EXT-SRV-ATTR:host", v.host()}, pair{"OS-EXT-SRV-ATTR:instance_name", fmt.Sprintf("instance-%08x", v.number)},
+			pair{"OS-EXT-SRV-ATTR:hypervisor_hostname", v.host()})
+	}
+	if admin && c.version >= 3 {
+		o = append(o, pair{"OS-EXT-SRV-ATTR:reservation_id", "r-" + v.ID[:8]}, pair{"OS-EXT-SRV-ATTR:launch_index", 0},
+			pair{"OS-EXT-SRV-ATTR:hostname", v.Name}, pair{"OS-EXT-SRV-ATTR:kernel_id", ""}, pair{"OS-EXT-SRV-ATTR:ramdisk_id", ""},
+			pair{"OS-EXT-SRV-ATTR:root_device_name", "/dev/vda"}, pair{"OS-EXT-SRV-ATTR:user_data", nil})
+	}
+	state := vmStates[v.Status]
+	o = append(o, pair{"OS-EXT-STS:task_state", orNull(v.TaskState)}, pair{"OS-EXT-STS:vm_state", state.vm},
+		pair{"OS-EXT-STS:power_state", state.power}, pair{"os-extended-volumes:volumes_attached", attached})
+	if admin && c.version >= 16 {
+		o = append(o, pair{"host_status", "UP"})
+	}
+	since := func(minor int, add pair) {
+		if c.version >= minor {
+			o = append(o, add)
+		}
+	}
+	since(9, pair{"locked", false})
+	since(73, pair{"locked_reason", nil})
+	since(19, pair{"description", nil})
+	since(26, pair{"tags", []string{}})
+	since(63, pair{"trusted_image_certificates", nil})
+	if !admin {
+		since(90, pair{"OS-EXT-SRV-ATTR:hostname", v.Name})
+	}
+	if single {
+		since(71, pair{"server_groups", []string{}})
+	}
+	return o
+}
+
+func (s *Sim) showServer(c *call) reply {
+	v, missing := s.visibleServer(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	return reply{status: http.StatusOK, body: obj{{"server", v.view(c, true)}}}
+}
+
+// serverQuery are the parameters Nova knows for a list; another one is refused from 2.75 on.
+var serverQuery = []string{
+	"all_tenants", "limit", "marker", "name", "status", "sort_key", "sort_dir", "availability_zone", "changes-since", "changes-before",
+	"deleted", "flavor", "host", "image", "ip", "ip6", "reservation_id", "tags", "tags-any", "not-tags", "not-tags-any", "tenant_id",
+	"project_id", "uuid", "user_id", "vm_state", "task_state", "power_state", "locked", "access_ip_v4", "access_ip_v6", "auto_disk_config",
+	"config_drive", "created_at", "description", "display_description", "display_name", "hostname", "instance_type_id", "kernel_id",
+	"key_name", "launch_index", "launched_at", "progress", "ramdisk_id", "root_device_name", "terminated_at", "soft_deleted", "node", "cell_name", "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "internal_id", "block_device_mapping", "services", "metadata", "system_metadata", "info_cache", "security_groups", "pci_devices", "not-tags",
+}
+
+func (s *Sim) listServers(c *call, detail bool) reply {
+	limit := maxLimit
+	var marker string
+	keep := []func(*server) bool{}
+	everywhere := false
+	for _, p := range c.params {
+		switch p.key {
+		case "limit":
+			n, err := strconv.Atoi(p.value)
+			if err != nil || n < 0 {
+				return fault(http.StatusBadRequest, "Invalid input for query parameters limit. Value: "+p.value+". '"+p.value+"' does not match '^[0-9]*$'")
+			}
+			limit = min(n, maxLimit)
+		case "marker":
+			marker = p.value
+		case "all_tenants":
+			everywhere = p.value == "" || isTrue(p.value)
+		case "name":
+			pattern, err := regexp.Compile("(?i)" + p.value) // Nova hands it to the database as a regular expression
+			if err != nil {
+				return fault(http.StatusBadRequest, badRequestMessage)
+			}
+			keep = append(keep, func(v *server) bool { return pattern.MatchString(v.Name) })
+		case "status":
+			keep = append(keep, func(v *server) bool { return sameText(v.Status, p.value) })
+		case "uuid":
+			keep = append(keep, func(v *server) bool { return v.ID == p.value })
+		default:
+			if !slices.Contains(serverQuery, p.key) && !strings.HasPrefix(p.key, "_") && c.version >= 75 {
+				return fault(http.StatusBadRequest, "'"+p.key+"' does not match any of the regexes: '^_'")
+			}
+		}
+	}
+	if everywhere && !c.token.admin() {
+		view := "index"
+		if detail {
+			view = "detail"
+		}
+		return forbidden("os_compute_api:servers:" + view + ":get_all_tenants")
+	}
+	all := []*server{}
+	for _, v := range s.servers {
+		if everywhere || v.project == c.token.project.ID {
+			all = append(all, v)
+		}
+	}
+	slices.SortFunc(all, func(a, b *server) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
+	})
+	if marker != "" {
+		i := slices.IndexFunc(all, func(v *server) bool { return v.ID == marker })
+		if i < 0 {
+			return fault(http.StatusBadRequest, "marker ["+marker+"] not found")
+		}
+		all = all[i+1:]
+	}
+	all = slices.DeleteFunc(all, func(v *server) bool {
+		return slices.ContainsFunc(keep, func(f func(*server) bool) bool { return !f(v) })
+	})
+	all = all[:min(limit, len(all))]
+	list := []obj{}
+	for _, v := range all {
+		if detail {
+			list = append(list, v.view(c, false))
+			continue
+		}
+		list = append(list, v.summary(c))
+	}
+	body := obj{{"servers", list}}
+	if limit > 0 && len(all) == limit {
+		url := c.base(compute) + "/v2.1/servers"
+		if detail {
+			url += "/detail"
+		}
+		body = append(body, pair{"servers_links", c.nextLink(url, all[len(all)-1].ID)})
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+func (s *Sim) deleteServer(c *call) reply {
+	v, missing := s.visibleServer(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	s.removeServer(v, false)
+	return reply{status: http.StatusNoContent}
+}
+
+func (s *Sim) serverLimits(c *call) reply {
+	count := 0
+	for _, v := range s.servers {
+		if v.project == c.token.project.ID {
+			count++
+		}
+	}
+	absolute := obj{{"maxTotalInstances", 60}, {"maxTotalCores", 300}, {"maxTotalRAMSize", 1228800}}
+	if c.version < 57 {
+		absolute = append(absolute, pair{"maxPersonality", 5}, pair{"maxPersonalitySize", 10240})
+	}
+	if c.version < 36 {
+		absolute = append(absolute, pair{"maxSecurityGroups", -1}, pair{"maxSecurityGroupRules", -1}, pair{"maxTotalFloatingIps", -1})
+	}
+	absolute = append(absolute, pair{"maxServerMeta", 128}, pair{"maxImageMeta", 128}, pair{"maxTotalKeypairs", 100}, pair{"maxServerGroups", 10}, pair{"maxServerGroupMembers", 10},
+		pair{"totalRAMUsed", 4096 * count}, pair{"totalCoresUsed", 2 * count}, pair{"totalInstancesUsed", count}, pair{"totalServerGroupsUsed", 0})
+	if c.version < 36 {
+		absolute = append(absolute, pair{"totalFloatingIpsUsed", 0}, pair{"totalSecurityGroupsUsed", 0})
+	}
+	if c.version >= 39 {
+		absolute = slices.DeleteFunc(absolute, func(p pair) bool { return p.key == "maxImageMeta" })
+	}
+	return reply{status: http.StatusOK, body: obj{{"limits", obj{{"rate", []string{}}, {"absolute", absolute}}}}}
+}

@@ -1,0 +1,328 @@
+package openstacksim
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+)
+
+// view is a volume attachment as Nova shows it.
+func (d *disk) view(c *call, serverID string) obj {
+	var o obj
+	if c.version < 89 {
+		o = obj{{"id", d.volume}}
+	}
+	o = append(o, pair{"volumeId", d.volume}, pair{"serverId", serverID}, pair{"device", d.device})
+	if c.version >= 70 {
+		o = append(o, pair{"tag", d.tag})
+	}
+	if c.version >= 79 {
+		o = append(o, pair{"delete_on_termination", d.drop})
+	}
+	if c.version >= 89 {
+		var id any
+		if d.attachment != nil {
+			id = d.attachment.id
+		}
+		o = append(o, pair{"attachment_id", id}, pair{"bdm_uuid", d.id})
+	}
+	return o
+}
+
+func (s *Sim) listServerAttachments(c *call) reply {
+	v, missing := s.visibleServer(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	limit, offset := maxLimit, 0
+	for _, p := range c.params {
+		n, err := strconv.Atoi(p.value)
+		switch p.key {
+		case "limit", "offset":
+			if err != nil || n < 0 {
+				return fault(http.StatusBadRequest, "Invalid input for query parameters "+p.key+". Value: "+p.value+". '"+p.value+"' does not match '^[0-9]*$'")
+			}
+			if p.key == "offset" {
+				offset = n
+			} else if n > 0 {
+				limit = min(n, maxLimit)
+			}
+		default:
+			if c.version >= 75 {
+				return fault(http.StatusBadRequest, "Additional properties are not allowed ('"+p.key+"' was unexpected)")
+			}
+		}
+	}
+	list := []obj{}
+	disks := v.disks[min(offset, len(v.disks)):]
+	for _, d := range disks[:min(limit, len(disks))] {
+		list = append(list, d.view(c, v.ID))
+	}
+	return reply{status: http.StatusOK, body: obj{{"volumeAttachments", list}}}
+}
+
+func notAttached(serverID, volumeID string) reply {
+	return fault(http.StatusNotFound, "Instance "+serverID+" is not attached to volume "+volumeID)
+}
+
+func (s *Sim) showServerAttachment(c *call) reply {
+	v, missing := s.visibleServer(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	d := v.disk(c.vars["volume"])
+	if d == nil {
+		return notAttached(v.ID, c.vars["volume"])
+	}
+	return reply{status: http.StatusOK, body: obj{{"volumeAttachment", d.view(c, v.ID)}}}
+}
+
+// mustBe refuses what Nova refuses in a server's present state.
+func (v *server) mustBe(action string, states ...string) *reply {
+	attr, state := "vm_state", v.vmState()
+	if slices.Contains(states, state) {
+		if v.TaskState == "" {
+			return nil
+		}
+		attr, state = "task_state", v.TaskState
+	}
+	return ptr(fault(http.StatusConflict, "Cannot '"+action+"' instance "+v.ID+" while it is in "+attr+" "+state))
+}
+
+// attachRequest is the body of an attach.
+type attachRequest struct {
+	volume string
+	tag    any
+	drop   bool
+}
+
+func (c *call) attachRequest() (attachRequest, *reply) {
+	allowed := []string{"volumeId", "device"}
+	if c.version >= 49 {
+		allowed = append(allowed, "tag")
+	}
+	if c.version >= 79 {
+		allowed = append(allowed, "delete_on_termination")
+	}
+	body, bad := c.object("volumeAttachment", true, allowed...)
+	if bad != nil {
+		return attachRequest{}, bad
+	}
+	id, ok := body["volumeId"]
+	if !ok {
+		return attachRequest{}, invalid("volumeAttachment", body, "'volumeId' is a required property")
+	}
+	volumeID, isText := id.(string)
+	if !isText || !isUUID(volumeID) {
+		return attachRequest{}, invalid("volumeId", id, python(id)+" is not a 'uuid'")
+	}
+	drop, _ := body["delete_on_termination"].(bool)
+	return attachRequest{volumeID, body["tag"], drop}, nil
+}
+
+// attach answers only once the compute host has given a device and Cinder has reserved the volume; the rest happens later, and
+// when it fails nobody is told.
+func (s *Sim) attach(c *call) reply {
+	want, bad := c.attachRequest()
+	if bad != nil {
+		return *bad
+	}
+	v, missing := s.visibleServer(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	if bad := v.mustBe("attach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
+		return *bad
+	}
+	vol, missing := s.visible(c, want.volume)
+	if missing != nil {
+		return *missing
+	}
+	if bad := s.alreadyAttached(v, vol); bad != nil {
+		return *bad
+	}
+	d, bad := s.newDisk(v, want)
+	if bad != nil {
+		return *bad
+	}
+	answers := make(chan reply, 1)
+	failure := s.operationFault(Reserve)
+	s.after(s.latency[Reserve]+failure.Delay, func() {
+		if failure.fails() {
+			v.drop(d)
+			answers <- fault(http.StatusInternalServerError, "Unexpected API Error. Please report this at http://bugs.launchpad.net/nova/ and attach the Nova API log if possible.\n<class 'oslo_messaging.exceptions.MessagingTimeout'>").encoded()
+			return
+		}
+		answers <- s.reserveDisk(c, v, d, vol).encoded()
+	})
+	return reply{later: answers}
+}
+
+// alreadyAttached looks for the volume in every server: only multiattach ones may be in two.
+func (s *Sim) alreadyAttached(v *server, vol *volume) *reply {
+	var holders []string
+	for _, id := range sortedKeys(s.servers) {
+		if s.servers[id].disk(vol.id) != nil {
+			holders = append(holders, id)
+		}
+	}
+	switch {
+	case len(holders) == 0:
+		return nil
+	case !vol.multiattach:
+		list := ""
+		for i, h := range holders {
+			if i > 0 {
+				list += " "
+			}
+			list += h
+		}
+		return ptr(fault(http.StatusBadRequest, "Invalid volume: volume "+vol.id+" is already attached to instances: "+list))
+	case slices.Contains(holders, v.ID):
+		return ptr(fault(http.StatusBadRequest, "Invalid volume: volume "+vol.id+" already attached"))
+	}
+	return nil
+}
+
+// virtioNames is how many disks virtio-blk has names for, the root disk included.
+const virtioNames = 26
+
+// newDisk takes the first free device name.
+func (s *Sim) newDisk(v *server, want attachRequest) (*disk, *reply) {
+	most := s.config.MaxDisks
+	if most == 0 {
+		most = virtioNames
+	}
+	if len(v.disks)+1 >= most {
+		return nil, ptr(fault(http.StatusForbidden, fmt.Sprintf("The maximum allowed number of disk devices (%d) to attach to a single instance has been exceeded.", most)))
+	}
+	for letter := 'b'; ; letter++ {
+		device := "/dev/vd" + string(letter)
+		if letter > 'z' {
+			device = fmt.Sprintf("/dev/vda%c", 'a'+letter-'z'-1)
+		}
+		if slices.ContainsFunc(v.disks, func(d *disk) bool { return d.device == device }) {
+			continue
+		}
+		d := &disk{id: s.newID(), volume: want.volume, device: device, tag: want.tag, drop: want.drop}
+		v.disks = append(v.disks, d)
+		return d, nil
+	}
+}
+
+func (v *server) drop(d *disk) {
+	v.disks = slices.DeleteFunc(slices.Clone(v.disks), func(x *disk) bool { return x == d })
+}
+
+// reserveDisk asks Cinder for the volume and starts the attach.
+func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) reply {
+	refusal := ""
+	switch {
+	case s.volumes[vol.id] == nil:
+		v.drop(d)
+		return fault(http.StatusNotFound, "Volume "+vol.id+" could not be found.")
+	case s.config.SameZoneAttach && v.Zone != vol.zone:
+		refusal = fmt.Sprintf("Invalid volume: Instance %s and volume %s are not in the same availability_zone. Instance is in %s. Volume is in %s", v.ID, vol.id, v.Zone, vol.zone)
+	case vol.multiattach && c.version < 60:
+		refusal = "Multiattach volumes are only supported starting with compute API version 2.60."
+	default:
+		var why string
+		if d.attachment, why = s.reserveVolume(vol, v.ID); why != "" {
+			refusal = s.fromCinder(why)
+		}
+	}
+	if refusal != "" {
+		v.drop(d)
+		return fault(http.StatusBadRequest, refusal)
+	}
+	s.plug(v, d, vol)
+	answer := obj{{"id", vol.id}, {"serverId", v.ID}, {"volumeId", vol.id}, {"device", d.device}}
+	if c.version >= 70 {
+		answer = append(answer, pair{"tag", d.tag})
+	}
+	if c.version >= 79 {
+		answer = append(answer, pair{"delete_on_termination", d.drop})
+	}
+	return reply{status: http.StatusOK, body: obj{{"volumeAttachment", answer}}}
+}
+
+// fromCinder is a complaint of Cinder's as Nova passes it on.
+func (s *Sim) fromCinder(why string) string {
+	return "Invalid input received: " + why + " (HTTP 400) (Request-ID: req-" + s.newID() + ")"
+}
+
+// plug is the compute host's part: reserved, attaching, in-use; or, told to fail, back to available without a word.
+func (s *Sim) plug(v *server, d *disk, vol *volume) {
+	a := d.attachment
+	failure := s.operationFault(Attach)
+	takes := s.latency[Attach] + failure.Delay
+	current := func() bool { return slices.Contains(vol.attachments, a) && s.servers[v.ID] == v }
+	s.after(takes/2, func() {
+		if current() && a.status == "reserved" {
+			a.status, vol.status = "attaching", "attaching"
+			vol.update()
+		}
+	})
+	s.after(takes, func() {
+		switch {
+		case !current():
+		case failure.fails():
+			v.drop(d)
+			s.release(a)
+		default:
+			a.status, a.device, a.host, a.attachedAt = "attached", d.device, v.host(), now()
+			vol.status = "in-use"
+			vol.update()
+		}
+	})
+}
+
+func (s *Sim) detach(c *call) reply {
+	v, missing := s.visibleServer(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	vol, missing := s.visible(c, c.vars["volume"])
+	if missing != nil {
+		return *missing
+	}
+	d := v.disk(vol.id)
+	if d == nil {
+		return notAttached(v.ID, vol.id)
+	}
+	if bad := v.mustBe("detach_volume", "active", "paused", "suspended", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
+		return *bad
+	}
+	if vol.status != "in-use" || len(vol.attached()) == 0 {
+		return fault(http.StatusBadRequest, "Invalid volume: "+s.fromCinder("Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach."))
+	}
+	vol.status = "detaching"
+	vol.update()
+	s.unplug(v, d, vol)
+	return reply{status: http.StatusAccepted}
+}
+
+// unplug is the compute host's part: Cinder is told before Nova forgets the disk.
+func (s *Sim) unplug(v *server, d *disk, vol *volume) {
+	failure := s.operationFault(Detach)
+	takes := s.latency[Detach] + failure.Delay
+	s.after(takes*3/4, func() {
+		if s.servers[v.ID] != v {
+			return
+		}
+		if failure.fails() {
+			vol.status = "in-use"
+			vol.update()
+			return
+		}
+		if d.attachment != nil {
+			s.release(d.attachment)
+		}
+	})
+	s.after(takes, func() {
+		if !failure.fails() {
+			v.drop(d)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+// Package openstacksim is a simulated OpenStack: Keystone v3, Cinder v3 up to 3.70, Nova v2.1 up to 2.93 and the metadata
+// service, as seen over HTTP by a member, a reader or an administrator.
+//
+// It is held to a real cloud by a suite of cases that runs against both: where they differ, the simulation is wrong. It knows
+// nothing of the code that uses it. Objects change state after times that can be set, calls and operations fail when told to,
+// and only package time is used, so that in a testing/synctest bubble a day passes at once. What the real bed cannot show
+// (newer microversions, services other than these) is not simulated.
+package openstacksim
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Sim is one simulated cloud. Make it with New; its methods may be called at any time, from anywhere.
+type Sim struct {
+	// mu guards everything below and is never held over a wait.
+	mu       sync.Mutex
+	config   Config
+	source   *rand.ChaCha8
+	latency  map[Operation]time.Duration
+	events   []event
+	sequence int
+	faults   []*Fault
+	requests []Request
+	counted  int
+
+	tokens      map[string]*token
+	appCreds    []*ApplicationCredential
+	types       []*VolumeType
+	defaultType string
+	volumeZones []zone
+	serverZones []zone
+	quota       map[string]map[string]int // by project id
+	volumes     map[string]*volume
+	snapshots   map[string]*snapshot
+	messages    []*message
+	servers     map[string]*server
+}
+
+// New starts a cloud. Nothing runs until it is asked something, so there is nothing to stop.
+func New(c Config) *Sim {
+	var seed [32]byte
+	for i := range 8 {
+		seed[i] = byte(c.Seed >> (8 * i))
+	}
+	s := &Sim{
+		config: c, source: rand.NewChaCha8(seed), latency: maps.Clone(c.Latency), defaultType: c.DefaultVolumeType,
+		tokens: map[string]*token{}, quota: map[string]map[string]int{},
+		volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, servers: map[string]*server{},
+	}
+	if s.latency == nil {
+		s.latency = map[Operation]time.Duration{}
+	}
+	for _, p := range c.Projects {
+		s.quota[p.ID] = maps.Clone(p.Quota)
+	}
+	for _, a := range c.ApplicationCredentials {
+		a.AccessRules = slices.Clone(a.AccessRules)
+		s.appCreds = append(s.appCreds, &a)
+	}
+	for _, t := range c.VolumeTypes {
+		s.addVolumeType(t)
+	}
+	for _, v := range c.Servers {
+		s.addServer(v)
+	}
+	s.volumeZones, s.serverZones = zonesOf(c.VolumeZones), zonesOf(c.ComputeZones)
+	return s
+}
+
+// project finds a project by id or name.
+func (s *Sim) project(idOrName string) *Project {
+	for i, p := range s.config.Projects {
+		if p.ID == idOrName || p.Name == idOrName {
+			return &s.config.Projects[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package openstacksim
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// snapshot is one Cinder snapshot.
+type snapshot struct {
+	id, project, user string
+	name, description *string
+	status            string
+	volume            *volume
+	size              int
+	metadata          map[string]string
+	created, updated  time.Time
+	building          bool
+}
+
+func (p *snapshot) ident() string { return p.id }
+
+func (p *snapshot) field(key string) (string, bool) {
+	switch key {
+	case "id":
+		return p.id, true
+	case "name", "display_name":
+		return deref(p.name), true
+	case "status":
+		return p.status, true
+	case "volume_id":
+		return p.volume.id, true
+	case "size", "volume_size":
+		return sortNumber(p.size), true
+	case "created_at":
+		return p.created.UTC().Format("20060102150405"), true
+	case "updated_at":
+		return p.updated.UTC().Format("20060102150405"), true
+	case "availability_zone":
+		return p.volume.zone, true
+	case "project_id":
+		return p.project, true
+	}
+	return "", false
+}
+
+func (p *snapshot) matches(f param) bool {
+	switch f.key {
+	case "metadata":
+		want, ok := parseDict(f.value)
+		for k, v := range want {
+			got, has := p.metadata[k]
+			ok = ok && has && got == v
+		}
+		return ok
+	case "consumes_quota":
+		return isTrue(f.value)
+	}
+	got, ok := p.field(f.key)
+	return ok && sameText(got, f.value)
+}
+
+func (s *Sim) snapshotsOf(v *volume) []*snapshot {
+	var list []*snapshot
+	for _, p := range s.snapshots {
+		if p.volume == v {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (s *Sim) visibleSnapshot(c *call, id string) (*snapshot, *reply) {
+	p := s.snapshots[id]
+	if p == nil || p.project != c.token.project.ID && !c.token.admin() {
+		return nil, ptr(fault(http.StatusNotFound, "Snapshot "+id+" could not be found."))
+	}
+	return p, nil
+}
+
+func (p *snapshot) view(c *call, detail, extended bool) obj {
+	createdAt := p.created
+	if !p.building {
+		createdAt = createdAt.Truncate(time.Second)
+	}
+	o := obj{
+		{"id", p.id},
+		{"created_at", micros(createdAt)},
+		{"updated_at", microsOrNull(p.updated)},
+		{"name", p.name},
+		{"description", p.description},
+		{"volume_id", p.volume.id},
+		{"status", p.status},
+		{"size", p.size},
+		{"metadata", p.metadata},
+	}
+	if !detail {
+		return o
+	}
+	if c.version >= 14 {
+		o = append(o, pair{"group_snapshot_id", nil})
+	}
+	if c.version >= 41 {
+		o = append(o, pair{"user_id", p.user})
+	}
+	if c.version >= 65 {
+		o = append(o, pair{"consumes_quota", true})
+	}
+	if extended {
+		progress := "0%"
+		if p.status == "available" || p.status == "deleting" {
+			progress = "100%"
+		}
+		o = append(o, pair{"os-extended-snapshot-attributes:project_id", p.project}, pair{"os-extended-snapshot-attributes:progress", progress})
+	}
+	return o
+}
+
+func (s *Sim) createSnapshot(c *call) reply {
+	body, bad := c.object("snapshot", true, "name", "description", "display_name", "display_description", "volume_id", "force", "metadata")
+	if bad != nil {
+		return *bad
+	}
+	id, ok := body["volume_id"].(string)
+	if !ok {
+		return *invalid("snapshot", body, "'volume_id' is a required property")
+	}
+	if !isUUID(id) {
+		return *invalid("volume_id", id, python(id)+" is not a 'uuid'")
+	}
+	m, bad := metadataOf(body["metadata"])
+	if bad == nil {
+		bad = name255(body, "name", "description")
+	}
+	if bad != nil {
+		return *bad
+	}
+	v, missing := s.visible(c, id)
+	if missing != nil {
+		return *missing
+	}
+	force, given := body["force"]
+	if c.version >= 66 && given && !isTrue(bare(force)) {
+		return fault(http.StatusBadRequest, "Since microversion 3.66 the 'force' option is invalid for this request. For backward compatibility, however, when the "+
+			"'force' flag is passed with a value evaluating to True, it is silently ignored.")
+	}
+	allowed := []string{"available"}
+	if given && isTrue(bare(force)) || c.version >= 66 {
+		allowed = append(allowed, "in-use")
+	}
+	if !slices.Contains(allowed, v.status) {
+		return fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" status must be "+orText(allowed)+", but current status is: "+v.status+".")
+	}
+	if over := s.reserveSnapshot(v); over != nil {
+		return *over
+	}
+	p := &snapshot{
+		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]),
+		status: "creating", volume: v, size: v.size, metadata: m, created: time.Now().UTC(), building: true,
+	}
+	s.snapshots[p.id] = p
+	answer := p.view(c, true, false)
+	s.buildSnapshot(c, p)
+	return reply{status: http.StatusAccepted, body: obj{{"snapshot", answer}}}
+}
+
+func orText(list []string) string {
+	text := list[0]
+	for _, s := range list[1:] {
+		text += " or " + s
+	}
+	return text
+}
+
+func (s *Sim) buildSnapshot(c *call, p *snapshot) {
+	p.building = false
+	failure := s.operationFault(CreateSnapshot)
+	s.after(s.latency[CreateSnapshot]+failure.Delay, func() {
+		p.status, p.updated = "available", now()
+		if failure.fails() {
+			p.status = "error"
+			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_009_001", failure.message("create snapshot:An unknown error occurred."))
+		}
+	})
+}
+
+func (s *Sim) listSnapshots(c *call, detail bool) reply {
+	q, bad := c.listQuery([]string{"name", "status", "volume_id", "metadata", "availability_zone", "consumes_quota"}, []string{"id", "name", "status", "created_at", "updated_at", "volume_id", "volume_size", "size"})
+	if bad != nil {
+		return *bad
+	}
+	all, everywhere := []*snapshot{}, c.allProjects(q)
+	for _, p := range s.snapshots {
+		if everywhere || p.project == c.token.project.ID {
+			all = append(all, p)
+		}
+	}
+	items, total, more, missing := page(q, all, (*snapshot).matches)
+	if missing {
+		return fault(http.StatusNotFound, "Snapshot "+q.marker+" could not be found.")
+	}
+	list := []obj{}
+	for _, p := range items {
+		list = append(list, p.view(c, detail, true))
+	}
+	body := obj{{"snapshots", list}}
+	if more {
+		body = append(body, pair{"snapshots_links", c.nextLink(c.collection("snapshots", detail), items[len(items)-1].id)})
+	}
+	if q.count {
+		body = append(body, pair{"count", total})
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+func (s *Sim) showSnapshot(c *call) reply {
+	p, missing := s.visibleSnapshot(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	return reply{status: http.StatusOK, body: obj{{"snapshot", p.view(c, true, true)}}}
+}
+
+func (s *Sim) updateSnapshot(c *call) reply {
+	body, bad := c.object("snapshot", true, "name", "description", "display_name", "display_description")
+	if bad != nil {
+		return *bad
+	}
+	p, missing := s.visibleSnapshot(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	if v, ok := body["name"]; ok {
+		p.name = optional(v)
+	}
+	if v, ok := body["description"]; ok {
+		p.description = optional(v)
+	}
+	answer := p.view(c, true, false)
+	p.updated = now()
+	return reply{status: http.StatusOK, body: obj{{"snapshot", answer}}}
+}
+
+func (s *Sim) deleteSnapshot(c *call) reply {
+	p, missing := s.visibleSnapshot(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	if p.status != "available" && p.status != "error" {
+		return fault(http.StatusBadRequest, "Invalid snapshot: Snapshot status must be available or error and must not be part of a group.")
+	}
+	s.removeSnapshot(p)
+	return reply{status: http.StatusAccepted}
+}
+
+func (s *Sim) removeSnapshot(p *snapshot) {
+	p.status, p.updated = "deleting", now()
+	failure := s.operationFault(DeleteSnapshot)
+	s.after(s.latency[DeleteSnapshot]+failure.Delay, func() {
+		if failure.fails() {
+			p.status = "error_deleting"
+			return
+		}
+		delete(s.snapshots, p.id)
+	})
+}

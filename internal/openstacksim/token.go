@@ -1,0 +1,160 @@
+package openstacksim
+
+import (
+	"encoding/base64"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// token is a Keystone token: who acts, where, with which roles, until when.
+type token struct {
+	id, audit       string
+	methods         []string
+	user            User
+	project         *Project // nil: not scoped
+	roles           []string
+	issued, expires time.Time
+	appCred         *ApplicationCredential
+}
+
+// admin reports the role that Cinder's and Nova's policies ask for.
+func (t *token) admin() bool { return slices.Contains(t.roles, "admin") }
+
+// SetTokenLifetime changes how long tokens issued from now on are good for.
+func (s *Sim) SetTokenLifetime(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config.TokenLifetime = d
+}
+
+// RevokeTokens makes every token issued so far invalid, as a lost Fernet key does.
+func (s *Sim) RevokeTokens() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.tokens)
+}
+
+// valid finds a token that can still be used.
+func (s *Sim) valid(id string) *token {
+	t := s.tokens[strings.TrimSpace(id)]
+	if t == nil || !time.Now().Before(t.expires) || t.appCred != nil && t.appCred.spent {
+		return nil
+	}
+	return t
+}
+
+// authenticate does what Keystone's middleware does in front of a service; a refusal is always 401, for access rules too.
+func (s *Sim) authenticate(c *call, serviceType string) *reply {
+	t := s.valid(c.Header.Get("X-Auth-Token"))
+	if t == nil || !t.allows(c, serviceType) {
+		return &reply{
+			status: http.StatusUnauthorized,
+			body:   obj{{"error", obj{{"code", 401}, {"title", "Unauthorized"}, {"message", "The request you have made requires authentication."}}}},
+			header: http.Header{"Www-Authenticate": {`Keystone uri="` + c.base(identity) + `/v3"`}},
+		}
+	}
+	c.token = t
+	return nil
+}
+
+// allows checks a request against the access rules of the token's application credential.
+func (t *token) allows(c *call, serviceType string) bool {
+	if t.appCred == nil || t.appCred.AccessRules == nil {
+		return true
+	}
+	if serviceType == "" {
+		return false
+	}
+	if c.service == identity && c.Method == http.MethodGet && strings.HasSuffix(c.path, "/v3/auth/tokens") {
+		return true
+	}
+	for _, r := range t.appCred.AccessRules {
+		if r.Method == c.Method && r.Service == serviceType && ruleMatches(r.Path, c.path) {
+			return true
+		}
+	}
+	return false
+}
+
+var ruleToken = regexp.MustCompile(`\{[^}]*\}|\*\*|\*|[^{}*]+`)
+
+// ruleMatches compares a path with an access rule's.
+func ruleMatches(rule, path string) bool {
+	var b strings.Builder
+	for _, part := range ruleToken.FindAllString(rule, -1) {
+		switch {
+		case part == "**":
+			b.WriteString(".*")
+		case part == "*" || part[0] == '{':
+			b.WriteString(`[^/]+`)
+		default:
+			b.WriteString(regexp.QuoteMeta(part))
+		}
+	}
+	return regexp.MustCompile("^" + b.String() + "$").MatchString(path)
+}
+
+// issue makes a token. Roles imply others, as Keystone's bootstrap sets up: admin is member, member is reader.
+func (s *Sim) issue(t token) *token {
+	t.id = "gAAAAA" + base64.RawURLEncoding.EncodeToString(s.random(96))
+	t.audit = base64.RawURLEncoding.EncodeToString(s.random(16))
+	t.issued = time.Now().UTC().Truncate(time.Second)
+	if t.expires.IsZero() {
+		t.expires = t.issued.Add(s.config.TokenLifetime)
+	}
+	s.tokens[t.id] = &t
+	return &t
+}
+
+func impliedRoles(roles []string) []string {
+	var all []string
+	for _, r := range []string{"reader", "member", "admin"} {
+		implied := slices.Contains(roles, r) || r != "admin" && slices.Contains(roles, "admin") || r == "reader" && slices.Contains(roles, "member")
+		if implied {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+var defaultDomain = obj{{"id", "default"}, {"name", "Default"}}
+
+// view is the token as Keystone shows it.
+func (t *token) view(s *Sim, c *call) obj {
+	v := obj{
+		{"methods", t.methods},
+		{"user", obj{{"domain", defaultDomain}, {"id", t.user.ID}, {"name", t.user.Name}, {"password_expires_at", nil}}},
+		{"audit_ids", []string{t.audit}},
+		{"expires_at", micros(t.expires) + "Z"},
+		{"issued_at", micros(t.issued) + "Z"},
+	}
+	if t.project == nil {
+		return obj{{"token", v}}
+	}
+	var roles []obj
+	for _, r := range t.roles {
+		roles = append(roles, obj{{"id", fixedHex("role", r)}, {"name", r}})
+	}
+	v = append(v, pair{"project", obj{{"domain", defaultDomain}, {"id", t.project.ID}, {"name", t.project.Name}}},
+		pair{"is_domain", false}, pair{"roles", roles}, pair{"catalog", s.catalog(c, t.project.ID)})
+	if a := t.appCred; a != nil {
+		cred := obj{{"id", a.ID}, {"name", a.Name}, {"restricted", !a.Unrestricted}}
+		if a.AccessRules != nil {
+			cred = append(cred, pair{"access_rules", a.rules()})
+		}
+		v = append(v, pair{"application_credential", cred})
+	}
+	return obj{{"token", v}}
+}
+
+func (a *ApplicationCredential) rules() []obj {
+	rules := make([]obj, 0, len(a.AccessRules))
+	for i, r := range a.AccessRules {
+		id := fixedHex("access-rule", a.ID+"/"+string(rune('a'+i)))
+		rules = append(rules, obj{{"path", r.Path}, {"method", r.Method}, {"service", r.Service}, {"id", id}})
+	}
+	return rules
+}

@@ -1,0 +1,112 @@
+package openstacksim
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The microversions of the real bed: Cinder 21 (Zed) and Nova 26 (Zed).
+const (
+	volumeMaxMinor  = 70
+	computeMaxMinor = 93
+)
+
+// versioned parses the microversion a request asks for and notes it in c, with what to answer of it. name is the service in
+// OpenStack-API-Version, major its major version, lowest and highest the minors it has.
+func (c *call) versioned(name string, major, lowest, highest int, asked string) *reply {
+	switch asked {
+	case "":
+		c.version, c.echo = lowest, name+" "+dotted(major, lowest)
+		return nil
+	case "latest":
+		c.version, c.echo = highest, name+" "+dotted(major, highest)
+		return nil
+	}
+	m := microversion.FindStringSubmatch(asked)
+	if m == nil {
+		return ptr(fault(http.StatusBadRequest, "API Version String "+asked+" is of invalid format. Must be of format MajorNum.MinorNum."))
+	}
+	c.echo = name + " " + asked
+	gotMajor, _ := strconv.Atoi(m[1])
+	minor, _ := strconv.Atoi(m[2])
+	if gotMajor != major || minor < lowest || minor > highest {
+		return ptr(fault(http.StatusNotAcceptable, "Version "+asked+" is not supported by the API. Minimum is "+dotted(major, lowest)+
+			" and maximum is "+dotted(major, highest)+"."))
+	}
+	c.version = minor
+	return nil
+}
+
+var microversion = regexp.MustCompile(`^([1-9]\d*)\.([1-9]\d*|0)$`)
+
+func dotted(major, minor int) string { return strconv.Itoa(major) + "." + strconv.Itoa(minor) }
+
+// askedVersion is what OpenStack-API-Version asks of one service; ok is false when the header is there and names others only.
+func askedVersion(h http.Header, name string) (asked string, ok bool) {
+	header := strings.Join(h.Values("OpenStack-API-Version"), ",")
+	if header == "" {
+		return "", true
+	}
+	for part := range strings.SplitSeq(header, ",") {
+		if fields := strings.Fields(part); len(fields) == 2 && fields[0] == name {
+			return fields[1], true
+		}
+	}
+	return "", false
+}
+
+func link(rel, href string) obj { return obj{{"rel", rel}, {"href", href}} }
+
+// identityVersion is Keystone's version document.
+func identityVersion(c *call) obj {
+	return obj{
+		{"id", "v3.14"},
+		{"status", "stable"},
+		{"updated", "2020-04-07T00:00:00Z"},
+		{"links", []obj{link("self", c.base(identity)+"/v3/")}},
+		{"media-types", []obj{{{"base", "application/json"}, {"type", "application/vnd.openstack.identity-v3+json"}}}},
+	}
+}
+
+// volumeVersions is Cinder's version document.
+func volumeVersions(c *call) obj {
+	return obj{{"versions", []obj{{
+		{"id", "v3.0"},
+		{"status", "CURRENT"},
+		{"version", dotted(3, volumeMaxMinor)},
+		{"min_version", "3.0"},
+		{"updated", "2022-08-31T00:00:00Z"},
+		{"links", []obj{
+			{{"rel", "describedby"}, {"type", "text/html"}, {"href", "https://docs.openstack.org/"}},
+			link("self", c.base(blocks)+"/v3/"),
+		}},
+		{"media-types", []obj{{{"base", "application/json"}, {"type", "application/vnd.openstack.volume+json;version=3"}}}},
+	}}}}
+}
+
+// computeVersion is Nova's description of one of its APIs.
+func computeVersion(c *call, name string) obj {
+	version, lowest, status, updated := dotted(2, computeMaxMinor), "2.1", "CURRENT", "2013-07-23T11:33:21Z"
+	if name == "v2.0" {
+		version, lowest, status, updated = "", "", "SUPPORTED", "2011-01-21T11:33:21Z"
+	}
+	return obj{
+		{"id", name},
+		{"status", status},
+		{"version", version},
+		{"min_version", lowest},
+		{"updated", updated},
+		{"links", []obj{link("self", c.base(compute)+"/"+strings.TrimSuffix(name, ".0")+"/")}},
+	}
+}
+
+// computeVersionDetail adds what GET /v2.1/ says beyond the list.
+func computeVersionDetail(c *call, name string) obj {
+	v := computeVersion(c, name)
+	number := strings.TrimPrefix(strings.TrimSuffix(name, ".0"), "v")
+	links := append(v[5].value.([]obj), obj{{"rel", "describedby"}, {"type", "text/html"}, {"href", "http://docs.openstack.org/"}})
+	v[5].value = links
+	return append(v, pair{"media-types", []obj{{{"base", "application/json"}, {"type", "application/vnd.openstack.compute+json;version=" + number}}}})
+}

@@ -1,0 +1,214 @@
+package openstacksim
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// volume is one Cinder volume.
+type volume struct {
+	id, project, user    string
+	name, description    *string
+	status, zone         string
+	size                 int
+	kind                 *VolumeType
+	snapshotID, sourceID string
+	metadata             map[string]string
+	created, updated     time.Time
+	bootable             bool
+	multiattach          bool
+	attachments          []*attachment
+	host                 string // backend@pool; empty until scheduled
+}
+
+// update notes a change of a volume.
+func (v *volume) update() { v.updated = now() }
+
+// attached are the attachments that are complete.
+func (v *volume) attached() []*attachment {
+	var list []*attachment
+	for _, a := range v.attachments {
+		if a.status == "attached" {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// visible finds a volume that the caller may see.
+func (s *Sim) visible(c *call, id string) (*volume, *reply) {
+	v := s.volumes[id]
+	if v == nil || v.project != c.token.project.ID && !c.token.admin() {
+		r := fault(http.StatusNotFound, "Volume "+id+" could not be found.")
+		return nil, &r
+	}
+	return v, nil
+}
+
+// The volume views differ: the answer to a create has microseconds and lacks what the extensions add to a show.
+type volumeView int
+
+const (
+	created volumeView = iota
+	updated
+	shown
+)
+
+func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
+	createdAt := v.created
+	if kind != created {
+		createdAt = createdAt.Truncate(time.Second)
+	}
+	attachments := []obj{}
+	for _, a := range v.attached() {
+		attachments = append(attachments, a.inVolume(c))
+	}
+	o := obj{
+		{"id", v.id},
+		{"status", v.status},
+		{"size", v.size},
+		{"availability_zone", v.zone},
+		{"created_at", micros(createdAt)},
+		{"updated_at", microsOrNull(v.updated)},
+		{"name", v.name},
+		{"description", v.description},
+		{"volume_type", v.kind.Name},
+		{"snapshot_id", orNull(v.snapshotID)},
+		{"source_volid", orNull(v.sourceID)},
+		{"metadata", v.metadata},
+		{"links", c.selfLinks("volumes", v.id)},
+		{"user_id", v.user},
+		{"bootable", boolText(v.bootable)},
+		{"encrypted", false},
+		{"replication_status", nil},
+		{"consistencygroup_id", nil},
+		{"multiattach", v.multiattach},
+		{"attachments", attachments},
+	}
+	admin := c.token.admin()
+	if admin {
+		o = append(o, pair{"migration_status", nil})
+	}
+	if c.version >= 13 {
+		o = append(o, pair{"group_id", nil})
+	}
+	if c.version >= 21 && admin {
+		o = append(o, pair{"provider_id", nil})
+	}
+	if c.version >= 48 {
+		o = append(o, pair{"shared_targets", v.host == ""}, pair{"service_uuid", v.service()})
+	}
+	if c.version >= 61 && admin {
+		o = append(o, pair{"cluster_name", nil})
+	}
+	if c.version >= 63 {
+		o = append(o, pair{"volume_type_id", v.kind.ID})
+	}
+	if c.version >= 65 {
+		o = append(o, pair{"consumes_quota", true})
+	}
+	if kind != shown {
+		return o
+	}
+	o = append(o, pair{"os-vol-tenant-attr:tenant_id", v.project})
+	if admin {
+		o = append(o, pair{"os-vol-mig-status-attr:migstat", nil}, pair{"os-vol-mig-status-attr:name_id", nil}, pair{"os-vol-host-attr:host", orNull(v.host)})
+	}
+	return o
+}
+
+// service is the UUID of the cinder-volume service that holds the volume; null before it is scheduled.
+func (v *volume) service() any {
+	if v.host == "" {
+		return nil
+	}
+	return fixedID("cinder-volume", v.zone)
+}
+
+func (v *volume) summary(c *call) obj {
+	return obj{{"id", v.id}, {"name", v.name}, {"links", c.selfLinks("volumes", v.id)}}
+}
+
+func boolText(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+func (s *Sim) showVolume(c *call) reply {
+	v, missing := s.visible(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	return reply{status: http.StatusOK, body: obj{{"volume", v.view(s, c, shown)}}}
+}
+
+func (s *Sim) updateVolume(c *call) reply {
+	body, bad := c.object("volume", c.version >= 53, "name", "description", "display_name", "display_description", "metadata")
+	if bad != nil {
+		return *bad
+	}
+	v, missing := s.visible(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	if c.version >= 53 && len(body) == 0 {
+		return fault(http.StatusBadRequest, "Invalid input for field/attribute volume. Value: {}. {} is not valid under any of the given schemas")
+	}
+	before := v.updated
+	for key, to := range map[string]**string{"name": &v.name, "display_name": &v.name, "description": &v.description, "display_description": &v.description} {
+		if value, ok := body[key]; ok {
+			*to = optional(value)
+		}
+	}
+	if m, ok := body["metadata"].(map[string]any); ok {
+		v.metadata = stringMap(m)
+	}
+	answer := v.view(s, c, updated)
+	answer[5].value = microsOrNull(before) // Cinder shows the object as it was loaded
+	v.update()
+	return reply{status: http.StatusOK, body: obj{{"volume", answer}}}
+}
+
+// undeletable is why Cinder refuses to delete a volume, in its own words.
+const undeletable = "Invalid volume: Volume status must be available or error or error_restoring or error_extending or error_managing and must not be " +
+	"migrating, attached, belong to a group, have snapshots, awaiting a transfer, or be disassociated from snapshots after volume transfer."
+
+var deletable = []string{"available", "error", "error_restoring", "error_extending", "error_managing"}
+
+func (s *Sim) deleteVolume(c *call) reply {
+	v, missing := s.visible(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	cascade, _ := c.param("cascade")
+	snapshots := s.snapshotsOf(v)
+	if cascade == "true" || cascade == "True" || cascade == "1" {
+		for _, snap := range snapshots {
+			s.removeSnapshot(snap)
+		}
+		snapshots = nil
+	}
+	if !slices.Contains(deletable, v.status) || len(v.attachments) > 0 || len(snapshots) > 0 {
+		return fault(http.StatusBadRequest, undeletable)
+	}
+	s.removeVolume(c, v)
+	return reply{status: http.StatusAccepted}
+}
+
+func (s *Sim) removeVolume(c *call, v *volume) {
+	v.status = "deleting"
+	v.update()
+	failure := s.operationFault(DeleteVolume)
+	s.after(s.latency[DeleteVolume]+failure.Delay, func() {
+		if failure.fails() {
+			v.status = "error_deleting"
+			v.update()
+			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_006_009", failure.message("delete volume:Volume failed to be deleted."))
+			return
+		}
+		delete(s.volumes, v.id)
+	})
+}

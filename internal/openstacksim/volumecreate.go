@@ -1,0 +1,271 @@
+package openstacksim
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// draft is a volume as it is asked for, while it is checked.
+type draft struct {
+	size             int
+	zone             string
+	kind             *VolumeType
+	snapshot         *snapshot
+	source           *volume
+	metadata         map[string]string
+	name, descripton *string
+}
+
+func inputError(format string, args ...any) *reply {
+	r := fault(http.StatusBadRequest, "Invalid input received: "+fmt.Sprintf(format, args...))
+	return &r
+}
+
+var createKeys = []string{
+	"name", "description", "display_name", "display_description", "volume_type", "metadata", "snapshot_id", "source_volid",
+	"consistencygroup_id", "size", "availability_zone", "multiattach", "image_id", "imageRef", "group_id", "backup_id",
+}
+
+func (s *Sim) createVolume(c *call) reply {
+	body, bad := c.object("volume", c.version >= 53, createKeys...)
+	if bad != nil {
+		return *bad
+	}
+	d, bad := s.draftVolume(c, body)
+	if bad != nil {
+		return *bad
+	}
+	for _, check := range []func(*call, *draft) *reply{s.checkSource, s.checkSize, s.placeVolume, s.checkQuota} {
+		if bad := check(c, d); bad != nil {
+			return *bad
+		}
+	}
+	v := &volume{
+		id: s.newID(), project: c.token.project.ID, user: c.token.user.ID, name: d.name, description: d.descripton,
+		status: "creating", zone: d.zone, size: d.size, kind: d.kind, metadata: d.metadata, created: time.Now().UTC(),
+		multiattach: d.kind.ExtraSpecs["multiattach"] == "<is> True",
+	}
+	if d.snapshot != nil {
+		v.snapshotID = d.snapshot.id
+	}
+	if d.source != nil {
+		v.sourceID, v.bootable = d.source.id, d.source.bootable
+	}
+	s.volumes[v.id] = v
+	answer := v.view(s, c, created)
+	s.buildVolume(c, v)
+	return reply{status: http.StatusAccepted, body: obj{{"volume", answer}}}
+}
+
+// buildVolume is what the scheduler and the backend do after the answer.
+func (s *Sim) buildVolume(c *call, v *volume) {
+	failure := s.operationFault(CreateVolume)
+	s.after(s.latency[CreateVolume]+failure.Delay, func() {
+		if s.volumes[v.id] != v || v.status != "creating" {
+			return
+		}
+		v.update()
+		v.created = v.created.Truncate(time.Second)
+		if failure.fails() {
+			v.status = "error"
+			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_001_003", "schedule allocate volume:Could not find any available weighted backend.")
+			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_008_012", failure.message("create volume from backend storage:Driver failed to create the volume."))
+			return
+		}
+		v.status, v.host = "available", s.hostOf(v)
+	})
+}
+
+func (s *Sim) hostOf(v *volume) string {
+	pool := v.kind.ExtraSpecs["volume_backend_name"]
+	if pool == "" {
+		pool = "standard"
+	}
+	return "sim@backend-" + v.zone + "#" + pool
+}
+
+// draftVolume reads the body and finds what it names.
+func (s *Sim) draftVolume(c *call, body map[string]any) (*draft, *reply) {
+	d := &draft{}
+	var bad *reply
+	if d.size, bad = size("size", body["size"]); bad != nil {
+		return nil, bad
+	}
+	if d.metadata, bad = metadataOf(body["metadata"]); bad != nil {
+		return nil, bad
+	}
+	if bad = name255(body, "name", "description", "display_name", "display_description"); bad != nil {
+		return nil, bad
+	}
+	ids := map[string]string{}
+	for _, field := range []string{"snapshot_id", "source_volid", "consistencygroup_id", "backup_id"} {
+		if ids[field], bad = optionalUUID(body, field); bad != nil {
+			return nil, bad
+		}
+	}
+	d.name, d.descripton = optional(body["name"]), optional(body["description"])
+	d.zone, _ = body["availability_zone"].(string)
+	if t, _ := body["volume_type"].(string); t != "" {
+		if d.kind, bad = s.typeNamed(c, t); bad != nil {
+			return nil, bad
+		}
+	}
+	if id := ids["snapshot_id"]; id != "" {
+		if d.snapshot, bad = s.visibleSnapshot(c, id); bad != nil {
+			return nil, bad
+		}
+	}
+	if id := ids["source_volid"]; id != "" {
+		if d.source, bad = s.visible(c, id); bad != nil {
+			return nil, bad
+		}
+	}
+	if id := ids["consistencygroup_id"]; id != "" {
+		return nil, ptr(fault(http.StatusNotFound, "Group "+id+" could not be found."))
+	}
+	if image := firstString(body, "imageRef", "image_id"); image != "" {
+		return nil, ptr(fault(http.StatusBadRequest, "Invalid image identifier or unable to access requested image."))
+	}
+	if id := ids["backup_id"]; id != "" && c.version >= 47 {
+		return nil, ptr(fault(http.StatusNotFound, "Backup "+id+" could not be found."))
+	}
+	if multi := body["multiattach"]; multi == true || multi == "true" || multi == "True" {
+		return nil, ptr(fault(http.StatusBadRequest, "multiattach parameter has been removed. The default behavior is to use multiattach enabled volume types. "+
+			"Contact your administrator to create a multiattach enabled volume type and use it to create multiattach volumes."))
+	}
+	return d, nil
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func firstString(body map[string]any, keys ...string) string {
+	for _, k := range keys {
+		if s, _ := body[k].(string); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// compatible reports whether a volume of one type can be made from an object of another: they share a backend.
+func compatible(a, b *VolumeType) bool {
+	return a.ExtraSpecs["volume_backend_name"] == b.ExtraSpecs["volume_backend_name"]
+}
+
+// checkSource judges what the volume is made from and fills in type and size from it.
+func (s *Sim) checkSource(_ *call, d *draft) *reply {
+	if d.source != nil && d.kind != nil && d.kind != d.source.kind && !compatible(d.kind, d.source.kind) {
+		return inputError("Invalid volume_type provided: %s (requested type is not compatible; either match source volume, or omit type argument).", d.kind.ID)
+	}
+	if d.snapshot != nil && d.kind != nil && d.kind != d.snapshot.volume.kind && !compatible(d.kind, d.snapshot.volume.kind) {
+		return inputError("Invalid volume_type provided: %s (requested type is not compatible; recommend omitting the type argument).", d.kind.ID)
+	}
+	if d.snapshot != nil && d.source != nil {
+		return inputError("May specify only one of backup, imageRef, snapshot, source volume")
+	}
+	if d.snapshot != nil && d.snapshot.status != "available" {
+		return ptr(fault(http.StatusBadRequest, "Invalid snapshot: Originating snapshot status must be one of 'available' values"))
+	}
+	if d.source != nil && !slices.Contains([]string{"available", "in-use"}, d.source.status) {
+		return ptr(fault(http.StatusBadRequest, "Invalid volume: Originating source volume status must be one of 'available, in-use' values"))
+	}
+	return nil
+}
+
+func (s *Sim) checkSize(_ *call, d *draft) *reply {
+	switch {
+	case d.source != nil:
+		if d.size == 0 {
+			d.size = d.source.size
+		}
+		if d.size < d.source.size {
+			return inputError("Volume size '%d'GB cannot be smaller than original volume size  %dGB. They must be >= original volume size.", d.size, d.source.size)
+		}
+	case d.snapshot != nil:
+		if d.size == 0 {
+			d.size = d.snapshot.size
+		}
+		if d.size < d.snapshot.size {
+			return inputError("Volume size '%d'GB cannot be smaller than the snapshot size %dGB. They must be >= original snapshot size.", d.size, d.snapshot.size)
+		}
+	case d.size == 0:
+		return ptr(fault(http.StatusBadRequest, badRequestMessage))
+	}
+	if d.kind == nil {
+		switch {
+		case d.source != nil:
+			d.kind = d.source.kind
+		case d.snapshot != nil:
+			d.kind = d.snapshot.volume.kind
+		default:
+			d.kind = s.typeByName(s.defaultType)
+		}
+	}
+	if d.kind == nil {
+		return ptr(fault(http.StatusInternalServerError, "The request cannot be fulfilled as the default volume type "+s.defaultType+" cannot be found."))
+	}
+	return nil
+}
+
+// zonesKey is the extra spec that ties a type to zones.
+const zonesKey = "RESKEY:availability_zones"
+
+// placeVolume decides the zone: what is asked, else the source's, else the type's or Cinder's default.
+func (s *Sim) placeVolume(_ *call, d *draft) *reply {
+	allowed := zoneNames(s.volumeZones)
+	var typeZones []string
+	if spec, ok := d.kind.ExtraSpecs[zonesKey]; ok {
+		for z := range strings.SplitSeq(spec, ",") {
+			typeZones = append(typeZones, strings.TrimSpace(z))
+		}
+		allowed = slices.DeleteFunc(allowed, func(z string) bool { return !slices.Contains(typeZones, z) })
+		if len(allowed) == 0 {
+			return ptr(fault(http.StatusBadRequest, "Volume type is only supported in these availability zones: "+python(anySlice(typeZones))))
+		}
+	}
+	home := ""
+	if d.snapshot != nil {
+		home = d.snapshot.volume.zone
+	}
+	if d.source != nil {
+		home = d.source.zone
+	}
+	if d.zone == "" {
+		d.zone = home
+	}
+	if d.zone == "" && typeZones == nil && len(s.volumeZones) > 0 {
+		d.zone = s.volumeZones[0].name
+	}
+	if d.zone == "" {
+		d.zone = allowed[0]
+	}
+	if !slices.Contains(allowed, d.zone) {
+		if !s.config.ZoneFallback {
+			return ptr(fault(http.StatusBadRequest, "Availability zone '"+d.zone+"' is invalid."))
+		}
+		d.zone = s.volumeZones[0].name
+	}
+	if home != "" && home != d.zone {
+		what := "snapshot"
+		if d.source != nil {
+			what = "source volume"
+		}
+		return inputError("Volume must be in the same availability zone as the %s", what)
+	}
+	return nil
+}
+
+func anySlice(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+func (s *Sim) checkQuota(c *call, d *draft) *reply {
+	return s.reserve(c.token.project.ID, d.kind, d.size)
+}

@@ -1,0 +1,138 @@
+package openstacksim
+
+import (
+	"net/http"
+	"strconv"
+)
+
+func (v *volume) ident() string { return v.id }
+
+func (v *volume) field(key string) (string, bool) {
+	switch key {
+	case "id":
+		return v.id, true
+	case "name", "display_name":
+		return deref(v.name), true
+	case "status":
+		return v.status, true
+	case "size":
+		return sortNumber(v.size), true
+	case "availability_zone":
+		return v.zone, true
+	case "created_at":
+		return v.created.UTC().Format("20060102150405"), true
+	case "updated_at":
+		return v.updated.UTC().Format("20060102150405"), true
+	case "bootable":
+		return boolText(v.bootable), true
+	case "volume_type_id":
+		return v.kind.ID, true
+	case "project_id", "tenant_id":
+		return v.project, true
+	case "user_id":
+		return v.user, true
+	case "host":
+		return v.host, true
+	case "snapshot_id":
+		return v.snapshotID, true
+	case "source_volid":
+		return v.sourceID, true
+	}
+	return "", false
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+var (
+	volumeFilters  = []string{"name", "status", "metadata", "bootable", "migration_status", "availability_zone", "group_id", "size", "created_at", "updated_at", "consumes_quota"}
+	volumeSortable = []string{"id", "name", "status", "size", "availability_zone", "created_at", "updated_at", "bootable", "host"}
+)
+
+// matches judges one filter. Unknown fields match nothing, as in Cinder's database layer.
+func (v *volume) matches(f param) bool {
+	switch f.key {
+	case "name":
+		return v.name != nil && sameText(*v.name, f.value)
+	case "metadata":
+		want, ok := parseDict(f.value)
+		if !ok {
+			return false
+		}
+		for k, x := range want {
+			if got, has := v.metadata[k]; !has || got != x {
+				return false
+			}
+		}
+		return true
+	case "size":
+		n, err := strconv.Atoi(f.value)
+		return err == nil && v.size == n
+	case "created_at":
+		return timeMatches(v.created, f.value)
+	case "updated_at":
+		return timeMatches(v.updated, f.value)
+	case "bootable":
+		return v.bootable == isTrue(f.value)
+	case "multiattach":
+		return v.multiattach == isTrue(f.value)
+	case "consumes_quota":
+		return isTrue(f.value)
+	case "migration_status", "group_id":
+		return false
+	}
+	got, ok := v.field(f.key)
+	return ok && sameText(got, f.value)
+}
+
+func (s *Sim) listVolumes(c *call, detail bool) reply {
+	q, bad := c.listQuery(volumeFilters, volumeSortable)
+	if bad != nil {
+		return *bad
+	}
+	all, everywhere := []*volume{}, c.allProjects(q)
+	for _, v := range s.volumes {
+		if everywhere || v.project == c.token.project.ID {
+			all = append(all, v)
+		}
+	}
+	items, total, more, missing := page(q, all, (*volume).matches)
+	if missing {
+		return fault(http.StatusNotFound, "Volume "+q.marker+" could not be found.")
+	}
+	list := []obj{}
+	for _, v := range items {
+		if detail {
+			list = append(list, v.view(s, c, shown))
+			continue
+		}
+		list = append(list, v.summary(c))
+	}
+	body := obj{{"volumes", list}}
+	if more {
+		body = append(body, pair{"volumes_links", c.nextLink(c.collection("volumes", detail), items[len(items)-1].id)})
+	}
+	if q.count {
+		body = append(body, pair{"count", total})
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+// allProjects reports whether an administrator asks for every project's objects.
+func (c *call) allProjects(q *query) bool {
+	value, ok := q.pop("all_tenants")
+	return ok && c.token.admin() && (value == "" || isTrue(value))
+}
+
+// collection is the URL of one of Cinder's lists.
+func (c *call) collection(name string, detail bool) string {
+	url := c.base(blocks) + "/v3/" + c.token.project.ID + "/" + name
+	if detail {
+		url += "/detail"
+	}
+	return url
+}

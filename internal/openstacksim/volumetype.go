@@ -1,0 +1,300 @@
+package openstacksim
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// AddVolumeType adds a type; a missing id and creation time are made up. A type of that name is replaced. It returns the id.
+func (s *Sim) AddVolumeType(t VolumeType) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addVolumeType(t).ID
+}
+
+func (s *Sim) addVolumeType(t VolumeType) *VolumeType {
+	if t.ID == "" {
+		t.ID = s.newID()
+	}
+	if t.CreatedAt.IsZero() {
+		t.CreatedAt = now()
+	}
+	t.ExtraSpecs = maps.Clone(t.ExtraSpecs)
+	if t.ExtraSpecs == nil {
+		t.ExtraSpecs = map[string]string{}
+	}
+	s.types = slices.DeleteFunc(s.types, func(old *VolumeType) bool { return old.Name == t.Name })
+	s.types = append(s.types, &t)
+	slices.SortFunc(s.types, func(a, b *VolumeType) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
+	})
+	return &t
+}
+
+// RemoveVolumeType takes a type away, by name. Volumes of it stay.
+func (s *Sim) RemoveVolumeType(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.types = slices.DeleteFunc(s.types, func(t *VolumeType) bool { return t.Name == name })
+}
+
+// SetDefaultVolumeType changes the name of the type of volumes made without one. It need not exist: then such creates are 500.
+func (s *Sim) SetDefaultVolumeType(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.defaultType = name
+}
+
+func (s *Sim) typeByName(name string) *VolumeType {
+	for _, t := range s.types {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// visibleType finds a type by id.
+func (s *Sim) visibleType(c *call, id string) (*VolumeType, *reply) {
+	for _, t := range s.types {
+		if t.ID == id && (!t.Private || c.token.admin()) {
+			return t, nil
+		}
+	}
+	return nil, ptr(fault(http.StatusNotFound, "Volume type "+id+" could not be found."))
+}
+
+// typeNamed finds a type by name or id.
+func (s *Sim) typeNamed(c *call, nameOrID string) (*VolumeType, *reply) {
+	for _, t := range s.types {
+		if (t.ID == nameOrID || sameText(t.Name, nameOrID)) && (!t.Private || c.token.admin()) {
+			return t, nil
+		}
+	}
+	return nil, ptr(fault(http.StatusNotFound, "Volume type with name "+nameOrID+" could not be found."))
+}
+
+// userVisible are the extra specs that Cinder shows to everybody.
+var userVisible = []string{"RESKEY:availability_zones", "multiattach", "replication_enabled"}
+
+func (t *VolumeType) specs(c *call) map[string]string {
+	specs := maps.Clone(t.ExtraSpecs)
+	if !c.token.admin() {
+		maps.DeleteFunc(specs, func(k, _ string) bool { return !slices.Contains(userVisible, k) })
+	}
+	return specs
+}
+
+func (t *VolumeType) view(c *call, list bool) obj {
+	o := obj{{"id", t.ID}, {"name", t.Name}, {"is_public", !t.Private}, {"description", orNull(t.Description)}, {"extra_specs", t.specs(c)}}
+	if c.token.admin() {
+		o = append(o, pair{"qos_specs_id", nil})
+	}
+	if list {
+		o = append(o, pair{"os-volume-type-access:is_public", !t.Private})
+	}
+	return o
+}
+
+func (t *VolumeType) ident() string { return t.ID }
+
+func (t *VolumeType) field(key string) (string, bool) {
+	switch key {
+	case "id":
+		return t.ID, true
+	case "name":
+		return t.Name, true
+	case "created_at":
+		return t.CreatedAt.UTC().Format("20060102150405"), true
+	}
+	return "", false
+}
+
+func (s *Sim) listTypes(c *call) reply {
+	q, bad := c.listQuery([]string{"is_public", "extra_specs"}, []string{"id", "name", "created_at", "updated_at"})
+	if bad != nil {
+		return *bad
+	}
+	public, asked := q.pop("is_public")
+	all := []*VolumeType{}
+	for _, t := range s.types {
+		switch {
+		case !c.token.admin():
+			if !t.Private {
+				all = append(all, t)
+			}
+		case !asked || public == "None" || public == "none":
+			if asked || !t.Private {
+				all = append(all, t)
+			}
+		case isTrue(public) != t.Private:
+			all = append(all, t)
+		}
+	}
+	items, _, more, missing := page(q, all, func(t *VolumeType, f param) bool {
+		specs, ok := parseDict(f.value)
+		if f.key != "extra_specs" || !ok {
+			return false
+		}
+		for k, v := range specs {
+			if t.ExtraSpecs[k] != v {
+				return false
+			}
+		}
+		return true
+	})
+	if missing {
+		return fault(http.StatusNotFound, "Volume type "+q.marker+" could not be found.")
+	}
+	list := []obj{}
+	for _, t := range items {
+		list = append(list, t.view(c, true))
+	}
+	body := obj{{"volume_types", list}}
+	if more {
+		body = append(body, pair{"volume_type_links", c.nextLink(c.collection("types", false), items[len(items)-1].ID)})
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+func (s *Sim) showType(c *call) reply {
+	if c.vars["id"] == "default" {
+		t := s.typeByName(s.defaultType)
+		if t == nil {
+			return fault(http.StatusNotFound, "Default volume type can not be found.")
+		}
+		return reply{status: http.StatusOK, body: obj{{"volume_type", t.view(c, false)}}}
+	}
+	t, missing := s.visibleType(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	return reply{status: http.StatusOK, body: obj{{"volume_type", t.view(c, true)}}}
+}
+
+func (s *Sim) createType(c *call) reply {
+	if !c.token.admin() {
+		return forbidden("volume_extension:type_create")
+	}
+	body, bad := c.object("volume_type", true, "name", "description", "extra_specs", "os-volume-type-access:is_public")
+	if bad != nil {
+		return *bad
+	}
+	name, _ := body["name"].(string)
+	name = strings.TrimSpace(name)
+	if name == "" {
+		return *invalid("volume_type", body, "'name' is a required property")
+	}
+	if s.typeByName(name) != nil {
+		return fault(http.StatusConflict, "Volume Type "+name+" already exists.")
+	}
+	t := VolumeType{Name: name, CreatedAt: time.Now().UTC()}
+	t.Description, _ = body["description"].(string)
+	if specs, ok := body["extra_specs"].(map[string]any); ok {
+		t.ExtraSpecs = stringMap(specs)
+	}
+	if public, ok := body["os-volume-type-access:is_public"]; ok {
+		t.Private = !isTrue(strings.ToLower(bare(public)))
+	}
+	return reply{status: http.StatusOK, body: obj{{"volume_type", s.addVolumeType(t).view(c, true)}}}
+}
+
+func (s *Sim) updateType(c *call) reply {
+	if !c.token.admin() {
+		return forbidden("volume_extension:type_update")
+	}
+	body, bad := c.object("volume_type", true, "name", "description", "is_public")
+	if bad != nil {
+		return *bad
+	}
+	t, missing := s.visibleType(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	if name, ok := body["name"].(string); ok {
+		t.Name = strings.TrimSpace(name)
+	}
+	if text, ok := body["description"].(string); ok {
+		t.Description = text
+	}
+	if public, ok := body["is_public"]; ok {
+		t.Private = !isTrue(bare(public))
+	}
+	return reply{status: http.StatusOK, body: obj{{"volume_type", t.view(c, true)}}}
+}
+
+func (s *Sim) deleteType(c *call) reply {
+	if !c.token.admin() {
+		return forbidden("volume_extension:type_delete")
+	}
+	t, missing := s.visibleType(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	for _, v := range s.volumes {
+		if v.kind == t {
+			return fault(http.StatusBadRequest, "Target volume type is still in use.")
+		}
+	}
+	if t.Name == s.defaultType {
+		return fault(http.StatusBadRequest, "The volume type "+t.ID+" is a default volume type and cannot be deleted.")
+	}
+	s.types = slices.DeleteFunc(s.types, func(x *VolumeType) bool { return x == t })
+	return reply{status: http.StatusAccepted}
+}
+
+func (s *Sim) showSpecs(c *call) reply {
+	t, missing := s.visibleType(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	return reply{status: http.StatusOK, body: obj{{"extra_specs", t.specs(c)}}}
+}
+
+func (s *Sim) setSpecs(c *call) reply {
+	if !c.token.admin() {
+		return forbidden("volume_extension:types_extra_specs:create")
+	}
+	body, bad := c.decode()
+	if bad != nil {
+		return *bad
+	}
+	t, missing := s.visibleType(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	specs, _ := body["extra_specs"].(map[string]any)
+	maps.Copy(t.ExtraSpecs, stringMap(specs))
+	return reply{status: http.StatusOK, body: obj{{"extra_specs", stringMap(specs)}}}
+}
+
+func (s *Sim) deleteSpec(c *call) reply {
+	if !c.token.admin() {
+		return forbidden("volume_extension:types_extra_specs:delete")
+	}
+	t, missing := s.visibleType(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	key := c.vars["key"]
+	if _, ok := t.ExtraSpecs[key]; !ok {
+		return fault(http.StatusNotFound, "Volume Type "+t.ID+" has no extra specs with key "+key+".")
+	}
+	delete(t.ExtraSpecs, key)
+	return reply{status: http.StatusAccepted}
+}
+
+// showEncryption: no simulated type is encrypted; members may not even ask.
+func (s *Sim) showEncryption(c *call) reply {
+	if _, missing := s.visibleType(c, c.vars["id"]); missing != nil {
+		return *missing
+	}
+	if !c.token.admin() {
+		return forbidden("volume_extension:volume_type_encryption:get")
+	}
+	return reply{status: http.StatusOK, body: obj{}}
+}
