@@ -7,6 +7,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
 
 BED=${OPENSTACK_BED:-${TMPDIR:-/tmp}/openstack-bed}
 case $BED in /*) ;; *) BED=$PWD/$BED ;; esac
+# shellcheck disable=SC2034 # used by the scripts that source this
 ETC=$BED/etc LOG=$BED/log RUN=$BED/run STATE=$BED/state
 
 say() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
