@@ -1,0 +1,554 @@
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+)
+
+const (
+	volumeID   = "a25935a7-cac9-4408-97f5-63c6b140c4dd"
+	serverID   = "3c902e53-0961-48eb-8b0c-2de7acd39276"
+	snapshotID = "5be5451a-8703-4f8c-970e-75bfb9c782e3"
+	requestIDs = "req-5f4a7a0b-2964-4014-9a20-4230d7af5dd0"
+)
+
+// answer is what the fake cloud says to one request.
+type answer struct {
+	status int
+	body   string
+	header map[string]string
+	err    error         // instead of an answer
+	after  time.Duration // before answering
+}
+
+// fake is Keystone, and a Cinder and Nova that answer by script; it records what it was asked.
+type fake struct {
+	mu     sync.Mutex
+	script []answer // the last one is repeated
+	seen   []seen
+	logins int
+	login  answer // when renewing; zero means that it works
+}
+
+type seen struct {
+	Method, Path, Query, Microversion, Body string
+}
+
+func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+		return f.keystone(r)
+	}
+	f.mu.Lock()
+	body := ""
+	if r.Body != nil {
+		b, _ := io.ReadAll(r.Body)
+		body = string(b)
+	}
+	version := r.Header.Get("OpenStack-API-Version")
+	_, version, _ = strings.Cut(version, " ")
+	f.seen = append(f.seen, seen{r.Method, r.URL.Path, r.URL.RawQuery, version, body})
+	a := f.script[0]
+	if len(f.script) > 1 {
+		f.script = f.script[1:]
+	}
+	f.mu.Unlock()
+	if a.after > 0 {
+		select {
+		case <-time.After(a.after):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	return a.response(), nil
+}
+
+func (a answer) response() *http.Response {
+	w := httptest.NewRecorder()
+	w.Header().Set("X-Openstack-Request-Id", requestIDs)
+	for k, v := range a.header {
+		w.Header().Set(k, v)
+	}
+	w.WriteHeader(a.status)
+	_, _ = io.WriteString(w, a.body)
+	return w.Result()
+}
+
+func (f *fake) keystone(*http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.logins++
+	if f.logins > 1 && (f.login.status != 0 || f.login.err != nil) {
+		if f.login.err != nil {
+			return nil, f.login.err
+		}
+		return f.login.response(), nil
+	}
+	return answer{
+		status: http.StatusCreated, header: map[string]string{"X-Subject-Token": "t"},
+		body: `{"token": {"project": {"id": "p"}, "catalog": [
+			{"type": "volumev3", "endpoints": [{"interface": "public", "region": "R", "url": "http://cinder/v3/p"}]},
+			{"type": "compute", "endpoints": [{"interface": "public", "region": "R", "url": "http://nova/v2.1"}]}]}}`,
+	}.response(), nil
+}
+
+// connect gives the adapter of a cloud that answers by script.
+func connect(t *testing.T, script ...answer) (*Cloud, *fake) {
+	t.Helper()
+	f := &fake{script: script}
+	s := cloud.Settings{Name: "fake", AuthURL: "http://keystone/v3", UserID: "u", Password: "p", ProjectID: "p"}
+	c, err := cloud.Connect(t.Context(), s, cloud.Options{Transport: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c, slog.New(slog.DiscardHandler)), f
+}
+
+// operation is one method of the port, made with good arguments.
+type operation struct {
+	name   string
+	write  bool
+	answer answer
+	run    func(context.Context, *Cloud) error
+}
+
+var operations = []operation{
+	{"create", true, answer{status: 202, body: `{"volume": {"id": "` + volumeID + `"}}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
+		return err
+	}},
+	{"create from backup", true, answer{status: 202, body: `{"volume": {"id": "` + volumeID + `"}}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1), BackupID: snapshotID})
+		return err
+	}},
+	{"volume", false, answer{status: 200, body: `{"volume": {}}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.Volume(ctx, volumeID)
+		return err
+	}},
+	{"named", false, answer{status: 200, body: `{"volumes": []}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.VolumesNamed(ctx, "n")
+		return err
+	}},
+	{"volumes", false, answer{status: 200, body: `{"volumes": []}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.Volumes(ctx, volume.Page{})
+		return err
+	}},
+	{"delete", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteVolume(ctx, volumeID) }},
+	{"failure", false, answer{status: 200, body: `{"messages": []}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.Failure(ctx, volumeID)
+		return err
+	}},
+	{"server", false, answer{status: 200, body: `{"server": {}}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.Server(ctx, serverID)
+		return err
+	}},
+	{"attachments", false, answer{status: 200, body: `{"volumeAttachments": []}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.Attachments(ctx, serverID)
+		return err
+	}},
+	{"attach", true, answer{status: 200, body: `{}`}, func(ctx context.Context, c *Cloud) error {
+		return c.Attach(ctx, serverID, volume.Volume{ID: volumeID})
+	}},
+	{"attach multiattach", true, answer{status: 200, body: `{}`}, func(ctx context.Context, c *Cloud) error {
+		return c.Attach(ctx, serverID, volume.Volume{ID: volumeID, Multiattach: true})
+	}},
+	{"detach", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.Detach(ctx, serverID, volumeID) }},
+}
+
+func TestCallsListsEveryRequestAndNoOther(t *testing.T) {
+	t.Parallel()
+	made := map[cloud.Call]bool{}
+	for _, op := range operations {
+		c, f := connect(t, op.answer)
+		if err := op.run(t.Context(), c); err != nil {
+			t.Errorf("%s: %v", op.name, err)
+		}
+		if len(f.seen) != 1 {
+			t.Errorf("%s made %d requests, want 1", op.name, len(f.seen))
+		}
+		for _, s := range f.seen {
+			listed := false
+			for _, call := range Calls {
+				if call.Is(s.Method, s.Path, s.Microversion) {
+					made[call], listed = true, true
+				}
+			}
+			if !listed {
+				t.Errorf("%s sends %s %s at %q, which Calls does not list", op.name, s.Method, s.Path, s.Microversion)
+			}
+		}
+	}
+	for _, call := range Calls {
+		if !made[call] {
+			t.Errorf("Calls lists %v, which nothing sends", call)
+		}
+	}
+}
+
+func TestRequestsSayWhatIsMeant(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		run  func(context.Context, *Cloud)
+		want seen
+	}{
+		"create": {
+			func(ctx context.Context, c *Cloud) {
+				_, _ = c.CreateVolume(ctx, volume.CreateOptions{
+					Name: "pvc", Size: volume.GiB(1) + 1, Type: "fast", Zone: "az1", SourceID: volumeID, Description: "d", Metadata: map[string]string{"k": "v"},
+				})
+			},
+			seen{"POST", "/v3/p/volumes", "", "", `{"volume":{"name":"pvc","size":2,"volume_type":"fast","availability_zone":"az1","source_volid":"` + volumeID + `","description":"d","metadata":{"k":"v"}}}`},
+		},
+		"named": {
+			func(ctx context.Context, c *Cloud) { _, _ = c.VolumesNamed(ctx, "a&b c") },
+			seen{"GET", "/v3/p/volumes/detail", "name=a%26b+c", "", ""},
+		},
+		"page": {
+			func(ctx context.Context, c *Cloud) { _, _ = c.Volumes(ctx, volume.Page{Marker: volumeID, Limit: 7}) },
+			seen{"GET", "/v3/p/volumes/detail", "limit=7&marker=" + volumeID, "", ""},
+		},
+		"messages": {
+			func(ctx context.Context, c *Cloud) { _, _ = c.Failure(ctx, volumeID) },
+			seen{"GET", "/v3/p/messages", "resource_uuid=" + volumeID, "3.5", ""},
+		},
+		"attach": {
+			func(ctx context.Context, c *Cloud) { _ = c.Attach(ctx, serverID, volume.Volume{ID: volumeID}) },
+			seen{"POST", "/v2.1/servers/" + serverID + "/os-volume_attachments", "", "", `{"volumeAttachment":{"volumeId":"` + volumeID + `"}}`},
+		},
+		"detach": {
+			func(ctx context.Context, c *Cloud) { _ = c.Detach(ctx, serverID, volumeID) },
+			seen{"DELETE", "/v2.1/servers/" + serverID + "/os-volume_attachments/" + volumeID, "", "", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, f := connect(t, answer{status: 200, body: `{}`})
+			tc.run(t.Context(), c)
+			if diff := cmp.Diff([]seen{tc.want}, f.seen); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// detail is a volume as Cinder 21.3 writes it.
+const detail = `{"id": "` + volumeID + `", "status": "in-use", "size": 2, "availability_zone": "az1", "created_at": "2026-11-21T10:42:47.897026",
+	"updated_at": null, "name": "pvc", "description": "d", "volume_type": "fast", "snapshot_id": null, "source_volid": null,
+	"metadata": {"k": "v"}, "links": [], "user_id": "u", "bootable": "true", "encrypted": false, "replication_status": null,
+	"consistencygroup_id": null, "multiattach": true, "attachments": [{"id": "` + volumeID + `", "attachment_id": "72f3c0de-0000-4000-8000-000000000000",
+	"volume_id": "` + volumeID + `", "server_id": "` + serverID + `", "host_name": null, "device": "/dev/vdb", "attached_at": "2026-11-21T10:42:50.000000"}],
+	"os-vol-tenant-attr:tenant_id": "p"}`
+
+func TestAVolumeIsReadWhole(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, answer{status: 200, body: `{"volume": ` + detail + `}`})
+	got, err := c.Volume(t.Context(), volumeID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := volume.Volume{
+		ID: volumeID, Name: "pvc", Status: volume.InUse, Size: volume.GiB(2), Zone: "az1", Type: "fast", Multiattach: true, Bootable: true,
+		Metadata:    map[string]string{"k": "v"},
+		Attachments: []volume.Attachment{{ID: "72f3c0de-0000-4000-8000-000000000000", Volume: volumeID, Server: serverID, Device: "/dev/vdb"}},
+		CreatedAt:   time.Date(2026, 11, 21, 10, 42, 47, 897026000, time.UTC),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("volume (-want +got):\n%s", diff)
+	}
+}
+
+func TestNamesAreComparedExactlyAndAllPagesAreRead(t *testing.T) {
+	t.Parallel()
+	page := func(id, name, links string) answer {
+		return answer{status: 200, body: `{"volumes": [{"id": "` + id + `", "name": "` + name + `"}], "volumes_links": [` + links + `]}`}
+	}
+	c, f := connect(t, page(volumeID, "PVC", `{"rel": "next", "href": "http://elsewhere"}`), page(snapshotID, "pvc", ""))
+	got, err := c.VolumesNamed(t.Context(), "pvc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].ID != snapshotID {
+		t.Errorf("volumes %v, want the one on the second page", got)
+	}
+	if q, _ := url.ParseQuery(f.seen[len(f.seen)-1].Query); q.Get("marker") != volumeID {
+		t.Errorf("second page asked with %v", q)
+	}
+	if _, err := c.VolumesNamed(t.Context(), ""); !volume.Is(err, volume.InvalidArgument) {
+		t.Errorf("an empty name: %v; Cinder would list everything", err)
+	}
+}
+
+func TestServerAndAttachments(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, answer{status: 200, body: `{"server": {"id": "` + serverID + `", "name": "node", "status": "ACTIVE", "OS-EXT-STS:task_state": null, "OS-EXT-AZ:availability_zone": "az1"}}`},
+		answer{status: 200, body: `{"volumeAttachments": [{"id": "` + volumeID + `", "volumeId": "` + volumeID + `", "serverId": "` + serverID + `", "device": "/dev/vdb"}]}`})
+	s, err := c.Server(t.Context(), serverID)
+	if diff := cmp.Diff(volume.Server{ID: serverID, Name: "node", Status: "ACTIVE", Zone: "az1"}, s); err != nil || diff != "" {
+		t.Errorf("server: %v (-want +got):\n%s", err, diff)
+	}
+	a, err := c.Attachments(t.Context(), serverID)
+	if diff := cmp.Diff([]volume.Attachment{{Volume: volumeID, Server: serverID, Device: "/dev/vdb"}}, a); err != nil || diff != "" {
+		t.Errorf("attachments: %v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestFailureIsTheNewestErrorMessage(t *testing.T) {
+	t.Parallel()
+	c, f := connect(t, answer{status: 200, body: `{"messages": [
+		{"message_level": "ERROR", "created_at": "2026-11-21T10:00:02.000000", "user_message": "second"},
+		{"message_level": "ERROR", "created_at": "2026-11-21T10:00:01.000000", "user_message": "first"},
+		{"message_level": "INFO", "created_at": "2026-11-21T10:00:03.000000", "user_message": "chatter"}]}`})
+	if got, err := c.Failure(t.Context(), volumeID); got != "second" || err != nil {
+		t.Errorf("Failure = %q, %v", got, err)
+	}
+	for _, status := range []int{403, 404, 406} {
+		f.script = []answer{{status: status}}
+		if got, err := c.Failure(t.Context(), volumeID); got != "" || err != nil {
+			t.Errorf("HTTP %d: %q, %v; a cloud that does not say is no error", status, got, err)
+		}
+	}
+	f.script = []answer{{status: 503}}
+	if _, err := c.Failure(t.Context(), volumeID); !volume.Is(err, volume.Unavailable) {
+		t.Errorf("HTTP 503: %v", err)
+	}
+}
+
+func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"", "x", "../detail", volumeID + "/action", strings.ReplaceAll(volumeID, "-", ""), "{" + volumeID + "}", volumeID + "\n"} {
+		c, f := connect(t, answer{status: 200, body: `{}`})
+		ctx := t.Context()
+		_, create := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", SnapshotID: "x" + id})
+		_, clone := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", SourceID: volume.ID("x" + id)})
+		_, read := c.Volume(ctx, volume.ID(id))
+		_, server := c.Server(ctx, volume.ServerID(id))
+		_, attachments := c.Attachments(ctx, volume.ServerID(id))
+		_, page := c.Volumes(ctx, volume.Page{Marker: volume.ID("x" + id)})
+		for name, err := range map[string]error{
+			"create": create, "clone": clone, "read": read, "server": server, "attachments": attachments, "page": page,
+			"delete": c.DeleteVolume(ctx, volume.ID(id)), "attach": c.Attach(ctx, serverID, volume.Volume{ID: volume.ID(id)}),
+			"attach to": c.Attach(ctx, volume.ServerID(id), volume.Volume{ID: volumeID}),
+			"detach":    c.Detach(ctx, serverID, volume.ID(id)), "detach from": c.Detach(ctx, volume.ServerID(id), volumeID),
+		} {
+			if !volume.Is(err, volume.NotFound) {
+				t.Errorf("%s of %q: %v, want not found", name, id, err)
+			}
+		}
+		if text, err := c.Failure(ctx, volume.ID(id)); text != "" || err != nil {
+			t.Errorf("failure of %q: %q, %v", id, text, err)
+		}
+		if len(f.seen) != 0 {
+			t.Errorf("%q was asked about: %v", id, f.seen)
+		}
+	}
+}
+
+func TestAnswersHaveTheirKind(t *testing.T) {
+	t.Parallel()
+	fault := func(text string) string {
+		b, _ := json.Marshal(text)
+		return `{"badRequest": {"code": 1, "message": ` + string(b) + `}}`
+	}
+	for name, tc := range map[string]struct {
+		operation string
+		status    int
+		text      string
+		want      volume.Kind
+	}{
+		"unknown zone":            {"create", 400, "Availability zone 'nope' is invalid.", volume.InvalidArgument},
+		"unknown type":            {"create", 404, "Volume type with name nope could not be found.", volume.InvalidArgument},
+		"unknown source":          {"create", 404, "Snapshot " + snapshotID + " could not be found.", volume.NotFound},
+		"quota":                   {"create", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes_corporate quota.", volume.Exhausted},
+		"old rate limit":          {"create", 413, "This request was rate-limited.", volume.Unavailable},
+		"backup unsupported":      {"create from backup", 406, "Version 3.47 is not supported by the API.", volume.Unimplemented},
+		"gone":                    {"volume", 404, "Volume could not be found.", volume.NotFound},
+		"in use":                  {"delete", 400, "Invalid volume: Volume status must be available or error or error_restoring …", volume.Conflict},
+		"deleted":                 {"delete", 404, "Volume could not be found.", volume.NotFound},
+		"attached elsewhere":      {"attach", 400, "Invalid volume: volume " + volumeID + " is already attached to instances: " + serverID, volume.Conflict},
+		"creating still":          {"attach", 400, "Invalid volume: volume '" + volumeID + "' status must be 'available'. Currently in 'creating'", volume.Busy},
+		"other zone":              {"attach", 400, "Instance and volume are not in the same availability_zone. Instance is in az1. Volume is in nova", volume.Conflict},
+		"multiattach unsupported": {"attach multiattach", 400, "Multiattach volumes are only supported starting with compute API version 2.60", volume.Unimplemented},
+		"too many disks":          {"attach", 403, "The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.", volume.Exhausted},
+		"compute quota":           {"attach", 403, "Quota exceeded for volumes", volume.Exhausted},
+		"policy":                  {"attach", 403, "Policy doesn't allow os_compute_api:os-volumes-attachments:create to be performed.", volume.PermissionDenied},
+		"server gone":             {"attach", 404, "Instance could not be found.", volume.NotFound},
+		"server busy":             {"attach", 409, "Cannot 'attach_volume' instance while it is in task_state rebuilding", volume.Busy},
+		"not attached":            {"detach", 404, "Instance is not attached to volume", volume.NotFound},
+		"detaching":               {"detach", 400, "Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach.", volume.Busy},
+		"policy for a list":       {"volumes", 403, "Policy doesn't allow", volume.PermissionDenied},
+		"too many requests":       {"detach", 429, "", volume.Unavailable},
+		"rate limited by a proxy": {"volume", 498, "", volume.Unavailable},
+		"server error":            {"create", 500, "The server has either erred or is incapable of performing the requested operation.", volume.Unavailable},
+		"bad gateway":             {"attach", 502, "", volume.Unavailable},
+		"not implemented":         {"detach", 501, "", volume.Unimplemented},
+		"a redirect":              {"volume", 302, "", volume.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			op := operationNamed(t, tc.operation)
+			c, _ := connect(t, answer{status: tc.status, body: fault(tc.text)})
+			err := op.run(t.Context(), c)
+			var failure *volume.Error
+			if !errors.As(err, &failure) {
+				t.Fatalf("error %v, want a *volume.Error", err)
+			}
+			if failure.Kind != tc.want {
+				t.Errorf("kind %v, want %v: %v", failure.Kind, tc.want, err)
+			}
+			if failure.RequestID != requestIDs || failure.Operation == "" || !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("the error lacks the request's id, the operation or Cinder's words: %v", err)
+			}
+			if sent := op.write && tc.status >= 500; failure.Sent != sent {
+				t.Errorf("Sent = %v, want %v", failure.Sent, sent)
+			}
+		})
+	}
+}
+
+func operationNamed(t *testing.T, name string) operation {
+	t.Helper()
+	for _, op := range operations {
+		if op.name == name {
+			return op
+		}
+	}
+	t.Fatalf("no operation %q", name)
+	return operation{}
+}
+
+func TestBrokenConnectionsAreUnavailableAndWritesMayHaveArrived(t *testing.T) {
+	t.Parallel()
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	for name, tc := range map[string]struct {
+		answer answer
+		sent   bool
+	}{
+		"refused":       {answer{err: refused}, false},
+		"dropped":       {answer{err: io.ErrUnexpectedEOF}, true},
+		"reset":         {answer{err: &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}}, true},
+		"proxy is away": {answer{err: &net.OpError{Op: "proxyconnect", Err: errors.New("timeout")}}, false},
+	} {
+		for _, op := range operations {
+			c, _ := connect(t, tc.answer)
+			err := op.run(t.Context(), c)
+			var failure *volume.Error
+			if !errors.As(err, &failure) || failure.Kind != volume.Unavailable || failure.Sent != (tc.sent && op.write) {
+				t.Errorf("%s, %s: %#v, want unavailable", name, op.name, err)
+			}
+			if strings.Contains(err.Error(), "http://") {
+				t.Errorf("%s, %s: the sentence repeats the URL: %v", name, op.name, err)
+			}
+		}
+	}
+}
+
+func TestAnAnswerThatCannotBeReadMayHaveBeenAWrite(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, answer{status: 202, body: `<html>`})
+	_, err := c.CreateVolume(t.Context(), volume.CreateOptions{Name: "n"})
+	var failure *volume.Error
+	if !errors.As(err, &failure) || failure.Kind != volume.Unavailable || !failure.Sent {
+		t.Errorf("error %#v, want unavailable, perhaps sent", err)
+	}
+}
+
+func TestTheCallersContextAndTheRequestsTimeoutAreToldApart(t *testing.T) {
+	t.Parallel()
+	for _, op := range operations {
+		synctest.Test(t, func(t *testing.T) {
+			never := answer{status: 200, after: time.Hour}
+			c, f := connect(t, never)
+			check := func(name string, ctx context.Context, want volume.Kind, sent bool) {
+				t.Helper()
+				begin := time.Now()
+				err := op.run(ctx, c)
+				var failure *volume.Error
+				if !errors.As(err, &failure) || failure.Kind != want || failure.Sent != sent {
+					t.Errorf("%s, %s: %#v, want %v, sent %v", op.name, name, err, want, sent)
+				}
+				if waited := time.Since(begin); waited > writeTimeout {
+					t.Errorf("%s, %s: waited %v", op.name, name, waited)
+				}
+			}
+			soon, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			check("deadline", soon, volume.DeadlineExceeded, op.write)
+			leaving, leave := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, leave)
+			check("canceled", leaving, volume.Canceled, op.write)
+			check("no deadline", t.Context(), volume.Unavailable, op.write)
+			asked := len(f.seen)
+			check("over before it began", leaving, volume.Canceled, false)
+			if len(f.seen) != asked {
+				t.Errorf("%s: a request was made for a caller that had left", op.name)
+			}
+		})
+	}
+}
+
+func TestExpiredTokens(t *testing.T) {
+	t.Parallel()
+	expired := answer{status: 401}
+	for name, tc := range map[string]struct {
+		then  answer // after the login was renewed
+		login answer // zero: it works
+		want  volume.Kind
+	}{
+		"gone meanwhile":          {then: answer{status: 404}, want: volume.NotFound},
+		"access rules":            {then: expired, want: volume.PermissionDenied},
+		"credentials withdrawn":   {login: answer{status: 401}, want: volume.Unauthenticated},
+		"Keystone is down":        {login: answer{status: 503}, want: volume.Unavailable},
+		"Keystone is unreachable": {login: answer{err: io.ErrUnexpectedEOF}, want: volume.Unavailable},
+		"another's login ended":   {login: answer{err: context.Canceled}, want: volume.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, f := connect(t, expired, tc.then)
+			f.login = tc.login
+			err := c.DeleteVolume(t.Context(), volumeID)
+			var failure *volume.Error
+			if !errors.As(err, &failure) || failure.Kind != tc.want || failure.Sent {
+				t.Errorf("error %#v, want %v, never sent", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestACloudThatCannotBeConnectedToIsToldFromOneThatRefuses(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		status int
+		want   volume.Kind
+	}{
+		"refuses": {401, volume.Unauthenticated}, "down": {503, volume.Unavailable}, "something else": {404, volume.Unavailable},
+	} {
+		keystone := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tc.status) })
+		s := cloud.Settings{Name: "fake", AuthURL: "http://keystone/v3", UserID: "u", Password: "p", ProjectID: "p"}
+		c := NewCurrent(cloud.Lazy(s, cloud.Options{Transport: memnet.Transport(keystone)}), slog.New(slog.DiscardHandler))
+		err := c.DeleteVolume(t.Context(), volumeID)
+		var failure *volume.Error
+		if !errors.As(err, &failure) || failure.Kind != tc.want || failure.Sent {
+			t.Errorf("%s: %#v, want %v", name, err, tc.want)
+		}
+	}
+}
