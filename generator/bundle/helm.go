@@ -1,0 +1,5 @@
+package bundle
+
+import "errors"
+
+func (p *plane) helm(Tree) error { return errors.New("not yet") }

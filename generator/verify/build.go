@@ -1,0 +1,138 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// Object is one Kubernetes object of a built plane, as JSON knows it.
+type Object struct {
+	Plane  string // cluster, management or guest
+	Fields map[string]any
+}
+
+// APIVersion, Kind, Name and Namespace are the object's identity.
+func (o Object) APIVersion() string { return o.text("apiVersion") }
+
+// Kind is the object's kind.
+func (o Object) Kind() string { return o.text("kind") }
+
+// Name is the object's name.
+func (o Object) Name() string { return o.text("metadata", "name") }
+
+// Namespace is the object's namespace, empty for what belongs to the cluster.
+func (o Object) Namespace() string { return o.text("metadata", "namespace") }
+
+// String names the object in messages: "guest: ConfigMap cinder-csi/settings".
+func (o Object) String() string {
+	return o.Plane + ": " + o.Kind() + " " + strings.TrimPrefix(o.Namespace()+"/"+o.Name(), "/")
+}
+
+func (o Object) text(keys ...string) string {
+	var at any = o.Fields
+	for _, k := range keys {
+		m, _ := at.(map[string]any)
+		at = m[k]
+	}
+	s, _ := at.(string)
+	return s
+}
+
+// plane is one directory of a bundle that is built and applied by itself.
+type plane struct{ name, dir string }
+
+func planesOf(target v1alpha1.Target) ([]plane, error) {
+	switch target {
+	case v1alpha1.Vanilla, v1alpha1.Standalone:
+		return []plane{{"cluster", ""}}, nil
+	case v1alpha1.HostedControlPlane:
+		return []plane{{"management", "management"}, {"guest", "guest"}}, nil
+	}
+	return nil, fmt.Errorf("target %q: want vanilla, standalone or hypershift", target)
+}
+
+// Build builds every plane of a bundle in process, with the versions of kustomize and Helm this program is made with: no file, no
+// network, no cluster. The objects are in the order of the tools' output.
+func Build(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, error) {
+	planes, err := planesOf(target)
+	if err != nil {
+		return nil, err
+	}
+	var all []Object
+	for _, p := range planes {
+		var text []byte
+		switch format {
+		case v1alpha1.Kustomize:
+			text, err = kustomize(tree, p)
+		case v1alpha1.Helm:
+			text, err = helmTemplate(tree, p)
+		default:
+			err = fmt.Errorf("format %q: want kustomize or helm", format)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("plane %s: %w", p.name, err)
+		}
+		objects, err := Decode(text, p.name)
+		if err != nil {
+			return nil, fmt.Errorf("plane %s: %w", p.name, err)
+		}
+		all = append(all, objects...)
+	}
+	return all, nil
+}
+
+func kustomize(tree map[string][]byte, p plane) ([]byte, error) {
+	const root = "/bundle"
+	fsys := filesys.MakeFsInMemory()
+	for name, text := range tree {
+		if err := fsys.WriteFile(path.Join(root, name), text); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fsys, path.Join(root, p.dir))
+	if err != nil {
+		return nil, fmt.Errorf("kustomize: %w", err)
+	}
+	return built.AsYaml()
+}
+
+// Decode splits YAML documents into objects.
+func Decode(text []byte, plane string) ([]Object, error) {
+	var all []Object
+	for dec := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096); ; {
+		var raw json.RawMessage
+		switch err := dec.Decode(&raw); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("document %d: %w", len(all)+1, err)
+		}
+		if len(raw) == 0 || string(raw) == "null" {
+			continue
+		}
+		o := Object{Plane: plane}
+		if err := json.Unmarshal(raw, &o.Fields); err != nil {
+			return nil, fmt.Errorf("document %d: %w", len(all)+1, err)
+		}
+		all = append(all, o)
+	}
+}
+
+// sorted is the objects by plane, kind, namespace and name.
+func sorted(objects []Object) []Object {
+	objects = slices.Clone(objects)
+	slices.SortStableFunc(objects, func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
+	return objects
+}
