@@ -1,0 +1,243 @@
+package cloudparity
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// attachmentCases are about servers and what is attached to them.
+func attachmentCases() []Case {
+	return slices.Concat(serverCases(), attachCases(attach, ""), attachCases(attachMultiattach, " at 2.60"), multiattachCases(), detachCases())
+}
+
+func serverCases() []Case {
+	read := func(name string, call cloud.Call, status int, as Role, id func(t *testing.T, b *Bed) string) Case {
+		return Case{Name: name, Call: call, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: call, As: as, IDs: []string{id(t, b)}})
+		}}
+	}
+	node := func(t *testing.T, b *Bed) string { return b.server(t, "node-az1") }
+	fixed := func(id string) func(*testing.T, *Bed) string { return func(*testing.T, *Bed) string { return id } }
+	busy := func(t *testing.T, b *Bed) string {
+		b.attached(t, node(t, b))
+		return node(t, b)
+	}
+	return []Case{
+		read("show a server", getServer, http.StatusOK, Member, node),
+		read("show a server as reader", getServer, http.StatusOK, Reader, node),
+		read("show a server as admin", getServer, http.StatusOK, Admin, node),
+		read("show a server with a volume", getServer, http.StatusOK, Member, busy),
+		read("show an unknown server", getServer, http.StatusNotFound, Member, fixed(nothing)),
+		read("show a server by an id that is no UUID", getServer, http.StatusNotFound, Member, fixed("x")),
+		read("show a server of another project", getServer, http.StatusNotFound, Stranger, node),
+		read("volumes of a server", listAttachments, http.StatusOK, Member, busy),
+		read("volumes of a server as reader", listAttachments, http.StatusOK, Reader, busy),
+		read("volumes of a server as admin", listAttachments, http.StatusOK, Admin, busy),
+		read("volumes of a server without any", listAttachments, http.StatusOK, Member, func(t *testing.T, b *Bed) string { return b.server(t, "node-az2") }),
+		read("volumes of an unknown server", listAttachments, http.StatusNotFound, Member, fixed(nothing)),
+		read("volumes of a server by an id that is no UUID", listAttachments, http.StatusNotFound, Member, fixed("x")),
+		read("volumes of another project's server", listAttachments, http.StatusNotFound, Stranger, node),
+	}
+}
+
+// onTheWay are the states of a volume whose attach Nova has accepted; which of them a poll sees is chance.
+var onTheWay = []string{"available", "reserved", "attaching", "in-use"}
+
+func attachCases(call cloud.Call, at string) []Case {
+	accepted := func(name string, as Role) Case {
+		return Case{Name: name + at, Call: call, Status: http.StatusOK, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			server, id := b.server(t, "node-az1"), b.volume(t, nil)
+			a := b.do(t, Request{Call: call, As: as, IDs: []string{server}, Body: attachBody(id)}).want(t, http.StatusOK)
+			b.until(t, "attach", func() (bool, string) {
+				status := b.status(t, id)
+				if !slices.Contains(onTheWay, status) {
+					t.Fatalf("the volume is %s on its way to in-use; known are %v", status, onTheWay)
+				}
+				return status == "in-use", status
+			})
+			if got := b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}}).Text("volume", "attachments", 0, "server_id"); got != server {
+				t.Errorf("Cinder shows the volume at server %q, want %q", got, server)
+			}
+			return a
+		}}
+	}
+	refused := func(name string, status int, as Role, prepare func(t *testing.T, b *Bed) (server, volume string)) Case {
+		return Case{Name: name + at, Call: call, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			server, id := prepare(t, b)
+			return b.do(t, Request{Call: call, As: as, IDs: []string{server}, Body: attachBody(id)})
+		}}
+	}
+	body := func(name string, body any) Case {
+		return Case{Name: name + at, Call: call, Status: http.StatusBadRequest, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: call, As: Member, IDs: []string{b.server(t, "node-az1")}, Body: body})
+		}}
+	}
+	return []Case{
+		accepted("attach a volume", Member),
+		accepted("attach a volume with an application credential", AppCred),
+		refused("attach twice to one server", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+			server := b.server(t, "node-az1")
+			return server, b.attached(t, server)
+		}),
+		refused("attach a plain volume to a second server", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az2"), b.attached(t, b.server(t, "node-az1"))
+		}),
+		refused("attach an unknown volume", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az1"), nothing
+		}),
+		refused("attach to an unknown server", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
+			return nothing, b.volume(t, nil)
+		}),
+		refused("attach to another project's server", http.StatusNotFound, Stranger, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az1"), b.volume(t, nil)
+		}),
+		refused("attach a volume in error", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az1"), b.broken(t)
+		}),
+		refused("attach a volume by an id that is no UUID", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az1"), "x"
+		}),
+		refused("attach to a locked server", http.StatusConflict, Member, func(t *testing.T, b *Bed) (string, string) {
+			server := b.server(t, "node-az2")
+			id := b.volume(t, nil)
+			b.lock(t, server)
+			return server, id
+		}),
+		body("attach without a body's key", object{}),
+		body("attach without a volume", object{"volumeAttachment": object{}}),
+		body("attach with a field Nova does not know", object{"volumeAttachment": object{"volumeId": nothing, "colour": "blue"}}),
+	}
+}
+
+func multiattachCases() []Case {
+	return []Case{
+		{Name: "attach a multiattach volume below 2.60", Call: attach, Status: http.StatusBadRequest, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			id := b.volume(t, object{"volume_type": "multiattach"})
+			return b.do(t, Request{Call: attach, As: Member, IDs: []string{b.server(t, "node-az1")}, Body: attachBody(id)})
+		}},
+		{Name: "attach a multiattach volume to two servers", Call: attachMultiattach, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			_, _, a := b.shared(t)
+			return a
+		}},
+		{Name: "attach a multiattach volume twice to one server", Call: attachMultiattach, Status: http.StatusBadRequest, As: Member,
+			Run: func(t *testing.T, b *Bed) Answer {
+				servers, id, _ := b.shared(t)
+				return b.do(t, Request{Call: attachMultiattach, As: Member, IDs: servers[:1], Body: attachBody(id)})
+			}},
+		{Name: "show a volume attached to two servers", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			_, id, _ := b.shared(t)
+			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
+		}},
+		{Name: "a multiattach volume stays in use after the first of two detaches", Call: detach, Status: http.StatusAccepted, As: Member,
+			Run: func(t *testing.T, b *Bed) Answer {
+				servers, id, _ := b.shared(t)
+				a := b.do(t, Request{Call: detach, As: Member, IDs: []string{servers[0], id}}).want(t, http.StatusAccepted)
+				b.awaitAttachments(t, id, 1)
+				return a
+			}},
+	}
+}
+
+// shared is a multiattach volume on both servers, with the answer to the second attach.
+func (b *Bed) shared(t *testing.T) (servers []string, id string, second Answer) {
+	t.Helper()
+	id = b.volume(t, object{"volume_type": "multiattach"})
+	servers = []string{b.server(t, "node-az1"), b.server(t, "node-az2")}
+	for i, server := range servers {
+		second = b.do(t, Request{Call: attachMultiattach, As: Member, IDs: []string{server}, Body: attachBody(id)}).want(t, http.StatusOK)
+		b.awaitAttachments(t, id, i+1)
+	}
+	return servers, id, second
+}
+
+func detachCases() []Case {
+	refused := func(name string, status int, as Role, prepare func(t *testing.T, b *Bed) (server, volume string)) Case {
+		return Case{Name: name, Call: detach, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			server, id := prepare(t, b)
+			return b.do(t, Request{Call: detach, As: as, IDs: []string{server, id}})
+		}}
+	}
+	return []Case{
+		{Name: "detach a volume", Call: detach, Status: http.StatusAccepted, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			server := b.server(t, "node-az1")
+			id := b.attached(t, server)
+			a := b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}}).want(t, http.StatusAccepted)
+			b.awaitVolume(t, id, "available")
+			left := b.do(t, Request{Call: listAttachments, As: Member, IDs: []string{server}}).want(t, http.StatusOK)
+			for i := range left.List("volumeAttachments") {
+				if left.Text("volumeAttachments", i, "volumeId") == id {
+					t.Errorf("Nova still lists the volume: %s", left)
+				}
+			}
+			return a
+		}},
+		refused("detach what is not attached", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az1"), b.volume(t, nil)
+		}),
+		refused("detach from a server it is not attached to", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az2"), b.attached(t, b.server(t, "node-az1"))
+		}),
+		refused("detach an unknown volume", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az1"), nothing
+		}),
+		refused("detach from an unknown server", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
+			return nothing, b.volume(t, nil)
+		}),
+		refused("detach from another project's server", http.StatusNotFound, Stranger, func(t *testing.T, b *Bed) (string, string) {
+			server := b.server(t, "node-az1")
+			return server, b.attached(t, server)
+		}),
+		refused("detach by an id that is no UUID", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
+			return b.server(t, "node-az1"), "x"
+		}),
+		{Name: "detach while detaching", Call: detach, Status: http.StatusBadRequest, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			server := b.server(t, "node-az1")
+			id := b.attached(t, server)
+			b.slow(t, detachOperation)
+			b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}}).want(t, http.StatusAccepted)
+			return b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}})
+		}},
+		refused("detach from a locked server", http.StatusConflict, Member, func(t *testing.T, b *Bed) (string, string) {
+			server := b.server(t, "node-az2")
+			id := b.attached(t, server)
+			b.lock(t, server)
+			return server, id
+		}),
+		{Name: "an attach that fails on the host leaves the volume available", Call: attach, Status: http.StatusOK, As: Member,
+			Run: func(t *testing.T, b *Bed) Answer {
+				server, id := b.server(t, "node-az1"), b.volume(t, nil)
+				repair := b.fail(t, attachOperation)
+				defer repair()
+				a := b.do(t, Request{Call: attach, As: Member, IDs: []string{server}, Body: attachBody(id)}).want(t, http.StatusOK)
+				b.awaitFailedAttach(t, server, id)
+				return a
+			}},
+	}
+}
+
+// awaitFailedAttach waits until neither Nova nor Cinder knows an attach any more.
+func (b *Bed) awaitFailedAttach(t *testing.T, server, id string) {
+	t.Helper()
+	b.until(t, "the failed attach is undone", func() (bool, string) {
+		status := b.status(t, id)
+		a := b.do(t, Request{Call: listAttachments, As: Member, IDs: []string{server}}).want(t, http.StatusOK)
+		for i := range a.List("volumeAttachments") {
+			if a.Text("volumeAttachments", i, "volumeId") == id {
+				return false, status + " " + a.String()
+			}
+		}
+		return status == "available", status
+	})
+}
+
+// lock locks a server until the case ends. It must come after what needs the server unlocked to be cleaned up.
+func (b *Bed) lock(t *testing.T, server string) {
+	t.Helper()
+	b.do(t, Request{Call: serverAction, As: Member, IDs: []string{server}, Body: object{"lock": nil}}).want(t, http.StatusAccepted)
+	t.Cleanup(func() {
+		b.do(t, Request{Call: serverAction, As: Member, IDs: []string{server}, Body: object{"unlock": nil}}).want(t, http.StatusAccepted)
+	})
+}

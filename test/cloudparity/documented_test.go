@@ -1,0 +1,141 @@
+package cloudparity
+
+import (
+	"bufio"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/generator/inspect"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// calls are all calls that the product makes. The driver and the generator declare theirs; logging in and finding the services
+// is package cloud's.
+func calls() []cloud.Call {
+	var all []cloud.Call
+	for _, call := range slices.Concat(openstack.Calls, inspect.Calls, []cloud.Call{createToken, identityVersions}) {
+		if !slices.Contains(all, call) {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// documented are the statuses that a call's reference gives it: the OpenStack API references of Keystone, Nova and Cinder, "Volume
+// statuses" excepted. What the references say once for a whole service is added: 401 without a valid token, 403 where a policy
+// refuses, 406 for a microversion that is not there. Cinder's reference leaves most of its errors out; the table has those that
+// its service has had for years: 404 for what does not exist, 400 for what cannot be read, 413 for a quota that is used up.
+var documented = map[cloud.Call][]int{
+	createToken:      {http.StatusCreated, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+	identityVersions: {http.StatusMultipleChoices},
+	computeVersions:  {http.StatusOK},
+	volumeVersions:   {http.StatusOK, http.StatusMultipleChoices},
+
+	createVolume:           {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable, http.StatusRequestEntityTooLarge},
+	createVolumeFromBackup: {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge},
+	getVolume:              {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	listVolumes:            {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	deleteVolume:           {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	listMessages:           {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+
+	getServer:         {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	listAttachments:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	attach:            {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusNotAcceptable},
+	attachMultiattach: {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
+	detach:            {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusNotAcceptable},
+
+	volumeZones:  {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	computeZones: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	listTypes:    {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	defaultType:  {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	encryption:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	volumeLimits: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	quotaSet:     {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	groupTypes:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+}
+
+// TestEveryCallHasACaseForEachDocumentedStatus fails for a call that nobody asks about, or not about everything.
+func TestEveryCallHasACaseForEachDocumentedStatus(t *testing.T) {
+	all := cases()
+	for _, call := range calls() {
+		statuses, ok := documented[call]
+		if !ok {
+			t.Errorf("%+v has no row in the table of documented statuses", call)
+		}
+		for _, status := range statuses {
+			if !slices.ContainsFunc(all, func(c Case) bool { return c.Status == status && covers(c.Call, call) }) {
+				t.Errorf("no case asks %+v for its documented status %d", call, status)
+			}
+		}
+	}
+	for call := range documented {
+		if !slices.Contains(calls(), call) {
+			t.Errorf("the table has %+v, which nothing calls", call)
+		}
+	}
+}
+
+// covers reports whether a case about one call says something about another: the same one, or the same one asked for at a
+// microversion that does not have it.
+func covers(asked, call cloud.Call) bool {
+	elsewhere := []string{unsupported[call.Service], unreadable, beforeMessages, beforeGroupTypes}
+	return asked == call || slices.Contains(elsewhere, asked.Microversion) && at(asked, "") == at(call, "")
+}
+
+// TestCasesHaveNamesOfTheirOwn keeps recordings apart, and finds those that no case has any more.
+func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
+	recorded := map[string]bool{}
+	for _, c := range cases() {
+		if recorded[c.slug()+".json"] {
+			t.Errorf("two cases are named %q", c.Name)
+		}
+		recorded[c.slug()+".json"] = true
+	}
+	files, err := os.ReadDir("testdata/shapes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !recorded[file.Name()] {
+			t.Errorf("%s is the recording of no case", file.Name())
+		}
+	}
+}
+
+// simulatorOnly are the cases that the real bed cannot be brought into, with the reason, by name.
+func simulatorOnly(t *testing.T) map[string]string {
+	t.Helper()
+	file, err := os.Open("testdata/simulatoronly.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	names := map[string]bool{}
+	for _, c := range cases() {
+		names[c.Name] = true
+	}
+	only := map[string]string{}
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, reason, _ := strings.Cut(line, ": ")
+		if reason == "" {
+			t.Errorf("%q is simulator-only without a reason", name)
+		}
+		if !names[name] {
+			t.Errorf("%q is simulator-only and no case", name)
+		}
+		only[name] = reason
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return only
+}

@@ -1,0 +1,172 @@
+package cloudparity
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// nothing is the id of nothing in any cloud.
+const nothing = "00000000-0000-4000-8000-000000000000"
+
+// object is a JSON object.
+type object = map[string]any
+
+// volumeBody is the body of a create: 1 GiB under a name of this run, unless fields say otherwise.
+func (b *Bed) volumeBody(fields object) object {
+	volume := object{"name": b.name(), "size": 1}
+	for k, v := range fields {
+		if volume[k] = v; v == nil {
+			delete(volume, k)
+		}
+	}
+	return object{"volume": volume}
+}
+
+// create asks for a volume as a case does, and sees to it that it goes away.
+func (b *Bed) create(t *testing.T, r Request) Answer {
+	t.Helper()
+	a := b.do(t, r)
+	if id := a.Text("volume", "id"); id != "" {
+		t.Cleanup(func() { b.remove(t, id) })
+	}
+	return a
+}
+
+// volume makes a volume and waits for it.
+func (b *Bed) volume(t *testing.T, fields object) string {
+	t.Helper()
+	a := b.create(t, Request{Call: createVolume, As: Member, Body: b.volumeBody(fields)}).want(t, http.StatusAccepted)
+	id := a.Text("volume", "id")
+	b.awaitVolume(t, id, "available")
+	return id
+}
+
+// status of a volume; "gone" when Cinder knows it no more.
+func (b *Bed) status(t *testing.T, id string) string {
+	t.Helper()
+	a := b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
+	if a.want(t, http.StatusOK, http.StatusNotFound).Status == http.StatusNotFound {
+		return "gone"
+	}
+	return a.Text("volume", "status")
+}
+
+func (b *Bed) awaitVolume(t *testing.T, id, want string) {
+	t.Helper()
+	b.until(t, "volume "+id+" is "+want, func() (bool, string) {
+		status := b.status(t, id)
+		return status == want, status
+	})
+}
+
+// remove takes a volume away whatever a case did to it: its attachments, its snapshots, itself.
+func (b *Bed) remove(t *testing.T, id string) {
+	t.Helper()
+	b.until(t, "volume "+id+" is settled", func() (bool, string) {
+		switch status := b.status(t, id); status {
+		case "available", "in-use", "error", "error_extending", "error_deleting", "gone":
+			return true, status
+		default:
+			return false, status
+		}
+	})
+	a := b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
+	if a.Status == http.StatusNotFound {
+		return
+	}
+	if a.Text("volume", "status") == "error_deleting" { // which only an administrator gets it out of
+		b.do(t, Request{Call: volumeAction, As: Admin, IDs: []string{id}, Body: object{"os-reset_status": object{"status": "error"}}}).want(t, http.StatusAccepted)
+	}
+	attachments := len(a.List("volume", "attachments"))
+	for i := range attachments {
+		server := a.Text("volume", "attachments", i, "server_id")
+		b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}}).want(t, http.StatusAccepted)
+		b.awaitAttachments(t, id, attachments-i-1)
+	}
+	b.do(t, Request{Call: deleteVolume, As: Member, IDs: []string{id}, Query: "cascade=true"}).want(t, http.StatusAccepted, http.StatusNotFound)
+	b.awaitVolume(t, id, "gone")
+}
+
+// awaitAttachments waits until Cinder shows a volume attached n times, and is done with it.
+func (b *Bed) awaitAttachments(t *testing.T, id string, n int) {
+	t.Helper()
+	want := "in-use"
+	if n == 0 {
+		want = "available"
+	}
+	b.until(t, "volume "+id+" is "+want, func() (bool, string) {
+		a := b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}}).want(t, http.StatusOK)
+		return len(a.List("volume", "attachments")) == n && a.Text("volume", "status") == want, a.String()
+	})
+}
+
+// snapshot makes a snapshot of a volume and waits for it; it goes away with the volume.
+func (b *Bed) snapshot(t *testing.T, volume string) string {
+	t.Helper()
+	a := b.do(t, Request{Call: createSnapshot, As: Member, Body: object{"snapshot": object{"volume_id": volume, "name": b.name()}}})
+	id := a.want(t, http.StatusAccepted).Text("snapshot", "id")
+	b.until(t, "snapshot "+id+" is available", func() (bool, string) {
+		s := b.do(t, Request{Call: getSnapshot, As: Member, IDs: []string{id}}).want(t, http.StatusOK)
+		return s.Text("snapshot", "status") == "available", s.Text("snapshot", "status")
+	})
+	return id
+}
+
+// server is the id of a server by its name.
+func (b *Bed) server(t *testing.T, name string) string {
+	t.Helper()
+	a := b.do(t, Request{Call: listServers, As: Member}).want(t, http.StatusOK)
+	for i := range a.List("servers") {
+		if a.Text("servers", i, "name") == name {
+			return a.Text("servers", i, "id")
+		}
+	}
+	t.Fatalf("the bed has no server %s: %s", name, a)
+	return ""
+}
+
+// attachBody is the body of an attach.
+func attachBody(volume string) object {
+	return object{"volumeAttachment": object{"volumeId": volume}}
+}
+
+// attached makes a volume and attaches it to a server.
+func (b *Bed) attached(t *testing.T, server string) string {
+	t.Helper()
+	id := b.volume(t, nil)
+	b.do(t, Request{Call: attach, As: Member, IDs: []string{server}, Body: attachBody(id)}).want(t, http.StatusOK)
+	b.awaitVolume(t, id, "in-use")
+	return id
+}
+
+// fence gives the role Fenced an application credential of the member that may do nothing but list flavors, until the test ends.
+func (b *Bed) fence(t *testing.T) {
+	t.Helper()
+	member := b.session(t, Member)
+	a := b.do(t, Request{Call: createAppCred, As: Member, IDs: []string{member.user}, Body: object{"application_credential": object{
+		"name":         b.name(),
+		"access_rules": []object{{"service": "compute", "method": http.MethodGet, "path": "/v2.1/flavors"}},
+	}}}).want(t, http.StatusCreated)
+	entry := b.clouds[b.prefix+string(Member)]
+	entry.AuthType = "v3applicationcredential"
+	entry.Auth.AppCredID, entry.Auth.AppCredSecret = a.Text("application_credential", "id"), a.Text("application_credential", "secret")
+	b.clouds[b.prefix+string(Fenced)] = entry
+	t.Cleanup(func() {
+		b.forget(Fenced)
+		b.do(t, Request{Call: deleteAppCred, As: Member, IDs: []string{member.user, entry.Auth.AppCredID}}).want(t, http.StatusNoContent)
+	})
+}
+
+// leftovers are the names of volumes this run made and that are still there.
+func (b *Bed) leftovers(t *testing.T) []string {
+	t.Helper()
+	var left []string
+	a := b.do(t, Request{Call: listVolumes, As: Member}).want(t, http.StatusOK)
+	for i := range a.List("volumes") {
+		if name := a.Text("volumes", i, "name"); len(name) >= len(b.made) && name[:len(b.made)] == b.made {
+			left = append(left, fmt.Sprintf("%s (%s)", name, a.Text("volumes", i, "status")))
+		}
+	}
+	return left
+}
