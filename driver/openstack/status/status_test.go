@@ -1,0 +1,407 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// cloudOf is a cloud whose volumes change with the clock; it counts what it is asked.
+type cloudOf struct {
+	begin   time.Time
+	status  func(id volume.ID, at time.Duration) volume.Status // "" means that there is none
+	fail    func(call string, at time.Duration) error
+	project []volume.ID   // what a listing shows, newest first
+	page    int           // the most volumes one page has
+	latency time.Duration // of every answer
+
+	mu    sync.Mutex
+	calls []string
+	times []time.Duration // when each call began
+}
+
+func newCloud() *cloudOf {
+	return &cloudOf{begin: time.Now(), page: 1000, fail: func(string, time.Duration) error { return nil }}
+}
+
+// becomes makes every volume creating until at, then s.
+func (c *cloudOf) becomes(s volume.Status, at time.Duration) *cloudOf {
+	c.status = func(_ volume.ID, now time.Duration) volume.Status {
+		if now < at {
+			return volume.Creating
+		}
+		return s
+	}
+	return c
+}
+
+func (c *cloudOf) note(call string) (time.Duration, error) {
+	at := time.Since(c.begin)
+	c.mu.Lock()
+	c.calls, c.times = append(c.calls, call), append(c.times, at)
+	c.mu.Unlock()
+	err := c.fail(call, at)
+	time.Sleep(c.latency) // virtual
+	return at, err
+}
+
+// count is how often the cloud was asked so far.
+func (c *cloudOf) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.calls)
+}
+
+func (c *cloudOf) Volume(_ context.Context, id volume.ID) (volume.Volume, error) {
+	at, err := c.note("volume " + string(id))
+	if err != nil {
+		return volume.Volume{}, err
+	}
+	if s := c.status(id, at); s != "" {
+		return volume.Volume{ID: id, Status: s}, nil
+	}
+	return volume.Volume{}, volume.Errorf(volume.NotFound, "volume %s does not exist", id)
+}
+
+func (c *cloudOf) Volumes(_ context.Context, p volume.Page) ([]volume.Volume, error) {
+	at, err := c.note("list")
+	if err != nil {
+		return nil, err
+	}
+	rest := c.project
+	if p.Marker != "" {
+		rest = rest[slices.Index(rest, p.Marker)+1:]
+	}
+	var page []volume.Volume
+	for _, id := range rest[:min(len(rest), c.page, p.Limit)] {
+		if s := c.status(id, at); s != "" {
+			page = append(page, volume.Volume{ID: id, Status: s})
+		}
+	}
+	return page, nil
+}
+
+func available(v volume.Volume, ok bool) (bool, error) {
+	return ok && v.Status == volume.Available, nil
+}
+func gone(_ volume.Volume, ok bool) (bool, error) { return !ok, nil }
+
+// inBubble runs a hub over c in virtual time.
+func inBubble(t *testing.T, prepare func(*cloudOf), story func(t *testing.T, h *Hub, c *cloudOf)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		prepare(c)
+		h := NewHub(c)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- h.Run(ctx) }()
+		story(t, h, c)
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("Run = %v", err)
+		}
+	})
+}
+
+func TestAWaiterIsToldSoonAfterItHappens(t *testing.T) {
+	t.Parallel()
+	for _, happens := range []time.Duration{0, 300 * time.Millisecond, 3 * time.Second, time.Minute} {
+		inBubble(t, func(c *cloudOf) { c.becomes(volume.Available, happens) }, func(t *testing.T, h *Hub, c *cloudOf) {
+			v, err := h.Await(t.Context(), "v", available)
+			if err != nil || v.Status != volume.Available {
+				t.Errorf("Await = %v, %v", v, err)
+			}
+			late := time.Since(c.begin) - happens
+			if allowed := min(lastInterval, firstInterval+happens/2); late > allowed {
+				t.Errorf("told %v after it happened at %v, allowed %v", late, happens, allowed)
+			}
+			if n := c.count(); n > 10+int(happens/lastInterval) {
+				t.Errorf("%d calls for %v", n, happens)
+			}
+		})
+	}
+}
+
+func TestNothingIsAskedWhileNobodyWaits(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *cloudOf) { c.becomes(volume.Available, time.Hour) }, func(t *testing.T, h *Hub, c *cloudOf) {
+		time.Sleep(time.Hour)
+		if c.count() != 0 {
+			t.Errorf("%d calls before anybody waited", c.count())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		c.becomes(volume.Available, 100*time.Hour)
+		if _, err := h.Await(ctx, "v", available); !volume.Is(err, volume.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		asked := c.count()
+		time.Sleep(time.Hour)
+		if c.count() != asked || asked == 0 {
+			t.Errorf("%d calls while waiting, %d an hour later", asked, c.count())
+		}
+	})
+}
+
+func TestAnAnswerIsReadAfterTheWaiterBegan(t *testing.T) {
+	t.Parallel()
+	// A poll for the first waiter is on its way, seeing "available", when the second begins to wait; at that moment the volume
+	// turns to error. The second must not be told "available".
+	prepare := func(c *cloudOf) {
+		c.latency = time.Second
+		c.status = func(_ volume.ID, at time.Duration) volume.Status {
+			if at < 500*time.Millisecond {
+				return volume.Available
+			}
+			return volume.ErrorSt
+		}
+	}
+	inBubble(t, prepare, func(t *testing.T, h *Hub, _ *cloudOf) {
+		any := func(volume.Volume, bool) (bool, error) { return true, nil }
+		first := make(chan volume.Status)
+		go func() { v, _ := h.Await(t.Context(), "v", any); first <- v.Status }()
+		time.Sleep(600 * time.Millisecond)
+		v, err := h.Await(t.Context(), "v", any)
+		if err != nil || v.Status != volume.ErrorSt {
+			t.Errorf("second waiter told %q, %v; want what it is now", v.Status, err)
+		}
+		if s := <-first; s != volume.Available {
+			t.Errorf("first waiter told %q", s)
+		}
+	})
+}
+
+func TestAVolumeThatIsGoneIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *cloudOf) { c.becomes("", 2*time.Second) }, func(t *testing.T, h *Hub, _ *cloudOf) {
+		if _, err := h.Await(t.Context(), "v", gone); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestTheWaitersOwnErrorEndsItsWaitAlone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *cloudOf) { c.becomes(volume.Available, 3*time.Second) }, func(t *testing.T, h *Hub, _ *cloudOf) {
+		other := make(chan error)
+		go func() { _, err := h.Await(t.Context(), "v", available); other <- err }()
+		refused := volume.Errorf(volume.Failed, "no")
+		_, err := h.Await(t.Context(), "v", func(volume.Volume, bool) (bool, error) { return false, refused })
+		if !errors.Is(err, refused) {
+			t.Errorf("error %v, want the waiter's own", err)
+		}
+		if err := <-other; err != nil {
+			t.Errorf("the other waiter: %v", err)
+		}
+	})
+}
+
+func TestContextsEndWaitsWithTheirKindAndWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *cloudOf) { c.becomes(volume.Available, time.Hour) }, func(t *testing.T, h *Hub, c *cloudOf) {
+		soon, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := h.Await(soon, "v", available)
+		if !volume.Is(err, volume.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if want := "wait: volume v: it is creating; a retry resumes the wait: context deadline exceeded"; err.Error() != want {
+			t.Errorf("error %q, want %q", err, want)
+		}
+		leaving, leave := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, leave)
+		if _, err := h.Await(leaving, "v", available); !volume.Is(err, volume.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		asked := c.count()
+		if _, err := h.Await(leaving, "v", available); !volume.Is(err, volume.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		if c.count() > asked+1 {
+			t.Errorf("asked %d times for a waiter that had left before", c.count()-asked)
+		}
+	})
+}
+
+func TestAnOutageIsWaitedOutAndARefusalIsNot(t *testing.T) {
+	t.Parallel()
+	down := volume.Errorf(volume.Unavailable, "HTTP 503")
+	outage := func(c *cloudOf) {
+		c.becomes(volume.Available, time.Second)
+		c.fail = func(_ string, at time.Duration) error {
+			if at < 30*time.Second {
+				return down
+			}
+			return nil
+		}
+	}
+	inBubble(t, outage, func(t *testing.T, h *Hub, _ *cloudOf) {
+		soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := h.Await(soon, "v", available); !volume.Is(err, volume.DeadlineExceeded) || err.Error() != "wait: volume v: the last try to read it failed: HTTP 503; a retry resumes the wait: context deadline exceeded" {
+			t.Errorf("error %v", err)
+		}
+		if _, err := h.Await(t.Context(), "v", available); err != nil {
+			t.Errorf("error %v, want the outage waited out", err)
+		}
+	})
+	for _, kind := range []volume.Kind{volume.Unauthenticated, volume.PermissionDenied, volume.Unknown, volume.Unimplemented} {
+		refusal := volume.Errorf(kind, "no")
+		inBubble(t, func(c *cloudOf) { c.fail = func(string, time.Duration) error { return refusal } }, func(t *testing.T, h *Hub, c *cloudOf) {
+			if _, err := h.Await(t.Context(), "v", available); !errors.Is(err, refusal) || c.count() != 1 {
+				t.Errorf("%v after %d calls, want the refusal after one", err, c.count())
+			}
+		})
+	}
+}
+
+// hundred makes ids in the order a listing shows them.
+func hundred() []volume.ID {
+	all := make([]volume.ID, 100)
+	for i := range all {
+		all[i] = volume.ID(fmt.Sprintf("v%03d", i))
+	}
+	return all
+}
+
+// awaitAll waits for all at once and gives the errors.
+func awaitAll(ctx context.Context, h *Hub, all []volume.ID, done func(volume.Volume, bool) (bool, error)) []error {
+	errs := make([]error, len(all))
+	var wait sync.WaitGroup
+	for i, id := range all {
+		wait.Go(func() { _, errs[i] = h.Await(ctx, id, done) })
+	}
+	wait.Wait()
+	return errs
+}
+
+func TestManyWaitersShareOneListing(t *testing.T) {
+	t.Parallel()
+	const takes = 20 * time.Second
+	prepare := func(c *cloudOf) {
+		c.project = hundred()
+		c.latency = 50 * time.Millisecond
+		c.becomes(volume.Available, takes)
+	}
+	inBubble(t, prepare, func(t *testing.T, h *Hub, c *cloudOf) {
+		if err := errors.Join(awaitAll(t.Context(), h, c.project, available)...); err != nil {
+			t.Fatal(err)
+		}
+		if late := time.Since(c.begin) - takes; late > lastInterval+listInterval {
+			t.Errorf("told %v after it happened", late)
+		}
+		if n := c.count(); n > int(takes/listInterval)+readSingly*2 {
+			t.Errorf("%d calls in %v for 100 waiters", n, takes)
+		}
+		last := -time.Hour
+		for i, call := range c.calls {
+			if call == "list" {
+				if c.times[i]-last < listInterval {
+					t.Errorf("listings at %v and %v", last, c.times[i])
+				}
+				last = c.times[i]
+			}
+		}
+	})
+}
+
+func TestAbsenceFromAListingIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	prepare := func(c *cloudOf) {
+		c.project = hundred()[:50] // the walk passes the other half over, though it is there
+		c.latency = 50 * time.Millisecond
+		c.becomes(volume.Available, 0)
+	}
+	inBubble(t, prepare, func(t *testing.T, h *Hub, _ *cloudOf) {
+		if err := errors.Join(awaitAll(t.Context(), h, hundred(), func(_ volume.Volume, ok bool) (bool, error) {
+			if !ok {
+				return false, errors.New("said to be gone")
+			}
+			return true, nil
+		})...); err != nil {
+			t.Error(err)
+		}
+	})
+	inBubble(t, func(c *cloudOf) { c.latency = 50 * time.Millisecond; c.becomes("", 0) }, func(t *testing.T, h *Hub, c *cloudOf) {
+		if err := errors.Join(awaitAll(t.Context(), h, hundred(), gone)...); err != nil {
+			t.Error(err)
+		}
+		if !slices.Contains(c.calls, "list") {
+			t.Error("nothing was listed; the test shows nothing")
+		}
+	})
+}
+
+func TestAListingIsWalkedByPagesAndOutlivesALostMarker(t *testing.T) {
+	t.Parallel()
+	pages := 0
+	prepare := func(c *cloudOf) {
+		c.project, c.page, c.latency = hundred(), 30, 50*time.Millisecond
+		c.becomes(volume.Available, 3*time.Second)
+		c.fail = func(call string, _ time.Duration) error {
+			if call == "list" {
+				if pages++; pages == 3 {
+					return volume.Errorf(volume.NotFound, "the marker is gone")
+				}
+			}
+			return nil
+		}
+	}
+	inBubble(t, prepare, func(t *testing.T, h *Hub, _ *cloudOf) {
+		if err := errors.Join(awaitAll(t.Context(), h, hundred(), available)...); err != nil {
+			t.Error(err)
+		}
+	})
+	if pages < 3 {
+		t.Errorf("%d pages", pages)
+	}
+}
+
+func TestARefusedListingIsEverybodysAnswer(t *testing.T) {
+	t.Parallel()
+	refusal := volume.Errorf(volume.PermissionDenied, "no")
+	prepare := func(c *cloudOf) {
+		c.project = hundred()
+		c.becomes(volume.Available, time.Hour)
+		c.fail = func(call string, _ time.Duration) error {
+			if call == "list" {
+				return refusal
+			}
+			return nil
+		}
+	}
+	inBubble(t, prepare, func(t *testing.T, h *Hub, _ *cloudOf) {
+		for i, err := range awaitAll(t.Context(), h, hundred(), available) {
+			if !errors.Is(err, refusal) {
+				t.Errorf("waiter %d: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestStoppingLetsEveryWaiterGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud().becomes(volume.Available, time.Hour)
+		h := NewHub(c)
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		go func() { _ = h.Run(ctx) }()
+		for _, err := range awaitAll(t.Context(), h, hundred()[:3], available) {
+			if !volume.Is(err, volume.Unavailable) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if _, err := h.Await(t.Context(), "v", available); !volume.Is(err, volume.Unavailable) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
