@@ -90,7 +90,7 @@ func (s Staging) accept(there Mount, disk *Disk, readOnly bool) error {
 		return volume.Errorf(volume.Conflict, "%s is mounted at %s, but volume %s is disk %s (%s); unstage the path first",
 			there, there.Path, s.Volume, disk.Path, disk.Number)
 	case s.FSType != "" && fileSystems[there.FSType].family != fileSystems[s.FSType].family:
-		return volume.Errorf(volume.Incompatible, "volume %s is staged as %s, not %s", s.Volume, there.FSType, s.FSType)
+		return volume.Errorf(volume.Incompatible, "volume %s is staged at %s as %s, not %s", s.Volume, there.Path, there.FSType, s.FSType)
 	case there.ReadOnly() && !readOnly:
 		return volume.Errorf(volume.Incompatible, "volume %s is staged read-only at %s and asked for writable", s.Volume, there.Path)
 	}

@@ -47,8 +47,8 @@ func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		defer h.asking.Delete(path)
 		stats, err := h.stat(path)
+		h.asking.Delete(path)
 		answered <- answer{stats, err}
 	}()
 	timer := time.NewTimer(statLimit)

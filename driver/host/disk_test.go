@@ -1,0 +1,204 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// page80 is a SCSI unit serial number page.
+func page80(serial string) string {
+	return string([]byte{0, 0x80, byte(len(serial) >> 8), byte(len(serial))}) + serial
+}
+
+func TestADiskIsFoundByItsOwnSerialOnEveryBus(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"virtio, cut at 20":          {"serial": serial},
+		"virtio, with a newline":     {"serial": serial + "\n"},
+		"SCSI page 0x80":             {"device/vpd_pg80": page80(string(vol))},
+		"SCSI page 0x80, cut at 20":  {"device/vpd_pg80": page80(serial)},
+		"NVMe, padded with blanks":   {"device/serial": serial + "                    \n"},
+		"VMware's naa of the digits": {"device/wwid": "naa.0a9f1b2c3d4e4f508a6b7c8d9e0f1a2b\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			b.Sysfs(t, "vda", map[string]string{"dev": "254:0\n"}) // the root disk has no serial
+			b.Sysfs(t, "vdb", files)
+			b.Sysfs(t, "vdb", map[string]string{"dev": "254:16\n"})
+			b.device("vdb", Number{254, 16})
+			d, err := b.Find(vol)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Name != "vdb" || d.Number != (Number{254, 16}) || d.Path != filepath.Join(b.Dev, "vdb") {
+				t.Errorf("want vdb, got %+v", d)
+			}
+		})
+	}
+}
+
+func TestADiskOfAnotherVolumeIsNotFound(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"no serial":            {"serial": ""},
+		"shorter than 20":      {"serial": serial[:19]},
+		"more than 20, not 36": {"serial": serial + "a"},
+		"another volume":       {"serial": "1a9f1b2c-3d4e-4f50-8"},
+		"page 0x83":            {"device/vpd_pg80": "\x00\x83\x00\x24" + string(vol)},
+		"half a page":          {"device/vpd_pg80": "\x00\x80\x00"},
+		"page with short body": {"device/vpd_pg80": "\x00\x80\x00\x05" + string(vol)},
+		"wwid of another kind": {"device/wwid": "t10.0a9f1b2c3d4e4f508a6b7c8d9e0f1a2b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			b.Sysfs(t, "vdb", files)
+			b.Sysfs(t, "vdb", map[string]string{"dev": "254:16"})
+			b.device("vdb", Number{254, 16})
+			_, err := b.Find(vol)
+			wantKind(t, err, volume.NotFound, string(vol), "vdb (serial")
+		})
+	}
+}
+
+func TestAnIDThatIsNoUUIDNamesNoDisk(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", "", Number{254, 16})
+	for _, id := range []volume.ID{"", "short", serial, vol + "x", "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2g", "0a9f1b2c-3d4e-4f50-8a6b+7c8d9e0f1a2b", "../../../../../../../../etc/passwd-x"} {
+		_, err := b.Find(id)
+		wantKind(t, err, volume.NotFound)
+		_, err = b.Await(t.Context(), id) // at once: nothing it waits for could come
+		wantKind(t, err, volume.NotFound)
+	}
+}
+
+func TestTwoDisksOfOneSerialAreRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.plug(t, "vdc", serial, Number{254, 32})
+	_, err := b.Await(t.Context(), vol)
+	wantKind(t, err, volume.Conflict, "vdb (254:16", "vdc (254:32", serial)
+}
+
+func TestADeviceNodeOfAnotherDiskIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.device("vdb", Number{254, 48})
+	_, err := b.Await(t.Context(), vol)
+	wantKind(t, err, volume.Conflict, "254:48", "254:16", serial)
+}
+
+func TestADiskExchangedWhileItIsOpenedIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	d := b.plug(t, "vdb", serial, Number{254, 16})
+	d.opened = func() { b.Sysfs(t, "vdb", map[string]string{"serial": "b7e2d8c4-19f3-4a6e-9"}) }
+	_, err := b.Await(t.Context(), vol)
+	wantKind(t, err, volume.Conflict, "b7e2d8c4-19f3-4a6e-9", "exchanged")
+}
+
+func TestAwaitSeesADiskThatComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		b.Sysfs(t, "vdb", map[string]string{"serial": serial}) // its number and node are still to come
+		go func() {
+			time.Sleep(7 * time.Second)
+			b.Sysfs(t, "vdb", map[string]string{"dev": "254:16"})
+			time.Sleep(2 * time.Second)
+			b.device("vdb", Number{254, 16})
+		}()
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := b.Await(ctx, vol); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < 9*time.Second || took > 10*time.Second {
+			t.Errorf("want the disk found within a second of its coming, took %s", took)
+		}
+	})
+}
+
+type oneEvent chan struct{}
+
+func (e oneEvent) Changed() <-chan struct{} { return e }
+
+func TestAnEventWakesAwaitAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		event := make(oneEvent)
+		b := newBench(t, Options{Events: event})
+		go func() {
+			time.Sleep(3*time.Second + time.Millisecond)
+			b.plug(t, "vdb", serial, Number{254, 16})
+			close(event)
+		}()
+		began := time.Now()
+		if _, err := b.Await(t.Context(), vol); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took != 3*time.Second+time.Millisecond {
+			t.Errorf("want the disk found at the event, took %s", took)
+		}
+	})
+}
+
+func TestAwaitAnswersBeforeItsDeadlineWithWhatItSaw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		b.plug(t, "vdc", "b7e2d8c4-19f3-4a6e-9", Number{254, 32})
+		scan := filepath.Join(b.Sys, "class", "scsi_host", "host0", "scan")
+		if err := os.MkdirAll(filepath.Dir(scan), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(scan, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		began := time.Now()
+		_, err := b.Await(ctx, vol)
+		wantKind(t, err, volume.DeadlineExceeded, string(vol), `vdc (serial "b7e2d8c4-19f3-4a6e-9")`)
+		if took := time.Since(began); took != 58*time.Second {
+			t.Errorf("want the answer two seconds before the deadline, got it after %s", took)
+		}
+		if text, _ := os.ReadFile(scan); string(text) != "- - -" {
+			t.Errorf("want the SCSI hosts rescanned, got %q", text)
+		}
+	})
+}
+
+func TestAwaitEndsAtOnceWhenItsCallerGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(3500*time.Millisecond, cancel)
+		began := time.Now()
+		_, err := b.Await(ctx, vol)
+		wantKind(t, err, volume.Canceled, "the disks here are none")
+		if took := time.Since(began); took != 3500*time.Millisecond {
+			t.Errorf("want the answer at the cancellation, got it after %s", took)
+		}
+	})
+}
+
+func FuzzUnitSerial(f *testing.F) {
+	f.Add([]byte(page80(string(vol))))
+	f.Add([]byte{0, 0x80, 0xff, 0xff})
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, page []byte) {
+		if s := unitSerial(page); len(s) > len(page) {
+			t.Errorf("%d bytes of serial from %d bytes of page", len(s), len(page))
+		}
+		worldWideSerial(page)
+	})
+}

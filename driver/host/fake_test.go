@@ -1,0 +1,207 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+)
+
+// The volume of most tests, and what virtio-blk keeps of its id.
+const (
+	vol    volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
+	serial           = "0a9f1b2c-3d4e-4f50-8"
+)
+
+// bench is a Host on a machine of fakes: its sysfs is real files, its mount table is a file that the fake mounter keeps.
+type bench struct {
+	*Host
+	*testenv.Machine
+
+	mounter *fakeMounter
+	tools   *fakeTools
+	mu      sync.Mutex
+	devices map[string]*fakeDevice
+}
+
+func newBench(t *testing.T, o Options) *bench {
+	t.Helper()
+	m := testenv.NewMachine(t)
+	b := &bench{Machine: m, tools: &fakeTools{answers: map[string]Result{"blkid": {Code: 2}}}, devices: map[string]*fakeDevice{}}
+	b.mounter = &fakeMounter{bench: b, file: m.Path("proc", "self", "mountinfo")}
+	if err := os.MkdirAll(filepath.Dir(b.mounter.file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.mounter.write()
+	o.SysRoot, o.DevRoot, o.ProcRoot = m.Sys, m.Dev, m.Path("proc")
+	o.Runner, o.Mounter, o.Log = b.tools, b.mounter, slog.New(slog.DiscardHandler)
+	b.Host = New(o)
+	b.openDevice = func(path string) (device, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if d, ok := b.devices[path]; ok {
+			return d, nil
+		}
+		return nil, fmt.Errorf("open %s: %w", path, fs.ErrNotExist)
+	}
+	return b
+}
+
+// plug attaches a fake disk of 16 MiB.
+func (b *bench) plug(t *testing.T, name, serial string, number Number) *fakeDevice {
+	t.Helper()
+	b.Sysfs(t, name, map[string]string{"serial": serial, "dev": number.String() + "\n"})
+	return b.device(name, number)
+}
+
+func (b *bench) device(name string, number Number) *fakeDevice {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := &fakeDevice{number: number, size: 16 << 20}
+	b.devices[filepath.Join(b.Dev, name)] = d
+	return d
+}
+
+// place is a directory for mounts, not made yet.
+func (b *bench) place(name string) string { return b.Path("kubelet", name) }
+
+type fakeDevice struct {
+	number   Number
+	size     volume.Size
+	badFrom  int64 // reads that reach this far fail; 0 for none
+	contents []byte
+	opened   func()
+}
+
+func (d *fakeDevice) Number() Number {
+	if d.opened != nil {
+		d.opened()
+	}
+	return d.number
+}
+func (d *fakeDevice) Size() (volume.Size, error) { return d.size, nil }
+func (d *fakeDevice) Close() error               { return nil }
+
+func (d *fakeDevice) ReadAt(p []byte, at int64) (int, error) {
+	if d.badFrom > 0 && at+int64(len(p)) > d.badFrom {
+		return 0, errors.New("input/output error")
+	}
+	if d.contents != nil {
+		return bytes.NewReader(d.contents).ReadAt(p, at)
+	}
+	clear(p)
+	return len(p), nil
+}
+
+// fakeTools answers for programs and keeps what was run.
+type fakeTools struct {
+	answers map[string]Result
+	ran     []string
+	during  func(name string)
+}
+
+func (f *fakeTools) Run(_ context.Context, name string, args ...string) (Result, error) {
+	f.ran = append(f.ran, strings.Join(append([]string{name}, args...), " "))
+	if f.during != nil {
+		f.during(name)
+	}
+	return f.answers[name], nil
+}
+
+// changed gives what was run besides the tools that only look.
+func (f *fakeTools) changed() []string {
+	return slices.DeleteFunc(slices.Clone(f.ran), func(s string) bool { return hasPrefix(s, "blkid ", "wipefs --no-act ") })
+}
+
+// fakeMounter keeps a mount table in a file.
+type fakeMounter struct {
+	bench *bench
+	file  string
+	table Table
+	fail  error
+	wrong Number // when set, mounts end up on this device
+}
+
+func (f *fakeMounter) write() {
+	var b strings.Builder
+	for i, m := range f.table {
+		fmt.Fprintf(&b, "%d 1 %s %s %s %s shared:1 - %s %s rw\n", i+20, m.Device, m.Root, m.Path, strings.Join(m.Options, ","), m.FSType, m.Source)
+	}
+	if err := os.WriteFile(f.file, []byte(b.String()), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+func (f *fakeMounter) add(m Mount) {
+	if m.Root == "" {
+		m.Root = "/"
+	}
+	f.table = append(f.table, m)
+	f.write()
+}
+
+func (f *fakeMounter) Mount(_ context.Context, source, target, fsType string, options []string) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	m := Mount{Device: f.bench.devices[source].number, Path: target, FSType: fsType, Source: source, Options: append([]string{"relatime"}, options...)}
+	if f.wrong != (Number{}) {
+		m.Device = f.wrong
+	}
+	f.add(m)
+	return nil
+}
+
+func (f *fakeMounter) Bind(source, target string, readOnly bool) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	m, ok := f.table.At(source)
+	if !ok {
+		return errors.New("bind of what is no mount")
+	}
+	m.Path, m.Options = target, []string{"rw"}
+	if readOnly {
+		m.Options = []string{"ro"}
+	}
+	f.add(m)
+	return nil
+}
+
+func (f *fakeMounter) Unmount(target string) error {
+	if f.fail != nil {
+		return f.fail
+	}
+	for i, m := range slices.Backward(f.table) {
+		if m.Path == target {
+			f.table = slices.Delete(f.table, i, i+1)
+			f.write()
+			return nil
+		}
+	}
+	return errors.New("not mounted")
+}
+
+// wantKind fails the test unless err is of that kind and says all the words.
+func wantKind(t *testing.T, err error, kind volume.Kind, words ...string) {
+	t.Helper()
+	if !volume.Is(err, kind) {
+		t.Fatalf("want an error of kind %q, got %v (%s)", kind, err, volume.KindOf(err))
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("want %q in the error, got %q", w, err)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+var equateEmpty = cmpopts.EquateEmpty()
+
+func expand(line, disk, path string) string {
+	return strings.NewReplacer("DISK", disk, "PATH", path).Replace(line)
+}
+
+// staged is a bench with the volume's disk mounted at the place staging.
+func staged(t *testing.T, option string) *bench {
+	t.Helper()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.mounter.add(Mount{Device: Number{254, 16}, Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{option}})
+	return b
+}
+
+func TestPublishShowsTheStagedFileSystemOnce(t *testing.T) {
+	t.Parallel()
+	for _, readOnly := range []bool{false, true} {
+		b := staged(t, "rw")
+		for range 3 {
+			if err := b.Publish(vol, b.place("staging"), b.place("pod"), readOnly); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(b.mounter.table) != 2 {
+			t.Fatalf("want one mount more, got %v", b.mounter.table)
+		}
+		if m, _ := b.mounter.table.At(b.place("pod")); m.ReadOnly() != readOnly {
+			t.Errorf("want read-only %t, got %v", readOnly, m.Options)
+		}
+		wantKind(t, b.Publish(vol, b.place("staging"), b.place("pod"), !readOnly), volume.Incompatible, b.place("pod"))
+	}
+}
+
+func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "ro")
+	for range 2 {
+		if err := b.Publish(vol, b.place("staging"), b.place("pod"), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m, _ := b.mounter.table.At(b.place("pod")); !m.ReadOnly() {
+		t.Errorf("want a read-only mount, got %v", m.Options)
+	}
+}
+
+func TestPublishRefusesWhatIsNotTheVolume(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	wantKind(t, b.Publish(vol, b.place("elsewhere"), b.place("pod"), false), volume.Conflict, "not staged")
+	b.mounter.add(Mount{Device: Number{254, 32}, Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+	wantKind(t, b.Publish(vol, b.place("other"), b.place("pod"), false), volume.Conflict, "254:32", "254:16")
+	wantKind(t, b.Publish(vol, b.place("staging"), b.place("other"), false), volume.Conflict, "unpublish the path first")
+	wantKind(t, b.Publish("1a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", b.place("staging"), b.place("pod"), false), volume.NotFound)
+	if len(b.mounter.table) != 2 {
+		t.Errorf("want nothing mounted, got %v", b.mounter.table)
+	}
+}
+
+func TestABlockTargetWithContentIsNotUsed(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	if err := os.WriteFile(filepath.Join(b.Dev, "vdb"), nil, 0o600); err != nil { // the fake's node, to be resolved
+		t.Fatal(err)
+	}
+	target := b.Path("target")
+	if err := os.WriteFile(target, []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, b.PublishBlock(t.Context(), vol, target, false), volume.Conflict, "not an empty file")
+	wantKind(t, b.PublishBlock(t.Context(), vol, b.Path("dev"), false), volume.Conflict, "not an empty file")
+	if text, _ := os.ReadFile(target); string(text) != "data" {
+		t.Errorf("want the file as it was, got %q", text)
+	}
+}
+
+func TestUnmountTakesEveryMountAndTheEmptyPlace(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	target := b.place("pod")
+	for range 3 { // as upstream stacked them
+		b.mounter.add(Mount{Device: Number{254, 16}, Path: target, FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+	}
+	if err := os.MkdirAll(target, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := b.Unmount(target); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Lstat(target); !os.IsNotExist(err) {
+		t.Errorf("want the directory removed, got %v", err)
+	}
+	want := Table{{Device: Number{254, 16}, Root: "/", Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}}}
+	if diff := cmp.Diff(want, b.mounter.table); diff != "" {
+		t.Errorf("other mounts (-want +got):\n%s", diff)
+	}
+}
+
+func TestUnmountLeavesDataAlone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	dir := b.place("full")
+	file := filepath.Join(dir, "data")
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir, b.place("link")); err != nil {
+		t.Fatal(err)
+	}
+	wantKind(t, b.Unmount(dir), volume.Conflict, "left alone")
+	wantKind(t, b.Unmount(file), volume.Conflict, "left alone")
+	wantKind(t, b.Unmount(b.place("link")), volume.InvalidArgument, "symbolic link")
+	wantKind(t, b.Unmount("/"), volume.InvalidArgument)
+	if text, _ := os.ReadFile(file); string(text) != "data" {
+		t.Errorf("want the data there, got %q", text)
+	}
+	if err := b.Unmount(b.place("never/was/there")); err != nil {
+		t.Errorf("want success where nothing is, got %v", err)
+	}
+}
+
+func TestABusyMountIsSaidToBeBusy(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	b.mounter.fail = volume.Errorf(volume.Busy, "target is busy")
+	wantKind(t, b.Unmount(b.place("staging")), volume.Busy)
+}

@@ -1,0 +1,333 @@
+package host
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+)
+
+// These tests use the kernel's own block devices, file systems and mount table, and the tools that the driver's image has.
+
+// realHost is a Host on a machine with one disk, a loop device, that has the serial of vol.
+func realHost(t *testing.T, bytes int64) (h *Host, m *testenv.Machine, disk string) {
+	t.Helper()
+	testenv.NeedRoot(t)
+	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs", "mkfs.xfs", "xfsprogs", "mkfs.btrfs", "btrfs-progs", "blkid", "util-linux", "wipefs", "util-linux", "fsck", "util-linux")
+	m = testenv.NewMachine(t)
+	disk = testenv.Loop(t, bytes)
+	m.Plug(t, "vdb", serial, disk)
+	return New(Options{SysRoot: m.Sys, DevRoot: m.Dev, Log: slog.New(slog.DiscardHandler)}), m, disk
+}
+
+func stage(t *testing.T, h *Host, s Staging) {
+	t.Helper()
+	s.Volume = vol
+	if err := h.Stage(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDataOutlivesEveryMountOnRealFileSystems(t *testing.T) {
+	for _, fsType := range []string{"ext4", "xfs", "btrfs", "ext3", "ext2"} {
+		t.Run(fsType, func(t *testing.T) {
+			h, m, _ := realHost(t, 400<<20)
+			staging, pod := m.Path("staging"), m.Path("pods", "1", "mount")
+			s := Staging{Path: staging, FSType: fsType, Flags: []string{"noatime"}}
+			for round, want := range []string{"", "first", "second"} {
+				for range 2 { // each call is made twice: the second finds everything done
+					stage(t, h, s)
+				}
+				for range 2 {
+					must(t, h.Publish(vol, staging, pod, false))
+				}
+				if got, _ := os.ReadFile(filepath.Join(pod, "data")); string(got) != want {
+					t.Fatalf("round %d: want %q read back, got %q", round, want, got)
+				}
+				must(t, os.WriteFile(filepath.Join(pod, "data"), []byte([]string{"first", "second", "third"}[round]), 0o600))
+				if n := countMounts(t, h, m); n != 2 {
+					t.Fatalf("round %d: want two mounts, got %d", round, n)
+				}
+				stats, err := h.Stats(t.Context(), pod)
+				if err != nil || stats.Block || stats.Bytes.Total < 250<<20 || stats.Bytes.Available > stats.Bytes.Total {
+					t.Errorf("want the numbers of a file system of 400 MiB, got %+v, %v", stats, err)
+				}
+				for range 2 {
+					must(t, h.Unmount(pod))
+				}
+				for range 2 {
+					must(t, h.Unmount(staging))
+				}
+				if n := countMounts(t, h, m); n != 0 {
+					t.Fatalf("round %d: want no mount left, got %d", round, n)
+				}
+			}
+		})
+	}
+}
+
+func countMounts(t *testing.T, h *Host, m *testenv.Machine) int {
+	t.Helper()
+	table, err := h.mounts()
+	must(t, err)
+	n := 0
+	for _, mount := range table {
+		if strings.HasPrefix(mount.Path, m.Path()+"/") {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAReadOnlyPublicationRefusesWritesAndKeepsTheFlagsOfTheStage(t *testing.T) {
+	h, m, _ := realHost(t, 64<<20)
+	staging := m.Path("staging")
+	stage(t, h, Staging{Path: staging, FSType: "ext4", Flags: []string{"noexec,nosuid", "noatime"}})
+	must(t, os.WriteFile(filepath.Join(staging, "data"), []byte("data"), 0o600))
+	must(t, h.Publish(vol, staging, m.Path("ro"), true))
+	must(t, h.Publish(vol, staging, m.Path("rw"), false))
+	if err := os.WriteFile(filepath.Join(m.Path("ro"), "data"), nil, 0o600); err == nil {
+		t.Error("want a write through the read-only mount refused")
+	}
+	must(t, os.WriteFile(filepath.Join(m.Path("rw"), "data"), []byte("more"), 0o600))
+	table, err := h.mounts()
+	must(t, err)
+	for _, name := range []string{"ro", "rw"} {
+		there, _ := table.At(m.Path(name))
+		if got := strings.Join(there.Options, ","); got != name+",nosuid,noexec,noatime" {
+			t.Errorf("%s: want the stage's flags kept, got %s", name, got)
+		}
+	}
+}
+
+func TestAReadOnlyStageRefusesWrites(t *testing.T) {
+	h, m, _ := realHost(t, 400<<20)
+	for _, fsType := range []string{"xfs"} {
+		stage(t, h, Staging{Path: m.Path("staging"), FSType: fsType})
+		must(t, h.Unmount(m.Path("staging")))
+		stage(t, h, Staging{Path: m.Path("staging"), FSType: fsType, ReadOnly: true})
+		if err := os.WriteFile(m.Path("staging", "data"), nil, 0o600); err == nil {
+			t.Error("want a write refused")
+		}
+	}
+}
+
+func TestARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
+	h, m, disk := realHost(t, 8<<20)
+	target := m.Path("pods", "1", "dev")
+	for range 3 {
+		must(t, h.PublishBlock(t.Context(), vol, target, false))
+	}
+	if n := countMounts(t, h, m); n != 1 {
+		t.Fatalf("want one mount, got %d", n)
+	}
+	f, err := os.OpenFile(target, os.O_RDWR, 0)
+	must(t, err)
+	_, err = f.WriteAt([]byte("raw bytes"), 4096)
+	must(t, err)
+	must(t, f.Sync())
+	must(t, f.Close())
+	stats, err := h.Stats(t.Context(), target)
+	if err != nil || !stats.Block || stats.Bytes.Total != 8<<20 {
+		t.Errorf("want a block volume of 8 MiB, got %+v, %v", stats, err)
+	}
+	wantKind(t, h.PublishBlock(t.Context(), vol, target, true), volume.Incompatible)
+	for range 2 {
+		must(t, h.Unmount(target))
+	}
+	if _, err := os.Lstat(target); !os.IsNotExist(err) {
+		t.Errorf("want the target removed, got %v", err)
+	}
+	got := make([]byte, 9)
+	d, err := os.Open(disk)
+	must(t, err)
+	defer d.Close()
+	if _, err := d.ReadAt(got, 4096); err != nil || string(got) != "raw bytes" {
+		t.Errorf("want the bytes on the disk, got %q, %v", got, err)
+	}
+}
+
+func TestABlockTargetOfAnotherDiskIsRefused(t *testing.T) {
+	h, m, _ := realHost(t, 8<<20)
+	other := volume.ID("b7e2d8c4-19f3-4a6e-9c0d-1e2f3a4b5c6d")
+	m.Plug(t, "vdc", string(other[:20]), testenv.Loop(t, 8<<20))
+	must(t, h.PublishBlock(t.Context(), other, m.Path("target"), false))
+	wantKind(t, h.PublishBlock(t.Context(), vol, m.Path("target"), false), volume.Conflict, "unpublish the path first")
+	_, err := h.Grow(t.Context(), Growth{Volume: vol, Path: m.Path("target")})
+	wantKind(t, err, volume.Conflict)
+}
+
+func TestAStagingPathOfAnotherDiskIsRefused(t *testing.T) {
+	h, m, _ := realHost(t, 64<<20)
+	other := volume.ID("b7e2d8c4-19f3-4a6e-9c0d-1e2f3a4b5c6d")
+	m.Plug(t, "vdc", string(other[:20]), testenv.Loop(t, 64<<20))
+	must(t, h.Stage(t.Context(), Staging{Volume: other, Path: m.Path("staging")}))
+	wantKind(t, h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "unstage the path first")
+	wantKind(t, h.Publish(vol, m.Path("staging"), m.Path("pod"), false), volume.Conflict)
+}
+
+func TestADeviceNodeThatIsNoLongerTheDiskIsRefused(t *testing.T) {
+	h, m, _ := realHost(t, 8<<20)
+	node := filepath.Join(m.Dev, "vdb")
+	must(t, os.Remove(node))
+	must(t, os.Symlink(testenv.Loop(t, 8<<20), node)) // a link that nobody maintained
+	wantKind(t, h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "stale")
+	must(t, os.Remove(node))
+	must(t, os.WriteFile(node, make([]byte, 8<<20), 0o600))
+	wantKind(t, h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging")}), volume.Failed, "not a block device")
+}
+
+func TestADiskWithAnythingOnItIsNotFormatted(t *testing.T) {
+	gpt := make([]byte, 1024)
+	copy(gpt[512:], "EFI PART\x00\x00\x01\x00\x5c\x00\x00\x00")
+	for _, c := range []struct {
+		name string
+		fill func(t *testing.T, disk string)
+		kind volume.Kind
+	}{
+		{"swap", func(t *testing.T, disk string) { testenv.Run(t, "mkswap", disk) }, volume.DataLoss},
+		{"a DOS partition table", func(t *testing.T, disk string) {
+			at := make([]byte, 66)
+			copy(at, []byte{0, 0, 1, 0, 0x83, 0, 2, 0, 8, 0, 0, 0, 0, 1, 0, 0})
+			at[64], at[65] = 0x55, 0xAA
+			write(t, disk, 446, at)
+		}, volume.DataLoss},
+		{"LUKS", func(t *testing.T, disk string) {
+			header := make([]byte, 592)
+			copy(header, "LUKS\xba\xbe\x00\x01aes\x00")
+			copy(header[168:], "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b")
+			write(t, disk, 0, header)
+		}, volume.DataLoss},
+		{"LVM", func(t *testing.T, disk string) {
+			label := make([]byte, 512)
+			copy(label, "LABELONE\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00LVM2 001")
+			copy(label[32:], "abcdefghijklmnopqrstuvwxyzABCDEF")
+			write(t, disk, 512, label)
+		}, volume.DataLoss},
+		{"two file systems", func(t *testing.T, disk string) {
+			testenv.Run(t, "mkfs.btrfs", "-q", disk)
+			super := headOf(t, disk)[0x10000:0x11000]
+			testenv.Run(t, "mkfs.ext4", "-q", "-F", disk)
+			write(t, disk, 0x10000, []byte(super))
+		}, volume.DataLoss},
+		{"another file system", func(t *testing.T, disk string) { testenv.Run(t, "mkfs.btrfs", "-q", disk) }, volume.Conflict},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h, m, disk := realHost(t, 400<<20)
+			c.fill(t, disk)
+			before := headOf(t, disk)
+			err := h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging"), FSType: "ext4"})
+			wantKind(t, err, c.kind, string(vol))
+			if headOf(t, disk) != before || countMounts(t, h, m) != 0 {
+				t.Error("want the disk untouched and not mounted")
+			}
+		})
+	}
+}
+
+func write(t *testing.T, disk string, at int64, bytes []byte) {
+	t.Helper()
+	f, err := os.OpenFile(disk, os.O_WRONLY|unix.O_SYNC, 0)
+	must(t, err)
+	defer f.Close()
+	_, err = f.WriteAt(bytes, at)
+	must(t, err)
+}
+
+func headOf(t *testing.T, disk string) string {
+	t.Helper()
+	f, err := os.Open(disk)
+	must(t, err)
+	defer f.Close()
+	head := make([]byte, 1<<20)
+	_, err = f.ReadAt(head, 0)
+	must(t, err)
+	return string(head)
+}
+
+func TestAnUnmountOfABusyVolumeSaysSoAndWaitsForNobody(t *testing.T) {
+	h, m, _ := realHost(t, 64<<20)
+	stage(t, h, Staging{Path: m.Path("staging")})
+	f, err := os.Create(m.Path("staging", "open"))
+	must(t, err)
+	wantKind(t, h.Unmount(m.Path("staging")), volume.Busy, m.Path("staging"))
+	must(t, f.Close())
+	must(t, h.Unmount(m.Path("staging")))
+}
+
+func TestAMountedFileSystemGrowsWithItsDisk(t *testing.T) {
+	for _, fsType := range []string{"xfs", "btrfs"} { // growing a mounted ext4 needs CAP_SYS_RESOURCE, which sandboxes withhold
+		t.Run(fsType, func(t *testing.T) {
+			h, m, disk := realHost(t, 400<<20)
+			stage(t, h, Staging{Path: m.Path("staging"), FSType: fsType})
+			before, err := h.Stats(t.Context(), m.Path("staging"))
+			must(t, err)
+			go func() {
+				<-time.After(300 * time.Millisecond) // the wait for the disk is part of what is tested
+				testenv.GrowLoop(t, disk, 800<<20)
+			}()
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			size, err := h.Grow(ctx, Growth{Volume: vol, Path: m.Path("staging"), Size: 800 << 20})
+			if err != nil || size != 800<<20 {
+				t.Fatalf("want 800 MiB, got %s, %v", size, err)
+			}
+			after, err := h.Stats(t.Context(), m.Path("staging"))
+			must(t, err)
+			if grown := after.Bytes.Total - before.Bytes.Total; grown < 350<<20 {
+				t.Errorf("want about 400 MiB more, got %d bytes", grown)
+			}
+		})
+	}
+}
+
+func TestAVolumeMadeFromASmallerSourceIsGrownWhenItIsStaged(t *testing.T) {
+	h, m, disk := realHost(t, 400<<20)
+	stage(t, h, Staging{Path: m.Path("staging"), FSType: "xfs"})
+	must(t, h.Unmount(m.Path("staging")))
+	testenv.GrowLoop(t, disk, 800<<20)
+	stage(t, h, Staging{Path: m.Path("staging"), FromSource: true})
+	stats, err := h.Stats(t.Context(), m.Path("staging"))
+	if err != nil || stats.Bytes.Total < 700<<20 {
+		t.Errorf("want a file system of 800 MiB, got %s, %v", strconv.FormatInt(stats.Bytes.Total, 10), err)
+	}
+}
+
+func TestAToolThatIsMissingIsNamedWithItsPackage(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := processes{}.Run(t.Context(), "mkfs.xfs")
+	wantKind(t, err, volume.Failed, "mkfs.xfs", "xfsprogs")
+}
+
+func TestAToolThatHangsEndsWithItsCaller(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := processes{}.Run(ctx, "sleep", "60")
+	wantKind(t, err, volume.DeadlineExceeded, "sleep")
+}
+
+func TestAToolsExitCodeIsItsAnswer(t *testing.T) {
+	t.Parallel()
+	r, err := processes{}.Run(t.Context(), "sh", "-c", "echo out; echo err >&2; exit 3")
+	if err != nil || r != (Result{Code: 3, Stdout: "out\n", Stderr: "err\n"}) || r.Said() != "err out" {
+		t.Errorf("want code 3 and both streams, got %+v, %v", r, err)
+	}
+	_, err = processes{}.Run(t.Context(), "sh", "-c", "kill -9 $$")
+	wantKind(t, err, volume.Failed, "killed")
+}

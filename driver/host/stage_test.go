@@ -1,0 +1,220 @@
+package host
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
+	t.Parallel()
+	holds := func(fsType string) Result { return Result{Stdout: "TYPE=" + fsType + "\nUSAGE=filesystem\n"} }
+	empty := Result{Code: 2}
+	for _, c := range []struct {
+		name    string
+		blkid   Result
+		s       Staging
+		ran     []string // with DISK for the disk's path
+		fsType  string
+		options []string
+	}{
+		{name: "ext4", blkid: empty, s: Staging{FSType: "ext4"}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4"},
+		{name: "xfs", blkid: empty, s: Staging{FSType: "xfs", Flags: []string{"noatime", "discard"}}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid", "noatime", "discard"}},
+		{name: "nobody says which", blkid: empty, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4"},
+		{name: "the driver's default", blkid: empty, s: Staging{Default: "xfs"}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid"}},
+		{name: "ext4 is there", blkid: holds("ext4"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext4"},
+		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext3"},
+		{name: "xfs is there, nobody says which", blkid: holds("xfs"), s: Staging{Default: "ext4"}, fsType: "xfs", options: []string{"nouuid"}},
+		{name: "ext4 is there, read-only", blkid: holds("ext4"), s: Staging{FSType: "ext4", ReadOnly: true}, fsType: "ext4", options: []string{"ro"}},
+		{name: "made from a source", blkid: holds("ext4"), s: Staging{FSType: "ext4", FromSource: true}, ran: []string{"fsck -a DISK", "resize2fs DISK"}, fsType: "ext4"},
+		{name: "made from a source, xfs", blkid: holds("xfs"), s: Staging{FromSource: true}, ran: []string{"xfs_growfs -d PATH"}, fsType: "xfs", options: []string{"nouuid"}},
+		{name: "made from a source, read-only", blkid: holds("xfs"), s: Staging{FromSource: true, ReadOnly: true}, fsType: "xfs", options: []string{"nouuid", "ro"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			b.tools.answers["blkid"] = c.blkid
+			b.plug(t, "vdb", serial, Number{254, 16})
+			disk := filepath.Join(b.Dev, "vdb")
+			c.s.Volume, c.s.Path = vol, b.place("staging")
+			if err := b.Stage(t.Context(), c.s); err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for _, line := range c.ran {
+				want = append(want, expand(line, disk, c.s.Path))
+			}
+			if diff := cmp.Diff(want, b.tools.changed(), equateEmpty); diff != "" {
+				t.Errorf("programs (-want +got):\n%s", diff)
+			}
+			wantMount := Mount{Device: Number{254, 16}, Root: "/", Path: c.s.Path, FSType: c.fsType, Source: disk, Options: append([]string{"relatime"}, c.options...)}
+			if diff := cmp.Diff(Table{wantMount}, b.mounter.table); diff != "" {
+				t.Errorf("mounts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestStageAgainOfTheRightDiskDoesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	s := Staging{Volume: vol, Path: b.place("staging"), FSType: "ext4"}
+	for range 3 {
+		if err := b.Stage(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.mounter.table) != 1 || len(b.tools.changed()) != 1 {
+		t.Errorf("want one mount and one mkfs, got %v, %q", b.mounter.table, b.tools.changed())
+	}
+}
+
+func TestAGrowthThatFailedIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.tools.answers["blkid"] = Result{Stdout: "TYPE=xfs\nUSAGE=filesystem\n"}
+	b.tools.answers["xfs_growfs"] = Result{Code: 1, Stderr: "cannot"}
+	s := Staging{Volume: vol, Path: b.place("staging"), FromSource: true}
+	wantKind(t, b.Stage(t.Context(), s), volume.Failed, "grow the xfs", "cannot")
+	wantKind(t, b.Stage(t.Context(), s), volume.Failed, "cannot")
+	b.tools.answers["xfs_growfs"] = Result{}
+	if err := b.Stage(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStageRefusesWhatIsStagedOtherwise(t *testing.T) {
+	t.Parallel()
+	there := func(n Number, fsType, option string) Mount {
+		return Mount{Device: n, FSType: fsType, Source: "/dev/vdx", Options: []string{option}}
+	}
+	for _, c := range []struct {
+		name string
+		m    Mount
+		s    Staging
+		kind volume.Kind
+	}{
+		{"another disk", there(Number{254, 32}, "ext4", "rw"), Staging{FSType: "ext4"}, volume.Conflict},
+		{"another file system", there(Number{254, 16}, "xfs", "rw"), Staging{FSType: "ext4"}, volume.Incompatible},
+		{"read-only", there(Number{254, 16}, "ext4", "ro"), Staging{FSType: "ext4"}, volume.Incompatible},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			b.plug(t, "vdb", serial, Number{254, 16})
+			c.m.Path = b.place("staging")
+			b.mounter.add(c.m)
+			c.s.Volume, c.s.Path = vol, c.m.Path
+			wantKind(t, b.Stage(t.Context(), c.s), c.kind, c.m.Path)
+			if len(b.mounter.table) != 1 {
+				t.Errorf("want the mounts as they were, got %v", b.mounter.table)
+			}
+		})
+	}
+}
+
+func TestAWritableStageServesAReadOnlyWish(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.mounter.add(Mount{Device: Number{254, 16}, Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+	if err := b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("staging"), FSType: "ext4", ReadOnly: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStageRefusesBadWishesBeforeItLooksForADisk(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{}) // no disk: whoever waits for one hangs this test
+	if err := os.Symlink(t.TempDir(), b.Path("link")); err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]Staging{
+		"file system":         {Path: b.place("s"), FSType: "ntfs"},
+		"default file system": {Path: b.place("s"), Default: "zfs"},
+		"mount flag":          {Path: b.place("s"), Flags: []string{"remount"}},
+		"root directory":      {Path: "/"},
+		"root, spelled out":   {Path: "/x/.."},
+		"relative":            {Path: "x"},
+		"a link":              {Path: b.Path("link")},
+	} {
+		s.Volume = vol
+		if err := b.Stage(t.Context(), s); !volume.Is(err, volume.InvalidArgument) {
+			t.Errorf("%s: want an invalid argument, got %v", name, err)
+		}
+	}
+}
+
+func TestADiskWithAnotherFileSystemIsNotMounted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ holds, wants string }{
+		"not the one asked for": {"xfs", "ext4"}, "one unknown here": {"ntfs", ""}, "nor for ext4": {"btrfs", "ext4"},
+	} {
+		b := newBench(t, Options{})
+		b.plug(t, "vdb", serial, Number{254, 16})
+		b.tools.answers["blkid"] = Result{Stdout: "TYPE=" + c.holds + "\nUSAGE=filesystem\n"}
+		err := b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("s"), FSType: c.wants})
+		if !volume.Is(err, volume.Conflict) || len(b.tools.changed()) > 0 || len(b.mounter.table) > 0 {
+			t.Errorf("%s: want a conflict and nothing changed, got %v, %q", name, err, b.tools.changed())
+		}
+	}
+}
+
+func TestFsckDecidesWhetherADamagedFileSystemIsMounted(t *testing.T) {
+	t.Parallel()
+	for code, mounted := range map[int]bool{0: true, 1: true, 2: true, 4: false, 5: false, 8: true, 12: false} {
+		b := newBench(t, Options{})
+		b.plug(t, "vdb", serial, Number{254, 16})
+		b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
+		b.tools.answers["fsck"] = Result{Code: code, Stdout: "UNEXPECTED INCONSISTENCY"}
+		err := b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("s")})
+		if got := len(b.mounter.table) == 1; got != mounted || mounted != (err == nil) {
+			t.Errorf("exit code %d: want mounted %t, got %t, error %v", code, mounted, got, err)
+		}
+		if !mounted {
+			wantKind(t, err, volume.DataLoss, "UNEXPECTED INCONSISTENCY")
+		}
+	}
+}
+
+func TestAMountedDiskIsNotChecked(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
+	b.mounter.add(Mount{Device: Number{254, 16}, Path: b.place("pod"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+	if err := b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("s")}); err != nil {
+		t.Fatal(err)
+	}
+	if ran := b.tools.changed(); len(ran) > 0 {
+		t.Errorf("want no fsck beside a mount, got %q", ran)
+	}
+}
+
+func TestStageBelievesTheMountTableAndNotTheMount(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.mounter.wrong = Number{254, 64}
+	wantKind(t, b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("s")}), volume.Conflict, "254:64", "254:16")
+}
+
+func TestAFailedMkfsLeavesNothingMounted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.tools.answers["mkfs.ext4"] = Result{Code: 1, Stderr: "No space left\non device"}
+	wantKind(t, b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("s")}), volume.Failed, "No space left on device")
+	b.tools.answers["mkfs.ext4"] = Result{}
+	b.mounter.fail = errors.New("wrong fs type")
+	if err := b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("s")}); err == nil || len(b.mounter.table) > 0 {
+		t.Errorf("want the mount's error and no mount, got %v, %v", err, b.mounter.table)
+	}
+}
