@@ -77,11 +77,15 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				return err
 			}
 			clouds = append(clouds, current)
-			adapter := openstack.NewCurrent(current, log.With("cloud", name))
+			log := log
+			if name != "" {
+				log = log.With("cloud", name)
+			}
+			adapter := openstack.NewCurrent(current, log)
 			hub := status.NewHub(adapter)
 			background.Go(func() error { return ended(hub.Run(work)) })
-			volumes[name] = volume.NewVolumes(adapter, hub, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log.With("cloud", name)})
-			background.Go(func() error { greet(work, current, name, log); return nil })
+			volumes[name] = volume.NewVolumes(adapter, hub, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log})
+			background.Go(func() error { greet(work, current, log); return nil })
 		}
 		services.Controller = controller.New(controller.Options{
 			Clouds: volumes, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: settings.IgnoreZone, Strict: cfg.Strict, Log: log,
@@ -195,15 +199,15 @@ func newCloud(file *cloudconf.File, name string, cfg config.Config, deps Depende
 }
 
 // greet logs in once, so that wrong credentials show in the log before the first claim.
-func greet(ctx context.Context, current cloud.Current, name string, log *slog.Logger) {
+func greet(ctx context.Context, current cloud.Current, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c, err := current(ctx)
 	switch {
 	case err != nil && ctx.Err() != nil:
 	case err != nil:
-		log.Error("cannot log in to the cloud yet; every RPC tries again", "cloud", name, "error", err)
+		log.Error("cannot log in to the cloud yet; every RPC tries again", "error", err)
 	default:
-		log.Info("logged in", "cloud", name, "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
+		log.Info("logged in", "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
 	}
 }

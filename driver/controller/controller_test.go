@@ -1,0 +1,493 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+const (
+	zoneKey = "topology.cinder.csi.openstack.org/zone"
+	first   = "00000000-0000-4000-8000-000000000001"
+	second  = "00000000-0000-4000-8000-000000000002"
+)
+
+// fake answers with what a test put there, and keeps the wish.
+type fake struct {
+	wish   volume.Wish
+	volume volume.Volume
+	err    error
+	list   []volume.Volume
+	calls  []string
+}
+
+func (f *fake) Create(_ context.Context, w volume.Wish) (volume.Volume, error) {
+	f.wish, f.calls = w, append(f.calls, "create "+w.Name)
+	return f.volume, f.err
+}
+
+func (f *fake) Delete(_ context.Context, id volume.ID) error {
+	f.calls = append(f.calls, "delete "+string(id))
+	return f.err
+}
+
+func (f *fake) Attach(_ context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
+	f.calls = append(f.calls, "attach "+string(id)+" to "+string(server))
+	return f.volume, f.err
+}
+
+func (f *fake) Detach(_ context.Context, id volume.ID, server volume.ServerID) error {
+	f.calls = append(f.calls, "detach "+string(id)+" from "+string(server))
+	return f.err
+}
+
+func (f *fake) Get(_ context.Context, id volume.ID) (volume.Volume, error) {
+	if f.err != nil || f.volume.ID != id {
+		return volume.Volume{}, cmpOr(f.err, volume.Errorf(volume.NotFound, "no volume %s", id))
+	}
+	return f.volume, nil
+}
+
+func cmpOr(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// List gives two volumes at a time at most.
+func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
+	rest := f.list
+	if p.After != "" {
+		i := slices.IndexFunc(f.list, func(v volume.Volume) bool { return v.ID == p.After && v.CreatedAt.Equal(p.Created) })
+		if i < 0 {
+			return nil, volume.Errorf(volume.NotFound, "no volume %s", p.After)
+		}
+		rest = f.list[i+1:]
+	}
+	most := 2
+	if limit > 0 {
+		most = min(most, limit)
+	}
+	return rest[:min(most, len(rest))], f.err
+}
+
+func server(f *fake, change ...func(*Options)) *Server {
+	o := Options{Clouds: map[string]Volumes{"": f}, TopologyKey: zoneKey, WithTopology: true, Log: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&o)
+	}
+	return New(o)
+}
+
+func capability(mode csi.VolumeCapability_AccessMode_Mode, block bool) *csi.VolumeCapability {
+	c := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode}}
+	if block {
+		c.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
+	} else {
+		c.AccessType = &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}}
+	}
+	return c
+}
+
+var oneWriter = []*csi.VolumeCapability{capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, false)}
+
+func zone(names ...string) []*csi.Topology {
+	var all []*csi.Topology
+	for _, name := range names {
+		all = append(all, &csi.Topology{Segments: map[string]string{zoneKey: name, "topology.kubernetes.io/region": "R"}})
+	}
+	return all
+}
+
+func kindIs(t *testing.T, err error, want volume.Kind, text string) {
+	t.Helper()
+	if err == nil || volume.KindOf(err) != want || !strings.Contains(err.Error(), text) {
+		t.Errorf("want kind %s with %q, got %v (kind %s)", want, text, err, volume.KindOf(err))
+	}
+}
+
+func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
+	f := &fake{volume: volume.Volume{ID: first, Size: volume.GiB(3), Zone: "az 3"}}
+	got, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{
+		Name: "pvc-1", VolumeCapabilities: oneWriter, CapacityRange: &csi.CapacityRange{RequiredBytes: 5, LimitBytes: 9},
+		Parameters: map[string]string{"type": "fast", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1", "appendVolumeMetadata": `{"team":"storage"}`},
+		AccessibilityRequirements: &csi.TopologyRequirement{
+			Preferred: append([]*csi.Topology{{Segments: map[string]string{"other": "x"}}}, zone("az2")...), Requisite: zone("az1", "az2"),
+		},
+		VolumeContentSource: &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: second}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWish := volume.Wish{
+		Name: "pvc-1", Size: volume.Range{Required: 5, Limit: 9}, Type: "fast", Zones: []string{"az2", "az1"}, Source: second,
+		Metadata: map[string]string{"team": "storage", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1"},
+	}
+	if diff := cmp.Diff(wantWish, f.wish); diff != "" {
+		t.Error("wish, -want +got\n", diff)
+	}
+	want := &csi.CreateVolumeResponse{Volume: &csi.Volume{
+		VolumeId: first, CapacityBytes: 3 << 30, VolumeContext: map[string]string{"cinder.csi.openstack.org/resizeRequired": "true"},
+		ContentSource:      &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: second}}},
+		AccessibleTopology: []*csi.Topology{{Segments: map[string]string{zoneKey: "az-3"}}}, // the zone it really is in, as a label
+	}}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error("answer, -want +got\n", diff)
+	}
+}
+
+func TestTheZoneAskedFor(t *testing.T) {
+	for name, test := range map[string]struct {
+		class      string
+		topology   *csi.TopologyRequirement
+		without    bool
+		ignoreZone bool
+		want       []string
+		reported   []string
+	}{
+		"nobody says":              {reported: []string{"real"}},
+		"the class says":           {class: "zone 1", topology: &csi.TopologyRequirement{Preferred: zone("az2")}, want: []string{"zone 1"}, reported: []string{"real"}},
+		"requisite alone":          {topology: &csi.TopologyRequirement{Requisite: zone("az1", "az2")}, want: []string{"az1", "az2"}, reported: []string{"real"}},
+		"topology is off":          {without: true, topology: &csi.TopologyRequirement{Preferred: zone("az2")}},
+		"the volume's is not told": {ignoreZone: true, topology: &csi.TopologyRequirement{Preferred: zone("az2", "az1")}, want: []string{"az2", "az1"}, reported: []string{"az2", "az1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{volume: volume.Volume{ID: first, Zone: "real"}}
+			s := server(f, func(o *Options) { o.WithTopology, o.IgnoreZone = !test.without, test.ignoreZone })
+			req := &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, AccessibilityRequirements: test.topology}
+			if test.class != "" {
+				req.Parameters = map[string]string{"availability": test.class}
+			}
+			got, err := s.CreateVolume(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var reported []string
+			for _, topology := range got.GetVolume().GetAccessibleTopology() {
+				reported = append(reported, topology.GetSegments()[zoneKey])
+			}
+			if !slices.Equal(f.wish.Zones, test.want) || !slices.Equal(reported, test.reported) {
+				t.Errorf("want %v asked for and %v reported, got %v and %v", test.want, test.reported, f.wish.Zones, reported)
+			}
+		})
+	}
+}
+
+func TestRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
+	ok := func() *csi.CreateVolumeRequest {
+		return &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter}
+	}
+	for name, test := range map[string]struct {
+		change func(*csi.CreateVolumeRequest)
+		kind   volume.Kind
+		text   string
+	}{
+		"no name":            {func(r *csi.CreateVolumeRequest) { r.Name = "" }, volume.InvalidArgument, "name"},
+		"no capabilities":    {func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = nil }, volume.InvalidArgument, "capabilities"},
+		"no access type":     {func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = []*csi.VolumeCapability{{}} }, volume.InvalidArgument, "access type"},
+		"unknown cloud":      {func(r *csi.CreateVolumeRequest) { r.Secrets = map[string]string{"cloud": "moon"} }, volume.InvalidArgument, `"moon"`},
+		"mutable parameters": {func(r *csi.CreateVolumeRequest) { r.MutableParameters = map[string]string{"a": "b"} }, volume.InvalidArgument, "VolumeAttributesClass"},
+		"bad metadata":       {func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"appendVolumeMetadata": "x"} }, volume.InvalidArgument, "JSON"},
+		"a snapshot": {func(r *csi.CreateVolumeRequest) {
+			r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: first}}}
+		}, volume.Unimplemented, "snapshots"},
+		"a source without id": {func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = &csi.VolumeContentSource{} }, volume.InvalidArgument, "source"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, req := &fake{}, ok()
+			test.change(req)
+			_, err := server(f).CreateVolume(t.Context(), req)
+			kindIs(t, err, test.kind, test.text)
+			if len(f.calls) != 0 {
+				t.Errorf("the domain was asked: %v", f.calls)
+			}
+		})
+	}
+}
+
+// Every access mode of the CSI specification, for a file system and for raw block: refused, for one server, for several.
+func TestAccessModes(t *testing.T) {
+	for number, name := range csi.VolumeCapability_AccessMode_Mode_name {
+		mode := csi.VolumeCapability_AccessMode_Mode(number)
+		several := strings.HasPrefix(name, "MULTI_NODE")
+		for _, block := range []bool{false, true} {
+			f := &fake{}
+			_, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: []*csi.VolumeCapability{capability(mode, block)}})
+			if refuse := name == "UNKNOWN" || several && !block; refuse {
+				kindIs(t, err, volume.InvalidArgument, name)
+				continue
+			}
+			if err != nil || f.wish.Shared != several {
+				t.Errorf("%s, block %v: got %v, shared %v", name, block, err, f.wish.Shared)
+			}
+		}
+	}
+}
+
+func TestUnknownParametersAreWarnedAboutOnceOrRefused(t *testing.T) {
+	var log bytes.Buffer
+	req := &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, Parameters: map[string]string{"tpye": "fast"}}
+	lenient := server(&fake{}, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	for range 2 {
+		if _, err := lenient.CreateVolume(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(log.String(), "did you mean type?"); n != 1 {
+		t.Errorf("warned %d times: %s", n, log.String())
+	}
+	strict := server(&fake{}, func(o *Options) { o.Strict = true })
+	_, err := strict.CreateVolume(t.Context(), req)
+	kindIs(t, err, volume.InvalidArgument, `"tpye"; did you mean type?`)
+	req.Parameters = map[string]string{"csi.storage.k8s.io/of-tomorrow": "x"}
+	if _, err := strict.CreateVolume(t.Context(), req); err != nil {
+		t.Errorf("a newer sidecar is refused: %v", err)
+	}
+}
+
+func TestPublishAndUnpublish(t *testing.T) {
+	f := &fake{volume: volume.Volume{ID: first, Attachments: []volume.Attachment{{Server: "x", Device: "/dev/vdb"}, {Server: second, Device: "/dev/vdc"}}}}
+	s := server(f)
+	published, err := s.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second, VolumeCapability: oneWriter[0]})
+	if err != nil || published.GetPublishContext()["DevicePath"] != "/dev/vdc" {
+		t.Errorf("got %v, %v", published, err)
+	}
+	for _, node := range []string{second, ""} {
+		if _, err := s.ControllerUnpublishVolume(t.Context(), &csi.ControllerUnpublishVolumeRequest{VolumeId: first, NodeId: node}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := s.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: first}); err != nil {
+		t.Error(err)
+	}
+	want := []string{"attach " + first + " to " + second, "detach " + first + " from " + second, "detach " + first + " from ", "delete " + first}
+	if diff := cmp.Diff(want, f.calls); diff != "" {
+		t.Error("-want +got\n", diff)
+	}
+}
+
+func TestIncompleteRequestsAreInvalid(t *testing.T) {
+	s, moon := server(&fake{}), map[string]string{"cloud": "moon"}
+	for name, call := range map[string]func(context.Context) error{
+		"publish, no volume": func(ctx context.Context) error {
+			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{NodeId: second, VolumeCapability: oneWriter[0]})
+			return err
+		},
+		"publish, no node": func(ctx context.Context) error {
+			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, VolumeCapability: oneWriter[0]})
+			return err
+		},
+		"publish, no capability": func(ctx context.Context) error {
+			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second})
+			return err
+		},
+		"publish, read-only": func(ctx context.Context) error {
+			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second, VolumeCapability: oneWriter[0], Readonly: true})
+			return err
+		},
+		"publish, cloud": func(ctx context.Context) error {
+			_, err := s.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{Secrets: moon})
+			return err
+		},
+		"unpublish": func(ctx context.Context) error {
+			_, err := s.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{})
+			return err
+		},
+		"unpublish, cloud": func(ctx context.Context) error {
+			_, err := s.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: first, Secrets: moon})
+			return err
+		},
+		"delete": func(ctx context.Context) error { _, err := s.DeleteVolume(ctx, &csi.DeleteVolumeRequest{}); return err },
+		"delete, cloud": func(ctx context.Context) error {
+			_, err := s.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: first, Secrets: moon})
+			return err
+		},
+		"get": func(ctx context.Context) error {
+			_, err := s.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{})
+			return err
+		},
+		"validate, no volume": func(ctx context.Context) error {
+			_, err := s.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeCapabilities: oneWriter})
+			return err
+		},
+		"validate, nothing": func(ctx context.Context) error {
+			_, err := s.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: first})
+			return err
+		},
+		"list, negative": func(ctx context.Context) error {
+			_, err := s.ListVolumes(ctx, &csi.ListVolumesRequest{MaxEntries: -1})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) { kindIs(t, call(t.Context()), volume.InvalidArgument, "") })
+	}
+}
+
+func TestErrorsOfTheDomainPassUnchanged(t *testing.T) {
+	want := errors.New("as it is")
+	f := &fake{err: want, volume: volume.Volume{ID: first}}
+	s := server(f)
+	for name, call := range map[string]func() error{
+		"create": func() error {
+			_, err := s.CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter})
+			return err
+		},
+		"delete": func() error {
+			_, err := s.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: first})
+			return err
+		},
+		"publish": func() error {
+			_, err := s.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: first, NodeId: second, VolumeCapability: oneWriter[0]})
+			return err
+		},
+		"unpublish": func() error {
+			_, err := s.ControllerUnpublishVolume(t.Context(), &csi.ControllerUnpublishVolumeRequest{VolumeId: first})
+			return err
+		},
+		"get": func() error {
+			_, err := s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first})
+			return err
+		},
+		"validate": func() error {
+			_, err := s.ValidateVolumeCapabilities(t.Context(), &csi.ValidateVolumeCapabilitiesRequest{VolumeId: first, VolumeCapabilities: oneWriter})
+			return err
+		},
+		"list": func() error { _, err := s.ListVolumes(t.Context(), &csi.ListVolumesRequest{}); return err },
+	} {
+		if err := call(); !errors.Is(err, want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, test := range map[string]struct {
+		volume     volume.Volume
+		capability *csi.VolumeCapability
+		confirmed  bool
+	}{
+		"one writer":               {volume.Volume{ID: first}, oneWriter[0], true},
+		"shared, plain type":       {volume.Volume{ID: first}, capability(csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER, true), false},
+		"shared, multiattach type": {volume.Volume{ID: first, Multiattach: true}, capability(csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER, true), true},
+		"shared file system":       {volume.Volume{ID: first, Multiattach: true}, capability(csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER, false), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := server(&fake{volume: test.volume}).ValidateVolumeCapabilities(t.Context(), &csi.ValidateVolumeCapabilitiesRequest{
+				VolumeId: first, VolumeCapabilities: []*csi.VolumeCapability{test.capability}, Parameters: map[string]string{"type": "fast"},
+			})
+			if err != nil || (got.GetConfirmed() != nil) != test.confirmed || (got.GetMessage() == "") != test.confirmed {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+	_, err := server(&fake{}).ValidateVolumeCapabilities(t.Context(), &csi.ValidateVolumeCapabilitiesRequest{VolumeId: first, VolumeCapabilities: oneWriter})
+	kindIs(t, err, volume.NotFound, first)
+}
+
+// two clouds with five and one volumes.
+func twoClouds() *Server {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	plain, east := &fake{}, &fake{}
+	for n := range 6 {
+		v := volume.Volume{ID: volume.ID(first[:35] + string(rune('1'+n))), Size: volume.GiB(n), CreatedAt: start.Add(-time.Duration(n) * time.Second)}
+		if n == 5 {
+			east.list, east.volume = []volume.Volume{v}, v
+			continue
+		}
+		v.Attachments = []volume.Attachment{{Server: volume.ServerID(second)}}
+		plain.list, plain.volume = append(plain.list, v), v
+	}
+	return New(Options{Clouds: map[string]Volumes{"east": east, "": plain}, Log: slog.New(slog.DiscardHandler)})
+}
+
+func TestTheListHasEveryVolumeOfEveryCloudOnce(t *testing.T) {
+	for maxEntries := range int32(8) {
+		s, sizes, request := twoClouds(), []int64{}, &csi.ListVolumesRequest{MaxEntries: maxEntries}
+		for {
+			got, err := s.ListVolumes(t.Context(), request)
+			if err != nil {
+				t.Fatalf("max_entries %d, token %q: %v", maxEntries, request.GetStartingToken(), err)
+			}
+			if maxEntries > 0 && len(got.GetEntries()) > int(maxEntries) {
+				t.Errorf("max_entries %d: got %d", maxEntries, len(got.GetEntries()))
+			}
+			for _, entry := range got.GetEntries() {
+				sizes = append(sizes, entry.GetVolume().GetCapacityBytes()>>30)
+				if published := len(entry.GetStatus().GetPublishedNodeIds()) == 1; published == (entry.GetVolume().GetCapacityBytes() == 5<<30) {
+					t.Errorf("published nodes of %v", entry)
+				}
+			}
+			if request.StartingToken = got.GetNextToken(); request.GetStartingToken() == "" {
+				break
+			}
+		}
+		if !slices.Equal(sizes, []int64{0, 1, 2, 3, 4, 5}) {
+			t.Errorf("max_entries %d: got volumes %v", maxEntries, sizes)
+		}
+	}
+}
+
+func TestABadTokenMakesTheCallerStartAnew(t *testing.T) {
+	for _, token := range []string{"x", "x:", ":moon", first + ":moon", first + ",soon", first + ",1", second + ":east", "../" + first} {
+		_, err := twoClouds().ListVolumes(t.Context(), &csi.ListVolumesRequest{StartingToken: token})
+		kindIs(t, err, volume.Busy, "from the beginning")
+	}
+}
+
+func FuzzToken(f *testing.F) {
+	for _, seed := range []string{"", ":", "a,1:b", first + ",1767225600000000:east", first + ",-9:"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s := twoClouds()
+		parsed, err := s.parseToken(text)
+		if err != nil || text == "" || parsed.String() == "" {
+			return
+		}
+		again, err := s.parseToken(parsed.String())
+		if err != nil || again != parsed {
+			t.Errorf("%q is %+v, and that is %+v, %v", text, parsed, again, err)
+		}
+	})
+}
+
+func TestGetLooksInEveryCloud(t *testing.T) {
+	s := twoClouds()
+	got, err := s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first[:35] + "6"})
+	if err != nil || got.GetVolume().GetCapacityBytes() != 5<<30 {
+		t.Errorf("got %v, %v", got, err)
+	}
+	_, err = s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first[:35] + "9"})
+	kindIs(t, err, volume.NotFound, "")
+	s.o.Clouds["east"].(*fake).err = volume.Errorf(volume.Unavailable, "out")
+	_, err = s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first[:35] + "9"})
+	kindIs(t, err, volume.Unavailable, "out") // it may be there
+}
+
+// What is advertised is implemented: each capability's RPC does not answer Unimplemented.
+func TestEveryCapabilityIsKnownHere(t *testing.T) {
+	got, err := server(&fake{}).ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range got.GetCapabilities() {
+		names = append(names, c.GetRpc().GetType().String())
+	}
+	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error("-want +got\n", diff)
+	}
+}

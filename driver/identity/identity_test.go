@@ -1,0 +1,37 @@
+package identity
+
+import (
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+)
+
+func TestTheDriverTellsItsNameAndVersion(t *testing.T) {
+	got, err := New(Options{DriverName: "cinder.csi.openstack.org", Version: "1.2.3"}).GetPluginInfo(t.Context(), &csi.GetPluginInfoRequest{})
+	if err != nil || got.GetName() != "cinder.csi.openstack.org" || got.GetVendorVersion() != "1.2.3" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestZonesAreACapabilityOnlyWithTopology(t *testing.T) {
+	for _, with := range []bool{true, false} {
+		got, err := New(Options{WithTopology: with}).GetPluginCapabilities(t.Context(), &csi.GetPluginCapabilitiesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := map[csi.PluginCapability_Service_Type]bool{}
+		for _, c := range got.GetCapabilities() {
+			found[c.GetService().GetType()] = true
+		}
+		if !found[csi.PluginCapability_Service_CONTROLLER_SERVICE] || found[csi.PluginCapability_Service_VOLUME_ACCESSIBILITY_CONSTRAINTS] != with {
+			t.Errorf("topology %v: got %v", with, got)
+		}
+	}
+}
+
+func TestAProcessThatAnswersIsReady(t *testing.T) {
+	got, err := New(Options{}).Probe(t.Context(), &csi.ProbeRequest{})
+	if err != nil || !got.GetReady().GetValue() {
+		t.Errorf("got %v, %v", got, err)
+	}
+}

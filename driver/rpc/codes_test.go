@@ -1,0 +1,107 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// nonFinal are the codes after which external-provisioner, external-attacher, external-snapshotter and kubelet go on pursuing what
+// they asked for (isFinalError in each).
+var nonFinal = []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted}
+
+// every RPC of the CSI specification 1.13 that this driver may ever serve.
+var everyMethod = []string{
+	"GetPluginInfo", "GetPluginCapabilities", "Probe",
+	"CreateVolume", "DeleteVolume", "ControllerPublishVolume", "ControllerUnpublishVolume", "ValidateVolumeCapabilities", "ListVolumes",
+	"ControllerListVolumeHealth", "ControllerGetVolumeHealth", "GetCapacity", "ControllerGetCapabilities", "CreateSnapshot",
+	"DeleteSnapshot", "ListSnapshots", "GetSnapshot", "ControllerExpandVolume", "ControllerGetVolume", "ControllerModifyVolume",
+	"CreateVolumeGroupSnapshot", "DeleteVolumeGroupSnapshot", "GetVolumeGroupSnapshot",
+	"NodeStageVolume", "NodeUnstageVolume", "NodePublishVolume", "NodeUnpublishVolume", "NodeGetVolumeStats", "NodeExpandVolume",
+	"NodeGetCapabilities", "NodeGetInfo",
+}
+
+func TestEveryKindHasACode(t *testing.T) {
+	want := volume.Kinds()
+	got := slices.Sorted(maps.Keys(table))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("-want +got\n", diff)
+	}
+}
+
+func TestEveryPursuitIsAMethod(t *testing.T) {
+	for method := range pursuits {
+		if !slices.Contains(everyMethod, method) {
+			t.Errorf("%s is no RPC", method)
+		}
+	}
+}
+
+func TestNoPursuitEndsAfterAWrite(t *testing.T) {
+	for _, method := range everyMethod {
+		for _, kind := range volume.Kinds() {
+			plain, after := codeOf(method, volume.Errorf(kind, "x")), codeOf(method, volume.Errorf(kind, "x").AfterWrite())
+			switch {
+			case plain == codes.OK || after == codes.OK:
+				t.Errorf("%s, %s: an error is answered with OK", method, kind)
+			case pursuits[method] && !slices.Contains(nonFinal, after):
+				t.Errorf("%s, %s after a write: %s is final", method, kind, after)
+			case !pursuits[method] && plain != after:
+				t.Errorf("%s, %s: %s before a write and %s after it", method, kind, plain, after)
+			}
+		}
+	}
+}
+
+func TestCodesOfTheSpecification(t *testing.T) {
+	for _, test := range []struct {
+		method string
+		kind   volume.Kind
+		want   codes.Code
+	}{
+		{"CreateVolume", volume.Incompatible, codes.AlreadyExists},
+		{"CreateVolume", volume.Exhausted, codes.ResourceExhausted},
+		{"CreateVolume", volume.OutOfRange, codes.OutOfRange},
+		{"CreateVolume", volume.Busy, codes.Aborted},
+		{"DeleteVolume", volume.Conflict, codes.FailedPrecondition},
+		{"ControllerPublishVolume", volume.Conflict, codes.FailedPrecondition},
+		{"ControllerPublishVolume", volume.Exhausted, codes.ResourceExhausted},
+		{"ControllerPublishVolume", volume.NotFound, codes.NotFound},
+		{"ListVolumes", volume.Busy, codes.Aborted},
+		{"NodeStageVolume", volume.DataLoss, codes.FailedPrecondition},
+	} {
+		if got := codeOf(test.method, volume.Errorf(test.kind, "x")); got != test.want {
+			t.Errorf("%s, %s: want %s, got %s", test.method, test.kind, test.want, got)
+		}
+	}
+}
+
+func TestErrorsReachTheCallerAsStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want error
+	}{
+		"domain":          {volume.Errorf(volume.NotFound, "no volume").Op("attach"), status.Error(codes.NotFound, "attach: no volume")},
+		"context":         {context.DeadlineExceeded, status.Error(codes.DeadlineExceeded, "context deadline exceeded")},
+		"canceled":        {context.Canceled, status.Error(codes.Canceled, "context canceled")},
+		"unforeseen":      {errors.New("hm"), status.Error(codes.Internal, "hm")},
+		"not implemented": {status.Error(codes.Unimplemented, "no"), status.Error(codes.Unimplemented, "no")},
+		"wrapped":         {volume.AfterWrite(volume.Errorf(volume.Failed, "x")), status.Error(codes.Aborted, "x")},
+	} {
+		_, err := Codes()(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/CreateVolume"}, func(context.Context, any) (any, error) {
+			return nil, test.err
+		})
+		if status.Code(err) != status.Code(test.want) || err.Error() != test.want.Error() {
+			t.Errorf("%s: want %v, got %v", name, test.want, err)
+		}
+	}
+}

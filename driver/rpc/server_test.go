@@ -1,0 +1,174 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+)
+
+// controller answers CreateVolume as a test says.
+type controller struct {
+	csi.UnimplementedControllerServer
+	create func(ctx context.Context) error
+}
+
+func (c controller) CreateVolume(ctx context.Context, _ *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
+	return &csi.CreateVolumeResponse{}, c.create(ctx)
+}
+
+// serve runs a server whose CreateVolume is create, until ctx ends. It gives a client and what the server returned.
+func serve(t *testing.T, ctx context.Context, log *slog.Logger, create func(ctx context.Context) error) (csi.ControllerClient, chan error) {
+	t.Helper()
+	listener := memnet.Listen()
+	server := NewServer(Services{Controller: controller{create: create}}, Log(log), Codes(), Deadline(time.Minute), Recover(log))
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, listener, 20*time.Second) }()
+	conn, err := grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.Dial(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return csi.NewControllerClient(conn), ended
+}
+
+func TestAPanicIsAnErrorAndTheServerLivesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		panics := true
+		client, _ := serve(t, ctx, slog.New(slog.DiscardHandler), func(context.Context) error {
+			if panics {
+				panic("oh")
+			}
+			return nil
+		})
+		_, err := client.CreateVolume(ctx, &csi.CreateVolumeRequest{})
+		if status.Code(err) != codes.Aborted { // what it had done is not known, so a create must not be final
+			t.Errorf("got %v", err)
+		}
+		panics = false
+		if _, err := client.CreateVolume(ctx, &csi.CreateVolumeRequest{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWithTheEndRPCsUnderWayFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		client, ended := serve(t, ctx, slog.New(slog.DiscardHandler), func(context.Context) error {
+			stop()
+			time.Sleep(10 * time.Second) // virtual
+			return nil
+		})
+		if _, err := client.CreateVolume(t.Context(), &csi.CreateVolumeRequest{}); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if _, err := client.CreateVolume(t.Context(), &csi.CreateVolumeRequest{}); status.Code(err) != codes.Unavailable {
+			t.Errorf("a new RPC was taken: %v", err)
+		}
+	})
+}
+
+func TestWithTheEndRPCsThatTakeTooLongAreCanceled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		canceled := false
+		client, ended := serve(t, ctx, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+			stop()
+			<-ctx.Done()
+			canceled = true
+			return ctx.Err()
+		})
+		start := time.Now()
+		if _, err := client.CreateVolume(t.Context(), &csi.CreateVolumeRequest{}); err == nil {
+			t.Error("no error")
+		}
+		if err := <-ended; err != nil || !canceled || time.Since(start) != 20*time.Second {
+			t.Errorf("ended with %v after %v, canceled %v", err, time.Since(start), canceled)
+		}
+	})
+}
+
+func TestAnRPCWithoutADeadlineGetsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		client, _ := serve(t, ctx, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if _, err := client.CreateVolume(ctx, &csi.CreateVolumeRequest{}); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// call makes one RPC with that request and gives the log of it.
+func call(t *testing.T, level slog.Level, err error) []map[string]any {
+	t.Helper()
+	var out bytes.Buffer
+	log := slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: level}))
+	chain := func(ctx context.Context, req any) (any, error) {
+		info := &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/ControllerPublishVolume"}
+		return Log(log)(ctx, req, info, func(ctx context.Context, req any) (any, error) {
+			return Codes()(ctx, req, info, func(context.Context, any) (any, error) { return &csi.ControllerPublishVolumeResponse{}, err })
+		})
+	}
+	_, _ = chain(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: "vol", NodeId: "server", Secrets: map[string]string{"cloud": "hunter2"}})
+	if strings.Contains(out.String(), "hunter2") {
+		t.Errorf("a secret was logged: %s", out.String())
+	}
+	var lines []map[string]any
+	for _, line := range strings.Split(strings.TrimSpace(out.String()), "\n") {
+		var entry map[string]any
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, entry)
+	}
+	return lines
+}
+
+func TestEveryRPCIsOneLine(t *testing.T) {
+	lines := call(t, slog.LevelInfo, volume.Errorf(volume.Conflict, "attached elsewhere"))
+	if len(lines) != 1 {
+		t.Fatalf("got %v", lines)
+	}
+	for key, want := range map[string]any{
+		"level": "WARN", "msg": "rpc", "method": "ControllerPublishVolume", "volume": "vol", "node": "server", "code": "FailedPrecondition", "error": "attached elsewhere",
+	} {
+		if lines[0][key] != want {
+			t.Errorf("%s: want %v, got %v", key, want, lines[0][key])
+		}
+	}
+	if _, timed := lines[0]["duration"]; !timed {
+		t.Error("no duration")
+	}
+}
+
+func TestBodiesAreLoggedOnRequestWithoutSecrets(t *testing.T) {
+	lines := call(t, LevelBodies, nil)
+	if len(lines) != 3 || !strings.Contains(lines[0]["body"].(string), "vol") || lines[1]["code"] != "OK" {
+		t.Errorf("got %v", lines)
+	}
+}
