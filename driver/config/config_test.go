@@ -1,0 +1,245 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+)
+
+func parse(t *testing.T, args ...string) (Config, error) {
+	t.Helper()
+	var c Config
+	fs := pflag.NewFlagSet("driver", pflag.ContinueOnError)
+	fs.SetOutput(t.Output())
+	c.Bind(fs)
+	return c, fs.Parse(args)
+}
+
+// upstreamFlags are the flags of upstream's cinder-csi-plugin 1.36 with their defaults.
+var upstreamFlags = map[string]string{
+	"endpoint": "", "cloud-config": "[]", "cloud-name": "[]", "with-topology": "true", "additional-topology": "[]", "cluster": "",
+	"http-endpoint": "", "provide-controller-service": "true", "provide-node-service": "true", "pvc-annotations": "false", "master": "",
+	"kubeconfig": "", "kube-api-qps": "5", "kube-api-burst": "10", "min-resync-period": "12h0m0s", "user-agent": "[]", "nodeid": "",
+	"node-service-no-os-client": "false", "v": "0", "vmodule": "", "log-flush-frequency": "5s",
+}
+
+func TestUpstreamsFlagsAreThereWithUpstreamsDefaults(t *testing.T) {
+	var c Config
+	fs := pflag.NewFlagSet("driver", pflag.ContinueOnError)
+	c.Bind(fs)
+	for name, value := range upstreamFlags {
+		f := fs.Lookup(name)
+		if f == nil {
+			t.Errorf("--%s is missing", name)
+		} else if f.DefValue != value {
+			t.Errorf("--%s: want default %q, got %q", name, value, f.DefValue)
+		}
+	}
+	if diff := cmp.Diff([]string{""}, c.CloudNames); diff != "" {
+		t.Error("cloud names, -want +got\n", diff)
+	}
+}
+
+// The argument lists of upstream's manifests and of OpenShift's operator.
+func TestUpstreamsArgumentsAreTaken(t *testing.T) {
+	c, err := parse(t, "--endpoint=unix://csi/csi.sock", "--cloud-config=/etc/config/cloud.conf", "--cluster=kubernetes", "--pvc-annotations", "--v=1")
+	if err != nil || c.Validate() != nil {
+		t.Fatal(err, c.Validate())
+	}
+	want := []any{"unix://csi/csi.sock", []string{"/etc/config/cloud.conf"}, "kubernetes", true, 1, true, true}
+	if diff := cmp.Diff(want, []any{c.Endpoint, c.CloudConfig, c.Cluster, c.PVCAnnotations, c.Verbosity, c.Controller, c.Node}); diff != "" {
+		t.Error("-want +got\n", diff)
+	}
+	if len(c.Ineffective()) != 1 {
+		t.Errorf("--pvc-annotations does nothing and nobody says so: %v", c.Ineffective())
+	}
+	c, err = parse(t, "--nodeid=n1", "--provide_controller_service=false", "--node_service_no_os_client=true", "--endpoint", "unix:///x", "-v=5", "--vmodule=a=5", "--log_flush_frequency=1s")
+	if err != nil || c.Validate() != nil || c.Controller || c.Verbosity != 5 {
+		t.Error(err, c.Validate(), c)
+	}
+}
+
+func TestRepeatedFlags(t *testing.T) {
+	c, err := parse(t, "--cloud-config=a", "--cloud-config=b,c", "--cloud-name=x", "--cloud-name=y", "--user-agent=one, two", "--user-agent=three",
+		"--additional-topology=region=R1", "--additional-topology=rack=7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []any{[]string{"a", "b", "c"}, []string{"x", "y"}, []string{"one, two", "three"}, map[string]string{"region": "R1", "rack": "7"}}
+	if diff := cmp.Diff(want, []any{c.CloudConfig, c.CloudNames, c.UserAgent, c.AdditionalTopology}); diff != "" {
+		t.Error("-want +got\n", diff)
+	}
+}
+
+func TestFlagsThatCannotBe(t *testing.T) {
+	good := []string{"--endpoint=unix:///x", "--cloud-config=a"}
+	for name, test := range map[string]struct {
+		args    []string
+		problem string
+	}{
+		"no endpoint":       {[]string{"--cloud-config=a"}, "--endpoint"},
+		"no cloud config":   {[]string{"--endpoint=unix:///x"}, "--cloud-config"},
+		"nothing to serve":  {[]string{"--endpoint=unix:///x", "--provide-controller-service=false", "--provide-node-service=false"}, "neither service"},
+		"driver name":       {append(good, "--driver-name=-a"), "--driver-name"},
+		"long driver name":  {append(good, "--driver-name="+strings.Repeat("a", 64)), "--driver-name"},
+		"empty driver name": {append(good, "--driver-name="), "--driver-name"},
+		"file system":       {append(good, "--default-fs-type=ntfs"), "ext4"},
+		"log format":        {append(good, "--logging-format=xml"), "json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := parse(t, test.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Validate(); err == nil || !strings.Contains(err.Error(), test.problem) {
+				t.Errorf("want %q, got %v", test.problem, err)
+			}
+		})
+	}
+	if c, _ := parse(t, good...); c.Validate() != nil {
+		t.Error(c.Validate())
+	}
+}
+
+func TestANodeNeedsNoCloudConfig(t *testing.T) {
+	c, err := parse(t, "--endpoint=unix:///x", "--provide-controller-service=false")
+	if err != nil || c.Validate() != nil {
+		t.Error(err, c.Validate())
+	}
+}
+
+func TestEveryFlagIsDescribedAndSetsItsOwnField(t *testing.T) {
+	var c Config
+	fs := pflag.NewFlagSet("driver", pflag.ContinueOnError)
+	c.Bind(fs)
+	fields := map[uintptr]string{}
+	fs.VisitAll(func(f *pflag.Flag) {
+		if f.Usage == "" {
+			t.Errorf("--%s says nothing about itself", f.Name)
+		}
+		if v := reflect.ValueOf(f.Value); v.Elem().Kind() != reflect.Struct {
+			if other, taken := fields[v.Pointer()]; taken {
+				t.Errorf("--%s and --%s set the same field", f.Name, other)
+			}
+			fields[v.Pointer()] = f.Name
+		}
+	})
+	if len(fields) < 20 {
+		t.Errorf("only %d fields were looked at", len(fields))
+	}
+}
+
+func TestLogLevels(t *testing.T) {
+	for v, want := range map[int]slog.Level{0: slog.LevelInfo, 2: slog.LevelInfo, 4: slog.LevelDebug, 5: slog.LevelDebug - 1, 9: slog.LevelDebug - 1} {
+		if got := (&Config{Verbosity: v}).LogLevel(); got != want {
+			t.Errorf("-v=%d: want %v, got %v", v, want, got)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	for name, test := range map[string]struct {
+		conf       string
+		want       Settings
+		complaints []string // a part of each
+		problem    string
+	}{
+		"empty": {},
+		"everything": {
+			conf: "[Global]\nauth-url=x\n[BlockStorage]\nnode-volume-attach-limit=20\nignore-volume-az=yes\nrescan-on-resize\n[Metadata]\nsearch-order=metadataService, configDrive\n",
+			want: Settings{AttachLimit: 20, IgnoreZone: true, SearchOrder: []string{"metadataService", "configDrive"}},
+		},
+		"names in other case":          {conf: "[blockstorage]\nIgnore-Volume-AZ=true\n", want: Settings{IgnoreZone: true}},
+		"the cloud controller's":       {conf: "[LoadBalancer]\nuse-octavia=true\n[LoadBalancerClass \"x\"]\nany=thing\n[Networking]\n[Route]\nrouter-id=x\n"},
+		"a negative limit":             {conf: "[BlockStorage]\nnode-volume-attach-limit=-1\n", want: Settings{AttachLimit: 256}},
+		"a limit too high":             {conf: "[BlockStorage]\nnode-volume-attach-limit=257\n", want: Settings{AttachLimit: 256}},
+		"a limit that is none":         {conf: "[BlockStorage]\nnode-volume-attach-limit=many\n", problem: "many"},
+		"a boolean that is none":       {conf: "[BlockStorage]\nignore-volume-az=maybe\n", problem: "ignore-volume-az"},
+		"an unknown key":               {conf: "[BlockStorage]\nignore-volume-as=true\n", complaints: []string{"line 2: unknown key ignore-volume-as in section [BlockStorage]; did you mean ignore-volume-az?"}},
+		"an unknown key of [Global]":   {conf: "[Global]\nauth-ulr=x\n", complaints: []string{"did you mean auth-url?"}},
+		"an unknown section":           {conf: "[BlockStorge]\na=b\n", complaints: []string{"did you mean BlockStorage?"}},
+		"a place nobody knows":         {conf: "[Metadata]\nsearch-order=configDrive,dmi\n", want: Settings{SearchOrder: []string{"configDrive"}}, complaints: []string{`"dmi"`}},
+		"only places nobody knows":     {conf: "[Metadata]\nsearch-order=dmi\n", problem: "neither"},
+		"old keys of the plugin":       {conf: "[BlockStorage]\nbs-version=v3\ntrust-device-path=false\n"},
+		"another cloud's own [Global]": {conf: "[Global \"east\"]\nauth-url=x\npassword=\"p#w\"\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := cloudconf.Parse([]byte(test.conf))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, complaints, err := ParseSettings(file)
+			if (err != nil) != (test.problem != "") || err != nil && !strings.Contains(err.Error(), test.problem) {
+				t.Fatalf("want an error with %q, got %v", test.problem, err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error("-want +got\n", diff)
+			}
+			if len(complaints) != len(test.complaints) {
+				t.Fatalf("want %q, got %q", test.complaints, complaints)
+			}
+			for i := range complaints {
+				if !strings.Contains(complaints[i], test.complaints[i]) {
+					t.Errorf("want %q, got %q", test.complaints[i], complaints[i])
+				}
+			}
+		})
+	}
+}
+
+func TestLaterFilesWinKeyByKey(t *testing.T) {
+	files := map[string]string{"a": "[BlockStorage]\nnode-volume-attach-limit=20\nignore-volume-az=true\n", "b": "[BlockStorage]\nnode-volume-attach-limit=30\n", "bad": "[x\n"}
+	read := func(path string) ([]byte, error) {
+		content, ok := files[path]
+		if !ok {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+		}
+		return []byte(content), nil
+	}
+	file, err := ReadFiles(read, "a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := ParseSettings(file)
+	if want := (Settings{AttachLimit: 30, IgnoreZone: true}); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("want %v, got %v, %v", want, got, err)
+	}
+	if _, err := ReadFiles(read, "a", "bad"); err == nil || !strings.Contains(err.Error(), "bad: line 1") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := ReadFiles(read, "gone"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDefaultsOfOurOwn(t *testing.T) {
+	c, err := parse(t)
+	if err != nil || c.DriverName != "cinder.csi.openstack.org" || c.TopologyKey() != "topology.cinder.csi.openstack.org/zone" || c.Strict || c.DefaultFSType != "ext4" || c.DrainTimeout != 20*time.Second {
+		t.Errorf("got %+v, %v", c, err)
+	}
+}
+
+func FuzzParseSettings(f *testing.F) {
+	for _, seed := range []string{"", "[BlockStorage]\nnode-volume-attach-limit=0x10\n", "[Metadata]\nsearch-order=,\n", "[Global \"a\"]\nx=\"y\\\"z\"\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, conf string) {
+		file, err := cloudconf.Parse([]byte(conf))
+		if err != nil {
+			return
+		}
+		s, _, err := ParseSettings(file)
+		if err == nil && (s.AttachLimit < 0 || s.AttachLimit > 256 || len(s.SearchOrder) == 0 && s.SearchOrder != nil) {
+			t.Errorf("%q gives %+v", conf, s)
+		}
+	})
+}

@@ -1,0 +1,77 @@
+package telemetry
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+func TestRequestsHaveUpstreamsNames(t *testing.T) {
+	for request, want := range map[string]string{
+		"POST /v3/p/volumes":                             "volume_create",
+		"GET /v3/p/volumes/detail?name=x":                "volume_list",
+		"GET /v3/p/volumes/1":                            "volume_get",
+		"DELETE /v3/p/volumes/1":                         "volume_delete",
+		"POST /v3/p/volumes/1/action":                    "volume_expand",
+		"POST /v2.1/servers/1/os-volume_attachments":     "volume_attach",
+		"DELETE /v2.1/servers/1/os-volume_attachments/2": "volume_detach",
+		"GET /v2.1/servers/1/os-volume_attachments":      "server_attachments",
+		"GET /v2.1/servers/1":                            "server_get",
+		"GET /v3/p/messages?resource_uuid=1":             "message_list",
+		"POST /v3/auth/tokens":                           "token_create",
+		"GET /":                                          "other",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://cloud"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nameOf(r); got != want {
+			t.Errorf("%s: want %s, got %s", request, want, got)
+		}
+	}
+}
+
+type answer func() (*http.Response, error)
+
+func (a answer) RoundTrip(*http.Request) (*http.Response, error) { return a() }
+
+func TestEveryRequestIsCountedAndFailuresTwice(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	metrics := NewOpenStack(registry)
+	for _, a := range []answer{
+		func() (*http.Response, error) { return &http.Response{StatusCode: 202}, nil },
+		func() (*http.Response, error) { return &http.Response{StatusCode: 413}, nil },
+		func() (*http.Response, error) { return nil, errors.New("reset") },
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://cloud/v3/p/volumes", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := metrics.Count(a).RoundTrip(r)
+		if want, wantErr := a(); err == nil && resp.StatusCode != want.StatusCode || (err == nil) != (wantErr == nil) {
+			t.Errorf("the answer was changed: %v, %v", resp, err)
+		}
+	}
+	page := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	lines := strings.Split(page.Body.String(), "\n")
+	for _, want := range []string{
+		`cinder_csi_openstack_answers_total{code="0",request="volume_create"} 1`,
+		`cinder_csi_openstack_answers_total{code="202",request="volume_create"} 1`,
+		`cinder_csi_openstack_answers_total{code="413",request="volume_create"} 1`,
+		`openstack_api_request_errors_total{request="volume_create"} 2`,
+		`openstack_api_requests_total{request="volume_create"} 3`,
+		`openstack_api_request_duration_seconds_count{request="volume_create"} 3`,
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("%s is missing in\n%s", want, page.Body)
+		}
+	}
+}
