@@ -1,0 +1,122 @@
+package node
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+)
+
+// step fails the test if a call failed.
+func step(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// realServer is a node with one real disk, which has the serial of vol.
+func realServer(t *testing.T, bytes int64) (*Server, *testenv.Machine) {
+	t.Helper()
+	testenv.NeedRoot(t)
+	testenv.NeedTools(t, "mkfs.ext4", "e2fsprogs", "mkfs.xfs", "xfsprogs")
+	m := testenv.NewMachine(t)
+	m.Plug(t, "vdb", vol[:20], testenv.Loop(t, bytes))
+	log := slog.New(slog.DiscardHandler)
+	return New(host.New(host.Options{SysRoot: m.Sys, DevRoot: m.Dev, Log: log}), Options{Log: log}), m
+}
+
+func TestAVolumesLifeOnANode(t *testing.T) {
+	for name, c := range map[string]*csi.VolumeCapability{"ext4": mount(writer, "ext4"), "xfs": mount(writer, "xfs"), "block": block(writer)} {
+		t.Run(name, func(t *testing.T) {
+			s, m := realServer(t, 400<<20)
+			staging, first, second := m.Path("staging"), m.Path("pods", "1", "v"), m.Path("pods", "2", "v")
+			for _, target := range []string{first, second} {
+				for range 2 { // every call twice: kubelet repeats them
+					_, err := s.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: vol, StagingTargetPath: staging, VolumeCapability: c})
+					step(t, "stage", err)
+				}
+				for range 2 {
+					_, err := s.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{VolumeId: vol, StagingTargetPath: staging, TargetPath: target, VolumeCapability: c})
+					step(t, "publish", err)
+				}
+				file := target
+				if name != "block" {
+					file = filepath.Join(target, "data")
+				}
+				if target == first {
+					step(t, "write", writeAt(file, "the first pod's"))
+				} else if got := readAt(t, file, 15); got != "the first pod's" {
+					t.Errorf("want the first pod's bytes read by the second, got %q", got)
+				}
+				stats, err := s.NodeGetVolumeStats(t.Context(), &csi.NodeGetVolumeStatsRequest{VolumeId: vol, VolumePath: target})
+				step(t, "stats", err)
+				if total := stats.GetUsage()[0].GetTotal(); total < 300<<20 || total > 400<<20 {
+					t.Errorf("want about 400 MiB, got %d", total)
+				}
+				_, err = s.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: vol, VolumePath: target, StagingTargetPath: staging, VolumeCapability: c})
+				step(t, "expand to what it has", err)
+				for range 2 {
+					_, err = s.NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: vol, TargetPath: target})
+					step(t, "unpublish", err)
+				}
+				for range 2 {
+					_, err = s.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: vol, StagingTargetPath: staging})
+					step(t, "unstage", err)
+				}
+			}
+			for _, path := range []string{staging, first, second} {
+				if _, err := os.Lstat(path); !os.IsNotExist(err) {
+					t.Errorf("want %s gone, got %v", path, err)
+				}
+			}
+		})
+	}
+}
+
+func writeAt(path, text string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_SYNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func readAt(t *testing.T, path string, n int) string {
+	t.Helper()
+	f, err := os.Open(path)
+	step(t, "open", err)
+	defer f.Close()
+	got := make([]byte, n)
+	_, err = f.ReadAt(got, 0)
+	step(t, "read", err)
+	return string(got)
+}
+
+func TestExpandOfAnUnmountedPathLeavesTheRootFileSystemAlone(t *testing.T) {
+	s, m := realServer(t, 64<<20)
+	_, err := s.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: vol, VolumePath: m.Path("nothing")})
+	if !volume.Is(err, volume.NotFound) {
+		t.Errorf("want not found, got %v", err)
+	}
+}
+
+func TestAnOddVolumeIDIsAnErrorAndNoPanic(t *testing.T) {
+	s, m := realServer(t, 64<<20)
+	for _, id := range []string{"short", vol[:20], "../" + vol, vol + vol} {
+		_, err := s.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: id, StagingTargetPath: m.Path("staging"), VolumeCapability: mount(writer, "")})
+		if !volume.Is(err, volume.NotFound) {
+			t.Errorf("%q: want not found, got %v", id, err)
+		}
+	}
+}

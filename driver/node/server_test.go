@@ -1,0 +1,284 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+const vol = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
+
+// fakeMachine keeps what was asked of it.
+type fakeMachine struct {
+	identity host.Identity
+	stats    host.Stats
+	err      error
+	asked    []any
+}
+
+type (
+	published struct {
+		Volume          volume.ID
+		Staging, Target string
+		ReadOnly, Block bool
+	}
+	unmounted struct{ Path string }
+)
+
+func (f *fakeMachine) Identity(context.Context) (host.Identity, error) { return f.identity, f.err }
+
+func (f *fakeMachine) Await(context.Context, volume.ID) (*host.Disk, error) {
+	return nil, errors.New("no block volume in this test")
+}
+
+func (f *fakeMachine) Stage(_ context.Context, s host.Staging) error {
+	f.asked = append(f.asked, s)
+	return f.err
+}
+
+func (f *fakeMachine) Publish(id volume.ID, staging, target string, readOnly bool) error {
+	f.asked = append(f.asked, published{id, staging, target, readOnly, false})
+	return f.err
+}
+
+func (f *fakeMachine) PublishBlock(_ context.Context, id volume.ID, target string, readOnly bool) error {
+	f.asked = append(f.asked, published{id, "", target, readOnly, true})
+	return f.err
+}
+
+func (f *fakeMachine) Unmount(path string) error {
+	f.asked = append(f.asked, unmounted{path})
+	return f.err
+}
+
+func (f *fakeMachine) Stats(context.Context, string) (host.Stats, error) { return f.stats, f.err }
+
+func (f *fakeMachine) Grow(_ context.Context, g host.Growth) (volume.Size, error) {
+	f.asked = append(f.asked, g)
+	return g.Size, f.err
+}
+
+func serverOf(m machine, o Options) *Server {
+	o.Log = slog.New(slog.DiscardHandler)
+	return newServer(m, o)
+}
+
+func mount(mode csi.VolumeCapability_AccessMode_Mode, fsType string, flags ...string) *csi.VolumeCapability {
+	return &csi.VolumeCapability{
+		AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode},
+		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType, MountFlags: flags}},
+	}
+}
+
+func block(mode csi.VolumeCapability_AccessMode_Mode) *csi.VolumeCapability {
+	return &csi.VolumeCapability{
+		AccessMode: &csi.VolumeCapability_AccessMode{Mode: mode},
+		AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
+	}
+}
+
+const (
+	writer    = csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER
+	manyRead  = csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY
+	manyWrite = csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
+)
+
+func TestANodeTellsItsServerItsZoneAndANumberOfVolumesThatIsNeverZero(t *testing.T) {
+	t.Parallel()
+	const id = "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f"
+	for _, c := range []struct {
+		name string
+		zone string
+		o    Options
+		want *csi.NodeGetInfoResponse // nil for an error
+	}{
+		{"nothing said", "az1", Options{}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit}},
+		{"a limit", "az1", Options{AttachLimit: 7}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: 7}},
+		{"a limit that is none", "az1", Options{AttachLimit: -1}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit}},
+		{"a zone that is no label", " zone 1!", Options{WithTopology: true}, topology(id, map[string]string{"topology.cinder.csi.openstack.org/zone": "zone-1"})},
+		{
+			"another driver's name and more segments", "az1",
+			Options{DriverName: "x.example", WithTopology: true, AdditionalTopology: map[string]string{"rack": "7"}},
+			topology(id, map[string]string{"topology.x.example/zone": "az1", "rack": "7"}),
+		},
+		{"a key of its own", "az1", Options{TopologyKey: "k", WithTopology: true}, topology(id, map[string]string{"k": "az1"})},
+		{"a zone given by hand", "", Options{TopologyKey: "k", WithTopology: true, AdditionalTopology: map[string]string{"k": "az9"}}, topology(id, map[string]string{"k": "az9"})},
+		{"segments without topology", "az1", Options{AdditionalTopology: map[string]string{"rack": "7"}}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit}},
+		{"no zone", "", Options{WithTopology: true}, nil},
+		{"a zone of which nothing is left", "...", Options{WithTopology: true}, nil},
+	} {
+		m := &fakeMachine{identity: host.Identity{Server: id, Zone: c.zone}}
+		got, err := serverOf(m, c.o).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
+		if c.want == nil {
+			if !volume.Is(err, volume.Failed) || !strings.Contains(err.Error(), "--with-topology=false") {
+				t.Errorf("%s: want an error that says what to do, got %v", c.name, err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(c.want, got, protocmp.Transform()); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
+		}
+	}
+}
+
+func topology(id string, segments map[string]string) *csi.NodeGetInfoResponse {
+	return &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit, AccessibleTopology: &csi.Topology{Segments: segments}}
+}
+
+func TestIncompleteRequestsAreRefusedBeforeAnythingIsDone(t *testing.T) {
+	t.Parallel()
+	type kind = volume.Kind
+	call := map[string]func(*Server) error{}
+	want := map[string]kind{}
+	add := func(name string, k kind, f func(*Server) error) { call[name], want[name] = f, k }
+	stage := func(name string, k kind, r *csi.NodeStageVolumeRequest) {
+		add("stage: "+name, k, func(s *Server) error { _, err := s.NodeStageVolume(t.Context(), r); return err })
+	}
+	publish := func(name string, k kind, r *csi.NodePublishVolumeRequest) {
+		add("publish: "+name, k, func(s *Server) error { _, err := s.NodePublishVolume(t.Context(), r); return err })
+	}
+	expand := func(name string, k kind, r *csi.NodeExpandVolumeRequest) {
+		add("expand: "+name, k, func(s *Server) error { _, err := s.NodeExpandVolume(t.Context(), r); return err })
+	}
+	capability := mount(writer, "ext4")
+	stage("no volume", volume.InvalidArgument, &csi.NodeStageVolumeRequest{StagingTargetPath: "/s", VolumeCapability: capability})
+	stage("no path", volume.InvalidArgument, &csi.NodeStageVolumeRequest{VolumeId: vol, VolumeCapability: capability})
+	stage("no capability", volume.InvalidArgument, &csi.NodeStageVolumeRequest{VolumeId: vol, StagingTargetPath: "/s"})
+	stage("no access mode", volume.InvalidArgument, &csi.NodeStageVolumeRequest{
+		VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: &csi.VolumeCapability{AccessType: capability.GetAccessType()},
+	})
+	stage("no access type", volume.InvalidArgument, &csi.NodeStageVolumeRequest{
+		VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: &csi.VolumeCapability{AccessMode: capability.GetAccessMode()},
+	})
+	publish("no volume", volume.InvalidArgument, &csi.NodePublishVolumeRequest{TargetPath: "/t", StagingTargetPath: "/s", VolumeCapability: capability})
+	publish("no target", volume.InvalidArgument, &csi.NodePublishVolumeRequest{VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: capability})
+	publish("no capability", volume.InvalidArgument, &csi.NodePublishVolumeRequest{VolumeId: vol, TargetPath: "/t", StagingTargetPath: "/s"})
+	publish("not staged", volume.Conflict, &csi.NodePublishVolumeRequest{VolumeId: vol, TargetPath: "/t", VolumeCapability: capability})
+	publish("ephemeral", volume.Unimplemented, &csi.NodePublishVolumeRequest{
+		VolumeId: vol, TargetPath: "/t", VolumeCapability: capability, VolumeContext: map[string]string{"csi.storage.k8s.io/ephemeral": "true"},
+	})
+	expand("no volume", volume.InvalidArgument, &csi.NodeExpandVolumeRequest{VolumePath: "/t"})
+	expand("no path", volume.InvalidArgument, &csi.NodeExpandVolumeRequest{VolumeId: vol})
+	expand("an empty range", volume.InvalidArgument, &csi.NodeExpandVolumeRequest{
+		VolumeId: vol, VolumePath: "/t", CapacityRange: &csi.CapacityRange{RequiredBytes: 2, LimitBytes: 1},
+	})
+	for name, r := range map[string]*csi.NodeUnstageVolumeRequest{"no volume": {StagingTargetPath: "/s"}, "no path": {VolumeId: vol}} {
+		add("unstage: "+name, volume.InvalidArgument, func(s *Server) error { _, err := s.NodeUnstageVolume(t.Context(), r); return err })
+	}
+	for name, r := range map[string]*csi.NodeUnpublishVolumeRequest{"no volume": {TargetPath: "/t"}, "no path": {VolumeId: vol}} {
+		add("unpublish: "+name, volume.InvalidArgument, func(s *Server) error { _, err := s.NodeUnpublishVolume(t.Context(), r); return err })
+	}
+	for name, r := range map[string]*csi.NodeGetVolumeStatsRequest{"no volume": {VolumePath: "/t"}, "no path": {VolumeId: vol}} {
+		add("stats: "+name, volume.InvalidArgument, func(s *Server) error { _, err := s.NodeGetVolumeStats(t.Context(), r); return err })
+	}
+	for name, f := range call {
+		m := &fakeMachine{}
+		if err := f(serverOf(m, Options{})); !volume.Is(err, want[name]) || len(m.asked) > 0 {
+			t.Errorf("%s: want %s and nothing done, got %v, %v", name, want[name], err, m.asked)
+		}
+	}
+}
+
+func TestWhatIsAskedReachesTheMachine(t *testing.T) {
+	t.Parallel()
+	const s, p = "/staging", "/pod"
+	stage := func(c *csi.VolumeCapability, context map[string]string) func(*Server) error {
+		return func(server *Server) error {
+			_, err := server.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: vol, StagingTargetPath: s, VolumeCapability: c, VolumeContext: context})
+			return err
+		}
+	}
+	publish := func(c *csi.VolumeCapability, readOnly bool) func(*Server) error {
+		return func(server *Server) error {
+			_, err := server.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{
+				VolumeId: vol, StagingTargetPath: s, TargetPath: p, VolumeCapability: c, Readonly: readOnly,
+			})
+			return err
+		}
+	}
+	expand := func(r *csi.NodeExpandVolumeRequest) func(*Server) error {
+		return func(server *Server) error {
+			r.VolumeId, r.VolumePath, r.CapacityRange = vol, p, &csi.CapacityRange{RequiredBytes: 5}
+			got, err := server.NodeExpandVolume(t.Context(), r)
+			if got.GetCapacityBytes() != 5 {
+				t.Errorf("want the size reached, got %v", got)
+			}
+			return err
+		}
+	}
+	for _, c := range []struct {
+		name string
+		call func(*Server) error
+		want any
+	}{
+		{"stage", stage(mount(writer, "xfs", "noatime"), nil), host.Staging{Volume: vol, Path: s, FSType: "xfs", Default: "ext3", Flags: []string{"noatime"}}},
+		{"stage what came from a source", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/resizeRequired": "True"}), host.Staging{Volume: vol, Path: s, Default: "ext3", FromSource: true}},
+		{"stage for readers", stage(mount(manyRead, ""), nil), host.Staging{Volume: vol, Path: s, Default: "ext3", ReadOnly: true}},
+		{"publish", publish(mount(writer, ""), false), published{vol, s, p, false, false}},
+		{"publish read-only", publish(mount(writer, ""), true), published{vol, s, p, true, false}},
+		{"publish for readers", publish(mount(manyRead, ""), false), published{vol, s, p, true, false}},
+		{"publish a device", publish(block(manyWrite), false), published{vol, "", p, false, true}},
+		{"publish a device for readers", publish(block(manyRead), false), published{vol, "", p, true, true}},
+		{"expand", expand(&csi.NodeExpandVolumeRequest{}), host.Growth{Volume: vol, Path: p, Size: 5}},
+		{"expand what is staged", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: mount(writer, "")}), host.Growth{Volume: vol, Path: s, Size: 5}},
+		{"expand a device", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: block(writer)}), host.Growth{Volume: vol, Path: p, Size: 5, Block: true}},
+		{"unpublish, whatever the id", func(server *Server) error {
+			_, err := server.NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: "odd", TargetPath: p})
+			return err
+		}, unmounted{p}},
+		{"unstage", func(server *Server) error {
+			_, err := server.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: vol, StagingTargetPath: s})
+			return err
+		}, unmounted{s}},
+	} {
+		m := &fakeMachine{}
+		if err := c.call(serverOf(m, Options{DefaultFSType: "ext3"})); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if diff := cmp.Diff([]any{c.want}, m.asked); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestStatsOfAFileSystemAndOfADevice(t *testing.T) {
+	t.Parallel()
+	m := &fakeMachine{stats: host.Stats{Bytes: host.Usage{Total: 10, Available: 6, Used: 4}, Inodes: host.Usage{Total: 3, Available: 2, Used: 1}}}
+	request := &csi.NodeGetVolumeStatsRequest{VolumeId: vol, VolumePath: "/p"}
+	got, err := serverOf(m, Options{}).NodeGetVolumeStats(t.Context(), request)
+	want := &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{
+		{Unit: csi.VolumeUsage_BYTES, Total: 10, Available: 6, Used: 4}, {Unit: csi.VolumeUsage_INODES, Total: 3, Available: 2, Used: 1},
+	}}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	m.stats = host.Stats{Block: true, Bytes: host.Usage{Total: 10}}
+	got, err = serverOf(m, Options{}).NodeGetVolumeStats(t.Context(), request)
+	want = &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{{Unit: csi.VolumeUsage_BYTES, Total: 10}}}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestAnErrorComesAloneAndSaysWhatWasTried(t *testing.T) {
+	t.Parallel()
+	m := &fakeMachine{err: volume.Errorf(volume.DataLoss, "refused")}
+	s := serverOf(m, Options{})
+	staged, err := s.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: mount(writer, "")})
+	if staged != nil || !volume.Is(err, volume.DataLoss) || err.Error() != "stage: refused" {
+		t.Errorf("want no answer and the error, got %v, %v", staged, err)
+	}
+	expanded, err := s.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: vol, VolumePath: "/p"})
+	if expanded != nil || !volume.Is(err, volume.DataLoss) {
+		t.Errorf("want no answer and the error, got %v, %v", expanded, err)
+	}
+}
