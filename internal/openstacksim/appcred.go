@@ -17,7 +17,7 @@ func (s *Sim) addAppCred(a ApplicationCredential) *ApplicationCredential {
 		a.ID = s.newHex()
 	}
 	if a.Secret == "" {
-		a.Secret = s.newSecret(32)
+		a.Secret = s.newSecret(64)
 	}
 	s.appCreds = append(s.appCreds, &a)
 	return &a
@@ -50,9 +50,6 @@ func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
 		{"expires_at", expires},
 		{"unrestricted", nil},
 		{"roles", roles},
-	}
-	if a.createdByAPI {
-		v[7].value = a.Unrestricted
 	}
 	if a.AccessRules != nil {
 		v = append(v, pair{"access_rules", a.rules()})
@@ -133,7 +130,12 @@ func (s *Sim) createAppCred(c *call) reply {
 	if bad != nil || name == "" {
 		return identityError(c, http.StatusBadRequest, "Bad Request", "'name' is a required property")
 	}
-	a := ApplicationCredential{Name: name, User: c.token.user.Name, Project: c.token.project.Name, createdByAPI: true}
+	for _, old := range s.appCreds {
+		if !old.spent && old.Name == name && old.User == c.token.user.Name {
+			return identityError(c, http.StatusConflict, "Conflict", "Conflict occurred attempting to store application_credential - Duplicate entry found with name "+name+".")
+		}
+	}
+	a := ApplicationCredential{Name: name, User: c.token.user.Name, Project: c.token.project.Name}
 	a.Secret = digString(body, "application_credential", "secret")
 	a.Unrestricted, _ = dig(body, "application_credential", "unrestricted").(bool)
 	a.Roles = c.token.roles

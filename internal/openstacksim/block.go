@@ -10,6 +10,7 @@ var volumeRoutes = []route{
 	{"POST", "volumes", 0, (*Sim).createVolume},
 	{"GET", "volumes", 0, func(s *Sim, c *call) reply { return s.listVolumes(c, false) }},
 	{"GET", "volumes/detail", 0, func(s *Sim, c *call) reply { return s.listVolumes(c, true) }},
+	{"GET", "volumes/summary", 12, (*Sim).summarizeVolumes},
 	{"GET", "volumes/{id}", 0, (*Sim).showVolume},
 	{"PUT", "volumes/{id}", 0, (*Sim).updateVolume},
 	{"DELETE", "volumes/{id}", 0, (*Sim).deleteVolume},
@@ -28,6 +29,7 @@ var volumeRoutes = []route{
 	{"DELETE", "types/{id}", 0, (*Sim).deleteType},
 	{"GET", "types/{id}/extra_specs", 0, (*Sim).showSpecs},
 	{"POST", "types/{id}/extra_specs", 0, (*Sim).setSpecs},
+	{"GET", "types/{id}/extra_specs/{key}", 0, (*Sim).showSpec},
 	{"DELETE", "types/{id}/extra_specs/{key}", 0, (*Sim).deleteSpec},
 	{"GET", "types/{id}/encryption", 0, (*Sim).showEncryption},
 
@@ -49,6 +51,8 @@ var volumeRoutes = []route{
 	{"DELETE", "messages/{id}", 3, (*Sim).deleteMessage},
 
 	{"GET", "os-availability-zone", 0, (*Sim).listVolumeZones},
+	{"POST", "os-availability-zone", 0, (*Sim).noItem},
+	{"GET", "os-availability-zone/{id}", 0, (*Sim).noItem},
 	{"GET", "limits", 0, (*Sim).volumeLimits},
 	{"GET", "os-quota-sets/{project}", 0, (*Sim).showQuota},
 	{"PUT", "os-quota-sets/{project}", 0, (*Sim).updateQuota},
@@ -85,13 +89,16 @@ func (s *Sim) serveVolume(c *call) reply {
 	if !ok {
 		return fault(http.StatusBadRequest, badRequestMessage)
 	}
+	if asked == malformed {
+		return fault(http.StatusInternalServerError, "The server has either erred or is incapable of performing the requested operation.")
+	}
 	if refusal := c.versioned("volume", 3, 0, volumeMaxMinor, asked); refusal != nil {
 		return *refusal
 	}
 	if rest == "/" {
 		return reply{status: http.StatusOK, body: volumeVersions(c)}
 	}
-	return s.volumeCall(c, strings.TrimSuffix(rest[1:], "/"))
+	return s.volumeCall(c, rest[1:])
 }
 
 // volumeCall serves the path below /v3/, with or without a project id in front.
@@ -105,6 +112,9 @@ func (s *Sim) volumeCall(c *call, path string) reply {
 	}
 	return s.dispatch(c, volumeRoutes, path)
 }
+
+// noItem answers where a controller lacks the action that its URL stands for.
+func (s *Sim) noItem(*call) reply { return fault(http.StatusNotFound, notFoundMessage) }
 
 // selfLinks are the links of one of Cinder's objects.
 func (c *call) selfLinks(collection, id string) []obj {

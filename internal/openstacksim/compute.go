@@ -53,7 +53,11 @@ func (s *Sim) serveCompute(c *call) reply {
 		}
 		rest = after
 	}
-	return s.dispatch(c, serverRoutes, rest)
+	r := s.dispatch(c, serverRoutes, rest)
+	if c.echo == "" {
+		delete(r.header, "X-Compute-Request-Id") // Nova, unlike Cinder, sends it even where nothing is
+	}
+	return r
 }
 
 // computeVersioned reads Nova's microversion, from the common header or its older own.

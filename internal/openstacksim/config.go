@@ -55,13 +55,13 @@ type User struct {
 // ApplicationCredential lets its holder act as User on Project with Roles. AccessRules nil means no restriction; empty but not
 // nil means that nothing is allowed.
 type ApplicationCredential struct {
-	ID, Name, Secret    string
-	User, Project       string // names
-	Roles               []string
-	AccessRules         []AccessRule
-	Unrestricted        bool
-	ExpiresAt           time.Time // zero: never
-	createdByAPI, spent bool
+	ID, Name, Secret string
+	User, Project    string // names
+	Roles            []string
+	AccessRules      []AccessRule
+	Unrestricted     bool
+	ExpiresAt        time.Time // zero: never
+	spent            bool
 }
 
 // AccessRule allows one method on paths of one service, matched as Keystone's middleware does: "*" and "{name}" stand for one

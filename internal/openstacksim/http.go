@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -170,10 +171,13 @@ func (c *call) write(w http.ResponseWriter, r reply) {
 	}
 	c.serviceHeader(h, r)
 	for k, v := range r.header {
-		h[http.CanonicalHeaderKey(k)] = v
+		h[http.CanonicalHeaderKey(k)] = v // nil: not sent
 	}
 	if r.status == http.StatusNoContent {
 		h.Del("Content-Type")
+	}
+	if r.status != http.StatusNoContent {
+		h.Set("Content-Length", strconv.Itoa(len(content)))
 	}
 	w.WriteHeader(r.status)
 	if c.Method != http.MethodHead {
@@ -281,7 +285,7 @@ const (
 
 // noRoute is the answer to a path that no controller serves.
 func noRoute() reply {
-	return reply{status: http.StatusNotFound, body: obj{
+	return reply{status: http.StatusNotFound, header: http.Header{"Content-Type": {"application/json"}, "X-Compute-Request-Id": nil}, body: obj{
 		{"message", "The resource could not be found.<br /><br />\n\n\n"}, {"code", "404 Not Found"}, {"title", "Not Found"},
 	}}
 }

@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -28,8 +29,8 @@ func (s *Sim) newID() string { return uuid([16]byte(s.random(16))) }
 // newHex is newID without hyphens.
 func (s *Sim) newHex() string { return strings.ReplaceAll(s.newID(), "-", "") }
 
-// newSecret is n random bytes in hexadecimal.
-func (s *Sim) newSecret(n int) string { return hex.EncodeToString(s.random(n)) }
+// newSecret is n random bytes as Keystone writes secrets.
+func (s *Sim) newSecret(n int) string { return base64.RawURLEncoding.EncodeToString(s.random(n)) }
 
 func (s *Sim) random(n int) []byte {
 	b := make([]byte, n)

@@ -87,7 +87,7 @@ func digString(v any, keys ...string) string {
 func (s *Sim) createToken(c *call) reply {
 	body, bad := c.decode()
 	if bad != nil {
-		return identityError(c, http.StatusBadRequest, "Bad Request", "Expecting to find valid JSON in request body. The server could not comply with the request since it is either malformed or otherwise incorrect. The client is assumed to be in error.")
+		return notExpected(c, "valid JSON", "request body")
 	}
 	for _, required := range [][]string{{"auth"}, {"auth", "identity"}, {"auth", "identity", "methods"}} {
 		if dig(body, required...) == nil {
@@ -97,8 +97,16 @@ func (s *Sim) createToken(c *call) reply {
 	}
 	who := dig(body, "auth", "identity")
 	methods, _ := dig(who, "methods").([]any)
+	for _, m := range methods {
+		if name, _ := m.(string); dig(who, name) == nil {
+			return notExpected(c, name, "identity")
+		}
+	}
 	if len(methods) != 1 {
 		return unauthorized(c)
+	}
+	if u := dig(who, "password", "user"); u != nil && digString(u, "id") == "" && dig(u, "domain") == nil {
+		return notExpected(c, "domain", "user")
 	}
 	var t *token
 	var refusal *reply
@@ -118,6 +126,12 @@ func (s *Sim) createToken(c *call) reply {
 	}
 	issued := s.issue(*t)
 	return reply{status: http.StatusCreated, body: issued.view(s, c), header: http.Header{"X-Subject-Token": {issued.id}}}
+}
+
+// notExpected is Keystone's complaint about a body that lacks something.
+func notExpected(c *call, what, where string) reply {
+	return identityError(c, http.StatusBadRequest, "Bad Request", "Expecting to find "+what+" in "+where+". The server could not comply with the request "+
+		"since it is either malformed or otherwise incorrect. The client is assumed to be in error.")
 }
 
 // user finds the user an identity names, by id or by name in the domain Default.
@@ -149,7 +163,7 @@ func (s *Sim) byToken(who any) *token {
 	}
 	methods := old.methods
 	if !slices.Contains(methods, "token") {
-		methods = append([]string{"token"}, methods...)
+		methods = append(slices.Clone(methods), "token")
 	}
 	return &token{methods: methods, user: old.user, expires: old.expires, appCred: old.appCred, project: old.project, roles: old.roles}
 }

@@ -44,8 +44,11 @@ func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 			q.limit = min(n, maxLimit)
 		case "offset":
 			n, err := strconv.Atoi(p.value)
-			if err != nil || n < 0 {
+			if err != nil {
 				return nil, ptr(fault(http.StatusBadRequest, "offset must be an integer"))
+			}
+			if n < 0 {
+				return nil, ptr(fault(http.StatusBadRequest, "offset must be >= 0"))
 			}
 			q.offset = n
 		case "marker":
@@ -74,6 +77,11 @@ func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 
 func isTrue(s string) bool {
 	return slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(s))
+}
+
+// isBool reports whether s is one of the words for true or false.
+func isBool(s string) bool {
+	return isTrue(s) || slices.Contains([]string{"0", "f", "false", "off", "n", "no"}, strings.ToLower(s))
 }
 
 // splitSort turns "name:asc,size" into its keys and directions.
@@ -161,7 +169,7 @@ func page[T row](q *query, all []T, matches func(T, param) bool) (items []T, tot
 		for _, k := range q.sort {
 			x, _ := a.field(k.key)
 			y, _ := b.field(k.key)
-			if order := strings.Compare(x, y); order != 0 {
+			if order := strings.Compare(strings.ToUpper(x), strings.ToUpper(y)); order != 0 { // as the database collates
 				if k.down {
 					return -order
 				}

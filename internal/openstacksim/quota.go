@@ -162,7 +162,11 @@ func (s *Sim) showQuota(c *call) reply {
 	if p != c.token.project.ID && !c.token.admin() {
 		return forbidden("volume_extension:quotas:show")
 	}
-	if usage, _ := c.param("usage"); !isTrue(usage) {
+	usage, given := c.param("usage")
+	if given && !isBool(usage) {
+		return fault(http.StatusBadRequest, "Value '"+usage+"' for 'usage' is not a boolean.")
+	}
+	if !isTrue(usage) {
 		return s.quotaSet(p, func(r string) any { return s.limit(p, r) })
 	}
 	used := s.used(p)
@@ -196,7 +200,7 @@ func (s *Sim) updateQuota(c *call) reply {
 		n, ok := v.(json.Number)
 		limit, err := n.Int64()
 		if !ok || err != nil {
-			return *invalid(r, v, "Quota limit must be an integer")
+			return fault(http.StatusBadRequest, r+" must be an integer")
 		}
 		s.setQuota(c.vars["project"], r, int(limit))
 	}
@@ -258,14 +262,25 @@ func (s *Sim) listVolumeServices(c *call) reply {
 		return forbidden("volume_extension:services:index")
 	}
 	entry := func(binary, host, zone string) obj {
-		return obj{{"binary", binary}, {"host", host}, {"zone", zone}, {"status", "enabled"}, {"state", "up"}, {"updated_at", micros(now())}, {"disabled_reason", nil}}
+		o := obj{{"binary", binary}, {"host", host}, {"zone", zone}, {"status", "enabled"}, {"state", "up"}, {"updated_at", micros(now())}}
+		if c.version >= 7 {
+			o = append(o, pair{"cluster", nil})
+		}
+		o = append(o, pair{"disabled_reason", nil})
+		if binary == "cinder-volume" {
+			o = append(o, pair{"replication_status", "disabled"}, pair{"active_backend_id", nil}, pair{"frozen", false})
+			if c.version >= 49 {
+				o = append(o, pair{"backend_state", "up"})
+			}
+		}
+		return o
 	}
 	list := []obj{}
 	for i, z := range s.volumeZones {
 		if i == 0 {
 			list = append(list, entry("cinder-scheduler", "sim", z.name))
 		}
-		list = append(list, append(entry("cinder-volume", "sim@backend-"+z.name, z.name), pair{"replication_status", "disabled"}, pair{"active_backend_id", nil}, pair{"frozen", false}))
+		list = append(list, entry("cinder-volume", "sim@backend-"+z.name, z.name))
 	}
 	return reply{status: http.StatusOK, body: obj{{"services", list}}}
 }

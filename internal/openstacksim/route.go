@@ -12,15 +12,9 @@ type route struct {
 	serve        func(*Sim, *call) reply
 }
 
-// dispatch finds the route of a path and serves it. A path that exists only for another method, or only later, is an item not
-// found; one that does not exist at all is no route.
+// dispatch finds the route of a path and serves it. A path that exists only in later microversions is an item not found.
 func (s *Sim) dispatch(c *call, routes []route, path string) reply {
-	known := false
-	first, _, _ := strings.Cut(path, "/")
 	for _, r := range routes {
-		if collection, _, _ := strings.Cut(r.path, "/"); collection == first {
-			known = true
-		}
 		vars, ok := match(r.path, path)
 		if !ok || r.method != c.Method {
 			continue
@@ -31,9 +25,7 @@ func (s *Sim) dispatch(c *call, routes []route, path string) reply {
 		c.vars = vars
 		return r.serve(s, c)
 	}
-	if known {
-		return fault(http.StatusNotFound, notFoundMessage)
-	}
+	c.echo = "" // no controller, no microversion
 	return noRoute()
 }
 

@@ -257,6 +257,9 @@ func (s *Sim) listServers(c *call, detail bool) reply {
 			}
 			keep = append(keep, func(v *server) bool { return pattern.MatchString(v.Name) })
 		case "status":
+			if _, known := vmStates[strings.ToUpper(p.value)]; !known && c.version >= 38 {
+				return fault(http.StatusBadRequest, "Invalid status value")
+			}
 			keep = append(keep, func(v *server) bool { return sameText(v.Status, p.value) })
 		case "uuid":
 			keep = append(keep, func(v *server) bool { return v.ID == p.value })

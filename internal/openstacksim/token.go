@@ -154,7 +154,7 @@ func (a *ApplicationCredential) rules() []obj {
 	rules := make([]obj, 0, len(a.AccessRules))
 	for i, r := range a.AccessRules {
 		id := fixedHex("access-rule", a.ID+"/"+string(rune('a'+i)))
-		rules = append(rules, obj{{"path", r.Path}, {"method", r.Method}, {"service", r.Service}, {"id", id}})
+		rules = append(rules, obj{{"id", id}, {"service", r.Service}, {"path", r.Path}, {"method", r.Method}})
 	}
 	return rules
 }

@@ -28,7 +28,9 @@ func (c *call) versioned(name string, major, lowest, highest int, asked string) 
 	if m == nil {
 		return ptr(fault(http.StatusBadRequest, "API Version String "+asked+" is of invalid format. Must be of format MajorNum.MinorNum."))
 	}
-	c.echo = name + " " + asked
+	if asked != "2.0" || major != 3 { // Cinder does not echo its old major version
+		c.echo = name + " " + asked
+	}
 	gotMajor, _ := strconv.Atoi(m[1])
 	minor, _ := strconv.Atoi(m[2])
 	if gotMajor != major || minor < lowest || minor > highest {
@@ -43,11 +45,17 @@ var microversion = regexp.MustCompile(`^([1-9]\d*)\.([1-9]\d*|0)$`)
 
 func dotted(major, minor int) string { return strconv.Itoa(major) + "." + strconv.Itoa(minor) }
 
+// malformed stands for an OpenStack-API-Version of one word, over which Cinder stumbles.
+const malformed = "\x00"
+
 // askedVersion is what OpenStack-API-Version asks of one service; ok is false when the header is there and names others only.
 func askedVersion(h http.Header, name string) (asked string, ok bool) {
 	header := strings.Join(h.Values("OpenStack-API-Version"), ",")
 	if header == "" {
 		return "", true
+	}
+	if len(strings.Fields(header)) == 1 {
+		return malformed, true
 	}
 	for part := range strings.SplitSeq(header, ",") {
 		if fields := strings.Fields(part); len(fields) == 2 && fields[0] == name {

@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -120,6 +121,30 @@ func (s *Sim) listVolumes(c *call, detail bool) reply {
 		body = append(body, pair{"count", total})
 	}
 	return reply{status: http.StatusOK, body: body}
+}
+
+// summarizeVolumes counts (3.12); with their metadata from 3.36 on.
+func (s *Sim) summarizeVolumes(c *call) reply {
+	q, bad := c.listQuery(volumeFilters, volumeSortable)
+	if bad != nil {
+		return *bad
+	}
+	count, total, everywhere, values := 0, 0, c.allProjects(q), map[string][]string{}
+	for _, v := range s.volumes {
+		if everywhere || v.project == c.token.project.ID {
+			count, total = count+1, total+v.size
+			for k, x := range v.metadata {
+				if !slices.Contains(values[k], x) {
+					values[k] = append(values[k], x)
+				}
+			}
+		}
+	}
+	summary := obj{{"total_count", count}, {"total_size", total}}
+	if c.version >= 36 {
+		summary = append(summary, pair{"metadata", values})
+	}
+	return reply{status: http.StatusOK, body: obj{{"volume-summary", summary}}}
 }
 
 // allProjects reports whether an administrator asks for every project's objects.

@@ -71,9 +71,12 @@ func (s *Sim) visibleType(c *call, id string) (*VolumeType, *reply) {
 // typeNamed finds a type by name or id.
 func (s *Sim) typeNamed(c *call, nameOrID string) (*VolumeType, *reply) {
 	for _, t := range s.types {
-		if (t.ID == nameOrID || sameText(t.Name, nameOrID)) && (!t.Private || c.token.admin()) {
-			return t, nil
+		if t.ID == nameOrID || sameText(t.Name, nameOrID) {
+			return s.visibleType(c, t.ID)
 		}
+	}
+	if isUUID(nameOrID) {
+		return s.visibleType(c, nameOrID)
 	}
 	return nil, ptr(fault(http.StatusNotFound, "Volume type with name "+nameOrID+" could not be found."))
 }
@@ -89,8 +92,13 @@ func (t *VolumeType) specs(c *call) map[string]string {
 	return specs
 }
 
+// plain is the type without what the extensions add.
+func (t *VolumeType) plain(c *call) obj {
+	return obj{{"id", t.ID}, {"name", t.Name}, {"is_public", !t.Private}, {"description", orNull(t.Description)}, {"extra_specs", t.specs(c)}}
+}
+
 func (t *VolumeType) view(c *call, list bool) obj {
-	o := obj{{"id", t.ID}, {"name", t.Name}, {"is_public", !t.Private}, {"description", orNull(t.Description)}, {"extra_specs", t.specs(c)}}
+	o := t.plain(c)
 	if c.token.admin() {
 		o = append(o, pair{"qos_specs_id", nil})
 	}
@@ -135,7 +143,10 @@ func (s *Sim) listTypes(c *call) reply {
 			all = append(all, t)
 		}
 	}
-	items, _, more, missing := page(q, all, func(t *VolumeType, f param) bool {
+	if !slices.ContainsFunc(all, func(t *VolumeType) bool { return t.ID == q.marker }) {
+		q.marker = "" // of types only, Cinder takes an unknown marker for none
+	}
+	items, _, more, _ := page(q, all, func(t *VolumeType, f param) bool {
 		specs, ok := parseDict(f.value)
 		if f.key != "extra_specs" || !ok {
 			return false
@@ -147,9 +158,6 @@ func (s *Sim) listTypes(c *call) reply {
 		}
 		return true
 	})
-	if missing {
-		return fault(http.StatusNotFound, "Volume type "+q.marker+" could not be found.")
-	}
 	list := []obj{}
 	for _, t := range items {
 		list = append(list, t.view(c, true))
@@ -177,17 +185,19 @@ func (s *Sim) showType(c *call) reply {
 }
 
 func (s *Sim) createType(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:type_create")
-	}
 	body, bad := c.object("volume_type", true, "name", "description", "extra_specs", "os-volume-type-access:is_public")
 	if bad != nil {
 		return *bad
 	}
+	if !c.token.admin() {
+		return forbidden("volume_extension:type_create")
+	}
 	name, _ := body["name"].(string)
 	name = strings.TrimSpace(name)
-	if name == "" {
+	if given, ok := body["name"]; !ok {
 		return *invalid("volume_type", body, "'name' is a required property")
+	} else if name == "" {
+		return *invalid("name", given, python(given)+" is too short")
 	}
 	if s.typeByName(name) != nil {
 		return fault(http.StatusConflict, "Volume Type "+name+" already exists.")
@@ -200,16 +210,18 @@ func (s *Sim) createType(c *call) reply {
 	if public, ok := body["os-volume-type-access:is_public"]; ok {
 		t.Private = !isTrue(strings.ToLower(bare(public)))
 	}
-	return reply{status: http.StatusOK, body: obj{{"volume_type", s.addVolumeType(t).view(c, true)}}}
+	made := s.addVolumeType(t)
+	answer := append(made.plain(c), pair{"os-volume-type-access:is_public", !made.Private})
+	return reply{status: http.StatusOK, body: obj{{"volume_type", answer}}}
 }
 
 func (s *Sim) updateType(c *call) reply {
-	if !c.token.admin() {
-		return forbidden("volume_extension:type_update")
-	}
 	body, bad := c.object("volume_type", true, "name", "description", "is_public")
 	if bad != nil {
 		return *bad
+	}
+	if !c.token.admin() {
+		return forbidden("volume_extension:type_update")
 	}
 	t, missing := s.visibleType(c, c.vars["id"])
 	if missing != nil {
@@ -224,7 +236,7 @@ func (s *Sim) updateType(c *call) reply {
 	if public, ok := body["is_public"]; ok {
 		t.Private = !isTrue(bare(public))
 	}
-	return reply{status: http.StatusOK, body: obj{{"volume_type", t.view(c, true)}}}
+	return reply{status: http.StatusOK, body: obj{{"volume_type", t.plain(c)}}}
 }
 
 func (s *Sim) deleteType(c *call) reply {
@@ -253,6 +265,19 @@ func (s *Sim) showSpecs(c *call) reply {
 		return *missing
 	}
 	return reply{status: http.StatusOK, body: obj{{"extra_specs", t.specs(c)}}}
+}
+
+func (s *Sim) showSpec(c *call) reply {
+	t, missing := s.visibleType(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	key := c.vars["key"]
+	value, ok := t.specs(c)[key]
+	if !ok {
+		return fault(http.StatusNotFound, "Volume Type "+t.ID+" has no extra specs with key "+key+".")
+	}
+	return reply{status: http.StatusOK, body: obj{{key, value}}}
 }
 
 func (s *Sim) setSpecs(c *call) reply {
@@ -285,7 +310,7 @@ func (s *Sim) deleteSpec(c *call) reply {
 		return fault(http.StatusNotFound, "Volume Type "+t.ID+" has no extra specs with key "+key+".")
 	}
 	delete(t.ExtraSpecs, key)
-	return reply{status: http.StatusAccepted}
+	return reply{status: http.StatusAccepted, header: http.Header{"Content-Type": {"application/json"}, "X-Compute-Request-Id": {c.id}}}
 }
 
 // showEncryption: no simulated type is encrypted; members may not even ask.
