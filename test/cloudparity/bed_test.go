@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
 // Role is who asks: the name of a cloud in clouds.yaml without the bed's prefix.
@@ -50,6 +51,7 @@ type Bed struct {
 	sessions map[Role]session
 	roots    []root
 	faults   faults
+	sim      *openstacksim.Sim // nil on a real bed
 }
 
 // operation is one that the volume backend does for Cinder or Nova after the API has answered.

@@ -50,7 +50,7 @@ var documented = map[cloud.Call][]int{
 
 	volumeZones:  {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
 	computeZones: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
-	listTypes:    {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	listTypes:    {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
 	defaultType:  {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	encryption:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	volumeLimits: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},

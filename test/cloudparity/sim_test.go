@@ -1,12 +1,102 @@
 package cloudparity
 
-import "testing"
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
 
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// openSelected opens the bed that the command line names.
 func openSelected(t *testing.T) *Bed {
 	t.Helper()
-	b, err := openReal(*bedDir)
+	open := openReal
+	if *bedDir == "" {
+		open = func(string) (*Bed, error) { return openSimulation(t) }
+	}
+	b, err := open(*bedDir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// openSimulation starts the simulated cloud that everybody gets, but a quick one.
+func openSimulation(t *testing.T) (*Bed, error) {
+	sim := openstacksim.New(openstacksim.Default())
+	sim.SetAllLatency(time.Millisecond)
+	server := httptest.NewServer(sim.Handler())
+	t.Cleanup(server.Close)
+	b, err := openBed(sim.CloudsYAML(server.URL), "sim-")
+	if err != nil {
+		return nil, err
+	}
+	b.sim, b.faults = sim, simulatedFaults{sim}
+	return b, nil
+}
+
+// simulatedFaults are the faults of the simulated backend.
+type simulatedFaults struct{ sim *openstacksim.Sim }
+
+func (s simulatedFaults) inject(op operation, slow bool) (func() error, error) {
+	simulated, ok := map[operation]openstacksim.Operation{
+		createOperation: openstacksim.CreateVolume, deleteOperation: openstacksim.DeleteVolume,
+		attachOperation: openstacksim.Attach, detachOperation: openstacksim.Detach,
+	}[op]
+	if !ok {
+		return nil, fmt.Errorf("the simulation has no operation %s", op)
+	}
+	fault := openstacksim.Fault{Operation: simulated, Slow: slow}
+	if slow {
+		fault.Delay = 100 * time.Millisecond
+	}
+	remove := s.sim.SetFault(fault)
+	return func() error { remove(); return nil }, nil
+}
+
+// simulatorCases are about answers that calls document and that the real bed gives to nobody: its policies refuse a member none of
+// these calls, it has a default type, its Keystone has no rule that forbids a login.
+func simulatorCases() []Case {
+	var all []Case
+	for _, call := range calls() {
+		if call.Path == "/" || call == encryption || call == quotaSet { // the real bed refuses these two
+			continue
+		}
+		as := Member
+		if call == createToken {
+			as = Nobody
+		}
+		all = append(all, Case{Name: title(call) + " where a policy refuses it", Call: call, Status: http.StatusForbidden, As: as,
+			Run: func(t *testing.T, b *Bed) Answer {
+				t.Cleanup(b.sim.SetFault(openstacksim.Fault{Method: call.Method, Path: b.simulatedPath(call), Status: http.StatusForbidden}))
+				a := b.do(t, blank(call, as))
+				key := "forbidden"
+				if call.Service == "identity" {
+					key = "error"
+				}
+				if code := fmt.Sprint(a.At(key, "code")); code != "403" {
+					t.Errorf("%s: no error body of this service", a)
+				}
+				return a
+			}})
+	}
+	return append(all, Case{Name: "no default type", Call: defaultType, Status: http.StatusNotFound, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+		b.sim.SetDefaultVolumeType("")
+		t.Cleanup(func() { b.sim.SetDefaultVolumeType(openstacksim.Default().DefaultVolumeType) })
+		a := b.do(t, Request{Call: defaultType, As: Member})
+		if code := fmt.Sprint(a.At("itemNotFound", "code")); code != "404" {
+			t.Errorf("%s: no error body of Cinder", a)
+		}
+		return a
+	}})
+}
+
+// simulatedPath is where the simulation serves a call, as its faults name it.
+func (b *Bed) simulatedPath(call cloud.Call) string {
+	prefix := map[string]string{"block-storage": "/volume/v3/*", "compute": "/compute/v2.1", "identity": "/identity/v3"}[call.Service]
+	return prefix + variable.ReplaceAllString(call.Path, "*")
 }
