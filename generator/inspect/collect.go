@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
@@ -122,23 +123,19 @@ func (a *asker) limits(ctx context.Context) v1alpha1.Fact[v1alpha1.Limits] {
 }
 
 func (a *asker) quota(ctx context.Context) v1alpha1.Fact[map[string]v1alpha1.Quota] {
-	type use struct {
-		Limit int `json:"limit"`
-		InUse int `json:"in_use"`
-	}
 	var body struct {
-		Set map[string]any `json:"quota_set"`
+		Set map[string]json.RawMessage `json:"quota_set"`
 	}
 	err := a.get(ctx, blockStorage, "", "os-quota-sets/"+url.PathEscape(a.cloud.ProjectID())+"?usage=true", &body)
 	quota := map[string]v1alpha1.Quota{}
-	for name, value := range body.Set {
-		fields, ok := value.(map[string]any) // "id" is a string among them
-		if !ok {
-			continue
+	for name, text := range body.Set {
+		var use struct {
+			Limit int `json:"limit"`
+			InUse int `json:"in_use"`
 		}
-		limit, _ := fields["limit"].(float64)
-		inUse, _ := fields["in_use"].(float64)
-		quota[name] = v1alpha1.Quota(use{Limit: int(limit), InUse: int(inUse)})
+		if json.Unmarshal(text, &use) == nil { // "id" is a string among the objects
+			quota[name] = v1alpha1.Quota(use)
+		}
 	}
 	return factOf(quota, err)
 }

@@ -43,6 +43,9 @@ const (
 // parallel bounds the requests under way: enough to hide latency, too few to be felt by a cloud's rate limits.
 const parallel = 8
 
+// Steps is how many times Progress is told something.
+const Steps = 8
+
 // Progress is told what has been read, as it is; from several goroutines, one at a time. Nil is fine.
 type Progress func(done string)
 

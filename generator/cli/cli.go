@@ -1,0 +1,154 @@
+// Package cli is cinder-csi-generator's commands. A command takes its world, so that a test builds another; no package variable
+// holds a flag. stdout carries data, stderr messages, and the exit codes are a contract with scripts.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// The exit codes.
+const (
+	OK        = 0
+	Failure   = 1  // a failure, findings, an internal error, a panic
+	Different = 2  // only of generate --check
+	Refused   = 3  // the message names what would allow it
+	Usage     = 64 // wrong usage or an invalid configuration
+)
+
+// World is everything outside of the commands.
+type World struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Terminal       bool // Stderr is a terminal: progress is shown
+	Env            func(string) string
+	ReadFile       func(string) ([]byte, error)
+	Version        string
+	// Connect logs in to a cloud.
+	Connect func(context.Context, cloud.Settings, cloud.Options) (*cloud.Cloud, error)
+	// Simulate logs in to a simulated cloud with fixed ids.
+	Simulate func(context.Context) (*cloud.Cloud, error)
+}
+
+// Run runs one command and gives its exit code. Every failure is one message on stderr, a panic too.
+func Run(ctx context.Context, w World, args []string) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(w.Stderr, "Error: this is a bug in cinder-csi-generator %s, please report it: %v\n%s", w.Version, p, debug.Stack())
+			code = Failure
+		}
+	}()
+	root := newRootCommand(&w)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return OK
+	}
+	if message := err.Error(); message != "" {
+		fmt.Fprintln(w.Stderr, "Error: "+strings.TrimSuffix(message, "\n"))
+	}
+	return codeOf(err)
+}
+
+// exit is an error with a code of its own.
+type exit struct {
+	code int
+	err  error
+}
+
+func (e *exit) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exit) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exit{Usage, fmt.Errorf(format, args...)}
+}
+
+func refused(format string, args ...any) error {
+	return &exit{Refused, fmt.Errorf(format, args...)}
+}
+
+// codeOf gives errors of other packages their code.
+func codeOf(err error) int {
+	var own *exit
+	var config *plan.ConfigError
+	var decode *v1alpha1.DecodeError
+	var notOurs *worktree.NotOurs
+	switch {
+	case errors.As(err, &own):
+		return own.code
+	case errors.As(err, &config), errors.As(err, &decode):
+		return Usage
+	case errors.As(err, &notOurs):
+		return Refused
+	case errors.Is(err, cloud.ErrUnknownCloud), errors.Is(err, cloud.ErrBadFile), errors.Is(err, cloud.ErrMisconfigured):
+		return Usage
+	}
+	return Failure
+}
+
+func newRootCommand(w *World) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "cinder-csi-generator",
+		Short:         "Inspect an OpenStack cloud and generate the manifests of a Cinder CSI driver for it",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_ = cmd.Help()
+			return &exit{code: Usage}
+		},
+	}
+	root.SetIn(w.Stdin)
+	root.SetOut(w.Stdout)
+	root.SetErr(w.Stderr)
+	root.AddCommand(newInspectCommand(w), newPlanCommand(w), newGenerateCommand(w), newExplainCommand(w), newValidateCommand(w), newSchemaCommand(w), newVersionCommand(w))
+	root.InitDefaultCompletionCmd()
+	asUsage(root)
+	return root
+}
+
+// asUsage makes what cobra finds wrong with a command line exit 64.
+func asUsage(c *cobra.Command) {
+	hint := fmt.Sprintf("\nSee '%s --help'.", c.CommandPath())
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w%s", err, hint) })
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usage("%w%s", err, hint)
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		asUsage(sub)
+	}
+}
+
+func readFile(w *World, name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(w.Stdin)
+	}
+	content, err := w.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, usage("%s does not exist", name)
+	}
+	return content, err
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+func newExplainCommand(w *World) *cobra.Command {
+	return &cobra.Command{
+		Use:     "explain OBJECT FIELD [DIR]",
+		Short:   "Say where one value of the bundle in DIR comes from",
+		Example: "  cinder-csi-generator explain storageclass/fast volumeBindingMode ./bundle",
+		Args:    cobra.RangeArgs(2, 3),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := "."
+			if len(args) == 3 {
+				name = args[2]
+			}
+			dir, err := openBundle(name)
+			if err != nil {
+				return err
+			}
+			d, value, err := explain(*dir.Plan, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(w.Stdout, "value: %s\ndecision: %s (%s)\nreason: %s\n", value, d.ID, d.Source, d.Reason)
+			for _, f := range d.Facts {
+				fmt.Fprintf(w.Stdout, "fact: %s\n", f)
+			}
+			return nil
+		},
+	}
+}
+
+// explain finds the decision behind a field of an object, and the value it gave.
+func explain(p v1alpha1.Plan, object, field string) (v1alpha1.Decision, string, error) {
+	id, err := decisionID(object, field)
+	if err != nil {
+		return v1alpha1.Decision{}, "", err
+	}
+	d, found := plan.DecisionOf(p, id)
+	if !found {
+		return v1alpha1.Decision{}, "", usage("the bundle has no %s", object)
+	}
+	fields, isObject := d.Value.(map[string]any)
+	if !isObject {
+		return d, fmt.Sprint(d.Value), nil
+	}
+	v, found := fields[field]
+	if !found {
+		return d, "", usage("%s: no decision was made about %s; decided were %s", object, field, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
+	}
+	if s, ok := v.(string); ok {
+		return d, s, nil
+	}
+	text, err := json.Marshal(v)
+	return d, string(text), err
+}
+
+// decisionID is the id of the decision that an object's field follows from.
+func decisionID(object, field string) (string, error) {
+	kind, name, _ := strings.Cut(object, "/")
+	byKind := map[string]string{
+		"storageclass":        plan.ClassID + name,
+		"volumesnapshotclass": plan.IDSnapshotClass,
+		"csidriver":           plan.IDDriverName,
+		"deployment":          plan.IDController,
+		"daemonset":           plan.IDNode,
+		"networkpolicy":       plan.IDNetworkPolicy,
+		"configmap":           plan.IDCloudConf,
+		"secret":              plan.IDCredentials,
+	}
+	if id, ok := byKind[strings.ToLower(kind)]; ok {
+		if id == plan.IDCloudConf && strings.Contains(strings.ToLower(field), "topology") {
+			return plan.IDTopology, nil
+		}
+		return id, nil
+	}
+	return "", usage("%q: want KIND/NAME with a kind of %s", object, strings.Join(slices.Sorted(maps.Keys(byKind)), ", "))
+}

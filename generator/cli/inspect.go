@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/generator/report"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+func newInspectCommand(w *World) *cobra.Command {
+	var from source
+	var output, save string
+	c := &cobra.Command{
+		Use:   "inspect",
+		Short: "Read what the cloud offers: zones, volume types, limits, versions",
+		Long:  "Reads the cloud with GET requests only and prints its inventory; what was denied is said, not guessed. A saved inventory is a source for the other commands.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			inv, err := from.read(cmd.Context(), w)
+			if err != nil {
+				return err
+			}
+			if save != "" {
+				if err := saveInventory(save, inv); err != nil {
+					return err
+				}
+			}
+			return print(w, output, inv, func(out io.Writer) error { return report.Inventory(out, inv) })
+		},
+	}
+	from.flags(c)
+	outputFlag(c, &output)
+	c.Flags().StringVar(&save, "save", "", "also write the inventory to this file, as YAML")
+	return c
+}
+
+// saveInventory replaces the file as a whole, or not at all.
+func saveInventory(name string, inv v1alpha1.Inventory) error {
+	content, err := v1alpha1.YAML(inv)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".inventory-*")
+	if err != nil {
+		return fmt.Errorf("the inventory cannot be saved: %w", err)
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	if _, err = f.Write(content); err == nil {
+		err = f.Chmod(0o644)
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("the inventory cannot be saved as %s: %w", name, err)
+	}
+	return nil
+}
+
+// The forms that documents are printed in.
+const (
+	asTable = "table"
+	asYAML  = "yaml"
+	asJSON  = "json"
+)
+
+func outputFlag(c *cobra.Command, output *string) {
+	c.Flags().StringVarP(output, "output", "o", asTable, "table, yaml or json")
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{asTable, asYAML, asJSON}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func checkOutput(output string) error {
+	switch output {
+	case asTable, asYAML, asJSON:
+		return nil
+	}
+	return usage("--output %q: want table, yaml or json", output)
+}
+
+// print writes a document to stdout in the form asked for.
+func print(w *World, output string, document any, table func(io.Writer) error) error {
+	var content []byte
+	var err error
+	switch output {
+	case asYAML:
+		content, err = v1alpha1.YAML(document)
+	case asJSON:
+		content, err = v1alpha1.JSON(document)
+	default:
+		return table(w.Stdout)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.Stdout.Write(content)
+	return err
+}

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/generator/inspect"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// source says where an inventory comes from.
+type source struct {
+	cloudName, region, caCert string
+	inventory                 string
+	simulated                 bool
+	timeout                   time.Duration
+	verbose                   bool
+}
+
+func (s *source) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&s.cloudName, "os-cloud", "", "the cloud's entry in clouds.yaml; default OS_CLOUD, or the OS_* variables")
+	f.StringVar(&s.region, "os-region-name", "", "region; default OS_REGION_NAME, or what clouds.yaml says")
+	f.StringVar(&s.caCert, "os-cacert", "", "PEM file of the cloud's CA; default OS_CACERT, or what clouds.yaml says")
+	f.StringVar(&s.inventory, "inventory", "", "work offline from an inventory saved by inspect (- is stdin)")
+	f.BoolVar(&s.simulated, "simulated", false, "use a simulated cloud; what is made from it says so")
+	f.DurationVar(&s.timeout, "timeout", 2*time.Minute, "how long the cloud may take in all")
+	f.BoolVarP(&s.verbose, "verbose", "v", false, "show the requests to the cloud")
+	c.MarkFlagsMutuallyExclusive("os-cloud", "inventory", "simulated")
+}
+
+// read gives the inventory of the chosen source.
+func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error) {
+	if s.inventory != "" {
+		if s.region != "" || s.caCert != "" {
+			return v1alpha1.Inventory{}, usage("--inventory asks no cloud: --os-region-name and --os-cacert do not go with it")
+		}
+		content, err := readFile(w, s.inventory)
+		if err != nil {
+			return v1alpha1.Inventory{}, err
+		}
+		return v1alpha1.DecodeInventory(s.inventory, content)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("no complete answer within %s (--timeout)", s.timeout))
+	defer cancel()
+	c, err := s.connect(ctx, w)
+	if err != nil {
+		return v1alpha1.Inventory{}, err
+	}
+	defer c.Close()
+	inv, err := inspect.Inspect(ctx, c, w.progress())
+	w.endProgress()
+	inv.Simulated = s.simulated
+	return inv, err
+}
+
+func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
+	if s.simulated {
+		return w.Simulate(ctx)
+	}
+	if s.cloudName == "" && w.Env("OS_CLOUD") == "" && w.Env("OS_AUTH_URL") == "" {
+		return nil, usage("no source: name a cloud with --os-cloud, a saved inventory with --inventory, or try --simulated")
+	}
+	settings, err := cloud.FromSource(cloud.Source{CloudName: s.cloudName, Region: s.region, CACert: s.caCert, Env: w.Env})
+	if err != nil {
+		return nil, err
+	}
+	options := cloud.Options{UserAgent: []string{"cinder-csi-generator/" + w.Version}}
+	if s.verbose {
+		options.Wrap = func(next http.RoundTripper) http.RoundTripper { return &requestLog{next: next, out: w.Stderr} }
+	}
+	c, err := w.Connect(ctx, settings, options)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
+	}
+	return c, err
+}
+
+// requestLog shows each request's method, URL and outcome; never a header or body, where the secrets are.
+type requestLog struct {
+	next http.RoundTripper
+	out  io.Writer
+}
+
+func (l *requestLog) RoundTrip(r *http.Request) (*http.Response, error) {
+	began := time.Now()
+	resp, err := l.next.RoundTrip(r)
+	outcome := "failed"
+	if err == nil {
+		outcome = resp.Status
+	}
+	fmt.Fprintf(l.out, "%s %s: %s in %s\n", r.Method, r.URL.Redacted(), outcome, time.Since(began).Round(time.Millisecond))
+	return resp, err
+}
+
+// progress shows what has been read on one line that is overwritten; nothing where nobody watches.
+func (w *World) progress() inspect.Progress {
+	if !w.Terminal {
+		return nil
+	}
+	n := 0
+	return func(done string) {
+		n++
+		fmt.Fprintf(w.Stderr, "\r\x1b[Kinspecting: %d of %d: %s", n, inspect.Steps, done)
+	}
+}
+
+func (w *World) endProgress() {
+	if w.Terminal {
+		fmt.Fprint(w.Stderr, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
+)
+
+func newValidateCommand(w *World) *cobra.Command {
+	return &cobra.Command{
+		Use:   "validate DIR",
+		Short: "Build the bundle in DIR and check every object",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir, err := openBundle(args[0])
+			if err != nil {
+				return err
+			}
+			tree, err := dir.Read()
+			if err != nil {
+				return err
+			}
+			edited, err := dir.Edited()
+			if err != nil {
+				return err
+			}
+			for _, name := range edited {
+				fmt.Fprintf(w.Stderr, "Warning: %s is not as it was generated\n", name)
+			}
+			objects, err := verified(tree, dir.Plan.Target, dir.Plan.Format)
+			if err != nil {
+				return err
+			}
+			count := map[string]int{}
+			for _, o := range objects {
+				count[o.Plane]++
+			}
+			for _, plane := range slices.Compact(planes(objects)) {
+				fmt.Fprintf(w.Stdout, "%s: %d objects are right\n", plane, count[plane])
+			}
+			return nil
+		},
+	}
+}
+
+func planes(objects []verify.Object) []string {
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.Plane)
+	}
+	return names
+}
+
+// openBundle opens a directory that must hold a bundle.
+func openBundle(name string) (*worktree.Dir, error) {
+	dir, err := worktree.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if dir.Plan == nil {
+		return nil, usage("%s holds no bundle: it has no %s", name, worktree.PlanFile)
+	}
+	return dir, nil
+}
+
+// verified builds a bundle in process and gives its objects, or what is wrong with them.
+func verified(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
+	return verify.Build(tree, target, format)
+}
