@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
@@ -17,7 +18,7 @@ import (
 type Options struct {
 	// Transport sends the requests; nil means one of NewTransport.
 	Transport http.RoundTripper
-	// Wrap puts retries, budgets, metrics around the transport, outermost last to be called first; nil means none.
+	// Wrap puts retries, budgets, metrics around the transport; nil means none.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// UserAgent tokens stand before gophercloud's own, so that a cloud's operator sees who calls.
 	UserAgent []string
@@ -44,6 +45,9 @@ type CatalogEntry struct {
 	Type string // as the catalog names it: "volumev3", "block-storage", …
 	URL  string
 }
+
+// loginTimeout bounds a login where the caller's context does not.
+const loginTimeout = time.Minute
 
 // Connect logs in. Errors: ErrUnreachable, ErrUnauthorised, ErrMisconfigured, ErrBadFile; with the context's error as cause when
 // that came first.
@@ -72,7 +76,9 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	options := s.authOptions()
 	// Straight to v3, without asking Keystone for its versions first: v2 was removed in 2018, and the versions document of a
 	// Keystone behind a proxy often names hosts that cannot be reached from outside.
-	if err := openstack.AuthenticateV3(ctx, provider, &options, gophercloud.EndpointOpts{}); err != nil {
+	limited, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	if err := openstack.AuthenticateV3(limited, provider, &options, gophercloud.EndpointOpts{}); err != nil {
 		return nil, s.loginError(ctx, err)
 	}
 	c := &Cloud{settings: s, provider: provider, transport: transport}
