@@ -224,8 +224,11 @@ func (s *Volumes) failed(ctx context.Context, v Volume) error {
 }
 
 // kindOfFailure is Exhausted where there was no room (Cinder's message_field.py, details 003 and 006), so that another zone may
-// be tried; Failed otherwise.
+// be tried. Failed otherwise, also where a backend failed (012) and the scheduler then found no other.
 func kindOfFailure(reason string) Kind {
+	if strings.Contains(reason, "Driver failed") {
+		return Failed
+	}
 	for _, full := range []string{"Could not find any available weighted backend", "Not enough quota resource"} {
 		if strings.Contains(reason, full) {
 			return Exhausted

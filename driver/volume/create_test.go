@@ -140,8 +140,9 @@ func TestWhileTheNameCannotBeLookedUpAnEarlierVolumeMayExist(t *testing.T) {
 func TestAVolumeThatCinderCannotMakeIsRemovedAndTheReasonTold(t *testing.T) {
 	for reason, kind := range map[string]Kind{
 		"": Failed,
-		"create volume from backend storage:Driver failed to create the volume.":  Failed,
-		"schedule allocate volume:Could not find any available weighted backend.": Exhausted,
+		"create volume from backend storage:Driver failed to create the volume.":                                                                          Failed,
+		"schedule allocate volume:Could not find any available weighted backend.":                                                                         Exhausted,
+		"create volume from backend storage:Driver failed to create the volume.; schedule allocate volume:Could not find any available weighted backend.": Failed,
 	} {
 		t.Run(kind.String()+" "+reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
