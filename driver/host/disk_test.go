@@ -72,7 +72,7 @@ func TestAnIDThatIsNoUUIDNamesNoDisk(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Options{})
 	b.plug(t, "vdb", "", Number{254, 16})
-	for _, id := range []volume.ID{"", "short", serial, vol + "x", "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2g", "0a9f1b2c-3d4e-4f50-8a6b+7c8d9e0f1a2b", "../../../../../../../../etc/passwd-x"} {
+	for _, id := range []volume.ID{"", "short", volume.ID(serial), vol + "x", "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2g", "0a9f1b2c-3d4e-4f50-8a6b+7c8d9e0f1a2b", "../../../../../../../../etc/passwd-x"} {
 		_, err := b.Find(id)
 		wantKind(t, err, volume.NotFound)
 		_, err = b.Await(t.Context(), id) // at once: nothing it waits for could come

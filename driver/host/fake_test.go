@@ -21,7 +21,7 @@ import (
 // The volume of most tests, and what virtio-blk keeps of its id.
 const (
 	vol    volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
-	serial           = "0a9f1b2c-3d4e-4f50-8"
+	serial string    = "0a9f1b2c-3d4e-4f50-8"
 )
 
 // bench is a Host on a machine of fakes: its sysfs is real files, its mount table is a file that the fake mounter keeps.
@@ -78,6 +78,7 @@ func (b *bench) place(name string) string { return b.Path("kubelet", name) }
 
 type fakeDevice struct {
 	number   Number
+	mu       sync.Mutex // of size
 	size     volume.Size
 	badFrom  int64 // reads that reach this far fail; 0 for none
 	contents []byte
@@ -90,8 +91,20 @@ func (d *fakeDevice) Number() Number {
 	}
 	return d.number
 }
-func (d *fakeDevice) Size() (volume.Size, error) { return d.size, nil }
-func (d *fakeDevice) Close() error               { return nil }
+
+func (d *fakeDevice) Size() (volume.Size, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.size, nil
+}
+
+func (d *fakeDevice) resize(size volume.Size) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.size = size
+}
+
+func (d *fakeDevice) Close() error { return nil }
 
 func (d *fakeDevice) ReadAt(p []byte, at int64) (int, error) {
 	if d.badFrom > 0 && at+int64(len(p)) > d.badFrom {

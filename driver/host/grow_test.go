@@ -19,12 +19,13 @@ func TestGrowWaitsForTheDiskAndThenGrowsTheFileSystem(t *testing.T) {
 		b := staged(t, "rw")
 		d := b.devices[filepath.Join(b.Dev, "vdb")]
 		d.size = volume.GiB(1)
-		time.AfterFunc(3*time.Second, func() {
-			if len(b.tools.ran) > 0 {
-				t.Errorf("want nothing grown before the disk is, got %q", b.tools.ran)
+		grown := time.Now().Add(3 * time.Second)
+		time.AfterFunc(3*time.Second, func() { d.resize(volume.GiB(2)) })
+		b.tools.during = func(string) {
+			if time.Now().Before(grown) {
+				t.Error("want nothing grown before the disk is")
 			}
-			d.size = volume.GiB(2)
-		})
+		}
 		size, err := b.Grow(t.Context(), Growth{Volume: vol, Path: b.place("staging"), Size: volume.GiB(2)})
 		if err != nil || size != volume.GiB(2) {
 			t.Fatalf("want 2 GiB, got %s, %v", size, err)
