@@ -19,11 +19,12 @@ func serverCases() []Case {
 			return b.do(t, Request{Call: call, As: as, IDs: []string{id(t, b)}})
 		}}
 	}
-	node := func(t *testing.T, b *Bed) string { return b.server(t, "node-az1") }
+	node := func(t *testing.T, b *Bed) string { return b.idle(t, "node-az1") }
 	fixed := func(id string) func(*testing.T, *Bed) string { return func(*testing.T, *Bed) string { return id } }
 	busy := func(t *testing.T, b *Bed) string {
-		b.attached(t, node(t, b))
-		return node(t, b)
+		server := node(t, b)
+		b.attached(t, server)
+		return server
 	}
 	return []Case{
 		read("show a server", getServer, http.StatusOK, Member, node),
@@ -36,28 +37,19 @@ func serverCases() []Case {
 		read("volumes of a server", listAttachments, http.StatusOK, Member, busy),
 		read("volumes of a server as reader", listAttachments, http.StatusOK, Reader, busy),
 		read("volumes of a server as admin", listAttachments, http.StatusOK, Admin, busy),
-		read("volumes of a server without any", listAttachments, http.StatusOK, Member, func(t *testing.T, b *Bed) string { return b.server(t, "node-az2") }),
+		read("volumes of a server without any", listAttachments, http.StatusOK, Member, node),
 		read("volumes of an unknown server", listAttachments, http.StatusNotFound, Member, fixed(nothing)),
 		read("volumes of a server by an id that is no UUID", listAttachments, http.StatusNotFound, Member, fixed("x")),
 		read("volumes of another project's server", listAttachments, http.StatusNotFound, Stranger, node),
 	}
 }
 
-// onTheWay are the states of a volume whose attach Nova has accepted; which of them a poll sees is chance.
-var onTheWay = []string{"available", "reserved", "attaching", "in-use"}
-
 func attachCases(call cloud.Call, at string) []Case {
 	accepted := func(name string, as Role) Case {
 		return Case{Name: name + at, Call: call, Status: http.StatusOK, As: as, Run: func(t *testing.T, b *Bed) Answer {
 			server, id := b.server(t, "node-az1"), b.volume(t, nil)
 			a := b.do(t, Request{Call: call, As: as, IDs: []string{server}, Body: attachBody(id)}).want(t, http.StatusOK)
-			b.until(t, "attach", func() (bool, string) {
-				status := b.status(t, id)
-				if !slices.Contains(onTheWay, status) {
-					t.Fatalf("the volume is %s on its way to in-use; known are %v", status, onTheWay)
-				}
-				return status == "in-use", status
-			})
+			b.awaitVolume(t, id, "in-use")
 			if got := b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}}).Text("volume", "attachments", 0, "server_id"); got != server {
 				t.Errorf("Cinder shows the volume at server %q, want %q", got, server)
 			}
@@ -166,12 +158,7 @@ func detachCases() []Case {
 			id := b.attached(t, server)
 			a := b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}}).want(t, http.StatusAccepted)
 			b.awaitVolume(t, id, "available")
-			left := b.do(t, Request{Call: listAttachments, As: Member, IDs: []string{server}}).want(t, http.StatusOK)
-			for i := range left.List("volumeAttachments") {
-				if left.Text("volumeAttachments", i, "volumeId") == id {
-					t.Errorf("Nova still lists the volume: %s", left)
-				}
-			}
+			b.awaitForgotten(t, server, id) // Nova's list is the last to know
 			return a
 		}},
 		refused("detach what is not attached", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
@@ -212,24 +199,24 @@ func detachCases() []Case {
 				repair := b.fail(t, attachOperation)
 				defer repair()
 				a := b.do(t, Request{Call: attach, As: Member, IDs: []string{server}, Body: attachBody(id)}).want(t, http.StatusOK)
-				b.awaitFailedAttach(t, server, id)
+				b.awaitForgotten(t, server, id)
 				return a
 			}},
 	}
 }
 
-// awaitFailedAttach waits until neither Nova nor Cinder knows an attach any more.
-func (b *Bed) awaitFailedAttach(t *testing.T, server, id string) {
+// awaitForgotten waits until neither Nova nor Cinder has a volume attached any more.
+func (b *Bed) awaitForgotten(t *testing.T, server, id string) {
 	t.Helper()
-	b.until(t, "the failed attach is undone", func() (bool, string) {
-		status := b.status(t, id)
+	b.awaitVolume(t, id, "available")
+	b.until(t, "Nova has forgotten the attachment", func() (bool, string) {
 		a := b.do(t, Request{Call: listAttachments, As: Member, IDs: []string{server}}).want(t, http.StatusOK)
 		for i := range a.List("volumeAttachments") {
 			if a.Text("volumeAttachments", i, "volumeId") == id {
-				return false, status + " " + a.String()
+				return false, a.String()
 			}
 		}
-		return status == "available", status
+		return true, a.String()
 	})
 }
 

@@ -3,6 +3,7 @@ package cloudparity
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 )
 
@@ -52,10 +53,23 @@ func (b *Bed) status(t *testing.T, id string) string {
 	return a.Text("volume", "status")
 }
 
+// onTheWay are the states that a volume may be seen in before it is what a case waits for.
+var onTheWay = map[string][]string{
+	"available":      {"creating", "downloading", "reserved", "attaching", "in-use", "detaching"},
+	"in-use":         {"available", "reserved", "attaching"},
+	"error":          {"creating"},
+	"error_deleting": {"available", "deleting"},
+	"gone":           {"available", "error", "deleting"},
+}
+
+// awaitVolume waits until a volume is in a state; it must not pass through one that does not lead there.
 func (b *Bed) awaitVolume(t *testing.T, id, want string) {
 	t.Helper()
 	b.until(t, "volume "+id+" is "+want, func() (bool, string) {
 		status := b.status(t, id)
+		if status != want && !slices.Contains(onTheWay[want], status) {
+			t.Fatalf("volume %s is %s on its way to %s; known are %v", id, status, want, onTheWay[want])
+		}
 		return status == want, status
 	})
 }
@@ -124,6 +138,16 @@ func (b *Bed) server(t *testing.T, name string) string {
 	}
 	t.Fatalf("the bed has no server %s: %s", name, a)
 	return ""
+}
+
+// idle is the id of a server by its name, which must have no volume.
+func (b *Bed) idle(t *testing.T, name string) string {
+	t.Helper()
+	id := b.server(t, name)
+	if a := b.do(t, Request{Call: listAttachments, As: Member, IDs: []string{id}}).want(t, http.StatusOK); len(a.List("volumeAttachments")) > 0 {
+		t.Fatalf("server %s of the bed has volumes already, so what it shows cannot be compared; detach them: %s", name, a)
+	}
+	return id
 }
 
 // attachBody is the body of an attach.
