@@ -1,9 +1,6 @@
 package bundle
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -11,7 +8,7 @@ import (
 const hashAnnotation = "cinder-csi.io/config-hash"
 
 // podSpec is what the plan says of a role's pods, as a patch of the base's; annotations are the pod's.
-func podSpec(w plan.Workload, annotations map[string]string, spec object) object {
+func podSpec(w plan.Workload, names []string, annotations map[string]string, spec object) object {
 	spec["priorityClassName"] = w.PriorityClass
 	spec["tolerations"] = tolerations(w.Tolerations)
 	if len(w.NodeSelector) > 0 {
@@ -27,9 +24,7 @@ func podSpec(w plan.Workload, annotations map[string]string, spec object) object
 	if w.RunAsUser != nil {
 		spec["securityContext"] = object{"runAsUser": *w.RunAsUser, "runAsGroup": *w.RunAsUser, "fsGroup": *w.RunAsUser}
 	}
-	if c := containers(w); len(c) > 0 {
-		spec["containers"] = c
-	}
+	spec["containers"] = containers(w, names)
 	meta := object{"annotations": annotations}
 	if len(w.PodLabels) > 0 {
 		meta["labels"] = w.PodLabels
@@ -38,33 +33,34 @@ func podSpec(w plan.Workload, annotations map[string]string, spec object) object
 }
 
 // containers are the patches of single containers: resources by name, the proxy for the driver alone, because the sidecars talk to
-// the API server only.
-func containers(w plan.Workload) []object {
-	byName := map[string]object{}
-	get := func(name string) object {
-		if byName[name] == nil {
-			byName[name] = object{"name": name}
-		}
-		return byName[name]
-	}
-	for name, r := range w.Resources {
+// the API server only. All are named, because a merge moves what it names to the front: so the order is always this one.
+func containers(w plan.Workload, names []string) []object {
+	list := make([]object, len(names))
+	for i, name := range names {
+		c := object{"name": name}
 		resources := object{}
-		if len(r.Requests) > 0 {
+		if r := w.Resources[name]; len(r.Requests) > 0 {
 			resources["requests"] = r.Requests
 		}
-		if len(r.Limits) > 0 {
+		if r := w.Resources[name]; len(r.Limits) > 0 {
 			resources["limits"] = r.Limits
 		}
 		if len(resources) > 0 {
-			get(name)["resources"] = resources
+			c["resources"] = resources
 		}
+		if env := proxyEnv(w.Proxy); name == "driver" && len(env) > 0 {
+			c["env"] = env
+		}
+		list[i] = c
 	}
-	if env := proxyEnv(w.Proxy); len(env) > 0 {
-		get("driver")["env"] = env
-	}
-	var list []object
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		list = append(list, byName[name])
+	return list
+}
+
+// named are list elements that a patch mentions for their order only.
+func named(names ...string) []object {
+	list := make([]object, len(names))
+	for i, name := range names {
+		list[i] = object{"name": name}
 	}
 	return list
 }
@@ -115,16 +111,23 @@ var apiVersions = map[string]string{"ConfigMap": "v1", "Deployment": "apps/v1", 
 
 func (p *plane) controllerSpec() object {
 	w, c := p.r.Controller.Value, p.r.Credentials.Value
-	volumes := []object{{"name": "cloud", "secret": object{"secretName": c.SecretName, "items": []object{{"key": c.Key, "path": "clouds.yaml"}}}}}
+	volumes := append(named("socket", "config"),
+		object{"name": "cloud", "secret": object{"secretName": c.SecretName, "items": []object{{"key": c.Key, "path": "clouds.yaml"}}}})
+	if p.ca() != "" {
+		volumes = append(volumes, named("ca")...)
+	}
+	spec := object{}
 	if p.hosted() {
 		volumes = append(volumes, object{"name": "hosted-kubeconfig", "secret": object{"secretName": p.r.Config.HyperShift.KubeconfigSecret}})
-	}
-	spec := object{"volumes": volumes}
-	if p.hosted() {
 		spec["affinity"] = hostedAffinity(p.controllerNS)
 	}
+	spec["volumes"] = volumes
+	names := []string{"driver", "provisioner", "attacher", "resizer"}
+	if p.snapshots() {
+		names = append(names, "snapshotter")
+	}
 	hash := configHash(p.controllerSettings(), p.controllerConf, p.ca())
-	return object{"replicas": w.Replicas, "template": podSpec(w, map[string]string{hashAnnotation: hash}, spec)}
+	return object{"replicas": w.Replicas, "template": podSpec(w, append(names, "livenessprobe"), map[string]string{hashAnnotation: hash}, spec)}
 }
 
 // hostedAffinity places the pods of one hosted control plane together, as HyperShift does its own.
@@ -148,9 +151,14 @@ func hostedAffinity(namespace string) object {
 }
 
 func (p *plane) nodeSpec() object {
-	spec := object{"volumes": []object{{"name": "plugin-dir", "hostPath": object{"path": "/var/lib/kubelet/plugins/" + p.r.Driver.Value.Name}}}}
+	volumes := []object{{"name": "plugin-dir", "hostPath": object{"path": "/var/lib/kubelet/plugins/" + p.r.Driver.Value.Name}}}
+	volumes = append(volumes, named("registration-dir", "kubelet-dir", "dev", "config", "tmp", "run")...)
+	if p.openShift() {
+		volumes = append(volumes, named("etc-selinux", "sys-fs")...)
+	}
 	hash := configHash(p.nodeSettings(), p.nodeConf, "")
-	return object{"template": podSpec(p.r.Node.Value, map[string]string{hashAnnotation: hash}, spec)}
+	names := []string{"driver", "registrar", "livenessprobe"}
+	return object{"template": podSpec(p.r.Node.Value, names, map[string]string{hashAnnotation: hash}, object{"volumes": volumes})}
 }
 
 // The namespaces that the base's files name.

@@ -101,7 +101,9 @@ func kustomize(tree map[string][]byte, p plane) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fsys, path.Join(root, p.dir))
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified // the kustomization says its order
+	built, err := krusty.MakeKustomizer(options).Run(fsys, path.Join(root, p.dir))
 	if err != nil {
 		return nil, fmt.Errorf("kustomize: %w", err)
 	}

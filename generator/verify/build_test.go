@@ -33,6 +33,12 @@ func TestX(t *testing.T) {
 		objs, err := verify.Build(tree, target, "kustomize")
 		if err != nil { t.Fatal(err) }
 		t.Log(target, len(objs))
+		r.Format = "helm"
+		htree, err := bundle.Render(r, bundle.Options{})
+		if err != nil { t.Fatal(err) }
+		hobjs, err := verify.Build(htree, target, "helm")
+		if err != nil { t.Fatal(err) }
+		for _, d := range verify.Diff(objs, hobjs) { t.Error(d) }
 		f, _ := os.Create("/tmp/bundle-scratch/" + string(target) + ".yaml")
 		for _, o := range objs { b, _ := yaml.Marshal(o.Fields); fmt.Fprintf(f, "--- # %s\n%s", o.Plane, b) }
 	}
