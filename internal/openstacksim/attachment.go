@@ -12,6 +12,7 @@ type attachment struct {
 	server     string // Nova's id; empty when nobody said
 	device     string
 	host       string
+	mode       string // rw or ro; null while nobody said
 	attachedAt time.Time
 }
 
@@ -38,9 +39,8 @@ func (a *attachment) view(detail bool) obj {
 	if !detail {
 		return o
 	}
-	at, mode, info := any(""), any("null"), obj{}
+	at, info := "", obj{}
 	if a.status == "attached" || a.status == "attaching" {
-		mode = "rw"
 		info = obj{
 			{"device_path", "/dev/sim/volume-" + a.volume.id},
 			{"qos_specs", nil},
@@ -54,7 +54,7 @@ func (a *attachment) view(detail bool) obj {
 	if !a.attachedAt.IsZero() {
 		at = micros(a.attachedAt)
 	}
-	return append(o, pair{"attached_at", at}, pair{"detached_at", ""}, pair{"attach_mode", mode}, pair{"connection_info", info})
+	return append(o, pair{"attached_at", at}, pair{"detached_at", ""}, pair{"attach_mode", a.mode}, pair{"connection_info", info})
 }
 
 func (a *attachment) ident() string { return a.id }
@@ -67,7 +67,7 @@ func (a *attachment) field(key string) (string, bool) {
 		return a.volume.id, true
 	case "instance_id", "instance_uuid":
 		return a.server, true
-	case "status", "attach_status":
+	case "attach_status": // not status: it may be asked for, and finds nothing
 		return a.status, true
 	case "created_at":
 		return a.attachedAt.UTC().Format("20060102150405"), true
@@ -103,7 +103,7 @@ func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 			return nil, "Invalid volume: Volume " + v.id + " status must be " + names + " to reserve, but the current status is " + v.status + "."
 		}
 	}
-	a := &attachment{id: s.newID(), status: "reserved", volume: v, server: serverID}
+	a := &attachment{id: s.newID(), status: "reserved", volume: v, server: serverID, mode: "null"}
 	v.attachments = append(v.attachments, a)
 	v.status = "reserved"
 	v.update()
@@ -146,7 +146,7 @@ func (s *Sim) listAttachments(c *call, detail bool) reply {
 	if bad != nil {
 		return *bad
 	}
-	items, _, more, missing := page(q, s.visibleAttachments(c, c.allProjects(q)), func(a *attachment, f param) bool {
+	items, _, _, missing := page(q, s.visibleAttachments(c, c.allProjects(q)), func(a *attachment, f param) bool {
 		got, ok := a.field(f.key)
 		return ok && sameText(got, f.value)
 	})
@@ -157,11 +157,7 @@ func (s *Sim) listAttachments(c *call, detail bool) reply {
 	for _, a := range items {
 		list = append(list, a.view(detail))
 	}
-	body := obj{{"attachments", list}}
-	if more {
-		body = append(body, pair{"attachments_links", c.nextLink(c.collection("attachments", detail), items[len(items)-1].id)})
-	}
-	return reply{status: http.StatusOK, body: body}
+	return reply{status: http.StatusOK, body: obj{{"attachments", list}}} // alone among Cinder's lists, it never links to a next page
 }
 
 func (s *Sim) oneAttachment(c *call) (*attachment, *reply) {
@@ -189,7 +185,7 @@ func (s *Sim) createAttachment(c *call) reply {
 	}
 	id, ok := body["volume_uuid"].(string)
 	if !ok {
-		return *invalid("attachment", body, "'volume_uuid' is a required property")
+		return *invalid("attachment", c.raw("attachment"), "'volume_uuid' is a required property")
 	}
 	if !isUUID(id) {
 		return *invalid("volume_uuid", id, python(id)+" is not a 'uuid'")
@@ -202,6 +198,9 @@ func (s *Sim) createAttachment(c *call) reply {
 	a, refusal := s.reserveVolume(v, serverID)
 	if refusal != "" {
 		return fault(http.StatusBadRequest, refusal)
+	}
+	if mode, ok := body["mode"].(string); ok && c.version >= 54 {
+		a.mode = mode
 	}
 	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
 }

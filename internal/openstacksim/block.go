@@ -90,7 +90,7 @@ func (s *Sim) serveVolume(c *call) reply {
 		return fault(http.StatusBadRequest, badRequestMessage)
 	}
 	if asked == malformed {
-		return fault(http.StatusInternalServerError, "The server has either erred or is incapable of performing the requested operation.")
+		return fault(http.StatusInternalServerError, serverError)
 	}
 	if refusal := c.versioned("volume", 3, 0, volumeMaxMinor, asked); refusal != nil {
 		return *refusal

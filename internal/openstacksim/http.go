@@ -203,7 +203,7 @@ func (c *call) serviceHeader(h http.Header, r reply) {
 		if r.body != nil && !isText && r.status != http.StatusUnauthorized {
 			h.Set("X-Compute-Request-Id", c.id)
 		}
-		if r.body == nil && r.status == http.StatusAccepted {
+		if r.body == nil && r.status < http.StatusMultipleChoices {
 			h.Set("Content-Type", "text/html; charset=UTF-8")
 		}
 	case compute:
@@ -241,18 +241,37 @@ func (c *call) param(key string) (value string, ok bool) {
 
 // decode reads a JSON object from the body.
 func (c *call) decode() (map[string]any, *reply) {
-	if kind := c.Header.Get("Content-Type"); kind != "" && !strings.HasPrefix(kind, "application/json") {
-		r := fault(http.StatusUnsupportedMediaType, "Unsupported Content-Type")
-		return nil, &r
+	kind := c.Header.Get("Content-Type")
+	if c.service == blocks && len(c.body) == 0 {
+		return nil, ptr(fault(http.StatusInternalServerError, serverError)) // Cinder's schema check stumbles over nothing
+	}
+	if (kind != "" || c.service == blocks) && !strings.HasPrefix(kind, "application/json") {
+		return nil, ptr(fault(http.StatusUnsupportedMediaType, "Unsupported Content-Type"))
 	}
 	d := json.NewDecoder(bytes.NewReader(c.body))
 	d.UseNumber()
-	var body map[string]any
-	if err := d.Decode(&body); err != nil || body == nil {
-		r := fault(http.StatusBadRequest, "Malformed request body")
-		return nil, &r
+	var body any
+	if err := d.Decode(&body); err != nil {
+		return nil, ptr(fault(http.StatusBadRequest, "Malformed request body"))
 	}
-	return body, nil
+	object, ok := body.(map[string]any)
+	if !ok {
+		return nil, ptr(fault(http.StatusBadRequest, python(body)+" is not of type 'object'"))
+	}
+	return object, nil
+}
+
+// raw is a part of the body as it was sent, its keys in order.
+func (c *call) raw(path ...string) json.RawMessage {
+	part := json.RawMessage(c.body)
+	for _, key := range path {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(part, &object) != nil {
+			return nil
+		}
+		part = object[key]
+	}
+	return part
 }
 
 // faultNames are the keys of Cinder's and Nova's error bodies, by status; everything else is computeFault, of Cinder too.
@@ -270,17 +289,25 @@ func fault(status int, message string) reply {
 	if !ok {
 		name = "computeFault"
 	}
-	body := obj{{"code", status}, {"message", message}}
+	body, r := obj{{"code", status}, {"message", message}}, reply{status: status}
 	if status == http.StatusRequestEntityTooLarge {
 		body = append(body, pair{"retryAfter", "0"})
+		r.header = http.Header{"Retry-After": {"0"}}
 	}
-	return reply{status: status, body: obj{{name, body}}}
+	r.body = obj{{name, body}}
+	return r
+}
+
+// accepted is an answer without content from a call that says nothing of its own about it: it keeps the headers of one that has.
+func (c *call) accepted(status int) reply {
+	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}, "X-Compute-Request-Id": {c.id}}}
 }
 
 // The messages both services give when they have no better one.
 const (
 	badRequestMessage = "The server could not comply with the request since it is either malformed or otherwise incorrect."
 	notFoundMessage   = "The resource could not be found."
+	serverError       = "The server has either erred or is incapable of performing the requested operation."
 )
 
 // noRoute is the answer to a path that no controller serves.

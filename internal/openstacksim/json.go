@@ -82,6 +82,10 @@ func python(v any) string {
 		return "'" + strings.ReplaceAll(v, "'", `\'`) + "'"
 	case json.Number:
 		return v.String()
+	case json.RawMessage:
+		d := json.NewDecoder(bytes.NewReader(v))
+		d.UseNumber()
+		return pythonStream(d)
 	case []any:
 		parts := make([]string, len(v))
 		for i, e := range v {
@@ -98,6 +102,28 @@ func python(v any) string {
 	default:
 		return fmt.Sprint(v)
 	}
+}
+
+// pythonStream is python for the next value of a stream, with the keys in the order they come.
+func pythonStream(d *json.Decoder) string {
+	token, err := d.Token()
+	if err != nil {
+		return "None"
+	}
+	open, ok := token.(json.Delim)
+	if !ok {
+		return python(token)
+	}
+	var parts []string
+	for d.More() {
+		part := pythonStream(d)
+		if open == '{' {
+			part += ": " + pythonStream(d)
+		}
+		parts = append(parts, part)
+	}
+	shut, _ := d.Token()
+	return fmt.Sprint(open) + strings.Join(parts, ", ") + fmt.Sprint(shut)
 }
 
 // bare is python without the quotes of strings, as "Value: %s" in schema errors.

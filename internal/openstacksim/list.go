@@ -56,11 +56,17 @@ func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 		case "sort":
 			keys, directions = splitSort(p.value)
 		case "sort_key":
-			keys = p.value
+			keys = p.value // one only, whatever it holds
+			if strings.Contains(keys, ",") {
+				return nil, inputError("Invalid sort key")
+			}
 		case "sort_dir":
 			directions = p.value
 		case "with_count":
 			if c.version >= 45 {
+				if !isBool(p.value) {
+					return nil, ptr(fault(http.StatusBadRequest, "Value '"+p.value+"' for 'with_count' is not a boolean."))
+				}
 				q.count = isTrue(p.value)
 				break
 			}
@@ -204,22 +210,15 @@ func page[T row](q *query, all []T, matches func(T, param) bool) (items []T, tot
 }
 
 // nextLink is the URL of the page after the object with this id.
-func (c *call) nextLink(url, last string) []obj {
-	var parts []string
-	replaced := false
+func (c *call) nextLink(collection, last string) []obj {
+	query := ""
 	for _, p := range c.params {
-		if p.key == "marker" {
-			p.value, replaced = last, true
+		if p.key != "marker" {
+			query += url.QueryEscape(p.key) + "=" + url.QueryEscape(p.value) + "&"
 		}
-		parts = append(parts, queryEscape(p.key)+"="+queryEscape(p.value))
 	}
-	if !replaced {
-		parts = append(parts, "marker="+last)
-	}
-	return []obj{link("next", url+"?"+strings.Join(parts, "&"))}
+	return []obj{link("next", collection+"?"+query+"marker="+last)}
 }
-
-func queryEscape(s string) string { return url.QueryEscape(s) }
 
 // sameText compares as the services' database does, without regard to case.
 func sameText(a, b string) bool { return strings.EqualFold(a, b) }
@@ -229,11 +228,34 @@ func sortNumber(n int) string {
 	return strings.Repeat("0", max(0, 12-len(strconv.Itoa(n)))) + strconv.Itoa(n)
 }
 
+// timeFilter checks a filter by time (3.60).
+func timeFilter(q *query) *reply {
+	for _, f := range q.filters {
+		if f.key != "created_at" && f.key != "updated_at" {
+			continue
+		}
+		for part := range strings.SplitSeq(f.value, ",") {
+			op, value, _ := strings.Cut(part, ":")
+			if !slices.Contains([]string{"gt", "gte", "eq", "neq", "lt", "lte"}, op) {
+				return ptr(fault(http.StatusBadRequest, "Invalid "+op+" operator"))
+			}
+			if _, err := parseTime(value); err != nil {
+				return ptr(fault(http.StatusBadRequest, "Invalid "+value+" value"))
+			}
+		}
+	}
+	return nil
+}
+
+func parseTime(s string) (time.Time, error) {
+	return time.Parse("2006-01-02T15:04:05", strings.TrimSuffix(strings.TrimSuffix(s, "Z"), "+00:00"))
+}
+
 // timeMatches compares a time with a filter like "gt:2026-01-01T00:00:00,lt:…" (3.60).
 func timeMatches(t time.Time, filter string) bool {
 	for part := range strings.SplitSeq(filter, ",") {
 		op, value, _ := strings.Cut(part, ":")
-		limit, err := time.Parse("2006-01-02T15:04:05", strings.TrimSuffix(value, "Z"))
+		limit, err := parseTime(value)
 		if err != nil {
 			return false
 		}

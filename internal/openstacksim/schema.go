@@ -25,31 +25,65 @@ func (c *call) object(name string, strict bool, allowed ...string) (map[string]a
 	}
 	inner, ok := body[name]
 	if !ok {
-		r := fault(http.StatusBadRequest, "'"+name+"' is a required property")
-		return nil, &r
+		return nil, ptr(fault(http.StatusBadRequest, "'"+name+"' is a required property"))
+	}
+	if c.service == blocks {
+		if extra := unexpected(body, []string{name, "OS-SCH-HNT:scheduler_hints"}); extra != "" {
+			return nil, ptr(fault(http.StatusBadRequest, extra))
+		}
 	}
 	o, ok := inner.(map[string]any)
 	if !ok {
 		return nil, invalid(name, inner, python(inner)+" is not of type 'object'")
 	}
-	if !strict && name == "volume" && c.Method == http.MethodPost {
-		return o, nil
-	}
-	var unexpected []string
-	for key := range o {
-		if !slices.Contains(allowed, key) {
-			unexpected = append(unexpected, key)
+	if strict {
+		if extra := unexpected(o, allowed); extra != "" {
+			return nil, invalid(name, c.raw(name), extra)
 		}
 	}
-	if len(unexpected) == 0 {
-		return o, nil
+	return o, nil
+}
+
+// unexpected complains about keys that are not allowed; empty when there are none.
+func unexpected(o map[string]any, allowed []string) string {
+	var extra []string
+	for _, key := range sortedKeys(o) {
+		if !slices.Contains(allowed, key) {
+			extra = append(extra, key)
+		}
 	}
-	slices.Sort(unexpected)
-	verb := "was"
-	if len(unexpected) > 1 {
-		verb = "were"
+	switch len(extra) {
+	case 0:
+		return ""
+	case 1:
+		return "Additional properties are not allowed ('" + extra[0] + "' was unexpected)"
+	default:
+		return "Additional properties are not allowed ('" + strings.Join(extra, "', '") + "' were unexpected)"
 	}
-	return nil, invalid(name, o, fmt.Sprintf("Additional properties are not allowed ('%s' %s unexpected)", strings.Join(unexpected, "', '"), verb))
+}
+
+// textOrNull checks a string that may be null; least is the fewest characters it may have.
+func textOrNull(body map[string]any, field string, least int) (string, *reply) {
+	switch v := body[field].(type) {
+	case nil:
+		return "", nil
+	case string:
+		if utf8.RuneCountInString(v) < least {
+			return "", invalid(field, v, python(v)+" is too short")
+		}
+		if utf8.RuneCountInString(v) > 255 {
+			return "", invalid(field, v, python(v)+" is too long")
+		}
+		return v, nil
+	default:
+		return "", invalid(field, v, python(v)+" is not of type 'string', 'null'")
+	}
+}
+
+// booleans are the ways Cinder's schemas write true and false.
+var booleans = []any{
+	true, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t",
+	false, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f",
 }
 
 var digits = regexp.MustCompile(`^[0-9]+$`)
@@ -85,14 +119,14 @@ func size(field string, v any) (int, *reply) {
 // metadataKey is what a metadata key may look like.
 var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. /]{1,255}$`)
 
-// metadataOf checks metadata; null is empty.
-func metadataOf(v any) (map[string]string, *reply) {
+// metadataOf checks metadata; null is empty. types is what the schema calls its type.
+func metadataOf(v any, types string) (map[string]string, *reply) {
 	if v == nil {
 		return map[string]string{}, nil
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, invalid("metadata", v, python(v)+" is not of type 'object'")
+		return nil, invalid("metadata", v, python(v)+" is not of type "+types)
 	}
 	for _, k := range sortedKeys(m) {
 		if !metadataKey.MatchString(k) {

@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 )
@@ -55,9 +56,10 @@ func (s *Sim) listServerAttachments(c *call) reply {
 		}
 	}
 	list := []obj{}
-	disks := v.disks[min(offset, len(v.disks)):]
-	for _, d := range disks[:min(limit, len(disks))] {
-		list = append(list, d.view(c, v.ID))
+	for i, d := range v.disks {
+		if place := i + 1; place >= offset && place < offset+limit { // the root disk is counted, though not listed
+			list = append(list, d.view(c, v.ID))
+		}
 	}
 	return reply{status: http.StatusOK, body: obj{{"volumeAttachments", list}}}
 }
@@ -97,6 +99,9 @@ type attachRequest struct {
 	drop   bool
 }
 
+// devicePath is what Nova takes for a device; which one the disk gets is the hypervisor's business all the same.
+var devicePath = regexp.MustCompile(`(^/dev/x{0,1}[a-z]{0,1}d{0,1})([a-z]+)[0-9]*$`)
+
 func (c *call) attachRequest() (attachRequest, *reply) {
 	allowed := []string{"volumeId", "device"}
 	if c.version >= 49 {
@@ -111,11 +116,19 @@ func (c *call) attachRequest() (attachRequest, *reply) {
 	}
 	id, ok := body["volumeId"]
 	if !ok {
-		return attachRequest{}, invalid("volumeAttachment", body, "'volumeId' is a required property")
+		return attachRequest{}, invalid("volumeAttachment", c.raw("volumeAttachment"), "'volumeId' is a required property")
 	}
 	volumeID, isText := id.(string)
 	if !isText || !isUUID(volumeID) {
 		return attachRequest{}, invalid("volumeId", id, python(id)+" is not a 'uuid'")
+	}
+	if device, ok := body["device"].(string); ok && !devicePath.MatchString(device) {
+		return attachRequest{}, invalid("device", device, python(device)+" does not match '"+devicePath.String()+"'")
+	}
+	if tag, given := body["tag"]; given {
+		if _, ok := tag.(string); !ok {
+			return attachRequest{}, invalid("tag", tag, python(tag)+" is not of type 'string'")
+		}
 	}
 	drop, _ := body["delete_on_termination"].(bool)
 	return attachRequest{volumeID, body["tag"], drop}, nil
@@ -260,7 +273,7 @@ func (s *Sim) plug(v *server, d *disk, vol *volume) {
 	current := func() bool { return slices.Contains(vol.attachments, a) && s.servers[v.ID] == v }
 	s.after(takes/2, func() {
 		if current() && a.status == "reserved" {
-			a.status, vol.status = "attaching", "attaching"
+			a.status, a.mode, vol.status = "attaching", "rw", "attaching"
 			vol.update()
 		}
 	})
@@ -271,7 +284,7 @@ func (s *Sim) plug(v *server, d *disk, vol *volume) {
 			v.drop(d)
 			s.release(a)
 		default:
-			a.status, a.device, a.host, a.attachedAt = "attached", d.device, v.host(), now()
+			a.status, a.mode, a.device, a.host, a.attachedAt = "attached", "rw", d.device, v.host(), now()
 			vol.status = "in-use"
 			vol.update()
 		}

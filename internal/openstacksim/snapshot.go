@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -123,14 +124,19 @@ func (s *Sim) createSnapshot(c *call) reply {
 	}
 	id, ok := body["volume_id"].(string)
 	if !ok {
-		return *invalid("snapshot", body, "'volume_id' is a required property")
+		return *invalid("snapshot", c.raw("snapshot"), "'volume_id' is a required property")
 	}
 	if !isUUID(id) {
-		return *invalid("volume_id", id, python(id)+" is not a 'uuid'")
+		return *invalid("volume_id", id, python(id)+" is not valid under any of the given schemas")
 	}
-	m, bad := metadataOf(body["metadata"])
-	if bad == nil {
-		bad = name255(body, "name", "description")
+	if force, given := body["force"]; given && !slices.Contains(booleans, force) {
+		return *invalid("force", force, python(force)+" is not one of "+python(booleans))
+	}
+	m, bad := metadataOf(body["metadata"], "'object', 'null'")
+	for _, field := range []string{"name", "description"} {
+		if bad == nil {
+			_, bad = textOrNull(body, field, 0)
+		}
 	}
 	if bad != nil {
 		return *bad
@@ -141,12 +147,15 @@ func (s *Sim) createSnapshot(c *call) reply {
 	}
 	force, given := body["force"]
 	if c.version >= 66 && given && !isTrue(bare(force)) {
-		return fault(http.StatusBadRequest, "Since microversion 3.66 the 'force' option is invalid for this request. For backward compatibility, however, when the "+
+		return fault(http.StatusBadRequest, "Since microversion 3.66 the 'force' flag is invalid for this request.  For backward compatability, however, when the "+
 			"'force' flag is passed with a value evaluating to True, it is silently ignored.")
 	}
 	allowed := []string{"available"}
 	if given && isTrue(bare(force)) || c.version >= 66 {
 		allowed = append(allowed, "in-use")
+	}
+	if strings.HasPrefix(v.status, "error") {
+		return fault(http.StatusBadRequest, "Invalid volume: The snapshot cannot be created when the volume is in error status.")
 	}
 	if !slices.Contains(allowed, v.status) {
 		return fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" status must be "+orText(allowed)+", but current status is: "+v.status+".")
@@ -229,6 +238,9 @@ func (s *Sim) updateSnapshot(c *call) reply {
 	p, missing := s.visibleSnapshot(c, c.vars["id"])
 	if missing != nil {
 		return *missing
+	}
+	if len(body) == 0 {
+		return *invalid("snapshot", c.raw("snapshot"), "{} is not valid under any of the given schemas")
 	}
 	if v, ok := body["name"]; ok {
 		p.name = optional(v)

@@ -146,16 +146,19 @@ func (s *Sim) showVolume(c *call) reply {
 }
 
 func (s *Sim) updateVolume(c *call) reply {
-	body, bad := c.object("volume", c.version >= 53, "name", "description", "display_name", "display_description", "metadata")
+	body, bad := c.object("volume", true, "name", "description", "display_name", "display_description", "metadata")
 	if bad != nil {
+		return *bad
+	}
+	if c.version >= 53 && len(body) == 0 {
+		return *invalid("volume", c.raw("volume"), "{} is not valid under any of the given schemas")
+	}
+	if bad := name255(body, "name", "description", "display_name", "display_description"); bad != nil {
 		return *bad
 	}
 	v, missing := s.visible(c, c.vars["id"])
 	if missing != nil {
 		return *missing
-	}
-	if c.version >= 53 && len(body) == 0 {
-		return fault(http.StatusBadRequest, "Invalid input for field/attribute volume. Value: {}. {} is not valid under any of the given schemas")
 	}
 	before := v.updated
 	for key, to := range map[string]**string{"name": &v.name, "display_name": &v.name, "description": &v.description, "display_description": &v.description} {

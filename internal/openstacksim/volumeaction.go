@@ -24,7 +24,10 @@ func (s *Sim) volumeAction(c *call) reply {
 	if !ok {
 		return fault(http.StatusBadRequest, "There is no such action: "+name+". Verify the request body and Content-Type header and try again.")
 	}
-	args, _ := body[name].(map[string]any)
+	args, ok := body[name].(map[string]any)
+	if !ok {
+		return *invalid(name, body[name], python(body[name])+" is not of type 'object'")
+	}
 	v, missing := s.visible(c, c.vars["id"])
 	if missing != nil {
 		return *missing
@@ -33,6 +36,12 @@ func (s *Sim) volumeAction(c *call) reply {
 }
 
 func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
+	if extra := unexpected(args, []string{"new_size"}); extra != "" {
+		return *invalid("os-extend", c.raw("os-extend"), extra)
+	}
+	if _, ok := args["new_size"]; !ok {
+		return *invalid("os-extend", c.raw("os-extend"), "'new_size' is a required property")
+	}
 	newSize, bad := size("new_size", args["new_size"])
 	if bad != nil {
 		return *bad
@@ -62,10 +71,13 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 		}
 		v.status, v.size = before, newSize
 	})
-	return reply{status: http.StatusAccepted}
+	return c.accepted(http.StatusAccepted)
 }
 
 func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
+	if _, ok := args["new_type"]; !ok {
+		return *invalid("os-retype", c.raw("os-retype"), "'new_type' is a required property")
+	}
 	policy := "never"
 	if p, ok := args["migration_policy"]; ok {
 		policy, _ = p.(string)
@@ -89,13 +101,13 @@ func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
 	s.after(s.latency[RetypeVolume]+failure.Delay, func() {
 		v.status = before
 		v.update()
-		if failure.fails() || policy == "never" && !compatible(kind, v.kind) {
+		if failure.fails() || policy == "never" && kind.ExtraSpecs["volume_backend_name"] != "" && !compatible(kind, v.kind) {
 			return // Cinder gives up without a word
 		}
 		v.kind, v.multiattach = kind, kind.ExtraSpecs["multiattach"] == "<is> True"
 		v.host = s.hostOf(v)
 	})
-	return reply{status: http.StatusAccepted}
+	return c.accepted(http.StatusAccepted)
 }
 
 func (s *Sim) resetStatus(c *call, v *volume, args map[string]any) reply {
@@ -109,13 +121,13 @@ func (s *Sim) resetStatus(c *call, v *volume, args map[string]any) reply {
 		v.attachments = nil
 	}
 	v.update()
-	return reply{status: http.StatusAccepted}
+	return c.accepted(http.StatusAccepted)
 }
 
-func (s *Sim) setBootable(_ *call, v *volume, args map[string]any) reply {
+func (s *Sim) setBootable(c *call, v *volume, args map[string]any) reply {
 	v.bootable = args["bootable"] == true || args["bootable"] == "true" || args["bootable"] == "True"
 	v.update()
-	return reply{status: http.StatusOK}
+	return c.accepted(http.StatusOK)
 }
 
 func (s *Sim) forceDelete(c *call, v *volume, _ map[string]any) reply {
@@ -124,5 +136,5 @@ func (s *Sim) forceDelete(c *call, v *volume, _ map[string]any) reply {
 	}
 	v.attachments = nil
 	s.removeVolume(c, v)
-	return reply{status: http.StatusAccepted}
+	return c.accepted(http.StatusAccepted)
 }

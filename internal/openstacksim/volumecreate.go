@@ -94,7 +94,7 @@ func (s *Sim) draftVolume(c *call, body map[string]any) (*draft, *reply) {
 	if d.size, bad = size("size", body["size"]); bad != nil {
 		return nil, bad
 	}
-	if d.metadata, bad = metadataOf(body["metadata"]); bad != nil {
+	if d.metadata, bad = metadataOf(body["metadata"], "'object', 'null'"); bad != nil {
 		return nil, bad
 	}
 	if bad = name255(body, "name", "description", "display_name", "display_description"); bad != nil {
@@ -106,40 +106,67 @@ func (s *Sim) draftVolume(c *call, body map[string]any) (*draft, *reply) {
 			return nil, bad
 		}
 	}
-	d.name, d.descripton = optional(body["name"]), optional(body["description"])
-	d.zone, _ = body["availability_zone"].(string)
-	if t, _ := body["volume_type"].(string); t != "" {
-		if d.kind, bad = s.typeNamed(c, t); bad != nil {
-			return nil, bad
+	d.name, d.descripton = firstText(body, "name", "display_name"), firstText(body, "description", "display_description")
+	if d.zone, bad = textOrNull(body, "availability_zone", 1); bad != nil {
+		return nil, bad
+	}
+	kind, bad := textOrNull(body, "volume_type", 0)
+	if bad != nil {
+		return nil, bad
+	}
+	if multi, given := body["multiattach"]; given && multi != nil && !slices.Contains(booleans, multi) {
+		return nil, invalid("multiattach", multi, python(multi)+" is not valid under any of the given schemas")
+	}
+	return d, s.findSources(c, d, body, kind, ids)
+}
+
+// findSources looks up what the body names: type, snapshot, source volume. Groups, images and backups this cloud has none of.
+func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, ids map[string]string) (bad *reply) {
+	if kind != "" {
+		if d.kind, bad = s.typeNamed(c, kind); bad != nil {
+			return bad
 		}
 	}
 	if id := ids["snapshot_id"]; id != "" {
 		if d.snapshot, bad = s.visibleSnapshot(c, id); bad != nil {
-			return nil, bad
+			return bad
 		}
 	}
 	if id := ids["source_volid"]; id != "" {
 		if d.source, bad = s.visible(c, id); bad != nil {
-			return nil, bad
+			return bad
 		}
 	}
 	if id := ids["consistencygroup_id"]; id != "" {
-		return nil, ptr(fault(http.StatusNotFound, "Group "+id+" could not be found."))
+		return ptr(fault(http.StatusNotFound, "Group "+id+" could not be found."))
+	}
+	if id, _ := body["group_id"].(string); id != "" && c.version >= 13 {
+		return ptr(fault(http.StatusNotFound, "Group "+id+" could not be found."))
 	}
 	if image := firstString(body, "imageRef", "image_id"); image != "" {
-		return nil, ptr(fault(http.StatusBadRequest, "Invalid image identifier or unable to access requested image."))
+		return ptr(fault(http.StatusBadRequest, "Invalid image identifier or unable to access requested image."))
 	}
-	if id := ids["backup_id"]; id != "" && c.version >= 47 {
-		return nil, ptr(fault(http.StatusNotFound, "Backup "+id+" could not be found."))
+	if id := ids["backup_id"]; id != "" {
+		return ptr(fault(http.StatusNotFound, "Backup "+id+" could not be found."))
 	}
-	if multi := body["multiattach"]; multi == true || multi == "true" || multi == "True" {
-		return nil, ptr(fault(http.StatusBadRequest, "multiattach parameter has been removed. The default behavior is to use multiattach enabled volume types. "+
+	if multi := body["multiattach"]; multi != nil && isTrue(bare(multi)) {
+		return ptr(fault(http.StatusBadRequest, "multiattach parameter has been removed. The default behavior is to use multiattach enabled volume types. "+
 			"Contact your administrator to create a multiattach enabled volume type and use it to create multiattach volumes."))
 	}
-	return d, nil
+	return nil
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// firstText is the trimmed text of the first key that is there.
+func firstText(body map[string]any, keys ...string) *string {
+	for _, k := range keys {
+		if v, ok := body[k]; ok {
+			return optional(v)
+		}
+	}
+	return nil
+}
 
 func firstString(body map[string]any, keys ...string) string {
 	for _, k := range keys {

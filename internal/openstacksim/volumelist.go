@@ -65,7 +65,7 @@ func (v *volume) matches(f param) bool {
 			return false
 		}
 		for k, x := range want {
-			if got, has := v.metadata[k]; !has || got != x {
+			if got, has := v.metadata[k]; !has || !sameText(got, x) {
 				return false
 			}
 		}
@@ -94,6 +94,14 @@ func (s *Sim) listVolumes(c *call, detail bool) reply {
 	q, bad := c.listQuery(volumeFilters, volumeSortable)
 	if bad != nil {
 		return *bad
+	}
+	if bad := timeFilter(q); bad != nil {
+		return *bad
+	}
+	for _, f := range q.filters {
+		if f.key == "bootable" && !isBool(f.value) && c.version >= 2 {
+			return *inputError("'bootable = %s'", f.value)
+		}
 	}
 	all, everywhere := []*volume{}, c.allProjects(q)
 	for _, v := range s.volumes {

@@ -29,7 +29,7 @@ func (s *Sim) changeMetadata(c *call, change func(*volume, map[string]string)) r
 	if _, ok := body["metadata"]; !ok {
 		return fault(http.StatusBadRequest, "'metadata' is a required property")
 	}
-	m, bad := metadataOf(body["metadata"])
+	m, bad := metadataOf(body["metadata"], "'object'")
 	if bad != nil {
 		return *bad
 	}
@@ -69,7 +69,7 @@ func (s *Sim) setMetadataItem(c *call) reply {
 	if bad != nil {
 		return *bad
 	}
-	m, bad := metadataOf(body["meta"])
+	m, bad := metadataOf(body["meta"], "'object'")
 	if bad != nil {
 		return *bad
 	}

@@ -195,7 +195,7 @@ func (s *Sim) createType(c *call) reply {
 	name, _ := body["name"].(string)
 	name = strings.TrimSpace(name)
 	if given, ok := body["name"]; !ok {
-		return *invalid("volume_type", body, "'name' is a required property")
+		return *invalid("volume_type", c.raw("volume_type"), "'name' is a required property")
 	} else if name == "" {
 		return *invalid("name", given, python(given)+" is too short")
 	}
@@ -310,7 +310,7 @@ func (s *Sim) deleteSpec(c *call) reply {
 		return fault(http.StatusNotFound, "Volume Type "+t.ID+" has no extra specs with key "+key+".")
 	}
 	delete(t.ExtraSpecs, key)
-	return reply{status: http.StatusAccepted, header: http.Header{"Content-Type": {"application/json"}, "X-Compute-Request-Id": {c.id}}}
+	return c.accepted(http.StatusAccepted)
 }
 
 // showEncryption: no simulated type is encrypted; members may not even ask.
