@@ -27,6 +27,7 @@ var Calls = []cloud.Call{
 	{Service: compute, Method: "GET", Path: "/os-availability-zone"},
 	{Service: blockStorage, Method: "GET", Path: "/os-availability-zone"},
 	{Service: blockStorage, Method: "GET", Path: "/types"},
+	{Service: blockStorage, Method: "GET", Path: "/types/{id}/extra_specs"},
 	{Service: blockStorage, Method: "GET", Path: "/types/{id}/encryption"},
 	{Service: blockStorage, Method: "GET", Path: "/types/default"},
 	{Service: blockStorage, Method: "GET", Path: "/limits"},

@@ -27,7 +27,7 @@ type apiType struct {
 	Name        string            `json:"name"`
 	Description string            `json:"description"`
 	Public      bool              `json:"is_public"`
-	ExtraSpecs  map[string]string `json:"extra_specs"`
+	ExtraSpecs  map[string]string `json:"extra_specs"` // nil where the list left them out
 }
 
 // volumeTypes lists the types a member of the project may use. Without is_public=None an administrator is shown public types and
@@ -46,19 +46,44 @@ func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.Volume
 	}
 	types := make([]v1alpha1.VolumeType, len(found))
 	for i, t := range found {
-		types[i] = v1alpha1.VolumeType{
-			ID:          t.ID,
-			Name:        t.Name,
-			Public:      t.Public,
-			Description: t.Description,
-			Multiattach: is(t.ExtraSpecs[specMultiattach]),
-			Replication: is(t.ExtraSpecs[specReplication]),
-			Zones:       zoneList(t.ExtraSpecs[specZones]),
-		}
+		types[i] = v1alpha1.VolumeType{ID: t.ID, Name: t.Name, Public: t.Public, Description: t.Description}
+	}
+	if failed := a.specs(ctx, found, types); failed != nil {
+		return factOf[[]v1alpha1.VolumeType](nil, failed)
 	}
 	slices.SortFunc(types, func(a, b v1alpha1.VolumeType) int { return strings.Compare(a.Name, b.Name) })
 	a.encryption(ctx, types)
 	return factOf(types, nil)
+}
+
+// specs fills in what the extra specs say. Cinder leaves them out of its list for who has the role member without the role reader,
+// as an application credential made for members alone (seen on Cinder 21.3), but tells them of each type when asked.
+func (a *asker) specs(ctx context.Context, found []apiType, types []v1alpha1.VolumeType) error {
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i, t := range found {
+		group.Go(func() error {
+			specs, state := t.ExtraSpecs, v1alpha1.Known
+			if specs == nil {
+				var body struct {
+					Specs map[string]string `json:"extra_specs"`
+				}
+				if err := a.get(ctx, blockStorage, "", "types/"+url.PathEscape(t.ID)+"/extra_specs", &body); err != nil {
+					if state, _ = classify(err); state == v1alpha1.Failed {
+						return err
+					}
+				}
+				specs = body.Specs
+			}
+			types[i].Multiattach, types[i].Replication = is(specs[specMultiattach]), is(specs[specReplication])
+			types[i].Zones = zoneList(specs[specZones])
+			if state != v1alpha1.Known {
+				types[i].Specs = state
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 // is reads the boolean form of extra specs, "<is> True".

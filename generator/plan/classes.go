@@ -181,6 +181,9 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 
 // restrict limits a class to the compute zones its type can serve; false: there is none, and every claim would fail.
 func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeType, topology Topology) bool {
+	if topology.Enabled && t.Specs != "" {
+		d.warn("the cloud does not tell in which zones volume type %q exists (extra specs: %s); its class names no zones: use credentials with the role reader", t.Name, t.Specs)
+	}
 	if !topology.Enabled || len(t.Zones) == 0 {
 		return true
 	}

@@ -77,7 +77,11 @@ func types(t *table, inv v1alpha1.Inventory) {
 		if len(v.Zones) > 0 {
 			where = strings.Join(v.Zones, ", ")
 		}
-		t.row(v.Name, yes(v.Name == inv.DefaultVolumeType.Value), yes(v.Public), yes(v.Multiattach), yes(v.Replication), encryption, where, v.Description)
+		multiattach, replication := yes(v.Multiattach), yes(v.Replication)
+		if v.Specs != "" {
+			multiattach, replication, where = string(v.Specs), string(v.Specs), string(v.Specs)
+		}
+		t.row(v.Name, yes(v.Name == inv.DefaultVolumeType.Value), yes(v.Public), multiattach, replication, encryption, where, v.Description)
 	}
 }
 
