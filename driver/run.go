@@ -66,8 +66,9 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	defer stop()
 	background, work := errgroup.WithContext(work)
 
-	services := rpc.Services{Identity: identity.New(identity.Options{DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology})}
+	var services rpc.Services
 	var clouds []cloud.Current
+	_, canExpand := any((*openstack.Cloud)(nil)).(volume.Extender) // a node's process tells it too: the plugin's, not the process's
 	if cfg.Controller {
 		volumes := map[string]controller.Volumes{}
 		counter := telemetry.NewOpenStack(registry)
@@ -88,12 +89,17 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			background.Go(func() error { greet(work, current, log); return nil })
 		}
 		services.Controller = controller.New(controller.Options{
-			Clouds: volumes, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: settings.IgnoreZone, Strict: cfg.Strict, Log: log,
+			Clouds: volumes, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: settings.IgnoreZone,
+			CanExpand: canExpand, Strict: cfg.Strict, Log: log,
 		})
 	}
 	if cfg.Node {
 		services.Node = newNode(cfg, settings, deps, log)
 	}
+
+	services.Identity = identity.New(identity.Options{
+		DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology, CanExpand: canExpand,
+	})
 
 	// The first is the outermost: the log shows the code that the caller gets, and a panic becomes an error before both.
 	server := rpc.NewServer(services, rpc.Log(log), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(log))

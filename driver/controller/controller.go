@@ -23,6 +23,7 @@ type Volumes interface {
 	Detach(ctx context.Context, id volume.ID, server volume.ServerID) error
 	Get(ctx context.Context, id volume.ID) (volume.Volume, error)
 	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
+	Expand(ctx context.Context, id volume.ID, size volume.Range) (volume.Volume, error)
 }
 
 // Options are what the server needs.
@@ -35,6 +36,8 @@ type Options struct {
 	WithTopology bool
 	// IgnoreZone reports the zones that were asked for instead of the volume's own: cloud.conf's ignore-volume-az.
 	IgnoreZone bool
+	// CanExpand says that every cloud's volumes can be expanded.
+	CanExpand bool
 	// Strict refuses class parameters that nobody knows, instead of warning once.
 	Strict bool
 	Log    *slog.Logger
@@ -78,15 +81,19 @@ func missing(field string) error {
 
 // ControllerGetCapabilities implements csi.ControllerServer.
 func (s *Server) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
-	answer := &csi.ControllerGetCapabilitiesResponse{}
-	for _, capability := range []csi.ControllerServiceCapability_RPC_Type{
+	capabilities := []csi.ControllerServiceCapability_RPC_Type{
 		csi.ControllerServiceCapability_RPC_CREATE_DELETE_VOLUME,
 		csi.ControllerServiceCapability_RPC_PUBLISH_UNPUBLISH_VOLUME,
 		csi.ControllerServiceCapability_RPC_LIST_VOLUMES,
 		csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES,
 		csi.ControllerServiceCapability_RPC_GET_VOLUME,
 		csi.ControllerServiceCapability_RPC_CLONE_VOLUME,
-	} {
+	}
+	if s.o.CanExpand {
+		capabilities = append(capabilities, csi.ControllerServiceCapability_RPC_EXPAND_VOLUME)
+	}
+	answer := &csi.ControllerGetCapabilitiesResponse{}
+	for _, capability := range capabilities {
 		answer.Capabilities = append(answer.Capabilities, &csi.ControllerServiceCapability{
 			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: capability}},
 		})

@@ -66,6 +66,11 @@ func cmpOr(a, b error) error {
 	return b
 }
 
+func (f *fake) Expand(_ context.Context, id volume.ID, size volume.Range) (volume.Volume, error) {
+	f.calls = append(f.calls, "expand "+string(id)+" to "+size.Required.String())
+	return f.volume, f.err
+}
+
 // List gives two volumes at a time at most.
 func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
 	rest := f.list
@@ -476,18 +481,38 @@ func TestGetLooksInEveryCloud(t *testing.T) {
 	kindIs(t, err, volume.Unavailable, "out") // it may be there
 }
 
-// What is advertised is implemented: each capability's RPC does not answer Unimplemented.
-func TestEveryCapabilityIsKnownHere(t *testing.T) {
-	got, err := server(&fake{}).ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
-	if err != nil {
-		t.Fatal(err)
+func TestExpand(t *testing.T) {
+	for _, block := range []bool{false, true} {
+		f := &fake{volume: volume.Volume{ID: first, Size: volume.GiB(3)}}
+		got, err := server(f).ControllerExpandVolume(t.Context(), &csi.ControllerExpandVolumeRequest{
+			VolumeId: first, CapacityRange: &csi.CapacityRange{RequiredBytes: 3 << 30}, VolumeCapability: capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, block),
+		})
+		if err != nil || got.GetCapacityBytes() != 3<<30 || got.GetNodeExpansionRequired() == block || !slices.Equal(f.calls, []string{"expand " + first + " to 3 GiB"}) {
+			t.Errorf("block %v: got %v, %v, %v", block, got, err, f.calls)
+		}
 	}
-	var names []string
-	for _, c := range got.GetCapabilities() {
-		names = append(names, c.GetRpc().GetType().String())
+	for _, req := range []*csi.ControllerExpandVolumeRequest{{CapacityRange: &csi.CapacityRange{}}, {VolumeId: first}, {VolumeId: first, Secrets: map[string]string{"cloud": "moon"}}} {
+		_, err := server(&fake{}).ControllerExpandVolume(t.Context(), req)
+		kindIs(t, err, volume.InvalidArgument, "")
 	}
+}
+
+func TestWhatIsAdvertised(t *testing.T) {
 	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error("-want +got\n", diff)
+	for _, canExpand := range []bool{false, true} {
+		if canExpand {
+			want = append(want, "EXPAND_VOLUME")
+		}
+		got, err := server(&fake{}, func(o *Options) { o.CanExpand = canExpand }).ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, c := range got.GetCapabilities() {
+			names = append(names, c.GetRpc().GetType().String())
+		}
+		if diff := cmp.Diff(want, names); diff != "" {
+			t.Error("-want +got\n", diff)
+		}
 	}
 }

@@ -13,6 +13,7 @@ type Options struct {
 	DriverName   string
 	Version      string
 	WithTopology bool
+	CanExpand    bool // volumes can be expanded, attached or not
 }
 
 // Server implements csi.IdentityServer.
@@ -41,6 +42,13 @@ func (s *Server) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 		answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
 			Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: service}},
 		})
+	}
+	if s.o.CanExpand {
+		for _, expansion := range []csi.PluginCapability_VolumeExpansion_Type{csi.PluginCapability_VolumeExpansion_ONLINE, csi.PluginCapability_VolumeExpansion_OFFLINE} {
+			answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
+				Type: &csi.PluginCapability_VolumeExpansion_{VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: expansion}},
+			})
+		}
 	}
 	return answer, nil
 }

@@ -29,6 +29,24 @@ func TestZonesAreACapabilityOnlyWithTopology(t *testing.T) {
 	}
 }
 
+func TestExpansionIsToldWhereItWorks(t *testing.T) {
+	for can, want := range map[bool]int{true: 2, false: 0} {
+		got, err := New(Options{CanExpand: can}).GetPluginCapabilities(t.Context(), &csi.GetPluginCapabilitiesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, c := range got.GetCapabilities() {
+			if c.GetVolumeExpansion().GetType() != csi.PluginCapability_VolumeExpansion_UNKNOWN {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%v: got %v", can, got)
+		}
+	}
+}
+
 func TestAProcessThatAnswersIsReady(t *testing.T) {
 	got, err := New(Options{}).Probe(t.Context(), &csi.ProbeRequest{})
 	if err != nil || !got.GetReady().GetValue() {

@@ -31,6 +31,13 @@ type Cloud interface {
 	Detach(ctx context.Context, server ServerID, id ID) error
 }
 
+// Extender is a Cloud that makes volumes larger. A Cloud need not be one.
+type Extender interface {
+	// Extend asks Cinder for a larger volume. Size is in whole GiB and above the present one. POST /v3/volumes/{id}/action,
+	// os-extend; for a volume that is attached from 3.42 on.
+	Extend(ctx context.Context, id ID, size Size, attached bool) error
+}
+
 // Waiter answers the question every command ends with: has it happened yet? The status hub is the one there is.
 type Waiter interface {
 	// Await returns the volume as soon as done reports true or an error for a reading of it that was made after Await began, and

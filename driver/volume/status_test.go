@@ -49,6 +49,7 @@ func TestEveryOperationInEveryStatus(t *testing.T) {
 			t.Run("create", func(t *testing.T) { testCreateIn(t, status) })
 			t.Run("attach", func(t *testing.T) { testAttachIn(t, status) })
 			t.Run("delete", func(t *testing.T) { testDeleteIn(t, status) })
+			t.Run("expand", func(t *testing.T) { testExpandIn(t, status) })
 		})
 	}
 }

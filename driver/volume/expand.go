@@ -1,0 +1,75 @@
+package volume
+
+import "context"
+
+// Expand makes a volume at least as large as the range requires and returns it once Cinder shows the new size. A volume that is
+// large enough stays as it is. A server that has the volume learns of the new size by itself, a little later.
+func (s *Volumes) Expand(ctx context.Context, id ID, r Range) (Volume, error) {
+	cloud, can := s.cloud.(Extender)
+	if !can {
+		return Volume{}, Errorf(Unimplemented, "volumes cannot be expanded").Op("expand")
+	}
+	size, err := r.Smallest()
+	if err != nil {
+		return Volume{}, err
+	}
+	if !id.Exists() {
+		return Volume{}, notFound(id).Op("expand")
+	}
+	unlock, err := s.locks.take("volume "+string(id), "expand")
+	if err != nil {
+		return Volume{}, err
+	}
+	defer unlock()
+	v, err := s.extendable(ctx, id)
+	switch {
+	case err != nil:
+		return Volume{}, err
+	case r.Limit > 0 && v.Size > r.Limit:
+		return Volume{}, Errorf(OutOfRange, "volume %s has %s already, more than the %s allowed", id, v.Size, r.Limit).Op("expand")
+	case v.Size >= size:
+		return v, nil
+	case statuses[v.Status].extend != proceed:
+		return Volume{}, Errorf(Conflict, "volume %s is in status %s%s; it cannot be expanded until an administrator resets that", id, v.Status, s.reason(ctx, id)).Op("expand")
+	}
+	if err := cloud.Extend(ctx, id, size, v.Status == InUse); err != nil {
+		return Volume{}, err
+	}
+	v, err = s.extended(ctx, id, size)
+	return v, AfterWrite(err)
+}
+
+// extendable reads a volume once its status does not change by itself.
+func (s *Volumes) extendable(ctx context.Context, id ID) (Volume, error) {
+	v, err := s.cloud.Volume(ctx, id)
+	if err != nil {
+		return Volume{}, err
+	}
+	if statuses[v.Status].extend == wait {
+		v, err = s.until(ctx, id, "become extendable", func(v Volume, ok bool) (bool, error) {
+			if !ok {
+				return true, notFound(id)
+			}
+			return statuses[v.Status].extend != wait, nil
+		})
+	}
+	if err == nil && statuses[v.Status].extend == leaving {
+		return Volume{}, Errorf(NotFound, "volume %s is being deleted", id).Op("expand")
+	}
+	return v, err
+}
+
+// extended waits until Cinder shows the new size. Cinder puts a volume into extending before it answers: one that is at rest
+// and no larger has failed.
+func (s *Volumes) extended(ctx context.Context, id ID, size Size) (Volume, error) {
+	v, err := s.until(ctx, id, "be extended", func(v Volume, ok bool) (bool, error) {
+		if !ok {
+			return true, notFound(id)
+		}
+		return statuses[v.Status].extend != wait, nil
+	})
+	if err != nil || v.Size >= size && statuses[v.Status].extend == proceed {
+		return v, err
+	}
+	return Volume{}, Errorf(Failed, "Cinder could not extend volume %s to %s; it is in status %s and has %s%s", id, size, v.Status, v.Size, s.reason(ctx, id)).Op("expand")
+}
