@@ -26,6 +26,7 @@ var (
 	computeZones = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/os-availability-zone"}
 	listTypes    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types"}
 	defaultType  = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/default"}
+	extraSpecs   = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/{id}/extra_specs"}
 	encryption   = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/{id}/encryption"}
 	volumeLimits = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/limits"}
 	quotaSet     = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-quota-sets/{project}"}
@@ -41,6 +42,8 @@ var (
 var (
 	listServers    = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers"}
 	volumeAction   = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/action"}
+	createType     = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/types"}
+	deleteType     = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/types/{id}"}
 	createSnapshot = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots"}
 	getSnapshot    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/{id}"}
 	deleteSnapshot = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/snapshots/{id}"}

@@ -32,6 +32,8 @@ func inventoryCases() []Case {
 		read("volume types"+who, listTypes, http.StatusOK, as, "", nil)
 		read("default type"+who, defaultType, http.StatusOK, as, "", nil)
 		read("limits"+who, volumeLimits, http.StatusOK, as, "", nil)
+		read("extra specs of a plain type"+who, extraSpecs, http.StatusOK, as, "", typed("fast"))
+		read("extra specs of a multiattach type"+who, extraSpecs, http.StatusOK, as, "", typed("multiattach"))
 		read("own quota with usage"+who, quotaSet, http.StatusOK, as, "usage=true", of(Member))
 		read("own quota"+who, quotaSet, http.StatusOK, as, "", of(Member))
 		read("group types"+who, groupTypes, http.StatusOK, as, "", nil)
@@ -43,11 +45,22 @@ func inventoryCases() []Case {
 	read("encryption of a type as reader is forbidden", encryption, http.StatusForbidden, Reader, "", typed("standard"))
 	read("encryption of a plain type as admin", encryption, http.StatusOK, Admin, "", typed("standard"))
 	read("encryption of an unknown type as admin", encryption, http.StatusNotFound, Admin, "", func(*testing.T, *Bed) []string { return []string{nothing} })
+	read("extra specs of an unknown type", extraSpecs, http.StatusNotFound, Member, "", func(*testing.T, *Bed) []string { return []string{nothing} })
 	read("public types only", listTypes, http.StatusOK, Member, "is_public=true", nil)
 	read("all types as admin", listTypes, http.StatusOK, Admin, "is_public=None", nil)
 	read("types with a limit that is no number", listTypes, http.StatusBadRequest, Member, "limit=many", nil)
 	read("types after an unknown marker begin anew", listTypes, http.StatusOK, Member, "marker="+nothing, nil)
 	read("group types before they existed", at(groupTypes, beforeGroupTypes), http.StatusNotFound, Member, "", nil)
+	withType := func(name string, as Role, fields object) {
+		all = append(all, Case{Name: name, Call: listTypes, Status: http.StatusOK, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			b.volumeType(t, fields)
+			return b.do(t, Request{Call: listTypes, As: as})
+		}})
+	}
+	withType("a type of one zone shows its zone to the member", Member, oneZone)
+	withType("a private type is hidden from the member", Member, object{"os-volume-type-access:is_public": false})
+	withType("a private type is hidden from the admin who does not ask", Admin, object{"os-volume-type-access:is_public": false})
+	withType("a type without a description", Member, object{"extra_specs": object{"multiattach": "<is> False", "replication_enabled": "<is> True", "hidden": "x"}})
 	all = append(all, Case{Name: "types page by page", Call: listTypes, Status: http.StatusOK, As: Member, Run: walkTypes})
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -91,15 +92,20 @@ func walkVolumes(t *testing.T, b *Bed) Answer {
 		want = append(want, b.volume(t, object{"name": name}))
 	}
 	var seen []string
-	query := "name=" + name + "&limit=2&sort=created_at:desc,id:desc"
+	query := "name=" + name + "&limit=2"
+	var order []string // newest first, and of one second the highest id first
 	next := query
 	for {
 		a := b.do(t, Request{Call: listVolumes, As: Member, Query: next}).want(t, http.StatusOK)
 		page := a.List("volumes")
 		for i := range page {
 			seen = append(seen, a.Text("volumes", i, "id"))
+			order = append(order, a.Text("volumes", i, "created_at")+" "+a.Text("volumes", i, "id"))
 		}
 		if len(page) < 2 {
+			if !slices.IsSortedFunc(order, func(a, b string) int { return strings.Compare(b, a) }) {
+				t.Errorf("the volumes come in this order, which is not newest first: %v", order)
+			}
 			slices.Sort(seen)
 			slices.Sort(want)
 			if !slices.Equal(seen, want) {

@@ -43,6 +43,15 @@ func volumeCases() []Case {
 		return object{"size": 2, "snapshot_id": b.snapshot(t, b.volume(t, object{"availability_zone": "az2", "volume_type": "fast"}))}
 	})
 
+	made("create of a type of one zone takes that zone", Member, func(t *testing.T, b *Bed) object {
+		return object{"volume_type": b.volumeType(t, oneZone)}
+	})
+	refused("create of a type of one zone in another", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) any {
+		return b.volumeBody(object{"volume_type": b.volumeType(t, oneZone), "availability_zone": "az1"})
+	})
+	refused("create of a private type", http.StatusNotFound, Member, func(t *testing.T, b *Bed) any {
+		return b.volumeBody(object{"volume_type": b.volumeType(t, object{"os-volume-type-access:is_public": false})})
+	})
 	refused("create in an unknown zone", http.StatusBadRequest, Member, fields(object{"availability_zone": "nowhere"}))
 	refused("create of an unknown type", http.StatusNotFound, Member, fields(object{"volume_type": "nosuch"}))
 	refused("create of size zero", http.StatusBadRequest, Member, fields(object{"size": 0}))

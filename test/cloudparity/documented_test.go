@@ -52,6 +52,7 @@ var documented = map[cloud.Call][]int{
 	computeZones: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
 	listTypes:    {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
 	defaultType:  {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	extraSpecs:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	encryption:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	volumeLimits: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
 	quotaSet:     {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},

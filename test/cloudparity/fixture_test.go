@@ -2,6 +2,7 @@ package cloudparity
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -16,11 +17,8 @@ type object = map[string]any
 // volumeBody is the body of a create: 1 GiB under a name of this run, unless fields say otherwise.
 func (b *Bed) volumeBody(fields object) object {
 	volume := object{"name": b.name(), "size": 1}
-	for k, v := range fields {
-		if volume[k] = v; v == nil {
-			delete(volume, k)
-		}
-	}
+	maps.Copy(volume, fields)
+	maps.DeleteFunc(volume, func(_ string, v any) bool { return v == nil })
 	return object{"volume": volume}
 }
 
@@ -126,6 +124,22 @@ func (b *Bed) snapshot(t *testing.T, volume string) string {
 	})
 	return id
 }
+
+// volumeType makes a volume type, until the case ends, and gives its name.
+func (b *Bed) volumeType(t *testing.T, fields object) string {
+	t.Helper()
+	name := b.name()
+	body := object{"name": name}
+	maps.Copy(body, fields)
+	a := b.do(t, Request{Call: createType, As: Admin, Body: object{"volume_type": body}}).want(t, http.StatusOK)
+	t.Cleanup(func() {
+		b.do(t, Request{Call: deleteType, As: Admin, IDs: []string{a.Text("volume_type", "id")}}).want(t, http.StatusAccepted)
+	})
+	return name
+}
+
+// oneZone are the extra specs of a type whose volumes may be in az2 only.
+var oneZone = object{"extra_specs": object{"RESKEY:availability_zones": "az2"}}
 
 // server is the id of a server by its name.
 func (b *Bed) server(t *testing.T, name string) string {

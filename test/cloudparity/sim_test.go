@@ -72,7 +72,7 @@ func simulatorCases() []Case {
 		}
 		all = append(all, Case{Name: title(call) + " where a policy refuses it", Call: call, Status: http.StatusForbidden, As: as,
 			Run: func(t *testing.T, b *Bed) Answer {
-				t.Cleanup(b.sim.SetFault(openstacksim.Fault{Method: call.Method, Path: b.simulatedPath(call), Status: http.StatusForbidden}))
+				t.Cleanup(b.simulation(t).SetFault(openstacksim.Fault{Method: call.Method, Path: b.simulatedPath(call), Status: http.StatusForbidden}))
 				a := b.do(t, blank(call, as))
 				key := "forbidden"
 				if call.Service == "identity" {
@@ -85,14 +85,24 @@ func simulatorCases() []Case {
 			}})
 	}
 	return append(all, Case{Name: "no default type", Call: defaultType, Status: http.StatusNotFound, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-		b.sim.SetDefaultVolumeType("")
-		t.Cleanup(func() { b.sim.SetDefaultVolumeType(openstacksim.Default().DefaultVolumeType) })
+		sim := b.simulation(t)
+		sim.SetDefaultVolumeType("")
+		t.Cleanup(func() { sim.SetDefaultVolumeType(openstacksim.Default().DefaultVolumeType) })
 		a := b.do(t, Request{Call: defaultType, As: Member})
 		if code := fmt.Sprint(a.At("itemNotFound", "code")); code != "404" {
 			t.Errorf("%s: no error body of Cinder", a)
 		}
 		return a
 	}})
+}
+
+// simulation is the simulated cloud, for what only it can be told to do.
+func (b *Bed) simulation(t *testing.T) *openstacksim.Sim {
+	t.Helper()
+	if b.sim == nil {
+		t.Fatal("the case needs the simulation; list it in testdata/simulatoronly.txt")
+	}
+	return b.sim
 }
 
 // simulatedPath is where the simulation serves a call, as its faults name it.
