@@ -15,11 +15,13 @@ import (
 // disks are empty, sparse files of 512 MiB for the probes.
 var disks = []string{"tmp/ext4", "tmp/xfs", "tmp/btrfs"}
 
-// probes run every tool once.
-var probes = []struct {
+type probeCommand struct {
 	command string
 	says    string // part of what it prints
-}{
+}
+
+// probes run every tool once.
+var probes = []probeCommand{
 	{"mkfs.ext2 -F /tmp/ext4", "Creating filesystem"},
 	{"mkfs.ext3 -F /tmp/ext4", "Creating journal"},
 	{"mkfs.ext4 -F -m0 /tmp/ext4", "Creating journal"},
@@ -28,12 +30,14 @@ var probes = []struct {
 	{"fsck -a -t ext4 /tmp/ext4", "clean"},
 	{"fsck.ext2 -a /tmp/ext4", "clean"},
 	{"fsck.ext3 -a /tmp/ext4", "clean"},
+	{"fsck.ext4 -a /tmp/ext4", "clean"},
 	{"resize2fs /tmp/ext4", "Nothing to do"},
 	{"dumpe2fs -h /tmp/ext4", "Filesystem features"},
 	{"tune2fs -l /tmp/ext4", "Filesystem features"},
 	{"mkfs.xfs -f /tmp/xfs", "meta-data"},
 	{"blkid -p -o export /tmp/xfs", "TYPE=xfs"},
 	{"fsck -a -t xfs /tmp/xfs", "XFS file system"},
+	{"fsck.xfs -a /tmp/xfs", "XFS file system"},
 	{"xfs_repair -n /tmp/xfs", "No modify flag set"},
 	{"xfs_growfs -V", "xfs_growfs version"},
 	{"xfs_io -V", "xfs_io version"},
@@ -62,7 +66,7 @@ func Probe(ctx context.Context, layers []Tree) error {
 		return err
 	}
 	for _, p := range probes {
-		if err := probe(ctx, root, p.command, p.says); err != nil {
+		if err := p.run(ctx, root); err != nil {
 			return err
 		}
 	}
@@ -91,8 +95,8 @@ func extract(layers []Tree, root string) error {
 	return nil
 }
 
-func probe(ctx context.Context, root, command, says string) error {
-	args := strings.Fields(command)
+func (p probeCommand) run(ctx context.Context, root string) error {
+	args := strings.Fields(p.command)
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, "/usr/bin/"+args[0], args[1:]...)
 	if _, err := os.Lstat(filepath.Join(root, "usr/sbin", args[0])); err == nil {
@@ -108,10 +112,10 @@ func probe(ctx context.Context, root, command, says string) error {
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
 	}
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("in the image, %s: %w: %s", command, err, strings.TrimSpace(out.String()))
+		return fmt.Errorf("in the image, %s: %w: %s", p.command, err, strings.TrimSpace(out.String()))
 	}
-	if !strings.Contains(out.String(), says) {
-		return fmt.Errorf("in the image, %s printed no %q: %s", command, says, strings.TrimSpace(out.String()))
+	if !strings.Contains(out.String(), p.says) {
+		return fmt.Errorf("in the image, %s printed no %q: %s", p.command, p.says, strings.TrimSpace(out.String()))
 	}
 	return nil
 }
