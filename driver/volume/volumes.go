@@ -60,7 +60,7 @@ func (s *Volumes) gone(ctx context.Context, id ID) error {
 		return err
 	}
 	return Errorf(Failed, "Cinder could not delete volume %s%s; it stays in status error_deleting until an administrator resets it",
-		id, s.reason(ctx, id))
+		id, s.reason(ctx, id)).Op("delete")
 }
 
 // reason is why the cloud gave up on a volume, as the end of a clause; empty when it does not say.
