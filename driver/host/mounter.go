@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/mount-utils"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -22,15 +23,12 @@ type Mounter interface {
 }
 
 // kernelMounter works on this process's mount namespace: file systems by mount(8), which knows how to tell a file system's own
-// options from the kernel's, everything else by the system calls, whose errors need no reading of messages.
+// options from the kernel's, everything else by the system calls, whose errors need no reading of messages. Of mount-utils it takes
+// what knows mount(8); its mounter takes no context, so that a hung mount would hold the call beyond its deadline.
 type kernelMounter struct{ run Runner }
 
 func (k kernelMounter) Mount(ctx context.Context, source, target, fsType string, options []string) error {
-	args := []string{"-t", fsType}
-	if len(options) > 0 {
-		args = append(args, "-o", strings.Join(options, ","))
-	}
-	result, err := k.run.Run(ctx, "mount", append(args, "--", source, target)...)
+	result, err := k.run.Run(ctx, "mount", mount.MakeMountArgs(source, target, fsType, options)...)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/mount-utils"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -67,6 +68,9 @@ func statPath(path string) (Stats, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Stats{}, volume.Errorf(volume.NotFound, "%s does not exist", path)
+	}
+	if err != nil && mount.IsCorruptedMnt(err) {
+		return Stats{}, volume.Errorf(volume.Failed, "the mount at %s has lost its disk; delete the pod so that it is mounted anew: %w", path, err)
 	}
 	if err != nil {
 		return Stats{}, volume.Errorf(volume.Failed, "look at the volume: %w", err)
