@@ -121,6 +121,11 @@ func newRootCommand(w *World) *cobra.Command {
 	root.SetErr(w.Stderr)
 	root.AddCommand(newInspectCommand(w), newPlanCommand(w), newGenerateCommand(w), newExplainCommand(w), newValidateCommand(w), newSchemaCommand(w), newVersionCommand(w))
 	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" { // cobra's prints its help and calls that a success
+			c.RunE = func(*cobra.Command, []string) error { return usage("name a shell: bash, zsh, fish or powershell") }
+		}
+	}
 	asUsage(root)
 	return root
 }

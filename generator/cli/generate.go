@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,7 +73,9 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		return err
 	}
 	dir, err := worktree.Open(g.dir)
-	if err != nil {
+	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) && dir != nil && (g.check || g.diff) {
+		fmt.Fprintln(w.Stderr, "Warning: "+err.Error()) // a check never refuses: the broken plan.yaml is a difference
+	} else if err != nil {
 		return err
 	}
 	r, err := g.decide(ctx, w, v1alpha1.Format(g.format))

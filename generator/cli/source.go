@@ -33,15 +33,30 @@ func (s *source) flags(c *cobra.Command) {
 	f.BoolVar(&s.simulated, "simulated", false, "use a simulated cloud; what is made from it says so")
 	f.DurationVar(&s.timeout, "timeout", 2*time.Minute, "how long the cloud may take in all")
 	f.BoolVarP(&s.verbose, "verbose", "v", false, "show the requests to the cloud")
-	c.MarkFlagsMutuallyExclusive("os-cloud", "inventory", "simulated")
+}
+
+// check finds flags that do not go together.
+func (s *source) check() error {
+	asksCloud := s.cloudName != "" || s.region != "" || s.caCert != ""
+	switch {
+	case s.inventory != "" && s.simulated:
+		return usage("--inventory and --simulated are two sources; choose one")
+	case s.inventory != "" && asksCloud:
+		return usage("--inventory asks no cloud: --os-cloud, --os-region-name and --os-cacert do not go with it")
+	case s.simulated && asksCloud:
+		return usage("--simulated asks no real cloud: --os-cloud, --os-region-name and --os-cacert do not go with it")
+	case s.timeout <= 0:
+		return usage("--timeout %s: want more than nothing, such as 2m", s.timeout)
+	}
+	return nil
 }
 
 // read gives the inventory of the chosen source.
 func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error) {
+	if err := s.check(); err != nil {
+		return v1alpha1.Inventory{}, err
+	}
 	if s.inventory != "" {
-		if s.region != "" || s.caCert != "" {
-			return v1alpha1.Inventory{}, usage("--inventory asks no cloud: --os-region-name and --os-cacert do not go with it")
-		}
 		content, err := readFile(w, s.inventory)
 		if err != nil {
 			return v1alpha1.Inventory{}, err

@@ -27,10 +27,10 @@ type Plan struct {
 	Simulated  bool       `json:"simulated,omitempty"`
 	Cloud      Cloud      `json:"cloud"`
 	Target     Target     `json:"target"`
-	Format     Format     `json:"format"`
+	Format     Format     `json:"format,omitempty"`
 	Config     Spec       `json:"config"` // normalised: what was configured, with metadata.name folded into clusterID
 	Decisions  []Decision `json:"decisions"`
-	Files      []File     `json:"files"` // every file but plan.yaml, sorted by path
+	Files      []File     `json:"files,omitempty"` // every file but plan.yaml, sorted by path
 }
 
 // Decision is one decided value with its reason and the facts it rests on. ID is public: "topology.enabled".

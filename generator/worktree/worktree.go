@@ -41,7 +41,7 @@ type NotOurs struct{ Problems []string }
 func (e *NotOurs) Error() string { return strings.Join(e.Problems, "\n") }
 
 // Open reads what an earlier run left. A directory that does not exist is an empty one. Errors: *NotOurs where plan.yaml is none
-// of ours or broken, *v1alpha1.NewerError, or the file system's.
+// of ours or broken, and then the Dir can still be compared, without an earlier run; *v1alpha1.NewerError, or the file system's.
 func Open(dir string) (*Dir, error) {
 	d := &Dir{Path: dir, hashes: map[string]string{}}
 	info, err := os.Stat(dir)
@@ -63,13 +63,15 @@ func Open(dir string) (*Dir, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, &NotOurs{Problems: []string{err.Error(), dir + ": its " + PlanFile + " is not one that this generator wrote; restore it, or choose another directory"}}
+		return d, &NotOurs{Problems: []string{err.Error(), dir + ": its " + PlanFile + " is not one that this generator wrote; restore it, or choose another directory"}}
+	}
+	for _, f := range p.Files {
+		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == PlanFile {
+			return d, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file below the directory; restore it", filepath.Join(dir, PlanFile), f.Path)}}
+		}
 	}
 	d.Plan = &p
 	for _, f := range p.Files {
-		if !fs.ValidPath(f.Path) || f.Path == PlanFile {
-			return nil, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file below the directory; restore it", filepath.Join(dir, PlanFile), f.Path)}}
-		}
 		d.hashes[f.Path] = f.SHA256
 	}
 	return d, nil

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -93,15 +92,19 @@ func writeFile(root *os.Root, name string, content []byte) error {
 
 // place renames what was staged into place, plan.yaml last: until then the old one still says which files are ours.
 func place(root *os.Root, staging string, changes []Change) error {
-	order := make([]int, 0, len(changes))
+	var order []int
+	last := -1
 	for i, c := range changes {
-		if c.Action != Remove {
+		switch {
+		case c.Path == PlanFile:
+			last = i
+		case c.Action != Remove:
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return boolRank(changes[a].Path == PlanFile) - boolRank(changes[b].Path == PlanFile)
-	})
+	if last >= 0 {
+		order = append(order, last)
+	}
 	for _, i := range order {
 		to := filepath.FromSlash(changes[i].Path)
 		if err := root.MkdirAll(filepath.Dir(to), 0o755); err != nil {
@@ -112,13 +115,6 @@ func place(root *os.Root, staging string, changes []Change) error {
 		}
 	}
 	return nil
-}
-
-func boolRank(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // prune removes files no longer needed, and directories that are empty without them.

@@ -1,0 +1,264 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+)
+
+func TestDriverNameByTargetAndCoexistence(t *testing.T) {
+	cases := []struct {
+		target v1alpha1.Target
+		spec   string
+		want   string
+	}{
+		{v1alpha1.Vanilla, "", contract.DriverName},
+		{v1alpha1.Vanilla, "spec: {driver: {name: mine.example.com}}", "mine.example.com"},
+		{v1alpha1.Vanilla, "spec: {openshift: {coexistence: adopt}}", contract.DriverName},
+		{v1alpha1.Standalone, "", OwnDriverName},
+		{v1alpha1.Standalone, "spec: {openshift: {coexistence: adopt}}", contract.DriverName},
+		{v1alpha1.HostedControlPlane, "", OwnDriverName},
+		{v1alpha1.HostedControlPlane, "spec: {driver: {name: mine.example.com}}", "mine.example.com"},
+		{v1alpha1.HostedControlPlane, "spec: {openshift: {coexistence: adopt}, hypershift: {platform: None}}", contract.DriverName},
+		{v1alpha1.HostedControlPlane, "spec: {openshift: {coexistence: adopt}}", contract.DriverName},
+	}
+	for _, c := range cases {
+		got := decide(t, cloudOf("standard"), c.spec, c.target).Driver.Value
+		if got.Name != c.want || got.TopologyKey != "topology."+c.want+"/zone" {
+			t.Errorf("%s %s: want %s, got %+v", c.target, c.spec, c.want, got)
+		}
+	}
+}
+
+func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
+	cases := []struct {
+		target v1alpha1.Target
+		spec   string
+		want   string
+	}{
+		{v1alpha1.Standalone, "spec: {driver: {name: cinder.csi.openstack.org}}", "spec.driver.name: cinder.csi.openstack.org is the name of OpenShift's"},
+		{v1alpha1.Standalone, "spec: {openshift: {coexistence: adopt}, driver: {name: x.y}}", "contradicts spec.openshift.coexistence"},
+		{v1alpha1.HostedControlPlane, "spec: {openshift: {coexistence: adopt}, hypershift: {platform: OpenStack}}", "adopt is refused on a hosted cluster of platform OpenStack"},
+		{v1alpha1.Standalone, "spec: {openshift: {coexistence: adpot}}", "did you mean adopt?"},
+		{v1alpha1.Vanilla, "spec: {driver: {name: Not_A_Name}}", "spec.driver.name"},
+		{v1alpha1.Vanilla, "spec: {driver: {logLevel: 11}}", "spec.driver.logLevel"},
+		{v1alpha1.Vanilla, "spec: {kubernetesVersion: latest}", "spec.kubernetesVersion"},
+		{v1alpha1.Vanilla, "spec: {namespaces: {node: Kube}}", "spec.namespaces.node"},
+		{v1alpha1.Vanilla, "spec: {topology: {mode: 'on'}}", "spec.topology.mode"},
+		{v1alpha1.Vanilla, "spec: {volumeAttachLimit: 0}", "spec.volumeAttachLimit"},
+		{v1alpha1.Vanilla, "spec: {volumeAttachLimit: 257}", "spec.volumeAttachLimit"},
+		{v1alpha1.Vanilla, "spec: {volumeAttachLimit: many}", "spec.volumeAttachLimit"},
+		{v1alpha1.Vanilla, "spec: {monitoring: {kind: podMonitor}}", "did you mean PodMonitor?"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {default: fats}}", `spec.storageClasses.default: the cloud has no volume type of id or name "fats"; did you mean fast?`},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {default: fast, exclude: [fast]}}", "include it"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fsat: {reclaimPolicy: Retain}}}}", "spec.storageClasses.overrides.fsat"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {reclaimPolicy: Keep}}}}", "overrides.fast.reclaimPolicy"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {type: standard}}}}}", "overrides.fast.parameters.type"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {availabilty: az1}}}}}", "did you mean availability?"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {}, id-of-fast: {}}}}", "are the same type"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {name: standard}}}}", "two classes are called"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{type: fast}]}}", "extra[0].name"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{name: x, type: fats}]}}", "extra[0].type"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{name: fast}]}}", "two classes are called"},
+		{v1alpha1.Vanilla, "spec: {credentials: {key: a/b}}", "spec.credentials.key"},
+		{v1alpha1.Vanilla, "spec: {credentials: {caBundle: nonsense}}", "spec.credentials.caBundle"},
+		{v1alpha1.Vanilla, "spec: {credentials: {caBundle: \"-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----\\n\"}}", "holds a PRIVATE KEY"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {proxy: {https: 'http://user:pass@proxy:3128'}}}}", "spec.planes.controller.proxy.https: has credentials"},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {replicas: 2}}}", "spec.planes.node.replicas"},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {runAsUser: 1}}}", "spec.planes.node.runAsUser"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {replicas: 0}}}", "spec.planes.controller.replicas"},
+		{v1alpha1.Vanilla, "spec: {images: {resizr: {tag: v1}}}", "did you mean resizer?"},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {images: {resizer: {tag: v1}}}}}", "spec.planes.node.images"},
+		{v1alpha1.Vanilla, "spec: {images: {driver: {digest: 'sha256:12'}}}", "spec.images.driver.digest"},
+		{v1alpha1.Vanilla, "spec: {networkPolicy: {openstackCIDRs: [192.0.2.1/24]}}", "spec.networkPolicy.openstackCIDRs"},
+		{v1alpha1.HostedControlPlane, "metadata: {name: Prod}", "metadata.name"},
+	}
+	for _, c := range cases {
+		_, err := Decide(cloudOf("standard", "fast"), configured(t, c.spec), c.target, v1alpha1.Helm, "test")
+		var wrong *ConfigError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: want a ConfigError with %q, got %v", c.target, c.spec, c.want, err)
+		}
+		if err != nil && (strings.Contains(err.Error(), "pass") || strings.Contains(err.Error(), "AAAA")) {
+			t.Errorf("a secret is in the message: %v", err)
+		}
+	}
+}
+
+func TestNamespaces(t *testing.T) {
+	cases := []struct {
+		target   v1alpha1.Target
+		spec     string
+		want     v1alpha1.Namespaces
+		warnings int
+	}{
+		{v1alpha1.Vanilla, "metadata: {name: c}", v1alpha1.Namespaces{Controller: "cinder-csi", Node: "cinder-csi-node"}, 0},
+		{v1alpha1.Standalone, "metadata: {name: c}", v1alpha1.Namespaces{Controller: "cinder-csi", Node: "cinder-csi-node"}, 0},
+		{v1alpha1.Vanilla, "{metadata: {name: c}, spec: {namespaces: {controller: a, node: a}}}", v1alpha1.Namespaces{Controller: "a", Node: "a"}, 1},
+		{v1alpha1.HostedControlPlane, "metadata: {name: prod.eu}", v1alpha1.Namespaces{Controller: "clusters-prod-eu", Node: "cinder-csi"}, 1},
+		{v1alpha1.HostedControlPlane, "spec: {clusterID: x}", v1alpha1.Namespaces{Controller: "clusters-example", Node: "cinder-csi"}, 1},
+		{v1alpha1.HostedControlPlane, "{metadata: {name: c}, spec: {namespaces: {controller: hcp, node: guest}}}", v1alpha1.Namespaces{Controller: "hcp", Node: "guest"}, 0},
+	}
+	for _, c := range cases {
+		r := decide(t, cloudOf("standard"), c.spec, c.target)
+		if r.Namespaces.Value != c.want || len(r.Warnings) != c.warnings {
+			t.Errorf("%s %s: want %+v and %d warnings, got %+v and %q", c.target, c.spec, c.want, c.warnings, r.Namespaces.Value, r.Warnings)
+		}
+	}
+}
+
+func TestClusterID(t *testing.T) {
+	for _, c := range []struct {
+		target     v1alpha1.Target
+		spec, want string
+	}{
+		{v1alpha1.Vanilla, "", "kubernetes"},
+		{v1alpha1.Vanilla, "metadata: {name: prod}", "prod"},
+		{v1alpha1.Vanilla, "{metadata: {name: prod}, spec: {clusterID: other}}", "other"},
+		{v1alpha1.HostedControlPlane, "spec: {hypershift: {infraID: infra}}", "infra"},
+		{v1alpha1.Vanilla, "spec: {hypershift: {infraID: infra}}", "kubernetes"},
+	} {
+		r := decide(t, cloudOf("standard"), c.spec, c.target)
+		if r.ClusterID.Value != c.want || r.Config.ClusterID != c.want {
+			t.Errorf("%s: want %s, got %s (config: %s)", c.spec, c.want, r.ClusterID.Value, r.Config.ClusterID)
+		}
+	}
+}
+
+func TestSnapshotsInUseNeedCinder366(t *testing.T) {
+	for version, want := range map[string]bool{"3.66": true, "3.70": true, "4.0": true, "3.65": false, "3.7": false, "": false, "x": false} {
+		inv := cloudOf("standard")
+		inv.Services.Value["block-storage"] = v1alpha1.Service{Present: true, MaxMicroversion: version}
+		r := decide(t, inv, "", v1alpha1.Vanilla)
+		if got := r.SnapshotClass.Value.InUse; got != want {
+			t.Errorf("%q: want %t, got %t", version, want, got)
+		}
+		if text, _ := v1alpha1.YAML(r.Document(nil)); version != "" && version != "x" && strings.Contains(string(text), version) {
+			t.Errorf("%q: the version is in the plan, where the predicate alone should be", version)
+		}
+	}
+	if r := decide(t, cloudOf("standard"), "spec: {snapshots: {enabled: false}}", v1alpha1.Vanilla); r.SnapshotClass.Value != (SnapshotClass{}) {
+		t.Errorf("want no snapshot class, got %+v", r.SnapshotClass.Value)
+	}
+}
+
+func TestCloudConfIsReadByTheDriverWithoutComplaint(t *testing.T) {
+	r := decide(t, cloudOf("standard"), "spec: {credentials: {cloud: 'a;b \"c\"'}}", v1alpha1.Vanilla)
+	f, err := cloudconf.Parse([]byte(r.CloudConf.Value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, complaints, err := config.ParseSettings(f); err != nil || len(complaints) > 0 {
+		t.Errorf("want no complaint, got %v %q", err, complaints)
+	}
+	for key, want := range map[string]string{"use-clouds": "true", "clouds-file": "/etc/cinder-csi/cloud/clouds.yaml", "cloud": `a;b "c"`, "region": "RegionOne"} {
+		if got, _ := f.Section("Global", "").Get(key); got != want {
+			t.Errorf("%s: want %q, got %q", key, want, got)
+		}
+	}
+	if _, there := f.Section("Global", "").Get("ca-file"); there {
+		t.Error("want no ca-file without a bundle")
+	}
+}
+
+func TestTheHostedControlPlanesPodsAreAsHyperShiftWantsThem(t *testing.T) {
+	spec := `{metadata: {name: c}, spec: {planes: {controller: {tolerations: [{key: mine, operator: Exists}], podLabels: {team: x, hypershift.openshift.io/hosted-control-plane: wrong}}}}}`
+	got := decide(t, cloudOf("standard"), spec, v1alpha1.HostedControlPlane).Controller.Value
+	want := Workload{
+		Replicas: 2,
+		Tolerations: []v1alpha1.Toleration{
+			{Key: "hypershift.openshift.io/control-plane", Operator: "Equal", Value: "true", Effect: "NoSchedule"},
+			{Key: "hypershift.openshift.io/cluster", Operator: "Equal", Value: "clusters-c", Effect: "NoSchedule"},
+			{Key: "mine", Operator: "Exists"},
+		},
+		PodLabels:        map[string]string{"team": "x", "hypershift.openshift.io/hosted-control-plane": "clusters-c"},
+		ImagePullSecrets: []string{"pull-secret"},
+		PriorityClass:    "hypershift-control-plane",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestImagesOfAPlaneGoOverThoseOfAll(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0", 64)
+	spec := `spec: {images: {driver: {registry: r, tag: v1, digest: '` + digest + `'}, resizer: {tag: v9}}, planes: {node: {images: {driver: {tag: v2}}}}}`
+	r := decide(t, cloudOf("standard"), spec, v1alpha1.Vanilla)
+	if diff := cmp.Diff(map[string]v1alpha1.Image{"driver": {Registry: "r", Tag: "v2"}}, r.Node.Value.Images); diff != "" {
+		t.Errorf("node (-want +got):\n%s", diff)
+	}
+	want := map[string]v1alpha1.Image{"driver": {Registry: "r", Tag: "v1", Digest: digest}, "resizer": {Tag: "v9"}}
+	if diff := cmp.Diff(want, r.Controller.Value.Images); diff != "" {
+		t.Errorf("controller (-want +got):\n%s", diff)
+	}
+}
+
+func TestNetworkPolicyTakesPortsFromTheCatalogAndAddressesNeverFromDNS(t *testing.T) {
+	named := cloudOf("standard")
+	literal := cloudOf("standard")
+	for name, url := range map[string]string{"identity": "http://192.0.2.7:5000/v3", "compute": "http://192.0.2.7:8774/v2.1", "block-storage": "http://[2001:db8::1]:8776/v3"} {
+		s := literal.Services.Value[name]
+		s.Endpoint = url
+		literal.Services.Value[name] = s
+	}
+	ports := []int{443, 8774, 8776}
+	cases := []struct {
+		name string
+		inv  v1alpha1.Inventory
+		spec string
+		want NetworkPolicy
+	}{
+		{"off", named, "", NetworkPolicy{}},
+		{"host names", named, "spec: {networkPolicy: {enabled: true}}", NetworkPolicy{Enabled: true, Ports: ports}},
+		{"addresses", literal, "spec: {networkPolicy: {enabled: true}}", NetworkPolicy{Enabled: true, Ports: ports, CIDRs: []string{"192.0.2.7/32", "2001:db8::1/128"}}},
+		{"configured", named, "spec: {networkPolicy: {enabled: true, openstackCIDRs: [198.51.100.0/24]}}", NetworkPolicy{Enabled: true, Ports: ports, CIDRs: []string{"198.51.100.0/24"}}},
+	}
+	for _, c := range cases {
+		if diff := cmp.Diff(c.want, decide(t, c.inv, c.spec, v1alpha1.Vanilla).NetworkPolicy.Value); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestEveryDecisionOfADocumentHasAnIDAReasonAndASource(t *testing.T) {
+	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
+		seen := map[string]bool{}
+		for _, d := range decide(t, cloudOf("standard", "fast"), "spec: {topology: {zoneMap: {az1: az1}}, storageClasses: {extra: [{name: x, type: fast}]}}", target).Document(nil).Decisions {
+			if d.Reason == "" || seen[d.ID] || (d.Source != "config" && d.Source != "inferred" && d.Source != "default") {
+				t.Errorf("%s: %+v", target, d)
+			}
+			seen[d.ID] = true
+		}
+	}
+}
+
+func FuzzDecideNeverPanicsAndIsRepeatable(f *testing.F) {
+	f.Add("spec: {topology: {mode: enabled}}", "fast", "az1")
+	f.Add("spec: {storageClasses: {extra: [{name: x}], namePrefix: p}}", "__DEFAULT__", "")
+	f.Fuzz(func(t *testing.T, spec, typeName, zone string) {
+		d, err := v1alpha1.DecodeDistribution("fuzz.yaml", []byte(spec))
+		if err != nil {
+			return
+		}
+		inv := cloudOf("standard", typeName)
+		inv.Zones.Compute = zonesNamed("az1", zone)
+		inv.VolumeTypes.Value[0].Zones = []string{zone}
+		for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.HostedControlPlane} {
+			one, errOne := Decide(inv, d, target, v1alpha1.Helm, "test")
+			two, errTwo := Decide(inv, d, target, v1alpha1.Helm, "test")
+			if (errOne == nil) != (errTwo == nil) || errOne != nil && errOne.Error() != errTwo.Error() {
+				t.Fatalf("two runs end differently: %v, %v", errOne, errTwo)
+			}
+			if diff := cmp.Diff(one, two); diff != "" {
+				t.Fatalf("two runs differ:\n%s", diff)
+			}
+		}
+	})
+}

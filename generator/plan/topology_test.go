@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+func TestTopologyIsEnabledIfAndOnlyIfEveryComputeZoneIsAVolumeZone(t *testing.T) {
+	cases := []struct {
+		name            string
+		compute, volume []string
+		spec            string
+		want            bool
+	}{
+		{"one zone of the same name", []string{"nova"}, []string{"nova"}, "", true},
+		{"more volume zones than compute zones", []string{"az0"}, []string{"az0", "az1"}, "", true},
+		{"the same zones", []string{"az0", "az1"}, []string{"az1", "az0"}, "", true},
+		{"one volume zone for all", []string{"az0", "az1"}, []string{"nova"}, "", false},
+		{"other names", []string{"nova"}, []string{"cinder"}, "", false},
+		{"one compute zone without a volume zone", []string{"az0", "az1"}, []string{"az0"}, "", false},
+		{"no volume zone", []string{"az0"}, nil, "", false},
+		{"no compute zone", nil, []string{"az0"}, "", false},
+		{"a zone listed twice", []string{"az0", "az0"}, []string{"az0"}, "", true},
+		{"names differ in case", []string{"AZ0"}, []string{"az0"}, "", false},
+		{"mapped to one volume zone", []string{"az0", "az1"}, []string{"cinder"}, "spec: {topology: {zoneMap: {az0: cinder, az1: cinder}}}", true},
+		{"mapped in part", []string{"az0", "az1"}, []string{"cinder"}, "spec: {topology: {zoneMap: {az0: cinder}}}", false},
+		{"mapped away from an equal name", []string{"az0"}, []string{"az0"}, "spec: {topology: {zoneMap: {az0: other}}}", false},
+		{"enabled by hand", []string{"az0"}, []string{"nova"}, "spec: {topology: {mode: enabled}}", true},
+		{"disabled by hand", []string{"az0"}, []string{"az0"}, "spec: {topology: {mode: disabled}}", false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			inv := cloudOf("standard")
+			inv.Zones = v1alpha1.Zones{Compute: zonesNamed(c.compute...), Volume: zonesNamed(c.volume...)}
+			got := decide(t, inv, c.spec, v1alpha1.Vanilla).Topology
+			if got.Value.Enabled != c.want {
+				t.Errorf("want enabled %t, got %t: %s", c.want, got.Value.Enabled, got.Reason)
+			}
+			if got.Reason == "" {
+				t.Error("want a reason, got none")
+			}
+		})
+	}
+}
+
+func TestAnUnavailableZoneCountsAndIsNoticedOnTheTerminalOnly(t *testing.T) {
+	inv := cloudOf("standard")
+	all := decide(t, inv, "", v1alpha1.Vanilla)
+	inv.Zones.Volume.Value[1].Available = false
+	one := decide(t, inv, "", v1alpha1.Vanilla)
+	if len(one.Notices) != 1 || !strings.Contains(one.Notices[0], "az2") {
+		t.Errorf("want a notice about az2, got %q", one.Notices)
+	}
+	one.Notices = nil
+	if diff := cmp.Diff(all, one); diff != "" {
+		t.Errorf("a momentary state changed what is emitted (-available +unavailable):\n%s", diff)
+	}
+}
+
+func TestADeniedZoneListTurnsTopologyOffAndAFailedOneEndsTheRun(t *testing.T) {
+	for _, state := range []v1alpha1.State{v1alpha1.Denied, v1alpha1.Unsupported} {
+		inv := cloudOf("standard")
+		inv.Zones.Compute = without[[]v1alpha1.Zone](state)
+		if r := decide(t, inv, "", v1alpha1.Vanilla); r.Topology.Value.Enabled {
+			t.Errorf("%s: want topology disabled", state)
+		}
+	}
+	inv := cloudOf("standard")
+	inv.Zones.Volume = without[[]v1alpha1.Zone](v1alpha1.Failed)
+	_, err := Decide(inv, v1alpha1.Distribution{}, v1alpha1.Vanilla, v1alpha1.Helm, "test")
+	var failed *FactError
+	if !errors.As(err, &failed) {
+		t.Fatalf("want a FactError, got %v", err)
+	}
+	if diff := cmp.Diff([]string{"zones.volume: a reason"}, failed.Facts); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
+	}
+	r := decide(t, inv, "spec: {topology: {mode: disabled}}", v1alpha1.Vanilla)
+	if r.Topology.Value.Enabled {
+		t.Error("want a failed fact that no decision needs to be no matter")
+	}
+}
+
+func TestAZoneMapThatNamesNoZoneIsWarnedAbout(t *testing.T) {
+	r := decide(t, cloudOf("standard"), "{metadata: {name: c}, spec: {topology: {zoneMap: {az3: az9}}}}", v1alpha1.Vanilla)
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], `compute zone "az3"`) || !strings.Contains(r.Warnings[1], `volume zone "az9"`) {
+		t.Errorf("want two warnings about az3 and az9, got %q", r.Warnings)
+	}
+}
