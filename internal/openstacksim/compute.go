@@ -11,6 +11,7 @@ var serverRoutes = []route{
 	{"GET", "servers/detail", 0, func(s *Sim, c *call) reply { return s.listServers(c, true) }},
 	{"GET", "servers/{id}", 0, (*Sim).showServer},
 	{"DELETE", "servers/{id}", 0, (*Sim).deleteServer},
+	{"POST", "servers/{id}/action", 0, (*Sim).serverAction},
 	{"GET", "servers/{id}/os-volume_attachments", 0, (*Sim).listServerAttachments},
 	{"POST", "servers/{id}/os-volume_attachments", 0, (*Sim).attach},
 	{"GET", "servers/{id}/os-volume_attachments/{volume}", 0, (*Sim).showServerAttachment},
@@ -24,7 +25,10 @@ var serverRoutes = []route{
 func (s *Sim) serveCompute(c *call) reply {
 	switch strings.TrimSuffix(c.path, "/") {
 	case "":
-		return reply{status: http.StatusOK, body: obj{{"versions", []obj{computeVersion(c, "v2.0"), computeVersion(c, "v2.1")}}}}
+		return reply{
+			status: http.StatusOK, header: noRequestID(),
+			body: obj{{"versions", []obj{computeVersion(c, "v2.0"), computeVersion(c, "v2.1")}}},
+		}
 	case "/v2":
 		return reply{status: http.StatusOK, body: obj{{"version", computeVersionDetail(c, "v2.0")}}}
 	case "/v2.1":
@@ -77,5 +81,10 @@ func (s *Sim) computeChoices(c *call) reply {
 		short := strings.TrimSuffix(name, ".0")
 		choices = append(choices, obj{v[0], v[1], {"links", []obj{link("self", c.base(compute)+"/"+short+c.path)}}, v[6]})
 	}
-	return reply{status: http.StatusMultipleChoices, body: obj{{"choices", choices}}}
+	return reply{status: http.StatusMultipleChoices, header: noRequestID(), body: obj{{"choices", choices}}}
+}
+
+// noRequestID takes the request ids away from answers that Nova gives before it has any.
+func noRequestID() http.Header {
+	return http.Header{"X-Openstack-Request-Id": nil, "X-Compute-Request-Id": nil}
 }

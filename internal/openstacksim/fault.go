@@ -126,12 +126,24 @@ func indices(list []string) []int {
 	return out
 }
 
-// reply is the answer a fault gives.
-func (f Fault) reply() reply {
+// reply is the answer a fault gives, in the manner of the service.
+func (f Fault) reply(c *call) reply {
 	r := fault(f.Status, http.StatusText(f.Status))
+	switch c.service {
+	case identity:
+		r = identityError(c, f.Status, http.StatusText(f.Status), http.StatusText(f.Status))
+	case blocks:
+		if asked, ok := askedVersion(c.Header, "volume"); ok {
+			c.versioned("volume", 3, 0, volumeMaxMinor, asked)
+		}
+	case compute:
+		c.computeVersioned()
+	}
 	if f.Body != "" {
 		r.body = text{"application/json", f.Body}
 	}
-	r.header = f.Header
+	if f.Header != nil {
+		r.header = f.Header
+	}
 	return r
 }

@@ -83,7 +83,7 @@ func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if fault.Status != 0 {
-		answer = fault.reply().encoded()
+		answer = fault.reply(c).encoded()
 	}
 	status = answer.status
 	c.write(w, answer)

@@ -89,11 +89,13 @@ func (s *Sim) createToken(c *call) reply {
 	if bad != nil {
 		return notExpected(c, "valid JSON", "request body")
 	}
-	for _, required := range [][]string{{"auth"}, {"auth", "identity"}, {"auth", "identity", "methods"}} {
-		if dig(body, required...) == nil {
-			name := required[len(required)-1]
-			return identityError(c, http.StatusBadRequest, "Bad Request", "'"+name+"' is a required property")
-		}
+	switch {
+	case dig(body, "auth") == nil:
+		return identityError(c, http.StatusBadRequest, "Bad Request", "'auth' is a required property")
+	case dig(body, "auth", "identity") == nil:
+		return identityError(c, http.StatusBadRequest, "Bad Request", "'identity' is a required property")
+	case dig(body, "auth", "identity", "methods") == nil:
+		return identityError(c, http.StatusBadRequest, "Bad Request", "Invalid input for field 'identity': 'methods' is a required property")
 	}
 	who := dig(body, "auth", "identity")
 	methods, _ := dig(who, "methods").([]any)

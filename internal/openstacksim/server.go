@@ -20,6 +20,8 @@ type server struct {
 	project string // id
 	number  int
 	updated time.Time
+	locked  bool
+	reason  string // of the lock
 	disks   []*disk
 }
 
@@ -168,9 +170,7 @@ func (v *server) view(c *call, single bool) obj {
 		{"links", c.serverLinks("servers", v.ID)},
 		{"OS-DCF:diskConfig", "MANUAL"},
 	}
-	if v.Status == "ERROR" {
-		o = append(o, pair{"fault", obj{{"code", 500}, {"created", v.updated.UTC().Format(second)}, {"message", "the simulation was told so"}}})
-	} else {
+	if slices.Contains([]string{"ACTIVE", "BUILD", "REBUILD", "RESIZE", "VERIFY_RESIZE", "MIGRATING"}, v.Status) {
 		o = append(o, pair{"progress", 0})
 	}
 	o = append(o,
@@ -202,8 +202,8 @@ func (v *server) extended(c *call, o obj, attached []obj, single bool) obj {
 			o = append(o, add)
 		}
 	}
-	since(9, pair{"locked", false})
-	since(73, pair{"locked_reason", nil})
+	since(9, pair{"locked", v.locked})
+	since(73, pair{"locked_reason", orNull(v.reason)})
 	since(19, pair{"description", nil})
 	since(26, pair{"tags", []string{}})
 	since(63, pair{"trusted_image_certificates", nil})

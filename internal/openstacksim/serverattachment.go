@@ -81,7 +81,10 @@ func (s *Sim) showServerAttachment(c *call) reply {
 }
 
 // mustBe refuses what Nova refuses in a server's present state.
-func (v *server) mustBe(action string, states ...string) *reply {
+func (v *server) mustBe(c *call, action string, states ...string) *reply {
+	if v.locked && !c.token.admin() {
+		return ptr(fault(http.StatusConflict, "Instance "+v.ID+" is locked"))
+	}
 	attr, state := "vm_state", v.vmState()
 	if slices.Contains(states, state) {
 		if v.TaskState == "" {
@@ -145,7 +148,7 @@ func (s *Sim) attach(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	if bad := v.mustBe("attach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
+	if bad := v.mustBe(c, "attach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
 		return *bad
 	}
 	vol, missing := s.visible(c, want.volume)
@@ -304,7 +307,7 @@ func (s *Sim) detach(c *call) reply {
 	if d == nil {
 		return notAttached(v.ID, vol.id)
 	}
-	if bad := v.mustBe("detach_volume", "active", "paused", "suspended", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
+	if bad := v.mustBe(c, "detach_volume", "active", "paused", "suspended", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
 		return *bad
 	}
 	if vol.status != "in-use" || len(vol.attached()) == 0 {

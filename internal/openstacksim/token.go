@@ -21,7 +21,9 @@ type token struct {
 }
 
 // admin reports the role that Cinder's and Nova's policies ask for.
-func (t *token) admin() bool { return slices.Contains(t.roles, "admin") }
+func (t *token) admin() bool { return t.has("admin") }
+
+func (t *token) has(role string) bool { return slices.Contains(t.roles, role) }
 
 // SetTokenLifetime changes how long tokens issued from now on are good for.
 func (s *Sim) SetTokenLifetime(d time.Duration) {

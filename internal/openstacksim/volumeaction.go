@@ -66,7 +66,7 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 		v.update()
 		if failure.fails() {
 			v.status = "error_extending"
-			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_006_008", failure.message("extend volume:Driver failed to extend the volume."))
+			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_006_008", failure.message("extend volume:Volume Driver failed to extend volume."))
 			return
 		}
 		v.status, v.size = before, newSize

@@ -94,7 +94,11 @@ func (t *VolumeType) specs(c *call) map[string]string {
 
 // plain is the type without what the extensions add.
 func (t *VolumeType) plain(c *call) obj {
-	return obj{{"id", t.ID}, {"name", t.Name}, {"is_public", !t.Private}, {"description", orNull(t.Description)}, {"extra_specs", t.specs(c)}}
+	o := obj{{"id", t.ID}, {"name", t.Name}, {"is_public", !t.Private}, {"description", orNull(t.Description)}}
+	if c.token.has("reader") { // which an application credential made for the role member lacks
+		o = append(o, pair{"extra_specs", t.specs(c)})
+	}
+	return o
 }
 
 func (t *VolumeType) view(c *call, list bool) obj {

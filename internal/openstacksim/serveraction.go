@@ -1,0 +1,77 @@
+package openstacksim
+
+import (
+	"net/http"
+	"strings"
+)
+
+// serverAction serves POST /servers/{id}/action. Stopping and starting take no time.
+func (s *Sim) serverAction(c *call) reply {
+	body, bad := c.decode()
+	if bad != nil {
+		return *bad
+	}
+	if len(body) == 0 {
+		return fault(http.StatusBadRequest, "Malformed request body")
+	}
+	actions := map[string]func(*call, *server, any) reply{
+		"lock": lockServer, "unlock": unlockServer, "os-stop": stopServer, "os-start": startServer, "os-resetState": resetServer,
+	}
+	name := sortedKeys(body)[0]
+	act, ok := actions[name]
+	if !ok {
+		return fault(http.StatusBadRequest, "There is no such action: "+name)
+	}
+	v, missing := s.visibleServer(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	answer := act(c, v, body[name])
+	if answer.status == http.StatusAccepted {
+		v.updated = now()
+	}
+	return answer
+}
+
+func lockServer(c *call, v *server, args any) reply {
+	if !v.locked {
+		v.locked = true
+		if c.version >= 73 {
+			v.reason = digString(args, "locked_reason")
+		}
+	}
+	return reply{status: http.StatusAccepted}
+}
+
+func unlockServer(_ *call, v *server, _ any) reply {
+	v.locked, v.reason = false, ""
+	return reply{status: http.StatusAccepted}
+}
+
+func stopServer(c *call, v *server, _ any) reply {
+	if bad := v.mustBe(c, "stop", "active", "error"); bad != nil {
+		return *bad
+	}
+	v.Status = "SHUTOFF"
+	return reply{status: http.StatusAccepted}
+}
+
+func startServer(c *call, v *server, _ any) reply {
+	if bad := v.mustBe(c, "start", "stopped"); bad != nil {
+		return *bad
+	}
+	v.Status = "ACTIVE"
+	return reply{status: http.StatusAccepted}
+}
+
+func resetServer(c *call, v *server, args any) reply {
+	if !c.token.admin() {
+		return forbidden("os_compute_api:os-admin-actions:reset_state")
+	}
+	state := digString(args, "state")
+	if state != "active" && state != "error" {
+		return *invalid("state", dig(args, "state"), python(dig(args, "state"))+" is not one of ['active', 'error']")
+	}
+	v.Status, v.TaskState = strings.ToUpper(state), ""
+	return reply{status: http.StatusAccepted}
+}
