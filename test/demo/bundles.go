@@ -26,15 +26,16 @@ func generate(ctx context.Context, bin, dir string, cloud *simulated) error {
 	if err := run("inspect", "--os-cloud", cloudName, "--save", inventory); err != nil {
 		return err
 	}
+	config := filepath.Join("examples", "distribution", "minimal.yaml")
 	heading("3", "What follows from it: decisions, and the six bundles")
-	if err := run("plan", "--target", "vanilla", "--os-cloud", cloudName); err != nil {
+	if err := run("plan", "--target", "vanilla", "--os-cloud", cloudName, "--config", config); err != nil {
 		return err
 	}
 	fmt.Println()
 	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
 		for _, format := range []string{"kustomize", "helm"} {
 			out := filepath.Join(dir, "bundles", target+"-"+format)
-			if err := run("generate", "--os-cloud", cloudName, "--target", target, "--format", format, "--output-dir", out); err != nil {
+			if err := run("generate", "--os-cloud", cloudName, "--target", target, "--format", format, "--config", config, "--output-dir", out); err != nil {
 				return err
 			}
 			if err := run("validate", out); err != nil {

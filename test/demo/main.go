@@ -48,7 +48,7 @@ func demo(ctx context.Context, bin, dir string) error {
 	defer cloud.kill()
 	fmt.Printf("Keystone, Cinder, Nova and the metadata service answer at %s\n", cloud.url)
 
-	if err := generate(ctx, bin, dir, cloud); err != nil {
+	if err := generate(ctx, bin, short(dir), cloud); err != nil {
 		return err
 	}
 	heading("4", "The driver: one volume's life, over gRPC")
@@ -56,11 +56,14 @@ func demo(ctx context.Context, bin, dir string) error {
 		return err
 	}
 	heading("5", "Done in "+time.Since(begin).Round(100*time.Millisecond).String())
-	fmt.Printf(`Bundles      %s
-             apply one:  kubectl apply -k %s
-Cloud files  %s
-Logs         %s
-`, filepath.Join(dir, "bundles"), filepath.Join(dir, "bundles", "vanilla-kustomize"), filepath.Join(dir, "cloud"), filepath.Join(dir, "*.log"))
+	shown := short(dir)
+	fmt.Printf(`Bundles    %s
+           what was decided and why:  %s
+           apply one:                 kubectl apply -k %s
+Inventory  %s
+Logs       %s
+`, filepath.Join(shown, "bundles"), filepath.Join(shown, "bundles", "vanilla-kustomize", "README.md"),
+		filepath.Join(shown, "bundles", "vanilla-kustomize"), filepath.Join(shown, "inventory.yaml"), filepath.Join(shown, "*.log"))
 	return nil
 }
 
@@ -161,4 +164,16 @@ func startCloud(ctx context.Context, bin, dir string) (*simulated, error) {
 		cloud.url = strings.TrimSpace(string(text))
 		return err == nil && cloud.url != ""
 	})
+}
+
+// short is the path as seen from here, if it is below.
+func short(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if relative, err := filepath.Rel(here, path); err == nil && filepath.IsLocal(relative) {
+		return relative
+	}
+	return path
 }
