@@ -29,4 +29,5 @@ var (
 var Calls = []cloud.Call{
 	createVolume, createVolumeFromBackup, getVolume, listVolumes, deleteVolume, listMessages,
 	getServer, listAttachments, attach, attachMultiattach, detach,
+	extendVolume, extendAttachedVolume,
 }

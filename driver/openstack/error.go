@@ -33,6 +33,7 @@ var meanings = []meaning{
 	{400, "attach volume", "only supported starting with", volume.Unimplemented},
 	{400, "attach volume", "status must be", volume.Busy}, // creating, detaching, reserved
 	{400, "detach volume", "", volume.Busy},               // detaching already, or attaching still
+	{400, "extend volume", "", volume.Busy},               // its status, or it has grown meanwhile: the size was looked at before
 	{400, "", "", volume.InvalidArgument},
 	{401, "", "", volume.Unauthenticated},               // with a fresh token it is something else: refused
 	{403, "attach volume", "maximum", volume.Exhausted}, // Nova's TooManyDiskDevices

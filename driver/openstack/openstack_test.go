@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -132,7 +133,7 @@ type operation struct {
 	run    func(context.Context, *Cloud) error
 }
 
-var operations = []operation{
+var operations = slices.Concat([]operation{
 	{"create", true, answer{status: 202, body: `{"volume": {"id": "` + volumeID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
 		return err
@@ -173,7 +174,7 @@ var operations = []operation{
 		return c.Attach(ctx, serverID, volume.Volume{ID: volumeID, Multiattach: true})
 	}},
 	{"detach", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.Detach(ctx, serverID, volumeID) }},
-}
+}, expandOperations)
 
 func TestCallsListsEveryRequestAndNoOther(t *testing.T) {
 	t.Parallel()
@@ -346,7 +347,7 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 		_, page := c.Volumes(ctx, volume.Page{Marker: volume.ID("x" + id)})
 		for name, err := range map[string]error{
 			"create": create, "clone": clone, "read": read, "server": server, "attachments": attachments, "page": page,
-			"delete": c.DeleteVolume(ctx, volume.ID(id)), "attach": c.Attach(ctx, serverID, volume.Volume{ID: volume.ID(id)}),
+			"extend": c.Extend(ctx, volume.ID(id), volume.GiB(1), true), "delete": c.DeleteVolume(ctx, volume.ID(id)), "attach": c.Attach(ctx, serverID, volume.Volume{ID: volume.ID(id)}),
 			"attach to": c.Attach(ctx, volume.ServerID(id), volume.Volume{ID: volumeID}),
 			"detach":    c.Detach(ctx, serverID, volume.ID(id)), "detach from": c.Detach(ctx, volume.ServerID(id), volumeID),
 		} {
@@ -395,6 +396,8 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		"server busy":             {"attach", 409, "Cannot 'attach_volume' instance while it is in task_state rebuilding", volume.Busy},
 		"not attached":            {"detach", 404, "Instance is not attached to volume", volume.NotFound},
 		"detaching":               {"detach", 400, "Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach.", volume.Busy},
+		"extending already":       {"extend", 400, "Invalid volume: Volume status must be '{'status': 'available'}' to extend, currently extending.", volume.Busy},
+		"quota of an extension":   {"extend attached", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota.", volume.Exhausted},
 		"policy for a list":       {"volumes", 403, "Policy doesn't allow", volume.PermissionDenied},
 		"too many requests":       {"detach", 429, "", volume.Unavailable},
 		"rate limited by a proxy": {"volume", 498, "", volume.Unavailable},

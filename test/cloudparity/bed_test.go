@@ -60,6 +60,7 @@ type operation string
 const (
 	createOperation operation = "create_volume"
 	deleteOperation operation = "delete_volume"
+	extendOperation operation = "extend_volume"
 	attachOperation operation = "initialize_connection"
 	detachOperation operation = "terminate_connection"
 )

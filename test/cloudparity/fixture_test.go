@@ -53,11 +53,12 @@ func (b *Bed) status(t *testing.T, id string) string {
 
 // onTheWay are the states that a volume may be seen in before it is what a case waits for.
 var onTheWay = map[string][]string{
-	"available":      {"creating", "downloading", "reserved", "attaching", "in-use", "detaching"},
-	"in-use":         {"available", "reserved", "attaching"},
-	"error":          {"creating"},
-	"error_deleting": {"available", "deleting"},
-	"gone":           {"available", "error", "deleting"},
+	"available":       {"creating", "downloading", "extending", "reserved", "attaching", "in-use", "detaching"},
+	"in-use":          {"available", "extending", "reserved", "attaching"},
+	"error":           {"creating"},
+	"error_extending": {"available", "extending"},
+	"error_deleting":  {"available", "deleting"},
+	"gone":            {"available", "error", "error_extending", "deleting"},
 }
 
 // awaitVolume waits until a volume is in a state; it must not pass through one that does not lead there.

@@ -38,6 +38,7 @@ func cases() []Case {
 	all = append(all, refusalCases()...)
 	all = append(all, inventoryCases()...)
 	all = append(all, volumeCases()...)
+	all = append(all, expandCases()...)
 	all = append(all, listCases()...)
 	all = append(all, attachmentCases()...)
 	all = append(all, simulatorCases()...)

@@ -45,7 +45,7 @@ type simulatedFaults struct{ sim *openstacksim.Sim }
 func (s simulatedFaults) inject(op operation, slow bool) (func() error, error) {
 	simulated, ok := map[operation]openstacksim.Operation{
 		createOperation: openstacksim.CreateVolume, deleteOperation: openstacksim.DeleteVolume,
-		attachOperation: openstacksim.Attach, detachOperation: openstacksim.Detach,
+		extendOperation: openstacksim.ExtendVolume, attachOperation: openstacksim.Attach, detachOperation: openstacksim.Detach,
 	}[op]
 	if !ok {
 		return nil, fmt.Errorf("the simulation has no operation %s", op)

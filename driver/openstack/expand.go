@@ -1,0 +1,32 @@
+package openstack
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// Cinder extends attached volumes from 3.42 on; a volume that no server has at any version.
+var (
+	extendVolume         = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/action"}
+	extendAttachedVolume = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/action", Microversion: "3.42"}
+)
+
+var _ volume.Extender = (*Cloud)(nil)
+
+// Extend implements volume.Extender.
+func (c *Cloud) Extend(ctx context.Context, id volume.ID, size volume.Size, attached bool) error {
+	type body struct {
+		Size int `json:"new_size"`
+	}
+	r := request{
+		call: extendVolume, verb: "extend volume", object: "volume " + string(id) + " to " + size.String(), ids: []string{string(id)},
+		ok: http.StatusAccepted, body: map[string]body{"os-extend": {size.RoundUp()}},
+	}
+	if attached {
+		r.call = extendAttachedVolume
+	}
+	return c.do(ctx, r)
+}

@@ -1,0 +1,125 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// newVolume makes a volume of 1 GiB, unless change says otherwise, that goes with the test.
+func newVolume(t *testing.T, d *driver, fsType string, change ...func(*csi.CreateVolumeRequest)) *csi.Volume {
+	t.Helper()
+	request := &csi.CreateVolumeRequest{
+		Name: "bed-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability(fsType)},
+	}
+	for _, c := range change {
+		c(request)
+	}
+	made, err := d.controller.CreateVolume(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := made.GetVolume().GetVolumeId()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if _, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id}); err != nil {
+			t.Errorf("volume %s stays: %v", id, err)
+		}
+	})
+	return made.GetVolume()
+}
+
+// mount brings a volume to the bed's server node-az1; it comes down with the test, before the volume is deleted.
+func mount(t *testing.T, d *driver, id, fsType string) *mounted {
+	t.Helper()
+	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	m := &mounted{
+		driver: d, id: id, server: here.GetNodeId(), capability: capability(fsType),
+		staging: filepath.Join(dir, "staging"), target: filepath.Join(dir, "target"),
+	}
+	if err := os.MkdirAll(m.staging, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	m.up(t, t.Context())
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		m.down(t, ctx)
+	})
+	return m
+}
+
+// file is where a test writes in a mounted volume.
+func (m *mounted) file() string {
+	if m.capability.GetBlock() != nil {
+		return m.target
+	}
+	return filepath.Join(m.target, "data")
+}
+
+func (m *mounted) wantData(t *testing.T, want []byte) {
+	t.Helper()
+	f, err := os.Open(m.file())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got := make([]byte, len(want))
+	if _, err := f.Read(got); err != nil || !bytes.Equal(want, got) {
+		t.Errorf("want %q, got %q, %v", want, got, err)
+	}
+}
+
+// A mounted ext4 grows by an ioctl that this machine's root may not use; xfs's does not ask for that right.
+func TestAVolumeInUseGrowsUnderItsFileSystem(t *testing.T) {
+	d := startDriver(t, bed(t))
+	for name, fsType := range map[string]string{"xfs": "xfs", "block": ""} {
+		t.Run(name, func(t *testing.T) {
+			id := newVolume(t, d, fsType).GetVolumeId()
+			m := mount(t, d, id, fsType)
+			want := []byte("written before it grew " + rand.Text())
+			if err := writeAt(m.file(), want); err != nil {
+				t.Fatal(err)
+			}
+			grow := &csi.ControllerExpandVolumeRequest{VolumeId: id, VolumeCapability: m.capability, CapacityRange: &csi.CapacityRange{RequiredBytes: 2<<30 - 1}}
+			for range 2 { // the second finds it done
+				got, err := d.controller.ControllerExpandVolume(t.Context(), grow)
+				if err != nil || got.GetCapacityBytes() != 2<<30 || got.GetNodeExpansionRequired() != (fsType != "") {
+					t.Fatalf("want 2 GiB, got %v, %v", got, err)
+				}
+			}
+			grown, err := d.node.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{
+				VolumeId: id, VolumePath: m.target, StagingTargetPath: m.staging, VolumeCapability: m.capability, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30},
+			})
+			if err != nil || grown.GetCapacityBytes() < 2<<30-64<<20 {
+				t.Fatalf("on the node: want about 2 GiB, got %v, %v", grown, err)
+			}
+			stats, err := d.node.NodeGetVolumeStats(t.Context(), &csi.NodeGetVolumeStatsRequest{VolumeId: id, VolumePath: m.target})
+			if err != nil || stats.GetUsage()[0].GetTotal() < 1900<<20 {
+				t.Errorf("want almost 2 GiB in the stats, got %v, %v", stats, err)
+			}
+			m.wantData(t, want)
+			_, err = d.controller.ControllerExpandVolume(t.Context(), &csi.ControllerExpandVolumeRequest{
+				VolumeId: id, VolumeCapability: m.capability, CapacityRange: &csi.CapacityRange{RequiredBytes: 100 << 40},
+			})
+			if status.Code(err) != codes.ResourceExhausted {
+				t.Errorf("beyond the quota: want ResourceExhausted, got %v", err)
+			}
+		})
+	}
+}
