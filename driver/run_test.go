@@ -207,6 +207,34 @@ func TestALifeOfAVolume(t *testing.T) {
 	})
 }
 
+func TestAVolumeGrowsDetachedAndAttached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, ctx := startWith(t, simulated()), asSidecar(t)
+		az1, _ := servers()
+		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1"))).GetVolume().GetVolumeId()
+		grow := func(gib int64) {
+			t.Helper()
+			got := must[*csi.ControllerExpandVolumeResponse](t)(d.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
+				VolumeId: id, CapacityRange: &csi.CapacityRange{RequiredBytes: gib << 30}, VolumeCapability: writer,
+			}))
+			if got.GetCapacityBytes() != gib<<30 || !got.GetNodeExpansionRequired() {
+				t.Errorf("got %v", got)
+			}
+		}
+		grow(2)
+		must[*csi.ControllerPublishVolumeResponse](t)(d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: az1, VolumeCapability: writer}))
+		grow(3)
+		grow(3)
+		_, err := d.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: id, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30, LimitBytes: 2 << 30}})
+		wantCode(t, err, codes.OutOfRange, "3 GiB")
+		_, err = d.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: id, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 50}})
+		wantCode(t, err, codes.ResourceExhausted, "quota")
+		if got := must[*csi.ControllerGetVolumeResponse](t)(d.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id})); got.GetVolume().GetCapacityBytes() != 3<<30 {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
 func TestACloneIsMadeBesideItsSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, ctx := startWith(t, simulated()), asSidecar(t)
