@@ -1,5 +1,228 @@
 package bundle
 
-import "github.com/cinder-csi/cinder-csi/generator/plan"
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
 
-func readme(plan.Result, []*plane) []byte { return []byte("# Bundle\n") }
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// readme is the bundle's README: for people, who read it instead of this program's documentation. What pods need and the bundle
+// does not bring along is named in it in backquotes; verification looks for that.
+func readme(r plan.Result, planes []*plane) []byte {
+	w := &text{}
+	w.line("# Cinder CSI driver `%s` for a %s cluster", r.Driver.Value.Name, targetNames[r.Target])
+	w.line("")
+	if r.Simulated {
+		w.line("**Made from a simulated cloud. There is no such cloud: this bundle is to be looked at, not to be used.**")
+		w.line("")
+	}
+	w.line("Written by `cinder-csi-generator` for region `%s` of `%s`, project `%s`. This directory is the generator's: edits are lost,", r.Cloud.Region, r.Cloud.AuthURL, r.Cloud.ProjectID)
+	w.line("run it again instead. `plan.yaml` holds the decisions for programs. `DIR` below is this directory.")
+	w.decisions(r)
+	if len(r.Warnings) > 0 {
+		w.line("\n## Mind\n")
+		for _, warning := range r.Warnings {
+			w.line("- %s", warning)
+		}
+	}
+	w.prerequisites(r, planes)
+	w.credentials(r)
+	w.apply(r, planes)
+	w.changes(r)
+	w.remove(r)
+	return w.Bytes()
+}
+
+var targetNames = map[v1alpha1.Target]string{
+	v1alpha1.Vanilla: "Kubernetes", v1alpha1.Standalone: "stand-alone OpenShift", v1alpha1.HostedControlPlane: "HyperShift",
+}
+
+type text struct{ bytes.Buffer }
+
+func (w *text) line(format string, args ...any) {
+	fmt.Fprintf(w, format+"\n", args...)
+}
+
+func (w *text) decisions(r plan.Result) {
+	w.line("\n## What was decided, and why\n")
+	decided := func(what, value, reason string) {
+		w.line("- %s: **%s**. %s", what, value, sentence(reason))
+	}
+	decided("Driver name", r.Driver.Value.Name, r.Driver.Reason)
+	decided("Namespaces", fmt.Sprintf("%s (controller), %s (nodes)", r.Namespaces.Value.Controller, r.Namespaces.Value.Node), r.Namespaces.Reason)
+	decided("Cluster ID in Cinder", r.ClusterID.Value, r.ClusterID.Reason)
+	decided("Topology", onOff(r.Topology.Value.Enabled), r.Topology.Reason)
+	defaultClass := r.DefaultClass.Value
+	if defaultClass == "" {
+		defaultClass = "none"
+	}
+	decided("Default StorageClass", defaultClass, r.DefaultClass.Reason)
+	decided("Snapshots", onOff(r.SnapshotClass.Value.Enabled), r.SnapshotClass.Reason)
+	limit := r.AttachLimit.Value
+	if limit == "" {
+		limit = "the node's own"
+	}
+	decided("Volumes per node", limit, r.AttachLimit.Reason)
+	decided("Controller pods", fmt.Sprintf("%d replicas", r.Controller.Value.Replicas), r.Controller.Reason)
+	decided("Network policy", onOff(r.NetworkPolicy.Value.Enabled), r.NetworkPolicy.Reason)
+	w.classes(r)
+}
+
+// manyClasses is where a table of classes is no longer something a person reads.
+const manyClasses = 50
+
+func (w *text) classes(r plan.Result) {
+	w.line("\n%d StorageClasses:\n", len(r.StorageClasses))
+	if len(r.StorageClasses) > manyClasses {
+		w.line("more than fit here; `plan.yaml` lists each with its reason.")
+		return
+	}
+	w.line("| class | volume type | zones | default |")
+	w.line("| --- | --- | --- | --- |")
+	for _, d := range r.StorageClasses {
+		c := d.Value
+		zones, isDefault := "all", ""
+		if len(c.AllowedZones) > 0 {
+			zones = strings.Join(c.AllowedZones, ", ")
+		}
+		if c.Default {
+			isDefault = "yes"
+		}
+		w.line("| %s | %s | %s | %s |", cell(c.Name), cell(c.TypeName), cell(zones), isDefault)
+	}
+}
+
+func (w *text) prerequisites(r plan.Result, planes []*plane) {
+	w.line("\n## What must be there\n")
+	w.line("- The Secret `%s` in namespace `%s`, with the cloud's credentials: see below.", r.Credentials.Value.SecretName, r.Namespaces.Value.Controller)
+	if r.SnapshotClass.Value.Enabled {
+		w.line("- The snapshot CRDs (`snapshot.storage.k8s.io/v1`) and snapshot-controller, of external-snapshotter, in the cluster whose claims are served; or set `spec.snapshots.enabled: false`.")
+	}
+	if r.Target == v1alpha1.HostedControlPlane {
+		w.line("- The hosted control plane's namespace `%s`, with HyperShift's Secret `%s`.", r.Namespaces.Value.Controller, r.Config.HyperShift.KubeconfigSecret)
+	}
+	var told []string
+	for _, p := range planes {
+		for _, pods := range []struct {
+			here      bool
+			namespace string
+			secrets   []string
+		}{{p.controller, p.controllerNS, r.Controller.Value.ImagePullSecrets}, {p.node, p.nodeNS, r.Node.Value.ImagePullSecrets}} {
+			if !pods.here {
+				continue
+			}
+			for _, s := range pods.secrets {
+				w.line("- The pull secret `%s` in namespace `%s`.", s, pods.namespace)
+			}
+			if brought(pods.namespace) && !slices.Contains(told, pods.namespace) {
+				told = append(told, pods.namespace)
+				w.line("- Namespace `%s`, which is not this bundle's to make: its pod security must allow the pods.", pods.namespace)
+			}
+		}
+	}
+	w.line("- No other driver named `%s` in the cluster: two drivers never share a name.", r.Driver.Value.Name)
+}
+
+// credentials gives the command that makes the Secret. The namespace must be there before it.
+func (w *text) credentials(r plan.Result) {
+	c, ns := r.Credentials.Value, r.Namespaces.Value.Controller
+	w.line("\n## The credentials\n")
+	w.line("A `clouds.yaml` with an entry `%s`, best with an application credential of its own. It is never part of this directory.\n", c.Cloud)
+	w.line("```sh")
+	if r.Target == v1alpha1.HostedControlPlane {
+		w.line("# in the management cluster")
+	} else if !brought(ns) {
+		w.line("kubectl apply -f DIR/namespace.yaml")
+	}
+	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=clouds.yaml", quote(c.SecretName), quote(ns), quote(c.Key))
+	w.line("```")
+}
+
+func (w *text) apply(r plan.Result, planes []*plane) {
+	w.line("\n## Apply, and look at what would change\n")
+	if len(planes) > 1 {
+		w.line("The guest's part first: the controller's sidecars need the rights it holds.\n")
+		planes = slices.Clone(planes)
+		slices.Reverse(planes)
+	}
+	w.line("```sh")
+	for _, p := range planes {
+		dir := strings.TrimSuffix("DIR/"+p.dir, "/")
+		if len(planes) > 1 {
+			w.line("# %s", planeNames[p.name])
+		}
+		if r.Format == v1alpha1.Kustomize {
+			w.line("kubectl diff -k %s", dir)
+			w.line("kubectl apply --server-side -k %s", dir)
+			continue
+		}
+		if len(p.namespaces()) > 0 {
+			w.line("kubectl apply -f %s/namespace.yaml", dir)
+		}
+		w.line("helm template charts/cinder-csi -f %s/values.yaml | kubectl diff -f -", dir)
+		w.line("helm upgrade --install cinder-csi charts/cinder-csi --namespace %s -f %s/values.yaml", quote(p.releaseNS()), dir)
+	}
+	w.line("```\n")
+	w.line("`cinder-csi-generator validate DIR` checks every object without a cluster. `cinder-csi-generator generate --check` with the same")
+	w.line("flags, in a pipeline, tells (exit code 2) when the cloud or the configuration no longer gives these files.")
+}
+
+var planeNames = map[string]string{planeManagement: "in the management cluster", planeGuest: "in the guest cluster"}
+
+func (p *plane) releaseNS() string {
+	if p.controller {
+		return p.controllerNS
+	}
+	return p.nodeNS
+}
+
+func (w *text) changes(r plan.Result) {
+	w.line("\n## Changes of your own\n")
+	if r.Format == v1alpha1.Helm {
+		w.line("In a values file outside of this directory: `helm ... -f DIR/values.yaml -f mine.yaml`.")
+		return
+	}
+	w.line("In a kustomization outside of this directory, with `resources: [../DIR]` and patches.")
+}
+
+func (w *text) remove(r plan.Result) {
+	w.line("\n## Remove\n")
+	w.line("Volumes outlive the driver, but nothing mounts, detaches or deletes them without it: remove first what uses its classes. Then")
+	w.line("delete what was applied. Classes, the CSIDriver and the namespaces are marked to be kept by Helm and Argo CD: delete them by name,")
+	w.line("when no PersistentVolume of `%s` is left:\n", r.Driver.Value.Name)
+	w.line("```sh")
+	w.line("kubectl get persistentvolumes -o jsonpath='{range .items[?(@.spec.csi.driver==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value.Name)
+	w.line("```")
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+// sentence begins with a capital and ends with a full stop.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+}
+
+// cell is a text inside of a Markdown table; names of volume types may hold anything.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "`", "'", "<", "&lt;").Replace(s)
+}
+
+// quote makes a word of a shell command.
+func quote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

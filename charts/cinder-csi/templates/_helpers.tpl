@@ -101,8 +101,7 @@ priorityClassName: {{ .priorityClassName }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-tolerations:
-{{- toYaml .tolerations | nindent 0 }}
+tolerations: {{ toJson .tolerations }}
 {{- if .imagePullSecrets }}
 imagePullSecrets:
 {{- range .imagePullSecrets }}

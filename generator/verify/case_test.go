@@ -1,0 +1,156 @@
+package verify_test
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/bundle"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+)
+
+var targets = []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane}
+
+// inventory is a cloud with two compute zones, and volume zones of the given names.
+func inventory(volumeZones ...string) v1alpha1.Inventory {
+	return v1alpha1.Inventory{
+		Cloud: v1alpha1.Cloud{AuthURL: "https://keystone.example:5000/v3", Region: "RegionOne", ProjectID: "f00d"},
+		Services: known(map[string]v1alpha1.Service{
+			"identity":      {Present: true, Endpoint: "https://keystone.example:5000", Port: 5000},
+			"compute":       {Present: true, MaxMicroversion: "2.93", Endpoint: "https://nova.example:8774", Port: 8774},
+			"block-storage": {Present: true, MaxMicroversion: "3.70", Endpoint: "https://cinder.example:8776", Port: 8776},
+		}),
+		Zones: v1alpha1.Zones{Compute: known(zones("az 1", "az2")), Volume: known(zones(volumeZones...))},
+		VolumeTypes: known([]v1alpha1.VolumeType{
+			{ID: "t1", Name: "Fast SSD", Public: true, Zones: []string{"az 1"}},
+			{ID: "t2", Name: "standard", Public: true},
+		}),
+		DefaultVolumeType: known("standard"),
+	}
+}
+
+func known[T any](value T) v1alpha1.Fact[T] { return v1alpha1.Fact[T]{State: v1alpha1.Known, Value: value} }
+
+func zones(names ...string) []v1alpha1.Zone {
+	var list []v1alpha1.Zone
+	for _, n := range names {
+		list = append(list, v1alpha1.Zone{Name: n, Available: true})
+	}
+	return list
+}
+
+// certificate is a CA's, made anew: what it says does not matter.
+func certificate(t *testing.T) string {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{SerialNumber: big.NewInt(1)}, &x509.Certificate{SerialNumber: big.NewInt(1)}, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// specs are configurations that between them use every key a bundle depends on.
+func specs(t *testing.T) map[string]v1alpha1.Spec {
+	ca := certificate(t)
+	off, level, seconds := false, 6, int64(1_500_000)
+	user, replicas := int64(1000680000), 3
+	return map[string]v1alpha1.Spec{
+		"defaults": {},
+		"one namespace of the cluster's": {
+			Namespaces: v1alpha1.Namespaces{Controller: "kube-system", Node: "kube-system"},
+			Snapshots:  v1alpha1.Snapshots{Enabled: &off},
+		},
+		"adopt": {OpenShift: v1alpha1.OpenShift{Coexistence: v1alpha1.Adopt}, HyperShift: v1alpha1.HyperShift{Platform: "None", KubeconfigSecret: "another"}},
+		"CA and no snapshots": {
+			Credentials: v1alpha1.Credentials{CABundle: ca},
+			Snapshots:   v1alpha1.Snapshots{Enabled: &off},
+		},
+		"everything": {
+			KubernetesVersion: "1.34",
+			Namespaces:        v1alpha1.Namespaces{Controller: "storage", Node: "storage-node"},
+			ClusterID:         "prod: \"one\" <&>",
+			Driver:            v1alpha1.Driver{Name: "cinder.example.org", LogLevel: &level},
+			Credentials:       v1alpha1.Credentials{SecretName: "cloud", Key: "other.yaml", Cloud: "prod", CABundle: ca},
+			VolumeAttachLimit: "20",
+			NetworkPolicy:     v1alpha1.NetworkPolicy{Enabled: true, OpenStackCIDRs: []string{"192.0.2.0/24", "2001:db8::/32"}},
+			StorageClasses: v1alpha1.StorageClasses{
+				NamePrefix: "os-",
+				Overrides: map[string]v1alpha1.ClassOverride{"standard": {
+					ReclaimPolicy: "Retain", FSType: "xfs", MountOptions: []string{"noatime", "discard"},
+					Annotations: map[string]string{"example.org/owner": "storage: team"}, Parameters: map[string]string{"availability": "az2"},
+				}},
+				Extra: []v1alpha1.ExtraClass{{Type: "t2", ClassOverride: v1alpha1.ClassOverride{Name: "twin"}}},
+			},
+			Images: map[string]v1alpha1.Image{
+				"driver":        {Registry: "registry.example:5000", Tag: "v9"},
+				"livenessprobe": {Digest: "sha256:" + strings.Repeat("ab", 32)},
+			},
+			Planes: v1alpha1.Planes{
+				Controller: v1alpha1.Plane{
+					Images:           map[string]v1alpha1.Image{"attacher": {Repository: "mirror/attacher"}},
+					Proxy:            v1alpha1.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "http://proxy.example:3128", NoProxy: "10.0.0.0/8,.svc"},
+					NodeSelector:     map[string]string{"role": "storage", "zone": "1"},
+					Tolerations:      []v1alpha1.Toleration{{Key: "storage", Operator: "Equal", Value: "yes", Effect: "NoExecute", TolerationSeconds: &seconds}},
+					PodLabels:        map[string]string{"team": "storage"},
+					ImagePullSecrets: []string{"pull-a", "pull-b"},
+					RunAsUser:        &user,
+					Replicas:         &replicas,
+					Resources: map[string]v1alpha1.Resources{
+						"driver":      {Requests: map[string]string{"cpu": "100m"}, Limits: map[string]string{"memory": "1Gi"}},
+						"snapshotter": {Limits: map[string]string{"memory": "500Mi"}},
+					},
+				},
+				Node: v1alpha1.Plane{
+					Proxy:            v1alpha1.Proxy{NoProxy: "169.254.169.254"},
+					NodeSelector:     map[string]string{"kubernetes.io/os": "linux", "storage": "true"},
+					Tolerations:      []v1alpha1.Toleration{},
+					PodLabels:        map[string]string{"team": "storage"},
+					ImagePullSecrets: []string{"pull-c"},
+					Resources:        map[string]v1alpha1.Resources{"registrar": {Requests: map[string]string{"memory": "32Mi"}}},
+				},
+			},
+		},
+	}
+}
+
+// decide plans for a target; a driver's own name is no choice on OpenShift in adopt mode only.
+func decide(t *testing.T, spec v1alpha1.Spec, inv v1alpha1.Inventory, target v1alpha1.Target) plan.Result {
+	t.Helper()
+	r, err := plan.Decide(inv, v1alpha1.Distribution{Metadata: v1alpha1.Metadata{Name: "prod"}, Spec: spec}, target, v1alpha1.Kustomize, "v0.0.0-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func render(t *testing.T, r plan.Result, format v1alpha1.Format) bundle.Tree {
+	t.Helper()
+	r.Format = format
+	tree, err := bundle.Render(r, bundle.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func build(t *testing.T, r plan.Result, format v1alpha1.Format) []verify.Object {
+	t.Helper()
+	objects, findings, err := verify.Bundle(render(t, r, format), r.Target, format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		t.Errorf("%s: %s", format, f)
+	}
+	return objects
+}

@@ -1,0 +1,164 @@
+package verify
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// workload checks what has pods or chooses them.
+func (c *checker) workload(value any) {
+	switch v := value.(type) {
+	case *appsv1.Deployment:
+		c.ownPods(v.Spec.Selector, v.Spec.Template)
+	case *appsv1.DaemonSet:
+		c.ownPods(v.Spec.Selector, v.Spec.Template)
+	case *policyv1.PodDisruptionBudget:
+		c.choosesPods(v.Spec.Selector)
+	case *networkingv1.NetworkPolicy:
+		c.choosesPods(&v.Spec.PodSelector)
+	}
+}
+
+func (c *checker) ownPods(selector *metav1.LabelSelector, pods corev1.PodTemplateSpec) {
+	if !selects(selector, pods.Labels) {
+		c.find("selector: does not match the pods' own labels")
+	}
+	c.pod(pods.Spec)
+}
+
+func (c *checker) choosesPods(selector *metav1.LabelSelector) {
+	for _, t := range c.typed {
+		var pods corev1.PodTemplateSpec
+		switch v := t.value.(type) {
+		case *appsv1.Deployment:
+			pods = v.Spec.Template
+		case *appsv1.DaemonSet:
+			pods = v.Spec.Template
+		default:
+			continue
+		}
+		if t.Namespace() == c.at.Namespace() && selects(selector, pods.Labels) {
+			return
+		}
+	}
+	c.find("selector: no pods of the bundle in namespace %s match it", c.at.Namespace())
+}
+
+func selects(selector *metav1.LabelSelector, set map[string]string) bool {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && !s.Empty() && s.Matches(labels.Set(set))
+}
+
+func (c *checker) pod(pod corev1.PodSpec) {
+	if !c.has("ServiceAccount", c.at.Namespace(), pod.ServiceAccountName) {
+		c.find("serviceAccountName: there is no ServiceAccount %s", pod.ServiceAccountName)
+	}
+	for _, s := range pod.ImagePullSecrets {
+		c.secret("imagePullSecrets", s.Name)
+	}
+	volumes := map[string]bool{}
+	for _, v := range pod.Volumes {
+		volumes[v.Name] = true
+		where := "volume " + v.Name
+		switch {
+		case v.Secret != nil:
+			c.secret(where, v.Secret.SecretName)
+		case v.ConfigMap != nil:
+			data := c.configMapData(where, v.ConfigMap.Name)
+			for _, item := range v.ConfigMap.Items {
+				c.key(where, v.ConfigMap.Name, item.Key, data)
+			}
+		case v.EmptyDir == nil && v.HostPath == nil:
+			c.find("%s: want a Secret, ConfigMap, emptyDir or hostPath", where)
+		}
+	}
+	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
+		c.container(container, volumes)
+	}
+}
+
+func (c *checker) container(container corev1.Container, volumes map[string]bool) {
+	where := "container " + container.Name
+	if first, _, _ := strings.Cut(container.Image, "/"); !strings.ContainsAny(first, ".:") || !strings.ContainsAny(container.Image[len(first):], ":@") {
+		c.find("%s: image %q is not REGISTRY/REPOSITORY with a tag or digest", where, container.Image)
+	}
+	for _, m := range container.VolumeMounts {
+		if !volumes[m.Name] {
+			c.find("%s: mounts volume %s, which the pod does not have", where, m.Name)
+		}
+		if m.SubPath != "" || m.SubPathExpr != "" {
+			c.find("%s: mounts volume %s by a subPath, which would never see it change; mount the directory", where, m.Name)
+		}
+	}
+	env := map[string]bool{}
+	for _, from := range container.EnvFrom {
+		if from.ConfigMapRef == nil {
+			c.find("%s: envFrom: want a ConfigMap", where)
+			continue
+		}
+		for key := range c.configMapData(where, from.ConfigMapRef.Name) {
+			env[from.Prefix+key] = true
+		}
+	}
+	for _, e := range container.Env {
+		env[e.Name] = true
+		if ref := e.ValueFrom; ref != nil && ref.ConfigMapKeyRef != nil {
+			c.key(where, ref.ConfigMapKeyRef.Name, ref.ConfigMapKeyRef.Key, c.configMapData(where, ref.ConfigMapKeyRef.Name))
+		} else if ref != nil && ref.SecretKeyRef != nil {
+			c.find("%s: env %s: a secret in the environment is visible to whoever reads the process; mount it", where, e.Name)
+		}
+	}
+	c.variables(where, container, env)
+}
+
+// variable matches $(NAME); a second $ escapes it.
+var variable = regexp.MustCompile(`(\$?)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)`)
+
+func (c *checker) variables(where string, container corev1.Container, env map[string]bool) {
+	texts := slices.Concat(container.Command, container.Args)
+	for _, e := range container.Env {
+		texts = append(texts, e.Value)
+	}
+	missing := map[string]bool{}
+	for _, text := range texts {
+		for _, m := range variable.FindAllStringSubmatch(text, -1) {
+			if m[1] == "" && !env[m[2]] {
+				missing[m[2]] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		c.find("%s: $(%s) is used, but neither env nor envFrom gives it", where, name)
+	}
+}
+
+// secret: no bundle holds one, so people must be told to make it.
+func (c *checker) secret(where, name string) {
+	if !c.stated(name) {
+		c.find("%s: Secret %s is not named by the bundle's README", where, name)
+	}
+}
+
+func (c *checker) configMapData(where, name string) map[string]string {
+	m, _ := c.byID[id("ConfigMap", c.at.Namespace(), name)].(*corev1.ConfigMap)
+	if m == nil {
+		c.find("%s: there is no ConfigMap %s", where, name)
+		return nil
+	}
+	return m.Data
+}
+
+func (c *checker) key(where, configMap, key string, data map[string]string) {
+	if _, there := data[key]; !there {
+		c.find("%s: ConfigMap %s has no key %s", where, configMap, key)
+	}
+}
