@@ -52,7 +52,9 @@ func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 }
 
 // DialContext is Dial in the shape http.Transport and gRPC dialers want; network and address are not looked at.
-func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) { return l.Dial(ctx) }
+func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	return l.Dial(ctx)
+}
 
 // Close wakes Accept and every Dial under way; accepted connections live on. Closing again does nothing.
 func (l *Listener) Close() error {

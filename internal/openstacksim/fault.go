@@ -12,7 +12,7 @@ type Fault struct {
 	// Method and Path choose requests: Method empty is any; Path is the URL's, with "*" for any one segment and a final "**" for
 	// the rest: /volume/v3/*/volumes/*.
 	Method, Path string
-	// Body, when set, must occur in the request's body or, with it, in its query: tells actions and names apart.
+	// Contains, when set, must occur in the request's body or query: it tells actions and names apart.
 	Contains string
 	// Operation chooses what the cloud does by itself. It then fails: a create ends in error, an attach silently back in
 	// available, a detach back in in-use. Message replaces the user message that Cinder leaves.

@@ -230,7 +230,7 @@ var serverQuery = []string{
 	"deleted", "flavor", "host", "image", "ip", "ip6", "reservation_id", "tags", "tags-any", "not-tags", "not-tags-any", "tenant_id",
 	"project_id", "uuid", "user_id", "vm_state", "task_state", "power_state", "locked", "access_ip_v4", "access_ip_v6", "auto_disk_config",
 	"config_drive", "created_at", "description", "display_description", "display_name", "hostname", "instance_type_id", "kernel_id",
-	"key_name", "launch_index", "launched_at", "progress", "ramdisk_id", "root_device_name", "terminated_at", "soft_deleted", "node", "cell_name", "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "internal_id", "block_device_mapping", "services", "metadata", "system_metadata", "info_cache", "security_groups", "pci_devices", "not-tags",
+	"key_name", "launch_index", "launched_at", "progress", "ramdisk_id", "root_device_name", "terminated_at", "soft_deleted", "node", "cell_name", "vcpus", "memory_mb", "root_gb", "ephemeral_gb", "internal_id", "block_device_mapping", "services", "metadata", "system_metadata", "info_cache", "security_groups", "pci_devices",
 }
 
 func (s *Sim) listServers(c *call, detail bool) reply {

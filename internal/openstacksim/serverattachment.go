@@ -213,11 +213,8 @@ func (s *Sim) newDisk(v *server, want attachRequest) (*disk, *reply) {
 	if len(v.disks)+1 >= most {
 		return nil, ptr(fault(http.StatusForbidden, fmt.Sprintf("The maximum allowed number of disk devices (%d) to attach to a single instance has been exceeded.", most)))
 	}
-	for letter := 'b'; ; letter++ {
-		device := "/dev/vd" + string(letter)
-		if letter > 'z' {
-			device = fmt.Sprintf("/dev/vda%c", 'a'+letter-'z'-1)
-		}
+	for place := 1; ; place++ {
+		device := deviceName(place)
 		if slices.ContainsFunc(v.disks, func(d *disk) bool { return d.device == device }) {
 			continue
 		}
@@ -225,6 +222,15 @@ func (s *Sim) newDisk(v *server, want attachRequest) (*disk, *reply) {
 		v.disks = append(v.disks, d)
 		return d, nil
 	}
+}
+
+// deviceName is what Nova calls the disk at a place; the root disk has place 0.
+func deviceName(place int) string {
+	const letters = 26
+	if place < letters {
+		return fmt.Sprintf("/dev/vd%c", 'a'+place)
+	}
+	return fmt.Sprintf("/dev/vd%c%c", 'a'+place/letters-1, 'a'+place%letters)
 }
 
 func (v *server) drop(d *disk) {

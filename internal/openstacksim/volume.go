@@ -186,6 +186,10 @@ func (s *Sim) deleteVolume(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if v.host == "" { // no backend has it: Cinder forgets it at once, whatever its status
+		delete(s.volumes, v.id)
+		return reply{status: http.StatusAccepted}
+	}
 	cascade, _ := c.param("cascade")
 	snapshots := s.snapshotsOf(v)
 	if cascade == "true" || cascade == "True" || cascade == "1" {

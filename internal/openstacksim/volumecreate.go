@@ -10,13 +10,13 @@ import (
 
 // draft is a volume as it is asked for, while it is checked.
 type draft struct {
-	size             int
-	zone             string
-	kind             *VolumeType
-	snapshot         *snapshot
-	source           *volume
-	metadata         map[string]string
-	name, descripton *string
+	size              int
+	zone              string
+	kind              *VolumeType
+	snapshot          *snapshot
+	source            *volume
+	metadata          map[string]string
+	name, description *string
 }
 
 func inputError(format string, args ...any) *reply {
@@ -44,7 +44,7 @@ func (s *Sim) createVolume(c *call) reply {
 		}
 	}
 	v := &volume{
-		id: s.newID(), project: c.token.project.ID, user: c.token.user.ID, name: d.name, description: d.descripton,
+		id: s.newID(), project: c.token.project.ID, user: c.token.user.ID, name: d.name, description: d.description,
 		status: "creating", zone: d.zone, size: d.size, kind: d.kind, metadata: d.metadata, created: time.Now().UTC(),
 		multiattach: d.kind.ExtraSpecs["multiattach"] == "<is> True",
 	}
@@ -63,19 +63,26 @@ func (s *Sim) createVolume(c *call) reply {
 // buildVolume is what the scheduler and the backend do after the answer.
 func (s *Sim) buildVolume(c *call, v *volume) {
 	failure := s.operationFault(CreateVolume)
+	building := func() bool { return s.volumes[v.id] == v && v.status == "creating" }
+	s.after(s.latency[CreateVolume]/2, func() {
+		if building() {
+			v.host = s.hostOf(v)
+			v.update()
+		}
+	})
 	s.after(s.latency[CreateVolume]+failure.Delay, func() {
-		if s.volumes[v.id] != v || v.status != "creating" {
+		if !building() {
 			return
 		}
 		v.update()
 		v.created = v.created.Truncate(time.Second)
 		if failure.fails() {
-			v.status = "error"
+			v.status, v.host = "error", "" // no backend is left to try
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_001_003", "schedule allocate volume:Could not find any available weighted backend.")
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_008_012", failure.message("create volume from backend storage:Driver failed to create the volume."))
 			return
 		}
-		v.status, v.host = "available", s.hostOf(v)
+		v.status = "available"
 	})
 }
 
@@ -106,7 +113,7 @@ func (s *Sim) draftVolume(c *call, body map[string]any) (*draft, *reply) {
 			return nil, bad
 		}
 	}
-	d.name, d.descripton = firstText(body, "name", "display_name"), firstText(body, "description", "display_description")
+	d.name, d.description = firstText(body, "name", "display_name"), firstText(body, "description", "display_description")
 	if d.zone, bad = textOrNull(body, "availability_zone", 1); bad != nil {
 		return nil, bad
 	}

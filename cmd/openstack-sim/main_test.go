@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// started runs the command until it has printed its URL.
+func started(t *testing.T, args ...string) (url string, stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, in := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, args, in, io.Discard)
+		in.Close()
+	}()
+	line := make([]byte, 256)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatalf("no URL: %v, exit code %d", err, <-code)
+	}
+	return strings.TrimSpace(string(line[:n])), func() int {
+		cancel()
+		return <-code
+	}
+}
+
+func TestItServesWritesItsFilesAndStopsOnTheSignal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "made", "by", "it")
+	url, stop := started(t, "--dir", dir, "--latency", "0s")
+	response, err := http.Get(url + "/identity/v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("got %s", response.Status)
+	}
+	for name, want := range map[string]string{"clouds.yaml": "auth_url: " + url + "/identity/v3", "cloud.conf": "auth-url = " + url + "/identity/v3", "url": url} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(content), want) {
+			t.Errorf("%s: want %q in it, got %q, %v", name, want, content, err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "clouds.yaml")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("clouds.yaml holds secrets: got mode %v, %v", info.Mode(), err)
+	}
+	if got := stop(); got != exitOK {
+		t.Errorf("want exit code %d, got %d", exitOK, got)
+	}
+	if _, err := http.Get(url); err == nil {
+		t.Error("it still answers")
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want int
+		says string
+	}{
+		{[]string{"--help"}, exitOK, "--listen"},
+		{[]string{"--nonsense"}, exitUsage, "unknown flag"},
+		{[]string{"extra"}, exitUsage, `unexpected argument "extra"`},
+		{[]string{"--listen", "256.0.0.1:1"}, exitFailure, "256.0.0.1"},
+		{[]string{"--dir", "/dev/null/x"}, exitFailure, "/dev/null"},
+	} {
+		var stderr bytes.Buffer
+		if got := run(t.Context(), test.args, io.Discard, &stderr); got != test.want || !strings.Contains(stderr.String(), test.says) {
+			t.Errorf("%v: want %d and %q, got %d and %q", test.args, test.want, test.says, got, stderr.String())
+		}
+	}
+}
