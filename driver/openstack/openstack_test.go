@@ -313,13 +313,14 @@ func TestServerAndAttachments(t *testing.T) {
 	}
 }
 
-func TestFailureIsTheNewestErrorMessage(t *testing.T) {
+func TestFailureIsEveryErrorMessageOnceOldestFirst(t *testing.T) {
 	t.Parallel()
 	c, f := connect(t, answer{status: 200, body: `{"messages": [
 		{"message_level": "ERROR", "created_at": "2026-11-21T10:00:02.000000", "user_message": "second"},
+		{"message_level": "ERROR", "created_at": "2026-11-21T10:00:02.500000", "user_message": "first"},
 		{"message_level": "ERROR", "created_at": "2026-11-21T10:00:01.000000", "user_message": "first"},
 		{"message_level": "INFO", "created_at": "2026-11-21T10:00:03.000000", "user_message": "chatter"}]}`})
-	if got, err := c.Failure(t.Context(), volumeID); got != "second" || err != nil {
+	if got, err := c.Failure(t.Context(), volumeID); got != "first; second" || err != nil {
 		t.Errorf("Failure = %q, %v", got, err)
 	}
 	for _, status := range []int{403, 404, 406} {

@@ -1,10 +1,13 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -162,18 +165,22 @@ func (c *Cloud) DeleteVolume(ctx context.Context, id volume.ID) error {
 	})
 }
 
-// Failure implements volume.Cloud: the newest error among Cinder's user messages. A cloud without messages, or that does not show
-// them, does not say.
+// userMessage is one of Cinder's messages about a resource.
+type userMessage struct {
+	Level   string `json:"message_level"`
+	Text    string `json:"user_message"`
+	Created string `json:"created_at"`
+}
+
+// Failure implements volume.Cloud: the errors among Cinder's user messages, each once, oldest first. A create that failed on a
+// backend leaves that error and then the scheduler's, often of the same second: both are told, or the cause may be lost. A cloud
+// without messages, or that does not show them, does not say.
 func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
 	if !isUUID(string(id)) {
 		return "", nil
 	}
 	var answer struct {
-		Messages []struct {
-			Level   string `json:"message_level"`
-			Text    string `json:"user_message"`
-			Created string `json:"created_at"`
-		} `json:"messages"`
+		Messages []userMessage `json:"messages"`
 	}
 	err := c.do(ctx, request{
 		call: listMessages, verb: "read messages", object: "volume " + string(id), query: url.Values{"resource_uuid": {string(id)}},
@@ -183,11 +190,13 @@ func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
 	case volume.NotFound, volume.PermissionDenied, volume.Unimplemented:
 		return "", nil
 	}
-	newest, text := "", ""
+	// One format, so text order is time order.
+	slices.SortStableFunc(answer.Messages, func(a, b userMessage) int { return cmp.Compare(a.Created, b.Created) })
+	var said []string
 	for _, m := range answer.Messages {
-		if m.Level == "ERROR" && m.Created >= newest { // one format, so text order is time order
-			newest, text = m.Created, m.Text
+		if m.Level == "ERROR" && !slices.Contains(said, m.Text) {
+			said = append(said, m.Text)
 		}
 	}
-	return text, err
+	return strings.Join(said, "; "), err
 }
