@@ -35,7 +35,9 @@ func inventory(volumeZones ...string) v1alpha1.Inventory {
 	}
 }
 
-func known[T any](value T) v1alpha1.Fact[T] { return v1alpha1.Fact[T]{State: v1alpha1.Known, Value: value} }
+func known[T any](value T) v1alpha1.Fact[T] {
+	return v1alpha1.Fact[T]{State: v1alpha1.Known, Value: value}
+}
 
 func zones(names ...string) []v1alpha1.Zone {
 	var list []v1alpha1.Zone

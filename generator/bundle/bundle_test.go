@@ -1,0 +1,214 @@
+package bundle_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/bundle"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// result is a plan of a small cloud.
+func result(t testing.TB, target v1alpha1.Target, format v1alpha1.Format, spec v1alpha1.Spec, types ...v1alpha1.VolumeType) plan.Result {
+	t.Helper()
+	if types == nil {
+		types = []v1alpha1.VolumeType{{ID: "1", Name: "standard"}}
+	}
+	zones := v1alpha1.Fact[[]v1alpha1.Zone]{State: v1alpha1.Known, Value: []v1alpha1.Zone{{Name: "az1", Available: true}}}
+	inventory := v1alpha1.Inventory{
+		Cloud: v1alpha1.Cloud{AuthURL: "https://keystone.example:5000/v3", Region: "RegionOne", ProjectID: "f00d"},
+		Services: v1alpha1.Fact[map[string]v1alpha1.Service]{State: v1alpha1.Known, Value: map[string]v1alpha1.Service{
+			"block-storage": {Present: true, MaxMicroversion: "3.70", Port: 8776},
+		}},
+		Zones:             v1alpha1.Zones{Compute: zones, Volume: zones},
+		VolumeTypes:       v1alpha1.Fact[[]v1alpha1.VolumeType]{State: v1alpha1.Known, Value: types},
+		DefaultVolumeType: v1alpha1.Fact[string]{State: v1alpha1.Known, Value: types[0].Name},
+	}
+	r, err := plan.Decide(inventory, v1alpha1.Distribution{Metadata: v1alpha1.Metadata{Name: "prod"}, Spec: spec}, target, format, "v0.0.0-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func render(t testing.TB, r plan.Result, o bundle.Options) bundle.Tree {
+	t.Helper()
+	tree, err := bundle.Render(r, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+func TestFilesAreWhereTheContractPutsThem(t *testing.T) {
+	for _, c := range []struct {
+		target v1alpha1.Target
+		format v1alpha1.Format
+		want   []string
+	}{
+		{v1alpha1.Vanilla, v1alpha1.Helm, []string{"README.md", "namespace.yaml", "values.yaml"}},
+		{v1alpha1.Standalone, v1alpha1.Helm, []string{"README.md", "namespace.yaml", "values.yaml"}},
+		{v1alpha1.HostedControlPlane, v1alpha1.Helm, []string{"README.md", "guest/namespace.yaml", "guest/values.yaml", "management/values.yaml"}},
+	} {
+		got := slices.Sorted(maps.Keys(render(t, result(t, c.target, c.format, v1alpha1.Spec{}), bundle.Options{})))
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s %s:\n%s", c.target, c.format, diff)
+		}
+	}
+	for target, want := range map[v1alpha1.Target][]string{
+		v1alpha1.Vanilla:            {"kustomization.yaml", "namespace.yaml", "storageclasses.yaml", "snapshotclass.yaml", "base/node/daemonset.yaml"},
+		v1alpha1.Standalone:         {"kustomization.yaml", "namespace.yaml", "components/openshift-node/scc.yaml"},
+		v1alpha1.HostedControlPlane: {"management/kustomization.yaml", "guest/kustomization.yaml", "guest/namespace.yaml", "guest/storageclasses.yaml"},
+	} {
+		tree := render(t, result(t, target, v1alpha1.Kustomize, v1alpha1.Spec{}), bundle.Options{})
+		for _, file := range append(want, "README.md") {
+			if tree[file] == nil {
+				t.Errorf("%s kustomize: %s is missing", target, file)
+			}
+		}
+		for file := range tree {
+			if strings.HasPrefix(file, "management/") && (strings.Contains(file, "rbac") || strings.Contains(file, "node")) {
+				t.Errorf("%s has no business in the management cluster", file)
+			}
+		}
+	}
+}
+
+func TestTheSameDecisionsGiveTheSameBytes(t *testing.T) {
+	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
+		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+			r := result(t, target, format, v1alpha1.Spec{})
+			want := render(t, r, bundle.Options{})
+			for range 5 {
+				if diff := cmp.Diff(want, render(t, r, bundle.Options{})); diff != "" {
+					t.Fatalf("%s %s:\n%s", target, format, diff)
+				}
+			}
+		}
+	}
+}
+
+func TestABaseIsPointedAtAndNotCopied(t *testing.T) {
+	r := result(t, v1alpha1.HostedControlPlane, v1alpha1.Kustomize, v1alpha1.Spec{})
+	for base, want := range map[string]string{
+		"../../manifests":    "- ../../../manifests/base/node\n",
+		"/srv/src/manifests": "- /srv/src/manifests/base/node\n",
+	} {
+		tree := render(t, r, bundle.Options{Base: base})
+		if got := string(tree["guest/kustomization.yaml"]); !strings.Contains(got, want) {
+			t.Errorf("base %s: want %q in:\n%s", base, want, got)
+		}
+		for file := range tree {
+			if strings.Contains(file, "base/") || strings.Contains(file, "components/") {
+				t.Errorf("base %s: %s was copied", base, file)
+			}
+		}
+	}
+}
+
+func TestABundleOfASimulatedCloudSaysSo(t *testing.T) {
+	for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+		r := result(t, v1alpha1.Vanilla, format, v1alpha1.Spec{})
+		real := render(t, r, bundle.Options{})
+		r.Simulated = true
+		simulated := render(t, r, bundle.Options{})
+		for _, file := range []string{"README.md", "namespace.yaml", map[v1alpha1.Format]string{v1alpha1.Kustomize: "kustomization.yaml", v1alpha1.Helm: "values.yaml"}[format]} {
+			if !bytes.Contains(simulated[file], []byte("simulated cloud")) {
+				t.Errorf("%s: %s does not say that it is of a simulated cloud", format, file)
+			}
+			if bytes.Contains(real[file], []byte("imulated")) {
+				t.Errorf("%s: %s of a real cloud speaks of simulation", format, file)
+			}
+		}
+	}
+}
+
+func TestWhatIsNotEmittedIsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*plan.Result, *bundle.Options)
+		want   string
+	}{
+		"monitoring":    {func(r *plan.Result, _ *bundle.Options) { r.Config.Monitoring.Kind = "PodMonitor" }, "spec.monitoring.kind"},
+		"trusted CA":    {func(r *plan.Result, _ *bundle.Options) { r.Config.TrustedCA = true }, "spec.trustedCA"},
+		"format":        {func(r *plan.Result, _ *bundle.Options) { r.Format = "jsonnet" }, "format"},
+		"target":        {func(r *plan.Result, _ *bundle.Options) { r.Target = "nomad" }, "target"},
+		"base for Helm": {func(r *plan.Result, o *bundle.Options) { r.Format, o.Base = v1alpha1.Helm, "x" }, "base"},
+		"no namespaces": {func(r *plan.Result, _ *bundle.Options) { r.Namespaces.Value.Node = "" }, "namespaces"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, o := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{}), bundle.Options{}
+			c.change(&r, &o)
+			if _, err := bundle.Render(r, o); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("want an error about %s, got %v", c.want, err)
+			}
+		})
+	}
+}
+
+func TestTheNodesCloudConfHasNoGlobalSectionAndKeepsTheRest(t *testing.T) {
+	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{VolumeAttachLimit: "20"})
+	r.CloudConf.Value += "\n[Metadata]\nsearch-order = metadataService\n\n[BlockStorage]\nrescan-on-resize = true\n"
+	conf := string(render(t, r, bundle.Options{})["patches/node-config.yaml"])
+	for _, want := range []string{"node-volume-attach-limit = 20", "search-order = metadataService", "rescan-on-resize = true"} {
+		if !strings.Contains(conf, want) {
+			t.Errorf("want %q in:\n%s", want, conf)
+		}
+	}
+	if strings.Contains(conf, "[Global]") || strings.Contains(conf, "clouds") {
+		t.Errorf("the node's cloud.conf speaks of clouds:\n%s", conf)
+	}
+}
+
+func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
+	r := result(t, v1alpha1.HostedControlPlane, v1alpha1.Helm, v1alpha1.Spec{
+		Credentials: v1alpha1.Credentials{SecretName: "cloud", Key: "it's.yaml"},
+	}, v1alpha1.VolumeType{ID: "1", Name: "a|b"})
+	readme := string(render(t, r, bundle.Options{})["README.md"])
+	for _, want := range []string{
+		"https://keystone.example:5000/v3",
+		`kubectl create secret generic cloud --namespace clusters-prod --from-file='it'\''s.yaml'=clouds.yaml`,
+		"`service-network-admin-kubeconfig`", "`pull-secret`", "snapshot-controller", `a\|b`,
+		"helm upgrade --install cinder-csi charts/cinder-csi --namespace cinder-csi -f DIR/guest/values.yaml",
+		"## Remove",
+	} {
+		if !strings.Contains(readme, want) {
+			t.Errorf("want %q in:\n%s", want, readme)
+		}
+	}
+	if guest, management := strings.Index(readme, "DIR/guest/values.yaml"), strings.Index(readme, "DIR/management/values.yaml"); guest > management {
+		t.Errorf("the guest's rights must be applied before what uses them")
+	}
+}
+
+func TestNamespacesOfTheClusterAreNotLabelled(t *testing.T) {
+	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{Namespaces: v1alpha1.Namespaces{Controller: "kube-system", Node: "cinder-csi-node"}})
+	tree := render(t, r, bundle.Options{})
+	if got := string(tree["namespace.yaml"]); strings.Contains(got, "kube-system") || !strings.Contains(got, "name: cinder-csi-node") {
+		t.Errorf("want the one namespace that is ours:\n%s", got)
+	}
+	if !strings.Contains(string(tree["README.md"]), "- Namespace `kube-system`") {
+		t.Error("the README does not say that namespace kube-system must be there")
+	}
+}
+
+func BenchmarkRenderTwoThousandTypes(b *testing.B) {
+	var types []v1alpha1.VolumeType
+	for i := range 2000 {
+		types = append(types, v1alpha1.VolumeType{ID: fmt.Sprint(i), Name: fmt.Sprintf("type-%04d", i)})
+	}
+	for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+		r := result(b, v1alpha1.Vanilla, format, v1alpha1.Spec{}, types...)
+		b.Run(string(format), func(b *testing.B) {
+			for b.Loop() {
+				render(b, r, bundle.Options{})
+			}
+		})
+	}
+}

@@ -1,0 +1,204 @@
+package verify_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+)
+
+// at finds a value in an object by keys and list indices.
+func at(t *testing.T, value any, path ...any) any {
+	t.Helper()
+	for _, step := range path {
+		switch s := step.(type) {
+		case string:
+			value = value.(map[string]any)[s]
+		case int:
+			value = value.([]any)[s]
+		}
+		if value == nil {
+			t.Fatalf("%v: nothing at %v", path, step)
+		}
+	}
+	return value
+}
+
+var pod = []any{"spec", "template", "spec"}
+
+// defects are what can be wrong with an object, each put into a bundle that is right.
+var defects = []struct {
+	name, kind, object string
+	spoil              func(t *testing.T, fields map[string]any)
+	want               string
+}{
+	{"a misspelt field", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, "spec").(map[string]any)["replica"] = 2.0
+	}, `unknown field "spec.replica"`},
+	{"a field in another case", "StorageClass", "standard", func(_ *testing.T, f map[string]any) {
+		f["Provisioner"] = f["provisioner"]
+	}, `unknown field "Provisioner"`},
+	{"a field of another type", "PodDisruptionBudget", "", func(t *testing.T, f map[string]any) {
+		at(t, f, "spec", "selector").(map[string]any)["matchLabels"] = "x"
+	}, "cannot unmarshal"},
+	{"a kind that is not ours", "PodDisruptionBudget", "", func(_ *testing.T, f map[string]any) {
+		f["kind"] = "Secret"
+		f["apiVersion"] = "v1"
+	}, "kind Secret"},
+	{"no namespace", "ConfigMap", "cinder-csi-node-config", func(t *testing.T, f map[string]any) {
+		delete(at(t, f, "metadata").(map[string]any), "namespace")
+	}, "has no namespace"},
+	{"a namespace where there is none", "CSIDriver", "", func(t *testing.T, f map[string]any) {
+		at(t, f, "metadata").(map[string]any)["namespace"] = "cinder-csi"
+	}, "has a namespace"},
+	{"a namespace nobody makes", "PodDisruptionBudget", "", func(t *testing.T, f map[string]any) {
+		at(t, f, "metadata").(map[string]any)["namespace"] = "elsewhere"
+	}, "namespace elsewhere is neither"},
+	{"an account nobody makes", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, pod...).(map[string]any)["serviceAccountName"] = "nobody"
+	}, "no ServiceAccount nobody"},
+	{"a Secret nobody is told of", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, append(pod, "volumes", 2, "secret")...).(map[string]any)["secretName"] = "unheard"
+	}, "Secret unheard"},
+	{"a pull secret nobody is told of", "DaemonSet", "", func(t *testing.T, f map[string]any) {
+		at(t, f, pod...).(map[string]any)["imagePullSecrets"] = []any{map[string]any{"name": "unheard"}}
+	}, "Secret unheard"},
+	{"a ConfigMap that is not there", "DaemonSet", "", func(t *testing.T, f map[string]any) {
+		at(t, f, append(pod, "volumes", 4, "configMap")...).(map[string]any)["name"] = "lost"
+	}, "no ConfigMap lost"},
+	{"a variable nothing gives", "ConfigMap", "cinder-csi-controller-settings", func(t *testing.T, f map[string]any) {
+		delete(at(t, f, "data").(map[string]any), "CLUSTER_ID")
+	}, "$(CLUSTER_ID) is used"},
+	{"a placeholder", "StorageClass", "standard", func(t *testing.T, f map[string]any) {
+		at(t, f, "metadata", "labels").(map[string]any)["x"] = "${NAMESPACE}"
+	}, "${…}"},
+	{"a private key", "ConfigMap", "cinder-csi-node-config", func(t *testing.T, f map[string]any) {
+		at(t, f, "data").(map[string]any)["key.pem"] = "-----BEGIN RSA PRIVATE KEY-----"
+	}, "private key"},
+	{"a password", "ConfigMap", "cinder-csi-controller-config", func(t *testing.T, f map[string]any) {
+		at(t, f, "data").(map[string]any)["cloud.conf"] = "[Global]\npassword = x\n"
+	}, "password is a secret"},
+	{"an unknown key of cloud.conf", "ConfigMap", "cinder-csi-controller-config", func(t *testing.T, f map[string]any) {
+		at(t, f, "data").(map[string]any)["cloud.conf"] = "[Global]\nauth-ur = x\n"
+	}, "auth-ur"},
+	{"a cloud.conf that is none", "ConfigMap", "cinder-csi-controller-config", func(t *testing.T, f map[string]any) {
+		at(t, f, "data").(map[string]any)["cloud.conf"] = "[Global\n"
+	}, "cloud.conf: "},
+	{"credentials for nodes", "ConfigMap", "cinder-csi-node-config", func(t *testing.T, f map[string]any) {
+		at(t, f, "data").(map[string]any)["cloud.conf"] = "[Global]\nuse-clouds = true\n"
+	}, "nodes hold no credentials"},
+	{"a class parameter the driver does not know", "StorageClass", "standard", func(t *testing.T, f map[string]any) {
+		at(t, f, "parameters").(map[string]any)["volume_type"] = "x"
+	}, "parameter volume_type"},
+	{"a class parameter the driver cannot read", "StorageClass", "standard", func(t *testing.T, f map[string]any) {
+		at(t, f, "parameters").(map[string]any)["appendVolumeMetadata"] = "x"
+	}, "appendVolumeMetadata"},
+	{"a class of another driver", "StorageClass", "standard", func(_ *testing.T, f map[string]any) {
+		f["provisioner"] = "other"
+	}, `driver "other"`},
+	{"a second default class", "StorageClass", "fast-ssd-628b49", func(t *testing.T, f map[string]any) {
+		at(t, f, "metadata", "annotations").(map[string]any)["storageclass.kubernetes.io/is-default-class"] = "true"
+	}, "more than one default StorageClass"},
+	{"zones nodes are not labelled with", "StorageClass", "fast-ssd-628b49", func(t *testing.T, f map[string]any) {
+		at(t, f, "allowedTopologies", 0, "matchLabelExpressions", 0).(map[string]any)["key"] = "zone"
+	}, "no node has label zone"},
+	{"a snapshot class parameter the driver cannot read", "VolumeSnapshotClass", "", func(_ *testing.T, f map[string]any) {
+		f["parameters"] = map[string]any{"force-create": "perhaps"}
+	}, "force-create"},
+	{"a snapshot class parameter the driver does not know", "VolumeSnapshotClass", "", func(_ *testing.T, f map[string]any) {
+		f["parameters"] = map[string]any{"forced": "true"}
+	}, "parameter forced"},
+	{"a deletion policy there is not", "VolumeSnapshotClass", "", func(_ *testing.T, f map[string]any) {
+		f["deletionPolicy"] = "Keep"
+	}, "deletionPolicy"},
+	{"a role that is not there", "RoleBinding", "cinder-csi-attacher-lease", func(t *testing.T, f map[string]any) {
+		at(t, f, "roleRef").(map[string]any)["name"] = "lost"
+	}, "no Role lost"},
+	{"an account in another namespace", "ClusterRoleBinding", "cinder-csi-attacher", func(t *testing.T, f map[string]any) {
+		at(t, f, "subjects", 0).(map[string]any)["namespace"] = "elsewhere"
+	}, "no ServiceAccount elsewhere/"},
+	{"pods that are not the workload's own", "DaemonSet", "", func(t *testing.T, f map[string]any) {
+		at(t, f, "spec", "template", "metadata", "labels").(map[string]any)["app"] = "x"
+	}, "does not match the pods' own labels"},
+	{"a budget for no pods", "PodDisruptionBudget", "", func(t *testing.T, f map[string]any) {
+		at(t, f, "spec", "selector", "matchLabels").(map[string]any)["app"] = "x"
+	}, "no pods of the bundle"},
+	{"an image without registry", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, append(pod, "containers", 0)...).(map[string]any)["image"] = "cinder-csi/controller-driver"
+	}, "image"},
+	{"an image without tag", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, append(pod, "containers", 0)...).(map[string]any)["image"] = "registry.example:5000/driver"
+	}, "image"},
+	{"a mount without volume", "DaemonSet", "", func(t *testing.T, f map[string]any) {
+		at(t, f, append(pod, "containers", 0, "volumeMounts", 0)...).(map[string]any)["name"] = "lost"
+	}, "mounts volume lost"},
+	{"a subPath", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, append(pod, "containers", 0, "volumeMounts", 0)...).(map[string]any)["subPath"] = "x"
+	}, "subPath"},
+	{"a secret in the environment", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, append(pod, "containers", 0)...).(map[string]any)["env"] = []any{map[string]any{"name": "P", "valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "s", "key": "k"}}}}
+	}, "visible to whoever"},
+}
+
+func TestEveryDefectIsFound(t *testing.T) {
+	r := decide(t, v1alpha1.Spec{}, inventory("az 1", "az2"), v1alpha1.Vanilla)
+	good := build(t, r, v1alpha1.Kustomize)
+	readme := string(render(t, r, v1alpha1.Kustomize)["README.md"])
+	for _, d := range defects {
+		t.Run(d.name, func(t *testing.T) {
+			objects := clone(t, good)
+			spoilt := false
+			for _, o := range objects {
+				if o.Kind() == d.kind && (d.object == "" || o.Name() == d.object) {
+					d.spoil(t, o.Fields)
+					spoilt = true
+					break
+				}
+			}
+			if !spoilt {
+				t.Fatalf("the bundle has no %s %s", d.kind, d.object)
+			}
+			var said []string
+			for _, f := range verify.Check(objects, readme) {
+				said = append(said, f.String())
+			}
+			if !strings.Contains(strings.Join(said, "\n"), d.want) {
+				t.Errorf("want a finding with %q, got:\n%s", d.want, strings.Join(said, "\n"))
+			}
+		})
+	}
+}
+
+func TestAnObjectTwiceIsFound(t *testing.T) {
+	objects := build(t, decide(t, v1alpha1.Spec{}, inventory("nova"), v1alpha1.Vanilla), v1alpha1.Helm)
+	readme := string(render(t, decide(t, v1alpha1.Spec{}, inventory("nova"), v1alpha1.Vanilla), v1alpha1.Helm)["README.md"])
+	if findings := verify.Check(append(objects, objects[len(objects)-1]), readme); len(findings) != 1 || !strings.Contains(findings[0].String(), "twice") {
+		t.Errorf("want the one finding that an object is there twice, got %v", findings)
+	}
+}
+
+func TestWhatDoesNotBuildIsAnError(t *testing.T) {
+	r := decide(t, v1alpha1.Spec{}, inventory("nova"), v1alpha1.Vanilla)
+	for name, c := range map[string]struct {
+		format v1alpha1.Format
+		spoil  func(tree map[string][]byte)
+		want   string
+	}{
+		"a missing base":                        {v1alpha1.Kustomize, func(tree map[string][]byte) { delete(tree, "base/node/daemonset.yaml") }, "daemonset.yaml"},
+		"an unknown field":                      {v1alpha1.Kustomize, func(tree map[string][]byte) { tree["kustomization.yaml"] = []byte("resourcez: []") }, "resourcez"},
+		"no values":                             {v1alpha1.Helm, func(tree map[string][]byte) { delete(tree, "values.yaml") }, "values.yaml is missing"},
+		"an unknown value":                      {v1alpha1.Helm, func(tree map[string][]byte) { tree["values.yaml"] = append(tree["values.yaml"], "replicas: 2\n"...) }, "replicas"},
+		"a value of wrong type":                 {v1alpha1.Helm, func(tree map[string][]byte) { tree["values.yaml"] = append(tree["values.yaml"], "caBundle: 2\n"...) }, "caBundle"},
+		"the plane of a target that has it not": {v1alpha1.Helm, func(tree map[string][]byte) { tree["values.yaml"] = append(tree["values.yaml"], "plane: guest\n"...) }, "one plane"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := render(t, r, c.format)
+			c.spoil(tree)
+			_, _, err := verify.Bundle(tree, r.Target, c.format)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("want an error with %q, got %v", c.want, err)
+			}
+		})
+	}
+}
