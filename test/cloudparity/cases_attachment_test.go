@@ -180,13 +180,6 @@ func detachCases() []Case {
 		refused("detach by an id that is no UUID", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
 			return b.server(t, "node-az1"), "x"
 		}),
-		{Name: "detach while detaching", Call: detach, Status: http.StatusBadRequest, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-			server := b.server(t, "node-az1")
-			id := b.attached(t, server)
-			b.slow(t, detachOperation)
-			b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}}).want(t, http.StatusAccepted)
-			return b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}})
-		}},
 		refused("detach from a locked server", http.StatusConflict, Member, func(t *testing.T, b *Bed) (string, string) {
 			server := b.server(t, "node-az2")
 			id := b.attached(t, server)

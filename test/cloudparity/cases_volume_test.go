@@ -2,7 +2,10 @@ package cloudparity
 
 import (
 	"net/http"
+	"slices"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 // volumeCases are about the life of one volume.
@@ -118,7 +121,7 @@ func volumeCases() []Case {
 			b.awaitVolume(t, a.Text("volume", "id"), "available")
 			return a
 		}})
-	return append(append(all, readCases()...), deleteCases()...)
+	return slices.Concat(all, readCases(), deleteCases(), midwayCases())
 }
 
 func readCases() []Case {
@@ -166,6 +169,12 @@ func readCases() []Case {
 			}},
 		{Name: "a failed create ends in error", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{b.broken(t)}})
+		}},
+		{Name: "a failed create as admin sees it", Call: getVolume, Status: http.StatusOK, As: Admin, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: getVolume, As: Admin, IDs: []string{b.broken(t)}})
+		}},
+		{Name: "a volume that is being made as admin sees it", Call: getVolume, Status: http.StatusOK, As: Admin, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: getVolume, As: Admin, IDs: []string{b.creating(t)}})
 		}},
 		{Name: "a failed create leaves a message", Call: listMessages, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 			id := b.broken(t)
@@ -231,6 +240,66 @@ func deleteCases() []Case {
 				return a
 			}},
 	}
+}
+
+// midwayCases are about volumes on their way from one state to another.
+func midwayCases() []Case {
+	about := func(name string, call cloud.Call, status int, midway func(b *Bed, t *testing.T) string) Case {
+		return Case{Name: name, Call: call, Status: status, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			r := Request{Call: call, As: Member, IDs: []string{midway(b, t)}}
+			switch call {
+			case attach:
+				r.Body = attachBody(r.IDs[0])
+				r.IDs = []string{b.server(t, "node-az1")}
+			case detach:
+				r.IDs = []string{b.server(t, "node-az1"), r.IDs[0]}
+			}
+			return b.do(t, r)
+		}}
+	}
+	return []Case{
+		about("show a volume that is being made", getVolume, http.StatusOK, (*Bed).creating),
+		about("show a volume that is being deleted", getVolume, http.StatusOK, (*Bed).deleting),
+		about("show a volume that is being detached", getVolume, http.StatusOK, (*Bed).detaching),
+		about("delete a volume that is being made", deleteVolume, http.StatusBadRequest, (*Bed).creating),
+		about("delete a volume that is being deleted", deleteVolume, http.StatusBadRequest, (*Bed).deleting),
+		about("delete a volume that is being detached", deleteVolume, http.StatusBadRequest, (*Bed).detaching),
+		about("attach a volume that is being made", attach, http.StatusBadRequest, (*Bed).creating),
+		about("attach a volume that is being deleted", attach, http.StatusBadRequest, (*Bed).deleting),
+		about("attach a volume that is being detached", attach, http.StatusBadRequest, (*Bed).detaching),
+		about("detach a volume that is being detached", detach, http.StatusBadRequest, (*Bed).detaching),
+	}
+}
+
+// creating is a volume whose creation takes its time.
+func (b *Bed) creating(t *testing.T) string {
+	t.Helper()
+	b.slow(t, createOperation)
+	id := b.create(t, Request{Call: createVolume, As: Member, Body: b.volumeBody(nil)}).want(t, http.StatusAccepted).Text("volume", "id")
+	b.until(t, "the volume has a host", func() (bool, string) { // before, Cinder deletes it at once
+		a := b.do(t, Request{Call: getVolume, As: Admin, IDs: []string{id}}).want(t, http.StatusOK)
+		return a.Text("volume", "os-vol-host-attr:host") != "", a.String()
+	})
+	return id
+}
+
+// deleting is a volume whose deletion takes its time.
+func (b *Bed) deleting(t *testing.T) string {
+	t.Helper()
+	id := b.volume(t, nil)
+	b.slow(t, deleteOperation)
+	b.do(t, Request{Call: deleteVolume, As: Member, IDs: []string{id}}).want(t, http.StatusAccepted)
+	return id
+}
+
+// detaching is a volume whose detach from node-az1 takes its time.
+func (b *Bed) detaching(t *testing.T) string {
+	t.Helper()
+	server := b.server(t, "node-az1")
+	id := b.attached(t, server)
+	b.slow(t, detachOperation)
+	b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}}).want(t, http.StatusAccepted)
+	return id
 }
 
 // broken is a volume whose creation failed in the backend.
