@@ -2,8 +2,8 @@
 
 .PHONY: openstack-up openstack-down
 
-openstack-up: ## Start a real OpenStack on loopback (root, Debian 12)
+openstack-up: ## start a real OpenStack on loopback (root, Debian 12)
 	test/openstack/up.sh
 
-openstack-down: ## Stop that OpenStack and delete its data
+openstack-down: ## stop that OpenStack and delete its data
 	test/openstack/down.sh --wipe
