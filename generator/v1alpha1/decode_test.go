@@ -1,0 +1,167 @@
+package v1alpha1
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const head = "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\n"
+
+func TestADistributionIsReadFromYAMLAndJSON(t *testing.T) {
+	level := 4
+	want := Distribution{APIVersion: APIVersion, Kind: KindDistribution, Metadata: Metadata{Name: "prod"}, Spec: Spec{
+		Driver: Driver{LogLevel: &level}, VolumeAttachLimit: "20",
+		StorageClasses: StorageClasses{Extra: []ExtraClass{{Type: "fast", ClassOverride: ClassOverride{Name: "keep", ReclaimPolicy: "Retain"}}}},
+	}}
+	for name, text := range map[string]string{
+		"yaml": head + "metadata: {name: prod}\nspec:\n  driver: {logLevel: 4}\n  volumeAttachLimit: 20\n  storageClasses:\n    extra:\n    - {type: fast, name: keep, reclaimPolicy: Retain}\n",
+		"json": `{"metadata": {"name": "prod"}, "spec": {"driver": {"logLevel": 4}, "volumeAttachLimit": "20", "storageClasses": {"extra": [{"type": "fast", "name": "keep", "reclaimPolicy": "Retain"}]}}}`,
+	} {
+		got, err := DecodeDistribution("c", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAnEmptyConfigurationIsTheDefaults(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "---\n", "null\n", "{}"} {
+		got, err := DecodeDistribution("c", []byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(Distribution{APIVersion: APIVersion, Kind: KindDistribution}, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
+	cases := []struct{ name, text, want string }{
+		{"unknown key", head + "spec:\n  topolgy: {}\n", "c.yaml:4: unknown key spec.topolgy; did you mean topology?"},
+		{"unknown key far from all", head + "spec:\n  snapshots: {xyzzyplugh: 1}\n", "c.yaml:4: unknown key spec.snapshots.xyzzyplugh; known: enabled"},
+		{"unknown key at the top", head + "sepc: {}\n", "c.yaml:3: unknown key sepc; did you mean spec?"},
+		{"unknown key in a list", head + "spec:\n  storageClasses:\n    extra:\n    - {nmae: x}\n", "c.yaml:6: unknown key spec.storageClasses.extra[0].nmae; did you mean name?"},
+		{"unknown key in a map's value", head + "spec: {images: {driver: {tagg: x}}}\n", "c.yaml:3: unknown key spec.images.driver.tagg; did you mean tag?"},
+		{"case counts", head + "spec: {ClusterID: x}\n", "c.yaml:3: unknown key spec.ClusterID; did you mean clusterID?"},
+		{"a number where text is wanted", head + "spec: {kubernetesVersion: 1.30}\n", `c.yaml:3: spec.kubernetesVersion: want text; write it in quotes: "1.30"`},
+		{"a truth value where text is wanted", head + "spec: {storageClasses: {overrides: {a: {parameters: {x: true}}}}}\n", `want text; write it in quotes: "true"`},
+		{"a date where text is wanted", head + "spec: {clusterID: 2026-01-02}\n", `want text; write it in quotes: "2026-01-02"`},
+		{"text where a number is wanted", head + "spec: {driver: {logLevel: high}}\n", "c.yaml:3: spec.driver.logLevel: want a whole number"},
+		{"text where a truth value is wanted", head + "spec: {trustedCA: 'yes'}\n", "c.yaml:3: spec.trustedCA: want true or false"},
+		{"an object where a list is wanted", head + "spec: {storageClasses: {include: {}}}\n", "spec.storageClasses.include: want a list"},
+		{"a list where an object is wanted", head + "spec: []\n", "c.yaml:3: spec: want an object"},
+		{"a fraction as limit", head + "spec: {volumeAttachLimit: 1.5}\n", "spec.volumeAttachLimit: want a whole number or auto"},
+		{"a key twice", head + "spec: {}\nspec: {}\n", `mapping key "spec" already defined`},
+		{"not YAML", "a: [", "c.yaml: line 1"},
+		{"a list as document", "- a\n", "c.yaml:1: want an object with apiVersion and kind"},
+		{"two documents", head + "---\n" + head, "c.yaml: holds more than one document"},
+		{"another kind", "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Plan\n", `kind is "Plan"; want Distribution`},
+		{"another group", "apiVersion: v1\nkind: Distribution\n", `apiVersion is "v1"; want generator.cinder-csi.io/v1alpha1`},
+	}
+	for _, c := range cases {
+		_, err := DecodeDistribution("c.yaml", []byte(c.text))
+		var wrong *DecodeError
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: want a DecodeError with %q, got %v", c.name, c.want, err)
+		}
+	}
+}
+
+func TestAllMistakesAreToldAtOnce(t *testing.T) {
+	_, err := DecodeDistribution("c.yaml", []byte(head+"spec:\n  topolgy: {}\n  driver: {logLevel: x}\n"))
+	var wrong *DecodeError
+	if !errors.As(err, &wrong) || len(wrong.Problems) != 2 {
+		t.Errorf("want two problems, got %v", err)
+	}
+}
+
+func TestADocumentOfANewerGeneratorIsNoMistake(t *testing.T) {
+	_, err := DecodePlan("plan.yaml", []byte("apiVersion: generator.cinder-csi.io/v1beta1\nkind: Plan\ngenerator: v2.0.0\nnews: 1\n"))
+	var newer *NewerError
+	if !errors.As(err, &newer) || !strings.Contains(err.Error(), "made by newer cinder-csi-generator v2.0.0") {
+		t.Errorf("want a NewerError that names v2.0.0, got %v", err)
+	}
+	_, err = DecodeDistribution("c.yaml", []byte("apiVersion: generator.cinder-csi.io/v1\nkind: Distribution\n"))
+	if !errors.As(err, &newer) || !strings.Contains(err.Error(), "made by newer generator.cinder-csi.io/v1;") {
+		t.Errorf("want a NewerError, got %v", err)
+	}
+}
+
+func TestAnInventoryMustSayWhatItKnows(t *testing.T) {
+	const empty = "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Inventory\n"
+	if _, err := DecodeInventory("i.yaml", []byte(empty)); err == nil || !strings.Contains(err.Error(), `zones.volume.state: "" is none of`) {
+		t.Errorf("want missing facts to be named, got %v", err)
+	}
+	for _, text := range []string{"", "{}"} {
+		if _, err := DecodeInventory("i.yaml", []byte(text)); err == nil {
+			t.Errorf("%q: want an error", text)
+		}
+	}
+}
+
+func TestWhatIsWrittenAsYAMLReadsBackTheSameAndStaysText(t *testing.T) {
+	texts := []string{"", "a", "no", "y", "1.30", "1_000", "12:30", "0x1f", "2026-01-02", "null", "~", "true", "- a", "a: b", "#c", "'", "\"", "a\nb\n", "a\nb", " a", "a ", "\t", "é日\u2028", "<&>", "*x", "@", "{", "%"}
+	want := Plan{APIVersion: APIVersion, Kind: KindPlan}
+	for _, s := range texts {
+		want.Decisions = append(want.Decisions, Decision{ID: s, Value: map[string]any{s: s}, Facts: []string{s}})
+	}
+	for name, encode := range map[string]func(any) ([]byte, error){"YAML": YAML, "JSON": JSON} {
+		text, err := encode(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodePlan("plan.yaml", text)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func FuzzDecodeDistribution(f *testing.F) {
+	f.Add([]byte(head + "spec: {topology: {zoneMap: {a: b}}, volumeAttachLimit: 20}"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("{? [a] : b}"))
+	f.Add([]byte("spec: &s {topology: {}}\nmetadata: *s"))
+	f.Fuzz(func(t *testing.T, data []byte) { again(t, data, DecodeDistribution) })
+}
+
+func FuzzDecodeInventory(f *testing.F) {
+	f.Add([]byte("apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Inventory\nzones: {compute: {state: known, value: [{name: a, available: true}]}}"))
+	f.Fuzz(func(t *testing.T, data []byte) { again(t, data, DecodeInventory) })
+}
+
+func FuzzDecodePlan(f *testing.F) {
+	f.Add([]byte("apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Plan\ndecisions: [{id: a, value: {b: [1, x, null]}}]\nfiles: [{path: a, sha256: b}]"))
+	f.Fuzz(func(t *testing.T, data []byte) { again(t, data, DecodePlan) })
+}
+
+// again: what was decoded is encoded and decoded to the same.
+func again[T any](t *testing.T, data []byte, decode func(string, []byte) (T, error)) {
+	first, err := decode("fuzz", data)
+	if err != nil {
+		return
+	}
+	text, err := YAML(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := decode("again", text)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	one, _ := JSON(first)
+	two, _ := JSON(second)
+	if diff := cmp.Diff(string(one), string(two)); diff != "" {
+		t.Errorf("(-first +second):\n%s", diff)
+	}
+}
