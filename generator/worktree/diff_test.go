@@ -1,0 +1,85 @@
+package worktree
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDiffIsUnified(t *testing.T) {
+	lines := func(s string) []byte { return []byte(strings.ReplaceAll(s, " ", "\n") + "\n") }
+	cases := []struct {
+		name string
+		old  []byte
+		new  []byte
+		want string
+	}{
+		{"created", nil, lines("a b"), "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n"},
+		{"removed", lines("a"), nil, "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"},
+		{"changed in the middle", lines("1 2 3 4 5 6 7 8 9"), lines("1 2 3 4 x 6 7 8 9"), "--- a/f\n+++ b/f\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n"},
+		{"two hunks", lines("a 2 3 4 5 6 7 8 b"), lines("x 2 3 4 5 6 7 8 y"), "--- a/f\n+++ b/f\n@@ -1,4 +1,4 @@\n-a\n+x\n 2\n 3\n 4\n@@ -6,4 +6,4 @@\n 6\n 7\n 8\n-b\n+y\n"},
+		{"no newline at the end", []byte("a"), []byte("a\n"), "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n"},
+	}
+	for _, c := range cases {
+		got := Change{Path: "f", Old: c.old, New: c.new}.Diff()
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func FuzzADiffTurnsTheOldFileIntoTheNew(f *testing.F) {
+	f.Add("a\nb\nc\nd\ne\nf\ng\nh\n", "a\nx\nc\nd\ne\nf\ng\ny\n")
+	f.Add("a", "b")
+	f.Add("a\na\na\nb\n", "a\nb\na\n")
+	f.Add("", "a\n\nb")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		diff := Change{Path: "f", Old: []byte(before), New: []byte(after)}.Diff()
+		if got := patch(t, before, diff); got != after {
+			t.Errorf("want %q, got %q from\n%s", after, got, diff)
+		}
+	})
+}
+
+// patch applies a unified diff as patch(1) does, by its line numbers, and fails where a line is not the one it names.
+func patch(t *testing.T, before, diff string) string {
+	t.Helper()
+	old := split([]byte(before))
+	var out strings.Builder
+	at := 0 // lines of old that are used up
+	steps := strings.SplitAfter(diff, "\n")[2:]
+	for i, step := range steps {
+		if step == "" || step[0] == '\\' {
+			continue
+		}
+		text := step[1:]
+		if i+1 < len(steps) && strings.HasPrefix(steps[i+1], "\\") {
+			text = strings.TrimSuffix(text, "\n")
+		}
+		switch step[0] {
+		case '@':
+			var first, count int
+			if n, _ := fmt.Sscanf(step, "@@ -%d,%d", &first, &count); n == 2 && count == 0 {
+				first++
+			}
+			for ; at < first-1; at++ {
+				out.WriteString(old[at])
+			}
+		case '+':
+			out.WriteString(text)
+		case ' ', '-':
+			if old[at] != text {
+				t.Fatalf("line %d is %q, the diff says %q", at+1, old[at], text)
+			}
+			if step[0] == ' ' {
+				out.WriteString(text)
+			}
+			at++
+		default:
+			t.Fatalf("no line of a diff: %q", step)
+		}
+	}
+	return out.String() + strings.Join(old[at:], "")
+}

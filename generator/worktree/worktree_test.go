@@ -1,0 +1,298 @@
+package worktree
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// tree is what a run wants, with its plan.yaml.
+func tree(t *testing.T, files map[string]string) map[string][]byte {
+	t.Helper()
+	want := map[string][]byte{}
+	for p, content := range files {
+		want[p] = []byte(content)
+	}
+	text, err := v1alpha1.YAML(v1alpha1.Plan{
+		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindPlan,
+		Target: v1alpha1.Vanilla, Format: v1alpha1.Helm, Files: Files(want),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want[PlanFile] = text
+	return want
+}
+
+// run writes a tree as the command does: open, compare, refuse, write.
+func run(t *testing.T, dir string, want map[string][]byte, force bool) error {
+	t.Helper()
+	d, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	changes, err := d.Changes(want)
+	if err != nil {
+		return err
+	}
+	forceable, err := d.Refusals(changes, v1alpha1.Vanilla, v1alpha1.Helm)
+	if err != nil {
+		return err
+	}
+	if len(forceable) > 0 && !force {
+		return errors.New(strings.Join(forceable, "\n"))
+	}
+	return d.Write(changes)
+}
+
+func onDisk(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(p)
+		files[filepath.ToSlash(name)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func text(want map[string][]byte) map[string]string {
+	files := map[string]string{}
+	for p, content := range want {
+		files[p] = string(content)
+	}
+	return files
+}
+
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestADirectoryIsMadeReplacedAndPruned(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	first := tree(t, map[string]string{"values.yaml": "1", "sub/deep/x.yaml": "x", "README.md": "r"})
+	if err := run(t, dir, first, false); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text(first), onDisk(t, dir)); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+	second := tree(t, map[string]string{"values.yaml": "2", "README.md": "r", "new/y.yaml": "y"})
+	if err := run(t, dir, second, false); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text(second), onDisk(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "sub")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("want the emptied directory gone, got %v", err)
+	}
+}
+
+func TestAnUnchangedTreeHasNoChanges(t *testing.T) {
+	dir := t.TempDir()
+	want := tree(t, map[string]string{"values.yaml": "1"})
+	if err := run(t, dir, want, false); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes, err := d.Changes(want); err != nil || len(changes) != 0 {
+		t.Errorf("want no change, got %+v, %v", changes, err)
+	}
+}
+
+func TestAHandEditedFileIsRefusedUnlessForced(t *testing.T) {
+	for name, next := range map[string]map[string]string{
+		"replaced": {"values.yaml": "2"},
+		"restored": {"values.yaml": "1"},
+		"pruned":   {"other.yaml": "1"},
+	} {
+		dir := t.TempDir()
+		if err := run(t, dir, tree(t, map[string]string{"values.yaml": "1"}), false); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "values.yaml"), "mine")
+		before := onDisk(t, dir)
+		want := tree(t, next)
+		if err := run(t, dir, want, false); err == nil || !strings.Contains(err.Error(), "values.yaml: was edited by hand") {
+			t.Errorf("%s: want a refusal, got %v", name, err)
+		}
+		if diff := cmp.Diff(before, onDisk(t, dir)); diff != "" {
+			t.Errorf("%s: a refused run changed (-before +after):\n%s", name, diff)
+		}
+		if err := run(t, dir, want, true); err != nil {
+			t.Errorf("%s: forced: %v", name, err)
+		}
+		if diff := cmp.Diff(text(want), onDisk(t, dir)); diff != "" {
+			t.Errorf("%s: forced (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAFileThatSomebodyRemovedIsWrittenAgain(t *testing.T) {
+	dir := t.TempDir()
+	want := tree(t, map[string]string{"values.yaml": "1", "README.md": "r"})
+	if err := run(t, dir, want, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "values.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t, dir, want, false); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(text(want), onDisk(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestForeignFilesAreNeverTouched(t *testing.T) {
+	cases := []struct {
+		name  string
+		place func(t *testing.T, dir string)
+	}{
+		{"a file", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "values.yaml"), "mine") }},
+		{"a directory", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "values.yaml", "x"), "mine") }},
+		{"a file where a directory is needed", func(t *testing.T, dir string) { write(t, filepath.Join(dir, "sub"), "mine") }},
+		{"a link", func(t *testing.T, dir string) {
+			if err := os.Symlink("/etc/hostname", filepath.Join(dir, "values.yaml")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a link to a directory outside", func(t *testing.T, dir string) {
+			if err := os.Symlink(t.TempDir(), filepath.Join(dir, "sub")); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a plan.yaml that is none", func(t *testing.T, dir string) { write(t, filepath.Join(dir, PlanFile), "steps: []\n") }},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.place(t, dir)
+			write(t, filepath.Join(dir, "notes.txt"), "mine")
+			before, _ := os.ReadDir(dir)
+			err := run(t, dir, tree(t, map[string]string{"values.yaml": "1", "sub/x": "x"}), true)
+			var notOurs *NotOurs
+			if !errors.As(err, &notOurs) {
+				t.Fatalf("want NotOurs even with force, got %v", err)
+			}
+			after, _ := os.ReadDir(dir)
+			if len(before) != len(after) {
+				t.Errorf("want nothing written, got %v", after)
+			}
+		})
+	}
+}
+
+func TestForeignFilesBesideTheBundleStay(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "notes.txt"), "mine")
+	write(t, filepath.Join(dir, "sub", "mine.txt"), "mine")
+	if err := run(t, dir, tree(t, map[string]string{"sub/x": "x"}), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t, dir, tree(t, map[string]string{"y": "y"}), false); err != nil {
+		t.Fatal(err)
+	}
+	got := onDisk(t, dir)
+	if got["notes.txt"] != "mine" || got["sub/mine.txt"] != "mine" || len(got) != 4 {
+		t.Errorf("want the foreign files beside y and plan.yaml, got %v", got)
+	}
+}
+
+func TestARunThatWasCutOffIsCompletedByTheNext(t *testing.T) {
+	dir := t.TempDir()
+	if err := run(t, dir, tree(t, map[string]string{"a": "1", "b": "1"}), false); err != nil {
+		t.Fatal(err)
+	}
+	want := tree(t, map[string]string{"a": "2", "b": "2", "c": "2"})
+	write(t, filepath.Join(dir, "a"), "2") // renamed into place before the power went
+	write(t, filepath.Join(dir, "c"), "2")
+	if err := run(t, dir, want, false); err != nil {
+		t.Fatalf("want no hand edit or foreign file seen, got %v", err)
+	}
+	if diff := cmp.Diff(text(want), onDisk(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAPlanThatPointsOutsideIsRefused(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "precious")
+	write(t, outside, "x")
+	for _, p := range []string{"../precious", outside, "a/../../precious", ".", "", "plan.yaml"} {
+		dir := filepath.Join(filepath.Dir(outside), "dir")
+		text, err := v1alpha1.YAML(v1alpha1.Plan{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindPlan, Files: []v1alpha1.File{{Path: p, SHA256: hash([]byte("x"))}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, PlanFile), string(text))
+		var notOurs *NotOurs
+		if _, err := Open(dir); !errors.As(err, &notOurs) {
+			t.Errorf("%q: want NotOurs, got %v", p, err)
+		}
+	}
+}
+
+func TestAnotherTargetOrFormatIsRefusedUnlessForced(t *testing.T) {
+	dir := t.TempDir()
+	if err := run(t, dir, tree(t, map[string]string{"a": "1"}), false); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, format := range map[v1alpha1.Target]v1alpha1.Format{v1alpha1.Standalone: v1alpha1.Helm, v1alpha1.Vanilla: v1alpha1.Kustomize} {
+		forceable, err := d.Refusals(nil, target, format)
+		if err != nil || len(forceable) != 1 || !strings.Contains(forceable[0], "vanilla in the form of helm") {
+			t.Errorf("%s %s: want one refusal that names what is there, got %q, %v", target, format, forceable, err)
+		}
+	}
+}
+
+func TestNothingIsLeftBehindWhenWritingFails(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "out")
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.Write([]Change{{Path: "a", Action: Create, New: []byte("1")}, {Path: "../b", Action: Create, New: []byte("1")}})
+	if err == nil {
+		t.Fatal("want an error for a path outside")
+	}
+	if _, err := os.Stat(filepath.Join(parent, "b")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("want nothing outside, got %v", err)
+	}
+	left, _ := filepath.Glob(filepath.Join(dir, ".cinder-csi-generator*"))
+	if len(left) > 0 {
+		t.Errorf("want no staging directory left, got %v", left)
+	}
+}
