@@ -46,7 +46,6 @@ var (
 	deleteType     = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/types/{id}"}
 	createSnapshot = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots"}
 	getSnapshot    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/{id}"}
-	deleteSnapshot = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/snapshots/{id}"}
 	serverAction   = cloud.Call{Service: "compute", Method: http.MethodPost, Path: "/servers/{id}/action"}
 	createAppCred  = cloud.Call{Service: "identity", Method: http.MethodPost, Path: "/users/{user}/application_credentials"}
 	deleteAppCred  = cloud.Call{Service: "identity", Method: http.MethodDelete, Path: "/users/{user}/application_credentials/{id}"}

@@ -114,22 +114,26 @@ func multiattachCases() []Case {
 			_, _, a := b.shared(t)
 			return a
 		}},
-		{Name: "attach a multiattach volume twice to one server", Call: attachMultiattach, Status: http.StatusBadRequest, As: Member,
+		{
+			Name: "attach a multiattach volume twice to one server", Call: attachMultiattach, Status: http.StatusBadRequest, As: Member,
 			Run: func(t *testing.T, b *Bed) Answer {
 				servers, id, _ := b.shared(t)
 				return b.do(t, Request{Call: attachMultiattach, As: Member, IDs: servers[:1], Body: attachBody(id)})
-			}},
+			},
+		},
 		{Name: "show a volume attached to two servers", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 			_, id, _ := b.shared(t)
 			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
 		}},
-		{Name: "a multiattach volume stays in use after the first of two detaches", Call: detach, Status: http.StatusAccepted, As: Member,
+		{
+			Name: "a multiattach volume stays in use after the first of two detaches", Call: detach, Status: http.StatusAccepted, As: Member,
 			Run: func(t *testing.T, b *Bed) Answer {
 				servers, id, _ := b.shared(t)
 				a := b.do(t, Request{Call: detach, As: Member, IDs: []string{servers[0], id}}).want(t, http.StatusAccepted)
 				b.awaitAttachments(t, id, 1)
 				return a
-			}},
+			},
+		},
 	}
 }
 
@@ -186,7 +190,8 @@ func detachCases() []Case {
 			b.lock(t, server)
 			return server, id
 		}),
-		{Name: "an attach that fails on the host leaves the volume available", Call: attach, Status: http.StatusOK, As: Member,
+		{
+			Name: "an attach that fails on the host leaves the volume available", Call: attach, Status: http.StatusOK, As: Member,
 			Run: func(t *testing.T, b *Bed) Answer {
 				server, id := b.server(t, "node-az1"), b.volume(t, nil)
 				repair := b.fail(t, attachOperation)
@@ -194,7 +199,8 @@ func detachCases() []Case {
 				a := b.do(t, Request{Call: attach, As: Member, IDs: []string{server}, Body: attachBody(id)}).want(t, http.StatusOK)
 				b.awaitForgotten(t, server, id)
 				return a
-			}},
+			},
+		},
 	}
 }
 

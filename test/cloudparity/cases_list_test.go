@@ -77,10 +77,12 @@ func listCases() []Case {
 		}, 2),
 		list("volumes in an order Cinder does not know", http.StatusBadRequest, Member, fixed("sort=colour"), -1),
 		{Name: "volumes page by page", Call: listVolumes, Status: http.StatusOK, As: Member, Run: walkVolumes},
-		{Name: "volumes under another project's address", Call: listVolumes, Status: http.StatusBadRequest, As: Member,
+		{
+			Name: "volumes under another project's address", Call: listVolumes, Status: http.StatusBadRequest, As: Member,
 			Run: func(t *testing.T, b *Bed) Answer {
 				return b.do(t, Request{Call: listVolumes, As: Member, Of: Stranger})
-			}},
+			},
+		},
 	}
 }
 

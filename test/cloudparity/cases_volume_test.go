@@ -95,10 +95,12 @@ func volumeCases() []Case {
 		source := b.volume(t, nil)
 		return b.volumeBody(object{"source_volid": source, "snapshot_id": b.snapshot(t, source)})
 	})
-	all = append(all, Case{Name: "create under another project's address", Call: createVolume, Status: http.StatusBadRequest, As: Member,
+	all = append(all, Case{
+		Name: "create under another project's address", Call: createVolume, Status: http.StatusBadRequest, As: Member,
 		Run: func(t *testing.T, b *Bed) Answer {
 			return b.create(t, Request{Call: createVolume, As: Member, Of: Stranger, Body: b.volumeBody(nil)})
-		}})
+		},
+	})
 	for name, body := range map[string]object{
 		"create from an unknown backup":               {"backup_id": nothing},
 		"create from a backup id that is no UUID":     {"backup_id": "x"},
@@ -115,12 +117,14 @@ func volumeCases() []Case {
 			return b.create(t, Request{Call: createVolumeFromBackup, As: Member, Body: b.volumeBody(body)})
 		}})
 	}
-	all = append(all, Case{Name: "create at 3.47 without a backup", Call: createVolumeFromBackup, Status: http.StatusAccepted, As: Member,
+	all = append(all, Case{
+		Name: "create at 3.47 without a backup", Call: createVolumeFromBackup, Status: http.StatusAccepted, As: Member,
 		Run: func(t *testing.T, b *Bed) Answer {
 			a := b.create(t, Request{Call: createVolumeFromBackup, As: Member, Body: b.volumeBody(nil)}).want(t, http.StatusAccepted)
 			b.awaitVolume(t, a.Text("volume", "id"), "available")
 			return a
-		}})
+		},
+	})
 	return slices.Concat(all, readCases(), deleteCases(), midwayCases())
 }
 
@@ -163,10 +167,12 @@ func readCases() []Case {
 			b.remove(t, id)
 			return id
 		}),
-		{Name: "show a volume under another project's address", Call: getVolume, Status: http.StatusBadRequest, As: Member,
+		{
+			Name: "show a volume under another project's address", Call: getVolume, Status: http.StatusBadRequest, As: Member,
 			Run: func(t *testing.T, b *Bed) Answer {
 				return b.do(t, Request{Call: getVolume, As: Member, Of: Stranger, IDs: []string{nothing}})
-			}},
+			},
+		},
 		{Name: "a failed create ends in error", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{b.broken(t)}})
 		}},
@@ -230,7 +236,8 @@ func deleteCases() []Case {
 		deletes("delete an attached volume", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) string {
 			return b.attached(t, b.server(t, "node-az1"))
 		}, "in-use"),
-		{Name: "a failed delete ends in error_deleting", Call: deleteVolume, Status: http.StatusAccepted, As: Member,
+		{
+			Name: "a failed delete ends in error_deleting", Call: deleteVolume, Status: http.StatusAccepted, As: Member,
 			Run: func(t *testing.T, b *Bed) Answer {
 				id := b.volume(t, nil)
 				repair := b.fail(t, deleteOperation)
@@ -238,7 +245,8 @@ func deleteCases() []Case {
 				a := b.do(t, Request{Call: deleteVolume, As: Member, IDs: []string{id}}).want(t, http.StatusAccepted)
 				b.awaitVolume(t, id, "error_deleting")
 				return a
-			}},
+			},
+		},
 	}
 }
 

@@ -70,7 +70,8 @@ func simulatorCases() []Case {
 		if call == createToken {
 			as = Nobody
 		}
-		all = append(all, Case{Name: title(call) + " where a policy refuses it", Call: call, Status: http.StatusForbidden, As: as,
+		all = append(all, Case{
+			Name: title(call) + " where a policy refuses it", Call: call, Status: http.StatusForbidden, As: as,
 			Run: func(t *testing.T, b *Bed) Answer {
 				t.Cleanup(b.simulation(t).SetFault(openstacksim.Fault{Method: call.Method, Path: b.simulatedPath(call), Status: http.StatusForbidden}))
 				a := b.do(t, blank(call, as))
@@ -82,7 +83,8 @@ func simulatorCases() []Case {
 					t.Errorf("%s: no error body of this service", a)
 				}
 				return a
-			}})
+			},
+		})
 	}
 	return append(all, Case{Name: "no default type", Call: defaultType, Status: http.StatusNotFound, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 		sim := b.simulation(t)
