@@ -63,8 +63,8 @@ func TestFilesAreWhereTheContractPutsThem(t *testing.T) {
 		}
 	}
 	for target, want := range map[v1alpha1.Target][]string{
-		v1alpha1.Vanilla:            {"kustomization.yaml", "namespace.yaml", "storageclasses.yaml", "snapshotclass.yaml", "base/node/daemonset.yaml"},
-		v1alpha1.Standalone:         {"kustomization.yaml", "namespace.yaml", "components/openshift-node/scc.yaml"},
+		v1alpha1.Vanilla:            {"kustomization.yaml", "namespace.yaml", "storageclasses.yaml", "snapshotclass.yaml", "driver/base/node/daemonset.yaml"},
+		v1alpha1.Standalone:         {"kustomization.yaml", "namespace.yaml", "driver/components/openshift-node/scc.yaml"},
 		v1alpha1.HostedControlPlane: {"management/kustomization.yaml", "guest/kustomization.yaml", "guest/namespace.yaml", "guest/storageclasses.yaml"},
 	} {
 		tree := render(t, result(t, target, v1alpha1.Kustomize, v1alpha1.Spec{}), bundle.Options{})
@@ -98,11 +98,11 @@ func TestTheSameDecisionsGiveTheSameBytes(t *testing.T) {
 func TestABaseIsPointedAtAndNotCopied(t *testing.T) {
 	r := result(t, v1alpha1.HostedControlPlane, v1alpha1.Kustomize, v1alpha1.Spec{})
 	for base, want := range map[string]string{
-		"../../manifests":    "- ../../../manifests/base/node\n",
+		"../../manifests":    "- ../../../../manifests/base/node\n",
 		"/srv/src/manifests": "- /srv/src/manifests/base/node\n",
 	} {
 		tree := render(t, r, bundle.Options{Base: base})
-		if got := string(tree["guest/kustomization.yaml"]); !strings.Contains(got, want) {
+		if got := string(tree["guest/driver/kustomization.yaml"]); !strings.Contains(got, want) {
 			t.Errorf("base %s: want %q in:\n%s", base, want, got)
 		}
 		for file := range tree {
@@ -155,7 +155,7 @@ func TestWhatIsNotEmittedIsRefused(t *testing.T) {
 func TestTheNodesCloudConfHasNoGlobalSectionAndKeepsTheRest(t *testing.T) {
 	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{VolumeAttachLimit: "20"})
 	r.CloudConf.Value += "\n[Metadata]\nsearch-order = metadataService\n\n[BlockStorage]\nrescan-on-resize = true\n"
-	conf := string(render(t, r, bundle.Options{})["patches/node-config.yaml"])
+	conf := string(render(t, r, bundle.Options{})["driver/patches/node-config.yaml"])
 	for _, want := range []string{"node-volume-attach-limit = 20", "search-order = metadataService", "rescan-on-resize = true"} {
 		if !strings.Contains(conf, want) {
 			t.Errorf("want %q in:\n%s", want, conf)

@@ -77,7 +77,7 @@ func proxyEnv(p v1alpha1.Proxy) []object {
 
 // patch is one patch of a kustomization.
 type patch struct {
-	file   string // of the patch's text, below the plane's directory
+	file   string // of the patch's text, below driverDir
 	target object
 	body   object // a strategic merge patch
 	ops    []object

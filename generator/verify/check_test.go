@@ -185,7 +185,7 @@ func TestWhatDoesNotBuildIsAnError(t *testing.T) {
 		spoil  func(tree map[string][]byte)
 		want   string
 	}{
-		"a missing base":                        {v1alpha1.Kustomize, func(tree map[string][]byte) { delete(tree, "base/node/daemonset.yaml") }, "daemonset.yaml"},
+		"a missing base":                        {v1alpha1.Kustomize, func(tree map[string][]byte) { delete(tree, "driver/base/node/daemonset.yaml") }, "daemonset.yaml"},
 		"an unknown field":                      {v1alpha1.Kustomize, func(tree map[string][]byte) { tree["kustomization.yaml"] = []byte("resourcez: []") }, "resourcez"},
 		"no values":                             {v1alpha1.Helm, func(tree map[string][]byte) { delete(tree, "values.yaml") }, "values.yaml is missing"},
 		"an unknown value":                      {v1alpha1.Helm, func(tree map[string][]byte) { tree["values.yaml"] = append(tree["values.yaml"], "replicas: 2\n"...) }, "replicas"},

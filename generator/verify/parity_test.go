@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cinder-csi/cinder-csi/generator/bundle"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
@@ -154,4 +156,29 @@ func mutate(random *rand.Rand, objects []verify.Object) string {
 		p.set("was null")
 	}
 	return fmt.Sprintf("changed %s from %v", what, p.value)
+}
+
+// BenchmarkTwoThousandTypes is the whole way from a plan to a checked bundle; generate may take 15 s for it.
+func BenchmarkTwoThousandTypes(b *testing.B) {
+	inv := inventory("az 1", "az2")
+	for i := range 2000 {
+		inv.VolumeTypes.Value = append(inv.VolumeTypes.Value, v1alpha1.VolumeType{ID: fmt.Sprint(i), Name: fmt.Sprintf("type-%04d", i)})
+	}
+	for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+		b.Run(string(format), func(b *testing.B) {
+			for b.Loop() {
+				r, err := plan.Decide(inv, v1alpha1.Distribution{}, v1alpha1.Vanilla, format, "v0.0.0-test")
+				if err != nil {
+					b.Fatal(err)
+				}
+				tree, err := bundle.Render(r, bundle.Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				if objects, findings, err := verify.Bundle(tree, r.Target, format); err != nil || len(findings) != 0 || len(objects) < 2000 {
+					b.Fatalf("%d objects, findings %v, error %v", len(objects), findings, err)
+				}
+			}
+		})
+	}
 }
