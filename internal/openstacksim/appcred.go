@@ -51,7 +51,7 @@ func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
 		{"unrestricted", nil},
 		{"roles", roles},
 	}
-	if a.AccessRules != nil {
+	if len(a.AccessRules) > 0 {
 		v = append(v, pair{"access_rules", a.rules()})
 	}
 	if secret {
@@ -146,7 +146,6 @@ func (s *Sim) createAppCred(c *call) reply {
 		}
 	}
 	if rules, ok := dig(body, "application_credential", "access_rules").([]any); ok {
-		a.AccessRules = []AccessRule{}
 		for _, r := range rules {
 			a.AccessRules = append(a.AccessRules, AccessRule{Service: digString(r, "service"), Method: digString(r, "method"), Path: digString(r, "path")})
 		}

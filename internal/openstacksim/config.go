@@ -52,8 +52,8 @@ type User struct {
 	Roles              map[string][]string
 }
 
-// ApplicationCredential lets its holder act as User on Project with Roles. AccessRules nil means no restriction; empty but not
-// nil means that nothing is allowed.
+// ApplicationCredential lets its holder act as User on Project with Roles. No AccessRules, or an empty list,
+// means no restriction.
 type ApplicationCredential struct {
 	ID, Name, Secret string
 	User, Project    string // names
@@ -108,7 +108,7 @@ func Default() Config {
 	}
 	return Config{
 		Region: "RegionOne", TokenLifetime: 24 * time.Hour,
-		VolumeServiceType: "block-storage", ComputeServiceType: "compute",
+		VolumeServiceType: "volumev3", ComputeServiceType: "compute", // as Cinder calls itself
 		Projects: []Project{
 			{ID: fixedHex("project", "admin"), Name: "admin"},
 			{ID: fixedHex("project", "demo"), Name: "demo", Quota: map[string]int{

@@ -71,15 +71,15 @@ func TestAccessRulesAnswer401ForWhatTheyDoNotName(t *testing.T) {
 		want  int
 	}{
 		{"no restriction", nil, "/volume/volumes", http.StatusOK},
-		{"nothing allowed", []openstacksim.AccessRule{}, "/volume/volumes", http.StatusUnauthorized},
-		{"one segment", []openstacksim.AccessRule{rule("block-storage", "GET", "/v3/*/volumes")}, "/volume/volumes", http.StatusOK},
-		{"one segment is not two", []openstacksim.AccessRule{rule("block-storage", "GET", "/v3/*/volumes")}, "/volume/volumes/detail", http.StatusUnauthorized},
-		{"a named segment", []openstacksim.AccessRule{rule("block-storage", "GET", "/v3/{project}/volumes")}, "/volume/volumes", http.StatusOK},
-		{"any depth", []openstacksim.AccessRule{rule("block-storage", "GET", "/v3/**")}, "/volume/volumes/detail", http.StatusOK},
-		{"another method", []openstacksim.AccessRule{rule("block-storage", "POST", "/v3/**")}, "/volume/volumes", http.StatusUnauthorized},
+		{"an empty list is no restriction", []openstacksim.AccessRule{}, "/volume/volumes", http.StatusOK},
+		{"one segment", []openstacksim.AccessRule{rule("volumev3", "GET", "/v3/*/volumes")}, "/volume/volumes", http.StatusOK},
+		{"one segment is not two", []openstacksim.AccessRule{rule("volumev3", "GET", "/v3/*/volumes")}, "/volume/volumes/detail", http.StatusUnauthorized},
+		{"a named segment", []openstacksim.AccessRule{rule("volumev3", "GET", "/v3/{project}/volumes")}, "/volume/volumes", http.StatusOK},
+		{"any depth", []openstacksim.AccessRule{rule("volumev3", "GET", "/v3/**")}, "/volume/volumes/detail", http.StatusOK},
+		{"another method", []openstacksim.AccessRule{rule("volumev3", "POST", "/v3/**")}, "/volume/volumes", http.StatusUnauthorized},
 		{"another service", []openstacksim.AccessRule{rule("compute", "GET", "/v3/**")}, "/volume/volumes", http.StatusUnauthorized},
-		{"an alias is another service", []openstacksim.AccessRule{rule("volumev3", "GET", "/v3/**")}, "/volume/volumes", http.StatusUnauthorized},
-		{"a version document is a path as well", []openstacksim.AccessRule{rule("block-storage", "GET", "/v3/*/volumes")}, "/volume/v3/", http.StatusUnauthorized},
+		{"an alias is another service", []openstacksim.AccessRule{rule("block-storage", "GET", "/v3/**")}, "/volume/volumes", http.StatusUnauthorized},
+		{"a version document is a path as well", []openstacksim.AccessRule{rule("volumev3", "GET", "/v3/*/volumes")}, "/volume/v3/", http.StatusUnauthorized},
 		{"Nova", []openstacksim.AccessRule{rule("compute", "GET", "/v2.1/servers")}, "/compute/servers", http.StatusOK},
 		{"dots are dots", []openstacksim.AccessRule{rule("compute", "GET", "/v2x1/servers")}, "/compute/servers", http.StatusUnauthorized},
 	} {
@@ -98,7 +98,7 @@ func TestAServiceThatDoesNotKnowItsTypeRefusesEveryAccessRule(t *testing.T) {
 	config.VolumeServiceType = ""
 	sim := openstacksim.New(config)
 	c := loginAppCred(t, sim, sim.AddApplicationCredential(openstacksim.ApplicationCredential{
-		Name: "ruled", User: "demo", Project: "demo", Roles: []string{"member"}, AccessRules: []openstacksim.AccessRule{{Service: "block-storage", Method: "GET", Path: "/**"}},
+		Name: "ruled", User: "demo", Project: "demo", Roles: []string{"member"}, AccessRules: []openstacksim.AccessRule{{Service: "volumev3", Method: "GET", Path: "/**"}},
 	}))
 	c.want(http.StatusUnauthorized, c.do("GET", "/volume/volumes", "", ""))
 }

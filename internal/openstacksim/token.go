@@ -64,7 +64,7 @@ func (s *Sim) authenticate(c *call, serviceType string) *reply {
 
 // allows checks a request against the access rules of the token's application credential.
 func (t *token) allows(c *call, serviceType string) bool {
-	if t.appCred == nil || t.appCred.AccessRules == nil {
+	if t.appCred == nil || len(t.appCred.AccessRules) == 0 {
 		return true
 	}
 	if serviceType == "" {
@@ -144,7 +144,7 @@ func (t *token) view(s *Sim, c *call) obj {
 		pair{"is_domain", false}, pair{"roles", roles}, pair{"catalog", s.catalog(c, t.project.ID)})
 	if a := t.appCred; a != nil {
 		cred := obj{{"id", a.ID}, {"name", a.Name}, {"restricted", !a.Unrestricted}}
-		if a.AccessRules != nil {
+		if len(a.AccessRules) > 0 {
 			cred = append(cred, pair{"access_rules", a.rules()})
 		}
 		v = append(v, pair{"application_credential", cred})
