@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +70,18 @@ func openBundle(name string) (*worktree.Dir, error) {
 	return dir, nil
 }
 
-// verified builds a bundle in process and gives its objects, or what is wrong with them.
+// verified builds a bundle in process and gives its objects, or everything that is wrong with them as one error.
 func verified(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
-	return verify.Build(tree, target, format)
+	objects, findings, err := verify.Bundle(tree, target, format)
+	if err != nil {
+		return nil, err
+	}
+	if len(findings) == 0 {
+		return objects, nil
+	}
+	lines := make([]string, len(findings))
+	for i, f := range findings {
+		lines[i] = f.String()
+	}
+	return nil, errors.New(strings.Join(lines, "\n"))
 }

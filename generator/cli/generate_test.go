@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// generation is the command line of one bundle.
+func generation(target, format, dir string, more ...string) []string {
+	return append([]string{"generate", "--os-cloud", "sim-demo", "--target", target, "--format", format, "--output-dir", dir}, more...)
+}
+
+func TestSixBundlesAreWrittenCheckedAndTheSameForEveryUser(t *testing.T) {
+	b := newBed(t)
+	for _, target := range targets {
+		for _, format := range formats {
+			dir := filepath.Join(b.dir, target+"-"+format)
+			if out := b.ok(t, generation(target, format, dir)...); out != "" {
+				t.Errorf("%s %s: want no data on stdout, got %q", target, format, out)
+			}
+			want := files(t, dir)
+			if want["plan.yaml"] == "" || want["README.md"] == "" {
+				t.Fatalf("%s %s: want plan.yaml and README.md, got %d files", target, format, len(want))
+			}
+			b.ok(t, "validate", dir)
+			b.ok(t, generation(target, format, dir, "--check")...)
+			b.ok(t, generation(target, format, dir)...)
+			if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+				t.Errorf("%s %s: a second run differs (-first +second):\n%s", target, format, diff)
+			}
+			for _, user := range []string{"sim-demo-admin", "sim-reader", "sim-appcred"} {
+				other := filepath.Join(b.dir, user+"-"+target+"-"+format)
+				args := generation(target, format, other)
+				args[2] = user
+				b.ok(t, args...)
+				if diff := cmp.Diff(want, files(t, other)); diff != "" {
+					t.Errorf("%s %s: %s differs (-sim-demo +%s):\n%s", target, format, user, user, diff)
+				}
+			}
+		}
+	}
+}
+
+func TestCheckFindsATypeAddedToTheCloudAndWritesNothing(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	before := files(t, dir)
+	b.sim.AddVolumeType(openstacksim.VolumeType{Name: "brand-new"})
+	stdout, stderr, code := b.run(t, generation("vanilla", "helm", dir, "--check", "--diff")...)
+	if code != Different {
+		t.Fatalf("want exit 2, got %d: %s", code, stderr)
+	}
+	for _, line := range []string{"cloud\tupdate\tvalues.yaml\n", "+++ b/values.yaml\n", "brand-new"} {
+		if !strings.Contains(stdout, line) {
+			t.Errorf("want %q on stdout, got:\n%s", line, stdout)
+		}
+	}
+	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+		t.Errorf("a check wrote (-before +after):\n%s", diff)
+	}
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	b.ok(t, generation("vanilla", "helm", dir, "--check")...)
+}
+
+func TestDiffImpliesCheck(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	stdout, _, code := b.run(t, generation("vanilla", "helm", dir, "--diff")...)
+	if code != Different || !strings.Contains(stdout, "--- /dev/null\n+++ b/plan.yaml\n") {
+		t.Errorf("want exit 2 and the whole bundle as a difference, got %d:\n%s", code, stdout)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("want nothing written")
+	}
+}
+
+func TestAHandEditIsRefusedAndFoundByCheck(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	want := files(t, dir)
+	b.file(t, "out/values.yaml", "mine")
+	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused || !strings.Contains(stderr, "--force") {
+		t.Errorf("want exit 3 that names --force, got %d: %s", code, stderr)
+	}
+	stdout, _, code := b.run(t, generation("vanilla", "helm", dir, "--check")...)
+	if code != Different || stdout != "handEdit\tupdate\tvalues.yaml\n" {
+		t.Errorf("want exit 2 and one hand edit, got %d: %q", code, stdout)
+	}
+	b.ok(t, generation("vanilla", "helm", dir, "--force")...)
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckOfABrokenPlanIsADifferenceAndGenerateRefuses(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	b.file(t, "out/plan.yaml", "mine: true\n")
+	if stdout, _, code := b.run(t, generation("vanilla", "helm", dir, "--check")...); code != Different || stdout != "handEdit\tupdate\tplan.yaml\n" {
+		t.Errorf("want exit 2 and a hand edit of plan.yaml, got %d: %q", code, stdout)
+	}
+	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused {
+		t.Errorf("want exit 3, got %d: %s", code, stderr)
+	}
+	b.file(t, "out/plan.yaml", "apiVersion: generator.cinder-csi.io/v2\nkind: Plan\ngenerator: v9\n")
+	for _, flag := range []string{"--check", "--force"} {
+		if _, stderr, code := b.run(t, generation("vanilla", "helm", dir, flag)...); code != Failure || !strings.Contains(stderr, "made by newer") {
+			t.Errorf("%s: want exit 1 for a newer plan, got %d: %s", flag, code, stderr)
+		}
+	}
+}
+
+func TestADirectoryOfAnotherTargetFormatOrCloudIsRefusedWithoutForce(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("standalone", "kustomize", dir)...)
+	before := files(t, dir)
+	foreignCloud := generation("standalone", "kustomize", dir)
+	foreignCloud[2] = "sim-other"
+	for name, args := range map[string][]string{
+		"target": generation("hypershift", "kustomize", dir, "--accept", "namespace"), "format": generation("standalone", "helm", dir), "cloud": foreignCloud,
+	} {
+		if _, stderr, code := b.run(t, args...); code != Refused || !strings.Contains(stderr, "allows it") {
+			t.Errorf("another %s: want exit 3 that names what allows it, got %d: %s", name, code, stderr)
+		}
+		if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+			t.Fatalf("another %s: a refused run wrote (-before +after):\n%s", name, diff)
+		}
+	}
+	if _, stderr, code := b.run(t, append(foreignCloud, "--accept", "cloud")...); code != OK {
+		t.Errorf("want --accept cloud to do, got %d: %s", code, stderr)
+	}
+	if _, stderr, code := b.run(t, generation("standalone", "helm", dir, "--force")...); code != OK {
+		t.Errorf("want --force to do, got %d: %s", code, stderr)
+	}
+	if _, left := files(t, dir)["kustomization.yaml"]; left {
+		t.Error("want the other format's files pruned")
+	}
+}
+
+func TestAChangedMindIsRefusedUntilItIsAccepted(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "kustomize", dir)...)
+	b.sim.RemoveVolumeType("fast")
+	args := generation("vanilla", "kustomize", dir)
+	_, stderr, code := b.run(t, args...)
+	if code != Refused || !strings.Contains(stderr, "--accept class-removed") || !strings.Contains(stderr, "name: fast") {
+		t.Fatalf("want exit 3, the --accept, and the YAML to paste, got %d: %s", code, stderr)
+	}
+	if _, stderr, code := b.run(t, append(args, "--check")...); code != Different || !strings.Contains(stderr, "--accept class-removed") {
+		t.Errorf("check: want exit 2 that names the --accept, got %d: %s", code, stderr)
+	}
+	b.ok(t, append(args, "--accept", "class-removed")...)
+	b.ok(t, append(args, "--check")...)
+}
+
+func TestBundlesOfASimulatedCloudSaySo(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, "generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", dir)
+	for name, content := range files(t, dir) {
+		if !strings.Contains(strings.ToLower(content), "simulated") {
+			t.Errorf("%s does not say that it is simulated", name)
+		}
+	}
+}
+
+func TestExplainSaysWhereAValueComesFrom(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	got := b.ok(t, "explain", "storageclass/fast", "volumeBindingMode", dir)
+	want := "value: WaitForFirstConsumer\ndecision: storageClass.fast (inferred)\nreason: the cloud offers volume type \"fast\"\nfact: volumeTypes has \"fast\"\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, args := range [][]string{{"storageclass/none", "parameters"}, {"storageclass/fast", "colour"}, {"pod/x", "y"}} {
+		if _, stderr, code := b.run(t, "explain", args[0], args[1], dir); code != Usage {
+			t.Errorf("%v: want exit 64, got %d: %s", args, code, stderr)
+		}
+	}
+}
+
+func TestValidateFindsABundleThatDoesNotBuild(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "kustomize", dir)...)
+	b.file(t, "out/kustomization.yaml", "resources: [nowhere.yaml]\n")
+	if _, stderr, code := b.run(t, "validate", dir); code != Failure || !strings.Contains(stderr, "nowhere.yaml") {
+		t.Errorf("want exit 1 that names the file, got %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+var update = flag.Bool("update", false, "write what the commands print into testdata")
+
+// bed is a world around one simulated cloud.
+type bed struct {
+	World
+	sim    *openstacksim.Sim
+	env    map[string]string
+	dir    string
+	served int // requests to the simulated cloud
+	stdin  *bytes.Buffer
+}
+
+const address = "http://openstack.simulated"
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	b := &bed{sim: openstacksim.New(openstacksim.Default()), env: map[string]string{}, dir: t.TempDir(), stdin: &bytes.Buffer{}}
+	clouds := b.file(t, "clouds.yaml", string(b.sim.CloudsYAML(address)))
+	b.env["OS_CLIENT_CONFIG_FILE"] = clouds
+	b.World = World{
+		Stdin:    b.stdin,
+		Env:      func(name string) string { return b.env[name] },
+		ReadFile: os.ReadFile,
+		Version:  "v0-test",
+		Connect: func(ctx context.Context, s cloud.Settings, o cloud.Options) (*cloud.Cloud, error) {
+			o.Transport = b
+			return cloud.Connect(ctx, s, o)
+		},
+		Simulate: func(ctx context.Context) (*cloud.Cloud, error) {
+			s, err := cloud.FromSource(cloud.Source{CloudName: "sim-demo", CloudsFile: clouds, Env: func(string) string { return "" }})
+			if err != nil {
+				return nil, err
+			}
+			return cloud.Connect(ctx, s, cloud.Options{Transport: b})
+		},
+	}
+	return b
+}
+
+func (b *bed) RoundTrip(r *http.Request) (*http.Response, error) {
+	b.served++
+	return memnet.Transport(b.sim.Handler()).RoundTrip(r)
+}
+
+// file writes a file of the test's directory and gives its path.
+func (b *bed) file(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(b.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// run runs one command line.
+func (b *bed) run(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, messages bytes.Buffer
+	w := b.World
+	w.Stdout, w.Stderr = &out, &messages
+	code = Run(t.Context(), w, args)
+	return out.String(), messages.String(), code
+}
+
+// ok runs a command line that must succeed and gives its stdout.
+func (b *bed) ok(t *testing.T, args ...string) string {
+	t.Helper()
+	stdout, stderr, code := b.run(t, args...)
+	if code != OK {
+		t.Fatalf("%s: exit %d: %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs; if that is right, run with -update (-want +got):\n%s", name, diff)
+	}
+}
+
+// files is a directory's files with their contents.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	var walk func(string)
+	walk = func(at string) {
+		entries, err := os.ReadDir(filepath.Join(dir, at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			name := filepath.Join(at, e.Name())
+			if e.IsDir() {
+				walk(name)
+				continue
+			}
+			content, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[filepath.ToSlash(name)] = string(content)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		walk(".")
+	}
+	return all
+}
