@@ -1,0 +1,140 @@
+//go:build render
+
+package verify_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/bundle"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+)
+
+// tool runs helm or kubectl as `make tools` built it, offline and without anybody's settings.
+func tool(t *testing.T, name string, args ...string) []byte {
+	t.Helper()
+	path, err := filepath.Abs("../../bin/tools/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Env = []string{"HOME=" + t.TempDir(), "KUBECONFIG=/dev/null", "HTTPS_PROXY=http://127.0.0.1:1", "HTTP_PROXY=http://127.0.0.1:1"}
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %v: %v (built by `make tools`)\n%s", name, args, err, messages.String())
+	}
+	return out.Bytes()
+}
+
+// onDisk writes a tree as `generate` does, and gives its directory.
+func onDisk(t *testing.T, tree bundle.Tree) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range tree {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+var planes = map[v1alpha1.Target]map[string]string{
+	v1alpha1.Vanilla:            {"cluster": "."},
+	v1alpha1.Standalone:         {"cluster": "."},
+	v1alpha1.HostedControlPlane: {"management": "management", "guest": "guest"},
+}
+
+func decode(t *testing.T, text []byte, plane string) []verify.Object {
+	t.Helper()
+	objects, err := verify.Decode(text, plane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func kubectlKustomize(t *testing.T, dir string, target v1alpha1.Target) (all []verify.Object) {
+	for plane, below := range planes[target] {
+		all = append(all, decode(t, tool(t, "kubectl", "kustomize", filepath.Join(dir, below)), plane)...)
+	}
+	return all
+}
+
+func helmTemplate(t *testing.T, dir string, target v1alpha1.Target) (all []verify.Object) {
+	for plane, below := range planes[target] {
+		values := filepath.Join(dir, below, "values.yaml")
+		// Neither the release's name nor its namespace may matter.
+		all = append(all, decode(t, tool(t, "helm", "template", "some-release", "../../charts/cinder-csi", "-f", values, "-n", "some-namespace"), plane)...)
+		if text, err := os.ReadFile(filepath.Join(dir, below, "namespace.yaml")); err == nil {
+			all = append(all, decode(t, text, plane)...)
+		}
+	}
+	return all
+}
+
+func TestToolsGiveTheObjectsThatWereVerifiedInProcess(t *testing.T) {
+	for name, spec := range specs(t) {
+		for _, target := range targets {
+			t.Run(fmt.Sprintf("%s/%s", name, target), func(t *testing.T) {
+				r := decide(t, spec, clouds["topology on"], target)
+				want := build(t, r, v1alpha1.Kustomize)
+				byKubectl := kubectlKustomize(t, onDisk(t, render(t, r, v1alpha1.Kustomize)), target)
+				byHelm := helmTemplate(t, onDisk(t, render(t, r, v1alpha1.Helm)), target)
+				for _, d := range verify.Diff(want, byKubectl) {
+					t.Errorf("in process (kustomize) and kubectl kustomize (helm): %s", d)
+				}
+				for _, d := range verify.Diff(byKubectl, byHelm) {
+					t.Errorf("kubectl kustomize and helm template: %s", d)
+				}
+				t.Logf("%d objects", len(want))
+			})
+		}
+	}
+}
+
+func TestToolsBuildABundleThatPointsAtACheckout(t *testing.T) {
+	checkout, err := filepath.Abs("../../manifests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range targets {
+		r := decide(t, specs(t)["everything"], clouds["topology on"], target)
+		dir := onDisk(t, render(t, r, v1alpha1.Kustomize))
+		relative, err := filepath.Rel(filepath.Join(dir, ".."), checkout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := bundle.Render(r, bundle.Options{Base: filepath.ToSlash(filepath.Join("..", relative))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		beside := filepath.Join(filepath.Dir(dir), "beside")
+		if err := os.CopyFS(beside, os.DirFS(onDisk(t, tree))); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range verify.Diff(build(t, r, v1alpha1.Kustomize), kubectlKustomize(t, beside, target)) {
+			t.Errorf("%s: self-contained (kustomize) and with a base (helm): %s", target, d)
+		}
+		if err := os.RemoveAll(beside); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestToolsBuildTheManifestsByHand(t *testing.T) {
+	for plane, dir := range map[string]string{"whole": "base", "controller": "base/controller", "rights": "base/rbac", "nodes": "base/node", "driver": "base/csidriver"} {
+		if objects := decode(t, tool(t, "kubectl", "kustomize", "../../manifests/"+dir), plane); len(objects) == 0 {
+			t.Errorf("%s: no objects", dir)
+		}
+	}
+}
