@@ -68,8 +68,11 @@ func TestWhichTypesGetAClassAndWhichIsTheDefault(t *testing.T) {
 		{"one each, the cloud's default is the default", []string{"standard", "fast"}, "", v1alpha1.Vanilla, []string{"fast", "standard"}, "standard"},
 		{"Cinder's own type is skipped", []string{"standard", "__DEFAULT__"}, "", v1alpha1.Vanilla, []string{"standard"}, "standard"},
 		{
-			"Cinder's own type is the effective default", []string{"__DEFAULT__", "fast"}, "", v1alpha1.Vanilla,
-			[]string{ClassName("", "__DEFAULT__", "id-of-__DEFAULT__"), "fast"}, ClassName("", "__DEFAULT__", "id-of-__DEFAULT__"),
+			"Cinder's own type is the effective default",
+			[]string{"__DEFAULT__", "fast"},
+			"", v1alpha1.Vanilla,
+			[]string{ClassName("", "__DEFAULT__", "id-of-__DEFAULT__"), "fast"},
+			ClassName("", "__DEFAULT__", "id-of-__DEFAULT__"),
 		},
 		{"Cinder's own type is not, where another is chosen", []string{"__DEFAULT__", "fast"}, "spec: {storageClasses: {default: fast}}", v1alpha1.Vanilla, []string{"fast"}, "fast"},
 		{"none by choice", []string{"standard"}, "spec: {storageClasses: {default: none}}", v1alpha1.Vanilla, []string{"standard"}, ""},
@@ -196,8 +199,19 @@ func TestGlob(t *testing.T) {
 		pattern, name string
 		want          bool
 	}{
-		{"*", "", true}, {"*", "a/b", true}, {"a*c", "abbc", true}, {"a*c", "abb", false}, {"a?c", "abc", true}, {"a?c", "ac", false},
-		{"**", "x", true}, {"", "", true}, {"", "x", false}, {"*a*b*", "xaybz", true}, {"ssd-*", "hdd-1", false}, {"[a]", "a", false}, {"日?", "日本", true},
+		{"*", "", true},
+		{"*", "a/b", true},
+		{"a*c", "abbc", true},
+		{"a*c", "abb", false},
+		{"a?c", "abc", true},
+		{"a?c", "ac", false},
+		{"**", "x", true},
+		{"", "", true},
+		{"", "x", false},
+		{"*a*b*", "xaybz", true},
+		{"ssd-*", "hdd-1", false},
+		{"[a]", "a", false},
+		{"日?", "日本", true},
 	} {
 		if got := glob(c.pattern, c.name); got != c.want {
 			t.Errorf("glob(%q, %q): want %t", c.pattern, c.name, c.want)
