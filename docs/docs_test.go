@@ -1,0 +1,98 @@
+// Package docs holds the documentation; this test holds its tables to the code.
+package docs
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/cinder-csi/cinder-csi/driver/config"
+)
+
+var update = flag.Bool("update", false, "write the tables anew")
+
+func flagsTable() string {
+	var c config.Config
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.Bind(set)
+	var b strings.Builder
+	b.WriteString("| flag | default | meaning |\n| --- | --- | --- |\n")
+	set.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		fallback := f.DefValue
+		if fallback != "" {
+			fallback = "`" + fallback + "`"
+		}
+		fmt.Fprintf(&b, "| `--%s` | %s | %s |\n", f.Name, fallback, f.Usage)
+	})
+	return b.String()
+}
+
+func optionsTable() string {
+	var b strings.Builder
+	b.WriteString("| section | key | kind | default | meaning |\n| --- | --- | --- | --- | --- |\n")
+	for _, o := range config.Options {
+		fallback := o.Default
+		if fallback != "" {
+			fallback = "`" + fallback + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", o.Section, o.Key, o.Kind, fallback, o.Meaning)
+	}
+	return b.String()
+}
+
+func TestTheDriversReferenceListsEveryFlagAndKey(t *testing.T) {
+	const path = "reference/driver.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := string(text)
+	for name, table := range map[string]string{"flags": flagsTable(), "options": optionsTable()} {
+		part := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*?<!-- end -->`)
+		if !part.MatchString(want) {
+			t.Fatalf("%s has no place for the table of %s", path, name)
+		}
+		want = part.ReplaceAllLiteralString(want, "<!-- "+name+" -->\n"+table+"<!-- end -->")
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("%s is not what the code says; go test ./docs -update writes it (-want +got):\n%s", path, diff)
+	}
+}
+
+// link is a relative link to a file in Markdown.
+var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
+
+func TestEveryLinkLeadsSomewhere(t *testing.T) {
+	pages, err := filepath.Glob("*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages = append(pages, "../README.md")
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), found[1])); err != nil {
+				t.Errorf("%s links to %s: %v", page, found[1], err)
+			}
+		}
+	}
+}
