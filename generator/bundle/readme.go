@@ -206,12 +206,15 @@ func onOff(b bool) string {
 	return "off"
 }
 
-// sentence begins with a capital and ends with a full stop.
+// sentence begins with a capital, unless with the name of a key, and ends with a full stop.
 func sentence(s string) string {
 	if s == "" {
 		return ""
 	}
-	return strings.ToUpper(s[:1]) + strings.TrimSuffix(s[1:], ".") + "."
+	if first, _, _ := strings.Cut(s, " "); !strings.Contains(first, ".") {
+		s = strings.ToUpper(s[:1]) + s[1:]
+	}
+	return strings.TrimSuffix(s, ".") + "."
 }
 
 // cell is a text inside of a Markdown table; names of volume types may hold anything.

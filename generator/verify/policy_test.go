@@ -1,0 +1,167 @@
+package verify_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+)
+
+// podOf is the pod template of a Deployment or DaemonSet, nil for other kinds.
+func podOf(t *testing.T, o verify.Object) *corev1.PodTemplateSpec {
+	t.Helper()
+	if o.Kind() != "Deployment" && o.Kind() != "DaemonSet" {
+		return nil
+	}
+	text, err := json.Marshal(at(t, o.Fields, "spec", "template"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.PodTemplateSpec{}
+	if err := json.Unmarshal(text, pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+// forEachPod looks at the pods of every target, with the defaults and with everything configured.
+func forEachPod(t *testing.T, look func(t *testing.T, target v1alpha1.Target, o verify.Object, pod *corev1.PodTemplateSpec)) {
+	for name, spec := range specs(t) {
+		for _, target := range targets {
+			t.Run(name+"/"+string(target), func(t *testing.T) {
+				for _, o := range build(t, decide(t, spec, clouds["topology on"], target), v1alpha1.Kustomize) {
+					if pod := podOf(t, o); pod != nil {
+						look(t, target, o, pod)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestEveryContainerIsHardened(t *testing.T) {
+	forEachPod(t, func(t *testing.T, target v1alpha1.Target, o verify.Object, pod *corev1.PodTemplateSpec) {
+		for _, c := range pod.Spec.Containers {
+			s := c.SecurityContext
+			privileged := s.Privileged != nil && *s.Privileged
+			// On OpenShift SELinux keeps an unprivileged registrar from the kubelet's directories.
+			if mayBe := o.Kind() == "DaemonSet" && (c.Name == "driver" || c.Name == "registrar" && target != v1alpha1.Vanilla); privileged != mayBe {
+				t.Errorf("%s: container %s: privileged is %t", o, c.Name, privileged)
+			}
+			if !privileged && (s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Capabilities == nil || !slices.Contains(s.Capabilities.Drop, "ALL")) {
+				t.Errorf("%s: container %s may gain privileges", o, c.Name)
+			}
+			if s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+				t.Errorf("%s: container %s: the root file system is writable", o, c.Name)
+			}
+			if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
+				t.Errorf("%s: container %s requests no resources", o, c.Name)
+			}
+			if c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError || c.ImagePullPolicy != corev1.PullIfNotPresent {
+				t.Errorf("%s: container %s: termination messages or pull policy", o, c.Name)
+			}
+			if c.LivenessProbe == nil && c.Name != "livenessprobe" {
+				t.Errorf("%s: container %s has no liveness probe", o, c.Name)
+			}
+		}
+	})
+}
+
+// The controller fits Kubernetes' Pod Security level "restricted", which its namespace enforces.
+func TestTheControllerIsRestricted(t *testing.T) {
+	forEachPod(t, func(t *testing.T, target v1alpha1.Target, o verify.Object, pod *corev1.PodTemplateSpec) {
+		if o.Kind() != "Deployment" {
+			return
+		}
+		s := pod.Spec.SecurityContext
+		if s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+			t.Errorf("%s: may run as root or without seccomp", o)
+		}
+		if target == v1alpha1.Vanilla && (s.RunAsUser == nil || *s.RunAsUser == 0) {
+			t.Errorf("%s: no user is named, and the sidecars' images run as root", o)
+		}
+		if pod.Spec.HostNetwork || pod.Spec.HostPID || pod.Spec.HostIPC {
+			t.Errorf("%s: uses the host's namespaces", o)
+		}
+		for _, v := range pod.Spec.Volumes {
+			if v.HostPath != nil {
+				t.Errorf("%s: volume %s is the host's", o, v.Name)
+			}
+		}
+	})
+}
+
+func TestNodesHoldNeitherCredentialsNorRights(t *testing.T) {
+	forEachPod(t, func(t *testing.T, _ v1alpha1.Target, o verify.Object, pod *corev1.PodTemplateSpec) {
+		if o.Kind() != "DaemonSet" {
+			return
+		}
+		if automount := pod.Spec.AutomountServiceAccountToken; automount == nil || *automount {
+			t.Errorf("%s: a token is mounted", o)
+		}
+		for _, v := range pod.Spec.Volumes {
+			if v.Secret != nil || v.Projected != nil || v.CSI != nil {
+				t.Errorf("%s: volume %s can hold a secret", o, v.Name)
+			}
+		}
+		for _, c := range pod.Spec.Containers {
+			for _, p := range c.Ports {
+				if p.ContainerPort < 29600 || p.ContainerPort > 29699 {
+					t.Errorf("%s: port %d is a port of the node, and not one of ours", o, p.ContainerPort)
+				}
+			}
+		}
+	})
+}
+
+func TestTheManagementClusterGetsNoRightsAndTheGuestNoController(t *testing.T) {
+	var sidecars int
+	for _, o := range build(t, decide(t, v1alpha1.Spec{}, clouds["topology on"], v1alpha1.HostedControlPlane), v1alpha1.Kustomize) {
+		management := o.Plane == "management"
+		switch kind := o.Kind(); {
+		case management && (strings.Contains(kind, "Role") || o.Namespace() == ""):
+			t.Errorf("%s: the management cluster's needs none", o)
+		case !management && (kind == "Deployment" || kind == "PodDisruptionBudget"):
+			t.Errorf("%s: the controller does not run here", o)
+		}
+		if !management || o.Kind() != "Deployment" {
+			continue
+		}
+		pod := podOf(t, o)
+		if automount := pod.Spec.AutomountServiceAccountToken; automount == nil || *automount {
+			t.Errorf("%s: the management cluster's token is mounted", o)
+		}
+		for _, c := range pod.Spec.Containers {
+			hasKubeconfig := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "hosted-kubeconfig" })
+			needs := slices.Contains(c.Args, "--leader-election")
+			if hasKubeconfig != needs {
+				t.Errorf("%s: container %s: the guest's kubeconfig is mounted: %t, needed: %t", o, c.Name, hasKubeconfig, needs)
+			}
+			if needs {
+				sidecars++
+			}
+		}
+	}
+	if sidecars != 4 {
+		t.Errorf("want four sidecars, found %d", sidecars)
+	}
+}
+
+func TestClassesDriverAndNamespacesAreKeptWhenTheirDeployerIsGone(t *testing.T) {
+	for _, target := range targets {
+		for _, o := range build(t, decide(t, v1alpha1.Spec{}, clouds["topology on"], target), v1alpha1.Helm) {
+			switch o.Kind() {
+			case "StorageClass", "VolumeSnapshotClass", "CSIDriver", "Namespace":
+				annotations := at(t, o.Fields, "metadata", "annotations").(map[string]any)
+				if annotations["helm.sh/resource-policy"] != "keep" || annotations["argocd.argoproj.io/sync-options"] != "Prune=false" {
+					t.Errorf("%s: %v", o, annotations)
+				}
+			}
+		}
+	}
+}

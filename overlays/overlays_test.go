@@ -1,0 +1,125 @@
+// Package overlays holds the generator's output for a recorded inventory, as examples to read: overlays/TARGET/FORMAT. The
+// Kustomize ones point at manifests/ in this checkout, so that only what the cloud decided is in them.
+package overlays_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+var update = flag.Bool("update", false, "write the examples anew")
+
+// version stands in the examples' plan.yaml; a released generator writes its own.
+const version = "example"
+
+var (
+	targets = []string{"vanilla", "standalone", "hypershift"}
+	formats = []string{"kustomize", "helm"}
+)
+
+// simulate logs in to the simulated cloud as `--simulated` does.
+func simulate(ctx context.Context) (*cloud.Cloud, error) {
+	config := openstacksim.Default()
+	settings := cloud.Settings{
+		Name: "simulated", AuthURL: "http://openstack.simulated/identity/v3", Region: config.Region,
+		Username: "demo", UserDomainName: "Default", ProjectName: "demo", ProjectDomainName: "Default",
+	}
+	for _, u := range config.Users {
+		if u.Name == settings.Username {
+			settings.Password = cloud.Secret(u.Password)
+		}
+	}
+	return cloud.Connect(ctx, settings, cloud.Options{Transport: memnet.Transport(openstacksim.New(config).Handler())})
+}
+
+func run(t *testing.T, args ...string) {
+	t.Helper()
+	var messages bytes.Buffer
+	world := cli.World{
+		Stdin: &bytes.Buffer{}, Stdout: &messages, Stderr: &messages, Env: func(string) string { return "" },
+		ReadFile: os.ReadFile, Version: version, Simulate: simulate,
+	}
+	if code := cli.Run(t.Context(), world, args); code != 0 {
+		t.Fatalf("%v: exit %d: %s", args, code, messages.String())
+	}
+}
+
+func generate(t *testing.T, target, format, dir string) {
+	t.Helper()
+	args := []string{
+		"generate", "--inventory", "inventory.yaml", "--config", "distribution.yaml", "--target", target, "--format", format, "--output-dir", dir,
+	}
+	if format == "kustomize" {
+		args = append(args, "--base", "../../../manifests")
+	}
+	run(t, args...)
+}
+
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		all[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// inventory is recorded before the bundles are made from it.
+func TestInventoryIsWhatTheSimulatedCloudOffers(t *testing.T) {
+	if *update {
+		if err := os.RemoveAll("inventory.yaml"); err != nil {
+			t.Fatal(err)
+		}
+		run(t, "inspect", "--simulated", "--save", "inventory.yaml")
+		return
+	}
+	dir := t.TempDir()
+	run(t, "inspect", "--simulated", "--save", filepath.Join(dir, "inventory.yaml"))
+	want, err := os.ReadFile("inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), files(t, dir)["inventory.yaml"]); diff != "" {
+		t.Errorf("overlays/inventory.yaml is stale; run `make update`:\n%s", diff)
+	}
+}
+
+func TestExamplesAreWhatTheGeneratorWrites(t *testing.T) {
+	for _, target := range targets {
+		for _, format := range formats {
+			example := filepath.Join(target, format)
+			if *update {
+				if err := os.RemoveAll(example); err != nil {
+					t.Fatal(err)
+				}
+				generate(t, target, format, example)
+				continue
+			}
+			dir := filepath.Join(t.TempDir(), target, format)
+			generate(t, target, format, dir)
+			if diff := cmp.Diff(files(t, example), files(t, dir)); diff != "" {
+				t.Errorf("overlays/%s is stale; run `make update`:\n%s", filepath.ToSlash(example), diff)
+			}
+		}
+	}
+}
