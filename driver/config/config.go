@@ -77,7 +77,7 @@ var flags = []struct {
 	{name: "user-agent", usage: "`token` to put before the driver's own in requests to OpenStack; may be given more than once", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.StringArrayVar(&c.UserAgent, name, nil, usage)
 	}},
-	{name: "v", usage: "log level: 4 and above log every RPC, 5 and above their bodies", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
+	{name: "v", usage: "log level: 4 and above also log the RPCs that only look, 5 and above requests and answers without secrets", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.IntVarP(&c.Verbosity, name, "v", 0, usage)
 	}},
 
