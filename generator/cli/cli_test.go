@@ -172,7 +172,7 @@ func TestASavedInventoryIsASourceThatAsksNoCloud(t *testing.T) {
 		t.Errorf("(-printed +saved):\n%s", diff)
 	}
 	want := b.ok(t, "plan", "--simulated", "--target", "standalone", "-o", "yaml")
-	served := b.served
+	served := b.served.Load()
 	if diff := cmp.Diff(want, b.ok(t, "plan", "--inventory", inventory, "--target", "standalone", "-o", "yaml")); diff != "" {
 		t.Errorf("(-cloud +inventory):\n%s", diff)
 	}
@@ -180,8 +180,8 @@ func TestASavedInventoryIsASourceThatAsksNoCloud(t *testing.T) {
 	if diff := cmp.Diff(want, b.ok(t, "plan", "--inventory", "-", "--target", "standalone", "-o", "yaml")); diff != "" {
 		t.Errorf("(-cloud +stdin):\n%s", diff)
 	}
-	if b.served != served {
-		t.Errorf("want no request to the cloud, got %d", b.served-served)
+	if now := b.served.Load(); now != served {
+		t.Errorf("want no request to the cloud, got %d", now-served)
 	}
 }
 

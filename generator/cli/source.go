@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -101,6 +102,7 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 // requestLog shows each request's method, URL and outcome; never a header or body, where the secrets are.
 type requestLog struct {
 	next http.RoundTripper
+	lock sync.Mutex
 	out  io.Writer
 }
 
@@ -111,6 +113,8 @@ func (l *requestLog) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil {
 		outcome = resp.Status
 	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
 	fmt.Fprintf(l.out, "%s %s: %s in %s\n", r.Method, r.URL.Redacted(), outcome, time.Since(began).Round(time.Millisecond))
 	return resp, err
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,7 @@ type bed struct {
 	sim    *openstacksim.Sim
 	env    map[string]string
 	dir    string
-	served int // requests to the simulated cloud
+	served atomic.Int64 // requests to the simulated cloud
 	stdin  *bytes.Buffer
 }
 
@@ -57,7 +58,7 @@ func newBed(t *testing.T) *bed {
 }
 
 func (b *bed) RoundTrip(r *http.Request) (*http.Response, error) {
-	b.served++
+	b.served.Add(1)
 	return memnet.Transport(b.sim.Handler()).RoundTrip(r)
 }
 

@@ -244,6 +244,42 @@ func TestARefusalOrOutageOfOneQuestionIsItsOwnFactsAlone(t *testing.T) {
 	}
 }
 
+func TestWhatAccessRulesLeaveOutIsDenied(t *testing.T) {
+	b := newBed()
+	credential := b.sim.AddApplicationCredential(openstacksim.ApplicationCredential{
+		Name: "narrow", Secret: "s3cret", User: "demo", Project: "demo", Roles: []string{"member"},
+		AccessRules: []openstacksim.AccessRule{
+			{Service: b.config.VolumeServiceType, Method: "GET", Path: "/v3/*/types"},
+			{Service: b.config.VolumeServiceType, Method: "GET", Path: "/v3/*/types/**"},
+			{Service: b.config.ComputeServiceType, Method: "GET", Path: "/v2.1/os-availability-zone"},
+		},
+	})
+	c, err := cloud.Connect(t.Context(), cloud.Settings{
+		Name: "narrow", AuthURL: address + "/identity/v3",
+		ApplicationCredentialID: credential.ID, ApplicationCredentialSecret: cloud.Secret(credential.Secret),
+	}, cloud.Options{Transport: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := Inspect(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]v1alpha1.State{
+		"services":      inv.Services.State,
+		"compute zones": inv.Zones.Compute.State, "volume zones": inv.Zones.Volume.State, "types": inv.VolumeTypes.State,
+		"default": inv.DefaultVolumeType.State, "limits": inv.Limits.State, "quota": inv.Quota.State, "group types": inv.GroupTypes.State,
+	}
+	want := map[string]v1alpha1.State{
+		"services":      v1alpha1.Denied,
+		"compute zones": v1alpha1.Known, "volume zones": v1alpha1.Denied, "types": v1alpha1.Known,
+		"default": v1alpha1.Known, "limits": v1alpha1.Denied, "quota": v1alpha1.Denied, "group types": v1alpha1.Denied,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestACloudWithoutADefaultTypeHasNone(t *testing.T) {
 	b := newBed()
 	b.answer = func(r *http.Request) *http.Response {

@@ -25,6 +25,9 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 	if !known(d, "services", d.inv.Services) {
 		decision.Reason = "snapshots are on; the cloud does not tell its versions, so volumes in use are assumed to need force"
 		decision.Facts = []string{stateOf("services", d.inv.Services)}
+		if len(d.unanswered) == 0 {
+			d.warn("the cloud does not tell Cinder's versions (%s), so snapshots of volumes in use are assumed to need force", d.inv.Services.State)
+		}
 		return decision
 	}
 	decision.Value.InUse = atLeast(d.inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse)
