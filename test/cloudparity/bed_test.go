@@ -58,11 +58,13 @@ type Bed struct {
 type operation string
 
 const (
-	createOperation operation = "create_volume"
-	deleteOperation operation = "delete_volume"
-	extendOperation operation = "extend_volume"
-	attachOperation operation = "initialize_connection"
-	detachOperation operation = "terminate_connection"
+	createOperation         operation = "create_volume"
+	deleteOperation         operation = "delete_volume"
+	createSnapshotOperation operation = "create_snapshot"
+	deleteSnapshotOperation operation = "delete_snapshot"
+	extendOperation         operation = "extend_volume"
+	attachOperation         operation = "initialize_connection"
+	detachOperation         operation = "terminate_connection"
 )
 
 // faults are how a bed's backend is made to fail.
@@ -373,12 +375,17 @@ func (b *Bed) exchange(ctx context.Context, t *testing.T, method, url, token, mi
 }
 
 // patience is how long an effect may take; a real cloud on a busy machine needs seconds for what is usually done at once.
-const patience = 2 * time.Minute
+func (b *Bed) patience() time.Duration {
+	if b.Real {
+		return 2 * time.Minute
+	}
+	return 10 * time.Second
+}
 
 // until asks again and again until done says so.
 func (b *Bed) until(t *testing.T, what string, done func() (bool, string)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), b.patience())
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	if !b.Real {
@@ -392,7 +399,7 @@ func (b *Bed) until(t *testing.T, what string, done func() (bool, string)) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s did not happen in %s; last seen: %s", what, patience, seen)
+			t.Fatalf("%s did not happen in %s; last seen: %s", what, b.patience(), seen)
 		case <-tick.C:
 		}
 	}
