@@ -70,7 +70,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	var clouds []cloud.Current
 	_, canExpand := any((*openstack.Cloud)(nil)).(volume.Extender) // a node's process tells it too: the plugin's, not the process's
 	if cfg.Controller {
-		volumes := map[string]controller.Volumes{}
+		volumes, snapshots := map[string]controller.Volumes{}, map[string]controller.Snapshots{}
 		counter := telemetry.NewOpenStack(registry)
 		for _, name := range cfg.CloudNames {
 			current, err := newCloud(file, name, cfg, deps, counter)
@@ -83,13 +83,15 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				log = log.With("cloud", name)
 			}
 			adapter := openstack.NewCurrent(current, log)
-			hub := status.NewHub(adapter)
+			hub, snapshotHub := status.NewHub(adapter), status.NewSnapshotHub(adapter)
 			background.Go(func() error { return ended(hub.Run(work)) })
-			volumes[name] = volume.NewVolumes(adapter, hub, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log})
+			background.Go(func() error { return ended(snapshotHub.Run(work)) })
+			its := volume.NewVolumes(adapter, hub, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log})
+			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, snapshotHub)
 			background.Go(func() error { greet(work, current, log); return nil })
 		}
 		services.Controller = controller.New(controller.Options{
-			Clouds: volumes, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: settings.IgnoreZone,
+			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: settings.IgnoreZone,
 			CanExpand: canExpand, Strict: cfg.Strict, Log: log,
 		})
 	}

@@ -41,7 +41,7 @@ var StorageClassKeys = []string{
 // or adds.
 var SnapshotClassKeys = []string{
 	ParameterType, ParameterForce, ParameterZone, ParameterBackupTime, ParameterIncremental,
-	"csi.storage.k8s.io/volumesnapshot/name", "csi.storage.k8s.io/volumesnapshot/namespace", "csi.storage.k8s.io/volumesnapshotcontent/name",
+	MetadataSnapshotName, MetadataSnapshotNamespace, MetadataSnapshotContentName,
 	"csi.storage.k8s.io/snapshotter-secret-name", "csi.storage.k8s.io/snapshotter-secret-namespace",
 	"csi.storage.k8s.io/snapshotter-list-secret-name", "csi.storage.k8s.io/snapshotter-list-secret-namespace",
 	"csi.storage.k8s.io/snapshotter-get-secret-name", "csi.storage.k8s.io/snapshotter-get-secret-namespace",

@@ -17,13 +17,23 @@ const (
 	MetadataPVCName      = "csi.storage.k8s.io/pvc/name"
 	MetadataPVCNamespace = "csi.storage.k8s.io/pvc/namespace"
 	MetadataPVName       = "csi.storage.k8s.io/pv/name"
-	// MetadataRequest holds the token of the request that a volume was made for. Only a volume that carries the token of the very
-	// request at hand is ever removed as our own failure or duplicate. Upstream writes no such key.
+	// MetadataRequest holds the token of the request that a volume or snapshot was made for. Only one that carries the token of the
+	// very request at hand is ever removed as our own failure or duplicate. Upstream writes no such key.
 	MetadataRequest = "cinder.csi.openstack.org/request"
 )
 
 // OwnMetadata lists the metadata keys that only the driver writes.
 var OwnMetadata = []string{MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest}
+
+// Keys of the metadata that the driver writes to Cinder snapshots, besides MetadataCluster and MetadataRequest.
+const (
+	MetadataSnapshotName        = "csi.storage.k8s.io/volumesnapshot/name"
+	MetadataSnapshotNamespace   = "csi.storage.k8s.io/volumesnapshot/namespace"
+	MetadataSnapshotContentName = "csi.storage.k8s.io/volumesnapshotcontent/name"
+)
+
+// SnapshotMetadata lists the metadata keys that tell of Kubernetes' objects behind a snapshot.
+var SnapshotMetadata = []string{MetadataSnapshotName, MetadataSnapshotNamespace, MetadataSnapshotContentName}
 
 // Description is what every Cinder object the driver makes carries, as upstream's do.
 const Description = "Created by OpenStack Cinder CSI driver"

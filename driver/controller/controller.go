@@ -30,6 +30,8 @@ type Volumes interface {
 type Options struct {
 	// Clouds are the volumes of every cloud, by the name of its [Global "name"] section; "" is plain [Global].
 	Clouds map[string]Volumes
+	// Snapshots are the snapshots of the same clouds, by the same names.
+	Snapshots map[string]Snapshots
 	// TopologyKey is the segment whose value is a zone.
 	TopologyKey string
 	// WithTopology honours and reports zones.
@@ -88,6 +90,8 @@ func (s *Server) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 		csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES,
 		csi.ControllerServiceCapability_RPC_GET_VOLUME,
 		csi.ControllerServiceCapability_RPC_CLONE_VOLUME,
+		csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
+		csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS,
 	}
 	if s.o.CanExpand {
 		capabilities = append(capabilities, csi.ControllerServiceCapability_RPC_EXPAND_VOLUME)

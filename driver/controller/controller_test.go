@@ -205,9 +205,9 @@ func TestRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
 		"unknown cloud":      {func(r *csi.CreateVolumeRequest) { r.Secrets = map[string]string{"cloud": "moon"} }, volume.InvalidArgument, `"moon"`},
 		"mutable parameters": {func(r *csi.CreateVolumeRequest) { r.MutableParameters = map[string]string{"a": "b"} }, volume.InvalidArgument, "VolumeAttributesClass"},
 		"bad metadata":       {func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"appendVolumeMetadata": "x"} }, volume.InvalidArgument, "JSON"},
-		"a snapshot": {func(r *csi.CreateVolumeRequest) {
-			r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: first}}}
-		}, volume.Unimplemented, "snapshots"},
+		"a snapshot without id": {func(r *csi.CreateVolumeRequest) {
+			r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{}}}
+		}, volume.InvalidArgument, "snapshot"},
 		"a source without id": {func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = &csi.VolumeContentSource{} }, volume.InvalidArgument, "source"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -498,7 +498,7 @@ func TestExpand(t *testing.T) {
 }
 
 func TestWhatIsAdvertised(t *testing.T) {
-	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME"}
+	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS"}
 	for _, canExpand := range []bool{false, true} {
 		if canExpand {
 			want = append(want, "EXPAND_VOLUME")

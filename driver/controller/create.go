@@ -44,7 +44,7 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest) (volume
 	if err != nil {
 		return volume.Wish{}, err
 	}
-	source, err := sourceOf(req.GetVolumeContentSource())
+	clone, snapshot, err := sourceOf(req.GetVolumeContentSource())
 	if err != nil {
 		return volume.Wish{}, err
 	}
@@ -54,7 +54,8 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest) (volume
 		Type:     class.Type,
 		Zones:    s.zones(class, req.GetAccessibilityRequirements()),
 		Shared:   shared,
-		Source:   source,
+		Source:   clone,
+		Snapshot: snapshot,
 		Metadata: metadataOf(class),
 	}, nil
 }
@@ -66,19 +67,24 @@ func (s *Server) class(ctx context.Context, parameters map[string]string) (contr
 	if err != nil {
 		return class, volume.Errorf(volume.InvalidArgument, "the StorageClass: %w", err)
 	}
-	for _, key := range unknown {
+	return class, s.unknown(ctx, "StorageClass", unknown, contract.StorageClassKeys)
+}
+
+// unknown refuses or warns about parameters that nobody knows; kind is the class they are of, known what they could be.
+func (s *Server) unknown(ctx context.Context, kind string, keys, known []string) error {
+	for _, key := range keys {
 		hint := ""
-		if near, ok := contract.Nearest(key, contract.StorageClassKeys); ok {
+		if near, ok := contract.Nearest(key, known); ok {
 			hint = "; did you mean " + near + "?"
 		}
 		if s.o.Strict && !contract.FromSidecar(key) {
-			return class, volume.Errorf(volume.InvalidArgument, "the StorageClass has the unknown parameter %q%s", key, hint)
+			return volume.Errorf(volume.InvalidArgument, "the %s has the unknown parameter %q%s", kind, key, hint)
 		}
-		if s.warned.first(key) {
-			s.o.Log.WarnContext(ctx, "a StorageClass has an unknown parameter, which is ignored"+hint, "parameter", key)
+		if s.warned.first(kind + " " + key) {
+			s.o.Log.WarnContext(ctx, "a "+kind+" has an unknown parameter, which is ignored"+hint, "parameter", key)
 		}
 	}
-	return class, nil
+	return nil
 }
 
 // warned remembers what was warned about.
@@ -89,16 +95,17 @@ func (w *warned) first(key string) bool {
 	return !before
 }
 
-func sourceOf(source *csi.VolumeContentSource) (volume.ID, error) {
+// sourceOf is the volume to clone or the snapshot to restore, if either.
+func sourceOf(source *csi.VolumeContentSource) (volume.ID, volume.SnapshotID, error) {
+	clone, snapshot := source.GetVolume().GetVolumeId(), source.GetSnapshot().GetSnapshotId()
 	switch {
 	case source == nil:
-		return "", nil
-	case source.GetSnapshot() != nil:
-		return "", volume.Errorf(volume.Unimplemented, "volumes from snapshots are not supported")
-	case source.GetVolume().GetVolumeId() == "":
-		return "", missing("source volume's id")
+	case source.GetSnapshot() != nil && snapshot == "":
+		return "", "", missing("source snapshot's id")
+	case source.GetSnapshot() == nil && clone == "":
+		return "", "", missing("source volume's id")
 	}
-	return volume.ID(source.GetVolume().GetVolumeId()), nil
+	return volume.ID(clone), volume.SnapshotID(snapshot), nil
 }
 
 // zones are the volume zones that will do, best first. The class's own wins over the topology.

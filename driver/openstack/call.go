@@ -30,4 +30,5 @@ var Calls = []cloud.Call{
 	createVolume, createVolumeFromBackup, getVolume, listVolumes, deleteVolume, listMessages,
 	getServer, listAttachments, attach, attachMultiattach, detach,
 	extendVolume, extendAttachedVolume,
+	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
 }

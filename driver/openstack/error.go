@@ -31,9 +31,13 @@ var meanings = []meaning{
 	{400, "attach volume", "already attached", volume.Conflict},
 	{400, "attach volume", "same availability_zone", volume.Conflict},
 	{400, "attach volume", "only supported starting with", volume.Unimplemented},
-	{400, "attach volume", "status must be", volume.Busy}, // creating, detaching, reserved
-	{400, "detach volume", "", volume.Busy},               // detaching already, or attaching still
-	{400, "extend volume", "", volume.Busy},               // its status, or it has grown meanwhile: the size was looked at before
+	{400, "attach volume", "status must be", volume.Busy},       // creating, detaching, reserved
+	{400, "detach volume", "", volume.Busy},                     // detaching already, or attaching still
+	{400, "delete snapshot", "", volume.Conflict},               // one text for all: its status, or a group
+	{400, "create snapshot", "status must be", volume.Busy},     // it was looked at before and has changed
+	{400, "create snapshot", "Invalid volume", volume.Conflict}, // migrating, in maintenance, in error
+	{400, "create volume", "Originating", volume.Busy},          // the source's status, looked at before
+	{400, "extend volume", "", volume.Busy},                     // its status, or it has grown meanwhile: the size was looked at before
 	{400, "", "", volume.InvalidArgument},
 	{401, "", "", volume.Unauthenticated},               // with a fresh token it is something else: refused
 	{403, "attach volume", "maximum", volume.Exhausted}, // Nova's TooManyDiskDevices

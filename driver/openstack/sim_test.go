@@ -141,7 +141,7 @@ func TestAHundredVolumesAtOnceCostFewReads(t *testing.T) {
 func TestARequestThatAccessRulesForbidIsDeniedAndNoWrongPassword(t *testing.T) {
 	t.Parallel()
 	config := openstacksim.Default()
-	config.ApplicationCredentials[0].AccessRules = []openstacksim.AccessRule{{Service: "block-storage", Method: "GET", Path: "/v3/*/volumes/detail"}}
+	config.ApplicationCredentials[0].AccessRules = []openstacksim.AccessRule{{Service: "volumev3", Method: "GET", Path: "/v3/*/volumes/detail"}}
 	simulated(t, config, func(t *testing.T, a *Cloud, _ *status.Hub, _ *openstacksim.Sim) {
 		if _, err := a.Volumes(t.Context(), volume.Page{}); err != nil {
 			t.Errorf("allowed, but %v", err)

@@ -172,18 +172,23 @@ type userMessage struct {
 	Created string `json:"created_at"`
 }
 
-// Failure implements volume.Cloud: the errors among Cinder's user messages, each once, oldest first. A create that failed on a
-// backend leaves that error and then the scheduler's, often of the same second: both are told, or the cause may be lost. A cloud
-// without messages, or that does not show them, does not say.
+// Failure implements volume.Cloud.
 func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
-	if !isUUID(string(id)) {
+	return c.failure(ctx, "volume "+string(id), string(id))
+}
+
+// failure is the errors among Cinder's user messages about an object, each once, oldest first. A create that failed on a backend
+// leaves that error and then the scheduler's, often of the same second: both are told, or the cause may be lost. A cloud without
+// messages, or that does not show them, does not say.
+func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) {
+	if !isUUID(id) {
 		return "", nil
 	}
 	var answer struct {
 		Messages []userMessage `json:"messages"`
 	}
 	err := c.do(ctx, request{
-		call: listMessages, verb: "read messages", object: "volume " + string(id), query: url.Values{"resource_uuid": {string(id)}},
+		call: listMessages, verb: "read messages", object: object, query: url.Values{"resource_uuid": {id}},
 		ok: http.StatusOK, into: &answer,
 	})
 	switch volume.KindOf(err) {

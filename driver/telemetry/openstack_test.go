@@ -24,6 +24,10 @@ func TestRequestsHaveUpstreamsNames(t *testing.T) {
 		"GET /v2.1/servers/1/os-volume_attachments":      "server_attachments",
 		"GET /v2.1/servers/1":                            "server_get",
 		"GET /v3/p/messages?resource_uuid=1":             "message_list",
+		"POST /v3/p/snapshots":                           "snapshot_create",
+		"GET /v3/p/snapshots/detail?name=x":              "snapshot_list",
+		"GET /v3/p/snapshots/1":                          "snapshot_get",
+		"DELETE /v3/p/snapshots/1":                       "snapshot_delete",
 		"POST /v3/auth/tokens":                           "token_create",
 		"GET /":                                          "other",
 	} {

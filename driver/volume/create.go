@@ -20,8 +20,9 @@ type Wish struct {
 	Zones []string
 	// Shared says that several servers will use the volume at a time, which takes a multiattach type.
 	Shared bool
-	// Source is the volume to clone, if any.
-	Source ID
+	// Source is the volume to clone, Snapshot the snapshot to restore; at most one of them.
+	Source   ID
+	Snapshot SnapshotID
 	// Metadata is added to what every volume of the driver carries.
 	Metadata map[string]string
 }
@@ -100,12 +101,12 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 
 // order asks Cinder for the volume and reads again who has the name, since another replica may have asked too.
 func (s *Volumes) order(ctx context.Context, w Wish, size Size) (ID, []Volume, error) {
-	zone, err := s.zone(ctx, w, size)
+	size, zone, err := s.place(ctx, w, size)
 	if err != nil {
 		return "", nil, err
 	}
 	v, err := s.cloud.CreateVolume(ctx, CreateOptions{
-		Name: w.Name, Size: size, Type: w.Type, Zone: zone, SourceID: w.Source,
+		Name: w.Name, Size: size, Type: w.Type, Zone: zone, SnapshotID: string(w.Snapshot), SourceID: w.Source,
 		Description: contract.Description, Metadata: s.metadata(w.Name, w.Metadata),
 	})
 	if err != nil && refused(err) {
@@ -136,25 +137,6 @@ func refused(err error) bool {
 	return false
 }
 
-// zone is where to make the volume. Cinder makes a clone in its source's zone and refuses any other.
-func (s *Volumes) zone(ctx context.Context, w Wish, size Size) (string, error) {
-	if w.Source == "" {
-		return first(w.Zones), nil
-	}
-	source, err := s.Get(ctx, w.Source)
-	if err != nil {
-		return "", err
-	}
-	if source.Size > size {
-		return "", Errorf(OutOfRange, "a clone of volume %s must have at least its size, %s; asked were %s", source.ID, source.Size, size).Op("create")
-	}
-	if len(w.Zones) > 0 && !slices.ContainsFunc(w.Zones, func(zone string) bool { return sameZone(zone, source.Zone) }) {
-		return "", Errorf(Exhausted, "volume %s, the source, is in zone %s, and so must its clone be; asked was %s",
-			source.ID, source.Zone, strings.Join(w.Zones, " or ")).Op("create")
-	}
-	return source.Zone, nil
-}
-
 // sameZone compares zones that may come from labels.
 func sameZone(a, b string) bool { return contract.SanitizeZone(a) == contract.SanitizeZone(b) }
 
@@ -178,8 +160,10 @@ func matches(w Wish, v Volume) error {
 		return differs("type", v.Type, w.Type)
 	case v.SourceID != w.Source:
 		return differs("source volume", string(v.SourceID), string(w.Source))
-	case v.SnapshotID != "" || v.BackupID != "":
-		return differs("source", cmp.Or(v.SnapshotID, v.BackupID), string(w.Source))
+	case v.SnapshotID != string(w.Snapshot):
+		return differs("snapshot", v.SnapshotID, string(w.Snapshot))
+	case v.BackupID != "":
+		return differs("backup", v.BackupID, "")
 	}
 	return nil
 }

@@ -13,17 +13,19 @@ import (
 // fakeCloud is a cloud whose volumes change one virtual second after they were told to. A test says what fails by fail, and what
 // else happens at a call by hook.
 type fakeCloud struct {
-	mu      sync.Mutex
-	volumes map[ID]*Volume
-	servers map[ServerID][]ID // what Nova lists
-	calls   []string          // "DeleteVolume 1", in order
-	fail    map[string]error  // by method
-	hook    map[string]func() // by method, runs before the method's own work
-	reason  string            // of Failure
-	outcome Status            // what a creating volume becomes; empty means available
-	refuse  bool              // the servers' hosts fail every attach and detach
-	now     func() time.Time
-	made    int
+	mu          sync.Mutex
+	volumes     map[ID]*Volume
+	snaps       map[SnapshotID]*Snapshot
+	servers     map[ServerID][]ID // what Nova lists
+	calls       []string          // "DeleteVolume 1", in order
+	fail        map[string]error  // by method
+	hook        map[string]func() // by method, runs before the method's own work
+	reason      string            // of Failure
+	outcome     Status            // what a creating volume becomes; empty means available
+	undeletable Status            // what a snapshot that was to be deleted becomes; empty means that it goes
+	refuse      bool              // the servers' hosts fail every attach and detach
+	now         func() time.Time
+	made        int
 }
 
 const (
@@ -33,7 +35,7 @@ const (
 
 func newCloud(volumes ...Volume) *fakeCloud {
 	c := &fakeCloud{
-		volumes: map[ID]*Volume{}, servers: map[ServerID][]ID{serverA: nil, serverB: nil},
+		volumes: map[ID]*Volume{}, snaps: map[SnapshotID]*Snapshot{}, servers: map[ServerID][]ID{serverA: nil, serverB: nil},
 		fail: map[string]error{}, hook: map[string]func(){}, now: time.Now,
 	}
 	for _, v := range volumes {
@@ -99,7 +101,7 @@ func (c *fakeCloud) CreateVolume(_ context.Context, o CreateOptions) (Volume, er
 	c.mu.Lock()
 	c.made++
 	v := Volume{
-		ID: id(100 + c.made), Name: o.Name, Status: Creating, Size: o.Size, Type: o.Type, Zone: o.Zone, SourceID: o.SourceID, Metadata: o.Metadata,
+		ID: id(100 + c.made), Name: o.Name, Status: Creating, Size: o.Size, Type: o.Type, Zone: o.Zone, SourceID: o.SourceID, SnapshotID: o.SnapshotID, Metadata: o.Metadata,
 		CreatedAt: c.now(),
 	}
 	c.volumes[v.ID] = &v

@@ -5,13 +5,16 @@ import (
 	"time"
 )
 
-// Position is a place in the project's list of volumes, right after one volume. The zero Position is the list's beginning.
-type Position struct {
-	After ID
-	// Created is that volume's CreatedAt. With it the list goes on even when the volume itself is gone: Cinder answers 404 for
+// Place is a place in one of the project's lists, right after one object. The zero Place is the list's beginning.
+type Place[I ~string] struct {
+	After I
+	// Created is that object's CreatedAt. With it the list goes on even when the object itself is gone: Cinder answers 404 for
 	// a marker that no longer exists.
 	Created time.Time
 }
+
+// Position is a place in the project's list of volumes.
+type Position = Place[ID]
 
 // PositionOf is the place right after v.
 func PositionOf(v Volume) Position { return Position{After: v.ID, Created: v.CreatedAt} }
@@ -20,24 +23,27 @@ func PositionOf(v Volume) Position { return Position{After: v.ID, Created: v.Cre
 // answer. Only an empty answer is surely the list's end, since a cloud may give less than was asked for. NotFound when the
 // volume of p is gone and p does not know when it was created.
 func (s *Volumes) List(ctx context.Context, p Position, limit int) ([]Volume, error) {
-	page, err := s.cloud.Volumes(ctx, Page{Marker: p.After, Limit: limit})
+	return pageFrom(p, limit, PositionOf, func(after ID, limit int) ([]Volume, error) {
+		return s.cloud.Volumes(ctx, Page{Marker: after, Limit: limit})
+	})
+}
+
+// pageFrom reads from p on. Where p's object is gone the list is walked from its beginning to the first object behind p: Cinder's
+// order is by creation time, then id, both descending.
+func pageFrom[I ~string, T any](p Place[I], limit int, placeOf func(T) Place[I], read func(after I, limit int) ([]T, error)) ([]T, error) {
+	page, err := read(p.After, limit)
 	if p.After == "" || p.Created.IsZero() || !Is(err, NotFound) {
 		return page, err
 	}
-	return s.listBehind(ctx, p, limit)
-}
-
-// listBehind walks the list from its beginning to the first volumes behind p. Cinder's order is by creation time, then id, both
-// descending.
-func (s *Volumes) listBehind(ctx context.Context, p Position, limit int) ([]Volume, error) {
-	marker := ID("")
+	var marker I
 	for {
-		page, err := s.cloud.Volumes(ctx, Page{Marker: marker})
+		page, err := read(marker, 0)
 		if err != nil || len(page) == 0 {
 			return nil, err
 		}
-		for i, v := range page {
-			if v.CreatedAt.Before(p.Created) || v.CreatedAt.Equal(p.Created) && v.ID < p.After {
+		for i, object := range page {
+			at := placeOf(object)
+			if marker = at.After; at.Created.Before(p.Created) || at.Created.Equal(p.Created) && at.After < p.After {
 				rest := page[i:]
 				if limit > 0 && len(rest) > limit {
 					rest = rest[:limit]
@@ -45,6 +51,5 @@ func (s *Volumes) listBehind(ctx context.Context, p Position, limit int) ([]Volu
 				return rest, nil
 			}
 		}
-		marker = page[len(page)-1].ID
 	}
 }

@@ -5,6 +5,8 @@ import "context"
 // Cloud is what the domain asks of Cinder and Nova. Every method is one question or one command to the cloud and returns once
 // the cloud has answered, not once the effect is there: waiting is the Waiter's. Errors are *Error; a missing object is NotFound.
 type Cloud interface {
+	SnapshotCloud
+
 	// CreateVolume asks Cinder for a volume and returns it as accepted, usually still creating.
 	// POST /v3/volumes (Cinder API reference, "Create a volume").
 	CreateVolume(ctx context.Context, o CreateOptions) (Volume, error)

@@ -39,6 +39,7 @@ var volumeRoutes = []route{
 	{"GET", "snapshots/{id}", 0, (*Sim).showSnapshot},
 	{"PUT", "snapshots/{id}", 0, (*Sim).updateSnapshot},
 	{"DELETE", "snapshots/{id}", 0, (*Sim).deleteSnapshot},
+	{"POST", "snapshots/{id}/action", 0, (*Sim).snapshotAction},
 
 	{"GET", "attachments", 27, func(s *Sim, c *call) reply { return s.listAttachments(c, false) }},
 	{"POST", "attachments", 27, (*Sim).createAttachment},

@@ -109,7 +109,7 @@ func (p *snapshot) view(c *call, detail, extended bool) obj {
 	}
 	if extended {
 		progress := "0%"
-		if p.status == "available" || p.status == "deleting" {
+		if p.status == "available" || p.status == "deleting" || p.status == "error_deleting" {
 			progress = "100%"
 		}
 		o = append(o, pair{"os-extended-snapshot-attributes:project_id", p.project}, pair{"os-extended-snapshot-attributes:progress", progress})
@@ -154,6 +154,9 @@ func (s *Sim) createSnapshot(c *call) reply {
 	if given && isTrue(bare(force)) || c.version >= 66 {
 		allowed = append(allowed, "in-use")
 	}
+	if v.host == "" {
+		return fault(http.StatusBadRequest, "Invalid volume: volume is not assigned to a host")
+	}
 	if strings.HasPrefix(v.status, "error") {
 		return fault(http.StatusBadRequest, "Invalid volume: The snapshot cannot be created when the volume is in error status.")
 	}
@@ -188,7 +191,7 @@ func (s *Sim) buildSnapshot(c *call, p *snapshot) {
 		p.status, p.updated = "available", now()
 		if failure.fails() {
 			p.status = "error"
-			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_009_001", failure.message("create snapshot:An unknown error occurred."))
+			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_009_001", failure.message("create snapshot:Snapshot failed to create."))
 		}
 	})
 }
@@ -261,16 +264,36 @@ func (s *Sim) deleteSnapshot(c *call) reply {
 	if p.status != "available" && p.status != "error" {
 		return fault(http.StatusBadRequest, "Invalid snapshot: Snapshot status must be available or error and must not be part of a group.")
 	}
-	s.removeSnapshot(p)
+	s.removeSnapshot(c, p)
 	return reply{status: http.StatusAccepted}
 }
 
-func (s *Sim) removeSnapshot(p *snapshot) {
+// snapshotAction serves POST /snapshots/{id}/action, of which there is one for administrators.
+func (s *Sim) snapshotAction(c *call) reply {
+	body, bad := c.object("os-reset_status", true, "status")
+	if bad != nil {
+		return *bad
+	}
+	p, missing := s.visibleSnapshot(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	if !c.token.admin() {
+		return forbidden("volume_extension:snapshot_admin_actions:reset_status")
+	}
+	if status, _ := body["status"].(string); status != "" {
+		p.status, p.updated = strings.ToLower(status), now()
+	}
+	return c.accepted(http.StatusAccepted)
+}
+
+func (s *Sim) removeSnapshot(c *call, p *snapshot) {
 	p.status, p.updated = "deleting", now()
 	failure := s.operationFault(DeleteSnapshot)
 	s.after(s.latency[DeleteSnapshot]+failure.Delay, func() {
 		if failure.fails() {
 			p.status = "error_deleting"
+			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_010_003", failure.message("delete snapshot:Snapshot failed to delete."))
 			return
 		}
 		delete(s.snapshots, p.id)

@@ -194,7 +194,7 @@ func (s *Sim) deleteVolume(c *call) reply {
 	snapshots := s.snapshotsOf(v)
 	if cascade == "true" || cascade == "True" || cascade == "1" {
 		for _, snap := range snapshots {
-			s.removeSnapshot(snap)
+			s.removeSnapshot(c, snap)
 		}
 		snapshots = nil
 	}

@@ -39,6 +39,7 @@ func cases() []Case {
 	all = append(all, inventoryCases()...)
 	all = append(all, volumeCases()...)
 	all = append(all, expandCases()...)
+	all = append(all, snapshotCases()...)
 	all = append(all, listCases()...)
 	all = append(all, attachmentCases()...)
 	all = append(all, simulatorCases()...)

@@ -45,6 +45,7 @@ type simulatedFaults struct{ sim *openstacksim.Sim }
 func (s simulatedFaults) inject(op operation, slow bool) (func() error, error) {
 	simulated, ok := map[operation]openstacksim.Operation{
 		createOperation: openstacksim.CreateVolume, deleteOperation: openstacksim.DeleteVolume,
+		createSnapshotOperation: openstacksim.CreateSnapshot, deleteSnapshotOperation: openstacksim.DeleteSnapshot,
 		extendOperation: openstacksim.ExtendVolume, attachOperation: openstacksim.Attach, detachOperation: openstacksim.Detach,
 	}[op]
 	if !ok {

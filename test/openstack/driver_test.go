@@ -122,6 +122,7 @@ type mounted struct {
 	*driver
 	id, server, staging, target string
 	capability                  *csi.VolumeCapability
+	context                     map[string]string // of the volume
 }
 
 func (m *mounted) up(t *testing.T, ctx context.Context) {
@@ -131,7 +132,7 @@ func (m *mounted) up(t *testing.T, ctx context.Context) {
 		t.Fatal(err)
 	}
 	if _, err := m.node.NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
-		VolumeId: m.id, StagingTargetPath: m.staging, VolumeCapability: m.capability, PublishContext: published.GetPublishContext(),
+		VolumeId: m.id, StagingTargetPath: m.staging, VolumeCapability: m.capability, PublishContext: published.GetPublishContext(), VolumeContext: m.context,
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func newVolume(t *testing.T, d *driver, fsType string, change ...func(*csi.Creat
 }
 
 // mount brings a volume to the bed's server node-az1; it comes down with the test, before the volume is deleted.
-func mount(t *testing.T, d *driver, id, fsType string) *mounted {
+func mount(t *testing.T, d *driver, v *csi.Volume, fsType string) *mounted {
 	t.Helper()
 	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
 	if err != nil {
@@ -49,7 +49,7 @@ func mount(t *testing.T, d *driver, id, fsType string) *mounted {
 	}
 	dir := t.TempDir()
 	m := &mounted{
-		driver: d, id: id, server: here.GetNodeId(), capability: capability(fsType),
+		driver: d, id: v.GetVolumeId(), server: here.GetNodeId(), capability: capability(fsType), context: v.GetVolumeContext(),
 		staging: filepath.Join(dir, "staging"), target: filepath.Join(dir, "target"),
 	}
 	if err := os.MkdirAll(m.staging, 0o750); err != nil {
@@ -90,8 +90,8 @@ func TestAVolumeInUseGrowsUnderItsFileSystem(t *testing.T) {
 	d := startDriver(t, bed(t))
 	for name, fsType := range map[string]string{"xfs": "xfs", "block": ""} {
 		t.Run(name, func(t *testing.T) {
-			id := newVolume(t, d, fsType).GetVolumeId()
-			m := mount(t, d, id, fsType)
+			v := newVolume(t, d, fsType)
+			m, id := mount(t, d, v, fsType), v.GetVolumeId()
 			want := []byte("written before it grew " + rand.Text())
 			if err := writeAt(m.file(), want); err != nil {
 				t.Fatal(err)

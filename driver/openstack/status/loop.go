@@ -29,16 +29,16 @@ const (
 )
 
 // waiter is one Await.
-type waiter struct {
+type waiter[ID ~string, T any] struct {
 	ctx      context.Context
-	id       volume.ID
-	readings chan reading // holds the newest reading only
+	id       ID
+	readings chan reading[T] // holds the newest reading only
 	interval time.Duration
 	due      time.Time
 }
 
 // tell replaces whatever the waiter has not looked at yet. Only the loop sends, so the send cannot block.
-func (w *waiter) tell(r reading) {
+func (w *waiter[ID, T]) tell(r reading[T]) {
 	select {
 	case <-w.readings:
 	default:
@@ -47,9 +47,9 @@ func (w *waiter) tell(r reading) {
 }
 
 // Run polls until ctx ends, and then lets every waiter go. It is called once.
-func (h *Hub) Run(ctx context.Context) error {
+func (h *hub[ID, T]) Run(ctx context.Context) error {
 	defer close(h.closed)
-	l := loop{poller: h.poller, pages: 1}
+	l := loop[ID, T]{kind: h.kind, pages: 1}
 	for {
 		l.forget()
 		var tick <-chan time.Time // nil, and so never, while nobody waits
@@ -69,25 +69,25 @@ func (h *Hub) Run(ctx context.Context) error {
 }
 
 // loop is the state of Run; nothing else touches it.
-type loop struct {
-	poller  Poller
-	waiters []*waiter
+type loop[ID ~string, T any] struct {
+	kind    kind[ID, T]
+	waiters []*waiter[ID, T]
 	listed  time.Time // when the last listing began
 	pages   int       // that it had
 }
 
-func (l *loop) add(w *waiter) {
+func (l *loop[ID, T]) add(w *waiter[ID, T]) {
 	w.interval, w.due = firstInterval, time.Now()
 	l.waiters = append(l.waiters, w)
 }
 
 // forget drops the waiters that have left.
-func (l *loop) forget() {
-	l.waiters = slices.DeleteFunc(l.waiters, func(w *waiter) bool { return w.ctx.Err() != nil })
+func (l *loop[ID, T]) forget() {
+	l.waiters = slices.DeleteFunc(l.waiters, func(w *waiter[ID, T]) bool { return w.ctx.Err() != nil })
 }
 
 // next is when the earliest waiter is due.
-func (l *loop) next() (time.Time, bool) {
+func (l *loop[ID, T]) next() (time.Time, bool) {
 	if len(l.waiters) == 0 {
 		return time.Time{}, false
 	}
@@ -103,9 +103,9 @@ func (l *loop) next() (time.Time, bool) {
 	return due, true
 }
 
-// ids lists the volumes that some of the waiters wait for.
-func ids(waiters []*waiter) []volume.ID {
-	var ids []volume.ID
+// ids lists the objects that some of the waiters wait for.
+func ids[ID ~string, T any](waiters []*waiter[ID, T]) []ID {
+	var ids []ID
 	for _, w := range waiters {
 		ids = append(ids, w.id)
 	}
@@ -113,20 +113,20 @@ func ids(waiters []*waiter) []volume.ID {
 	return slices.Compact(ids)
 }
 
-// lists reports whether so many volumes are waited for that listing them all is cheaper.
-func (l *loop) lists() bool { return len(ids(l.waiters)) > readSingly*l.pages }
+// lists reports whether so many objects are waited for that listing them all is cheaper.
+func (l *loop[ID, T]) lists() bool { return len(ids(l.waiters)) > readSingly*l.pages }
 
 // round reads what is due and tells it to all who wait for it: they all joined before the reading began.
-func (l *loop) round(ctx context.Context) {
+func (l *loop[ID, T]) round(ctx context.Context) {
 	if len(l.waiters) == 0 {
 		return
 	}
 	soon := time.Now().Add(together)
 	served := l.waiters
 	if !l.lists() {
-		served = slices.DeleteFunc(slices.Clone(l.waiters), func(w *waiter) bool { return w.due.After(soon) })
+		served = slices.DeleteFunc(slices.Clone(l.waiters), func(w *waiter[ID, T]) bool { return w.due.After(soon) })
 	}
-	readings := map[volume.ID]reading{}
+	readings := map[ID]reading[T]{}
 	wanted := ids(served)
 	if l.lists() {
 		wanted = l.list(ctx, wanted, readings)
@@ -142,34 +142,34 @@ func (l *loop) round(ctx context.Context) {
 	}
 }
 
-// list reads pages until every wanted volume was seen or the list ends, and gives back those that were not: a list that changes
-// while it is walked may pass a volume over, so absence is not proof. A refusal is everybody's answer.
-func (l *loop) list(ctx context.Context, wanted []volume.ID, readings map[volume.ID]reading) (missing []volume.ID) {
+// list reads pages until every wanted object was seen or the list ends, and gives back those that were not: a list that changes
+// while it is walked may pass an object over, so absence is not proof. A refusal is everybody's answer.
+func (l *loop[ID, T]) list(ctx context.Context, wanted []ID, readings map[ID]reading[T]) (missing []ID) {
 	l.listed, l.pages = time.Now(), 0
-	open := map[volume.ID]bool{}
+	open := map[ID]bool{}
 	for _, id := range wanted {
 		open[id] = true
 	}
-	page := volume.Page{Limit: pageLimit}
+	var last ID
 	for len(open) > 0 {
-		volumes, err := l.poller.Volumes(ctx, page)
+		page, err := l.kind.list(ctx, last, pageLimit)
 		l.pages++
 		if err != nil && !volume.Is(err, volume.NotFound) {
 			for id := range open {
-				readings[id] = reading{err: err}
+				readings[id] = reading[T]{err: err}
 			}
 			return nil
 		}
-		for _, v := range volumes {
-			if open[v.ID] {
-				readings[v.ID] = reading{volume: v, ok: true}
-				delete(open, v.ID)
+		for _, object := range page {
+			id, _ := l.kind.look(object)
+			if last = id; open[id] {
+				readings[id] = reading[T]{object: object, ok: true}
+				delete(open, id)
 			}
 		}
-		if len(volumes) == 0 || len(open) <= readSingly {
+		if len(page) == 0 || len(open) <= readSingly {
 			break
 		}
-		page.Marker = volumes[len(volumes)-1].ID
 	}
 	for id := range open {
 		missing = append(missing, id)
@@ -177,19 +177,19 @@ func (l *loop) list(ctx context.Context, wanted []volume.ID, readings map[volume
 	return missing
 }
 
-// read reads volumes one by one, some at a time.
-func (l *loop) read(ctx context.Context, wanted []volume.ID, readings map[volume.ID]reading) {
-	answers := make([]reading, len(wanted))
+// read reads objects one by one, some at a time.
+func (l *loop[ID, T]) read(ctx context.Context, wanted []ID, readings map[ID]reading[T]) {
+	answers := make([]reading[T], len(wanted))
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for i, id := range wanted {
 		group.Go(func() error {
-			v, err := l.poller.Volume(ctx, id)
+			object, err := l.kind.read(ctx, id)
 			switch {
 			case err == nil:
-				answers[i] = reading{volume: v, ok: true}
+				answers[i] = reading[T]{object: object, ok: true}
 			case !volume.Is(err, volume.NotFound):
-				answers[i] = reading{err: err}
+				answers[i] = reading[T]{err: err}
 			}
 			return nil
 		})

@@ -19,40 +19,86 @@ type Poller interface {
 	Volumes(ctx context.Context, page volume.Page) ([]volume.Volume, error)
 }
 
-// Hub is a volume.Waiter for any number of waiters. It works while Run does.
-type Hub struct {
-	poller Poller
-	join   chan *waiter
+// SnapshotPoller is what the hub of snapshots reads the cloud through.
+type SnapshotPoller interface {
+	// Snapshot reads one snapshot; NotFound when there is none.
+	Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error)
+	// Snapshots reads one page of the project's snapshots. NotFound when the marker's snapshot is gone.
+	Snapshots(ctx context.Context, page volume.SnapshotPage) ([]volume.Snapshot, error)
+}
+
+// Hub answers any number of waiters for volumes, SnapshotHub for snapshots. They work while Run does.
+type (
+	Hub         = hub[volume.ID, volume.Volume]
+	SnapshotHub = hub[volume.SnapshotID, volume.Snapshot]
+)
+
+var (
+	_ volume.Waiter         = (*Hub)(nil)
+	_ volume.SnapshotWaiter = (*SnapshotHub)(nil)
+)
+
+// NewHub makes a hub of volumes; Run brings it to life.
+func NewHub(p Poller) *Hub {
+	return newHub(kind[volume.ID, volume.Volume]{
+		noun: "volume", read: p.Volume,
+		list: func(ctx context.Context, after volume.ID, limit int) ([]volume.Volume, error) {
+			return p.Volumes(ctx, volume.Page{Marker: after, Limit: limit})
+		},
+		look: func(v volume.Volume) (volume.ID, volume.Status) { return v.ID, v.Status },
+	})
+}
+
+// NewSnapshotHub makes a hub of snapshots; Run brings it to life.
+func NewSnapshotHub(p SnapshotPoller) *SnapshotHub {
+	return newHub(kind[volume.SnapshotID, volume.Snapshot]{
+		noun: "snapshot", read: p.Snapshot,
+		list: func(ctx context.Context, after volume.SnapshotID, limit int) ([]volume.Snapshot, error) {
+			return p.Snapshots(ctx, volume.SnapshotPage{Marker: after, Limit: limit})
+		},
+		look: func(v volume.Snapshot) (volume.SnapshotID, volume.Status) { return v.ID, v.Status },
+	})
+}
+
+// kind is what a hub must know of the objects it watches.
+type kind[ID ~string, T any] struct {
+	noun string
+	read func(ctx context.Context, id ID) (T, error)
+	list func(ctx context.Context, after ID, limit int) ([]T, error)
+	look func(T) (ID, volume.Status)
+}
+
+type hub[ID ~string, T any] struct {
+	kind   kind[ID, T]
+	join   chan *waiter[ID, T]
 	closed chan struct{}
 }
 
-var _ volume.Waiter = (*Hub)(nil)
-
-// NewHub makes a hub; Run brings it to life.
-func NewHub(p Poller) *Hub {
-	return &Hub{poller: p, join: make(chan *waiter), closed: make(chan struct{})}
+func newHub[ID ~string, T any](k kind[ID, T]) *hub[ID, T] {
+	return &hub[ID, T]{kind: k, join: make(chan *waiter[ID, T]), closed: make(chan struct{})}
 }
 
-// reading is one answer of the cloud about one volume.
-type reading struct {
-	volume volume.Volume
-	ok     bool  // the volume exists
+// reading is one answer of the cloud about one object.
+type reading[T any] struct {
+	object T
+	ok     bool  // the object exists
 	err    error // neither is known
 }
 
-// Await implements volume.Waiter. A cloud that cannot be reached is asked again until ctx ends; a cloud that refuses to tell ends
+// Await implements volume.Waiter and volume.SnapshotWaiter. A cloud that cannot be reached is asked again until ctx ends; a cloud that refuses to tell ends
 // the wait with its error. After Run has ended the answer is Unavailable.
-func (h *Hub) Await(ctx context.Context, id volume.ID, done func(v volume.Volume, ok bool) (bool, error)) (volume.Volume, error) {
+func (h *hub[ID, T]) Await(ctx context.Context, id ID, done func(object T, ok bool) (bool, error)) (T, error) {
+	var none T
 	ctx, leave := context.WithCancel(ctx)
 	defer leave() // the loop drops waiters whose context has ended
-	w := &waiter{ctx: ctx, id: id, readings: make(chan reading, 1)}
-	var last *reading // nil until there is one
+	w := &waiter[ID, T]{ctx: ctx, id: id, readings: make(chan reading[T], 1)}
+	var last *reading[T] // nil until there is one
 	select {
 	case h.join <- w:
 	case <-h.closed:
-		return volume.Volume{}, stopping(id)
+		return none, h.stopping(id)
 	case <-ctx.Done():
-		return volume.Volume{}, interrupted(ctx, id, last)
+		return none, h.interrupted(ctx, id, last)
 	}
 	for {
 		select {
@@ -62,15 +108,15 @@ func (h *Hub) Await(ctx context.Context, id volume.ID, done func(v volume.Volume
 				continue
 			}
 			if last.err != nil {
-				return volume.Volume{}, last.err
+				return none, last.err
 			}
-			if finished, err := done(last.volume, last.ok); finished || err != nil {
-				return last.volume, err
+			if finished, err := done(last.object, last.ok); finished || err != nil {
+				return last.object, err
 			}
 		case <-h.closed:
-			return volume.Volume{}, stopping(id)
+			return none, h.stopping(id)
 		case <-ctx.Done():
-			return volume.Volume{}, interrupted(ctx, id, last)
+			return none, h.interrupted(ctx, id, last)
 		}
 	}
 }
@@ -85,12 +131,12 @@ func transient(err error) bool {
 	return false
 }
 
-func stopping(id volume.ID) error {
-	return volume.Errorf(volume.Unavailable, "volume %s: the driver is stopping; a retry resumes the wait", id).Op("wait")
+func (h *hub[ID, T]) stopping(id ID) error {
+	return volume.Errorf(volume.Unavailable, "%s %s: the driver is stopping; a retry resumes the wait", h.kind.noun, id).Op("wait")
 }
 
 // interrupted is the error of a waiter whose context ended, with what was last seen.
-func interrupted(ctx context.Context, id volume.ID, last *reading) error {
+func (h *hub[ID, T]) interrupted(ctx context.Context, id ID, last *reading[T]) error {
 	kind := volume.Canceled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		kind = volume.DeadlineExceeded
@@ -102,9 +148,10 @@ func interrupted(ctx context.Context, id volume.ID, last *reading) error {
 	case last.err != nil:
 		seen = "the last try to read it failed: " + last.err.Error()
 	case last.ok:
-		seen = "it is " + string(last.volume.Status)
+		_, status := h.kind.look(last.object)
+		seen = "it is " + string(status)
 	default:
 		seen = "it does not exist"
 	}
-	return volume.Errorf(kind, "volume %s: %s; a retry resumes the wait: %w", id, seen, ctx.Err()).Op("wait")
+	return volume.Errorf(kind, "%s %s: %s; a retry resumes the wait: %w", h.kind.noun, id, seen, ctx.Err()).Op("wait")
 }

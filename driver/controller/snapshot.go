@@ -1,0 +1,159 @@
+package controller
+
+import (
+	"context"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Snapshots are the snapshots of one cloud; *volume.Snapshots is them.
+type Snapshots interface {
+	Create(ctx context.Context, w volume.SnapshotWish) (volume.Snapshot, error)
+	Delete(ctx context.Context, id volume.SnapshotID) error
+	Get(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error)
+	List(ctx context.Context, of volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error)
+}
+
+// snapshots gives the snapshots of the cloud that a request's secrets name.
+func (s *Server) snapshots(secrets map[string]string) (Snapshots, error) {
+	if _, err := s.cloud(secrets); err != nil {
+		return nil, err
+	}
+	return s.o.Snapshots[secrets[contract.SecretCloud]], nil
+}
+
+// CreateSnapshot implements csi.ControllerServer. It does not wait until the snapshot is ready: external-snapshotter asks again.
+func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
+	snapshots, err := s.snapshots(req.GetSecrets())
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case req.GetName() == "":
+		return nil, missing("name")
+	case req.GetSourceVolumeId() == "":
+		return nil, missing("source volume id")
+	}
+	class, err := s.snapshotClass(ctx, req.GetParameters())
+	if err != nil {
+		return nil, err
+	}
+	p, err := snapshots.Create(ctx, volume.SnapshotWish{
+		Name: req.GetName(), Volume: volume.ID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(req.GetParameters()),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &csi.CreateSnapshotResponse{Snapshot: describedSnapshot(p)}, nil
+}
+
+// snapshotClass reads the parameters of the VolumeSnapshotClass, by the rules of class.
+func (s *Server) snapshotClass(ctx context.Context, parameters map[string]string) (contract.SnapshotClass, error) {
+	class, unknown, err := contract.ParseSnapshotClass(parameters)
+	if err != nil {
+		return class, volume.Errorf(volume.InvalidArgument, "the VolumeSnapshotClass: %w", err)
+	}
+	if class.Kind == contract.KindBackup {
+		return class, volume.Errorf(volume.InvalidArgument, "the VolumeSnapshotClass has %s: %s; this driver does not make backups yet, only %s",
+			contract.ParameterType, contract.KindBackup, contract.KindSnapshot)
+	}
+	return class, s.unknown(ctx, "VolumeSnapshotClass", unknown, contract.SnapshotClassKeys)
+}
+
+// snapshotMetadata is what external-snapshotter's --extra-create-metadata tells.
+func snapshotMetadata(parameters map[string]string) map[string]string {
+	metadata := map[string]string{}
+	for _, key := range contract.SnapshotMetadata {
+		if value := parameters[key]; value != "" {
+			metadata[key] = value
+		}
+	}
+	return metadata
+}
+
+func describedSnapshot(p volume.Snapshot) *csi.Snapshot {
+	return &csi.Snapshot{
+		SnapshotId: string(p.ID), SourceVolumeId: string(p.Volume), SizeBytes: int64(p.Size), CreationTime: timestamppb.New(p.CreatedAt), ReadyToUse: p.Ready(),
+	}
+}
+
+// DeleteSnapshot implements csi.ControllerServer.
+func (s *Server) DeleteSnapshot(ctx context.Context, req *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse, error) {
+	snapshots, err := s.snapshots(req.GetSecrets())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetSnapshotId() == "" {
+		return nil, missing("snapshot id")
+	}
+	if err := snapshots.Delete(ctx, volume.SnapshotID(req.GetSnapshotId())); err != nil {
+		return nil, err
+	}
+	return &csi.DeleteSnapshotResponse{}, nil
+}
+
+// ListSnapshots implements csi.ControllerServer. By id it tells of the snapshot whatever state that is in; external-snapshotter
+// asks so whether one that was there before is ready. A list lacks those that Cinder failed to make or is deleting.
+func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
+	if req.GetMaxEntries() < 0 {
+		return nil, volume.Errorf(volume.InvalidArgument, "max_entries is %d", req.GetMaxEntries())
+	}
+	snapshots, err := s.snapshots(req.GetSecrets())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetSnapshotId() != "" {
+		return oneSnapshot(ctx, snapshots, req)
+	}
+	cloud := req.GetSecrets()[contract.SecretCloud]
+	at, err := s.parseToken(req.GetStartingToken())
+	switch {
+	case err != nil:
+		return nil, err
+	case req.GetStartingToken() != "" && at.cloud != cloud:
+		return nil, badToken(req.GetStartingToken())
+	}
+	position := volume.SnapshotPosition{After: volume.SnapshotID(at.position.After), Created: at.position.Created}
+	answer := &csi.ListSnapshotsResponse{}
+	for {
+		room := 0
+		if req.GetMaxEntries() > 0 {
+			room = int(req.GetMaxEntries()) - len(answer.Entries)
+		}
+		page, err := snapshots.List(ctx, volume.ID(req.GetSourceVolumeId()), position, room)
+		switch {
+		case volume.Is(err, volume.NotFound):
+			return nil, badToken(req.GetStartingToken())
+		case err != nil:
+			return nil, err
+		case len(page) == 0:
+			return answer, nil
+		}
+		for _, p := range page {
+			if p.Alive() {
+				answer.Entries = append(answer.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: describedSnapshot(p)})
+			}
+		}
+		position = volume.SnapshotPositionOf(page[len(page)-1])
+		if req.GetMaxEntries() > 0 && len(answer.Entries) >= int(req.GetMaxEntries()) {
+			answer.NextToken = token{position: volume.Position{After: volume.ID(position.After), Created: position.Created}, cloud: cloud}.String()
+			return answer, nil
+		}
+	}
+}
+
+// oneSnapshot lists the snapshot of one id, if there is one and it is of the volume that the request names, if it names one.
+func oneSnapshot(ctx context.Context, snapshots Snapshots, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
+	p, err := snapshots.Get(ctx, volume.SnapshotID(req.GetSnapshotId()))
+	switch {
+	case volume.Is(err, volume.NotFound), err == nil && req.GetSourceVolumeId() != "" && string(p.Volume) != req.GetSourceVolumeId():
+		return &csi.ListSnapshotsResponse{}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &csi.ListSnapshotsResponse{Entries: []*csi.ListSnapshotsResponse_Entry{{Snapshot: describedSnapshot(p)}}}, nil
+}

@@ -1,0 +1,259 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// fakeSnapshots answers with what a test put there, and keeps the wish.
+type fakeSnapshots struct {
+	wish     volume.SnapshotWish
+	snapshot volume.Snapshot
+	list     []volume.Snapshot
+	err      error
+	calls    []string
+}
+
+func (f *fakeSnapshots) Create(_ context.Context, w volume.SnapshotWish) (volume.Snapshot, error) {
+	f.wish, f.calls = w, append(f.calls, "create "+w.Name)
+	return f.snapshot, f.err
+}
+
+func (f *fakeSnapshots) Delete(_ context.Context, id volume.SnapshotID) error {
+	f.calls = append(f.calls, "delete "+string(id))
+	return f.err
+}
+
+func (f *fakeSnapshots) Get(_ context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
+	if f.err != nil || f.snapshot.ID != id {
+		return volume.Snapshot{}, cmpOr(f.err, volume.Errorf(volume.NotFound, "no snapshot %s", id))
+	}
+	return f.snapshot, nil
+}
+
+// List gives two snapshots at a time at most.
+func (f *fakeSnapshots) List(_ context.Context, of volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error) {
+	rest := slices.DeleteFunc(slices.Clone(f.list), func(p volume.Snapshot) bool { return of != "" && p.Volume != of })
+	if p.After != "" {
+		i := slices.IndexFunc(rest, func(q volume.Snapshot) bool { return volume.SnapshotPositionOf(q) == p })
+		if i < 0 {
+			return nil, volume.Errorf(volume.NotFound, "no snapshot %s", p.After)
+		}
+		rest = rest[i+1:]
+	}
+	most := 2
+	if limit > 0 {
+		most = min(most, limit)
+	}
+	return rest[:min(most, len(rest))], f.err
+}
+
+// snapshotServer has the plain cloud and one named east.
+func snapshotServer(plain, east *fakeSnapshots, change ...func(*Options)) *Server {
+	o := Options{
+		Clouds:    map[string]Volumes{"": &fake{}, "east": &fake{}},
+		Snapshots: map[string]Snapshots{"": plain, "east": east}, Log: slog.New(slog.DiscardHandler),
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return New(o)
+}
+
+var taken = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+func TestCreateSnapshotTellsTheDomainWhatIsAskedFor(t *testing.T) {
+	for status, ready := range map[volume.Status]bool{"creating": false, "available": true} {
+		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Size: volume.GiB(3), Status: status, CreatedAt: taken}}
+		got, err := snapshotServer(&fakeSnapshots{}, f).CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
+			Name: "snapshot-1", SourceVolumeId: first, Secrets: map[string]string{"cloud": "east"},
+			Parameters: map[string]string{
+				"type": "snapshot", "force-create": "true", "csi.storage.k8s.io/volumesnapshot/name": "s", "csi.storage.k8s.io/volumesnapshot/namespace": "shop",
+				"csi.storage.k8s.io/volumesnapshotcontent/name": "snapcontent-1",
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wish := volume.SnapshotWish{Name: "snapshot-1", Volume: first, Force: true, Metadata: map[string]string{
+			"csi.storage.k8s.io/volumesnapshot/name": "s", "csi.storage.k8s.io/volumesnapshot/namespace": "shop", "csi.storage.k8s.io/volumesnapshotcontent/name": "snapcontent-1",
+		}}
+		if diff := cmp.Diff(wish, f.wish); diff != "" {
+			t.Error("wish, -want +got\n", diff)
+		}
+		want := &csi.Snapshot{SnapshotId: second, SourceVolumeId: first, SizeBytes: 3 << 30, CreationTime: timestamppb.New(taken), ReadyToUse: ready}
+		if diff := cmp.Diff(want, got.GetSnapshot(), protocmp.Transform()); diff != "" {
+			t.Error("-want +got\n", diff)
+		}
+	}
+}
+
+func TestSnapshotRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
+	f := &fakeSnapshots{}
+	strict := snapshotServer(f, f, func(o *Options) { o.Strict = true })
+	create := func(change func(*csi.CreateSnapshotRequest)) func() error {
+		return func() error {
+			req := &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: first}
+			change(req)
+			_, err := strict.CreateSnapshot(t.Context(), req)
+			return err
+		}
+	}
+	moon := map[string]string{"cloud": "moon"}
+	for name, test := range map[string]struct {
+		call func() error
+		text string
+	}{
+		"no name":        {create(func(r *csi.CreateSnapshotRequest) { r.Name = "" }), "name"},
+		"no volume":      {create(func(r *csi.CreateSnapshotRequest) { r.SourceVolumeId = "" }), "source volume id"},
+		"unknown cloud":  {create(func(r *csi.CreateSnapshotRequest) { r.Secrets = moon }), `"moon"`},
+		"backup":         {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"type": "backup"} }), "does not make backups"},
+		"another kind":   {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"type": "photo"} }), `"photo"`},
+		"bad force":      {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"force-create": "maybe"} }), "force-create"},
+		"unknown":        {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"froce-create": "true"} }), "did you mean force-create?"},
+		"delete nothing": {func() error { _, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{}); return err }, "snapshot id"},
+		"delete elsewhere": {func() error {
+			_, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: first, Secrets: moon})
+			return err
+		}, `"moon"`},
+		"list elsewhere": {func() error {
+			_, err := strict.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{Secrets: moon})
+			return err
+		}, `"moon"`},
+		"list fewer": {func() error {
+			_, err := strict.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{MaxEntries: -1})
+			return err
+		}, "max_entries"},
+	} {
+		kindIs(t, test.call(), volume.InvalidArgument, test.text)
+		if len(f.calls) != 0 {
+			t.Errorf("%s: the domain was asked: %v", name, f.calls)
+		}
+	}
+	if _, err := snapshotServer(f, f).CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
+		Name: "s", SourceVolumeId: first, Parameters: map[string]string{"froce-create": "true"},
+	}); err != nil {
+		t.Errorf("a lenient driver refuses an unknown parameter: %v", err)
+	}
+}
+
+func TestErrorsAboutSnapshotsPassUnchanged(t *testing.T) {
+	want := errors.New("as it is")
+	f := &fakeSnapshots{err: want}
+	s := snapshotServer(f, f)
+	_, create := s.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: first})
+	_, remove := s.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: first})
+	_, one := s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SnapshotId: first})
+	_, all := s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{})
+	for name, err := range map[string]error{"create": create, "delete": remove, "one": one, "all": all} {
+		if !errors.Is(err, want) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// nine are snapshots of two volumes, of which Cinder failed to make two.
+func nine() *fakeSnapshots {
+	f := &fakeSnapshots{}
+	for n := range 9 {
+		p := volume.Snapshot{
+			ID: volume.SnapshotID(first[:35] + string(rune('1'+n))), Volume: volume.ID([]string{first, second}[n%2]), Size: volume.GiB(n), Status: "available",
+			CreatedAt: taken.Add(-time.Duration(n) * time.Second),
+		}
+		p.Status = map[int]volume.Status{2: "error", 3: "deleting", 4: "creating"}[n]
+		if p.Status == "" {
+			p.Status = "available"
+		}
+		f.list = append(f.list, p)
+	}
+	return f
+}
+
+func TestTheListHasEverySnapshotThatIsThereOnce(t *testing.T) {
+	for of, want := range map[string][]int64{"": {0, 1, 4, 5, 6, 7, 8}, first: {0, 4, 6, 8}, second: {1, 5, 7}} {
+		for maxEntries := range int32(9) {
+			for _, cloud := range []string{"", "east"} {
+				s, sizes := snapshotServer(nine(), nine()), []int64{}
+				request := &csi.ListSnapshotsRequest{MaxEntries: maxEntries, SourceVolumeId: of, Secrets: map[string]string{"cloud": cloud}}
+				for {
+					got, err := s.ListSnapshots(t.Context(), request)
+					if err != nil {
+						t.Fatalf("max_entries %d, token %q: %v", maxEntries, request.GetStartingToken(), err)
+					}
+					if maxEntries > 0 && len(got.GetEntries()) > int(maxEntries) {
+						t.Errorf("max_entries %d: got %d", maxEntries, len(got.GetEntries()))
+					}
+					for _, entry := range got.GetEntries() {
+						gib := entry.GetSnapshot().GetSizeBytes() >> 30
+						if sizes = append(sizes, gib); entry.GetSnapshot().GetReadyToUse() != (gib != 4) {
+							t.Errorf("readiness of %v", entry)
+						}
+					}
+					if request.StartingToken = got.GetNextToken(); request.GetStartingToken() == "" {
+						break
+					}
+				}
+				if !slices.Equal(sizes, want) {
+					t.Errorf("of %q, max_entries %d: want %v, got %v", of, maxEntries, want, sizes)
+				}
+			}
+		}
+	}
+}
+
+func TestABadSnapshotTokenMakesTheCallerStartAnew(t *testing.T) {
+	for _, token := range []string{"x", ":moon", first + ",soon", first + ":east", second} {
+		f := nine()
+		_, err := snapshotServer(f, f).ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{StartingToken: token})
+		kindIs(t, err, volume.Busy, "from the beginning")
+	}
+}
+
+func TestASnapshotIsListedByItsIDWhateverItsState(t *testing.T) {
+	for status, ready := range map[volume.Status]bool{"available": true, "creating": false, "error": false, "deleting": false} {
+		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Status: status, CreatedAt: taken}}
+		s := snapshotServer(f, nil)
+		got, err := s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SnapshotId: second})
+		if err != nil || len(got.GetEntries()) != 1 || got.GetEntries()[0].GetSnapshot().GetReadyToUse() != ready {
+			t.Errorf("%s: got %v, %v", status, got, err)
+		}
+		for _, request := range []*csi.ListSnapshotsRequest{{SnapshotId: first}, {SnapshotId: "../types"}, {SnapshotId: second, SourceVolumeId: second}} {
+			if got, err := s.ListSnapshots(t.Context(), request); err != nil || len(got.GetEntries()) != 0 {
+				t.Errorf("%v: got %v, %v", request, got, err)
+			}
+		}
+	}
+}
+
+func TestDeleteSnapshotOfANamedCloud(t *testing.T) {
+	plain, east := &fakeSnapshots{}, &fakeSnapshots{}
+	_, err := snapshotServer(plain, east).DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: second, Secrets: map[string]string{"cloud": "east"}})
+	if err != nil || len(plain.calls) != 0 || !slices.Equal(east.calls, []string{"delete " + second}) {
+		t.Errorf("got %v; %v and %v", err, plain.calls, east.calls)
+	}
+}
+
+func TestARestoredVolumeTellsItsNodeToGrowTheFileSystemOnEveryRetry(t *testing.T) {
+	f := &fake{volume: volume.Volume{ID: first, Size: volume.GiB(1)}}
+	source := &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: second}}}
+	for range 2 {
+		got, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, VolumeContentSource: source})
+		if err != nil || f.wish.Snapshot != second || f.wish.Source != "" {
+			t.Fatalf("wish %+v, %v", f.wish, err)
+		}
+		if diff := cmp.Diff(source, got.GetVolume().GetContentSource(), protocmp.Transform()); diff != "" || got.GetVolume().GetVolumeContext()["cinder.csi.openstack.org/resizeRequired"] != "true" {
+			t.Error(got, diff)
+		}
+	}
+}

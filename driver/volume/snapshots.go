@@ -1,0 +1,153 @@
+package volume
+
+import "context"
+
+// Snapshots does to the snapshots of one cloud what the RPCs ask for.
+type Snapshots struct {
+	volumes *Volumes // of the same cloud
+	cloud   SnapshotCloud
+	wait    SnapshotWaiter
+}
+
+// NewSnapshots gives the snapshots of the cloud whose volumes v are, and whose changes w awaits.
+func NewSnapshots(v *Volumes, w SnapshotWaiter) *Snapshots {
+	return &Snapshots{volumes: v, cloud: v.cloud, wait: w}
+}
+
+// Get reads one snapshot. NotFound where there is none.
+func (s *Snapshots) Get(ctx context.Context, id SnapshotID) (Snapshot, error) {
+	if !id.Exists() {
+		return Snapshot{}, noSnapshot(id)
+	}
+	return s.cloud.Snapshot(ctx, id)
+}
+
+// List reads at most limit of the project's snapshots from p on, whoever made them, only those of one volume where of is set.
+// All else is as with Volumes.List.
+func (s *Snapshots) List(ctx context.Context, of ID, p SnapshotPosition, limit int) ([]Snapshot, error) {
+	if of != "" && !of.Exists() {
+		return nil, nil
+	}
+	return pageFrom(p, limit, SnapshotPositionOf, func(after SnapshotID, limit int) ([]Snapshot, error) {
+		return s.cloud.Snapshots(ctx, SnapshotPage{Marker: after, Limit: limit, Volume: of})
+	})
+}
+
+// SnapshotPosition is a place in the project's list of snapshots.
+type SnapshotPosition = Place[SnapshotID]
+
+// SnapshotPositionOf is the place right after p.
+func SnapshotPositionOf(p Snapshot) SnapshotPosition {
+	return SnapshotPosition{After: p.ID, Created: p.CreatedAt}
+}
+
+// Delete deletes a snapshot and returns once Cinder answers 404 for it; one that does not exist is deleted. Conflict says what
+// stands in the way: a group, a status that only an administrator can change, volumes made from it that its backend needs it for.
+func (s *Snapshots) Delete(ctx context.Context, id SnapshotID) error {
+	if !id.Exists() {
+		return nil
+	}
+	unlock, err := s.volumes.locks.take("snapshot "+string(id), "delete")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	p, err := s.settled(ctx, id)
+	if Is(err, NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if snapshotStatuses[p.Status].delete == leaving {
+		return s.gone(ctx, id)
+	}
+	if err := s.cloud.DeleteSnapshot(ctx, id); Is(err, NotFound) {
+		return nil
+	} else if err != nil {
+		return s.undeletable(ctx, id, err)
+	}
+	return AfterWrite(s.gone(ctx, id))
+}
+
+// settled reads a snapshot once it can be deleted or is on its way out.
+func (s *Snapshots) settled(ctx context.Context, id SnapshotID) (Snapshot, error) {
+	p, err := s.cloud.Snapshot(ctx, id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if snapshotStatuses[p.Status].delete == wait {
+		p, err = s.until(ctx, id, "become deletable", func(p Snapshot, ok bool) (bool, error) {
+			if !ok {
+				return true, noSnapshot(id)
+			}
+			return snapshotStatuses[p.Status].delete != wait, nil
+		})
+	}
+	if err == nil && snapshotStatuses[p.Status].delete == refuse {
+		err = Errorf(Conflict, "snapshot %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, p.Status, s.reason(ctx, id)).Op("delete")
+	}
+	return p, err
+}
+
+// undeletable says why Cinder refused to delete a snapshot that looked deletable.
+func (s *Snapshots) undeletable(ctx context.Context, id SnapshotID, refusal error) error {
+	switch KindOf(refusal) {
+	case InvalidArgument, Conflict:
+	default:
+		return refusal
+	}
+	p, err := s.cloud.Snapshot(ctx, id)
+	switch {
+	case Is(err, NotFound):
+		return nil
+	case err != nil:
+		return err
+	case snapshotStatuses[p.Status].delete != proceed:
+		return Errorf(Busy, "snapshot %s went to status %s while it was to be deleted: %w", id, p.Status, refusal).Op("delete")
+	}
+	return Errorf(Conflict, "Cinder does not delete snapshot %s, most likely because it is part of a group snapshot; delete that: %w", id, refusal).Op("delete")
+}
+
+// gone waits until Cinder answers 404 for a snapshot that is being deleted. A backend that still needs the snapshot, for volumes
+// made from it, gives it back: Conflict. Failed when the deletion ends in an error.
+func (s *Snapshots) gone(ctx context.Context, id SnapshotID) error {
+	p, err := s.until(ctx, id, "go", func(p Snapshot, ok bool) (bool, error) {
+		return !ok || p.Status == Available || p.Status == "error_deleting", nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case p.Status == Available:
+		return Errorf(Conflict, "the backend did not delete snapshot %s and gave it back%s; most likely volumes that were made from it still need it",
+			id, s.reason(ctx, id)).Op("delete")
+	case p.Status == "error_deleting":
+		return Errorf(Failed, "Cinder could not delete snapshot %s%s; it stays in status error_deleting until an administrator resets it",
+			id, s.reason(ctx, id)).Op("delete")
+	}
+	return nil
+}
+
+// until waits for done, as Volumes.until does.
+func (s *Snapshots) until(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error) {
+	p, err := s.wait.Await(ctx, id, done)
+	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
+		return p, Errorf(kind, "waited for it to %s: %w", what, err)
+	}
+	return p, err
+}
+
+// reason is why the cloud gave up on a snapshot, as Volumes.reason tells it.
+func (s *Snapshots) reason(ctx context.Context, id SnapshotID) string {
+	reason, err := s.cloud.SnapshotFailure(ctx, id)
+	if err != nil {
+		s.volumes.o.Log.WarnContext(ctx, "cannot read Cinder's messages about a snapshot", "snapshot", id, "error", err)
+		return ""
+	}
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+func noSnapshot(id SnapshotID) *Error { return Errorf(NotFound, "there is no snapshot %q", id) }

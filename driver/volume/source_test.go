@@ -1,0 +1,110 @@
+package volume
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+func TestAVolumeFromASnapshot(t *testing.T) {
+	for name, test := range map[string]struct {
+		wish Wish
+		size Size // 0: an error of that kind
+		kind Kind
+	}{
+		"goes to the zone of the snapshot's volume": {wish: Wish{Size: Range{Required: GiB(3)}}, size: GiB(3)},
+		"with a label of that zone too":             {wish: Wish{Size: Range{Required: GiB(3)}, Zones: []string{"az1", "az-2"}}, size: GiB(3)},
+		"may be larger":                             {wish: Wish{Size: Range{Required: GiB(9)}}, size: GiB(9)},
+		"of any size has the snapshot's":            {wish: Wish{}, size: GiB(3)},
+		"into another zone is for elsewhere":        {wish: Wish{Size: Range{Required: GiB(3)}, Zones: []string{"az1"}}, kind: Exhausted},
+		"that is smaller is out of range":           {wish: Wish{Size: Range{Required: GiB(2)}}, kind: OutOfRange},
+		"that must be smaller is out of range":      {wish: Wish{Size: Range{Limit: GiB(2)}}, kind: OutOfRange},
+		"that is not there":                         {wish: Wish{Snapshot: sid(9)}, kind: NotFound},
+		"that cannot be: no UUID":                   {wish: Wish{Snapshot: "../types"}, kind: NotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source).withSnapshots(pictureOfOurs(1, Available))
+				w := test.wish
+				w.Name = "restored"
+				if w.Snapshot == "" {
+					w.Snapshot = sid(1)
+				}
+				for range 2 { // the second finds the first's
+					v, err := service(c).Create(within(t, 60), w)
+					if test.size == 0 {
+						wantKind(t, err, test.kind, false)
+						if c.count("CreateVolume") != 0 {
+							t.Error(c.calls)
+						}
+						continue
+					}
+					if err != nil || v.Zone != source.Zone || v.SnapshotID != string(sid(1)) || v.Size != test.size || c.count("CreateVolume") != 1 {
+						t.Errorf("got %v, %v", v, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestASnapshotWhoseVolumeCannotBeReadDecidesNoZone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud().withSnapshots(pictureOfOurs(1, Available))
+		v, err := service(c).Create(within(t, 60), Wish{Name: "restored", Snapshot: sid(1), Zones: []string{"az1"}})
+		if err != nil || v.Zone != "az1" {
+			t.Errorf("got %v, %v", v, err)
+		}
+	})
+}
+
+func TestASourceInEveryStatus(t *testing.T) {
+	want := map[step]Kind{wait: Busy, leaving: NotFound, refuse: Conflict}
+	check := func(t *testing.T, c *fakeCloud, w Wish, step step) {
+		w.Name = "made"
+		synctest.Test(t, func(t *testing.T) {
+			_, err := service(c).Create(within(t, 60), w)
+			if step == proceed {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			wantKind(t, err, want[step], false)
+			if c.count("CreateVolume") != 0 {
+				t.Error(c.calls)
+			}
+		})
+	}
+	for _, status := range everyStatus {
+		v := source
+		v.Status = status
+		t.Run("volume "+string(status), func(t *testing.T) { check(t, newCloud(v), Wish{Source: v.ID}, statuses[status].extend) })
+	}
+	for _, status := range everySnapshotStatus {
+		t.Run("snapshot "+string(status), func(t *testing.T) {
+			check(t, newCloud(source).withSnapshots(pictureOfOurs(1, status)), Wish{Snapshot: sid(1)}, snapshotStatuses[status].source)
+		})
+	}
+}
+
+func TestANamedVolumeOfAnotherSourceIsIncompatible(t *testing.T) {
+	fromSnapshot, clone := ofOurs(2, Available), ofOurs(2, Available)
+	fromSnapshot.SnapshotID, clone.SourceID = string(sid(1)), id(1)
+	for name, test := range map[string]struct {
+		is   Volume
+		wish Wish
+	}{
+		"blank, a snapshot wished":      {ofOurs(2, Available), Wish{Snapshot: sid(1)}},
+		"of another snapshot":           {fromSnapshot, Wish{Snapshot: sid(2)}},
+		"of a snapshot, none wished":    {fromSnapshot, Wish{}},
+		"a clone, a snapshot wished":    {clone, Wish{Snapshot: sid(1)}},
+		"of a snapshot, a clone wished": {fromSnapshot, Wish{Source: id(1)}},
+	} {
+		w := test.wish
+		w.Name, w.Size = "pvc-1", Range{Required: GiB(1)}
+		_, err := service(newCloud(test.is)).Create(t.Context(), w)
+		if !Is(err, Incompatible) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

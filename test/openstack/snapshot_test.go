@@ -1,0 +1,149 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// newSnapshot makes a snapshot and asks for it until it is ready, as external-snapshotter does. It goes with the test.
+func newSnapshot(t *testing.T, d *driver, volume string) *csi.Snapshot {
+	t.Helper()
+	request := &csi.CreateSnapshotRequest{Name: "bed-" + rand.Text(), SourceVolumeId: volume, Parameters: map[string]string{contract.MetadataSnapshotName: "shot"}}
+	registered := false
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		made, err := d.controller.CreateSnapshot(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !registered {
+			registered = true
+			t.Cleanup(func() { deleteSnapshot(t, d, made.GetSnapshot().GetSnapshotId()) })
+		}
+		if made.GetSnapshot().GetReadyToUse() {
+			return made.GetSnapshot()
+		}
+	}
+	t.Fatalf("snapshot %s of volume %s is not ready after a minute", request.GetName(), volume)
+	return nil
+}
+
+func deleteSnapshot(t *testing.T, d *driver, id string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	if _, err := d.controller.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: id}); err != nil {
+		t.Errorf("snapshot %s stays: %v", id, err)
+	}
+}
+
+// listedSnapshots are the ids of a volume's snapshots, read one at a time.
+func listedSnapshots(t *testing.T, d *driver, volume string) map[string]bool {
+	t.Helper()
+	ids, request := map[string]bool{}, &csi.ListSnapshotsRequest{SourceVolumeId: volume, MaxEntries: 1}
+	for {
+		got, err := d.controller.ListSnapshots(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range got.GetEntries() {
+			ids[entry.GetSnapshot().GetSnapshotId()] = true
+		}
+		if request.StartingToken = got.GetNextToken(); request.GetStartingToken() == "" {
+			return ids
+		}
+	}
+}
+
+// A volume in use is snapshot while a pod writes to it; what is restored and cloned has the data of its moment, is as large as was
+// asked for, and is where its source is.
+func TestDataOfAVolumeInUseComesBackFromASnapshotAndAClone(t *testing.T) {
+	d := startDriver(t, bed(t))
+	for name, fsType := range map[string]string{"xfs": "xfs", "block": ""} {
+		t.Run(name, func(t *testing.T) {
+			here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			near := func(r *csi.CreateVolumeRequest) {
+				r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
+			}
+			v := newVolume(t, d, fsType, near)
+			m := mount(t, d, v, fsType)
+			before, after := []byte("before the snapshot "+rand.Text()), []byte("after the snapshot! "+rand.Text())
+			if err := writeAt(m.file(), before); err != nil {
+				t.Fatal(err)
+			}
+			p := newSnapshot(t, d, v.GetVolumeId())
+			if p.GetSizeBytes() != 1<<30 || time.Since(p.GetCreationTime().AsTime()) > time.Minute {
+				t.Errorf("got %v", p)
+			}
+			second := newSnapshot(t, d, v.GetVolumeId())
+			if all := listedSnapshots(t, d, v.GetVolumeId()); len(all) != 2 || !all[p.GetSnapshotId()] || !all[second.GetSnapshotId()] {
+				t.Errorf("want %s and %s, listed %v", p.GetSnapshotId(), second.GetSnapshotId(), all)
+			}
+			if err := writeAt(m.file(), after); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.controller.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: v.GetVolumeId()}); status.Code(err) != codes.FailedPrecondition {
+				t.Errorf("deletion of a volume in use with snapshots: want FailedPrecondition, got %v", err)
+			}
+			for source, test := range map[string]struct {
+				source *csi.VolumeContentSource
+				want   []byte
+			}{
+				"snapshot": {&csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: p.GetSnapshotId()}}}, before},
+				"clone":    {&csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: v.GetVolumeId()}}}, after},
+			} {
+				t.Run(source, func(t *testing.T) {
+					copied := newVolume(t, d, fsType, func(r *csi.CreateVolumeRequest) {
+						r.VolumeContentSource, r.CapacityRange.RequiredBytes = test.source, 2<<30
+					})
+					if copied.GetCapacityBytes() != 2<<30 || copied.GetVolumeContext()[contract.ContextResizeRequired] != "true" ||
+						copied.GetAccessibleTopology()[0].GetSegments()[contract.TopologyKey] != "az1" {
+						t.Errorf("got %v", copied)
+					}
+					mounted := mount(t, d, copied, fsType)
+					mounted.wantData(t, test.want)
+					stats, err := d.node.NodeGetVolumeStats(t.Context(), &csi.NodeGetVolumeStatsRequest{VolumeId: copied.GetVolumeId(), VolumePath: mounted.target})
+					if err != nil || stats.GetUsage()[0].GetTotal() < 1900<<20 {
+						t.Errorf("want almost 2 GiB in the stats, got %v, %v", stats, err)
+					}
+				})
+			}
+			_, err = d.controller.CreateVolume(t.Context(), &csi.CreateVolumeRequest{
+				Name: "bed-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{m.capability},
+				VolumeContentSource:       &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: p.GetSnapshotId()}}},
+				AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{{Segments: map[string]string{contract.TopologyKey: "az2"}}}},
+			})
+			if status.Code(err) != codes.ResourceExhausted {
+				t.Errorf("restore in another zone: want ResourceExhausted, got %v", err)
+			}
+		})
+	}
+}
+
+func TestASnapshotIsDeletedOnceAndForAll(t *testing.T) {
+	d := startDriver(t, bed(t))
+	v := newVolume(t, d, "ext4")
+	p := newSnapshot(t, d, v.GetVolumeId())
+	if _, err := d.controller.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: v.GetVolumeId()}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("deletion of a volume with a snapshot: want FailedPrecondition, got %v", err)
+	}
+	for range 2 {
+		deleteSnapshot(t, d, p.GetSnapshotId())
+	}
+	got, err := d.controller.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SnapshotId: p.GetSnapshotId()})
+	if err != nil || len(got.GetEntries()) != 0 {
+		t.Errorf("after the deletion: %v, %v", got, err)
+	}
+}
