@@ -161,7 +161,7 @@ func (s *Sim) createSnapshot(c *call) reply {
 		return fault(http.StatusBadRequest, "Invalid volume: The snapshot cannot be created when the volume is in error status.")
 	}
 	if !slices.Contains(allowed, v.status) {
-		return fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" status must be "+orText(allowed)+", but current status is: "+v.status+".")
+		return fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" status must be "+strings.Join(allowed, ", ")+", but current status is: "+v.status+".")
 	}
 	if over := s.reserveSnapshot(v); over != nil {
 		return *over
@@ -174,14 +174,6 @@ func (s *Sim) createSnapshot(c *call) reply {
 	answer := p.view(c, true, false)
 	s.buildSnapshot(c, p)
 	return reply{status: http.StatusAccepted, body: obj{{"snapshot", answer}}}
-}
-
-func orText(list []string) string {
-	text := list[0]
-	for _, s := range list[1:] {
-		text += " or " + s
-	}
-	return text
 }
 
 func (s *Sim) buildSnapshot(c *call, p *snapshot) {
