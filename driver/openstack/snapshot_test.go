@@ -167,15 +167,14 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 		}
 		sim.ResetRequests()
 		wish := volume.SnapshotWish{Name: "snap", Volume: v.ID}
-		p, err := snapshots.Create(ctx, wish)
-		if err != nil {
+		if _, err := snapshots.Create(ctx, wish); err != nil {
 			t.Fatal(err)
 		}
 		if n := sim.RequestCount(); n != 4 { // two looks for the name, one at the volume, one POST
 			t.Errorf("%d requests for a snapshot", n)
 		}
 		time.Sleep(time.Minute)
-		if p, err = snapshots.Create(ctx, wish); err != nil || !p.Ready() || p.Size != volume.GiB(1) {
+		if p, err := snapshots.Create(ctx, wish); err != nil || !p.Ready() || p.Size != volume.GiB(1) {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		page, err := snapshots.List(ctx, v.ID, volume.SnapshotPosition{}, 10)
