@@ -174,7 +174,8 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 			t.Errorf("%d requests for a snapshot", n)
 		}
 		time.Sleep(time.Minute)
-		if p, err := snapshots.Create(ctx, wish); err != nil || !p.Ready() || p.Size != volume.GiB(1) {
+		p, err := snapshots.Create(ctx, wish)
+		if err != nil || !p.Ready() || p.Size != volume.GiB(1) {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		page, err := snapshots.List(ctx, v.ID, volume.SnapshotPosition{}, 10)
