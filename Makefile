@@ -31,8 +31,9 @@ test: ## all tests that need no cloud, with the race detector (node tests on rea
 lint: ## format, vet, staticcheck, shell scripts, module files
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
 	go vet ./...
-	go vet -tags openstack ./test/openstack
+	go vet -tags render,openstack ./test/openstack ./generator/verify ./overlays
 	$(TOOL) staticcheck ./...
+	$(TOOL) staticcheck -tags render,openstack ./test/openstack ./generator/verify ./overlays
 	shellcheck $$(git ls-files '*.sh') .ci/run
 	go mod tidy -diff
 	go mod verify
