@@ -45,14 +45,15 @@ func snapshotGone(_ volume.Snapshot, ok bool) (bool, error) { return !ok, nil }
 func TestSnapshotsAreAwaitedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &snapshotsOf{begin: time.Now()}
+		for n := range 50 {
+			c.ids = append(c.ids, volume.SnapshotID(fmt.Sprint("snapshot ", n)))
+		}
 		hub := NewSnapshotHub(c)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() { _ = hub.Run(ctx) }()
 		var group sync.WaitGroup
-		for n := range 50 {
-			id := volume.SnapshotID(fmt.Sprint("snapshot ", n))
-			c.ids = append(c.ids, id)
+		for _, id := range c.ids {
 			group.Go(func() {
 				if p, err := hub.Await(ctx, id, snapshotGone); err != nil {
 					t.Errorf("%s: %v, %v", id, p, err)
