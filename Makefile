@@ -24,8 +24,17 @@ demo: build ## the main job on a simulated cloud: inspect, generate, verify, and
 	go run ./test/demo -bin bin -dir bin/demo
 
 .PHONY: test
-test: ## all tests that need no cloud, with the race detector (node tests on real devices need root)
+test: test-tools ## all tests that need no cloud, with the race detector (node tests on real devices need root)
 	go run ./test/gate -- -race -timeout 20m ./...
+
+# What the node role's tests run on real devices, as Debian packages. Only root runs those tests; only root installs.
+TEST_TOOLS := e2fsprogs xfsprogs btrfs-progs util-linux fdisk
+
+.PHONY: test-tools
+test-tools: ## as root on Debian: install the file systems' tools that tests run, if any is missing
+	@if [ "$$(id -u)" = 0 ] && command -v dpkg-query apt-get >/dev/null && \
+	  [ "$$(dpkg-query -W -f '$${db:Status-Status}\n' $(TEST_TOOLS) 2>/dev/null | grep -cx installed)" -lt $(words $(TEST_TOOLS)) ]; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
 
 .PHONY: lint
 lint: ## format, vet, staticcheck, shell scripts, module files
