@@ -83,11 +83,12 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				log = log.With("cloud", name)
 			}
 			adapter := openstack.NewCurrent(current, log)
-			hub, snapshotHub := status.NewHub(adapter), status.NewSnapshotHub(adapter)
+			hub, snapshotHub, backupHub := status.NewHub(adapter), status.NewSnapshotHub(adapter), status.NewBackupHub(adapter)
 			background.Go(func() error { return ended(hub.Run(work)) })
 			background.Go(func() error { return ended(snapshotHub.Run(work)) })
+			background.Go(func() error { return ended(backupHub.Run(work)) })
 			its := volume.NewVolumes(adapter, hub, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log})
-			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, snapshotHub)
+			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, snapshotHub, backupHub)
 			background.Go(func() error { greet(work, current, log); return nil })
 		}
 		services.Controller = controller.New(controller.Options{

@@ -15,6 +15,7 @@ var (
 	getVolume              = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/volumes/{id}"}
 	listVolumes            = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/volumes/detail"}
 	deleteVolume           = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/volumes/{id}"}
+	addMetadata            = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/metadata"}
 	listMessages           = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/messages", Microversion: "3.5"}
 
 	getServer         = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers/{id}"}
@@ -27,8 +28,9 @@ var (
 // Calls lists every request this package can send, besides Keystone's POST /auth/tokens and the version document of an
 // unversioned endpoint, which package cloud sends.
 var Calls = []cloud.Call{
-	createVolume, createVolumeFromBackup, getVolume, listVolumes, deleteVolume, listMessages,
+	createVolume, createVolumeFromBackup, getVolume, listVolumes, deleteVolume, addMetadata, listMessages,
 	getServer, listAttachments, attach, attachMultiattach, detach,
 	extendVolume, extendAttachedVolume,
 	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
+	getBackup, deleteBackup,
 }

@@ -34,6 +34,7 @@ var meanings = []meaning{
 	{400, "attach volume", "status must be", volume.Busy},       // creating, detaching, reserved
 	{400, "detach volume", "", volume.Busy},                     // detaching already, or attaching still
 	{400, "delete snapshot", "", volume.Conflict},               // one text for all: its status, or a group
+	{400, "delete backup", "", volume.Conflict},                 // its status, or incremental backups that rest on it
 	{400, "create snapshot", "status must be", volume.Busy},     // it was looked at before and has changed
 	{400, "create snapshot", "Invalid volume", volume.Conflict}, // migrating, in maintenance, in error
 	{400, "create volume", "Originating", volume.Busy},          // the source's status, looked at before

@@ -154,10 +154,11 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 	simulated(t, config, func(t *testing.T, a *Cloud, hub *status.Hub, sim *openstacksim.Sim) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		hubOfSnapshots := status.NewSnapshotHub(a)
+		hubOfSnapshots, hubOfBackups := status.NewSnapshotHub(a), status.NewBackupHub(a)
 		go func() { _ = hubOfSnapshots.Run(ctx) }()
+		go func() { _ = hubOfBackups.Run(ctx) }()
 		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		snapshots := volume.NewSnapshots(volumes, hubOfSnapshots)
+		snapshots := volume.NewSnapshots(volumes, hubOfSnapshots, hubOfBackups)
 		v, err := volumes.Create(ctx, volume.Wish{Name: "pvc", Zones: []string{"az2"}})
 		if err != nil {
 			t.Fatal(err)

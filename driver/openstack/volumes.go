@@ -3,6 +3,7 @@ package openstack
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,7 +27,6 @@ type wireVolume struct {
 	Encrypted   bool              `json:"encrypted"`
 	SnapshotID  string            `json:"snapshot_id"`
 	SourceID    string            `json:"source_volid"`
-	BackupID    string            `json:"backup_id"` // from 3.47 on
 	Metadata    map[string]string `json:"metadata"`
 	CreatedAt   string            `json:"created_at"`
 	Attachments []struct {
@@ -40,7 +40,7 @@ func (w wireVolume) volume() volume.Volume {
 	v := volume.Volume{
 		ID: volume.ID(w.ID), Name: w.Name, Status: volume.Status(w.Status), Size: volume.GiB(w.Size), Zone: w.Zone, Type: w.Type,
 		Multiattach: w.Multiattach, Bootable: w.Bootable == "true", Encrypted: w.Encrypted, SnapshotID: w.SnapshotID,
-		SourceID: volume.ID(w.SourceID), BackupID: w.BackupID, Metadata: w.Metadata,
+		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], Metadata: w.Metadata,
 	}
 	for _, a := range w.Attachments {
 		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Device: a.Device})
@@ -72,16 +72,22 @@ func (c *Cloud) CreateVolume(ctx context.Context, o volume.CreateOptions) (volum
 	var answer struct {
 		Volume wireVolume `json:"volume"`
 	}
+	wanted := body{
+		Name: o.Name, Size: o.Size.RoundUp(), Type: o.Type, Zone: o.Zone, SnapshotID: o.SnapshotID, SourceID: string(o.SourceID),
+		BackupID: o.BackupID, Description: o.Description, Metadata: o.Metadata,
+	}
 	r := request{
 		call: createVolume, verb: verb, object: "volume " + strconv.Quote(o.Name), ok: http.StatusAccepted, into: &answer,
-		body: map[string]body{"volume": {
-			Name: o.Name, Size: o.Size.RoundUp(), Type: o.Type, Zone: o.Zone, SnapshotID: o.SnapshotID, SourceID: string(o.SourceID),
-			BackupID: o.BackupID, Description: o.Description, Metadata: o.Metadata,
-		}},
 	}
 	if o.BackupID != "" {
+		wanted.Metadata = maps.Clone(o.Metadata)
+		if wanted.Metadata == nil {
+			wanted.Metadata = map[string]string{}
+		}
+		wanted.Metadata[sourceBackup] = o.BackupID
 		r.call = createVolumeFromBackup
 	}
+	r.body = map[string]body{"volume": wanted}
 	err := c.do(ctx, r)
 	return answer.Volume.volume(), err
 }
@@ -162,6 +168,14 @@ func (c *Cloud) listVolumes(ctx context.Context, verb, object string, query url.
 func (c *Cloud) DeleteVolume(ctx context.Context, id volume.ID) error {
 	return c.do(ctx, request{
 		call: deleteVolume, verb: "delete volume", object: "volume " + string(id), ids: []string{string(id)}, ok: http.StatusAccepted,
+	})
+}
+
+// AddMetadata implements volume.Cloud.
+func (c *Cloud) AddMetadata(ctx context.Context, id volume.ID, metadata map[string]string) error {
+	return c.do(ctx, request{
+		call: addMetadata, verb: "add metadata", object: "volume " + string(id), ids: []string{string(id)}, ok: http.StatusOK,
+		body: map[string]map[string]string{"metadata": metadata},
 	})
 }
 

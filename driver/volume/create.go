@@ -20,7 +20,7 @@ type Wish struct {
 	Zones []string
 	// Shared says that several servers will use the volume at a time, which takes a multiattach type.
 	Shared bool
-	// Source is the volume to clone, Snapshot the snapshot to restore; at most one of them.
+	// Source is the volume to clone, Snapshot the snapshot or backup to restore; at most one of them.
 	Source   ID
 	Snapshot SnapshotID
 	// Metadata is added to what every volume of the driver carries.
@@ -52,18 +52,24 @@ func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 			return Volume{}, err
 		}
 	}
-	if err := matches(w, found[0]); err != nil {
-		if gone := s.removeYounger(ctx, found, made); gone != nil {
-			return Volume{}, gone
+	v := found[0]
+	differs := matches(w, v)
+	if differs == nil {
+		if v, err = s.finished(ctx, v); err != nil {
+			return Volume{}, err
 		}
-		return Volume{}, err
-	}
-	v, err := s.finished(ctx, found[0])
-	if err != nil {
-		return Volume{}, err
+		differs = matches(w, v) // what backup it is of is sure only now
 	}
 	if err := s.removeYounger(ctx, found, made); err != nil {
 		return Volume{}, err
+	}
+	if differs != nil {
+		return Volume{}, differs
+	}
+	if v.BackupID != "" && !s.ours(v) {
+		if err := s.relabel(ctx, v, w); err != nil {
+			return Volume{}, err
+		}
 	}
 	if w.Shared && !v.Multiattach {
 		return Volume{}, s.notShared(ctx, v, made)
@@ -101,14 +107,12 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 
 // order asks Cinder for the volume and reads again who has the name, since another replica may have asked too.
 func (s *Volumes) order(ctx context.Context, w Wish, size Size) (ID, []Volume, error) {
-	size, zone, err := s.place(ctx, w, size)
+	o, err := s.place(ctx, w, size)
 	if err != nil {
 		return "", nil, err
 	}
-	v, err := s.cloud.CreateVolume(ctx, CreateOptions{
-		Name: w.Name, Size: size, Type: w.Type, Zone: zone, SnapshotID: string(w.Snapshot), SourceID: w.Source,
-		Description: contract.Description, Metadata: s.metadata(w.Name, w.Metadata),
-	})
+	o.Name, o.Type, o.Description, o.Metadata = w.Name, w.Type, contract.Description, s.metadata(w.Name, w.Metadata)
+	v, err := s.cloud.CreateVolume(ctx, o)
 	if err != nil && refused(err) {
 		return "", nil, err
 	}
@@ -148,7 +152,8 @@ func first(zones []string) string {
 }
 
 // matches says how a volume of the wished name differs from the wish, as an Incompatible error. The zone is not compared:
-// Cinder may choose another, and the volume's is what counts.
+// Cinder may choose another, and the volume's is what counts. While a volume is made it may be restored from any backup: for a
+// moment its metadata, which tells the backup, is that of the volume that was backed up.
 func matches(w Wish, v Volume) error {
 	differs := func(what, is, want string) error {
 		return Errorf(Incompatible, "volume %s is named %s already and its %s is %q, not %q", v.ID, w.Name, what, is, want).Op("create")
@@ -160,10 +165,10 @@ func matches(w Wish, v Volume) error {
 		return differs("type", v.Type, w.Type)
 	case v.SourceID != w.Source:
 		return differs("source volume", string(v.SourceID), string(w.Source))
-	case v.SnapshotID != string(w.Snapshot):
-		return differs("snapshot", v.SnapshotID, string(w.Snapshot))
-	case v.BackupID != "":
-		return differs("backup", v.BackupID, "")
+	case cmp.Or(v.SnapshotID, v.BackupID) == string(w.Snapshot):
+	case v.SnapshotID == "" && w.Snapshot != "" && statuses[v.Status].create == wait:
+	default:
+		return differs("snapshot or backup", cmp.Or(v.SnapshotID, v.BackupID), string(w.Snapshot))
 	}
 	return nil
 }
@@ -192,6 +197,12 @@ func (s *Volumes) finished(ctx context.Context, v Volume) (Volume, error) {
 	default:
 		return Volume{}, s.failed(ctx, v)
 	}
+}
+
+// relabel gives a restored volume its metadata again: Cinder replaces it with that of the volume that was backed up, which may be
+// another cluster's.
+func (s *Volumes) relabel(ctx context.Context, v Volume, w Wish) error {
+	return AfterWrite(s.cloud.AddMetadata(ctx, v.ID, s.metadata(w.Name, w.Metadata)))
 }
 
 // failed tells why Cinder could not make v, and removes it where it is ours.

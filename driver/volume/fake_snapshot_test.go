@@ -154,4 +154,4 @@ func (w snapshotWaiter) Await(ctx context.Context, id SnapshotID, done func(Snap
 	}
 }
 
-func snapshots(c *fakeCloud) *Snapshots { return NewSnapshots(service(c), snapshotWaiter{c}) }
+func snapshots(c *fakeCloud) *Snapshots { return NewSnapshots(service(c), snapshotWaiter{c}, backupWaiter{c}) }

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
 // fakeCloud is a cloud whose volumes change one virtual second after they were told to. A test says what fails by fail, and what
@@ -16,6 +19,7 @@ type fakeCloud struct {
 	mu          sync.Mutex
 	volumes     map[ID]*Volume
 	snaps       map[SnapshotID]*Snapshot
+	backups     map[SnapshotID]*Snapshot
 	servers     map[ServerID][]ID // what Nova lists
 	calls       []string          // "DeleteVolume 1", in order
 	fail        map[string]error  // by method
@@ -35,7 +39,7 @@ const (
 
 func newCloud(volumes ...Volume) *fakeCloud {
 	c := &fakeCloud{
-		volumes: map[ID]*Volume{}, snaps: map[SnapshotID]*Snapshot{}, servers: map[ServerID][]ID{serverA: nil, serverB: nil},
+		volumes: map[ID]*Volume{}, snaps: map[SnapshotID]*Snapshot{}, backups: map[SnapshotID]*Snapshot{}, servers: map[ServerID][]ID{serverA: nil, serverB: nil},
 		fail: map[string]error{}, hook: map[string]func(){}, now: time.Now,
 	}
 	for _, v := range volumes {
@@ -101,8 +105,8 @@ func (c *fakeCloud) CreateVolume(_ context.Context, o CreateOptions) (Volume, er
 	c.mu.Lock()
 	c.made++
 	v := Volume{
-		ID: id(100 + c.made), Name: o.Name, Status: Creating, Size: o.Size, Type: o.Type, Zone: o.Zone, SourceID: o.SourceID, SnapshotID: o.SnapshotID, Metadata: o.Metadata,
-		CreatedAt: c.now(),
+		ID: id(100 + c.made), Name: o.Name, Status: Creating, Size: o.Size, Type: o.Type, Zone: o.Zone, SourceID: o.SourceID, SnapshotID: o.SnapshotID,
+		BackupID: o.BackupID, Metadata: o.Metadata, CreatedAt: c.now(),
 	}
 	c.volumes[v.ID] = &v
 	answer := v
@@ -112,8 +116,27 @@ func (c *fakeCloud) CreateVolume(_ context.Context, o CreateOptions) (Volume, er
 		if c.outcome != "" {
 			v.Status = c.outcome
 		}
+		if v.BackupID != "" && v.Status == Available { // as Cinder does
+			v.Metadata = map[string]string{contract.MetadataCluster: "another", "theirs": "1"}
+		}
 	})
 	return answer, nil
+}
+
+func (c *fakeCloud) AddMetadata(_ context.Context, id ID, metadata map[string]string) error {
+	err := c.called("AddMetadata", id)
+	if err == nil {
+		c.change(id, func(v *Volume) { v.Metadata = merged(v.Metadata, metadata) })
+	}
+	return err
+}
+
+func merged(all ...map[string]string) map[string]string {
+	one := map[string]string{}
+	for _, m := range all {
+		maps.Copy(one, m)
+	}
+	return one
 }
 
 func (c *fakeCloud) Volume(_ context.Context, id ID) (Volume, error) {

@@ -6,6 +6,7 @@ import "context"
 // the cloud has answered, not once the effect is there: waiting is the Waiter's. Errors are *Error; a missing object is NotFound.
 type Cloud interface {
 	SnapshotCloud
+	BackupCloud
 
 	// CreateVolume asks Cinder for a volume and returns it as accepted, usually still creating.
 	// POST /v3/volumes (Cinder API reference, "Create a volume").
@@ -19,6 +20,8 @@ type Cloud interface {
 	Volumes(ctx context.Context, page Page) ([]Volume, error)
 	// DeleteVolume asks Cinder to delete one volume, never its snapshots. DELETE /v3/volumes/{id}.
 	DeleteVolume(ctx context.Context, id ID) error
+	// AddMetadata adds to a volume's metadata, replacing what is there under the same keys. POST /v3/volumes/{id}/metadata.
+	AddMetadata(ctx context.Context, id ID, metadata map[string]string) error
 	// Failure reads why the cloud gave up on a volume, from Cinder's user messages; empty when it does not say.
 	// GET /v3/messages?resource_uuid=… (3.5).
 	Failure(ctx context.Context, id ID) (string, error)

@@ -2,13 +2,13 @@ package volume
 
 import "time"
 
-// SnapshotID is the UUID of a Cinder snapshot, as it stands in a VolumeSnapshotContent's snapshotHandle.
+// SnapshotID is the UUID of a Cinder snapshot or backup, as it stands in a VolumeSnapshotContent's snapshotHandle.
 type SnapshotID string
 
 // Exists reports whether id can be that of a snapshot at all, as ID.Exists does.
 func (id SnapshotID) Exists() bool { return isUUID(string(id)) }
 
-// Snapshot is what Cinder says of one snapshot.
+// Snapshot is what Cinder says of one snapshot or one backup.
 type Snapshot struct {
 	ID        SnapshotID
 	Name      string
@@ -17,6 +17,8 @@ type Snapshot struct {
 	Size      Size // of the volume when it was made: the least a volume made from it can have
 	Metadata  map[string]string
 	CreatedAt time.Time
+	Backup    bool   // it is a backup, which outlives its volume
+	Reason    string // why Cinder gave up on a backup; a snapshot's is SnapshotFailure's
 }
 
 // Ready reports whether a volume can be made from p now.

@@ -21,7 +21,7 @@ type SnapshotCloud interface {
 	SnapshotFailure(ctx context.Context, id SnapshotID) (string, error)
 }
 
-// SnapshotWaiter is the Waiter for snapshots.
+// SnapshotWaiter is the Waiter for snapshots, or for backups.
 type SnapshotWaiter interface {
 	// Await does for a snapshot what Waiter.Await does for a volume.
 	Await(ctx context.Context, id SnapshotID, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error)

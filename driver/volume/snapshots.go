@@ -4,25 +4,26 @@ import "context"
 
 // Snapshots does to the snapshots of one cloud what the RPCs ask for.
 type Snapshots struct {
-	volumes *Volumes // of the same cloud
-	cloud   SnapshotCloud
-	wait    SnapshotWaiter
+	volumes    *Volumes // of the same cloud
+	cloud      Cloud
+	wait       SnapshotWaiter
+	waitBackup SnapshotWaiter
 }
 
-// NewSnapshots gives the snapshots of the cloud whose volumes v are, and whose changes w awaits.
-func NewSnapshots(v *Volumes, w SnapshotWaiter) *Snapshots {
-	return &Snapshots{volumes: v, cloud: v.cloud, wait: w}
+// NewSnapshots gives the snapshots of the cloud whose volumes v are, and whose changes w awaits; b awaits those of its backups.
+func NewSnapshots(v *Volumes, w, b SnapshotWaiter) *Snapshots {
+	return &Snapshots{volumes: v, cloud: v.cloud, wait: w, waitBackup: b}
 }
 
-// Get reads one snapshot. NotFound where there is none.
+// Get reads one snapshot or backup. NotFound where there is neither.
 func (s *Snapshots) Get(ctx context.Context, id SnapshotID) (Snapshot, error) {
 	if !id.Exists() {
 		return Snapshot{}, noSnapshot(id)
 	}
-	return s.cloud.Snapshot(ctx, id)
+	return snapshotOrBackup(ctx, s.cloud, id)
 }
 
-// List reads at most limit of the project's snapshots from p on, whoever made them, only those of one volume where of is set.
+// List reads at most limit of the project's snapshots, which backups are none of, from p on, whoever made them, only those of one volume where of is set.
 // All else is as with Volumes.List.
 func (s *Snapshots) List(ctx context.Context, of ID, p SnapshotPosition, limit int) ([]Snapshot, error) {
 	if of != "" && !of.Exists() {
@@ -41,8 +42,9 @@ func SnapshotPositionOf(p Snapshot) SnapshotPosition {
 	return SnapshotPosition{After: p.ID, Created: p.CreatedAt}
 }
 
-// Delete deletes a snapshot and returns once Cinder answers 404 for it; one that does not exist is deleted. Conflict says what
-// stands in the way: a group, a status that only an administrator can change, volumes made from it that its backend needs it for.
+// Delete deletes a snapshot or backup and returns once Cinder answers 404 for it; one that does not exist is deleted. Conflict says
+// what stands in the way: a group, a status that only an administrator can change, volumes made from it that its backend needs it
+// for, backups that rest on it.
 func (s *Snapshots) Delete(ctx context.Context, id SnapshotID) error {
 	if !id.Exists() {
 		return nil
@@ -54,7 +56,7 @@ func (s *Snapshots) Delete(ctx context.Context, id SnapshotID) error {
 	defer unlock()
 	p, err := s.settled(ctx, id)
 	if Is(err, NotFound) {
-		return nil
+		return s.deleteBackup(ctx, id)
 	}
 	if err != nil {
 		return err

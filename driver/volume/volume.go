@@ -67,7 +67,7 @@ type Volume struct {
 	Encrypted   bool
 	SnapshotID  string // the snapshot it was made from, if any
 	SourceID    ID     // the volume it was cloned from, if any
-	BackupID    string // the backup it was restored from, if any (Cinder 3.47)
+	BackupID    string // the backup it was restored from, if any; sure once it is made
 	Metadata    map[string]string
 	Attachments []Attachment
 	CreatedAt   time.Time

@@ -114,7 +114,9 @@ func ids[ID ~string, T any](waiters []*waiter[ID, T]) []ID {
 }
 
 // lists reports whether so many objects are waited for that listing them all is cheaper.
-func (l *loop[ID, T]) lists() bool { return len(ids(l.waiters)) > readSingly*l.pages }
+func (l *loop[ID, T]) lists() bool {
+	return l.kind.list != nil && len(ids(l.waiters)) > readSingly*l.pages
+}
 
 // round reads what is due and tells it to all who wait for it: they all joined before the reading began.
 func (l *loop[ID, T]) round(ctx context.Context) {

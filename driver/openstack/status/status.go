@@ -60,11 +60,24 @@ func NewSnapshotHub(p SnapshotPoller) *SnapshotHub {
 	})
 }
 
+// BackupPoller is what the hub of backups reads the cloud through.
+type BackupPoller interface {
+	// Backup reads one backup; NotFound when there is none.
+	Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error)
+}
+
+// NewBackupHub makes a hub of backups, which are read one by one; Run brings it to life.
+func NewBackupHub(p BackupPoller) *SnapshotHub {
+	return newHub(kind[volume.SnapshotID, volume.Snapshot]{
+		noun: "backup", read: p.Backup, look: func(b volume.Snapshot) (volume.SnapshotID, volume.Status) { return b.ID, b.Status },
+	})
+}
+
 // kind is what a hub must know of the objects it watches.
 type kind[ID ~string, T any] struct {
 	noun string
 	read func(ctx context.Context, id ID) (T, error)
-	list func(ctx context.Context, after ID, limit int) ([]T, error)
+	list func(ctx context.Context, after ID, limit int) ([]T, error) // nil where none is worth it
 	look func(T) (ID, volume.Status)
 }
 

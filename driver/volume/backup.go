@@ -1,0 +1,106 @@
+package volume
+
+import "context"
+
+// A snapshot handle names a Cinder snapshot or a Cinder backup: VolumeSnapshots of a class of type backup have the latter. Both are
+// a Snapshot here, and every status that a backup can be in is one of a snapshot's too, with the same meaning. The driver makes no
+// backups; those that are there are read, restored and deleted.
+
+// BackupCloud is what the domain asks of Cinder about backups, by the rules of Cloud, which includes it.
+type BackupCloud interface {
+	// Backup reads one backup. GET /v3/backups/{id} (Cinder API reference, "Show backup detail").
+	Backup(ctx context.Context, id SnapshotID) (Snapshot, error)
+	// DeleteBackup asks Cinder to delete one backup. NotFound is also the answer where no cinder-backup could do it.
+	// DELETE /v3/backups/{id}.
+	DeleteBackup(ctx context.Context, id SnapshotID) error
+}
+
+// snapshotOrBackup reads what a snapshot handle names. NotFound only where Cinder has neither a snapshot nor a backup of that id.
+func snapshotOrBackup(ctx context.Context, c Cloud, id SnapshotID) (Snapshot, error) {
+	p, err := c.Snapshot(ctx, id)
+	if Is(err, NotFound) {
+		return c.Backup(ctx, id)
+	}
+	return p, err
+}
+
+// deleteBackup deletes the backup of an id that is no snapshot's, by the rules of Delete.
+func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
+	b, err := s.cloud.Backup(ctx, id)
+	if err == nil && snapshotStatuses[b.Status].delete == wait {
+		b, err = s.untilBackup(ctx, id, "become deletable", func(b Snapshot, ok bool) (bool, error) {
+			if !ok {
+				return true, noSnapshot(id)
+			}
+			return snapshotStatuses[b.Status].delete != wait, nil
+		})
+	}
+	switch {
+	case Is(err, NotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	switch snapshotStatuses[b.Status].delete {
+	case leaving:
+		return s.backupGone(ctx, id)
+	case refuse:
+		return backupStays(b)
+	}
+	if err := s.cloud.DeleteBackup(ctx, id); err != nil {
+		return s.undeletableBackup(ctx, id, err)
+	}
+	return AfterWrite(s.backupGone(ctx, id))
+}
+
+// undeletableBackup says why Cinder refused to delete a backup that looked deletable. Its 404 is no proof that the backup is gone:
+// Cinder says so too when it finds no cinder-backup that works.
+func (s *Snapshots) undeletableBackup(ctx context.Context, id SnapshotID, refusal error) error {
+	switch KindOf(refusal) {
+	case InvalidArgument, Conflict, NotFound:
+	default:
+		return refusal
+	}
+	b, err := s.cloud.Backup(ctx, id)
+	switch {
+	case Is(err, NotFound):
+		return nil
+	case err != nil:
+		return err
+	case snapshotStatuses[b.Status].delete != proceed:
+		return Errorf(Busy, "backup %s went to status %s while it was to be deleted: %w", id, b.Status, refusal).Op("delete")
+	case Is(refusal, NotFound):
+		return Errorf(Unavailable, "backup %s is there, but Cinder finds no cinder-backup that could delete it: %w", id, refusal).Op("delete")
+	}
+	return Errorf(Conflict, "Cinder does not delete backup %s, most likely because incremental backups rest on it; delete those first: %w", id, refusal).Op("delete")
+}
+
+// backupGone waits until Cinder answers 404 for a backup that is being deleted. Failed when the deletion ends otherwise.
+func (s *Snapshots) backupGone(ctx context.Context, id SnapshotID) error {
+	gone := false
+	b, err := s.untilBackup(ctx, id, "go", func(b Snapshot, ok bool) (bool, error) {
+		gone = !ok
+		return gone || snapshotStatuses[b.Status].delete != leaving, nil
+	})
+	if err != nil || gone {
+		return err
+	}
+	return backupStays(b)
+}
+
+func backupStays(b Snapshot) error {
+	reason := ""
+	if b.Reason != "" {
+		reason = ": " + b.Reason
+	}
+	return Errorf(Failed, "Cinder could not delete backup %s; it is in status %s%s", b.ID, b.Status, reason).Op("delete")
+}
+
+// untilBackup waits for done, as Volumes.until does.
+func (s *Snapshots) untilBackup(ctx context.Context, id SnapshotID, what string, done func(b Snapshot, ok bool) (bool, error)) (Snapshot, error) {
+	b, err := s.waitBackup.Await(ctx, id, done)
+	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
+		return b, Errorf(kind, "waited for it to %s: %w", what, err)
+	}
+	return b, err
+}

@@ -1,0 +1,220 @@
+package volume
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// archived is backup 1 of source.
+func archived(status Status) Snapshot {
+	return Snapshot{ID: sid(1), Volume: source.ID, Status: status, Size: source.Size, Reason: "disk full"}
+}
+
+func TestDeletingABackup(t *testing.T) {
+	down := Errorf(Unavailable, "down")
+	for name, test := range map[string]struct {
+		status Status // empty: there is none
+		cloud  func(*fakeCloud)
+		kind   Kind // Unknown: gone
+		sent   bool
+		text   string
+	}{
+		"that is there":        {status: Available},
+		"that failed":          {status: "error"},
+		"that is not there":    {},
+		"that is being made":   {status: Creating, cloud: func(c *fakeCloud) { c.changeBackup(sid(1), func(b *Snapshot) { b.Status = Available }) }},
+		"that is being read":   {status: "restoring", cloud: func(c *fakeCloud) { c.changeBackup(sid(1), func(b *Snapshot) { b.Status = Available }) }},
+		"that goes meanwhile":  {status: "restoring", cloud: func(c *fakeCloud) { c.changeBackup(sid(1), func(b *Snapshot) { b.ID = "" }) }},
+		"that is leaving":      {status: Deleting, cloud: func(c *fakeCloud) { c.changeBackup(sid(1), func(b *Snapshot) { b.ID = "" }) }},
+		"that is leaving long": {status: Deleting, kind: DeadlineExceeded, text: "go"},
+		"that is made long":    {status: Creating, kind: DeadlineExceeded, text: "deletable"},
+		"that is stuck":        {status: "error_deleting", kind: Failed, text: "disk full"},
+		"that gets stuck":      {status: Available, cloud: func(c *fakeCloud) { c.undeletable = "error_deleting" }, kind: Failed, sent: true, text: "the store is gone"},
+		"that fails to go":     {status: Available, cloud: func(c *fakeCloud) { c.undeletable = "error" }, kind: Failed, sent: true, text: "the store is gone"},
+		"that others rest on": {
+			status: Available, cloud: func(c *fakeCloud) { c.fail["DeleteBackup"] = Errorf(Conflict, "Incremental backups exist") },
+			kind: Conflict, text: "incremental",
+		},
+		"that someone begins to restore": {status: Available, cloud: func(c *fakeCloud) {
+			c.hook["DeleteBackup"] = func() { c.backups[sid(1)].Status = "restoring" }
+			c.fail["DeleteBackup"] = Errorf(Conflict, "status must be available")
+		}, kind: Busy, text: "restoring"},
+		"that someone else deletes": {status: Available, cloud: func(c *fakeCloud) {
+			c.hook["DeleteBackup"] = func() { delete(c.backups, sid(1)) }
+			c.fail["DeleteBackup"] = Errorf(NotFound, "no backup")
+		}},
+		"while no cinder-backup works": {
+			status: Available, cloud: func(c *fakeCloud) {
+				c.fail["DeleteBackup"] = Errorf(NotFound, "Service cinder-backup could not be found")
+			},
+			kind: Unavailable, text: "no cinder-backup",
+		},
+		"that a policy protects": {status: Available, cloud: func(c *fakeCloud) { c.fail["DeleteBackup"] = Errorf(PermissionDenied, "policy") }, kind: PermissionDenied, text: "policy"},
+		"that cannot be read":    {status: Available, cloud: func(c *fakeCloud) { c.fail["Backup"] = down }, kind: Unavailable, text: "down"},
+		"that cannot be read any more": {status: Available, cloud: func(c *fakeCloud) {
+			c.fail["DeleteBackup"] = Errorf(Conflict, "no")
+			c.hook["DeleteBackup"] = func() { c.mu.Lock(); c.fail["Backup"] = down; c.mu.Unlock() }
+		}, kind: Unavailable, text: "down"},
+		"that snapshots hide":           {status: Available, cloud: func(c *fakeCloud) { c.fail["Snapshot"] = down }, kind: Unavailable, text: "down"},
+		"that nobody may know of":       {cloud: func(c *fakeCloud) { c.fail["Backup"] = Errorf(PermissionDenied, "policy") }, kind: PermissionDenied, text: "policy"},
+		"that nobody may ask about now": {cloud: func(c *fakeCloud) { c.fail["Backup"] = Errorf(Unauthenticated, "who?") }, kind: Unauthenticated, text: "who?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				if test.status != "" {
+					c.withBackups(archived(test.status))
+				}
+				if test.cloud != nil {
+					test.cloud(c)
+				}
+				err := snapshots(c).Delete(within(t, 60), sid(1))
+				if test.kind == Unknown {
+					if _, there := c.backups[sid(1)]; err != nil || there {
+						t.Errorf("%v; is it there: %v", err, there)
+					}
+					return
+				}
+				wantKind(t, err, test.kind, test.sent)
+				if !strings.Contains(err.Error(), test.text) {
+					t.Errorf("%q is not in %v", test.text, err)
+				}
+			})
+		})
+	}
+}
+
+func TestASnapshotIsNoBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(source).withSnapshots(pictureOfOurs(1, Available)).withBackups(archived(Available))
+		if p, err := snapshots(c).Get(t.Context(), sid(1)); err != nil || p.Backup {
+			t.Errorf("got %v, %v", p, err)
+		}
+		if err := snapshots(c).Delete(within(t, 60), sid(1)); err != nil || c.count("DeleteSnapshot") != 1 || c.count("Backup")+c.count("DeleteBackup") != 0 {
+			t.Errorf("%v: %v", err, c.calls)
+		}
+	})
+}
+
+func TestReadingABackup(t *testing.T) {
+	for status, ready := range map[Status]bool{Available: true, Creating: false, "restoring": false, "error": false, Deleting: false} {
+		b, err := snapshots(newCloud().withBackups(archived(status))).Get(t.Context(), sid(1))
+		if err != nil || b.Ready() != ready || b.Volume != source.ID || b.Size != source.Size {
+			t.Errorf("%s: got %v, %v", status, b, err)
+		}
+	}
+	c := newCloud()
+	c.fail["Backup"] = Errorf(Unavailable, "down")
+	if _, err := snapshots(c).Get(t.Context(), sid(1)); !Is(err, Unavailable) {
+		t.Errorf("an unknown backup: %v", err)
+	}
+}
+
+func TestAVolumeFromABackup(t *testing.T) {
+	for name, test := range map[string]struct {
+		wish   Wish
+		status Status
+		cloud  func(*fakeCloud)
+		size   Size
+		kind   Kind // Unknown: it is made
+	}{
+		"is as large as the backup":    {size: GiB(3)},
+		"may be larger":                {wish: Wish{Size: Range{Required: GiB(9)}}, size: GiB(9)},
+		"goes to any zone":             {wish: Wish{Zones: []string{"az1", "az-2"}}, size: GiB(3)},
+		"that is smaller":              {wish: Wish{Size: Range{Required: GiB(2)}}, kind: OutOfRange},
+		"that is being made":           {status: Creating, kind: Busy},
+		"that is being restored":       {status: "restoring", kind: Busy},
+		"that failed":                  {status: "error", kind: Conflict},
+		"that goes":                    {status: Deleting, kind: NotFound},
+		"while backups are not told":   {cloud: func(c *fakeCloud) { c.fail["Backup"] = Errorf(Unavailable, "500") }, kind: Unavailable},
+		"while snapshots are not told": {cloud: func(c *fakeCloud) { c.fail["Snapshot"] = Errorf(Unavailable, "500") }, kind: Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := archived(Available)
+				if test.status != "" {
+					b.Status = test.status
+				}
+				c := newCloud().withBackups(b) // the volume it is of is gone
+				if test.cloud != nil {
+					test.cloud(c)
+				}
+				w := test.wish
+				w.Name, w.Snapshot, w.Metadata = "restored", sid(1), map[string]string{"mine": "1"}
+				for range 2 { // the second finds the first's
+					v, err := service(c).Create(within(t, 60), w)
+					if test.kind != Unknown {
+						wantKind(t, err, test.kind, false)
+						if c.count("CreateVolume") != 0 {
+							t.Error(c.calls)
+						}
+						continue
+					}
+					if err != nil || v.BackupID != string(sid(1)) || v.SnapshotID != "" || v.Size != test.size || v.Zone != first(w.Zones) || c.count("CreateVolume") != 1 {
+						t.Errorf("got %v, %v", v, err)
+					}
+					m := c.volumes[v.ID].Metadata
+					if m[contract.MetadataCluster] != "cluster" || m["mine"] != "1" || m["theirs"] != "1" || c.count("AddMetadata") != 1 {
+						t.Errorf("metadata %v after %v", m, c.calls)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestARestoredVolumeThatCannotBeLabelledIsNotDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud().withBackups(archived(Available))
+		c.fail["AddMetadata"] = Errorf(Unavailable, "down")
+		w := Wish{Name: "restored", Snapshot: sid(1)}
+		_, err := service(c).Create(within(t, 60), w)
+		wantKind(t, err, Unavailable, true)
+		delete(c.fail, "AddMetadata")
+		if v, err := service(c).Create(within(t, 60), w); err != nil || c.count("CreateVolume") != 1 {
+			t.Errorf("got %v, %v", v, err)
+		}
+	})
+}
+
+func TestAFailedRestoreLeavesNothing(t *testing.T) {
+	for _, outcome := range []Status{"error", "error_restoring"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCloud().withBackups(archived(Available))
+			c.outcome = outcome
+			_, err := service(c).Create(within(t, 60), Wish{Name: "restored", Snapshot: sid(1)})
+			if wantKind(t, err, Failed, false); len(c.volumes) != 0 {
+				t.Errorf("left: %v", c.volumes)
+			}
+		})
+	}
+}
+
+// For a moment a volume that is restored has the metadata of the volume that was backed up: none, or another backup's.
+func TestAVolumeThatIsBeingRestoredIsJudgedOnceItIsThere(t *testing.T) {
+	for meanwhile, test := range map[string]struct {
+		becomes string
+		wish    SnapshotID
+		kind    Kind
+	}{
+		"":             {becomes: string(sid(1)), wish: sid(1)},
+		string(sid(2)): {becomes: string(sid(1)), wish: sid(1)},
+		string(sid(1)): {becomes: string(sid(2)), wish: sid(1), kind: Incompatible},
+		string(sid(3)): {becomes: "", wish: sid(1), kind: Incompatible},
+		string(sid(4)): {becomes: string(sid(4)), wish: "", kind: Incompatible},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			v := ofOurs(2, Creating)
+			v.BackupID = meanwhile
+			c := newCloud(v)
+			c.later(v.ID, func(v *Volume) { v.Status, v.BackupID = Available, test.becomes })
+			got, err := service(c).Create(within(t, 60), Wish{Name: v.Name, Snapshot: test.wish})
+			if test.kind == Unknown && (err != nil || got.ID != v.ID) || test.kind != Unknown && !Is(err, test.kind) {
+				t.Errorf("%q, then %q: got %v, %v", meanwhile, test.becomes, got, err)
+			}
+		})
+	}
+}
