@@ -177,6 +177,8 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 		"`service-network-admin-kubeconfig`", "`pull-secret`", "snapshot-controller", `a\|b`,
 		"helm upgrade --install cinder-csi charts/cinder-csi --namespace cinder-csi -f DIR/guest/values.yaml",
 		"## Remove",
+		"**prod**. Taken from `metadata.name`; it marks", "**off**. `spec.networkPolicy.enabled` is false.\n",
+		"- `spec.namespaces.controller` is not set: clusters-prod is assumed to be the hosted control plane's namespace.\n",
 	} {
 		if !strings.Contains(readme, want) {
 			t.Errorf("want %q in:\n%s", want, readme)
@@ -184,6 +186,17 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 	}
 	if guest, management := strings.Index(readme, "DIR/guest/values.yaml"), strings.Index(readme, "DIR/management/values.yaml"); guest > management {
 		t.Errorf("the guest's rights must be applied before what uses them")
+	}
+}
+
+func TestOpenShiftsNamespacesTakePodsOnEveryNodeAndOnManagementCPUs(t *testing.T) {
+	for target, want := range map[v1alpha1.Target]int{v1alpha1.Vanilla: 0, v1alpha1.Standalone: 2} {
+		got := string(render(t, result(t, target, v1alpha1.Helm, v1alpha1.Spec{}), bundle.Options{})["namespace.yaml"])
+		for _, annotation := range []string{"workload.openshift.io/allowed: management\n", `openshift.io/node-selector: ""`} {
+			if n := strings.Count(got, annotation); n != want {
+				t.Errorf("%s: want %s %d times, got %d:\n%s", target, annotation, want, n, got)
+			}
+		}
 	}
 }
 

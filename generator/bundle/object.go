@@ -58,6 +58,8 @@ func namespace(name, level string, openShift bool) object {
 	if openShift {
 		// A cluster-wide default node selector would keep the DaemonSet from some nodes.
 		a["openshift.io/node-selector"] = ""
+		// With workload partitioning, pods may ask for management's CPUs only where their namespace allows it.
+		a["workload.openshift.io/allowed"] = "management"
 	}
 	return object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": name, "labels": l, "annotations": a}}
 }

@@ -3,8 +3,11 @@ package bundle
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -26,7 +29,7 @@ func readme(r plan.Result, planes []*plane) []byte {
 	if len(r.Warnings) > 0 {
 		w.line("\n## Mind\n")
 		for _, warning := range r.Warnings {
-			w.line("- %s", warning)
+			w.line("- %s", sentence(warning))
 		}
 	}
 	w.prerequisites(r, planes)
@@ -206,15 +209,19 @@ func onOff(b bool) string {
 	return "off"
 }
 
-// sentence begins with a capital, unless with the name of a key, and ends with a full stop.
+// configKey is the name of a key of the configuration.
+var configKey = regexp.MustCompile(`\b(spec|metadata)(\.\w+(\[\d+\])?)+`)
+
+// sentence makes a reason one that reads well in Markdown: keys in code, a capital unless it begins with a key, a full stop.
 func sentence(s string) string {
 	if s == "" {
 		return ""
 	}
-	if first, _, _ := strings.Cut(s, " "); !strings.Contains(first, ".") {
-		s = strings.ToUpper(s[:1]) + s[1:]
+	if at := configKey.FindStringIndex(s); at == nil || at[0] > 0 {
+		first, size := utf8.DecodeRuneInString(s)
+		s = string(unicode.ToUpper(first)) + s[size:]
 	}
-	return strings.TrimSuffix(s, ".") + "."
+	return configKey.ReplaceAllString(strings.TrimSuffix(s, "."), "`$0`") + "."
 }
 
 // cell is a text inside of a Markdown table; names of volume types may hold anything.

@@ -29,6 +29,7 @@ func (e *FactError) Error() string {
 func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, target v1alpha1.Target, format v1alpha1.Format, version string) (Result, error) {
 	d := &decider{inv: inventory, dist: distribution, given: distribution.Spec, spec: distribution.WithDefaults(), target: target}
 	d.checkSpec()
+	d.checkServices()
 	r := Result{
 		Generator: version,
 		Simulated: inventory.Simulated,
@@ -102,6 +103,18 @@ func known[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
 		d.unanswered = append(d.unanswered, line)
 	}
 	return false
+}
+
+// checkServices warns of a cloud where the driver has nothing to talk to. Whether the catalog lists them is a known fact or none.
+func (d *decider) checkServices() {
+	if d.inv.Services.State != v1alpha1.Known {
+		return
+	}
+	for _, name := range []string{blockStorage, "compute"} {
+		if !d.inv.Services.Value[name].Present {
+			d.warn("the cloud's catalog has no %s service, and the driver cannot work without it", name)
+		}
+	}
 }
 
 // stateOf is a fact for a decision that had to do without its value.

@@ -74,6 +74,7 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {planes: {node: {replicas: 2}}}", "spec.planes.node.replicas"},
 		{v1alpha1.Vanilla, "spec: {planes: {node: {runAsUser: 1}}}", "spec.planes.node.runAsUser"},
 		{v1alpha1.Vanilla, "spec: {planes: {controller: {replicas: 0}}}", "spec.planes.controller.replicas"},
+		{v1alpha1.Vanilla, "spec: {kubernetesVersion: '1.26'}", "spec.kubernetesVersion: 1.26 is older"},
 		{v1alpha1.Vanilla, "spec: {images: {resizr: {tag: v1}}}", "did you mean resizer?"},
 		{v1alpha1.Vanilla, "spec: {planes: {node: {images: {resizer: {tag: v1}}}}}", "spec.planes.node.images"},
 		{v1alpha1.Vanilla, "spec: {images: {driver: {digest: 'sha256:12'}}}", "spec.images.driver.digest"},
@@ -149,6 +150,25 @@ func TestSnapshotsInUseNeedCinder366(t *testing.T) {
 	}
 }
 
+func TestACloudWithoutAServiceThatTheDriverNeedsIsWarnedAbout(t *testing.T) {
+	for _, name := range []string{"block-storage", "compute"} {
+		inv := cloudOf("standard")
+		delete(inv.Services.Value, name)
+		got := decide(t, inv, "metadata: {name: c}", v1alpha1.Vanilla).Warnings
+		if len(got) != 1 || !strings.Contains(got[0], "no "+name+" service") {
+			t.Errorf("%s: want one warning, got %q", name, got)
+		}
+	}
+}
+
+func TestAProxysNameIsNotLookedUpButWarnedAbout(t *testing.T) {
+	got := decide(t, cloudOf("standard"), "{metadata: {name: c}, spec: {networkPolicy: {enabled: true, openstackCIDRs: [198.51.100.0/24]}, "+
+		"planes: {controller: {proxy: {https: 'http://proxy.example:3128'}}}}}", v1alpha1.Vanilla).Warnings
+	if len(got) != 1 || !strings.Contains(got[0], "proxy is a host name") {
+		t.Errorf("want one warning, got %q", got)
+	}
+}
+
 func TestCloudConfIsReadByTheDriverWithoutComplaint(t *testing.T) {
 	r := decide(t, cloudOf("standard"), "spec: {credentials: {cloud: 'a;b \"c\"'}}", v1alpha1.Vanilla)
 	f, err := cloudconf.Parse([]byte(r.CloudConf.Value))
@@ -208,7 +228,14 @@ func TestNetworkPolicyTakesPortsFromTheCatalogAndAddressesNeverFromDNS(t *testin
 		s.Endpoint = url
 		literal.Services.Value[name] = s
 	}
+	literal.Cloud.AuthURL = "http://192.0.2.7:5000/v3"
 	ports := []int{443, 8774, 8776}
+	door := cloudOf("standard")
+	door.Cloud.AuthURL = "http://keystone.example:5000/v3"
+	behind := func(proxy, cidrs string) string {
+		return "spec: {networkPolicy: {enabled: true, openstackCIDRs: [" + cidrs + "]}, planes: {controller: {proxy: {https: 'http://" + proxy + ":3128'}}}}"
+	}
+	proxied := []int{443, 3128, 8774, 8776}
 	cases := []struct {
 		name string
 		inv  v1alpha1.Inventory
@@ -217,7 +244,10 @@ func TestNetworkPolicyTakesPortsFromTheCatalogAndAddressesNeverFromDNS(t *testin
 	}{
 		{"off", named, "", NetworkPolicy{}},
 		{"host names", named, "spec: {networkPolicy: {enabled: true}}", NetworkPolicy{Enabled: true, Ports: ports}},
-		{"addresses", literal, "spec: {networkPolicy: {enabled: true}}", NetworkPolicy{Enabled: true, Ports: ports, CIDRs: []string{"192.0.2.7/32", "2001:db8::1/128"}}},
+		{"addresses", literal, "spec: {networkPolicy: {enabled: true}}", NetworkPolicy{Enabled: true, Ports: []int{443, 5000, 8774, 8776}, CIDRs: []string{"192.0.2.7/32", "2001:db8::1/128"}}},
+		{"Keystone by another door than the catalog's", door, "spec: {networkPolicy: {enabled: true}}", NetworkPolicy{Enabled: true, Ports: []int{443, 5000, 8774, 8776}}},
+		{"a proxy", named, behind("proxy.example", ""), NetworkPolicy{Enabled: true, Ports: proxied}},
+		{"a proxy's address", named, behind("203.0.113.9", "198.51.100.0/24"), NetworkPolicy{Enabled: true, Ports: proxied, CIDRs: []string{"198.51.100.0/24", "203.0.113.9/32"}}},
 		{"configured", named, "spec: {networkPolicy: {enabled: true, openstackCIDRs: [198.51.100.0/24]}}", NetworkPolicy{Enabled: true, Ports: ports, CIDRs: []string{"198.51.100.0/24"}}},
 	}
 	for _, c := range cases {

@@ -45,8 +45,8 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 	}
 	add := func(d v1alpha1.Decision) { p.Decisions = append(p.Decisions, d) }
 	add(document(r.Driver, IDDriverName, r.Driver.Value.Name))
-	add(v1alpha1.Decision{ID: IDTopologyKey, Value: r.Driver.Value.TopologyKey, Reason: "topology.<driver name>/zone", Source: string(r.Driver.Source)})
-	add(v1alpha1.Decision{ID: IDLogLevel, Value: r.Driver.Value.LogLevel, Reason: "spec.driver.logLevel, klog's levels", Source: string(sourceOf(r.Driver.Value.LogLevel != v1alpha1.DefaultLogLevel))})
+	add(v1alpha1.Decision{ID: IDTopologyKey, Value: r.Driver.Value.TopologyKey, Reason: "it follows from the driver's name: topology.<driver name>/zone", Source: string(r.Driver.Source)})
+	add(v1alpha1.Decision{ID: IDLogLevel, Value: r.Driver.Value.LogLevel, Reason: "spec.driver.logLevel, one of klog's levels", Source: string(sourceOf(r.Driver.Value.LogLevel != v1alpha1.DefaultLogLevel))})
 	add(document(r.Namespaces, IDControllerNamespace, r.Namespaces.Value.Controller))
 	add(document(r.Namespaces, IDNodeNamespace, r.Namespaces.Value.Node))
 	add(document(r.ClusterID, IDClusterID, r.ClusterID.Value))

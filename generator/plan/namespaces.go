@@ -79,9 +79,9 @@ func (d *decider) clusterID() Decision[string] {
 	case d.given.ClusterID != "":
 		decision.Value, decision.Reason = d.given.ClusterID, "spec.clusterID is set"
 	case d.dist.Metadata.Name != "":
-		decision.Value, decision.Reason = d.dist.Metadata.Name, "metadata.name: it marks this cluster's volumes in Cinder"
+		decision.Value, decision.Reason = d.dist.Metadata.Name, "taken from metadata.name; it marks this cluster's volumes in Cinder"
 	case d.target == v1alpha1.HostedControlPlane && d.spec.HyperShift.InfraID != "":
-		decision.Value, decision.Reason = d.spec.HyperShift.InfraID, "spec.hypershift.infraID: OpenShift marks volumes with it too"
+		decision.Value, decision.Reason = d.spec.HyperShift.InfraID, "taken from spec.hypershift.infraID, with which OpenShift marks volumes too"
 	default:
 		decision.Value, decision.Source = unnamedCluster, Default
 		decision.Reason = "neither spec.clusterID nor metadata.name is set; upstream's manifests use this name"

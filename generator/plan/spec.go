@@ -17,6 +17,9 @@ var (
 	nodeImages       = []string{"driver", "registrar", "livenessprobe"}
 )
 
+// oldestKubernetes is the first minor that serves every field: a disruption budget's unhealthyPodEvictionPolicy is of 1.27.
+const oldestKubernetes = "1.27"
+
 var (
 	kubernetesVersion = regexp.MustCompile(`^v?(1\.[0-9]{1,3})(\.[0-9]+)?$`)
 	digest            = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -26,6 +29,9 @@ var (
 func (d *decider) checkSpec() {
 	if m := kubernetesVersion.FindStringSubmatch(d.spec.KubernetesVersion); m != nil {
 		d.spec.KubernetesVersion = m[1]
+		if !atLeast(m[1], oldestKubernetes) {
+			d.problem("spec.kubernetesVersion: %s is older than %s, the first that takes what is emitted", m[1], oldestKubernetes)
+		}
 	} else {
 		d.problem("spec.kubernetesVersion: %q is not a version such as \"1.32\"", d.spec.KubernetesVersion)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -139,39 +140,75 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 	if !d.spec.NetworkPolicy.Enabled {
 		return decision
 	}
-	decision.Value.Enabled, decision.Reason = true, "spec.networkPolicy.enabled is true; ports are the catalog's"
+	decision.Value.Enabled, decision.Reason = true, "spec.networkPolicy.enabled is true; ports are those of Keystone and of the catalog"
 	if !known(d, "services", d.inv.Services) {
 		if len(d.unanswered) == 0 {
 			d.problem("spec.networkPolicy.enabled: the cloud does not tell its endpoints, so no policy can be made")
 		}
 		return decision
 	}
-	literal := true
-	var addresses []string
-	for _, name := range []string{"identity", "compute", blockStorage} {
-		service := d.inv.Services.Value[name]
-		if !service.Present {
-			continue
-		}
-		decision.Value.Ports = append(decision.Value.Ports, service.Port)
-		if address, ok := literalAddress(service.Endpoint); ok {
-			addresses = append(addresses, address)
-		} else {
-			literal = false
-		}
-	}
+	to := d.openStack()
 	switch {
 	case len(cidrs) > 0:
 		decision.Reason += ", addresses those of spec.networkPolicy.openstackCIDRs"
-	case literal:
-		cidrs = addresses
-		decision.Reason += ", addresses those of the endpoints"
-	default:
+	case to.named:
 		decision.Reason += "; endpoints are host names, so any address on these ports is allowed"
+	default:
+		cidrs = to.addresses
+		decision.Reason += ", addresses those of the endpoints"
 	}
-	decision.Value.Ports = sortedSet(decision.Value.Ports)
+	if proxy := d.proxy(); len(proxy.ports) > 0 {
+		decision.Reason += "; the controller's proxy is allowed too"
+		to.ports = append(to.ports, proxy.ports...)
+		if len(cidrs) > 0 {
+			cidrs = append(cidrs, proxy.addresses...)
+			if proxy.named {
+				d.warn("spec.networkPolicy: the controller's proxy is a host name, and names are not looked up: spec.networkPolicy.openstackCIDRs must contain its address")
+			}
+		}
+	}
+	decision.Value.Ports = sortedSet(to.ports)
 	decision.Value.CIDRs = sortedSet(cidrs)
 	return decision
+}
+
+// destinations are where the controller connects to.
+type destinations struct {
+	ports     []int
+	addresses []string // of those that are addresses, each as a network of one
+	named     bool     // at least one is a host name
+}
+
+func (t *destinations) add(endpoint string, port int) {
+	t.ports = append(t.ports, port)
+	if address, ok := literalAddress(endpoint); ok {
+		t.addresses = append(t.addresses, address)
+	} else {
+		t.named = true
+	}
+}
+
+// openStack are Keystone where the driver logs in, which may be another door than the catalog's, and the catalog's services.
+func (d *decider) openStack() destinations {
+	var to destinations
+	to.add(d.inv.Cloud.AuthURL, portOf(d.inv.Cloud.AuthURL))
+	for _, name := range []string{"identity", "compute", blockStorage} {
+		if service := d.inv.Services.Value[name]; service.Present {
+			to.add(service.Endpoint, service.Port)
+		}
+	}
+	return to
+}
+
+// proxy is what the driver connects to instead, if anything.
+func (d *decider) proxy() destinations {
+	var to destinations
+	for _, u := range []string{d.spec.Planes.Controller.Proxy.HTTP, d.spec.Planes.Controller.Proxy.HTTPS} {
+		if u != "" {
+			to.add(u, portOf(u))
+		}
+	}
+	return to
 }
 
 // literalAddress is an endpoint's address as a network of one, if it is an address.
@@ -185,6 +222,21 @@ func literalAddress(endpoint string) (string, bool) {
 		return "", false
 	}
 	return netip.PrefixFrom(address, address.BitLen()).String(), true
+}
+
+// portOf is the port of a URL, its scheme's where it names none.
+func portOf(rawURL string) int {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return 0
+	}
+	if port, err := strconv.Atoi(u.Port()); err == nil {
+		return port
+	}
+	if u.Scheme == "http" {
+		return 80
+	}
+	return 443
 }
 
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
