@@ -89,10 +89,13 @@ func Files(tree map[string][]byte) []v1alpha1.File {
 // Read is the bundle as it is on disk: the files that plan.yaml lists, without plan.yaml.
 func (d *Dir) Read() (map[string][]byte, error) {
 	tree := map[string][]byte{}
-	for p := range d.hashes {
+	for _, p := range slices.Sorted(maps.Keys(d.hashes)) {
 		content, err := d.read(p)
-		if err != nil {
-			return nil, err
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%s is missing, though %s lists it; generate the bundle again", filepath.Join(d.Path, filepath.FromSlash(p)), PlanFile)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", d.Path, err)
 		}
 		tree[p] = content
 	}

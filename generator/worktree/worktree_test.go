@@ -229,10 +229,13 @@ func TestForeignFilesBesideTheBundleStay(t *testing.T) {
 
 func TestARunThatWasCutOffIsCompletedByTheNext(t *testing.T) {
 	dir := t.TempDir()
-	if err := run(t, dir, tree(t, map[string]string{"a": "1", "b": "1"}), false); err != nil {
+	if err := run(t, dir, tree(t, map[string]string{"a": "1", "b": "1", "gone": "1"}), false); err != nil {
 		t.Fatal(err)
 	}
 	want := tree(t, map[string]string{"a": "2", "b": "2", "c": "2"})
+	if err := os.Remove(filepath.Join(dir, "gone")); err != nil { // pruned, too
+		t.Fatal(err)
+	}
 	write(t, filepath.Join(dir, "a"), "2") // renamed into place before the power went
 	write(t, filepath.Join(dir, "c"), "2")
 	if err := run(t, dir, want, false); err != nil {
@@ -240,6 +243,35 @@ func TestARunThatWasCutOffIsCompletedByTheNext(t *testing.T) {
 	}
 	if diff := cmp.Diff(text(want), onDisk(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTheOldPlanStaysUntilEverythingElseIsDone(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "full", "of"), "others")
+	err := (&Dir{Path: dir}).Write([]Change{{Path: "a", Action: Create, New: []byte("1")}, {Path: "full", Action: Remove}, {Path: PlanFile, Action: Create, New: []byte("new")}})
+	if err == nil || !strings.Contains(err.Error(), dir+" was written in part") {
+		t.Errorf("want an error that names the directory, got %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "1", "full/of": "others"}, onDisk(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAMissingFileIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := run(t, dir, tree(t, map[string]string{"a": "1"}), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Read(); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "a")+" is missing") {
+		t.Errorf("want an error that names the file, got %v", err)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func (d *Dir) Write(changes []Change) (err error) {
 	made, err := makeDir(d.Path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s cannot be made: %w", d.Path, err)
 	}
 	root, err := os.OpenRoot(d.Path)
 	if err != nil {
@@ -30,12 +30,24 @@ func (d *Dir) Write(changes []Change) (err error) {
 		}
 	}()
 	if err != nil {
+		return fmt.Errorf("%s: %w", d.Path, err)
+	}
+	if err := replace(root, staging, changes); err != nil {
+		return fmt.Errorf("%s was written in part, run it again: %w", d.Path, err)
+	}
+	return nil
+}
+
+// replace puts the new files into place and removes those no longer needed. plan.yaml comes last: until then the old one says
+// which files are ours, those still to be removed among them.
+func replace(root *os.Root, staging string, changes []Change) error {
+	if err := place(root, staging, changes, func(c Change) bool { return c.Path != PlanFile }); err != nil {
 		return err
 	}
-	if err := place(root, staging, changes); err != nil {
+	if err := prune(root, changes); err != nil {
 		return err
 	}
-	return prune(root, changes)
+	return place(root, staging, changes, func(c Change) bool { return c.Path == PlanFile })
 }
 
 // makeDir makes a directory and its parents; made are those that were missing, deepest first.
@@ -90,23 +102,13 @@ func writeFile(root *os.Root, name string, content []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// place renames what was staged into place, plan.yaml last: until then the old one still says which files are ours.
-func place(root *os.Root, staging string, changes []Change) error {
-	var order []int
-	last := -1
+// place renames into place those of the staged files that are wanted now.
+func place(root *os.Root, staging string, changes []Change, now func(Change) bool) error {
 	for i, c := range changes {
-		switch {
-		case c.Path == PlanFile:
-			last = i
-		case c.Action != Remove:
-			order = append(order, i)
+		if c.Action == Remove || !now(c) {
+			continue
 		}
-	}
-	if last >= 0 {
-		order = append(order, last)
-	}
-	for _, i := range order {
-		to := filepath.FromSlash(changes[i].Path)
+		to := filepath.FromSlash(c.Path)
 		if err := root.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
