@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"reflect"
 	"strings"
 
@@ -56,7 +57,7 @@ func DecodePlan(file string, data []byte) (Plan, error) {
 	return p, decode(file, data, &p, header{KindPlan, true})
 }
 
-// check refuses states that are none, which would read as "failed" and be blamed on the cloud.
+// check refuses states that are none, which would read as "failed" and be blamed on the cloud, and a secret, which would be copied.
 func (i Inventory) check(file string) error {
 	d := &decoder{file: file}
 	for name, state := range map[string]State{
@@ -69,6 +70,9 @@ func (i Inventory) check(file string) error {
 		default:
 			d.problem(0, "%s.state: %q is none of known, denied, unsupported, failed", name, string(state))
 		}
+	}
+	if u, err := url.Parse(i.Cloud.AuthURL); err != nil || u.User != nil { // neither message may repeat the value
+		d.problem(0, "cloud.authURL: want a URL without credentials: it is written into every bundle")
 	}
 	return d.err()
 }

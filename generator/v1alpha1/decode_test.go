@@ -99,6 +99,12 @@ func TestAnInventoryMustSayWhatItKnows(t *testing.T) {
 	if _, err := DecodeInventory("i.yaml", []byte(empty)); err == nil || !strings.Contains(err.Error(), `zones.volume.state: "" is none of`) {
 		t.Errorf("want missing facts to be named, got %v", err)
 	}
+	for _, address := range []string{"https://user:hunter2@keystone.example/v3", "https://user:hunter2@[keystone/v3"} {
+		_, err := DecodeInventory("i.yaml", []byte(empty+"cloud: {authURL: '"+address+"'}"))
+		if err == nil || !strings.Contains(err.Error(), "cloud.authURL: want a URL without credentials") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("want the credentials to be refused and not repeated, got %v", err)
+		}
+	}
 	for _, text := range []string{"", "{}"} {
 		if _, err := DecodeInventory("i.yaml", []byte(text)); err == nil {
 			t.Errorf("%q: want an error", text)
