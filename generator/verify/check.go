@@ -137,6 +137,12 @@ func (c *checker) storageClass(class *storagev1.StorageClass) {
 		_, unknown, err := contract.ParseStorageClass(class.Parameters)
 		return unknown, err
 	})
+	if r := class.ReclaimPolicy; r != nil && *r != corev1.PersistentVolumeReclaimDelete && *r != corev1.PersistentVolumeReclaimRetain {
+		c.find("reclaimPolicy %q is neither Delete nor Retain", *r)
+	}
+	if m := class.VolumeBindingMode; m != nil && *m != storagev1.VolumeBindingImmediate && *m != storagev1.VolumeBindingWaitForFirstConsumer {
+		c.find("volumeBindingMode %q is neither Immediate nor WaitForFirstConsumer", *m)
+	}
 	for _, term := range class.AllowedTopologies {
 		for _, e := range term.MatchLabelExpressions {
 			if e.Key != contract.TopologyKeyOf(class.Provisioner) {

@@ -70,6 +70,12 @@ var defects = []struct {
 	{"a variable nothing gives", "ConfigMap", "cinder-csi-controller-settings", func(t *testing.T, f map[string]any) {
 		delete(at(t, f, "data").(map[string]any), "CLUSTER_ID")
 	}, "$(CLUSTER_ID) is used"},
+	{"a reclaim policy that is none", "StorageClass", "standard", func(_ *testing.T, f map[string]any) {
+		f["reclaimPolicy"] = "Deleet"
+	}, `reclaimPolicy "Deleet"`},
+	{"a binding mode that is none", "StorageClass", "standard", func(_ *testing.T, f map[string]any) {
+		f["volumeBindingMode"] = "Later"
+	}, `volumeBindingMode "Later"`},
 	{"a placeholder", "StorageClass", "standard", func(t *testing.T, f map[string]any) {
 		at(t, f, "metadata", "labels").(map[string]any)["x"] = "${NAMESPACE}"
 	}, "${…}"},
