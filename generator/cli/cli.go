@@ -112,6 +112,7 @@ func newRootCommand(w *World) *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmd.SetOut(w.Stderr) // stdout is for data
 			_ = cmd.Help()
 			return &exit{code: Usage}
 		},

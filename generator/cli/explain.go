@@ -55,7 +55,7 @@ func explain(p v1alpha1.Plan, object, field string) (v1alpha1.Decision, string, 
 	if !isObject {
 		return d, fmt.Sprint(d.Value), nil
 	}
-	v, found := fields[field]
+	v, found := valueAt(fields, field)
 	if !found {
 		return d, "", usage("%s: no decision was made about %s; decided were %s", object, field, strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 	}
@@ -64,6 +64,20 @@ func explain(p v1alpha1.Plan, object, field string) (v1alpha1.Decision, string, 
 	}
 	text, err := json.Marshal(v)
 	return d, string(text), err
+}
+
+// valueAt is a decided value by its path in the object, such as parameters.type; a leading spec is the object's own.
+func valueAt(fields map[string]any, field string) (any, bool) {
+	field = strings.TrimPrefix(field, "spec.")
+	if v, found := fields[field]; found {
+		return v, true
+	}
+	for at, c := range field {
+		if inner, ok := fields[field[:at]].(map[string]any); c == '.' && ok {
+			return valueAt(inner, field[at+1:])
+		}
+	}
+	return nil, false
 }
 
 // decisionID is the id of the decision that an object's field follows from.

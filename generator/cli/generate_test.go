@@ -187,7 +187,12 @@ func TestExplainSaysWhereAValueComesFrom(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, args := range [][]string{{"storageclass/none", "parameters"}, {"storageclass/fast", "colour"}, {"pod/x", "y"}} {
+	for _, c := range [][3]string{{"storageclass/fast", "parameters.type", "fast"}, {"deployment/cinder-csi-controller", "spec.replicas", "2"}} {
+		if got := b.ok(t, "explain", c[0], c[1], dir); !strings.HasPrefix(got, "value: "+c[2]+"\n") {
+			t.Errorf("%s %s: want %s, got %s", c[0], c[1], c[2], got)
+		}
+	}
+	for _, args := range [][]string{{"storageclass/fast", "parameters.colour"}, {"storageclass/none", "parameters"}, {"storageclass/fast", "colour"}, {"pod/x", "y"}} {
 		if _, stderr, code := b.run(t, "explain", args[0], args[1], dir); code != Usage {
 			t.Errorf("%v: want exit 64, got %d: %s", args, code, stderr)
 		}
@@ -198,8 +203,15 @@ func TestValidateFindsABundleThatDoesNotBuild(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
 	b.ok(t, generation("vanilla", "kustomize", dir)...)
+	if got, want := b.ok(t, "validate", dir), "cluster: 34 objects verified\n"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
 	b.file(t, "out/kustomization.yaml", "resources: [nowhere.yaml]\n")
 	if _, stderr, code := b.run(t, "validate", dir); code != Failure || !strings.Contains(stderr, "nowhere.yaml") {
 		t.Errorf("want exit 1 that names the file, got %d: %s", code, stderr)
+	}
+	b.file(t, "out/plan.yaml", "")
+	if _, stderr, code := b.run(t, "validate", dir); code != Failure || !strings.Contains(stderr, "plan.yaml") {
+		t.Errorf("want exit 1 that names the plan, got %d: %s", code, stderr)
 	}
 }

@@ -43,7 +43,7 @@ func newValidateCommand(w *World) *cobra.Command {
 				count[o.Plane]++
 			}
 			for _, plane := range slices.Compact(planes(objects)) {
-				fmt.Fprintf(w.Stdout, "%s: %d objects are right\n", plane, count[plane])
+				fmt.Fprintf(w.Stdout, "%s: %d objects verified\n", plane, count[plane])
 			}
 			return nil
 		},
@@ -61,7 +61,9 @@ func planes(objects []verify.Object) []string {
 // openBundle opens a directory that must hold a bundle.
 func openBundle(name string) (*worktree.Dir, error) {
 	dir, err := worktree.Open(name)
-	if err != nil {
+	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) {
+		return nil, &exit{Failure, err} // nothing is refused here, it cannot be read
+	} else if err != nil {
 		return nil, err
 	}
 	if dir.Plan == nil {
