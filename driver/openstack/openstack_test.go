@@ -174,7 +174,7 @@ var operations = slices.Concat([]operation{
 		return c.Attach(ctx, serverID, volume.Volume{ID: volumeID, Multiattach: true})
 	}},
 	{"detach", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.Detach(ctx, serverID, volumeID) }},
-}, expandOperations, snapshotOperations)
+}, expandOperations, snapshotOperations, backupOperations)
 
 func TestCallsListsEveryRequestAndNoOther(t *testing.T) {
 	t.Parallel()

@@ -154,4 +154,6 @@ func (w snapshotWaiter) Await(ctx context.Context, id SnapshotID, done func(Snap
 	}
 }
 
-func snapshots(c *fakeCloud) *Snapshots { return NewSnapshots(service(c), snapshotWaiter{c}, backupWaiter{c}) }
+func snapshots(c *fakeCloud) *Snapshots {
+	return NewSnapshots(service(c), snapshotWaiter{c}, backupWaiter{c})
+}

@@ -41,6 +41,11 @@ var volumeRoutes = []route{
 	{"DELETE", "snapshots/{id}", 0, (*Sim).deleteSnapshot},
 	{"POST", "snapshots/{id}/action", 0, (*Sim).snapshotAction},
 
+	{"POST", "backups", 0, (*Sim).createBackup},
+	{"GET", "backups/{id}", 0, (*Sim).showBackup},
+	{"DELETE", "backups/{id}", 0, (*Sim).deleteBackup},
+	{"POST", "backups/{id}/action", 0, (*Sim).backupAction},
+
 	{"GET", "attachments", 27, func(s *Sim, c *call) reply { return s.listAttachments(c, false) }},
 	{"POST", "attachments", 27, (*Sim).createAttachment},
 	{"GET", "attachments/detail", 27, func(s *Sim, c *call) reply { return s.listAttachments(c, true) }},
@@ -61,6 +66,8 @@ var volumeRoutes = []route{
 	{"GET", "group_types", 11, (*Sim).listGroupTypes},
 	{"GET", "scheduler-stats/get_pools", 0, (*Sim).listPools},
 	{"GET", "os-services", 0, (*Sim).listVolumeServices},
+	{"PUT", "os-services/disable", 0, func(s *Sim, c *call) reply { return s.setService(c, true) }},
+	{"PUT", "os-services/enable", 0, func(s *Sim, c *call) reply { return s.setService(c, false) }},
 	{"GET", "resource_filters", 33, (*Sim).listFilters},
 }
 

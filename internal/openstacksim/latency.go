@@ -18,8 +18,11 @@ const (
 	RetypeVolume   Operation = "retype-volume"
 	CreateSnapshot Operation = "create-snapshot"
 	DeleteSnapshot Operation = "delete-snapshot"
-	Attach         Operation = "attach" // from reserved to in-use
-	Detach         Operation = "detach" // from detaching until Nova has forgotten too
+	CreateBackup   Operation = "create-backup"
+	DeleteBackup   Operation = "delete-backup"
+	RestoreBackup  Operation = "restore-backup" // after the volume was made
+	Attach         Operation = "attach"         // from reserved to in-use
+	Detach         Operation = "detach"         // from detaching until Nova has forgotten too
 )
 
 func defaultLatency() map[Operation]time.Duration {
@@ -27,6 +30,7 @@ func defaultLatency() map[Operation]time.Duration {
 		Reserve: 20 * time.Millisecond, CreateVolume: 40 * time.Millisecond, DeleteVolume: 30 * time.Millisecond,
 		ExtendVolume: 20 * time.Millisecond, RetypeVolume: 40 * time.Millisecond,
 		CreateSnapshot: 30 * time.Millisecond, DeleteSnapshot: 20 * time.Millisecond,
+		CreateBackup: 900 * time.Millisecond, DeleteBackup: 50 * time.Millisecond, RestoreBackup: 800 * time.Millisecond,
 		Attach: 40 * time.Millisecond, Detach: 30 * time.Millisecond,
 	}
 }
@@ -42,7 +46,7 @@ func (s *Sim) SetLatency(op Operation, d time.Duration) {
 func (s *Sim) SetAllLatency(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, op := range []Operation{Answer, Reserve, CreateVolume, DeleteVolume, ExtendVolume, RetypeVolume, CreateSnapshot, DeleteSnapshot, Attach, Detach} {
+	for _, op := range []Operation{Answer, Reserve, CreateVolume, DeleteVolume, ExtendVolume, RetypeVolume, CreateSnapshot, DeleteSnapshot, CreateBackup, DeleteBackup, RestoreBackup, Attach, Detach} {
 		s.latency[op] = d
 	}
 }

@@ -58,6 +58,12 @@ func (s *Sim) used(project string) map[string]int {
 			}
 		}
 	}
+	for _, b := range s.backups {
+		if b.project == project {
+			used["backups"]++
+			used["backup_gigabytes"] += b.size
+		}
+	}
 	return used
 }
 
@@ -140,8 +146,8 @@ func (s *Sim) volumeLimits(c *call) reply {
 		{"totalVolumesUsed", used["volumes"]},
 		{"totalGigabytesUsed", used["gigabytes"]},
 		{"totalSnapshotsUsed", used["snapshots"]},
-		{"totalBackupsUsed", 0},
-		{"totalBackupGigabytesUsed", 0},
+		{"totalBackupsUsed", used["backups"]},
+		{"totalBackupGigabytesUsed", used["backup_gigabytes"]},
 	}}}}}}
 }
 
@@ -278,7 +284,7 @@ func (s *Sim) listVolumeServices(c *call) reply {
 	list := []obj{}
 	for i, z := range s.volumeZones {
 		if i == 0 {
-			list = append(list, entry("cinder-scheduler", "sim", z.name))
+			list = append(list, entry("cinder-backup", "sim", z.name), entry("cinder-scheduler", "sim", z.name))
 		}
 		list = append(list, entry("cinder-volume", "sim@backend-"+z.name, z.name))
 	}

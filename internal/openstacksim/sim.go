@@ -37,8 +37,11 @@ type Sim struct {
 	quota       map[string]map[string]int // by project id
 	volumes     map[string]*volume
 	snapshots   map[string]*snapshot
+	backups     map[string]*backup
 	messages    []*message
 	servers     map[string]*server
+
+	backupsDisabled bool
 }
 
 // New starts a cloud. Nothing runs until it is asked something, so there is nothing to stop.
@@ -50,7 +53,7 @@ func New(c Config) *Sim {
 	s := &Sim{
 		config: c, source: rand.NewChaCha8(seed), latency: maps.Clone(c.Latency), defaultType: c.DefaultVolumeType,
 		tokens: map[string]*token{}, quota: map[string]map[string]int{},
-		volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, servers: map[string]*server{},
+		volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, backups: map[string]*backup{}, servers: map[string]*server{},
 	}
 	if s.latency == nil {
 		s.latency = map[Operation]time.Duration{}

@@ -15,6 +15,7 @@ type draft struct {
 	kind              *VolumeType
 	snapshot          *snapshot
 	source            *volume
+	backup            *backup
 	metadata          map[string]string
 	name, description *string
 }
@@ -56,12 +57,12 @@ func (s *Sim) createVolume(c *call) reply {
 	}
 	s.volumes[v.id] = v
 	answer := v.view(s, c, created)
-	s.buildVolume(c, v)
+	s.buildVolume(c, v, d.backup)
 	return reply{status: http.StatusAccepted, body: obj{{"volume", answer}}}
 }
 
 // buildVolume is what the scheduler and the backend do after the answer.
-func (s *Sim) buildVolume(c *call, v *volume) {
+func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
 	failure := s.operationFault(CreateVolume)
 	building := func() bool { return s.volumes[v.id] == v && v.status == "creating" }
 	s.after(s.latency[CreateVolume]/2, func() {
@@ -80,6 +81,10 @@ func (s *Sim) buildVolume(c *call, v *volume) {
 			v.status, v.host = "error", "" // no backend is left to try
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_001_003", "schedule allocate volume:Could not find any available weighted backend.")
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_008_012", failure.message("create volume from backend storage:Driver failed to create the volume."))
+			return
+		}
+		if b != nil {
+			s.restore(v, b)
 			return
 		}
 		v.status = "available"
@@ -127,7 +132,7 @@ func (s *Sim) draftVolume(c *call, body map[string]any) (*draft, *reply) {
 	return d, s.findSources(c, d, body, kind, ids)
 }
 
-// findSources looks up what the body names: type, snapshot, source volume. Groups, images and backups this cloud has none of.
+// findSources looks up what the body names: type, snapshot, source volume, backup. Groups and images this cloud has none of.
 func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, ids map[string]string) (bad *reply) {
 	if kind != "" {
 		if d.kind, bad = s.typeNamed(c, kind); bad != nil {
@@ -154,7 +159,9 @@ func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, i
 		return ptr(fault(http.StatusBadRequest, "Invalid image identifier or unable to access requested image."))
 	}
 	if id := ids["backup_id"]; id != "" {
-		return ptr(fault(http.StatusNotFound, "Backup "+id+" could not be found."))
+		if d.backup, bad = s.visibleBackup(c, id); bad != nil {
+			return bad
+		}
 	}
 	if multi := body["multiattach"]; multi != nil && isTrue(bare(multi)) {
 		return ptr(fault(http.StatusBadRequest, "multiattach parameter has been removed. The default behavior is to use multiattach enabled volume types. "+
@@ -203,6 +210,9 @@ func (s *Sim) checkSource(_ *call, d *draft) *reply {
 	if d.snapshot != nil && d.snapshot.status != "available" {
 		return ptr(fault(http.StatusBadRequest, "Invalid snapshot: Originating snapshot status must be one of 'available' values"))
 	}
+	if d.backup != nil && d.backup.status != "available" {
+		return ptr(fault(http.StatusBadRequest, "Invalid backup: Originating backup status must be one of 'available' values"))
+	}
 	if d.source != nil && !slices.Contains([]string{"available", "in-use"}, d.source.status) {
 		return ptr(fault(http.StatusBadRequest, "Invalid volume: Originating source volume status must be one of 'available, in-use' values"))
 	}
@@ -224,6 +234,13 @@ func (s *Sim) checkSize(_ *call, d *draft) *reply {
 		}
 		if d.size < d.snapshot.size {
 			return inputError("Volume size '%d'GB cannot be smaller than the snapshot size %dGB. They must be >= original snapshot size.", d.size, d.snapshot.size)
+		}
+	case d.backup != nil:
+		if d.size == 0 {
+			d.size = d.backup.size
+		}
+		if d.size < d.backup.size {
+			return inputError("Volume size %dGB cannot be smaller than the backup size %dGB. It must be >= backup size.", d.size, d.backup.size)
 		}
 	case d.size == 0:
 		return ptr(fault(http.StatusBadRequest, badRequestMessage))
