@@ -53,7 +53,7 @@ format: ## write every Go file in gofumpt's format
 
 .PHONY: update
 update: build ## write anew what tests compare with: goldens and overlays/
-	go test ./generator/... ./overlays/... ./docs -update
+	go test ./generator/cli ./overlays ./docs -update
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)

@@ -189,6 +189,30 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 	}
 }
 
+func TestTheReadmeEndsOpenShiftsDriverOnlyWhereItsNameIsTaken(t *testing.T) {
+	for coexistence, want := range map[string]bool{v1alpha1.Adopt: true, v1alpha1.SideBySide: false} {
+		r := result(t, v1alpha1.Standalone, v1alpha1.Helm, v1alpha1.Spec{OpenShift: v1alpha1.OpenShift{Coexistence: coexistence}})
+		readme := string(render(t, r, bundle.Options{})["README.md"])
+		if got := strings.Contains(readme, "patch clustercsidriver cinder.csi.openstack.org") && strings.Contains(readme, "storageclass standard-csi"); got != want {
+			t.Errorf("%s: want %t, got %t:\n%s", coexistence, want, got, readme)
+		}
+	}
+}
+
+func TestTheReadmeCountsClasses(t *testing.T) {
+	r := result(t, v1alpha1.Vanilla, v1alpha1.Helm, v1alpha1.Spec{})
+	one := r.StorageClasses[0]
+	for _, c := range []struct {
+		n    int
+		want string
+	}{{0, "\nNo StorageClass is made.\n"}, {1, "\n1 StorageClass:\n\n|"}, {2, "\n2 StorageClasses:\n\n|"}, {51, "\n51 StorageClasses:\n\nmore"}} {
+		r.StorageClasses = slices.Repeat([]plan.Decision[plan.StorageClass]{one}, c.n)
+		if readme := string(render(t, r, bundle.Options{})["README.md"]); !strings.Contains(readme, c.want) {
+			t.Errorf("%d: want %q in:\n%s", c.n, c.want, readme)
+		}
+	}
+}
+
 func TestOpenShiftsNamespacesTakePodsOnEveryNodeAndOnManagementCPUs(t *testing.T) {
 	for target, want := range map[v1alpha1.Target]int{v1alpha1.Vanilla: 0, v1alpha1.Standalone: 2} {
 		got := string(render(t, result(t, target, v1alpha1.Helm, v1alpha1.Spec{}), bundle.Options{})["namespace.yaml"])

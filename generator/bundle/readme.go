@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -79,7 +80,15 @@ func (w *text) decisions(r plan.Result) {
 const manyClasses = 50
 
 func (w *text) classes(r plan.Result) {
-	w.line("\n%d StorageClasses:\n", len(r.StorageClasses))
+	switch n := len(r.StorageClasses); n {
+	case 0:
+		w.line("\nNo StorageClass is made.")
+		return
+	case 1:
+		w.line("\n1 StorageClass:\n")
+	default:
+		w.line("\n%d StorageClasses:\n", n)
+	}
 	if len(r.StorageClasses) > manyClasses {
 		w.line("more than fit here; `plan.yaml` lists each with its reason.")
 		return
@@ -128,6 +137,24 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 		}
 	}
 	w.line("- No other driver named `%s` in the cluster: two drivers never share a name.", r.Driver.Value.Name)
+	w.takeOver(r)
+}
+
+// takeOver ends OpenShift's own driver where its name is taken: its operator must no longer write what it made, and its workloads
+// and its default class must go. Nothing that describes volumes is deleted.
+func (w *text) takeOver(r plan.Result) {
+	if r.Target != v1alpha1.Standalone || r.Config.OpenShift.Coexistence != v1alpha1.Adopt || r.Driver.Value.Name != contract.DriverName {
+		return
+	}
+	w.line("\nOpenShift's built-in driver has that name. On a platform where it is installed, end it before this one is applied; pods keep their")
+	w.line("volumes, new ones wait for this driver:\n")
+	w.line("```sh")
+	w.line(`kubectl patch clustercsidriver %s --type merge -p '{"spec":{"managementState":"Unmanaged","storageClassState":"Unmanaged"}}'`, contract.DriverName)
+	w.line("kubectl --namespace openshift-cluster-csi-drivers delete deployment/openstack-cinder-csi-driver-controller daemonset/openstack-cinder-csi-driver-node")
+	if r.DefaultClass.Value != "" {
+		w.line("kubectl annotate --overwrite storageclass standard-csi %s=false", defaultClassAnnotation)
+	}
+	w.line("```")
 }
 
 // credentials gives the command that makes the Secret. The namespace must be there before it.

@@ -60,7 +60,7 @@ func TestExitCodes(t *testing.T) {
 		{"version", []string{"version"}, OK, ""},
 		{"completion", []string{"completion", "bash"}, OK, ""},
 		{"schema", []string{"schema", "Plan"}, OK, ""},
-		{"no command", nil, Usage, "Available Commands"},
+		{"no command", []string{}, Usage, "Available Commands"},
 		{"unknown command", []string{"inspekt"}, Usage, "inspekt"},
 		{"unknown flag", []string{"inspect", "--simulted"}, Usage, "--simulted"},
 		{"unknown shell", []string{"completion", "tcsh"}, Usage, "tcsh"},

@@ -23,7 +23,7 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 	}
 	decision.Value = SnapshotClass{Enabled: true, Name: snapshotClassName}
 	if !known(d, "services", d.inv.Services) {
-		decision.Reason = "snapshots are on; the cloud does not tell its versions, so volumes in use are assumed to need force"
+		decision.Reason = "every Cinder makes them; this one does not tell its versions, so volumes in use are assumed to need force"
 		decision.Facts = []string{stateOf("services", d.inv.Services)}
 		if len(d.unanswered) == 0 {
 			d.warn("the cloud does not tell Cinder's versions (%s), so snapshots of volumes in use are assumed to need force", d.inv.Services.State)
@@ -32,9 +32,9 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 	}
 	decision.Value.InUse = atLeast(d.inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse)
 	decision.Facts = []string{fmt.Sprintf("services.block-storage.snapshotInUse = %t", decision.Value.InUse)}
-	decision.Reason = "snapshots are on; volumes in use can be snapshotted without force"
+	decision.Reason = "every Cinder makes them, and this one of volumes in use without force"
 	if !decision.Value.InUse {
-		decision.Reason = "snapshots are on; this Cinder snapshots volumes in use only by force"
+		decision.Reason = "every Cinder makes them, but this one of volumes in use only by force"
 	}
 	return decision
 }
