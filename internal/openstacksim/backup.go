@@ -18,6 +18,7 @@ type backup struct {
 	metadata          map[string]string // of the volume at that time
 	base              string            // id of the backup that an incremental one rests on
 	reason            string            // why it failed
+	container         string            // where its data is; empty until there is some
 	objects           int
 	created, updated  time.Time
 }
@@ -109,7 +110,7 @@ func (s *Sim) readVolume(b *backup, v *volume) {
 			b.turn("error", failure.message("The volume could not be read."))
 			return
 		}
-		b.objects = 21 * b.size // of 50 MiB, as the file store makes them
+		b.container, b.objects = b.id, 21*b.size // objects of 50 MiB, as the file store makes them
 		b.turn("available", "")
 	})
 }
@@ -125,7 +126,7 @@ func (s *Sim) showBackup(c *call) reply {
 		{"size", b.size},
 		{"object_count", b.objects},
 		{"availability_zone", nil},
-		{"container", b.id},
+		{"container", orNull(b.container)},
 		{"created_at", micros(b.created)},
 		{"updated_at", microsOrNull(b.updated)},
 		{"name", b.name},
@@ -161,7 +162,7 @@ func (s *Sim) deleteBackup(c *call) reply {
 		}
 		delete(s.backups, b.id)
 	})
-	return reply{status: http.StatusAccepted}
+	return c.accepted(http.StatusAccepted)
 }
 
 // backupAction serves POST /backups/{id}/action, of which there is one for administrators.

@@ -85,7 +85,7 @@ var recordedHeaders = []string{
 
 // typedKeys are keys whose strings are a matter of the cloud's installation, not of its API: only their type is recorded.
 var typedKeys = []string{
-	"audit_ids", "cluster_name", "description", "event_id", "host", "host_name", "hostname", "hostId", "key_name", "os-vol-host-attr:host",
+	"audit_ids", "cluster_name", "container", "description", "fail_reason", "event_id", "host", "host_name", "hostname", "hostId", "key_name", "os-vol-host-attr:host",
 	"OS-EXT-SRV-ATTR:host", "OS-EXT-SRV-ATTR:hypervisor_hostname", "OS-EXT-SRV-ATTR:instance_name", "updated",
 }
 

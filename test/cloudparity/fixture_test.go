@@ -53,12 +53,13 @@ func (b *Bed) status(t *testing.T, id string) string {
 
 // onTheWay are the states that a volume may be seen in before it is what a case waits for.
 var onTheWay = map[string][]string{
-	"available":       {"creating", "downloading", "extending", "reserved", "attaching", "in-use", "detaching"},
+	"available":       {"creating", "restoring-backup", "downloading", "extending", "reserved", "attaching", "in-use", "detaching"},
 	"in-use":          {"available", "extending", "reserved", "attaching"},
 	"error":           {"creating"},
 	"error_extending": {"available", "extending"},
 	"error_deleting":  {"available", "deleting"},
-	"gone":            {"available", "error", "error_extending", "deleting"},
+	"error_restoring": {"creating", "restoring-backup"},
+	"gone":            {"available", "error", "error_extending", "error_restoring", "deleting"},
 }
 
 // awaitVolume waits until a volume is in a state; it must not pass through one that does not lead there.
@@ -78,7 +79,7 @@ func (b *Bed) remove(t *testing.T, id string) {
 	t.Helper()
 	b.until(t, "volume "+id+" is settled", func() (bool, string) {
 		switch status := b.status(t, id); status {
-		case "available", "in-use", "error", "error_extending", "error_deleting", "gone":
+		case "available", "in-use", "error", "error_extending", "error_restoring", "error_deleting", "gone":
 			return true, status
 		default:
 			return false, status

@@ -40,6 +40,7 @@ func cases() []Case {
 	all = append(all, volumeCases()...)
 	all = append(all, expandCases()...)
 	all = append(all, snapshotCases()...)
+	all = append(all, backupCases()...)
 	all = append(all, listCases()...)
 	all = append(all, attachmentCases()...)
 	all = append(all, simulatorCases()...)

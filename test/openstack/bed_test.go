@@ -92,9 +92,15 @@ type admin struct{ url, token string }
 
 func newAdmin(t *testing.T, bed string) admin {
 	t.Helper()
+	return newCaller(t, bed, "lab-admin")
+}
+
+// newCaller is for calls as another user of the bed.
+func newCaller(t *testing.T, bed, cloud string) admin {
+	t.Helper()
 	command := func(args ...string) string {
 		out, messages, code := run(t, []string{"OS_CLIENT_CONFIG_FILE=" + filepath.Join(bed, "clouds.yaml"), "PATH=/usr/bin:/bin"},
-			"/usr/bin/openstack", append([]string{"--os-cloud", "lab-admin"}, args...)...)
+			"/usr/bin/openstack", append([]string{"--os-cloud", cloud}, args...)...)
 		if code != 0 {
 			t.Fatalf("openstack %v: %s", args, messages)
 		}

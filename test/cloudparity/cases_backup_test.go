@@ -1,0 +1,215 @@
+package cloudparity
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+var (
+	getBackup    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}"}
+	deleteBackup = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
+	addMetadata  = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/metadata"}
+
+	createBackup   = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups"}
+	volumeServices = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-services"}
+	disableService = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/os-services/disable"}
+	enableService  = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/os-services/enable"}
+)
+
+// beginBackup asks for a backup of a volume; it goes away with the case.
+func (b *Bed) beginBackup(t *testing.T, volume string, incremental bool) string {
+	t.Helper()
+	a := b.do(t, Request{Call: createBackup, As: Member, Body: object{"backup": object{"volume_id": volume, "name": b.name(), "incremental": incremental}}})
+	id := a.want(t, http.StatusAccepted).Text("backup", "id")
+	t.Cleanup(func() {
+		b.awaitBackup(t, id, "available", "error", "gone")
+		b.do(t, Request{Call: deleteBackup, As: Member, IDs: []string{id}}).want(t, http.StatusAccepted, http.StatusNotFound)
+		b.awaitBackup(t, id, "gone")
+	})
+	return id
+}
+
+// backup makes a backup of a volume and waits for it.
+func (b *Bed) backup(t *testing.T, volume string) string {
+	t.Helper()
+	id := b.beginBackup(t, volume, false)
+	b.awaitBackup(t, id, "available")
+	return id
+}
+
+// awaitBackup waits until a backup is in one of some states; "gone" when Cinder knows it no more.
+func (b *Bed) awaitBackup(t *testing.T, id string, want ...string) {
+	t.Helper()
+	b.until(t, "backup "+id+" is as wanted", func() (bool, string) {
+		a := b.do(t, Request{Call: getBackup, As: Member, IDs: []string{id}}).want(t, http.StatusOK, http.StatusNotFound)
+		status := "gone"
+		if a.Status == http.StatusOK {
+			status = a.Text("backup", "status")
+		}
+		return slices.Contains(want, status), status
+	})
+}
+
+// brokenBackup is a backup whose volume could not be read.
+func (b *Bed) brokenBackup(t *testing.T) string {
+	t.Helper()
+	volume := b.volume(t, nil)
+	repair := b.fail(t, attachOperation)
+	defer repair()
+	id := b.beginBackup(t, volume, false)
+	b.awaitBackup(t, id, "error")
+	return id
+}
+
+// withoutBackups takes the cloud's only cinder-backup out of service until the case ends.
+func (b *Bed) withoutBackups(t *testing.T) {
+	t.Helper()
+	a := b.do(t, Request{Call: volumeServices, As: Admin, Query: "binary=cinder-backup"}).want(t, http.StatusOK)
+	service := object{"binary": "cinder-backup", "host": a.Text("services", 0, "host")}
+	b.do(t, Request{Call: disableService, As: Admin, Body: service}).want(t, http.StatusOK)
+	t.Cleanup(func() { b.do(t, Request{Call: enableService, As: Admin, Body: service}).want(t, http.StatusOK) })
+}
+
+// backupCases are about backups that are there: to read, restore and delete. The driver makes none.
+func backupCases() []Case {
+	return slices.Concat(backupReadCases(), restoreCases(), metadataCases())
+}
+
+func backupReadCases() []Case {
+	var all []Case
+	show := func(name string, as Role, status int, id func(t *testing.T, b *Bed) string) {
+		all = append(all, Case{Name: name, Call: getBackup, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: getBackup, As: as, IDs: []string{id(t, b)}})
+		}})
+	}
+	deletes := func(name string, as Role, status int, id func(t *testing.T, b *Bed) string, after string) {
+		all = append(all, Case{Name: name, Call: deleteBackup, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			backup := id(t, b)
+			a := b.do(t, Request{Call: deleteBackup, As: as, IDs: []string{backup}}).want(t, status)
+			if after != "" {
+				b.awaitBackup(t, backup, after)
+			}
+			return a
+		}})
+	}
+	plain := func(t *testing.T, b *Bed) string { return b.backup(t, b.volume(t, nil)) }
+	none := func(*testing.T, *Bed) string { return nothing }
+	noUUID := func(*testing.T, *Bed) string { return "x" }
+	deleted := func(t *testing.T, b *Bed) string {
+		id := plain(t, b)
+		b.do(t, Request{Call: deleteBackup, As: Member, IDs: []string{id}}).want(t, http.StatusAccepted)
+		b.awaitBackup(t, id, "gone")
+		return id
+	}
+	base := func(t *testing.T, b *Bed) string {
+		volume := b.volume(t, nil)
+		id := b.backup(t, volume)
+		b.awaitBackup(t, b.beginBackup(t, volume, true), "available")
+		return id
+	}
+	incomplete := func(t *testing.T, b *Bed) string {
+		volume := b.volume(t, nil)
+		b.slow(t, attachOperation)
+		return b.beginBackup(t, volume, false)
+	}
+	show("show a backup", Member, http.StatusOK, plain)
+	show("show a backup as reader", Reader, http.StatusOK, plain)
+	show("show a backup as admin", Admin, http.StatusOK, plain)
+	show("show a backup that an incremental one rests on", Member, http.StatusOK, base)
+	show("show a backup that failed", Member, http.StatusOK, func(t *testing.T, b *Bed) string { return b.brokenBackup(t) })
+	show("show an unknown backup", Member, http.StatusNotFound, none)
+	show("show a backup by an id that is no UUID", Member, http.StatusNotFound, noUUID)
+	show("show a backup by a snapshot's id", Member, http.StatusNotFound, func(t *testing.T, b *Bed) string { return b.snapshot(t, b.volume(t, nil)) })
+	show("show a backup of another project", Stranger, http.StatusNotFound, plain)
+	show("show a backup that was deleted", Member, http.StatusNotFound, deleted)
+	deletes("delete a backup", Member, http.StatusAccepted, plain, "gone")
+	deletes("delete a backup that failed", Member, http.StatusAccepted, func(t *testing.T, b *Bed) string { return b.brokenBackup(t) }, "gone")
+	deletes("delete a backup that is being made", Member, http.StatusBadRequest, incomplete, "available")
+	deletes("delete a backup that an incremental one rests on", Member, http.StatusBadRequest, base, "available")
+	deletes("delete an unknown backup", Member, http.StatusNotFound, none, "")
+	deletes("delete a backup by an id that is no UUID", Member, http.StatusNotFound, noUUID, "")
+	deletes("delete a backup of another project", Stranger, http.StatusNotFound, plain, "available")
+	deletes("delete a backup that was deleted", Member, http.StatusNotFound, deleted, "")
+	deletes("delete a backup while no cinder-backup works", Member, http.StatusNotFound, func(t *testing.T, b *Bed) string {
+		id := plain(t, b)
+		b.withoutBackups(t)
+		return id
+	}, "available")
+	all = append(all, Case{Name: "show a snapshot by a backup's id", Call: getSnapshot, Status: http.StatusNotFound, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+		return b.do(t, Request{Call: getSnapshot, As: Member, IDs: []string{plain(t, b)}})
+	}})
+	return all
+}
+
+func restoreCases() []Case {
+	var all []Case
+	restore := func(name string, status int, as Role, backup func(t *testing.T, b *Bed) string, fields object) {
+		all = append(all, Case{Name: name, Call: createVolumeFromBackup, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			body := b.volumeBody(fields)
+			body["volume"].(object)["backup_id"] = backup(t, b)
+			a := b.create(t, Request{Call: createVolumeFromBackup, As: as, Body: body}).want(t, status)
+			if status == http.StatusAccepted {
+				b.awaitVolume(t, a.Text("volume", "id"), "available")
+			}
+			return a
+		}})
+	}
+	plain := func(t *testing.T, b *Bed) string { return b.backup(t, b.volume(t, nil)) }
+	restore("create from a backup", http.StatusAccepted, Member, plain, nil)
+	restore("create from a backup elsewhere", http.StatusAccepted, Member, func(t *testing.T, b *Bed) string {
+		return b.backup(t, b.volume(t, object{"availability_zone": "az1"}))
+	}, object{"availability_zone": "az2", "size": 2, "volume_type": "fast", "metadata": object{"a": "1"}})
+	restore("create from a backup smaller than it", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) string {
+		return b.backup(t, b.volume(t, object{"size": 2}))
+	}, nil)
+	restore("create from a backup that is being made", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) string {
+		volume := b.volume(t, nil)
+		b.slow(t, attachOperation)
+		return b.beginBackup(t, volume, false)
+	}, nil)
+	restore("create from a backup of another project", http.StatusNotFound, Stranger, plain, nil)
+
+	made := func(t *testing.T, b *Bed, want string) string {
+		id := b.backup(t, b.volume(t, object{"metadata": object{"of": "the source"}}))
+		if want != "available" {
+			defer b.fail(t, attachOperation)()
+		}
+		a := b.create(t, Request{Call: createVolumeFromBackup, As: Member, Body: b.volumeBody(object{"backup_id": id, "metadata": object{"of": "the wish", "mine": "1"}})})
+		restored := a.want(t, http.StatusAccepted).Text("volume", "id")
+		b.awaitVolume(t, restored, want)
+		return restored
+	}
+	return append(all,
+		Case{Name: "show a volume made from a backup", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{made(t, b, "available")}})
+		}},
+		Case{Name: "a failed restore of a backup ends in error_restoring", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{made(t, b, "error_restoring")}})
+		}},
+	)
+}
+
+// metadataCases are about adding to a volume's metadata.
+func metadataCases() []Case {
+	add := func(name string, as Role, status int, id func(t *testing.T, b *Bed) string, body object) Case {
+		return Case{Name: name, Call: addMetadata, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: addMetadata, As: as, IDs: []string{id(t, b)}, Body: body})
+		}}
+	}
+	labelled := func(t *testing.T, b *Bed) string { return b.volume(t, object{"metadata": object{"a": "1", "b": "1"}}) }
+	none := func(*testing.T, *Bed) string { return nothing }
+	good := object{"metadata": object{"b": "2", "cinder.csi.openstack.org/cluster": "k1"}}
+	return []Case{
+		add("add metadata to a volume", Member, http.StatusOK, labelled, good),
+		add("add metadata to a volume as reader", Reader, http.StatusOK, labelled, good),
+		add("add metadata to an attached volume", Member, http.StatusOK, func(t *testing.T, b *Bed) string { return b.attached(t, b.server(t, "node-az1")) }, good),
+		add("add no metadata to a volume", Member, http.StatusBadRequest, labelled, object{}),
+		add("add metadata with a value too long", Member, http.StatusBadRequest, labelled, object{"metadata": object{"a": long(256)}}),
+		add("add metadata to an unknown volume", Member, http.StatusNotFound, none, good),
+		add("add metadata to a volume by an id that is no UUID", Member, http.StatusNotFound, func(*testing.T, *Bed) string { return "x" }, good),
+		add("add metadata to a volume of another project", Stranger, http.StatusNotFound, labelled, good),
+	}
+}
