@@ -15,12 +15,15 @@ func newSchemaCommand(w *World) *cobra.Command {
 	return &cobra.Command{
 		Use:       "schema [" + strings.Join(v1alpha1.Kinds, "|") + "]",
 		Short:     "Print a document's JSON schema; the configuration's unless another is named",
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: v1alpha1.Kinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			kind := v1alpha1.KindDistribution
 			if len(args) == 1 {
 				kind = args[0]
+			}
+			if err := oneOf("schema", kind, v1alpha1.Kinds); err != nil {
+				return err
 			}
 			schema, err := v1alpha1.Schema(kind)
 			if err != nil {

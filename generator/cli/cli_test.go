@@ -84,6 +84,7 @@ func TestExitCodes(t *testing.T) {
 		{"unknown target", []string{"plan", "--simulated", "--target", "nomad"}, Usage, "want one of vanilla, standalone, hypershift"},
 		{"no target", []string{"plan", "--simulated"}, Usage, "--target is missing"},
 		{"unknown format", []string{"generate", "--simulated", "--target", "vanilla", "--format", "jsonnet", "--output-dir", out}, Usage, "want one of kustomize, helm"},
+		{"a base of Helm values", generate("--simulated", "--base", "../manifests"), Usage, "--base is for --format kustomize"},
 		{"no directory", []string{"generate", "--simulated", "--target", "vanilla", "--format", "helm"}, Usage, "--output-dir is missing"},
 		{"unknown acceptance", generate("--simulated", "--accept", "everything"), Usage, "--accept \"everything\""},
 		{"an outage", generate("--inventory", outage), Failure, "volumeTypes: HTTP 503"},

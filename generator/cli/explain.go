@@ -48,7 +48,7 @@ func explain(p v1alpha1.Plan, object, field string) (v1alpha1.Decision, string, 
 		return v1alpha1.Decision{}, "", err
 	}
 	d, found := plan.DecisionOf(p, id)
-	if !found {
+	if !found || !named(d, object) {
 		return v1alpha1.Decision{}, "", usage("the bundle has no %s", object)
 	}
 	fields, isObject := d.Value.(map[string]any)
@@ -64,6 +64,27 @@ func explain(p v1alpha1.Plan, object, field string) (v1alpha1.Decision, string, 
 	}
 	text, err := json.Marshal(v)
 	return d, string(text), err
+}
+
+// named is whether the bundle has an object of this name, where its name does not already lead to the decision.
+func named(d v1alpha1.Decision, object string) bool {
+	kind, name, _ := strings.Cut(object, "/")
+	fields, _ := d.Value.(map[string]any)
+	switch strings.ToLower(kind) {
+	case "csidriver":
+		return name == d.Value
+	case "deployment":
+		return name == "cinder-csi-controller"
+	case "daemonset":
+		return name == "cinder-csi-node"
+	case "networkpolicy":
+		return name == "cinder-csi-controller" && fields["enabled"] == true
+	case "volumesnapshotclass":
+		return name == fields["name"]
+	case "secret":
+		return name == fields["secretName"]
+	}
+	return true
 }
 
 // valueAt is a decided value by its path in the object, such as parameters.type; a leading spec is the object's own.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -60,6 +62,9 @@ func (g *generate) checkUsage() error {
 	if g.dir == "" {
 		return usage("--output-dir is missing: the directory to write")
 	}
+	if g.base != "" && g.format != string(v1alpha1.Kustomize) {
+		return usage("--base is for --format %s: Helm values refer to nothing", v1alpha1.Kustomize)
+	}
 	for _, a := range g.accept {
 		if !slices.Contains(guard.Accepts, a) {
 			return usage("--accept %q: want one of %s", a, strings.Join(guard.Accepts, ", "))
@@ -68,10 +73,25 @@ func (g *generate) checkUsage() error {
 	return nil
 }
 
+// checkBase warns of a base that is not there. It may come to be: the bundle may be written before the checkout is made.
+func (g *generate) checkBase(w *World) {
+	if g.base == "" {
+		return
+	}
+	base := filepath.FromSlash(g.base)
+	if !filepath.IsAbs(base) {
+		base = filepath.Join(g.dir, base)
+	}
+	if _, err := os.Stat(filepath.Join(base, "base", "kustomization.yaml")); err != nil {
+		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (a relative path starts in the bundle's directory); the bundle is not verified, and does not build without it\n", base)
+	}
+}
+
 func (g *generate) run(ctx context.Context, w *World) error {
 	if err := g.checkUsage(); err != nil {
 		return err
 	}
+	g.checkBase(w)
 	dir, err := worktree.Open(g.dir)
 	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) && dir != nil && (g.check || g.diff) {
 		fmt.Fprintln(w.Stderr, "Warning: "+err.Error()) // a check never refuses: the broken plan.yaml is a difference

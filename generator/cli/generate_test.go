@@ -178,6 +178,21 @@ func TestBundlesOfASimulatedCloudSaySo(t *testing.T) {
 	}
 }
 
+func TestABaseThatIsNotThereIsWarnedAbout(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	for base, want := range map[string]bool{"../nowhere": true, "../src": false, filepath.Join(b.dir, "src"): false} {
+		if err := os.MkdirAll(filepath.Join(b.dir, "src", "base"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		b.file(t, "src/base/kustomization.yaml", "")
+		_, stderr, code := b.run(t, generation("vanilla", "kustomize", dir, "--base", base)...)
+		if got := strings.Contains(stderr, "is no checkout of manifests/"); code != OK || got != want {
+			t.Errorf("%s: want a warning %t, got %d: %s", base, want, code, stderr)
+		}
+	}
+}
+
 func TestExplainSaysWhereAValueComesFrom(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
@@ -192,7 +207,16 @@ func TestExplainSaysWhereAValueComesFrom(t *testing.T) {
 			t.Errorf("%s %s: want %s, got %s", c[0], c[1], c[2], got)
 		}
 	}
-	for _, args := range [][]string{{"storageclass/fast", "parameters.colour"}, {"storageclass/none", "parameters"}, {"storageclass/fast", "colour"}, {"pod/x", "y"}} {
+	for object, field := range map[string]string{
+		"csidriver/cinder.csi.openstack.org": "metadata.name", "daemonset/cinder-csi-node": "priorityClass",
+		"volumesnapshotclass/cinder-csi": "name", "secret/cinder-csi-credentials": "key",
+	} {
+		b.ok(t, "explain", object, field, dir)
+		if _, stderr, code := b.run(t, "explain", object+"x", field, dir); code != Usage || !strings.Contains(stderr, "has no "+object+"x") {
+			t.Errorf("%sx: want exit 64, got %d: %s", object, code, stderr)
+		}
+	}
+	for _, args := range [][]string{{"networkpolicy/cinder-csi-controller", "ports"}, {"storageclass/fast", "parameters.colour"}, {"storageclass/none", "parameters"}, {"storageclass/fast", "colour"}, {"pod/x", "y"}} {
 		if _, stderr, code := b.run(t, "explain", args[0], args[1], dir); code != Usage {
 			t.Errorf("%v: want exit 64, got %d: %s", args, code, stderr)
 		}
