@@ -24,7 +24,7 @@ type Growth struct {
 // Grow waits until the volume's disk has the size asked for, grows the file system on it, and gives the size reached. Errors, besides Await's: NotFound when nothing is mounted at Path, so that the file system around it is never
 // grown; Conflict when something else is; DeadlineExceeded when the disk did not grow.
 func (h *Host) Grow(ctx context.Context, g Growth) (volume.Size, error) {
-	path, err := resolve(g.Path)
+	path, err := resolveUsed(g.Path)
 	if err != nil {
 		return 0, err
 	}

@@ -96,6 +96,17 @@ func TestStatsAreOfTheVolumeOrOfNothing(t *testing.T) {
 	wantKind(t, err, volume.NotFound, "nothing is mounted")
 }
 
+func TestNoVolumeIsAtARelativePath(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	_, err := b.Stats(t.Context(), "some/path")
+	wantKind(t, err, volume.NotFound, "not absolute")
+	for _, block := range []bool{false, true} {
+		_, err = b.Grow(t.Context(), Growth{Volume: vol, Path: "some/path", Block: block})
+		wantKind(t, err, volume.NotFound, "not absolute")
+	}
+}
+
 func TestAFileSystemThatDoesNotAnswerHoldsOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, "rw")

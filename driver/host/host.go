@@ -98,6 +98,15 @@ func or(value, otherwise string) string {
 	return value
 }
 
+// resolveUsed is resolve for a path where a volume should be already. A relative path holds none, since nothing is ever mounted at
+// one, and the CSI specification's answer to a volume that is not where the caller says is NotFound.
+func resolveUsed(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", volume.Errorf(volume.NotFound, "no volume is at %q: the path is not absolute", path)
+	}
+	return resolve(path)
+}
+
 // resolve gives path as mountinfo would show it: links in its parents followed, its last element untouched. A last element that
 // is itself a link is refused: mount(2) would follow it to a place nobody named.
 func resolve(path string) (string, error) {

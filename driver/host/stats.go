@@ -28,7 +28,7 @@ const statLimit = 10 * time.Second
 // Stats reads how full the volume mounted at path is. Errors: NotFound when nothing is mounted there, so that the numbers of the
 // file system around it are never taken for the volume's; Unavailable when it does not answer.
 func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
-	path, err := resolve(path)
+	path, err := resolveUsed(path)
 	if err != nil {
 		return Stats{}, err
 	}
