@@ -8,6 +8,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
@@ -130,6 +131,67 @@ func TestNoBackupIsLeftBehind(t *testing.T) {
 	}
 }
 
+// Whatever becomes of the POST's answer, the retry finds one restored volume and makes no second.
+func TestALostAnswerLosesNoRestoredVolume(t *testing.T) {
+	for name, fault := range map[string]openstacksim.Fault{
+		"dropped":          {After: true, Drop: true},
+		"a proxy's 504":    {After: true, Status: http.StatusGatewayTimeout},
+		"dropped before":   {Drop: true},
+		"late but carried": {After: true, Delay: 5 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				d := startWith(t, sim)
+				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+				b := newBackup(t, sim, id, false)
+				fault.Method, fault.Path, fault.Times = http.MethodPost, "/volume/v3/*/volumes", 1
+				sim.SetFault(fault)
+				sim.SetLatency(openstacksim.RestoreBackup, 10*time.Minute) // longer than any sidecar waits
+				for tries := 0; ; tries++ {
+					_, err := d.CreateVolume(asSidecar(t), claim("pvc-2", fromSnapshot(b)))
+					if err == nil {
+						break
+					}
+					if code := status.Code(err); tries > 20 || code != codes.Canceled && code != codes.DeadlineExceeded && code != codes.Unavailable && code != codes.Aborted {
+						t.Fatalf("a final answer although a volume may exist: %v", err)
+					}
+					time.Sleep(10 * time.Second)
+				}
+				if all := listed(t, d); len(all) != 2 {
+					t.Errorf("want the source and the restored volume, got %v", all)
+				}
+			})
+		})
+	}
+}
+
+func TestTwoReplicasRestoreOneVolume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		one, other := startWith(t, sim), startWith(t, sim)
+		id := must[*csi.CreateVolumeResponse](t)(one.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+		b, ids := newBackup(t, sim, id, false), make(chan string, 2)
+		for _, d := range []*instance{one, other} {
+			go func() {
+				for {
+					v, err := d.CreateVolume(asSidecar(t), claim("pvc-2", fromSnapshot(b)))
+					if err == nil {
+						ids <- v.GetVolume().GetVolumeId()
+						return
+					}
+					time.Sleep(time.Second)
+				}
+			}()
+		}
+		first, second := <-ids, <-ids
+		time.Sleep(time.Minute) // virtual: the duplicate's deletion ends
+		if all := listed(t, one); first != second || len(all) != 2 {
+			t.Errorf("got %s and %s; there are %v", first, second, all)
+		}
+	})
+}
+
 func TestRefusalsOfBackups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
@@ -152,7 +214,7 @@ func TestRefusalsOfBackups(t *testing.T) {
 		larger := claim("pvc-2", fromSnapshot(base), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 })
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.RestoreBackup, Times: 1})
 		_, err = d.CreateVolume(asSidecar(t), larger)
-		wantCode(t, err, codes.Internal, "removed")
+		wantCode(t, err, codes.Internal, "Failed to attach volume")
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), larger))
 		if volumes := listed(t, d); len(volumes) != 2 {
 			t.Errorf("want the source and the restored volume, got %v", volumes)

@@ -208,6 +208,9 @@ func (s *Volumes) relabel(ctx context.Context, v Volume, w Wish) error {
 // failed tells why Cinder could not make v, and removes it where it is ours.
 func (s *Volumes) failed(ctx context.Context, v Volume) error {
 	reason := s.reason(ctx, v.ID)
+	if reason == "" && v.BackupID != "" {
+		reason = s.reason(ctx, ID(v.BackupID)) // what goes wrong with a restore is told of the backup
+	}
 	if !s.ours(v) {
 		return AfterWrite(Errorf(Failed, "volume %s is named %s and in status %s%s; it was not made by this driver for this request, so delete it by hand",
 			v.ID, v.Name, v.Status, reason).Op("create"))

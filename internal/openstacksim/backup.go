@@ -77,7 +77,7 @@ func (s *Sim) createBackup(c *call) reply {
 		b.base = base.id
 	}
 	s.backups[b.id] = b
-	s.readVolume(b, v)
+	s.readVolume(c, b, v)
 	return reply{status: http.StatusAccepted, body: obj{{"backup", obj{{"id", b.id}, {"name", b.name}, {"links", c.selfLinks("backups", b.id)}}}}}
 }
 
@@ -93,7 +93,7 @@ func (s *Sim) latestBackup(v *volume) *backup {
 
 // readVolume is what cinder-backup does after the answer. It attaches the volume to its own host, so what goes wrong with an attach
 // goes wrong with a backup and a restore.
-func (s *Sim) readVolume(b *backup, v *volume) {
+func (s *Sim) readVolume(c *call, b *backup, v *volume) {
 	before := v.status
 	v.status = "backing-up"
 	failure := s.operationFault(Attach)
@@ -108,6 +108,7 @@ func (s *Sim) readVolume(b *backup, v *volume) {
 				v.status = before
 			}
 			b.turn("error", failure.message("The volume could not be read."))
+			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_021", "create backup:Failed to attach volume.")
 			return
 		}
 		b.container, b.objects = b.id, 21*b.size // objects of 50 MiB, as the file store makes them
@@ -186,7 +187,7 @@ func (s *Sim) backupAction(c *call) reply {
 
 // restore is what cinder-backup does once the backend has made the empty volume v: it writes the data, and gives the volume the
 // metadata of the one that was backed up.
-func (s *Sim) restore(v *volume, b *backup) {
+func (s *Sim) restore(c *call, v *volume, b *backup) {
 	b.turn("restoring", "")
 	failure := s.operationFault(Attach)
 	if !failure.fired {
@@ -197,6 +198,7 @@ func (s *Sim) restore(v *volume, b *backup) {
 		v.update()
 		if failure.fails() {
 			v.status = "error_restoring"
+			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_015_021", failure.message("restore backup:Failed to attach volume."))
 			return
 		}
 		v.metadata = maps.Clone(b.metadata)

@@ -84,7 +84,7 @@ func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
 			return
 		}
 		if b != nil {
-			s.restore(v, b)
+			s.restore(c, v, b)
 			return
 		}
 		v.status = "available"

@@ -172,22 +172,32 @@ func restoreCases() []Case {
 	}, nil)
 	restore("create from a backup of another project", http.StatusNotFound, Stranger, plain, nil)
 
-	made := func(t *testing.T, b *Bed, want string) string {
+	made := func(t *testing.T, b *Bed, want string) (restored, backup string) {
 		id := b.backup(t, b.volume(t, object{"metadata": object{"of": "the source"}}))
 		if want != "available" {
 			defer b.fail(t, attachOperation)()
 		}
 		a := b.create(t, Request{Call: createVolumeFromBackup, As: Member, Body: b.volumeBody(object{"backup_id": id, "metadata": object{"of": "the wish", "mine": "1"}})})
-		restored := a.want(t, http.StatusAccepted).Text("volume", "id")
+		restored = a.want(t, http.StatusAccepted).Text("volume", "id")
 		b.awaitVolume(t, restored, want)
-		return restored
+		return restored, id
 	}
 	return append(all,
 		Case{Name: "show a volume made from a backup", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{made(t, b, "available")}})
+			id, _ := made(t, b, "available")
+			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
 		}},
 		Case{Name: "a failed restore of a backup ends in error_restoring", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{made(t, b, "error_restoring")}})
+			id, _ := made(t, b, "error_restoring")
+			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
+		}},
+		Case{Name: "a failed restore of a backup leaves a message about the backup", Call: listMessages, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			_, id := made(t, b, "error_restoring")
+			return b.do(t, Request{Call: listMessages, As: Member, Query: "resource_uuid=" + id})
+		}},
+		Case{Name: "a failed restore of a backup leaves no message about the volume", Call: listMessages, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			id, _ := made(t, b, "error_restoring")
+			return b.do(t, Request{Call: listMessages, As: Member, Query: "resource_uuid=" + id})
 		}},
 	)
 }
