@@ -72,6 +72,7 @@ clean: ## remove what was built
 
 include test/openstack/openstack.mk
 include test/render/render.mk
+include test/sanity/sanity.mk
 include internal/ociimage/image.mk
 
 .PHONY: test-openstack

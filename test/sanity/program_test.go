@@ -1,0 +1,136 @@
+package sanity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// cloud is what the driver is told of the cloud it runs on, as flags of its two roles.
+type cloud struct{ controller, node []string }
+
+// mostDisks is how many volumes the simulated Nova attaches to a server: 26 names of virtio disks, less the root disk's.
+const mostDisks = 25
+
+// startSimulation starts the simulated cloud; the driver runs on its server node-az1.
+func startSimulation(t *testing.T) cloud {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "simulation")
+	start(t, filepath.Join(t.TempDir(), "openstack-sim.log"), "openstack-sim", "--dir="+dir, "--latency=5ms")
+	file := filepath.Join(dir, "url")
+	var url string
+	await(t, "the simulated cloud to listen", func(context.Context) error {
+		text, err := os.ReadFile(file)
+		if url = strings.TrimSpace(string(text)); err == nil && url == "" {
+			return errors.New("file url is empty")
+		}
+		return err
+	})
+	limit := filepath.Join(dir, "limit.conf")
+	if err := os.WriteFile(limit, fmt.Appendf(nil, "[BlockStorage]\nnode-volume-attach-limit=%d\n", mostDisks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return cloud{
+		controller: []string{"--cloud-config=" + filepath.Join(dir, "cloud.conf")},
+		node:       []string{"--cloud-config=" + limit, "--metadata-url=" + url + "/metadata/node-az1"},
+	}
+}
+
+// realCloud is the OpenStack of test/openstack; the driver runs on its server node-az1.
+func realCloud(dir string) cloud {
+	server := filepath.Join(dir, "servers", "by-name", "node-az1")
+	return cloud{controller: []string{"--cloud-config=" + filepath.Join(dir, "cloud.conf")}, node: []string{
+		"--config-drive-dir=" + filepath.Join(server, "config-drive"),
+		"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev"),
+	}}
+}
+
+// startDriver starts the driver and gives its address once it answers.
+func startDriver(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	address := "unix://" + filepath.Join(dir, name+".sock")
+	start(t, filepath.Join(dir, name+".log"), "cinder-csi-driver", append(args, "--endpoint="+address)...)
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	await(t, "the driver to answer", func(ctx context.Context) error {
+		_, err := csi.NewIdentityClient(conn).Probe(ctx, &csi.ProbeRequest{}, grpc.WaitForReady(true))
+		return err
+	})
+	return address
+}
+
+// nothingLeft wants the cloud to have no volume and no snapshot.
+func nothingLeft(t *testing.T, conn *grpc.ClientConn) {
+	t.Helper()
+	controller := csi.NewControllerClient(conn)
+	if volumes, err := controller.ListVolumes(t.Context(), &csi.ListVolumesRequest{}); err != nil || len(volumes.GetEntries()) > 0 {
+		t.Errorf("want no volume left, got %v, %v", volumes, err)
+	}
+	if snapshots, err := controller.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{}); err != nil || len(snapshots.GetEntries()) > 0 {
+		t.Errorf("want no snapshot left, got %v, %v", snapshots, err)
+	}
+}
+
+// start starts a program of bin/, which is stopped with SIGTERM at the end of the test and shall exit with 0. If the test failed,
+// its log is shown.
+func start(t *testing.T, log, name string, args ...string) {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join("..", "..", "bin", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := os.Create(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer output.Close()
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = output, output
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v; `make build` builds it", err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it fails if the program has ended, which Wait tells
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: want exit 0 after SIGTERM, got %v", name, err)
+		}
+		if text, err := os.ReadFile(log); t.Failed() {
+			t.Logf("log of %s: %v\n%s", name, err, bytes.TrimSpace(text))
+		}
+	})
+}
+
+// await tries until there is no error.
+func await(t *testing.T, what string, try func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("gave up waiting for %s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}

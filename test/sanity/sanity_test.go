@@ -1,0 +1,95 @@
+// Package sanity runs csi-test's sanity suite against the driver's program: on the simulated cloud, or with -bed on a real one.
+// `make test-sanity` builds the programs and runs it.
+package sanity
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+)
+
+var (
+	split  = flag.Bool("split", false, "run the controller and the node service in processes of their own")
+	bed    = flag.String("bed", "", "`directory` of a running OpenStack; the simulation if empty")
+	access = flag.String("access", "mount", "use volumes as `mount` or block")
+)
+
+// Ginkgo runs one suite a process, so what varies is flags and not subtests.
+func TestTheDriverIsSane(t *testing.T) {
+	conditions := []string{"always"}
+	var c cloud
+	if *bed == "" {
+		c = startSimulation(t)
+		conditions = append(conditions, "simulation")
+	} else {
+		c = realCloud(*bed)
+		conditions = append(conditions, "bed")
+	}
+	listed, err := readSkips("skips.txt", conditions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := configure(t, c)
+	context := sanity.GinkgoTest(&config)
+	defer context.Finalize()
+	var seen ginkgo.Report
+	ginkgo.ReportAfterSuite("outcome", func(r ginkgo.Report) { seen = r })
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	if *bed == "" {
+		suite.SkipStrings = filters(listed)
+	}
+	if deadline, ok := t.Deadline(); ok {
+		suite.Timeout = time.Until(deadline) * 9 / 10 // so that the programs are stopped before go test gives up
+	}
+	reporter.Succinct, reporter.NoColor = true, true
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	ginkgo.RunSpecs(t, "CSI sanity", suite, reporter)
+
+	if *bed == "" {
+		nothingLeft(t, context.ControllerConn) // a real cloud has other users
+	}
+	o := judge(seen.SpecReports)
+	for _, difference := range compare(listed, o.skipped) {
+		t.Error(difference)
+	}
+	if o.passed == 0 {
+		t.Error("no spec passed")
+	}
+	fmt.Printf("\n%d passed, %d failed, %d skipped\n", o.passed, o.failed, len(o.skipped))
+}
+
+// configure starts the driver and tells the suite where it is.
+func configure(t *testing.T, c cloud) sanity.TestConfig {
+	t.Helper()
+	dir := t.TempDir()
+	config := sanity.NewTestConfig()
+	config.TargetPath, config.StagingPath = filepath.Join(dir, "target"), filepath.Join(dir, "staging")
+	config.IdempotentCount = 10
+	config.TestVolumeSize = 1 << 30 // the bed's disk is small
+	config.TestVolumeAccessType = *access
+	config.TestNodeVolumeAttachLimit = *bed == ""
+	controller := append([]string{"--cluster=sanity", "--strict", "--v=4"}, c.controller...)
+	if !*split {
+		config.Address = startDriver(t, dir, "driver", append(controller, c.node...)...)
+		return config
+	}
+	config.ControllerAddress = startDriver(t, dir, "controller", append(controller, "--provide-node-service=false")...)
+	config.Address = startDriver(t, dir, "node", append(c.node, "--provide-controller-service=false", "--strict", "--v=4")...)
+	return config
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *access != "mount" && *access != "block" {
+		fmt.Fprintf(os.Stderr, "-access is %q; it can be mount or block\n", *access)
+		os.Exit(2)
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,125 @@
+package sanity
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+)
+
+// skip is a line of skips.txt.
+type skip struct{ spec, condition, reason string }
+
+// Where a skip holds. In the simulation nothing has a disk, so those specs are filtered out; all others skip themselves.
+var conditions = []string{"always", "simulation", "bed"}
+
+// readSkips reads the skips that hold under any of the conditions.
+func readSkips(path string, holding []string) ([]skip, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var skips []skip
+	for n, line := range strings.Split(string(text), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 3 || fields[0] == "" || fields[2] == "" {
+			return nil, fmt.Errorf("%s:%d: want SPEC, CONDITION and REASON separated by tabs", path, n+1)
+		}
+		if !slices.Contains(conditions, fields[1]) {
+			return nil, fmt.Errorf("%s:%d: the condition is %q; it can be %s", path, n+1, fields[1], strings.Join(conditions, " or "))
+		}
+		if slices.Contains(holding, fields[1]) {
+			skips = append(skips, skip{fields[0], fields[1], fields[2]})
+		}
+	}
+	return skips, nil
+}
+
+// filters are the patterns of the specs that the simulation has no disk for.
+func filters(skips []skip) []string {
+	var patterns []string
+	for _, s := range skips {
+		if s.condition == "simulation" {
+			// Ginkgo matches them with a spec's text after the name of the suite.
+			patterns = append(patterns, "^"+regexp.QuoteMeta("CSI sanity "+s.spec)+"$")
+		}
+	}
+	return patterns
+}
+
+// outcome is what became of the specs.
+type outcome struct {
+	passed, failed int
+	skipped        []string
+}
+
+func judge(specs []ginkgo.SpecReport) outcome {
+	var o outcome
+	for _, s := range specs {
+		switch {
+		case s.LeafNodeType != types.NodeTypeIt:
+		case s.State.Is(types.SpecStatePassed):
+			o.passed++
+		case s.State.Is(types.SpecStateSkipped | types.SpecStatePending):
+			o.skipped = append(o.skipped, s.FullText())
+		default:
+			o.failed++
+		}
+	}
+	return o
+}
+
+// compare says how the skipped specs differ from the listed ones.
+func compare(listed []skip, skipped []string) []string {
+	var differences []string
+	for _, s := range listed {
+		if !slices.Contains(skipped, s.spec) {
+			differences = append(differences, fmt.Sprintf("%q was not skipped: take it out of skips.txt, or correct its name", s.spec))
+		}
+	}
+	for _, spec := range skipped {
+		if !slices.ContainsFunc(listed, func(s skip) bool { return s.spec == spec }) {
+			differences = append(differences, fmt.Sprintf("%q was skipped, and skips.txt does not say why", spec))
+		}
+	}
+	return differences
+}
+
+func TestSkipsThatDifferFromTheListAreToldBothWays(t *testing.T) {
+	listed := []skip{{"a works", "always", "why"}, {"b works", "simulation", "why"}}
+	for _, c := range []struct {
+		name    string
+		skipped []string
+		want    int
+	}{
+		{"the same", []string{"b works", "a works"}, 0},
+		{"one less", []string{"a works"}, 1},
+		{"one more", []string{"a works", "b works", "c works"}, 1},
+		{"another", []string{"a works", "c works"}, 2},
+	} {
+		if got := compare(listed, c.skipped); len(got) != c.want {
+			t.Errorf("%s: want %d differences, got %q", c.name, c.want, got)
+		}
+	}
+}
+
+func TestALineThatIsNoSkipIsRefused(t *testing.T) {
+	for _, line := range []string{"spec", "spec\talways", "spec\talways\t", "spec\tsometimes\twhy", "\talways\twhy", "a\talways\tb\tc"} {
+		path := filepath.Join(t.TempDir(), "skips.txt")
+		if err := os.WriteFile(path, []byte("# comment\n"+line+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if skips, err := readSkips(path, conditions); err == nil {
+			t.Errorf("%q: want an error, got %v", line, skips)
+		}
+	}
+}
