@@ -43,6 +43,7 @@ lint: ## format, vet, staticcheck, shell scripts, module files
 	go vet -tags render,openstack ./test/openstack ./generator/verify ./overlays
 	$(TOOL) staticcheck ./...
 	$(TOOL) staticcheck -tags render,openstack ./test/openstack ./generator/verify ./overlays
+	cd test/sanity && go vet ./...
 	shellcheck $$(git ls-files '*.sh') .ci/run
 	go mod tidy -diff
 	go mod verify
@@ -76,7 +77,8 @@ include test/sanity/sanity.mk
 include internal/ociimage/image.mk
 
 .PHONY: test-openstack
-test-openstack: build tools ## the real cloud (started if it is not up): cloudparity, the generator and the driver against it
+test-openstack: build tools ## the real cloud (started if it is not up): cloudparity, generator, driver, csi-sanity against it
 	$(MAKE) openstack-up
 	go run ./test/gate -- -count 1 ./test/cloudparity -bed="$(OPENSTACK_BED)"
 	go run ./test/gate -- -count 1 -tags openstack -timeout 20m ./test/openstack
+	$(SANITY) -bed "$(abspath $(OPENSTACK_BED))" -split
