@@ -9,6 +9,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 LDFLAGS := -s -w -X main.version=$(VERSION)
 PROGRAMS := cinder-csi-driver cinder-csi-generator openstack-sim
 TOOL := go tool -modfile=.ci/tools.mod
+# Where the real cloud of `make openstack-up` lives.
+OPENSTACK_BED ?= $(or $(TMPDIR),/tmp)/openstack-bed
+export OPENSTACK_BED
 GOFILES = $(shell git ls-files --cached --others --exclude-standard '*.go')
 
 .PHONY: help
