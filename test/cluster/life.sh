@@ -52,11 +52,11 @@ k apply -f "$CLUSTER"/snapshot.storage.k8s.io_volumesnapshotclasses.yaml -f "$CL
 k wait --for=condition=Established crd/volumesnapshotclasses.snapshot.storage.k8s.io --timeout=30s >/dev/null
 k kustomize "$WORK/bundle" >"$WORK/objects.yaml"
 k apply -f "$WORK/bundle/namespace.yaml" >/dev/null
-k apply --dry-run=server -f "$WORK/objects.yaml" >"$WORK/dry-run.log"
+k apply --server-side --force-conflicts --dry-run=server -f "$WORK/objects.yaml" >"$WORK/dry-run.log"
 echo "the API server accepts all $(grep -c . "$WORK/dry-run.log") objects of the bundle"
 # The workloads stay out: this cluster pulls no images, the same programs run as processes below.
-k apply --dry-run=client -o json -f "$WORK/objects.yaml" |
-	jq '.items |= map(select(.kind != "Deployment" and .kind != "DaemonSet"))' | k apply -f - >/dev/null
+k create --dry-run=client -o json -f "$WORK/objects.yaml" |
+	jq 'select(.kind != "Deployment" and .kind != "DaemonSet")' | k apply --server-side --force-conflicts -f - >/dev/null
 class=$(k get storageclass -o json | jq -r '[.items[] | select(.metadata.annotations["storageclass.kubernetes.io/is-default-class"] == "true")][0].metadata.name')
 echo "default class: $class"
 
@@ -72,7 +72,7 @@ beside attacher "$CLUSTER/bin/csi-attacher" "${common[@]}" --default-fstype=ext4
 beside resizer "$CLUSTER/bin/csi-resizer" "${common[@]}" --handle-volume-inuse-error=false
 beside snapshotter "$CLUSTER/bin/csi-snapshotter" "${common[@]}" --extra-create-metadata
 leads() { [ "$(k -n "$NS" get leases -o json | jq '[.items[] | select(.spec.holderIdentity != "")] | length')" -ge "$1" ]; }
-wait_for 60 "the sidecars' leases" leads 3
+wait_for 60 "the sidecars' leases" leads 4
 beside registrar "$CLUSTER/bin/registrar" --csi-address "$WORK/csi.sock" --kubelet-registration-path "$WORK/csi.sock" --registry "$CLUSTER/kubelet/plugins_registry"
 registered() { k get csinode "$NODE" -o json | jq -e --arg d "$DRIVER" '.spec.drivers[]? | select(.name == $d)'; }
 wait_for 60 "the driver in the CSINode" registered
