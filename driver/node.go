@@ -13,7 +13,7 @@ func newNode(cfg config.Config, settings config.Settings, deps Dependencies, log
 	machine := host.New(host.Options{
 		SysRoot: cfg.SysRoot, DevRoot: cfg.DevRoot, ProcRoot: cfg.ProcRoot,
 		ConfigDriveDir: cfg.ConfigDriveDir, MetadataURL: cfg.MetadataURL, SearchOrder: settings.SearchOrder,
-		Transport: deps.Transport, Log: log,
+		Events: host.EventsOf(cfg.SysRoot, cfg.DevRoot), Transport: deps.Transport, Log: log,
 	})
 	return node.New(machine, node.Options{
 		DriverName: cfg.DriverName, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, AdditionalTopology: cfg.AdditionalTopology,

@@ -51,6 +51,7 @@ type Disk struct {
 	Number Number
 	Serial string // as the disk itself reports it
 
+	sequence string // the kernel's number of this disk, never used twice; empty before Linux 5.15
 	device
 }
 
@@ -61,24 +62,37 @@ func (h *Host) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
+	if disk, err := h.find(id); disk != nil || err != nil {
+		return disk, err
+	}
 	ctx, cancel := beforeDeadline(ctx)
 	defer cancel()
-	began, rescanned := time.Now(), time.Now()
+	changed := h.watchDisks(ctx) // before the next look, so that what comes after that look is told
+	began, patience, rescanned := time.Now(), patience(ctx), false
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
-		changed := h.changed()
 		disk, err := h.find(id)
 		if disk != nil || err != nil {
 			return disk, err
 		}
-		if time.Since(rescanned) >= rescanEvery {
+		if !rescanned && time.Since(began) >= patience {
 			h.rescanHosts()
-			rescanned = time.Now()
+			rescanned = true
+			continue
 		}
 		if !sleep(ctx, pause, changed) {
-			return nil, ended(ctx, "the disk of volume %s did not appear on this server within %s; the disks here are %s",
-				id, time.Since(began).Round(time.Millisecond), h.describeDisks())
+			return nil, ended(ctx, "the disk of volume %s did not appear on this server within %s; %s",
+				id, time.Since(began).Round(time.Millisecond), h.describe(id))
 		}
 	}
+}
+
+// patience is how long a disk is waited for before the SCSI hosts are asked to look for it.
+func patience(ctx context.Context) time.Duration {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return rescanAfter
+	}
+	return min(rescanAfter, time.Until(deadline)/2)
 }
 
 // Find is Await without the waiting: NotFound when the disk is not here now.
@@ -88,7 +102,7 @@ func (h *Host) Find(id volume.ID) (*Disk, error) {
 	}
 	disk, err := h.find(id)
 	if disk == nil && err == nil {
-		return nil, volume.Errorf(volume.NotFound, "volume %s has no disk on this server; the disks here are %s", id, h.describeDisks())
+		return nil, volume.Errorf(volume.NotFound, "volume %s has no disk on this server; %s", id, h.describe(id))
 	}
 	return disk, err
 }
@@ -102,12 +116,9 @@ func (h *Host) find(id volume.ID) (*Disk, error) {
 	var name, serial string
 	var claims []string
 	for _, n := range names {
-		for _, s := range h.serials(n) {
-			if isSerialOf(s, id) {
-				name, serial = n, s
-				claims = append(claims, fmt.Sprintf("%s (%s, serial %q)", n, h.attribute(n, "dev"), s))
-				break
-			}
+		if s, ok := h.claim(n, id); ok {
+			name, serial = n, s
+			claims = append(claims, fmt.Sprintf("%s (%s, serial %q)", n, h.attribute(n, "dev"), s))
 		}
 	}
 	switch len(claims) {
@@ -140,12 +151,23 @@ func (h *Host) verify(id volume.ID, name, serial string) (*Disk, error) {
 		return nil, volume.Errorf(volume.Conflict, "%s is device %s, but sysfs says that %s with serial %q of volume %s is %s; "+
 			"the device node is stale or another's, refused", path, got, name, serial, id, want)
 	}
-	if again := h.serials(name); !slices.Contains(again, serial) || h.attribute(name, "dev") != want.String() {
+	disk := &Disk{Name: name, Path: path, Number: want, Serial: serial, sequence: h.attribute(name, "diskseq"), device: opened}
+	if err := h.confirm(disk); err != nil {
 		_ = opened.Close()
-		return nil, volume.Errorf(volume.Conflict, "%s showed serial %q of volume %s and, once opened, %q; the disk was exchanged, refused",
-			path, serial, id, again)
+		return nil, err
 	}
-	return &Disk{Name: name, Path: path, Number: want, Serial: serial, device: opened}, nil
+	return disk, nil
+}
+
+// confirm makes sure that the disk is still the one that was found. It is called just before anything is done to a disk: an open
+// disk keeps its name, but one that was pulled out is no disk any more, and its node may be somebody else's next.
+func (h *Host) confirm(d *Disk) error {
+	serials, number, sequence := h.serials(d.Name), h.attribute(d.Name, "dev"), h.attribute(d.Name, "diskseq")
+	if slices.Contains(serials, d.Serial) && number == d.Number.String() && sequence == d.sequence {
+		return nil
+	}
+	return volume.Errorf(volume.Conflict, "%s was disk %s with serial %q, and now sysfs has %q with serial %q there; the disk was exchanged or went away, refused",
+		d.Path, d.Number, d.Serial, number, serials)
 }
 
 // diskNames lists the whole disks that sysfs has.
@@ -173,8 +195,9 @@ func (h *Host) attribute(name, file string) string {
 	return plainSerial(content)
 }
 
-// describeDisks tells what a person needs to see why no disk matched: every disk that could be a volume, and its serial.
-func (h *Host) describeDisks() string {
+// describe tells what a person needs to see why no disk matched: every disk that could be a volume, its serial, and links that
+// name the volume and lead to another disk.
+func (h *Host) describe(id volume.ID) string {
 	const most = 32
 	names, _ := h.diskNames()
 	var all []string
@@ -184,13 +207,38 @@ func (h *Host) describeDisks() string {
 		}
 		all = append(all, fmt.Sprintf("%s (serial %q)", n, strings.Join(h.serials(n), " ")))
 	}
+	text := "the disks here are "
 	switch {
 	case len(all) == 0:
-		return "none"
+		text += "none"
 	case len(all) > most:
-		return strings.Join(all[:most], ", ") + fmt.Sprintf(" and %d more", len(all)-most)
+		text += strings.Join(all[:most], ", ") + fmt.Sprintf(" and %d more", len(all)-most)
+	default:
+		text += strings.Join(all, ", ")
 	}
-	return strings.Join(all, ", ")
+	return text + h.describeLinks(id)
+}
+
+// describeLinks tells of links in /dev/disk/by-id that name the volume. They are hints for a person: udev may be late or absent, and
+// a link that nobody maintains opens the disk that has the name today.
+func (h *Host) describeLinks(id volume.ID) string {
+	links, _ := filepath.Glob(filepath.Join(h.dev, "disk", "by-id", "*"))
+	var text strings.Builder
+	for _, link := range links {
+		name := filepath.Base(link)
+		bare := strings.ReplaceAll(string(id), "-", "")
+		if !strings.HasSuffix(name, string(id)) && !strings.HasSuffix(name, string(id[:shortSerial])) && !strings.HasSuffix(name, bare) {
+			continue
+		}
+		target, err := os.Readlink(link)
+		if err != nil {
+			continue
+		}
+		disk := filepath.Base(target)
+		fmt.Fprintf(&text, "; the link %s leads to %s, whose serial is %q: a link decides nothing, the disk's own serial does",
+			name, disk, strings.Join(h.serials(disk), " "))
+	}
+	return text.String()
 }
 
 // rescanHosts asks every SCSI host to look for disks nobody announced. A read-only sysfs is no failure: the kernel usually knows.
@@ -201,13 +249,6 @@ func (h *Host) rescanHosts() {
 			h.log.Debug("SCSI host not rescanned", "file", scan, "error", err)
 		}
 	}
-}
-
-func (h *Host) changed() <-chan struct{} {
-	if h.events == nil {
-		return nil
-	}
-	return h.events.Changed()
 }
 
 func hasPrefix(s string, prefixes ...string) bool {

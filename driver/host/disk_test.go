@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,7 +132,7 @@ func TestAwaitSeesADiskThatComesLater(t *testing.T) {
 
 type oneEvent chan struct{}
 
-func (e oneEvent) Changed() <-chan struct{} { return e }
+func (e oneEvent) Subscribe(context.Context) (<-chan struct{}, error) { return e, nil }
 
 func TestAnEventWakesAwaitAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -200,5 +201,102 @@ func FuzzUnitSerial(f *testing.F) {
 			t.Errorf("%d bytes of serial from %d bytes of page", len(s), len(page))
 		}
 		worldWideSerial(page)
+	})
+}
+
+func TestAnNVMeDiskThatTellsItsWholeSerialIsHeldToIt(t *testing.T) {
+	t.Parallel()
+	twin := volume.ID(serial + "a6b-ffffffffffff") // the first 20 characters are vol's
+	nvme := func(nqn string) map[string]string {
+		return map[string]string{"device/serial": serial + "    \n", "device/subsysnqn": nqn + "\n"}
+	}
+	b := newBench(t, Options{})
+	b.Sysfs(t, "nvme0n1", nvme("nqn.2019-08.org.qemu:"+string(vol)))
+	b.Sysfs(t, "nvme0n1", map[string]string{"dev": "259:0"})
+	b.Sysfs(t, "nvme1n1", nvme("nqn.2019-08.org.qemu:"+string(twin)))
+	b.Sysfs(t, "nvme1n1", map[string]string{"dev": "259:1"})
+	b.device("nvme0n1", Number{259, 0})
+	b.device("nvme1n1", Number{259, 1})
+	for id, want := range map[volume.ID]string{vol: "nvme0n1", twin: "nvme1n1"} {
+		d, err := b.Find(id)
+		if err != nil || d.Name != want {
+			t.Errorf("%s: want %s, got %+v, %v", id, want, d, err)
+		}
+	}
+	b.Sysfs(t, "nvme1n1", nvme("nqn.2014-08.org.nvmexpress:uuid:"+string(twin))) // a name of somebody else's says nothing
+	_, err := b.Find(vol)
+	wantKind(t, err, volume.Conflict, "nvme0n1", "nvme1n1")
+}
+
+func Test15AStaleLinkToAnotherDiskIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		b.plug(t, "vdb", "b7e2d8c4-19f3-4a6e-9", Number{254, 16})
+		byID := filepath.Join(b.Dev, "disk", "by-id")
+		must(t, os.MkdirAll(byID, 0o755))
+		must(t, os.Symlink("../../vdb", filepath.Join(byID, "virtio-"+serial)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := b.Stage(ctx, Staging{Volume: vol, Path: b.place("staging")})
+		wantKind(t, err, volume.DeadlineExceeded, "virtio-"+serial, "leads to vdb", "b7e2d8c4-19f3-4a6e-9")
+		if len(b.tools.ran) > 0 || len(b.mounter.table) > 0 {
+			t.Errorf("want the disk left alone, got %q, %v", b.tools.ran, b.mounter.table)
+		}
+	})
+}
+
+func TestADiskExchangedBeforeEachUseIsRefused(t *testing.T) {
+	t.Parallel()
+	exchange := map[string]map[string]string{
+		"another serial":                      {"serial": "b7e2d8c4-19f3-4a6e-9"},
+		"the same serial again, another disk": {"diskseq": "8\n"},
+		"another number":                      {"dev": "254:48\n"},
+	}
+	for name, files := range exchange {
+		for _, moment := range []string{"blkid", "mkfs.ext4"} { // before mkfs, before the mount
+			t.Run(name+" at "+moment, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, Options{})
+				b.plug(t, "vdb", serial, Number{254, 16})
+				b.Sysfs(t, "vdb", map[string]string{"diskseq": "7\n"})
+				b.tools.during = func(tool string) {
+					if tool == moment {
+						b.Sysfs(t, "vdb", files)
+					}
+				}
+				err := b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("staging")})
+				wantKind(t, err, volume.Conflict, "exchanged or went away", serial)
+				if len(b.mounter.table) > 0 || moment == "blkid" && len(b.tools.changed()) > 0 {
+					t.Errorf("want nothing done to the other disk, got %q, %v", b.tools.changed(), b.mounter.table)
+				}
+			})
+		}
+	}
+}
+
+func FuzzSysfsTree(f *testing.F) {
+	f.Add("vdb", []byte(serial), []byte(nil), []byte(nil), []byte("254:16\n"))
+	f.Add("sda", []byte(nil), []byte(page80(string(vol))), []byte("naa.0a9f1b2c3d4e4f508a6b7c8d9e0f1a2b"), []byte("8:0"))
+	f.Add("nvme0n1", []byte(nil), []byte(nil), []byte("nqn.2019-08.org.qemu:"+string(vol)), []byte("259:-1"))
+	dir := f.TempDir()
+	h := New(Options{SysRoot: dir, DevRoot: filepath.Join(dir, "dev"), ProcRoot: dir})
+	f.Fuzz(func(t *testing.T, name string, plain, page, text, number []byte) {
+		if filepath.Base(name) != name || name == "." || name == ".." || name == "/" || strings.ContainsRune(name, 0) || len(name) > 200 {
+			return
+		}
+		must(t, os.RemoveAll(filepath.Join(dir, "block")))
+		for file, content := range map[string][]byte{
+			"serial": plain, "device/vpd_pg80": page, "device/serial": plain, "device/wwid": text, "device/subsysnqn": text, "dev": number,
+		} {
+			path := filepath.Join(dir, "block", name, file)
+			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			must(t, os.WriteFile(path, content, 0o600))
+		}
+		if s, ok := h.claim(name, vol); ok && !isSerialOf(s, vol) {
+			t.Errorf("disk with serial %q taken for volume %s", s, vol)
+		}
+		if _, err := h.Find(vol); err == nil {
+			t.Error("a disk without a device node was found")
+		}
 	})
 }

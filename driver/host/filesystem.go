@@ -41,6 +41,9 @@ func kinds() string {
 // format makes a file system on an empty disk. It runs to its end whatever becomes of the caller: a half-made file system is
 // neither empty nor usable.
 func (h *Host) format(ctx context.Context, d *Disk, fsType string) error {
+	if err := h.confirm(d); err != nil {
+		return err
+	}
 	tool := fileSystems[fsType].make
 	h.log.InfoContext(ctx, "making a file system", "disk", d.Path, "serial", d.Serial, "type", fsType)
 	result, err := h.run.Run(context.WithoutCancel(ctx), tool[0], slices.Concat(tool[1:], []string{d.Path})...)
@@ -56,6 +59,9 @@ func (h *Host) format(ctx context.Context, d *Disk, fsType string) error {
 // check repairs what can be repaired without asking (fsck(8), e2fsck(8) -a), to its end like format.
 func (h *Host) check(ctx context.Context, d *Disk) error {
 	const corrected, uncorrected = 1, 4
+	if err := h.confirm(d); err != nil {
+		return err
+	}
 	result, err := h.run.Run(context.WithoutCancel(ctx), "fsck", "-a", d.Path)
 	if err != nil {
 		return err
@@ -74,6 +80,9 @@ func (h *Host) check(ctx context.Context, d *Disk) error {
 
 // grow makes the mounted file system at path as large as its disk. It does nothing where that is so already.
 func (h *Host) grow(ctx context.Context, d *Disk, fsType, path string) error {
+	if err := h.confirm(d); err != nil {
+		return err
+	}
 	var tool []string
 	switch fileSystems[fsType].family {
 	case "ext":

@@ -65,8 +65,8 @@ func (h *Host) Grow(ctx context.Context, g Growth) (volume.Size, error) {
 func (h *Host) awaitSize(ctx context.Context, disk *Disk, g Growth) (volume.Size, error) {
 	ctx, cancel := beforeDeadline(ctx)
 	defer cancel()
+	var changed <-chan struct{}
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
-		changed := h.changed()
 		size, err := disk.Size()
 		switch {
 		case err != nil:
@@ -75,6 +75,9 @@ func (h *Host) awaitSize(ctx context.Context, disk *Disk, g Growth) (volume.Size
 			return size, nil
 		case size >= g.Size-smaller:
 			return g.Size, nil
+		}
+		if changed == nil {
+			changed = h.watchDisks(ctx)
 		}
 		h.rescanDisk(disk)
 		if !sleep(ctx, pause, changed) {

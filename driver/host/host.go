@@ -40,18 +40,13 @@ type Options struct {
 	Transport http.RoundTripper // asks the metadata service; without a proxy, over IPv4, when nil
 }
 
-// Events wakes those who wait for a disk, so that they need not wait for the next look at sysfs.
-type Events interface {
-	// Changed returns a channel that is closed at the next change of any disk.
-	Changed() <-chan struct{}
-}
-
 // Host is one machine. Its methods may be called concurrently; it does not keep two callers from working on the same volume,
 // which is the lock of their caller.
 type Host struct {
 	sys, dev, proc string
 
 	events  Events
+	deaf    sync.Once // said that there are no events
 	run     Runner
 	mounter Mounter
 	log     *slog.Logger
@@ -68,7 +63,7 @@ const (
 	firstLook   = 100 * time.Millisecond
 	slowestLook = time.Second
 	margin      = 2 * time.Second
-	rescanEvery = 5 * time.Second // a fallback: virtio and virtio-scsi announce disks by themselves
+	rescanAfter = 15 * time.Second // the last step: virtio and virtio-scsi announce disks by themselves
 )
 
 // New makes a Host. It touches nothing.

@@ -47,6 +47,9 @@ func (h *Host) Publish(id volume.ID, staging, target string, readOnly bool) erro
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		return volume.Errorf(volume.Failed, "make the target directory: %w", err)
 	}
+	if err := h.confirm(disk); err != nil {
+		return err
+	}
 	return h.mounter.Bind(staging, target, readOnly)
 }
 
@@ -84,6 +87,9 @@ func (h *Host) PublishBlock(ctx context.Context, id volume.ID, target string, re
 		return volume.Errorf(volume.Failed, "resolve the device node of volume %s: %w", id, err)
 	}
 	if err := makeFile(target); err != nil {
+		return err
+	}
+	if err := h.confirm(disk); err != nil {
 		return err
 	}
 	if err := h.mounter.Bind(node, target, readOnly); err != nil {

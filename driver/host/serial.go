@@ -22,6 +22,7 @@ var serialFiles = []struct {
 	{"serial", plainSerial},          // virtio-blk
 	{"device/vpd_pg80", unitSerial},  // SCSI
 	{"device/serial", plainSerial},   // NVMe
+	{"device/subsysnqn", qemuSerial}, // NVMe of QEMU: the whole serial
 	{"device/wwid", worldWideSerial}, // VMware: naa. and the id without its dashes
 }
 
@@ -64,6 +65,35 @@ func worldWideSerial(content []byte) string {
 	return strings.ToLower(strings.Join([]string{hex[:8], hex[8:12], hex[12:16], hex[16:20], hex[20:]}, "-"))
 }
 
+// qemuPrefix begins the name of an NVMe subsystem of QEMU's; the serial follows (QEMU, hw/nvme/subsys.c).
+const qemuPrefix = "nqn.2019-08.org.qemu:"
+
+// qemuSerial reads the name of an NVMe subsystem, which holds the whole serial where the serial's own field holds 20 bytes of it.
+// Names that others gave say nothing: the UUID in them is the subsystem's own.
+func qemuSerial(content []byte) string {
+	serial, ok := strings.CutPrefix(plainSerial(content), qemuPrefix)
+	if !ok || !isUUID(serial) {
+		return ""
+	}
+	return serial
+}
+
+// claim reports whether disk name is that of volume id, and by which serial. A disk that tells the whole serial beside the cut one is
+// held to the whole one.
+func (h *Host) claim(name string, id volume.ID) (serial string, ok bool) {
+	if content, err := os.ReadFile(filepath.Join(h.sys, "block", name, "device", "subsysnqn")); err == nil {
+		if whole := qemuSerial(content); whole != "" {
+			return whole, whole == string(id)
+		}
+	}
+	serials := h.serials(name)
+	i := slices.IndexFunc(serials, func(s string) bool { return isSerialOf(s, id) })
+	if i < 0 {
+		return "", false
+	}
+	return serials[i], true
+}
+
 // isSerialOf reports whether serial is what a disk of volume id shows: the id, or all of it that fits. id has 36 characters.
 func isSerialOf(serial string, id volume.ID) bool {
 	return serial == string(id) || serial == string(id[:shortSerial])
@@ -71,17 +101,24 @@ func isSerialOf(serial string, id volume.ID) bool {
 
 // checkID refuses what is no UUID. Cinder's ids are, so anything else names no volume; and a short one would match anything.
 func checkID(id volume.ID) error {
-	if len(id) != 36 {
+	if !isUUID(string(id)) {
 		return noSuchVolume(id)
 	}
-	for i, c := range []byte(id) {
+	return nil
+}
+
+func isUUID(s string) bool {
+	if len(s) != 36 {
+		return false
+	}
+	for i, c := range []byte(s) {
 		dash := i == 8 || i == 13 || i == 18 || i == 23
 		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 		if dash && c != '-' || !dash && !hex {
-			return noSuchVolume(id)
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 func noSuchVolume(id volume.ID) error {

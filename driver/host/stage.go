@@ -135,6 +135,9 @@ func (h *Host) prepareEmpty(ctx context.Context, s Staging, disk *Disk, readOnly
 
 // mount mounts, and then looks whether the kernel says the same.
 func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, options []string) error {
+	if err := h.confirm(disk); err != nil {
+		return err
+	}
 	options = slices.Concat(fileSystems[fsType].mount, options)
 	if err := h.mounter.Mount(ctx, disk.Path, path, fsType, options); err != nil {
 		return err

@@ -18,7 +18,7 @@ func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, deadline.Add(-min(margin, time.Until(deadline)/10)))
 }
 
-// sleep waits until d has passed or wake is closed; false when ctx ended first.
+// sleep waits until d has passed or wake has a token; false when ctx ended first.
 func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
