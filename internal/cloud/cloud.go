@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,6 +33,7 @@ type Cloud struct {
 	projectID string
 	catalog   []entry
 	endpoints *endpoints
+	successor func(ctx context.Context, c *Cloud) (*Cloud, bool) // nil where the settings never change
 }
 
 // entry is one endpoint of the catalog, of the interface and region that the settings ask for.
@@ -168,6 +170,24 @@ func (c *Cloud) Catalog() []CatalogEntry {
 		entries[i] = e.CatalogEntry
 	}
 	return entries
+}
+
+// Ping asks whether Keystone answers at all; it needs no token. Errors: ErrUnreachable.
+func (c *Cloud) Ping(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.settings.AuthURL, http.NoBody)
+	if err != nil {
+		return errorf(ErrMisconfigured, "cloud %s: the authentication URL is not a URL", c.settings.Name)
+	}
+	resp, err := c.transport.RoundTrip(request)
+	if err != nil {
+		return c.settings.loginError(ctx, &url.Error{Err: err})
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // or the connection is not kept
+	_ = resp.Body.Close()
+	if resp.StatusCode >= http.StatusInternalServerError {
+		return c.settings.refusal(resp.StatusCode, c.settings.redactedURL())
+	}
+	return nil
 }
 
 // Close drops kept connections. The cloud may be used again.

@@ -49,6 +49,28 @@ func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings
 	return s, s.validate()
 }
 
+// ConfFiles lists the files that decide, besides cloud.conf itself, what FromConf gives and how one logs in with it: where
+// clouds.yaml is or may be, and the files of TLS. Some of them may not exist.
+func ConfFiles(f *cloudconf.File, name string, env func(string) string) []string {
+	if env == nil {
+		env = os.Getenv
+	}
+	var files []string
+	section := f.Section("Global", name)
+	if useClouds, _ := section.Bool("use-clouds"); useClouds {
+		file, _ := section.Get("clouds-file")
+		files = Source{CloudsFile: file, Env: env}.places()
+	}
+	if s, err := FromConf(f, name, env); err == nil {
+		for _, file := range []string{s.CACertFile, s.CertFile, s.KeyFile} {
+			if file != "" {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
+}
+
 func confSettings(section *cloudconf.Section) Settings {
 	get := func(key string) string { v, _ := section.Get(key); return v }
 	s := Settings{

@@ -19,31 +19,15 @@ const loginPause = 2 * time.Second
 
 // Lazy is a Current that logs in when it is first asked and keeps the login; a failed one is tried again for a later caller.
 func Lazy(s Settings, o Options) Current {
-	var (
-		lock   = make(chan struct{}, 1) // a channel, so that who waits for another's login leaves with its own context
-		cloud  *Cloud
-		failed error
-		since  time.Time
-	)
-	return func(ctx context.Context) (*Cloud, error) {
-		select {
-		case lock <- struct{}{}:
-			defer func() { <-lock }()
-		case <-ctx.Done():
-			return nil, errorf(ErrUnreachable, "cloud %s: not logged in yet: %w", s.Name, ctx.Err())
-		}
-		switch {
-		case cloud != nil:
-			return cloud, nil
-		case failed != nil && time.Since(since) < loginPause:
-			return nil, failed
-		}
-		c, err := Connect(ctx, s, o)
-		if err == nil {
-			cloud, failed = c, nil
-		} else if ctx.Err() == nil { // an impatient caller's failure is not the cloud's
-			failed, since = err, time.Now()
-		}
-		return c, err
+	l, _ := NewLive(func() (Settings, error) { return s, nil }, LiveOptions{Options: o}) // fails only where reading does
+	return l.Current
+}
+
+// Successor gives the cloud that takes the place of this one after its credentials were refused: the settings are read again, and
+// if they have changed, logged in with. False means that there is none, and the refusal stands.
+func (c *Cloud) Successor(ctx context.Context) (*Cloud, bool) {
+	if c.successor == nil {
+		return nil, false
 	}
+	return c.successor(ctx, c)
 }

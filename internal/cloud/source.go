@@ -120,16 +120,21 @@ func (s Settings) only(authType string) (Settings, error) {
 	return s, nil
 }
 
+// places lists where clouds.yaml may be, best first.
+func (src Source) places() []string {
+	if file := first(src.CloudsFile, src.Env("OS_CLIENT_CONFIG_FILE")); file != "" {
+		return []string{src.expand(file)}
+	}
+	var places []string
+	for _, dir := range src.directories() {
+		places = append(places, filepath.Join(dir, "clouds.yaml"), filepath.Join(dir, "clouds.yml"))
+	}
+	return places
+}
+
 // findClouds reads the first clouds.yaml there is, and what belongs to it.
 func (src Source) findClouds() (*cloudsFiles, error) {
-	var places []string
-	if file := first(src.CloudsFile, src.Env("OS_CLIENT_CONFIG_FILE")); file != "" {
-		places = []string{src.expand(file)}
-	} else {
-		for _, dir := range src.directories() {
-			places = append(places, filepath.Join(dir, "clouds.yaml"), filepath.Join(dir, "clouds.yml"))
-		}
-	}
+	places := src.places()
 	for _, path := range places {
 		var clouds cloudsYAML
 		err := readYAML(path, &clouds)
