@@ -39,13 +39,20 @@ func flagsTable() string {
 
 func optionsTable() string {
 	var b strings.Builder
-	b.WriteString("| section | key | kind | default | meaning |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| section | key | kind | default | a change takes effect | meaning |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, o := range config.Options {
 		fallback := o.Default
 		if fallback != "" {
 			fallback = "`" + fallback + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", o.Section, o.Key, o.Kind, fallback, o.Meaning)
+		effect := "at once"
+		switch {
+		case o.NeedsRestart():
+			effect = "after a restart"
+		case o.Key == "*" || strings.Contains(o.Meaning, "no effect"):
+			effect = ""
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s | %s |\n", o.Section, o.Key, o.Kind, fallback, effect, o.Meaning)
 	}
 	return b.String()
 }

@@ -9,24 +9,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 // serveHTTP serves what monitoring asks for until ctx ends: /metrics, /healthz (the process answers), /readyz (so does every
 // cloud).
-func serveHTTP(ctx context.Context, listener net.Listener, registry prometheus.Gatherer, clouds []cloud.Current) error {
+func serveHTTP(ctx context.Context, listener net.Listener, registry prometheus.Gatherer, ready func(ctx context.Context) error) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 		defer cancel()
-		for _, current := range clouds {
-			if _, err := current(ctx); err != nil {
-				http.Error(w, err.Error(), http.StatusServiceUnavailable)
-				return
-			}
+		if err := ready(ctx); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 )
 
@@ -29,8 +28,8 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 				registry.MustRegister(collectors.NewGoCollector())
 				ctx, stop := context.WithCancel(t.Context())
 				listener, ended := memnet.Listen(), make(chan error, 1)
-				current := func(context.Context) (*cloud.Cloud, error) { return nil, test.err }
-				go func() { ended <- serveHTTP(ctx, listener, registry, []cloud.Current{current}) }()
+				ready := func(context.Context) error { return test.err }
+				go func() { ended <- serveHTTP(ctx, listener, registry, ready) }()
 				client := http.Client{Transport: &http.Transport{DialContext: listener.DialContext}}
 				for path, want := range test.want {
 					resp, err := client.Get("http://driver" + path)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -27,7 +26,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
-	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
 // Dependencies are the world outside the process. The zero value is the real one.
@@ -41,6 +39,10 @@ type Dependencies struct {
 	Transport http.RoundTripper
 	// Env is the process's environment; os.Getenv when nil.
 	Env func(string) string
+	// Web answers instead of --http-endpoint.
+	Web net.Listener
+	// Watch sends whenever something happened to files; cloud.Watch when nil.
+	Watch func(ctx context.Context, files []string) (<-chan struct{}, error)
 }
 
 // longestRPC bounds an RPC whose caller set no deadline; the sidecars' own is three minutes.
@@ -54,12 +56,12 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		return err
 	}
 	log := newLog(deps.Stderr, cfg)
-	file, settings, err := readConf(cfg, log)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	conf, err := readConfiguration(cfg, deps, log, telemetry.NewReload(registry))
 	if err != nil {
 		return err
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
 	// The clouds outlive ctx: RPCs under way still need them while the server drains.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -67,37 +69,35 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	background, work := errgroup.WithContext(work)
 
 	var services rpc.Services
-	var clouds []cloud.Current
 	_, canExpand := any((*openstack.Cloud)(nil)).(volume.Extender) // a node's process tells it too: the plugin's, not the process's
 	if cfg.Controller {
 		volumes, snapshots := map[string]controller.Volumes{}, map[string]controller.Snapshots{}
 		counter := telemetry.NewOpenStack(registry)
 		for _, name := range cfg.CloudNames {
-			current, err := newCloud(file, name, cfg, deps, counter)
+			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter))
 			if err != nil {
 				return err
 			}
-			clouds = append(clouds, current)
 			log := log
 			if name != "" {
 				log = log.With("cloud", name)
 			}
-			adapter := openstack.NewCurrent(current, log)
+			adapter := openstack.NewCurrent(live.Current, log)
 			hub, snapshotHub, backupHub := status.NewHub(adapter), status.NewSnapshotHub(adapter), status.NewBackupHub(adapter)
 			background.Go(func() error { return ended(hub.Run(work)) })
 			background.Go(func() error { return ended(snapshotHub.Run(work)) })
 			background.Go(func() error { return ended(backupHub.Run(work)) })
 			its := volume.NewVolumes(adapter, hub, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log})
 			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, snapshotHub, backupHub)
-			background.Go(func() error { greet(work, current, log); return nil })
+			background.Go(func() error { greet(work, live.Current, log); return nil })
 		}
 		services.Controller = controller.New(controller.Options{
-			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: settings.IgnoreZone,
+			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone,
 			CanExpand: canExpand, Strict: cfg.Strict, Log: log,
 		})
 	}
 	if cfg.Node {
-		services.Node = newNode(cfg, settings, deps, log)
+		services.Node = newNode(cfg, conf.started, deps, log)
 	}
 
 	services.Identity = identity.New(identity.Options{
@@ -113,16 +113,19 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			return err
 		}
 	}
-	if cfg.HTTPEndpoint != "" {
-		web, err := net.Listen("tcp", cfg.HTTPEndpoint)
-		if err != nil {
+	web := deps.Web
+	if web == nil && cfg.HTTPEndpoint != "" {
+		if web, err = net.Listen("tcp", cfg.HTTPEndpoint); err != nil {
 			_ = listener.Close()
 			return fmt.Errorf("cannot listen on --http-endpoint: %w", err)
 		}
-		background.Go(func() error { return serveHTTP(work, web, registry, clouds) })
 	}
+	if web != nil {
+		background.Go(func() error { return serveHTTP(work, web, registry, conf.ready) })
+	}
+	background.Go(func() error { conf.follow(work); return nil })
 	log.Info("serving", "driver", cfg.DriverName, "version", deps.Version, "address", listener.Addr().String(),
-		"controller", cfg.Controller, "node", cfg.Node, "clouds", len(clouds), "topology", cfg.WithTopology, "strict", cfg.Strict)
+		"controller", cfg.Controller, "node", cfg.Node, "clouds", len(conf.clouds), "topology", cfg.WithTopology, "strict", cfg.Strict)
 	err = serve(ctx, work, server, listener, cfg.DrainTimeout)
 	stop()
 	return errors.Join(err, background.Wait())
@@ -151,6 +154,9 @@ func (d Dependencies) orReal() Dependencies {
 	if d.Env == nil {
 		d.Env = os.Getenv
 	}
+	if d.Watch == nil {
+		d.Watch = cloud.Watch
+	}
 	if d.Version == "" {
 		d.Version = "unknown"
 	}
@@ -165,46 +171,15 @@ func newLog(w io.Writer, cfg config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// readConf reads cloud.conf. What nobody knows in it is warned about, or refused if the driver is strict. A node does without the
-// file, as upstream's does.
-func readConf(cfg config.Config, log *slog.Logger) (*cloudconf.File, config.Settings, error) {
-	file, err := config.ReadFiles(os.ReadFile, cfg.CloudConfig...)
-	if errors.Is(err, fs.ErrNotExist) && !cfg.Controller {
-		log.Warn("the node goes on with the defaults", "reason", err)
-		file, err = &cloudconf.File{}, nil
-	}
-	if err != nil {
-		return nil, config.Settings{}, err
-	}
-	settings, complaints, err := config.ParseSettings(file)
-	if err != nil {
-		return nil, config.Settings{}, fmt.Errorf("cloud.conf: %w", err)
-	}
-	for _, complaint := range complaints {
-		if cfg.Strict {
-			err = errors.Join(err, fmt.Errorf("cloud.conf: %s", complaint))
-		}
-		log.Warn("cloud.conf holds what nobody reads", "problem", complaint)
-	}
-	for _, flag := range cfg.Ineffective() {
-		log.Warn("a flag does nothing", "flag", flag)
-	}
-	return file, settings, err
-}
-
-// newCloud gives the cloud of one [Global] section, which is logged in to when it is first asked.
-func newCloud(file *cloudconf.File, name string, cfg config.Config, deps Dependencies, counter *telemetry.OpenStack) (cloud.Current, error) {
-	settings, err := cloud.FromConf(file, name, deps.Env)
-	if err != nil {
-		return nil, err
-	}
-	return cloud.Lazy(settings, cloud.Options{
+// cloudOptions are how a cloud is spoken to.
+func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack) cloud.Options {
+	return cloud.Options{
 		Transport: deps.Transport,
 		UserAgent: append(append([]string{}, cfg.UserAgent...), "cinder-csi-driver/"+deps.Version),
 		Wrap: func(next http.RoundTripper) http.RoundTripper {
 			return openstack.Retry{Next: counter.Count(next), Rand: rand.Float64}
 		},
-	}), nil
+	}
 }
 
 // greet logs in once, so that wrong credentials show in the log before the first claim.

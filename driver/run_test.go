@@ -36,9 +36,12 @@ type instance struct {
 	csi.IdentityClient
 	csi.ControllerClient
 	csi.NodeClient
-	stop  context.CancelFunc
-	ended chan error
-	log   *buffer
+	stop    context.CancelFunc
+	ended   chan error
+	log     *buffer
+	conf    string        // path of its cloud.conf
+	changed chan struct{} // tells it that files have changed
+	web     *memnet.Listener
 }
 
 // buffer is a log that may be read while it is written.
@@ -87,11 +90,12 @@ func start(t *testing.T, conf []byte, transport http.RoundTripper, args ...strin
 	t.Helper()
 	cfg := configure(t, conf, args...)
 	ctx, stop := context.WithCancel(t.Context())
-	d := &instance{stop: stop, ended: make(chan error, 1), log: &buffer{}}
+	d := &instance{stop: stop, ended: make(chan error, 1), log: &buffer{}, conf: cfg.CloudConfig[0], changed: make(chan struct{}, 1), web: memnet.Listen()}
 	listener := memnet.Listen()
 	go func() {
 		d.ended <- Run(ctx, cfg, Dependencies{
-			Version: "test", Stderr: d.log, Listener: listener, Transport: transport, Env: func(string) string { return "" },
+			Version: "test", Stderr: d.log, Listener: listener, Transport: transport, Env: func(string) string { return "" }, Web: d.web,
+			Watch: func(context.Context, []string) (<-chan struct{}, error) { return d.changed, nil }, // inotify knows no virtual time
 		})
 	}()
 	conn, err := grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -308,6 +312,7 @@ func TestACreateThatOutlastsItsDeadlineIsResumed(t *testing.T) {
 		d := startWith(t, sim)
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-1"))
 		wantCode(t, err, codes.DeadlineExceeded, "")
+		synctest.Wait() // the server's side ends too
 		first := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 		if all := listed(t, d); len(all) != 1 || all[first] != nil {
 			t.Errorf("want %s alone, got %v", first, all)
@@ -477,20 +482,52 @@ func (s *switched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-func TestTheDriverStartsBeforeTheCloudAndRecovers(t *testing.T) {
+// Check 24 of what upstream fails at: Keystone is down at the start, and the whole cloud later.
+func TestCheck24TheDriverOutlivesOutages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		wire := &switched{down: true, next: memnet.Transport(sim.Handler())}
 		d := start(t, sim.CloudConf(cloudURL), wire)
-		ready := must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{}))
-		if !ready.GetReady().GetValue() {
-			t.Error("the driver would be restarted because of the cloud")
+		alive := func(readyz int) {
+			t.Helper()
+			if ready := must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{})); !ready.GetReady().GetValue() {
+				t.Error("the driver would be restarted because of the cloud")
+			}
+			for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": readyz} {
+				if page, code := d.get(t, path); code != want {
+					t.Errorf("%s: want %d, got %d: %s", path, want, code, page)
+				}
+			}
 		}
+		alive(http.StatusServiceUnavailable)
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-1"))
 		wantCode(t, err, codes.Unavailable, "Keystone")
 		wire.set(false)
 		time.Sleep(10 * time.Second) // virtual
-		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1")))
+		alive(http.StatusOK)
+		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+		wire.set(true)
+		alive(http.StatusServiceUnavailable)
+		for name, call := range map[string]func() error{
+			"create": func() error { _, err := d.CreateVolume(asSidecar(t), claim("pvc-2")); return err },
+			"get": func() error {
+				_, err := d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: id})
+				return err
+			},
+			"delete": func() error {
+				_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})
+				return err
+			},
+			"list": func() error { _, err := d.ListVolumes(asSidecar(t), &csi.ListVolumesRequest{}); return err },
+		} {
+			if err := call(); status.Code(err) != codes.Unavailable {
+				t.Errorf("%s: want Unavailable, got %v", name, err)
+			}
+		}
+		time.Sleep(time.Hour) // virtual
+		wire.set(false)
+		alive(http.StatusOK)
+		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2")))
 	})
 }
 
@@ -509,7 +546,8 @@ func TestWrongCredentialsAreToldAndDoNotEndTheDriver(t *testing.T) {
 	})
 }
 
-func TestWithTheEndRPCsUnderWayFinishAndTheDriverEndsCleanly(t *testing.T) {
+// Check 23: SIGTERM is the end of Run's context.
+func TestCheck23RPCsUnderWayFinishAndTheDriverEndsCleanly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		made := make(chan error, 1)

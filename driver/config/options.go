@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -153,3 +154,36 @@ func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err erro
 	}
 	return s, complaints, nil
 }
+
+// restarts are the options that a running driver does not follow: kubelet asks a node for them once, when it registers.
+var restarts = []struct {
+	key string
+	of  func(Settings) any
+}{
+	{AttachLimit, func(s Settings) any { return s.AttachLimit }},
+	{SearchOrder, func(s Settings) any { return s.SearchOrder }},
+}
+
+// NeedsRestart reports whether a changed value takes effect only when the driver starts again; the others do at once.
+func (o Option) NeedsRestart() bool {
+	for _, r := range restarts {
+		if r.key == o.Key {
+			return true
+		}
+	}
+	return false
+}
+
+// NeedRestart lists the options that differ from those the driver was started with and need a restart.
+func (s Settings) NeedRestart(started Settings) []string {
+	var keys []string
+	for _, r := range restarts {
+		if !reflect.DeepEqual(r.of(s), r.of(started)) {
+			keys = append(keys, r.key)
+		}
+	}
+	return keys
+}
+
+// Equal reports whether nothing differs.
+func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }

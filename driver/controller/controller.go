@@ -36,8 +36,9 @@ type Options struct {
 	TopologyKey string
 	// WithTopology honours and reports zones.
 	WithTopology bool
-	// IgnoreZone reports the zones that were asked for instead of the volume's own: cloud.conf's ignore-volume-az.
-	IgnoreZone bool
+	// IgnoreZone says whether the zones that were asked for are reported instead of the volume's own: cloud.conf's ignore-volume-az
+	// as it is now. Nil means no.
+	IgnoreZone func() bool
 	// CanExpand says that every cloud's volumes can be expanded.
 	CanExpand bool
 	// Strict refuses class parameters that nobody knows, instead of warning once.

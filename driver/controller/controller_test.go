@@ -170,7 +170,7 @@ func TestTheZoneAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{volume: volume.Volume{ID: first, Zone: "real"}}
-			s := server(f, func(o *Options) { o.WithTopology, o.IgnoreZone = !test.without, test.ignoreZone })
+			s := server(f, func(o *Options) { o.WithTopology, o.IgnoreZone = !test.without, func() bool { return test.ignoreZone } })
 			req := &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, AccessibilityRequirements: test.topology}
 			if test.class != "" {
 				req.Parameters = map[string]string{"availability": test.class}

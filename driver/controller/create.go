@@ -152,7 +152,7 @@ func (s *Server) created(v volume.Volume, req *csi.CreateVolumeRequest) *csi.Vol
 	}
 	switch {
 	case !s.o.WithTopology:
-	case s.o.IgnoreZone:
+	case s.o.IgnoreZone != nil && s.o.IgnoreZone():
 		answer.AccessibleTopology = req.GetAccessibilityRequirements().GetPreferred()
 	case strings.TrimSpace(v.Zone) != "":
 		answer.AccessibleTopology = []*csi.Topology{{Segments: map[string]string{s.o.TopologyKey: contract.SanitizeZone(v.Zone)}}}

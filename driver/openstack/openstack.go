@@ -94,6 +94,17 @@ func (c *Cloud) do(ctx context.Context, r request) error {
 	if err != nil {
 		return connectError(ctx, r, err)
 	}
+	err = c.send(ctx, now, r)
+	if volume.Is(err, volume.Unauthenticated) { // nothing was done; the credentials may have been replaced a moment ago
+		if next, replaced := now.Successor(ctx); replaced {
+			return c.send(ctx, next, r)
+		}
+	}
+	return err
+}
+
+// send makes a request as somebody who is logged in.
+func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	client, err := now.ClientContext(ctx, r.call.Service, r.call.Microversion)
 	if err != nil {
 		return connectError(ctx, r, err)
