@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim/dataplane"
 )
 
 // Exit codes, the same as the generator's.
@@ -41,6 +43,9 @@ type options struct {
 	zoneFallback bool
 	sameZone     bool
 	unversioned  bool
+
+	disks, diskSerial string
+	diskDelay         time.Duration
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -54,6 +59,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.zoneFallback, "zone-fallback", false, "put volumes of unknown zones into the default zone (Cinder's allow_availability_zone_fallback)")
 	flags.BoolVar(&o.sameZone, "same-zone-attach", false, "refuse to attach across zones (Nova's cross_az_attach=false)")
 	flags.BoolVar(&o.unversioned, "unversioned-endpoints", false, "put service roots into the catalog")
+	flags.StringVar(&o.disks, "disks", "", "directory for volumes with bytes and for servers/by-name/NAME/{sys,dev}, in which attached ones are loop devices; Linux, root")
+	flags.DurationVar(&o.diskDelay, "disk-delay", 0, "how much later than Nova's word disks and new sizes appear")
+	flags.StringVar(&o.diskSerial, "disk-serial", "right", "what disks say they are: right (as virtio-blk does), wrong, or none")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return exitOK
@@ -64,7 +72,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "openstack-sim: unexpected argument %q; there are only flags\n", flags.Arg(0))
 		return exitUsage
 	}
-	if err := serve(ctx, o, stdout); err != nil {
+	if _, ok := serials[o.diskSerial]; !ok {
+		fmt.Fprintf(stderr, "openstack-sim: --disk-serial is %q; it can be right, wrong or none\n", o.diskSerial)
+		return exitUsage
+	}
+	if err := serve(ctx, o, stdout, stderr); err != nil {
 		fmt.Fprintln(stderr, "openstack-sim:", err)
 		return exitFailure
 	}
@@ -74,12 +86,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // drain is how long requests under way may take after the signal.
 const drain = 2 * time.Second
 
-func serve(ctx context.Context, o options, stdout io.Writer) error {
+func serve(ctx context.Context, o options, stdout, stderr io.Writer) (failed error) {
 	config := openstacksim.Default()
 	config.Seed, config.ZoneFallback, config.SameZoneAttach, config.UnversionedEndpoints = o.seed, o.zoneFallback, o.sameZone, o.unversioned
 	cloud := openstacksim.New(config)
 	if o.latency >= 0 {
 		cloud.SetAllLatency(o.latency)
+	}
+	if o.disks != "" {
+		log := slog.New(slog.NewTextHandler(stderr, nil))
+		plane, err := dataplane.New(o.disks, dataplane.Options{Delay: o.diskDelay, Serial: serials[o.diskSerial], Log: log})
+		if err != nil {
+			return err
+		}
+		defer func() { failed = errors.Join(failed, plane.Close()) }()
+		if err := cloud.UseDataPlane(plane); err != nil {
+			return err
+		}
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
@@ -95,10 +118,10 @@ func serve(ctx context.Context, o options, stdout io.Writer) error {
 	fmt.Fprintln(stdout, url)
 
 	server := &http.Server{Handler: cloud.Handler(), ReadHeaderTimeout: 10 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
 	select {
-	case err := <-failed:
+	case err := <-ended:
 		return err
 	case <-ctx.Done():
 	}
@@ -108,6 +131,13 @@ func serve(ctx context.Context, o options, stdout io.Writer) error {
 		return server.Close()
 	}
 	return nil
+}
+
+// serials are the values of --disk-serial.
+var serials = map[string]func(volume string) string{
+	"right": nil,
+	"wrong": func(volume string) string { return "wrong-" + volume[:8] },
+	"none":  func(string) string { return "" },
 }
 
 // writeFiles writes url last: who waits for it finds the others.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 // started runs the command until it has printed its URL.
@@ -60,6 +62,21 @@ func TestItServesWritesItsFilesAndStopsOnTheSignal(t *testing.T) {
 	}
 }
 
+func TestDisksCanBeSeenAndGoWithTheProcess(t *testing.T) {
+	testenv.NeedRoot(t)
+	dir := filepath.Join(t.TempDir(), "disks")
+	_, stop := started(t, "--disks", dir, "--disk-delay", "1ms", "--disk-serial", "none")
+	if _, err := os.Stat(filepath.Join(dir, "servers", "by-name", "node-az1", "sys", "block")); err != nil {
+		t.Error(err)
+	}
+	if got := stop(); got != exitOK {
+		t.Errorf("want exit code %d, got %d", exitOK, got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "servers")); !os.IsNotExist(err) {
+		t.Errorf("the servers' directories are left: %v", err)
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -71,6 +88,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"extra"}, exitUsage, `unexpected argument "extra"`},
 		{[]string{"--listen", "256.0.0.1:1"}, exitFailure, "256.0.0.1"},
 		{[]string{"--dir", "/dev/null/x"}, exitFailure, "/dev/null"},
+		{[]string{"--disks", "/dev"}, exitFailure, "/dev is not empty"},
+		{[]string{"--disk-serial", "odd"}, exitUsage, "right, wrong or none"},
 	} {
 		var stderr bytes.Buffer
 		if got := run(t.Context(), test.args, io.Discard, &stderr); got != test.want || !strings.Contains(stderr.String(), test.says) {

@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -100,6 +101,7 @@ func (s *Sim) readVolume(c *call, b *backup, v *volume) {
 	if !failure.fired {
 		failure = s.operationFault(CreateBackup)
 	}
+	failure = failure.try(func() error { return s.data.Make(b.id, cmp.Or(b.snapshot, v.id), b.size) })
 	s.after(s.latency[CreateBackup]+failure.Delay, func() {
 		v.status = before
 		if failure.fails() {
@@ -157,7 +159,7 @@ func (s *Sim) deleteBackup(c *call) reply {
 	b.turn("deleting", "")
 	failure := s.operationFault(DeleteBackup)
 	s.after(s.latency[DeleteBackup]+failure.Delay, func() {
-		if failure.fails() {
+		if failure = failure.try(func() error { return s.data.Remove(b.id) }); failure.fails() {
 			b.turn("error", failure.message("The store did not delete it."))
 			return
 		}

@@ -69,6 +69,9 @@ func (s *Sim) addServer(v Server) *server {
 	}
 	made := &server{Server: v, project: project, number: len(s.servers) + 1, updated: v.CreatedAt}
 	s.servers[v.ID] = made
+	if err := s.data.AddServer(v.ID, v.Name, func() []byte { return encode(s.metadataDocument(made)) }); err != nil {
+		made.Status = "ERROR"
+	}
 	return made
 }
 
@@ -92,6 +95,10 @@ func (s *Sim) RemoveServer(id string, stale bool) {
 }
 
 func (s *Sim) removeServer(v *server, stale bool) {
+	if err := s.data.RemoveServer(v.ID); err != nil {
+		v.Status = "ERROR"
+		return
+	}
 	delete(s.servers, v.ID)
 	if stale {
 		return

@@ -287,16 +287,17 @@ func (s *Sim) plug(v *server, d *disk, vol *volume) {
 		}
 	})
 	s.after(takes, func() {
-		switch {
-		case !current():
-		case failure.fails():
+		if !current() {
+			return
+		}
+		if failure = failure.try(func() error { return s.data.Attach(v.ID, vol.id, d.device) }); failure.fails() {
 			v.drop(d)
 			s.release(a)
-		default:
-			a.status, a.mode, a.device, a.host, a.attachedAt = "attached", "rw", d.device, v.host(), now()
-			vol.status = "in-use"
-			vol.update()
+			return
 		}
+		a.status, a.mode, a.device, a.host, a.attachedAt = "attached", "rw", d.device, v.host(), now()
+		vol.status = "in-use"
+		vol.update()
 	})
 }
 
@@ -333,7 +334,7 @@ func (s *Sim) unplug(v *server, d *disk, vol *volume) {
 		if s.servers[v.ID] != v {
 			return
 		}
-		if failure.fails() {
+		if failure = failure.try(func() error { return s.data.Detach(v.ID, vol.id) }); failure.fails() {
 			vol.status = "in-use"
 			vol.update()
 			return

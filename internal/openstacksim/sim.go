@@ -26,6 +26,7 @@ type Sim struct {
 	sequence int
 	faults   []*Fault
 	requests []Request
+	data     DataPlane
 	counted  int
 
 	tokens      map[string]*token
@@ -51,7 +52,7 @@ func New(c Config) *Sim {
 		seed[i] = byte(c.Seed >> (8 * i))
 	}
 	s := &Sim{
-		config: c, source: rand.NewChaCha8(seed), latency: maps.Clone(c.Latency), defaultType: c.DefaultVolumeType,
+		config: c, source: rand.NewChaCha8(seed), latency: maps.Clone(c.Latency), defaultType: c.DefaultVolumeType, data: books{},
 		tokens: map[string]*token{}, quota: map[string]map[string]int{},
 		volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, backups: map[string]*backup{}, servers: map[string]*server{},
 	}

@@ -178,7 +178,7 @@ func (s *Sim) createSnapshot(c *call) reply {
 
 func (s *Sim) buildSnapshot(c *call, p *snapshot) {
 	p.building = false
-	failure := s.operationFault(CreateSnapshot)
+	failure := s.operationFault(CreateSnapshot).try(func() error { return s.data.Make(p.id, p.volume.id, p.size) })
 	s.after(s.latency[CreateSnapshot]+failure.Delay, func() {
 		p.status, p.updated = "available", now()
 		if failure.fails() {
@@ -283,7 +283,7 @@ func (s *Sim) removeSnapshot(c *call, p *snapshot) {
 	p.status, p.updated = "deleting", now()
 	failure := s.operationFault(DeleteSnapshot)
 	s.after(s.latency[DeleteSnapshot]+failure.Delay, func() {
-		if failure.fails() {
+		if failure = failure.try(func() error { return s.data.Remove(p.id) }); failure.fails() {
 			p.status = "error_deleting"
 			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_010_003", failure.message("delete snapshot:Snapshot failed to delete."))
 			return

@@ -187,6 +187,9 @@ func (s *Sim) deleteVolume(c *call) reply {
 		return *missing
 	}
 	if v.host == "" { // no backend has it: Cinder forgets it at once, whatever its status
+		if err := s.data.Remove(v.id); err != nil {
+			return fault(http.StatusInternalServerError, err.Error())
+		}
 		delete(s.volumes, v.id)
 		return reply{status: http.StatusAccepted}
 	}
@@ -210,7 +213,7 @@ func (s *Sim) removeVolume(c *call, v *volume) {
 	v.update()
 	failure := s.operationFault(DeleteVolume)
 	s.after(s.latency[DeleteVolume]+failure.Delay, func() {
-		if failure.fails() {
+		if failure = failure.try(func() error { return s.data.Remove(v.id) }); failure.fails() {
 			v.status = "error_deleting"
 			v.update()
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_006_009", failure.message("delete volume:Volume failed to be deleted."))

@@ -64,7 +64,7 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 	failure := s.operationFault(ExtendVolume)
 	s.after(s.latency[ExtendVolume]+failure.Delay, func() {
 		v.update()
-		if failure.fails() {
+		if failure = failure.try(func() error { return s.data.Extend(v.id, newSize) }); failure.fails() {
 			v.status = "error_extending"
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_006_008", failure.message("extend volume:Volume Driver failed to extend volume."))
 			return

@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -63,7 +64,11 @@ func (s *Sim) createVolume(c *call) reply {
 
 // buildVolume is what the scheduler and the backend do after the answer.
 func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
-	failure := s.operationFault(CreateVolume)
+	from := cmp.Or(v.snapshotID, v.sourceID)
+	if b != nil {
+		from = b.id
+	}
+	failure := s.operationFault(CreateVolume).try(func() error { return s.data.Make(v.id, from, v.size) })
 	building := func() bool { return s.volumes[v.id] == v && v.status == "creating" }
 	s.after(s.latency[CreateVolume]/2, func() {
 		if building() {

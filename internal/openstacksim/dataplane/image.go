@@ -1,0 +1,134 @@
+//go:build linux
+
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// image is the file that holds the bytes of a volume, snapshot or backup; with an empty id, the directory of all.
+func (p *Plane) image(id string) string { return filepath.Join(p.dir, "images", id) }
+
+// Make implements openstacksim.DataPlane. Data that was written to an attached volume's disk, but is still in a cache of a mounted
+// file system, is not in the copy: neither is it in a real backend's.
+func (p *Plane) Make(id, from string, gib int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d := p.disks[from]; d != nil {
+		// We keep the device open, so the kernel does not write its cache back when the last other user closes it, as it would.
+		if err := d.loop.file.Sync(); err != nil {
+			return fmt.Errorf("copy volume %s: %w", from, err)
+		}
+	}
+	return p.makeImage(id, from, int64(gib)<<30)
+}
+
+func (p *Plane) makeImage(id, from string, size int64) (err error) {
+	if !filepath.IsLocal(id) || filepath.Base(id) != id {
+		return fmt.Errorf("%q is no id of a volume", id)
+	}
+	if err := os.MkdirAll(p.image(""), 0o700); err != nil {
+		return err
+	}
+	made, err := os.OpenFile(p.image(id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, made.Close()); err != nil {
+			err = errors.Join(err, os.Remove(p.image(id)))
+		}
+	}()
+	if from != "" {
+		source, err := os.Open(p.image(from))
+		if err != nil {
+			return err
+		}
+		defer source.Close()
+		if err := copySparse(made, source); err != nil {
+			return fmt.Errorf("copy %s to %s: %w", from, id, err)
+		}
+	}
+	if info, err := made.Stat(); err != nil || info.Size() >= size {
+		return err
+	}
+	return made.Truncate(size)
+}
+
+// copySparse copies a file with its holes: by reference where the file system can, else extent by extent.
+func copySparse(to, from *os.File) error {
+	if unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) == nil {
+		return nil
+	}
+	info, err := from.Stat()
+	if err != nil {
+		return err
+	}
+	if err := to.Truncate(info.Size()); err != nil {
+		return err
+	}
+	for offset := int64(0); ; {
+		begin, err := from.Seek(offset, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			return nil // only a hole is left
+		}
+		if err != nil {
+			return err
+		}
+		if offset, err = from.Seek(begin, unix.SEEK_HOLE); err != nil {
+			return err
+		}
+		if _, err := from.Seek(begin, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := to.Seek(begin, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := io.CopyN(to, from, offset-begin); err != nil {
+			return err
+		}
+	}
+}
+
+// Extend implements openstacksim.DataPlane.
+func (p *Plane) Extend(volume string, gib int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size := int64(gib) << 30
+	info, err := os.Stat(p.image(volume))
+	if err != nil {
+		return err
+	}
+	if info.Size() < size {
+		if err := os.Truncate(p.image(volume), size); err != nil {
+			return err
+		}
+	}
+	if p.disks[volume] == nil {
+		return nil
+	}
+	return p.later(volume, func() error { return p.resize(volume) })
+}
+
+// Remove implements openstacksim.DataPlane.
+func (p *Plane) Remove(id string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if d := p.disks[id]; d != nil {
+		for server := range d.names {
+			if err := p.detach(server, id); err != nil {
+				return err
+			}
+		}
+	}
+	if err := os.Remove(p.image(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
