@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,12 +22,21 @@ const (
 	ParameterIncremental = "incremental"
 )
 
+// Parameters of StorageClasses that are this driver's own.
+const (
+	// ParameterHints holds a JSON object of scheduler hints: see Hints.
+	ParameterHints = "scheduler-hints"
+	// ParameterMetadataPrefix before a key of metadata makes a parameter whose value is a Template: see ParseTemplate.
+	ParameterMetadataPrefix = "metadata."
+)
+
 // sidecarPrefix begins the parameters that belong to the CSI sidecars.
 const sidecarPrefix = "csi.storage.k8s.io/"
 
-// StorageClassKeys lists every parameter a StorageClass may have, including those that external-provisioner reads itself or adds.
+// StorageClassKeys lists every parameter a StorageClass may have, including those that external-provisioner reads itself or adds,
+// but for those that begin with ParameterMetadataPrefix.
 var StorageClassKeys = []string{
-	ParameterType, ParameterZone, ParameterMetadata,
+	ParameterType, ParameterZone, ParameterMetadata, ParameterHints,
 	"csi.storage.k8s.io/fstype", "fstype", // the second is external-provisioner's deprecated spelling
 	MetadataPVCName, MetadataPVCNamespace, MetadataPVName,
 	"csi.storage.k8s.io/provisioner-secret-name", "csi.storage.k8s.io/provisioner-secret-namespace",
@@ -55,6 +65,9 @@ type StorageClass struct {
 	Zone string
 	// Metadata is what ParameterMetadata adds to the Cinder volume.
 	Metadata map[string]string
+	// Templates are further values of metadata, by key.
+	Templates map[string]Template
+	Hints     Hints
 	// PVCName, PVCNamespace and PVName are there with external-provisioner's --extra-create-metadata.
 	PVCName, PVCNamespace, PVName string
 }
@@ -77,7 +90,62 @@ func ParseStorageClass(parameters map[string]string) (StorageClass, []string, er
 		}
 		class.Metadata = metadata
 	}
-	return class, unknown(parameters, StorageClassKeys), nil
+	if text := parameters[ParameterHints]; text != "" {
+		hints, err := parseHints(text)
+		if err != nil {
+			return StorageClass{}, nil, fmt.Errorf("parameter %s: %w", ParameterHints, err)
+		}
+		class.Hints = hints
+	}
+	if err := class.parseTemplates(parameters); err != nil {
+		return StorageClass{}, nil, err
+	}
+	return class, unknown(parameters, StorageClassKeys, ParameterMetadataPrefix), nil
+}
+
+// parseTemplates reads the parameters that begin with ParameterMetadataPrefix.
+func (c *StorageClass) parseTemplates(parameters map[string]string) error {
+	for _, parameter := range slices.Sorted(maps.Keys(parameters)) {
+		key, is := strings.CutPrefix(parameter, ParameterMetadataPrefix)
+		if !is {
+			continue
+		}
+		t, err := ParseTemplate(parameters[parameter])
+		if err == nil {
+			err = checkMetadataKey(key)
+		}
+		if _, twice := c.Metadata[key]; twice && err == nil {
+			err = fmt.Errorf("%s has that key too", ParameterMetadata)
+		}
+		if err != nil {
+			return fmt.Errorf("parameter %.300s: %w", parameter, err)
+		}
+		if c.Templates == nil {
+			c.Templates = map[string]Template{}
+		}
+		c.Templates[key] = t
+	}
+	return nil
+}
+
+// VolumeMetadata is everything a class adds to a volume's metadata, for the claim it was read with.
+func (c StorageClass) VolumeMetadata() (map[string]string, error) {
+	metadata := map[string]string{}
+	maps.Copy(metadata, c.Metadata)
+	values := map[string]string{PlacePVCName: c.PVCName, PlacePVCNamespace: c.PVCNamespace, PlacePVName: c.PVName}
+	for _, key := range slices.Sorted(maps.Keys(c.Templates)) {
+		value, err := c.Templates[key].Fill(values)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s%s: %w", ParameterMetadataPrefix, key, err)
+		}
+		metadata[key] = value
+	}
+	for key, value := range map[string]string{MetadataPVCName: c.PVCName, MetadataPVCNamespace: c.PVCNamespace, MetadataPVName: c.PVName} {
+		if value != "" {
+			metadata[key] = value
+		}
+	}
+	return metadata, nil
 }
 
 // maxMetadata is the longest key or value of volume metadata that Cinder takes, in characters.
@@ -89,14 +157,27 @@ func parseMetadata(text string) (map[string]string, error) {
 		return nil, fmt.Errorf("want a JSON object of strings such as {\"team\": \"storage\"}: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		if key == "" || utf8.RuneCountInString(key) > maxMetadata || utf8.RuneCountInString(metadata[key]) > maxMetadata {
-			return nil, fmt.Errorf("key %.40q: Cinder takes keys of 1 to %d and values of up to %d characters", key, maxMetadata, maxMetadata)
+		if err := checkMetadataKey(key); err != nil {
+			return nil, err
 		}
-		if slices.Contains(OwnMetadata, key) {
-			return nil, fmt.Errorf("key %q is written by the driver itself", key)
+		if utf8.RuneCountInString(metadata[key]) > maxMetadata {
+			return nil, fmt.Errorf("key %.40q: Cinder takes values of up to %d characters", key, maxMetadata)
 		}
 	}
 	return metadata, nil
+}
+
+// metadataKey is what Cinder takes as a key of metadata (its API's JSON schema, "extra_specs" of parameter_types.py).
+var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9_:. /-]{1,255}$`)
+
+func checkMetadataKey(key string) error {
+	if !metadataKey.MatchString(key) {
+		return fmt.Errorf("key %.40q: Cinder takes keys of 1 to %d letters, digits, blanks and any of -_:./", key, maxMetadata)
+	}
+	if slices.Contains(OwnMetadata, key) {
+		return fmt.Errorf("key %q is written by the driver itself", key)
+	}
+	return nil
 }
 
 // SnapshotKind is what a VolumeSnapshot becomes in Cinder.
@@ -163,10 +244,12 @@ func parseBool(parameters map[string]string, key string) (bool, error) {
 	return value, nil
 }
 
-func unknown(parameters map[string]string, known []string) []string {
+// unknown lists the keys that are not known and do not begin with one of the prefixes.
+func unknown(parameters map[string]string, known []string, prefixes ...string) []string {
 	var keys []string
 	for key := range parameters {
-		if !slices.Contains(known, key) {
+		begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
+		if !slices.Contains(known, key) && !slices.ContainsFunc(prefixes, begins) {
 			keys = append(keys, key)
 		}
 	}

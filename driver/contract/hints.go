@@ -1,0 +1,102 @@
+package contract
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+)
+
+// Hints tell Cinder's scheduler where to put a new volume (Block Storage API reference, "Create a volume",
+// OS-SCH-HNT:scheduler_hints). They have an effect only where the cloud's scheduler has the filters for them.
+type Hints struct {
+	// SameHost and DifferentHost are volumes, by id or name, whose backend the new one shall be on, or shall not be on.
+	SameHost, DifferentHost []string
+	// Query is a condition of the JSON filter, as JSON text.
+	Query string
+	// LocalToServer is the id of a server whose host the volume shall be near.
+	LocalToServer string
+}
+
+// Empty reports whether nothing is hinted.
+func (h Hints) Empty() bool {
+	return len(h.SameHost) == 0 && len(h.DifferentHost) == 0 && h.Query == "" && h.LocalToServer == ""
+}
+
+// maxHinted is how many volumes one hint may name: each costs a request to the cloud.
+const maxHinted = 32
+
+// parseHints reads the JSON object of ParameterHints; its keys are Cinder's.
+func parseHints(text string) (Hints, error) {
+	var wire struct {
+		SameHost      names           `json:"same_host"`
+		DifferentHost names           `json:"different_host"`
+		Query         json.RawMessage `json:"query"`
+		LocalTo       string          `json:"local_to_instance"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&wire); err != nil {
+		return Hints{}, fmt.Errorf("want a JSON object with any of same_host, different_host, query, local_to_instance: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return Hints{}, errors.New("something follows the JSON object")
+	}
+	if wire.LocalTo != "" && !uuid.MatchString(wire.LocalTo) {
+		return Hints{}, fmt.Errorf("local_to_instance: %.40q is not the id of a server", wire.LocalTo)
+	}
+	query, err := parseQuery(wire.Query)
+	return Hints{SameHost: wire.SameHost, DifferentHost: wire.DifferentHost, Query: query, LocalToServer: wire.LocalTo}, err
+}
+
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// parseQuery reads a query, which may be written as the JSON array that it is or as a string that holds one.
+func parseQuery(raw json.RawMessage) (string, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		text = string(raw)
+	}
+	var condition []any
+	if err := json.Unmarshal([]byte(text), &condition); err != nil || len(condition) == 0 {
+		return "", errors.New(`query: want a condition such as ["=", "$backend_id", "a"]`)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(text)); err != nil {
+		return "", fmt.Errorf("query: %w", err)
+	}
+	return compact.String(), nil
+}
+
+// names is one name or a list of them, none twice.
+type names []string
+
+// UnmarshalJSON takes a string too, as Cinder does.
+func (n *names) UnmarshalJSON(raw []byte) error {
+	var list []string
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		if one != "" {
+			list = []string{one}
+		}
+	} else if err := json.Unmarshal(raw, &list); err != nil {
+		return errors.New("want the id or name of a volume, or a list of such")
+	}
+	list = slices.Clone(list)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if slices.Contains(list, "") {
+		return errors.New("a volume's name is empty")
+	}
+	if len(list) > maxHinted {
+		return fmt.Errorf("%d volumes are named; at most %d can be", len(list), maxHinted)
+	}
+	*n = list
+	return nil
+}

@@ -1,0 +1,72 @@
+package contract
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const aServer = "00000000-0000-4000-8000-00000000000A"
+
+func TestHints(t *testing.T) {
+	for name, test := range map[string]struct {
+		text    string
+		want    Hints
+		problem string
+	}{
+		"empty":             {text: "{}"},
+		"one volume":        {text: `{"same_host": "db"}`, want: Hints{SameHost: []string{"db"}}},
+		"several, one once": {text: `{"different_host": ["b", "a", "b"]}`, want: Hints{DifferentHost: []string{"a", "b"}}},
+		"a query as JSON":   {text: `{"query": ["=", "$backend_id", "x"]}`, want: Hints{Query: `["=","$backend_id","x"]`}},
+		"a query as text":   {text: `{"query": "[\"=\", \"a\", 1]"}`, want: Hints{Query: `["=","a",1]`}},
+		"a server":          {text: `{"local_to_instance": "` + aServer + `"}`, want: Hints{LocalToServer: aServer}},
+		"nothing of each":   {text: `{"same_host": "", "different_host": [], "query": null, "local_to_instance": ""}`},
+		"no object":         {text: `["a"]`, problem: "JSON object"},
+		"unknown hint":      {text: `{"samehost": "a"}`, problem: "samehost"},
+		"more than one":     {text: `{} {}`, problem: "follows"},
+		"a number":          {text: `{"same_host": 7}`, problem: "id or name"},
+		"an empty name":     {text: `{"same_host": ["a", ""]}`, problem: "empty"},
+		"too many":          {text: `{"same_host": ["` + strings.Join(strings.Split(strings.Repeat("abcdefghijklmnopqrstuvwxyzABCDEFGH", 1), ""), `","`) + `"]}`, problem: "at most 32"},
+		"no query":          {text: `{"query": "backend"}`, problem: "condition"},
+		"no server's id":    {text: `{"local_to_instance": "node-1"}`, problem: "id of a server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			class, _, err := ParseStorageClass(map[string]string{ParameterHints: test.text})
+			if !problemIs(err, test.problem) {
+				t.Fatalf("want an error with %q, got %v", test.problem, err)
+			}
+			if diff := cmp.Diff(test.want, class.Hints, cmp.Transformer("empty", func(s []string) string { return strings.Join(s, ",") })); diff != "" {
+				t.Error("-want +got\n", diff)
+			}
+			if err == nil && class.Hints.Empty() != (test.want.SameHost == nil && test.want.DifferentHost == nil && test.want.Query == "" && test.want.LocalToServer == "") {
+				t.Errorf("%+v is empty: %v", class.Hints, class.Hints.Empty())
+			}
+		})
+	}
+}
+
+func FuzzHints(f *testing.F) {
+	for _, seed := range []string{"{}", `{"same_host":"a","query":["=","a","b"]}`, `{"query":"[1]"}`, `{"different_host":["a","b"]}`, "null", "[]"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		h, err := parseHints(text)
+		if err != nil {
+			return
+		}
+		for _, list := range [][]string{h.SameHost, h.DifferentHost} {
+			if len(list) > maxHinted {
+				t.Errorf("%d volumes", len(list))
+			}
+			for i, name := range list {
+				if name == "" || i > 0 && list[i-1] >= name {
+					t.Errorf("%q holds nothing, or one twice", list)
+				}
+			}
+		}
+		if again, err := parseQuery([]byte(h.Query)); h.Query != "" && (err != nil || again != h.Query) {
+			t.Errorf("query %q becomes %q, %v", h.Query, again, err)
+		}
+	})
+}
