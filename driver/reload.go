@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
@@ -105,6 +106,9 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 
 // ignoreZone is cloud.conf's ignore-volume-az as it is now.
 func (c *configuration) ignoreZone() bool { return c.options.Load().IgnoreZone }
+
+// zoneMap is cloud.conf's [Zone] sections as they are now.
+func (c *configuration) zoneMap() contract.ZoneMap { return c.options.Load().ZoneMap }
 
 // follow reloads whenever a file changes, until ctx ends.
 func (c *configuration) follow(ctx context.Context) {

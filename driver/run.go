@@ -92,7 +92,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			background.Go(func() error { greet(work, live.Current, log); return nil })
 		}
 		services.Controller = controller.New(controller.Options{
-			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone,
+			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
 			CanExpand: canExpand, Strict: cfg.Strict, Log: log,
 		})
 	}

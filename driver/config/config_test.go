@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
@@ -169,6 +170,12 @@ func TestSettings(t *testing.T) {
 		"an unknown section":           {conf: "[BlockStorge]\na=b\n", complaints: []string{"did you mean BlockStorage?"}},
 		"a place nobody knows":         {conf: "[Metadata]\nsearch-order=configDrive,dmi\n", want: Settings{SearchOrder: []string{"configDrive"}}, complaints: []string{`"dmi"`}},
 		"only places nobody knows":     {conf: "[Metadata]\nsearch-order=dmi\n", problem: "neither"},
+		"zones":                        {conf: "[Zone \"az 1\"]\nvolume-zone = cinder 1\n[zone \"az2\"]\nVolume-Zone=\"cinder#2\"\n", want: Settings{ZoneMap: contract.ZoneMap{"az 1": "cinder 1", "az2": "cinder#2"}}},
+		"a zone of no name":            {conf: "[Zone]\nvolume-zone=x\n", problem: "names no compute zone"},
+		"a zone without a volume zone": {conf: "[Zone \"az1\"]\n", problem: "has no volume-zone"},
+		"a zone with an empty one":     {conf: "[Zone \"az1\"]\nvolume-zone=\n", problem: "no volume zone"},
+		"zones of one label":           {conf: "[Zone \"az 1\"]\nvolume-zone=a\n[Zone \"az-1\"]\nvolume-zone=b\n", problem: "different volume zones"},
+		"an unknown key of a zone":     {conf: "[Zone \"az1\"]\nvolume-zone=a\nvolumezone=b\n", want: Settings{ZoneMap: contract.ZoneMap{"az1": "a"}}, complaints: []string{"did you mean volume-zone?"}},
 		"old keys of the plugin":       {conf: "[BlockStorage]\nbs-version=v3\ntrust-device-path=false\n"},
 		"another cloud's own [Global]": {conf: "[Global \"east\"]\nauth-url=x\npassword=\"p#w\"\n"},
 	} {

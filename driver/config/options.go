@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
@@ -23,6 +24,7 @@ const (
 	Global       = "Global"
 	BlockStorage = "BlockStorage"
 	Metadata     = "Metadata"
+	Zone         = "Zone" // its subsections are compute zones
 )
 
 // The options of cloud.conf outside [Global].
@@ -33,6 +35,7 @@ const (
 	IgnoreMicroversion = "ignore-volume-microversion"
 	SearchOrder        = "search-order"
 	RequestTimeout     = "request-timeout"
+	VolumeZone         = "volume-zone"
 )
 
 // Options lists every key of cloud.conf that is known, [Global]'s and those of the cloud controller manager among them: both
@@ -46,6 +49,7 @@ var Options = []Option{
 	{BlockStorage, "trust-device-path", "bool", "false", "no effect: an old key of the in-tree plugin"},
 	{Metadata, SearchOrder, "list", "configDrive,metadataService", "where a node looks for its server's metadata, first to last"},
 	{Metadata, RequestTimeout, "text", "", "no effect here; the cloud controller manager's"},
+	{Zone, VolumeZone, "text", "", "in a section [Zone \"COMPUTE ZONE\"]: the volume zone that serves servers of that compute zone; absent: the one of the same name. Added; upstream's plugin passes such sections over"},
 	{"Networking", "*", "", "", "the cloud controller manager's"},
 	{"LoadBalancer", "*", "", "", "the cloud controller manager's"},
 	{"LoadBalancerClass", "*", "", "", "the cloud controller manager's"},
@@ -95,6 +99,7 @@ type Settings struct {
 	AttachLimit int64 // volumes per node; 0 means that the node works it out
 	IgnoreZone  bool
 	SearchOrder []string // of configDrive and metadataService; nil means the default
+	ZoneMap     contract.ZoneMap
 }
 
 // maxAttachLimit is the most that upstream lets a node report.
@@ -136,6 +141,9 @@ func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err erro
 		if s.AttachLimit < 0 || s.AttachLimit > maxAttachLimit {
 			s.AttachLimit = maxAttachLimit
 		}
+	}
+	if s.ZoneMap, err = parseZones(f); err != nil {
+		return Settings{}, nil, err
 	}
 	order, given := f.Section(Metadata, "").Get(SearchOrder)
 	if !given {
@@ -187,3 +195,24 @@ func (s Settings) NeedRestart(started Settings) []string {
 
 // Equal reports whether nothing differs.
 func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
+
+// parseZones reads the [Zone "compute zone"] sections.
+func parseZones(f *cloudconf.File) (contract.ZoneMap, error) {
+	var zones contract.ZoneMap
+	for _, compute := range f.Subsections(Zone) {
+		zone, given := f.Section(Zone, compute).Get(VolumeZone)
+		switch {
+		case compute == "":
+			return nil, fmt.Errorf("[%s] names no compute zone; write [%s \"COMPUTE ZONE\"]", Zone, Zone)
+		case !given:
+			return nil, fmt.Errorf("[%s %q] has no %s", Zone, compute, VolumeZone)
+		case zones == nil:
+			zones = contract.ZoneMap{}
+		}
+		zones[compute] = zone
+	}
+	if err := zones.Check(); err != nil {
+		return nil, fmt.Errorf("[%s] sections: %w", Zone, err)
+	}
+	return zones, nil
+}

@@ -39,6 +39,9 @@ type Options struct {
 	// IgnoreZone says whether the zones that were asked for are reported instead of the volume's own: cloud.conf's ignore-volume-az
 	// as it is now. Nil means no.
 	IgnoreZone func() bool
+	// ZoneMap says which volume zones serve which compute zones: cloud.conf's [Zone] sections as they are now. Nil means that every
+	// volume zone serves the compute zone of its name.
+	ZoneMap func() contract.ZoneMap
 	// CanExpand says that every cloud's volumes can be expanded.
 	CanExpand bool
 	// Strict refuses class parameters that nobody knows, instead of warning once.

@@ -153,43 +153,6 @@ func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestTheZoneAskedFor(t *testing.T) {
-	for name, test := range map[string]struct {
-		class      string
-		topology   *csi.TopologyRequirement
-		without    bool
-		ignoreZone bool
-		want       []string
-		reported   []string
-	}{
-		"nobody says":              {reported: []string{"real"}},
-		"the class says":           {class: "zone 1", topology: &csi.TopologyRequirement{Preferred: zone("az2")}, want: []string{"zone 1"}, reported: []string{"real"}},
-		"requisite alone":          {topology: &csi.TopologyRequirement{Requisite: zone("az1", "az2")}, want: []string{"az1", "az2"}, reported: []string{"real"}},
-		"topology is off":          {without: true, topology: &csi.TopologyRequirement{Preferred: zone("az2")}},
-		"the volume's is not told": {ignoreZone: true, topology: &csi.TopologyRequirement{Preferred: zone("az2", "az1")}, want: []string{"az2", "az1"}, reported: []string{"az2", "az1"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := &fake{volume: volume.Volume{ID: first, Zone: "real"}}
-			s := server(f, func(o *Options) { o.WithTopology, o.IgnoreZone = !test.without, func() bool { return test.ignoreZone } })
-			req := &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, AccessibilityRequirements: test.topology}
-			if test.class != "" {
-				req.Parameters = map[string]string{"availability": test.class}
-			}
-			got, err := s.CreateVolume(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var reported []string
-			for _, topology := range got.GetVolume().GetAccessibleTopology() {
-				reported = append(reported, topology.GetSegments()[zoneKey])
-			}
-			if !slices.Equal(f.wish.Zones, test.want) || !slices.Equal(reported, test.reported) {
-				t.Errorf("want %v asked for and %v reported, got %v and %v", test.want, test.reported, f.wish.Zones, reported)
-			}
-		})
-	}
-}
-
 func TestRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
 	ok := func() *csi.CreateVolumeRequest {
 		return &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter}

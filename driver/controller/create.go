@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"strings"
 	"sync"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -17,7 +16,8 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	wish, err := s.wish(ctx, req)
+	places := s.places()
+	wish, err := s.wish(ctx, req, places)
 	if err != nil {
 		return nil, err
 	}
@@ -25,11 +25,11 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	return &csi.CreateVolumeResponse{Volume: s.created(v, req)}, nil
+	return &csi.CreateVolumeResponse{Volume: created(v, req, places)}, nil
 }
 
 // wish reads what a request asks for.
-func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest) (volume.Wish, error) {
+func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places places) (volume.Wish, error) {
 	if req.GetName() == "" {
 		return volume.Wish{}, missing("name")
 	}
@@ -44,6 +44,10 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest) (volume
 	if err != nil {
 		return volume.Wish{}, err
 	}
+	metadata, err := class.VolumeMetadata()
+	if err != nil {
+		return volume.Wish{}, volume.Errorf(volume.InvalidArgument, "the StorageClass: %w", err)
+	}
 	clone, snapshot, err := sourceOf(req.GetVolumeContentSource())
 	if err != nil {
 		return volume.Wish{}, err
@@ -52,11 +56,14 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest) (volume
 		Name:     req.GetName(),
 		Size:     volume.Range{Required: volume.Size(req.GetCapacityRange().GetRequiredBytes()), Limit: volume.Size(req.GetCapacityRange().GetLimitBytes())},
 		Type:     class.Type,
-		Zones:    s.zones(class, req.GetAccessibilityRequirements()),
+		Zone:     class.Zone,
+		Zones:    places.zones(req.GetAccessibilityRequirements()),
+		AnyZone:  places.ignored,
 		Shared:   shared,
 		Source:   clone,
 		Snapshot: snapshot,
-		Metadata: metadataOf(class),
+		Metadata: metadata,
+		Hints:    class.Hints,
 	}, nil
 }
 
@@ -108,54 +115,14 @@ func sourceOf(source *csi.VolumeContentSource) (volume.ID, volume.SnapshotID, er
 	return volume.ID(clone), volume.SnapshotID(snapshot), nil
 }
 
-// zones are the volume zones that will do, best first. The class's own wins over the topology.
-func (s *Server) zones(class contract.StorageClass, wanted *csi.TopologyRequirement) []string {
-	if class.Zone != "" {
-		return []string{class.Zone}
+// created describes a volume that was just made.
+func created(v volume.Volume, req *csi.CreateVolumeRequest, places places) *csi.Volume {
+	answer := &csi.Volume{
+		VolumeId: string(v.ID), CapacityBytes: int64(v.Size), ContentSource: req.GetVolumeContentSource(),
+		AccessibleTopology: places.accessible(v, req.GetAccessibilityRequirements()),
 	}
-	if !s.o.WithTopology {
-		return nil
-	}
-	var zones []string
-	seen := map[string]bool{}
-	for _, topologies := range [][]*csi.Topology{wanted.GetPreferred(), wanted.GetRequisite()} {
-		for _, topology := range topologies {
-			if zone := topology.GetSegments()[s.o.TopologyKey]; zone != "" && !seen[zone] {
-				seen[zone] = true
-				zones = append(zones, zone)
-			}
-		}
-	}
-	return zones
-}
-
-func metadataOf(class contract.StorageClass) map[string]string {
-	metadata := map[string]string{}
-	for key, value := range class.Metadata {
-		metadata[key] = value
-	}
-	for key, value := range map[string]string{
-		contract.MetadataPVCName: class.PVCName, contract.MetadataPVCNamespace: class.PVCNamespace, contract.MetadataPVName: class.PVName,
-	} {
-		if value != "" {
-			metadata[key] = value
-		}
-	}
-	return metadata
-}
-
-// created describes a volume that was just made. Its zone is the one it really is in.
-func (s *Server) created(v volume.Volume, req *csi.CreateVolumeRequest) *csi.Volume {
-	answer := &csi.Volume{VolumeId: string(v.ID), CapacityBytes: int64(v.Size), ContentSource: req.GetVolumeContentSource()}
 	if answer.ContentSource != nil {
 		answer.VolumeContext = map[string]string{contract.ContextResizeRequired: "true"}
-	}
-	switch {
-	case !s.o.WithTopology:
-	case s.o.IgnoreZone != nil && s.o.IgnoreZone():
-		answer.AccessibleTopology = req.GetAccessibilityRequirements().GetPreferred()
-	case strings.TrimSpace(v.Zone) != "":
-		answer.AccessibleTopology = []*csi.Topology{{Segments: map[string]string{s.o.TopologyKey: contract.SanitizeZone(v.Zone)}}}
 	}
 	return answer
 }

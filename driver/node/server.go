@@ -100,7 +100,7 @@ func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*c
 		return response, nil
 	}
 	segments := map[string]string{}
-	if zone := contract.SanitizeZone(server.Zone); zone != "" {
+	if zone := contract.ZoneLabel(server.Zone); zone != "" {
 		segments[s.options.TopologyKey] = zone
 	}
 	maps.Copy(segments, s.options.AdditionalTopology)

@@ -114,7 +114,8 @@ func TestANodeTellsItsServerItsZoneAndANumberOfVolumesThatIsNeverZero(t *testing
 		{"a zone given by hand", "", Options{TopologyKey: "k", WithTopology: true, AdditionalTopology: map[string]string{"k": "az9"}}, topology(id, map[string]string{"k": "az9"})},
 		{"segments without topology", "az1", Options{AdditionalTopology: map[string]string{"rack": "7"}}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit}},
 		{"no zone", "", Options{WithTopology: true}, nil},
-		{"a zone of which nothing is left", "...", Options{WithTopology: true}, nil},
+		{"a zone of blanks", "  ", Options{WithTopology: true}, nil},
+		{"a zone of which no label is left", "東京", Options{TopologyKey: "k", WithTopology: true}, topology(id, map[string]string{"k": "zone-130016b2599bf7e5"})},
 	} {
 		m := &fakeMachine{identity: host.Identity{Server: id, Zone: c.zone}}
 		got, err := serverOf(m, c.o).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})

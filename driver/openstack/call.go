@@ -17,6 +17,7 @@ var (
 	deleteVolume           = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/volumes/{id}"}
 	addMetadata            = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/metadata"}
 	listMessages           = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/messages", Microversion: "3.5"}
+	listVolumeZones        = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-availability-zone"}
 
 	getServer         = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers/{id}"}
 	listAttachments   = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers/{server}/os-volume_attachments"}
@@ -28,7 +29,7 @@ var (
 // Calls lists every request this package can send, besides Keystone's POST /auth/tokens and the version document of an
 // unversioned endpoint, which package cloud sends.
 var Calls = []cloud.Call{
-	createVolume, createVolumeFromBackup, getVolume, listVolumes, deleteVolume, addMetadata, listMessages,
+	createVolume, createVolumeFromBackup, getVolume, listVolumes, deleteVolume, addMetadata, listMessages, listVolumeZones,
 	getServer, listAttachments, attach, attachMultiattach, detach,
 	extendVolume, extendAttachedVolume,
 	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,

@@ -38,6 +38,8 @@ var meanings = []meaning{
 	{400, "create snapshot", "status must be", volume.Busy},     // it was looked at before and has changed
 	{400, "create snapshot", "Invalid volume", volume.Conflict}, // migrating, in maintenance, in error
 	{400, "create volume", "Originating", volume.Busy},          // the source's status, looked at before
+	{400, "create volume", "vailability zone", volume.NotHere},  // Cinder has no such zone, the type is not in it, the source is in another
+	{400, "", "Specified volume size", volume.OutOfRange},       // the type's provisioning:min_vol_size or max_vol_size
 	{400, "extend volume", "", volume.Busy},                     // its status, or it has grown meanwhile: the size was looked at before
 	{400, "", "", volume.InvalidArgument},
 	{401, "", "", volume.Unauthenticated},               // with a fresh token it is something else: refused
@@ -50,7 +52,8 @@ var meanings = []meaning{
 	{406, "", "", volume.Unimplemented}, // the microversion
 	{409, "", "", volume.Busy},          // a task is under way on the server, or it is locked
 	{413, "", "was rate-limited", volume.Unavailable},
-	{413, "", "", volume.Exhausted}, // Cinder's quotas
+	{413, "", "maximum allowed limit", volume.OutOfRange}, // the quota per_volume_gigabytes
+	{413, "", "", volume.Exhausted},                       // Cinder's quotas
 	{429, "", "", volume.Unavailable},
 	{498, "", "", volume.Unavailable}, // Swift's and some proxies' 429
 	{501, "", "", volume.Unimplemented},

@@ -174,7 +174,7 @@ var operations = slices.Concat([]operation{
 		return c.Attach(ctx, serverID, volume.Volume{ID: volumeID, Multiattach: true})
 	}},
 	{"detach", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.Detach(ctx, serverID, volumeID) }},
-}, expandOperations, snapshotOperations, backupOperations)
+}, expandOperations, snapshotOperations, backupOperations, zoneOperations)
 
 func TestCallsListsEveryRequestAndNoOther(t *testing.T) {
 	t.Parallel()
@@ -377,7 +377,13 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		text      string
 		want      volume.Kind
 	}{
-		"unknown zone":             {"create", 400, "Availability zone 'nope' is invalid.", volume.InvalidArgument},
+		"unknown zone":             {"create", 400, "Availability zone 'nope' is invalid.", volume.NotHere},
+		"zone of the source":       {"create", 400, "Invalid input received: Volume must be in the same availability zone as the snapshot", volume.NotHere},
+		"zones of the type":        {"create", 400, "Volume type is only supported in these availability zones: ['az2']", volume.NotHere},
+		"too small for the type":   {"create", 400, "Invalid input received: Specified volume size of '1' is less than the minimum required size of '3' for volume type 't'.", volume.OutOfRange},
+		"too large for the type":   {"extend", 400, "Invalid input received: Specified volume size of '9' is greater than the maximum allowable size of '5' for volume type 't'.", volume.OutOfRange},
+		"too large for the quota":  {"create", 413, "VolumeSizeExceedsLimit: Requested volume size 9G is larger than maximum allowed limit 5G.", volume.OutOfRange},
+		"an extension beyond it":   {"extend attached", 413, "VolumeSizeExceedsLimit: Requested volume size 9G is larger than maximum allowed limit 5G.", volume.OutOfRange},
 		"unknown type":             {"create", 404, "Volume type with name nope could not be found.", volume.InvalidArgument},
 		"unknown source":           {"create", 404, "Snapshot " + snapshotID + " could not be found.", volume.NotFound},
 		"quota":                    {"create", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes_corporate quota.", volume.Exhausted},

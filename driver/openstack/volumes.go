@@ -87,7 +87,7 @@ func (c *Cloud) CreateVolume(ctx context.Context, o volume.CreateOptions) (volum
 		wanted.Metadata[sourceBackup] = o.BackupID
 		r.call = createVolumeFromBackup
 	}
-	r.body = map[string]body{"volume": wanted}
+	r.body = withHints(map[string]any{"volume": wanted}, o.Hints)
 	err := c.do(ctx, r)
 	return answer.Volume.volume(), err
 }

@@ -38,6 +38,9 @@ var table = map[volume.Kind]row{
 	volume.Failed:           {codes.Internal, codes.Aborted},
 	volume.Unimplemented:    {codes.Unimplemented, codes.Aborted},
 	volume.DataLoss:         {codes.FailedPrecondition, codes.Aborted},
+	// external-provisioner gives the claim back to the scheduler, which picks another node (CSI specification, CreateVolume Errors,
+	// "Unable to provision in accessible_topology").
+	volume.NotHere: {codes.ResourceExhausted, codes.Aborted},
 }
 
 // pursuits lists the RPCs that make something which a final answer would orphan: external-provisioner and external-snapshotter

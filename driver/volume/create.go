@@ -16,8 +16,12 @@ type Wish struct {
 	Size Range
 	// Type is the name or id of a volume type; empty means the cloud's default type.
 	Type string
-	// Zones are the volume zones that will do, best first; none means any, which is Cinder's default.
+	// Zone is the one volume zone that will do; empty means that Zones decide.
+	Zone string
+	// Zones are the volume zones that will do, best first, by name or label; none means any, which is Cinder's default.
 	Zones []string
+	// AnyZone says that the volume may end up in another zone than Zones all the same, where Cinder falls back to its default.
+	AnyZone bool
 	// Shared says that several servers will use the volume at a time, which takes a multiattach type.
 	Shared bool
 	// Source is the volume to clone, Snapshot the snapshot or backup to restore; at most one of them.
@@ -25,13 +29,16 @@ type Wish struct {
 	Snapshot SnapshotID
 	// Metadata is added to what every volume of the driver carries.
 	Metadata map[string]string
+	// Hints are for Cinder's scheduler.
+	Hints contract.Hints
 }
 
 // Create makes the volume of a wish, or finds it where an earlier call made it, and returns it once Cinder says that it exists.
 //
 // The outcome does not rest on memory: whatever an earlier call, another replica or a lost answer left behind is found by name.
 // Of several volumes of that name the oldest counts, then the lowest id. A volume that Cinder could not make is removed before
-// the failure is told, so that a retry begins anew. Errors are marked AfterWrite wherever a volume may exist.
+// the failure is told, so that a retry begins anew. Zones that will do are tried in turn, each only once nothing is left of the
+// attempt before; NotHere when none could have the volume. Errors are marked AfterWrite wherever a volume may exist.
 func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 	size, err := s.check(w)
 	if err != nil {
@@ -46,16 +53,49 @@ func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 	if err != nil {
 		return Volume{}, err
 	}
-	var made ID
-	if len(found) == 0 {
-		if made, found, err = s.order(ctx, w, size); err != nil {
-			return Volume{}, err
+	var failed error // in the zone that was tried last
+	tried := ""
+	if len(found) > 0 {
+		tried = found[0].Zone
+		v, err := s.settle(ctx, w, found, "")
+		if !notHere(err) {
+			return v, err
 		}
+		failed = err
 	}
+	p, err := s.place(ctx, w, size)
+	if err != nil {
+		return Volume{}, err
+	}
+	for _, zone := range p.zones {
+		if zone != "" && zone == tried {
+			continue // an earlier call's attempt there has just failed
+		}
+		p.options.Zone = zone
+		v, err := s.order(ctx, w, p.options)
+		if !notHere(err) {
+			return v, err
+		}
+		s.o.Log.InfoContext(ctx, "a zone cannot have a volume", "name", w.Name, "zone", zone, "reason", err)
+		failed = err
+	}
+	return Volume{}, p.nowhere(w, failed)
+}
+
+// notHere reports whether another zone may be tried: this one cannot have the volume, and nothing is left in it.
+func notHere(err error) bool { return Is(err, NotHere) && !MayHaveWritten(err) }
+
+// settle waits for the volume that counts among those of the wished name, and removes what must not stay. Made is the one that
+// this call made, if it is among them. NotHere when the volume could not be made in its zone, or came to be in one that will not
+// do; it is gone then.
+func (s *Volumes) settle(ctx context.Context, w Wish, found []Volume, made ID) (Volume, error) {
 	v := found[0]
+	// Nobody was told of a volume that is not made yet, but by drivers that leave no request token.
+	untold := v.ID == made || s.ours(v) && statuses[v.Status].create == wait
 	differs := matches(w, v)
 	if differs == nil {
-		if v, err = s.finished(ctx, v); err != nil {
+		var err error
+		if v, err = s.finished(ctx, w, v); err != nil {
 			return Volume{}, err
 		}
 		differs = matches(w, v) // what backup it is of is sure only now
@@ -71,10 +111,22 @@ func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 			return Volume{}, err
 		}
 	}
+	if untold && !w.allows(v.Zone) {
+		return Volume{}, s.misplaced(ctx, w, v)
+	}
 	if w.Shared && !v.Multiattach {
 		return Volume{}, s.notShared(ctx, v, made)
 	}
 	return v, nil
+}
+
+// misplaced removes a volume that Cinder silently made in another zone than asked, as it does with
+// allow_availability_zone_fallback: nodes for which it was wished may not reach it.
+func (s *Volumes) misplaced(ctx context.Context, w Wish, v Volume) error {
+	if err := s.discard(ctx, v, "Cinder made it in zone "+v.Zone+" instead"); err != nil {
+		return AfterWrite(err)
+	}
+	return Errorf(NotHere, "Cinder made volume %s in zone %s instead of %s; it was removed", v.ID, v.Zone, strings.Join(w.Zones, " or ")).Op("create")
 }
 
 func (s *Volumes) check(w Wish) (Size, error) {
@@ -105,28 +157,23 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 	}
 }
 
-// order asks Cinder for the volume and reads again who has the name, since another replica may have asked too.
-func (s *Volumes) order(ctx context.Context, w Wish, size Size) (ID, []Volume, error) {
-	o, err := s.place(ctx, w, size)
-	if err != nil {
-		return "", nil, err
-	}
-	o.Name, o.Type, o.Description, o.Metadata = w.Name, w.Type, contract.Description, s.metadata(w.Name, w.Metadata)
+// order asks Cinder for the volume, reads again who has the name, since another replica may have asked too, and settles that.
+func (s *Volumes) order(ctx context.Context, w Wish, o CreateOptions) (Volume, error) {
 	v, err := s.cloud.CreateVolume(ctx, o)
 	if err != nil && refused(err) {
-		return "", nil, err
+		return Volume{}, err
 	}
 	if err != nil {
-		return "", nil, AfterWrite(err)
+		return Volume{}, AfterWrite(err)
 	}
 	found, err := s.named(ctx, w.Name)
 	if err != nil {
-		return "", nil, err
+		return Volume{}, err
 	}
 	if !slices.ContainsFunc(found, func(f Volume) bool { return f.ID == v.ID }) {
-		return "", nil, AfterWrite(Errorf(Busy, "volume %s was deleted by someone else while it was being created", v.ID).Op("create"))
+		return Volume{}, AfterWrite(Errorf(Busy, "volume %s was deleted by someone else while it was being created", v.ID).Op("create"))
 	}
-	return v.ID, found, nil
+	return s.settle(ctx, w, found, v.ID)
 }
 
 // refused reports whether the cloud answered a request with a no, so that nothing can have come of it.
@@ -135,20 +182,10 @@ func refused(err error) bool {
 		return false
 	}
 	switch KindOf(err) {
-	case InvalidArgument, NotFound, Conflict, OutOfRange, Exhausted, Unauthenticated, PermissionDenied, Unimplemented:
+	case InvalidArgument, NotFound, Conflict, OutOfRange, Exhausted, Unauthenticated, PermissionDenied, Unimplemented, NotHere:
 		return true
 	}
 	return false
-}
-
-// sameZone compares zones that may come from labels.
-func sameZone(a, b string) bool { return contract.SanitizeZone(a) == contract.SanitizeZone(b) }
-
-func first(zones []string) string {
-	if len(zones) == 0 {
-		return ""
-	}
-	return zones[0]
 }
 
 // matches says how a volume of the wished name differs from the wish, as an Incompatible error. The zone is not compared:
@@ -174,7 +211,7 @@ func matches(w Wish, v Volume) error {
 }
 
 // finished waits until Cinder has made v. A volume it could not make is removed if it is ours.
-func (s *Volumes) finished(ctx context.Context, v Volume) (Volume, error) {
+func (s *Volumes) finished(ctx context.Context, w Wish, v Volume) (Volume, error) {
 	if statuses[v.Status].create == wait {
 		id, exists := v.ID, false
 		var err error
@@ -195,7 +232,7 @@ func (s *Volumes) finished(ctx context.Context, v Volume) (Volume, error) {
 	case leaving:
 		return Volume{}, AfterWrite(Errorf(Busy, "volume %s is being deleted by someone else", v.ID).Op("create"))
 	default:
-		return Volume{}, s.failed(ctx, v)
+		return Volume{}, s.failed(ctx, w, v)
 	}
 }
 
@@ -206,7 +243,7 @@ func (s *Volumes) relabel(ctx context.Context, v Volume, w Wish) error {
 }
 
 // failed tells why Cinder could not make v, and removes it where it is ours.
-func (s *Volumes) failed(ctx context.Context, v Volume) error {
+func (s *Volumes) failed(ctx context.Context, w Wish, v Volume) error {
 	reason := s.reason(ctx, v.ID)
 	if reason == "" && v.BackupID != "" {
 		reason = s.reason(ctx, ID(v.BackupID)) // what goes wrong with a restore is told of the backup
@@ -218,19 +255,21 @@ func (s *Volumes) failed(ctx context.Context, v Volume) error {
 	if err := s.discard(ctx, v, "Cinder could not make it"); err != nil {
 		return AfterWrite(Errorf(KindOf(err), "Cinder could not make volume %s%s; removing it failed too: %w", v.ID, reason, err))
 	}
-	return Errorf(kindOfFailure(reason), "Cinder could not make volume %s%s; the failed volume was removed", v.ID, reason).Op("create")
+	return Errorf(kindOfFailure(reason, w.zonal()), "Cinder could not make volume %s%s; the failed volume was removed", v.ID, reason).Op("create")
 }
 
-// kindOfFailure is Exhausted where there was no room (Cinder's message_field.py, details 003 and 006), so that another zone may
-// be tried. Failed otherwise, also where a backend failed (012) and the scheduler then found no other.
-func kindOfFailure(reason string) Kind {
-	if strings.Contains(reason, "Driver failed") {
+// kindOfFailure is NotHere where the zone had no room (Cinder's message_field.py, detail 003) and another will do, Exhausted where
+// no other will or a quota is full (006). Failed otherwise, also where a backend failed (012) and the scheduler then found no other.
+func kindOfFailure(reason string, zonal bool) Kind {
+	switch {
+	case strings.Contains(reason, "Driver failed"):
 		return Failed
-	}
-	for _, full := range []string{"Could not find any available weighted backend", "Not enough quota resource"} {
-		if strings.Contains(reason, full) {
-			return Exhausted
-		}
+	case strings.Contains(reason, "Not enough quota resource"):
+		return Exhausted
+	case strings.Contains(reason, "Could not find any available weighted backend") && zonal:
+		return NotHere
+	case strings.Contains(reason, "Could not find any available weighted backend"):
+		return Exhausted
 	}
 	return Failed
 }

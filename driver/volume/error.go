@@ -29,11 +29,12 @@ const (
 	Failed                // the cloud tried and gave up (an object went to an error state)
 	Unimplemented         // this driver or this cloud does not do that
 	DataLoss              // going on could destroy data; refused
+	NotHere               // the zone asked for cannot have it; another may
 )
 
 var kindNames = [...]string{
 	"unknown", "invalid argument", "not found", "conflict", "busy", "incompatible", "out of range", "exhausted",
-	"unauthenticated", "permission denied", "unavailable", "deadline exceeded", "canceled", "failed", "unimplemented", "data loss",
+	"unauthenticated", "permission denied", "unavailable", "deadline exceeded", "canceled", "failed", "unimplemented", "data loss", "not in this zone",
 }
 
 func (k Kind) String() string {

@@ -20,14 +20,16 @@ type fakeCloud struct {
 	volumes     map[ID]*Volume
 	snaps       map[SnapshotID]*Snapshot
 	backups     map[SnapshotID]*Snapshot
-	servers     map[ServerID][]ID // what Nova lists
-	calls       []string          // "DeleteVolume 1", in order
-	fail        map[string]error  // by method
-	hook        map[string]func() // by method, runs before the method's own work
-	reason      string            // of Failure
-	outcome     Status            // what a creating volume becomes; empty means available
-	undeletable Status            // what a snapshot that was to be deleted becomes; empty means that it goes
-	refuse      bool              // the servers' hosts fail every attach and detach
+	servers     map[ServerID][]ID                      // what Nova lists
+	calls       []string                               // "DeleteVolume 1", in order
+	fail        map[string]error                       // by method
+	hook        map[string]func()                      // by method, runs before the method's own work
+	reason      string                                 // of Failure
+	outcome     Status                                 // what a creating volume becomes; empty means available
+	zones       []string                               // that it tells
+	undeletable Status                                 // what a snapshot that was to be deleted becomes; empty means that it goes
+	refuse      bool                                   // the servers' hosts fail every attach and detach
+	create      func(o CreateOptions, v *Volume) error // what else a create does to the volume
 	now         func() time.Time
 	made        int
 }
@@ -107,6 +109,12 @@ func (c *fakeCloud) CreateVolume(_ context.Context, o CreateOptions) (Volume, er
 	v := Volume{
 		ID: id(100 + c.made), Name: o.Name, Status: Creating, Size: o.Size, Type: o.Type, Zone: o.Zone, SourceID: o.SourceID, SnapshotID: o.SnapshotID,
 		BackupID: o.BackupID, Metadata: o.Metadata, CreatedAt: c.now(),
+	}
+	if c.create != nil {
+		if err := c.create(o, &v); err != nil {
+			c.mu.Unlock()
+			return Volume{}, err
+		}
 	}
 	c.volumes[v.ID] = &v
 	answer := v

@@ -1,12 +1,17 @@
 package volume
 
-import "context"
+import (
+	"context"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
 
 // Cloud is what the domain asks of Cinder and Nova. Every method is one question or one command to the cloud and returns once
 // the cloud has answered, not once the effect is there: waiting is the Waiter's. Errors are *Error; a missing object is NotFound.
 type Cloud interface {
 	SnapshotCloud
 	BackupCloud
+	ZoneCloud
 
 	// CreateVolume asks Cinder for a volume and returns it as accepted, usually still creating.
 	// POST /v3/volumes (Cinder API reference, "Create a volume").
@@ -62,6 +67,7 @@ type CreateOptions struct {
 	BackupID    string
 	Description string
 	Metadata    map[string]string
+	Hints       contract.Hints // the volumes by id
 }
 
 // Page asks for at most Limit volumes after the one whose id is Marker. Limit 0 means as many as Cinder gives in one answer.

@@ -2,8 +2,9 @@ package volume
 
 import (
 	"context"
-	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
 // origin is what a source decides about the volume made from it.
@@ -14,35 +15,63 @@ type origin struct {
 	backup bool
 }
 
-// place is the size, the zone and the source to make a wished volume with. Cinder makes a volume in its source's zone and refuses
-// any other, but restores a backup in any; one that may have any size gets its source's.
-func (s *Volumes) place(ctx context.Context, w Wish, size Size) (CreateOptions, error) {
-	if w.Source == "" && w.Snapshot == "" {
-		return CreateOptions{Size: size, Zone: first(w.Zones)}, nil
-	}
-	o, err := s.origin(ctx, w)
-	if err != nil {
-		return CreateOptions{}, err
+// placement is what to ask Cinder for, and in which zones.
+type placement struct {
+	options CreateOptions // all but the zone
+	zones   []string      // candidates, best first
+	source  string        // where the source is, as a sentence; empty where that decides nothing
+}
+
+// place works out how to make a wished volume. Cinder makes a volume in its source's zone and refuses any other, unless its
+// cloned_volume_same_az is off; a backup it restores in any. A volume that may have any size gets its source's.
+func (s *Volumes) place(ctx context.Context, w Wish, size Size) (placement, error) {
+	var o origin
+	if w.Source != "" || w.Snapshot != "" {
+		var err error
+		if o, err = s.origin(ctx, w); err != nil {
+			return placement{}, err
+		}
 	}
 	if w.Size.Required == 0 && w.Size.Allows(o.size) {
 		size = max(size, o.size)
 	}
 	if o.size > size {
-		return CreateOptions{}, Errorf(OutOfRange, "a volume made from %s must have at least its size, %s; asked were %s", o.name, o.size, size).Op("create")
+		return placement{}, Errorf(OutOfRange, "a volume made from %s must have at least its size, %s; asked were %s", o.name, o.size, size).Op("create")
 	}
+	p := placement{options: CreateOptions{
+		Name: w.Name, Size: size, Type: w.Type, Description: contract.Description, Metadata: s.metadata(w.Name, w.Metadata), SourceID: w.Source,
+	}}
 	if o.backup {
-		return CreateOptions{Size: size, Zone: first(w.Zones), BackupID: string(w.Snapshot)}, nil
+		p.options.BackupID = string(w.Snapshot)
+	} else {
+		p.options.SnapshotID = string(w.Snapshot)
 	}
-	made := CreateOptions{Size: size, Zone: o.zone, SnapshotID: string(w.Snapshot), SourceID: w.Source}
-	if o.zone == "" {
-		made.Zone = first(w.Zones)
-		return made, nil
+	var err error
+	if p.options.Hints, err = s.hints(ctx, w.Hints); err != nil {
+		return placement{}, err
 	}
-	if len(w.Zones) > 0 && !slices.ContainsFunc(w.Zones, func(zone string) bool { return sameZone(zone, o.zone) }) {
-		return CreateOptions{}, Errorf(Exhausted, "%s, the source, is in zone %s, and so must be the volume made from it; asked was %s",
-			o.name, o.zone, strings.Join(w.Zones, " or ")).Op("create")
+	if o.zone != "" && w.Zone == "" && w.allows(o.zone) {
+		p.zones = []string{o.zone}
+		return p, nil
 	}
-	return made, nil
+	if o.zone != "" {
+		p.source = o.name + ", the source, is in zone " + o.zone
+	}
+	p.zones, err = s.candidates(ctx, w)
+	return p, err
+}
+
+// nowhere is the error of a volume that no zone could have, and of which nothing is left. Only where topology asked for the zones
+// may the scheduler's next choice be a better one.
+func (p placement) nowhere(w Wish, err error) error {
+	kind, where := NotHere, "no zone that will do can have the volume (tried: "+strings.Join(p.zones, ", ")+")"
+	if !w.zonal() {
+		kind, where = InvalidArgument, "the zone cannot have the volume"
+	}
+	if p.source != "" {
+		where += "; " + p.source
+	}
+	return Errorf(kind, "%s: %w", where, err).Op("create")
 }
 
 // origin reads the source of a wish. Busy while it is changing, Conflict when it is of no use until somebody acts.

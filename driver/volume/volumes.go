@@ -24,6 +24,7 @@ type Volumes struct {
 	wait  Waiter
 	o     Options
 	locks locks
+	zones *zones
 }
 
 // NewVolumes gives the volumes of the cloud c, whose changes w awaits.
@@ -31,7 +32,7 @@ func NewVolumes(c Cloud, w Waiter, o Options) *Volumes {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Volumes{cloud: c, wait: w, o: o}
+	return &Volumes{cloud: c, wait: w, o: o, zones: newZones()}
 }
 
 // Get reads one volume. NotFound where there is none.

@@ -18,6 +18,8 @@ type Fault struct {
 	// available, a detach back in in-use. Message replaces the user message that Cinder leaves.
 	Operation Operation
 	Message   string
+	// Full makes a create find no room on any backend, which the scheduler tells, instead of fail on one.
+	Full bool
 	// Slow makes an operation take Delay longer but succeed.
 	Slow bool
 

@@ -85,6 +85,9 @@ func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
 		if failure.fails() {
 			v.status, v.host = "error", "" // no backend is left to try
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_001_003", "schedule allocate volume:Could not find any available weighted backend.")
+			if failure.Full {
+				return
+			}
 			s.addMessage(c, "VOLUME", v.id, v.project, "VOLUME_VOLUME_008_012", failure.message("create volume from backend storage:Driver failed to create the volume."))
 			return
 		}

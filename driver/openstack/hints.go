@@ -1,0 +1,21 @@
+package openstack
+
+import "github.com/cinder-csi/cinder-csi/driver/contract"
+
+// wireHints is what Cinder's API calls OS-SCH-HNT:scheduler_hints; it stands beside the volume in the body of a create.
+type wireHints struct {
+	SameHost      []string `json:"same_host,omitempty"`
+	DifferentHost []string `json:"different_host,omitempty"`
+	Query         string   `json:"query,omitempty"`
+	LocalTo       string   `json:"local_to_instance,omitempty"`
+}
+
+const hintsKey = "OS-SCH-HNT:scheduler_hints"
+
+// withHints adds hints to the body of a create, where there are any: with none Cinder need not know the key.
+func withHints(body map[string]any, h contract.Hints) map[string]any {
+	if !h.Empty() {
+		body[hintsKey] = wireHints{SameHost: h.SameHost, DifferentHost: h.DifferentHost, Query: h.Query, LocalTo: h.LocalToServer}
+	}
+	return body
+}

@@ -1,0 +1,26 @@
+package openstack
+
+import (
+	"context"
+	"net/http"
+	"slices"
+)
+
+// VolumeZones implements volume.ZoneCloud.
+func (c *Cloud) VolumeZones(ctx context.Context) ([]string, error) {
+	var answer struct {
+		Zones []struct {
+			Name string `json:"zoneName"`
+		} `json:"availabilityZoneInfo"`
+	}
+	err := c.do(ctx, request{call: listVolumeZones, verb: "list volume zones", object: "Cinder's zones", ok: http.StatusOK, into: &answer})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, zone := range answer.Zones {
+		names = append(names, zone.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
