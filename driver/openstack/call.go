@@ -7,13 +7,14 @@ import (
 )
 
 // The requests of this package. A microversion stands only where the base version lacks something:
-// 3.5 filters messages by resource, 3.47 creates a volume from a backup, 2.60 attaches a multiattach volume. The exact name
+// 3.5 filters messages by resource, 3.47 creates a volume from a backup, 3.60 compares times in a list's filter, 2.60 attaches a multiattach volume. The exact name
 // filter of the volume list is in 3.0 already; only name~ needs 3.34.
 var (
 	createVolume           = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes"}
 	createVolumeFromBackup = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes", Microversion: "3.47"}
 	getVolume              = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/volumes/{id}"}
 	listVolumes            = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/volumes/detail"}
+	listChangedVolumes     = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/volumes/detail", Microversion: "3.60"}
 	deleteVolume           = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/volumes/{id}"}
 	addMetadata            = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/metadata"}
 	listMessages           = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/messages", Microversion: "3.5"}
@@ -29,7 +30,7 @@ var (
 // Calls lists every request this package can send, besides Keystone's POST /auth/tokens and the version document of an
 // unversioned endpoint, which package cloud sends.
 var Calls = []cloud.Call{
-	createVolume, createVolumeFromBackup, getVolume, listVolumes, deleteVolume, addMetadata, listMessages, listVolumeZones,
+	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, listMessages, listVolumeZones,
 	getServer, listAttachments, attach, attachMultiattach, detach,
 	extendVolume, extendAttachedVolume,
 	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,

@@ -154,6 +154,10 @@ var operations = slices.Concat([]operation{
 		_, err := c.Volumes(ctx, volume.Page{})
 		return err
 	}},
+	{"changed volumes", false, answer{status: 200, body: `{"volumes": []}`}, func(ctx context.Context, c *Cloud) error {
+		_, _, err := c.Select(ctx, volume.Selection{Since: time.Unix(0, 0)})
+		return err
+	}},
 	{"delete", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteVolume(ctx, volumeID) }},
 	{"failure", false, answer{status: 200, body: `{"messages": []}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.Failure(ctx, volumeID)

@@ -71,6 +71,7 @@ type Volume struct {
 	Metadata    map[string]string
 	Attachments []Attachment
 	CreatedAt   time.Time
+	UpdatedAt   time.Time // zero until it first changes
 }
 
 // Attachment ties a volume to a server. Cinder lists only completed ones in a volume; rows that are reserved or attaching show

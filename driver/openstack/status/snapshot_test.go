@@ -62,7 +62,7 @@ func TestSnapshotsAreAwaitedTogether(t *testing.T) {
 		}
 		group.Wait()
 		// Absence from a list proves nothing: each that is missing there is read once.
-		if took := time.Since(c.begin); took > 12*time.Second || c.lists.Load() > 15 || c.reads.Load() > 60 {
+		if took := time.Since(c.begin); took > 12*time.Second || c.lists.Load() > 45 || c.reads.Load() > 60 {
 			t.Errorf("%d lists and %d reads in %v", c.lists.Load(), c.reads.Load(), took)
 		}
 	})
