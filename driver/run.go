@@ -21,7 +21,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/controller"
 	"github.com/cinder-csi/cinder-csi/driver/identity"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
-	"github.com/cinder-csi/cinder-csi/driver/openstack/status"
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -83,12 +82,9 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				log = log.With("cloud", name)
 			}
 			adapter := openstack.NewCurrent(live.Current, log)
-			hub, snapshotHub, backupHub := status.NewHub(adapter), status.NewSnapshotHub(adapter), status.NewBackupHub(adapter)
-			background.Go(func() error { return ended(hub.Run(work)) })
-			background.Go(func() error { return ended(snapshotHub.Run(work)) })
-			background.Go(func() error { return ended(backupHub.Run(work)) })
-			its := volume.NewVolumes(adapter, hub, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log})
-			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, snapshotHub, backupHub)
+			at := wait(work, background, adapter, cfg.PollEach)
+			its := volume.NewVolumes(at.cloud, at.volumes, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log})
+			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, at.snapshots, at.backups)
 			background.Go(func() error { greet(work, live.Current, log); return nil })
 		}
 		services.Controller = controller.New(controller.Options{

@@ -38,6 +38,7 @@ type Config struct {
 	Strict        bool
 	DefaultFSType string
 	DrainTimeout  time.Duration
+	PollEach      bool // the baseline of the benchmark
 
 	SysRoot, DevRoot, ProcRoot string
 	ConfigDriveDir             string
@@ -101,6 +102,7 @@ var flags = []struct {
 	{name: "default-fs-type", usage: "file `system` made where none is asked for: ext4, ext3, ext2, xfs or btrfs", bind: text("ext4", func(c *Config) *string { return &c.DefaultFSType })},
 	{name: "drain-timeout", usage: "how long RPCs under way may take to finish after SIGTERM", bind: span(20*time.Second, func(c *Config) *time.Duration { return &c.DrainTimeout })},
 	{name: "logging-format", usage: "text or json", bind: text("text", func(c *Config) *string { return &c.LogFormat })},
+	{name: "poll-each", usage: "poll every volume by itself with upstream's timings: for comparisons only", hidden: true, bind: truth(false, func(c *Config) *bool { return &c.PollEach })},
 	{name: "sys-root", usage: "where sysfs is", hidden: true, bind: text("/sys", func(c *Config) *string { return &c.SysRoot })},
 	{name: "dev-root", usage: "where device nodes are", hidden: true, bind: text("/dev", func(c *Config) *string { return &c.DevRoot })},
 	{name: "proc-root", usage: "where procfs is", hidden: true, bind: text("/proc", func(c *Config) *string { return &c.ProcRoot })},

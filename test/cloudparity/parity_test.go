@@ -42,6 +42,7 @@ func cases() []Case {
 	all = append(all, snapshotCases()...)
 	all = append(all, backupCases()...)
 	all = append(all, listCases()...)
+	all = append(all, changedCases()...)
 	all = append(all, attachmentCases()...)
 	all = append(all, simulatorCases()...)
 	return all
