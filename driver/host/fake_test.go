@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -47,6 +48,7 @@ func newBench(t *testing.T, o Options) *bench {
 	o.SysRoot, o.DevRoot, o.ProcRoot = m.Sys, m.Dev, m.Path("proc")
 	o.Runner, o.Mounter, o.Log = b.tools, b.mounter, slog.New(slog.DiscardHandler)
 	b.Host = New(o)
+	b.measure = func(_ string, disk io.ReaderAt, _ string) (volume.Size, error) { return disk.(*Disk).Size() }
 	b.openDevice = func(path string) (device, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()

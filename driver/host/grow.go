@@ -21,8 +21,9 @@ type Growth struct {
 	Block bool
 }
 
-// Grow waits until the volume's disk has the size asked for, grows the file system on it, and gives the size reached. Errors, besides Await's: NotFound when nothing is mounted at Path, so that the file system around it is never
-// grown; Conflict when something else is; DeadlineExceeded when the disk did not grow.
+// Grow waits until the volume's disk has the size asked for, grows the file system on it, and gives the size that the disk has then.
+// Errors, besides Await's: NotFound when nothing is mounted at Path, so that the file system around it is never grown; Conflict when
+// something else is; DeadlineExceeded when the disk did not grow; Failed when the file system did not.
 func (h *Host) Grow(ctx context.Context, g Growth) (volume.Size, error) {
 	path, err := resolveUsed(g.Path)
 	if err != nil {
@@ -57,7 +58,10 @@ func (h *Host) Grow(ctx context.Context, g Growth) (volume.Size, error) {
 	if there.ReadOnly() {
 		return 0, volume.Errorf(volume.Conflict, "volume %s is mounted read-only at %s; its file system cannot be grown", g.Volume, path)
 	}
-	return size, h.grow(ctx, disk, there.FSType, path)
+	if err := h.grow(ctx, disk, there.FSType, path); err != nil {
+		return 0, err
+	}
+	return size, nil
 }
 
 // awaitSize waits until the disk is as large as asked for. Within the allowance it answers with the size asked for, since a caller

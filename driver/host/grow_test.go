@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -69,6 +70,49 @@ func TestGrowNeverTouchesAFileSystemThatIsNotTheVolumes(t *testing.T) {
 	if len(b.tools.ran) > 0 {
 		t.Errorf("want nothing run, got %q", b.tools.ran)
 	}
+}
+
+func TestAToolThatGrewNothingIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]volume.Size{"it is as it was": 16 << 20, "unknown": 0} {
+		b := staged(t, "rw")
+		b.devices[filepath.Join(b.Dev, "vdb")].size = volume.GiB(2)
+		b.measure = func(string, io.ReaderAt, string) (volume.Size, error) {
+			if size == 0 {
+				return 0, errors.New("no superblock")
+			}
+			return size, nil
+		}
+		b.tools.answers["resize2fs"] = Result{Stderr: "Nothing to do!"}
+		got, err := b.Grow(t.Context(), Growth{Volume: vol, Path: b.place("staging"), Size: volume.GiB(2)})
+		if !volume.Is(err, volume.Failed) || got != 0 {
+			t.Errorf("%s: want an error and no size, got %s, %v", name, got, err)
+		}
+	}
+}
+
+func FuzzSuperblocks(f *testing.F) {
+	ext := make([]byte, superSize)
+	copy(ext[4:], []byte{0, 0, 1, 0})
+	copy(ext[24:], []byte{2, 0, 0, 0})
+	copy(ext[56:], []byte{0x53, 0xEF})
+	btrfs := make([]byte, superSize)
+	copy(btrfs[0x40:], "_BHRfS_M")
+	copy(btrfs[0x70:], []byte{0, 0, 0, 0x20})
+	f.Add(ext)
+	f.Add(btrfs)
+	f.Add(append([]byte("XFSB"), make([]byte, superSize)...))
+	f.Fuzz(func(t *testing.T, super []byte) {
+		super = append(super, make([]byte, superSize)...)[:superSize]
+		for _, read := range []func([]byte) (volume.Size, bool){extSize, btrfsSize} {
+			if size, ok := read(super); ok && size <= 0 {
+				t.Errorf("size %d", size)
+			}
+		}
+		if log, ok := xfsLog(super); ok && log < 0 {
+			t.Errorf("log of %d blocks", log)
+		}
+	})
 }
 
 func TestABlockVolumeIsOnlyWaitedFor(t *testing.T) {

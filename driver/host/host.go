@@ -7,6 +7,7 @@
 package host
 
 import (
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -53,6 +54,7 @@ type Host struct {
 
 	openDevice func(path string) (device, error)
 	stat       func(path string) (Stats, error)
+	measure    func(fsType string, disk io.ReaderAt, path string) (volume.Size, error)
 
 	identity *identity
 	asking   sync.Map // paths whose file system has not answered yet: a dead one costs one goroutine, not one a minute
@@ -71,7 +73,7 @@ func New(o Options) *Host {
 	h := &Host{
 		sys: or(o.SysRoot, "/sys"), dev: or(o.DevRoot, "/dev"), proc: or(o.ProcRoot, "/proc"),
 		events: o.Events, run: o.Runner, mounter: o.Mounter, log: o.Log,
-		openDevice: openBlockDevice, stat: statPath,
+		openDevice: openBlockDevice, stat: statPath, measure: measure,
 	}
 	if h.log == nil {
 		h.log = slog.Default()
