@@ -47,7 +47,7 @@ var Options = []Option{
 	{BlockStorage, IgnoreMicroversion, "bool", "false", "no effect: the lowest microversion that will do is used"},
 	{BlockStorage, "bs-version", "text", "", "no effect: an old key of the in-tree plugin"},
 	{BlockStorage, "trust-device-path", "bool", "false", "no effect: an old key of the in-tree plugin"},
-	{Metadata, SearchOrder, "list", "configDrive,metadataService", "where a node looks for its server's metadata, first to last"},
+	{Metadata, SearchOrder, "list", "configDrive,metadataService,dmi", "where a node looks for its server's id and zone, first to last; dmi is the hardware's UUID, which tells no zone"},
 	{Metadata, RequestTimeout, "text", "", "no effect here; the cloud controller manager's"},
 	{Zone, VolumeZone, "text", "", "in a section [Zone \"COMPUTE ZONE\"]: the volume zone that serves servers of that compute zone; absent: the one of the same name. Added; upstream's plugin passes such sections over"},
 	{"Networking", "*", "", "", "the cloud controller manager's"},
@@ -98,7 +98,7 @@ func Known() []cloudconf.Name {
 type Settings struct {
 	AttachLimit int64 // volumes per node; 0 means that the node works it out
 	IgnoreZone  bool
-	SearchOrder []string // of configDrive and metadataService; nil means the default
+	SearchOrder []string // of configDrive, metadataService and dmi; nil means the default
 	ZoneMap     contract.ZoneMap
 }
 
@@ -151,14 +151,14 @@ func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err erro
 	}
 	for _, place := range strings.Split(order, ",") {
 		switch place = strings.TrimSpace(place); place {
-		case "configDrive", "metadataService":
+		case "configDrive", "metadataService", "dmi":
 			s.SearchOrder = append(s.SearchOrder, place)
 		default:
-			complaints = append(complaints, fmt.Sprintf("[%s] %s: %q is neither configDrive nor metadataService", Metadata, SearchOrder, place))
+			complaints = append(complaints, fmt.Sprintf("[%s] %s: %q is none of configDrive, metadataService, dmi", Metadata, SearchOrder, place))
 		}
 	}
 	if len(s.SearchOrder) == 0 {
-		return Settings{}, nil, fmt.Errorf("[%s] %s names neither configDrive nor metadataService", Metadata, SearchOrder)
+		return Settings{}, nil, fmt.Errorf("[%s] %s names none of configDrive, metadataService, dmi", Metadata, SearchOrder)
 	}
 	return s, complaints, nil
 }

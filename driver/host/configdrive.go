@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -15,30 +16,43 @@ import (
 // configLabel is the label Nova and Ironic give a config drive; vfat keeps it in capitals.
 const configLabel = "config-2"
 
-// configDrive reads a directory, or else the disk or partition labelled config-2.
+// configDrive reads a directory, or else the disk or partition labelled config-2. The file system is read here, in the process:
+// nothing is mounted.
 type configDrive struct {
 	dir  string
 	host *Host
 }
 
-func (c configDrive) read(ctx context.Context) ([]byte, error) {
+func (c configDrive) read(context.Context) (Identity, error) {
+	content, err := c.content()
+	if err != nil {
+		return Identity{}, err
+	}
+	return parseMetadata(content)
+}
+
+func (c configDrive) content() ([]byte, error) {
 	if c.dir != "" {
 		return readMetadataFile(c.dir)
 	}
-	path, fsType, err := c.host.findConfigDrive()
+	candidates, err := c.host.configDrives()
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "cinder-csi-config-drive-")
-	if err != nil {
-		return nil, volume.Errorf(volume.Failed, "make a directory to mount the config drive at: %w", err)
+	var reasons []error
+	for _, path := range candidates {
+		content, err := c.host.readConfigDrive(path)
+		if err == nil && content != nil {
+			return content, nil
+		}
+		if err != nil {
+			reasons = append(reasons, volume.Errorf(volume.Unavailable, "%s: %w", path, err))
+		}
 	}
-	defer os.Remove(dir) // never more: were the drive still mounted, this must not delete from it
-	if err := c.host.mounter.Mount(ctx, path, dir, fsType, []string{"ro", "nosuid", "nodev", "noexec"}); err != nil {
+	if err := errors.Join(reasons...); err != nil {
 		return nil, err
 	}
-	content, err := readMetadataFile(dir)
-	return content, errors.Join(err, c.host.mounter.Unmount(dir))
+	return nil, volume.Errorf(volume.Unavailable, "no disk here is labelled %s", configLabel)
 }
 
 func readMetadataFile(dir string) ([]byte, error) {
@@ -50,24 +64,32 @@ func readMetadataFile(dir string) ([]byte, error) {
 	return readBounded(f)
 }
 
-// findConfigDrive looks at the labels of all disks and partitions: without udev there is no /dev/disk/by-label.
-func (h *Host) findConfigDrive() (path, fsType string, err error) {
+// configDrives lists the disks and partitions that may be a config drive. Volumes are not among them: what is on a volume was
+// written by its user, who could give the node any name.
+func (h *Host) configDrives() ([]string, error) {
 	disks, err := h.diskNames()
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
+	var paths []string
 	for _, disk := range disks {
-		if hasPrefix(disk, "loop", "ram", "zram", "fd") {
-			continue // the first three hold nothing a hypervisor gave; a floppy drive takes seconds to say it is empty
+		if hasPrefix(disk, "loop", "ram", "zram", "fd", "dm-", "nbd", "rbd", "md") {
+			continue // nothing that a hypervisor gave; and a floppy drive takes seconds to say that it is empty
+		}
+		if slices.ContainsFunc(h.serials(disk), isVolumeSerial) {
+			continue
 		}
 		for _, name := range append([]string{disk}, h.partitions(disk)...) {
-			path := filepath.Join(h.dev, name)
-			if fsType := h.configFileSystem(path); fsType != "" {
-				return path, fsType, nil
-			}
+			paths = append(paths, filepath.Join(h.dev, name))
 		}
 	}
-	return "", "", volume.Errorf(volume.Unavailable, "no disk here is labelled %s", configLabel)
+	return paths, nil
+}
+
+// isVolumeSerial reports whether a serial is a volume's id, or what virtio-blk and NVMe keep of one.
+func isVolumeSerial(serial string) bool {
+	const filler = "00000000-0000-0000-0000-000000000000"
+	return isUUID(serial) || len(serial) == shortSerial && isUUID(serial+filler[shortSerial:])
 }
 
 // partitions lists a disk's partitions: Ironic puts the config drive into one.
@@ -80,26 +102,30 @@ func (h *Host) partitions(disk string) []string {
 	return names
 }
 
-// configFileSystem is the kind of file system of a config drive; empty when path is none.
-func (h *Host) configFileSystem(path string) string {
+// readConfigDrive reads the metadata of a config drive; nil when path is none.
+func (h *Host) readConfigDrive(path string) ([]byte, error) {
 	d, err := h.openDevice(path)
 	if err != nil {
-		return "" // a drive without a medium, a device just gone
+		return nil, nil // a drive without a medium, a device just gone
 	}
 	defer d.Close()
-	switch strings.ToLower(configLabel) {
-	case strings.ToLower(isoLabel(d)):
-		return "iso9660"
-	case strings.ToLower(fatLabel(d)):
-		return "vfat"
+	switch {
+	case strings.EqualFold(isoLabel(d), configLabel):
+		return isoImage{d}.readFile(metadataPath, metadataLimit)
+	case strings.EqualFold(fatLabel(d), configLabel):
+		image, err := openFAT(d)
+		if err != nil {
+			return nil, err
+		}
+		return image.readFile(metadataPath, metadataLimit)
 	}
-	return ""
+	return nil, nil
 }
 
 // isoLabel reads the volume identifier of the primary volume descriptor (ECMA-119, 8.4).
 func isoLabel(r io.ReaderAt) string {
 	descriptor := make([]byte, 72)
-	if _, err := r.ReadAt(descriptor, 16*2048); err != nil || string(descriptor[:6]) != "\x01CD001" {
+	if _, err := r.ReadAt(descriptor, isoDescriptors*isoSector); err != nil || string(descriptor[:6]) != "\x01CD001" {
 		return ""
 	}
 	return strings.TrimRight(string(descriptor[40:]), " \x00")

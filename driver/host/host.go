@@ -26,19 +26,20 @@ type Options struct {
 	ProcRoot string // procfs; /proc when empty
 
 	// ConfigDriveDir is a directory that already holds the content of the config drive. When empty, the disk labelled config-2
-	// is looked for and mounted for the moment of the reading.
+	// is looked for and read.
 	ConfigDriveDir string
-	// MetadataURL is what the path /openstack/latest/meta_data.json is appended to; http://169.254.169.254 when empty.
+	// MetadataURL is what the path /openstack/latest/meta_data.json is appended to; http://169.254.169.254 when empty, or
+	// http://[fe80::a9fe:a9fe] on one of the interfaces.
 	MetadataURL string
-	// SearchOrder lists where this server's metadata is looked for, of ConfigDrive and MetadataService; both in that order when
-	// empty, as upstream's cloud.conf [Metadata] search-order.
+	// SearchOrder lists where it is looked for which server this is, of Places; all of them in their order when empty. Upstream's
+	// cloud.conf [Metadata] search-order.
 	SearchOrder []string
 
 	Log       *slog.Logger      // slog.Default when nil
 	Events    Events            // tells of changed disks; none when nil, then sysfs is looked at on a timer alone
 	Runner    Runner            // runs mkfs and its kin; processes of this machine when nil
 	Mounter   Mounter           // changes mounts; this process's mount namespace when nil
-	Transport http.RoundTripper // asks the metadata service; without a proxy, over IPv4, when nil
+	Transport http.RoundTripper // asks the metadata service; without a proxy when nil
 }
 
 // Host is one machine. Its methods may be called concurrently; it does not keep two callers from working on the same volume,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -12,41 +13,50 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// The places of this server's metadata, as upstream's cloud.conf names them.
+// The places that tell which server this is: the first two as upstream's cloud.conf names them, the third is ours.
 const (
 	ConfigDrive     = "configDrive"
 	MetadataService = "metadataService"
+	DMI             = "dmi" // what the firmware says of the hardware: the server's id, no zone
 )
+
+// Places lists the places in the order in which they are asked when nobody says.
+var Places = []string{ConfigDrive, MetadataService, DMI}
 
 // Identity is which server this is, from meta_data.json (Nova, "Metadata service").
 type Identity struct {
 	Server volume.ServerID // uuid
 	Zone   string          // availability_zone, as Nova spells it; empty when it names none
 	Name   string          // name, for messages
+	Place  string          // what told it, of Places
+	// Silent says why the places before that one did not, for messages.
+	Silent string
 }
 
-// Identity reads which server this is from the first place of the search order that says it, once: the first success is kept, since
-// neither changes while the server runs. Errors: Unavailable with the reason of each place, Canceled, DeadlineExceeded.
+// Identity reads which server this is from the first place of the search order that says it. The first answer with a zone is kept,
+// since neither changes while the server runs; one without is not, since another place may tell the zone later. Errors: Unavailable
+// with the reason of each place, Canceled, DeadlineExceeded.
 func (h *Host) Identity(ctx context.Context) (Identity, error) { return h.identity.get(ctx) }
 
 // identity keeps the answer. The channel is the lock: it holds the answer while nobody reads it.
 type identity struct {
 	order   []string
-	sources map[string]func(context.Context) ([]byte, error)
+	sources map[string]func(context.Context) (Identity, error)
 	known   chan Identity
 }
 
 func newIdentity(o Options, h *Host) *identity {
 	i := &identity{
 		order: o.SearchOrder,
-		sources: map[string]func(context.Context) ([]byte, error){
+		sources: map[string]func(context.Context) (Identity, error){
 			ConfigDrive:     configDrive{dir: o.ConfigDriveDir, host: h}.read,
 			MetadataService: newMetadataService(o).read,
+			DMI:             dmi{host: h}.read,
 		},
 		known: make(chan Identity, 1),
 	}
 	if len(i.order) == 0 {
-		i.order = []string{ConfigDrive, MetadataService}
+		i.order = Places
 	}
 	i.known <- Identity{}
 	return i
@@ -64,37 +74,31 @@ func (i *identity) get(ctx context.Context) (Identity, error) {
 		return known, nil
 	}
 	found, err := i.search(ctx)
-	if err == nil {
+	if err == nil && found.Zone != "" {
 		known = found
 	}
 	return found, err
 }
 
 func (i *identity) search(ctx context.Context) (Identity, error) {
-	var reasons []error
+	var reasons []string
 	for _, place := range i.order {
 		read, ok := i.sources[place]
 		if !ok {
-			reasons = append(reasons, volume.Errorf(volume.InvalidArgument, "%q in the search order is neither %s nor %s", place, ConfigDrive, MetadataService))
+			reasons = append(reasons, fmt.Sprintf("%q in the search order is none of %s", place, strings.Join(Places, ", ")))
 			continue
 		}
-		content, err := read(ctx)
+		found, err := read(ctx)
 		if err == nil {
-			var found Identity
-			if found, err = parseMetadata(content); err == nil {
-				return found, nil
-			}
+			found.Place, found.Silent = place, strings.Join(reasons, "; ")
+			return found, nil
 		}
-		reasons = append(reasons, volume.Errorf(volume.Unavailable, "%s: %w", place, err))
+		reasons = append(reasons, fmt.Sprintf("%s: %v", place, err))
 		if ctx.Err() != nil {
-			return Identity{}, ended(ctx, "which server this is: %v", errors.Join(reasons...))
+			return Identity{}, ended(ctx, "which server this is: %s", strings.Join(reasons, "; "))
 		}
 	}
-	words := make([]string, len(reasons))
-	for n, r := range reasons {
-		words[n] = r.Error()
-	}
-	return Identity{}, volume.Errorf(volume.Unavailable, "which server this is cannot be found out: %s", strings.Join(words, "; "))
+	return Identity{}, volume.Errorf(volume.Unavailable, "which server this is cannot be found out: %s", strings.Join(reasons, "; "))
 }
 
 // parseMetadata reads OpenStack's meta_data.json. Keys it does not know are OpenStack's business.

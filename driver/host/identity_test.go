@@ -2,11 +2,14 @@ package host
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +26,13 @@ import (
 const metaData = `{"uuid": "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f", "name": "node-1", "availability_zone": "zone 1", "devices": []}`
 
 var node1 = Identity{Server: "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f", Zone: "zone 1", Name: "node-1"}
+
+// at is node1 as a place told it.
+func at(place string) Identity {
+	i := node1
+	i.Place = place
+	return i
+}
 
 // service is a metadata service that gives its answers in turn, the last one for ever.
 type service struct {
@@ -80,7 +90,7 @@ func TestTheSearchOrderDecidesWhoIsAsked(t *testing.T) {
 		{name: "a broken drive", drive: "{", want: "from-service"},
 		{name: "only the drive", order: []string{ConfigDrive}, words: []string{"configDrive", "no such file"}},
 		{name: "a place nobody knows, and one that works", order: []string{"metadata", MetadataService}, want: "from-service"},
-		{name: "only a place nobody knows", order: []string{"metadata"}, words: []string{`"metadata"`, ConfigDrive, MetadataService}},
+		{name: "only a place nobody knows", order: []string{"metadata"}, words: []string{`"metadata"`, ConfigDrive, MetadataService, DMI}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -110,7 +120,7 @@ func TestTheFirstAnswerIsKeptAndAFailureIsNot(t *testing.T) {
 	}
 	for range 3 {
 		got, err := h.Identity(t.Context())
-		if err != nil || got != node1 {
+		if err != nil || got != at(MetadataService) {
 			t.Fatalf("want %+v, got %+v, %v", node1, got, err)
 		}
 	}
@@ -185,7 +195,7 @@ func TestTheMetadataServiceIsReachedOverTCP(t *testing.T) {
 	}))
 	defer server.Close()
 	got, err := New(Options{SearchOrder: []string{MetadataService}, MetadataURL: server.URL + "/node-1"}).Identity(t.Context())
-	if err != nil || got != node1 {
+	if err != nil || got != at(MetadataService) {
 		t.Errorf("want %+v, got %+v, %v", node1, got, err)
 	}
 }
@@ -205,77 +215,157 @@ func TestMetadataThatNamesNoServerIsRefused(t *testing.T) {
 	}
 }
 
-// iso is the part of an ISO 9660 image that holds its label.
-func iso(label string) []byte {
-	image := make([]byte, 40<<10)
-	copy(image[16*2048:], "\x01CD001\x01")
-	copy(image[16*2048+40:], label+strings.Repeat(" ", 32-len(label)))
-	return image
+// image unpacks a config drive of testdata.
+func image(t testing.TB, name string) []byte {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "configdrive", name+".gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
-func TestTheConfigDriveIsFoundByItsLabelAndReadInAPrivatePlace(t *testing.T) {
-	fat := make([]byte, 1<<20)
-	copy(fat[43:], "CONFIG-2   FAT16   ")
-	fat[510], fat[511] = 0x55, 0xAA
+var images = []string{"rockridge.iso", "joliet.iso", "plain.iso", "fat12.img", "fat16.img", "fat32.img"}
+
+func Test19TheConfigDriveIsReadAndNothingIsMounted(t *testing.T) {
+	for _, name := range images {
+		for where, file := range map[string]string{"sr0": "dev", "vdb": "dev", "sda": "sda2/partition"} {
+			t.Run(name+" on "+where, func(t *testing.T) {
+				temp := t.TempDir()
+				t.Setenv("TMPDIR", temp)
+				b := newBench(t, Options{SearchOrder: []string{ConfigDrive}})
+				b.mounter.fail = errors.New("no mount wanted")
+				b.plug(t, "vda", "", Number{254, 0})
+				b.Sysfs(t, where, map[string]string{file: "2\n"})
+				node := where
+				if strings.HasSuffix(file, "/partition") {
+					node = filepath.Dir(file)
+				}
+				b.device(node, Number{11, 0}).contents = image(t, name)
+				got, err := b.Identity(t.Context())
+				if want := at(ConfigDrive); err != nil || got != want {
+					t.Fatalf("want %+v, got %+v, %v", want, got, err)
+				}
+				if left, _ := os.ReadDir(temp); len(left) > 0 {
+					t.Errorf("want the directory for temporary files left alone, got %v", left)
+				}
+			})
+		}
+	}
+}
+
+func TestAVolumeIsNoConfigDriveWhateverItsLabel(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{serial, string(vol)} {
+		b := newBench(t, Options{SearchOrder: []string{ConfigDrive}})
+		b.plug(t, "vdb", s, Number{254, 16}).contents = image(t, "rockridge.iso")
+		_, err := b.Identity(t.Context())
+		wantKind(t, err, volume.Unavailable, "no disk here is labelled config-2")
+	}
+}
+
+func TestADamagedConfigDriveIsNamed(t *testing.T) {
+	t.Parallel()
+	for name, wrong := range map[string][]byte{"rockridge.iso": image(t, "rockridge.iso")[:40<<10], "fat16.img": image(t, "fat16.img")[:1024]} {
+		b := newBench(t, Options{SearchOrder: []string{ConfigDrive}})
+		b.plug(t, "vdb", "", Number{254, 16}).contents = wrong
+		_, err := b.Identity(t.Context())
+		if !volume.Is(err, volume.Unavailable) || !strings.Contains(err.Error(), filepath.Join(b.Dev, "vdb")) {
+			t.Errorf("%s: want an error with the disk's name, got %v", name, err)
+		}
+	}
+}
+
+func TestTheHardwaresUUIDCountsOnlyWhereNovaGaveIt(t *testing.T) {
+	t.Parallel()
+	const upper = "5F0C6D1E-8B7A-4C3D-9E21-0A1B2C3D4E5F\n"
 	for _, c := range []struct {
-		name, disk, file, fsType string
-		image                    []byte
+		product, uuid string
+		words         string // of the error; empty for success
 	}{
-		{"on a CD", "sr0", "dev", "iso9660", iso("config-2")},
-		{"on a disk", "vdb", "dev", "vfat", fat},
-		{"on a partition", "sda", "sda2/partition", "iso9660", iso("config-2")},
+		{"OpenStack Nova\n", upper, ""},
+		{"OpenStack Compute\n", strings.ToLower(upper), ""},
+		{"Standard PC (Q35 + ICH9, 2009)\n", upper, "need not be the server's"},
+		{"OpenStack Nova\n", "Not Settable\n", "is none"},
+		{"OpenStack Nova\n", "", "product_uuid"},
+		{"", upper, "product_name"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			temp := t.TempDir()
-			t.Setenv("TMPDIR", temp)
-			b := newBench(t, Options{SearchOrder: []string{ConfigDrive}})
-			b.plug(t, "vda", "", Number{254, 0}).contents = iso("other")
-			b.Sysfs(t, c.disk, map[string]string{c.file: "2\n"})
-			name := c.disk
-			if strings.HasSuffix(c.file, "/partition") {
-				name = filepath.Dir(c.file)
+		b := newBench(t, Options{SearchOrder: []string{DMI}})
+		dir := filepath.Join(b.Sys, "class", "dmi", "id")
+		must(t, os.MkdirAll(dir, 0o755))
+		for file, content := range map[string]string{"product_name": c.product, "product_uuid": c.uuid} {
+			if content != "" {
+				must(t, os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600))
 			}
-			b.device(name, Number{11, 0}).contents = c.image
-			drive := &drivingMounter{t: t, fake: b.mounter, temp: temp}
-			b.Host.mounter = drive
-			got, err := b.Identity(t.Context())
-			if err != nil || got != node1 {
-				t.Fatalf("want %+v, got %+v, %v", node1, got, err)
-			}
-			if drive.mounted.FSType != c.fsType || drive.mounted.Source != filepath.Join(b.Dev, name) || !drive.mounted.ReadOnly() {
-				t.Errorf("want %s mounted read-only as %s, got %+v", name, c.fsType, drive.mounted)
-			}
-			if left, _ := os.ReadDir(temp); len(left) > 0 || len(b.mounter.table) > 0 {
-				t.Errorf("want nothing left, got %v, mounts %v", left, b.mounter.table)
-			}
-		})
+		}
+		got, err := b.Identity(t.Context())
+		if c.words != "" {
+			wantKind(t, err, volume.Unavailable, c.words)
+		} else if want := (Identity{Server: node1.Server, Place: DMI}); err != nil || got != want {
+			t.Errorf("%q: want %+v, got %+v, %v", c.product, want, got, err)
+		}
 	}
 }
 
-// drivingMounter puts the metadata under the mounted config drive, and takes it away at the unmount.
-type drivingMounter struct {
-	t       *testing.T
-	fake    *fakeMounter
-	temp    string
-	mounted Mount
+func TestAnAnswerWithoutAZoneIsAskedForAgainAndSaysWhatWasSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{answers: []func(*http.Request) (*http.Response, error){says(404, ""), says(200, metaData)}}
+		b := newBench(t, Options{Transport: s, SearchOrder: []string{MetadataService, DMI}})
+		dir := filepath.Join(b.Sys, "class", "dmi", "id")
+		must(t, os.MkdirAll(dir, 0o755))
+		must(t, os.WriteFile(filepath.Join(dir, "product_name"), []byte("OpenStack Nova\n"), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, "product_uuid"), []byte(node1.Server), 0o600))
+		got, err := b.Identity(t.Context())
+		if err != nil || got.Place != DMI || got.Zone != "" || !strings.Contains(got.Silent, "metadataService: the metadata service answers Not Found") {
+			t.Errorf("want the hardware's answer and why the service gave none, got %+v, %v", got, err)
+		}
+		for range 2 {
+			if got, err = b.Identity(t.Context()); err != nil || got != at(MetadataService) {
+				t.Errorf("want the service's answer, got %+v, %v", got, err)
+			}
+		}
+		if len(s.asked) != 2 {
+			t.Errorf("want the answer with a zone kept, got %d questions", len(s.asked))
+		}
+	})
 }
 
-func (d *drivingMounter) Mount(ctx context.Context, source, target, fsType string, options []string) error {
-	if filepath.Dir(target) != d.temp {
-		d.t.Errorf("want a directory of its own below %s, got %s", d.temp, target)
-	}
-	if err := os.CopyFS(target, os.DirFS(writeConfigDrive(d.t, metaData))); err != nil {
-		return err
-	}
-	err := d.fake.Mount(ctx, source, target, fsType, options)
-	d.mounted, _ = d.fake.table.At(target)
-	return err
+func TestTheServiceIsAskedOverIPv6WhereIPv4HasNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{answers: []func(*http.Request) (*http.Response, error){refuses, refuses, refuses, says(200, metaData)}}
+		m := newMetadataService(Options{Transport: s})
+		m.urls = func() []string { return []string{metadataIPv4, "http://[fe80::a9fe:a9fe%25ens3]"} }
+		got, err := m.read(t.Context())
+		if err != nil || got != node1 {
+			t.Errorf("want %+v, got %+v, %v", node1, got, err)
+		}
+		const path = "/openstack/latest/meta_data.json"
+		four, six := "http://169.254.169.254"+path, "http://[fe80::a9fe:a9fe%25ens3]"+path
+		if diff := cmp.Diff([]string{four, six, four, six}, s.asked); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		s.asked, s.answers = nil, []func(*http.Request) (*http.Response, error){says(404, "")}
+		if _, err := m.read(t.Context()); err == nil || len(s.asked) != 1 {
+			t.Errorf("want one question for a server that has no metadata, got %q, %v", s.asked, err)
+		}
+	})
 }
 
-func (d *drivingMounter) Bind(string, string, bool) error { return errors.New("no bind wanted") }
-
-func (d *drivingMounter) Unmount(target string) error {
-	return errors.Join(os.RemoveAll(filepath.Join(target, "openstack")), d.fake.Unmount(target))
+func TestTheAddressOfTheServiceOnAnInterfaceIsUnderstood(t *testing.T) {
+	t.Parallel()
+	u, err := url.Parse(fmt.Sprintf(metadataIPv6, "ens3"))
+	if err != nil || u.Hostname() != "fe80::a9fe:a9fe%ens3" {
+		t.Errorf("want an address with a zone, got %v, %v", u, err)
+	}
 }
 
 func FuzzParseMetadata(f *testing.F) {
@@ -288,15 +378,45 @@ func FuzzParseMetadata(f *testing.F) {
 	})
 }
 
-func FuzzConfigDriveLabels(f *testing.F) {
-	f.Add(iso("config-2"))
+func FuzzDirectories(f *testing.F) {
+	f.Add(image(f, "fat12.img")[4*512+2*6*512:][:2048], "openstack")
+	f.Add(image(f, "rockridge.iso")[24*isoSector:][:isoSector], "meta_data.json")
+	f.Add([]byte{}, "")
+	f.Fuzz(func(t *testing.T, directory []byte, name string) {
+		for _, joliet := range []bool{true, false} {
+			if record := isoLookUp(directory, name, joliet); record != nil && !strings.EqualFold(isoName(record, joliet), name) {
+				t.Errorf("%q found as %q", name, record)
+			}
+		}
+		if entry := fatLookUp(directory, name); entry != nil && len(entry) != 32 {
+			t.Errorf("entry of %d bytes", len(entry))
+		}
+	})
+}
+
+func FuzzConfigDrives(f *testing.F) {
+	for _, name := range images {
+		if content := image(f, name); len(content) < 5<<20 {
+			// Only what is at the head matters, and a short input is changed in more ways.
+			f.Add(content[:min(len(content), 64<<10)])
+		}
+	}
 	f.Add([]byte("\xeb\x3c\x90"))
 	f.Fuzz(func(t *testing.T, image []byte) {
-		if l := isoLabel(bytes.NewReader(image)); len(l) > 32 {
+		r := bytes.NewReader(image)
+		if l := isoLabel(r); len(l) > 32 {
 			t.Errorf("label of %d bytes", len(l))
 		}
-		if l := fatLabel(bytes.NewReader(image)); len(l) > 11 {
+		if l := fatLabel(r); len(l) > 11 {
 			t.Errorf("label of %d bytes", len(l))
+		}
+		if content, err := (isoImage{r}).readFile(metadataPath, metadataLimit); err == nil && len(content) > min(metadataLimit, len(image)) {
+			t.Errorf("%d bytes of file from %d bytes of image", len(content), len(image))
+		}
+		if fat, err := openFAT(r); err == nil {
+			if content, err := fat.readFile(metadataPath, metadataLimit); err == nil && len(content) > metadataLimit {
+				t.Errorf("%d bytes of file", len(content))
+			}
 		}
 	})
 }
