@@ -29,8 +29,9 @@ demo: build ## the main job on a simulated cloud: inspect, generate, verify, and
 	go run ./test/demo -bin bin -dir bin/demo
 
 .PHONY: test
-test: test-tools ## all tests that need no cloud, with the race detector (node tests on real devices need root)
+test: test-tools ## all tests that need no cloud, with the race detector, and csi-sanity (what needs real devices runs as root)
 	go run ./test/gate -- -race -timeout 20m ./...
+	$(MAKE) test-sanity
 
 # What the node role's tests run on real devices, as Debian packages. Only root runs those tests; only root installs.
 TEST_TOOLS := e2fsprogs xfsprogs btrfs-progs util-linux fdisk
@@ -87,3 +88,4 @@ test-openstack: build tools ## the real cloud (started if it is not up): cloudpa
 	go run ./test/gate -- -count 1 ./test/cloudparity -bed="$(OPENSTACK_BED)"
 	go run ./test/gate -- -count 1 -tags openstack -timeout 20m ./test/openstack
 	$(SANITY) -bed "$(abspath $(OPENSTACK_BED))" -split
+	$(SANITY) -bed "$(abspath $(OPENSTACK_BED))" -access block

@@ -24,11 +24,16 @@ type cloud struct{ controller, node []string }
 // mostDisks is how many volumes the simulated Nova attaches to a server: 26 names of virtio disks, less the root disk's.
 const mostDisks = 25
 
-// startSimulation starts the simulated cloud; the driver runs on its server node-az1.
+// startSimulation starts the simulated cloud; the driver runs on its server node-az1. Root's volumes are loop devices there, others'
+// are books alone.
 func startSimulation(t *testing.T) cloud {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "simulation")
-	start(t, filepath.Join(t.TempDir(), "openstack-sim.log"), "openstack-sim", "--dir="+dir, "--latency=5ms")
+	dir, disks := filepath.Join(t.TempDir(), "simulation"), filepath.Join(t.TempDir(), "disks")
+	args := []string{"--dir=" + dir, "--latency=5ms"}
+	if asRoot() {
+		args = append(args, "--disks="+disks)
+	}
+	start(t, filepath.Join(t.TempDir(), "openstack-sim.log"), "openstack-sim", args...)
 	file := filepath.Join(dir, "url")
 	var url string
 	await(t, "the simulated cloud to listen", func(context.Context) error {
@@ -42,19 +47,30 @@ func startSimulation(t *testing.T) cloud {
 	if err := os.WriteFile(limit, fmt.Appendf(nil, "[BlockStorage]\nnode-volume-attach-limit=%d\n", mostDisks), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return cloud{
+	c := cloud{
 		controller: []string{"--cloud-config=" + filepath.Join(dir, "cloud.conf")},
 		node:       []string{"--cloud-config=" + limit, "--metadata-url=" + url + "/metadata/node-az1"},
 	}
+	if asRoot() {
+		c.node = append(c.node, disksOf(filepath.Join(disks, "servers", "by-name", "node-az1"))...)
+	}
+	return c
+}
+
+func asRoot() bool { return os.Geteuid() == 0 }
+
+// disksOf are the driver's flags for the disks of a server that a directory shows.
+func disksOf(server string) []string {
+	return []string{"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev")}
 }
 
 // realCloud is the OpenStack of test/openstack; the driver runs on its server node-az1.
 func realCloud(dir string) cloud {
 	server := filepath.Join(dir, "servers", "by-name", "node-az1")
-	return cloud{controller: []string{"--cloud-config=" + filepath.Join(dir, "cloud.conf")}, node: []string{
-		"--config-drive-dir=" + filepath.Join(server, "config-drive"),
-		"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev"),
-	}}
+	return cloud{
+		controller: []string{"--cloud-config=" + filepath.Join(dir, "cloud.conf")},
+		node:       append(disksOf(server), "--config-drive-dir="+filepath.Join(server, "config-drive")),
+	}
 }
 
 // startDriver starts the driver and gives its address once it answers.

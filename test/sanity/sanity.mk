@@ -4,6 +4,8 @@
 
 SANITY := cd test/sanity && go test -count 1 -timeout 15m
 
-test-sanity: build ## csi-test's sanity suite on the simulated cloud: one process, then controller and node apart
+test-sanity: build test-tools ## csi-test's sanity suite on the simulated cloud: file systems and raw block, one process and two (disks need root)
 	$(SANITY)
 	$(SANITY) -split
+	$(SANITY) -access block
+	$(SANITY) -access block -split

@@ -16,8 +16,8 @@ import (
 // skip is a line of skips.txt.
 type skip struct{ spec, condition, reason string }
 
-// Where a skip holds. In the simulation nothing has a disk, so those specs are filtered out; all others skip themselves.
-var conditions = []string{"always", "simulation", "bed"}
+// Where a skip holds. Without root nothing has a disk, so those specs are filtered out; all others skip themselves.
+var conditions = []string{"always", "not-root", "bed"}
 
 // readSkips reads the skips that hold under any of the conditions.
 func readSkips(path string, holding []string) ([]skip, error) {
@@ -44,11 +44,11 @@ func readSkips(path string, holding []string) ([]skip, error) {
 	return skips, nil
 }
 
-// filters are the patterns of the specs that the simulation has no disk for.
+// filters are the patterns of the specs that there is no disk for.
 func filters(skips []skip) []string {
 	var patterns []string
 	for _, s := range skips {
-		if s.condition == "simulation" {
+		if s.condition == "not-root" {
 			// Ginkgo matches them with a spec's text after the name of the suite.
 			patterns = append(patterns, "^"+regexp.QuoteMeta("CSI sanity "+s.spec)+"$")
 		}
@@ -95,7 +95,7 @@ func compare(listed []skip, skipped []string) []string {
 }
 
 func TestSkipsThatDifferFromTheListAreToldBothWays(t *testing.T) {
-	listed := []skip{{"a works", "always", "why"}, {"b works", "simulation", "why"}}
+	listed := []skip{{"a works", "always", "why"}, {"b works", "not-root", "why"}}
 	for _, c := range []struct {
 		name    string
 		skipped []string
