@@ -19,6 +19,13 @@ import (
 // newBackup makes a backup as the cloud's users do, which the driver does not, and waits for it.
 func newBackup(t *testing.T, sim *openstacksim.Sim, volume string, incremental bool) string {
 	t.Helper()
+	id := askBackup(t, sim, volume, incremental)
+	time.Sleep(time.Minute) // virtual
+	return id
+}
+
+func askBackup(t *testing.T, sim *openstacksim.Sim, volume string, incremental bool) string {
+	t.Helper()
 	conf, err := cloudconf.Parse(sim.CloudConf(cloudURL))
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +49,6 @@ func newBackup(t *testing.T, sim *openstacksim.Sim, volume string, incremental b
 	if _, err := client.Post(t.Context(), client.ServiceURL("backups"), body, &answer, nil); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Minute) // virtual
 	return answer.Backup.ID
 }
 

@@ -111,7 +111,7 @@ func NewMachine(t testing.TB) *Machine {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(m.unmountAll)
+	t.Cleanup(func() { UnmountBelow(m.dir) })
 	return m
 }
 
@@ -149,15 +149,15 @@ func (m *Machine) Sysfs(t testing.TB, name string, files map[string]string) {
 	}
 }
 
-// unmountAll keeps the removal of the test's directory from meeting, or emptying, a file system that is still mounted in it.
-func (m *Machine) unmountAll() {
+// UnmountBelow keeps the removal of a test's directory from meeting, or emptying, a file system that is still mounted in it.
+func UnmountBelow(dir string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		return
 	}
 	lines := strings.Split(string(text), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
-		if f := strings.Fields(lines[i]); len(f) > 4 && strings.HasPrefix(f[4], m.dir+"/") {
+		if f := strings.Fields(lines[i]); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") {
 			_ = unix.Unmount(f[4], unix.MNT_DETACH)
 		}
 	}
