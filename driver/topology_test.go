@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -127,6 +128,24 @@ func TestAVolumeThatSilentlyCameToTheDefaultZoneIsRemoved(t *testing.T) {
 		wantCode(t, err, codes.ResourceExhausted, "in zone nova instead of az1")
 		if n := len(listed(t, d)); n != 0 {
 			t.Errorf("%d volumes are left", n)
+		}
+	})
+}
+
+// A [Zone] section that is added counts for the next volume.
+func TestAChangedZoneMapTakesEffectAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		sim.SetVolumeZones("nova")
+		d := startWith(t, sim)
+		_, err := d.CreateVolume(asSidecar(t), claim("pvc-1", wanted("az1")))
+		wantCode(t, err, codes.ResourceExhausted, "[Zone]")
+		project(t, d.conf, append(sim.CloudConf(cloudURL), "[Zone \"az1\"]\nvolume-zone = nova\n"...))
+		d.changed <- struct{}{}
+		time.Sleep(time.Second)
+		got := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", wanted("az1"))))
+		if zones := zonesOf(got.GetVolume().GetAccessibleTopology()); !slices.Equal(zones, []string{"az1", "nova"}) {
+			t.Errorf("got %v", zones)
 		}
 	})
 }

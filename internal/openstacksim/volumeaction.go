@@ -49,6 +49,9 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 	if newSize <= v.size {
 		return *inputError("New size for extend must be greater than current size. (current: %d, extended: %d).", v.size, newSize)
 	}
+	if bad := v.kind.checkSize(newSize); bad != nil {
+		return *bad
+	}
 	before, expected := v.status, "available"
 	if v.status == "in-use" && c.version >= 42 {
 		expected = "in-use"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -36,11 +37,14 @@ func (s *Sim) createVolume(c *call) reply {
 	if bad != nil {
 		return *bad
 	}
+	if bad := c.checkHints(); bad != nil {
+		return *bad
+	}
 	d, bad := s.draftVolume(c, body)
 	if bad != nil {
 		return *bad
 	}
-	for _, check := range []func(*call, *draft) *reply{s.checkSource, s.checkSize, s.placeVolume, s.checkQuota} {
+	for _, check := range []func(*call, *draft) *reply{s.checkTypeSize, s.checkSource, s.checkSize, s.placeVolume, s.checkQuota} {
 		if bad := check(c, d); bad != nil {
 			return *bad
 		}
@@ -223,6 +227,38 @@ func (s *Sim) checkSource(_ *call, d *draft) *reply {
 	}
 	if d.source != nil && !slices.Contains([]string{"available", "in-use"}, d.source.status) {
 		return ptr(fault(http.StatusBadRequest, "Invalid volume: Originating source volume status must be one of 'available, in-use' values"))
+	}
+	return nil
+}
+
+// checkTypeSize judges the size by what the type, or the default type, allows.
+func (s *Sim) checkTypeSize(_ *call, d *draft) *reply {
+	kind, size := d.kind, d.size
+	if kind == nil {
+		kind = s.typeByName(s.defaultType)
+	}
+	switch {
+	case size > 0:
+	case d.source != nil:
+		size = d.source.size
+	case d.snapshot != nil:
+		size = d.snapshot.size
+	case d.backup != nil:
+		size = d.backup.size
+	}
+	if kind == nil || size == 0 {
+		return nil
+	}
+	return kind.checkSize(size)
+}
+
+// checkSize refuses a size outside of what the type's extra specs allow.
+func (k *VolumeType) checkSize(size int) *reply {
+	if least, err := strconv.Atoi(k.ExtraSpecs["provisioning:min_vol_size"]); err == nil && size < least {
+		return inputError("Specified volume size of '%d' is less than the minimum required size of '%d' for volume type '%s'.", size, least, k.Name)
+	}
+	if most, err := strconv.Atoi(k.ExtraSpecs["provisioning:max_vol_size"]); err == nil && size > most {
+		return inputError("Specified volume size of '%d' is greater than the maximum allowable size of '%d' for volume type '%s'.", size, most, k.Name)
 	}
 	return nil
 }

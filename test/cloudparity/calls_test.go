@@ -43,6 +43,7 @@ var (
 	listServers    = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers"}
 	volumeAction   = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/action"}
 	createType     = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/types"}
+	updateQuota    = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/os-quota-sets/{project}"}
 	deleteType     = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/types/{id}"}
 	createSnapshot = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots"}
 	getSnapshot    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/{id}"}

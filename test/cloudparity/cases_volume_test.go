@@ -125,7 +125,7 @@ func volumeCases() []Case {
 			return a
 		},
 	})
-	return slices.Concat(all, readCases(), deleteCases(), midwayCases())
+	return slices.Concat(all, hintCases(), sizeCases(), readCases(), deleteCases(), midwayCases())
 }
 
 func readCases() []Case {

@@ -1,0 +1,53 @@
+package openstacksim
+
+const hintsKey = "OS-SCH-HNT:scheduler_hints"
+
+// checkHints checks the scheduler hints of a create as Cinder's schema does. They decide nothing: Cinder's default filters take
+// no hints.
+func (c *call) checkHints() *reply {
+	body, bad := c.decode()
+	if bad != nil || body[hintsKey] == nil {
+		return bad
+	}
+	hints, ok := body[hintsKey].(map[string]any)
+	if !ok {
+		return invalid(hintsKey, body[hintsKey], python(body[hintsKey])+" is not of type 'object', 'null'")
+	}
+	for _, key := range sortedKeys(hints) {
+		fits := true
+		switch key {
+		case "local_to_instance":
+			fits = hints[key] == nil || isUUIDText(hints[key])
+		case "same_host", "different_host":
+			fits = isUUIDText(hints[key]) || areUUIDs(hints[key])
+		case "query":
+			_, isText := hints[key].(string)
+			_, isObject := hints[key].(map[string]any)
+			if !isText && !isObject {
+				return invalid(key, hints[key], python(hints[key])+" is not of type 'string', 'object'")
+			}
+		}
+		if !fits {
+			return invalid(key, hints[key], python(hints[key])+" is not valid under any of the given schemas")
+		}
+	}
+	return nil
+}
+
+func isUUIDText(v any) bool {
+	s, ok := v.(string)
+	return ok && isUUID(s)
+}
+
+// areUUIDs reports whether v is a list of UUIDs, none twice.
+func areUUIDs(v any) bool {
+	list, ok := v.([]any)
+	seen := map[any]bool{}
+	for _, item := range list {
+		if !isUUIDText(item) || seen[item] {
+			return false
+		}
+		seen[item] = true
+	}
+	return ok
+}
