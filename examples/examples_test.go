@@ -28,6 +28,7 @@ var kinds = map[string]func() any{
 var targetOf = map[string]v1alpha1.Target{
 	"minimal.yaml":    v1alpha1.Vanilla,
 	"production.yaml": v1alpha1.Vanilla,
+	"zones.yaml":      v1alpha1.Vanilla,
 	"openshift.yaml":  v1alpha1.Standalone,
 	"hypershift.yaml": v1alpha1.HostedControlPlane,
 }

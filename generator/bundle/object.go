@@ -105,7 +105,7 @@ func (p *plane) zoneLabels(c plan.StorageClass) []string {
 	}
 	var zones []string
 	for _, z := range c.AllowedZones {
-		zones = append(zones, contract.SanitizeZone(z))
+		zones = append(zones, contract.ZoneLabel(z))
 	}
 	slices.Sort(zones)
 	return slices.Compact(zones)

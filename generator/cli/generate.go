@@ -141,9 +141,6 @@ func (g *generate) accepted() []string {
 
 // render makes the whole tree, plan.yaml included, and proves that it builds before anybody sees it.
 func (g *generate) render(r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
-	if len(r.Topology.Value.ZoneMap) > 0 {
-		return nil, v1alpha1.Plan{}, usage("spec.topology.zoneMap: this version's driver cannot map zones; leave it out, and set spec.topology.mode: disabled where names differ")
-	}
 	tree, err := bundle.Render(r, bundle.Options{Base: g.base})
 	if err != nil {
 		return nil, v1alpha1.Plan{}, usage("the bundle cannot be rendered: %w", err)

@@ -194,7 +194,7 @@ func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeTy
 	var served []string
 	for _, c := range compute {
 		if slices.Contains(t.Zones, d.volumeZone(c)) {
-			served = append(served, contract.SanitizeZone(c))
+			served = append(served, contract.ZoneLabel(c))
 		}
 	}
 	decision.Facts = append(decision.Facts, list("volumeTypes["+t.Name+"].zones", t.Zones))

@@ -3,8 +3,11 @@ package plan
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
@@ -72,6 +75,13 @@ func (d *decider) cloudConf(r Result) Decision[string] {
 	}
 	if r.Credentials.Value.CABundle != "" {
 		f.Set("Global", "", "ca-file", CADir+"/ca.pem")
+	}
+	zoneMap := r.Topology.Value.ZoneMap
+	for _, compute := range slices.Sorted(maps.Keys(zoneMap)) {
+		f.Set(config.Zone, compute, config.VolumeZone, zoneMap[compute])
+	}
+	if len(zoneMap) > 0 {
+		decision.Reason += "; the [Zone] sections are spec.topology.zoneMap"
 	}
 	decision.Value = string(f.Bytes())
 	return decision

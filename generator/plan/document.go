@@ -53,7 +53,10 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 	add(document(r.Credentials, IDCredentials, credentialsValue(r.Credentials.Value)))
 	add(document(r.Topology, IDTopology, r.Topology.Value.Enabled))
 	if len(r.Topology.Value.ZoneMap) > 0 {
-		add(v1alpha1.Decision{ID: IDZoneMap, Value: r.Topology.Value.ZoneMap, Reason: "spec.topology.zoneMap is set", Source: string(FromConfig)})
+		add(v1alpha1.Decision{
+			ID: IDZoneMap, Value: r.Topology.Value.ZoneMap, Facts: r.Topology.Facts, Source: string(FromConfig),
+			Reason: "spec.topology.zoneMap: nodes report their compute zone, and the driver makes their volumes in the volume zone it names",
+		})
 	}
 	for _, c := range r.StorageClasses {
 		add(document(c, ClassID+c.Value.Name, classValue(r.Driver.Value.Name, c.Value)))

@@ -3,7 +3,10 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strings"
+	"unicode"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -12,12 +15,14 @@ import (
 func (d *decider) topology() Decision[Topology] {
 	mode := d.spec.Topology.Mode
 	d.oneOf("spec.topology.mode", mode, v1alpha1.Auto, v1alpha1.Enabled, v1alpha1.Disabled)
+	d.checkZoneNames()
 	decision := Decision[Topology]{
 		Value:  Topology{Enabled: mode == v1alpha1.Enabled, ZoneMap: d.spec.Topology.ZoneMap},
 		Source: FromConfig,
 		Reason: "spec.topology.mode is " + mode,
 	}
 	if mode == v1alpha1.Disabled {
+		d.unusedZoneMap(&decision)
 		return decision
 	}
 	compute, computeKnown := d.zones("zones.compute", d.inv.Zones.Compute)
@@ -27,12 +32,15 @@ func (d *decider) topology() Decision[Topology] {
 	}
 	if !computeKnown || !volumeKnown {
 		d.withoutZones(&decision, computeKnown)
+		d.unusedZoneMap(&decision)
 		return decision
 	}
 	decision.Facts = []string{list("zones.compute", compute), list("zones.volume", volume)}
 	d.checkZoneMap(compute, volume)
 	missing := d.unmatched(compute, volume)
 	if mode == v1alpha1.Enabled {
+		d.checkLabels("compute", compute)
+		d.checkLabels("volume", volume)
 		if len(missing) > 0 {
 			d.warn("topology is enabled by spec.topology.mode, but no volume zone is called as %s; volumes for nodes there cannot be made: set spec.topology.zoneMap", quoted(missing))
 		}
@@ -42,15 +50,53 @@ func (d *decider) topology() Decision[Topology] {
 	case len(compute) == 0:
 		decision.Reason = "the cloud lists no compute zone"
 	case len(missing) > 0:
-		decision.Reason = "no volume zone is called as compute zone " + quoted(missing)
+		decision.Reason = "no volume zone is called as compute zone " + quoted(missing) + "; spec.topology.zoneMap could say which serve them"
 	default:
+		d.checkLabels("compute", compute)
+		d.checkLabels("volume", volume)
 		decision.Value.Enabled = true
 		decision.Reason = "every compute zone has a volume zone of its name"
 		if len(d.spec.Topology.ZoneMap) > 0 {
 			decision.Reason += ", after spec.topology.zoneMap"
 		}
 	}
+	d.unusedZoneMap(&decision)
 	return decision
+}
+
+// checkZoneNames refuses a map that the driver would refuse, or that its cloud.conf cannot hold.
+func (d *decider) checkZoneNames() {
+	zoneMap := contract.ZoneMap(d.spec.Topology.ZoneMap)
+	if err := zoneMap.Check(); err != nil {
+		d.problem("spec.topology.zoneMap: %v", err)
+	}
+	for compute, zone := range zoneMap {
+		if strings.ContainsFunc(compute+zone, unicode.IsControl) {
+			d.problem("spec.topology.zoneMap: %q: %q holds a control character", compute, zone)
+		}
+	}
+}
+
+// unusedZoneMap leaves the map out where topology is off: nodes report no zones then.
+func (d *decider) unusedZoneMap(decision *Decision[Topology]) {
+	if decision.Value.Enabled || len(decision.Value.ZoneMap) == 0 {
+		return
+	}
+	decision.Value.ZoneMap = nil
+	d.warn("spec.topology.zoneMap has no effect: topology is off, because %s", decision.Reason)
+}
+
+// checkLabels warns of zones that nodes' labels cannot tell apart.
+func (d *decider) checkLabels(which string, zones []string) {
+	first := map[string]string{}
+	for _, zone := range zones {
+		label := contract.ZoneLabel(zone)
+		if other, twice := first[label]; twice {
+			d.warn("%s zones %q and %q have the same label, %q: volumes for one may be made in the other; see docs/explanation/topology.md", which, other, zone, label)
+			continue
+		}
+		first[label] = zone
+	}
 }
 
 // withoutZones decides where the cloud does not say its zones for good; where it merely failed to, the run has ended.

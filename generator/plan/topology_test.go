@@ -7,7 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
 func TestTopologyIsEnabledIfAndOnlyIfEveryComputeZoneIsAVolumeZone(t *testing.T) {
@@ -90,5 +93,64 @@ func TestAZoneMapThatNamesNoZoneIsWarnedAbout(t *testing.T) {
 	r := decide(t, cloudOf("standard"), "{metadata: {name: c}, spec: {topology: {zoneMap: {az3: az9}}}}", v1alpha1.Vanilla)
 	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], `compute zone "az3"`) || !strings.Contains(r.Warnings[1], `volume zone "az9"`) {
 		t.Errorf("want two warnings about az3 and az9, got %q", r.Warnings)
+	}
+}
+
+func TestTheZoneMapReachesTheDriversConfiguration(t *testing.T) {
+	inv := cloudOf("standard")
+	inv.Zones = v1alpha1.Zones{Compute: zonesNamed("rack 1", "rack 2"), Volume: zonesNamed("ceph#1")}
+	inv.VolumeTypes.Value[0].Zones = []string{"ceph#1"}
+	const spec = `{metadata: {name: c}, spec: {topology: {zoneMap: {rack 1: "ceph#1", rack 2: "ceph#1"}}}}`
+	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
+		r := decide(t, inv, spec, target)
+		f, err := cloudconf.Parse([]byte(r.CloudConf.Value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, complaints, err := config.ParseSettings(f)
+		if err != nil || len(complaints) > 0 {
+			t.Fatal(err, complaints)
+		}
+		if diff := cmp.Diff(contract.ZoneMap{"rack 1": "ceph#1", "rack 2": "ceph#1"}, settings.ZoneMap); diff != "" || strings.Contains(strings.Join(r.Warnings, " "), "zone") {
+			t.Errorf("%s: warnings %q, zones (-want +got):\n%s", target, r.Warnings, diff)
+		}
+		if zones := r.StorageClasses[0].Value.AllowedZones; len(zones) > 0 {
+			t.Errorf("%s: the type's zone serves every compute zone, but its class allows only %q", target, zones)
+		}
+	}
+}
+
+func TestAZoneMapThatTheDriverWouldRefuseIsRefused(t *testing.T) {
+	for spec, want := range map[string]string{
+		`{az 1: a, az-1: b}`: "different volume zones",
+		`{az1: ""}`:          "no volume zone",
+		`{" ": a}`:           "no name",
+		`{"az\n1": a}`:       "control character",
+	} {
+		config, err := v1alpha1.DecodeDistribution("test", []byte("{apiVersion: generator.cinder-csi.io/v1alpha1, kind: Distribution, spec: {topology: {zoneMap: "+spec+"}}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Decide(cloudOf("standard"), config, v1alpha1.Vanilla, v1alpha1.Helm, "test")
+		var refused *ConfigError
+		if !errors.As(err, &refused) || !strings.Contains(strings.Join(refused.Problems, "; "), want) {
+			t.Errorf("%s: want a problem with %q, got %v", spec, want, err)
+		}
+	}
+}
+
+func TestAZoneMapWithoutTopologyIsLeftOutAndWarnedAbout(t *testing.T) {
+	r := decide(t, cloudOf("standard"), "{metadata: {name: c}, spec: {topology: {mode: disabled, zoneMap: {az1: az2}}}}", v1alpha1.Vanilla)
+	if strings.Contains(r.CloudConf.Value, "Zone") || len(r.Topology.Value.ZoneMap) > 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "no effect") {
+		t.Errorf("got %q with warnings %q", r.CloudConf.Value, r.Warnings)
+	}
+}
+
+func TestZonesOfOneLabelAreWarnedAbout(t *testing.T) {
+	inv := cloudOf("standard")
+	inv.Zones = v1alpha1.Zones{Compute: zonesNamed("zone 1", "zone-1"), Volume: zonesNamed("zone 1", "zone-1")}
+	r := decide(t, inv, "{metadata: {name: c}}", v1alpha1.Vanilla)
+	if len(r.Warnings) != 2 || !strings.Contains(r.Warnings[0], `"zone 1" and "zone-1"`) {
+		t.Errorf("got %q", r.Warnings)
 	}
 }
