@@ -157,14 +157,22 @@ func parseMetadata(text string) (map[string]string, error) {
 		return nil, fmt.Errorf("want a JSON object of strings such as {\"team\": \"storage\"}: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		if err := checkMetadataKey(key); err != nil {
+		if err := checkMetadata(key, metadata[key]); err != nil {
 			return nil, err
-		}
-		if utf8.RuneCountInString(metadata[key]) > maxMetadata {
-			return nil, fmt.Errorf("key %.40q: Cinder takes values of up to %d characters", key, maxMetadata)
 		}
 	}
 	return metadata, nil
+}
+
+// checkMetadata says why a key and value cannot be written to a volume's metadata.
+func checkMetadata(key, value string) error {
+	if err := checkMetadataKey(key); err != nil {
+		return err
+	}
+	if utf8.RuneCountInString(value) > maxMetadata {
+		return fmt.Errorf("key %.40q: Cinder takes values of up to %d characters", key, maxMetadata)
+	}
+	return nil
 }
 
 // metadataKey is what Cinder takes as a key of metadata (its API's JSON schema, "extra_specs" of parameter_types.py).
@@ -174,7 +182,7 @@ func checkMetadataKey(key string) error {
 	if !metadataKey.MatchString(key) {
 		return fmt.Errorf("key %.40q: Cinder takes keys of 1 to %d letters, digits, blanks and any of -_:./", key, maxMetadata)
 	}
-	if slices.Contains(OwnMetadata, key) {
+	if slices.Contains(OwnMetadata, key) || key == MetadataSourceBackup {
 		return fmt.Errorf("key %q is written by the driver itself", key)
 	}
 	return nil

@@ -22,6 +22,10 @@ const (
 	MetadataRequest = "cinder.csi.openstack.org/request"
 )
 
+// MetadataSourceBackup is the metadata key under which a volume has the backup it was restored from: no microversion has a field
+// for it. Cinder writes it once the volume is restored, the driver when it asks for the volume.
+const MetadataSourceBackup = "src_backup_id"
+
 // OwnMetadata lists the metadata keys that only the driver writes.
 var OwnMetadata = []string{MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest}
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -14,9 +15,7 @@ var (
 	deleteBackup = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
 )
 
-// sourceBackup is the metadata key under which a volume has the backup it was restored from: no microversion has a field for it.
-// Cinder writes it once the volume is restored, the driver when it asks for the volume.
-const sourceBackup = "src_backup_id"
+const sourceBackup = contract.MetadataSourceBackup
 
 // wireBackup is a backup as Cinder writes it (Cinder API reference, "Show backup detail").
 type wireBackup struct {
