@@ -31,22 +31,27 @@ var meanings = []meaning{
 	{400, "attach volume", "already attached", volume.Conflict},
 	{400, "attach volume", "same availability_zone", volume.Conflict},
 	{400, "attach volume", "only supported starting with", volume.Unimplemented},
-	{400, "attach volume", "status must be", volume.Busy},       // creating, detaching, reserved
-	{400, "detach volume", "", volume.Busy},                     // detaching already, or attaching still
-	{400, "delete snapshot", "", volume.Conflict},               // one text for all: its status, or a group
-	{400, "delete backup", "", volume.Conflict},                 // its status, or incremental backups that rest on it
-	{400, "create snapshot", "status must be", volume.Busy},     // it was looked at before and has changed
-	{400, "create snapshot", "Invalid volume", volume.Conflict}, // migrating, in maintenance, in error
-	{400, "create volume", "Originating", volume.Busy},          // the source's status, looked at before
-	{400, "create volume", "vailability zone", volume.NotHere},  // Cinder has no such zone, the type is not in it, the source is in another
-	{400, "", "Specified volume size", volume.OutOfRange},       // the type's provisioning:min_vol_size or max_vol_size
-	{400, "extend volume", "", volume.Busy},                     // its status, or it has grown meanwhile: the size was looked at before
+	{400, "attach volume", "status must be", volume.Busy},                // creating, detaching, reserved
+	{400, "detach volume", "", volume.Busy},                              // detaching already, or attaching still
+	{400, "delete snapshot", "", volume.Conflict},                        // one text for all: its status, or a group
+	{400, "delete backup", "", volume.Conflict},                          // its status, or incremental backups that rest on it
+	{400, "create snapshot", "status must be", volume.Busy},              // it was looked at before and has changed
+	{400, "create snapshot", "Invalid volume", volume.Conflict},          // migrating, in maintenance, in error
+	{400, "create volume", "Originating", volume.Busy},                   // the source's status, looked at before
+	{400, "create volume", "vailability zone", volume.NotHere},           // Cinder has no such zone, the type is not in it, the source is in another
+	{400, "retype volume", "only allowed on available", volume.Conflict}, // the types differ in multiattach
+	{400, "retype volume", "Retype needs volume", volume.Conflict},       // its status, or its type already; the domain looks again
+	{400, "retype volume", "", volume.InvalidArgument},
+	{400, "add metadata", "is not allowed for", volume.Busy}, // maintenance, uploading
+	{400, "", "Specified volume size", volume.OutOfRange},    // the type's provisioning:min_vol_size or max_vol_size
+	{400, "extend volume", "", volume.Busy},                  // its status, or it has grown meanwhile: the size was looked at before
 	{400, "", "", volume.InvalidArgument},
 	{401, "", "", volume.Unauthenticated},               // with a fresh token it is something else: refused
 	{403, "attach volume", "maximum", volume.Exhausted}, // Nova's TooManyDiskDevices
 	{403, "", "Quota exceeded", volume.Exhausted},
 	{403, "", "", volume.PermissionDenied},
 	{404, "create volume", "Volume type", volume.InvalidArgument}, // a parameter of the request, not its source
+	{404, "retype volume", "Volume type", volume.InvalidArgument},
 	{404, "", "", volume.NotFound},
 	{405, "", "", volume.Unimplemented},
 	{406, "", "", volume.Unimplemented}, // the microversion

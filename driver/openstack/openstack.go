@@ -66,10 +66,13 @@ func (r request) timeout() time.Duration {
 
 var variable = regexp.MustCompile(`\{[a-z]+\}`)
 
-// path fills the call's template.
-func (r request) path() string {
+// path fills the call's template; {project} is the project that the cloud's token is for.
+func (r request) path(project string) string {
 	ids := r.ids
-	path := variable.ReplaceAllStringFunc(r.call.Path, func(string) string {
+	path := variable.ReplaceAllStringFunc(r.call.Path, func(variable string) string {
+		if variable == "{project}" {
+			return url.PathEscape(project)
+		}
 		id := ids[0]
 		ids = ids[1:]
 		return id
@@ -112,7 +115,7 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	limited, cancel := context.WithTimeout(ctx, r.timeout())
 	defer cancel()
 	options := &gophercloud.RequestOpts{JSONBody: r.body, JSONResponse: r.into, OkCodes: []int{r.ok}}
-	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path()), options)
+	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path(now.ProjectID())), options)
 	if err != nil {
 		return requestError(ctx, r, err)
 	}

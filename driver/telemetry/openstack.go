@@ -2,6 +2,7 @@
 package telemetry
 
 import (
+	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -16,31 +17,56 @@ var requests = []struct {
 	method string
 	path   *regexp.Regexp
 	name   string
+	body   string // what it begins with, where path and method do not decide
 }{
-	{http.MethodPost, regexp.MustCompile(`/volumes$`), "volume_create"},
-	{http.MethodGet, regexp.MustCompile(`/volumes/detail$`), "volume_list"},
-	{http.MethodGet, regexp.MustCompile(`/volumes/[^/]+$`), "volume_get"},
-	{http.MethodDelete, regexp.MustCompile(`/volumes/[^/]+$`), "volume_delete"},
-	{http.MethodPost, regexp.MustCompile(`/volumes/[^/]+/action$`), "volume_expand"},
-	{http.MethodPost, regexp.MustCompile(`/snapshots$`), "snapshot_create"},
-	{http.MethodGet, regexp.MustCompile(`/snapshots/detail$`), "snapshot_list"},
-	{http.MethodGet, regexp.MustCompile(`/snapshots/[^/]+$`), "snapshot_get"},
-	{http.MethodDelete, regexp.MustCompile(`/snapshots/[^/]+$`), "snapshot_delete"},
-	{http.MethodPost, regexp.MustCompile(`/os-volume_attachments$`), "volume_attach"},
-	{http.MethodDelete, regexp.MustCompile(`/os-volume_attachments/[^/]+$`), "volume_detach"},
-	{http.MethodGet, regexp.MustCompile(`/os-volume_attachments$`), "server_attachments"},
-	{http.MethodGet, regexp.MustCompile(`/servers/[^/]+$`), "server_get"},
-	{http.MethodGet, regexp.MustCompile(`/messages$`), "message_list"},
-	{http.MethodPost, regexp.MustCompile(`/auth/tokens$`), "token_create"},
+	{http.MethodPost, regexp.MustCompile(`/volumes$`), "volume_create", ""},
+	{http.MethodGet, regexp.MustCompile(`/volumes/detail$`), "volume_list", ""},
+	{http.MethodGet, regexp.MustCompile(`/volumes/[^/]+$`), "volume_get", ""},
+	{http.MethodDelete, regexp.MustCompile(`/volumes/[^/]+$`), "volume_delete", ""},
+	{http.MethodPost, regexp.MustCompile(`/volumes/[^/]+/action$`), "volume_retype", `{"os-retype"`},
+	{http.MethodPost, regexp.MustCompile(`/volumes/[^/]+/action$`), "volume_expand", ""},
+	{http.MethodPost, regexp.MustCompile(`/snapshots$`), "snapshot_create", ""},
+	{http.MethodGet, regexp.MustCompile(`/snapshots/detail$`), "snapshot_list", ""},
+	{http.MethodGet, regexp.MustCompile(`/snapshots/[^/]+$`), "snapshot_get", ""},
+	{http.MethodDelete, regexp.MustCompile(`/snapshots/[^/]+$`), "snapshot_delete", ""},
+	{http.MethodPost, regexp.MustCompile(`/os-volume_attachments$`), "volume_attach", ""},
+	{http.MethodDelete, regexp.MustCompile(`/os-volume_attachments/[^/]+$`), "volume_detach", ""},
+	{http.MethodGet, regexp.MustCompile(`/os-volume_attachments$`), "server_attachments", ""},
+	{http.MethodGet, regexp.MustCompile(`/servers/[^/]+$`), "server_get", ""},
+	{http.MethodGet, regexp.MustCompile(`/messages$`), "message_list", ""},
+	{http.MethodPost, regexp.MustCompile(`/volumes/[^/]+/metadata$`), "metadata_add", ""},
+	{http.MethodGet, regexp.MustCompile(`/types$`), "type_list", ""},
+	{http.MethodGet, regexp.MustCompile(`/types/default$`), "type_default", ""},
+	{http.MethodGet, regexp.MustCompile(`/os-quota-sets/[^/]+$`), "quota_get", ""},
+	{http.MethodGet, regexp.MustCompile(`/os-availability-zone$`), "zone_list", ""},
+	{http.MethodPost, regexp.MustCompile(`/auth/tokens$`), "token_create", ""},
 }
 
 func nameOf(r *http.Request) string {
 	for _, known := range requests {
-		if r.Method == known.method && known.path.MatchString(r.URL.Path) {
+		if r.Method == known.method && known.path.MatchString(r.URL.Path) && begins(r, known.body) {
 			return known.name
 		}
 	}
 	return "other"
+}
+
+// begins reports whether a request's body begins with text; it reads a copy.
+func begins(r *http.Request, text string) bool {
+	if text == "" {
+		return true
+	}
+	if r.GetBody == nil {
+		return false
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	head := make([]byte, len(text))
+	_, err = io.ReadFull(body, head)
+	return err == nil && string(head) == text
 }
 
 // OpenStack counts requests to OpenStack.

@@ -32,6 +32,7 @@ type fakeCloud struct {
 	create      func(o CreateOptions, v *Volume) error // what else a create does to the volume
 	now         func() time.Time
 	made        int
+	typed
 }
 
 const (

@@ -12,6 +12,8 @@ type Cloud interface {
 	SnapshotCloud
 	BackupCloud
 	ZoneCloud
+	TypeCloud
+	QuotaCloud
 
 	// CreateVolume asks Cinder for a volume and returns it as accepted, usually still creating.
 	// POST /v3/volumes (Cinder API reference, "Create a volume").

@@ -17,7 +17,7 @@ type meanings struct {
 	create step // proceed: made. refuse: never will be
 	attach step // proceed: Nova may be asked. look: attached somewhere
 	delete step // proceed: Cinder takes a DELETE. look: attached somewhere
-	extend step // proceed: Cinder takes an extension, makes a snapshot or a clone of it
+	extend step // proceed: Cinder takes an extension or a retype, makes a snapshot or a clone of it
 }
 
 // What Cinder's volume statuses mean (Cinder API reference, "Volume statuses"; objects/fields.py and volume/api.py of Cinder 21:

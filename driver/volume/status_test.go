@@ -50,6 +50,7 @@ func TestEveryOperationInEveryStatus(t *testing.T) {
 			t.Run("attach", func(t *testing.T) { testAttachIn(t, status) })
 			t.Run("delete", func(t *testing.T) { testDeleteIn(t, status) })
 			t.Run("expand", func(t *testing.T) { testExpandIn(t, status) })
+			t.Run("modify", func(t *testing.T) { testModifyIn(t, status) })
 		})
 	}
 }

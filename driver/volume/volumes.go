@@ -25,6 +25,7 @@ type Volumes struct {
 	o     Options
 	locks locks
 	zones *zones
+	room  *room
 }
 
 // NewVolumes gives the volumes of the cloud c, whose changes w awaits.
@@ -32,7 +33,7 @@ func NewVolumes(c Cloud, w Waiter, o Options) *Volumes {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Volumes{cloud: c, wait: w, o: o, zones: newZones()}
+	return &Volumes{cloud: c, wait: w, o: o, zones: newZones(), room: newRoom()}
 }
 
 // Get reads one volume. NotFound where there is none.

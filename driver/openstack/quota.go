@@ -1,0 +1,61 @@
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+var (
+	getQuotas = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-quota-sets/{project}"}
+	listZones = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-availability-zone"}
+)
+
+// Quotas implements volume.QuotaCloud. Besides the quotas the answer holds the project's id, which is none.
+func (c *Cloud) Quotas(ctx context.Context) (map[string]volume.Quota, error) {
+	var answer struct {
+		Set map[string]json.RawMessage `json:"quota_set"`
+	}
+	err := c.do(ctx, request{
+		call: getQuotas, verb: "read quotas", object: "the project's quotas", query: url.Values{"usage": {"true"}}, ok: http.StatusOK, into: &answer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	quotas := map[string]volume.Quota{}
+	for name, raw := range answer.Set {
+		var q struct {
+			Limit    *int64 `json:"limit"`
+			InUse    int64  `json:"in_use"`
+			Reserved int64  `json:"reserved"`
+		}
+		if json.Unmarshal(raw, &q) == nil && q.Limit != nil {
+			quotas[name] = volume.Quota{Limit: *q.Limit, InUse: q.InUse, Reserved: q.Reserved}
+		}
+	}
+	return quotas, nil
+}
+
+// Zones implements volume.QuotaCloud.
+func (c *Cloud) Zones(ctx context.Context) ([]string, error) {
+	var answer struct {
+		Zones []struct {
+			Name  string `json:"zoneName"`
+			State struct {
+				Available bool `json:"available"`
+			} `json:"zoneState"`
+		} `json:"availabilityZoneInfo"`
+	}
+	err := c.do(ctx, request{call: listZones, verb: "list zones", object: "the volume zones", ok: http.StatusOK, into: &answer})
+	var zones []string
+	for _, z := range answer.Zones {
+		if z.State.Available {
+			zones = append(zones, z.Name)
+		}
+	}
+	return zones, err
+}

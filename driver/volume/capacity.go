@@ -1,0 +1,148 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Room is what volumes somebody wants to know the room for.
+type Room struct {
+	// Type is the name or id of a volume type; empty means the cloud's default type.
+	Type string
+	// Zones are the volume zones that will do; none means any.
+	Zones []string
+	// Shared says that several servers will use such a volume at a time.
+	Shared bool
+}
+
+// Capacity is the room a project has for volumes.
+type Capacity struct {
+	// Available is how much can be made in all: Unlimited where no quota bounds it.
+	Available Size
+	// Smallest and Largest are what a single volume can be; 0 where nothing but Available bounds it.
+	Smallest, Largest Size
+}
+
+// Unlimited stands for no limit: 1 EiB, more than any cloud has and less than any counter of bytes holds.
+const Unlimited = Size(1) << 60
+
+// Capacity says how much room the project's quotas leave for such volumes. What the backends have left nobody but an administrator
+// can see. There is none in a zone that is not there or not available, or for several servers on a type that allows one.
+//
+// Quotas are those of Cinder: gigabytes and volumes, in all and of the type; a quota of volumes that is used up leaves no room.
+func (s *Volumes) Capacity(ctx context.Context, r Room) (Capacity, error) {
+	f, err := s.room.read(ctx, s.cloud)
+	if err != nil {
+		return Capacity{}, err
+	}
+	t := f.fallback
+	if r.Type != "" {
+		if t, err = findType(f.types, r.Type); err != nil {
+			return Capacity{}, err
+		}
+	}
+	known := len(r.Zones) == 0 || slices.ContainsFunc(r.Zones, func(zone string) bool {
+		return slices.ContainsFunc(f.zones, func(real string) bool { return sameZone(real, zone) })
+	})
+	if !known || !t.anyOf(r.Zones) || r.Shared && t.singleServer() {
+		return Capacity{}, nil
+	}
+	return f.capacity(t), nil
+}
+
+// capacity is what the quotas leave for volumes of a type.
+func (f facts) capacity(t Type) Capacity {
+	c := Capacity{Available: Unlimited, Smallest: wholeGiB(t.Specs[specMinimum])}
+	for _, suffix := range []string{"", "_" + t.Name} {
+		if q, ok := f.quotas["gigabytes"+suffix]; ok {
+			if free, unlimited := q.free(); !unlimited {
+				c.Available = min(c.Available, Size(min(free, int64(Unlimited>>30)))<<30)
+			}
+		}
+		if q, ok := f.quotas["volumes"+suffix]; ok {
+			if free, unlimited := q.free(); !unlimited && free == 0 {
+				c.Available = 0
+			}
+		}
+	}
+	for _, largest := range []Size{wholeGiB(t.Specs[specMaximum]), perVolume(f.quotas)} {
+		if largest > 0 && (c.Largest == 0 || largest < c.Largest) {
+			c.Largest = largest
+		}
+	}
+	if c.Largest > 0 {
+		c.Largest = min(c.Largest, c.Available) // Kubernetes' scheduler looks at this one alone where it is given
+	}
+	return c
+}
+
+func perVolume(quotas map[string]Quota) Size {
+	q, ok := quotas["per_volume_gigabytes"]
+	if !ok || q.Limit <= 0 || q.Limit > int64(Unlimited>>30) {
+		return 0
+	}
+	return Size(q.Limit) << 30
+}
+
+// wholeGiB reads an extra spec that holds whole GiB; 0 where it holds none.
+func wholeGiB(text string) Size {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	if err != nil || n <= 0 || n > int64(Unlimited>>30) {
+		return 0
+	}
+	return Size(n) << 30
+}
+
+// facts is what Capacity rests on.
+type facts struct {
+	quotas   map[string]Quota
+	types    []Type
+	fallback Type // the default type; zero where there is none
+	zones    []string
+	read     time.Time
+}
+
+// factsLife is how long facts are good for. external-provisioner asks for every class in every zone, one right after the other,
+// and again each minute; its answers are guesses about the future anyway.
+const factsLife = 10 * time.Second
+
+// room reads facts, for one caller at a time.
+type room struct {
+	turn  chan struct{} // holds one element while somebody reads
+	facts facts
+}
+
+func newRoom() *room { return &room{turn: make(chan struct{}, 1)} }
+
+func (r *room) read(ctx context.Context, cloud Cloud) (facts, error) {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return facts{}, Errorf(KindOf(ctx.Err()), "the project's quotas were not read in time: %w", ctx.Err()).Op("read capacity")
+	}
+	if !r.facts.read.IsZero() && time.Since(r.facts.read) < factsLife {
+		return r.facts, nil
+	}
+	fresh := facts{read: time.Now()}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) { fresh.quotas, err = cloud.Quotas(ctx); return err })
+	group.Go(func() (err error) { fresh.types, err = cloud.Types(ctx); return err })
+	group.Go(func() (err error) { fresh.zones, err = cloud.Zones(ctx); return err })
+	group.Go(func() (err error) {
+		if fresh.fallback, err = cloud.DefaultType(ctx); Is(err, NotFound) {
+			err = nil
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return facts{}, err
+	}
+	r.facts = fresh
+	return fresh, nil
+}

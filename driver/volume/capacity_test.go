@@ -1,0 +1,119 @@
+package volume
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheRoomForVolumes(t *testing.T) {
+	multi := map[string]string{"multiattach": "<is> True"}
+	quota := func(limit, used, reserved int64) Quota { return Quota{Limit: limit, InUse: used, Reserved: reserved} }
+	for name, test := range map[string]struct {
+		quotas map[string]Quota
+		specs  map[string]string // of the type fast
+		room   Room
+		want   Capacity
+		kind   Kind
+	}{
+		"no quota at all":              {want: Capacity{Available: Unlimited}},
+		"nothing is limited":           {quotas: map[string]Quota{"gigabytes": quota(-1, 5, 0), "volumes": quota(-1, 3, 0), "per_volume_gigabytes": quota(-1, 0, 0)}, want: Capacity{Available: Unlimited}},
+		"all gigabytes":                {quotas: map[string]Quota{"gigabytes": quota(100, 20, 5)}, want: Capacity{Available: GiB(75)}},
+		"more used than there is":      {quotas: map[string]Quota{"gigabytes": quota(10, 20, 0)}},
+		"the default type's gigabytes": {quotas: map[string]Quota{"gigabytes": quota(100, 20, 0), "gigabytes_slow": quota(30, 20, 0), "gigabytes_fast": quota(3, 0, 0)}, want: Capacity{Available: GiB(10)}},
+		"the type's gigabytes":         {room: Room{Type: "fast"}, quotas: map[string]Quota{"gigabytes": quota(-1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(2)}},
+		"the type by id":               {room: Room{Type: fastID}, quotas: map[string]Quota{"gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(2)}},
+		"all gigabytes are fewer":      {room: Room{Type: "fast"}, quotas: map[string]Quota{"gigabytes": quota(1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(1)}},
+		"no further volume":            {quotas: map[string]Quota{"gigabytes": quota(100, 0, 0), "volumes": quota(10, 9, 1)}},
+		"no further volume of it":      {room: Room{Type: "fast"}, quotas: map[string]Quota{"volumes_fast": quota(1, 1, 0)}},
+		"no further volume of another": {room: Room{Type: "fast"}, quotas: map[string]Quota{"volumes_slow": quota(1, 1, 0)}, want: Capacity{Available: Unlimited}},
+		"a quota for every volume":     {quotas: map[string]Quota{"gigabytes": quota(100, 0, 0), "per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: GiB(100), Largest: GiB(50)}},
+		"a volume as large as is left": {quotas: map[string]Quota{"gigabytes": quota(20, 0, 0), "per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: GiB(20), Largest: GiB(20)}},
+		"the type's sizes": {
+			room: Room{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "4", "provisioning:max_vol_size": "40"},
+			quotas: map[string]Quota{"per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: Unlimited, Smallest: GiB(4), Largest: GiB(40)},
+		},
+		"sizes that are none":      {room: Room{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "x", "provisioning:max_vol_size": "-1"}, want: Capacity{Available: Unlimited}},
+		"a zone":                   {room: Room{Zones: []string{"az-1"}}, want: Capacity{Available: Unlimited}}, // the label of "az 1"
+		"one zone of two":          {room: Room{Zones: []string{"moon", "az2"}}, want: Capacity{Available: Unlimited}},
+		"an unknown zone":          {room: Room{Zones: []string{"moon"}}},
+		"a zone the type is not":   {room: Room{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1,az3"}},
+		"a zone the type is in":    {room: Room{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1, az2"}, want: Capacity{Available: Unlimited}},
+		"several servers":          {room: Room{Type: "fast", Shared: true}, specs: multi, want: Capacity{Available: Unlimited}},
+		"one server only":          {room: Room{Type: "fast", Shared: true}, specs: map[string]string{}},
+		"nobody tells how many":    {room: Room{Type: "fast", Shared: true}, want: Capacity{Available: Unlimited}},
+		"an unknown type":          {room: Room{Type: "fsat"}, kind: InvalidArgument},
+		"a number beyond all size": {quotas: map[string]Quota{"gigabytes": quota(1<<62, 0, 0)}, want: Capacity{Available: Unlimited}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCloud()
+			c.standard = Type{Name: "slow"}
+			c.types, c.quotas, c.zones = []Type{c.standard, {ID: fastID, Name: "fast", Specs: test.specs}}, test.quotas, []string{"az 1", "az2"}
+			got, err := service(c).Capacity(t.Context(), test.room)
+			if test.kind != Unknown {
+				wantKind(t, err, test.kind, false)
+				return
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestAQuestionForEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		s := service(c)
+		c.hook["Quotas"] = func() { time.Sleep(time.Second) }
+		ask := func() {
+			var all sync.WaitGroup
+			for range 20 {
+				all.Go(func() {
+					if _, err := s.Capacity(t.Context(), Room{}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+		ask()
+		time.Sleep(factsLife - 2*time.Second)
+		ask()
+		if n := c.count("Quotas"); n != 1 {
+			t.Errorf("read %d times", n)
+		}
+		time.Sleep(2 * time.Second)
+		ask()
+		if n := c.count("Quotas"); n != 2 {
+			t.Errorf("read %d times though the answer was old", n)
+		}
+	})
+}
+
+func TestQuotasThatCannotBeReadAreAnErrorAndNotRemembered(t *testing.T) {
+	for _, method := range []string{"Quotas", "Types", "Zones", "DefaultType"} {
+		c := newCloud()
+		s := service(c)
+		c.fail[method] = Errorf(PermissionDenied, "no")
+		_, err := s.Capacity(t.Context(), Room{})
+		wantKind(t, err, PermissionDenied, false)
+		delete(c.fail, method)
+		if got, err := s.Capacity(t.Context(), Room{}); err != nil || got.Available != Unlimited {
+			t.Errorf("%s: got %v, %v", method, got, err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) { // who waits for another's reading waits no longer than he may
+		c := newCloud()
+		s := service(c)
+		c.hook["Quotas"] = func() { time.Sleep(time.Minute) }
+		go func() { _, _ = s.Capacity(t.Context(), Room{}) }()
+		synctest.Wait()
+		_, err := s.Capacity(within(t, 5), Room{})
+		wantKind(t, err, DeadlineExceeded, false)
+		time.Sleep(time.Minute) // or the reading outlives the test
+	})
+}

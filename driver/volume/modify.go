@@ -1,0 +1,165 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// Change is what shall become of a volume. What is empty stays as it is.
+type Change struct {
+	// Type is the name or id of a volume type.
+	Type string
+	// Migrate allows Cinder to copy the volume to another backend for that type.
+	Migrate bool
+	// Metadata is what the volume's metadata shall hold besides what it has.
+	Metadata map[string]string
+}
+
+// Modify changes a volume and returns once Cinder shows the change. Nothing is written where the volume is so already.
+//
+// The type comes first: it is what can be impossible, and then nothing was changed. InvalidArgument where the volume cannot become
+// what is asked, Conflict where it cannot as long as it is in use.
+func (s *Volumes) Modify(ctx context.Context, id ID, c Change) error {
+	if !id.Exists() {
+		return notFound(id).Op("modify")
+	}
+	unlock, err := s.locks.take("volume "+string(id), "modify")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	v, err := s.cloud.Volume(ctx, id)
+	if err != nil {
+		return err
+	}
+	if statuses[v.Status].extend == leaving {
+		return Errorf(NotFound, "volume %s is being deleted", id).Op("modify")
+	}
+	written := false
+	if c.Type != "" && v.Type != c.Type {
+		if written, err = s.retype(ctx, v, c); err != nil {
+			return err
+		}
+	}
+	missing := map[string]string{}
+	for key, value := range c.Metadata {
+		if has, ok := v.Metadata[key]; !ok || has != value {
+			missing[key] = value
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	err = s.cloud.AddMetadata(ctx, id, missing)
+	if written {
+		err = AfterWrite(err)
+	}
+	return err
+}
+
+// retype gives v the type that c names. It reports whether Cinder was asked to: not where v is of that type under another name.
+func (s *Volumes) retype(ctx context.Context, v Volume, c Change) (asked bool, err error) {
+	wanted, err := s.typeNamed(ctx, c.Type)
+	if err != nil {
+		return false, err
+	}
+	if statuses[v.Status].extend == wait { // a retype under way among others, perhaps the one that is asked for
+		v, err = s.until(ctx, v.ID, "settle before its type is changed", func(v Volume, ok bool) (bool, error) {
+			if !ok {
+				return true, notFound(v.ID)
+			}
+			return statuses[v.Status].extend != wait, nil
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case v.Type == wanted.Name:
+		return false, nil
+	case statuses[v.Status].extend == leaving:
+		return false, Errorf(NotFound, "volume %s is being deleted", v.ID).Op("modify")
+	case statuses[v.Status].extend != proceed:
+		return false, Errorf(Conflict, "volume %s is in status %s%s; its type cannot be changed until an administrator resets that",
+			v.ID, v.Status, s.reason(ctx, v.ID)).Op("modify")
+	}
+	if err := s.cloud.Retype(ctx, v.ID, wanted.ID, c.Migrate); err != nil {
+		return s.unretypable(ctx, v, wanted, err)
+	}
+	return true, s.retyped(ctx, v, wanted, c.Migrate)
+}
+
+// typeNamed finds the type of a name or id. Cinder's database may ignore the case of names.
+func (s *Volumes) typeNamed(ctx context.Context, name string) (Type, error) {
+	types, err := s.cloud.Types(ctx)
+	if err != nil {
+		return Type{}, err
+	}
+	return findType(types, name)
+}
+
+func findType(types []Type, name string) (Type, error) {
+	for _, same := range []func(Type) bool{
+		func(t Type) bool { return t.Name == name || strings.EqualFold(t.ID, name) },
+		func(t Type) bool { return strings.EqualFold(t.Name, name) },
+	} {
+		if i := slices.IndexFunc(types, same); i >= 0 {
+			return types[i], nil
+		}
+	}
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = t.Name
+	}
+	hint := ""
+	if near, ok := contract.Nearest(name, names); ok {
+		hint = "; did you mean " + near + "?"
+	}
+	return Type{}, Errorf(InvalidArgument, "the project may use no volume type %q%s", name, hint)
+}
+
+// unretypable turns Cinder's refusal into what the volume's state says about it: one text stands for a status that has changed, a
+// type that has, a migration under way, a group and front-end QoS of a volume in use.
+func (s *Volumes) unretypable(ctx context.Context, before Volume, wanted Type, refusal error) (asked bool, err error) {
+	if !Is(refusal, Conflict) || MayHaveWritten(refusal) {
+		return false, refusal
+	}
+	switch v, err := s.cloud.Volume(ctx, before.ID); {
+	case err != nil:
+		return false, refusal
+	case v.Type == wanted.Name:
+		return false, nil
+	case statuses[v.Status].extend == wait:
+		return false, Errorf(Busy, "volume %s is in status %s and cannot get another type right now; try again: %w", v.ID, v.Status, refusal).Op("modify")
+	}
+	return false, refusal
+}
+
+// retyped waits until a retype has ended. Cinder puts a volume into retyping before it answers 202, and back into the status it was
+// in when it gives up, mostly without a message: only the type tells.
+func (s *Volumes) retyped(ctx context.Context, before Volume, wanted Type, migrate bool) error {
+	v, err := s.until(ctx, before.ID, "be of type "+wanted.Name, func(v Volume, ok bool) (bool, error) {
+		if !ok {
+			return true, notFound(before.ID)
+		}
+		return statuses[v.Status].extend != wait, nil
+	})
+	switch {
+	case err != nil:
+		return AfterWrite(err)
+	case v.Type == wanted.Name && statuses[v.Status].extend == proceed:
+		return nil
+	case statuses[v.Status].extend != proceed:
+		return AfterWrite(Errorf(Failed, "volume %s went to status %s while its type was changed from %s to %s%s",
+			v.ID, v.Status, before.Type, wanted.Name, s.reason(ctx, v.ID)).Op("modify"))
+	case migrate:
+		return Errorf(Failed, "Cinder took the request to change the type of volume %s from %s to %s and left it as it was, although it might move it%s; "+
+			"it moves no volume that has snapshots or replicas, or for which no backend of the type has room; an administrator sees more",
+			v.ID, v.Type, wanted.Name, s.reason(ctx, v.ID)).Op("modify")
+	}
+	return Errorf(InvalidArgument, "Cinder took the request to change the type of volume %s from %s to %s and left it as it was%s; where that takes another "+
+		"backend, allow the move with the parameter %s: %s", v.ID, v.Type, wanted.Name, s.reason(ctx, v.ID), contract.ParameterPolicy, contract.PolicyOnDemand).Op("modify")
+}
