@@ -89,7 +89,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		}
 		services.Controller = controller.New(controller.Options{
 			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
-			CanExpand: canExpand, Strict: cfg.Strict, Log: log,
+			CanExpand: canExpand, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
 		})
 	}
 	if cfg.Node {

@@ -36,6 +36,7 @@ type Config struct {
 
 	DriverName    string
 	Strict        bool
+	WithCapacity  bool
 	DefaultFSType string
 	DrainTimeout  time.Duration
 	PollEach      bool // the baseline of the benchmark
@@ -99,6 +100,7 @@ var flags = []struct {
 	// added:
 	{name: "driver-name", usage: "`name` the driver registers; the topology key follows it", bind: text(contract.DriverName, func(c *Config) *string { return &c.DriverName })},
 	{name: "strict", usage: "refuse unknown keys of cloud.conf and unknown class parameters instead of warning", bind: truth(false, func(c *Config) *bool { return &c.Strict })},
+	{name: "with-capacity", usage: "answer GetCapacity from the project's quotas; for external-provisioner's --enable-capacity", bind: truth(false, func(c *Config) *bool { return &c.WithCapacity })},
 	{name: "default-fs-type", usage: "file `system` made where none is asked for: ext4, ext3, ext2, xfs or btrfs", bind: text("ext4", func(c *Config) *string { return &c.DefaultFSType })},
 	{name: "drain-timeout", usage: "how long RPCs under way may take to finish after SIGTERM", bind: span(20*time.Second, func(c *Config) *time.Duration { return &c.DrainTimeout })},
 	{name: "logging-format", usage: "text or json", bind: text("text", func(c *Config) *string { return &c.LogFormat })},
@@ -158,6 +160,9 @@ func (c *Config) Validate() error {
 	}
 	if c.Controller && len(c.CloudNames) == 0 {
 		refuse("--cloud-name is empty")
+	}
+	if c.Controller && c.WithCapacity && len(c.CloudNames) > 1 {
+		refuse("--with-capacity is for one cloud, and --cloud-name names %d: a request for capacity does not say which it is about", len(c.CloudNames))
 	}
 	if !driverName(c.DriverName) {
 		refuse("--driver-name %q is not a name as the CSI specification has it: up to 63 letters, digits, dashes and dots, the first and last a letter or digit", c.DriverName)

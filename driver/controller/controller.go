@@ -24,6 +24,10 @@ type Volumes interface {
 	Get(ctx context.Context, id volume.ID) (volume.Volume, error)
 	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
 	Expand(ctx context.Context, id volume.ID, size volume.Range) (volume.Volume, error)
+	Modify(ctx context.Context, id volume.ID, c volume.Change) error
+	Capacity(ctx context.Context, r volume.Room) (volume.Capacity, error)
+	Health(ctx context.Context, id volume.ID) (volume.Health, error)
+	Healths(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
 }
 
 // Options are what the server needs.
@@ -44,9 +48,14 @@ type Options struct {
 	ZoneMap func() contract.ZoneMap
 	// CanExpand says that every cloud's volumes can be expanded.
 	CanExpand bool
-	// Strict refuses class parameters that nobody knows, instead of warning once.
+	// WithCapacity answers GetCapacity, for the one cloud that there then is.
+	WithCapacity bool
+	// Strict refuses class parameters that nobody knows, and attachments for several writers of a file system, instead of warning
+	// once.
 	Strict bool
-	Log    *slog.Logger
+	// Lenient counts what Strict would have refused, by kind; nil counts nothing.
+	Lenient func(what string)
+	Log     *slog.Logger
 }
 
 // Server implements csi.ControllerServer.
@@ -96,9 +105,16 @@ func (s *Server) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 		csi.ControllerServiceCapability_RPC_CLONE_VOLUME,
 		csi.ControllerServiceCapability_RPC_CREATE_DELETE_SNAPSHOT,
 		csi.ControllerServiceCapability_RPC_LIST_SNAPSHOTS,
+		csi.ControllerServiceCapability_RPC_MODIFY_VOLUME,
+		csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+		csi.ControllerServiceCapability_RPC_GET_VOLUME_HEALTH,
+		csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH,
 	}
 	if s.o.CanExpand {
 		capabilities = append(capabilities, csi.ControllerServiceCapability_RPC_EXPAND_VOLUME)
+	}
+	if s.o.WithCapacity {
+		capabilities = append(capabilities, csi.ControllerServiceCapability_RPC_GET_CAPACITY)
 	}
 	answer := &csi.ControllerGetCapabilitiesResponse{}
 	for _, capability := range capabilities {

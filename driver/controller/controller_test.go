@@ -30,6 +30,7 @@ type fake struct {
 	err    error
 	list   []volume.Volume
 	calls  []string
+	changes
 }
 
 func (f *fake) Create(_ context.Context, w volume.Wish) (volume.Volume, error) {
@@ -167,7 +168,10 @@ func TestRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
 		"no access type":     {func(r *csi.CreateVolumeRequest) { r.VolumeCapabilities = []*csi.VolumeCapability{{}} }, volume.InvalidArgument, "access type"},
 		"unknown cloud":      {func(r *csi.CreateVolumeRequest) { r.Secrets = map[string]string{"cloud": "moon"} }, volume.InvalidArgument, `"moon"`},
 		"mutable parameters": {func(r *csi.CreateVolumeRequest) { r.MutableParameters = map[string]string{"a": "b"} }, volume.InvalidArgument, "VolumeAttributesClass"},
-		"bad metadata":       {func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"appendVolumeMetadata": "x"} }, volume.InvalidArgument, "JSON"},
+		"a mount flag": {func(r *csi.CreateVolumeRequest) {
+			r.VolumeCapabilities = []*csi.VolumeCapability{withFlags("noatime,loop=/dev/loop0")}
+		}, volume.InvalidArgument, `"loop=/dev/loop0"`},
+		"bad metadata": {func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"appendVolumeMetadata": "x"} }, volume.InvalidArgument, "JSON"},
 		"a snapshot without id": {func(r *csi.CreateVolumeRequest) {
 			r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{}}}
 		}, volume.InvalidArgument, "snapshot"},
@@ -185,11 +189,12 @@ func TestRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
 	}
 }
 
-// Every access mode of the CSI specification, for a file system and for raw block: refused, for one server, for several.
+// Every access mode of the CSI specification, for a file system and for raw block: refused, for one server, for several. Many
+// readers ask for no more than upstream's driver gives them.
 func TestAccessModes(t *testing.T) {
 	for number, name := range csi.VolumeCapability_AccessMode_Mode_name {
 		mode := csi.VolumeCapability_AccessMode_Mode(number)
-		several := strings.HasPrefix(name, "MULTI_NODE")
+		several := strings.HasPrefix(name, "MULTI_NODE") && mode != csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY
 		for _, block := range []bool{false, true} {
 			f := &fake{}
 			_, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: []*csi.VolumeCapability{capability(mode, block)}})
@@ -461,7 +466,7 @@ func TestExpand(t *testing.T) {
 }
 
 func TestWhatIsAdvertised(t *testing.T) {
-	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS"}
+	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS", "MODIFY_VOLUME", "SINGLE_NODE_MULTI_WRITER", "GET_VOLUME_HEALTH", "LIST_VOLUME_HEALTH"}
 	for _, canExpand := range []bool{false, true} {
 		if canExpand {
 			want = append(want, "EXPAND_VOLUME")

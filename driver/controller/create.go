@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -37,9 +38,6 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 	if err != nil {
 		return volume.Wish{}, err
 	}
-	if len(req.GetMutableParameters()) > 0 {
-		return volume.Wish{}, volume.Errorf(volume.InvalidArgument, "VolumeAttributesClasses are not supported: the request has mutable parameters")
-	}
 	class, err := s.class(ctx, req.GetParameters())
 	if err != nil {
 		return volume.Wish{}, err
@@ -48,6 +46,10 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 	if err != nil {
 		return volume.Wish{}, volume.Errorf(volume.InvalidArgument, "the StorageClass: %w", err)
 	}
+	attributes, err := attributesClass(req.GetMutableParameters())
+	if err != nil {
+		return volume.Wish{}, err
+	}
 	clone, snapshot, err := sourceOf(req.GetVolumeContentSource())
 	if err != nil {
 		return volume.Wish{}, err
@@ -55,14 +57,14 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 	return volume.Wish{
 		Name:     req.GetName(),
 		Size:     volume.Range{Required: volume.Size(req.GetCapacityRange().GetRequiredBytes()), Limit: volume.Size(req.GetCapacityRange().GetLimitBytes())},
-		Type:     class.Type,
+		Type:     cmp.Or(attributes.Type, class.Type), // mutable parameters win (CSI specification, CreateVolume)
 		Zone:     class.Zone,
 		Zones:    places.zones(req.GetAccessibilityRequirements()),
 		AnyZone:  places.ignored,
 		Shared:   shared,
 		Source:   clone,
 		Snapshot: snapshot,
-		Metadata: metadata,
+		Metadata: withMetadata(metadata, attributes.Metadata),
 		Hints:    class.Hints,
 	}, nil
 }
@@ -87,9 +89,7 @@ func (s *Server) unknown(ctx context.Context, kind string, keys, known []string)
 		if s.o.Strict && !contract.FromSidecar(key) {
 			return volume.Errorf(volume.InvalidArgument, "the %s has the unknown parameter %q%s", kind, key, hint)
 		}
-		if s.warned.first(kind + " " + key) {
-			s.o.Log.WarnContext(ctx, "a "+kind+" has an unknown parameter, which is ignored"+hint, "parameter", key)
-		}
+		s.lenient(ctx, "unknown parameter", kind+" "+key, "a "+kind+" has an unknown parameter, which is ignored"+hint, "parameter", key)
 	}
 	return nil
 }
@@ -100,6 +100,16 @@ type warned struct{ keys sync.Map }
 func (w *warned) first(key string) bool {
 	_, before := w.keys.LoadOrStore(key, true)
 	return !before
+}
+
+// lenient notes what a strict driver refuses: every time in the count of its kind, once by key in the log.
+func (s *Server) lenient(ctx context.Context, what, key, message string, attributes ...any) {
+	if s.o.Lenient != nil {
+		s.o.Lenient(what)
+	}
+	if s.warned.first(what + " " + key) {
+		s.o.Log.WarnContext(ctx, message, attributes...)
+	}
 }
 
 // sourceOf is the volume to clone or the snapshot to restore, if either.

@@ -9,8 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// ControllerPublishVolume implements csi.ControllerServer. The access mode is not looked at: it was when the volume was made, and
-// whether another server may have the volume too, the cloud decides.
+// ControllerPublishVolume implements csi.ControllerServer. Whether another server may have the volume too, the cloud decides.
 func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
 	volumes, err := s.cloud(req.GetSecrets())
 	if err != nil {
@@ -25,6 +24,9 @@ func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.Controlle
 		return nil, missing("volume capability")
 	case req.GetReadonly():
 		return nil, volume.Errorf(volume.InvalidArgument, "volumes are not attached read-only; the capability PUBLISH_READONLY is not advertised")
+	}
+	if err := s.publishable(ctx, req.GetVolumeId(), req.GetVolumeCapability()); err != nil {
+		return nil, err
 	}
 	server := volume.ServerID(req.GetNodeId())
 	v, err := volumes.Attach(ctx, volume.ID(req.GetVolumeId()), server)

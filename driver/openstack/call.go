@@ -35,5 +35,5 @@ var Calls = []cloud.Call{
 	extendVolume, extendAttachedVolume,
 	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
 	getBackup, deleteBackup,
-	listTypes, defaultType, getQuotas, listZones,
+	listTypes, defaultType, getQuotas,
 }

@@ -178,7 +178,7 @@ var operations = slices.Concat([]operation{
 		return c.Attach(ctx, serverID, volume.Volume{ID: volumeID, Multiattach: true})
 	}},
 	{"detach", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.Detach(ctx, serverID, volumeID) }},
-}, expandOperations, snapshotOperations, backupOperations, zoneOperations)
+}, expandOperations, snapshotOperations, backupOperations, zoneOperations, typeOperations)
 
 func TestCallsListsEveryRequestAndNoOther(t *testing.T) {
 	t.Parallel()
@@ -407,6 +407,13 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		"server busy":              {"attach", 409, "Cannot 'attach_volume' instance while it is in task_state rebuilding", volume.Busy},
 		"not attached":             {"detach", 404, "Instance is not attached to volume", volume.NotFound},
 		"detaching":                {"detach", 400, "Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach.", volume.Busy},
+		"retyped already":          {"retype", 400, "Invalid volume: Retype needs volume to be in available or in-use state, not be part of an active migration …", volume.Conflict},
+		"multiattach in use":       {"retype", 400, "Invalid input received: Invalid volume_type passed, retypes affecting multiattach are only allowed on available volumes, …", volume.Conflict},
+		"retype to smaller ones":   {"retype", 400, "Invalid input received: Specified volume size of '2' is greater than …", volume.InvalidArgument},
+		"retype to nothing":        {"retype", 404, "Volume type with name x could not be found.", volume.InvalidArgument},
+		"retype of nothing":        {"retype", 404, "Volume " + volumeID + " could not be found.", volume.NotFound},
+		"retype beyond a quota":    {"retype", 413, "VolumeSizeExceedsAvailableQuota: …", volume.Exhausted},
+		"metadata while uploading": {"add metadata", 400, "Invalid volume: Updating volume metadata is not allowed for volumes in uploading status.", volume.Busy},
 		"extending already":        {"extend", 400, "Invalid volume: Volume status must be '{'status': 'available'}' to extend, currently extending.", volume.Busy},
 		"quota of an extension":    {"extend attached", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota.", volume.Exhausted},
 		"snapshot while attaching": {"create snapshot", 400, "Invalid volume: Volume " + volumeID + " status must be available, but current status is: attaching.", volume.Busy},

@@ -10,10 +10,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-var (
-	getQuotas = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-quota-sets/{project}"}
-	listZones = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-availability-zone"}
-)
+var getQuotas = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-quota-sets/{project}"}
 
 // Quotas implements volume.QuotaCloud. Besides the quotas the answer holds the project's id, which is none.
 func (c *Cloud) Quotas(ctx context.Context) (map[string]volume.Quota, error) {
@@ -38,24 +35,4 @@ func (c *Cloud) Quotas(ctx context.Context) (map[string]volume.Quota, error) {
 		}
 	}
 	return quotas, nil
-}
-
-// Zones implements volume.QuotaCloud.
-func (c *Cloud) Zones(ctx context.Context) ([]string, error) {
-	var answer struct {
-		Zones []struct {
-			Name  string `json:"zoneName"`
-			State struct {
-				Available bool `json:"available"`
-			} `json:"zoneState"`
-		} `json:"availabilityZoneInfo"`
-	}
-	err := c.do(ctx, request{call: listZones, verb: "list zones", object: "the volume zones", ok: http.StatusOK, into: &answer})
-	var zones []string
-	for _, z := range answer.Zones {
-		if z.State.Available {
-			zones = append(zones, z.Name)
-		}
-	}
-	return zones, err
 }

@@ -49,7 +49,7 @@ func Deadline(longest time.Duration) Wrapper {
 // quiet are the RPCs that sidecars and kubelet repeat all the time; their success is logged at level debug.
 var quiet = map[string]bool{
 	"Probe": true, "GetPluginInfo": true, "GetPluginCapabilities": true, "ControllerGetCapabilities": true, "NodeGetCapabilities": true,
-	"NodeGetVolumeStats": true, "ListVolumes": true,
+	"NodeGetVolumeStats": true, "ListVolumes": true, "GetCapacity": true, "ControllerGetVolumeHealth": true, "ControllerListVolumeHealth": true,
 }
 
 // Log writes one line for every RPC that has ended: what, on which objects, how long, with which code. Requests and answers

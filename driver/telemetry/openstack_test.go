@@ -29,6 +29,11 @@ func TestRequestsHaveUpstreamsNames(t *testing.T) {
 		"GET /v3/p/snapshots/1":                          "snapshot_get",
 		"DELETE /v3/p/snapshots/1":                       "snapshot_delete",
 		"POST /v3/auth/tokens":                           "token_create",
+		"POST /v3/p/volumes/1/metadata":                  "metadata_add",
+		"GET /v3/p/types?marker=1":                       "type_list",
+		"GET /v3/p/types/default":                        "type_default",
+		"GET /v3/p/os-quota-sets/p?usage=true":           "quota_get",
+		"GET /v3/p/os-availability-zone":                 "zone_list",
 		"GET /":                                          "other",
 	} {
 		method, path, _ := strings.Cut(request, " ")

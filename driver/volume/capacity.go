@@ -14,8 +14,10 @@ import (
 type Room struct {
 	// Type is the name or id of a volume type; empty means the cloud's default type.
 	Type string
-	// Zones are the volume zones that will do; none means any.
-	Zones []string
+	// Zone, Zones and AnyZone are as in a Wish.
+	Zone    string
+	Zones   []string
+	AnyZone bool
 	// Shared says that several servers will use such a volume at a time.
 	Shared bool
 }
@@ -32,7 +34,7 @@ type Capacity struct {
 const Unlimited = Size(1) << 60
 
 // Capacity says how much room the project's quotas leave for such volumes. What the backends have left nobody but an administrator
-// can see. There is none in a zone that is not there or not available, or for several servers on a type that allows one.
+// can see. There is none in a zone that Cinder does not have, or for several servers on a type that allows one.
 //
 // Quotas are those of Cinder: gigabytes and volumes, in all and of the type; a quota of volumes that is used up leaves no room.
 func (s *Volumes) Capacity(ctx context.Context, r Room) (Capacity, error) {
@@ -46,10 +48,16 @@ func (s *Volumes) Capacity(ctx context.Context, r Room) (Capacity, error) {
 			return Capacity{}, err
 		}
 	}
-	known := len(r.Zones) == 0 || slices.ContainsFunc(r.Zones, func(zone string) bool {
-		return slices.ContainsFunc(f.zones, func(real string) bool { return sameZone(real, zone) })
-	})
-	if !known || !t.anyOf(r.Zones) || r.Shared && t.singleServer() {
+	zones, err := s.candidates(ctx, Wish{Zone: r.Zone, Zones: r.Zones, AnyZone: r.AnyZone})
+	if known := s.known(ctx); r.Zone != "" && len(known) > 0 && !slices.Contains(known, r.Zone) {
+		return Capacity{}, nil
+	}
+	switch {
+	case Is(err, NotHere):
+		return Capacity{}, nil
+	case err != nil:
+		return Capacity{}, err
+	case !t.anyOf(zones), r.Shared && t.singleServer():
 		return Capacity{}, nil
 	}
 	return f.capacity(t), nil
@@ -103,7 +111,6 @@ type facts struct {
 	quotas   map[string]Quota
 	types    []Type
 	fallback Type // the default type; zero where there is none
-	zones    []string
 	read     time.Time
 }
 
@@ -133,7 +140,6 @@ func (r *room) read(ctx context.Context, cloud Cloud) (facts, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { fresh.quotas, err = cloud.Quotas(ctx); return err })
 	group.Go(func() (err error) { fresh.types, err = cloud.Types(ctx); return err })
-	group.Go(func() (err error) { fresh.zones, err = cloud.Zones(ctx); return err })
 	group.Go(func() (err error) {
 		if fresh.fallback, err = cloud.DefaultType(ctx); Is(err, NotFound) {
 			err = nil

@@ -40,6 +40,9 @@ func TestTheRoomForVolumes(t *testing.T) {
 		"a zone":                   {room: Room{Zones: []string{"az-1"}}, want: Capacity{Available: Unlimited}}, // the label of "az 1"
 		"one zone of two":          {room: Room{Zones: []string{"moon", "az2"}}, want: Capacity{Available: Unlimited}},
 		"an unknown zone":          {room: Room{Zones: []string{"moon"}}},
+		"a class's zone":           {room: Room{Zone: "az 1", Zones: []string{"az2"}}, want: Capacity{Available: Unlimited}},
+		"a class's zone, unknown":  {room: Room{Zone: "moon"}},
+		"any zone":                 {room: Room{Zones: []string{"moon"}, AnyZone: true}, want: Capacity{Available: Unlimited}},
 		"a zone the type is not":   {room: Room{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1,az3"}},
 		"a zone the type is in":    {room: Room{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1, az2"}, want: Capacity{Available: Unlimited}},
 		"several servers":          {room: Room{Type: "fast", Shared: true}, specs: multi, want: Capacity{Available: Unlimited}},
@@ -61,6 +64,15 @@ func TestTheRoomForVolumes(t *testing.T) {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+func TestZonesThatNobodyTellsAreTakenForThere(t *testing.T) {
+	c := newCloud()
+	for _, room := range []Room{{Zone: "az1"}, {Zones: []string{"az1"}}} {
+		if got, err := service(c).Capacity(t.Context(), room); err != nil || got.Available != Unlimited {
+			t.Errorf("%+v: got %v, %v", room, got, err)
+		}
 	}
 }
 
@@ -95,7 +107,7 @@ func TestAQuestionForEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
 }
 
 func TestQuotasThatCannotBeReadAreAnErrorAndNotRemembered(t *testing.T) {
-	for _, method := range []string{"Quotas", "Types", "Zones", "DefaultType"} {
+	for _, method := range []string{"Quotas", "Types", "DefaultType"} {
 		c := newCloud()
 		s := service(c)
 		c.fail[method] = Errorf(PermissionDenied, "no")

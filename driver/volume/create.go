@@ -315,5 +315,5 @@ func (s *Volumes) notShared(ctx context.Context, v Volume, made ID) error {
 	if err := s.discard(ctx, v, "its type does not allow several servers"); err != nil {
 		return AfterWrite(err)
 	}
-	return Errorf(InvalidArgument, "volumes of type %s cannot be attached to several servers; choose a type with the extra spec multiattach", v.Type).Op("create")
+	return Errorf(InvalidArgument, "volumes of type %s cannot be attached to several servers; name a type with the extra spec multiattach in the parameter %s of the class", v.Type, contract.ParameterType).Op("create")
 }

@@ -2,12 +2,11 @@ package volume
 
 import "context"
 
-// typed is what a fakeCloud has of types, quotas and zones.
+// typed is what a fakeCloud has of types and quotas.
 type typed struct {
 	types    []Type
 	standard Type // the default type
 	quotas   map[string]Quota
-	zones    []string
 	stubborn bool // a retype is taken and changes nothing
 }
 
@@ -26,8 +25,6 @@ func (c *fakeCloud) DefaultType(context.Context) (Type, error) {
 func (c *fakeCloud) Quotas(context.Context) (map[string]Quota, error) {
 	return c.quotas, c.called("Quotas")
 }
-
-func (c *fakeCloud) Zones(context.Context) ([]string, error) { return c.zones, c.called("Zones") }
 
 func (c *fakeCloud) Retype(_ context.Context, id ID, typeID string, migrate bool) error {
 	if err := c.called("Retype", id, typeID, migrate); err != nil {

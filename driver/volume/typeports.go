@@ -26,10 +26,10 @@ const (
 // singleServer reports whether the type is known to allow one server only.
 func (t Type) singleServer() bool { return t.Specs != nil && t.Specs[specMultiattach] != "<is> True" }
 
-// anyOf reports whether volumes of the type may be in one of the zones.
+// anyOf reports whether volumes of the type may be in one of the zones; "" is any zone.
 func (t Type) anyOf(zones []string) bool {
 	allowed := t.Specs[specZones]
-	if allowed == "" || len(zones) == 0 {
+	if allowed == "" || slices.Contains(zones, "") {
 		return true
 	}
 	return slices.ContainsFunc(strings.Split(allowed, ","), func(a string) bool {
@@ -63,6 +63,4 @@ type QuotaCloud interface {
 	// Quotas reads the project's quotas by Cinder's names: gigabytes, volumes, per_volume_gigabytes, gigabytes_TYPE, …
 	// GET /v3/os-quota-sets/{project}?usage=true.
 	Quotas(ctx context.Context) (map[string]Quota, error)
-	// Zones reads the volume zones that are available. GET /v3/os-availability-zone.
-	Zones(ctx context.Context) ([]string, error)
 }

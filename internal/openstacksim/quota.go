@@ -86,6 +86,10 @@ func overGigabytes(resource string, asked, limit, used int) *reply {
 		"Requested %dG, quota is %dG and %dG has been consumed.", resource, asked, limit, used)))
 }
 
+func overVolumes(resource string, limit int) *reply {
+	return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota '%s'.", limit, resource)))
+}
+
 // reserve checks whether a project may have one more volume.
 func (s *Sim) reserve(project string, kind *VolumeType, size int) *reply {
 	used := s.used(project)
@@ -99,7 +103,7 @@ func (s *Sim) reserve(project string, kind *VolumeType, size int) *reply {
 	}
 	for _, r := range []string{"volumes", "volumes_" + kind.Name} {
 		if s.exceeds(project, r, 1, used) {
-			return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota '%s'.", s.limit(project, r), r)))
+			return overVolumes(r, s.limit(project, r))
 		}
 	}
 	return nil

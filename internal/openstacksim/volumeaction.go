@@ -2,7 +2,6 @@ package openstacksim
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -73,42 +72,6 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 			return
 		}
 		v.status, v.size = before, newSize
-	})
-	return c.accepted(http.StatusAccepted)
-}
-
-func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
-	if _, ok := args["new_type"]; !ok {
-		return *invalid("os-retype", c.raw("os-retype"), "'new_type' is a required property")
-	}
-	policy := "never"
-	if p, ok := args["migration_policy"]; ok {
-		policy, _ = p.(string)
-		if policy != "on-demand" && policy != "never" {
-			return *invalid("migration_policy", p, python(p)+" is not one of ['on-demand', 'never']")
-		}
-	}
-	name, _ := args["new_type"].(string)
-	kind, bad := s.typeNamed(c, name)
-	if bad != nil {
-		return *bad
-	}
-	if !slices.Contains([]string{"available", "in-use"}, v.status) || kind == v.kind {
-		return fault(http.StatusBadRequest, "Invalid volume: Retype needs volume to be in available or in-use state, not be part of an active migration or a "+
-			"consistency group, requested type has to be different that the one from the volume, and for in-use volumes front-end qos specs cannot change.")
-	}
-	before := v.status
-	v.status = "retyping"
-	v.update()
-	failure := s.operationFault(RetypeVolume)
-	s.after(s.latency[RetypeVolume]+failure.Delay, func() {
-		v.status = before
-		v.update()
-		if failure.fails() || policy == "never" && kind.ExtraSpecs["volume_backend_name"] != "" && !compatible(kind, v.kind) {
-			return // Cinder gives up without a word
-		}
-		v.kind, v.multiattach = kind, kind.ExtraSpecs["multiattach"] == "<is> True"
-		v.host = s.hostOf(v)
 	})
 	return c.accepted(http.StatusAccepted)
 }

@@ -53,8 +53,8 @@ func (b *Bed) status(t *testing.T, id string) string {
 
 // onTheWay are the states that a volume may be seen in before it is what a case waits for.
 var onTheWay = map[string][]string{
-	"available":       {"creating", "restoring-backup", "downloading", "extending", "reserved", "attaching", "in-use", "detaching"},
-	"in-use":          {"available", "extending", "reserved", "attaching"},
+	"available":       {"creating", "restoring-backup", "downloading", "extending", "retyping", "reserved", "attaching", "in-use", "detaching"},
+	"in-use":          {"available", "extending", "retyping", "reserved", "attaching"},
 	"error":           {"creating"},
 	"error_extending": {"available", "extending"},
 	"error_deleting":  {"available", "deleting"},

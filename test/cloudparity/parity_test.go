@@ -39,6 +39,7 @@ func cases() []Case {
 	all = append(all, inventoryCases()...)
 	all = append(all, volumeCases()...)
 	all = append(all, expandCases()...)
+	all = append(all, retypeCases()...)
 	all = append(all, snapshotCases()...)
 	all = append(all, backupCases()...)
 	all = append(all, listCases()...)

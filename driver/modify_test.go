@@ -1,0 +1,146 @@
+package driver
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+func changed(id string, parameters map[string]string) *csi.ControllerModifyVolumeRequest {
+	return &csi.ControllerModifyVolumeRequest{VolumeId: id, MutableParameters: parameters}
+}
+
+// external-resizer takes InvalidArgument for a class that the volume can never have, and asks on after Aborted, Unavailable and
+// DeadlineExceeded.
+func TestWhatCannotBeModifiedSaysWhy(t *testing.T) {
+	const action, metadata = "/volume/v3/*/volumes/*/action", "/volume/v3/*/volumes/*/metadata"
+	for name, test := range map[string]struct {
+		fault      openstacksim.Fault
+		parameters map[string]string
+		code       codes.Code
+		text       string
+		retry      bool // finds it done
+	}{
+		"an unknown parameter":            {parameters: map[string]string{"tpye": "fast"}, code: codes.InvalidArgument, text: "did you mean type?"},
+		"an unknown type":                 {parameters: map[string]string{"type": "multiatach"}, code: codes.InvalidArgument, text: "did you mean multiattach?"},
+		"a move that is not allowed":      {parameters: map[string]string{"type": "fast"}, code: codes.InvalidArgument, text: "policy: on-demand"},
+		"a move that the backend refuses": {fault: openstacksim.Fault{Operation: openstacksim.RetypeVolume}, parameters: map[string]string{"type": "fast", "policy": "on-demand"}, code: codes.Internal, text: "left it as it was"},
+		"an answer that is lost":          {fault: openstacksim.Fault{Path: action, After: true, Drop: true, Times: 1}, parameters: map[string]string{"type": "multiattach"}, code: codes.Unavailable, retry: true},
+		"a cloud that does not allow":     {fault: openstacksim.Fault{Path: action, Status: 403}, parameters: map[string]string{"type": "multiattach"}, code: codes.PermissionDenied},
+		"types that are not shown":        {fault: openstacksim.Fault{Path: "/volume/v3/*/types", Status: 403}, parameters: map[string]string{"type": "multiattach"}, code: codes.PermissionDenied},
+		"metadata after the type": {
+			fault:      openstacksim.Fault{Path: metadata, Status: 403, Times: 1},
+			parameters: map[string]string{"type": "multiattach", "metadata.team": "a"}, code: codes.Unavailable, retry: true,
+		},
+		"metadata alone": {fault: openstacksim.Fault{Path: metadata, Status: 403}, parameters: map[string]string{"metadata.team": "a"}, code: codes.PermissionDenied},
+		"longer than the caller waits": {
+			fault:      openstacksim.Fault{Operation: openstacksim.RetypeVolume, Slow: true, Delay: 200 * time.Second},
+			parameters: map[string]string{"type": "multiattach"}, code: codes.DeadlineExceeded, retry: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				d := startWith(t, sim)
+				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+				if test.fault.Path != "" || test.fault.Operation != "" {
+					sim.SetFault(test.fault)
+				}
+				ctx := asSidecar(t)
+				_, err := d.ControllerModifyVolume(ctx, changed(id, test.parameters))
+				wantCode(t, err, test.code, test.text)
+				if test.retry {
+					must[*csi.ControllerModifyVolumeResponse](t)(d.ControllerModifyVolume(asSidecar(t), changed(id, test.parameters)))
+				}
+			})
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		d := startWith(t, simulated())
+		az1, _ := servers()
+		_, err := d.ControllerModifyVolume(asSidecar(t), changed(az1, nil))
+		wantCode(t, err, codes.NotFound, az1)
+	})
+}
+
+func TestAVolumeIsModifiedFromItsBeginning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d, ctx := startWith(t, sim), asSidecar(t)
+		made := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1", func(r *csi.CreateVolumeRequest) {
+			r.Parameters, r.MutableParameters = map[string]string{"type": "standard"}, map[string]string{"type": "fast", "metadata.team": "a"}
+		})))
+		id := made.GetVolume().GetVolumeId()
+		for _, parameters := range []map[string]string{
+			{"type": "fast", "metadata.team": "a"}, // as it is
+			{"type": "standard", "policy": "on-demand"},
+			{"metadata.team": "b"},
+		} {
+			must[*csi.ControllerModifyVolumeResponse](t)(d.ControllerModifyVolume(asSidecar(t), changed(id, parameters)))
+		}
+		confirmed := must[*csi.ValidateVolumeCapabilitiesResponse](t)(d.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{
+			VolumeId: id, VolumeCapabilities: []*csi.VolumeCapability{writer}, MutableParameters: map[string]string{"type": "standard", "metadata.team": "b"},
+		}))
+		if confirmed.GetConfirmed() == nil {
+			t.Errorf("not what it was made to be: %v", confirmed)
+		}
+	})
+}
+
+func TestCapacityIsToldWhereTheFlagIsGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := startWith(t, simulated())
+		if can(t, d, csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
+			t.Error("advertised without the flag")
+		}
+		_, err := d.GetCapacity(asSidecar(t), &csi.GetCapacityRequest{})
+		wantCode(t, err, codes.Unimplemented, "--with-capacity")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		d, ctx := startWith(t, simulated(), "--with-capacity"), asSidecar(t)
+		if !can(t, d, csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
+			t.Error("not advertised")
+		}
+		for name, want := range map[string]int64{"": 20000 << 30, "fast": 1000 << 30, "standard": 20000 << 30} {
+			got := must[*csi.GetCapacityResponse](t)(d.GetCapacity(ctx, &csi.GetCapacityRequest{Parameters: map[string]string{"type": name}}))
+			if got.GetAvailableCapacity() != want || got.GetMaximumVolumeSize() != nil {
+				t.Errorf("type %q: want %d, got %v", name, want, got)
+			}
+		}
+		_, err := d.GetCapacity(ctx, &csi.GetCapacityRequest{Parameters: map[string]string{"type": "nowhere"}})
+		wantCode(t, err, codes.InvalidArgument, "nowhere")
+	})
+}
+
+func TestTheHealthOfVolumesIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d, ctx := startWith(t, sim), asSidecar(t)
+		az1, _ := servers()
+		well := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("well"))).GetVolume().GetVolumeId()
+		ill := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("ill"))).GetVolume().GetVolumeId()
+		must[*csi.ControllerPublishVolumeResponse](t)(d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: well, NodeId: az1, VolumeCapability: writer}))
+		sim.SetFault(openstacksim.Fault{Operation: openstacksim.ExtendVolume})
+		_, err := d.ControllerExpandVolume(ctx, larger(ill, 2<<30, 0))
+		wantCode(t, err, codes.Aborted, "")
+		listed := must[*csi.ControllerListVolumeHealthResponse](t)(d.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{}))
+		if len(listed.GetEntries()) != 1 || listed.GetEntries()[0].GetVolumeId() != ill || listed.GetEntries()[0].GetHealthStatuses()[0].GetReason() != "ErrorExtending" {
+			t.Errorf("got %v", listed)
+		}
+		got := must[*csi.ControllerGetVolumeHealthResponse](t)(d.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: ill}))
+		if s := got.GetVolumeHealth().GetHealthStatuses(); len(s) != 1 || s[0].GetStatus() != csi.VolumeHealthErrorType_INACCESSIBLE {
+			t.Errorf("got %v", got)
+		}
+		got = must[*csi.ControllerGetVolumeHealthResponse](t)(d.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: well}))
+		if got.GetVolumeHealth().GetVolumeId() != well || len(got.GetVolumeHealth().GetHealthStatuses()) != 0 {
+			t.Errorf("got %v", got)
+		}
+		_, err = d.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: az1})
+		wantCode(t, err, codes.NotFound, az1)
+	})
+}

@@ -1,0 +1,35 @@
+package telemetry
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+func TestWhatIsLetPassIsCountedByKind(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	l := NewLenience(registry)
+	l.Count("unknown parameter")
+	l.Count("unknown parameter")
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	if want := `cinder_csi_lenient_total{what="unknown parameter"} 2`; !strings.Contains(w.Body.String(), want) {
+		t.Errorf("want %s in\n%s", want, w.Body.String())
+	}
+}
+
+func TestActionsAreToldApartByTheirBodies(t *testing.T) {
+	for body, want := range map[string]string{`{"os-retype":{"new_type":"x"}}`: "volume_retype", `{"os-extend":{"new_size":2}}`: "volume_expand", "": "volume_expand"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://cloud/v3/p/volumes/1/action", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nameOf(r); got != want {
+			t.Errorf("%s: want %s, got %s", body, want, got)
+		}
+	}
+}
