@@ -76,8 +76,9 @@ func configure(t *testing.T, c cloud) sanity.TestConfig {
 	config.IdempotentCount = 10
 	config.TestVolumeSize = 1 << 30 // the bed's disk is small
 	config.TestVolumeAccessType = *access
+	config.TestVolumeMutableParameters = map[string]string{"type": "multiattach", "metadata.purpose": "sanity"}
 	config.TestNodeVolumeAttachLimit = *bed == ""
-	controller := append([]string{"--cluster=sanity", "--strict", "--v=4"}, c.controller...)
+	controller := append([]string{"--cluster=sanity", "--strict", "--with-capacity", "--v=4"}, c.controller...)
 	if !*split {
 		config.Address = startDriver(t, dir, "driver", append(controller, c.node...)...)
 		return config
