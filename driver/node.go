@@ -2,21 +2,45 @@ package driver
 
 import (
 	"log/slog"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/host"
 	"github.com/cinder-csi/cinder-csi/driver/node"
+	"github.com/cinder-csi/cinder-csi/driver/rpc"
+	"github.com/cinder-csi/cinder-csi/driver/telemetry"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // newNode gives the node service of this machine. It has no credentials and asks nobody but the server's own metadata.
-func newNode(cfg config.Config, settings config.Settings, deps Dependencies, log *slog.Logger) *node.Server {
+func newNode(cfg config.Config, settings config.Settings, deps Dependencies, registry prometheus.Registerer, log *slog.Logger) *node.Server {
 	machine := host.New(host.Options{
 		SysRoot: cfg.SysRoot, DevRoot: cfg.DevRoot, ProcRoot: cfg.ProcRoot,
 		ConfigDriveDir: cfg.ConfigDriveDir, MetadataURL: cfg.MetadataURL, SearchOrder: settings.SearchOrder,
 		Events: host.EventsOf(cfg.SysRoot, cfg.DevRoot), Transport: deps.Transport, Log: log,
 	})
-	return node.New(machine, node.Options{
+	options := node.Options{
 		DriverName: cfg.DriverName, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, AdditionalTopology: cfg.AdditionalTopology,
-		AttachLimit: settings.AttachLimit, DefaultFSType: cfg.DefaultFSType, Log: log,
-	})
+		AttachLimit: settings.AttachLimit, AttachReserve: settings.AttachReserve, DefaultFSType: cfg.DefaultFSType,
+		Metrics: telemetry.NewNode(registry), Log: log,
+	}
+	for _, id := range settings.ForeignVolumes {
+		options.ForeignVolumes = append(options.ForeignVolumes, volume.ID(id))
+	}
+	if deps.Listener == nil {
+		options.ZoneFile = besideSocket(cfg.Endpoint)
+	}
+	return node.New(machine, options)
+}
+
+// besideSocket is a file for the node's zone in the directory of its socket, which is one of kubelet's for this plugin alone. Other
+// endpoints have no such place.
+func besideSocket(endpoint string) string {
+	network, address, err := rpc.ParseEndpoint(endpoint)
+	if err != nil || network != "unix" || filepath.Dir(address) == "/" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(address), "node-zone.json")
 }

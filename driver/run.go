@@ -93,7 +93,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		})
 	}
 	if cfg.Node {
-		services.Node = newNode(cfg, conf.started, deps, log)
+		services.Node = newNode(cfg, conf.started, deps, registry, log)
 	}
 
 	services.Identity = identity.New(identity.Options{

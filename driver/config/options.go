@@ -30,6 +30,8 @@ const (
 // The options of cloud.conf outside [Global].
 const (
 	AttachLimit        = "node-volume-attach-limit"
+	AttachReserve      = "node-volume-attach-reserve"
+	ForeignVolumes     = "node-foreign-volumes"
 	RescanOnResize     = "rescan-on-resize"
 	IgnoreZone         = "ignore-volume-az"
 	IgnoreMicroversion = "ignore-volume-microversion"
@@ -42,6 +44,8 @@ const (
 // programs are often given the same file.
 var Options = []Option{
 	{BlockStorage, AttachLimit, "integer", "", "how many volumes a node may have; absent: the node works it out; below 0 or above 256: 256"},
+	{BlockStorage, AttachReserve, "integer", "1", "places for disks that a node keeps free when it works out its limit, for a network card plugged later or a disk of others. Added"},
+	{BlockStorage, ForeignVolumes, "list", "", "ids of volumes that others attached to nodes, so that they are not counted as the driver's; a disk that a node runs from need not be named. Added"},
 	{BlockStorage, RescanOnResize, "bool", "false", "look at a disk's size again before its file system grows; this driver always does"},
 	{BlockStorage, IgnoreZone, "bool", "false", "report the zones asked for as a new volume's topology, instead of the volume's own"},
 	{BlockStorage, IgnoreMicroversion, "bool", "false", "no effect: the lowest microversion that will do is used"},
@@ -96,10 +100,12 @@ func Known() []cloudconf.Name {
 
 // Settings is what cloud.conf says outside [Global].
 type Settings struct {
-	AttachLimit int64 // volumes per node; 0 means that the node works it out
-	IgnoreZone  bool
-	SearchOrder []string // of configDrive, metadataService and dmi; nil means the default
-	ZoneMap     contract.ZoneMap
+	AttachLimit    int64    // volumes per node; 0 means that the node works it out
+	AttachReserve  *int64   // places kept free then; nil means the default
+	ForeignVolumes []string // ids of volumes that are not the driver's
+	IgnoreZone     bool
+	SearchOrder    []string // of configDrive, metadataService and dmi; nil means the default
+	ZoneMap        contract.ZoneMap
 }
 
 // maxAttachLimit is the most that upstream lets a node report.
@@ -142,6 +148,17 @@ func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err erro
 			s.AttachLimit = maxAttachLimit
 		}
 	}
+	if text, _ := storage.Get(AttachReserve); text != "" {
+		reserve, err := strconv.ParseInt(text, 0, 64)
+		if err != nil || reserve < 0 || reserve > maxAttachLimit {
+			return Settings{}, nil, fmt.Errorf("[%s] %s: %q is not a whole number from 0 to %d", BlockStorage, AttachReserve, text, maxAttachLimit)
+		}
+		s.AttachReserve = &reserve
+	}
+	foreign, _ := storage.Get(ForeignVolumes)
+	for id := range strings.FieldsFuncSeq(foreign, func(r rune) bool { return r == ',' || r == ' ' }) {
+		s.ForeignVolumes = append(s.ForeignVolumes, id)
+	}
 	if s.ZoneMap, err = parseZones(f); err != nil {
 		return Settings{}, nil, err
 	}
@@ -169,6 +186,8 @@ var restarts = []struct {
 	of  func(Settings) any
 }{
 	{AttachLimit, func(s Settings) any { return s.AttachLimit }},
+	{AttachReserve, func(s Settings) any { return s.AttachReserve }},
+	{ForeignVolumes, func(s Settings) any { return s.ForeignVolumes }},
 	{SearchOrder, func(s Settings) any { return s.SearchOrder }},
 }
 

@@ -94,9 +94,9 @@ func (h *Host) claim(name string, id volume.ID) (serial string, ok bool) {
 	return serials[i], true
 }
 
-// isSerialOf reports whether serial is what a disk of volume id shows: the id, or all of it that fits. id has 36 characters.
+// isSerialOf reports whether serial is what a disk of volume id shows: the id, or all of it that fits. What is no UUID is no id.
 func isSerialOf(serial string, id volume.ID) bool {
-	return serial == string(id) || serial == string(id[:shortSerial])
+	return isUUID(string(id)) && (serial == string(id) || serial == string(id[:shortSerial]))
 }
 
 // checkID refuses what is no UUID. Cinder's ids are, so anything else names no volume; and a short one would match anything.

@@ -16,11 +16,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// DefaultAttachLimit is how many volumes a node takes when nobody says: what is left of the 25 to 29 places that a server with
-// virtio disks of QEMU's machine type pc has, measured. Servers with virtio-scsi take more and q35 ones may take fewer: set
-// node-volume-attach-limit. Never 0, which CSI reads as no limit.
-const DefaultAttachLimit = 24
-
 // Options says how the node presents itself.
 type Options struct {
 	DriverName   string // contract.DriverName when empty
@@ -28,14 +23,32 @@ type Options struct {
 	WithTopology bool   // whether NodeGetInfo tells the zone
 	// AdditionalTopology are segments told beside the zone, and over it when they have its key, as upstream's flag.
 	AdditionalTopology map[string]string
-	AttachLimit        int64  // volumes a node takes; DefaultAttachLimit when not positive
-	DefaultFSType      string // made on an empty disk when nobody says; ext4 when empty
+	AttachLimit        int64       // volumes a node takes; worked out when not positive
+	AttachReserve      *int64      // places for disks to keep free when it is worked out; DefaultAttachReserve when nil
+	ForeignVolumes     []volume.ID // volumes that others attach to nodes
+	ZoneFile           string      // keeps the zone that this node was registered in; no file when empty
+	DefaultFSType      string      // made on an empty disk when nobody says; ext4 when empty
+	Metrics            Metrics     // counted nowhere when nil
 	Log                *slog.Logger
 }
+
+// Metrics are the numbers that monitoring reads; package telemetry has them.
+type Metrics interface {
+	// VolumeLimit takes the terms of the attach limit, "limit" among them, in volumes.
+	VolumeLimit(terms map[string]int64)
+	// ZoneChanged says whether the server is in another zone than the node was registered in.
+	ZoneChanged(changed bool)
+}
+
+type noMetrics struct{}
+
+func (noMetrics) VolumeLimit(map[string]int64) {}
+func (noMetrics) ZoneChanged(bool)             {}
 
 // machine is what the service asks of this machine; *host.Host is the one there is.
 type machine interface {
 	Identity(ctx context.Context) (host.Identity, error)
+	Room(foreign []volume.ID) host.Room
 	Await(ctx context.Context, id volume.ID) (*host.Disk, error)
 	Stage(ctx context.Context, s host.Staging) error
 	Publish(id volume.ID, staging, target string, readOnly bool) error
@@ -52,6 +65,8 @@ type Server struct {
 	machine machine
 	options Options
 	lanes   *lanes
+	limits  *limits
+	zone    zoneRecord
 	log     *slog.Logger
 }
 
@@ -65,13 +80,15 @@ func newServer(m machine, o Options) *Server {
 	if o.TopologyKey == "" {
 		o.TopologyKey = contract.TopologyKeyOf(o.DriverName)
 	}
-	if o.AttachLimit <= 0 {
-		o.AttachLimit = DefaultAttachLimit
+	if o.Metrics == nil {
+		o.Metrics = noMetrics{}
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Server{machine: m, options: o, lanes: newLanes(o.Log), log: o.Log}
+	return &Server{
+		machine: m, options: o, lanes: newLanes(o.Log), limits: newLimits(o), zone: zoneRecord{path: o.ZoneFile, log: o.Log, metrics: o.Metrics}, log: o.Log,
+	}
 }
 
 // NodeGetCapabilities lists what this service does (CSI specification, "NodeGetCapabilities").
@@ -89,25 +106,34 @@ func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	return response, nil
 }
 
-// NodeGetInfo tells which server this is, how many volumes it takes and where it is.
+// NodeGetInfo tells which server this is, how many volumes it takes and where it is. kubelet asks when the driver registers, and
+// again from time to time for the number of volumes (CSIDriver, nodeAllocatableUpdatePeriodSeconds).
 func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	server, err := s.machine.Identity(ctx)
 	if err != nil {
 		return nil, err
 	}
-	response := &csi.NodeGetInfoResponse{NodeId: string(server.Server), MaxVolumesPerNode: s.options.AttachLimit}
+	response := &csi.NodeGetInfoResponse{NodeId: string(server.Server), MaxVolumesPerNode: s.limits.now(ctx, s.machine)}
 	if !s.options.WithTopology {
 		return response, nil
 	}
 	segments := map[string]string{}
-	if zone := contract.ZoneLabel(server.Zone); zone != "" {
+	if zone := s.zone.registered(ctx, server.Server, s.options.TopologyKey, contract.ZoneLabel(server.Zone)); zone != "" {
 		segments[s.options.TopologyKey] = zone
 	}
 	maps.Copy(segments, s.options.AdditionalTopology)
 	if segments[s.options.TopologyKey] == "" {
-		return nil, volume.Errorf(volume.Failed, "the metadata of server %s names no zone that can be a label (availability_zone %q); "+
-			"run with --with-topology=false or give %s by --additional-topology", server.Server, server.Zone, s.options.TopologyKey)
+		return nil, volume.Errorf(volume.Failed, "%s names no zone of server %s that can be a label (availability_zone %q); "+
+			"run with --with-topology=false or give %s by --additional-topology%s",
+			server.Place, server.Server, server.Zone, s.options.TopologyKey, silence(server.Silent))
 	}
 	response.AccessibleTopology = &csi.Topology{Segments: segments}
 	return response, nil
+}
+
+func silence(reasons string) string {
+	if reasons == "" {
+		return ""
+	}
+	return "; other places said nothing: " + reasons
 }

@@ -20,6 +20,7 @@ const vol = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
 // fakeMachine keeps what was asked of it.
 type fakeMachine struct {
 	identity host.Identity
+	room     host.Room
 	stats    host.Stats
 	err      error
 	asked    []any
@@ -35,6 +36,13 @@ type (
 )
 
 func (f *fakeMachine) Identity(context.Context) (host.Identity, error) { return f.identity, f.err }
+
+func (f *fakeMachine) Room(foreign []volume.ID) host.Room {
+	if len(foreign) > 0 {
+		f.asked = append(f.asked, foreign)
+	}
+	return f.room
+}
 
 func (f *fakeMachine) Await(context.Context, volume.ID) (*host.Disk, error) {
 	return nil, errors.New("no block volume in this test")
@@ -117,7 +125,7 @@ func TestANodeTellsItsServerItsZoneAndANumberOfVolumesThatIsNeverZero(t *testing
 		{"a zone of blanks", "  ", Options{WithTopology: true}, nil},
 		{"a zone of which no label is left", "東京", Options{TopologyKey: "k", WithTopology: true}, topology(id, map[string]string{"k": "zone-130016b2599bf7e5"})},
 	} {
-		m := &fakeMachine{identity: host.Identity{Server: id, Zone: c.zone}}
+		m := &fakeMachine{identity: host.Identity{Server: id, Zone: c.zone}, room: host.Room{Unknown: "no sysfs"}}
 		got, err := serverOf(m, c.o).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
 		if c.want == nil {
 			if !volume.Is(err, volume.Failed) || !strings.Contains(err.Error(), "--with-topology=false") {

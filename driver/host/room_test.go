@@ -1,0 +1,272 @@
+package host
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// pci is the PCI bus of a fake machine.
+type pci struct {
+	t   *testing.T
+	b   *bench
+	dir string
+}
+
+func newPCI(t *testing.T, b *bench) pci {
+	p := pci{t, b, filepath.Join(b.Sys, "bus", "pci")}
+	must(t, os.MkdirAll(filepath.Join(p.dir, "slots"), 0o755))
+	must(t, os.MkdirAll(filepath.Join(p.dir, "devices"), 0o755))
+	return p
+}
+
+func (p pci) slot(name, address string) { p.file("slots/"+name+"/address", address+"\n") }
+
+func (p pci) file(path, content string) {
+	p.t.Helper()
+	path = filepath.Join(p.dir, path)
+	must(p.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(p.t, os.WriteFile(path, []byte(content), 0o600))
+}
+
+func (p pci) device(address, vendor, device, class string) {
+	for file, content := range map[string]string{"vendor": vendor, "device": device, "class": class} {
+		p.file("devices/"+address+"/"+file, content+"\n")
+	}
+}
+
+// bridge puts a bridge at address, above bus. A kind below 0 is one without PCI Express.
+func (p pci) bridge(address, bus string, kind bridge) {
+	p.device(address, "0x1b36", "0x000c", "0x060400")
+	must(p.t, os.MkdirAll(filepath.Join(p.dir, "devices", address, "pci_bus", bus), 0o755))
+	config := make([]byte, 256)
+	config[0x34] = 0x40
+	config[0x40], config[0x41] = 0x0d, 0x54 // a capability before
+	if kind >= 0 {
+		config[0x54], config[0x56] = 0x10, byte(kind)<<4|2
+	}
+	p.file("devices/"+address+"/config", string(config))
+}
+
+// plug gives a slot a virtio disk. Without a name the kernel has not got so far.
+func (p pci) plug(address, name, serial string, minor uint32) {
+	p.device(address, "0x1af4", "0x1042", "0x010000")
+	if name == "" {
+		return
+	}
+	must(p.t, os.MkdirAll(filepath.Join(p.dir, "devices", address, "virtio9", "block", name), 0o755))
+	p.b.Sysfs(p.t, name, map[string]string{"serial": serial, "dev": fmt.Sprintf("254:%d\n", minor)})
+}
+
+func (p pci) unplug(address, name string) {
+	if name != "" {
+		must(p.t, os.RemoveAll(filepath.Join(p.b.Sys, "block", name)))
+		must(p.t, os.RemoveAll(filepath.Join(p.dir, "devices", address, "virtio9", "block", name)))
+		return
+	}
+	must(p.t, os.RemoveAll(filepath.Join(p.dir, "devices", address)))
+}
+
+// pc is QEMU's machine type pc as Nova uses it: slots 3 to 31 of the root bus, of which four are used.
+func pc(t *testing.T, b *bench) pci {
+	p := newPCI(t, b)
+	p.device("0000:00:01.0", "0x8086", "0x7000", "0x060100") // PIIX has no slot
+	for n := 3; n < 32; n++ {
+		p.slot(fmt.Sprint(n), fmt.Sprintf("0000:00:%02x", n))
+	}
+	p.device("0000:00:03.0", "0x1af4", "0x1000", "0x020000")
+	p.plug("0000:00:04.0", "vda", "", 0)
+	p.device("0000:00:05.0", "0x1af4", "0x1005", "0x00ff00")
+	p.device("0000:00:06.0", "0x1af4", "0x1002", "0x00ff00")
+	p.b.mounter.add(Mount{Device: Number{254, 1}, Path: "/", FSType: "ext4", Source: "/dev/vda1", Options: []string{"rw"}})
+	b.Sysfs(t, "vda", map[string]string{"vda1/partition": "1\n", "vda1/dev": "254:1\n"})
+	return p
+}
+
+// q35 has one root port for each of used and free.
+func q35(t *testing.T, b *bench, used, free int) pci {
+	p := newPCI(t, b)
+	p.device("0000:00:00.0", "0x8086", "0x29c0", "0x060000")
+	for n := range used + free {
+		bus := fmt.Sprintf("0000:%02x", n+1)
+		p.bridge(fmt.Sprintf("0000:00:02.%d", n), bus, rootPort)
+		p.slot(fmt.Sprintf("0-%d", n), bus+":00")
+		switch {
+		case n == 0:
+			p.plug(bus+":00.0", "vda", "", 0)
+		case n < used:
+			p.device(bus+":00.0", "0x1af4", "0x1041", "0x020000")
+		}
+	}
+	p.b.mounter.add(Mount{Device: Number{254, 0}, Path: "/", FSType: "ext4", Source: "/dev/vda", Options: []string{"rw"}})
+	return p
+}
+
+func TestTheRoomIsWhatTheMachineTypeReallyTakes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		make func(*testing.T, *bench)
+		want int // measured: see the rule's comment
+	}{
+		{"pc", func(t *testing.T, b *bench) { pc(t, b) }, 25},
+		{"pc with a PCI bridge", func(t *testing.T, b *bench) {
+			p := pc(t, b)
+			p.bridge("0000:00:07.0", "0000:01", plainBridge)
+			for n := range 32 {
+				p.slot(fmt.Sprintf("1-%d", n), fmt.Sprintf("0000:01:%02x", n))
+			}
+		}, 24 + 31},
+		{"q35 with 6 free root ports", func(t *testing.T, b *bench) { q35(t, b, 5, 6) }, 6},
+		{"q35 with 24 free root ports", func(t *testing.T, b *bench) { q35(t, b, 5, 24) }, 24},
+		{"q35 with 3 free ports and a PCIe-to-PCI bridge", func(t *testing.T, b *bench) {
+			p := q35(t, b, 5, 3)
+			p.bridge("0000:00:1e.0", "0000:20", toPCIBridge)
+			for n := range 32 {
+				p.slot(fmt.Sprintf("32-%d", n), fmt.Sprintf("0000:20:%02x", n))
+			}
+		}, 3},
+		{"q35, other devices of a port and the root bus", func(t *testing.T, b *bench) {
+			p := q35(t, b, 5, 2)
+			p.slot("9", "0000:01:01")
+			p.slot("10", "0000:00:1f")
+		}, 2},
+		{"below a downstream port", func(t *testing.T, b *bench) {
+			p := q35(t, b, 5, 2)
+			p.bridge("0000:07:00.0", "0000:30", downstreamPort)
+			p.slot("11", "0000:30:00")
+		}, 2}, // one port is the bridge's
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			c.make(t, b)
+			r := b.Room(nil)
+			if r.Volumes() != c.want || r.Bus != "virtio" || r.Unknown != "" {
+				t.Errorf("want room for %d virtio disks, got %+v", c.want, r)
+			}
+		})
+	}
+}
+
+func TestTheRoomDoesNotChangeWhileVolumesComeAndGo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	p := pc(t, b)
+	want := b.Room(nil).Volumes()
+	hold := func(moment string) {
+		t.Helper()
+		if r := b.Room(nil); r.Volumes() != want {
+			t.Errorf("%s: want room for %d as before, got %+v", moment, want, r)
+		}
+	}
+	var all []string
+	for n := 7; n < 32; n++ {
+		address, name := fmt.Sprintf("0000:00:%02x.0", n), fmt.Sprintf("vd%c", 'b'+n-7)
+		p.plug(address, "", "", 0)
+		hold("on the bus, no disk yet")
+		p.plug(address, name, fmt.Sprintf("%08d-3d4e-4f50-8", n), uint32(16*n))
+		hold("there")
+		all = append(all, address, name)
+	}
+	if r := b.Room(nil); r.Attached != 25 || r.Free != 0 {
+		t.Errorf("want the server full, got %+v", r)
+	}
+	for i := 0; i < len(all); i += 2 {
+		p.unplug(all[i], all[i+1])
+		hold("no disk any more, still on the bus")
+		p.unplug(all[i], "")
+		hold("gone")
+	}
+}
+
+func TestVolumesThatAreNotTheDriversAreNotCounted(t *testing.T) {
+	t.Parallel()
+	const root, database volume.ID = "11111111-3d4e-4f50-8a6b-7c8d9e0f1a2b", "22222222-3d4e-4f50-8a6b-7c8d9e0f1a2b"
+	for _, c := range []struct {
+		name  string
+		mount Mount
+	}{
+		{"the root directory", Mount{Device: Number{254, 1}, Path: "/", Source: "/dev/vda1"}},
+		{"bound into the container", Mount{Device: Number{254, 1}, Root: "/var/lib/kubelet", Path: "/var/lib/kubelet", Source: "/dev/vda1"}},
+		{"kubelet's own", Mount{Device: Number{254, 1}, Path: "/data/kubelet", Source: "/dev/vda1"}},
+		{"btrfs", Mount{Device: Number{0, 27}, Root: "/@", Path: "/var/lib/kubelet", FSType: "btrfs", Source: "/dev/vda1"}},
+		{"LVM", Mount{Device: Number{253, 0}, Path: "/", Source: "/dev/mapper/vg-root"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			p := pc(t, b)
+			p.plug("0000:00:04.0", "vda", string(root[:20]), 0)
+			p.plug("0000:00:07.0", "vdb", string(database[:20]), 16)
+			p.plug("0000:00:08.0", "vdc", serial, 32)
+			b.Sysfs(t, "dm-0", map[string]string{"dev": "253:0\n", "slaves/vda1/partition": "1\n"})
+			b.mounter.table = nil
+			if c.mount.FSType == "" {
+				c.mount.FSType = "ext4"
+			}
+			c.mount.Options = []string{"rw"}
+			b.mounter.add(c.mount)
+			// A volume of the driver's and a part of it, as kubelet shows it to a container: both are no reason to think it foreign.
+			b.mounter.add(Mount{Device: Number{254, 32}, Path: "/var/lib/kubelet/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+			b.mounter.add(Mount{Device: Number{254, 32}, Root: "/sub", Path: "/var/lib/kubelet/pods/1/volume-subpaths/pv/c/0", FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+			want := Room{Bus: "virtio", Attached: 1, Free: 23, Foreign: 2}
+			if diff := cmp.Diff(want, b.Room([]volume.ID{database, "short"})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTheRoomOfOtherBuses(t *testing.T) {
+	t.Parallel()
+	scsi := func(t *testing.T, b *bench, driver string) {
+		must(t, os.MkdirAll(filepath.Join(b.Sys, "devices", "virtio2", "host0", "target0:0:0", "0:0:0:0"), 0o755))
+		b.Sysfs(t, "sda", map[string]string{"dev": "8:0\n"})
+		must(t, os.Symlink("../../devices/virtio2/host0/target0:0:0/0:0:0:0", filepath.Join(b.Sys, "block", "sda", "device")))
+		host := filepath.Join(b.Sys, "class", "scsi_host", "host0")
+		must(t, os.MkdirAll(host, 0o755))
+		must(t, os.WriteFile(filepath.Join(host, "proc_name"), []byte(driver+"\n"), 0o600))
+		b.Sysfs(t, "sdb", map[string]string{"device/vpd_pg80": page80(string(vol)), "dev": "8:16\n"})
+		b.mounter.add(Mount{Device: Number{8, 0}, Path: "/", FSType: "ext4", Source: "/dev/sda", Options: []string{"rw"}})
+	}
+	for name, c := range map[string]struct {
+		make func(*testing.T, *bench)
+		want Room
+	}{
+		"virtio-scsi":        {func(t *testing.T, b *bench) { scsi(t, b, "virtio_scsi") }, Room{Bus: "scsi", Attached: 1, Free: SCSIBound - 2}},
+		"another controller": {func(t *testing.T, b *bench) { scsi(t, b, "ata_piix") }, Room{Attached: 1, Unknown: "nothing is known of the SCSI controller ata_piix of disk sda"}},
+		"NVMe": {func(t *testing.T, b *bench) {
+			b.Sysfs(t, "nvme0n1", map[string]string{"dev": "259:0\n", "device/serial": serial})
+		}, Room{Attached: 1, Unknown: "nothing is known of the bus of disk nvme0n1"}},
+		"virtio without slots": {func(t *testing.T, b *bench) { b.plug(t, "vdb", serial, Number{254, 16}) }, Room{Attached: 1, Unknown: "the kernel shows no hot-plug slots of the PCI bus"}},
+		"nothing":              {func(*testing.T, *bench) {}, Room{Unknown: "neither a disk that this machine runs from nor a volume is seen"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			c.make(t, b)
+			if diff := cmp.Diff(c.want, b.Room(nil)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzBridgeKind(f *testing.F) {
+	config := make([]byte, 256)
+	config[0x34], config[0x40], config[0x41] = 0x40, 0x01, 0x40 // in a circle
+	f.Add(config)
+	f.Add([]byte(strings.Repeat("\xff", 256)))
+	f.Fuzz(func(t *testing.T, config []byte) {
+		if kind := bridgeKind(config); kind < plainBridge || kind > 15 {
+			t.Errorf("kind %d", kind)
+		}
+	})
+}

@@ -1,0 +1,39 @@
+package telemetry
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func TestTheNodesNumbersAreReplaced(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	m := NewNode(registry)
+	m.VolumeLimit(map[string]int64{"limit": 24, "free": 25})
+	m.VolumeLimit(map[string]int64{"limit": 7})
+	m.ZoneChanged(true)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		for _, s := range f.GetMetric() {
+			term := ""
+			for _, l := range s.GetLabel() {
+				term = l.GetValue()
+			}
+			got = append(got, f.GetName()+" "+term+" "+strings.TrimPrefix(s.GetGauge().String(), "value:"))
+		}
+	}
+	if want := "cinder_csi_node_volume_limit limit 7; cinder_csi_node_zone_changed  1"; strings.Join(got, "; ") != want {
+		t.Errorf("want %s, got %s", want, strings.Join(got, "; "))
+	}
+	m.ZoneChanged(false)
+	families, _ = registry.Gather()
+	if v := families[1].GetMetric()[0].GetGauge().GetValue(); v != 0 {
+		t.Errorf("want 0, got %v", v)
+	}
+}
