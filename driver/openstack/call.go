@@ -36,4 +36,5 @@ var Calls = []cloud.Call{
 	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
 	getBackup, deleteBackup,
 	listTypes, defaultType, getQuotas,
+	listRows, getRow, deleteRow,
 }

@@ -55,7 +55,8 @@ var meanings = []meaning{
 	{404, "", "", volume.NotFound},
 	{405, "", "", volume.Unimplemented},
 	{406, "", "", volume.Unimplemented}, // the microversion
-	{409, "", "", volume.Busy},          // a task is under way on the server, or it is locked
+	{409, "attach volume", "in vm_state error", volume.Conflict},
+	{409, "", "", volume.Busy}, // a task is under way on the server, or it is locked
 	{413, "", "was rate-limited", volume.Unavailable},
 	{413, "", "maximum allowed limit", volume.OutOfRange}, // the quota per_volume_gigabytes
 	{413, "", "", volume.Exhausted},                       // Cinder's quotas

@@ -178,7 +178,7 @@ var operations = slices.Concat([]operation{
 		return c.Attach(ctx, serverID, volume.Volume{ID: volumeID, Multiattach: true})
 	}},
 	{"detach", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.Detach(ctx, serverID, volumeID) }},
-}, expandOperations, snapshotOperations, backupOperations, zoneOperations, typeOperations)
+}, expandOperations, snapshotOperations, backupOperations, zoneOperations, typeOperations, attachmentOperations)
 
 func TestCallsListsEveryRequestAndNoOther(t *testing.T) {
 	t.Parallel()

@@ -18,96 +18,155 @@ func (s *Volumes) Attach(ctx context.Context, id ID, server ServerID) (Volume, e
 		return Volume{}, err
 	}
 	defer unlock()
-	v, err := s.attachable(ctx, id, server)
-	if err != nil || inUseAt(v, server) {
-		return v, err
-	}
-	if err := s.cloud.Attach(ctx, server, v); err != nil {
-		return Volume{}, s.unattachable(ctx, id, server, err)
-	}
-	v, err = s.attached(ctx, id, server)
-	return v, AfterWrite(err)
+	return s.attach(ctx, id, server)
 }
 
-// attachable reads a volume once Nova may be asked to attach it to server, or it is attached there already.
-func (s *Volumes) attachable(ctx context.Context, id ID, server ServerID) (Volume, error) {
+// attach looks and acts by the table until the volume is there, or cannot be.
+func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, error) {
 	v, err := s.cloud.Volume(ctx, id)
-	if err != nil {
-		return Volume{}, err
-	}
-	if statuses[v.Status].attach == wait {
-		v, err = s.until(ctx, id, "become attachable", func(v Volume, ok bool) (bool, error) {
-			if !ok {
-				return true, notFound(id)
+	var refusal error // Nova's, of what the volume's own state seemed to allow
+	var doubt suspicion
+	for looking := false; err == nil; {
+		// The volume's status alone answers for what is free and for what is simply elsewhere.
+		seen := sighting{volume: v, server: server, nova: unlisted}
+		if looking || atServers(v.Status) || v.Status == InUse && v.AttachedTo(server) {
+			if seen, err = s.look(ctx, v, server); err != nil {
+				break
 			}
-			return statuses[v.Status].attach != wait, nil
-		})
-		if err != nil {
-			return Volume{}, err
+		}
+		switch next := attachMove(v.Status, seen.row.Status, seen.nova); {
+		case next == finish:
+			return v, nil
+		case next == ask, next == elsewhere && v.Status == InUse && v.Multiattach:
+			if refusal != nil {
+				return Volume{}, refusal
+			}
+			if refusal = s.askToAttach(ctx, v, server); refusal == nil {
+				v, err = s.attached(ctx, id, server)
+				return v, AfterWrite(err)
+			}
+			if !refusedByState(refusal) {
+				return Volume{}, s.unattachable(ctx, server, refusal)
+			}
+			looking = true
+			if v, err = s.cloud.Volume(ctx, id); err != nil {
+				return Volume{}, refusal
+			}
+		case next == pause, next == elsewhere && atServers(v.Status):
+			refusal = nil
+			v, err = s.changed(ctx, seen, "become attachable")
+		case next == catchUp:
+			refusal = nil
+			v, err = s.later(ctx, seen, catchUpInterval)
+		case next == heal, next == stuck:
+			v, err = s.mend(ctx, &doubt, seen, next)
+		default:
+			return Volume{}, s.notAttachable(ctx, seen, next)
 		}
 	}
-	switch step := statuses[v.Status].attach; {
-	case step == proceed:
-		return v, nil
-	case step == look && (inUseAt(v, server) || v.Multiattach):
-		return v, nil
-	case step == look:
-		return v, elsewhere(v)
-	case step == leaving:
-		return v, Errorf(NotFound, "volume %s is being deleted", id).Op("attach")
+	return Volume{}, opOf(err, "attach")
+}
+
+// askToAttach sends the request once it is the caller's turn at the server.
+func (s *Volumes) askToAttach(ctx context.Context, v Volume, server ServerID) error {
+	leave, err := s.lanes.enter(ctx, server)
+	if err != nil {
+		return err
 	}
-	return v, Errorf(Conflict, "volume %s is in status %s%s; it cannot be attached until an administrator resets that", id, v.Status, s.reason(ctx, id)).Op("attach")
+	defer leave()
+	return s.cloud.Attach(ctx, server, v)
+}
+
+// notAttachable is the error of what an attach cannot go on with.
+func (s *Volumes) notAttachable(ctx context.Context, seen sighting, why move) error {
+	v := seen.volume
+	switch why {
+	case elsewhere:
+		return Errorf(Conflict, "volume %s is attached to server %s and its type allows one server only; detach it there first", v.ID, servers(v)).Op("attach")
+	case noVolume:
+		return Errorf(NotFound, "volume %s is being deleted", v.ID).Op("attach")
+	case noSuchHost:
+		return noServer(seen.server).Op("attach")
+	case unsure:
+		return seen.doubtful("attach")
+	default:
+		return Errorf(Conflict, "volume %s is in status %s%s; it cannot be attached until an administrator resets that", v.ID, v.Status, s.reason(ctx, v.ID)).Op("attach")
+	}
 }
 
 // inUseAt reports whether an attachment of v to server is complete and not about to end.
 func inUseAt(v Volume, server ServerID) bool { return v.Status == InUse && v.AttachedTo(server) }
 
-func elsewhere(v Volume) error {
-	return Errorf(Conflict, "volume %s is attached to server %s and its type allows one server only; detach it there first", v.ID, servers(v)).Op("attach")
-}
-
 func noServer(id ServerID) *Error { return Errorf(NotFound, "there is no server %q", id) }
 
 // attached waits until Cinder shows the volume at the server. Nova has answered 200, and the volume was reserved before that:
-// one that is available again was given up by the server's host.
+// one that is available again was given up by the server's host. So was one that is in use elsewhere, once Cinder has no record
+// that it is on its way to this server.
 func (s *Volumes) attached(ctx context.Context, id ID, server ServerID) (Volume, error) {
-	return s.until(ctx, id, "become attached to server "+string(server), func(v Volume, ok bool) (bool, error) {
-		switch {
-		case !ok:
-			return true, notFound(id)
-		case inUseAt(v, server):
-			return true, nil
-		case v.Status == Available:
-			return true, Errorf(Failed, "Nova took the request, but the host of server %s could not attach volume %s and gave it back without a reason; see nova-compute's log there",
-				server, id).Op("attach")
-		case statuses[v.Status].attach == refuse:
-			return true, Errorf(Failed, "volume %s went to status %s while it was being attached to server %s", id, v.Status, server).Op("attach")
+	for {
+		v, err := s.until(ctx, id, "become attached to server "+string(server), func(v Volume, ok bool) (bool, error) {
+			switch {
+			case !ok:
+				return true, notFound(id)
+			case v.Status == InUse:
+				return true, nil
+			case v.Status == Available:
+				return true, givenUp(id, server)
+			case statuses[v.Status].attach == refuse:
+				return true, Errorf(Failed, "volume %s went to status %s while it was being attached to server %s", id, v.Status, server).Op("attach")
+			}
+			return false, nil
+		})
+		if err != nil || inUseAt(v, server) {
+			return v, err
 		}
-		return false, nil
-	})
+		if err := s.onItsWay(ctx, v, server); err != nil {
+			return v, err
+		}
+		if v, err = s.later(ctx, sighting{volume: v, server: server}, catchUpInterval); err != nil || inUseAt(v, server) {
+			return v, err
+		}
+	}
 }
 
-// unattachable turns Nova's refusal into what the volume's state says about it: Nova answers 400 alike for a volume that is
-// attached to this server already, to another one, and for one that is changing.
-func (s *Volumes) unattachable(ctx context.Context, id ID, server ServerID, refusal error) error {
+func givenUp(id ID, server ServerID) *Error {
+	return Errorf(Failed, "Nova took the request, but the host of server %s could not attach volume %s and gave it back without a reason; see nova-compute's log there",
+		server, id).Op("attach")
+}
+
+// onItsWay is an error unless Cinder, or Nova where Cinder's records are hidden, has an attach of the volume to the server under way.
+func (s *Volumes) onItsWay(ctx context.Context, v Volume, server ServerID) error {
+	row, _, err := s.rowOf(ctx, v, server)
+	if err != nil {
+		return err
+	}
+	switch row.Status {
+	case RowReserved, RowAttaching, RowAttached:
+		return nil
+	case RowHidden:
+		if listed, err := s.listed(ctx, v.ID, server); err != nil || listed {
+			return err
+		}
+	}
+	return givenUp(v.ID, server)
+}
+
+// refusedByState reports whether Nova's refusal is about a state, which a look at it explains: it answers 400 alike for a volume
+// that is attached to this server already, to another one, and for one that is changing.
+func refusedByState(refusal error) bool {
 	switch KindOf(refusal) {
 	case InvalidArgument, Conflict, Busy:
-	case NotFound:
+		return true
+	}
+	return false
+}
+
+// unattachable tells a server that is not there from a volume that is not: Nova answers 404 for both.
+func (s *Volumes) unattachable(ctx context.Context, server ServerID, refusal error) error {
+	if Is(refusal, NotFound) {
 		if _, err := s.cloud.Server(ctx, server); Is(err, NotFound) {
 			return noServer(server).Op("attach")
 		}
-		return refusal
-	default:
-		return refusal
-	}
-	v, err := s.cloud.Volume(ctx, id)
-	switch {
-	case err != nil:
-		return refusal
-	case v.AttachedTo(server), statuses[v.Status].attach == wait:
-		return Errorf(Busy, "volume %s is in status %s and cannot be attached to server %s right now; try again: %w", id, v.Status, server, refusal).Op("attach")
-	case statuses[v.Status].attach == look && !v.Multiattach:
-		return elsewhere(v)
 	}
 	return refusal
 }

@@ -56,6 +56,39 @@ func TestAnAttachThatTheHostGivesUpIsAFailure(t *testing.T) {
 	})
 }
 
+// A volume that is in use elsewhere stays so, whatever becomes of the attach: its record tells, or Nova's list where there is none.
+func TestAnAttachOfASharedVolumeThatTheHostGivesUpIsNoticedEarly(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCloud(Volume{ID: id(1), Status: InUse, Multiattach: true, Attachments: []Attachment{{Server: serverB}}})
+			c.refuse = true
+			if hidden {
+				c.fail["Rows"] = Errorf(PermissionDenied, "no")
+			}
+			start := time.Now()
+			_, err := service(c).Attach(within(t, 60), id(1), serverA)
+			wantKind(t, err, Failed, true)
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("hidden %v: told after %v only", hidden, took)
+			}
+		})
+	}
+}
+
+// Cinder may show a shared volume as in use, because of another server, while this one's record is on its way.
+func TestAnAttachOfASharedVolumeIsAwaitedWhileItsRecordIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(Volume{ID: id(1), Status: InUse, Multiattach: true, Attachments: []Attachment{{Server: serverB}}})
+		c.hook["Attach"] = func() {
+			time.AfterFunc(500*time.Millisecond, func() { c.change(id(1), func(v *Volume) { v.Status = InUse }) })
+		}
+		v, err := service(c).Attach(within(t, 60), id(1), serverA)
+		if err != nil || !v.AttachedTo(serverA) || c.count("Rows") == 0 {
+			t.Errorf("%v, %v after %v", v, err, c.calls)
+		}
+	})
+}
+
 func TestAnAttachUnderWayIsAwaited(t *testing.T) {
 	for name, test := range map[string]struct {
 		server ServerID
@@ -64,6 +97,8 @@ func TestAnAttachUnderWayIsAwaited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(ofOurs(1, Attaching))
+				c.servers[test.server] = []ID{id(1)}
+				c.rows = []Row{{ID: rowID(test.server), Volume: id(1), Server: test.server, Status: RowAttaching}}
 				c.later(id(1), func(v *Volume) { v.Status, v.Attachments = InUse, []Attachment{{Server: test.server}} })
 				_, err := service(c).Attach(within(t, 60), id(1), serverA)
 				if test.kind != Unknown {
@@ -100,22 +135,44 @@ func TestNovasRefusalIsToldByTheVolumesState(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusal Kind
 		now     Volume // what the volume is once Nova has refused
-		want    Kind
+		want    Kind   // Unknown means that it is attached in the end
+		asked   int
 	}{
-		"attached elsewhere meanwhile": {InvalidArgument, Volume{ID: id(1), Status: InUse, Attachments: []Attachment{{Server: serverB}}}, Conflict},
-		"attached here meanwhile":      {InvalidArgument, Volume{ID: id(1), Status: InUse, Attachments: []Attachment{{Server: serverA}}}, Busy},
-		"changing":                     {InvalidArgument, Volume{ID: id(1), Status: Reserved}, Busy},
-		"nothing to see":               {InvalidArgument, Volume{ID: id(1), Status: Available}, InvalidArgument},
-		"locked":                       {Busy, Volume{ID: id(1), Status: Available}, Busy},
-		"full":                         {Exhausted, Volume{ID: id(1), Status: Available}, Exhausted},
-		"forbidden":                    {PermissionDenied, Volume{ID: id(1), Status: Available}, PermissionDenied},
+		"attached elsewhere meanwhile": {InvalidArgument, Volume{ID: id(1), Status: InUse, Attachments: []Attachment{{Server: serverB}}}, Conflict, 1},
+		"attached here meanwhile":      {InvalidArgument, Volume{ID: id(1), Status: InUse, Attachments: []Attachment{{Server: serverA}}}, Unknown, 1},
+		"changing":                     {InvalidArgument, Volume{ID: id(1), Status: Reserved}, Unknown, 2},
+		"nothing to see":               {InvalidArgument, Volume{ID: id(1), Status: Available}, InvalidArgument, 1},
+		"locked":                       {Busy, Volume{ID: id(1), Status: Available}, Busy, 1},
+		"full":                         {Exhausted, Volume{ID: id(1), Status: Available}, Exhausted, 1},
+		"forbidden":                    {PermissionDenied, Volume{ID: id(1), Status: Available}, PermissionDenied, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCloud(ofOurs(1, Available))
-			c.fail["Attach"] = Errorf(test.refusal, "no")
-			c.hook["Attach"] = func() { c.volumes[id(1)] = &test.now }
-			_, err := service(c).Attach(t.Context(), id(1), serverA)
-			wantKind(t, err, test.want, false)
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(ofOurs(1, Available))
+				c.fail["Attach"] = Errorf(test.refusal, "no")
+				c.hook["Attach"] = func() {
+					if c.count("Attach") > 1 { // it has changed, and Nova takes it
+						delete(c.fail, "Attach")
+						return
+					}
+					c.volumes[id(1)] = &test.now
+					if test.now.AttachedTo(serverA) {
+						c.servers[serverA] = []ID{id(1)}
+					}
+					if test.now.Status == Reserved {
+						c.later(id(1), func(v *Volume) { v.Status = Available })
+					}
+				}
+				_, err := service(c).Attach(within(t, 60), id(1), serverA)
+				if test.want != Unknown {
+					wantKind(t, err, test.want, false)
+				} else if err != nil {
+					t.Error(err)
+				}
+				if c.count("Attach") != test.asked {
+					t.Errorf("want Nova asked %d times, got %v", test.asked, c.calls)
+				}
+			})
 		})
 	}
 }

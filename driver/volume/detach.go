@@ -27,11 +27,45 @@ func (s *Volumes) Detach(ctx context.Context, id ID, server ServerID) error {
 	if server != "" {
 		return s.detach(ctx, v, server)
 	}
-	var all []error
+	return s.detachAll(ctx, v)
+}
+
+// detachAll detaches a volume from every server that Cinder has a record of. A record without a server is nobody's attachment.
+func (s *Volumes) detachAll(ctx context.Context, v Volume) error {
+	rows, _, err := s.rows(ctx, v.ID)
+	if err != nil {
+		return err
+	}
+	var servers []ServerID
 	for _, a := range v.Attachments {
-		all = append(all, s.detach(ctx, v, a.Server))
+		servers = append(servers, a.Server)
+	}
+	for _, row := range rows {
+		if row.Server == "" {
+			s.o.Log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", row.ID, "status", row.Status)
+			continue
+		}
+		servers = append(servers, row.Server)
+	}
+	slices.Sort(servers)
+	var all []error
+	for i, server := range slices.Compact(servers) {
+		if i > 0 { // the detach before has changed it
+			if v, err = s.cloud.Volume(ctx, v.ID); err != nil {
+				return errors.Join(append(all, existing(err))...)
+			}
+		}
+		all = append(all, s.detach(ctx, v, server))
 	}
 	return firstOf(all)
+}
+
+// existing is nil for the error that something does not exist.
+func existing(err error) error {
+	if Is(err, NotFound) {
+		return nil
+	}
+	return err
 }
 
 // firstOf is the first error, with the others behind it in its text.
@@ -43,88 +77,87 @@ func firstOf(all []error) error {
 	return Errorf(KindOf(all[0]), "%w", errors.Join(all...))
 }
 
+// detach looks and acts by the table until the volume has left the server, or cannot.
 func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
-	if !v.AttachedTo(server) {
-		// A volume that is reserved or attaching shows no server yet, so Nova is asked too.
-		listed, err := s.listed(ctx, v.ID, server)
-		if err != nil || !listed {
-			return err
-		}
-	}
-	v, err := s.steady(ctx, v)
-	if err != nil {
-		return err
-	}
-	if v.AttachedTo(server) {
-		if err := s.cloud.Detach(ctx, server, v.ID); err != nil {
-			if err := s.undetachable(ctx, v.ID, server, err); err != nil {
-				return err
+	var err, refusal error
+	var doubt suspicion
+	for looking := !inUseAt(v, server); err == nil; {
+		// Whether Nova has what is in use there, its answer to the request says.
+		seen := sighting{volume: v, server: server, row: Row{Status: RowAttached}, nova: listed}
+		if looking {
+			if seen, err = s.look(ctx, v, server); err != nil {
+				break
 			}
 		}
-		if err := s.released(ctx, v.ID, server); err != nil {
-			return AfterWrite(err)
+		switch next := detachMove(v.Status, seen.row.Status, seen.nova); next {
+		case finish:
+			return nil
+		case ask:
+			if refusal != nil {
+				return Errorf(Busy, "volume %s is in status %s and cannot be detached from server %s right now; try again: %w", v.ID, v.Status, server, refusal).Op("detach")
+			}
+			var kept bool
+			kept, refusal, err = s.askToDetach(ctx, v, server)
+			if err != nil || refusal == nil && !kept && seen.row.Status == RowAttached {
+				return err
+			}
+			looking = true
+			v, err = s.cloud.Volume(ctx, v.ID)
+		case pause:
+			refusal = nil
+			v, err = s.changed(ctx, seen, "be detachable")
+		case catchUp:
+			refusal = nil
+			v, err = s.later(ctx, seen, catchUpInterval)
+		case heal, stuck:
+			v, err = s.mend(ctx, &doubt, seen, next)
+		case unsure:
+			return seen.doubtful("detach")
+		default:
+			return Errorf(Conflict, "volume %s is in status %s%s; it cannot be detached from server %s until an administrator resets that",
+				v.ID, v.Status, s.reason(ctx, v.ID), server).Op("detach")
 		}
 	}
-	return AfterWrite(s.unlisted(ctx, v.ID, server))
+	return existing(opOf(err, "detach")) // what does not exist is attached to nothing
 }
 
-// steady reads the volume once no attach or detach of it is under way, to any server: Nova refuses another one until then. A
-// volume that is gone has no attachments.
-func (s *Volumes) steady(ctx context.Context, v Volume) (Volume, error) {
-	changing := func(v Volume) bool {
-		return v.Status == Detaching || v.Status == Attaching || v.Status == Reserved
+// askToDetach sends the request once it is the caller's turn at the server, and awaits its end in Cinder and in Nova. The refusal is
+// one that a look at the volume explains; kept says that the server is gone and Cinder has kept the attachment.
+func (s *Volumes) askToDetach(ctx context.Context, v Volume, server ServerID) (kept bool, refusal, err error) {
+	leave, err := s.lanes.enter(ctx, server)
+	if err != nil {
+		return false, nil, err
 	}
-	if !changing(v) {
-		return v, nil
-	}
-	exists := false
-	latest, err := s.until(ctx, v.ID, "come to rest", func(v Volume, ok bool) (bool, error) {
-		exists = ok
-		return !ok || !changing(v), nil
-	})
-	if err == nil && !exists {
-		return Volume{ID: v.ID}, nil
-	}
-	return latest, err
-}
-
-// undetachable is nil where Nova's refusal means that the detach is under way or done, so that only its end is to be awaited.
-func (s *Volumes) undetachable(ctx context.Context, id ID, server ServerID, refusal error) error {
-	switch KindOf(refusal) {
-	case NotFound: // no such server, or not attached there in Nova's eyes; Cinder has the last word
-		return nil
-	case InvalidArgument, Conflict, Busy:
-	default:
-		return refusal
-	}
-	v, err := s.cloud.Volume(ctx, id)
+	err = s.cloud.Detach(ctx, server, v.ID)
+	leave()
 	switch {
-	case Is(err, NotFound):
-		return nil
+	case refusedByState(err), Is(err, NotFound): // 404: no such server, or not attached there in Nova's eyes
+		return false, err, nil
 	case err != nil:
-		return refusal
-	case v.Status == Detaching || !v.AttachedTo(server) && v.Status == Available:
-		return nil
+		return false, nil, err
 	}
-	return Errorf(Busy, "volume %s is in status %s and cannot be detached from server %s right now; try again: %w", id, v.Status, server, refusal).Op("detach")
+	if kept, err = s.released(ctx, v.ID, server); err == nil && !kept {
+		err = s.unlisted(ctx, v.ID, server)
+	}
+	return kept, nil, AfterWrite(err)
 }
 
 // released waits until Cinder no longer shows the volume at the server. Nova puts a volume into detaching before it answers: one
 // that is in use there again was kept by the server's host. A volume with several servers is in use either way.
-func (s *Volumes) released(ctx context.Context, id ID, server ServerID) error {
+func (s *Volumes) released(ctx context.Context, id ID, server ServerID) (kept bool, err error) {
 	back := false
-	_, err := s.until(ctx, id, "leave server "+string(server), func(v Volume, ok bool) (bool, error) {
+	_, err = s.until(ctx, id, "leave server "+string(server), func(v Volume, ok bool) (bool, error) {
 		left := !ok || !v.AttachedTo(server)
 		back = !left && v.Status == InUse && !v.Multiattach
 		return left || back, nil
 	})
 	if err != nil || !back {
-		return err
+		return false, err
 	}
 	if _, err := s.cloud.Server(ctx, server); Is(err, NotFound) {
-		return Errorf(Busy, "server %s no longer exists, but Cinder still shows volume %s attached to it; if that stays, an administrator must delete the attachment", server, id).Op("detach")
+		return true, nil
 	}
-	return Errorf(Failed, "volume %s is still in use at server %s after the detach; see nova-compute's log there", id, server).Op("detach")
+	return false, Errorf(Failed, "volume %s is still in use at server %s after the detach; see nova-compute's log there", id, server).Op("detach")
 }
 
 // listed reports whether Nova lists the volume for the server. A server that does not exist has none.
@@ -139,15 +172,15 @@ func (s *Volumes) listed(ctx context.Context, id ID, server ServerID) (bool, err
 	return slices.ContainsFunc(attachments, func(a Attachment) bool { return a.Volume == id }), nil
 }
 
-// unlisted waits until Nova's list for the server agrees that the volume is gone; each fresh reading of the volume is the clock.
+// unlisted waits until Nova's list for the server agrees that the volume is gone.
 func (s *Volumes) unlisted(ctx context.Context, id ID, server ServerID) error {
-	for {
+	for wait := catchUpInterval; ; wait = min(2*wait, catchUpLongest) {
 		listed, err := s.listed(ctx, id, server)
 		if err != nil || !listed {
 			return err
 		}
-		if _, err := s.until(ctx, id, "leave Nova's list for server "+string(server), func(Volume, bool) (bool, error) { return true, nil }); err != nil {
-			return err
+		if err := rest(ctx, wait); err != nil {
+			return Errorf(KindOf(err), "volume %s: Cinder has released it from server %s, but Nova still lists it there; a retry resumes the wait: %w", id, server, err).Op("detach")
 		}
 	}
 }

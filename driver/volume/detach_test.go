@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,18 +106,6 @@ func TestADetachThatTheHostGivesUpIsAFailure(t *testing.T) {
 	})
 }
 
-func TestADeletedServerIsDetachedOnlyOnceCinderAgrees(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCloud(attachedTo(serverA))
-		delete(c.servers, serverA)
-		wantKind(t, service(c).Detach(within(t, 60), id(1), serverA), Busy, true)
-		c.change(id(1), func(v *Volume) { v.Status, v.Attachments = Available, nil })
-		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusal Kind
@@ -125,6 +114,7 @@ func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
 	}{
 		"detaching meanwhile": {InvalidArgument, Detaching, Unknown},
 		"locked server":       {Conflict, InUse, Busy},
+		"no task meanwhile":   {Busy, InUse, Busy},
 		"forbidden":           {PermissionDenied, InUse, PermissionDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,6 +123,9 @@ func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
 				c.fail["Detach"] = Errorf(test.refusal, "no")
 				c.hook["Detach"] = func() {
 					c.change(id(1), func(v *Volume) { v.Status = test.now })
+					if test.now == InUse {
+						return
+					}
 					c.later(id(1), func(v *Volume) { v.Status, v.Attachments = Available, nil })
 					c.mu.Lock()
 					c.servers[serverA] = nil
@@ -149,4 +142,57 @@ func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestADetachThatNeverEndsTellsWhatWasSeenLast(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(c *fakeCloud)
+		text  string
+	}{
+		"Cinder shows it": {func(c *fakeCloud) { c.stuck = true }, "it is detaching"},
+		"Nova lists it":   {func(c *fakeCloud) { c.listsForever = true }, "Nova still lists it there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(attachedTo(serverA))
+				test.spoil(c)
+				err := service(c).Detach(within(t, 60), id(1), serverA)
+				if KindOf(err) != DeadlineExceeded || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), string(serverA)) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestADetachIsDoneOnceNovaHasCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // of a volume that the host has given back: Cinder has it available, Nova lists it
+		c := newCloud(ofOurs(1, Available))
+		c.servers[serverA] = []ID{id(1)}
+		time.AfterFunc(5*time.Second, func() { c.restore(serverA, nil) })
+		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 0 {
+			t.Errorf("%v after %v", err, c.calls)
+		}
+	})
+}
+
+func TestOneVolumeIsAttachedOrDetachedByOneCallAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(ofOurs(1, Available))
+		s := service(c)
+		done := make(chan error)
+		go func() { _, err := s.Attach(within(t, 60), id(1), serverA); done <- err }()
+		synctest.Wait()
+		began := time.Now()
+		_, again := s.Attach(t.Context(), id(1), serverA)
+		for _, err := range []error{again, s.Detach(t.Context(), id(1), serverA), s.Detach(t.Context(), id(1), "")} {
+			wantKind(t, err, Busy, false)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("told after %v", took)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }

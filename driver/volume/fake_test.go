@@ -16,6 +16,7 @@ import (
 // fakeCloud is a cloud whose volumes change one virtual second after they were told to. A test says what fails by fail, and what
 // else happens at a call by hook.
 type fakeCloud struct {
+	fakeRows
 	mu          sync.Mutex
 	volumes     map[ID]*Volume
 	snaps       map[SnapshotID]*Snapshot
@@ -161,6 +162,9 @@ func (c *fakeCloud) read(id ID) (Volume, error) {
 	if v, ok := c.volumes[id]; ok {
 		copied := *v
 		copied.Attachments = slices.Clone(v.Attachments)
+		for i := range copied.Attachments {
+			copied.Attachments[i].ID = rowID(copied.Attachments[i].Server)
+		}
 		return copied, nil
 	}
 	return Volume{}, Errorf(NotFound, "no volume %s", id)
@@ -241,11 +245,11 @@ func (c *fakeCloud) Server(_ context.Context, id ServerID) (Server, error) {
 	if _, ok := c.servers[id]; !ok {
 		return Server{}, Errorf(NotFound, "no server %s", id)
 	}
-	return Server{ID: id}, nil
+	return Server{ID: id, Status: cmp.Or(c.serverStatus, "ACTIVE"), TaskState: c.task}, nil
 }
 
 func (c *fakeCloud) Attachments(_ context.Context, server ServerID) ([]Attachment, error) {
-	if err := c.called("Attachments", server); err != nil {
+	if err := c.called("Listed", server); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -274,11 +278,18 @@ func (c *fakeCloud) Attach(_ context.Context, server ServerID, v Volume) error {
 	if !ok {
 		return Errorf(NotFound, "no server %s", server)
 	}
-	c.change(v.ID, func(v *Volume) { v.Status = Reserved })
+	c.change(v.ID, func(v *Volume) {
+		v.Status = Reserved
+		c.rows = append(c.rows, Row{ID: rowID(server), Volume: v.ID, Server: server, Status: RowReserved})
+	})
 	c.later(v.ID, func(v *Volume) {
 		v.Status = InUse
+		c.rows = slices.DeleteFunc(c.rows, func(r Row) bool { return r.Volume == v.ID && r.Server == server })
 		if c.refuse {
-			v.Status = Available
+			c.servers[server] = slices.DeleteFunc(c.servers[server], func(other ID) bool { return other == v.ID })
+			if len(v.Attachments) == 0 {
+				v.Status = Available
+			}
 			return
 		}
 		v.Attachments = append(v.Attachments, Attachment{Volume: v.ID, Server: server})
@@ -297,6 +308,9 @@ func (c *fakeCloud) Detach(_ context.Context, server ServerID, id ID) error {
 		return Errorf(NotFound, "not attached")
 	}
 	c.change(id, func(v *Volume) { v.Status = Detaching })
+	if c.stuck {
+		return nil
+	}
 	c.later(id, func(v *Volume) {
 		v.Status = InUse
 		if c.refuse {
@@ -311,7 +325,7 @@ func (c *fakeCloud) Detach(_ context.Context, server ServerID, id ID) error {
 	time.AfterFunc(3*time.Second, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if !c.refuse {
+		if !c.refuse && !c.listsForever {
 			c.servers[server] = slices.DeleteFunc(c.servers[server], func(other ID) bool { return other == id })
 		}
 	})

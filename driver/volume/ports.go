@@ -14,6 +14,7 @@ type Cloud interface {
 	ZoneCloud
 	TypeCloud
 	QuotaCloud
+	AttachmentCloud
 
 	// CreateVolume asks Cinder for a volume and returns it as accepted, usually still creating.
 	// POST /v3/volumes (Cinder API reference, "Create a volume").

@@ -26,6 +26,7 @@ type Volumes struct {
 	locks locks
 	zones *zones
 	room  *room
+	lanes lanes // at the servers
 }
 
 // NewVolumes gives the volumes of the cloud c, whose changes w awaits.
@@ -33,7 +34,7 @@ func NewVolumes(c Cloud, w Waiter, o Options) *Volumes {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Volumes{cloud: c, wait: w, o: o, zones: newZones(), room: newRoom()}
+	return &Volumes{cloud: c, wait: w, o: o, zones: newZones(), room: newRoom(), lanes: lanes{width: laneWidth}}
 }
 
 // Get reads one volume. NotFound where there is none.

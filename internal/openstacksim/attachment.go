@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -120,13 +121,11 @@ func (s *Sim) release(a *attachment) {
 		}
 	}
 	v.status = "available"
-	for _, x := range v.attachments {
-		if x.status == "attached" {
-			v.status = "in-use"
+	statuses := map[string]string{"attached": "in-use", "attaching": "attaching", "detaching": "detaching", "reserved": "reserved"}
+	for _, furthest := range []string{"reserved", "detaching", "attaching", "attached"} { // the last that one has; errors do not count
+		if slices.ContainsFunc(v.attachments, func(x *attachment) bool { return x.status == furthest }) {
+			v.status = statuses[furthest]
 		}
-	}
-	if v.status == "available" && len(v.attachments) > 0 {
-		v.status = v.attachments[0].status
 	}
 	v.update()
 }
@@ -160,8 +159,9 @@ func (s *Sim) listAttachments(c *call, detail bool) reply {
 	return reply{status: http.StatusOK, body: obj{{"attachments", list}}} // alone among Cinder's lists, it never links to a next page
 }
 
+// oneAttachment finds an attachment of any project: Cinder 21 shows each to everybody who knows its id.
 func (s *Sim) oneAttachment(c *call) (*attachment, *reply) {
-	for _, a := range s.visibleAttachments(c, c.token.admin()) {
+	for _, a := range s.visibleAttachments(c, true) {
 		if a.id == c.vars["id"] {
 			return a, nil
 		}
@@ -205,13 +205,17 @@ func (s *Sim) createAttachment(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
 }
 
-// deleteAttachment refuses while Nova uses the attachment: only Nova may take it away then (CVE-2023-2088).
+// deleteAttachment refuses while Nova uses the attachment: only Nova may take it away then (CVE-2023-2088). Of one that has not
+// reached a host yet Cinder does not ask Nova.
 func (s *Sim) deleteAttachment(c *call) reply {
 	a, missing := s.oneAttachment(c)
 	if missing != nil {
 		return *missing
 	}
-	if v := s.servers[a.server]; v != nil {
+	if a.volume.project != c.token.project.ID && !c.token.admin() {
+		return forbidden("volume:attachment_delete")
+	}
+	if v := s.servers[a.server]; v != nil && a.status != "reserved" {
 		if b := v.disk(a.volume.id); b != nil && b.attachment == a {
 			return fault(http.StatusConflict, "ConflictNovaUsingAttachment: Detach volume from instance "+a.server+" using the Compute API")
 		}

@@ -45,6 +45,7 @@ func cases() []Case {
 	all = append(all, listCases()...)
 	all = append(all, changedCases()...)
 	all = append(all, attachmentCases()...)
+	all = append(all, rowCases()...)
 	all = append(all, simulatorCases()...)
 	return all
 }

@@ -1,0 +1,256 @@
+package volume
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write testdata/attachments.txt")
+
+// every status of an attachment record (Cinder 21, objects/fields.py, VolumeAttachStatus.ALL, without detached and deleted), detaching,
+// which its database knows besides, and the two ways to have none.
+var everyRow = []RowStatus{
+	RowNone, RowReserved, RowAttaching, RowAttached, RowDetaching, RowErrorAttaching, RowErrorDetaching, RowHidden,
+}
+
+var everyOpinion = []opinion{listed, unlisted, busy, gone, unknown}
+
+func eachCell(f func(status Status, row RowStatus, nova opinion)) {
+	for _, row := range everyRow {
+		for _, nova := range everyOpinion {
+			for _, status := range everyStatus {
+				f(status, row, nova)
+			}
+		}
+	}
+}
+
+// The table as a whole is reviewed test data: what is done with a volume in each status, under each record of Cinder's and each
+// opinion of Nova's.
+func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
+	var b strings.Builder
+	for _, row := range everyRow {
+		for _, nova := range everyOpinion {
+			name := map[RowStatus]string{RowNone: "no record", RowHidden: "records hidden"}[row]
+			if name == "" {
+				name = string(row)
+			}
+			fmt.Fprintf(&b, "%s, Nova: %s\n", name, nova)
+			for verb, next := range map[string]func(Status, RowStatus, opinion) move{"attach": attachMove} {
+				writeMoves(&b, verb, row, nova, next)
+			}
+			writeMoves(&b, "detach", row, nova, detachMove)
+		}
+	}
+	const file = "testdata/attachments.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Error("-want +got; write it with -update and review it\n", diff)
+	}
+}
+
+func writeMoves(b *strings.Builder, verb string, row RowStatus, nova opinion, next func(Status, RowStatus, opinion) move) {
+	by := map[move][]string{}
+	for _, status := range everyStatus {
+		m := next(status, row, nova)
+		by[m] = append(by[m], string(status))
+	}
+	for m := range moveNames {
+		if list := by[move(m)]; len(list) == len(everyStatus) {
+			fmt.Fprintf(b, "  %s: %s in every status\n", verb, move(m))
+		} else if len(list) > 0 {
+			slices.Sort(list)
+			fmt.Fprintf(b, "  %s: %s in %s\n", verb, move(m), strings.Join(list, " "))
+		}
+	}
+}
+
+func TestEveryRecordAndOpinionHasAMeaning(t *testing.T) {
+	for _, row := range everyRow {
+		for _, nova := range everyOpinion {
+			if _, ok := rowMoves[row][nova]; !ok {
+				t.Errorf("%q, %s: not in the table", row, nova)
+			}
+		}
+	}
+	if len(rowMoves) != len(everyRow) {
+		t.Errorf("the table has %d records, the tests %d", len(rowMoves), len(everyRow))
+	}
+}
+
+// What must hold in every cell, whatever else is changed in the table.
+func TestNoCellHarms(t *testing.T) {
+	leftover := []RowStatus{RowReserved, RowAttaching, RowErrorAttaching}
+	eachCell(func(status Status, row RowStatus, nova opinion) {
+		recorded := row != RowNone && row != RowHidden
+		for verb, m := range map[string]move{"attach": attachMove(status, row, nova), "detach": detachMove(status, row, nova)} {
+			at := fmt.Sprintf("%s of a volume %s, record %q, Nova: %s: %s", verb, status, row, nova, m)
+			if m == heal && !(recorded && nova == gone || slices.Contains(leftover, row) && nova == unlisted) {
+				t.Errorf("%s: a record is deleted that may be used", at)
+			}
+			if m == heal && !atServers(status) && status != InUse && status != Available {
+				t.Errorf("%s: the volume's status would be made anew", at)
+			}
+			if m == ask && (verb == "detach" && (status != InUse || nova != listed) || verb == "attach" && status != Available) {
+				t.Errorf("%s: Nova is asked for what Cinder refuses", at)
+			}
+			if m == finish && verb == "detach" && (recorded || nova == listed || nova == unknown) {
+				t.Errorf("%s: Cinder or Nova has it still", at)
+			}
+			if m == finish && verb == "attach" && (row != RowAttached || status != InUse || nova != listed && nova != unknown) {
+				t.Errorf("%s: it is not attached", at)
+			}
+			if nova == unknown && slices.Contains([]move{heal, stuck, catchUp}, m) || nova == busy && slices.Contains([]move{heal, stuck}, m) {
+				t.Errorf("%s: nobody knows", at)
+			}
+		}
+	})
+}
+
+// place puts a volume into one cell of the table.
+func place(status Status, row RowStatus, nova opinion) *fakeCloud {
+	v := Volume{ID: id(1), Status: status}
+	if row == RowAttached {
+		v.Attachments = []Attachment{{Volume: v.ID, Server: serverA}}
+	}
+	c := newCloud(v)
+	c.servers[serverA] = nil
+	switch nova {
+	case listed:
+		c.servers[serverA] = []ID{v.ID}
+	case busy:
+		c.task = "migrating"
+	case gone:
+		delete(c.servers, serverA)
+	case unknown:
+		c.fail["Listed"] = Errorf(Unavailable, "Nova is down")
+	}
+	switch row {
+	case RowHidden:
+		c.fail["Rows"] = Errorf(PermissionDenied, "no")
+	case RowReserved, RowAttaching, RowDetaching, RowErrorAttaching, RowErrorDetaching:
+		c.rows = []Row{{ID: rowID(serverA), Volume: v.ID, Server: serverA, Status: row}}
+	}
+	return c
+}
+
+// wrote is what a call has sent.
+func (c *fakeCloud) wrote() string {
+	return fmt.Sprintf("attach %d, detach %d, delete %d", c.count("Attach"), c.count("Detach"), c.count("DeleteRow"))
+}
+
+// Every cell is walked through Attach: what is sent, and what the caller is told.
+func TestAttachInEveryCell(t *testing.T) {
+	eachCell(func(status Status, row RowStatus, nova opinion) {
+		if nova == busy && (row == RowNone || row == RowHidden) {
+			return // the server is asked about only where there is a record
+		}
+		t.Run(fmt.Sprintf("%s/%s/%s", status, row, nova), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := place(status, row, nova)
+				began := time.Now()
+				_, err := service(c).Attach(within(t, 60), id(1), serverA)
+				next := attachMove(status, row, nova)
+				if !atServers(status) && !(status == InUse && row == RowAttached) {
+					next = attachMove(status, RowNone, unlisted) // the volume's status alone decides
+				}
+				want, kind := "attach 0, detach 0, delete 0", DeadlineExceeded
+				switch {
+				case next == finish:
+					kind = Unknown
+				case next == elsewhere && atServers(status):
+				case next == elsewhere, next == forbidden:
+					kind = Conflict
+				case next == noVolume, next == noSuchHost:
+					kind = NotFound
+				case next == unsure:
+					kind = Unavailable
+				case next == stuck:
+					kind = Conflict
+				case next == heal:
+					want, kind = "attach 1, detach 0, delete 1", Unknown
+				case next == ask && nova == gone:
+					want, kind = "attach 1, detach 0, delete 0", NotFound
+				case next == ask:
+					want, kind = "attach 1, detach 0, delete 0", Unknown
+				}
+				wantEnd(t, c, err, want, kind, false)
+				if next == heal && time.Since(began) < apart || next == stuck && time.Since(began) < apart {
+					t.Errorf("after one look, in %v", time.Since(began))
+				}
+			})
+		})
+	})
+}
+
+// Every cell is walked through Detach.
+func TestDetachInEveryCell(t *testing.T) {
+	eachCell(func(status Status, row RowStatus, nova opinion) {
+		if nova == busy && (row == RowNone || row == RowHidden) {
+			return
+		}
+		t.Run(fmt.Sprintf("%s/%s/%s", status, row, nova), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := place(status, row, nova)
+				began := time.Now()
+				err := service(c).Detach(within(t, 60), id(1), serverA)
+				want, kind := "attach 0, detach 0, delete 0", DeadlineExceeded
+				next := detachMove(status, row, nova)
+				asked := 0
+				if status == InUse && row == RowAttached {
+					asked = 1 // Nova is asked before anybody looks
+				}
+				switch next {
+				case finish:
+					kind = Unknown
+				case forbidden, stuck:
+					kind = Conflict
+				case unsure:
+					kind = Unavailable
+				case heal:
+					want, kind = "attach 0, detach 0, delete 1", Unknown
+				case ask:
+					want, kind = "attach 0, detach 1, delete 0", Unknown
+				}
+				if next == ask && row == RowErrorDetaching {
+					kind = Conflict // Nova has forgotten it, Cinder keeps its record
+				}
+				want = strings.Replace(want, "detach 0", fmt.Sprint("detach ", asked), 1)
+				wantEnd(t, c, err, want, kind, false)
+				if (next == heal || next == stuck) && time.Since(began) < apart {
+					t.Errorf("after one look, in %v", time.Since(began))
+				}
+			})
+		})
+	})
+}
+
+func wantEnd(t *testing.T, c *fakeCloud, err error, wrote string, kind Kind, sent bool) {
+	t.Helper()
+	if got := c.wrote(); got != wrote {
+		t.Errorf("want %s, got %s; %v", wrote, got, err)
+	}
+	if kind == Unknown {
+		if err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	wantKind(t, err, kind, sent)
+}

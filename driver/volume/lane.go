@@ -1,0 +1,92 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// laneWidth is how many attaches and detaches of one server are with Nova at a time.
+const laneWidth = 1
+
+// lanes let a few calls at a time work on one server; the others wait their turn, in the order in which they came. Servers do not
+// wait for each other. The mutex is held for a look at the queues only.
+type lanes struct {
+	width int
+	mu    sync.Mutex
+	lanes map[ServerID]*lane
+}
+
+// lane is the calls that are at work on a server, and those that wait: a channel each, closed when its turn has come.
+type lane struct {
+	working int
+	waiting []chan struct{}
+}
+
+// enter waits for the caller's turn at a server, and gives what ends it. Its error is the context's end.
+func (l *lanes) enter(ctx context.Context, server ServerID) (leave func(), err error) {
+	turn, before := l.queue(server)
+	select {
+	case <-turn:
+		return func() { l.leave(server) }, nil
+	default:
+	}
+	select {
+	case <-turn:
+		return func() { l.leave(server) }, nil
+	case <-ctx.Done():
+		l.giveUp(server, turn)
+		return nil, Errorf(KindOf(ctx.Err()), "server %s: waited for the turn behind %d other attaches and detaches there; a retry queues again: %w", server, before, ctx.Err())
+	}
+}
+
+// queue gives the channel that is closed once the caller's turn has come, and how many calls are before it.
+func (l *lanes) queue(server ServerID) (turn chan struct{}, before int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lanes == nil {
+		l.lanes = map[ServerID]*lane{}
+	}
+	at := l.lanes[server]
+	if at == nil {
+		at = &lane{}
+		l.lanes[server] = at
+	}
+	turn, before = make(chan struct{}), at.working+len(at.waiting)
+	if at.working < l.width {
+		at.working++
+		close(turn)
+	} else {
+		at.waiting = append(at.waiting, turn)
+	}
+	return turn, before
+}
+
+// leave ends a turn: the first who waits gets it.
+func (l *lanes) leave(server ServerID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.lanes[server]
+	if len(at.waiting) > 0 {
+		close(at.waiting[0])
+		at.waiting = at.waiting[1:]
+		return
+	}
+	if at.working--; at.working == 0 {
+		delete(l.lanes, server)
+	}
+}
+
+// giveUp leaves the queue; a turn that came in the meantime is passed on.
+func (l *lanes) giveUp(server ServerID, turn chan struct{}) {
+	l.mu.Lock()
+	at := l.lanes[server]
+	place := slices.Index(at.waiting, turn)
+	if place >= 0 {
+		at.waiting = slices.Delete(at.waiting, place, place+1)
+	}
+	l.mu.Unlock()
+	if place < 0 {
+		l.leave(server)
+	}
+}

@@ -1,0 +1,150 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// inUse is how many servers have a lane.
+func (l *lanes) inUse() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.lanes)
+}
+
+func TestCallsOfOneServerWaitTheirTurnInOrder(t *testing.T) {
+	for width := 1; width <= 3; width++ {
+		synctest.Test(t, func(t *testing.T) {
+			l := &lanes{width: width}
+			var mu sync.Mutex
+			var order []int
+			most, at := 0, 0
+			for n := range 9 {
+				go func() {
+					leave, err := l.enter(t.Context(), serverA)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					at++
+					most = max(most, at)
+					order = append(order, n)
+					mu.Unlock()
+					time.Sleep(time.Second)
+					mu.Lock()
+					at--
+					mu.Unlock()
+					leave()
+				}()
+				synctest.Wait()
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.IsSorted(order) || len(order) != 9 || most != width || l.inUse() != 0 {
+				t.Errorf("width %d: order %v, at most %d at once, left %v", width, order, most, l.inUse())
+			}
+		})
+	}
+}
+
+func TestServersDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lanes{width: 1}
+		leave, _ := l.enter(t.Context(), serverA)
+		defer leave()
+		began := time.Now()
+		other, err := l.enter(t.Context(), serverB)
+		if err != nil || time.Since(began) != 0 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		other()
+	})
+}
+
+func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lanes{width: 1}
+		leave, _ := l.enter(t.Context(), serverA)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		gaveUp, entered := make(chan error, 1), make(chan error, 1)
+		go func() { _, err := l.enter(short, serverA); gaveUp <- err }()
+		synctest.Wait()
+		go func() {
+			leave, err := l.enter(t.Context(), serverA)
+			entered <- err
+			leave()
+		}()
+		wantKind(t, <-gaveUp, DeadlineExceeded, false)
+		leave()
+		if err := <-entered; err != nil {
+			t.Error(err)
+		}
+		// The turn may come at the very moment the caller gives up: it goes to the next all the same.
+		for range 100 {
+			leave, _ := l.enter(t.Context(), serverA)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				if leave, err := l.enter(ctx, serverA); err == nil {
+					leave()
+				}
+			}()
+			synctest.Wait()
+			go cancel()
+			leave()
+			synctest.Wait()
+			if n := l.inUse(); n != 0 {
+				t.Fatalf("%d lanes left", n)
+			}
+		}
+	})
+}
+
+// Eight volumes at once on one server and one on another: Nova gets those of the first one by one, the other's at once.
+func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var volumes []Volume
+		for n := range 9 {
+			volumes = append(volumes, ofOurs(n, Available))
+		}
+		c := newCloud(volumes...)
+		at, most := 0, 0
+		c.hook["Attach"] = func() {
+			c.mu.Lock()
+			at++
+			most = max(most, at)
+			c.mu.Unlock()
+			time.Sleep(time.Second) // Nova answers once the host has a device
+			c.mu.Lock()
+			at--
+			c.mu.Unlock()
+		}
+		s := service(c)
+		began := time.Now()
+		ended := make(chan error, len(volumes))
+		for n := range 8 {
+			go func() { _, err := s.Attach(within(t, 60), id(n), serverA); ended <- err }()
+		}
+		synctest.Wait()
+		if _, err := s.Attach(within(t, 60), id(8), serverB); err != nil || time.Since(began) > 3*time.Second {
+			t.Errorf("the other server: %v after %v", err, time.Since(began))
+		}
+		for range 8 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if most != laneWidth+1 { // and the other server's
+			t.Errorf("%d at once", most)
+		}
+	})
+}

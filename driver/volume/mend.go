@@ -1,0 +1,74 @@
+package volume
+
+import (
+	"context"
+	"time"
+)
+
+// suspicion is the first of two looks at what seems to be wrong for good.
+type suspicion struct {
+	seen  sighting
+	since time.Time
+}
+
+// confirmed reports whether now says the same as a look that is long enough ago; if not, now may be confirmed later.
+func (d *suspicion) confirmed(now sighting) bool {
+	same := d.seen.row == now.row && d.seen.nova == now.nova && d.seen.volume.Status == now.volume.Status
+	if !same || d.since.IsZero() {
+		d.seen, d.since = now, time.Now()
+		return false
+	}
+	return time.Since(d.since) >= apart
+}
+
+// mend deletes Cinder's record of an attachment that nothing stands behind, once two looks agree, and reads the volume again. Its
+// error says what an administrator must do.
+func (s *Volumes) mend(ctx context.Context, doubt *suspicion, seen sighting, next move) (Volume, error) {
+	if !doubt.confirmed(seen) {
+		return s.later(ctx, seen, apart)
+	}
+	if next == stuck {
+		return Volume{}, unmendable(seen)
+	}
+	if err := s.deleteRow(ctx, seen); err != nil {
+		return Volume{}, err
+	}
+	*doubt = suspicion{}
+	return s.cloud.Volume(ctx, seen.volume.ID)
+}
+
+// deleteRow reads a record once more and deletes it if it is as it was. Nova and Cinder are those of one cloud and region, and the
+// request has named the record's server, or none.
+func (s *Volumes) deleteRow(ctx context.Context, seen sighting) error {
+	row, err := s.cloud.Row(ctx, seen.row.ID)
+	switch {
+	case Is(err, NotFound), err == nil && row != seen.row:
+		return nil // it lives: the caller looks again
+	case err != nil:
+		return unmended(seen, err)
+	}
+	switch err := s.cloud.DeleteRow(ctx, row.ID); {
+	case Is(err, NotFound):
+	case err != nil:
+		return unmended(seen, err)
+	default:
+		s.o.Log.WarnContext(ctx, "deleted a stale attachment", "volume", row.Volume, "server", row.Server, "attachment", row.ID,
+			"was", row.Status, "nova", seen.nova.String())
+	}
+	return nil
+}
+
+// byHand is what an administrator does about a record.
+func byHand(row Row) string {
+	return "openstack --os-volume-api-version 3.27 volume attachment delete " + row.ID
+}
+
+func unmended(seen sighting, err error) error {
+	return Errorf(KindOf(err), "volume %s is %s; %s; that attachment is stale, but cannot be deleted; an administrator can: %s: %w",
+		seen.volume.ID, seen.volume.Status, seen, byHand(seen.row), err)
+}
+
+func unmendable(seen sighting) error {
+	return Errorf(Conflict, "volume %s is %s; %s; the server may still use the disk, so nothing is changed: an administrator who has made sure that it does not can run: %s",
+		seen.volume.ID, seen.volume.Status, seen, byHand(seen.row))
+}
