@@ -25,7 +25,7 @@ build: ## build the three programs into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
 .PHONY: demo
-demo: build ## the main job on a simulated cloud: inspect, generate, verify, and one volume's life
+demo: build ## the main job on a simulated cloud: inspect, generate, verify, and one volume's life (with a file on it, as root)
 	go run ./test/demo -bin bin -dir bin/demo
 
 .PHONY: test

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -12,11 +14,16 @@ import (
 )
 
 // life starts the driver on a socket and takes one volume from its creation to its deletion.
-func life(ctx context.Context, bin, dir string, cloud *simulated) error {
+func life(ctx context.Context, bin, dir string, cloud *simulated) (failed error) {
 	socket := filepath.Join(dir, "csi.sock")
-	p, err := start(ctx, filepath.Join(dir, "driver.log"), filepath.Join(bin, "cinder-csi-driver"),
-		"--endpoint=unix://"+socket, "--cloud-config="+filepath.Join(cloud.files, "cloud.conf"), "--cluster=demo",
-		"--metadata-url="+cloud.url+"/metadata/node-az1", "--v=2")
+	args := []string{
+		"--endpoint=unix://" + socket, "--cloud-config=" + filepath.Join(cloud.files, "cloud.conf"), "--cluster=demo",
+		"--metadata-url=" + cloud.url + "/metadata/node-az1", "--v=2",
+	}
+	if cloud.disks != "" {
+		args = append(args, "--sys-root="+filepath.Join(cloud.disks, "sys"), "--dev-root="+filepath.Join(cloud.disks, "dev"))
+	}
+	p, err := start(ctx, filepath.Join(dir, "driver.log"), filepath.Join(bin, "cinder-csi-driver"), args...)
 	if err != nil {
 		return err
 	}
@@ -34,7 +41,12 @@ func life(ctx context.Context, bin, dir string, cloud *simulated) error {
 	if err != nil {
 		return err
 	}
-	if err := walk(ctx, conn); err != nil {
+	mounts := ""
+	if cloud.disks != "" {
+		mounts = filepath.Join(dir, "mounts")
+		defer func() { failed = errors.Join(failed, unmountBelow(mounts)) }()
+	}
+	if err := walk(ctx, conn, mounts); err != nil {
 		return fmt.Errorf("%w (the driver's log is %s)", err, p.log)
 	}
 	if err := p.terminate(); err != nil {
@@ -55,58 +67,174 @@ func step[Request, Response any](ctx context.Context, name string, call func(con
 	return response, nil
 }
 
-func walk(ctx context.Context, conn *grpc.ClientConn) error {
-	identity, controller, node := csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewNodeClient(conn)
-	if _, err := step(ctx, "GetPluginInfo", identity.GetPluginInfo, &csi.GetPluginInfoRequest{}, func(r *csi.GetPluginInfoResponse) string {
+// walker is a client that takes volumes through their lives on the driver's server.
+type walker struct {
+	controller csi.ControllerClient
+	node       csi.NodeClient
+	here       *csi.NodeGetInfoResponse
+	dir        string // for mounts; empty when volumes have no bytes
+}
+
+var capability = &csi.VolumeCapability{
+	AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: "ext4"}},
+	AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
+}
+
+// words are what the demo's pod writes.
+const words = "written by the first pod\n"
+
+func walk(ctx context.Context, conn *grpc.ClientConn, dir string) error {
+	w := walker{controller: csi.NewControllerClient(conn), node: csi.NewNodeClient(conn), dir: dir}
+	if _, err := step(ctx, "GetPluginInfo", csi.NewIdentityClient(conn).GetPluginInfo, &csi.GetPluginInfoRequest{}, func(r *csi.GetPluginInfoResponse) string {
 		return r.GetName() + " " + r.GetVendorVersion()
 	}); err != nil {
 		return err
 	}
-	here, err := step(ctx, "NodeGetInfo", node.NodeGetInfo, &csi.NodeGetInfoRequest{}, func(r *csi.NodeGetInfoResponse) string {
+	var err error
+	if w.here, err = step(ctx, "NodeGetInfo", w.node.NodeGetInfo, &csi.NodeGetInfoRequest{}, func(r *csi.NodeGetInfoResponse) string {
 		return fmt.Sprintf("server %s, %v, at most %d volumes", r.GetNodeId(), r.GetAccessibleTopology().GetSegments(), r.GetMaxVolumesPerNode())
-	})
-	if err != nil {
+	}); err != nil {
 		return err
 	}
-	capability := &csi.VolumeCapability{
-		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: "ext4"}},
-		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
+	if err := w.volume(ctx, "pvc-demo", nil, func(v *csi.Volume) error {
+		if w.dir == "" {
+			return nil
+		}
+		return w.snapshot(ctx, v)
+	}); err != nil {
+		return err
 	}
-	made, err := step(ctx, "CreateVolume", controller.CreateVolume, &csi.CreateVolumeRequest{
-		Name:                      "pvc-demo",
-		CapacityRange:             &csi.CapacityRange{RequiredBytes: 1 << 30},
-		VolumeCapabilities:        []*csi.VolumeCapability{capability},
-		Parameters:                map[string]string{"type": "fast"},
-		AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}},
+	_, err = step(ctx, "ListVolumes", w.controller.ListVolumes, &csi.ListVolumesRequest{}, func(r *csi.ListVolumesResponse) string {
+		return fmt.Sprintf("%d volumes left", len(r.GetEntries()))
+	})
+	return err
+}
+
+// volume makes a volume, attaches it, mounts it if it has bytes, lets do use it, and takes it all back.
+func (w walker) volume(ctx context.Context, name string, from *csi.VolumeContentSource, do func(*csi.Volume) error) error {
+	made, err := step(ctx, "CreateVolume", w.controller.CreateVolume, &csi.CreateVolumeRequest{
+		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability},
+		Parameters: map[string]string{"type": "fast"}, VolumeContentSource: from,
+		AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{w.here.GetAccessibleTopology()}},
 	}, func(r *csi.CreateVolumeResponse) string {
 		return fmt.Sprintf("volume %s, %d GiB, %v", r.GetVolume().GetVolumeId(), r.GetVolume().GetCapacityBytes()>>30, r.GetVolume().GetAccessibleTopology())
 	})
 	if err != nil {
 		return err
 	}
-	id := made.GetVolume().GetVolumeId()
-	if _, err := step(ctx, "ControllerPublishVolume", controller.ControllerPublishVolume, &csi.ControllerPublishVolumeRequest{
-		VolumeId: id, NodeId: here.GetNodeId(), VolumeCapability: capability, VolumeContext: made.GetVolume().GetVolumeContext(),
+	v := made.GetVolume()
+	if _, err := step(ctx, "ControllerPublishVolume", w.controller.ControllerPublishVolume, &csi.ControllerPublishVolumeRequest{
+		VolumeId: v.GetVolumeId(), NodeId: w.here.GetNodeId(), VolumeCapability: capability, VolumeContext: v.GetVolumeContext(),
 	}, func(*csi.ControllerPublishVolumeResponse) string { return "attached to node-az1" }); err != nil {
 		return err
 	}
-	if _, err := step(ctx, "ControllerGetVolume", controller.ControllerGetVolume, &csi.ControllerGetVolumeRequest{VolumeId: id}, func(r *csi.ControllerGetVolumeResponse) string {
+	if _, err := step(ctx, "ControllerGetVolume", w.controller.ControllerGetVolume, &csi.ControllerGetVolumeRequest{VolumeId: v.GetVolumeId()}, func(r *csi.ControllerGetVolumeResponse) string {
 		return fmt.Sprintf("published on %v", r.GetStatus().GetPublishedNodeIds())
 	}); err != nil {
 		return err
 	}
-	if _, err := step(ctx, "ControllerUnpublishVolume", controller.ControllerUnpublishVolume, &csi.ControllerUnpublishVolumeRequest{
-		VolumeId: id, NodeId: here.GetNodeId(),
+	if err := w.mounted(ctx, v, do); err != nil {
+		return err
+	}
+	if _, err := step(ctx, "ControllerUnpublishVolume", w.controller.ControllerUnpublishVolume, &csi.ControllerUnpublishVolumeRequest{
+		VolumeId: v.GetVolumeId(), NodeId: w.here.GetNodeId(),
 	}, func(*csi.ControllerUnpublishVolumeResponse) string { return "detached" }); err != nil {
 		return err
 	}
-	if _, err := step(ctx, "DeleteVolume", controller.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: id}, func(*csi.DeleteVolumeResponse) string {
-		return "gone"
+	_, err = step(ctx, "DeleteVolume", w.controller.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: v.GetVolumeId()}, says[*csi.DeleteVolumeResponse]("gone"))
+	return err
+}
+
+func says[Response any](text string) func(Response) string {
+	return func(Response) string { return text }
+}
+
+// mounted lets do use an attached volume: mounted, if it has bytes.
+func (w walker) mounted(ctx context.Context, v *csi.Volume, do func(*csi.Volume) error) error {
+	if w.dir == "" {
+		return do(v)
+	}
+	id, staging, target := v.GetVolumeId(), w.path(v, "staging"), w.path(v, "target")
+	if err := os.MkdirAll(staging, 0o750); err != nil {
+		return err
+	}
+	if _, err := step(ctx, "NodeStageVolume", w.node.NodeStageVolume, &csi.NodeStageVolumeRequest{
+		VolumeId: id, StagingTargetPath: staging, VolumeCapability: capability, VolumeContext: v.GetVolumeContext(),
+	}, says[*csi.NodeStageVolumeResponse]("its disk found by serial, an ext4 on it, mounted")); err != nil {
+		return err
+	}
+	if _, err := step(ctx, "NodePublishVolume", w.node.NodePublishVolume, &csi.NodePublishVolumeRequest{
+		VolumeId: id, StagingTargetPath: staging, TargetPath: target, VolumeCapability: capability, VolumeContext: v.GetVolumeContext(),
+	}, says[*csi.NodePublishVolumeResponse]("in the pod's directory")); err != nil {
+		return err
+	}
+	if err := do(v); err != nil {
+		return err
+	}
+	if _, err := step(ctx, "NodeUnpublishVolume", w.node.NodeUnpublishVolume, &csi.NodeUnpublishVolumeRequest{VolumeId: id, TargetPath: target},
+		says[*csi.NodeUnpublishVolumeResponse]("out of the pod's directory")); err != nil {
+		return err
+	}
+	_, err := step(ctx, "NodeUnstageVolume", w.node.NodeUnstageVolume, &csi.NodeUnstageVolumeRequest{VolumeId: id, StagingTargetPath: staging},
+		says[*csi.NodeUnstageVolumeResponse]("unmounted"))
+	return err
+}
+
+func (w walker) path(v *csi.Volume, elements ...string) string {
+	return filepath.Join(append([]string{w.dir, v.GetVolumeId()}, elements...)...)
+}
+
+// snapshot writes to a volume, takes its snapshot, overwrites it, and finds the words in a volume made from the snapshot.
+func (w walker) snapshot(ctx context.Context, v *csi.Volume) error {
+	if err := write(w.path(v, "target", "words"), words); err != nil {
+		return err
+	}
+	fmt.Printf("%-26s %6s     %q\n", "  a pod writes", "", words)
+	request := &csi.CreateSnapshotRequest{Name: "snapshot-demo", SourceVolumeId: v.GetVolumeId()}
+	made, err := step(ctx, "CreateSnapshot", w.controller.CreateSnapshot, request, func(r *csi.CreateSnapshotResponse) string {
+		return "snapshot " + r.GetSnapshot().GetSnapshotId()
+	})
+	for err == nil && !made.GetSnapshot().GetReadyToUse() && sleep(ctx, 100*time.Millisecond) {
+		made, err = w.controller.CreateSnapshot(ctx, request) // as external-snapshotter asks until it is ready
+	}
+	if err != nil {
+		return err
+	}
+	if err := write(w.path(v, "target", "words"), "written over\n"); err != nil {
+		return err
+	}
+	id := made.GetSnapshot().GetSnapshotId()
+	from := &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
+	if err := w.volume(ctx, "pvc-restored", from, func(restored *csi.Volume) error {
+		text, err := os.ReadFile(w.path(restored, "target", "words"))
+		if err != nil || string(text) != words {
+			return fmt.Errorf("the restored volume should hold %q, and holds %q (%w)", words, text, err)
+		}
+		fmt.Printf("%-26s %6s     %q\n", "  another pod reads", "", text)
+		return nil
 	}); err != nil {
 		return err
 	}
-	_, err = step(ctx, "ListVolumes", controller.ListVolumes, &csi.ListVolumesRequest{}, func(r *csi.ListVolumesResponse) string {
-		return fmt.Sprintf("%d volumes left", len(r.GetEntries()))
-	})
+	_, err = step(ctx, "DeleteSnapshot", w.controller.DeleteSnapshot, &csi.DeleteSnapshotRequest{SnapshotId: id}, says[*csi.DeleteSnapshotResponse]("gone"))
 	return err
+}
+
+// sleep tells whether it came to its end.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// write writes a file and waits until it is on the disk.
+func write(path, text string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
 }

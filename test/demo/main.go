@@ -1,5 +1,6 @@
 // Command demo shows the whole product at work on a simulated cloud, with the programs that `make build` made: the generator
-// inspects the cloud, explains its decisions and writes the six bundles; the driver takes a volume through its life.
+// inspects the cloud, explains its decisions and writes the six bundles; the driver takes a volume through its life, with a file
+// system and a file on it where the machine has loop devices for root.
 //
 //	go run ./test/demo -bin bin -dir bin/demo
 package main
@@ -47,6 +48,11 @@ func demo(ctx context.Context, bin, dir string) error {
 	}
 	defer cloud.kill()
 	fmt.Printf("Keystone, Cinder, Nova and the metadata service answer at %s\n", cloud.url)
+	if cloud.disks == "" {
+		fmt.Printf("Its volumes are books alone, nothing is mounted: %s\n", cloud.why)
+	} else {
+		fmt.Println("Its volumes have bytes: an attached one is a loop device on this machine")
+	}
 
 	if err := generate(ctx, bin, short(dir), cloud); err != nil {
 		return err
@@ -54,6 +60,12 @@ func demo(ctx context.Context, bin, dir string) error {
 	heading("4", "The driver: one volume's life, over gRPC")
 	if err := life(ctx, bin, dir, cloud); err != nil {
 		return err
+	}
+	if err := cloud.terminate(); err != nil { // it tells of disks that are still in use
+		return err
+	}
+	if cloud.disks != "" {
+		fmt.Println("no mount and no loop device is left")
 	}
 	heading("5", "Done in "+time.Since(begin).Round(100*time.Millisecond).String())
 	shown := short(dir)
@@ -81,7 +93,7 @@ func prepare(bin, dir string) (string, string, error) {
 		if _, err := os.Stat(marker); err != nil {
 			return "", "", fmt.Errorf("%s is not empty and was not made by this demo; name another -dir", dir)
 		}
-		if err := os.RemoveAll(dir); err != nil {
+		if err := errors.Join(unmountBelow(dir), os.RemoveAll(dir)); err != nil { // an earlier demo may have been killed
 			return "", "", err
 		}
 	}
@@ -108,6 +120,7 @@ func start(ctx context.Context, log, name string, args ...string) (*process, err
 	defer file.Close()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = file, file
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a killed demo leaves no programs behind
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -150,11 +163,32 @@ func (p *process) await(ctx context.Context, ready func() bool) error {
 type simulated struct {
 	*process
 	url, files string
+	disks      string // what server node-az1 sees of its disks; empty if volumes have no bytes
+	why        string // they have none
 }
 
+// startCloud starts the cloud with disks, if this machine can have them.
 func startCloud(ctx context.Context, bin, dir string) (*simulated, error) {
+	why := lacking()
+	if why == "" {
+		disks := filepath.Join(dir, "disks")
+		cloud, err := startCloudWith(ctx, bin, dir, "--disks", disks)
+		if err == nil {
+			cloud.disks = filepath.Join(disks, "servers", "by-name", "node-az1")
+			return cloud, nil
+		}
+		why = err.Error()
+	}
+	cloud, err := startCloudWith(ctx, bin, dir)
+	if err == nil {
+		cloud.why = why
+	}
+	return cloud, err
+}
+
+func startCloudWith(ctx context.Context, bin, dir string, args ...string) (*simulated, error) {
 	files := filepath.Join(dir, "cloud")
-	p, err := start(ctx, filepath.Join(dir, "cloud.log"), filepath.Join(bin, "openstack-sim"), "--listen", "127.0.0.1:0", "--dir", files)
+	p, err := start(ctx, filepath.Join(dir, "cloud.log"), filepath.Join(bin, "openstack-sim"), append(args, "--listen", "127.0.0.1:0", "--dir", files)...)
 	if err != nil {
 		return nil, err
 	}
