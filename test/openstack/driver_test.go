@@ -45,7 +45,7 @@ func startDriver(t *testing.T, bed string) *driver {
 	}
 	defer log.Close()
 	d.cmd = exec.Command(program(t, "cinder-csi-driver"), "--endpoint=unix://"+socket,
-		"--cloud-config="+filepath.Join(bed, "cloud.conf"), "--cluster=bed", "--strict", "--v=4",
+		"--cloud-config="+filepath.Join(bed, "cloud.conf"), "--cluster=bed", "--strict", "--with-capacity", "--v=4",
 		"--config-drive-dir="+filepath.Join(server, "config-drive"),
 		"--sys-root="+filepath.Join(server, "sys"), "--dev-root="+filepath.Join(server, "dev"))
 	d.cmd.Stdout, d.cmd.Stderr = log, log
