@@ -13,6 +13,7 @@ func TestJudgeCountsAndNamesUnlistedSkips(t *testing.T) {
 {"Action":"fail","Package":"p","Test":"B"}
 {"Action":"output","Package":"p","Test":"C","Output":"needs root\n"}
 {"Action":"skip","Package":"p","Test":"C"}
+{"Action":"skip","Package":"p","Test":"C/sub"}
 {"Action":"skip","Package":"p","Test":"D"}
 {"Action":"fail","Package":"p"}
 `)
@@ -20,8 +21,8 @@ func TestJudgeCountsAndNamesUnlistedSkips(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o.passed != 1 || o.failed != 1 || o.skipped != 2 {
-		t.Errorf("want 1 passed, 1 failed, 2 skipped; got %d, %d, %d", o.passed, o.failed, o.skipped)
+	if o.passed != 1 || o.failed != 1 || o.skipped != 3 {
+		t.Errorf("want 1 passed, 1 failed, 3 skipped; got %d, %d, %d", o.passed, o.failed, o.skipped)
 	}
 	if got := strings.Join(o.unlisted, ","); got != "p D" {
 		t.Errorf("want the unlisted skip p D, got %q", got)
