@@ -34,7 +34,7 @@ type driver struct {
 	exited     chan error
 }
 
-func startDriver(t *testing.T, bed string) *driver {
+func startDriver(t *testing.T, bed string, args ...string) *driver {
 	t.Helper()
 	dir, server := t.TempDir(), filepath.Join(bed, "servers", "by-name", "node-az1")
 	socket := filepath.Join(dir, "csi.sock")
@@ -44,10 +44,12 @@ func startDriver(t *testing.T, bed string) *driver {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	d.cmd = exec.Command(program(t, "cinder-csi-driver"), "--endpoint=unix://"+socket,
-		"--cloud-config="+filepath.Join(bed, "cloud.conf"), "--cluster=bed", "--strict", "--with-capacity", "--v=4",
-		"--config-drive-dir="+filepath.Join(server, "config-drive"),
-		"--sys-root="+filepath.Join(server, "sys"), "--dev-root="+filepath.Join(server, "dev"))
+	d.cmd = exec.Command(program(t, "cinder-csi-driver"), append([]string{
+		"--endpoint=unix://" + socket,
+		"--cloud-config=" + filepath.Join(bed, "cloud.conf"), "--cluster=bed", "--strict", "--with-capacity", "--v=4",
+		"--config-drive-dir=" + filepath.Join(server, "config-drive"),
+		"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev"),
+	}, args...)...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
