@@ -208,7 +208,7 @@ func (c *Config) LogLevel() slog.Level {
 // Ineffective says which flags were set and do nothing yet.
 func (c *Config) Ineffective() []string {
 	if c.PVCAnnotations {
-		return []string{"--pvc-annotations: scheduler hints from claims' annotations are not supported yet and are ignored"}
+		return []string{"--pvc-annotations: scheduler hints from claims' annotations are not supported and are ignored; the class parameter scheduler-hints gives them"}
 	}
 	return nil
 }
