@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver"
 	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/openstack"
 )
 
 // version is set by the linker for releases.
@@ -39,8 +41,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		fmt.Fprintln(stderr, "cinder-csi-driver:", err)
 		return 1
+	case flags.NArg() == 1 && flags.Arg(0) == "access-rules":
+		encoder := json.NewEncoder(stdout)
+		encoder.SetIndent("", "  ")
+		_ = encoder.Encode(openstack.AccessRules()) // whoever closes stdout does not read it
+		return 0
 	case flags.NArg() > 0:
-		fmt.Fprintf(stderr, "cinder-csi-driver: unexpected argument %q; all settings are flags\n", flags.Arg(0))
+		fmt.Fprintf(stderr, "cinder-csi-driver: unexpected argument %q; all settings are flags, and the one command is access-rules\n", flags.Arg(0))
 		return 1
 	case *showVersion:
 		fmt.Fprintln(stdout, "cinder-csi-driver", buildVersion())

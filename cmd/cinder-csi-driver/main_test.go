@@ -22,6 +22,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		"help":             {[]string{"--help"}, 0, "", "--endpoint"},
 		"version":          {[]string{"--version"}, 0, "cinder-csi-driver ", ""},
+		"access rules":     {[]string{"access-rules"}, 0, `"path": "/v3/*/volumes/*"`, ""},
 		"an unknown flag":  {[]string{"--endpont=x"}, 1, "", "endpont"},
 		"an argument":      {[]string{"serve"}, 1, "", `"serve"`},
 		"no endpoint":      {[]string{"--cloud-config=" + conf}, 1, "", "--endpoint is required"},

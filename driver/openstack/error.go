@@ -131,7 +131,7 @@ func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshT
 	if answer.Actual == http.StatusUnauthorized && freshToken {
 		// The credentials have just been accepted. Keystone's middleware answers so where an application credential's access
 		// rules do not allow the request.
-		kind, text = volume.PermissionDenied, "the credentials are valid, but not for this request; do they have access rules?"
+		kind, text = volume.PermissionDenied, "the credentials are valid, but not for this request; if they have access rules, one is missing: "+missingRule(r.call).String()
 	}
 	if text == "" {
 		text = http.StatusText(answer.Actual)

@@ -327,11 +327,15 @@ func TestFailureIsEveryErrorMessageOnceOldestFirst(t *testing.T) {
 	if got, err := c.Failure(t.Context(), volumeID); got != "first; second" || err != nil {
 		t.Errorf("Failure = %q, %v", got, err)
 	}
-	for _, status := range []int{403, 404, 406} {
+	for _, status := range []int{404, 406} {
 		f.script = []answer{{status: status}}
 		if got, err := c.Failure(t.Context(), volumeID); got != "" || err != nil {
 			t.Errorf("HTTP %d: %q, %v; a cloud that does not say is no error", status, got, err)
 		}
+	}
+	f.script = []answer{{status: 403, body: `{"forbidden": {"message": "Policy doesn't allow message:get_all"}}`}}
+	if got, err := c.Failure(t.Context(), volumeID); !strings.Contains(got, "message:get_all") || err != nil {
+		t.Errorf("HTTP 403: %q, %v; want the right that is missing", got, err)
 	}
 	f.script = []answer{{status: 503}}
 	if _, err := c.Failure(t.Context(), volumeID); !volume.Is(err, volume.Unavailable) {

@@ -211,7 +211,7 @@ func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
 
 // failure is the errors among Cinder's user messages about an object, each once, oldest first. A create that failed on a backend
 // leaves that error and then the scheduler's, often of the same second: both are told, or the cause may be lost. A cloud without
-// messages, or that does not show them, does not say.
+// messages does not say; one that does not show them is told of, since that can be mended.
 func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) {
 	if !isUUID(id) {
 		return "", nil
@@ -224,8 +224,10 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 		ok: http.StatusOK, into: &answer,
 	})
 	switch volume.KindOf(err) {
-	case volume.NotFound, volume.PermissionDenied, volume.Unimplemented:
+	case volume.NotFound, volume.Unimplemented:
 		return "", nil
+	case volume.PermissionDenied:
+		return "the cloud does not show why: " + err.Error(), nil
 	}
 	// One format, so text order is time order.
 	slices.SortStableFunc(answer.Messages, func(a, b userMessage) int { return cmp.Compare(a.Created, b.Created) })

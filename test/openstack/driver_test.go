@@ -36,6 +36,12 @@ type driver struct {
 
 func startDriver(t *testing.T, bed string, args ...string) *driver {
 	t.Helper()
+	return startDriverWith(t, bed, filepath.Join(bed, "cloud.conf"), args...)
+}
+
+// startDriverWith is startDriver with another cloud.conf and more flags.
+func startDriverWith(t *testing.T, bed, conf string, flags ...string) *driver {
+	t.Helper()
 	dir, server := t.TempDir(), filepath.Join(bed, "servers", "by-name", "node-az1")
 	socket := filepath.Join(dir, "csi.sock")
 	d := &driver{log: filepath.Join(dir, "driver.log"), exited: make(chan error, 1)}
@@ -45,17 +51,16 @@ func startDriver(t *testing.T, bed string, args ...string) *driver {
 	}
 	defer log.Close()
 	d.cmd = exec.Command(program(t, "cinder-csi-driver"), append([]string{
-		"--endpoint=unix://" + socket,
-		"--cloud-config=" + filepath.Join(bed, "cloud.conf"), "--cluster=bed", "--strict", "--with-capacity", "--v=4",
+		"--endpoint=unix://" + socket, "--cloud-config=" + conf, "--cluster=bed", "--strict", "--with-capacity", "--v=4",
 		"--config-drive-dir=" + filepath.Join(server, "config-drive"),
 		"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev"),
-	}, args...)...)
+	}, flags...)...)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() { d.exited <- d.cmd.Wait() }()
-	t.Cleanup(func() { d.stop(t); d.noSecrets(t, bed) })
+	t.Cleanup(func() { d.stop(t); d.noSecrets(t, conf) })
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -83,13 +88,13 @@ func (d *driver) stop(t *testing.T) {
 	}
 }
 
-// noSecrets wants none of the bed's passwords in the driver's log.
-func (d *driver) noSecrets(t *testing.T, bed string) {
+// noSecrets wants none of cloud.conf's secrets in the driver's log.
+func (d *driver) noSecrets(t *testing.T, path string) {
 	text, err := os.ReadFile(d.log)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conf, err := os.ReadFile(filepath.Join(bed, "cloud.conf"))
+	conf, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,205 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// step is one thing that a cluster asks of its driver.
+type step struct {
+	name string
+	do   func(ctx context.Context, l *life) error
+}
+
+// life is what the steps of a volume's life leave for one another.
+type life struct {
+	*instance
+	sim                            *openstacksim.Sim
+	volume, shared, picture, saved string // ids; saved is a backup's
+}
+
+var sharedBlock = &csi.VolumeCapability{
+	AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
+	AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER},
+}
+
+func (l *life) create(ctx context.Context, into *string, name string, change ...func(*csi.CreateVolumeRequest)) error {
+	v, err := l.CreateVolume(ctx, claim(name, change...))
+	*into = v.GetVolume().GetVolumeId()
+	return err
+}
+
+func (l *life) attach(ctx context.Context, id, node string, c *csi.VolumeCapability) error {
+	_, err := l.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: c})
+	return err
+}
+
+func (l *life) remove(ctx context.Context, id string) error {
+	_, err := l.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id})
+	return err
+}
+
+// wholeLife are steps that between them make the controller send every kind of request it can send.
+var wholeLife = []step{
+	{"create", func(ctx context.Context, l *life) error { return l.create(ctx, &l.volume, "pvc-1") }},
+	{"read", func(ctx context.Context, l *life) error {
+		_, err := l.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: l.volume})
+		return err
+	}},
+	{"tell a server that is not there", func(ctx context.Context, l *life) error {
+		err := l.attach(ctx, l.volume, l.volume, writer)
+		if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `no server "`+l.volume+`"`) {
+			return fmt.Errorf("it was not told: %w", err)
+		}
+		return nil
+	}},
+	{"attach", func(ctx context.Context, l *life) error { az1, _ := servers(); return l.attach(ctx, l.volume, az1, writer) }},
+	{"list", func(ctx context.Context, l *life) error {
+		_, err := l.ListVolumes(ctx, &csi.ListVolumesRequest{})
+		return err
+	}},
+	{"expand", func(ctx context.Context, l *life) error {
+		_, err := l.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: l.volume, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30}, VolumeCapability: writer})
+		return err
+	}},
+	{"snapshot", func(ctx context.Context, l *life) error {
+		p, err := l.CreateSnapshot(ctx, picture("snapshot-1", l.volume))
+		l.picture = p.GetSnapshot().GetSnapshotId()
+		return err
+	}},
+	{"list snapshots", func(ctx context.Context, l *life) error {
+		time.Sleep(time.Minute) // virtual: it is ready
+		_, err := l.ListSnapshots(ctx, &csi.ListSnapshotsRequest{})
+		return err
+	}},
+	{"read a snapshot", func(ctx context.Context, l *life) error {
+		got, err := l.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: l.picture})
+		if err == nil && len(got.GetEntries()) != 1 {
+			err = fmt.Errorf("got %v", got)
+		}
+		return err
+	}},
+	{"restore", func(ctx context.Context, l *life) error {
+		var restored string
+		if err := l.create(ctx, &restored, "pvc-2", fromSnapshot(l.picture), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 }); err != nil {
+			return err
+		}
+		return l.remove(ctx, restored)
+	}},
+	{"delete a snapshot", func(ctx context.Context, l *life) error {
+		_, err := l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.picture})
+		return err
+	}},
+	{"detach", func(ctx context.Context, l *life) error {
+		_, err := l.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.volume})
+		return err
+	}},
+	{"restore a backup", func(ctx context.Context, l *life) error {
+		var restored string
+		if err := l.create(ctx, &restored, "pvc-3", fromSnapshot(l.saved)); err != nil {
+			return err
+		}
+		return l.remove(ctx, restored)
+	}},
+	{"delete a backup", func(ctx context.Context, l *life) error {
+		_, err := l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.saved})
+		return err
+	}},
+	{"share", func(ctx context.Context, l *life) error {
+		err := l.create(ctx, &l.shared, "pvc-4", func(r *csi.CreateVolumeRequest) {
+			r.VolumeCapabilities, r.Parameters = []*csi.VolumeCapability{sharedBlock}, map[string]string{"type": "multiattach"}
+		})
+		az1, az2 := servers()
+		for _, node := range []string{az1, az2} {
+			if err == nil {
+				err = l.attach(ctx, l.shared, node, sharedBlock)
+			}
+		}
+		return err
+	}},
+	{"share no more", func(ctx context.Context, l *life) error {
+		az1, az2 := servers()
+		for _, node := range []string{az1, az2} {
+			if _, err := l.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.shared, NodeId: node}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}},
+	{"say why a create failed", func(ctx context.Context, l *life) error {
+		l.sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Times: 1})
+		if _, err := l.CreateVolume(ctx, claim("pvc-5")); err == nil || !strings.Contains(err.Error(), "weighted backend") {
+			return fmt.Errorf("the reason is missing: %w", err)
+		}
+		return nil
+	}},
+	{"delete", func(ctx context.Context, l *life) error { return errors.Join(l.remove(ctx, l.shared), l.remove(ctx, l.volume)) }},
+}
+
+// lead lives the whole life with those access rules and gives the first error, with its step.
+func lead(t *testing.T, rules []openstack.AccessRule) (failed string, err error) {
+	t.Helper()
+	sim := simulated()
+	restricted := openstacksim.ApplicationCredential{Name: "restricted", User: "demo", Project: "demo", Roles: []string{"member"}}
+	for _, r := range rules {
+		restricted.AccessRules = append(restricted.AccessRules, openstacksim.AccessRule{Service: r.Service, Method: r.Method, Path: r.Path})
+	}
+	l := &life{instance: start(t, confOf(sim.AddApplicationCredential(restricted)), memnet.Transport(sim.Handler())), sim: sim}
+	old := startWith(t, sim)
+	id := must[*csi.CreateVolumeResponse](t)(old.CreateVolume(asSidecar(t), claim("old"))).GetVolume().GetVolumeId()
+	l.saved = newBackup(t, sim, id, false)
+	for _, s := range wholeLife {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+		err := s.do(ctx, l)
+		cancel()
+		if err != nil {
+			return s.name, err
+		}
+	}
+	return "", nil
+}
+
+func TestTheAccessRulesAreEnoughForAWholeLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if step, err := lead(t, openstack.AccessRules()); err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+	})
+}
+
+// silent are the rules whose lack is not named yet.
+var silent = []string{"compute GET /v2.1/servers/*"}
+
+// Every rule is needed, and whoever left it out is told which it was.
+func TestWithoutAnAccessRuleAStepFailsAndNamesIt(t *testing.T) {
+	for i, rule := range openstack.AccessRules() {
+		t.Run(strings.NewReplacer("/", "_", "*", "x").Replace(rule.String()), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				step, err := lead(t, slices.Delete(openstack.AccessRules(), i, i+1))
+				switch {
+				case err == nil:
+					t.Errorf("nothing in this life needs %s: add a step to wholeLife that does", rule)
+				case slices.Contains(silent, rule.String()):
+				case !strings.Contains(err.Error(), rule.String()):
+					t.Errorf("%s fails and does not name %s: %v", step, rule, err)
+				default:
+					t.Logf("%s: %v", step, err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,123 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+
+	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// keystone is the bed's Keystone as one of its users sees it.
+type keystone struct {
+	client  *gophercloud.ServiceClient
+	user    string // id
+	authURL string
+}
+
+func newKeystone(t *testing.T, bed, name string) keystone {
+	t.Helper()
+	settings, err := cloud.FromSource(cloud.Source{CloudName: name, CloudsFile: filepath.Join(bed, "clouds.yaml"), Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cloud.Connect(t.Context(), settings, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	client, err := c.Client("identity", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, ok := client.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		t.Fatalf("the login gave %T", client.GetAuthResult())
+	}
+	user, err := result.ExtractUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keystone{client: client, user: user.ID, authURL: settings.AuthURL}
+}
+
+// credential is an application credential.
+type credential struct {
+	ID, Secret string
+	Rules      []struct{ ID string } `json:"access_rules"`
+}
+
+// newCredential makes an application credential that goes with the test; without rules it may do all that the user may.
+func (k keystone) newCredential(t *testing.T, rules []openstack.AccessRule) credential {
+	t.Helper()
+	wanted := map[string]any{"name": "bed-" + rand.Text()}
+	if len(rules) > 0 {
+		wanted["access_rules"] = rules
+	}
+	var made struct {
+		Credential credential `json:"application_credential"`
+	}
+	url := k.client.ServiceURL("users", k.user, "application_credentials")
+	if _, err := k.client.Post(t.Context(), url, map[string]any{"application_credential": wanted}, &made, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		k.delete(t, ctx, made.Credential)
+		for _, rule := range made.Credential.Rules { // one that another credential has too stays
+			_, _ = k.client.Delete(ctx, k.client.ServiceURL("users", k.user, "access_rules", rule.ID), nil)
+		}
+	})
+	return made.Credential
+}
+
+// delete takes a credential away; one that is gone is fine.
+func (k keystone) delete(t *testing.T, ctx context.Context, c credential) {
+	t.Helper()
+	_, err := k.client.Delete(ctx, k.client.ServiceURL("users", k.user, "application_credentials", c.ID), nil)
+	if err != nil && !gophercloud.ResponseCodeIs(err, 404) {
+		t.Errorf("application credential %s stays: %v", c.ID, err)
+	}
+}
+
+// conf is a cloud.conf with a credential.
+func (k keystone) conf(c credential) []byte {
+	return fmt.Appendf(nil, "[Global]\nauth-url = %s\nregion = RegionOne\napplication-credential-id = %s\napplication-credential-secret = %s\n", k.authURL, c.ID, c.Secret)
+}
+
+// project gives a file new content as kubelet does in a mounted Secret: a directory of its own, and the link ..data moved to it.
+func project(t *testing.T, path string, content []byte) {
+	t.Helper()
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	fresh, err := os.MkdirTemp(dir, "..2026_")
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, _ := os.Readlink(filepath.Join(dir, "..data"))
+	steps := []error{
+		os.WriteFile(filepath.Join(fresh, name), content, 0o600),
+		os.Symlink(filepath.Base(fresh), filepath.Join(dir, "..data_tmp")),
+		os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")),
+	}
+	if old == "" {
+		steps = append(steps, os.Symlink(filepath.Join("..data", name), path))
+	} else {
+		steps = append(steps, os.RemoveAll(filepath.Join(dir, old)))
+	}
+	for _, err := range steps {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

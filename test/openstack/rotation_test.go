@@ -1,0 +1,138 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+)
+
+// freeAddress is one that nobody listens on now.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// hasMetric reports whether /metrics has the line.
+func hasMetric(t *testing.T, address, line string) bool {
+	t.Helper()
+	resp, err := http.Get("http://" + address + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	page, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(page), "\n"+line+"\n")
+}
+
+// A credential is replaced as its owner would: a new one made, the mounted file swapped as kubelet does it, the reload seen in the
+// metric, the old one deleted. Two hundred RPCs are under way all the time, some of them creates and deletes, and none fails.
+func TestACredentialIsReplacedUnderTwoHundredRPCs(t *testing.T) {
+	const readers, makers = 190, 10
+	bed := bed(t)
+	owner, address := newKeystone(t, bed, "lab-demo"), freeAddress(t)
+	old := owner.newCredential(t, nil)
+	conf := filepath.Join(t.TempDir(), "cloud.conf")
+	project(t, conf, owner.conf(old))
+	d := startDriverWith(t, bed, conf, "--http-endpoint="+address)
+	id := newVolume(t, d, "ext4").GetVolumeId()
+
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	defer cancel()
+	var stop atomic.Bool
+	var underWay, ended, failed atomic.Int64
+	var all sync.WaitGroup
+	call := func(rpc func(ctx context.Context) error) bool {
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+		defer cancel()
+		underWay.Add(1)
+		err := rpc(ctx)
+		underWay.Add(-1)
+		ended.Add(1)
+		if err != nil && failed.Add(1) < 10 {
+			t.Error(err)
+		}
+		return err == nil
+	}
+	for range readers {
+		all.Go(func() {
+			for !stop.Load() && ctx.Err() == nil {
+				call(func(ctx context.Context) error {
+					_, err := d.controller.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id})
+					return err
+				})
+			}
+		})
+	}
+	for range makers {
+		all.Go(func() {
+			for !stop.Load() && ctx.Err() == nil {
+				var v *csi.CreateVolumeResponse
+				made := call(func(ctx context.Context) (err error) {
+					v, err = d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
+						Name: "bed-rotation-" + rand.Text(), CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability("ext4")},
+					})
+					return err
+				})
+				if made {
+					call(func(ctx context.Context) error {
+						_, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: v.GetVolume().GetVolumeId()})
+						return err
+					})
+				}
+			}
+		})
+	}
+	until := func(what string, done func() bool) {
+		t.Helper()
+		for !done() {
+			select {
+			case <-ctx.Done():
+				stop.Store(true)
+				t.Fatalf("%s: not within eight minutes", what)
+			case <-time.After(200 * time.Millisecond):
+			}
+		}
+	}
+	more := func(n int64) func() bool { before := ended.Load(); return func() bool { return ended.Load() >= before+n } }
+	const line = `cinder_csi_config_reloads_total{result="success"} `
+	until("the first RPCs", more(readers))
+	if !hasMetric(t, address, line+"0") {
+		t.Error("a reload before anything changed")
+	}
+	fresh := owner.newCredential(t, nil)
+	atSwap := underWay.Load()
+	project(t, conf, owner.conf(fresh))
+	until("the reload", func() bool { return hasMetric(t, address, line+"1") })
+	atDeletion := underWay.Load()
+	owner.delete(t, ctx, old)
+	until("RPCs with the new credential", more(3*(readers+makers)))
+	stop.Store(true)
+	all.Wait()
+	if atSwap < readers || atDeletion < readers {
+		t.Errorf("only %d RPCs were under way when the file changed, and %d when the old credential was deleted", atSwap, atDeletion)
+	}
+	if n := failed.Load(); n > 0 || !hasMetric(t, address, `cinder_csi_config_reloads_total{result="failure"} 0`) {
+		t.Errorf("%d of %d RPCs failed", n, ended.Load())
+	}
+	t.Logf("%d RPCs, %d under way when the file changed, %d when the old credential was deleted; %d failed", ended.Load(), atSwap, atDeletion, failed.Load())
+}
