@@ -2,6 +2,7 @@
 package docs
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/openstack"
 )
 
 var update = flag.Bool("update", false, "write the tables anew")
@@ -57,28 +59,51 @@ func optionsTable() string {
 	return b.String()
 }
 
-func TestTheDriversReferenceListsEveryFlagAndKey(t *testing.T) {
-	const path = "reference/driver.md"
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := string(text)
-	for name, table := range map[string]string{"flags": flagsTable(), "options": optionsTable()} {
-		part := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*?<!-- end -->`)
-		if !part.MatchString(want) {
-			t.Fatalf("%s has no place for the table of %s", path, name)
+func accessRules() string {
+	var b strings.Builder
+	b.WriteString("```json\n[\n")
+	rules := openstack.AccessRules()
+	for i, rule := range rules {
+		line, err := json.Marshal(rule)
+		if err != nil {
+			panic(err)
 		}
-		want = part.ReplaceAllLiteralString(want, "<!-- "+name+" -->\n"+table+"<!-- end -->")
+		fmt.Fprintf(&b, "  %s", line)
+		if i < len(rules)-1 {
+			b.WriteString(",")
+		}
+		b.WriteString("\n")
 	}
-	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+	b.WriteString("]\n```\n")
+	return b.String()
+}
+
+func TestReferencesListWhatTheCodeHas(t *testing.T) {
+	for path, parts := range map[string]map[string]string{
+		"reference/driver.md":       {"flags": flagsTable(), "options": optionsTable()},
+		"reference/access-rules.md": {"access-rules": accessRules()},
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("%s is not what the code says; go test ./docs -update writes it (-want +got):\n%s", path, diff)
+		want := string(text)
+		for name, table := range parts {
+			part := regexp.MustCompile(`(?s)<!-- ` + name + ` -->\n.*?<!-- end -->`)
+			if !part.MatchString(want) {
+				t.Fatalf("%s has no place for %s", path, name)
+			}
+			want = part.ReplaceAllLiteralString(want, "<!-- "+name+" -->\n"+table+"<!-- end -->")
+		}
+		if *update {
+			if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(want, string(text)); diff != "" {
+			t.Errorf("%s is not what the code says; go test ./docs -update writes it (-want +got):\n%s", path, diff)
+		}
 	}
 }
 

@@ -60,7 +60,7 @@ type credential struct {
 // newCredential makes an application credential that goes with the test; without rules it may do all that the user may.
 func (k keystone) newCredential(t *testing.T, rules []openstack.AccessRule) credential {
 	t.Helper()
-	wanted := map[string]any{"name": "bed-" + rand.Text()}
+	wanted := map[string]any{"name": "bed-" + rand.Text(), "roles": []any{map[string]any{"name": "member"}}}
 	if len(rules) > 0 {
 		wanted["access_rules"] = rules
 	}
@@ -75,11 +75,33 @@ func (k keystone) newCredential(t *testing.T, rules []openstack.AccessRule) cred
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
 		k.delete(t, ctx, made.Credential)
-		for _, rule := range made.Credential.Rules { // one that another credential has too stays
-			_, _ = k.client.Delete(ctx, k.client.ServiceURL("users", k.user, "access_rules", rule.ID), nil)
-		}
 	})
+	for _, rule := range made.Credential.Rules {
+		leftOver[k.client.ServiceURL("users", k.user, "access_rules", rule.ID)] = k.client
+	}
 	return made.Credential
+}
+
+// leftOver are the URLs of access rules: they outlive their credentials, and several credentials share them.
+var leftOver = map[string]*gophercloud.ServiceClient{}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for url, client := range leftOver {
+		_, _ = client.Delete(context.Background(), url, nil) // one that another run's credential has too stays
+	}
+	os.Exit(code)
+}
+
+// leastRights is a cloud.conf with a credential that may do what the driver's access rules allow and nothing else.
+func leastRights(t *testing.T, bed string) string {
+	t.Helper()
+	owner := newKeystone(t, bed, "lab-demo")
+	path := filepath.Join(t.TempDir(), "cloud.conf")
+	if err := os.WriteFile(path, owner.conf(owner.newCredential(t, openstack.AccessRules())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // delete takes a credential away; one that is gone is fine.

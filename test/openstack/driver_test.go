@@ -24,7 +24,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// driver is the real program, both roles, as it would run on the bed's server node-az1.
+// driver is the real program, both roles, as it would run on the bed's server node-az1, with no more rights than it needs.
 type driver struct {
 	identity   csi.IdentityClient
 	controller csi.ControllerClient
@@ -36,7 +36,7 @@ type driver struct {
 
 func startDriver(t *testing.T, bed string, args ...string) *driver {
 	t.Helper()
-	return startDriverWith(t, bed, filepath.Join(bed, "cloud.conf"), args...)
+	return startDriverWith(t, bed, leastRights(t, bed), args...)
 }
 
 // startDriverWith is startDriver with another cloud.conf and more flags.

@@ -113,7 +113,10 @@ func TestACredentialIsReplacedUnderTwoHundredRPCs(t *testing.T) {
 			}
 		}
 	}
-	more := func(n int64) func() bool { before := ended.Load(); return func() bool { return ended.Load() >= before+n } }
+	more := func(n int64) func() bool {
+		before := ended.Load()
+		return func() bool { return ended.Load() >= before+n }
+	}
 	const line = `cinder_csi_config_reloads_total{result="success"} `
 	until("the first RPCs", more(readers))
 	if !hasMetric(t, address, line+"0") {
