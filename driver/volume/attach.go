@@ -163,10 +163,14 @@ func refusedByState(refusal error) bool {
 
 // unattachable tells a server that is not there from a volume that is not: Nova answers 404 for both.
 func (s *Volumes) unattachable(ctx context.Context, server ServerID, refusal error) error {
-	if Is(refusal, NotFound) {
-		if _, err := s.cloud.Server(ctx, server); Is(err, NotFound) {
-			return noServer(server).Op("attach")
-		}
+	if !Is(refusal, NotFound) {
+		return refusal
+	}
+	switch _, err := s.cloud.Server(ctx, server); KindOf(err) {
+	case NotFound:
+		return noServer(server).Op("attach")
+	case PermissionDenied:
+		return Errorf(NotFound, "%w; which of the two is missing cannot be told: %w", refusal, err)
 	}
 	return refusal
 }

@@ -79,6 +79,9 @@ func (s *Volumes) rows(ctx context.Context, id ID) (rows []Row, hidden bool, err
 	rows, err = s.cloud.Rows(ctx, id)
 	switch KindOf(err) {
 	case PermissionDenied, NotFound, Unimplemented:
+		if Is(err, PermissionDenied) && s.hidden.CompareAndSwap(false, true) {
+			s.o.Log.WarnContext(ctx, "Cinder does not show its records of attachments; stale ones cannot be told and stay", "error", err)
+		}
 		return nil, true, nil
 	}
 	return rows, false, err

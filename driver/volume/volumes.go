@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
@@ -27,6 +28,8 @@ type Volumes struct {
 	zones *zones
 	room  *room
 	lanes lanes // at the servers
+
+	hidden atomic.Bool // it was logged that Cinder hides its records of attachments
 }
 
 // NewVolumes gives the volumes of the cloud c, whose changes w awaits.
