@@ -55,6 +55,7 @@ func TestWhatCannotBeModifiedSaysWhy(t *testing.T) {
 				_, err := d.ControllerModifyVolume(ctx, changed(id, test.parameters))
 				wantCode(t, err, test.code, test.text)
 				if test.retry {
+					synctest.Wait() // the server's side ends too
 					must[*csi.ControllerModifyVolumeResponse](t)(d.ControllerModifyVolume(asSidecar(t), changed(id, test.parameters)))
 				}
 			})
