@@ -93,7 +93,9 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		})
 	}
 	if cfg.Node {
-		services.Node = newNode(cfg, conf.started, deps, registry, log)
+		node := newNode(cfg, conf.started, deps, registry, log)
+		services.Node = node
+		background.Go(func() error { drainNode(work, node); return nil })
 	}
 
 	services.Identity = identity.New(identity.Options{

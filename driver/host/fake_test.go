@@ -30,6 +30,7 @@ type bench struct {
 	*Host
 	*testenv.Machine
 
+	t       *testing.T
 	mounter *fakeMounter
 	tools   *fakeTools
 	mu      sync.Mutex
@@ -39,7 +40,7 @@ type bench struct {
 func newBench(t *testing.T, o Options) *bench {
 	t.Helper()
 	m := testenv.NewMachine(t)
-	b := &bench{Machine: m, tools: &fakeTools{answers: map[string]Result{"blkid": {Code: 2}}}, devices: map[string]*fakeDevice{}}
+	b := &bench{t: t, Machine: m, tools: &fakeTools{answers: map[string]Result{"blkid": {Code: 2}}}, devices: map[string]*fakeDevice{}}
 	b.mounter = &fakeMounter{bench: b, file: m.Path("proc", "self", "mountinfo")}
 	if err := os.MkdirAll(filepath.Dir(b.mounter.file), 0o755); err != nil {
 		t.Fatal(err)
@@ -151,7 +152,8 @@ type fakeMounter struct {
 func (f *fakeMounter) write() {
 	var b strings.Builder
 	for i, m := range f.table {
-		fmt.Fprintf(&b, "%d 1 %s %s %s %s shared:1 - %s %s rw\n", i+20, m.Device, m.Root, m.Path, strings.Join(m.Options, ","), m.FSType, m.Source)
+		super := append(slices.Clone(m.SuperOptions), "seclabel")
+		fmt.Fprintf(&b, "%d 1 %s %s %s %s shared:1 - %s %s %s\n", i+20, m.Device, m.Root, m.Path, strings.Join(m.Options, ","), m.FSType, m.Source, strings.Join(super, ","))
 	}
 	if err := os.WriteFile(f.file, []byte(b.String()), 0o600); err != nil {
 		panic(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-func TestGrowWaitsForTheDiskAndThenGrowsTheFileSystem(t *testing.T) {
+func Test18GrowWaitsForTheDiskAndThenGrowsTheFileSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, "rw")
 		d := b.devices[filepath.Join(b.Dev, "vdb")]
@@ -37,7 +37,7 @@ func TestGrowWaitsForTheDiskAndThenGrowsTheFileSystem(t *testing.T) {
 	})
 }
 
-func TestGrowSaysWhenTheDiskDidNotGrow(t *testing.T) {
+func Test18GrowSaysWhenTheDiskDidNotGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, "rw")
 		b.Sysfs(t, "vdb", map[string]string{"device/rescan": ""})

@@ -6,21 +6,31 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Publish shows a staged file system at target too. It does nothing if that is so.
+// Publication is a volume at a place where a pod sees it.
+type Publication struct {
+	Volume   volume.ID
+	Staging  string // where it is staged; not looked at for a block volume
+	Target   string // a directory, or a file for a block volume
+	ReadOnly bool
+	// Alone says that the access mode allows no second target on this machine.
+	Alone bool
+}
+
+// Publish shows a staged file system at the target too. It does nothing if that is so.
 //
-// Errors: NotFound when the volume's disk is gone; Conflict when staging holds nothing or another disk, or something else is
-// mounted at target; Incompatible when it is there with the other writability.
-func (h *Host) Publish(id volume.ID, staging, target string, readOnly bool) error {
-	staging, err := resolve(staging)
+// Errors: NotFound when the volume's disk is gone; Conflict when staging holds nothing or another disk, something else is
+// mounted at the target, or the volume is at another target and may not be; Incompatible when it is there with the other writability.
+func (h *Host) Publish(p Publication) error {
+	id, readOnly := p.Volume, p.ReadOnly
+	staging, err := resolve(p.Staging)
 	if err != nil {
 		return err
 	}
-	target, err = resolve(target)
+	target, err := resolve(p.Target)
 	if err != nil {
 		return err
 	}
@@ -44,6 +54,9 @@ func (h *Host) Publish(id volume.ID, staging, target string, readOnly bool) erro
 	if there, ok := table.At(target); ok {
 		return acceptPublished(id, there, source, readOnly)
 	}
+	if err := h.checkAlone(table, disk, p, staging, target); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		return volume.Errorf(volume.Failed, "make the target directory: %w", err)
 	}
@@ -63,10 +76,11 @@ func acceptPublished(id volume.ID, there, source Mount, readOnly bool) error {
 	return nil
 }
 
-// PublishBlock shows a volume's device node at target, a file. It does nothing if that is so. readOnly marks the mount; that nobody
-// writes to the device is seen to by the container runtime, which kubelet tells.
-func (h *Host) PublishBlock(ctx context.Context, id volume.ID, target string, readOnly bool) error {
-	target, err := resolve(target)
+// PublishBlock shows a volume's device node at the target, a file. It does nothing if that is so. ReadOnly marks the mount; that
+// nobody writes to the device is seen to by the container runtime, which kubelet tells.
+func (h *Host) PublishBlock(ctx context.Context, p Publication) error {
+	id, readOnly := p.Volume, p.ReadOnly
+	target, err := resolve(p.Target)
 	if err != nil {
 		return err
 	}
@@ -81,6 +95,9 @@ func (h *Host) PublishBlock(ctx context.Context, id volume.ID, target string, re
 	}
 	if there, ok := table.At(target); ok {
 		return acceptBlock(id, there, disk, readOnly)
+	}
+	if err := h.checkAlone(table, disk, p, "", target); err != nil {
+		return err
 	}
 	node, err := filepath.EvalSymlinks(disk.Path)
 	if err != nil {
@@ -107,13 +124,8 @@ func (h *Host) PublishBlock(ctx context.Context, id volume.ID, target string, re
 }
 
 func acceptBlock(id volume.ID, there Mount, disk *Disk, readOnly bool) error {
-	info, err := os.Stat(there.Path)
-	if err != nil {
-		return volume.Errorf(volume.Failed, "look at what is published: %w", err)
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
-	case !ok || info.Mode()&(os.ModeDevice|os.ModeCharDevice) != os.ModeDevice || numberOf(stat.Rdev) != disk.Number:
+	case !isNode(there.Path, disk.Number):
 		return volume.Errorf(volume.Conflict, "%s is mounted at %s and is not disk %s (%s) of volume %s; unpublish the path first",
 			there, there.Path, disk.Path, disk.Number, id)
 	case there.ReadOnly() != readOnly:

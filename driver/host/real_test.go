@@ -55,7 +55,7 @@ func TestDataOutlivesEveryMountOnRealFileSystems(t *testing.T) {
 					stage(t, h, s)
 				}
 				for range 2 {
-					must(t, h.Publish(vol, staging, pod, false))
+					must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: pod}))
 				}
 				if got, _ := os.ReadFile(filepath.Join(pod, "data")); string(got) != want {
 					t.Fatalf("round %d: want %q read back, got %q", round, want, got)
@@ -100,8 +100,8 @@ func TestAReadOnlyPublicationRefusesWritesAndKeepsTheFlagsOfTheStage(t *testing.
 	staging := m.Path("staging")
 	stage(t, h, Staging{Path: staging, FSType: "ext4", Flags: []string{"noexec,nosuid", "noatime"}})
 	must(t, os.WriteFile(filepath.Join(staging, "data"), []byte("data"), 0o600))
-	must(t, h.Publish(vol, staging, m.Path("ro"), true))
-	must(t, h.Publish(vol, staging, m.Path("rw"), false))
+	must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: m.Path("ro"), ReadOnly: true}))
+	must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: m.Path("rw")}))
 	if err := os.WriteFile(filepath.Join(m.Path("ro"), "data"), nil, 0o600); err == nil {
 		t.Error("want a write through the read-only mount refused")
 	}
@@ -128,11 +128,11 @@ func TestAReadOnlyStageRefusesWrites(t *testing.T) {
 	}
 }
 
-func TestARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
+func Test16ARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
 	h, m, disk := realHost(t, 8<<20)
 	target := m.Path("pods", "1", "dev")
 	for range 3 {
-		must(t, h.PublishBlock(t.Context(), vol, target, false))
+		must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: target}))
 	}
 	if n := countMounts(t, h, m); n != 1 {
 		t.Fatalf("want one mount, got %d", n)
@@ -147,7 +147,7 @@ func TestARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
 	if err != nil || !stats.Block || stats.Bytes.Total != 8<<20 {
 		t.Errorf("want a block volume of 8 MiB, got %+v, %v", stats, err)
 	}
-	wantKind(t, h.PublishBlock(t.Context(), vol, target, true), volume.Incompatible)
+	wantKind(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: target, ReadOnly: true}), volume.Incompatible)
 	for range 2 {
 		must(t, h.Unmount(target))
 	}
@@ -167,8 +167,8 @@ func TestABlockTargetOfAnotherDiskIsRefused(t *testing.T) {
 	h, m, _ := realHost(t, 8<<20)
 	other := volume.ID("b7e2d8c4-19f3-4a6e-9c0d-1e2f3a4b5c6d")
 	m.Plug(t, "vdc", string(other[:20]), testenv.Loop(t, 8<<20))
-	must(t, h.PublishBlock(t.Context(), other, m.Path("target"), false))
-	wantKind(t, h.PublishBlock(t.Context(), vol, m.Path("target"), false), volume.Conflict, "unpublish the path first")
+	must(t, h.PublishBlock(t.Context(), Publication{Volume: other, Target: m.Path("target")}))
+	wantKind(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: m.Path("target")}), volume.Conflict, "unpublish the path first")
 	_, err := h.Grow(t.Context(), Growth{Volume: vol, Path: m.Path("target")})
 	wantKind(t, err, volume.Conflict)
 }
@@ -179,7 +179,7 @@ func TestAStagingPathOfAnotherDiskIsRefused(t *testing.T) {
 	m.Plug(t, "vdc", string(other[:20]), testenv.Loop(t, 64<<20))
 	must(t, h.Stage(t.Context(), Staging{Volume: other, Path: m.Path("staging")}))
 	wantKind(t, h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "unstage the path first")
-	wantKind(t, h.Publish(vol, m.Path("staging"), m.Path("pod"), false), volume.Conflict)
+	wantKind(t, h.Publish(Publication{Volume: vol, Staging: m.Path("staging"), Target: m.Path("pod")}), volume.Conflict)
 }
 
 func TestADeviceNodeThatIsNoLongerTheDiskIsRefused(t *testing.T) {

@@ -25,6 +25,7 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 	}{
 		{name: "ext4", blkid: empty, s: Staging{FSType: "ext4"}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4"},
 		{name: "xfs", blkid: empty, s: Staging{FSType: "xfs", Flags: []string{"noatime", "discard"}}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid", "noatime", "discard"}},
+		{name: "SELinux's context", blkid: empty, s: Staging{FSType: "ext4", Flags: []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}},
 		{name: "nobody says which", blkid: empty, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4"},
 		{name: "the driver's default", blkid: empty, s: Staging{Default: "xfs"}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "ext4 is there", blkid: holds("ext4"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext4"},

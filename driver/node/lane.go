@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -18,6 +19,7 @@ const grace = 500 * time.Millisecond
 // it.
 type lanes struct {
 	taken chan map[string]string // volume id -> what is done with it
+	work  sync.WaitGroup
 	log   *slog.Logger
 }
 
@@ -50,11 +52,11 @@ func (l *lanes) run(ctx context.Context, id, verb string, work func(context.Cont
 		return err
 	}
 	done := make(chan error, 1)
-	go func() {
+	l.work.Go(func() {
 		err := l.safely(ctx, id, verb, work)
 		l.leave(id) // before the answer, or the next call of the same caller would find the lane taken
 		done <- err
-	}()
+	})
 	select {
 	case err := <-done:
 		return named(err, verb)
@@ -71,6 +73,19 @@ func (l *lanes) run(ctx context.Context, id, verb string, work func(context.Cont
 			kind = volume.Canceled
 		}
 		return volume.Errorf(kind, "volume %s: the work goes on and may be stuck: %w", id, ctx.Err()).Op(verb)
+	}
+}
+
+// drain waits for the work that goes on after its caller went, as a file system being made does; no call may come any more.
+func (l *lanes) drain(ctx context.Context) {
+	idle := make(chan struct{})
+	go func() { l.work.Wait(); close(idle) }()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		taken := <-l.taken
+		l.log.WarnContext(ctx, "the driver ends while work goes on", "volumes", fmt.Sprint(taken))
+		l.taken <- taken
 	}
 }
 

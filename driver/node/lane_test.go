@@ -90,3 +90,28 @@ func TestAPanicIsAnErrorAndFreesTheVolume(t *testing.T) {
 		t.Errorf("want the volume free, got %v", err)
 	}
 }
+
+func TestDrainWaitsForWorkWhoseCallerWent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLanes(slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		finish := make(chan struct{})
+		if err := l.run(ctx, vol, "stage", func(context.Context) error { <-finish; return nil }); err == nil {
+			t.Fatal("want the caller told that the work goes on")
+		}
+		began := time.Now()
+		short, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		l.drain(short)
+		if took := time.Since(began); took != 8*time.Second {
+			t.Errorf("want an end to the waiting after 8 s, took %s", took)
+		}
+		time.AfterFunc(3*time.Second, func() { close(finish) })
+		began = time.Now()
+		l.drain(t.Context())
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("want the work waited for, 3 s, took %s", took)
+		}
+	})
+}

@@ -103,7 +103,7 @@ func readAt(t *testing.T, path string, n int) string {
 	return string(got)
 }
 
-func TestExpandOfAnUnmountedPathLeavesTheRootFileSystemAlone(t *testing.T) {
+func Test17ExpandOfAnUnmountedPathLeavesTheRootFileSystemAlone(t *testing.T) {
 	s, m := realServer(t, 64<<20)
 	_, err := s.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: vol, VolumePath: m.Path("nothing")})
 	if !volume.Is(err, volume.NotFound) {
@@ -111,9 +111,9 @@ func TestExpandOfAnUnmountedPathLeavesTheRootFileSystemAlone(t *testing.T) {
 	}
 }
 
-func TestAnOddVolumeIDIsAnErrorAndNoPanic(t *testing.T) {
+func Test14AnOddVolumeIDIsAnErrorAndNoPanic(t *testing.T) {
 	s, m := realServer(t, 64<<20)
-	for _, id := range []string{"short", vol[:20], "../" + vol, vol + vol} {
+	for _, id := range []string{"8charact", "short", vol[:20], "../" + vol, vol + vol} {
 		_, err := s.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: id, StagingTargetPath: m.Path("staging"), VolumeCapability: mount(writer, "")})
 		if !volume.Is(err, volume.NotFound) {
 			t.Errorf("%q: want not found, got %v", id, err)

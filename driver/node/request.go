@@ -29,6 +29,7 @@ type use struct {
 	fsType   string
 	flags    []string
 	readOnly bool // no node may write
+	alone    bool // one target on a node
 }
 
 // readerOnly are the modes in which nobody writes (CSI specification, "VolumeCapability.AccessMode").
@@ -42,6 +43,14 @@ var readerOnly = map[csi.VolumeCapability_AccessMode_Mode]bool{
 	csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER:   false,
 }
 
+// alone are the modes in which a volume has one target on a node (CSI specification, "NodePublishVolume", second table). Not
+// SINGLE_NODE_WRITER, against that table: it is what kubelet before 1.22 and others that do not know the newer modes send for
+// ReadWriteOnce, which lets several pods of a node use the volume, and upstream's plugin does.
+var alone = map[csi.VolumeCapability_AccessMode_Mode]bool{
+	csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER: true,
+	csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   true,
+}
+
 func parseUse(c *csi.VolumeCapability) (use, error) {
 	if c == nil {
 		return use{}, volume.Errorf(volume.InvalidArgument, "the request has no volume_capability")
@@ -50,11 +59,12 @@ func parseUse(c *csi.VolumeCapability) (use, error) {
 	if !known {
 		return use{}, volume.Errorf(volume.InvalidArgument, "access mode %s is not supported", c.GetAccessMode().GetMode())
 	}
+	single := alone[c.GetAccessMode().GetMode()]
 	switch {
 	case c.GetBlock() != nil:
-		return use{block: true, readOnly: readOnly}, nil
+		return use{block: true, readOnly: readOnly, alone: single}, nil
 	case c.GetMount() != nil:
-		return use{fsType: c.GetMount().GetFsType(), flags: c.GetMount().GetMountFlags(), readOnly: readOnly}, nil
+		return use{fsType: c.GetMount().GetFsType(), flags: c.GetMount().GetMountFlags(), readOnly: readOnly, alone: single}, nil
 	}
 	return use{}, volume.Errorf(volume.InvalidArgument, "the volume_capability is neither block nor mount")
 }
@@ -71,22 +81,23 @@ func (s *Server) parseStage(r *csi.NodeStageVolumeRequest) (host.Staging, use, e
 	}, u, err
 }
 
-func parsePublish(r *csi.NodePublishVolumeRequest) (use, error) {
+func parsePublish(r *csi.NodePublishVolumeRequest) (host.Publication, use, error) {
+	p := host.Publication{Volume: volume.ID(r.GetVolumeId()), Staging: r.GetStagingTargetPath(), Target: r.GetTargetPath()}
 	if err := required(r.GetVolumeId(), "volume_id", r.GetTargetPath(), "target_path"); err != nil {
-		return use{}, err
+		return p, use{}, err
 	}
 	u, err := parseUse(r.GetVolumeCapability())
 	if err != nil {
-		return u, err
+		return p, u, err
 	}
 	if strings.EqualFold(r.GetVolumeContext()[contextEphemeral], "true") {
-		return u, volume.Errorf(volume.Unimplemented, "volume %s: inline ephemeral volumes are not supported; use a generic ephemeral volume", r.GetVolumeId())
+		return p, u, volume.Errorf(volume.Unimplemented, "volume %s: inline ephemeral volumes are not supported; use a generic ephemeral volume", p.Volume)
 	}
-	if r.GetStagingTargetPath() == "" {
-		return u, volume.Errorf(volume.Conflict, "volume %s: the request has no staging_target_path, and a volume is staged before it is published", r.GetVolumeId())
+	if p.Staging == "" {
+		return p, u, volume.Errorf(volume.Conflict, "volume %s: the request has no staging_target_path, and a volume is staged before it is published", p.Volume)
 	}
-	u.readOnly = u.readOnly || r.GetReadonly()
-	return u, nil
+	p.ReadOnly, p.Alone = u.readOnly || r.GetReadonly(), u.alone
+	return p, u, nil
 }
 
 func parseExpand(r *csi.NodeExpandVolumeRequest) (host.Growth, error) {

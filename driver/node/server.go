@@ -51,9 +51,11 @@ type machine interface {
 	Room(foreign []volume.ID) host.Room
 	Await(ctx context.Context, id volume.ID) (*host.Disk, error)
 	Stage(ctx context.Context, s host.Staging) error
-	Publish(id volume.ID, staging, target string, readOnly bool) error
-	PublishBlock(ctx context.Context, id volume.ID, target string, readOnly bool) error
+	Publish(p host.Publication) error
+	PublishBlock(ctx context.Context, p host.Publication) error
 	Unmount(path string) error
+	Unstage(id volume.ID, path string) error
+	Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.Ailment, error)
 	Stats(ctx context.Context, path string) (host.Stats, error)
 	Grow(ctx context.Context, g host.Growth) (volume.Size, error)
 }
@@ -91,13 +93,20 @@ func newServer(m machine, o Options) *Server {
 	}
 }
 
-// NodeGetCapabilities lists what this service does (CSI specification, "NodeGetCapabilities").
+// Drain waits until ctx ends for work that nobody waits for any more: a half-made file system is neither empty nor usable. It is
+// called when the server has stopped.
+func (s *Server) Drain(ctx context.Context) { s.lanes.drain(ctx) }
+
+// NodeGetCapabilities lists what this service does (CSI specification, "NodeGetCapabilities"). VOLUME_MOUNT_GROUP is not among it and
+// never will be: the file systems here take no group as a mount option, so kubelet sets ownership.
 func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	response := &csi.NodeGetCapabilitiesResponse{}
 	for _, c := range []csi.NodeServiceCapability_RPC_Type{
 		csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,
 		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
 		csi.NodeServiceCapability_RPC_EXPAND_VOLUME,
+		csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
+		csi.NodeServiceCapability_RPC_GET_VOLUME_HEALTH,
 	} {
 		response.Capabilities = append(response.Capabilities, &csi.NodeServiceCapability{
 			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: c}},

@@ -22,17 +22,21 @@ type fakeMachine struct {
 	identity host.Identity
 	room     host.Room
 	stats    host.Stats
+	ailments []volume.Ailment
 	err      error
 	asked    []any
 }
 
 type (
 	published struct {
-		Volume          volume.ID
-		Staging, Target string
-		ReadOnly, Block bool
+		host.Publication
+		Block bool
 	}
 	unmounted struct{ Path string }
+	unstaged  struct {
+		Volume volume.ID
+		Path   string
+	}
 )
 
 func (f *fakeMachine) Identity(context.Context) (host.Identity, error) { return f.identity, f.err }
@@ -53,14 +57,24 @@ func (f *fakeMachine) Stage(_ context.Context, s host.Staging) error {
 	return f.err
 }
 
-func (f *fakeMachine) Publish(id volume.ID, staging, target string, readOnly bool) error {
-	f.asked = append(f.asked, published{id, staging, target, readOnly, false})
+func (f *fakeMachine) Publish(p host.Publication) error {
+	f.asked = append(f.asked, published{p, false})
 	return f.err
 }
 
-func (f *fakeMachine) PublishBlock(_ context.Context, id volume.ID, target string, readOnly bool) error {
-	f.asked = append(f.asked, published{id, "", target, readOnly, true})
+func (f *fakeMachine) PublishBlock(_ context.Context, p host.Publication) error {
+	f.asked = append(f.asked, published{p, true})
 	return f.err
+}
+
+func (f *fakeMachine) Unstage(id volume.ID, path string) error {
+	f.asked = append(f.asked, unstaged{id, path})
+	return f.err
+}
+
+func (f *fakeMachine) Health(_ context.Context, id volume.ID, paths ...string) ([]volume.Ailment, error) {
+	f.asked = append(f.asked, paths)
+	return f.ailments, f.err
 }
 
 func (f *fakeMachine) Unmount(path string) error {
@@ -232,11 +246,14 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 		{"stage", stage(mount(writer, "xfs", "noatime"), nil), host.Staging{Volume: vol, Path: s, FSType: "xfs", Default: "ext3", Flags: []string{"noatime"}}},
 		{"stage what came from a source", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/resizeRequired": "True"}), host.Staging{Volume: vol, Path: s, Default: "ext3", FromSource: true}},
 		{"stage for readers", stage(mount(manyRead, ""), nil), host.Staging{Volume: vol, Path: s, Default: "ext3", ReadOnly: true}},
-		{"publish", publish(mount(writer, ""), false), published{vol, s, p, false, false}},
-		{"publish read-only", publish(mount(writer, ""), true), published{vol, s, p, true, false}},
-		{"publish for readers", publish(mount(manyRead, ""), false), published{vol, s, p, true, false}},
-		{"publish a device", publish(block(manyWrite), false), published{vol, "", p, false, true}},
-		{"publish a device for readers", publish(block(manyRead), false), published{vol, "", p, true, true}},
+		{"publish", publish(mount(writer, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, false}},
+		{"publish read-only", publish(mount(writer, ""), true), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
+		{"publish for readers", publish(mount(manyRead, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
+		{"publish for one pod", publish(mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p, Alone: true}, false}},
+		{"publish for pods of one node", publish(mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, false}},
+		{"publish a device for one reader", publish(block(csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true, Alone: true}, true}},
+		{"publish a device", publish(block(manyWrite), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, true}},
+		{"publish a device for readers", publish(block(manyRead), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, true}},
 		{"expand", expand(&csi.NodeExpandVolumeRequest{}), host.Growth{Volume: vol, Path: p, Size: 5}},
 		{"expand what is staged", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: mount(writer, "")}), host.Growth{Volume: vol, Path: s, Size: 5}},
 		{"expand a device", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: block(writer)}), host.Growth{Volume: vol, Path: p, Size: 5, Block: true}},
@@ -247,7 +264,7 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 		{"unstage", func(server *Server) error {
 			_, err := server.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: vol, StagingTargetPath: s})
 			return err
-		}, unmounted{s}},
+		}, unstaged{vol, s}},
 	} {
 		m := &fakeMachine{}
 		if err := c.call(serverOf(m, Options{DefaultFSType: "ext3"})); err != nil {
@@ -289,5 +306,38 @@ func TestAnErrorComesAloneAndSaysWhatWasTried(t *testing.T) {
 	expanded, err := s.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: vol, VolumePath: "/p"})
 	if expanded != nil || !volume.Is(err, volume.DataLoss) {
 		t.Errorf("want no answer and the error, got %v, %v", expanded, err)
+	}
+}
+
+func TestTheCapabilitiesAreThoseThatKubeletActsOn(t *testing.T) {
+	t.Parallel()
+	got, err := serverOf(&fakeMachine{}, Options{}).NodeGetCapabilities(t.Context(), &csi.NodeGetCapabilitiesRequest{})
+	step(t, "NodeGetCapabilities", err)
+	var names []string
+	for _, c := range got.GetCapabilities() {
+		names = append(names, c.GetRpc().GetType().String())
+	}
+	want := []string{"STAGE_UNSTAGE_VOLUME", "GET_VOLUME_STATS", "EXPAND_VOLUME", "SINGLE_NODE_MULTI_WRITER", "GET_VOLUME_HEALTH"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("with VOLUME_MOUNT_GROUP kubelet would leave a volume's group to the driver (-want +got):\n%s", diff)
+	}
+}
+
+func TestHealthIsToldInTheWordsOfTheSpecification(t *testing.T) {
+	t.Parallel()
+	m := &fakeMachine{ailments: []volume.Ailment{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: "m"}, {Severity: volume.Degraded, Reason: "FileSystemReadOnly", Message: "n"}}}
+	got, err := serverOf(m, Options{}).NodeGetVolumeHealth(t.Context(), &csi.NodeGetVolumeHealthRequest{VolumeId: vol, StagingTargetPath: "/s", VolumePublishPath: "/p"})
+	want := &csi.NodeGetVolumeHealthResponse{VolumeHealth: &csi.VolumeHealth{VolumeId: vol, HealthStatuses: []*csi.VolumeHealth_VolumeHealthEntry{
+		{Status: csi.VolumeHealthErrorType_INACCESSIBLE, Reason: "DiskMissing", Message: "m"},
+		{Status: csi.VolumeHealthErrorType_DEGRADED, Reason: "FileSystemReadOnly", Message: "n"},
+	}}}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff([]any{[]string{"/s", "/p"}}, m.asked); diff != "" {
+		t.Errorf("paths (-want +got):\n%s", diff)
+	}
+	if _, err := serverOf(m, Options{}).NodeGetVolumeHealth(t.Context(), &csi.NodeGetVolumeHealthRequest{}); !volume.Is(err, volume.InvalidArgument) {
+		t.Errorf("want an invalid argument, got %v", err)
 	}
 }

@@ -35,23 +35,22 @@ func (s *Server) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolume
 		return nil, err
 	}
 	err := s.lanes.run(ctx, r.GetVolumeId(), "unstage", func(context.Context) error {
-		return s.machine.Unmount(r.GetStagingTargetPath())
+		return s.machine.Unstage(volume.ID(r.GetVolumeId()), r.GetStagingTargetPath())
 	})
 	return answer(&csi.NodeUnstageVolumeResponse{}, err)
 }
 
 // NodePublishVolume shows a staged volume to a pod.
 func (s *Server) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
-	use, err := parsePublish(r)
+	publication, use, err := parsePublish(r)
 	if err != nil {
 		return nil, err
 	}
-	id := volume.ID(r.GetVolumeId())
 	err = s.lanes.run(ctx, r.GetVolumeId(), "publish", func(ctx context.Context) error {
 		if use.block {
-			return s.machine.PublishBlock(ctx, id, r.GetTargetPath(), use.readOnly)
+			return s.machine.PublishBlock(ctx, publication)
 		}
-		return s.machine.Publish(id, r.GetStagingTargetPath(), r.GetTargetPath(), use.readOnly)
+		return s.machine.Publish(publication)
 	})
 	return answer(&csi.NodePublishVolumeResponse{}, err)
 }
@@ -87,6 +86,31 @@ func (s *Server) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeSta
 
 func usage(unit csi.VolumeUsage_Unit, u host.Usage) *csi.VolumeUsage {
 	return &csi.VolumeUsage{Unit: unit, Total: u.Total, Available: u.Available, Used: u.Used}
+}
+
+// severities are the domain's in CSI's words.
+var severities = map[volume.Severity]csi.VolumeHealthErrorType{
+	volume.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
+	volume.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,
+}
+
+// NodeGetVolumeHealth tells what is wrong with a volume as this node sees it. It takes no lane: it changes nothing, and is asked
+// because other calls do not get on.
+func (s *Server) NodeGetVolumeHealth(ctx context.Context, r *csi.NodeGetVolumeHealthRequest) (*csi.NodeGetVolumeHealthResponse, error) {
+	if err := required(r.GetVolumeId(), "volume_id"); err != nil {
+		return nil, err
+	}
+	ailments, err := s.machine.Health(ctx, volume.ID(r.GetVolumeId()), r.GetStagingTargetPath(), r.GetVolumePublishPath())
+	if err != nil {
+		return nil, err
+	}
+	health := &csi.VolumeHealth{VolumeId: r.GetVolumeId()}
+	for _, a := range ailments {
+		health.HealthStatuses = append(health.HealthStatuses, &csi.VolumeHealth_VolumeHealthEntry{
+			Status: severities[a.Severity], Reason: a.Reason, Message: a.Message,
+		})
+	}
+	return &csi.NodeGetVolumeHealthResponse{VolumeHealth: health}, nil
 }
 
 // NodeExpandVolume grows a volume's file system to its disk, once the disk has grown.

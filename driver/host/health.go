@@ -1,0 +1,82 @@
+package host
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Health looks what is wrong with a volume as this server sees it: its disk, the file system on it, and whether that answers at the
+// paths where the volume is or should be. NotFound when it is not here and nobody says that it should be.
+func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.Ailment, error) {
+	if err := checkID(id); err != nil {
+		return nil, err
+	}
+	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" })
+	disk, err := h.find(id)
+	switch {
+	case err != nil:
+		return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "DiskRefused", Message: err.Error()}}, nil
+	case disk == nil && len(paths) == 0:
+		return nil, volume.Errorf(volume.NotFound, "volume %s has no disk on this server", id)
+	case disk == nil:
+		return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: "the volume has no disk on this server; " + h.describe(id)}}, nil
+	}
+	defer disk.Close()
+	table, err := h.mounts()
+	if err != nil {
+		return nil, err
+	}
+	found := h.fileSystemAilments(disk, table)
+	if len(paths) == 0 {
+		paths = table.paths(disk)
+	}
+	for _, path := range paths {
+		found = append(found, h.answers(ctx, path)...)
+	}
+	return distinct(found), nil
+}
+
+// fileSystemAilments are what the kernel says of the file system without asking it.
+func (h *Host) fileSystemAilments(disk *Disk, table Table) (found []volume.Ailment) {
+	for _, m := range table {
+		// After an error the kernel makes the whole file system read-only; who mounted it so has it in the mount's options too.
+		if m.On(disk) && slices.Contains(m.SuperOptions, "ro") && !m.ReadOnly() {
+			found = append(found, volume.Ailment{
+				Severity: volume.Degraded, Reason: "FileSystemReadOnly",
+				Message: "the kernel made the file system read-only after an error; its log says which. Stop the pods that use it, so that it is checked when it is staged again",
+			})
+		}
+	}
+	if count := readLine(filepath.Join(h.sys, "fs", "ext4", disk.Name, "errors_count")); count != "" && count != "0" {
+		found = append(found, volume.Ailment{
+			Severity: volume.Degraded, Reason: "FileSystemErrors",
+			Message: "ext4 has noted " + count + " errors; stop the pods that use it, so that it is checked when it is staged again",
+		})
+	}
+	return found
+}
+
+// answers asks the file system at path. A path without a mount says nothing of the volume.
+func (h *Host) answers(ctx context.Context, path string) []volume.Ailment {
+	_, err := h.Stats(ctx, path)
+	switch {
+	case err == nil, volume.Is(err, volume.NotFound), volume.Is(err, volume.Canceled):
+		return nil
+	case volume.Is(err, volume.Unavailable), volume.Is(err, volume.DeadlineExceeded):
+		return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "NotResponding", Message: err.Error()}}
+	}
+	return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "InputOutputError", Message: err.Error()}}
+}
+
+// distinct keeps the first of each severity and reason, as the CSI specification has it (VolumeHealthEntry).
+func distinct(all []volume.Ailment) (kept []volume.Ailment) {
+	for _, a := range all {
+		if !slices.ContainsFunc(kept, func(k volume.Ailment) bool { return k.Severity == a.Severity && k.Reason == a.Reason }) {
+			kept = append(kept, a)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,82 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// paths lists where the disk's file system is mounted.
+func (t Table) paths(d *Disk) (paths []string) {
+	for _, m := range t {
+		if m.On(d) {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
+}
+
+// uses lists where a disk is in use: mounts of its file system, and its device node where it was bound.
+func (h *Host) uses(t Table, d *Disk) []string {
+	paths := t.paths(d)
+	for _, m := range t {
+		// A bound node is a file of the file system that holds the nodes, not a mount of the disk.
+		if m.Root == "/" || m.FSType != "devtmpfs" && m.FSType != "tmpfs" || strings.HasPrefix(m.Path, filepath.Clean(h.dev)+"/") {
+			continue
+		}
+		if isNode(m.Path, d.Number) {
+			paths = append(paths, m.Path)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths) // a mount in a shared tree may be listed twice at one path
+}
+
+func isNode(path string, number Number) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode()&(os.ModeDevice|os.ModeCharDevice) == os.ModeDevice && numberOf(stat.Rdev) == number
+}
+
+// checkAlone refuses a publication where the volume's access mode allows one, and there is another.
+func (h *Host) checkAlone(t Table, d *Disk, p Publication, staging, target string) error {
+	if !p.Alone {
+		return nil
+	}
+	for _, path := range h.uses(t, d) {
+		// kubelet stages at .../globalmount; a staging of an older kubelet has another path before that.
+		if path != staging && path != target && filepath.Base(path) != "globalmount" {
+			return volume.Errorf(volume.Conflict, "volume %s is published at %s, and its access mode allows one publication; unpublish it there first", p.Volume, path)
+		}
+	}
+	return nil
+}
+
+// Unstage takes the staging mount away, as Unmount does. While the volume is in use anywhere else it is Busy, so that its disk is not
+// detached under a mount.
+func (h *Host) Unstage(id volume.ID, path string) error {
+	if err := h.Unmount(path); err != nil || checkID(id) != nil {
+		return err
+	}
+	disk, err := h.find(id)
+	if disk == nil || err != nil {
+		return nil // no disk, or none that could be told: whatever is mounted is not this volume for sure
+	}
+	defer disk.Close()
+	table, err := h.mounts()
+	if err != nil {
+		return err
+	}
+	if left := h.uses(table, disk); len(left) > 0 {
+		return volume.Errorf(volume.Busy, "volume %s is not staged any more, and disk %s is still in use at %s; unpublish it there, or unmount by hand what nobody knows",
+			id, disk.Path, strings.Join(left, ", "))
+	}
+	return nil
+}
