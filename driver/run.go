@@ -71,7 +71,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	_, canExpand := any((*openstack.Cloud)(nil)).(volume.Extender) // a node's process tells it too: the plugin's, not the process's
 	if cfg.Controller {
 		volumes, snapshots := map[string]controller.Volumes{}, map[string]controller.Snapshots{}
-		counter := telemetry.NewOpenStack(registry)
+		counter, quota := telemetry.NewOpenStack(registry), telemetry.NewQuota(registry)
 		for _, name := range cfg.CloudNames {
 			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter))
 			if err != nil {
@@ -83,7 +83,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			}
 			adapter := openstack.NewCurrent(live.Current, log)
 			at := wait(work, background, adapter, cfg.PollEach)
-			its := volume.NewVolumes(at.cloud, at.volumes, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log})
+			its := volume.NewVolumes(at.cloud, at.volumes, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log, SawQuotas: quota.Saw})
 			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, at.snapshots, at.backups)
 			background.Go(func() error { greet(work, live.Current, log); return nil })
 		}

@@ -117,9 +117,14 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	options := &gophercloud.RequestOpts{JSONBody: r.body, JSONResponse: r.into, OkCodes: []int{r.ok}}
 	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path(now.ProjectID())), options)
 	if err != nil {
-		return requestError(ctx, r, err)
+		failure := requestError(ctx, r, err)
+		if r.writes() {
+			volume.NoteRequest(ctx, failure.RequestID)
+		}
+		return failure
 	}
 	if r.writes() {
+		volume.NoteRequest(ctx, requestID(resp.Header))
 		c.log.DebugContext(ctx, r.verb, "object", r.object, "status", resp.StatusCode, "request", requestID(resp.Header))
 	}
 	if r.into != nil {

@@ -155,7 +155,7 @@ func TestEveryRPCIsOneLine(t *testing.T) {
 		t.Fatalf("got %v", lines)
 	}
 	for key, want := range map[string]any{
-		"level": "WARN", "msg": "rpc", "method": "ControllerPublishVolume", "volume": "vol", "node": "server", "code": "FailedPrecondition", "error": "attached elsewhere",
+		"level": "WARN", "msg": "rpc", "method": "ControllerPublishVolume", "volume": "vol", "server": "server", "code": "FailedPrecondition", "error": "attached elsewhere",
 	} {
 		if lines[0][key] != want {
 			t.Errorf("%s: want %v, got %v", key, want, lines[0][key])
@@ -163,6 +163,31 @@ func TestEveryRPCIsOneLine(t *testing.T) {
 	}
 	if _, timed := lines[0]["duration"]; !timed {
 		t.Error("no duration")
+	}
+}
+
+func TestALineTellsWhatWasMadeAndUnderWhichRequests(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(slog.NewJSONHandler(&out, nil))
+	for _, test := range []struct {
+		method    string
+		req, resp any
+		want      string
+	}{
+		{"CreateVolume", &csi.CreateVolumeRequest{Name: "pvc"}, &csi.CreateVolumeResponse{Volume: &csi.Volume{VolumeId: "v1"}}, `"method":"CreateVolume","volume":"v1","name":"pvc","requests":["req-1","req-2"]`},
+		{"CreateSnapshot", &csi.CreateSnapshotRequest{Name: "p", SourceVolumeId: "v1"}, &csi.CreateSnapshotResponse{Snapshot: &csi.Snapshot{SnapshotId: "p1"}}, `"volume":"v1","snapshot":"p1","name":"p"`},
+		{"CreateVolume", &csi.CreateVolumeRequest{Name: "pvc"}, (*csi.CreateVolumeResponse)(nil), `"method":"CreateVolume","name":"pvc"`},
+	} {
+		out.Reset()
+		info := &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/" + test.method}
+		_, _ = Log(log)(t.Context(), test.req, info, func(ctx context.Context, _ any) (any, error) {
+			volume.NoteRequest(ctx, "req-1")
+			volume.NoteRequest(ctx, "req-2")
+			return test.resp, nil
+		})
+		if !strings.Contains(out.String(), test.want) {
+			t.Errorf("want %s in %s", test.want, &out)
+		}
 	}
 }
 

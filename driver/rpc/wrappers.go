@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/kubernetes-csi/csi-lib-utils/protosanitizer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -52,7 +53,8 @@ var quiet = map[string]bool{
 	"NodeGetVolumeStats": true, "ListVolumes": true, "GetCapacity": true, "ControllerGetVolumeHealth": true, "ControllerListVolumeHealth": true,
 }
 
-// Log writes one line for every RPC that has ended: what, on which objects, how long, with which code. Requests and answers
+// Log writes one line for every RPC that has ended: what, on which objects, how long, with which code, and under which of
+// OpenStack's request ids the cloud was changed for it. Requests and answers
 // themselves are logged at LevelBodies, with the secrets that the CSI specification marks taken out.
 func Log(log *slog.Logger) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -61,8 +63,12 @@ func Log(log *slog.Logger) Wrapper {
 			log.Log(ctx, LevelBodies, "request", "method", method, "body", protosanitizer.StripSecrets(req).String())
 		}
 		start := time.Now()
-		resp, err := handler(ctx, req)
-		attributes := append([]any{"method", method}, objects(req)...)
+		noting, sent := volume.WithRequests(ctx)
+		resp, err := handler(noting, req)
+		attributes := append([]any{"method", method}, objects(req, resp)...)
+		if ids := sent.IDs(); len(ids) > 0 {
+			attributes = append(attributes, "requests", ids)
+		}
 		attributes = append(attributes, "duration", time.Since(start).Round(time.Millisecond), "code", status.Code(err).String())
 		if err != nil {
 			log.Log(ctx, levelOf(err), "rpc", append(attributes, "error", status.Convert(err).Message())...)
@@ -91,8 +97,8 @@ func levelOf(err error) slog.Level {
 	return slog.LevelWarn
 }
 
-// objects picks out of a request the names and ids of what it is about, where it has any.
-func objects(req any) []any {
+// objects picks out of a request, and out of the answer where that made something, the names and ids of what it is about.
+func objects(req, resp any) []any {
 	var found []any
 	add := func(key, value string) {
 		if value != "" {
@@ -102,6 +108,15 @@ func objects(req any) []any {
 	if r, ok := req.(interface{ GetVolumeId() string }); ok {
 		add("volume", r.GetVolumeId())
 	}
+	if r, ok := req.(interface{ GetSourceVolumeId() string }); ok {
+		add("volume", r.GetSourceVolumeId())
+	}
+	if r, ok := resp.(*csi.CreateVolumeResponse); ok {
+		add("volume", r.GetVolume().GetVolumeId())
+	}
+	if r, ok := resp.(*csi.CreateSnapshotResponse); ok {
+		add("snapshot", r.GetSnapshot().GetSnapshotId())
+	}
 	if r, ok := req.(interface{ GetSnapshotId() string }); ok {
 		add("snapshot", r.GetSnapshotId())
 	}
@@ -109,7 +124,7 @@ func objects(req any) []any {
 		add("name", r.GetName())
 	}
 	if r, ok := req.(interface{ GetNodeId() string }); ok {
-		add("node", r.GetNodeId())
+		add("server", r.GetNodeId())
 	}
 	if r, ok := req.(interface{ GetTargetPath() string }); ok {
 		add("target", r.GetTargetPath())

@@ -122,9 +122,10 @@ const factsLife = 10 * time.Second
 type room struct {
 	turn  chan struct{} // holds one element while somebody reads
 	facts facts
+	saw   func(map[string]Quota)
 }
 
-func newRoom() *room { return &room{turn: make(chan struct{}, 1)} }
+func newRoom(saw func(map[string]Quota)) *room { return &room{turn: make(chan struct{}, 1), saw: saw} }
 
 func (r *room) read(ctx context.Context, cloud Cloud) (facts, error) {
 	select {
@@ -150,5 +151,8 @@ func (r *room) read(ctx context.Context, cloud Cloud) (facts, error) {
 		return facts{}, err
 	}
 	r.facts = fresh
+	if r.saw != nil {
+		r.saw(fresh.quotas)
+	}
 	return fresh, nil
 }

@@ -17,6 +17,8 @@ type Options struct {
 	Driver  string       // the driver's name
 	Cluster string       // the cluster's id, which marks ownership in Cinder's metadata
 	Log     *slog.Logger // for what no answer can tell; nil discards
+	// SawQuotas is told the project's quotas whenever they are read; nil tells nobody.
+	SawQuotas func(map[string]Quota)
 }
 
 // Volumes does to the volumes of one cloud what the RPCs ask for, and returns once the cloud shows that it is done.
@@ -37,7 +39,7 @@ func NewVolumes(c Cloud, w Waiter, o Options) *Volumes {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Volumes{cloud: c, wait: w, o: o, zones: newZones(), room: newRoom(), lanes: lanes{width: laneWidth}}
+	return &Volumes{cloud: c, wait: w, o: o, zones: newZones(), room: newRoom(o.SawQuotas), lanes: lanes{width: laneWidth}}
 }
 
 // Get reads one volume. NotFound where there is none.
