@@ -63,8 +63,10 @@ func byHand(row Row) string {
 	return "openstack --os-volume-api-version 3.27 volume attachment delete " + row.ID
 }
 
+// unmended is the error of a record that the cloud does not let go of. Cinder 21 answers 500 to an application credential: it wants
+// to ask Nova in the user's name first, and Keystone gives it no token for that (measured 2026-11; reserved records it deletes).
 func unmended(seen sighting, err error) error {
-	return Errorf(KindOf(err), "volume %s is %s; %s; that attachment is stale, but cannot be deleted; an administrator can: %s: %w",
+	return Errorf(KindOf(err), "volume %s is %s; %s; that attachment is stale, but cannot be deleted (some clouds do not let an application credential); a person with a password can: %s: %w",
 		seen.volume.ID, seen.volume.Status, seen, byHand(seen.row), err)
 }
 

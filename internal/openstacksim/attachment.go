@@ -120,6 +120,11 @@ func (s *Sim) release(a *attachment) {
 			break
 		}
 	}
+	v.restate()
+}
+
+// restate makes a volume's status from the attachments it has.
+func (v *volume) restate() {
 	v.status = "available"
 	statuses := map[string]string{"attached": "in-use", "attaching": "attaching", "detaching": "detaching", "reserved": "reserved"}
 	for _, furthest := range []string{"reserved", "detaching", "attaching", "attached"} { // the last that one has; errors do not count
@@ -215,6 +220,9 @@ func (s *Sim) deleteAttachment(c *call) reply {
 	if a.volume.project != c.token.project.ID && !c.token.admin() {
 		return forbidden("volume:attachment_delete")
 	}
+	if a.status != "reserved" && a.server != "" && c.token.appCred != nil {
+		return fault(http.StatusInternalServerError, serverError) // Cinder asks Nova in the user's name, for which Keystone gives it no token
+	}
 	if v := s.servers[a.server]; v != nil && a.status != "reserved" {
 		if b := v.disk(a.volume.id); b != nil && b.attachment == a {
 			return fault(http.StatusConflict, "ConflictNovaUsingAttachment: Detach volume from instance "+a.server+" using the Compute API")
@@ -226,4 +234,19 @@ func (s *Sim) deleteAttachment(c *call) reply {
 		rest = append(rest, x.view(false))
 	}
 	return reply{status: http.StatusOK, body: obj{{"attachments", rest}}}
+}
+
+// AddAttachment gives a volume an attachment record in a status that Nova knows nothing of, as a failed attach leaves it, and returns
+// its id. The volume's status follows. There may be no such server.
+func (s *Sim) AddAttachment(volumeID, serverID, status string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.volumes[volumeID]
+	if v == nil {
+		return ""
+	}
+	a := &attachment{id: s.newID(), status: status, volume: v, server: serverID, mode: "null"}
+	v.attachments = append(v.attachments, a)
+	v.restate()
+	return a.id
 }

@@ -93,6 +93,10 @@ func rowCases() []Case {
 		}},
 		about("delete a record of a server that does not exist", deleteRow, http.StatusOK, Member, the(ofNobody)),
 		about("delete the record of an attached volume", deleteRow, http.StatusConflict, Member, the(attached)),
+		// Before Cinder deletes a record that has reached a host, it asks Nova in the user's name, and Keystone gives it no token for
+		// that where the user is an application credential.
+		about("delete the record of an attached volume with an application credential", deleteRow, http.StatusInternalServerError, AppCred, the(attached)),
+		about("delete a reserved record with an application credential", deleteRow, http.StatusOK, AppCred, the(reserved)),
 		about("delete a record as reader", deleteRow, http.StatusOK, Reader, the(reserved)),
 		about("delete a record of another project", deleteRow, http.StatusForbidden, Stranger, the(reserved)),
 		about("delete an unknown record", deleteRow, http.StatusNotFound, Member, fixed(nothing)),

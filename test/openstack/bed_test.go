@@ -88,7 +88,7 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 // admin calls Cinder as the bed's administrator.
-type admin struct{ url, token string }
+type admin struct{ url, token, microversion string }
 
 func newAdmin(t *testing.T, bed string) admin {
 	t.Helper()
@@ -137,6 +137,9 @@ func (a admin) call(t *testing.T, method, path string, body, answer any) {
 	}
 	request.Header.Set("X-Auth-Token", a.token)
 	request.Header.Set("Content-Type", "application/json")
+	if a.microversion != "" {
+		request.Header.Set("OpenStack-API-Version", "volume "+a.microversion)
+	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

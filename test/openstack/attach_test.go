@@ -1,0 +1,250 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// serverNamed is the id of one of the bed's servers.
+func serverNamed(t *testing.T, bed, name string) string {
+	t.Helper()
+	id, messages, code := run(t, []string{"OS_CLIENT_CONFIG_FILE=" + filepath.Join(bed, "clouds.yaml"), "PATH=/usr/bin:/bin"},
+		"/usr/bin/openstack", "--os-cloud", "lab-demo", "server", "show", name, "-f", "value", "-c", "id")
+	if code != 0 {
+		t.Fatal(messages)
+	}
+	return strings.TrimSpace(id)
+}
+
+// records calls Cinder's attachments API as the user of the driver's project.
+type records struct{ admin }
+
+// do makes a call at the first microversion that completes attachments.
+func (r records) do(t *testing.T, method, path string, body, answer any) {
+	t.Helper()
+	r.admin.microversion = "3.44"
+	r.call(t, method, path, body, answer)
+}
+
+// of lists the records of a volume, as "status server".
+func (r records) of(t *testing.T, volume string) []string {
+	t.Helper()
+	var answer struct {
+		Attachments []struct{ Status, Instance string }
+	}
+	r.do(t, http.MethodGet, "/attachments?volume_id="+volume, nil, &answer)
+	list := []string{}
+	for _, a := range answer.Attachments {
+		list = append(list, a.Status+" "+a.Instance)
+	}
+	return list
+}
+
+// reserve makes a record that Nova knows nothing of: as an attach leaves it that failed when Cinder could not be told.
+func (r records) reserve(t *testing.T, volume, server string, connector map[string]any) (id string) {
+	t.Helper()
+	body := map[string]any{"volume_uuid": volume, "instance_uuid": server}
+	if connector != nil {
+		body["connector"] = connector
+	}
+	var made struct{ Attachment struct{ ID string } }
+	r.do(t, http.MethodPost, "/attachments", map[string]any{"attachment": body}, &made)
+	return made.Attachment.ID
+}
+
+func publish(t *testing.T, d *driver, volume, server string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	_, err := d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: volume, NodeId: server, VolumeCapability: capability("")})
+	return err
+}
+
+func unpublish(t *testing.T, d *driver, volume, server string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+	defer cancel()
+	_, err := d.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: volume, NodeId: server})
+	return err
+}
+
+// attached are the servers that a volume is attached to, as the driver tells them.
+func attached(t *testing.T, d *driver, volume string) []string {
+	t.Helper()
+	got, err := d.controller.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: volume})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.GetStatus().GetPublishedNodeIds()
+}
+
+// shareable makes a volume of a multiattach type, which goes with the test.
+func shareable(t *testing.T, d *driver) string {
+	t.Helper()
+	return newVolume(t, d, "", func(r *csi.CreateVolumeRequest) {
+		r.Parameters = map[string]string{"type": "multiattach"}
+		r.VolumeCapabilities[0].AccessMode.Mode = csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
+	}).GetVolumeId()
+}
+
+func TestTwoServersShareAVolumeAndLeaveItOneByOneOrAtOnce(t *testing.T) {
+	bed := bed(t)
+	d := startDriver(t, bed)
+	id, one, two := shareable(t, d), serverNamed(t, bed, "node-az1"), serverNamed(t, bed, "node-az2")
+	t.Cleanup(func() { _ = unpublish(t, d, id, "") })
+	for _, server := range []string{one, two, one} { // and once more, which changes nothing
+		if err := publish(t, d, id, server); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := attached(t, d, id); len(got) != 2 {
+		t.Errorf("attached to %v", got)
+	}
+	if err := unpublish(t, d, id, one); err != nil {
+		t.Fatal(err)
+	}
+	if got := attached(t, d, id); len(got) != 1 || got[0] != two {
+		t.Errorf("attached to %v", got)
+	}
+	if err := publish(t, d, id, one); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := unpublish(t, d, id, ""); err != nil { // no node: all of them
+			t.Fatal(err)
+		}
+	}
+	if got := attached(t, d, id); len(got) != 0 {
+		t.Errorf("attached to %v", got)
+	}
+}
+
+func TestAVolumeAttachedElsewhereIsRefusedAndLeavesNoRecord(t *testing.T) {
+	bed := bed(t)
+	d, r := startDriver(t, bed), records{newCaller(t, bed, "lab-demo")}
+	id, one, two := newVolume(t, d, "").GetVolumeId(), serverNamed(t, bed, "node-az1"), serverNamed(t, bed, "node-az2")
+	t.Cleanup(func() { _ = unpublish(t, d, id, "") })
+	if err := publish(t, d, id, one); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(t, d, id, two); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), one) {
+		t.Errorf("got %v", err)
+	}
+	if got := r.of(t, id); len(got) != 1 || got[0] != "attached "+one {
+		t.Errorf("records %v", got)
+	}
+	if err := unpublish(t, d, id, two); err != nil { // where it never was
+		t.Error(err)
+	}
+	if err := unpublish(t, d, id, one); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatAFailedAttachHasReservedIsClearedAway(t *testing.T) {
+	bed := bed(t)
+	d, r := startDriver(t, bed), records{newCaller(t, bed, "lab-demo")}
+	server := serverNamed(t, bed, "node-az1")
+	for name, connector := range map[string]map[string]any{"reserved": nil, "attaching": host} {
+		t.Run(name, func(t *testing.T) {
+			id := newVolume(t, d, "").GetVolumeId()
+			r.reserve(t, id, server, connector)
+			if got := r.of(t, id); len(got) != 1 || got[0] != name+" "+server {
+				t.Fatalf("the test's own record is %v", got)
+			}
+			began := time.Now()
+			if err := publish(t, d, id, server); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("attached after %v", time.Since(began).Round(100*time.Millisecond))
+			if err := unpublish(t, d, id, server); err != nil {
+				t.Fatal(err)
+			}
+			r.reserve(t, id, server, connector)
+			began = time.Now()
+			if err := unpublish(t, d, id, server); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("detached after %v", time.Since(began).Round(100*time.Millisecond))
+			if got := r.of(t, id); len(got) != 0 || time.Since(began) < 10*time.Second {
+				t.Errorf("records %v after %v", got, time.Since(began))
+			}
+		})
+	}
+}
+
+// host is what os-brick would tell Cinder of a server's host.
+var host = map[string]any{"host": "a-host", "ip": "127.0.0.1", "platform": "x86_64", "os_type": "linux", "multipath": false, "initiator": "iqn.1993-08.org.debian:01:test", "mountpoint": "/dev/vdb"}
+
+func TestTheRecordOfAServerThatNoLongerExistsIsClearedAway(t *testing.T) {
+	bed := bed(t)
+	d, r := startDriver(t, bed), records{newCaller(t, bed, "lab-demo")}
+	const gone = "7f3c9a51-0d53-4a5e-8d7e-6f6f2c1b9a10"
+	id := newVolume(t, d, "").GetVolumeId()
+	row := r.reserve(t, id, gone, host)
+	r.do(t, http.MethodPost, "/attachments/"+row+"/action", map[string]any{"os-complete": map[string]any{}}, nil)
+	if got := attached(t, d, id); len(got) != 1 || got[0] != gone {
+		t.Fatalf("the test's own record is %v", got)
+	}
+	if err := publish(t, d, id, serverNamed(t, bed, "node-az1")); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), gone) {
+		t.Errorf("attach elsewhere: %v", err)
+	}
+	if got := r.of(t, id); len(got) != 1 {
+		t.Fatalf("records %v", got)
+	}
+	began := time.Now()
+	if err := unpublish(t, d, id, gone); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.of(t, id); len(got) != 0 || time.Since(began) < 10*time.Second {
+		t.Errorf("records %v after %v", got, time.Since(began))
+	}
+	if err := publish(t, d, id, serverNamed(t, bed, "node-az1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := unpublish(t, d, id, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Eight at once on one server: Nova gets them in turn, and none collides.
+func TestEightVolumesAreAttachedToOneServerAtOnce(t *testing.T) {
+	bed := bed(t)
+	d, server := startDriver(t, bed), serverNamed(t, bed, "node-az1")
+	ids := make([]string, 8)
+	atOnce(t, ids, func(i int) error { ids[i] = newVolume(t, d, "").GetVolumeId(); return nil })
+	t.Cleanup(func() { atOnce(t, ids, func(i int) error { return unpublish(t, d, ids[i], server) }) })
+	t.Log("attached after", atOnce(t, ids, func(i int) error { return publish(t, d, ids[i], server) }))
+	t.Log("detached after", atOnce(t, ids, func(i int) error { return unpublish(t, d, ids[i], server) }))
+}
+
+// atOnce does something to each volume, all at the same time, and gives the times they took.
+func atOnce(t *testing.T, ids []string, do func(i int) error) []time.Duration {
+	t.Helper()
+	times := make([]time.Duration, len(ids))
+	began := time.Now()
+	var all sync.WaitGroup
+	for i := range ids {
+		all.Go(func() {
+			if err := do(i); err != nil {
+				t.Error(err)
+			}
+			times[i] = time.Since(began).Round(10 * time.Millisecond)
+		})
+	}
+	all.Wait()
+	slices.Sort(times)
+	return times
+}
