@@ -158,10 +158,7 @@ var everyRequest = []step{
 			return err
 		}
 		_, az2 := servers()
-		if err := l.attach(ctx, id, az2, writer); err != nil {
-			return err
-		}
-		l.sim.RemoveServer(az2, true)
+		l.sim.AddAttachment(id, az2, "reserved") // one that has reached a host, no application credential may delete
 		if _, err := l.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: az2}); err != nil {
 			return err
 		}
