@@ -1,10 +1,12 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +49,35 @@ func TestUpstreamsFlagsAreThereWithUpstreamsDefaults(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{""}, c.CloudNames); diff != "" {
 		t.Error("cloud names, -want +got\n", diff)
+	}
+}
+
+func TestEveryFlagOfUpstreamMeansSomethingOrSaysThatItDoesNot(t *testing.T) {
+	values := map[string]string{"with-topology": "false", "additional-topology": "a=b", "provide-controller-service": "false", "provide-node-service": "false", "kube-api-qps": "7", "kube-api-burst": "7", "min-resync-period": "7h", "log-flush-frequency": "7s", "v": "7", "pvc-annotations": "true", "node-service-no-os-client": "true"}
+	forAnnotations := []string{"master", "kubeconfig", "kube-api-qps", "kube-api-burst", "min-resync-period"} // upstream reads them for --pvc-annotations alone
+	before, err := parse(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.ignored = ignored{}
+	for name := range upstreamFlags {
+		value := values[name]
+		if value == "" {
+			value = "x"
+		}
+		var c Config
+		var said bytes.Buffer
+		fs := pflag.NewFlagSet("driver", pflag.ContinueOnError)
+		fs.SetOutput(&said)
+		c.Bind(fs)
+		if err := fs.Parse([]string{"--" + name + "=" + value}); err != nil {
+			t.Errorf("--%s: %v", name, err)
+		}
+		ineffective := len(c.Ineffective()) > 0 || strings.Contains(said.String(), "deprecated") || slices.Contains(forAnnotations, name)
+		c.ignored = ignored{}
+		if changes := !reflect.DeepEqual(before, c); changes == ineffective && name != "pvc-annotations" {
+			t.Errorf("--%s changes the configuration: %v; it is said to do nothing: %v", name, changes, ineffective)
+		}
 	}
 }
 
