@@ -202,11 +202,11 @@ type SnapshotClass struct {
 	Kind SnapshotKind
 	// Force allows a snapshot or backup of an attached volume.
 	Force bool
-	// Zone is the zone of a backup; empty means the volume's.
+	// Zone is the zone of the cinder-backup that makes a backup; empty means that Cinder chooses.
 	Zone string
-	// BackupTime is how long one GiB of a backup may take.
+	// BackupTime is how long one GiB of a backup may take before that is told as an error. The backup goes on all the same.
 	BackupTime time.Duration
-	// Incremental makes a backup rest on the one before it.
+	// Incremental makes a backup rest on the volume's latest, where there is one that it can rest on.
 	Incremental bool
 }
 

@@ -20,6 +20,8 @@ const (
 	// MetadataRequest holds the token of the request that a volume or snapshot was made for. Only one that carries the token of the
 	// very request at hand is ever removed as our own failure or duplicate. Upstream writes no such key.
 	MetadataRequest = "cinder.csi.openstack.org/request"
+	// MetadataTemporary marks a snapshot that is there only until the backup which is made from it is. Upstream's carry no such key.
+	MetadataTemporary = "cinder.csi.openstack.org/temporary"
 )
 
 // MetadataSourceBackup is the metadata key under which a volume has the backup it was restored from: no microversion has a field
@@ -34,6 +36,8 @@ const (
 	MetadataSnapshotName        = "csi.storage.k8s.io/volumesnapshot/name"
 	MetadataSnapshotNamespace   = "csi.storage.k8s.io/volumesnapshot/namespace"
 	MetadataSnapshotContentName = "csi.storage.k8s.io/volumesnapshotcontent/name"
+	// MetadataType says "backup" in the metadata of a backup, as upstream's does.
+	MetadataType = "type"
 )
 
 // SnapshotMetadata lists the metadata keys that tell of Kubernetes' objects behind a snapshot.
@@ -41,6 +45,10 @@ var SnapshotMetadata = []string{MetadataSnapshotName, MetadataSnapshotNamespace,
 
 // Description is what every Cinder object the driver makes carries, as upstream's do.
 const Description = "Created by OpenStack Cinder CSI driver"
+
+// DescriptionOfRestored is Description for a volume that is restored from a backup. Cinder replaces the metadata of such a volume
+// with that of the volume which was backed up, but leaves its description alone, so the request's token stands there too.
+func DescriptionOfRestored(token string) string { return Description + ", request " + token }
 
 // Keys of contexts and secrets.
 const (

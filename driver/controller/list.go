@@ -52,8 +52,11 @@ func (s *Server) ListVolumes(ctx context.Context, req *csi.ListVolumesRequest) (
 		return nil, volume.Errorf(volume.InvalidArgument, "max_entries is %d", req.GetMaxEntries())
 	}
 	at, err := s.parseToken(req.GetStartingToken())
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case at.backups:
+		return nil, badToken(req.GetStartingToken())
 	}
 	answer := &csi.ListVolumesResponse{}
 	room := int(req.GetMaxEntries())
@@ -89,16 +92,34 @@ func (s *Server) ListVolumes(ctx context.Context, req *csi.ListVolumesRequest) (
 	}
 }
 
-// token is a place in the list of all clouds: "<volume>[,<seconds>][:<cloud>]", which upstream's tokens are too.
+// token is a place in the list of all clouds: "<id>[,<microseconds>[,backup]][:<cloud>]", which upstream's tokens are too.
 type token struct {
 	position volume.Position
+	backups  bool // the place is in the list of backups
 	cloud    string
 }
+
+// snapshots is the place of a token in the list of snapshots.
+func (t token) snapshots() volume.SnapshotPosition {
+	p := volume.SnapshotPosition{Backups: t.backups}
+	p.After, p.Created = volume.SnapshotID(t.position.After), t.position.Created
+	return p
+}
+
+func snapshotToken(p volume.SnapshotPosition, cloud string) token {
+	return token{position: volume.Position{After: volume.ID(p.After), Created: p.Created}, backups: p.Backups, cloud: cloud}
+}
+
+// inBackups ends the place of a token in the list of backups.
+const inBackups = ",backup"
 
 func (t token) String() string {
 	text := string(t.position.After)
 	if !t.position.Created.IsZero() {
 		text += "," + strconv.FormatInt(t.position.Created.UnixMicro(), 10)
+	}
+	if t.backups {
+		text += inBackups
 	}
 	if t.cloud != "" {
 		text += ":" + t.cloud
@@ -113,8 +134,9 @@ func (s *Server) parseToken(text string) (token, error) {
 		return token{cloud: s.clouds[0]}, nil
 	}
 	place, cloud, _ := strings.Cut(text, ":")
+	place, backups := strings.CutSuffix(place, inBackups)
 	id, created, timed := strings.Cut(place, ",")
-	t := token{position: volume.Position{After: volume.ID(id)}, cloud: cloud}
+	t := token{position: volume.Position{After: volume.ID(id)}, backups: backups, cloud: cloud}
 	if timed {
 		micros, err := strconv.ParseInt(created, 10, 64)
 		if err != nil {

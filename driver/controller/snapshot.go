@@ -42,9 +42,13 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 	if err != nil {
 		return nil, err
 	}
-	p, err := snapshots.Create(ctx, volume.SnapshotWish{
+	wish := volume.SnapshotWish{
 		Name: req.GetName(), Volume: volume.ID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(req.GetParameters()),
-	})
+	}
+	if class.Kind == contract.KindBackup {
+		wish.Backup = &volume.BackupWish{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
+	}
+	p, err := snapshots.Create(ctx, wish)
 	if err != nil {
 		return nil, err
 	}
@@ -56,10 +60,6 @@ func (s *Server) snapshotClass(ctx context.Context, parameters map[string]string
 	class, unknown, err := contract.ParseSnapshotClass(parameters)
 	if err != nil {
 		return class, volume.Errorf(volume.InvalidArgument, "the VolumeSnapshotClass: %w", err)
-	}
-	if class.Kind == contract.KindBackup {
-		return class, volume.Errorf(volume.InvalidArgument, "the VolumeSnapshotClass has %s: %s; this driver does not make backups yet, only %s",
-			contract.ParameterType, contract.KindBackup, contract.KindSnapshot)
 	}
 	return class, s.unknown(ctx, "VolumeSnapshotClass", unknown, contract.SnapshotClassKeys)
 }
@@ -96,8 +96,25 @@ func (s *Server) DeleteSnapshot(ctx context.Context, req *csi.DeleteSnapshotRequ
 	return &csi.DeleteSnapshotResponse{}, nil
 }
 
+// GetSnapshot implements csi.ControllerServer (CSI specification, GetSnapshot: one that does not exist is NotFound).
+func (s *Server) GetSnapshot(ctx context.Context, req *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
+	snapshots, err := s.snapshots(req.GetSecrets())
+	if err != nil {
+		return nil, err
+	}
+	if req.GetSnapshotId() == "" {
+		return nil, missing("snapshot id")
+	}
+	p, err := snapshots.Get(ctx, volume.SnapshotID(req.GetSnapshotId()))
+	if err != nil {
+		return nil, err
+	}
+	return &csi.GetSnapshotResponse{Snapshot: describedSnapshot(p)}, nil
+}
+
 // ListSnapshots implements csi.ControllerServer. By id it tells of the snapshot whatever state that is in; external-snapshotter
-// asks so whether one that was there before is ready. A list lacks those that Cinder failed to make or is deleting.
+// asks so whether one that was there before is ready. A list has the snapshots, then the backups; it lacks those that Cinder failed
+// to make or is deleting.
 func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	if req.GetMaxEntries() < 0 {
 		return nil, volume.Errorf(volume.InvalidArgument, "max_entries is %d", req.GetMaxEntries())
@@ -117,7 +134,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 	case req.GetStartingToken() != "" && at.cloud != cloud:
 		return nil, badToken(req.GetStartingToken())
 	}
-	position := volume.SnapshotPosition{After: volume.SnapshotID(at.position.After), Created: at.position.Created}
+	position := at.snapshots()
 	answer := &csi.ListSnapshotsResponse{}
 	for {
 		room := 0
@@ -140,7 +157,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 		}
 		position = volume.SnapshotPositionOf(page[len(page)-1])
 		if req.GetMaxEntries() > 0 && len(answer.Entries) >= int(req.GetMaxEntries()) {
-			answer.NextToken = token{position: volume.Position{After: volume.ID(position.After), Created: position.Created}, cloud: cloud}.String()
+			answer.NextToken = snapshotToken(position, cloud).String()
 			return answer, nil
 		}
 	}

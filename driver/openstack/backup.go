@@ -3,6 +3,8 @@ package openstack
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -10,22 +12,72 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
+// From 3.43 on backups have metadata, from 3.51 on a zone can be asked for.
 var (
-	getBackup    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}"}
-	deleteBackup = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
+	createBackup       = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups", Microversion: "3.43"}
+	createBackupInZone = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups", Microversion: "3.51"}
+	listBackups        = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/detail", Microversion: "3.43"}
+	getBackup          = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}"}
+	deleteBackup       = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
 )
 
 const sourceBackup = contract.MetadataSourceBackup
 
 // wireBackup is a backup as Cinder writes it (Cinder API reference, "Show backup detail").
 type wireBackup struct {
-	ID         string `json:"id"`
-	Name       string `json:"name"`
-	Volume     string `json:"volume_id"`
-	Status     string `json:"status"`
-	Size       int    `json:"size"` // GiB
-	CreatedAt  string `json:"created_at"`
-	FailReason string `json:"fail_reason"`
+	ID         string            `json:"id"`
+	Name       string            `json:"name"`
+	Volume     string            `json:"volume_id"`
+	Snapshot   string            `json:"snapshot_id"`
+	Status     string            `json:"status"`
+	Size       int               `json:"size"` // GiB
+	Metadata   map[string]string `json:"metadata"`
+	CreatedAt  string            `json:"created_at"`
+	DataAt     string            `json:"data_timestamp"`
+	FailReason string            `json:"fail_reason"`
+}
+
+func (w wireBackup) snapshot() volume.Snapshot {
+	b := volume.Snapshot{
+		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: volume.GiB(w.Size), Metadata: w.Metadata,
+		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot),
+	}
+	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
+	b.DataAt, _ = time.Parse("2006-01-02T15:04:05", w.DataAt)
+	return b
+}
+
+// CreateBackup implements volume.BackupCloud. The volume need not be told to be in use: the snapshot is not.
+func (c *Cloud) CreateBackup(ctx context.Context, o volume.BackupOptions) (volume.SnapshotID, error) {
+	const verb = "create backup"
+	for what, id := range map[string]string{"volume": string(o.Volume), "snapshot": string(o.Snapshot)} {
+		if !isUUID(id) {
+			return "", volume.Errorf(volume.NotFound, "%s %q does not exist: its id is not a UUID", what, id).Op(verb)
+		}
+	}
+	type body struct {
+		Name        string            `json:"name"`
+		Volume      volume.ID         `json:"volume_id"`
+		Snapshot    volume.SnapshotID `json:"snapshot_id"`
+		Description string            `json:"description,omitempty"`
+		Metadata    map[string]string `json:"metadata,omitempty"`
+		Incremental bool              `json:"incremental,omitempty"`
+		Zone        string            `json:"availability_zone,omitempty"`
+	}
+	var answer struct {
+		Backup struct {
+			ID volume.SnapshotID `json:"id"`
+		} `json:"backup"`
+	}
+	r := request{
+		call: createBackup, verb: verb, object: "backup " + strconv.Quote(o.Name) + " of volume " + string(o.Volume), ok: http.StatusAccepted,
+		body: map[string]body{"backup": {o.Name, o.Volume, o.Snapshot, o.Description, o.Metadata, o.Incremental, o.Zone}}, into: &answer,
+	}
+	if o.Zone != "" {
+		r.call = createBackupInZone
+	}
+	err := c.do(ctx, r)
+	return answer.Backup.ID, err
 }
 
 // Backup implements volume.BackupCloud.
@@ -36,13 +88,62 @@ func (c *Cloud) Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapsh
 	err := c.do(ctx, request{
 		call: getBackup, verb: "read backup", object: "backup " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
 	})
-	w := answer.Backup
-	b := volume.Snapshot{
-		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: volume.GiB(w.Size),
-		Backup: true, Reason: w.FailReason,
+	return answer.Backup.snapshot(), err
+}
+
+// BackupsNamed implements volume.BackupCloud, as VolumesNamed does for volumes.
+func (c *Cloud) BackupsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
+	const verb = "find backup by name"
+	if name == "" {
+		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty").Op(verb) // Cinder would list every backup
 	}
-	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
-	return b, err
+	var named []volume.Snapshot
+	query := url.Values{"name": {name}}
+	for {
+		page, more, err := c.listBackups(ctx, verb, "backups named "+strconv.Quote(name), query)
+		if err != nil {
+			return nil, err
+		}
+		for _, b := range page {
+			if b.Name == name {
+				named = append(named, b)
+			}
+		}
+		if !more || len(page) == 0 {
+			return named, nil
+		}
+		query.Set("marker", string(page[len(page)-1].ID))
+	}
+}
+
+// Backups implements volume.BackupCloud. A marker whose backup is gone is NotFound.
+func (c *Cloud) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, error) {
+	const verb = "list backups"
+	query, err := pageQuery(p, verb)
+	if err != nil {
+		return nil, err
+	}
+	page, _, err := c.listBackups(ctx, verb, "the project's backups", query)
+	return page, err
+}
+
+// listBackups reads one page, and whether Cinder says that there are more.
+func (c *Cloud) listBackups(ctx context.Context, verb, object string, query url.Values) ([]volume.Snapshot, bool, error) {
+	var answer struct {
+		Backups []wireBackup `json:"backups"`
+		Links   []struct {
+			Rel string `json:"rel"`
+		} `json:"backups_links"`
+	}
+	err := c.do(ctx, request{call: listBackups, verb: verb, object: object, query: query, ok: http.StatusOK, into: &answer})
+	if err != nil {
+		return nil, false, err
+	}
+	page := make([]volume.Snapshot, len(answer.Backups))
+	for i, w := range answer.Backups {
+		page[i] = w.snapshot()
+	}
+	return page, len(answer.Links) > 0, nil
 }
 
 // DeleteBackup implements volume.BackupCloud.

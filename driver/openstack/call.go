@@ -34,7 +34,7 @@ var Calls = []cloud.Call{
 	getServer, listAttachments, attach, attachMultiattach, detach,
 	extendVolume, extendAttachedVolume,
 	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
-	getBackup, deleteBackup,
+	createBackup, createBackupInZone, getBackup, listBackups, deleteBackup,
 	listTypes, defaultType, getQuotas,
 	listRows, getRow, deleteRow,
 }

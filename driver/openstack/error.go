@@ -37,6 +37,8 @@ var meanings = []meaning{
 	{400, "delete backup", "", volume.Conflict},                          // its status, or incremental backups that rest on it
 	{400, "create snapshot", "status must be", volume.Busy},              // it was looked at before and has changed
 	{400, "create snapshot", "Invalid volume", volume.Conflict},          // migrating, in maintenance, in error
+	{400, "create backup", "must be available", volume.Busy},             // the snapshot's status, or the parent's: both were looked at before
+	{400, "create backup", "No backups available", volume.Busy},          // to rest on, though there was one
 	{400, "create volume", "Originating", volume.Busy},                   // the source's status, looked at before
 	{400, "create volume", "vailability zone", volume.NotHere},           // Cinder has no such zone, the type is not in it, the source is in another
 	{400, "retype volume", "only allowed on available", volume.Conflict}, // the types differ in multiattach

@@ -105,6 +105,16 @@ func (c *Cloud) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snaps
 // Snapshots implements volume.SnapshotCloud. A marker whose snapshot is gone is NotFound.
 func (c *Cloud) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, error) {
 	const verb = "list snapshots"
+	query, err := pageQuery(p, verb)
+	if err != nil {
+		return nil, err
+	}
+	page, _, err := c.listSnapshots(ctx, verb, "the project's snapshots", query)
+	return page, err
+}
+
+// pageQuery asks for one page of snapshots or backups.
+func pageQuery(p volume.SnapshotPage, verb string) (url.Values, error) {
 	query := url.Values{}
 	for key, id := range map[string]string{"marker": string(p.Marker), "volume_id": string(p.Volume)} {
 		if id == "" {
@@ -118,8 +128,7 @@ func (c *Cloud) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.
 	if p.Limit > 0 {
 		query.Set("limit", strconv.Itoa(p.Limit))
 	}
-	page, _, err := c.listSnapshots(ctx, verb, "the project's snapshots", query)
-	return page, err
+	return query, nil
 }
 
 // listSnapshots reads one page, and whether Cinder says that there are more.

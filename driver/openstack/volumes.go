@@ -28,6 +28,7 @@ type wireVolume struct {
 	Encrypted   bool              `json:"encrypted"`
 	SnapshotID  string            `json:"snapshot_id"`
 	SourceID    string            `json:"source_volid"`
+	Description string            `json:"description"`
 	Metadata    map[string]string `json:"metadata"`
 	CreatedAt   string            `json:"created_at"`
 	UpdatedAt   string            `json:"updated_at"`
@@ -44,7 +45,7 @@ func (w wireVolume) volume() volume.Volume {
 	v := volume.Volume{
 		ID: volume.ID(w.ID), Name: w.Name, Status: volume.Status(w.Status), Size: volume.GiB(w.Size), Zone: w.Zone, Type: w.Type,
 		Multiattach: w.Multiattach, Bootable: w.Bootable == "true", Encrypted: w.Encrypted, SnapshotID: w.SnapshotID,
-		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], Metadata: w.Metadata,
+		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], Description: w.Description, Metadata: w.Metadata,
 	}
 	for _, a := range w.Attachments {
 		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Device: a.Device})

@@ -106,7 +106,7 @@ func (s *Volumes) settle(ctx context.Context, w Wish, found []Volume, made ID) (
 	if differs != nil {
 		return Volume{}, differs
 	}
-	if v.BackupID != "" && !s.ours(v) {
+	if v.BackupID != "" && !s.labelled(v) {
 		if err := s.relabel(ctx, v, w); err != nil {
 			return Volume{}, err
 		}

@@ -37,7 +37,7 @@ func TestCreateReturnsOnceTheVolumeIsAvailable(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := Volume{
-			ID: id(101), Name: "pvc-1", Status: Available, Size: GiB(2), Type: "fast", Zone: "az2", CreatedAt: v.CreatedAt,
+			ID: id(101), Name: "pvc-1", Status: Available, Size: GiB(2), Type: "fast", Zone: "az2", CreatedAt: v.CreatedAt, Description: contract.Description,
 			Metadata: map[string]string{"team": "storage", contract.MetadataCluster: "cluster", contract.MetadataRequest: v.Metadata[contract.MetadataRequest]},
 		}
 		if diff := cmp.Diff(want, v); diff != "" {

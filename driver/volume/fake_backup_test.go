@@ -1,9 +1,15 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
+
+// fakeBackups is what a fakeCloud knows of backups alone.
+type fakeBackups struct {
+	backupOutcome Status // what a creating backup becomes; empty means available
+}
 
 // withBackups puts backups into a cloud.
 func (c *fakeCloud) withBackups(all ...Snapshot) *fakeCloud {
@@ -54,6 +60,9 @@ func (c *fakeCloud) DeleteBackup(_ context.Context, id SnapshotID) error {
 	if !ok {
 		return Errorf(NotFound, "no backup %s", id)
 	}
+	if b.Status != Available && b.Status != ErrorSt {
+		return Errorf(Conflict, "Backup status must be available or error")
+	}
 	b.Status = Deleting
 	c.changeBackup(id, func(b *Snapshot) {
 		if b.Status = c.undeletable; b.Status == "" {
@@ -82,4 +91,55 @@ func (w backupWaiter) Await(ctx context.Context, id SnapshotID, done func(Snapsh
 			return b, err
 		}
 	}
+}
+
+// CreateBackup makes a backup that is there, or in the cloud's outcome of backups, after ten seconds. Its snapshot is busy meanwhile.
+func (c *fakeCloud) CreateBackup(_ context.Context, o BackupOptions) (SnapshotID, error) {
+	if err := c.called("CreateBackup", o.Snapshot, map[bool]string{true: " incremental"}[o.Incremental], " "+o.Zone); err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	c.made++
+	b := Snapshot{
+		ID: sid(100 + c.made), Name: o.Name, Volume: o.Volume, Status: Creating, Size: c.volumes[o.Volume].Size, Metadata: o.Metadata, CreatedAt: c.now(),
+		Backup: true, From: o.Snapshot, DataAt: c.now(),
+	}
+	c.backups[b.ID] = &b
+	if p, ok := c.snaps[o.Snapshot]; ok {
+		p.Status = "backing-up"
+	}
+	id := b.ID
+	c.mu.Unlock()
+	time.AfterFunc(10*time.Second, func() { c.endBackup(id) })
+	return id, nil
+}
+
+// endBackup ends the making of a backup.
+func (c *fakeCloud) endBackup(id SnapshotID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, ok := c.backups[id]
+	if !ok {
+		return
+	}
+	if p, ok := c.snaps[b.From]; ok {
+		p.Status = Available
+	}
+	if b.Status = cmp.Or(c.backupOutcome, Available); b.Status == ErrorSt {
+		b.Reason = "the store is full"
+	}
+}
+
+func (c *fakeCloud) BackupsNamed(_ context.Context, name string) ([]Snapshot, error) {
+	if err := c.called("BackupsNamed"); err != nil {
+		return nil, err
+	}
+	return listOf(c, c.backups, func(b Snapshot) bool { return b.Name == name }), nil
+}
+
+func (c *fakeCloud) Backups(_ context.Context, page SnapshotPage) ([]Snapshot, error) {
+	if err := c.called("Backups"); err != nil {
+		return nil, err
+	}
+	return pageOf(listOf(c, c.backups, func(b Snapshot) bool { return page.Volume == "" || b.Volume == page.Volume }), page)
 }

@@ -68,15 +68,15 @@ func (c *fakeCloud) SnapshotsNamed(_ context.Context, name string) ([]Snapshot, 
 	if err := c.called("SnapshotsNamed"); err != nil {
 		return nil, err
 	}
-	return c.snapshots(func(p Snapshot) bool { return p.Name == name }), nil
+	return listOf(c, c.snaps, func(p Snapshot) bool { return p.Name == name }), nil
 }
 
-// snapshots are those that keep wants, in Cinder's order.
-func (c *fakeCloud) snapshots(keep func(Snapshot) bool) []Snapshot {
+// listOf are the snapshots or backups that keep wants, in Cinder's order.
+func listOf(c *fakeCloud, objects map[SnapshotID]*Snapshot, keep func(Snapshot) bool) []Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []Snapshot
-	for _, p := range c.snaps {
+	for _, p := range objects {
 		if keep(*p) {
 			all = append(all, *p)
 		}
@@ -85,16 +85,19 @@ func (c *fakeCloud) snapshots(keep func(Snapshot) bool) []Snapshot {
 	return all
 }
 
-// Snapshots gives three snapshots in one answer at most, whatever is asked for.
 func (c *fakeCloud) Snapshots(_ context.Context, page SnapshotPage) ([]Snapshot, error) {
 	if err := c.called("Snapshots"); err != nil {
 		return nil, err
 	}
-	all := c.snapshots(func(p Snapshot) bool { return page.Volume == "" || p.Volume == page.Volume })
+	return pageOf(listOf(c, c.snaps, func(p Snapshot) bool { return page.Volume == "" || p.Volume == page.Volume }), page)
+}
+
+// pageOf gives three objects in one answer at most, whatever is asked for.
+func pageOf(all []Snapshot, page SnapshotPage) ([]Snapshot, error) {
 	if page.Marker != "" {
 		i := slices.IndexFunc(all, func(p Snapshot) bool { return p.ID == page.Marker })
 		if i < 0 {
-			return nil, Errorf(NotFound, "no snapshot %s", page.Marker)
+			return nil, Errorf(NotFound, "%s is gone", page.Marker)
 		}
 		all = all[i+1:]
 	}

@@ -17,6 +17,7 @@ import (
 // else happens at a call by hook.
 type fakeCloud struct {
 	fakeRows
+	fakeBackups
 	mu          sync.Mutex
 	volumes     map[ID]*Volume
 	snaps       map[SnapshotID]*Snapshot
@@ -110,7 +111,7 @@ func (c *fakeCloud) CreateVolume(_ context.Context, o CreateOptions) (Volume, er
 	c.made++
 	v := Volume{
 		ID: id(100 + c.made), Name: o.Name, Status: Creating, Size: o.Size, Type: o.Type, Zone: o.Zone, SourceID: o.SourceID, SnapshotID: o.SnapshotID,
-		BackupID: o.BackupID, Metadata: o.Metadata, CreatedAt: c.now(),
+		BackupID: o.BackupID, Description: o.Description, Metadata: o.Metadata, CreatedAt: c.now(),
 	}
 	if c.create != nil {
 		if err := c.create(o, &v); err != nil {

@@ -17,8 +17,10 @@ type Snapshot struct {
 	Size      Size // of the volume when it was made: the least a volume made from it can have
 	Metadata  map[string]string
 	CreatedAt time.Time
-	Backup    bool   // it is a backup, which outlives its volume
-	Reason    string // why Cinder gave up on a backup; a snapshot's is SnapshotFailure's
+	Backup    bool       // it is a backup, which outlives its volume
+	Reason    string     // why Cinder gave up on a backup; a snapshot's is SnapshotFailure's
+	From      SnapshotID // the snapshot that a backup was made from, if any
+	DataAt    time.Time  // when the volume held what a backup holds
 }
 
 // Ready reports whether a volume can be made from p now.

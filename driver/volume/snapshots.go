@@ -23,23 +23,47 @@ func (s *Snapshots) Get(ctx context.Context, id SnapshotID) (Snapshot, error) {
 	return snapshotOrBackup(ctx, s.cloud, id)
 }
 
-// List reads at most limit of the project's snapshots, which backups are none of, from p on, whoever made them, only those of one volume where of is set.
-// All else is as with Volumes.List.
+// List reads at most limit of the project's snapshots and then backups from p on, whoever made them, only those of one volume where
+// of is set. A cloud that keeps no backups, or tells of none, has none. All else is as with Volumes.List.
 func (s *Snapshots) List(ctx context.Context, of ID, p SnapshotPosition, limit int) ([]Snapshot, error) {
 	if of != "" && !of.Exists() {
 		return nil, nil
 	}
-	return pageFrom(p, limit, SnapshotPositionOf, func(after SnapshotID, limit int) ([]Snapshot, error) {
-		return s.cloud.Snapshots(ctx, SnapshotPage{Marker: after, Limit: limit, Volume: of})
+	if !p.Backups {
+		page, err := pageFrom(p.Place, limit, placeOf, func(after SnapshotID, limit int) ([]Snapshot, error) {
+			return s.cloud.Snapshots(ctx, SnapshotPage{Marker: after, Limit: limit, Volume: of})
+		})
+		if err != nil || len(page) > 0 {
+			return page, err
+		}
+		p = SnapshotPosition{Backups: true}
+	}
+	page, err := pageFrom(p.Place, limit, placeOf, func(after SnapshotID, limit int) ([]Snapshot, error) {
+		return s.cloud.Backups(ctx, SnapshotPage{Marker: after, Limit: limit, Volume: of})
 	})
+	if without(err) || Is(err, NotFound) && p.After == "" {
+		s.volumes.o.Log.WarnContext(ctx, "the list has no backups: Cinder tells of none", "error", err)
+		return nil, nil
+	}
+	return page, err
 }
 
-// SnapshotPosition is a place in the project's list of snapshots.
-type SnapshotPosition = Place[SnapshotID]
+// without reports whether err says that a cloud has no backups for us.
+func without(err error) bool { return Is(err, PermissionDenied) || Is(err, Unimplemented) }
+
+// SnapshotPosition is a place in the project's list of snapshots, or in that of backups, which follows it.
+type SnapshotPosition struct {
+	Backups bool
+	Place[SnapshotID]
+}
 
 // SnapshotPositionOf is the place right after p.
 func SnapshotPositionOf(p Snapshot) SnapshotPosition {
-	return SnapshotPosition{After: p.ID, Created: p.CreatedAt}
+	return SnapshotPosition{Backups: p.Backup, Place: placeOf(p)}
+}
+
+func placeOf(p Snapshot) Place[SnapshotID] {
+	return Place[SnapshotID]{After: p.ID, Created: p.CreatedAt}
 }
 
 // Delete deletes a snapshot or backup and returns once Cinder answers 404 for it; one that does not exist is deleted. Conflict says
@@ -139,7 +163,7 @@ func (s *Snapshots) until(ctx context.Context, id SnapshotID, what string, done 
 	return p, err
 }
 
-// reason is why the cloud gave up on a snapshot, as Volumes.reason tells it.
+// reason is why the cloud gave up on a snapshot or backup, as Volumes.reason tells it.
 func (s *Snapshots) reason(ctx context.Context, id SnapshotID) string {
 	reason, err := s.cloud.SnapshotFailure(ctx, id)
 	if err != nil {

@@ -42,7 +42,7 @@ func (s *Volumes) place(ctx context.Context, w Wish, size Size) (placement, erro
 		Name: w.Name, Size: size, Type: w.Type, Description: contract.Description, Metadata: s.metadata(w.Name, w.Metadata), SourceID: w.Source,
 	}}
 	if o.backup {
-		p.options.BackupID = string(w.Snapshot)
+		p.options.BackupID, p.options.Description = string(w.Snapshot), contract.DescriptionOfRestored(s.token(w.Name))
 	} else {
 		p.options.SnapshotID = string(w.Snapshot)
 	}

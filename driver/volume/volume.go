@@ -68,6 +68,7 @@ type Volume struct {
 	SnapshotID  string // the snapshot it was made from, if any
 	SourceID    ID     // the volume it was cloned from, if any
 	BackupID    string // the backup it was restored from, if any; sure once it is made
+	Description string
 	Metadata    map[string]string
 	Attachments []Attachment
 	CreatedAt   time.Time

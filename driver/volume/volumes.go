@@ -90,10 +90,15 @@ func (s *Volumes) token(name string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ours reports whether v was made by this driver, for this cluster, for the request it is named for, and nobody uses it.
+// ours reports whether v was made by this driver, for this cluster, for the request it is named for, and nobody uses it. The metadata
+// says so, or the description where a restore replaced the metadata.
 func (s *Volumes) ours(v Volume) bool {
-	return v.Metadata[contract.MetadataRequest] == s.token(v.Name) && v.Metadata[contract.MetadataCluster] == s.o.Cluster &&
-		len(v.Attachments) == 0
+	return (s.labelled(v) || v.Description == contract.DescriptionOfRestored(s.token(v.Name))) && len(v.Attachments) == 0
+}
+
+// labelled reports whether the metadata of v says that it is ours.
+func (s *Volumes) labelled(v Volume) bool {
+	return v.Metadata[contract.MetadataRequest] == s.token(v.Name) && v.Metadata[contract.MetadataCluster] == s.o.Cluster
 }
 
 // metadata is what a new volume of that name carries.

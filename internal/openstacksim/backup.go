@@ -10,21 +10,50 @@ import (
 
 // backup is one Cinder backup. It outlives its volume.
 type backup struct {
-	id, project       string
+	id, project, user string
 	name, description *string
 	status            string
 	volume            string // id
 	size              int
 	snapshot          string            // id
+	labels            map[string]string // its own metadata
 	metadata          map[string]string // of the volume at that time
 	base              string            // id of the backup that an incremental one rests on
 	reason            string            // why it failed
 	container         string            // where its data is; empty until there is some
 	objects           int
 	created, updated  time.Time
+	data              time.Time // when the volume held what it holds
 }
 
 func (b *backup) turn(status, reason string) { b.status, b.reason, b.updated = status, reason, now() }
+
+func (b *backup) ident() string { return b.id }
+
+func (b *backup) field(key string) (string, bool) {
+	switch key {
+	case "id":
+		return b.id, true
+	case "name", "display_name":
+		return deref(b.name), true
+	case "status":
+		return b.status, true
+	case "volume_id":
+		return b.volume, true
+	case "size":
+		return sortNumber(b.size), true
+	case "created_at":
+		return b.created.Format("20060102150405"), true
+	case "updated_at":
+		return b.updated.Format("20060102150405"), true
+	}
+	return "", false
+}
+
+func (b *backup) matches(f param) bool {
+	got, ok := b.field(f.key)
+	return ok && sameText(got, f.value)
+}
 
 func (s *Sim) visibleBackup(c *call, id string) (*backup, *reply) {
 	b := s.backups[id]
@@ -45,70 +74,154 @@ func (s *Sim) dependents(b *backup) bool {
 }
 
 func (s *Sim) createBackup(c *call) reply {
-	body, bad := c.object("backup", true, "volume_id", "container", "description", "incremental", "force", "name", "snapshot_id", "metadata", "availability_zone")
+	allowed := []string{"volume_id", "container", "description", "incremental", "force", "name", "snapshot_id"}
+	if c.version >= 43 {
+		allowed = append(allowed, "metadata")
+	}
+	if c.version >= 51 {
+		allowed = append(allowed, "availability_zone")
+	}
+	body, bad := c.object("backup", true, allowed...)
 	if bad != nil {
 		return *bad
 	}
-	if _, ok := body["volume_id"].(string); !ok {
-		return *invalid("backup", c.raw("backup"), "'volume_id' is a required property")
+	ids, labels, bad := checkBackup(c, body)
+	if bad != nil {
+		return *bad
 	}
-	v, missing := s.visible(c, body["volume_id"].(string))
+	v, missing := s.visible(c, ids["volume_id"])
 	if missing != nil {
 		return *missing
 	}
-	incremental, forced := isTrue(bare(body["incremental"])), isTrue(bare(body["force"]))
-	switch {
-	case !slices.Contains([]string{"available", "in-use"}, v.status):
-		return fault(http.StatusBadRequest, "Invalid volume: Volume to be backed up must be available or in-use, but the current status is \""+v.status+"\".")
-	case v.status == "in-use" && !forced:
-		return fault(http.StatusBadRequest, "Invalid volume: Backing up an in-use volume must use the force flag.")
-	}
 	b := &backup{
-		id: s.newID(), project: v.project, name: optional(body["name"]), description: optional(body["description"]), status: "creating",
-		volume: v.id, size: v.size, metadata: maps.Clone(v.metadata), created: now(),
+		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]), status: "creating",
+		volume: v.id, size: v.size, labels: labels, metadata: maps.Clone(v.metadata), created: now(), data: now(),
 	}
-	if incremental {
-		base := s.latestBackup(v)
-		if base == nil {
-			return fault(http.StatusBadRequest, "Invalid backup: No backups available to do an incremental backup.")
-		}
-		if base.status != "available" {
-			return fault(http.StatusBadRequest, "Invalid backup: The parent backup must be available for incremental backup.")
-		}
-		b.base = base.id
+	p, bad := s.backupSource(c, b, v, ids["snapshot_id"], isTrue(bare(body["force"])))
+	if bad == nil {
+		bad = s.reserveBackup(v)
+	}
+	if bad == nil && isTrue(bare(body["incremental"])) {
+		bad = s.restOnLatest(b, p)
+	}
+	if bad != nil {
+		return *bad
 	}
 	s.backups[b.id] = b
-	s.readVolume(c, b, v)
+	s.makeBackup(c, b, v, p)
 	return reply{status: http.StatusAccepted, body: obj{{"backup", obj{{"id", b.id}, {"name", b.name}, {"links", c.selfLinks("backups", b.id)}}}}}
 }
 
-func (s *Sim) latestBackup(v *volume) *backup {
-	var latest *backup
-	for _, b := range s.backups {
-		if b.volume == v.id && (latest == nil || b.created.After(latest.created)) {
-			latest = b
+// checkBackup checks the body of a new backup, and gives the ids and the metadata in it.
+func checkBackup(c *call, body map[string]any) (map[string]string, map[string]string, *reply) {
+	ids := map[string]string{}
+	if _, given := body["volume_id"]; !given {
+		return nil, nil, invalid("backup", c.raw("backup"), "'volume_id' is a required property")
+	}
+	for _, field := range []string{"volume_id", "snapshot_id"} {
+		id, ok := body[field].(string)
+		if body[field] == nil && field == "snapshot_id" {
+			continue
+		}
+		if !ok || !isUUID(id) {
+			return nil, nil, invalid(field, body[field], python(body[field])+" is not a 'uuid'")
+		}
+		ids[field] = id
+	}
+	for _, field := range []string{"incremental", "force"} {
+		if v, given := body[field]; given && !slices.Contains(booleans, v) {
+			return nil, nil, invalid(field, v, python(v)+" is not one of "+python(booleans))
 		}
 	}
-	return latest
+	labels, bad := metadataOf(body["metadata"], "'object', 'null'")
+	for _, field := range []string{"name", "description", "availability_zone"} {
+		if bad == nil {
+			_, bad = textOrNull(body, field, 0)
+		}
+	}
+	return ids, labels, bad
 }
 
-// readVolume is what cinder-backup does after the answer. It attaches the volume to its own host, so what goes wrong with an attach
-// goes wrong with a backup and a restore.
-func (s *Sim) readVolume(c *call, b *backup, v *volume) {
-	before := v.status
-	v.status = "backing-up"
+// backupSource checks what a backup is to be made from: the snapshot of that id, or the volume itself where there is no id.
+func (s *Sim) backupSource(c *call, b *backup, v *volume, id string, forced bool) (*snapshot, *reply) {
+	if id == "" {
+		switch {
+		case !slices.Contains([]string{"available", "in-use"}, v.status):
+			return nil, ptr(fault(http.StatusBadRequest, "Invalid volume: Volume to be backed up must be available or in-use, but the current status is \""+v.status+"\"."))
+		case v.status == "in-use" && !forced:
+			return nil, ptr(fault(http.StatusBadRequest, "Invalid volume: Backing up an in-use volume must use the force flag."))
+		}
+		return nil, nil
+	}
+	p, missing := s.visibleSnapshot(c, id)
+	switch {
+	case missing != nil:
+		return nil, missing
+	case p.volume != v:
+		return nil, ptr(fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" does not match with snapshot.volume_id "+p.volume.id+"."))
+	case p.status != "available":
+		return nil, ptr(fault(http.StatusBadRequest, "Invalid snapshot: Snapshot to be backed up must be available, but the current status is \""+p.status+"\"."))
+	}
+	b.snapshot, b.data = p.id, p.created.Truncate(time.Second)
+	return p, nil
+}
+
+// restOnLatest makes b rest on the backup of the same volume with the latest data; data that is younger than the snapshot counts as
+// old as can be.
+func (s *Sim) restOnLatest(b *backup, p *snapshot) *reply {
+	age := func(other *backup) time.Time {
+		if p == nil || other.data.Before(p.created) {
+			return other.data
+		}
+		return time.Time{}
+	}
+	var latest *backup
+	for _, other := range s.backups {
+		if other.volume == b.volume && other.project == b.project && (latest == nil || age(other).After(age(latest))) {
+			latest = other
+		}
+	}
+	if latest == nil {
+		return ptr(fault(http.StatusBadRequest, "Invalid backup: No backups available to do an incremental backup."))
+	}
+	if latest.status != "available" {
+		return ptr(fault(http.StatusBadRequest, "Invalid backup: The parent backup must be available for incremental backup."))
+	}
+	b.base = latest.id
+	return nil
+}
+
+// makeBackup is what the scheduler and cinder-backup do after the answer. The latter attaches what it reads to its own host, so what
+// goes wrong with an attach goes wrong with a backup and a restore.
+func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
+	release := func() { p.status, p.updated = "available", now() }
+	if p == nil {
+		before := v.status
+		v.status = "backing-up"
+		release = func() { v.status = before }
+	} else {
+		p.status, p.updated = "backing-up", now()
+	}
+	if v.zone != s.volumeZones[0].name { // the scheduler finds no cinder-backup in the volume's zone; that one is disabled it does not notice
+		s.after(s.latency[Answer], func() {
+			if p == nil {
+				release()
+			} else {
+				v.status = "" // it resets the volume, whose status of before nobody wrote down, and forgets the snapshot
+			}
+			b.turn("error", "Service not found for creating backup.")
+			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_024", "create backup:Backup failed to schedule. Service not found for creating backup.")
+		})
+		return
+	}
 	failure := s.operationFault(Attach)
 	if !failure.fired {
 		failure = s.operationFault(CreateBackup)
 	}
 	failure = failure.try(func() error { return s.data.Make(b.id, cmp.Or(b.snapshot, v.id), b.size) })
 	s.after(s.latency[CreateBackup]+failure.Delay, func() {
-		v.status = before
+		release()
 		if failure.fails() {
-			v.status = "error_backing-up"
-			if before == "available" {
-				v.status = before
-			}
 			b.turn("error", failure.message("The volume could not be read."))
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_021", "create backup:Failed to attach volume.")
 			return
@@ -123,7 +236,11 @@ func (s *Sim) showBackup(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	return reply{status: http.StatusOK, body: obj{{"backup", obj{
+	return reply{status: http.StatusOK, body: obj{{"backup", s.viewBackup(c, b)}}}
+}
+
+func (s *Sim) viewBackup(c *call, b *backup) obj {
+	o := obj{
 		{"id", b.id},
 		{"status", b.status},
 		{"size", b.size},
@@ -140,8 +257,51 @@ func (s *Sim) showBackup(c *call) reply {
 		{"is_incremental", b.base != ""},
 		{"has_dependent_backups", s.dependents(b)},
 		{"snapshot_id", orNull(b.snapshot)},
-		{"data_timestamp", micros(b.created)},
-	}}}}
+		{"data_timestamp", micros(b.data)},
+	}
+	if c.version >= 43 {
+		o = append(o, pair{"metadata", b.labels})
+	}
+	if c.version >= 18 && c.token.admin() {
+		o = append(o, pair{"os-backup-project-attr:project_id", b.project})
+	}
+	if c.version >= 56 && c.token.admin() {
+		o = append(o, pair{"user_id", b.user})
+	}
+	return o
+}
+
+func (s *Sim) listBackups(c *call, detail bool) reply {
+	q, bad := c.listQuery([]string{"name", "status", "volume_id"}, []string{"id", "name", "status", "created_at", "updated_at", "volume_id", "size"})
+	if bad != nil {
+		return *bad
+	}
+	all, everywhere := []*backup{}, c.allProjects(q)
+	for _, b := range s.backups {
+		if everywhere || b.project == c.token.project.ID {
+			all = append(all, b)
+		}
+	}
+	items, total, more, missing := page(q, all, (*backup).matches)
+	if missing {
+		return fault(http.StatusNotFound, "Backup "+q.marker+" could not be found.")
+	}
+	list := []obj{}
+	for _, b := range items {
+		if detail {
+			list = append(list, s.viewBackup(c, b))
+		} else {
+			list = append(list, obj{{"id", b.id}, {"name", b.name}, {"links", c.selfLinks("backups", b.id)}})
+		}
+	}
+	body := obj{{"backups", list}}
+	if more {
+		body = append(body, pair{"backups_links", c.nextLink(c.collection("backups", detail), items[len(items)-1].id)})
+	}
+	if q.count {
+		body = append(body, pair{"count", total})
+	}
+	return reply{status: http.StatusOK, body: body}
 }
 
 func (s *Sim) deleteBackup(c *call) reply {

@@ -42,6 +42,8 @@ var volumeRoutes = []route{
 	{"POST", "snapshots/{id}/action", 0, (*Sim).snapshotAction},
 
 	{"POST", "backups", 0, (*Sim).createBackup},
+	{"GET", "backups", 0, func(s *Sim, c *call) reply { return s.listBackups(c, false) }},
+	{"GET", "backups/detail", 0, func(s *Sim, c *call) reply { return s.listBackups(c, true) }},
 	{"GET", "backups/{id}", 0, (*Sim).showBackup},
 	{"DELETE", "backups/{id}", 0, (*Sim).deleteBackup},
 	{"POST", "backups/{id}/action", 0, (*Sim).backupAction},

@@ -123,6 +123,19 @@ func (s *Sim) reserveGrowth(v *volume, more int) *reply {
 	return nil
 }
 
+// reserveBackup checks whether a project may have one more backup.
+func (s *Sim) reserveBackup(v *volume) *reply {
+	used := s.used(v.project)
+	if r := "backup_gigabytes"; s.exceeds(v.project, r, v.size, used) {
+		return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("VolumeBackupSizeExceedsAvailableQuota: Requested backup exceeds allowed Backup gigabytes quota. "+
+			"Requested %dG, quota is %dG and %dG has been consumed.", v.size, s.limit(v.project, r), used[r])))
+	}
+	if r := "backups"; s.exceeds(v.project, r, 1, used) {
+		return ptr(fault(http.StatusRequestEntityTooLarge, fmt.Sprintf("BackupLimitExceeded: Maximum number of backups allowed (%d) exceeded", s.limit(v.project, r))))
+	}
+	return nil
+}
+
 func (s *Sim) reserveSnapshot(v *volume) *reply {
 	used := s.used(v.project)
 	for _, r := range []string{"gigabytes", "gigabytes_" + v.kind.Name} {

@@ -66,7 +66,7 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 	}
 	o := obj{
 		{"id", v.id},
-		{"status", v.status},
+		{"status", orNull(v.status)},
 		{"size", v.size},
 		{"availability_zone", v.zone},
 		{"created_at", micros(createdAt)},

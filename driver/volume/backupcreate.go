@@ -1,0 +1,272 @@
+package volume
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// BackupWish is what a new backup shall be, besides what a snapshot is.
+type BackupWish struct {
+	// Zone is the zone of the cinder-backup that makes it; empty means any.
+	Zone string
+	// Incremental asks for what changed since the volume's latest backup only; without one that it can rest on it is made in full.
+	Incremental bool
+	// PerGiB is how long a GiB may take before Create tells of it; 0 means ever.
+	PerGiB time.Duration
+}
+
+// grace is how long a backup of any size may take, besides its PerGiB: upstream's.
+const grace = 30 * time.Second
+
+// backUp makes the backup of a wish, or finds it. It is made from a temporary snapshot of its name, as upstream's are: backed up
+// itself, a volume could be neither attached nor detached for as long as that takes. There is no answer before the backup has an
+// id, for external-snapshotter keeps the first id that it is told; and it is not ready before the temporary snapshot is gone, for
+// afterwards nobody asks again. Every call goes on from what Cinder shows.
+func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error) {
+	found, err := s.named(ctx, s.backupShelf(), w.Name)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var made SnapshotID
+	if len(found) == 0 {
+		if made, found, err = s.orderBackup(ctx, w); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	b := found[0]
+	if made != "" || snapshotStatuses[b.Status].create != wait { // a younger one cannot go before it is made
+		if err := s.removeYounger(ctx, s.backupShelf(), found, made); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	switch {
+	case b.Volume != w.Volume:
+		return Snapshot{}, otherVolume("backup", b, w)
+	case snapshotStatuses[b.Status].create == refuse:
+		if err := s.clearUp(ctx, b); err != nil {
+			return Snapshot{}, AfterWrite(Errorf(KindOf(err), "Cinder could not make backup %s%s: %w", b.ID, s.why(ctx, b), err))
+		}
+		return Snapshot{}, s.failed(ctx, s.backupShelf(), b)
+	case snapshotStatuses[b.Status].create == wait:
+		return b, overdue(b, w)
+	}
+	return b, s.done(ctx, b)
+}
+
+// overdue tells of a backup that is being made for longer than its class allows. It may still be made: the answer is not final.
+func overdue(b Snapshot, w SnapshotWish) error {
+	allowed := grace + w.Backup.PerGiB*time.Duration(b.Size.RoundUp())
+	if age := time.Since(b.CreatedAt); w.Backup.PerGiB > 0 && age > allowed {
+		return AfterWrite(Errorf(DeadlineExceeded, "backup %s of volume %s, %s, is being made for %s, longer than the %s that the VolumeSnapshotClass allows; "+
+			"it goes on. If it is not stuck, raise %s", b.ID, b.Volume, b.Size, age.Round(time.Second), allowed, contract.ParameterBackupTime).Op("snapshot"))
+	}
+	return nil
+}
+
+// done clears up after a backup that is made. A temporary snapshot that Cinder will not delete does not keep it from being used.
+func (s *Snapshots) done(ctx context.Context, b Snapshot) error {
+	err := s.clearUp(ctx, b)
+	switch KindOf(err) {
+	case Conflict, Failed:
+		s.volumes.o.Log.WarnContext(ctx, "a temporary snapshot stays", "backup", b.ID, "name", b.Name, "error", err)
+		return nil
+	}
+	return AfterWrite(err)
+}
+
+// orderBackup asks Cinder for the backup and reads again who has the name, as order does.
+func (s *Snapshots) orderBackup(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
+	p, err := s.temporarySnapshot(ctx, w)
+	if err != nil {
+		return "", nil, err
+	}
+	incremental, err := s.restsOnAnother(ctx, w, p)
+	if err != nil {
+		return "", nil, AfterWrite(err)
+	}
+	metadata := s.volumes.metadata(w.Name, w.Metadata)
+	metadata[contract.MetadataType] = string(contract.KindBackup)
+	made, err := s.cloud.CreateBackup(ctx, BackupOptions{
+		Name: w.Name, Volume: w.Volume, Snapshot: p.ID, Zone: w.Backup.Zone, Incremental: incremental, Description: contract.Description, Metadata: metadata,
+	})
+	if err != nil && refused(err) {
+		return "", nil, s.withdraw(ctx, p, err)
+	}
+	if err != nil {
+		return "", nil, AfterWrite(err)
+	}
+	found, err := s.named(ctx, s.backupShelf(), w.Name)
+	if err != nil {
+		return "", nil, err
+	}
+	if !slices.ContainsFunc(found, func(b Snapshot) bool { return b.ID == made }) {
+		return "", nil, AfterWrite(Errorf(Busy, "backup %s was deleted by someone else while it was being created", made).Op("snapshot"))
+	}
+	return made, found, nil
+}
+
+// withdraw removes the temporary snapshot of a backup that Cinder refused to make, so that the refusal leaves nothing.
+func (s *Snapshots) withdraw(ctx context.Context, p Snapshot, refusal error) error {
+	if !s.ours(p) {
+		return AfterWrite(refusal)
+	}
+	if err := s.discard(ctx, s.snapshotShelf(), p, "Cinder made no backup of it"); err != nil {
+		return AfterWrite(Errorf(KindOf(refusal), "%w; removing temporary snapshot %s failed too: %v", refusal, p.ID, err))
+	}
+	return refusal
+}
+
+// temporarySnapshot makes the snapshot that a backup is made from, or finds it, and returns it once it can be backed up.
+func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotWish) (Snapshot, error) {
+	found, err := s.named(ctx, s.snapshotShelf(), w.Name)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var made SnapshotID
+	if len(found) == 0 {
+		marked := w
+		marked.Metadata = maps.Clone(w.Metadata)
+		if marked.Metadata == nil {
+			marked.Metadata = map[string]string{}
+		}
+		marked.Metadata[contract.MetadataTemporary] = string(contract.KindBackup)
+		if made, found, err = s.order(ctx, marked); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	if err := s.removeYounger(ctx, s.snapshotShelf(), found, made); err != nil {
+		return Snapshot{}, err
+	}
+	switch p := found[0]; {
+	case p.Volume != w.Volume:
+		return Snapshot{}, otherVolume("snapshot", p, w)
+	case !s.temporary(p):
+		return Snapshot{}, Errorf(Incompatible, "snapshot %s is named %s already; asked was a backup", p.ID, w.Name).Op("snapshot")
+	default:
+		return s.backupable(ctx, p)
+	}
+}
+
+// backupable waits until a temporary snapshot can be backed up.
+func (s *Snapshots) backupable(ctx context.Context, p Snapshot) (Snapshot, error) {
+	id, exists := p.ID, true
+	if snapshotStatuses[p.Status].create == wait {
+		var err error
+		p, err = s.until(ctx, id, "become available for a backup", func(p Snapshot, ok bool) (bool, error) {
+			exists = ok
+			return !ok || snapshotStatuses[p.Status].create != wait, nil
+		})
+		if err != nil {
+			return Snapshot{}, AfterWrite(err)
+		}
+	}
+	switch {
+	case !exists:
+		return Snapshot{}, AfterWrite(Errorf(Busy, "temporary snapshot %s was deleted by someone else", id).Op("snapshot"))
+	case p.Ready():
+		return p, nil
+	case snapshotStatuses[p.Status].create == refuse:
+		return Snapshot{}, s.failed(ctx, s.snapshotShelf(), p)
+	}
+	return Snapshot{}, AfterWrite(Errorf(Busy, "temporary snapshot %s is in status %s: another call is making a backup of it", id, p.Status).Op("snapshot"))
+}
+
+// restsOnAnother decides whether a wished backup is made as an increment. Cinder rests it on the backup with the latest data before
+// the snapshot and refuses unless that is available (backup/api.py of Cinder 21): one that failed leaves only a full backup.
+func (s *Snapshots) restsOnAnother(ctx context.Context, w SnapshotWish, p Snapshot) (bool, error) {
+	if !w.Backup.Incremental {
+		return false, nil
+	}
+	full := func(why string, base SnapshotID) (bool, error) {
+		s.volumes.o.Log.InfoContext(ctx, "making a full backup although an incremental one is asked for", "name", w.Name, "volume", w.Volume, "reason", why, "backup", base)
+		return false, nil
+	}
+	var latest *Snapshot
+	page := SnapshotPage{Volume: w.Volume}
+	for {
+		some, err := s.cloud.Backups(ctx, page)
+		if err != nil {
+			return false, err
+		}
+		if len(some) == 0 {
+			break
+		}
+		for i, b := range some {
+			if latest == nil || before(latest.DataAt, p.CreatedAt).Compare(before(b.DataAt, p.CreatedAt)) < 0 {
+				latest = &some[i]
+			}
+		}
+		page.Marker = some[len(some)-1].ID
+	}
+	if latest == nil {
+		return full("the volume has no backup", "")
+	}
+	switch snapshotStatuses[latest.Status].source {
+	case proceed:
+		return true, nil
+	case refuse:
+		return full("the latest backup failed", latest.ID)
+	}
+	return false, Errorf(Busy, "backup %s, which an incremental one rests on, is in status %s; that one can be made once it is available", latest.ID, latest.Status).Op("snapshot")
+}
+
+// before is t where it is before end, else the beginning of time.
+func before(t, end time.Time) time.Time {
+	if t.Before(end) {
+		return t
+	}
+	return time.Time{}
+}
+
+// temporary reports whether p is a snapshot that is there for a backup only: ours are marked. Upstream's look like any snapshot
+// of its driver, but of the name of a request for a backup there is no other.
+func (s *Snapshots) temporary(p Snapshot) bool {
+	if p.Metadata[contract.MetadataTemporary] != "" {
+		return s.ours(p)
+	}
+	_, requested := p.Metadata[contract.MetadataRequest]
+	cluster, labelled := p.Metadata[contract.MetadataCluster]
+	return labelled && !requested && cluster == s.volumes.o.Cluster
+}
+
+const backingUp Status = "backing-up"
+
+// forgotten tells of a temporary snapshot that stays as it is although its backup has failed. That is what Cinder 21 does where its
+// scheduler finds no cinder-backup in the volume's zone; the volume then loses its status too (scheduler/manager.py; seen on a real
+// cloud), and only an administrator can give it one.
+func forgotten(b, p Snapshot) *Error {
+	return Errorf(Failed, "its temporary snapshot %s stays in status %s, because Cinder forgot to reset it, and so perhaps volume %s: an administrator must reset both "+
+		"(openstack volume snapshot set --state available %s; openstack volume set --state available, or in-use, %s). Does a cinder-backup work in the volume's zone?",
+		p.ID, p.Status, b.Volume, p.ID, b.Volume).Op("snapshot")
+}
+
+// clearUp removes the temporary snapshots of a backup that is made or has failed: ours by its name, upstream's only where the
+// backup says that it was made from it.
+func (s *Snapshots) clearUp(ctx context.Context, b Snapshot) error {
+	if b.Name == "" {
+		return nil
+	}
+	found, err := s.named(ctx, s.snapshotShelf(), b.Name)
+	if err != nil {
+		return err
+	}
+	for _, p := range found {
+		if !s.temporary(p) || !s.ours(p) && p.ID != b.From {
+			continue
+		}
+		if p.Status == backingUp && p.ID == b.From && snapshotStatuses[b.Status].create == refuse {
+			return forgotten(b, p)
+		}
+		if err := s.settle(ctx, s.snapshotShelf(), p, "become removable after its backup"); err != nil {
+			return err
+		}
+		if err := s.discard(ctx, s.snapshotShelf(), p, "backup "+string(b.ID)+" needs it no more"); err != nil {
+			return Errorf(KindOf(err), "cannot remove temporary snapshot %s of backup %s: %w", p.ID, b.ID, err).Op("snapshot")
+		}
+	}
+	return nil
+}
