@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"maps"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -16,14 +17,45 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// newBackup makes a backup as the cloud's users do, which the driver does not, and waits for it.
-func newBackup(t *testing.T, sim *openstacksim.Sim, volume string, incremental bool) string {
-	t.Helper()
-	id := askBackup(t, sim, volume, incremental)
-	time.Sleep(time.Minute) // virtual
-	return id
+// archive asks for a backup of a volume.
+func archive(name, id string, parameters ...string) *csi.CreateSnapshotRequest {
+	req := picture(name, id)
+	req.Parameters = map[string]string{"type": "backup"}
+	for i := 0; i < len(parameters); i += 2 {
+		req.Parameters[parameters[i]] = parameters[i+1]
+	}
+	return req
 }
 
+// pursued asks for a snapshot or backup as external-snapshotter does: again after answers that are not final, and until it is ready.
+func pursued(t *testing.T, d *instance, req *csi.CreateSnapshotRequest) (*csi.Snapshot, error) {
+	t.Helper()
+	handle := ""
+	for range 1000 {
+		got, err := d.CreateSnapshot(asSidecar(t), req)
+		switch code := status.Code(err); {
+		case err != nil && code != codes.Canceled && code != codes.DeadlineExceeded && code != codes.Unavailable && code != codes.Aborted:
+			return nil, err
+		case err == nil && handle != "" && handle != got.GetSnapshot().GetSnapshotId():
+			t.Fatalf("the handle %s, which external-snapshotter keeps, became %s", handle, got.GetSnapshot().GetSnapshotId())
+		case err == nil && got.GetSnapshot().GetReadyToUse():
+			return got.GetSnapshot(), nil
+		case err == nil:
+			handle = got.GetSnapshot().GetSnapshotId()
+		}
+		time.Sleep(5 * time.Second)
+	}
+	t.Fatal("it is never ready")
+	return nil, nil
+}
+
+// newBackup makes a backup of a volume.
+func newBackup(t *testing.T, d *instance, name, volume string, parameters ...string) string {
+	t.Helper()
+	return must[*csi.Snapshot](t)(pursued(t, d, archive(name, volume, parameters...))).GetSnapshotId()
+}
+
+// askBackup asks for a backup of a volume itself, as the cloud's users do and the driver does not.
 func askBackup(t *testing.T, sim *openstacksim.Sim, volume string, incremental bool) string {
 	t.Helper()
 	conf, err := cloudconf.Parse(sim.CloudConf(cloudURL))
@@ -68,7 +100,7 @@ func TestALifeOfABackup(t *testing.T) {
 			return func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": zone} }
 		}
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", inZone("az1")))).GetVolume().GetVolumeId()
-		b := newBackup(t, sim, id, false)
+		b := newBackup(t, d, "backup-1", id)
 		must[*csi.DeleteVolumeResponse](t)(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})) // which a backup outlives
 
 		got := must[*csi.ListSnapshotsResponse](t)(d.ListSnapshots(asSidecar(t), &csi.ListSnapshotsRequest{SnapshotId: b})).GetEntries()
@@ -121,7 +153,7 @@ func TestNoBackupIsLeftBehind(t *testing.T) {
 				sim := simulated()
 				d := startWith(t, sim)
 				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-				b := newBackup(t, sim, id, false)
+				b := newBackup(t, d, "backup-1", id)
 				mend := sim.SetFault(fault)
 				if _, err := d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b}); err == nil {
 					t.Fatal("said to be deleted")
@@ -150,7 +182,7 @@ func TestALostAnswerLosesNoRestoredVolume(t *testing.T) {
 				sim := simulated()
 				d := startWith(t, sim)
 				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-				b := newBackup(t, sim, id, false)
+				b := newBackup(t, d, "backup-1", id)
 				fault.Method, fault.Path, fault.Times = http.MethodPost, "/volume/v3/*/volumes", 1
 				sim.SetFault(fault)
 				sim.SetLatency(openstacksim.RestoreBackup, 10*time.Minute) // longer than any sidecar waits
@@ -177,7 +209,7 @@ func TestTwoReplicasRestoreOneVolume(t *testing.T) {
 		sim := simulated()
 		one, other := startWith(t, sim), startWith(t, sim)
 		id := must[*csi.CreateVolumeResponse](t)(one.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-		b, ids := newBackup(t, sim, id, false), make(chan string, 2)
+		b, ids := newBackup(t, one, "backup-1", id), make(chan string, 2)
 		for _, d := range []*instance{one, other} {
 			go func() {
 				for {
@@ -203,8 +235,8 @@ func TestRefusalsOfBackups(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 }))).GetVolume().GetVolumeId()
-		base := newBackup(t, sim, id, false)
-		increment := newBackup(t, sim, id, true)
+		base := newBackup(t, d, "backup-1", id)
+		increment := newBackup(t, d, "backup-2", id, "incremental", "true")
 		_, err := d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: base})
 		wantCode(t, err, codes.FailedPrecondition, "Incremental backups exist")
 		_, err = d.CreateVolume(asSidecar(t), claim("pvc-2", fromSnapshot(base)))
@@ -227,6 +259,207 @@ func TestRefusalsOfBackups(t *testing.T) {
 		}
 		for _, b := range []string{increment, base} {
 			must[*csi.DeleteSnapshotResponse](t)(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b}))
+		}
+	})
+}
+
+func TestABackupIsMadeWhileItsVolumeIsUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		sim.SetLatency(openstacksim.CreateBackup, 20*time.Minute) // far longer than any sidecar waits
+		d, ctx := startWith(t, sim), asSidecar(t)
+		az1, _ := servers()
+		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1"))).GetVolume().GetVolumeId()
+		must[*csi.ControllerPublishVolumeResponse](t)(d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: az1, VolumeCapability: writer}))
+		began, req := time.Now(), archive("backup-1", id, "backup-max-duration-seconds-per-gb", "600")
+		first := must[*csi.CreateSnapshotResponse](t)(d.CreateSnapshot(asSidecar(t), req)).GetSnapshot()
+		if took := time.Since(began); first.GetReadyToUse() || took > 20*time.Second { // the temporary snapshot takes seven
+			t.Errorf("got %v after %v", first, took)
+		}
+		got := must[*csi.GetSnapshotResponse](t)(d.GetSnapshot(asSidecar(t), &csi.GetSnapshotRequest{SnapshotId: first.GetSnapshotId()})).GetSnapshot()
+		if got.GetReadyToUse() || got.GetSourceVolumeId() != id || got.GetSizeBytes() != 1<<30 {
+			t.Errorf("while it is made: %v", got)
+		}
+		if listed, ready := readiness(t, d, first.GetSnapshotId()); !listed || ready {
+			t.Errorf("while it is made: listed %v, ready %v", listed, ready)
+		}
+		_, err := d.CreateVolume(asSidecar(t), claim("early", fromSnapshot(first.GetSnapshotId())))
+		wantCode(t, err, codes.Aborted, "creating")
+		must[*csi.ControllerUnpublishVolumeResponse](t)(d.ControllerUnpublishVolume(asSidecar(t), &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: az1}))
+		time.Sleep(15 * time.Minute)
+		_, err = d.CreateSnapshot(asSidecar(t), req)
+		wantCode(t, err, codes.DeadlineExceeded, "backup-max-duration-seconds-per-gb")
+		if b := must[*csi.Snapshot](t)(pursued(t, d, req)); b.GetSnapshotId() != first.GetSnapshotId() {
+			t.Errorf("got %v", b)
+		}
+		if all := shots(t, d); len(all) != 1 || !all[first.GetSnapshotId()] {
+			t.Errorf("want the backup only, got %v", all)
+		}
+	})
+}
+
+// Whatever goes wrong at whichever request, asking again ends at one backup and no snapshot, or at a final answer and nothing.
+func TestNothingIsLeftOfABackupWhateverGoesWrong(t *testing.T) {
+	post, get, remove := http.MethodPost, http.MethodGet, http.MethodDelete
+	backups, snapshots := "/volume/v3/*/backups", "/volume/v3/*/snapshots"
+	for name, test := range map[string]struct {
+		fault openstacksim.Fault
+		code  codes.Code // OK: it is made
+	}{
+		"the backup's answer is lost":        {openstacksim.Fault{Method: post, Path: backups, After: true, Drop: true}, codes.OK},
+		"the backup's answer is a 504":       {openstacksim.Fault{Method: post, Path: backups, After: true, Status: http.StatusGatewayTimeout}, codes.OK},
+		"the backup's request is lost":       {openstacksim.Fault{Method: post, Path: backups, Drop: true}, codes.OK},
+		"the backup is late":                 {openstacksim.Fault{Method: post, Path: backups, After: true, Delay: 5 * time.Minute}, codes.OK},
+		"there is no cinder-backup":          {openstacksim.Fault{Method: post, Path: backups, Status: http.StatusServiceUnavailable}, codes.OK},
+		"the backup is forbidden":            {openstacksim.Fault{Method: post, Path: backups, Status: http.StatusForbidden}, codes.PermissionDenied},
+		"the cloud is too old":               {openstacksim.Fault{Method: post, Path: backups, Status: http.StatusNotAcceptable}, codes.Unimplemented},
+		"the snapshot's answer is lost":      {openstacksim.Fault{Method: post, Path: snapshots, After: true, Drop: true}, codes.OK},
+		"the snapshot is forbidden":          {openstacksim.Fault{Method: post, Path: snapshots, Status: http.StatusForbidden}, codes.PermissionDenied},
+		"the snapshot fails":                 {openstacksim.Fault{Operation: openstacksim.CreateSnapshot}, codes.Internal},
+		"the snapshot takes long":            {openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Slow: true, Delay: 10 * time.Minute}, codes.OK},
+		"the backup fails":                   {openstacksim.Fault{Operation: openstacksim.CreateBackup}, codes.Internal},
+		"the list of backups fails":          {openstacksim.Fault{Method: get, Path: backups + "/detail", Status: http.StatusInternalServerError}, codes.OK},
+		"the list of snapshots fails":        {openstacksim.Fault{Method: get, Path: snapshots + "/detail", Status: http.StatusInternalServerError}, codes.OK},
+		"the snapshot's deletion fails":      {openstacksim.Fault{Method: remove, Path: snapshots + "/*", Status: http.StatusInternalServerError}, codes.OK},
+		"the snapshot's deletion is cut off": {openstacksim.Fault{Method: remove, Path: snapshots + "/*", Drop: true}, codes.OK},
+		"the snapshot's deletion takes long": {openstacksim.Fault{Operation: openstacksim.DeleteSnapshot, Slow: true, Delay: 10 * time.Minute}, codes.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				d := startWith(t, sim)
+				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+				test.fault.Times = 1
+				sim.SetFault(test.fault)
+				b, err := pursued(t, d, archive("backup-1", id))
+				if status.Code(err) != test.code {
+					t.Errorf("want %s, got %v", test.code, err)
+				}
+				time.Sleep(10 * time.Minute) // virtual: what was late has happened
+				if all := shots(t, d); err == nil && (len(all) != 1 || !all[b.GetSnapshotId()]) || err != nil && len(all) != 0 {
+					t.Errorf("left: %v", all)
+				}
+				newBackup(t, d, "backup-1", id)
+				must[*csi.DeleteVolumeResponse](t)(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})) // which snapshots prevent
+			})
+		})
+	}
+}
+
+// A VolumeSnapshot that is deleted before its backup was ready leaves nothing, whenever that happens.
+func TestABackupDeletedBeforeItIsReadyLeavesNothing(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Minute, 15 * time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			sim := simulated()
+			sim.SetLatency(openstacksim.CreateBackup, 10*time.Minute)
+			d := startWith(t, sim)
+			id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+			b := must[*csi.CreateSnapshotResponse](t)(d.CreateSnapshot(asSidecar(t), archive("backup-1", id))).GetSnapshot().GetSnapshotId()
+			time.Sleep(after)
+			for tries := 0; ; tries++ {
+				_, err := d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b})
+				if err == nil {
+					break
+				}
+				if tries > 10 {
+					t.Fatal(err)
+				}
+			}
+			if all := shots(t, d); len(all) != 0 {
+				t.Errorf("after %v: left: %v", after, all)
+			}
+		})
+	}
+}
+
+func TestTwoReplicasMakeOneBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		one, other := startWith(t, sim), startWith(t, sim)
+		id := must[*csi.CreateVolumeResponse](t)(one.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+		ids := make(chan string, 2)
+		for _, d := range []*instance{one, other} {
+			go func() {
+				for {
+					p, err := d.CreateSnapshot(asSidecar(t), archive("backup-1", id))
+					if err == nil && p.GetSnapshot().GetReadyToUse() {
+						ids <- p.GetSnapshot().GetSnapshotId()
+						return
+					}
+					time.Sleep(time.Second)
+				}
+			}()
+		}
+		first, second := <-ids, <-ids
+		time.Sleep(time.Minute) // virtual: the duplicate's deletion ends
+		if all := shots(t, one); first != second || len(all) != 1 {
+			t.Errorf("got %s and %s; there are %v", first, second, all)
+		}
+	})
+}
+
+func TestRefusalsOfNewBackups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := startWith(t, sim)
+		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+		other := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2"))).GetVolume().GetVolumeId()
+		sim.SetQuota("demo", "backups", 1)
+		first := newBackup(t, d, "backup-1", id, "incremental", "true") // in full, since there is none before
+		_, err := d.CreateSnapshot(asSidecar(t), archive("backup-2", id))
+		wantCode(t, err, codes.ResourceExhausted, "BackupLimitExceeded")
+		_, err = d.CreateSnapshot(asSidecar(t), archive("backup-1", other))
+		wantCode(t, err, codes.AlreadyExists, id)
+		_, err = d.CreateSnapshot(asSidecar(t), picture("backup-1", id))
+		wantCode(t, err, codes.AlreadyExists, first)
+		_, err = d.GetSnapshot(asSidecar(t), &csi.GetSnapshotRequest{SnapshotId: id})
+		wantCode(t, err, codes.NotFound, id)
+		p := ready(t, d, picture("snapshot-1", id)).GetSnapshotId()
+		_, err = d.CreateSnapshot(asSidecar(t), archive("snapshot-1", id))
+		wantCode(t, err, codes.AlreadyExists, p)
+		if all := shots(t, d); len(all) != 2 || !all[first] || !all[p] {
+			t.Errorf("there are %v", all)
+		}
+	})
+}
+
+// No cinder-backup works in az2. Cinder 21 then takes the volume's status away and keeps the snapshot: an administrator must help.
+func TestABackupThatNobodyCouldMakeNamesWhatAnAdministratorMustReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := startWith(t, simulated())
+		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "az2"} }))).GetVolume().GetVolumeId()
+		must[*csi.CreateSnapshotResponse](t)(d.CreateSnapshot(asSidecar(t), archive("backup-1", id)))
+		time.Sleep(time.Minute)
+		for range 2 {
+			_, err := d.CreateSnapshot(asSidecar(t), archive("backup-1", id))
+			wantCode(t, err, codes.Aborted, "Service not found for creating backup")
+			wantCode(t, err, codes.Aborted, "openstack volume set --state available "+id)
+		}
+	})
+}
+
+// Snapshots and then backups, in pages, while those that were told of already are deleted.
+func TestTheListOfSnapshotsAndBackupsSurvivesDeletions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, want, seen := startWith(t, simulated()), map[string]bool{}, map[string]bool{}
+		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+		for _, name := range []string{"a", "b", "c"} {
+			want[ready(t, d, picture(name, id)).GetSnapshotId()] = true
+			want[newBackup(t, d, "backup-"+name, id)] = true
+		}
+		req := &csi.ListSnapshotsRequest{SourceVolumeId: id, MaxEntries: 2}
+		for {
+			got := must[*csi.ListSnapshotsResponse](t)(d.ListSnapshots(asSidecar(t), req))
+			for _, entry := range got.GetEntries() {
+				seen[entry.GetSnapshot().GetSnapshotId()] = entry.GetSnapshot().GetReadyToUse()
+				must[*csi.DeleteSnapshotResponse](t)(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: entry.GetSnapshot().GetSnapshotId()}))
+			}
+			if req.StartingToken = got.GetNextToken(); req.GetStartingToken() == "" {
+				break
+			}
+		}
+		if !maps.Equal(seen, want) || len(shots(t, d)) != 0 {
+			t.Errorf("want %v, seen %v, left %v", want, seen, shots(t, d))
 		}
 	})
 }

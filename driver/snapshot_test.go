@@ -194,10 +194,6 @@ func TestRefusalsOfSnapshots(t *testing.T) {
 		wantCode(t, err, codes.AlreadyExists, id)
 		_, err = d.CreateSnapshot(ctx, picture("snapshot-2", az1))
 		wantCode(t, err, codes.NotFound, az1)
-		backup := picture("snapshot-2", id)
-		backup.Parameters = map[string]string{"type": "backup"}
-		_, err = d.CreateSnapshot(ctx, backup)
-		wantCode(t, err, codes.InvalidArgument, "does not make backups")
 		sim.SetQuota("demo", "snapshots", 1)
 		_, err = d.CreateSnapshot(ctx, picture("snapshot-2", id))
 		wantCode(t, err, codes.ResourceExhausted, "SnapshotLimitExceeded")

@@ -144,7 +144,7 @@ func (s *Server) parseToken(text string) (token, error) {
 		}
 		t.position.Created = time.UnixMicro(micros).UTC()
 	}
-	if _, known := s.o.Clouds[cloud]; !known || id != "" && !t.position.After.Exists() {
+	if _, known := s.o.Clouds[cloud]; !known || (id != "" || timed || backups) && !t.position.After.Exists() {
 		return token{}, badToken(text)
 	}
 	return t, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -99,6 +100,43 @@ func TestCreateSnapshotTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	}
 }
 
+func TestAClassOfTypeBackupAsksForABackup(t *testing.T) {
+	for name, test := range map[string]struct {
+		parameters map[string]string
+		want       volume.BackupWish
+	}{
+		"plain": {nil, volume.BackupWish{PerGiB: 20 * time.Second}},
+		"full": {
+			map[string]string{"availability": "az2", "incremental": "true", "backup-max-duration-seconds-per-gb": "7", "force-create": "true"},
+			volume.BackupWish{Zone: "az2", Incremental: true, PerGiB: 7 * time.Second},
+		},
+	} {
+		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Status: "creating", Backup: true}}
+		req := &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: first, Parameters: map[string]string{"type": "backup"}}
+		maps.Copy(req.Parameters, test.parameters)
+		got, err := snapshotServer(f, f).CreateSnapshot(t.Context(), req)
+		if err != nil || got.GetSnapshot().GetReadyToUse() || got.GetSnapshot().GetSnapshotId() != second {
+			t.Errorf("%s: got %v, %v", name, got, err)
+		}
+		want := volume.SnapshotWish{Name: "s", Volume: first, Force: test.parameters["force-create"] == "true", Metadata: map[string]string{}, Backup: &test.want}
+		if diff := cmp.Diff(want, f.wish); diff != "" {
+			t.Errorf("%s: wish, -want +got\n%s", name, diff)
+		}
+	}
+}
+
+func TestGetSnapshotTellsOfWhateverIsThere(t *testing.T) {
+	f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Size: volume.GiB(2), Status: "creating", CreatedAt: taken, Backup: true}}
+	s := snapshotServer(&fakeSnapshots{}, f)
+	got, err := s.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{SnapshotId: second, Secrets: map[string]string{"cloud": "east"}})
+	want := &csi.Snapshot{SnapshotId: second, SourceVolumeId: first, SizeBytes: 2 << 30, CreationTime: timestamppb.New(taken)}
+	if diff := cmp.Diff(want, got.GetSnapshot(), protocmp.Transform()); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	_, err = s.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{SnapshotId: second})
+	kindIs(t, err, volume.NotFound, "")
+}
+
 func TestSnapshotRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
 	f := &fakeSnapshots{}
 	strict := snapshotServer(f, f, func(o *Options) { o.Strict = true })
@@ -115,13 +153,21 @@ func TestSnapshotRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing
 		call func() error
 		text string
 	}{
-		"no name":        {create(func(r *csi.CreateSnapshotRequest) { r.Name = "" }), "name"},
-		"no volume":      {create(func(r *csi.CreateSnapshotRequest) { r.SourceVolumeId = "" }), "source volume id"},
-		"unknown cloud":  {create(func(r *csi.CreateSnapshotRequest) { r.Secrets = moon }), `"moon"`},
-		"backup":         {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"type": "backup"} }), "does not make backups"},
-		"another kind":   {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"type": "photo"} }), `"photo"`},
-		"bad force":      {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"force-create": "maybe"} }), "force-create"},
-		"unknown":        {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"froce-create": "true"} }), "did you mean force-create?"},
+		"no name":       {create(func(r *csi.CreateSnapshotRequest) { r.Name = "" }), "name"},
+		"no volume":     {create(func(r *csi.CreateSnapshotRequest) { r.SourceVolumeId = "" }), "source volume id"},
+		"unknown cloud": {create(func(r *csi.CreateSnapshotRequest) { r.Secrets = moon }), `"moon"`},
+		"another kind":  {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"type": "photo"} }), `"photo"`},
+		"bad force":     {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"force-create": "maybe"} }), "force-create"},
+		"unknown":       {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"froce-create": "true"} }), "did you mean force-create?"},
+		"bad backup time": {create(func(r *csi.CreateSnapshotRequest) {
+			r.Parameters = map[string]string{"type": "backup", "backup-max-duration-seconds-per-gb": "long"}
+		}), "backup-max-duration-seconds-per-gb"},
+		"bad incremental": {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"incremental": "2"} }), "incremental"},
+		"get nothing":     {func() error { _, err := strict.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{}); return err }, "snapshot id"},
+		"get elsewhere": {func() error {
+			_, err := strict.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{SnapshotId: first, Secrets: moon})
+			return err
+		}, `"moon"`},
 		"delete nothing": {func() error { _, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{}); return err }, "snapshot id"},
 		"delete elsewhere": {func() error {
 			_, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: first, Secrets: moon})
@@ -154,9 +200,10 @@ func TestErrorsAboutSnapshotsPassUnchanged(t *testing.T) {
 	s := snapshotServer(f, f)
 	_, create := s.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: first})
 	_, remove := s.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: first})
+	_, get := s.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{SnapshotId: first})
 	_, one := s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SnapshotId: first})
 	_, all := s.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{})
-	for name, err := range map[string]error{"create": create, "delete": remove, "one": one, "all": all} {
+	for name, err := range map[string]error{"create": create, "delete": remove, "get": get, "one": one, "all": all} {
 		if !errors.Is(err, want) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -169,7 +216,7 @@ func nine() *fakeSnapshots {
 	for n := range 9 {
 		p := volume.Snapshot{
 			ID: volume.SnapshotID(first[:35] + string(rune('1'+n))), Volume: volume.ID([]string{first, second}[n%2]), Size: volume.GiB(n), Status: "available",
-			CreatedAt: taken.Add(-time.Duration(n) * time.Second),
+			CreatedAt: taken.Add(-time.Duration(n) * time.Second), Backup: n > 5,
 		}
 		p.Status = map[int]volume.Status{2: "error", 3: "deleting", 4: "creating"}[n]
 		if p.Status == "" {
@@ -178,6 +225,34 @@ func nine() *fakeSnapshots {
 		f.list = append(f.list, p)
 	}
 	return f
+}
+
+// nineFirst is the token after the first of nine.
+func nineFirst() string { return snapshotToken(volume.SnapshotPositionOf(nine().list[0]), "").String() }
+
+func TestATokenOfABackupIsNoneOfAVolume(t *testing.T) {
+	backup := snapshotToken(volume.SnapshotPositionOf(nine().list[8]), "").String()
+	_, err := server(&fake{}).ListVolumes(t.Context(), &csi.ListVolumesRequest{StartingToken: backup})
+	kindIs(t, err, volume.Busy, "from the beginning")
+}
+
+func FuzzTokensComeBackAsTheyWere(f *testing.F) {
+	f.Add("")
+	f.Add(first)
+	f.Add(first + ",1763719200000000")
+	f.Add(first + ",1763719200000000,backup:east")
+	f.Fuzz(func(t *testing.T, text string) {
+		s := snapshotServer(nil, nil)
+		at, err := s.parseToken(text)
+		if err != nil {
+			kindIs(t, err, volume.Busy, "")
+			return
+		}
+		again, err := s.parseToken(at.String())
+		if err != nil || !again.position.Created.Equal(at.position.Created) || again.position.After != at.position.After || again.backups != at.backups || again.cloud != at.cloud {
+			t.Errorf("%q is %+v, which is %q, %+v, %v", text, at, at.String(), again, err)
+		}
+	})
 }
 
 func TestTheListHasEverySnapshotThatIsThereOnce(t *testing.T) {
@@ -213,7 +288,7 @@ func TestTheListHasEverySnapshotThatIsThereOnce(t *testing.T) {
 }
 
 func TestABadSnapshotTokenMakesTheCallerStartAnew(t *testing.T) {
-	for _, token := range []string{"x", ":moon", first + ",soon", first + ":east", second} {
+	for _, token := range []string{"x", ":moon", first + ",soon", first + ":east", second, ",backup", "x,backup", nineFirst() + ",backup"} {
 		f := nine()
 		_, err := snapshotServer(f, f).ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{StartingToken: token})
 		kindIs(t, err, volume.Busy, "from the beginning")

@@ -2,6 +2,7 @@ package openstack
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -16,6 +17,22 @@ import (
 var backupOperations = []operation{
 	{"backup", false, answer{status: 200, body: `{"backup": {}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.Backup(ctx, snapshotID)
+		return err
+	}},
+	{"create backup", true, answer{status: 202, body: `{"backup": {}}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID})
+		return err
+	}},
+	{"create backup in zone", true, answer{status: 202, body: `{"backup": {}}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID, Zone: "az1"})
+		return err
+	}},
+	{"backups by name", false, answer{status: 200, body: `{"backups": []}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.BackupsNamed(ctx, "n")
+		return err
+	}},
+	{"backups", false, answer{status: 200, body: `{"backups": []}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.Backups(ctx, volume.SnapshotPage{})
 		return err
 	}},
 	{"delete backup", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteBackup(ctx, snapshotID) }},
@@ -42,6 +59,29 @@ func TestBackupRequestsSayWhatIsMeant(t *testing.T) {
 			},
 			seen{"POST", "/v3/p/volumes", "", "3.47", `{"volume":{"name":"n","size":1,"backup_id":"` + snapshotID + `","metadata":{"src_backup_id":"` + snapshotID + `"}}}`},
 		},
+		"make": {
+			func(ctx context.Context, c *Cloud) {
+				_, _ = c.CreateBackup(ctx, volume.BackupOptions{
+					Name: "n", Volume: volumeID, Snapshot: snapshotID, Description: "d", Metadata: map[string]string{"k": "v"}, Incremental: true,
+				})
+			},
+			seen{"POST", "/v3/p/backups", "", "3.43", `{"backup":{"name":"n","volume_id":"` + volumeID + `","snapshot_id":"` + snapshotID +
+				`","description":"d","metadata":{"k":"v"},"incremental":true}}`},
+		},
+		"make in a zone": {
+			func(ctx context.Context, c *Cloud) {
+				_, _ = c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID, Zone: "az 1"})
+			},
+			seen{"POST", "/v3/p/backups", "", "3.51", `{"backup":{"name":"n","volume_id":"` + volumeID + `","snapshot_id":"` + snapshotID + `","availability_zone":"az 1"}}`},
+		},
+		"find":     {func(ctx context.Context, c *Cloud) { _, _ = c.BackupsNamed(ctx, "a b") }, seen{"GET", "/v3/p/backups/detail", "name=a+b", "3.43", ""}},
+		"list all": {func(ctx context.Context, c *Cloud) { _, _ = c.Backups(ctx, volume.SnapshotPage{}) }, seen{"GET", "/v3/p/backups/detail", "", "3.43", ""}},
+		"list some": {
+			func(ctx context.Context, c *Cloud) {
+				_, _ = c.Backups(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 5, Volume: volumeID})
+			},
+			seen{"GET", "/v3/p/backups/detail", "limit=5&marker=" + snapshotID + "&volume_id=" + volumeID, "3.43", ""},
+		},
 		"read":   {func(ctx context.Context, c *Cloud) { _, _ = c.Backup(ctx, snapshotID) }, seen{"GET", "/v3/p/backups/" + snapshotID, "", "", ""}},
 		"delete": {func(ctx context.Context, c *Cloud) { _ = c.DeleteBackup(ctx, snapshotID) }, seen{"DELETE", "/v3/p/backups/" + snapshotID, "", "", ""}},
 		"metadata": {
@@ -64,18 +104,65 @@ func TestABackupIsReadWhole(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, answer{status: 200, body: `{"backup": {"id": "` + snapshotID + `", "status": "error", "size": 2, "object_count": 21, "availability_zone": null,
 		"container": "c", "created_at": "2026-11-21T10:42:47.000000", "updated_at": null, "name": "b", "description": null, "fail_reason": "disk full",
-		"volume_id": "` + volumeID + `", "links": [], "is_incremental": false, "has_dependent_backups": false, "snapshot_id": null,
-		"data_timestamp": "2026-11-21T10:42:47.000000"}}`})
+		"volume_id": "` + volumeID + `", "links": [], "is_incremental": false, "has_dependent_backups": false, "snapshot_id": "` + snapshotID + `",
+		"data_timestamp": "2026-11-21T10:42:46.000000"}}`})
 	got, err := c.Backup(t.Context(), snapshotID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := volume.Snapshot{
 		ID: snapshotID, Name: "b", Volume: volumeID, Status: "error", Size: volume.GiB(2), CreatedAt: time.Date(2026, 11, 21, 10, 42, 47, 0, time.UTC),
-		Backup: true, Reason: "disk full",
+		Backup: true, Reason: "disk full", From: snapshotID, DataAt: time.Date(2026, 11, 21, 10, 42, 46, 0, time.UTC),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("backup (-want +got):\n%s", diff)
+	}
+}
+
+func TestBackupsOfANameAreReadPageByPageAndComparedOnceMore(t *testing.T) {
+	t.Parallel()
+	c, f := connect(t,
+		answer{status: 200, body: `{"backups": [{"id": "` + snapshotID + `", "name": "n", "metadata": {"k": "v"}}, {"id": "` + volumeID + `", "name": "N"}], "backups_links": [{"rel": "next"}]}`},
+		answer{status: 200, body: `{"backups": []}`})
+	got, err := c.BackupsNamed(t.Context(), "n")
+	if err != nil || len(got) != 1 || got[0].ID != snapshotID || !got[0].Backup || got[0].Metadata["k"] != "v" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if len(f.seen) != 2 || f.seen[1].Query != "marker="+volumeID+"&name=n" {
+		t.Errorf("asked %v", f.seen)
+	}
+	if _, err := c.BackupsNamed(t.Context(), ""); !volume.Is(err, volume.InvalidArgument) || len(f.seen) != 2 {
+		t.Errorf("without a name: %v after %v", err, f.seen)
+	}
+}
+
+func TestWhatAnswersToANewBackupMean(t *testing.T) {
+	t.Parallel()
+	for text, test := range map[string]struct {
+		status int
+		kind   volume.Kind
+		sent   bool
+	}{
+		"Invalid snapshot: Snapshot to be backed up must be available, but the current status is \"backing-up\".":      {400, volume.Busy, false},
+		"Invalid volume: Volume to be backed up must be available or in-use, but the current status is \"extending\".": {400, volume.Busy, false},
+		"Invalid backup: The parent backup must be available for incremental backup.":                                  {400, volume.Busy, false},
+		"Invalid backup: No backups available to do an incremental backup.":                                            {400, volume.Busy, false},
+		"Invalid volume: Volume a does not match with snapshot.volume_id b.":                                           {400, volume.InvalidArgument, false},
+		"Policy doesn't allow backup:create to be performed.":                                                          {403, volume.PermissionDenied, false},
+		"Snapshot could not be found.": {404, volume.NotFound, false},
+		"Version 3.51 is not supported by the API. Minimum is 3.0 and maximum is 3.50.": {406, volume.Unimplemented, false},
+		"BackupLimitExceeded: Maximum number of backups allowed (10) exceeded":          {413, volume.Exhausted, false},
+		"Service cinder-backup could not be found.":                                     {503, volume.Unavailable, true},
+	} {
+		body, err := json.Marshal(map[string]any{"fault": map[string]any{"message": text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, _ := connect(t, answer{status: test.status, body: string(body)})
+		_, err = c.CreateBackup(t.Context(), volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID})
+		if !volume.Is(err, test.kind) || volume.MayHaveWritten(err) != test.sent {
+			t.Errorf("%d %s: %v of kind %s, after a write: %v", test.status, text, err, volume.KindOf(err), volume.MayHaveWritten(err))
+		}
 	}
 }
 
@@ -85,8 +172,11 @@ func TestBackupIDsThatAreNoUUIDsAreNeverAskedAbout(t *testing.T) {
 		c, f := connect(t, answer{status: 200, body: `{}`})
 		ctx := t.Context()
 		_, read := c.Backup(ctx, volume.SnapshotID(id))
+		_, ofVolume := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volume.ID(id), Snapshot: snapshotID})
+		_, ofSnapshot := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: volume.SnapshotID(id)})
+		_, list := c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(id)})
 		for name, err := range map[string]error{
-			"read": read, "delete": c.DeleteBackup(ctx, volume.SnapshotID(id)), "metadata": c.AddMetadata(ctx, volume.ID(id), nil),
+			"read": read, "make of a volume": ofVolume, "make of a snapshot": ofSnapshot, "list": list, "delete": c.DeleteBackup(ctx, volume.SnapshotID(id)), "metadata": c.AddMetadata(ctx, volume.ID(id), nil),
 		} {
 			if !volume.Is(err, volume.NotFound) {
 				t.Errorf("%s of %q: %v, want not found", name, id, err)

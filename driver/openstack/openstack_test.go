@@ -273,7 +273,7 @@ func TestAVolumeIsReadWhole(t *testing.T) {
 	}
 	want := volume.Volume{
 		ID: volumeID, Name: "pvc", Status: volume.InUse, Size: volume.GiB(2), Zone: "az1", Type: "fast", Multiattach: true, Bootable: true,
-		Metadata:    map[string]string{"k": "v"},
+		Description: "d", Metadata: map[string]string{"k": "v"},
 		Attachments: []volume.Attachment{{ID: "72f3c0de-0000-4000-8000-000000000000", Volume: volumeID, Server: serverID, Device: "/dev/vdb"}},
 		CreatedAt:   time.Date(2026, 11, 21, 10, 42, 47, 897026000, time.UTC),
 	}

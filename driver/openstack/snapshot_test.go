@@ -171,7 +171,7 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 		if _, err := snapshots.Create(ctx, wish); err != nil {
 			t.Fatal(err)
 		}
-		if n := sim.RequestCount(); n != 4 { // two looks for the name, one at the volume, one POST
+		if n := sim.RequestCount(); n != 5 { // two looks for the name, one for a backup of it, one at the volume, one POST
 			t.Errorf("%d requests for a snapshot", n)
 		}
 		time.Sleep(time.Minute)

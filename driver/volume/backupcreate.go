@@ -240,7 +240,7 @@ const backingUp Status = "backing-up"
 // cloud), and only an administrator can give it one.
 func forgotten(b, p Snapshot) *Error {
 	return Errorf(Failed, "its temporary snapshot %s stays in status %s, because Cinder forgot to reset it, and so perhaps volume %s: an administrator must reset both "+
-		"(openstack volume snapshot set --state available %s; openstack volume set --state available, or in-use, %s). Does a cinder-backup work in the volume's zone?",
+		"(openstack volume snapshot set --state available %s; openstack volume set --state available %s, or in-use if it is attached). Does a cinder-backup work in the volume's zone?",
 		p.ID, p.Status, b.Volume, p.ID, b.Volume).Op("snapshot")
 }
 

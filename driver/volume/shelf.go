@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
@@ -67,7 +68,7 @@ func (s *Snapshots) failed(ctx context.Context, k shelf, p Snapshot) error {
 // why is what Cinder says of a failed snapshot or backup, as the end of a clause.
 func (s *Snapshots) why(ctx context.Context, p Snapshot) string {
 	if p.Reason != "" {
-		return ": " + p.Reason
+		return ": " + strings.TrimSuffix(p.Reason, ".")
 	}
 	return s.reason(ctx, p.ID)
 }
