@@ -124,7 +124,11 @@ func checkBackup(c *call, body map[string]any) (map[string]string, map[string]st
 			continue
 		}
 		if !ok || !isUUID(id) {
-			return nil, nil, invalid(field, body[field], python(body[field])+" is not a 'uuid'")
+			complaint := " is not a 'uuid'"
+			if field == "snapshot_id" { // which may be null
+				complaint = " is not valid under any of the given schemas"
+			}
+			return nil, nil, invalid(field, body[field], python(body[field])+complaint)
 		}
 		ids[field] = id
 	}

@@ -109,7 +109,7 @@ func (p *snapshot) view(c *call, detail, extended bool) obj {
 	}
 	if extended {
 		progress := "0%"
-		if p.status == "available" || p.status == "deleting" || p.status == "error_deleting" {
+		if slices.Contains([]string{"available", "backing-up", "deleting", "error_deleting"}, p.status) {
 			progress = "100%"
 		}
 		o = append(o, pair{"os-extended-snapshot-attributes:project_id", p.project}, pair{"os-extended-snapshot-attributes:progress", progress})

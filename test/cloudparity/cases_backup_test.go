@@ -13,7 +13,10 @@ var (
 	deleteBackup = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
 	addMetadata  = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/metadata"}
 
-	createBackup   = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups"}
+	createBackup       = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups", Microversion: "3.43"}
+	createBackupInZone = at(createBackup, "3.51")
+	listBackups        = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/detail", Microversion: "3.43"}
+
 	volumeServices = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-services"}
 	disableService = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/os-services/disable"}
 	enableService  = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/os-services/enable"}
@@ -73,9 +76,192 @@ func (b *Bed) withoutBackups(t *testing.T) {
 	t.Cleanup(func() { b.do(t, Request{Call: enableService, As: Admin, Body: service}).want(t, http.StatusOK) })
 }
 
-// backupCases are about backups that are there: to read, restore and delete. The driver makes none.
+// backupCases are about the life of backups, and about finding them.
 func backupCases() []Case {
-	return slices.Concat(backupReadCases(), restoreCases(), metadataCases())
+	return slices.Concat(backupCreateCases(), backupListCases(), backupReadCases(), restoreCases(), metadataCases())
+}
+
+// backupBody is the body of a backup of a volume, under a name of this run unless fields say otherwise.
+func (b *Bed) backupBody(volume any, fields object) object {
+	backup := object{"name": b.name(), "volume_id": volume}
+	for k, v := range fields {
+		if backup[k] = v; v == nil {
+			delete(backup, k)
+		}
+	}
+	return object{"backup": backup}
+}
+
+// keepBackup sees to it that a backup goes away with the case.
+func (b *Bed) keepBackup(t *testing.T, id string) {
+	t.Helper()
+	t.Cleanup(func() {
+		b.awaitBackup(t, id, "available", "error", "gone")
+		b.do(t, Request{Call: deleteBackup, As: Member, IDs: []string{id}}).want(t, http.StatusAccepted, http.StatusNotFound)
+		b.awaitBackup(t, id, "gone")
+	})
+}
+
+func backupCreateCases() []Case {
+	var all []Case
+	type sources func(t *testing.T, b *Bed) (volume, snapshot string)
+	body := func(t *testing.T, b *Bed, of sources, f object) object {
+		volume, snapshot := of(t, b)
+		fields := object{"snapshot_id": snapshot}
+		for k, v := range f {
+			fields[k] = v
+		}
+		if fields["snapshot_id"] == "" {
+			fields["snapshot_id"] = nil
+		}
+		return b.backupBody(volume, fields)
+	}
+	made := func(name string, call cloud.Call, as Role, of sources, f object, after string) {
+		all = append(all, Case{Name: name, Call: call, Status: http.StatusAccepted, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			a := b.do(t, Request{Call: call, As: as, Body: body(t, b, of, f)}).want(t, http.StatusAccepted)
+			b.keepBackup(t, a.Text("backup", "id"))
+			b.awaitBackup(t, a.Text("backup", "id"), after)
+			return a
+		}})
+	}
+	refused := func(name string, call cloud.Call, status int, as Role, of sources, f object) {
+		all = append(all, Case{Name: name, Call: call, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			return b.do(t, Request{Call: call, As: as, Body: body(t, b, of, f)})
+		}})
+	}
+	plain := func(t *testing.T, b *Bed) (string, string) {
+		volume := b.volume(t, nil)
+		return volume, b.snapshot(t, volume)
+	}
+	bare := func(t *testing.T, b *Bed) (string, string) { return b.volume(t, nil), "" }
+	attached := func(t *testing.T, b *Bed) (string, string) {
+		volume := b.attached(t, b.server(t, "node-az1"))
+		a := b.do(t, Request{Call: createSnapshotInUse, As: Member, Body: b.snapshotBody(volume, nil)}).want(t, http.StatusAccepted)
+		b.awaitSnapshot(t, a.Text("snapshot", "id"), "available")
+		return volume, a.Text("snapshot", "id")
+	}
+	none := func(*testing.T, *Bed) (string, string) { return nothing, "" }
+	based := func(t *testing.T, b *Bed) (string, string) {
+		volume := b.volume(t, nil)
+		b.backup(t, volume)
+		return volume, b.snapshot(t, volume)
+	}
+	labels := object{"metadata": object{"cluster": "k1", "csi.storage.k8s.io/volumesnapshot/name": "s"}, "description": "made by the parity suite"}
+
+	made("back up a snapshot", createBackup, Member, plain, nil, "available")
+	made("back up a snapshot with description and metadata", createBackup, Member, plain, labels, "available")
+	made("back up a snapshot as an increment", createBackup, Member, based, object{"incremental": true}, "available")
+	made("back up a snapshot of an attached volume", createBackup, Member, attached, nil, "available")
+	made("back up a snapshot with an application credential", createBackup, AppCred, plain, nil, "available")
+	made("back up a snapshot in a zone", createBackupInZone, Member, plain, object{"availability_zone": "az1"}, "available")
+	made("back up a snapshot in a zone that there is not", createBackupInZone, Member, plain, object{"availability_zone": "nowhere"}, "available")
+	made("back up a volume of a zone without cinder-backup", createBackup, Member, func(t *testing.T, b *Bed) (string, string) {
+		return b.volume(t, object{"availability_zone": "az2"}), ""
+	}, nil, "error")
+	for suffix, call := range map[string]cloud.Call{"": createBackup, " at 3.51": createBackupInZone} {
+		refused("back up an unknown volume"+suffix, call, http.StatusNotFound, Member, none, nil)
+		refused("back up an unknown snapshot"+suffix, call, http.StatusNotFound, Member, bare, object{"snapshot_id": nothing})
+		refused("back up no volume"+suffix, call, http.StatusBadRequest, Member, none, object{"volume_id": nil})
+		refused("back up as an increment without a base"+suffix, call, http.StatusBadRequest, Member, plain, object{"incremental": true})
+		all = append(all, Case{Name: "back up beyond the quota" + suffix, Call: call, Status: http.StatusRequestEntityTooLarge, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			wanted := body(t, b, plain, nil)
+			b.limit(t, "backups", 0)
+			return b.do(t, Request{Call: call, As: Member, Body: wanted})
+		}})
+	}
+	refused("back up a volume by an id that is no UUID", createBackup, http.StatusBadRequest, Member, none, object{"volume_id": "x"})
+	refused("back up a snapshot by an id that is no UUID", createBackup, http.StatusBadRequest, Member, bare, object{"snapshot_id": "x"})
+	refused("back up a volume of another project", createBackup, http.StatusNotFound, Stranger, plain, nil)
+	refused("back up with a name too long", createBackup, http.StatusBadRequest, Member, plain, object{"name": long(256)})
+	refused("back up with a metadata value too long", createBackup, http.StatusBadRequest, Member, plain, object{"metadata": object{"a": long(256)}})
+	refused("back up with a word for an increment", createBackup, http.StatusBadRequest, Member, plain, object{"incremental": "maybe"})
+	refused("back up in a zone below 3.51", createBackup, http.StatusBadRequest, Member, plain, object{"availability_zone": "az1"})
+	refused("back up with metadata below 3.43", at(createBackup, "3.42"), http.StatusBadRequest, Member, plain, labels)
+	refused("back up an attached volume without force", createBackup, http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+		return b.attached(t, b.server(t, "node-az1")), ""
+	}, nil)
+	refused("back up a snapshot of another volume", createBackup, http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+		return b.volume(t, nil), b.snapshot(t, b.volume(t, nil))
+	}, nil)
+	return append(all,
+		Case{Name: "back up beyond the quota of gigabytes", Call: createBackup, Status: http.StatusRequestEntityTooLarge, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			wanted := body(t, b, plain, nil)
+			b.limit(t, "backup_gigabytes", 0)
+			return b.do(t, Request{Call: createBackup, As: Member, Body: wanted})
+		}},
+		Case{Name: "back up a snapshot that is being backed up", Call: createBackup, Status: http.StatusBadRequest, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			wanted := body(t, b, plain, nil)
+			b.slow(t, attachOperation)
+			b.keepBackup(t, b.do(t, Request{Call: createBackup, As: Member, Body: wanted}).want(t, http.StatusAccepted).Text("backup", "id"))
+			return b.do(t, Request{Call: createBackup, As: Member, Body: wanted})
+		}},
+		Case{Name: "back up as an increment of what failed", Call: createBackup, Status: http.StatusBadRequest, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			broken := b.brokenBackup(t)
+			volume := b.do(t, Request{Call: getBackup, As: Member, IDs: []string{broken}}).want(t, http.StatusOK).Text("backup", "volume_id")
+			return b.do(t, Request{Call: createBackup, As: Member, Body: b.backupBody(volume, object{"snapshot_id": b.snapshot(t, volume), "incremental": true})})
+		}},
+		forgotten("a backup that nobody could make leaves its volume without a status", getVolume, func(volume, _ string) string { return volume }),
+		forgotten("a backup that nobody could make leaves its snapshot as it was", getSnapshot, func(_, snapshot string) string { return snapshot }),
+	)
+}
+
+// forgotten looks at what becomes of a volume and its snapshot after a backup in a zone where no cinder-backup works.
+func forgotten(name string, look cloud.Call, which func(volume, snapshot string) string) Case {
+	return Case{Name: name, Call: look, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+		volume := b.volume(t, object{"availability_zone": "az2"})
+		snapshot := b.snapshot(t, volume)
+		t.Cleanup(func() {
+			for call, id := range map[cloud.Call]string{volumeAction: volume, snapshotAction: snapshot} {
+				b.do(t, Request{Call: call, As: Admin, IDs: []string{id}, Body: object{"os-reset_status": object{"status": "available"}}}).want(t, http.StatusAccepted)
+			}
+		})
+		a := b.do(t, Request{Call: createBackup, As: Member, Body: b.backupBody(volume, object{"snapshot_id": snapshot})}).want(t, http.StatusAccepted)
+		b.keepBackup(t, a.Text("backup", "id"))
+		b.awaitBackup(t, a.Text("backup", "id"), "error")
+		return b.do(t, Request{Call: look, As: Member, IDs: []string{which(volume, snapshot)}})
+	}}
+}
+
+func backupListCases() []Case {
+	list := func(name string, status int, as Role, query func(t *testing.T, b *Bed) string, backups int) Case {
+		return Case{Name: name, Call: listBackups, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			a := b.do(t, Request{Call: listBackups, As: as, Query: query(t, b)}).want(t, status)
+			if got := len(a.List("backups")); status == http.StatusOK && got != backups {
+				t.Errorf("%d backups, want %d: %s", got, backups, a)
+			}
+			return a
+		}}
+	}
+	fixed := func(query string) func(*testing.T, *Bed) string {
+		return func(*testing.T, *Bed) string { return query }
+	}
+	named := func(t *testing.T, b *Bed) string {
+		volume, name := b.volume(t, nil), b.name()
+		a := b.do(t, Request{Call: createBackup, As: Member, Body: b.backupBody(volume, object{"name": name, "snapshot_id": b.snapshot(t, volume), "metadata": object{"k": "v"}})})
+		b.keepBackup(t, a.want(t, http.StatusAccepted).Text("backup", "id"))
+		b.awaitBackup(t, a.Text("backup", "id"), "available")
+		return "name=" + name
+	}
+	of := func(query string) func(t *testing.T, b *Bed) string {
+		return func(t *testing.T, b *Bed) string {
+			volume := b.volume(t, nil)
+			b.backup(t, volume)
+			b.awaitBackup(t, b.beginBackup(t, volume, true), "available")
+			return "volume_id=" + volume + query
+		}
+	}
+	return []Case{
+		list("backups by name", http.StatusOK, Member, named, 1),
+		list("backups by name as reader", http.StatusOK, Reader, named, 1),
+		list("backups by a name nobody has", http.StatusOK, Member, fixed("name=parity-nobody"), 0),
+		list("backups of a volume", http.StatusOK, Member, of(""), 2),
+		list("backups of a volume, one a page", http.StatusOK, Member, of("&limit=1"), 1),
+		list("backups of a volume by its id in another project", http.StatusOK, Stranger, of(""), 0),
+		list("backups by a filter nobody knows", http.StatusBadRequest, Member, fixed("colour=red"), -1),
+		list("backups after a marker that is gone", http.StatusNotFound, Member, fixed("marker="+nothing), -1),
+		list("backups with a limit that is no number", http.StatusBadRequest, Member, fixed("limit=many"), -1),
+		list("backups with a negative limit", http.StatusBadRequest, Member, fixed("limit=-1"), -1),
+	}
 }
 
 func backupReadCases() []Case {
