@@ -17,23 +17,38 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// newBackup makes a backup of a volume as a user does, and waits for it.
-func newBackup(t *testing.T, d *driver, user admin, volume string, incremental bool) string {
+// newBackup makes a backup of a volume, asking as external-snapshotter does, and gives the whole request.
+func newBackup(t *testing.T, d *driver, volume, incremental string) (string, *csi.CreateSnapshotRequest) {
 	t.Helper()
-	var made struct{ Backup struct{ ID string } }
-	user.call(t, http.MethodPost, "/backups", map[string]any{"backup": map[string]any{"volume_id": volume, "name": "bed-" + rand.Text(), "incremental": incremental}}, &made)
-	t.Cleanup(func() { deleteSnapshot(t, d, made.Backup.ID) })
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
-		got, err := d.controller.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SnapshotId: made.Backup.ID})
-		if err != nil || len(got.GetEntries()) != 1 || got.GetEntries()[0].GetSnapshot().GetSourceVolumeId() != volume {
-			t.Fatalf("backup %s of volume %s is listed as %v, %v", made.Backup.ID, volume, got, err)
+	req := &csi.CreateSnapshotRequest{
+		Name: "bed-" + rand.Text(), SourceVolumeId: volume,
+		Parameters: map[string]string{"type": "backup", "incremental": incremental, "backup-max-duration-seconds-per-gb": "600"},
+	}
+	handle := ""
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); time.Sleep(500 * time.Millisecond) {
+		began := time.Now()
+		made, err := d.controller.CreateSnapshot(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got.GetEntries()[0].GetSnapshot().GetReadyToUse() {
-			return made.Backup.ID
+		id := made.GetSnapshot().GetSnapshotId()
+		if handle == "" {
+			t.Cleanup(func() { deleteSnapshot(t, d, id) })
+			t.Logf("backup %s was told of after %v", id, time.Since(began))
+		} else if id != handle {
+			t.Fatalf("the handle %s became %s", handle, id)
+		}
+		handle = id
+		got, err := d.controller.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SnapshotId: id})
+		if err != nil || len(got.GetEntries()) != 1 || got.GetEntries()[0].GetSnapshot().GetSourceVolumeId() != volume {
+			t.Fatalf("backup %s of volume %s is listed as %v, %v", id, volume, got, err)
+		}
+		if made.GetSnapshot().GetReadyToUse() {
+			return id, req
 		}
 	}
-	t.Fatalf("backup %s of volume %s is not ready after two minutes", made.Backup.ID, volume)
-	return ""
+	t.Fatalf("backup %s of volume %s is not ready after five minutes", handle, volume)
+	return "", nil
 }
 
 // A snapshot handle that names a backup can be listed, restored in another zone after its volume is gone, and deleted.
@@ -52,8 +67,32 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.down(t, t.Context())
-	base := newBackup(t, d, user, v.GetVolumeId(), false)
-	increment := newBackup(t, d, user, v.GetVolumeId(), true)
+	base, baseRequest := newBackup(t, d, v.GetVolumeId(), "true") // in full, since there is none before
+	if again, err := d.controller.CreateSnapshot(t.Context(), baseRequest); err != nil || again.GetSnapshot().GetSnapshotId() != base {
+		t.Errorf("the same request gave %v, %v", again, err)
+	}
+	more := []byte("after the first backup " + rand.Text())
+	m = mount(t, d, v, "xfs") // in use
+	if err := writeAt(m.file(), more); err != nil {
+		t.Fatal(err)
+	}
+	increment, _ := newBackup(t, d, v.GetVolumeId(), "true")
+	m.down(t, t.Context())
+	for id, rests := range map[string]bool{base: false, increment: true} {
+		var cinder struct {
+			Backup struct {
+				IsIncremental bool `json:"is_incremental"`
+			}
+		}
+		user.call(t, http.MethodGet, "/backups/"+id, nil, &cinder)
+		if cinder.Backup.IsIncremental != rests {
+			t.Errorf("backup %s: incremental is %v", id, cinder.Backup.IsIncremental)
+		}
+	}
+	var left struct{ Snapshots []any }
+	if user.call(t, http.MethodGet, "/snapshots?volume_id="+v.GetVolumeId(), nil, &left); len(left.Snapshots) != 0 {
+		t.Errorf("temporary snapshots are left: %v", left.Snapshots)
+	}
 	if _, err := d.controller.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: v.GetVolumeId()}); err != nil {
 		t.Errorf("deletion of a volume that has backups: %v", err)
 	}
@@ -75,13 +114,27 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 		t.Errorf("got %v", restored)
 	}
 	var cinder struct {
-		Volume struct{ Metadata map[string]string }
+		Volume struct {
+			Description string
+			Metadata    map[string]string
+		}
 	}
 	user.call(t, http.MethodGet, "/volumes/"+restored.GetVolumeId(), nil, &cinder)
+	if cinder.Volume.Description != contract.DescriptionOfRestored(cinder.Volume.Metadata[contract.MetadataRequest]) {
+		t.Errorf("description %q", cinder.Volume.Description)
+	}
 	if cinder.Volume.Metadata[contract.MetadataCluster] != "bed" || cinder.Volume.Metadata["src_backup_id"] != increment {
 		t.Errorf("metadata %v", cinder.Volume.Metadata)
 	}
-	mount(t, d, restored, "xfs").wantData(t, data)
+	m = mount(t, d, restored, "xfs")
+	m.wantData(t, more)
+	m.down(t, t.Context()) // the next has the same file system's UUID
+	first := func(r *csi.CreateVolumeRequest) {
+		restore(r)
+		r.Name, r.CapacityRange.RequiredBytes = "bed-"+rand.Text(), 1<<30
+		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: base}}}
+	}
+	mount(t, d, newVolume(t, d, "xfs", first), "xfs").wantData(t, data)
 
 	for _, id := range []string{increment, base} {
 		deleteSnapshot(t, d, id)
