@@ -242,21 +242,24 @@ func backupListCases() []Case {
 		b.awaitBackup(t, a.Text("backup", "id"), "available")
 		return "name=" + name
 	}
-	of := func(query string) func(t *testing.T, b *Bed) string {
-		return func(t *testing.T, b *Bed) string {
-			volume := b.volume(t, nil)
-			b.backup(t, volume)
-			b.awaitBackup(t, b.beginBackup(t, volume, true), "available")
-			return "volume_id=" + volume + query
-		}
+	of := func(t *testing.T, b *Bed) string {
+		volume := b.volume(t, nil)
+		b.backup(t, volume)
+		b.awaitBackup(t, b.beginBackup(t, volume, true), "available")
+		return "volume_id=" + volume
+	}
+	full := func(t *testing.T, b *Bed) string {
+		volume := b.volume(t, nil)
+		b.backup(t, volume)
+		return "limit=1&volume_id=" + volume
 	}
 	return []Case{
 		list("backups by name", http.StatusOK, Member, named, 1),
 		list("backups by name as reader", http.StatusOK, Reader, named, 1),
 		list("backups by a name nobody has", http.StatusOK, Member, fixed("name=parity-nobody"), 0),
-		list("backups of a volume", http.StatusOK, Member, of(""), 2),
-		list("backups of a volume, one a page", http.StatusOK, Member, of("&limit=1"), 1),
-		list("backups of a volume by its id in another project", http.StatusOK, Stranger, of(""), 0),
+		list("backups of a volume", http.StatusOK, Member, of, 2),
+		list("backups of a volume, one a page", http.StatusOK, Member, full, 1),
+		list("backups of a volume by its id in another project", http.StatusOK, Stranger, of, 0),
 		list("backups by a filter nobody knows", http.StatusBadRequest, Member, fixed("colour=red"), -1),
 		list("backups after a marker that is gone", http.StatusNotFound, Member, fixed("marker="+nothing), -1),
 		list("backups with a limit that is no number", http.StatusBadRequest, Member, fixed("limit=many"), -1),
