@@ -111,9 +111,18 @@ var everyRequest = []step{
 		_, err := l.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.volume})
 		return err
 	}},
+	{"back up", func(ctx context.Context, l *life) error {
+		for {
+			b, err := l.CreateSnapshot(ctx, archive("backup-1", l.volume))
+			if l.saved = b.GetSnapshot().GetSnapshotId(); err != nil || b.GetSnapshot().GetReadyToUse() {
+				return err
+			}
+			time.Sleep(5 * time.Second) // virtual
+		}
+	}},
 	{"restore a backup", func(ctx context.Context, l *life) error {
 		var restored string
-		if err := l.create(ctx, &restored, "pvc-3", fromSnapshot(l.saved)); err != nil {
+		if err := l.create(ctx, &restored, "pvc-3", fromSnapshot(l.saved), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 }); err != nil {
 			return err
 		}
 		return l.remove(ctx, restored)
@@ -192,9 +201,6 @@ func lead(t *testing.T, rules []openstack.AccessRule) (failed, log string, err e
 		restricted.AccessRules = append(restricted.AccessRules, openstacksim.AccessRule{Service: r.Service, Method: r.Method, Path: r.Path})
 	}
 	l := &life{instance: start(t, confOf(sim.AddApplicationCredential(restricted)), memnet.Transport(sim.Handler()), "--with-capacity"), sim: sim}
-	old := startWith(t, sim)
-	id := must[*csi.CreateVolumeResponse](t)(old.CreateVolume(asSidecar(t), claim("old"))).GetVolume().GetVolumeId()
-	l.saved = newBackup(t, sim, id, false)
 	for _, s := range everyRequest {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		err := s.do(ctx, l)
