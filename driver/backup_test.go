@@ -364,6 +364,7 @@ func TestABackupDeletedBeforeItIsReadyLeavesNothing(t *testing.T) {
 				if tries > 10 {
 					t.Fatal(err)
 				}
+				time.Sleep(5 * time.Second) // virtual
 			}
 			if all := shots(t, d); len(all) != 0 {
 				t.Errorf("after %v: left: %v", after, all)
