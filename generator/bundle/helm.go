@@ -30,6 +30,9 @@ func (p *plane) helm(t Tree) error {
 		"snapshots":  object{"enabled": p.snapshots()},
 		"images":     images,
 	}
+	if period := p.r.LimitRefresh.Value; p.cluster && period > 0 {
+		values["driver"] = object{"name": r.Driver.Value.Name, "logLevel": r.Driver.Value.LogLevel, "limitRefreshSeconds": period}
+	}
 	conf := object{}
 	if p.controller {
 		conf["controller"] = p.controllerConf

@@ -115,6 +115,7 @@ func (p *plane) components() []string {
 	add(p.controller && p.hosted(), "hypershift-controller")
 	add(p.controller && p.hosted() && p.snapshots(), "snapshots-hypershift")
 	add(p.cluster && p.hosted(), "hypershift-guest")
+	add(p.cluster && p.r.LimitRefresh.Value > 0, "allocatable-refresh")
 	return list
 }
 

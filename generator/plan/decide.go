@@ -46,6 +46,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.SnapshotClass = d.snapshotClass()
 	r.CloudConf = d.cloudConf(r)
 	r.AttachLimit = d.attachLimit()
+	r.LimitRefresh = d.limitRefresh(r.AttachLimit.Value)
 	r.NetworkPolicy = d.networkPolicy()
 	r.Controller = d.controller(r.Namespaces.Value.Controller)
 	r.Node = d.node()

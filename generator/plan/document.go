@@ -25,6 +25,7 @@ const (
 	IDSnapshotClass       = "snapshotClass"
 	IDCloudConf           = "cloudConf"
 	IDAttachLimit         = "volumeAttachLimit"
+	IDLimitRefresh        = "volumeAttachLimit.refreshSeconds"
 	IDNetworkPolicy       = "networkPolicy"
 	IDController          = "controller"
 	IDNode                = "node"
@@ -65,6 +66,9 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 	add(document(r.SnapshotClass, IDSnapshotClass, snapshotValue(r.SnapshotClass.Value)))
 	add(document(r.CloudConf, IDCloudConf, r.CloudConf.Value))
 	add(document(r.AttachLimit, IDAttachLimit, attachLimitValue(r.AttachLimit.Value)))
+	if r.LimitRefresh.Value > 0 {
+		add(document(r.LimitRefresh, IDLimitRefresh, r.LimitRefresh.Value))
+	}
 	add(document(r.NetworkPolicy, IDNetworkPolicy, networkPolicyValue(r.NetworkPolicy.Value)))
 	add(document(r.Controller, IDController, workloadValue(r.Controller.Value)))
 	add(document(r.Node, IDNode, workloadValue(r.Node.Value)))

@@ -82,6 +82,23 @@ func (d *decider) attachLimit() Decision[string] {
 	return Decision[string]{Value: limit, Source: FromConfig, Reason: "spec.volumeAttachLimit is set; it is emitted as given"}
 }
 
+// refreshing is the first Kubernetes whose kubelet asks nodes for their limits again without a feature gate, and refreshPeriod how
+// often it is to. Earlier API servers refuse the field, or drop it and so differ from what was applied.
+const (
+	refreshing    = "1.35"
+	refreshPeriod = 60 // seconds; kubelet takes no less than 10
+)
+
+func (d *decider) limitRefresh(limit string) Decision[int] {
+	if limit != "" || !atLeast(d.spec.KubernetesVersion, refreshing) {
+		return Decision[int]{Source: Default, Reason: "kubelet asks a node for its limit when the driver registers"}
+	}
+	return Decision[int]{
+		Value: refreshPeriod, Source: FromConfig,
+		Reason: "spec.kubernetesVersion is " + d.spec.KubernetesVersion + ": kubelet asks each node again what it takes now",
+	}
+}
+
 func sourceOf(configured bool) Source {
 	if configured {
 		return FromConfig

@@ -42,6 +42,7 @@ type Result struct {
 	SnapshotClass  Decision[SnapshotClass]
 	CloudConf      Decision[string] // the text of cloud.conf for the controller
 	AttachLimit    Decision[string] // "" = each node computes its own
+	LimitRefresh   Decision[int]    // seconds after which kubelet asks a node for its limit again; 0: never
 	NetworkPolicy  Decision[NetworkPolicy]
 	Controller     Decision[Workload]
 	Node           Decision[Workload]

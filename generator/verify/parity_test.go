@@ -62,6 +62,29 @@ func TestEachPlaneHasItsObjectsAndTogetherThereAreEnough(t *testing.T) {
 // mutations is how many one-field changes must be noticed, all of them.
 const mutations = 50
 
+func TestNodesAreAskedForTheirLimitsAgainWhereKubernetesDoes(t *testing.T) {
+	for _, c := range []struct {
+		spec v1alpha1.Spec
+		want any
+	}{
+		{v1alpha1.Spec{}, nil},
+		{v1alpha1.Spec{KubernetesVersion: "1.34"}, nil},
+		{v1alpha1.Spec{KubernetesVersion: "1.35"}, 60},
+		{v1alpha1.Spec{KubernetesVersion: "1.36", VolumeAttachLimit: "20"}, nil}, // it does not change
+	} {
+		for _, o := range build(t, decide(t, c.spec, inventory("nova"), v1alpha1.Vanilla), v1alpha1.Kustomize) {
+			if o.Kind() != "CSIDriver" {
+				continue
+			}
+			spec, _ := o.Fields["spec"].(map[string]any)
+			period := spec["nodeAllocatableUpdatePeriodSeconds"]
+			if fmt.Sprint(period) != fmt.Sprint(c.want) {
+				t.Errorf("Kubernetes %q, limit %q: want %v, got %v", c.spec.KubernetesVersion, c.spec.VolumeAttachLimit, c.want, period)
+			}
+		}
+	}
+}
+
 func TestEveryMutationOfOneSideIsNoticed(t *testing.T) {
 	for _, target := range targets {
 		r := decide(t, specs(t)["everything"], clouds["topology on"], target)
