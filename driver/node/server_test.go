@@ -276,6 +276,36 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 	}
 }
 
+// The controller half may be upstream's plugin or an older driver, whose publish context tells where Cinder believes the disk to
+// be. Wrong, empty or missing, it changes nothing: the disk is found by its serial.
+func TestNoPublishContextChangesWhatIsStagedAndPublished(t *testing.T) {
+	t.Parallel()
+	for _, context := range []map[string]string{
+		nil, {}, {"DevicePath": "/dev/vdb"}, {"DevicePath": "/dev/sda"}, {"DevicePath": ""}, {"DevicePath": "na", "of-a-later-driver": "x"},
+	} {
+		m := &fakeMachine{}
+		s := serverOf(m, Options{DefaultFSType: "ext4"})
+		_, err := s.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{
+			VolumeId: vol, StagingTargetPath: "/staging", VolumeCapability: mount(writer, ""), PublishContext: context,
+			VolumeContext: map[string]string{"cinder.csi.openstack.org/resizeRequired": "true", "storage.kubernetes.io/csiProvisionerIdentity": "x"},
+		})
+		if err != nil {
+			t.Errorf("stage with %v: %v", context, err)
+		}
+		_, err = s.NodePublishVolume(t.Context(), &csi.NodePublishVolumeRequest{VolumeId: vol, StagingTargetPath: "/staging", TargetPath: "/pod", VolumeCapability: mount(writer, ""), PublishContext: context})
+		if err != nil {
+			t.Errorf("publish with %v: %v", context, err)
+		}
+		want := []any{
+			host.Staging{Volume: vol, Path: "/staging", Default: "ext4", FromSource: true},
+			published{host.Publication{Volume: vol, Staging: "/staging", Target: "/pod"}, false},
+		}
+		if diff := cmp.Diff(want, m.asked); diff != "" {
+			t.Errorf("with %v (-want +got):\n%s", context, diff)
+		}
+	}
+}
+
 func TestStatsOfAFileSystemAndOfADevice(t *testing.T) {
 	t.Parallel()
 	m := &fakeMachine{stats: host.Stats{Bytes: host.Usage{Total: 10, Available: 6, Used: 4}, Inodes: host.Usage{Total: 3, Available: 2, Used: 1}}}
