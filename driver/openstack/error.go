@@ -114,7 +114,10 @@ func requestError(ctx context.Context, r request, err error) *volume.Error {
 		return answerError(r, answer, errors.As(err, new(*gophercloud.ErrErrorAfterReauthentication)))
 	}
 	var failure *volume.Error
-	if ctx.Err() != nil {
+	var throttled errThrottled
+	if errors.As(err, &throttled) {
+		failure = volume.Errorf(volume.Unavailable, "%s: %w", r.object, throttled).Op(r.verb)
+	} else if ctx.Err() != nil {
 		failure = interrupted(ctx, r)
 	} else {
 		failure = volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), plain(err)).Op(r.verb)
@@ -163,7 +166,8 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 // neverSent reports that no usable connection was made.
 func neverSent(err error) bool {
 	var op *net.OpError
-	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, new(*tls.CertificateVerificationError))
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, new(*tls.CertificateVerificationError)) ||
+		errors.As(err, new(errThrottled))
 }
 
 // plain drops the URL that net/http puts before its errors: it says nothing that the rest of the sentence does not.

@@ -1,6 +1,7 @@
 package openstack
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -65,9 +66,11 @@ func repeatable(req *http.Request, resp *http.Response, err error) bool {
 	}
 	read := req.Method == http.MethodGet || req.Method == http.MethodHead
 	switch {
+	case errors.As(err, new(errThrottled)):
+		return false
 	case err != nil:
 		return read || neverSent(err)
-	case resp.StatusCode == http.StatusTooManyRequests:
+	case resp.StatusCode == http.StatusTooManyRequests, resp.StatusCode == statusRateLimited:
 		return true
 	case resp.StatusCode == http.StatusNotImplemented:
 		return false

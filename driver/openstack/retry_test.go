@@ -28,6 +28,7 @@ func TestRetryRepeatsOnlyWhatDidNoHarm(t *testing.T) {
 		"a write after 503":           {"POST", []answer{{status: 503}, ok}, 1, 503, 0},
 		"a write after a lost answer": {"DELETE", []answer{{err: io.ErrUnexpectedEOF}, ok}, 1, 0, 0},
 		"a write after 429":           {"POST", []answer{{status: 429}, ok}, 2, 200, firstWait},
+		"a write after 498":           {"POST", []answer{{status: 498}, ok}, 2, 200, firstWait},
 		"a write without connection":  {"POST", []answer{dial, ok}, 2, 200, firstWait},
 		"a quota is no rate limit":    {"POST", []answer{{status: 413, header: map[string]string{"Retry-After": "0"}}, ok}, 1, 413, 0},
 		"not found":                   {"GET", []answer{{status: 404}, ok}, 1, 404, 0},

@@ -33,6 +33,7 @@ type call struct {
 	echo    string // what to answer in OpenStack-API-Version: "volume 3.70"
 	token   *token
 	vars    map[string]string // {name} segments of the route
+	begun   time.Time         // when it came
 }
 
 type param struct{ key, value string }
@@ -43,6 +44,7 @@ type reply struct {
 	body   any // nil: no content; text: as it is; else JSON
 	header http.Header
 	later  <-chan reply
+	rows   int // objects in a list
 }
 
 // text is a body that is not JSON.
@@ -57,13 +59,15 @@ func (s *Sim) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 	c := newCall(r)
 	begun := time.Now()
+	c.begun = begun
 	status := 0
 	defer func() { s.record(c, status, begun) }()
 
 	s.mu.Lock()
 	c.id = "req-" + s.newID()
 	fault := s.httpFault(c)
-	delay := s.latency[Answer] + fault.Delay
+	delay := s.takes(Answer, c.Method+c.path) + fault.Delay
+	row := s.timing.Row
 	s.mu.Unlock()
 	if !wait(r, delay) || fault.Drop && !fault.After {
 		panic(http.ErrAbortHandler)
@@ -79,7 +83,7 @@ func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	if fault.Drop {
+	if !wait(r, time.Duration(answer.rows)*row) || fault.Drop {
 		panic(http.ErrAbortHandler)
 	}
 	if fault.Status != 0 {

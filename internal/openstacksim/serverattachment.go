@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // view is a volume attachment as Nova shows it.
@@ -164,7 +165,7 @@ func (s *Sim) attach(c *call) reply {
 	}
 	answers := make(chan reply, 1)
 	failure := s.operationFault(Reserve)
-	s.after(s.latency[Reserve]+failure.Delay, func() {
+	s.after(s.turn(v.ID, s.takes(Reserve, deref(vol.name)))+failure.Delay, func() {
 		if failure.fails() {
 			v.drop(d)
 			answers <- fault(http.StatusInternalServerError, "Unexpected API Error. Please report this at http://bugs.launchpad.net/nova/ and attach the Nova API log if possible.\n<class 'oslo_messaging.exceptions.MessagingTimeout'>").encoded()
@@ -258,7 +259,7 @@ func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) reply {
 		v.drop(d)
 		return fault(http.StatusBadRequest, refusal)
 	}
-	s.plug(v, d, vol)
+	s.plug(v, d, vol, c.begun)
 	answer := obj{{"id", vol.id}, {"serverId", v.ID}, {"volumeId", vol.id}, {"device", d.device}}
 	if c.version >= 70 {
 		answer = append(answer, pair{"tag", d.tag})
@@ -275,18 +276,20 @@ func (s *Sim) fromCinder(why string) string {
 }
 
 // plug is the compute host's part: reserved, attaching, in-use; or, told to fail, back to available without a word.
-func (s *Sim) plug(v *server, d *disk, vol *volume) {
+func (s *Sim) plug(v *server, d *disk, vol *volume, asked time.Time) {
 	a := d.attachment
 	failure := s.operationFault(Attach)
-	takes := s.latency[Attach] + failure.Delay
+	takes := s.takes(Attach, deref(vol.name)) + failure.Delay
+	ends := s.turn(v.ID, takes)
 	current := func() bool { return slices.Contains(vol.attachments, a) && s.servers[v.ID] == v }
-	s.after(takes/2, func() {
+	s.after(ends-takes/2, func() {
 		if current() && a.status == "reserved" {
 			a.status, a.mode, vol.status = "attaching", "rw", "attaching"
 			vol.update()
 		}
 	})
-	s.after(takes, func() {
+	s.after(ends, func() {
+		defer s.effect(Attach, vol, v.ID, asked)
 		if !current() {
 			return
 		}
@@ -322,15 +325,16 @@ func (s *Sim) detach(c *call) reply {
 	}
 	vol.status = "detaching"
 	vol.update()
-	s.unplug(v, d, vol)
+	s.unplug(v, d, vol, c.begun)
 	return reply{status: http.StatusAccepted}
 }
 
 // unplug is the compute host's part: Cinder is told before Nova forgets the disk.
-func (s *Sim) unplug(v *server, d *disk, vol *volume) {
+func (s *Sim) unplug(v *server, d *disk, vol *volume, asked time.Time) {
 	failure := s.operationFault(Detach)
-	takes := s.latency[Detach] + failure.Delay
-	s.after(takes*3/4, func() {
+	takes := s.takes(Detach, deref(vol.name)) + failure.Delay
+	ends := s.turn(v.ID, takes)
+	s.after(ends-s.timing.forgets(takes), func() {
 		if s.servers[v.ID] != v {
 			return
 		}
@@ -343,7 +347,8 @@ func (s *Sim) unplug(v *server, d *disk, vol *volume) {
 			s.release(d.attachment)
 		}
 	})
-	s.after(takes, func() {
+	s.after(ends, func() {
+		defer s.effect(Detach, vol, v.ID, asked)
 		if !failure.fails() {
 			v.drop(d)
 		}

@@ -22,6 +22,10 @@ type Sim struct {
 	config   Config
 	source   *rand.ChaCha8
 	latency  map[Operation]time.Duration
+	timing   Timing
+	draws    map[string]int       // how often something was done to an object
+	free     map[string]time.Time // when a server has done what it was asked for
+	effects  []Effect
 	events   []event
 	sequence int
 	faults   []*Fault

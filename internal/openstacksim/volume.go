@@ -212,7 +212,8 @@ func (s *Sim) removeVolume(c *call, v *volume) {
 	v.status = "deleting"
 	v.update()
 	failure := s.operationFault(DeleteVolume)
-	s.after(s.latency[DeleteVolume]+failure.Delay, func() {
+	s.after(s.takes(DeleteVolume, deref(v.name))+failure.Delay, func() {
+		defer s.effect(DeleteVolume, v, "", c.begun)
 		if failure = failure.try(func() error { return s.data.Remove(v.id) }); failure.fails() {
 			v.status = "error_deleting"
 			v.update()

@@ -64,7 +64,8 @@ func (s *Sim) extendVolume(c *call, v *volume, args map[string]any) reply {
 	v.status = "extending"
 	v.update()
 	failure := s.operationFault(ExtendVolume)
-	s.after(s.latency[ExtendVolume]+failure.Delay, func() {
+	s.after(s.takes(ExtendVolume, deref(v.name))+failure.Delay, func() {
+		defer s.effect(ExtendVolume, v, "", c.begun)
 		v.update()
 		if failure = failure.try(func() error { return s.data.Extend(v.id, newSize) }); failure.fails() {
 			v.status = "error_extending"

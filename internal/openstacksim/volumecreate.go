@@ -74,16 +74,18 @@ func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
 	}
 	failure := s.operationFault(CreateVolume).try(func() error { return s.data.Make(v.id, from, v.size) })
 	building := func() bool { return s.volumes[v.id] == v && v.status == "creating" }
-	s.after(s.latency[CreateVolume]/2, func() {
+	takes := s.takes(CreateVolume, deref(v.name))
+	s.after(takes/2, func() {
 		if building() {
 			v.host = s.hostOf(v)
 			v.update()
 		}
 	})
-	s.after(s.latency[CreateVolume]+failure.Delay, func() {
+	s.after(takes+failure.Delay, func() {
 		if !building() {
 			return
 		}
+		defer s.effect(CreateVolume, v, "", c.begun)
 		v.update()
 		v.created = v.created.Truncate(time.Second)
 		if failure.fails() {

@@ -128,7 +128,7 @@ func (s *Sim) listVolumes(c *call, detail bool) reply {
 	if q.count {
 		body = append(body, pair{"count", total})
 	}
-	return reply{status: http.StatusOK, body: body}
+	return reply{status: http.StatusOK, body: body, rows: len(list)}
 }
 
 // summarizeVolumes counts (3.12); with their metadata from 3.36 on.

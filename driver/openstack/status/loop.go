@@ -16,13 +16,13 @@ const (
 	readSingly = 4
 	together   = 64
 	pageLimit  = 1000                   // Cinder's default osapi_max_limit
-	listGap    = 100 * time.Millisecond // at least, between the begins of two listings
-	idle       = 2                      // and so many times as long as the last one took: half of the time the cloud is left alone
+	listGap    = 100 * time.Millisecond // at least, between the begins of two listings, of which one at most is under way
+	gather     = 50 * time.Millisecond  // how long those who want everything listed wait for others
 )
 
 // skew is how far the clocks of the cloud's hosts, with which rows are stamped, are taken to be apart; stamps are whole seconds.
 // What comes later still is found when its waiter's reading is stale.
-const skew = 2 * time.Second
+const skew = time.Second
 
 // Run polls until ctx ends, and then lets every waiter go. It is called once.
 func (h *hub[ID, T]) Run(ctx context.Context) error {
@@ -67,9 +67,9 @@ type loop[ID ~string, T any] struct {
 	joined  uint64
 	busy    map[ID]bool // objects that are being read one by one
 
-	listing    bool      // one is under way
-	listed     time.Time // when the last listing began
-	took       time.Duration
+	listing    bool          // one is under way
+	covers     uint64        // the number of the last waiter that it serves, if it is of everything
+	listed     time.Time     // when the last listing began
 	pages      int           // that the last listing of everything had
 	newest     time.Time     // the latest stamp seen on any object, by the cloud's clock
 	lastChosen volume.Status // what the last listing chose by, so that two kinds take turns
@@ -151,25 +151,36 @@ func (l *loop[ID, T]) ask(ctx context.Context, due []*waiter[ID, T], now time.Ti
 		by[how] = append(by[how], w)
 	}
 	single := ids(by[alone])
+	by[anyhow] = slices.DeleteFunc(by[anyhow], func(w *waiter[ID, T]) bool { return l.listing && w.number <= l.covers })
 	everything := !l.selects() && len(by[anyhow]) > 0
-	if few := ids(by[anyhow]); !everything && len(few) <= together*l.pages {
+	if few := ids(by[anyhow]); !everything && (l.listing || len(few) <= together*l.pages) {
 		single = append(single, few...)
 	} else {
 		everything = true
 	}
 	l.readEach(ctx, single)
-	return l.list(ctx, everything, len(by[changed]) > 0, len(by[deleting]) > 0, now)
+	var oldest time.Time // who wants everything listed
+	for _, w := range by[anyhow] {
+		if oldest.IsZero() || w.due.Before(oldest) {
+			oldest = w.due
+		}
+	}
+	return l.list(ctx, everything, len(by[changed]) > 0, len(by[deleting]) > 0, oldest, now)
 }
 
 // selects reports whether the listings need not be of everything.
 func (l *loop[ID, T]) selects() bool { return l.kind.selects && !l.newest.IsZero() }
 
 // list begins the listing that is wanted most, or gives when it may begin.
-func (l *loop[ID, T]) list(ctx context.Context, everything, changes, deletions bool, now time.Time) time.Time {
+func (l *loop[ID, T]) list(ctx context.Context, everything, changes, deletions bool, oldest, now time.Time) time.Time {
 	if l.listing || !everything && !changes && !deletions {
 		return time.Time{}
 	}
-	if ready := l.listed.Add(max(listGap, idle*l.took)); ready.After(now) {
+	ready := l.listed.Add(listGap)
+	if everything {
+		ready = later(ready, oldest.Add(gather))
+	}
+	if ready.After(now) {
 		return ready
 	}
 	var q query[ID]
@@ -183,6 +194,10 @@ func (l *loop[ID, T]) list(ctx context.Context, everything, changes, deletions b
 	}
 	l.listing, l.listed, l.lastChosen = true, now, q.status
 	k, number := l.kind, l.joined
+	l.covers = 0
+	if everything {
+		l.covers = number
+	}
 	wanted := map[ID]bool{}
 	for _, w := range l.waiters {
 		wanted[w.id] = true
@@ -215,7 +230,7 @@ func (l *loop[ID, T]) readEach(ctx context.Context, wanted []ID) {
 func (l *loop[ID, T]) tell(a answer[ID, T]) {
 	now := time.Now()
 	if !a.single {
-		l.listing, l.took = false, now.Sub(a.begun)
+		l.listing = false
 		if a.refused {
 			l.kind.selects, l.listed = false, time.Time{}
 			return

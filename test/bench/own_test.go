@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"cmp"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// order is in what order the cloud did what a step asked for, and when they would have come had each RPC sent its own at once.
+type order struct {
+	step    openstacksim.Operation
+	volumes []string
+	servers []string
+	at      []time.Duration
+}
+
+// orderOf keeps the cloud's order, per server, and gives the first the earliest begin, and so on: a driver that lets a
+// quick operation go first is neither paid nor punished for it.
+func orderOf(step openstacksim.Operation, ops []op, effects []openstacksim.Effect) order {
+	begun := map[string]time.Duration{}
+	var of = map[string][]time.Duration{} // per server
+	serverOf := map[string]string{}
+	for _, e := range effects {
+		serverOf[e.Volume] = e.Server
+	}
+	for _, o := range ops {
+		begun[o.volume] = o.begun
+		of[serverOf[o.volume]] = append(of[serverOf[o.volume]], o.begun)
+	}
+	for _, times := range of {
+		slices.Sort(times)
+	}
+	result, seen := order{step: step}, map[string]bool{}
+	for _, e := range effects {
+		if e.Operation != step || seen[e.Volume] {
+			continue
+		}
+		seen[e.Volume] = true
+		at := begun[e.Volume]
+		if e.Server != "" {
+			at, of[e.Server] = of[e.Server][0], of[e.Server][1:]
+		}
+		result.volumes, result.servers, result.at = append(result.volumes, e.Volume), append(result.servers, e.Server), append(result.at, at)
+	}
+	return result
+}
+
+// own finds the cloud's own time for each operation: the same work on the same cloud anew, each request sent at once.
+func (r run) own(t *testing.T, orders []order, ops []op) {
+	sim := r.cloud(0) // or the answers would change the order
+	api := adapter(t, sim)
+	ids, took := map[string]volume.ID{}, map[openstacksim.Operation]map[string]time.Duration{}
+	var lock sync.Mutex
+	for _, o := range orders {
+		sim.ResetEffects()
+		begun := time.Now()
+		var all sync.WaitGroup
+		for i, v := range o.volumes {
+			all.Go(func() {
+				time.Sleep(o.at[i])
+				lock.Lock()
+				id := ids[v]
+				lock.Unlock()
+				made, err := send(t, api, o.step, v, id, volume.ServerID(o.servers[i]))
+				if err != nil {
+					t.Errorf("%s %s, sent at once: %v", o.step, v, err)
+				}
+				if o.step == openstacksim.CreateVolume {
+					lock.Lock()
+					ids[v] = made
+					lock.Unlock()
+				}
+			})
+		}
+		all.Wait()
+		time.Sleep(30 * time.Minute) // until everything has come to its end
+		synctest.Wait()
+		at := map[string]time.Duration{}
+		for i, v := range o.volumes {
+			at[v] = o.at[i]
+		}
+		for _, e := range sim.Effects() {
+			if e.Operation == o.step {
+				if took[o.step] == nil {
+					took[o.step] = map[string]time.Duration{}
+				}
+				took[o.step][e.Volume] = e.Done.Sub(begun) - at[e.Volume]
+			}
+		}
+	}
+	for i, o := range ops {
+		own, ok := took[o.step][o.volume]
+		if !ok {
+			t.Errorf("%s of %s did not come to its end", o.step, o.volume)
+		}
+		ops[i].own = own
+	}
+}
+
+func send(t *testing.T, api *openstack.Cloud, step openstacksim.Operation, name string, id volume.ID, server volume.ServerID) (volume.ID, error) {
+	ctx := t.Context()
+	switch step {
+	case openstacksim.CreateVolume:
+		v, err := api.CreateVolume(ctx, volume.CreateOptions{Name: name, Size: volume.GiB(1)})
+		return v.ID, err
+	case openstacksim.Attach:
+		return id, api.Attach(ctx, server, volume.Volume{ID: id})
+	case openstacksim.ExtendVolume:
+		return id, api.Extend(ctx, id, volume.GiB(2), true)
+	case openstacksim.Detach:
+		return id, api.Detach(ctx, server, id)
+	}
+	return id, api.DeleteVolume(ctx, id)
+}
+
+func adapter(t *testing.T, sim *openstacksim.Sim) *openstack.Cloud {
+	t.Helper()
+	conf, err := cloudconf.Parse(sim.CloudConf(baseURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := cloud.FromConf(conf, "", func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cloud.Connect(t.Context(), settings, cloud.Options{Transport: memnet.Transport(sim.Handler())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return openstack.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+}
+
+// at gives the nth hundredth of values, by the nearest rank.
+func percentile[T cmp.Ordered](values []T, n int) T {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[max(0, (len(sorted)*n+99)/100-1)]
+}

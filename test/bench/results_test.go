@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+var results = flag.String("results", "", "compare at 1, 10, 100 and 1,000 volumes and write the tables to this `file`")
+
+const seed = 20260101
+
+func (r run) measured(t *testing.T) (l life) {
+	t.Run(fmt.Sprintf("%d volumes each=%v", r.volumes, r.each), func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { l = r.live(t) })
+	})
+	return l
+}
+
+// of picks the operations of one step.
+func (l life) of(step openstacksim.Operation) (ops []op) {
+	for _, o := range l.ops {
+		if o.step == step {
+			ops = append(ops, o)
+		}
+	}
+	return ops
+}
+
+// line is what is told of one step of a run.
+type line struct {
+	calls                     float64
+	own50, own95              time.Duration
+	added50, added95, added99 time.Duration
+	within, tries             float64
+}
+
+func (l life) line(step openstacksim.Operation) line {
+	var own, added []time.Duration
+	var n line
+	ops := l.of(step)
+	for _, o := range ops {
+		own, added = append(own, o.own), append(added, o.added())
+		if o.added() <= max(150*time.Millisecond, o.own/10) {
+			n.within++
+		}
+		n.tries += float64(o.tries)
+	}
+	count := float64(len(ops))
+	n.within, n.tries, n.calls = n.within/count*100, n.tries/count, float64(l.calls[step])/count
+	n.own50, n.own95 = percentile(own, 50), percentile(own, 95)
+	n.added50, n.added95, n.added99 = percentile(added, 50), percentile(added, 95), percentile(added, 99)
+	return n
+}
+
+func (n line) String() string {
+	ms := func(d time.Duration) string { return fmt.Sprint(d.Milliseconds()) }
+	return fmt.Sprintf("%.2f | %s | %s | %s | %s | %s | %.0f | %.2f", n.calls, ms(n.own50), ms(n.own95), ms(n.added50), ms(n.added95), ms(n.added99), n.within, n.tries)
+}
+
+func TestAFewVolumesLiveWithEitherWayOfPolling(t *testing.T) {
+	for _, each := range []bool{false, true} {
+		l := run{volumes: 8, rounds: 1, each: each, seed: seed}.measured(t)
+		for _, step := range steps {
+			if ops := l.of(step); len(ops) != 8 || l.calls[step] < 8 {
+				t.Errorf("each=%v, %s: %d operations, %d calls", each, step, len(ops), l.calls[step])
+			}
+		}
+		if l.idle > 1 {
+			t.Errorf("each=%v: %.1f calls a minute while nothing happens", each, l.idle)
+		}
+	}
+}
+
+func TestResults(t *testing.T) {
+	if *results == "" {
+		return // make bench; the test above is the small form
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	for _, size := range []struct{ volumes, rounds int }{{1, 200}, {10, 20}, {100, 3}, {1000, 1}} {
+		begun := time.Now()
+		hub := run{volumes: size.volumes, rounds: size.rounds, seed: seed}.measured(t)
+		each := run{volumes: size.volumes, rounds: size.rounds, seed: seed, each: true}.measured(t)
+		fmt.Fprintf(&b, "\n## %s at once, %d times\n\n%s", plural(size.volumes), size.rounds, columns)
+		for _, step := range steps {
+			h, e := hub.line(step), each.line(step)
+			fmt.Fprintf(&b, "| %s | hub | %s | |\n", step, h)
+			fmt.Fprintf(&b, "| | each | %s | %.1f |\n", e, e.calls/h.calls)
+		}
+		fmt.Fprintf(&b, "\nAt rest: %.1f calls a minute with the hub, %.1f without, all of them the attacher's.\n", hub.idle, each.idle)
+		t.Logf("%d volumes: %v", size.volumes, time.Since(begun).Round(time.Second))
+	}
+	b.WriteString(heap(t))
+	if err := os.WriteFile(*results, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return "1 volume"
+	}
+	return fmt.Sprintf("%d volumes", n)
+}
+
+const head = `# Waiting, measured
+
+Written by ` + "`make bench`" + `; [doc.go](doc.go) says what is measured and how. Times are virtual milliseconds. *own* is the cloud's time, *added*
+what the driver adds to it, *within* the percentage of operations to which it adds no more than 150 ms or a tenth of the cloud's time, *tries*
+how often the sidecar had to call; *calls* are requests to OpenStack per operation, all of them: looking before, asking, waiting. *ratio* is
+calls of polling each volume by itself with upstream's timings, over the hub's.
+`
+
+const columns = `| operation | polling | calls | own p50 | own p95 | added p50 | added p95 | added p99 | within | tries | ratio |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+`
