@@ -69,6 +69,10 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 	    echo "$$pkg $$f"; go test "$$pkg" -run '^$$' -fuzz "^$$f\$$" -fuzztime "$${FUZZTIME:-10s}" -parallel 2; \
 	  done; done
 
+.PHONY: bench
+bench: ## what waiting costs, hub against per-volume polling, in virtual time; writes test/bench/RESULTS.md (minutes)
+	go test ./test/bench -run Results -results RESULTS.md -timeout 30m -v
+
 .PHONY: deps
 deps: ## the modules that are compiled into each program
 	@for p in $(PROGRAMS); do echo "$$p:"; go list -deps -f '{{with .Module}}  {{.Path}} {{.Version}}{{end}}' ./cmd/$$p | sort -u; done

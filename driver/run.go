@@ -72,8 +72,9 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	if cfg.Controller {
 		volumes, snapshots := map[string]controller.Volumes{}, map[string]controller.Snapshots{}
 		counter, quota := telemetry.NewOpenStack(registry), telemetry.NewQuota(registry)
+		hubs, budgets := telemetry.NewHubs(registry), telemetry.NewBudgets(registry)
 		for _, name := range cfg.CloudNames {
-			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter))
+			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter, openstack.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name))))
 			if err != nil {
 				return err
 			}
@@ -82,7 +83,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				log = log.With("cloud", name)
 			}
 			adapter := openstack.NewCurrent(live.Current, log)
-			at := wait(work, background, adapter, cfg.PollEach)
+			at := wait(work, background, adapter, name, hubs, cfg.PollEach)
 			its := volume.NewVolumes(at.cloud, at.volumes, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log, SawQuotas: quota.Saw})
 			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, at.snapshots, at.backups)
 			background.Go(func() error { greet(work, live.Current, log); return nil })
@@ -103,7 +104,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	})
 
 	// The first is the outermost: the log shows the code that the caller gets, and a panic becomes an error before both.
-	server := rpc.NewServer(services, rpc.Log(log), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(log))
+	server := rpc.NewServer(services, rpc.Log(log), rpc.Measure(telemetry.NewRPCs(registry)), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(log))
 
 	listener := deps.Listener
 	if listener == nil {
@@ -170,12 +171,12 @@ func newLog(w io.Writer, cfg config.Config) *slog.Logger {
 }
 
 // cloudOptions are how a cloud is spoken to.
-func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack) cloud.Options {
+func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack, budget *openstack.Budget) cloud.Options {
 	return cloud.Options{
 		Transport: deps.Transport,
 		UserAgent: append(append([]string{}, cfg.UserAgent...), "cinder-csi-driver/"+deps.Version),
 		Wrap: func(next http.RoundTripper) http.RoundTripper {
-			return openstack.Retry{Next: counter.Count(next), Rand: rand.Float64}
+			return openstack.Retry{Next: budget.Spend(counter.Count(next)), Rand: rand.Float64}
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/status"
+	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -19,9 +20,11 @@ type waiting struct {
 }
 
 // wait starts the hubs of a cloud, which run until work ends.
-func wait(work context.Context, background *errgroup.Group, adapter *openstack.Cloud, pollEach bool) waiting {
-	volumes, snapshots := status.NewHub(adapter), status.NewSnapshotHub(adapter)
-	backups, servers := status.NewBackupHub(adapter), status.NewServerHub(adapter)
+func wait(work context.Context, background *errgroup.Group, adapter *openstack.Cloud, name string, hubs *telemetry.Hubs, pollEach bool) waiting {
+	volumes := status.NewHub(adapter).Measured(hubs.Of(name, "volume"))
+	snapshots := status.NewSnapshotHub(adapter).Measured(hubs.Of(name, "snapshot"))
+	backups := status.NewBackupHub(adapter).Measured(hubs.Of(name, "backup"))
+	servers := status.NewServerHub(adapter).Measured(hubs.Of(name, "server"))
 	if pollEach {
 		return waiting{adapter, status.EachOf(volumes), status.EachOf(snapshots), status.EachOf(backups)}
 	}

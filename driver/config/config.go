@@ -39,7 +39,8 @@ type Config struct {
 	WithCapacity  bool
 	DefaultFSType string
 	DrainTimeout  time.Duration
-	PollEach      bool // the baseline of the benchmark
+	Reads, Writes float64 // requests a second to one cloud; 0 is no limit
+	PollEach      bool    // the baseline of the benchmark
 
 	SysRoot, DevRoot, ProcRoot string
 	ConfigDriveDir             string
@@ -103,6 +104,8 @@ var flags = []struct {
 	{name: "with-capacity", usage: "answer GetCapacity from the project's quotas; for external-provisioner's --enable-capacity", bind: truth(false, func(c *Config) *bool { return &c.WithCapacity })},
 	{name: "default-fs-type", usage: "file `system` made where none is asked for: ext4, ext3, ext2, xfs or btrfs", bind: text("ext4", func(c *Config) *string { return &c.DefaultFSType })},
 	{name: "drain-timeout", usage: "how long RPCs under way may take to finish after SIGTERM", bind: span(20*time.Second, func(c *Config) *time.Duration { return &c.DrainTimeout })},
+	{name: "openstack-reads-per-second", usage: "reading requests a second sent to one cloud on average, twenty seconds' worth of them at once; fewer while the cloud answers 429 or 503; 0 for no limit", bind: number(100, func(c *Config) *float64 { return &c.Reads })},
+	{name: "openstack-writes-per-second", usage: "changing requests a second, likewise", bind: number(50, func(c *Config) *float64 { return &c.Writes })},
 	{name: "logging-format", usage: "text or json", bind: text("text", func(c *Config) *string { return &c.LogFormat })},
 	{name: "poll-each", usage: "poll every volume by itself with upstream's timings: for comparisons only", hidden: true, bind: truth(false, func(c *Config) *bool { return &c.PollEach })},
 	{name: "sys-root", usage: "where sysfs is", hidden: true, bind: text("/sys", func(c *Config) *string { return &c.SysRoot })},
@@ -124,6 +127,10 @@ func texts(value []string, field func(*Config) *[]string) func(*pflag.FlagSet, *
 
 func truth(value bool, field func(*Config) *bool) func(*pflag.FlagSet, *Config, string, string) {
 	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.BoolVar(field(c), name, value, usage) }
+}
+
+func number(value float64, field func(*Config) *float64) func(*pflag.FlagSet, *Config, string, string) {
+	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.Float64Var(field(c), name, value, usage) }
 }
 
 func span(value time.Duration, field func(*Config) *time.Duration) func(*pflag.FlagSet, *Config, string, string) {
@@ -169,6 +176,9 @@ func (c *Config) Validate() error {
 	}
 	if !slices.Contains(fileSystems, c.DefaultFSType) {
 		refuse("--default-fs-type %q is not one of %s", c.DefaultFSType, strings.Join(fileSystems, ", "))
+	}
+	if !(c.Reads >= 0 && c.Writes >= 0) { // not a number is neither
+		refuse("--openstack-reads-per-second and --openstack-writes-per-second must not be below 0, which is no limit")
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		refuse("--logging-format %q is neither text nor json", c.LogFormat)

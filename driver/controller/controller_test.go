@@ -72,7 +72,7 @@ func (f *fake) Expand(_ context.Context, id volume.ID, size volume.Range) (volum
 	return f.volume, f.err
 }
 
-// List gives two volumes at a time at most.
+// List gives two volumes at a time at most, and all without a limit.
 func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
 	rest := f.list
 	if p.After != "" {
@@ -82,11 +82,10 @@ func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.V
 		}
 		rest = f.list[i+1:]
 	}
-	most := 2
-	if limit > 0 {
-		most = min(most, limit)
+	if limit == 0 {
+		return rest, f.err
 	}
-	return rest[:min(most, len(rest))], f.err
+	return rest[:min(2, limit, len(rest))], f.err
 }
 
 func server(f *fake, change ...func(*Options)) *Server {

@@ -74,7 +74,7 @@ func (s *Server) ListVolumes(ctx context.Context, req *csi.ListVolumesRequest) (
 			})
 		}
 		more := true
-		if len(page) > 0 {
+		if len(page) > 0 && req.GetMaxEntries() > 0 {
 			at.position = volume.PositionOf(page[len(page)-1])
 		} else {
 			at, more = s.nextCloud(at)

@@ -140,8 +140,7 @@ func (c *Cloud) Volumes(ctx context.Context, p volume.Page) ([]volume.Volume, er
 	return page, err
 }
 
-// Select reads a page of the volumes that fit, and whether Cinder says that there are more. NotFound as Volumes; Unimplemented
-// where Cinder cannot tell by time: it compares times from 3.60 on.
+// Select implements volume.Selector. Cinder compares times from 3.60 on.
 func (c *Cloud) Select(ctx context.Context, s volume.Selection) ([]volume.Volume, bool, error) {
 	const verb = "list volumes"
 	call, query := listVolumes, url.Values{}

@@ -19,13 +19,29 @@ type Position = Place[ID]
 // PositionOf is the place right after v.
 func PositionOf(v Volume) Position { return Position{After: v.ID, Created: v.CreatedAt} }
 
-// List reads at most limit of the project's volumes from p on, whoever made them; limit 0 means as many as Cinder gives in one
-// answer. Only an empty answer is surely the list's end, since a cloud may give less than was asked for. NotFound when the
-// volume of p is gone and p does not know when it was created.
+// List reads at most limit of the project's volumes from p on, whoever made them; limit 0 means all. With a limit only an empty
+// answer is surely the list's end, since a cloud may give less than was asked for. NotFound when the volume of p is gone and p
+// does not know when it was created.
 func (s *Volumes) List(ctx context.Context, p Position, limit int) ([]Volume, error) {
-	return pageFrom(p, limit, PositionOf, func(after ID, limit int) ([]Volume, error) {
-		return s.cloud.Volumes(ctx, Page{Marker: after, Limit: limit})
-	})
+	var all []Volume
+	for {
+		more := true
+		page, err := pageFrom(p, limit, PositionOf, func(after ID, limit int) (page []Volume, err error) {
+			if c, can := s.cloud.(Selector); can {
+				page, more, err = c.Select(ctx, Selection{Page: Page{Marker: after, Limit: limit}})
+				return page, err
+			}
+			return s.cloud.Volumes(ctx, Page{Marker: after, Limit: limit})
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if limit > 0 || len(page) == 0 || !more {
+			return all, nil
+		}
+		p = PositionOf(page[len(page)-1])
+	}
 }
 
 // pageFrom reads from p on. Where p's object is gone the list is walked from its beginning to the first object behind p: Cinder's

@@ -134,7 +134,7 @@ func (r run) live(t *testing.T) life {
 	sim := r.cloud(jitter)
 	var args []string
 	if r.each {
-		args = []string{"--poll-each"}
+		args = []string{"--poll-each", "--openstack-reads-per-second=0", "--openstack-writes-per-second=0"} // upstream has no budget
 	}
 	client := controller(t, sim, args...)
 	if _, err := client.ListVolumes(t.Context(), &csi.ListVolumesRequest{}); err != nil { // logs in

@@ -49,6 +49,7 @@ func (h *hub[ID, T]) Run(ctx context.Context) error {
 			l.add(w)
 		case a := <-l.answers:
 			l.tell(a)
+		case <-h.left:
 		case <-tick:
 		case <-ctx.Done():
 			return ctx.Err()

@@ -136,11 +136,12 @@ type hub[ID ~string, T any] struct {
 	kind   kind[ID, T]
 	meter  Meter
 	join   chan *waiter[ID, T]
+	left   chan struct{} // somebody has left since the loop looked last
 	closed chan struct{}
 }
 
 func newHub[ID ~string, T any](k kind[ID, T]) *hub[ID, T] {
-	return &hub[ID, T]{kind: k, meter: unmeasured{}, join: make(chan *waiter[ID, T]), closed: make(chan struct{})}
+	return &hub[ID, T]{kind: k, meter: unmeasured{}, join: make(chan *waiter[ID, T]), left: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 type unmeasured struct{}
@@ -187,7 +188,13 @@ func (h *hub[ID, T]) Read(ctx context.Context, id ID) (T, error) {
 func (h *hub[ID, T]) wait(ctx context.Context, w *waiter[ID, T], done func(reading[T]) (bool, error)) (T, error) {
 	var none T
 	ctx, leave := context.WithCancel(ctx)
-	defer leave() // the loop drops waiters whose context has ended
+	defer func() {
+		leave() // the loop drops waiters whose context has ended
+		select {
+		case h.left <- struct{}{}:
+		default:
+		}
+	}()
 	w.ctx, w.readings = ctx, make(chan reading[T], 1)
 	var last *reading[T] // nil until there is one
 	select {

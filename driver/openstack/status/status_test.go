@@ -662,3 +662,53 @@ func TestTheListOfAServerIsSharedByItsReaders(t *testing.T) {
 		}
 	})
 }
+
+// metered remembers what it was told.
+type metered struct {
+	mu      sync.Mutex
+	calls   map[string]int
+	waiters int
+	oldest  time.Time
+	most    int
+}
+
+func (m *metered) Waiting(waiters int, oldest time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.waiters, m.oldest, m.most = waiters, oldest, max(m.most, waiters)
+}
+
+func (m *metered) Called(how string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.calls[how]++
+}
+
+func TestTheHubTellsItsMeterEveryCallAndWhoWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c, m := newCloud(), &metered{calls: map[string]int{}}
+		c.project, c.stamps, c.status = hundred(), true, staggered(volume.Creating, volume.Available)
+		h := NewHub(c).Measured(m)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = h.Run(ctx) }()
+		begun := time.Now()
+		go func() {
+			time.Sleep(5 * time.Second)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if !m.oldest.Equal(begun) {
+				t.Errorf("the oldest waits since %v, want %v", m.oldest, begun)
+			}
+		}()
+		awaitAll(ctx, h, c.project, available)
+		synctest.Wait()
+		if m.waiters != 0 || !m.oldest.IsZero() || m.most != 100 {
+			t.Errorf("%d wait since %v, %d at most", m.waiters, m.oldest, m.most)
+		}
+		if m.calls["changes"] != c.kindOf("changes") || m.calls["single"] != c.kindOf("volume") || m.calls["list"] != c.kindOf("list") {
+			t.Errorf("told %v of %d calls", m.calls, c.count())
+		}
+	})
+}
