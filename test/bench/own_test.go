@@ -30,7 +30,7 @@ type order struct {
 // quick operation go first is neither paid nor punished for it.
 func orderOf(step openstacksim.Operation, ops []op, effects []openstacksim.Effect) order {
 	begun := map[string]time.Duration{}
-	var of = map[string][]time.Duration{} // per server
+	of := map[string][]time.Duration{} // per server
 	serverOf := map[string]string{}
 	for _, e := range effects {
 		serverOf[e.Volume] = e.Server
