@@ -45,7 +45,7 @@ func (r *recorder) Register(c prometheus.Collector) error { r.MustRegister(c); r
 
 func kindOf(c prometheus.Collector) string {
 	switch c.(type) {
-	case prometheus.Gauge, *prometheus.GaugeVec, *telemetry.RPCs:
+	case prometheus.Gauge, *prometheus.GaugeVec, *telemetry.RPCs, *telemetry.Quota:
 		return "gauge"
 	case prometheus.Counter, *prometheus.CounterVec:
 		return "counter"

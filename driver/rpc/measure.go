@@ -18,7 +18,7 @@ type Meter interface {
 // Measure tells m of every RPC. It stands outside Codes, to see the code that the caller gets.
 func Measure(m Meter) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		object := strings.Trim(fmt.Sprint(objects(req)), "[]")
+		object := strings.Trim(fmt.Sprint(objects(req, nil)), "[]")
 		ended := m.Began(methodOf(info), object)
 		resp, err := handler(ctx, req)
 		ended(status.Code(err).String())

@@ -32,7 +32,7 @@ func TestEveryRPCIsMeasuredWithItsObjectAndItsCode(t *testing.T) {
 			t.Errorf("error %v, want the RPC's own", err)
 		}
 	}
-	want := []string{"Probe ", "OK", "ControllerPublishVolume volume v node n", "Aborted"}
+	want := []string{"Probe ", "OK", "ControllerPublishVolume volume v server n", "Aborted"}
 	if len(seen) != len(want) {
 		t.Fatalf("seen %q", seen)
 	}
