@@ -32,6 +32,7 @@ type driver struct {
 	cmd        *exec.Cmd
 	log        string
 	exited     chan error
+	killed     bool
 }
 
 func startDriver(t *testing.T, bed string, args ...string) *driver {
@@ -75,6 +76,9 @@ func startDriverWith(t *testing.T, bed, conf string, flags ...string) *driver {
 
 // stop ends the driver as Kubernetes does and wants exit code 0.
 func (d *driver) stop(t *testing.T) {
+	if d.killed {
+		return
+	}
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Errorf("SIGTERM: %v", err)
 		return
@@ -86,6 +90,16 @@ func (d *driver) stop(t *testing.T) {
 		text, _ := os.ReadFile(d.log)
 		t.Logf("the driver's log:\n%s", text)
 	}
+}
+
+// kill ends the driver as an out-of-memory killer or a power cut does.
+func (d *driver) kill(t *testing.T) {
+	t.Helper()
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	d.killed = true
+	<-d.exited
 }
 
 // noSecrets wants none of cloud.conf's secrets in the driver's log.

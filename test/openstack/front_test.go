@@ -1,0 +1,129 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// front stands between a driver and the bed's Cinder and Nova. It counts the calls, and may meddle with them.
+type front struct {
+	args []string // the driver's, so that it goes through the front
+
+	mu    sync.Mutex
+	calls []call
+}
+
+// call is one request of the driver.
+type call struct {
+	what       string // method and path, ids left out
+	path       string
+	begun, end time.Time
+}
+
+// newFront starts a front. Meddle, if any, gets the handler that passes a request on, and gives the one that is used instead.
+func (x *tenant) newFront(t *testing.T, meddle func(pass http.Handler) http.Handler) *front {
+	t.Helper()
+	f, dir := &front{}, t.TempDir()
+	clouds := "clouds:\n  front:\n    auth: {}\n"
+	for service, client := range map[string]string{"volume": x.cinder.Endpoint, "compute": x.nova.Endpoint} {
+		to, err := url.Parse(client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass := http.Handler(&httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(&url.URL{Scheme: to.Scheme, Host: to.Host})
+				r.Out.Host = to.Host
+			},
+			Transport: &http.Transport{MaxIdleConnsPerHost: 100},
+		})
+		if meddle != nil {
+			pass = meddle(pass)
+		}
+		server := httptest.NewServer(f.count(pass))
+		t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+		clouds += fmt.Sprintf("    %s_endpoint_override: %s%s\n", service, server.URL, to.Path)
+	}
+	conf, yaml := filepath.Join(dir, "front.conf"), filepath.Join(dir, "clouds.yaml")
+	if err := os.WriteFile(yaml, []byte(clouds), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conf, fmt.Appendf(nil, "[Global]\nuse-clouds = true\nclouds-file = %s\ncloud = front\n", yaml), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.args = []string{"--cloud-config=" + conf}
+	return f
+}
+
+var idInPath = regexp.MustCompile(`[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
+
+func (f *front) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := call{path: r.URL.Path, begun: time.Now()}
+		path := strings.TrimPrefix(strings.TrimPrefix(idInPath.ReplaceAllString(r.URL.Path, "ID"), "/v3/ID"), "/v2.1")
+		c.what = r.Method + " " + path
+		for _, key := range []string{"name", "status", "updated_at", "volume_id"} { // what tells one list from another
+			if r.URL.Query().Has(key) {
+				c.what += "?" + key
+			}
+		}
+		defer func() {
+			c.end = time.Now()
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.calls = append(f.calls, c)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// taken gives the calls so far and forgets them.
+func (f *front) taken() []call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	calls := f.calls
+	f.calls = nil
+	slices.SortFunc(calls, func(a, b call) int { return a.begun.Compare(b.begun) })
+	return calls
+}
+
+// kinds says how often each kind of call was made, and how long one took in the middle, most frequent first.
+func kinds(calls []call) string {
+	times := map[string][]time.Duration{}
+	for _, c := range calls {
+		times[c.what] = append(times[c.what], c.end.Sub(c.begun))
+	}
+	var rows []string
+	for what := range times {
+		rows = append(rows, what)
+	}
+	slices.SortFunc(rows, func(a, b string) int { return cmp.Or(cmp.Compare(len(times[b]), len(times[a])), cmp.Compare(a, b)) })
+	var text strings.Builder
+	for _, what := range rows {
+		fmt.Fprintf(&text, "  %5d  %6s  %s\n", len(times[what]), centile(times[what], 50).Round(time.Millisecond), what)
+	}
+	return text.String()
+}
+
+// centile is the p-th of a hundred parts of some durations.
+func centile(d []time.Duration, p int) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	d = slices.Sorted(slices.Values(d))
+	return d[min(len(d)-1, len(d)*p/100)]
+}

@@ -1,0 +1,178 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"context"
+	"crypto/rand"
+	"flag"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+var (
+	volumes  = flag.Int("volumes", 6, "how many volumes live at once in TestVolumesAtOnce; 50 is what is measured")
+	pollEach = flag.Bool("poll-each", false, "let the driver poll each volume by itself, for comparison")
+	idleFor  = flag.Duration("idle", 10*time.Second, "how long TestNothingIsAskedWhileNothingHappens listens")
+)
+
+// disks is how many volumes a server has at most: 26 letters for virtio disks, less its own and some spare, as Nova's limit on many clouds.
+const disks = 21
+
+// mostCalls is how many calls one volume's life may take, from its creation to its deletion.
+const mostCalls = 12
+
+// steps of a volume's life, in their order.
+var steps = []string{"create", "attach", "expand", "detach", "delete"}
+
+// lived is when a volume's steps began and ended.
+type lived struct {
+	id         string
+	server     server
+	begun, end map[string]time.Time
+	again      int // how often a call had to be repeated
+}
+
+// measured runs one step, repeated as a sidecar does while the answer is not final.
+func (l *lived) measured(t *testing.T, step string, call func(ctx context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	l.begun[step] = time.Now()
+	defer func() { l.end[step] = time.Now() }()
+	for wait := 500 * time.Millisecond; ; wait *= 2 {
+		err := call(ctx)
+		switch status.Code(err) {
+		case codes.OK:
+			return true
+		case codes.Aborted, codes.Unavailable, codes.DeadlineExceeded:
+			l.again++
+			select {
+			case <-time.After(wait):
+				continue
+			case <-ctx.Done():
+			}
+		}
+		t.Errorf("%s of volume %s: %v", step, l.id, err)
+		return false
+	}
+}
+
+// run is one volume's life. Places are the server's for disks.
+func (l *lived) run(t *testing.T, d *driver, places chan struct{}) {
+	block := capability("")
+	ok := l.measured(t, "create", func(ctx context.Context) error {
+		made, err := d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{
+			Name: l.id, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{block},
+			AccessibilityRequirements: &csi.TopologyRequirement{Preferred: []*csi.Topology{{Segments: map[string]string{contract.TopologyKey: l.server.zone}}}},
+		})
+		if err == nil {
+			l.id = made.GetVolume().GetVolumeId()
+		}
+		return err
+	})
+	if !ok {
+		return
+	}
+	places <- struct{}{}
+	ok = l.measured(t, "attach", func(ctx context.Context) error {
+		_, err := d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: l.id, NodeId: l.server.id, VolumeCapability: block})
+		return err
+	}) && l.measured(t, "expand", func(ctx context.Context) error {
+		_, err := d.controller.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
+			VolumeId: l.id, VolumeCapability: block, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30},
+		})
+		return err
+	})
+	ok = l.measured(t, "detach", func(ctx context.Context) error {
+		_, err := d.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.id, NodeId: l.server.id})
+		return err
+	}) && ok
+	<-places
+	l.measured(t, "delete", func(ctx context.Context) error {
+		_, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: l.id})
+		return err
+	})
+}
+
+// Volumes are made, attached to two servers, expanded in use, detached and deleted, all at once: a few in every run of the tests,
+// fifty when it is measured.
+func TestVolumesAtOnce(t *testing.T) {
+	x := newTenant(t, bed(t), zonesOfBed...)
+	f := x.newFront(t, nil)
+	args := f.args
+	if *pollEach {
+		args = append(args, "--poll-each")
+	}
+	d := x.start(t, x.servers[0], args...)
+	cloudLogs := x.openLogs(t)
+	places := map[string]chan struct{}{}
+	for _, s := range x.servers {
+		places[s.id] = make(chan struct{}, disks)
+	}
+	all := make([]*lived, *volumes)
+	began, before := time.Now(), x.processorTime(t)
+	var running sync.WaitGroup
+	for i := range all {
+		at := x.servers[i%len(x.servers)]
+		all[i] = &lived{id: "bed-" + rand.Text(), server: at, begun: map[string]time.Time{}, end: map[string]time.Time{}}
+		running.Go(func() { all[i].run(t, d, places[at.id]) })
+	}
+	running.Wait()
+	wall, calls := time.Since(began), f.taken()
+	perVolume := float64(len(calls)) / float64(len(all))
+	t.Logf("%d volumes on %d servers: %.1f s, %.1f calls a volume\n%s%s%s", len(all), len(x.servers), wall.Seconds(), perVolume,
+		table(all), kinds(calls), cloudLogs.summary(t, all, wall, x.processorTime(t)-before))
+	if perVolume > mostCalls && !*pollEach {
+		t.Errorf("%.1f calls a volume, want at most %d", perVolume, mostCalls)
+	}
+	if left := x.holds(t); len(left) > 0 {
+		t.Errorf("left in the project: %v", left)
+	}
+}
+
+// table is how long the steps took.
+func table(all []*lived) string {
+	var text strings.Builder
+	again := 0
+	for _, step := range steps {
+		var took []time.Duration
+		var last time.Duration
+		for _, l := range all {
+			if end, done := l.end[step]; done {
+				took = append(took, end.Sub(l.begun[step]))
+				last = max(last, end.Sub(all[0].begun["create"]))
+			}
+		}
+		fmt.Fprintf(&text, "  %-6s  p50 %6.2f s  p95 %6.2f s  max %6.2f s  last ended after %6.2f s\n", step,
+			centile(took, 50).Seconds(), centile(took, 95).Seconds(), centile(took, 100).Seconds(), last.Seconds())
+	}
+	for _, l := range all {
+		again += l.again
+	}
+	fmt.Fprintf(&text, "  repeated calls: %d\n", again)
+	return text.String()
+}
+
+// A driver that nobody asks for anything leaves the cloud alone, whatever volumes there are.
+func TestNothingIsAskedWhileNothingHappens(t *testing.T) {
+	x := newTenant(t, bed(t))
+	f := x.newFront(t, nil)
+	d := x.startAnywhere(t, f.args...)
+	newVolume(t, d, "")
+	f.taken()
+	time.Sleep(*idleFor)
+	calls := f.taken()
+	if allowed := max(1, idleFor.Minutes()); float64(len(calls)) > allowed {
+		t.Errorf("%d calls in %s, want at most one a minute:\n%s", len(calls), *idleFor, kinds(calls))
+	}
+	t.Logf("%d calls in %s", len(calls), *idleFor)
+}

@@ -1,0 +1,221 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// tenant is a project of the test's own, with servers of its own: what others do on the bed is not seen in it, and what is left in
+// it the test has left.
+type tenant struct {
+	bed     string
+	project string // id
+	conf    string // path of a cloud.conf for its only user
+	servers []server
+	cinder  *gophercloud.ServiceClient
+	nova    *gophercloud.ServiceClient
+}
+
+// server is one of a tenant's servers; its disks are seen in servers/by-name/NAME.
+type server struct{ id, name, zone string }
+
+// zonesOfBed are the bed's zones, of computes and of volumes.
+var zonesOfBed = []string{"az1", "az2"}
+
+// newTenant makes a project with a user and one server in each of the zones. All of it goes with the test.
+func newTenant(t *testing.T, bed string, zones ...string) *tenant {
+	t.Helper()
+	a := connect(t, cloud.Source{CloudName: "lab-admin", CloudsFile: filepath.Join(bed, "clouds.yaml"), Env: func(string) string { return "" }})
+	keystone, cinder, nova := service(t, a, "identity", ""), service(t, a, "block-storage", ""), service(t, a, "compute", "")
+	name, secret := "bed-"+strings.ToLower(rand.Text()), rand.Text()
+	roles := listNamed(t, keystone, "roles", "roles")
+	var project struct{ Project struct{ ID string } }
+	send(t, keystone, http.MethodPost, "projects", map[string]any{"project": map[string]any{"name": name, "domain_id": "default"}}, &project)
+	t.Cleanup(func() { send(t, keystone, http.MethodDelete, "projects/"+project.Project.ID, nil, nil) })
+	var user struct{ User struct{ ID string } }
+	send(t, keystone, http.MethodPost, "users", map[string]any{"user": map[string]any{"name": name, "domain_id": "default", "password": secret}}, &user)
+	t.Cleanup(func() { send(t, keystone, http.MethodDelete, "users/"+user.User.ID, nil, nil) })
+	send(t, keystone, http.MethodPut, "projects/"+project.Project.ID+"/users/"+user.User.ID+"/roles/"+roles["member"], nil, nil)
+	send(t, cinder, http.MethodPut, "os-quota-sets/"+project.Project.ID, map[string]any{"quota_set": map[string]any{"volumes": 200, "gigabytes": 2000, "snapshots": 50, "backups": 20}}, nil)
+
+	x := &tenant{bed: bed, project: project.Project.ID, conf: filepath.Join(t.TempDir(), "cloud.conf")}
+	text := fmt.Sprintf("[Global]\nauth-url = %s\nregion = RegionOne\nuser-id = %s\npassword = %s\ntenant-id = %s\n", a.AuthURL(), user.User.ID, secret, x.project)
+	if err := os.WriteFile(x.conf, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	own := connectAs(t, cloud.Settings{
+		Name: name, AuthURL: a.AuthURL(), UserID: user.User.ID, Password: cloud.Secret(secret), ProjectID: x.project, Region: "RegionOne",
+	})
+	x.cinder, x.nova = service(t, own, "block-storage", "3.70"), service(t, own, "compute", "2.90")
+	image := listNamed(t, service(t, own, "image", ""), "v2/images", "images")["lab-node"]
+	flavor := listNamed(t, nova, "flavors", "flavors")["lab.small"]
+	for i, zone := range zones {
+		x.boot(t, fmt.Sprintf("%s-%d", name, i), zone, image, flavor)
+	}
+	for _, s := range x.servers {
+		x.awaitServer(t, s)
+	}
+	return x
+}
+
+func (x *tenant) boot(t *testing.T, name, zone, image, flavor string) {
+	t.Helper()
+	var made struct{ Server struct{ ID string } }
+	send(t, x.nova, http.MethodPost, "servers", map[string]any{"server": map[string]any{
+		"name": name, "availability_zone": zone, "imageRef": image, "flavorRef": flavor, "networks": "none",
+	}}, &made)
+	x.servers = append(x.servers, server{id: made.Server.ID, name: name, zone: zone})
+	t.Cleanup(func() {
+		send(t, x.nova, http.MethodDelete, "servers/"+made.Server.ID, nil, nil)
+		eventually(t, "server "+name+" is gone", func() bool {
+			var s struct{}
+			return gophercloud.ResponseCodeIs(ask(t, x.nova, http.MethodGet, "servers/"+made.Server.ID, nil, &s), http.StatusNotFound)
+		})
+	})
+}
+
+func (x *tenant) awaitServer(t *testing.T, s server) {
+	t.Helper()
+	eventually(t, "server "+s.name+" is ACTIVE", func() bool {
+		var got struct {
+			Server struct {
+				Status string
+				Fault  any
+			}
+		}
+		send(t, x.nova, http.MethodGet, "servers/"+s.id, nil, &got)
+		if got.Server.Status == "ERROR" {
+			t.Fatalf("server %s: %v", s.name, got.Server.Fault)
+		}
+		return got.Server.Status == "ACTIVE"
+	})
+}
+
+// start starts the driver as one of the project's nodes.
+func (x *tenant) start(t *testing.T, on server, args ...string) *driver {
+	t.Helper()
+	dir := filepath.Join(x.bed, "servers", "by-name", on.name)
+	return startDriverWith(t, x.bed, x.conf, append([]string{
+		"--config-drive-dir=" + filepath.Join(dir, "config-drive"), "--sys-root=" + filepath.Join(dir, "sys"), "--dev-root=" + filepath.Join(dir, "dev"),
+	}, args...)...)
+}
+
+// startAnywhere starts the driver for its controller alone.
+func (x *tenant) startAnywhere(t *testing.T, args ...string) *driver {
+	t.Helper()
+	return startDriverWith(t, x.bed, x.conf, append([]string{"--provide-node-service=false"}, args...)...)
+}
+
+// holds counts what is in the project, by kind.
+func (x *tenant) holds(t *testing.T) map[string]int {
+	t.Helper()
+	held := map[string]int{}
+	for _, kind := range []string{"volumes", "snapshots", "backups", "attachments"} {
+		answer := map[string]any{}
+		send(t, x.cinder, http.MethodGet, kind, nil, &answer)
+		if list, _ := answer[kind].([]any); len(list) > 0 {
+			held[kind] = len(list)
+		}
+	}
+	return held
+}
+
+// named are the ids of the project's volumes of a name.
+func (x *tenant) named(t *testing.T, name string) (ids []string) {
+	t.Helper()
+	var answer struct{ Volumes []struct{ ID string } }
+	send(t, x.cinder, http.MethodGet, "volumes?name="+name, nil, &answer)
+	for _, v := range answer.Volumes {
+		ids = append(ids, v.ID)
+	}
+	return ids
+}
+
+func connect(t *testing.T, source cloud.Source) *cloud.Cloud {
+	t.Helper()
+	settings, err := cloud.FromSource(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return connectAs(t, settings)
+}
+
+func connectAs(t *testing.T, s cloud.Settings) *cloud.Cloud {
+	t.Helper()
+	c, err := cloud.Connect(t.Context(), s, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func service(t *testing.T, c *cloud.Cloud, kind, microversion string) *gophercloud.ServiceClient {
+	t.Helper()
+	client, err := c.Client(kind, microversion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// send makes a call that must succeed, also after the test's own context has ended.
+func send(t *testing.T, c *gophercloud.ServiceClient, method, path string, body, answer any) {
+	t.Helper()
+	if err := ask(t, c, method, path, body, answer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ask(t *testing.T, c *gophercloud.ServiceClient, method, path string, body, answer any) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	options := &gophercloud.RequestOpts{JSONBody: body, OkCodes: []int{200, 201, 202, 204}}
+	if answer != nil {
+		options.JSONResponse = answer
+	}
+	resp, err := c.Request(ctx, method, c.ServiceURL(path), options)
+	if err == nil && answer == nil {
+		err = resp.Body.Close()
+	}
+	return err
+}
+
+// listNamed gives the ids of a list by their names.
+func listNamed(t *testing.T, c *gophercloud.ServiceClient, path, key string) map[string]string {
+	t.Helper()
+	answer := map[string]any{}
+	send(t, c, http.MethodGet, path, nil, &answer)
+	ids := map[string]string{}
+	list, _ := answer[key].([]any)
+	for _, item := range list {
+		object, _ := item.(map[string]any)
+		name, _ := object["name"].(string)
+		ids[name], _ = object["id"].(string)
+	}
+	return ids
+}
+
+// eventually looks again and again, for a minute.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
