@@ -219,7 +219,8 @@ func (x *tenant) processorTime(t *testing.T) time.Duration {
 	}
 	for _, file := range pids {
 		if text, err := os.ReadFile(file); err == nil {
-			roots[strings.TrimSpace(string(text))] = true
+			pid, _, _ := strings.Cut(string(text), " ") // behind it is when it began
+			roots[pid] = true
 		}
 	}
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
