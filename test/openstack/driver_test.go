@@ -68,8 +68,11 @@ func startDriverWith(t *testing.T, bed, conf string, flags ...string) *driver {
 	}
 	t.Cleanup(func() { conn.Close() })
 	d.identity, d.controller, d.node = csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewNodeClient(conn)
-	if _, err := d.identity.Probe(t.Context(), &csi.ProbeRequest{}, grpc.WaitForReady(true)); err != nil {
-		t.Fatal(err)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if _, err := d.identity.Probe(ctx, &csi.ProbeRequest{}, grpc.WaitForReady(true)); err != nil {
+		text, _ := os.ReadFile(d.log)
+		t.Fatalf("the driver does not begin: %v\n%s", err, text)
 	}
 	return d
 }
