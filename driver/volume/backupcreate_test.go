@@ -405,6 +405,18 @@ func TestABackupOfAnotherReplicaThatIsOlderCounts(t *testing.T) {
 	})
 }
 
+// Of two of one second no later call can tell which was answered with: the one that made the loser removes it.
+func TestOfTwoBackupsOfOneSecondTheCallThatMadeTheSecondRemovesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(source)
+		c.hook["CreateBackup"] = func() { c.withBackups(backupOfOurs(2, Creating)) }
+		b, err := snapshots(c).Create(within(t, 60), archive())
+		if err != nil || b.ID != sid(2) || len(c.backups) != 1 {
+			t.Errorf("got %v, %v; left: %v", b, err, c.backups)
+		}
+	})
+}
+
 func TestATemporarySnapshotThatIsBusyIsLeftToItsOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(source).withSnapshots(temporaryOfOurs(1, backingUp))
