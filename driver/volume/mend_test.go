@@ -100,6 +100,22 @@ func TestARecordThatComesToLifeIsNotDeleted(t *testing.T) {
 	})
 }
 
+func TestARecordThatIsNewAtTheSecondLookWaitsForAThird(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(Volume{ID: id(1), Status: Reserved})
+		c.rows = []Row{{ID: "first", Volume: id(1), Server: serverA, Status: RowReserved}}
+		time.AfterFunc(5*time.Second, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.rows[0].ID = "second"
+		})
+		wantKind(t, service(c).Detach(within(t, 15), id(1), serverA), DeadlineExceeded, false)
+		if c.count("DeleteRow") != 0 {
+			t.Error(c.calls)
+		}
+	})
+}
+
 func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 	for _, status := range []RowStatus{RowReserved, RowAttaching, RowErrorAttaching} {
 		for _, verb := range []string{"attach", "detach"} {
