@@ -17,8 +17,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-const noServer = "7f3c9a51-0d53-4a5e-8d7e-6f6f2c1b9a10"
-
 // shared is a raw block volume for many nodes.
 var shared = &csi.VolumeCapability{
 	AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
@@ -71,7 +69,7 @@ func withPassword(t *testing.T) []byte {
 	return nil
 }
 
-// upstream-cinder-csi.md 9.5, no. 4.
+// What upstream does not, no. 4.
 func TestPublishWhenAttachedElsewhereIsFailedPreconditionAndNovaIsNotWrittenTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
@@ -89,7 +87,7 @@ func TestPublishWhenAttachedElsewhereIsFailedPreconditionAndNovaIsNotWrittenTo(t
 	})
 }
 
-// upstream-cinder-csi.md 9.5, no. 5: what an attach has left that failed when Cinder could not be told.
+// What upstream does not, no. 5: what an attach has left that failed when Cinder could not be told.
 func TestAReservedVolumeRecovers(t *testing.T) {
 	for name, does := range map[string]func(t *testing.T, d *instance, id, node string) error{"publish": publish, "unpublish": unpublish} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +111,7 @@ func TestAReservedVolumeRecovers(t *testing.T) {
 	}
 }
 
-// upstream-cinder-csi.md 9.5, no. 6.
+// What upstream does not, no. 6.
 func TestTheAttachmentOfADeletedServerGoesAndThenTheAnswerIsOK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
@@ -178,7 +176,7 @@ func TestAServerThatNovaDoesNotKnowTodayKeepsItsVolume(t *testing.T) {
 	}
 }
 
-// upstream-cinder-csi.md 9.5, no. 7.
+// What upstream does not, no. 7.
 func TestUnpublishWithoutANodeIsFromAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
