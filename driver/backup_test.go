@@ -252,7 +252,7 @@ func TestRefusalsOfBackups(t *testing.T) {
 		larger := claim("pvc-2", fromSnapshot(base), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 })
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.RestoreBackup, Times: 1})
 		_, err = d.CreateVolume(asSidecar(t), larger)
-		wantCode(t, err, codes.Internal, "Failed to attach volume")
+		wantCode(t, err, codes.FailedPrecondition, "Failed to attach volume")
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), larger))
 		if volumes := listed(t, d); len(volumes) != 2 {
 			t.Errorf("want the source and the restored volume, got %v", volumes)

@@ -258,7 +258,7 @@ func TestAFailedCreateTellsCindersReasonAndLeavesNothing(t *testing.T) {
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Times: 1})
 		d := startWith(t, sim)
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-1"))
-		if code := status.Code(err); code != codes.ResourceExhausted && code != codes.Internal { // final: nothing exists
+		if code := status.Code(err); code != codes.ResourceExhausted && code != codes.FailedPrecondition { // final: nothing exists
 			t.Errorf("got %v", err)
 		}
 		wantCode(t, err, status.Code(err), "weighted backend")

@@ -97,7 +97,7 @@ func TestAFailedSnapshotTellsCindersReasonAndLeavesNothing(t *testing.T) {
 		must[*csi.CreateSnapshotResponse](t)(d.CreateSnapshot(ctx, picture("snapshot-1", id)))
 		time.Sleep(time.Minute)
 		_, err := d.CreateSnapshot(asSidecar(t), picture("snapshot-1", id))
-		wantCode(t, err, codes.Internal, "Snapshot failed to create")
+		wantCode(t, err, codes.FailedPrecondition, "Snapshot failed to create")
 		if left := shots(t, d); len(left) != 0 {
 			t.Errorf("left: %v", left)
 		}
@@ -213,7 +213,7 @@ func TestRefusalsOfSnapshots(t *testing.T) {
 		must[*csi.DeleteSnapshotResponse](t)(d.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: "not-a-uuid"}))
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.DeleteSnapshot})
 		_, err = d.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: p})
-		wantCode(t, err, codes.Internal, "error_deleting")
+		wantCode(t, err, codes.FailedPrecondition, "error_deleting")
 		_, err = d.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: p})
 		wantCode(t, err, codes.FailedPrecondition, "administrator")
 	})

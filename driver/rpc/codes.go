@@ -35,7 +35,9 @@ var table = map[volume.Kind]row{
 	volume.Unavailable:      {codes.Unavailable, codes.Unavailable},
 	volume.DeadlineExceeded: {codes.DeadlineExceeded, codes.DeadlineExceeded},
 	volume.Canceled:         {codes.Canceled, codes.Canceled},
-	volume.Failed:           {codes.Internal, codes.Aborted},
+	// Internal is for what this driver did not foresee. That a cloud gives up on an object is a state like any other: final, and as
+	// it is until somebody looks or the caller begins anew.
+	volume.Failed:           {codes.FailedPrecondition, codes.Aborted},
 	volume.Unimplemented:    {codes.Unimplemented, codes.Aborted},
 	volume.DataLoss:         {codes.FailedPrecondition, codes.Aborted},
 	// external-provisioner gives the claim back to the scheduler, which picks another node (CSI specification, CreateVolume Errors,
@@ -61,6 +63,16 @@ func codeOf(method string, err error) codes.Code {
 	return r.code
 }
 
+// coded is an error of the domain with the code its caller gets; the wrappers around Codes see both.
+type coded struct {
+	cause error
+	code  codes.Code
+}
+
+func (c coded) Error() string              { return c.GRPCStatus().String() }
+func (c coded) Unwrap() error              { return c.cause }
+func (c coded) GRPCStatus() *status.Status { return status.New(c.code, c.cause.Error()) }
+
 // Codes turns the domain's errors into gRPC's. A gRPC status passes unchanged: that of an RPC which is not implemented.
 func Codes() Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -72,7 +84,7 @@ func Codes() Wrapper {
 		if _, isStatus := status.FromError(err); isStatus && !errors.As(err, &ours) {
 			return nil, err
 		}
-		return nil, status.Error(codeOf(methodOf(info), err), err.Error())
+		return nil, coded{cause: err, code: codeOf(methodOf(info), err)}
 	}
 }
 

@@ -54,7 +54,8 @@ var quiet = map[string]bool{
 }
 
 // Log writes one line for every RPC that has ended: what, on which objects, how long, with which code, and under which of
-// OpenStack's request ids the cloud was changed for it. Requests and answers
+// OpenStack's request ids the cloud was changed for it; of an error also its kind and whether the cloud may have been changed
+// before it. Requests and answers
 // themselves are logged at LevelBodies, with the secrets that the CSI specification marks taken out.
 func Log(log *slog.Logger) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
@@ -71,7 +72,7 @@ func Log(log *slog.Logger) Wrapper {
 		}
 		attributes = append(attributes, "duration", time.Since(start).Round(time.Millisecond), "code", status.Code(err).String())
 		if err != nil {
-			log.Log(ctx, levelOf(err), "rpc", append(attributes, "error", status.Convert(err).Message())...)
+			log.Log(ctx, levelOf(err), "rpc", append(attributes, "kind", volume.KindOf(err).String(), "written", volume.MayHaveWritten(err), "error", status.Convert(err).Message())...)
 			return resp, err
 		}
 		level := slog.LevelInfo

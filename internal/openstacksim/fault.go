@@ -34,6 +34,8 @@ type Fault struct {
 	// After lets the call do its work and only then spoils the answer: what was written stays written.
 	After bool
 
+	// Skip lets so many requests or operations pass before the first that it happens to.
+	Skip int
 	// Times is how often it happens; 0 means until removed.
 	Times int
 
@@ -65,6 +67,15 @@ func (s *Sim) dropFault(f *Fault) {
 	s.faults = slices.DeleteFunc(slices.Clone(s.faults), func(x *Fault) bool { return x == f })
 }
 
+// skips reports whether this one is let pass.
+func (f *Fault) skips() bool {
+	if f.Skip == 0 {
+		return false
+	}
+	f.Skip--
+	return true
+}
+
 // take counts one use of a fault and gives what it does.
 func (s *Sim) take(f *Fault) Fault {
 	if f.Times > 0 {
@@ -81,7 +92,7 @@ func (s *Sim) take(f *Fault) Fault {
 func (s *Sim) httpFault(c *call) Fault {
 	for _, f := range s.faults {
 		if f.Operation == "" && (f.Method == "" || f.Method == c.Method) && faultPath(f.Path, c.URL.Path) &&
-			(f.Contains == "" || strings.Contains(string(c.body), f.Contains) || strings.Contains(c.URL.RawQuery, f.Contains)) {
+			(f.Contains == "" || strings.Contains(string(c.body), f.Contains) || strings.Contains(c.URL.RawQuery, f.Contains)) && !f.skips() {
 			return s.take(f)
 		}
 	}
@@ -91,7 +102,7 @@ func (s *Sim) httpFault(c *call) Fault {
 // operationFault is what goes wrong with an operation that begins now. It needs s.mu.
 func (s *Sim) operationFault(op Operation) Fault {
 	for _, f := range s.faults {
-		if f.Operation == op {
+		if f.Operation == op && !f.skips() {
 			return s.take(f)
 		}
 	}

@@ -25,6 +25,23 @@ func TestACallFailsAsOftenAsTold(t *testing.T) {
 	c.want(http.StatusOK, c.do("GET", "/volume/volumes/detail", "", ""))
 }
 
+func TestAFaultLetsPassAsManyAsTold(t *testing.T) {
+	sim := instant()
+	c := login(t, sim, "demo", "demo")
+	sim.SetFault(openstacksim.Fault{Method: "GET", Status: http.StatusTeapot, Skip: 2, Times: 1})
+	sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Skip: 1})
+	for i, want := range []int{200, 200, 418, 200} {
+		if a := c.do("GET", "/volume/volumes", "", ""); a.status != want {
+			t.Errorf("call %d: want %d, got %d", i, want, a.status)
+		}
+	}
+	for _, want := range []string{"available", "error"} {
+		if got := c.state(c.create(`"size":1`)); got != want {
+			t.Errorf("want %s, got %s", want, got)
+		}
+	}
+}
+
 func TestAFaultCanBeTakenAway(t *testing.T) {
 	sim := instant()
 	c := login(t, sim, "demo", "demo")
