@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -249,4 +250,21 @@ func (s *Sim) AddAttachment(volumeID, serverID, status string) string {
 	v.attachments = append(v.attachments, a)
 	v.restate()
 	return a.id
+}
+
+// SetAttachmentStatus puts Cinder's record of a volume at a server into a status, as a service that died half-way leaves it; Nova's own
+// list stays. The volume's status follows, as Cinder's does.
+func (s *Sim) SetAttachmentStatus(volumeID, serverID, status string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.volumes[volumeID]; v != nil {
+		for _, a := range v.attachments {
+			if a.server == serverID {
+				a.status = status
+				v.restate()
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("there is no attachment of volume %s to server %s", volumeID, serverID)
 }

@@ -1,0 +1,221 @@
+// Package inprocess runs the whole driver against a simulated cloud inside one process, over memory alone: the gRPC of its callers,
+// the HTTP of the cloud. In a testing/synctest bubble only virtual time passes.
+package inprocess
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/cinder-csi/cinder-csi/driver"
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// URL is where the simulated cloud is.
+const URL = "http://cloud.test"
+
+// Driver is a running driver.
+type Driver struct {
+	*grpc.ClientConn
+	Log *Log
+}
+
+// Start runs a driver with further flags on the server node-az1 of a simulated cloud. It ends with the test.
+func Start(t testing.TB, sim *openstacksim.Sim, args ...string) *Driver {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "cloud.conf")
+	if err := os.WriteFile(path, sim.CloudConf(URL), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var cfg config.Config
+	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
+	cfg.Bind(flags)
+	args = append([]string{
+		"--endpoint=unix:///unused", "--cloud-config=" + path, "--cluster=test", "--logging-format=json", "--v=4",
+		"--metadata-url=" + URL + "/metadata/node-az1",
+	}, args...)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	d, listener, ended := &Driver{Log: &Log{}}, memnet.Listen(), make(chan error, 1)
+	go func() {
+		ended <- driver.Run(ctx, cfg, driver.Dependencies{
+			Version: "test", Stderr: d.Log, Listener: listener, Transport: memnet.Transport(sim.Handler()), Env: func(string) string { return "" },
+			Watch: func(context.Context, []string) (<-chan struct{}, error) { return nil, nil }, // inotify knows no virtual time
+		})
+	}()
+	var err error
+	d.ClientConn, err = grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.Dial(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the driver ended with %v", err)
+		}
+		if strings.Contains(d.Log.String(), "sim-appcred-secret") {
+			t.Error("the log holds the credential's secret")
+		}
+	})
+	return d
+}
+
+// Log is what a driver has logged; it may be read while it is written.
+type Log struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *Log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// Completion is what the log says of an RPC that has failed.
+type Completion struct {
+	Message string `json:"msg"`
+	Method  string
+	Code    string
+	Kind    string
+	Written bool
+	Error   string
+}
+
+// Failed is the last failure of a method that the log tells of.
+func (l *Log) Failed(method string) (Completion, error) {
+	lines := strings.Split(l.String(), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		var c Completion
+		if !strings.Contains(lines[i], method) || json.Unmarshal([]byte(lines[i]), &c) != nil {
+			continue
+		}
+		if c.Message == "rpc" && c.Method == method && c.Kind != "" {
+			return c, nil
+		}
+	}
+	return Completion{}, fmt.Errorf("the log tells of no failure of %s", method)
+}
+
+// Admin is an administrator of the simulated cloud's project demo, who does what the driver never does.
+type Admin struct {
+	t              testing.TB
+	client         http.Client
+	token, project string
+}
+
+// NewAdmin logs in.
+func NewAdmin(t testing.TB, sim *openstacksim.Sim) *Admin {
+	t.Helper()
+	a := &Admin{t: t, client: http.Client{Transport: memnet.Transport(sim.Handler())}}
+	answer, header := a.send(http.MethodPost, "/identity/v3/auth/tokens", "", `{"auth":{"identity":{"methods":["password"],"password":{"user":`+
+		`{"name":"demo-admin","domain":{"id":"default"},"password":"sim-demo-admin"}}},"scope":{"project":{"name":"demo","domain":{"id":"default"}}}}}`)
+	var login struct {
+		Token struct{ Project struct{ ID string } }
+	}
+	if err := json.Unmarshal(answer, &login); err != nil {
+		t.Fatal(err)
+	}
+	a.token, a.project = header.Get("X-Subject-Token"), login.Token.Project.ID
+	return a
+}
+
+func (a *Admin) send(method, path, version, body string) ([]byte, http.Header) {
+	a.t.Helper()
+	request, err := http.NewRequest(method, URL+path, strings.NewReader(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-Auth-Token", a.token)
+	if version != "" {
+		request.Header.Set("OpenStack-API-Version", "volume "+version)
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= 300 {
+		a.t.Fatalf("%s %s: %s %s %v", method, path, response.Status, answer, err)
+	}
+	return answer, response.Header
+}
+
+// Cinder sends a request to Cinder, in the newest version there is; path is what follows the project. It gives the answer's body.
+func (a *Admin) Cinder(method, path, body string) []byte {
+	a.t.Helper()
+	answer, _ := a.send(method, "/volume/v3/"+a.project+path, "3.70", body)
+	return answer
+}
+
+// Reset puts a volume, snapshot or backup into a status; kind is what stands in its URL, "volumes".
+func (a *Admin) Reset(kind, id, status string) {
+	a.t.Helper()
+	a.Cinder(http.MethodPost, "/"+kind+"/"+id+"/action", fmt.Sprintf(`{"os-reset_status":{"status":%q}}`, status))
+}
+
+// Backup makes a backup of a volume and gives its id; it is not there yet.
+func (a *Admin) Backup(volume string) string {
+	a.t.Helper()
+	var made struct{ Backup struct{ ID string } }
+	if err := json.Unmarshal(a.Cinder(http.MethodPost, "/backups", fmt.Sprintf(`{"backup":{"volume_id":%q}}`, volume)), &made); err != nil {
+		a.t.Fatal(err)
+	}
+	return made.Backup.ID
+}
+
+// IDs lists what there is of a kind, as a URL names it: "volumes", "snapshots", "backups", "attachments".
+func (a *Admin) IDs(kind string) []string {
+	a.t.Helper()
+	return slices.Sorted(maps.Keys(a.Statuses(kind)))
+}
+
+// Statuses are the statuses of what there is of a kind, by id.
+func (a *Admin) Statuses(kind string) map[string]string {
+	a.t.Helper()
+	var list map[string]json.RawMessage
+	if err := json.Unmarshal(a.Cinder(http.MethodGet, "/"+kind+"/detail", ""), &list); err != nil {
+		a.t.Fatal(err)
+	}
+	var entries []struct{ ID, Status string }
+	if err := json.Unmarshal(list[kind], &entries); err != nil {
+		a.t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, e := range entries {
+		all[e.ID] = e.Status
+	}
+	return all
+}
