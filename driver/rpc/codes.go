@@ -37,9 +37,9 @@ var table = map[volume.Kind]row{
 	volume.Canceled:         {codes.Canceled, codes.Canceled},
 	// Internal is for what this driver did not foresee. That a cloud gives up on an object is a state like any other: final, and as
 	// it is until somebody looks or the caller begins anew.
-	volume.Failed:           {codes.FailedPrecondition, codes.Aborted},
-	volume.Unimplemented:    {codes.Unimplemented, codes.Aborted},
-	volume.DataLoss:         {codes.FailedPrecondition, codes.Aborted},
+	volume.Failed:        {codes.FailedPrecondition, codes.Aborted},
+	volume.Unimplemented: {codes.Unimplemented, codes.Aborted},
+	volume.DataLoss:      {codes.FailedPrecondition, codes.Aborted},
 	// external-provisioner gives the claim back to the scheduler, which picks another node (CSI specification, CreateVolume Errors,
 	// "Unable to provision in accessible_topology").
 	volume.NotHere: {codes.ResourceExhausted, codes.Aborted},
