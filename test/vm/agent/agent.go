@@ -1,0 +1,134 @@
+// Package agent is the test's hand inside the guest. It runs programs, keeps the kernel's events of disks with the time at which
+// they came, and carries connections to the driver's socket. Calls are JSON-RPC over a virtio serial port, which is there before
+// any network is and takes no part in what is tested.
+package agent
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/rpc"
+	"net/rpc/jsonrpc"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Port is the name of the serial port.
+const Port = "cinder-csi.agent"
+
+// The driver's socket in the guest, and the TCP port of the guest that leads to it.
+const (
+	Socket  = "/csi/csi.sock"
+	TCPPort = 9000
+)
+
+// Command is a program to run in the guest.
+type Command struct {
+	Args  []string
+	Env   []string // added to the agent's own
+	Input []byte
+	Log   string // Start only: the file that gets what the program prints
+}
+
+// Outcome is what became of a program.
+type Outcome struct {
+	Code   int
+	Output []byte // standard output and error
+}
+
+// Agent has the methods that the host calls.
+type Agent struct{ events *events }
+
+// Hello returns when the guest is up.
+func (a *Agent) Hello(_ struct{}, uptime *string) error {
+	text, err := os.ReadFile("/proc/uptime")
+	*uptime = string(text)
+	return err
+}
+
+// Run runs a program to its end. A program that fails is no error.
+func (a *Agent) Run(c Command, o *Outcome) error {
+	cmd := c.command()
+	cmd.Stdin = bytes.NewReader(c.Input)
+	var err error
+	o.Output, err = cmd.CombinedOutput()
+	o.Code = cmd.ProcessState.ExitCode()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return nil
+	}
+	return err
+}
+
+// Start starts a program and gives its process id.
+func (a *Agent) Start(c Command, pid *int) error {
+	log, err := os.Create(c.Log)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := c.command()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	*pid = cmd.Process.Pid
+	go func() { _ = cmd.Wait() }()
+	return nil
+}
+
+// Uevents gives the kernel's events of block devices from number first on.
+func (a *Agent) Uevents(first int, list *[]Uevent) error {
+	*list = a.events.from(first)
+	return nil
+}
+
+func (c Command) command() *exec.Cmd {
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	cmd.Env = append(os.Environ(), c.Env...)
+	return cmd
+}
+
+// Serve answers the host until it hangs up.
+func Serve(port io.ReadWriteCloser) error {
+	events, err := listen()
+	if err != nil {
+		return fmt.Errorf("listen to the kernel's events: %w", err)
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf(":%d", TCPPort))
+	if err != nil {
+		return err
+	}
+	go forward(listener)
+	server := rpc.NewServer()
+	if err := server.Register(&Agent{events: events}); err != nil {
+		return err
+	}
+	server.ServeCodec(jsonrpc.NewServerCodec(port))
+	return nil
+}
+
+// forward carries each connection to the driver's socket.
+func forward(listener net.Listener) {
+	for {
+		from, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer from.Close()
+			to, err := net.DialTimeout("unix", Socket, time.Second)
+			if err != nil {
+				return
+			}
+			defer to.Close()
+			go func() {
+				defer to.Close()
+				_, _ = io.Copy(to, from)
+			}()
+			_, _ = io.Copy(from, to)
+		}()
+	}
+}

@@ -1,0 +1,111 @@
+//go:build vm
+
+package vm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/vm/guest"
+)
+
+// plugs is how often a disk is plugged to measure how soon it is found.
+const plugs = 20
+
+// soon is a bound that only a broken driver misses: who has waited this long looks at sysfs once a second, so that half of the
+// disks would be later than this without the kernel's events. The goal is 200 ms; what was measured is in the results.
+const soon = 500 * time.Millisecond
+
+func TestAVirtioDiskIsFoundAsSoonAsTheKernelTells(t *testing.T) {
+	n := boot(t, guest.Machine{})
+	n.startDriver(t, nil, "--with-topology=false")
+	n.measureDiscovery(t, "virtio")
+	recordMemory(t, n)
+}
+
+func TestDisksAreFoundAsSoonAsTheKernelTells(t *testing.T) {
+	for _, m := range []guest.Machine{{}, {Type: "q35", Ports: 2, Udev: true}} {
+		t.Run(m.String(), func(t *testing.T) {
+			n := boot(t, m)
+			n.startDriver(t, nil, "--with-topology=false")
+			for _, bus := range []string{"virtio", "scsi", "nvme"} {
+				t.Run(bus, func(t *testing.T) { n.measureDiscovery(t, bus) })
+			}
+		})
+	}
+}
+
+// measureDiscovery plugs disks that the driver waits for, each when it has waited so long that it looks by itself only once a second.
+func (n *node) measureDiscovery(t *testing.T, bus string) {
+	var took []time.Duration
+	for range plugs {
+		took = append(took, n.discover(t, bus, func() {}))
+	}
+	slices.Sort(took)
+	median, late := took[len(took)/2], took[len(took)*95/100]
+	t.Logf("%s, %s: found after the kernel's event: median %s, 95%% within %s, at most %s", n.Machine, bus, median, late, took[len(took)-1])
+	record("From the kernel's event to the answer of NodeStageVolume", "machine | bus | plugs | least | median | 95% within | most",
+		n.Machine, bus, len(took), took[0], median, late, took[len(took)-1])
+	if median > soon {
+		t.Errorf("want disks found within %s of the kernel's event, got %s in the middle of %v", soon, median, took)
+	}
+}
+
+// discover plugs a disk that the driver waits for, and gives the time from the kernel's event to the driver's answer, by the guest's
+// clock. whileWaiting is called before the disk comes, plugged when it is there.
+func (n *node) discover(t *testing.T, bus string, whileWaiting func()) time.Duration {
+	t.Helper()
+	const waited = 1700 * time.Millisecond // 100 + 200 + 400 + 800 ms, and then once a second
+	c := claim{id: newVolume()}
+	before, err := n.Uevents(0)
+	must(t, "read the events", err)
+	staged := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	go func() { staged <- n.stage(ctx, c) }()
+	time.Sleep(waited)
+	whileWaiting()
+	n.plug(t, guest.Disk{Volume: c.id, Bus: bus, LUN: 1})
+	must(t, "stage", <-staged)
+	found := n.answered(t, "NodeStageVolume", c.id)
+	events, err := n.Uevents(len(before))
+	must(t, "read the events", err)
+	for _, e := range events {
+		if e.Fields["ACTION"] == "add" && e.Fields["DEVTYPE"] == "disk" {
+			must(t, "release", n.release(ctx, c))
+			n.unplug(t, c.id)
+			return found.Sub(e.At)
+		}
+	}
+	t.Fatalf("the kernel told of no disk, only of %v", events)
+	return 0
+}
+
+// answered is when the driver answered the last call for a volume, by its log.
+func (n *node) answered(t *testing.T, method, volume string) time.Time {
+	t.Helper()
+	text := n.sh(t, fmt.Sprintf("grep -F %q %s | grep -F %q | tail -n 1", method, driverLog, volume))
+	var line struct {
+		Time time.Time `json:"time"`
+	}
+	if err := json.Unmarshal([]byte(text), &line); err != nil {
+		t.Fatalf("the driver's log has %q: %v", text, err)
+	}
+	return line.Time
+}
+
+// recordMemory notes what memory of its own the driver holds, and what the page cache could drop.
+func recordMemory(t *testing.T, n *node) {
+	t.Helper()
+	fields := map[string]string{}
+	for line := range strings.Lines(n.sh(t, fmt.Sprintf("cat /proc/%d/status", n.pid))) {
+		key, value, _ := strings.Cut(line, ":")
+		fields[key] = strings.TrimSpace(value)
+	}
+	record("Memory of the node role, idle after that", "RssAnon | RssFile | threads", fields["RssAnon"], fields["RssFile"], fields["Threads"])
+}

@@ -1,0 +1,139 @@
+package guest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Disk is a volume, and how it is plugged.
+type Disk struct {
+	Volume string // its id, which is the serial; none when NoSerial
+	Bus    string // virtio, scsi or nvme
+	Bytes  int64  // of a file made for it when there is none
+	LUN    int    // scsi: Nova takes target 0 and the next free number
+	// At is a bus of its own choosing for a PCI device, with the slot there; QEMU's or the next free root port when empty.
+	At, Slot string
+	NoSerial bool
+	File     string // what is on it; a file of its own when empty
+}
+
+// ErrFull says that the machine has no place for another disk.
+var ErrFull = errors.New("no place is free")
+
+// Plug attaches a disk in the two steps of libvirt's: the image with its format, and then the device. The device is named after the
+// volume.
+func (g *Guest) Plug(d Disk) error {
+	file := d.File
+	if file == "" {
+		file = g.FileOf(d.Volume)
+		if err := makeFile(file, d.Bytes); err != nil {
+			return err
+		}
+	}
+	device := map[string]any{"id": name(d.Volume), "drive": name(d.Volume) + "-format", "write-cache": "on"}
+	if !d.NoSerial {
+		device["serial"] = d.Volume
+	}
+	switch d.Bus {
+	case "virtio":
+		device["driver"] = "virtio-blk-pci"
+	case "nvme":
+		device["driver"] = "nvme"
+		delete(device, "write-cache")
+	case "scsi":
+		device["driver"], device["bus"], device["channel"], device["scsi-id"], device["lun"] = "scsi-hd", "scsi.0", 0, 0, d.LUN
+		if !d.NoSerial {
+			device["device_id"] = d.Volume
+		}
+	default:
+		return fmt.Errorf("there are no disks of bus %q", d.Bus)
+	}
+	if d.Bus != "scsi" {
+		if err := g.place(d, device); err != nil {
+			return err
+		}
+	}
+	for _, node := range []map[string]any{
+		{"driver": "file", "node-name": name(d.Volume) + "-file", "filename": file, "discard": "unmap"},
+		{"driver": "raw", "node-name": name(d.Volume) + "-format", "file": name(d.Volume) + "-file", "discard": "unmap"},
+	} {
+		if err := g.monitor.do("blockdev-add", node, nil); err != nil {
+			return err
+		}
+	}
+	if err := g.monitor.do("device_add", device, nil); err != nil {
+		return errors.Join(err, g.forget(d.Volume))
+	}
+	if port, ok := device["bus"].(string); ok && d.Bus != "scsi" {
+		g.ports[port], g.disks[d.Volume] = true, port
+	}
+	return nil
+}
+
+// place chooses where a PCI device comes.
+func (g *Guest) place(d Disk, device map[string]any) error {
+	switch {
+	case d.At != "":
+		device["bus"], device["addr"] = d.At, d.Slot
+	case g.Machine.Type == "q35":
+		for _, port := range slices.SortedFunc(maps.Keys(g.ports), byNumber) {
+			if !g.ports[port] {
+				device["bus"] = port
+				return nil
+			}
+		}
+		return ErrFull
+	}
+	return nil
+}
+
+func byNumber(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	if a < b {
+		return -1
+	}
+	return 1
+}
+
+// Unplug asks the guest to give a disk up and waits until it has.
+func (g *Guest) Unplug(volume string) error {
+	if err := g.monitor.do("device_del", map[string]any{"id": name(volume)}, nil); err != nil {
+		return err
+	}
+	if err := g.monitor.deleted(name(volume)); err != nil {
+		return err
+	}
+	if port, ok := g.disks[volume]; ok {
+		g.ports[port] = false
+		delete(g.disks, volume)
+	}
+	return g.forget(volume)
+}
+
+func (g *Guest) forget(volume string) error {
+	return errors.Join(
+		g.monitor.do("blockdev-del", map[string]any{"node-name": name(volume) + "-format"}, nil),
+		g.monitor.do("blockdev-del", map[string]any{"node-name": name(volume) + "-file"}, nil))
+}
+
+// Grow makes a plugged disk larger, as libvirt's virDomainBlockResize.
+func (g *Guest) Grow(volume string, bytes int64) error {
+	return g.monitor.do("block_resize", map[string]any{"node-name": name(volume) + "-format", "size": bytes}, nil)
+}
+
+// GrowUnplugged makes the file of a disk larger that is not plugged.
+func (g *Guest) GrowUnplugged(volume string, bytes int64) error {
+	return os.Truncate(g.FileOf(volume), bytes)
+}
+
+// FileOf is the file that holds a volume's bytes on this machine.
+func (g *Guest) FileOf(volume string) string { return filepath.Join(g.dir, volume+".raw") }
+
+// name is the volume's id as one of QEMU's, which begin with a letter and are at most 31 characters long for nodes.
+func name(volume string) string { return "v" + volume[len(volume)-12:] }

@@ -1,0 +1,124 @@
+// Package image makes what the test guest boots: Debian's kernel, and a file system with the tools of the driver's own image, udev,
+// and busybox for everything else. Nothing of it is installed on this machine.
+package image
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/internal/ociimage"
+)
+
+// The names of the two files that Build writes.
+const (
+	Kernel  = "vmlinuz"
+	Initial = "initramfs"
+)
+
+// packages are those of the driver's image and of a node's host. The kernel is the one of Debian's images for clouds.
+var packages = append(slices.Clone(ociimage.Packages), "linux-image-cloud-amd64", "busybox-static", "udev")
+
+// tools are those of the driver's image and, for guests that want udev, what makes links below /dev/disk.
+var tools = append(slices.Clone(ociimage.Tools), "busybox", "udevadm", "usr/lib/systemd/systemd-udevd",
+	"usr/lib/udev/scsi_id", "usr/lib/udev/ata_id", "usr/lib/udev/cdrom_id",
+	"usr/lib/udev/rules.d/50-udev-default.rules", "usr/lib/udev/rules.d/60-block.rules", "usr/lib/udev/rules.d/60-cdrom_id.rules",
+	"usr/lib/udev/rules.d/60-persistent-storage.rules", "usr/lib/udev/rules.d/64-btrfs.rules")
+
+// modules are loaded at boot: buses, disks, the agent's port, file systems of volumes, and checksums that these ask for by name.
+var modules = []string{
+	"crc32c_generic", "virtio_pci", "virtio_console", "virtio_net", "virtio_balloon", "virtio_rng", "virtio_blk", "virtio_scsi",
+	"sd_mod", "sr_mod", "ata_piix", "nvme", "blake2b_generic", "ext4", "xfs", "btrfs",
+}
+
+// onDemand are there and not loaded: the file systems of config drives, without which the driver shall do.
+var onDemand = []string{"isofs", "vfat", "nls_ascii", "nls_cp437", "nls_iso8859-1", "nls_utf8"}
+
+//go:embed init.sh
+var initScript []byte
+
+// Build writes the kernel and the initial file system into dir, which also keeps the packages.
+func Build(ctx context.Context, dir string) error {
+	debian := ociimage.Debian{Dir: dir}
+	fetched, err := debian.Fetch(ctx, packages)
+	if err != nil {
+		return err
+	}
+	all := ociimage.NewTree()
+	for i := range fetched {
+		if err := all.AddPackage(ctx, &fetched[i]); err != nil {
+			return err
+		}
+	}
+	root, kernel, err := assemble(all)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		write(filepath.Join(dir, Kernel), func(w io.Writer) error { _, err := w.Write(kernel.Data); return err }),
+		write(filepath.Join(dir, Initial), func(w io.Writer) error { return WriteCPIO(w, root) }))
+}
+
+func assemble(all ociimage.Tree) (root ociimage.Tree, kernel *ociimage.File, err error) {
+	version := ""
+	for name := range all {
+		if v, ok := strings.CutPrefix(name, "boot/vmlinuz-"); ok {
+			version = v
+		}
+	}
+	if version == "" {
+		return nil, nil, errors.New("no package has a kernel")
+	}
+	if root, err = all.Slim(tools); err != nil {
+		return nil, nil, err
+	}
+	kernelModules, err := readModules(all, path.Join("usr/lib/modules", version))
+	if err != nil {
+		return nil, nil, err
+	}
+	load, err := kernelModules.add(root, modules)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := kernelModules.add(root, onDemand); err != nil {
+		return nil, nil, err
+	}
+	kernelModules.index(root)
+	root.AddFile("etc/guest-modules", 0o644, []byte(strings.Join(load, "\n")+"\n"))
+	root.AddFile("etc/fstab", 0o644, nil)
+	root.AddFile("etc/machine-id", 0o444, []byte("0123456789abcdef0123456789abcdef\n"))
+	root.AddFile("etc/group", 0o644, groups())
+	root.AddFile("init", 0o755, initScript)
+	return root, all["boot/vmlinuz-"+version], nil
+}
+
+// groups are those that udev's rules name.
+func groups() []byte {
+	var text strings.Builder
+	for i, name := range []string{"root", "disk", "cdrom", "tty", "kmem", "dialout", "input", "render", "sgx", "kvm", "lp", "video", "audio", "tape"} {
+		fmt.Fprintf(&text, "%s:x:%d:\n", name, i)
+	}
+	return []byte(text.String())
+}
+
+// write replaces a file whole.
+func write(name string, content func(io.Writer) error) error {
+	f, err := os.Create(name + ".new")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(content(f), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(name+".new", name)
+}
+
+func sortedNames(t ociimage.Tree) []string { return slices.Sorted(maps.Keys(t)) }
