@@ -75,9 +75,8 @@ func (h *Host) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 			return disk, err
 		}
 		if !rescanned && time.Since(began) >= patience {
-			h.rescanHosts()
 			rescanned = true
-			continue
+			go h.rescanHosts() // not waited for: with no disk at number 0 the kernel tries hundreds, which took 8 s in an emulated server
 		}
 		if !sleep(ctx, pause, changed) {
 			return nil, ended(ctx, "the disk of volume %s did not appear on this server within %s; %s",

@@ -47,7 +47,7 @@ func (n *node) measureDiscovery(t *testing.T, bus string) {
 		took = append(took, n.discover(t, bus, func() {}))
 	}
 	slices.Sort(took)
-	median, late := took[len(took)/2], took[len(took)*95/100]
+	median, late := took[len(took)/2], took[(len(took)*95+99)/100-1]
 	t.Logf("%s, %s: found after the kernel's event: median %s, 95%% within %s, at most %s", n.Machine, bus, median, late, took[len(took)-1])
 	record("From the kernel's event to the answer of NodeStageVolume", "machine | bus | plugs | least | median | 95% within | most",
 		n.Machine, bus, len(took), took[0], median, late, took[len(took)-1])
@@ -70,13 +70,13 @@ func (n *node) discover(t *testing.T, bus string, whileWaiting func()) time.Dura
 	go func() { staged <- n.stage(ctx, c) }()
 	time.Sleep(waited)
 	whileWaiting()
-	n.plug(t, guest.Disk{Volume: c.id, Bus: bus, LUN: 1})
+	must(t, "plug", n.Plug(guest.Disk{Volume: c.id, Bus: bus, LUN: 1, Bytes: gib}))
 	must(t, "stage", <-staged)
 	found := n.answered(t, "NodeStageVolume", c.id)
 	events, err := n.Uevents(len(before))
 	must(t, "read the events", err)
 	for _, e := range events {
-		if e.Fields["ACTION"] == "add" && e.Fields["DEVTYPE"] == "disk" {
+		if newDisk(e) {
 			must(t, "release", n.release(ctx, c))
 			n.unplug(t, c.id)
 			return found.Sub(e.At)

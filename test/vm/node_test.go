@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,16 +159,34 @@ func newVolume() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// plug attaches a disk of one GiB with a volume's id.
-func (n *node) plug(t *testing.T, d guest.Disk) {
+// plug attaches a disk, of one GiB when nothing is said, and waits until the guest's kernel has named it.
+func (n *node) plug(t *testing.T, d guest.Disk) device {
 	t.Helper()
 	if d.Bytes == 0 {
 		d.Bytes = gib
 	}
+	before, err := n.Uevents(0)
+	must(t, "read the events", err)
 	if err := n.Plug(d); err != nil {
 		t.Fatalf("plug %+v: %v", d, err)
 	}
+	for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(50 * time.Millisecond) {
+		events, err := n.Uevents(len(before))
+		must(t, "read the events", err)
+		if i := slices.IndexFunc(events, newDisk); i >= 0 {
+			f := events[i].Fields
+			return device{f["DEVNAME"], f["MAJOR"] + ":" + f["MINOR"]}
+		}
+	}
+	t.Fatalf("the guest's kernel never named the disk %+v", d)
+	return device{}
 }
+
+// device is a disk as the guest's kernel names it.
+type device struct{ name, number string }
+
+// newDisk reports whether an event tells of a disk that came.
+func newDisk(e agent.Uevent) bool { return e.Fields["ACTION"] == "add" && e.Fields["DEVTYPE"] == "disk" }
 
 func (n *node) unplug(t *testing.T, volume string) {
 	t.Helper()
@@ -206,6 +225,13 @@ func (n *node) publish(ctx context.Context, c claim) error {
 		VolumeId: c.id, StagingTargetPath: c.staging(), TargetPath: c.target(), VolumeCapability: c.capability(),
 	})
 	return err
+}
+
+// use stages and publishes.
+func (n *node) use(t *testing.T, c claim) {
+	t.Helper()
+	must(t, "stage", n.stage(n.ctx(t), c))
+	must(t, "publish", n.publish(n.ctx(t), c))
 }
 
 // release unpublishes and unstages.

@@ -20,7 +20,11 @@ type Machine struct {
 
 // String names the machine in reports.
 func (m Machine) String() string {
-	name := m.orDefault().Type
+	m = m.orDefault()
+	name := m.Type
+	if m.Bus != "virtio" {
+		name += ", runs from " + m.Bus
+	}
 	if m.Udev {
 		name += ", udev"
 	}
