@@ -47,8 +47,10 @@ lint: ## format, vet, staticcheck, shell scripts, module files
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go vet -tags render,openstack ./test/openstack ./driver/openstack ./generator/verify ./overlays
+	go vet -tags vm ./test/vm
 	$(TOOL) staticcheck ./...
 	$(TOOL) staticcheck -tags render,openstack ./test/openstack ./driver/openstack ./generator/verify ./overlays
+	$(TOOL) staticcheck -tags vm ./test/vm
 	cd test/sanity && go vet ./...
 	shellcheck $(SHFILES) .ci/run
 	go mod tidy -diff
@@ -84,6 +86,7 @@ clean: ## remove what was built
 include test/openstack/openstack.mk
 include test/render/render.mk
 include test/sanity/sanity.mk
+include test/vm/vm.mk
 include internal/ociimage/image.mk
 
 .PHONY: test-openstack

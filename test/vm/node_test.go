@@ -186,7 +186,9 @@ func (n *node) plug(t *testing.T, d guest.Disk) device {
 type device struct{ name, number string }
 
 // newDisk reports whether an event tells of a disk that came.
-func newDisk(e agent.Uevent) bool { return e.Fields["ACTION"] == "add" && e.Fields["DEVTYPE"] == "disk" }
+func newDisk(e agent.Uevent) bool {
+	return e.Fields["ACTION"] == "add" && e.Fields["DEVTYPE"] == "disk"
+}
 
 func (n *node) unplug(t *testing.T, volume string) {
 	t.Helper()

@@ -9,13 +9,13 @@ import (
 
 // Machine is what a guest is made of. The zero value is a server of machine type pc with virtio disks, as Nova defines it.
 type Machine struct {
-	Type     string   // pc or q35; pc when empty
-	Ports    int      // q35: root ports that are free for disks
-	Bus      string   // of the disk that the server runs from: virtio or scsi; virtio when empty
-	Udev     bool     // start udevd
+	Type      string   // pc or q35; pc when empty
+	Ports     int      // q35: root ports that are free for disks
+	Bus       string   // of the disk that the server runs from: virtio or scsi; virtio when empty
+	Udev      bool     // start udevd
 	MemoryMiB int      // 768 when 0
-	CDROM    string   // an image to put into the IDE CD-ROM drive of a pc
-	More     []string // further arguments of QEMU's
+	CDROM     string   // an image to put into the IDE CD-ROM drive of a pc
+	More      []string // further arguments of QEMU's
 }
 
 // String names the machine in reports.

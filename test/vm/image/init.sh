@@ -1,4 +1,5 @@
 #!/usr/bin/busybox sh
+# shellcheck shell=dash
 # Process 1 of the test guest. It makes the machine usable, and ends it when the agent ends.
 # busybox comes last in the path, and the driver does not have it in its own: that finds the tools of its image alone.
 /usr/bin/busybox mkdir -p /busybox /root /csi /var/lib/kubelet
@@ -11,7 +12,7 @@ mount -t devtmpfs dev /dev
 mount -t tmpfs run /run
 mount --make-rshared / # kubelet and the driver share their mounts
 
-modprobe -a $(cat /etc/guest-modules)
+xargs modprobe -a </etc/guest-modules
 
 if grep -qw guest.udev /proc/cmdline; then
 	mkdir -p /run/udev

@@ -106,7 +106,9 @@ func (k kernelModules) index(to ociimage.Tree) {
 	to.AddFile(k.dir+"/modules.dep", 0o644, []byte(text.String()))
 }
 
-func (k kernelModules) relative(name string) string { return strings.TrimPrefix(k.files[name], k.dir+"/") }
+func (k kernelModules) relative(name string) string {
+	return strings.TrimPrefix(k.files[name], k.dir+"/")
+}
 
 // closure lists all that a module needs, each before what it needs itself.
 func (k kernelModules) closure(name string) []string {
