@@ -27,8 +27,8 @@ var (
 	detach            = cloud.Call{Service: "compute", Method: http.MethodDelete, Path: "/servers/{server}/os-volume_attachments/{volume}"}
 )
 
-// Calls lists every request this package can send, besides Keystone's POST /auth/tokens and the version document of an
-// unversioned endpoint, which package cloud sends.
+// Calls lists every request this package can send, besides Keystone's POST /auth/tokens, and the version documents of Keystone
+// and of an unversioned endpoint, which package cloud sends.
 var Calls = []cloud.Call{
 	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, listMessages, listVolumeZones,
 	getServer, listAttachments, attach, attachMultiattach, detach,
