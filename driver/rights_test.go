@@ -32,11 +32,6 @@ type life struct {
 	volume, shared, picture, saved string // ids; saved is a backup's
 }
 
-var sharedBlock = &csi.VolumeCapability{
-	AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
-	AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER},
-}
-
 func (l *life) create(ctx context.Context, into *string, name string, change ...func(*csi.CreateVolumeRequest)) error {
 	v, err := l.CreateVolume(ctx, claim(name, change...))
 	*into = v.GetVolume().GetVolumeId()
@@ -142,12 +137,12 @@ var everyRequest = []step{
 	}},
 	{"share", func(ctx context.Context, l *life) error {
 		err := l.create(ctx, &l.shared, "pvc-4", func(r *csi.CreateVolumeRequest) {
-			r.VolumeCapabilities, r.Parameters = []*csi.VolumeCapability{sharedBlock}, map[string]string{"type": "multiattach"}
+			r.VolumeCapabilities, r.Parameters = []*csi.VolumeCapability{shared}, map[string]string{"type": "multiattach"}
 		})
 		az1, az2 := servers()
 		for _, node := range []string{az1, az2} {
 			if err == nil {
-				err = l.attach(ctx, l.shared, node, sharedBlock)
+				err = l.attach(ctx, l.shared, node, shared)
 			}
 		}
 		return err
