@@ -27,7 +27,6 @@ import (
 
 // The cloud: medians as on a busy one. 30 ms for an answer and 0.45 ms a row were measured on Cinder 21.
 const (
-	servers = 50
 	spread  = 0.6 // of log-normal times: the 99th percentile is 4.04 times the median
 	jitter  = 0.3 // of the API's answers
 	perRow  = 450 * time.Microsecond
@@ -49,6 +48,7 @@ var steps = []openstacksim.Operation{
 // run is one setting: so many volumes at once, so many times.
 type run struct {
 	volumes, rounds int
+	servers         int
 	each            bool // poll each volume by itself
 	seed            uint64
 }
@@ -71,7 +71,7 @@ func (r run) cloud(jitter float64) *openstacksim.Sim {
 	c := openstacksim.Default()
 	c.Latency = medians
 	c.Servers = nil
-	for n := range servers {
+	for n := range r.servers {
 		c.Servers = append(c.Servers, openstacksim.Server{ID: serverID(n), Name: fmt.Sprint("node-", n), Project: "demo", Zone: "az1"})
 	}
 	for i := range c.Projects {
@@ -155,7 +155,7 @@ func (r run) live(t *testing.T) life {
 			for n := range ops {
 				all.Go(func() {
 					time.Sleep(time.Duration(n) * stagger)
-					ops[n] = do(t, client, step, round, n, ids, begun)
+					ops[n] = r.do(t, client, step, round, n, ids, begun)
 				})
 			}
 			all.Wait()
@@ -188,10 +188,10 @@ var writer = &csi.VolumeCapability{
 }
 
 // do is one RPC, tried again as the sidecars do until it succeeds.
-func do(t *testing.T, client csi.ControllerClient, step openstacksim.Operation, round, n int, ids []string, stepBegun time.Time) op {
+func (r run) do(t *testing.T, client csi.ControllerClient, step openstacksim.Operation, round, n int, ids []string, stepBegun time.Time) op {
 	begun := time.Now()
 	o := op{step: step, round: round, volume: name(round, n), begun: begun.Sub(stepBegun)}
-	node := serverID(n % servers)
+	node := serverID(n % r.servers)
 	for pause := time.Second; ; pause = min(2*pause, 5*time.Minute) {
 		o.tries++
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

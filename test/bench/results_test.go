@@ -12,12 +12,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
+var only = flag.Int("volumes", 0, "compare at this many volumes only")
+
 var results = flag.String("results", "", "compare at 1, 10, 100 and 1,000 volumes and write the tables to this `file`")
 
 const seed = 20260101
 
 func (r run) measured(t *testing.T) (l life) {
-	t.Run(fmt.Sprintf("%d volumes each=%v", r.volumes, r.each), func(t *testing.T) {
+	t.Run(fmt.Sprintf("%d volumes on %d servers each=%v", r.volumes, r.servers, r.each), func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { l = r.live(t) })
 	})
 	return l
@@ -66,7 +68,7 @@ func (n line) String() string {
 
 func TestAFewVolumesLiveWithEitherWayOfPolling(t *testing.T) {
 	for _, each := range []bool{false, true} {
-		l := run{volumes: 8, rounds: 1, each: each, seed: seed}.measured(t)
+		l := run{volumes: 8, rounds: 1, servers: 4, each: each, seed: seed}.measured(t)
 		for _, step := range steps {
 			if ops := l.of(step); len(ops) != 8 || l.calls[step] < 8 {
 				t.Errorf("each=%v, %s: %d operations, %d calls", each, step, len(ops), l.calls[step])
@@ -84,18 +86,26 @@ func TestResults(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString(head)
-	for _, size := range []struct{ volumes, rounds int }{{1, 200}, {10, 20}, {100, 3}, {1000, 1}} {
+	for _, size := range []run{{volumes: 1, rounds: 200, servers: 50}, {volumes: 10, rounds: 20, servers: 50}, {volumes: 50, rounds: 4, servers: 2}, {volumes: 100, rounds: 3, servers: 50}, {volumes: 1000, rounds: 1, servers: 50}} {
+		if *only != 0 && *only != size.volumes {
+			continue
+		}
 		begun := time.Now()
-		hub := run{volumes: size.volumes, rounds: size.rounds, seed: seed}.measured(t)
-		each := run{volumes: size.volumes, rounds: size.rounds, seed: seed, each: true}.measured(t)
-		fmt.Fprintf(&b, "\n## %s at once, %d times\n\n%s", plural(size.volumes), size.rounds, columns)
+		size.seed = seed
+		hub := size.measured(t)
+		size.each = true
+		each := size.measured(t)
+		fmt.Fprintf(&b, "\n## %s on %d servers, %d times\n\n%s", plural(size.volumes), size.servers, size.rounds, columns)
+		var calls, baseline float64
 		for _, step := range steps {
 			h, e := hub.line(step), each.line(step)
 			fmt.Fprintf(&b, "| %s | hub | %s | |\n", step, h)
 			fmt.Fprintf(&b, "| | each | %s | %.1f |\n", e, e.calls/h.calls)
+			calls, baseline = calls+h.calls, baseline+e.calls
 		}
+		fmt.Fprintf(&b, "\nA volume's whole life: %.1f calls with the hub, %.1f without.\n", calls, baseline)
 		fmt.Fprintf(&b, "\nAt rest: %.1f calls a minute with the hub, %.1f without, all of them the attacher's.\n", hub.idle, each.idle)
-		t.Logf("%d volumes: %v", size.volumes, time.Since(begun).Round(time.Second))
+		t.Logf("%d volumes on %d servers: %v", size.volumes, size.servers, time.Since(begun).Round(time.Second))
 	}
 	b.WriteString(heap(t))
 	if err := os.WriteFile(*results, []byte(b.String()), 0o644); err != nil {
