@@ -156,7 +156,7 @@ func (s *Snapshots) gone(ctx context.Context, id SnapshotID) error {
 
 // until waits for done, as Volumes.until does.
 func (s *Snapshots) until(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error) {
-	p, err := s.wait.Await(ctx, id, done)
+	p, err := s.wait.Await(WithPurpose(ctx, what), id, done)
 	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
 		return p, Errorf(kind, "waited for it to %s: %w", what, err)
 	}

@@ -52,7 +52,7 @@ func (s *Volumes) Get(ctx context.Context, id ID) (Volume, error) {
 
 // until waits for done. The error of a wait that did not end says what was waited for; the waiter adds what it saw last.
 func (s *Volumes) until(ctx context.Context, id ID, what string, done func(v Volume, ok bool) (bool, error)) (Volume, error) {
-	v, err := s.wait.Await(ctx, id, done)
+	v, err := s.wait.Await(WithPurpose(ctx, what), id, done)
 	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
 		return v, Errorf(kind, "waited for it to %s: %w", what, err)
 	}

@@ -21,10 +21,11 @@ const (
 // of the cloud's hosts, which may differ.
 const stale = 10 * time.Second
 
-// waiter is one Await or Read. All but the first four fields are the loop's.
+// waiter is one Await or Read. All but the first five fields are the loop's.
 type waiter[ID ~string, T any] struct {
 	ctx      context.Context
 	id       ID
+	first    time.Duration   // after which it wants its first reading
 	once     bool            // any reading ends it
 	readings chan reading[T] // holds the newest reading only
 
