@@ -50,6 +50,8 @@ func (x *tenant) newFront(t *testing.T, meddle func(pass http.Handler) http.Hand
 				r.Out.Host = to.Host
 			},
 			Transport: &http.Transport{MaxIdleConnsPerHost: 100},
+			// What the cloud does not answer, nobody answers.
+			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		})
 		if meddle != nil {
 			pass = meddle(pass)

@@ -39,7 +39,8 @@ type lived struct {
 	id         string
 	server     server
 	begun, end map[string]time.Time
-	again      int // how often a call had to be repeated
+	again      int  // how often a call had to be repeated
+	patient    bool // a call that failed for good is repeated too, as sidecars do: what the cloud's services were doing when they ended has failed
 }
 
 // measured runs one step, repeated as a sidecar does while the answer is not final.
@@ -50,10 +51,10 @@ func (l *lived) measured(t *testing.T, step string, call func(ctx context.Contex
 	defer func() { l.end[step] = time.Now() }()
 	for wait := 500 * time.Millisecond; ; wait *= 2 {
 		err := call(ctx)
-		switch status.Code(err) {
-		case codes.OK:
+		switch code := status.Code(err); {
+		case code == codes.OK:
 			return true
-		case codes.Aborted, codes.Unavailable, codes.DeadlineExceeded:
+		case code == codes.Aborted, code == codes.Unavailable, code == codes.DeadlineExceeded, l.patient && ctx.Err() == nil:
 			l.again++
 			select {
 			case <-time.After(wait):

@@ -1,0 +1,149 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+)
+
+// disk is the path under which a server of the tenant has a volume.
+func (x *tenant) disk(at server, volume, file string) string {
+	root := filepath.Join(x.bed, "servers", "by-name", at.name)
+	if file == "" {
+		return filepath.Join(root, "by-id", "virtio-"+volume[:20])
+	}
+	serials, _ := filepath.Glob(filepath.Join(root, "sys", "block", "*", "serial"))
+	for _, serial := range serials {
+		if text, err := os.ReadFile(serial); err == nil && strings.TrimSpace(string(text)) == volume[:20] {
+			return filepath.Join(filepath.Dir(serial), file)
+		}
+	}
+	return ""
+}
+
+// wantOn wants a volume's disk at a server to begin with some data.
+func (x *tenant) wantOn(t *testing.T, at server, volume string, want []byte) {
+	t.Helper()
+	f, err := os.Open(x.disk(at, volume, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got := make([]byte, len(want))
+	if _, err := f.Read(got); err != nil || !bytes.Equal(want, got) {
+		t.Errorf("volume %s at server %s: want %q, got %q, %v", volume, at.name, want, got, err)
+	}
+}
+
+// One project from nothing to nothing: a volume that two servers use grows, is snapshot, cloned, backed up in full and in part while
+// it is in use; what is made from each has the data of its moment; a copy changes its type. In the end the project is empty.
+func TestAWholeLifeLeavesNothing(t *testing.T) {
+	began := time.Now()
+	stage := func(what string) { t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what) }
+	x := newTenant(t, bed(t), zonesOfBed...)
+	one, two := x.servers[0], x.servers[1]
+	empty := func() {
+		t.Helper()
+		if held := x.holds(t); len(held) > 0 {
+			t.Errorf("the project holds %v, want nothing", held)
+		}
+	}
+	empty()
+	t.Cleanup(empty) // runs once what the rest of the test makes is deleted
+	d := x.start(t, one)
+	stage("the servers are there")
+
+	shared := newVolume(t, d, "", func(r *csi.CreateVolumeRequest) {
+		r.Parameters = map[string]string{"type": "multiattach"}
+		r.VolumeCapabilities[0].AccessMode.Mode = csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
+	})
+	id := shared.GetVolumeId()
+	m := mount(t, d, shared, "")
+	if err := publish(t, d, id, two.id); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unpublish(t, d, id, two.id); err != nil {
+			t.Error(err)
+		}
+	})
+	text := func(moment string) []byte { return fmt.Appendf(nil, "%-24s%s", moment, rand.Text()) }
+	first := text("written at one server")
+	if err := writeAt(m.file(), first); err != nil {
+		t.Fatal(err)
+	}
+	x.wantOn(t, two, id, first)
+	stage("two servers share a volume")
+
+	grown, err := d.controller.ControllerExpandVolume(t.Context(), &csi.ControllerExpandVolumeRequest{
+		VolumeId: id, VolumeCapability: m.capability, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 << 30},
+	})
+	if err != nil || grown.GetCapacityBytes() != 2<<30 {
+		t.Fatalf("want 2 GiB, got %v, %v", grown, err)
+	}
+	eventually(t, "the disk has grown at a server", func() bool {
+		sectors, _ := os.ReadFile(x.disk(one, id, "size"))
+		return strings.TrimSpace(string(sectors)) == "4194304"
+	})
+	stage("it has grown in use")
+
+	shot := newSnapshot(t, d, id).GetSnapshotId()
+	full, _ := newBackup(t, d, id, "false")
+	stage("a snapshot and a backup of it in use")
+	second := text("after the snapshot")
+	if err := writeAt(m.file(), second); err != nil {
+		t.Fatal(err)
+	}
+	part, _ := newBackup(t, d, id, "true")
+	stage("an incremental backup of it in use")
+
+	snapshot := func(id string) *csi.VolumeContentSource {
+		return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
+	}
+	clone := &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: id}}}
+	for _, test := range []struct {
+		name   string
+		source *csi.VolumeContentSource
+		want   []byte
+	}{
+		{"snapshot", snapshot(shot), first},
+		{"clone", clone, second},
+		{"full backup", snapshot(full), first},
+		{"incremental backup", snapshot(part), second},
+	} {
+		made := newVolume(t, d, "", func(r *csi.CreateVolumeRequest) {
+			r.VolumeContentSource, r.CapacityRange.RequiredBytes = test.source, 2<<30
+			r.Parameters = map[string]string{"type": "multiattach"}
+			r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: shared.GetAccessibleTopology()}
+		})
+		copied := mount(t, d, made, "")
+		copied.wantData(t, test.want)
+		stage("a volume of the " + test.name)
+		if test.name != "clone" {
+			continue
+		}
+		copied.down(t, t.Context())
+		change := &csi.ControllerModifyVolumeRequest{VolumeId: copied.id, MutableParameters: map[string]string{"type": "fast", "policy": "on-demand"}}
+		if _, err := d.controller.ControllerModifyVolume(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		copied.up(t, t.Context())
+		copied.wantData(t, test.want)
+		stage("the clone has another type, on another pool")
+	}
+	if held := x.holds(t); held["volumes"] != 5 || held["snapshots"] != 1 || held["backups"] != 2 || held["attachments"] != 6 {
+		t.Errorf("the project holds %v, want 5 volumes, 1 snapshot, 2 backups, 6 attachments", held)
+	}
+	t.Cleanup(func() { stage("all is ready to be deleted") })
+	deleteSnapshot(t, d, part)
+	deleteSnapshot(t, d, full)
+}

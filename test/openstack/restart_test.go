@@ -1,0 +1,60 @@
+//go:build openstack && restart
+
+package openstack
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The cloud's own services are stopped and started again under volumes' lives; this disturbs whoever else uses the bed. Run with
+// `make test-openstack-restarts`.
+func TestRestartsOfServicesUnderWayLoseNothing(t *testing.T) {
+	x := newTenant(t, bed(t), zonesOfBed[0])
+	d := x.startAnywhere(t)
+	for _, service := range []string{"cinder-api", "nova-api", "cinder-volume", "nova-compute-az1"} {
+		t.Run(service, func(t *testing.T) {
+			all := make([]*lived, 4)
+			var running sync.WaitGroup
+			for i := range all {
+				all[i] = &lived{id: "bed-" + rand.Text(), server: x.servers[0], begun: map[string]time.Time{}, end: map[string]time.Time{}, patient: true}
+				running.Go(func() { all[i].run(t, d, make(chan struct{}, 1)) })
+			}
+			time.Sleep(2 * time.Second)
+			x.restart(t, service)
+			running.Wait()
+			t.Log(table(all))
+			if held := x.holds(t); len(held) > 0 {
+				t.Errorf("left in the project: %v", held)
+			}
+		})
+	}
+}
+
+// restart stops a service of the bed, and lets the bed start what does not run.
+func (x *tenant) restart(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(x.bed, "run", name+".pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, fmt.Sprintf("%s, process %d, has ended", name, pid), func() bool { return syscall.Kill(pid, 0) != nil })
+	if _, messages, code := run(t, []string{"OPENSTACK_BED=" + x.bed}, "./up.sh"); code != 0 {
+		t.Fatalf("up.sh: %s", messages)
+	}
+}
