@@ -46,10 +46,10 @@ test-tools: ## as root on Debian: install the file systems' tools that tests run
 lint: ## format, vet, staticcheck, shell scripts, module files
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
 	go vet ./...
-	go vet -tags render,openstack ./test/openstack ./driver/openstack ./generator/verify ./overlays
+	go vet -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
 	go vet -tags vm ./test/vm
 	$(TOOL) staticcheck ./...
-	$(TOOL) staticcheck -tags render,openstack ./test/openstack ./driver/openstack ./generator/verify ./overlays
+	$(TOOL) staticcheck -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
 	$(TOOL) staticcheck -tags vm ./test/vm
 	cd test/sanity && go vet ./...
 	shellcheck $(SHFILES) .ci/run
@@ -93,6 +93,6 @@ include internal/ociimage/image.mk
 test-openstack: build tools ## the real cloud (started if it is not up): cloudparity, generator, driver, csi-sanity against it
 	$(MAKE) openstack-up
 	go run ./test/gate -- -count 1 ./test/cloudparity -bed="$(OPENSTACK_BED)"
-	go run ./test/gate -- -count 1 -tags openstack -timeout 20m ./test/openstack ./driver/openstack
+	go run ./test/gate -- -count 1 -tags openstack -timeout 30m ./test/openstack ./driver/openstack
 	$(SANITY) -bed "$(abspath $(OPENSTACK_BED))" -split
 	$(SANITY) -bed "$(abspath $(OPENSTACK_BED))" -access block

@@ -1,9 +1,20 @@
 # A real OpenStack on this machine, for tests. See test/openstack/README.md.
 
-.PHONY: openstack-up openstack-down
+.PHONY: openstack-up openstack-down bench-openstack test-openstack-restarts
+
+BED_TEST := go test -count 1 -timeout 30m -v
 
 openstack-up: ## start a real OpenStack on loopback (root, Debian 12)
 	test/openstack/up.sh
 
 openstack-down: ## stop that OpenStack and delete its data
 	test/openstack/down.sh --wipe
+
+bench-openstack: build ## fifty volumes at once on the real cloud, with the hub and without; an idle driver. Say VOLUMES=N for another number
+	$(MAKE) openstack-up
+	$(BED_TEST) -tags openstack ./test/openstack -run 'TestVolumesAtOnce|TestNothingIsAskedWhileNothingHappens' -volumes $(or $(VOLUMES),50) -idle 2m
+	$(BED_TEST) -tags openstack ./test/openstack -run TestVolumesAtOnce -volumes $(or $(VOLUMES),50) -poll-each
+
+test-openstack-restarts: build ## volumes' lives while the real cloud's services restart; disturbs whoever else uses it
+	$(MAKE) openstack-up
+	$(BED_TEST) -tags openstack,restart ./test/openstack -run TestRestartsOfServicesUnderWayLoseNothing
