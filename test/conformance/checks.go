@@ -556,6 +556,7 @@ func staged(ctx context.Context, s *suite, c *cleanup) error {
 		return err
 	}
 	id, as := made.GetVolumeId(), capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER, false)
+	as.GetMount().FsType = s.fsType
 	context, err := s.publish(ctx, c, id, s.here.GetNodeId(), as)
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ type settings struct {
 	shared     map[string]string // of volumes that several nodes can have
 	backup     map[string]string // of snapshots that are backups
 	mutable    map[string]string // what an ordinary volume can be changed to
+	fsType     string            // of the volume that is mounted
 	stage      string            // directory for mounts, where the endpoint's node has the devices
 }
 
@@ -73,6 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	pairs("backup", "`KEY=VALUE` of the VolumeSnapshotClass whose snapshots are backups; may be repeated", &s.backup)
 	pairs("mutable", "`KEY=VALUE` of a VolumeAttributesClass that an ordinary volume can get; may be repeated", &s.mutable)
 	flags.StringVar(&s.stage, "stage", "", "`directory` to mount volumes in, as root on the endpoint's node")
+	flags.StringVar(&s.fsType, "fs-type", "ext4", "file `system` of the volume that is mounted; a mounted ext4 grows only with CAP_SYS_RESOURCE")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}

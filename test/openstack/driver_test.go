@@ -31,6 +31,7 @@ type driver struct {
 	node       csi.NodeClient
 	cmd        *exec.Cmd
 	log        string
+	socket     string
 	exited     chan error
 	killed     bool
 }
@@ -45,7 +46,7 @@ func startDriverWith(t *testing.T, bed, conf string, flags ...string) *driver {
 	t.Helper()
 	dir, server := t.TempDir(), filepath.Join(bed, "servers", "by-name", "node-az1")
 	socket := filepath.Join(dir, "csi.sock")
-	d := &driver{log: filepath.Join(dir, "driver.log"), exited: make(chan error, 1)}
+	d := &driver{log: filepath.Join(dir, "driver.log"), socket: socket, exited: make(chan error, 1)}
 	log, err := os.Create(d.log)
 	if err != nil {
 		t.Fatal(err)
