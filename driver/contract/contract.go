@@ -20,6 +20,9 @@ const (
 	// MetadataRequest holds the token of the request that a volume or snapshot was made for. Only one that carries the token of the
 	// very request at hand is ever removed as our own failure or duplicate. Upstream writes no such key.
 	MetadataRequest = "cinder.csi.openstack.org/request"
+	// MetadataShared marks a volume that was made for several servers: where its type turns out to allow one only, nobody was told
+	// of it, and it is removed. Upstream writes no such key.
+	MetadataShared = "cinder.csi.openstack.org/shared"
 	// MetadataTemporary marks a snapshot that is there only until the backup which is made from it is. Upstream's carry no such key.
 	MetadataTemporary = "cinder.csi.openstack.org/temporary"
 )
@@ -29,7 +32,7 @@ const (
 const MetadataSourceBackup = "src_backup_id"
 
 // OwnMetadata lists the metadata keys that only the driver writes.
-var OwnMetadata = []string{MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest}
+var OwnMetadata = []string{MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest, MetadataShared}
 
 // Keys of the metadata that the driver writes to Cinder snapshots, besides MetadataCluster and MetadataRequest.
 const (

@@ -239,7 +239,7 @@ func (s *Volumes) finished(ctx context.Context, w Wish, v Volume) (Volume, error
 // relabel gives a restored volume its metadata again: Cinder replaces it with that of the volume that was backed up, which may be
 // another cluster's.
 func (s *Volumes) relabel(ctx context.Context, v Volume, w Wish) error {
-	return AfterWrite(s.cloud.AddMetadata(ctx, v.ID, s.metadata(w.Name, w.Metadata)))
+	return AfterWrite(s.cloud.AddMetadata(ctx, v.ID, s.labels(w)))
 }
 
 // failed tells why Cinder could not make v, and removes it where it is ours.
@@ -306,10 +306,10 @@ func (s *Volumes) removeYounger(ctx context.Context, found []Volume, made ID) er
 	return nil
 }
 
-// notShared refuses a volume that only one server can use where several shall. The volume goes if this call made it; one that
-// was there before may have been wished for without sharing.
+// notShared refuses a volume that only one server can use where several shall. The volume goes if this call made it, or its metadata
+// says that an earlier one did for the same wish, which nobody was told of; any other may have been wished for without sharing.
 func (s *Volumes) notShared(ctx context.Context, v Volume, made ID) error {
-	if v.ID != made || !s.ours(v) {
+	if v.ID != made && v.Metadata[contract.MetadataShared] == "" || !s.ours(v) {
 		return Errorf(Incompatible, "volume %s of type %s is named %s already and cannot be attached to several servers", v.ID, v.Type, v.Name).Op("create")
 	}
 	if err := s.discard(ctx, v, "its type does not allow several servers"); err != nil {

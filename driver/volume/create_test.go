@@ -413,3 +413,32 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 }
+
+// The answer to the create was lost, so that a later call finds the volume: nobody was told of it.
+func TestAVolumeThatCannotBeSharedGoesInALaterCallToo(t *testing.T) {
+	for name, test := range map[string]struct {
+		forSeveral bool
+		kind       Kind
+		left       int
+	}{
+		"made for several servers": {true, InvalidArgument, 0},
+		"made for one":             {false, Incompatible, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud()
+				w := gib
+				w.Shared = test.forSeveral
+				earlier := ofOurs(1, Available)
+				earlier.Metadata = service(c).labels(w)
+				c.volumes[earlier.ID] = &earlier
+				w.Shared = true
+				_, err := service(c).Create(within(t, 60), w)
+				wantKind(t, err, test.kind, false)
+				if len(c.volumes) != test.left {
+					t.Errorf("want %d left, got %v", test.left, c.volumes)
+				}
+			})
+		})
+	}
+}

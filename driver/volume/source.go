@@ -39,7 +39,7 @@ func (s *Volumes) place(ctx context.Context, w Wish, size Size) (placement, erro
 		return placement{}, Errorf(OutOfRange, "a volume made from %s must have at least its size, %s; asked were %s", o.name, o.size, size).Op("create")
 	}
 	p := placement{options: CreateOptions{
-		Name: w.Name, Size: size, Type: w.Type, Description: contract.Description, Metadata: s.metadata(w.Name, w.Metadata), SourceID: w.Source,
+		Name: w.Name, Size: size, Type: w.Type, Description: contract.Description, Metadata: s.labels(w), SourceID: w.Source,
 	}}
 	if o.backup {
 		p.options.BackupID, p.options.Description = string(w.Snapshot), contract.DescriptionOfRestored(s.token(w.Name))

@@ -112,6 +112,15 @@ func (s *Volumes) metadata(name string, more map[string]string) map[string]strin
 	return all
 }
 
+// labels is the metadata of the volume of a wish.
+func (s *Volumes) labels(w Wish) map[string]string {
+	all := s.metadata(w.Name, w.Metadata)
+	if w.Shared {
+		all[contract.MetadataShared] = "true"
+	}
+	return all
+}
+
 func notFound(id ID) *Error { return Errorf(NotFound, "there is no volume %q", id) }
 
 // servers lists the servers v is attached to, for a sentence.
