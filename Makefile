@@ -31,7 +31,11 @@ demo: build ## the main job on a simulated cloud: inspect, generate, verify, and
 .PHONY: test
 test: test-tools ## all tests that need no cloud, with the race detector, and csi-sanity (what needs real devices runs as root)
 	go run ./test/gate -- -race -timeout 20m ./...
-	$(MAKE) test-sanity
+	$(MAKE) test-errors test-sanity
+
+.PHONY: test-errors
+test-errors: ## everything goes wrong with every request of every RPC; each answer is the error table's, and nothing is left
+	go test ./test/errortable -count 1 -timeout 15m -full
 
 # What the node role's tests run on real devices, as Debian packages. Only root runs those tests; only root installs.
 TEST_TOOLS := e2fsprogs xfsprogs btrfs-progs util-linux fdisk
@@ -63,6 +67,16 @@ format: ## write every Go file in gofumpt's format
 .PHONY: update
 update: build ## write anew what tests compare with: goldens and overlays/
 	go test ./generator/cli ./overlays ./docs -update
+
+# What the controller reads of others' text: cloud.conf, parameters, templates, tokens.
+FUZZ_CORE := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue driver/config:FuzzParseSettings \
+  driver/contract:FuzzParseStorageClass driver/contract:FuzzParseSnapshotClass driver/contract:FuzzParseAttributesClass \
+  driver/contract:FuzzTemplate driver/controller:FuzzToken
+
+.PHONY: fuzz-core
+fuzz-core: ## the fuzz targets of cloud.conf, parameters, templates and tokens, each for FUZZTIME (10s)
+	@for target in $(FUZZ_CORE); do \
+	  echo "$$target"; go test "./$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime "$${FUZZTIME:-10s}" -parallel 2; done
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)

@@ -1,0 +1,289 @@
+package errortable
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+var statusFile = filepath.Join("testdata", "statuses.txt")
+
+// The statuses of Cinder's machines (objects/fields.py of Cinder 21: VolumeStatus, SnapshotStatus, BackupStatus, VolumeAttachStatus).
+var statuses = map[string][]string{
+	"volume": {
+		"creating", "available", "reserved", "attaching", "detaching", "in-use", "maintenance", "deleting", "awaiting-transfer", "error",
+		"error_deleting", "backing-up", "restoring-backup", "error_backing-up", "error_restoring", "error_extending", "downloading",
+		"uploading", "retyping", "extending", "managing", "error_managing", "error_managing_deleting", "unmanaging",
+	},
+	"snapshot":   {"creating", "available", "error", "deleting", "deleted", "error_deleting", "unmanaging", "updating", "backing-up", "restoring"},
+	"backup":     {"creating", "available", "error", "deleting", "deleted", "error_deleting", "restoring"},
+	"attachment": {"reserved", "attaching", "attached", "detaching", "error_attaching", "error_detaching"},
+}
+
+// meeting is an RPC that meets an object in a status.
+type meeting struct {
+	object, rpc, way string
+	call             func(ctx context.Context, w *world) error
+}
+
+func (m meeting) String() string { return strings.TrimSpace(m.rpc + " " + m.way) }
+
+// meetings are every RPC that is about such an object.
+func meetings() []meeting {
+	var all []meeting
+	add := func(object, rpc, way string, call func(ctx context.Context, w *world) error) {
+		all = append(all, meeting{object, rpc, way, call})
+	}
+	for _, object := range []string{"volume", "attachment"} {
+		add(object, "DeleteVolume", "", func(ctx context.Context, w *world) error {
+			_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume})
+			return err
+		})
+		add(object, "ControllerPublishVolume", "", func(ctx context.Context, w *world) error { return w.publish(ctx, w.az1) })
+		add(object, "ControllerPublishVolume", "elsewhere", func(ctx context.Context, w *world) error { return w.publish(ctx, w.az2) })
+		add(object, "ControllerUnpublishVolume", "", func(ctx context.Context, w *world) error { return w.unpublish(ctx, w.az1) })
+		add(object, "ControllerUnpublishVolume", "everywhere", func(ctx context.Context, w *world) error { return w.unpublish(ctx, "") })
+		add(object, "ControllerExpandVolume", "", func(ctx context.Context, w *world) error {
+			_, err := w.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{VolumeId: w.volume, CapacityRange: &csi.CapacityRange{RequiredBytes: 2 * gib}})
+			return err
+		})
+		add(object, "ControllerModifyVolume", "", func(ctx context.Context, w *world) error {
+			_, err := w.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: w.volume, MutableParameters: map[string]string{"type": "multiattach"}})
+			return err
+		})
+		add(object, "CreateSnapshot", "", func(ctx context.Context, w *world) error {
+			_, err := w.CreateSnapshot(ctx, pictureOfPrepared(w))
+			return err
+		})
+		add(object, "CreateSnapshot", "as a backup", func(ctx context.Context, w *world) error {
+			req := pictureOfPrepared(w)
+			req.Parameters = map[string]string{"type": "backup"}
+			_, err := w.CreateSnapshot(ctx, req)
+			return err
+		})
+		add(object, "CreateVolume", "of its name", func(ctx context.Context, w *world) error {
+			_, err := w.CreateVolume(ctx, claim("prepared"))
+			return err
+		})
+		add(object, "CreateVolume", "from it", func(ctx context.Context, w *world) error {
+			_, err := w.CreateVolume(ctx, changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromVolume(w.volume) }))
+			return err
+		})
+		add(object, "ControllerGetVolume", "", func(ctx context.Context, w *world) error {
+			_, err := w.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: w.volume})
+			return err
+		})
+		add(object, "ControllerGetVolumeHealth", "", func(ctx context.Context, w *world) error {
+			_, err := w.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: w.volume})
+			return err
+		})
+		add(object, "ControllerListVolumeHealth", "", func(ctx context.Context, w *world) error {
+			_, err := w.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{})
+			return err
+		})
+		add(object, "ListVolumes", "", func(ctx context.Context, w *world) error {
+			_, err := w.ListVolumes(ctx, &csi.ListVolumesRequest{})
+			return err
+		})
+		add(object, "ValidateVolumeCapabilities", "", func(ctx context.Context, w *world) error {
+			_, err := w.ValidateVolumeCapabilities(ctx, &csi.ValidateVolumeCapabilitiesRequest{VolumeId: w.volume, VolumeCapabilities: []*csi.VolumeCapability{writer()}})
+			return err
+		})
+	}
+	for _, object := range []string{"snapshot", "backup"} {
+		add(object, "DeleteSnapshot", "", func(ctx context.Context, w *world) error {
+			_, err := w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.snapshot})
+			return err
+		})
+		add(object, "CreateSnapshot", "of its name", func(ctx context.Context, w *world) error {
+			req := &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.volume}
+			if object == "backup" {
+				req.Parameters = map[string]string{"type": "backup"}
+			}
+			_, err := w.CreateSnapshot(ctx, req)
+			return err
+		})
+		add(object, "CreateVolume", "from it", func(ctx context.Context, w *world) error {
+			_, err := w.CreateVolume(ctx, changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) }))
+			return err
+		})
+		add(object, "ListSnapshots", "", func(ctx context.Context, w *world) error {
+			_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{})
+			return err
+		})
+		add(object, "ListSnapshots", "of its id", func(ctx context.Context, w *world) error {
+			_, err := w.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: w.snapshot})
+			return err
+		})
+		add(object, "DeleteVolume", "that it is of", func(ctx context.Context, w *world) error {
+			_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: w.volume})
+			return err
+		})
+	}
+	return all
+}
+
+// enter prepares an object and puts it into a status, where it stays.
+func (m meeting) enter(w *world, state string) {
+	w.prepared()
+	switch m.object {
+	case "volume":
+		if state == "in-use" {
+			w.attached(w.az1)
+		}
+		w.admin.Reset("volumes", w.volume, state)
+	case "snapshot":
+		w.pictured()
+		w.admin.Reset("snapshots", w.snapshot, state)
+	case "backup":
+		for range 2 { // the second finds it ready, and then nothing but it is left
+			w.do("prepare a backup", func(ctx context.Context) error {
+				answer, err := w.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.volume, Parameters: map[string]string{"type": "backup"}})
+				w.snapshot = answer.GetSnapshot().GetSnapshotId()
+				return err
+			})
+			time.Sleep(time.Minute)
+		}
+		w.admin.Reset("backups", w.snapshot, state)
+	case "attachment":
+		w.attached(w.az1)
+		if err := w.sim.SetAttachmentStatus(w.volume, w.az1, state); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// situation is a meeting in one status.
+type situation struct{ object, status, meeting string }
+
+// Every RPC meets objects in every status that Cinder has for them. The answer is the documented one and never Internal, which is
+// for what the driver did not foresee.
+func TestEveryStatusIsMetByEveryRPC(t *testing.T) {
+	want := readStatuses(t)
+	got := map[situation]string{}
+	var mu sync.Mutex
+	t.Run("meet", func(t *testing.T) {
+		for _, m := range meetings() {
+			t.Run(m.object+"/"+m.String(), func(t *testing.T) {
+				t.Parallel()
+				for _, state := range statuses[m.object] {
+					t.Run(state, func(t *testing.T) {
+						bubble(t, func(t *testing.T) {
+							w := newWorld(t)
+							m.enter(w, state)
+							ctx, cancel := context.WithTimeout(t.Context(), deadline)
+							err := m.call(ctx, w)
+							cancel()
+							synctest.Wait()
+							code := status.Code(err)
+							if code == codes.Internal || code == codes.Unknown {
+								t.Errorf("a known status is answered with %v", err)
+							}
+							s := situation{m.object, state, m.String()}
+							mu.Lock()
+							got[s] = code.String()
+							mu.Unlock()
+							if want[s] != code.String() && !*update {
+								t.Errorf("want %s, got %v", cmp.Or(want[s], "a documented answer"), err)
+							}
+						})
+					})
+				}
+			})
+		}
+	})
+	if *update {
+		writeStatuses(t, got)
+		return
+	}
+	for s := range want {
+		if _, met := got[s]; !met && !t.Failed() {
+			t.Errorf("%v is documented and was not met", s)
+		}
+	}
+}
+
+// readStatuses reads the table: a line "object" and its kind, and then lines of RPC, code and the statuses that it answers so, separated
+// by tabs.
+func readStatuses(t *testing.T) map[situation]string {
+	t.Helper()
+	text, err := os.ReadFile(statusFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[situation]string{}
+	object := ""
+	for n, line := range strings.Split(string(text), "\n") {
+		fields := strings.Split(line, "\t")
+		switch {
+		case line == "" || strings.HasPrefix(line, "#"):
+		case len(fields) == 2 && fields[0] == "object":
+			object = fields[1]
+		case len(fields) == 3 && object != "":
+			for state := range strings.SplitSeq(fields[2], " ") {
+				all[situation{object, state, fields[0]}] = fields[1]
+			}
+		default:
+			t.Fatalf("%s:%d: want object and its kind, or RPC, CODE and statuses, separated by tabs", statusFile, n+1)
+		}
+	}
+	return all
+}
+
+// writeStatuses writes what was answered, below the comment at the file's head.
+func writeStatuses(t *testing.T, got map[situation]string) {
+	t.Helper()
+	text, err := os.ReadFile(statusFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, line := range strings.Split(string(text), "\n") {
+		if strings.HasPrefix(line, "#") {
+			b.WriteString(line + "\n")
+		}
+	}
+	object := ""
+	for _, m := range sorted(meetings()) {
+		if m.object != object {
+			object = m.object
+			fmt.Fprintf(&b, "\nobject\t%s\n", object)
+		}
+		byCode := map[string][]string{}
+		var order []string
+		for _, state := range statuses[object] {
+			code := got[situation{object, state, m.String()}]
+			if byCode[code] == nil {
+				order = append(order, code)
+			}
+			byCode[code] = append(byCode[code], state)
+		}
+		slices.Sort(order)
+		for _, code := range order {
+			fmt.Fprintf(&b, "%s\t%s\t%s\n", m, code, strings.Join(byCode[code], " "))
+		}
+	}
+	if err := os.WriteFile(statusFile, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sorted(all []meeting) []meeting {
+	kinds := []string{"volume", "attachment", "snapshot", "backup"}
+	slices.SortStableFunc(all, func(a, b meeting) int {
+		return cmp.Compare(slices.Index(kinds, a.object), slices.Index(kinds, b.object))
+	})
+	return all
+}

@@ -1,0 +1,97 @@
+package errortable
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+var tableFile = filepath.Join("testdata", "table.txt")
+
+// cell is one error that an RPC can end with: its kind, and whether the cloud may have been changed before.
+type cell struct {
+	rpc, kind string
+	written   bool
+}
+
+func (c cell) String() string {
+	return fmt.Sprintf("%s, %s, %s", c.rpc, c.kind, c.when())
+}
+
+func (c cell) when() string {
+	if c.written {
+		return "after"
+	}
+	return "before"
+}
+
+// documented is the answer to a cell and where it is from.
+type documented struct{ code, source string }
+
+type table map[cell]documented
+
+// readTable reads the table: RPC, kind, before or after, code, source, separated by tabs.
+func readTable(t *testing.T) table {
+	t.Helper()
+	all := table{}
+	text, err := os.ReadFile(tableFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, line := range strings.Split(string(text), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 5 || !slices.Contains([]string{"before", "after"}, fields[2]) || fields[4] == "" && !*update {
+			t.Fatalf("%s:%d: want RPC, KIND, before or after, CODE and SOURCE, separated by tabs", tableFile, n+1)
+		}
+		c := cell{fields[0], fields[1], fields[2] == "after"}
+		if _, twice := all[c]; twice {
+			t.Fatalf("%s:%d: %v is there twice", tableFile, n+1, c)
+		}
+		all[c] = documented{fields[3], fields[4]}
+	}
+	return all
+}
+
+// writeTable writes what was reached; sources stay, and new cells lack theirs.
+func writeTable(t *testing.T, old table, r *reached) {
+	t.Helper()
+	var order []string
+	for _, s := range scenarios {
+		order = append(order, s.rpc)
+	}
+	var kinds []string
+	for _, k := range volume.Kinds() {
+		kinds = append(kinds, k.String())
+	}
+	cells := slices.SortedFunc(maps.Keys(r.cells), func(a, b cell) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.rpc), slices.Index(order, b.rpc)),
+			cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)), -cmp.Compare(a.when(), b.when()))
+	})
+	text, err := os.ReadFile(tableFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, line := range strings.Split(string(text), "\n") {
+		if strings.HasPrefix(line, "#") {
+			b.WriteString(line + "\n")
+		}
+	}
+	for _, c := range cells {
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%s\n", c.rpc, c.kind, c.when(), r.cells[c], old[c].source)
+		t.Logf("%v: %s by %s", c, r.cells[c], r.how[c])
+	}
+	if err := os.WriteFile(tableFile, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
