@@ -29,7 +29,7 @@ func TestAVirtioDiskIsFoundAsSoonAsTheKernelTells(t *testing.T) {
 }
 
 func TestDisksAreFoundAsSoonAsTheKernelTells(t *testing.T) {
-	for _, m := range []guest.Machine{{}, {Type: "q35", Ports: 2, Udev: true}} {
+	for _, m := range []guest.Machine{{SCSI: true}, {Type: "q35", Ports: 2, SCSI: true, Udev: true}} {
 		t.Run(m.String(), func(t *testing.T) {
 			n := boot(t, m)
 			n.startDriver(t, nil, "--with-topology=false")
@@ -49,7 +49,7 @@ func (n *node) measureDiscovery(t *testing.T, bus string) {
 	slices.Sort(took)
 	median, late := took[len(took)/2], took[(len(took)*95+99)/100-1]
 	t.Logf("%s, %s: found after the kernel's event: median %s, 95%% within %s, at most %s", n.Machine, bus, median, late, took[len(took)-1])
-	record("From the kernel's event to the answer of NodeStageVolume", "machine | bus | plugs | least | median | 95% within | most",
+	record(t, "From the kernel's event to the answer of NodeStageVolume", "machine | bus | plugs | least | median | 95% within | most",
 		n.Machine, bus, len(took), took[0], median, late, took[len(took)-1])
 	if median > soon {
 		t.Errorf("want disks found within %s of the kernel's event, got %s in the middle of %v", soon, median, took)
@@ -107,5 +107,5 @@ func recordMemory(t *testing.T, n *node) {
 		key, value, _ := strings.Cut(line, ":")
 		fields[key] = strings.TrimSpace(value)
 	}
-	record("Memory of the node role, idle after that", "RssAnon | RssFile | threads", fields["RssAnon"], fields["RssFile"], fields["Threads"])
+	record(t, "Memory of the node role, idle after that", "RssAnon | RssFile | threads", fields["RssAnon"], fields["RssFile"], fields["Threads"])
 }

@@ -22,7 +22,7 @@ func TestAVirtioDiskGrowsWhileAPodWrites(t *testing.T) {
 }
 
 func TestVolumesLiveAndGrowOnEveryBus(t *testing.T) {
-	for _, m := range []guest.Machine{{}, {Type: "q35", Ports: 2}} {
+	for _, m := range []guest.Machine{{SCSI: true}, {Type: "q35", Ports: 2, SCSI: true}} {
 		t.Run(m.String(), func(t *testing.T) {
 			n := boot(t, m)
 			n.startDriver(t, nil, "--with-topology=false")
@@ -59,11 +59,11 @@ func (n *node) live(t *testing.T, bus, fsType string) {
 	n.wantData(t, c, sum)
 	must(t, "release", n.release(n.ctx(t), c))
 	n.unplug(t, c.id)
-	recordGrowth(n, bus, fsType, "1 to 2 GiB, mounted and written to", took)
+	recordGrowth(t, n, bus, fsType, "1 to 2 GiB, mounted and written to", took)
 }
 
-func recordGrowth(n *node, bus, fsType, how string, took time.Duration) {
-	record("Growth, from the call of NodeExpandVolume, before the disk grew, to its answer", "machine | bus | file system | how | took | data",
+func recordGrowth(t *testing.T, n *node, bus, fsType, how string, took time.Duration) {
+	record(t, "Growth, from the call of NodeExpandVolume, before the disk grew, to its answer", "machine | bus | file system | how | took | data",
 		n.Machine, bus, fsType, how, took, "as written, also after detach and attach")
 }
 
@@ -108,7 +108,7 @@ func (n *node) liveRaw(t *testing.T, bus string) {
 	}
 	must(t, "release", n.release(n.ctx(t), c))
 	n.unplug(t, c.id)
-	recordGrowth(n, bus, "raw block", "1 to 2 GiB, published", took)
+	recordGrowth(t, n, bus, "raw block", "1 to 2 GiB, published", took)
 }
 
 // liveNVMe is a life with growth while the volume is away: QEMU does not grow an NVMe disk in use.
@@ -135,7 +135,7 @@ func (n *node) liveNVMe(t *testing.T) {
 	n.wantData(t, c, sum)
 	must(t, "release", n.release(n.ctx(t), c))
 	n.unplug(t, c.id)
-	recordGrowth(n, "nvme", "ext4", "1 to 2 GiB, grown while unplugged", took)
+	recordGrowth(t, n, "nvme", "ext4", "1 to 2 GiB, grown while unplugged", took)
 }
 
 // write puts a file on a volume and gives its checksum.

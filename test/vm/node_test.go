@@ -58,7 +58,7 @@ type node struct {
 func boot(t *testing.T, m guest.Machine) *node {
 	t.Helper()
 	testenv.NeedTools(t, "qemu-system-x86_64", "qemu-system-x86", "mkfs.ext4", "e2fsprogs")
-	recordTest(t)
+	recordTest(t, m)
 	dir, err := os.MkdirTemp("", "vm-") // t.TempDir is too long a name for sockets
 	if err != nil {
 		t.Fatal(err)

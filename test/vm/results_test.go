@@ -4,6 +4,7 @@ package vm
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -11,28 +12,38 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/vm/guest"
 )
 
-// results gathers what was measured, as tables for a file.
-var results struct {
+// results gathers what each test measured, for a file with a section for each. A run of some tests renews their sections alone.
+var results = struct {
 	sync.Mutex
-	tables []*table
-	kernel string
-}
+	sections map[string]*section
+	kernel   string // the guests'
+}{sections: map[string]*section{}}
+
+type section struct{ tables []*table }
 
 type table struct {
 	title, header string
 	rows          []string
 }
 
-// record adds a row to the table of that title and header, cells separated by bars.
-func record(title, header string, cells ...any) {
+// record adds a row to the table of that title and header in the test's section, header cells separated by bars.
+func record(t *testing.T, title, header string, cells ...any) {
 	results.Lock()
 	defer results.Unlock()
-	i := slices.IndexFunc(results.tables, func(t *table) bool { return t.title == title })
+	name, _, _ := strings.Cut(t.Name(), "/")
+	s := results.sections[name]
+	if s == nil {
+		s = &section{}
+		results.sections[name] = s
+	}
+	i := slices.IndexFunc(s.tables, func(t *table) bool { return t.title == title })
 	if i < 0 {
-		i = len(results.tables)
-		results.tables = append(results.tables, &table{title: title, header: header})
+		i = len(s.tables)
+		s.tables = append(s.tables, &table{title: title, header: header})
 	}
 	text := make([]string, len(cells))
 	for n, c := range cells {
@@ -41,32 +52,56 @@ func record(title, header string, cells ...any) {
 			text[n] = fmt.Sprintf("%d ms", d.Milliseconds())
 		}
 	}
-	results.tables[i].rows = append(results.tables[i].rows, "| "+strings.Join(text, " | ")+" |")
+	s.tables[i].rows = append(s.tables[i].rows, "| "+strings.Join(text, " | ")+" |")
 }
 
-// recordTest notes how a test ended.
-func recordTest(t *testing.T) {
+// recordTest notes how a test with a guest of its own ended.
+func recordTest(t *testing.T, m guest.Machine) {
 	began := time.Now()
 	t.Cleanup(func() {
 		outcome := "passed"
 		if t.Failed() {
 			outcome = "failed"
 		}
-		record("Tests", "test | outcome | seconds", strings.ReplaceAll(t.Name(), "_", " "), outcome, int(time.Since(began).Seconds()))
+		_, name, _ := strings.Cut(t.Name(), "/")
+		record(t, "Outcome", "guest | test | outcome | seconds", m, strings.ReplaceAll(name, "_", " "), outcome, int(time.Since(began).Seconds()))
 	})
 }
 
+const introduction = `# What the test guests showed
+
+Written by ` + "`make test-vm`" + `. The processor is emulated (no KVM), each guest has one, and other work shared the machine: times, by the
+guest's clock, are upper bounds; counts are exact.
+`
+
+// writeResults writes the sections of the tests that ran, and keeps those of others that the file has.
 func writeResults(name string) error {
 	version, err := exec.Command("qemu-system-x86_64", "--version").Output()
 	if err != nil {
 		return err
 	}
 	qemu, _, _ := strings.Cut(string(version), "\n")
-	var text strings.Builder
-	fmt.Fprintf(&text, "# What the test guest showed\n\nWritten by `make test-vm` on %s: %s, emulated (no KVM), one processor; guest's kernel %s.\n"+
-		"Times are by the guest's clock, on a machine that other work shares: upper bounds.\n", time.Now().UTC().Format(time.DateOnly), qemu, results.kernel)
-	for _, t := range results.tables {
-		fmt.Fprintf(&text, "\n## %s\n\n| %s |\n|%s\n%s\n", t.title, t.header, strings.Repeat(" --- |", strings.Count(t.header, "|")+1), strings.Join(t.rows, "\n"))
+	texts := map[string]string{}
+	if old, err := os.ReadFile(name); err == nil {
+		for _, text := range strings.Split(string(old), "\n## ")[1:] {
+			title, _, _ := strings.Cut(text, "\n")
+			texts[title] = strings.TrimSpace(text) + "\n"
+		}
 	}
-	return os.WriteFile(name, []byte(text.String()), 0o644)
+	for title, s := range results.sections {
+		texts[title] = fmt.Sprintf("%s\n\n%s, %s, Linux %s\n%s", title, time.Now().UTC().Format(time.DateOnly), qemu, results.kernel, s)
+	}
+	out := introduction
+	for _, title := range slices.Sorted(maps.Keys(texts)) {
+		out += "\n## " + texts[title]
+	}
+	return os.WriteFile(name, []byte(out), 0o644)
+}
+
+func (s *section) String() string {
+	var text strings.Builder
+	for _, t := range s.tables {
+		fmt.Fprintf(&text, "\n%s:\n\n| %s |\n|%s\n%s\n", t.title, t.header, strings.Repeat(" --- |", strings.Count(t.header, "|")+1), strings.Join(t.rows, "\n"))
+	}
+	return text.String()
 }

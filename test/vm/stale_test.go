@@ -28,7 +28,7 @@ func TestOnOtherMachinesAnotherVolumeUnderTheSameNameIsRefused(t *testing.T) {
 		machine guest.Machine
 		bus     string
 	}{
-		{guest.Machine{}, "scsi"}, // with no disk at number 0
+		{guest.Machine{SCSI: true}, "scsi"}, // with no disk at number 0
 		{guest.Machine{Bus: "scsi"}, "scsi"},
 		{guest.Machine{}, "nvme"},
 		{guest.Machine{Type: "q35", Ports: 2}, "virtio"},
@@ -85,7 +85,7 @@ func (n *node) unplugged(t *testing.T, bus string) {
 	must(t, "release A", n.release(n.ctx(t), a))
 	n.unplug(t, a.id)
 	n.sh(t, "rm /dev/disk/by-id/"+link)
-	record("Volume A asked for while B has its name and number", "machine | bus | A's and B's name and number | outcome",
+	record(t, "Volume A asked for while B has its name and number", "machine | bus | A's and B's name and number | outcome",
 		n.Machine, bus, was.name+" "+was.number, "refused by stage, publish and expand; B's bytes the same; A's file there when A came back")
 }
 

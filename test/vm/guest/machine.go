@@ -12,6 +12,7 @@ type Machine struct {
 	Type      string   // pc or q35; pc when empty
 	Ports     int      // q35: root ports that are free for disks
 	Bus       string   // of the disk that the server runs from: virtio or scsi; virtio when empty
+	SCSI      bool     // add a virtio-scsi controller where the server does not run from one
 	Udev      bool     // start udevd
 	MemoryMiB int      // 768 when 0
 	CDROM     string   // an image to put into the IDE CD-ROM drive of a pc
@@ -24,6 +25,9 @@ func (m Machine) String() string {
 	name := m.Type
 	if m.Bus != "virtio" {
 		name += ", runs from " + m.Bus
+	}
+	if m.Ports > 0 {
+		name += fmt.Sprintf(", %d free ports", m.Ports)
 	}
 	if m.Udev {
 		name += ", udev"
@@ -57,7 +61,7 @@ type commandLine struct {
 	ports int // root ports so far
 }
 
-// devices lists the devices of a Nova server: graphics, USB, network, serial port, balloon, random numbers, and the disk it runs from.
+// commandLine lists the devices of a Nova server: graphics, USB, network, serial port, balloon, random numbers, and the disk it runs from.
 // On q35 each has a root port of its own, as libvirt gives them.
 func (m Machine) commandLine(dir string) []string {
 	c := commandLine{Machine: m}
@@ -82,7 +86,9 @@ func (m Machine) commandLine(dir string) []string {
 	c.add("-device", "virtserialport,bus=serial.0,chardev=agent,name="+agent.Port)
 	c.device("virtio-balloon-pci")
 	c.device("virtio-rng-pci,rng=random")
-	c.device("virtio-scsi-pci,id=scsi")
+	if m.SCSI || m.Bus == "scsi" {
+		c.device("virtio-scsi-pci,id=scsi")
+	}
 	if m.Bus == "scsi" {
 		c.add("-device", "scsi-hd,bus=scsi.0,scsi-id=0,lun=0,drive=system")
 	} else {

@@ -1,0 +1,99 @@
+//go:build vm
+
+package vm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/vm/guest"
+)
+
+// What the config drives say. The id is not that of the hardware, so that the answer tells where it came from.
+const (
+	driveServer = "0a4d1f6e-52b7-4b38-8f1c-6f3f7f6c1b11"
+	driveZone   = "az-config"
+)
+
+func TestAConfigDriveIsReadWhateverTheKernelCanMount(t *testing.T) {
+	for _, c := range []struct {
+		name, format string
+		cdrom        bool
+		machine      guest.Machine
+	}{
+		{"iso9660 in the CD-ROM drive", "iso9660", true, guest.Machine{}},
+		{"iso9660 on a virtio disk", "iso9660", false, guest.Machine{Type: "q35", Ports: 1}},
+		{"vfat on a virtio disk", "vfat", false, guest.Machine{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			image := makeDrive(t, c.format)
+			if c.cdrom {
+				c.machine.CDROM = image
+			}
+			n := boot(t, c.machine)
+			if !c.cdrom {
+				n.plug(t, guest.Disk{Volume: "config-drive", Bus: "virtio", NoSerial: true, File: image})
+			}
+			for _, modules := range []bool{false, true} {
+				n.wantFileSystem(t, c.format, modules)
+				n.startDriver(t, nil)
+				info, err := n.NodeGetInfo(n.ctx(t), &csi.NodeGetInfoRequest{})
+				must(t, "ask which server this is", err)
+				zone := info.GetAccessibleTopology().GetSegments()[contract.TopologyKeyOf(contract.DriverName)]
+				if info.GetNodeId() != driveServer || zone != driveZone {
+					t.Errorf("want server %s in zone %s, got %s in %s", driveServer, driveZone, info.GetNodeId(), zone)
+				}
+				n.stopDriver(t)
+				n.sh(t, "rm -f /csi/*")
+				record(t, "Config drive", "drive | machine | the kernel's module | read", c.name, n.Machine, loaded(c.format, modules), "server and zone")
+			}
+		})
+	}
+}
+
+func loaded(format string, yes bool) string {
+	if yes {
+		return format + " loaded"
+	}
+	return format + " absent"
+}
+
+// wantFileSystem loads the kernel's module for a file system, or makes sure that it is not there.
+func (n *node) wantFileSystem(t *testing.T, format string, there bool) {
+	t.Helper()
+	if !there {
+		n.sh(t, "! grep -qw "+format+" /proc/filesystems")
+		return
+	}
+	module := map[string]string{"iso9660": "isofs", "vfat": "vfat"}[format]
+	n.sh(t, "modprobe "+module+" && grep -qw "+format+" /proc/filesystems")
+}
+
+// makeDrive makes a config drive as Nova does (nova/virt/configdrive.py).
+func makeDrive(t *testing.T, format string) string {
+	t.Helper()
+	dir := t.TempDir()
+	content, file := filepath.Join(dir, "content"), filepath.Join(dir, "drive")
+	latest := filepath.Join(content, "openstack", "latest")
+	must(t, "make a directory", os.MkdirAll(latest, 0o755))
+	metadata := fmt.Sprintf(`{"uuid": %q, "name": "node-1", "availability_zone": %q, "devices": []}`, driveServer, driveZone)
+	must(t, "write the metadata", os.WriteFile(filepath.Join(latest, "meta_data.json"), []byte(metadata), 0o644))
+	if format == "iso9660" {
+		testenv.NeedTools(t, "genisoimage", "genisoimage")
+		testenv.Run(t, "genisoimage", "-o", file, "-ldots", "-allow-lowercase", "-allow-multidot", "-l", "-publisher", "OpenStack Compute",
+			"-quiet", "-J", "-r", "-V", "config-2", content)
+		return file
+	}
+	testenv.NeedTools(t, "mkfs.vfat", "dosfstools", "mcopy", "mtools")
+	must(t, "make the drive's file", os.WriteFile(file, nil, 0o600))
+	must(t, "make the drive's file", os.Truncate(file, 64<<20))
+	testenv.Run(t, "mkfs.vfat", "-n", "config-2", file)
+	testenv.Run(t, "mcopy", "-s", "-i", file, filepath.Join(content, "openstack"), "::")
+	return file
+}
