@@ -15,6 +15,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim/dataplane"
@@ -114,9 +115,20 @@ func (u *used) up(t *testing.T) {
 func (u *used) down(t *testing.T) {
 	t.Helper()
 	ctx := asSidecar(t)
-	must[*csi.NodeUnpublishVolumeResponse](t)(u.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: u.id, TargetPath: u.target()}))
+	must[*csi.NodeUnpublishVolumeResponse](t)(u.released(ctx))
 	must[*csi.NodeUnstageVolumeResponse](t)(u.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: u.id, StagingTargetPath: u.staging()}))
 	u.detach(t)
+}
+
+// released asks again while the target is in use, as kubelet does: a tool that this process starts for another volume holds the
+// test's open files between its fork and its exec.
+func (u *used) released(ctx context.Context) (*csi.NodeUnpublishVolumeResponse, error) {
+	for {
+		answer, err := u.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: u.id, TargetPath: u.target()})
+		if status.Code(err) != codes.Aborted {
+			return answer, err
+		}
+	}
 }
 
 func (u *used) detach(t *testing.T) {
