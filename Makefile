@@ -108,5 +108,3 @@ test-openstack: build tools ## the real cloud (started if it is not up): cloudpa
 	$(MAKE) openstack-up
 	go run ./test/gate -- -count 1 ./test/cloudparity -bed="$(OPENSTACK_BED)"
 	go run ./test/gate -- -count 1 -tags openstack -timeout 30m ./test/openstack ./driver/openstack
-	$(SANITY) -bed "$(abspath $(OPENSTACK_BED))" -split
-	$(SANITY) -bed "$(abspath $(OPENSTACK_BED))" -access block

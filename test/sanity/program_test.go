@@ -2,12 +2,15 @@ package sanity
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,7 +22,10 @@ import (
 )
 
 // cloud is what the driver is told of the cloud it runs on, as flags of its two roles.
-type cloud struct{ controller, node []string }
+type cloud struct {
+	controller, node []string
+	most             int // volumes that Nova attaches to a server; 0 if it sets no limit
+}
 
 // mostDisks is how many volumes the simulated Nova attaches to a server: 26 names of virtio disks, less the root disk's.
 const mostDisks = 25
@@ -43,13 +49,10 @@ func startSimulation(t *testing.T) cloud {
 		}
 		return err
 	})
-	limit := filepath.Join(dir, "limit.conf")
-	if err := os.WriteFile(limit, fmt.Appendf(nil, "[BlockStorage]\nnode-volume-attach-limit=%d\n", mostDisks), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	c := cloud{
 		controller: []string{"--cloud-config=" + filepath.Join(dir, "cloud.conf")},
-		node:       []string{"--cloud-config=" + limit, "--metadata-url=" + url + "/metadata/node-az1"},
+		node:       append(limitedTo(t, mostDisks), "--metadata-url="+url+"/metadata/node-az1"),
+		most:       mostDisks,
 	}
 	if asRoot() {
 		c.node = append(c.node, disksOf(filepath.Join(disks, "servers", "by-name", "node-az1"))...)
@@ -64,14 +67,41 @@ func disksOf(server string) []string {
 	return []string{"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev")}
 }
 
-// realCloud is the OpenStack of test/openstack; the driver runs on its server node-az1.
-func realCloud(dir string) cloud {
-	server := filepath.Join(dir, "servers", "by-name", "node-az1")
-	return cloud{
-		controller: []string{"--cloud-config=" + filepath.Join(dir, "cloud.conf")},
-		node:       append(disksOf(server), "--config-drive-dir="+filepath.Join(server, "config-drive")),
+// limitedTo are the flags of a node that takes so many volumes.
+func limitedTo(t *testing.T, volumes int) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "limit.conf")
+	if err := os.WriteFile(path, fmt.Appendf(nil, "[BlockStorage]\nnode-volume-attach-limit=%d\n", volumes), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	return []string{"--cloud-config=" + path}
 }
+
+// realCloud is the OpenStack of test/openstack; the driver runs on one of its servers, and knows Nova's limit if there is one.
+func realCloud(t *testing.T, dir string) cloud {
+	t.Helper()
+	at := filepath.Join(dir, "servers", "by-name", *server)
+	c := cloud{
+		controller: []string{"--cloud-config=" + cmp.Or(*conf, filepath.Join(dir, "cloud.conf"))},
+		node:       append(disksOf(at), "--config-drive-dir="+filepath.Join(at, "config-drive")),
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "etc", "nova", "nova.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := novaLimit.FindSubmatch(text); found != nil {
+		disks, err := strconv.Atoi(string(found[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.most = disks - 1 // the root disk's
+		c.node = append(c.node, limitedTo(t, c.most)...)
+	}
+	return c
+}
+
+// novaLimit is the most disks that Nova attaches to a server, where it has a limit.
+var novaLimit = regexp.MustCompile(`(?m)^max_disk_devices_to_attach = ([0-9]+)$`)
 
 // startDriver starts the driver and gives its address once it answers.
 func startDriver(t *testing.T, dir, name string, args ...string) string {

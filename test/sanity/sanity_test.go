@@ -19,6 +19,8 @@ var (
 	split  = flag.Bool("split", false, "run the controller and the node service in processes of their own")
 	bed    = flag.String("bed", "", "`directory` of a running OpenStack; the simulation if empty")
 	access = flag.String("access", "mount", "use volumes as `mount` or block")
+	conf   = flag.String("cloud-config", "", "cloud.conf `file` for a project of the suite's own on that OpenStack, which must be empty again at the end; the bed's if empty")
+	server = flag.String("server", "node-az1", "`name` of the server of that project on which the driver runs")
 )
 
 // Ginkgo runs one suite a process, so what varies is flags and not subtests.
@@ -31,8 +33,10 @@ func TestTheDriverIsSane(t *testing.T) {
 			conditions = append(conditions, "not-root")
 		}
 	} else {
-		c = realCloud(*bed)
-		conditions = append(conditions, "bed")
+		c = realCloud(t, *bed)
+		if c.most == 0 {
+			conditions = append(conditions, "unlimited")
+		}
 	}
 	listed, err := readSkips("skips.txt", conditions)
 	if err != nil {
@@ -54,8 +58,8 @@ func TestTheDriverIsSane(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	ginkgo.RunSpecs(t, "CSI sanity", suite, reporter)
 
-	if *bed == "" {
-		nothingLeft(t, context.ControllerConn) // a real cloud has other users
+	if *bed == "" || *conf != "" { // others use the bed's own project
+		nothingLeft(t, context.ControllerConn)
 	}
 	o := judge(seen.SpecReports)
 	for _, difference := range compare(listed, o.skipped) {
@@ -77,7 +81,8 @@ func configure(t *testing.T, c cloud) sanity.TestConfig {
 	config.TestVolumeSize = 1 << 30 // the bed's disk is small
 	config.TestVolumeAccessType = *access
 	config.TestVolumeMutableParameters = map[string]string{"type": "multiattach", "metadata.purpose": "sanity"}
-	config.TestNodeVolumeAttachLimit = *bed == ""
+	config.TestSnapshotParameters = map[string]string{"type": "snapshot", "force-create": "true"}
+	config.TestNodeVolumeAttachLimit = c.most > 0
 	controller := append([]string{"--cluster=sanity", "--strict", "--with-capacity", "--v=4"}, c.controller...)
 	if !*split {
 		config.Address = startDriver(t, dir, "driver", append(controller, c.node...)...)
