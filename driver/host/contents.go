@@ -43,6 +43,11 @@ func (h *Host) inspect(ctx context.Context, d *Disk) (contents, error) {
 		return contents{}, volume.Errorf(volume.DataLoss, "blkid cannot tell what is on disk %s (exit code %d), so it is not used: %s",
 			d.Path, probe.Code, probe.Said())
 	}
+	if found == (contents{}) {
+		if found.foreign, err = findOverlooked(d); err != nil {
+			return contents{}, volume.Errorf(volume.DataLoss, "disk %s of volume %s cannot be read any more, so it is not used: %w", d.Path, d.Serial, err)
+		}
+	}
 	return found, nil
 }
 

@@ -163,10 +163,25 @@ func (h *Host) verify(id volume.ID, name, serial string) (*Disk, error) {
 func (h *Host) confirm(d *Disk) error {
 	serials, number, sequence := h.serials(d.Name), h.attribute(d.Name, "dev"), h.attribute(d.Name, "diskseq")
 	if slices.Contains(serials, d.Serial) && number == d.Number.String() && sequence == d.sequence {
-		return nil
+		return h.confirmNode(d)
 	}
 	return volume.Errorf(volume.Conflict, "%s was disk %s with serial %q, and now sysfs has %q with serial %q there; the disk was exchanged or went away, refused",
 		d.Path, d.Number, d.Serial, number, serials)
+}
+
+// confirmNode makes sure that a program that is given the path opens the disk that is open here.
+func (h *Host) confirmNode(d *Disk) error {
+	again, err := h.openDevice(d.Path)
+	if err != nil {
+		return volume.Errorf(volume.Conflict, "%s was disk %s with serial %q and cannot be opened again; the disk went away, refused: %w",
+			d.Path, d.Number, d.Serial, err)
+	}
+	defer again.Close()
+	if got := again.Number(); got != d.Number {
+		return volume.Errorf(volume.Conflict, "%s was disk %s with serial %q, and now it is device %s; the device node was exchanged, refused",
+			d.Path, d.Number, d.Serial, got)
+	}
+	return nil
 }
 
 // diskNames lists the whole disks that sysfs has.

@@ -181,7 +181,8 @@ var signatures = []signature{
 	{name: "xenix", plant: []patch{{2048, "\x2b\x55\x44"}}},
 	{name: "ntfs", plant: []patch{
 		{0, bootBlock(pad("\xebR\x90NTFS    "+le16(512)+"\x08", 40) + le64(16000) + le64(4) + le64(2) + "\xf6")},
-		{16384, "FILE"}, {16384 + 3*1024, "FILE"},
+		{16384, "FILE"},
+		{16384 + 3*1024, "FILE"},
 	}},
 	{name: "ReFS", plant: []patch{{0, "\x00\x00\x00ReFS\x00"}}},
 	{name: "cramfs", plant: []patch{{0, "\x45\x3d\xcd\x28" + le32(65536)}}},

@@ -3,13 +3,17 @@ package host
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
@@ -149,5 +153,280 @@ func TestEverySignatureThatBlkidKnowsIsMadeOrSaidNotToBe(t *testing.T) {
 		if !made[name] && !not[name] {
 			t.Errorf("blkid knows %s, and no test makes it", name)
 		}
+	}
+}
+
+func TestNoFileSystemIsMadeOverAPartitionTableOrWhatTheToolsOverlook(t *testing.T) {
+	sector := func(s string) string { return pad(s, 512) }
+	for _, c := range []struct {
+		name, table string
+		make        func(t *testing.T, disk string)
+	}{
+		{"dos", "dos", label("dos", "2048,4096,83")},
+		{"dos without partitions", "dos", label("dos", "")},
+		{"gpt", "gpt", label("gpt", "2048,4096")},
+		{"gpt, the first header lost", "gpt", lose(label("gpt", "2048,4096"), 512, 512)},
+		{"gpt, the last header alone", "gpt", lose(label("gpt", "2048,4096"), 0, 1<<20)}, // only wipefs knows it without the protective MBR
+		{"gpt, the protective MBR lost", "gpt", lose(label("gpt", "2048,4096"), 0, 512)},
+		{"sun", "sun", label("sun", "")},
+		{"sgi", "sgi", label("sgi", "")},
+		{"bsd", "bsd", plant(patch{512, sector(pad("\x57\x45\x56\x82", 132) + "\x57\x45\x56\x82")})},
+		{"bsd, at its other places", "bsd", plant(patch{64, "\x57\x45\x56\x82"}, patch{128, "\x57\x45\x56\x82"})},
+		{"bcachefs", "bcachefs", plant(patch{4096 + 24, "\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"})},
+		{"bcachefs of its first years", "bcachefs", plant(patch{4096 + 24, "\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"})},
+		{"mac", "mac", plant(patch{0, "\x45\x52" + be16(512) + be32(16384)}, patch{512, "PM" + be16(0) + be32(1) + be32(1) + be32(63) + "Apple"})},
+		{"aix", "aix", plant(patch{0, "\xc9\xc2\xd4\xc1"})},
+		{"ultrix", "ultrix", plant(patch{16384 - 72, le32(0x032957) + le32(1)})},
+		{"atari", "atari", plant(patch{0, pad("", 0x1c2) + be32(16384) + "\x01GEM" + be32(2) + be32(8000)})},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newHostile(t, smallDisk)
+			c.make(t, x.disk)
+			x.staysAsItIs(t, c.table, Staging{}, Staging{FSType: "ext4"}, Staging{FSType: "xfs"})
+		})
+	}
+}
+
+// label makes a partition table with sfdisk; script is one partition, or empty for none.
+func label(kind, script string) func(*testing.T, string) {
+	return func(t *testing.T, disk string) {
+		t.Helper()
+		testenv.NeedTools(t, "sfdisk", "fdisk")
+		testenv.Run(t, "sh", "-c", `printf 'label: %s\n%s\n' "$1" "$2" | sfdisk --quiet --no-reread --no-tell-kernel "$3"`, "sh", kind, script, disk)
+	}
+}
+
+// lose makes a disk and then overwrites a part of it with zeros.
+func lose(do func(*testing.T, string), at int64, n int) func(*testing.T, string) {
+	return func(t *testing.T, disk string) {
+		t.Helper()
+		do(t, disk)
+		write(t, disk, at, make([]byte, n))
+	}
+}
+
+func plant(patches ...patch) func(*testing.T, string) {
+	return func(t *testing.T, disk string) {
+		t.Helper()
+		signature{plant: patches}.make(t, disk)
+	}
+}
+
+func TestADiskThatCannotBeReadIsNotFormatted(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		left int64 // of the disk's backing
+	}{{"nowhere", 0}, {"beyond its first MiB", 1 << 20}, {"in its last MiB", smallDisk - 4096}} {
+		t.Run(c.name, func(t *testing.T) {
+			x := newHostile(t, smallDisk)
+			backing := x.backing(t)
+			must(t, os.Truncate(backing, c.left)) // the kernel answers reads beyond with an input/output error
+			if probe, _ := x.tools.processes.Run(t.Context(), "blkid", "-p", x.disk); probe.Code != 2 {
+				t.Fatalf("want blkid to call it empty, which is the trap, got %+v", probe)
+			}
+			for _, fsType := range []string{"", "xfs"} {
+				wantKind(t, x.stage(t, Staging{FSType: fsType}), volume.DataLoss, "cannot be read", "input/output error")
+			}
+			if info, err := os.Stat(backing); err != nil || info.Size() != c.left || len(x.tools.ran) > 1 {
+				t.Errorf("want nothing run and nothing written, got %q, %v, %v", x.tools.ran, info, err)
+			}
+		})
+	}
+}
+
+// backing is the file behind the disk.
+func (x *hostile) backing(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSpace(testenv.Run(t, "losetup", "--noheadings", "--output", "BACK-FILE", x.disk))
+}
+
+func TestADiskWithoutSizeIsNotFormatted(t *testing.T) {
+	x := newHostile(t, smallDisk)
+	must(t, os.Truncate(x.backing(t), 0))
+	testenv.Run(t, "losetup", "--set-capacity", x.disk)
+	wantKind(t, x.stage(t, Staging{}), volume.DataLoss, "no size")
+	if len(x.tools.ran) > 0 {
+		t.Errorf("want nothing run, got %q", x.tools.ran)
+	}
+}
+
+// protect makes the disk read-only in the kernel, and says so where sysfs would, if told is true.
+func (x *hostile) protect(t *testing.T, told bool) {
+	t.Helper()
+	testenv.Run(t, "blockdev", "--setro", x.disk)
+	t.Cleanup(func() { testenv.Run(t, "blockdev", "--setrw", x.disk) })
+	if told {
+		x.Sysfs(t, "vdb", map[string]string{"ro": "1\n"})
+	}
+}
+
+func TestAWriteProtectedDiskIsNeitherFormattedNorTakenForAWritableOne(t *testing.T) {
+	for name, told := range map[string]bool{"known": true, "found out": false} {
+		t.Run("empty, "+name, func(t *testing.T) {
+			x := newHostile(t, smallDisk)
+			x.protect(t, told)
+			before := sum(t, x.disk)
+			if err := x.stage(t, Staging{}); err == nil || told && !volume.Is(err, volume.Conflict) {
+				t.Errorf("want a refusal, got %v", err)
+			}
+			if sum(t, x.disk) != before || countMounts(t, x.Host, x.Machine) != 0 {
+				t.Error("want the disk as it was and no mount")
+			}
+		})
+		t.Run("with a file system, "+name, func(t *testing.T) {
+			x := newHostile(t, smallDisk)
+			testenv.Run(t, "mkfs.ext4", "-q", x.disk)
+			x.protect(t, told)
+			before := sum(t, x.disk)
+			if err := x.stage(t, Staging{}); err == nil || !strings.Contains(err.Error(), "write-protected") {
+				t.Errorf("want it refused as write-protected, got %v", err)
+			}
+			if n := countMounts(t, x.Host, x.Machine); n != 0 {
+				t.Errorf("want no mount that cannot be written, got %d", n)
+			}
+			must(t, x.stage(t, Staging{ReadOnly: true}))
+			must(t, x.Unmount(x.Path("staging")))
+			if sum(t, x.disk) != before {
+				t.Error("want every byte as it was")
+			}
+		})
+	}
+}
+
+// A disk that goes, and whose name another takes, between the look at it and mkfs.
+func TestADiskThatVanishesBeforeMkfsIsNotFormattedNorIsItsSuccessor(t *testing.T) {
+	for name, exchange := range map[string]func(t *testing.T, x *hostile, other string){
+		"gone from the machine": func(t *testing.T, x *hostile, _ string) {
+			must(t, os.RemoveAll(filepath.Join(x.Sys, "block", "vdb")))
+			must(t, os.Remove(filepath.Join(x.Dev, "vdb")))
+		},
+		"its node alone is gone": func(t *testing.T, x *hostile, _ string) { must(t, os.Remove(filepath.Join(x.Dev, "vdb"))) },
+		"another has its name": func(t *testing.T, x *hostile, other string) {
+			must(t, os.Remove(filepath.Join(x.Dev, "vdb")))
+			x.Plug(t, "vdb", "b7e2d8c4-19f3-4a6e-9", other)
+		},
+		"another has its name and its serial": func(t *testing.T, x *hostile, other string) {
+			must(t, os.Remove(filepath.Join(x.Dev, "vdb")))
+			x.Plug(t, "vdb", serial, other)
+		},
+		"its node alone is another's": func(t *testing.T, x *hostile, other string) {
+			must(t, os.Remove(filepath.Join(x.Dev, "vdb")))
+			must(t, os.Symlink(other, filepath.Join(x.Dev, "vdb")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newHostile(t, smallDisk)
+			other := testenv.Loop(t, smallDisk)
+			before, others := sum(t, x.disk), sum(t, other)
+			x.tools.after = func(tool string) {
+				if tool == "wipefs" {
+					exchange(t, x, other)
+				}
+			}
+			wantKind(t, x.stage(t, Staging{FSType: "ext4"}), volume.Conflict, "refused")
+			if made := x.tools.made(); len(made) > 0 || sum(t, x.disk) != before || sum(t, other) != others {
+				t.Errorf("want both disks as they were, got %q run", made)
+			}
+		})
+	}
+}
+
+// The disk dies when mkfs has been allowed to begin: what is half made is never mounted, and never taken for a volume.
+func TestADiskThatDiesUnderMkfsIsNotMounted(t *testing.T) {
+	x := newHostile(t, smallDisk)
+	backing := x.backing(t)
+	x.tools.after = func(tool string) {
+		if tool == "wipefs" {
+			must(t, os.Truncate(backing, 0))
+			testenv.Run(t, "blockdev", "--setro", x.disk)
+		}
+	}
+	t.Cleanup(func() { testenv.Run(t, "blockdev", "--setrw", x.disk) })
+	wantKind(t, x.stage(t, Staging{}), volume.Failed, "make ext4")
+	if n := countMounts(t, x.Host, x.Machine); n != 0 {
+		t.Errorf("want no mount, got %d", n)
+	}
+}
+
+// Bytes without a signature are no reason to refuse: what an array gives as a new volume need not be zeros. A volume made from
+// a source is never new.
+func TestBytesWithoutASignatureAreFormattedOverOnlyWhereNoSourceIs(t *testing.T) {
+	x := newHostile(t, smallDisk)
+	noise := make([]byte, smallDisk)
+	_, err := rand.NewChaCha8([32]byte{1}).Read(noise)
+	must(t, err)
+	write(t, x.disk, 0, noise)
+	x.staysAsItIs(t, "made from a source", Staging{FromSource: true}, Staging{FromSource: true, FSType: "ext4"})
+	x.staysAsItIs(t, "read-only", Staging{ReadOnly: true})
+	must(t, x.stage(t, Staging{FSType: "ext4"}))
+	must(t, x.Unmount(x.Path("staging")))
+}
+
+// A server that lost its power leaves a journal that must be replayed: by fsck for ext, by the kernel for XFS, never by mkfs.
+func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNeverMadeAnew(t *testing.T) {
+	for fsType, size := range map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20} {
+		t.Run(fsType, func(t *testing.T) {
+			x := newHostile(t, size)
+			staging := x.Path("staging")
+			must(t, x.stage(t, Staging{FSType: fsType}))
+			f, err := os.Create(filepath.Join(staging, "data"))
+			must(t, err)
+			_, err = f.WriteString("kept")
+			must(t, errors.Join(err, f.Sync(), f.Close()))
+			crash(t, staging)
+			must(t, x.Unmount(staging))
+			x.tools.ran = nil
+			x.staysAsItIs(t, fsType, wishes(fsType)...)
+			for _, readOnly := range []bool{false, true} {
+				must(t, x.stage(t, Staging{FSType: fsType, ReadOnly: readOnly}))
+				if got, _ := os.ReadFile(filepath.Join(staging, "data")); string(got) != "kept" {
+					t.Errorf("want the file, got %q", got)
+				}
+				must(t, x.Unmount(staging))
+			}
+			if made := x.tools.made(); len(made) > 0 {
+				t.Errorf("want no file system made, got %q", made)
+			}
+		})
+	}
+}
+
+// crash shuts a file system down as a loss of power would, after its log was written.
+func crash(t *testing.T, mounted string) {
+	t.Helper()
+	dir, err := os.Open(mounted)
+	must(t, err)
+	const shutdown, logFlush = 0x8004587D, 1 // EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN are one number
+	err = unix.IoctlSetPointerInt(int(dir.Fd()), shutdown, logFlush)
+	must(t, errors.Join(err, dir.Close()))
+}
+
+// A file system that its own kernel code refuses stays what it is.
+func TestADamagedFileSystemIsNeverMadeAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		size   int64
+		fsType string
+		lost   [2]int64 // from, bytes
+	}{
+		"ext4 without its descriptors and tables": {64 << 20, "ext4", [2]int64{4096, 4 << 20}},
+		"xfs without its root":                    {320 << 20, "xfs", [2]int64{4096, 4 << 20}},
+		"btrfs without its trees":                 {128 << 20, "btrfs", [2]int64{1 << 20, 120 << 20}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newHostile(t, c.size)
+			testenv.Run(t, "mkfs."+c.fsType, "-q", x.disk)
+			write(t, x.disk, c.lost[0], make([]byte, c.lost[1]))
+			for _, s := range []Staging{{FSType: c.fsType}, {}} {
+				if err := x.stage(t, s); err == nil {
+					t.Error("want it refused")
+				}
+			}
+			if made := x.tools.made(); len(made) > 0 || countMounts(t, x.Host, x.Machine) != 0 {
+				t.Errorf("want nothing made nor mounted, got %q", made)
+			}
+			if says := testenv.Run(t, "blkid", "-p", "-o", "export", x.disk); !strings.Contains(says, "\nTYPE="+c.fsType+"\n") {
+				t.Errorf("want its signature left, got:\n%s", says)
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,11 @@ type Mounter interface {
 type kernelMounter struct{ run Runner }
 
 func (k kernelMounter) Mount(ctx context.Context, source, target, fsType string, options []string) error {
-	result, err := k.run.Run(ctx, "mount", mount.MakeMountArgs(source, target, fsType, options)...)
+	args := mount.MakeMountArgs(source, target, fsType, options)
+	if !slices.Contains(options, "ro") {
+		args = append([]string{"--rw"}, args...) // else a write-protected disk is mounted read-only, with success (mount(8))
+	}
+	result, err := k.run.Run(ctx, "mount", args...)
 	if err != nil {
 		return err
 	}

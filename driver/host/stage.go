@@ -99,6 +99,10 @@ func (s Staging) accept(there Mount, disk *Disk, readOnly bool) error {
 
 // prepare makes sure that a mountable file system is on the disk, and says which.
 func (h *Host) prepare(ctx context.Context, s Staging, disk *Disk, readOnly, mounted bool) (string, error) {
+	if !readOnly && h.attribute(disk.Name, "ro") == "1" {
+		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s is write-protected and asked for writable; ask for it read-only, or attach the volume for writing",
+			disk.Path, s.Volume)
+	}
 	found, err := h.inspect(ctx, disk)
 	if err != nil {
 		return "", err
