@@ -712,3 +712,32 @@ func TestTheHubTellsItsMeterEveryCallAndWhoWaits(t *testing.T) {
 		}
 	})
 }
+
+func TestManyReadsAtOnceAreOneListingOfEverything(t *testing.T) {
+	t.Parallel()
+	prepare := func(c *cloudOf) {
+		c.project, c.stamps, c.latency = hundred(), true, 200*time.Millisecond
+		c.becomes(volume.Available, time.Hour)
+	}
+	inBubble(t, prepare, func(t *testing.T, h *Hub, c *cloudOf) {
+		if _, err := h.Read(t.Context(), c.project[0]); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		var all sync.WaitGroup
+		for _, id := range c.project {
+			all.Go(func() {
+				if v, err := h.Read(t.Context(), id); err != nil || v.ID != id {
+					t.Errorf("%s: %v, %v", id, v, err)
+				}
+			})
+		}
+		all.Wait()
+		if single, lists := c.kindOf("volume"), c.kindOf("list"); single > together+2 || lists != 1 {
+			t.Errorf("%d single reads and %d listings for 100 readers at once", single, lists)
+		}
+		if took := time.Since(begun); took > 500*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+	})
+}
