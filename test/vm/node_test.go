@@ -197,7 +197,7 @@ func (n *node) unplug(t *testing.T, volume string) {
 	}
 }
 
-// volume is one on its way through the node's calls. No fsType is raw block.
+// claim is a volume on its way through the node's calls. No fsType is raw block.
 type claim struct {
 	id, fsType string
 }
