@@ -104,7 +104,7 @@ func (s *Volumes) settle(ctx context.Context, w Wish, found []Volume, made ID) (
 		return Volume{}, err
 	}
 	if differs != nil {
-		return Volume{}, differs
+		return Volume{}, s.other(ctx, v, made, differs)
 	}
 	if v.BackupID != "" && !s.labelled(v) {
 		if err := s.relabel(ctx, v, w); err != nil {
@@ -118,6 +118,21 @@ func (s *Volumes) settle(ctx context.Context, w Wish, found []Volume, made ID) (
 		return Volume{}, s.notShared(ctx, v, made)
 	}
 	return v, nil
+}
+
+// other refuses a volume that is not what was wished for. One that this very call has asked for goes: nobody was told of it, and nobody
+// would come back for it.
+func (s *Volumes) other(ctx context.Context, v Volume, made ID, differs error) error {
+	if v.ID != made {
+		return differs
+	}
+	if err := s.removable(ctx, v); err != nil {
+		return AfterWrite(err)
+	}
+	if err := s.discard(ctx, v, "Cinder made something else than it was asked for"); err != nil {
+		return AfterWrite(err)
+	}
+	return Errorf(Failed, "Cinder made something else than it was asked for, which was removed: %w", differs).Op("create")
 }
 
 // misplaced removes a volume that Cinder silently made in another zone than asked, as it does with
@@ -190,7 +205,8 @@ func refused(err error) bool {
 
 // matches says how a volume of the wished name differs from the wish, as an Incompatible error. The zone is not compared:
 // Cinder may choose another, and the volume's is what counts. While a volume is made it may be restored from any backup: for a
-// moment its metadata, which tells the backup, is that of the volume that was backed up.
+// moment its metadata, which tells the backup, is that of the volume that was backed up. Names and ids are compared as Cinder's
+// database may find them, without regard to case.
 func matches(w Wish, v Volume) error {
 	differs := func(what, is, want string) error {
 		return Errorf(Incompatible, "volume %s is named %s already and its %s is %q, not %q", v.ID, w.Name, what, is, want).Op("create")
@@ -198,11 +214,11 @@ func matches(w Wish, v Volume) error {
 	switch {
 	case !w.Size.Allows(v.Size):
 		return Errorf(Incompatible, "volume %s is named %s already and has %s, which is not within %s and %s", v.ID, w.Name, v.Size, w.Size.Required, w.Size.Limit).Op("create")
-	case w.Type != "" && !isUUID(w.Type) && v.Type != w.Type:
+	case w.Type != "" && !isUUID(w.Type) && !strings.EqualFold(v.Type, w.Type):
 		return differs("type", v.Type, w.Type)
-	case v.SourceID != w.Source:
+	case !strings.EqualFold(string(v.SourceID), string(w.Source)):
 		return differs("source volume", string(v.SourceID), string(w.Source))
-	case cmp.Or(v.SnapshotID, v.BackupID) == string(w.Snapshot):
+	case strings.EqualFold(cmp.Or(v.SnapshotID, v.BackupID), string(w.Snapshot)):
 	case v.SnapshotID == "" && w.Snapshot != "" && statuses[v.Status].create == wait:
 	default:
 		return differs("snapshot or backup", cmp.Or(v.SnapshotID, v.BackupID), string(w.Snapshot))
@@ -291,19 +307,25 @@ func (s *Volumes) removeYounger(ctx context.Context, found []Volume, made ID) er
 		if !s.ours(v) || !v.CreatedAt.After(found[0].CreatedAt) && v.ID != made {
 			continue
 		}
-		if statuses[v.Status].delete == wait {
-			_, err := s.until(ctx, v.ID, "become removable as a duplicate", func(v Volume, ok bool) (bool, error) {
-				return !ok || statuses[v.Status].delete != wait, nil
-			})
-			if err != nil {
-				return AfterWrite(err)
-			}
+		if err := s.removable(ctx, v); err != nil {
+			return AfterWrite(err)
 		}
 		if err := s.discard(ctx, v, "volume "+string(found[0].ID)+" has the same name and is older"); err != nil {
 			s.o.Log.WarnContext(ctx, "a duplicate volume stays", "volume", v.ID, "name", v.Name, "error", err)
 		}
 	}
 	return nil
+}
+
+// removable waits until Cinder takes a DELETE of a volume of ours, or never will.
+func (s *Volumes) removable(ctx context.Context, v Volume) error {
+	if statuses[v.Status].delete != wait {
+		return nil
+	}
+	_, err := s.until(ctx, v.ID, "become removable", func(v Volume, ok bool) (bool, error) {
+		return !ok || statuses[v.Status].delete != wait, nil
+	})
+	return err
 }
 
 // notShared refuses a volume that only one server can use where several shall. The volume goes if this call made it, or its metadata

@@ -214,6 +214,41 @@ func TestAVolumeThatDiffersIsIncompatible(t *testing.T) {
 	}
 }
 
+func TestNamesAndIDsMayBeInAnotherCase(t *testing.T) {
+	const upper, lower = "AAAAAAAA-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000001"
+	for name, change := range map[string]func(v *Volume, w *Wish){
+		"type":     func(v *Volume, w *Wish) { v.Type, w.Type = "fast", "FAST" },
+		"source":   func(v *Volume, w *Wish) { v.SourceID, w.Source = lower, upper },
+		"snapshot": func(v *Volume, w *Wish) { v.SnapshotID, w.Snapshot = lower, upper },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, w := ofOurs(1, Available), gib
+			change(&v, &w)
+			got, err := service(newCloud(v)).Create(t.Context(), w)
+			if err != nil || got.ID != v.ID {
+				t.Errorf("want %s, got %v, %v", v.ID, got, err)
+			}
+		})
+	}
+}
+
+func TestAVolumeThatCinderMadeOtherwiseThanAskedIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		c.create = func(_ CreateOptions, v *Volume) error { v.Type = "cheap"; return nil }
+		w := gib
+		w.Type = "fast"
+		_, err := service(c).Create(within(t, 60), w)
+		wantKind(t, err, Failed, false)
+		if len(c.volumes) != 0 || !strings.Contains(err.Error(), `"cheap"`) {
+			t.Errorf("%v; left: %v", err, c.volumes)
+		}
+		c.fail["DeleteVolume"] = Errorf(Unavailable, "no answer").AfterWrite()
+		_, err = service(c).Create(within(t, 60), w)
+		wantKind(t, err, Unavailable, true)
+	})
+}
+
 func TestAVolumeThatIsLargerOrOfAnIDsTypeOrInAnotherZoneIsCompatible(t *testing.T) {
 	v := ofOurs(1, Available)
 	v.Size, v.Type, v.Zone = GiB(5), "fast", "nova"
