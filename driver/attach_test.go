@@ -70,7 +70,7 @@ func withPassword(t *testing.T) []byte {
 }
 
 // What upstream does not, no. 4.
-func TestPublishWhenAttachedElsewhereIsFailedPreconditionAndNovaIsNotWrittenTo(t *testing.T) {
+func TestCheck4PublishWhenAttachedElsewhereIsFailedPreconditionAndNovaIsNotWrittenTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -88,7 +88,7 @@ func TestPublishWhenAttachedElsewhereIsFailedPreconditionAndNovaIsNotWrittenTo(t
 }
 
 // What upstream does not, no. 5: what an attach has left that failed when Cinder could not be told.
-func TestAReservedVolumeRecovers(t *testing.T) {
+func TestCheck5AReservedVolumeRecovers(t *testing.T) {
 	for name, does := range map[string]func(t *testing.T, d *instance, id, node string) error{"publish": publish, "unpublish": unpublish} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAReservedVolumeRecovers(t *testing.T) {
 }
 
 // What upstream does not, no. 6.
-func TestTheAttachmentOfADeletedServerGoesAndThenTheAnswerIsOK(t *testing.T) {
+func TestCheck6TheAttachmentOfADeletedServerGoesAndThenTheAnswerIsOK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
@@ -177,7 +177,7 @@ func TestAServerThatNovaDoesNotKnowTodayKeepsItsVolume(t *testing.T) {
 }
 
 // What upstream does not, no. 7.
-func TestUnpublishWithoutANodeIsFromAll(t *testing.T) {
+func TestCheck7UnpublishWithoutANodeIsFromAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		az1, az2 := servers()

@@ -13,7 +13,7 @@ import (
 )
 
 // Behaviour check 3 of upstream's failures, and the limits that Cinder has. Nothing is left of any of them.
-func TestSizesThatCannotBeAreOutOfRange(t *testing.T) {
+func TestCheck3SizesThatCannotBeAreOutOfRange(t *testing.T) {
 	sized := func(required, limit int64) func(*csi.CreateVolumeRequest) {
 		return func(r *csi.CreateVolumeRequest) {
 			r.CapacityRange = &csi.CapacityRange{RequiredBytes: required, LimitBytes: limit}

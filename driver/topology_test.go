@@ -45,7 +45,7 @@ func zonesOf(topologies []*csi.Topology) []string {
 }
 
 // From the label that a node reports to the zone that Cinder gets, and back to the label that the volume's affinity gets.
-func TestZonesRoundTrip(t *testing.T) {
+func TestCheck25ZonesRoundTrip(t *testing.T) {
 	for name, test := range map[string]struct {
 		volumeZones []string
 		fallback    bool

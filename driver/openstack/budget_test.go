@@ -210,7 +210,7 @@ func TestAWaitBeyondTheDeadlineFailsAtOnceUnsent(t *testing.T) {
 }
 
 // Behaviour check 9 of upstream's failures: 429 with Retry-After: 2 becomes a success after waiting.
-func TestTooManyRequestsBecomeASuccessAfterTheCloudsPause(t *testing.T) {
+func TestCheck9TooManyRequestsBecomeASuccessAfterTheCloudsPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first := true
