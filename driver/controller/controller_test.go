@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -226,6 +227,18 @@ func TestUnknownParametersAreWarnedAboutOnceOrRefused(t *testing.T) {
 	req.Parameters = map[string]string{"csi.storage.k8s.io/of-tomorrow": "x"}
 	if _, err := strict.CreateVolume(t.Context(), req); err != nil {
 		t.Errorf("a newer sidecar is refused: %v", err)
+	}
+}
+
+func TestWhatWasWarnedAboutIsForgottenBeforeItFillsTheMemory(t *testing.T) {
+	var w warned
+	for n := range 10 * mostWarned {
+		if key := strconv.Itoa(n); !w.first(key) || w.first(key) {
+			t.Fatalf("%s: want one warning", key)
+		}
+		if len(w.keys) > mostWarned {
+			t.Fatalf("%d warnings are remembered", len(w.keys))
+		}
 	}
 }
 

@@ -94,12 +94,25 @@ func (s *Server) unknown(ctx context.Context, kind string, keys, known []string)
 	return nil
 }
 
-// warned remembers what was warned about.
-type warned struct{ keys sync.Map }
+// warned remembers what was warned about. Volumes come and go for as long as the driver runs: once there are mostWarned it begins anew.
+type warned struct {
+	mu   sync.Mutex
+	keys map[string]bool
+}
+
+const mostWarned = 1000
 
 func (w *warned) first(key string) bool {
-	_, before := w.keys.LoadOrStore(key, true)
-	return !before
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.keys[key] {
+		return false
+	}
+	if w.keys == nil || len(w.keys) >= mostWarned {
+		w.keys = map[string]bool{}
+	}
+	w.keys[key] = true
+	return true
 }
 
 // lenient notes what a strict driver refuses: every time in the count of its kind, once by key in the log.

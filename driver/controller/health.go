@@ -47,8 +47,11 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 		return nil, volume.Errorf(volume.InvalidArgument, "max_entries is %d", req.GetMaxEntries())
 	}
 	at, err := s.parseToken(req.GetStartingToken())
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case at.backups:
+		return nil, badToken(req.GetStartingToken())
 	}
 	answer := &csi.ControllerListVolumeHealthResponse{}
 	for more := true; more; {

@@ -234,6 +234,8 @@ func TestATokenOfABackupIsNoneOfAVolume(t *testing.T) {
 	backup := snapshotToken(volume.SnapshotPositionOf(nine().list[8]), "").String()
 	_, err := server(&fake{}).ListVolumes(t.Context(), &csi.ListVolumesRequest{StartingToken: backup})
 	kindIs(t, err, volume.Busy, "from the beginning")
+	_, err = server(&fake{}).ControllerListVolumeHealth(t.Context(), &csi.ControllerListVolumeHealthRequest{StartingToken: backup})
+	kindIs(t, err, volume.Busy, "from the beginning")
 }
 
 func FuzzTokensComeBackAsTheyWere(f *testing.F) {
