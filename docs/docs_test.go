@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 )
 
@@ -103,6 +105,50 @@ func TestReferencesListWhatTheCodeHas(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, string(text)); diff != "" {
 			t.Errorf("%s is not what the code says; go test ./docs -update writes it (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// parametersOf are the keys of the table in a section of the driver's reference.
+func parametersOf(t *testing.T, section string) []string {
+	t.Helper()
+	text, err := os.ReadFile("reference/driver.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "\n## "+section+"\n")
+	if !found {
+		t.Fatalf("there is no section %s", section)
+	}
+	rest, _, _ = strings.Cut(rest, "\n## ")
+	var keys []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|[^|]*\\|$").FindAllStringSubmatch(rest, -1) {
+		if !strings.HasPrefix(row[1], strings.ToUpper(row[1][:1])) { // a gRPC code begins with a capital
+			keys = append(keys, row[1])
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// What the sidecars read or add themselves is theirs to describe, but for the file system.
+func TestTheReferenceListsEveryParameterOfEveryClass(t *testing.T) {
+	own := func(keys []string, more ...string) []string {
+		keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool {
+			return key == "fstype" || contract.FromSidecar(key) && key != "csi.storage.k8s.io/fstype"
+		})
+		keys = append(keys, more...)
+		slices.Sort(keys)
+		return keys
+	}
+	metadata := contract.ParameterMetadataPrefix + "KEY"
+	for section, want := range map[string][]string{
+		"StorageClass parameters":          own(contract.StorageClassKeys, metadata),
+		"VolumeSnapshotClass parameters":   own(contract.SnapshotClassKeys),
+		"VolumeAttributesClass parameters": own([]string{contract.ParameterType, contract.ParameterPolicy}, metadata),
+	} {
+		if diff := cmp.Diff(want, parametersOf(t, section)); diff != "" {
+			t.Errorf("%s, -code +docs\n%s", section, diff)
 		}
 	}
 }
