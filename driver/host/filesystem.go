@@ -14,16 +14,18 @@ type fileSystem struct {
 	make   []string // the tool that makes one; the device follows
 	mount  []string // options it always gets
 	check  bool     // whether `fsck -a` before a mount does anything useful
+	// unrecovered is the option that reads what is there without writing, also when the file system was not unmounted.
+	unrecovered string
 }
 
 // fileSystems has upstream's kinds and options. xfs gets nouuid because a clone has the UUID of its source, and both may come to
 // one server.
 var fileSystems = map[string]fileSystem{
-	"ext2":  {family: "ext", make: []string{"mkfs.ext2", "-F", "-m0"}, check: true},
-	"ext3":  {family: "ext", make: []string{"mkfs.ext3", "-F", "-m0"}, check: true},
-	"ext4":  {family: "ext", make: []string{"mkfs.ext4", "-F", "-m0"}, check: true},
-	"xfs":   {family: "xfs", make: []string{"mkfs.xfs", "-f"}, mount: []string{"nouuid"}},
-	"btrfs": {family: "btrfs", make: []string{"mkfs.btrfs"}},
+	"ext2":  {family: "ext", make: []string{"mkfs.ext2", "-F", "-m0"}, check: true, unrecovered: "noload"},
+	"ext3":  {family: "ext", make: []string{"mkfs.ext3", "-F", "-m0"}, check: true, unrecovered: "noload"},
+	"ext4":  {family: "ext", make: []string{"mkfs.ext4", "-F", "-m0"}, check: true, unrecovered: "noload"},
+	"xfs":   {family: "xfs", make: []string{"mkfs.xfs", "-f"}, mount: []string{"nouuid"}, unrecovered: "norecovery"},
+	"btrfs": {family: "btrfs", make: []string{"mkfs.btrfs"}, unrecovered: "rescue=nologreplay"},
 }
 
 // Known reports whether the driver makes and mounts file systems of that kind.

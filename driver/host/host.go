@@ -58,7 +58,7 @@ type Host struct {
 	measure    func(fsType string, disk io.ReaderAt, path string) (volume.Size, error)
 
 	identity *identity
-	asking   sync.Map // paths whose file system has not answered yet: a dead one costs one goroutine, not one a minute
+	asking   sync.Map // path -> *question, until it is answered: a dead file system costs one goroutine, not one a minute
 }
 
 // The intervals at which sysfs is looked at while a disk is awaited, and what is left of the caller's deadline for the answer.
@@ -120,7 +120,7 @@ func resolve(path string) (string, error) {
 		return "", volume.Errorf(volume.Failed, "resolve the path %s: %w", clean, err)
 	}
 	full := filepath.Join(parent, filepath.Base(clean))
-	if info, err := os.Lstat(full); err == nil && info.Mode()&os.ModeSymlink != 0 {
+	if _, err := os.Readlink(full); err == nil { // unlike lstat(2) it asks no file system that may be dead: it is what is mounted there
 		return "", volume.Errorf(volume.InvalidArgument, "%s is a symbolic link; name the directory or file itself", full)
 	}
 	return full, nil

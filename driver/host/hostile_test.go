@@ -391,6 +391,35 @@ func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNeverMadeAnew(t *testing.T)
 	}
 }
 
+// What needs its log replayed cannot be mounted where nothing can be written, and the kernel tells its own log alone why.
+func TestAWriteProtectedFileSystemThatWasNotUnmountedSaysHowItCanBeRead(t *testing.T) {
+	for fsType, size := range map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20} {
+		t.Run(fsType, func(t *testing.T) {
+			x := newHostile(t, size)
+			staging := x.Path("staging")
+			must(t, x.stage(t, Staging{FSType: fsType}))
+			must(t, os.WriteFile(filepath.Join(staging, "data"), []byte("kept"), 0o600))
+			must(t, x.Unmount(staging))
+			must(t, x.stage(t, Staging{}))
+			must(t, os.WriteFile(filepath.Join(staging, "late"), nil, 0o600))
+			crash(t, staging)
+			must(t, x.Unmount(staging))
+			x.protect(t, true)
+			before := sum(t, x.disk)
+			unrecovered := fileSystems[fsType].unrecovered
+			wantKind(t, x.stage(t, Staging{ReadOnly: true}), volume.Failed, "write-protected", unrecovered)
+			must(t, x.stage(t, Staging{ReadOnly: true, Flags: []string{unrecovered}}))
+			if got, _ := os.ReadFile(filepath.Join(staging, "data")); string(got) != "kept" {
+				t.Errorf("want the file, got %q", got)
+			}
+			must(t, x.Unmount(staging))
+			if sum(t, x.disk) != before {
+				t.Error("want every byte as it was")
+			}
+		})
+	}
+}
+
 // crash shuts a file system down as a loss of power would, after its log was written.
 func crash(t *testing.T, mounted string) {
 	t.Helper()

@@ -44,19 +44,47 @@ func (k kernelMounter) Mount(ctx context.Context, source, target, fsType string,
 }
 
 func (k kernelMounter) Bind(source, target string, readOnly bool) error {
-	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
-		return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err)
-	}
 	if !readOnly {
+		if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+			return volume.Errorf(volume.Failed, "bind %s at %s: %w", source, target, err)
+		}
 		return nil
+	}
+	err := bindReadOnly(source, target)
+	if errors.Is(err, unix.ENOSYS) {
+		err = bindThenMakeReadOnly(source, target)
+	}
+	if err != nil {
+		return volume.Errorf(volume.Failed, "bind %s read-only at %s: %w", source, target, err)
+	}
+	return nil
+}
+
+// bindReadOnly makes a mount that is read-only before anybody can see it. A mount that is made read-only afterwards is so in this
+// mount namespace alone: the copy that kubelet got when it was made stays writable (measured on Linux 6.18). Before Linux 5.12 ENOSYS.
+func bindReadOnly(source, target string) error {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		return err
+	}
+	return unix.MoveMount(tree, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH)
+}
+
+// bindThenMakeReadOnly is bindReadOnly in two steps, and never leaves the writable half of a read-only mount behind.
+func bindThenMakeReadOnly(source, target string) error {
+	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
+		return err
 	}
 	flags, err := boundFlags(target)
 	if err == nil {
 		err = unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
 	}
 	if err != nil {
-		// Never leave the writable half of a read-only mount behind.
-		return volume.Errorf(volume.Failed, "make the mount at %s read-only: %w", target, errors.Join(err, unix.Unmount(target, unix.UMOUNT_NOFOLLOW)))
+		return errors.Join(err, unix.Unmount(target, unix.UMOUNT_NOFOLLOW))
 	}
 	return nil
 }

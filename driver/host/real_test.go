@@ -2,8 +2,12 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -113,6 +117,57 @@ func TestAReadOnlyPublicationRefusesWritesAndKeepsTheFlagsOfTheStage(t *testing.
 		if got := strings.Join(there.Options, ","); got != name+",nosuid,noexec,noatime" {
 			t.Errorf("%s: want the stage's flags kept, got %s", name, got)
 		}
+	}
+}
+
+// kubelet and the pods' containers see copies of the driver's mounts, in mount namespaces of their own.
+func TestAReadOnlyPublicationIsReadOnlyInEveryMountNamespace(t *testing.T) {
+	h, m, _ := realHost(t, 64<<20)
+	shared := m.Path("kubelet")
+	must(t, os.MkdirAll(shared, 0o750))
+	testenv.Run(t, "mount", "-t", "tmpfs", "tmpfs", shared)
+	testenv.Run(t, "mount", "--make-shared", shared)
+	other := exec.Command("unshare", "--mount", "--propagation", "unchanged", "sh", "-c", "echo ready; cat")
+	stdin, err := other.StdinPipe()
+	must(t, err)
+	stdout, err := other.StdoutPipe()
+	must(t, err)
+	must(t, other.Start())
+	defer func() { must(t, errors.Join(stdin.Close(), other.Wait())) }()
+	_, err = io.ReadFull(stdout, make([]byte, len("ready\n")))
+	must(t, err)
+
+	staging := filepath.Join(shared, "staging")
+	stage(t, h, Staging{Path: staging})
+	for _, name := range []string{"ro", "rw"} {
+		p := Publication{Volume: vol, Staging: staging, Target: filepath.Join(shared, name), ReadOnly: name == "ro"}
+		must(t, h.Publish(p))
+		p.Target += "-device"
+		must(t, h.PublishBlock(t.Context(), p))
+	}
+	seen, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(other.Process.Pid), "mountinfo"))
+	must(t, err)
+	table, err := parseMountInfo(string(seen))
+	must(t, err)
+	for name, want := range map[string]bool{"ro": true, "rw": false, "ro-device": true, "rw-device": false} {
+		if there, ok := table.At(filepath.Join(shared, name)); !ok || there.ReadOnly() != want {
+			t.Errorf("%s: want read-only %t in the other namespace, got %t, %v", name, want, ok, there.Options)
+		}
+		must(t, h.Unmount(filepath.Join(shared, name)))
+	}
+	must(t, h.Unmount(staging))
+}
+
+func TestABindMadeReadOnlyInTwoStepsKeepsItsFlags(t *testing.T) {
+	h, m, _ := realHost(t, 64<<20)
+	staging, target := m.Path("staging"), m.Path("target")
+	stage(t, h, Staging{Path: staging, Flags: []string{"noexec,nosuid,noatime"}})
+	must(t, os.MkdirAll(target, 0o750))
+	must(t, bindThenMakeReadOnly(staging, target))
+	table, err := h.mounts()
+	must(t, err)
+	if there, _ := table.At(target); strings.Join(there.Options, ",") != "ro,nosuid,noexec,noatime" {
+		t.Errorf("want it read-only with the stage's flags, got %q", there.Options)
 	}
 }
 
@@ -358,4 +413,34 @@ func TestAToolsExitCodeIsItsAnswer(t *testing.T) {
 	}
 	_, err = processes{}.Run(t.Context(), "sh", "-c", "kill -9 $$")
 	wantKind(t, err, volume.Failed, "killed")
+}
+
+// hang mounts a file system at dir that answers nothing, as that of a dead disk: one of FUSE that nobody serves.
+func hang(t *testing.T, dir string) {
+	t.Helper()
+	must(t, os.MkdirAll(dir, 0o750))
+	server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	must(t, err)
+	err = unix.Mount("dead", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd()))
+	t.Cleanup(func() { _ = server.Close() }) // ends the questions too
+	must(t, err)
+}
+
+func TestADeadFileSystemHoldsNoCallerAndIsUnmounted(t *testing.T) {
+	h, m, _ := realHost(t, 64<<20)
+	target := m.Path("target")
+	hang(t, target)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := h.Stats(ctx, target)
+	wantKind(t, err, volume.DeadlineExceeded, "has not answered")
+	ailments, err := h.Health(ctx, vol, target)
+	if err != nil || len(ailments) != 1 || ailments[0].Reason != "NotResponding" {
+		t.Errorf("want it reported, got %+v, %v", ailments, err)
+	}
+	wantKind(t, h.Unmount(target), volume.Busy) // the question is in it still
+
+	unasked := m.Path("unasked")
+	hang(t, unasked)
+	must(t, h.Unmount(unasked))
 }

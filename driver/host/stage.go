@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 
@@ -137,6 +138,16 @@ func (h *Host) prepareEmpty(ctx context.Context, s Staging, disk *Disk, readOnly
 	return fsType, h.format(ctx, disk, fsType)
 }
 
+// explain adds to the error of a mount what the kernel tells nobody but its log: a file system that was not unmounted is recovered by
+// writing to its disk, also for a read-only mount, and a write-protected disk takes none.
+func (h *Host) explain(err error, disk *Disk, fsType string) error {
+	if h.attribute(disk.Name, "ro") != "1" {
+		return err
+	}
+	return volume.Errorf(volume.KindOf(err), "%w; the disk is write-protected, and a file system that was not unmounted cleanly is recovered by writing: "+
+		"stage the volume writable once, or add %s to mountOptions to read it as it is", err, fileSystems[fsType].unrecovered)
+}
+
 // mount mounts, and then looks whether the kernel says the same.
 func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, options []string) error {
 	if err := h.confirm(disk); err != nil {
@@ -144,7 +155,7 @@ func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, optio
 	}
 	options = slices.Concat(fileSystems[fsType].mount, options)
 	if err := h.mounter.Mount(ctx, disk.Path, path, fsType, options); err != nil {
-		return err
+		return h.explain(err, disk, fsType)
 	}
 	table, err := h.mounts()
 	if err != nil {
@@ -154,8 +165,9 @@ func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, optio
 	if !ok {
 		return volume.Errorf(volume.Failed, "disk %s was mounted at %s, and the mount table does not show it", disk.Path, path)
 	}
-	if !there.On(disk) {
-		return volume.Errorf(volume.Conflict, "%s is mounted at %s instead of disk %s (%s); unstage the path", there, path, disk.Path, disk.Number)
+	if !there.On(disk) { // and nobody may write to it
+		return errors.Join(volume.Errorf(volume.Conflict, "mounting disk %s (%s) at %s gave %s; it was taken away again", disk.Path, disk.Number, path, there),
+			h.mounter.Unmount(path))
 	}
 	return nil
 }

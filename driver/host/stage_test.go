@@ -205,6 +205,9 @@ func TestStageBelievesTheMountTableAndNotTheMount(t *testing.T) {
 	b.plug(t, "vdb", serial, Number{254, 16})
 	b.mounter.wrong = Number{254, 64}
 	wantKind(t, b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("s")}), volume.Conflict, "254:64", "254:16")
+	if len(b.mounter.table) > 0 {
+		t.Errorf("want no mount of another disk left, got %v", b.mounter.table)
+	}
 }
 
 func TestAFailedMkfsLeavesNothingMounted(t *testing.T) {

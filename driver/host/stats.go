@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,9 +26,42 @@ type Stats struct {
 // statLimit ends the wait for a file system that does not answer; kubelet asks about every volume each minute.
 const statLimit = 10 * time.Second
 
+// question is asked of a file system once, for all who want to know at the same time.
+type question struct {
+	asked    time.Time
+	answered chan struct{} // closed when the answer is below
+	stats    Stats
+	err      error
+}
+
 // Stats reads how full the volume mounted at path is. Errors: NotFound when nothing is mounted there, so that the numbers of the
 // file system around it are never taken for the volume's; Unavailable when it does not answer.
 func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
+	q := &question{asked: time.Now(), answered: make(chan struct{})}
+	if earlier, already := h.asking.LoadOrStore(filepath.Clean(path), q); already {
+		q = earlier.(*question)
+	} else {
+		go func() {
+			q.stats, q.err = h.ask(path)
+			h.asking.Delete(filepath.Clean(path))
+			close(q.answered)
+		}()
+	}
+	timer := time.NewTimer(time.Until(q.asked.Add(statLimit)))
+	defer timer.Stop()
+	select {
+	case <-q.answered:
+		return q.stats, q.err
+	case <-ctx.Done():
+		return Stats{}, ended(ctx, "the volume at %s has not answered", path)
+	case <-timer.C:
+		return Stats{}, volume.Errorf(volume.Unavailable, "the volume at %s has not answered within %s, asked at %s; its disk may be gone or stuck",
+			path, statLimit, q.asked.Format(time.RFC3339))
+	}
+}
+
+// ask may wait for a dead file system for ever.
+func (h *Host) ask(path string) (Stats, error) {
 	path, err := resolveUsed(path)
 	if err != nil {
 		return Stats{}, err
@@ -39,29 +73,7 @@ func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
 	if _, ok := table.At(path); !ok {
 		return Stats{}, volume.Errorf(volume.NotFound, "nothing is mounted at %s", path)
 	}
-	if _, already := h.asking.LoadOrStore(path, true); already {
-		return Stats{}, volume.Errorf(volume.Unavailable, "the volume at %s has not answered an earlier question yet; its disk may be gone or stuck", path)
-	}
-	type answer struct {
-		stats Stats
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		stats, err := h.stat(path)
-		h.asking.Delete(path)
-		answered <- answer{stats, err}
-	}()
-	timer := time.NewTimer(statLimit)
-	defer timer.Stop()
-	select {
-	case a := <-answered:
-		return a.stats, a.err
-	case <-ctx.Done():
-		return Stats{}, ended(ctx, "the volume at %s has not answered", path)
-	case <-timer.C:
-		return Stats{}, volume.Errorf(volume.Unavailable, "the volume at %s has not answered within %s; its disk may be gone or stuck", path, statLimit)
-	}
+	return h.stat(path)
 }
 
 func statPath(path string) (Stats, error) {
