@@ -9,7 +9,7 @@ import (
 )
 
 // patience bounds every wait for QEMU and the agent. The machine under it may be busy.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // monitor speaks QMP, QEMU's protocol (QEMU, docs/interop/qmp-spec.txt). Commands go one at a time.
 type monitor struct {
