@@ -71,7 +71,7 @@ update: build ## write anew what tests compare with: goldens and overlays/
 # What the controller reads of others' text: cloud.conf, parameters, templates, tokens.
 FUZZ_CORE := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue driver/config:FuzzParseSettings \
   driver/contract:FuzzParseStorageClass driver/contract:FuzzParseSnapshotClass driver/contract:FuzzParseAttributesClass \
-  driver/contract:FuzzTemplate driver/controller:FuzzToken
+  driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/controller:FuzzToken
 
 .PHONY: fuzz-core
 fuzz-core: ## the fuzz targets of cloud.conf, parameters, templates and tokens, each for FUZZTIME (10s)

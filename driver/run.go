@@ -34,7 +34,7 @@ type Dependencies struct {
 	Stderr io.Writer
 	// Listener answers instead of the configured endpoint.
 	Listener net.Listener
-	// Transport sends requests to OpenStack and to the metadata service; one per cloud, with its TLS settings, when nil.
+	// Transport sends requests to OpenStack, to the metadata service and to the Kubernetes API; one each, with its TLS settings, when nil.
 	Transport http.RoundTripper
 	// Env is the process's environment; os.Getenv when nil.
 	Env func(string) string
@@ -88,8 +88,12 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, at.snapshots, at.backups)
 			background.Go(func() error { greet(work, live.Current, log); return nil })
 		}
+		claims, err := claimsOf(cfg, deps)
+		if err != nil {
+			return err
+		}
 		services.Controller = controller.New(controller.Options{
-			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
+			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap, Claims: claims,
 			CanExpand: canExpand, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
 		})
 	}

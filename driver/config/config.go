@@ -30,6 +30,7 @@ type Config struct {
 	Controller         bool
 	Node               bool
 	PVCAnnotations     bool
+	Master             string // URL of the Kubernetes API; empty is that of the cluster
 	UserAgent          []string
 	Verbosity          int
 	LogFormat          string // text or json
@@ -51,11 +52,11 @@ type Config struct {
 
 // ignored holds the flags that are accepted and do nothing.
 type ignored struct {
-	master, kubeconfig, nodeID, vmodule string
-	qps                                 float32
-	burst                               int
-	resync, flush                       time.Duration
-	noClient                            bool
+	kubeconfig, nodeID, vmodule string
+	qps                         float32
+	burst                       int
+	resync, flush               time.Duration
+	noClient                    bool
 }
 
 // flags describes every flag, in the order of the help text. The part after "added:" is not upstream's.
@@ -76,7 +77,7 @@ var flags = []struct {
 	{name: "http-endpoint", usage: "`address` to serve /metrics, /healthz and /readyz on; empty for none", bind: text("", func(c *Config) *string { return &c.HTTPEndpoint })},
 	{name: "provide-controller-service", usage: "serve the controller RPCs", bind: truth(true, func(c *Config) *bool { return &c.Controller })},
 	{name: "provide-node-service", usage: "serve the node RPCs", bind: truth(true, func(c *Config) *bool { return &c.Node })},
-	{name: "pvc-annotations", usage: "read scheduler hints from claims' annotations", bind: truth(false, func(c *Config) *bool { return &c.PVCAnnotations })},
+	{name: "pvc-annotations", usage: "read scheduler hints from claims' annotations; for external-provisioner's --extra-create-metadata, with the right to get persistentvolumeclaims", bind: truth(false, func(c *Config) *bool { return &c.PVCAnnotations })},
 	{name: "user-agent", usage: "`token` to put before the driver's own in requests to OpenStack; may be given more than once", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.StringArrayVar(&c.UserAgent, name, nil, usage)
 	}},
@@ -84,15 +85,15 @@ var flags = []struct {
 		fs.IntVarP(&c.Verbosity, name, "v", 0, usage)
 	}},
 
-	{name: "master", usage: "address of the Kubernetes API", bind: text("", func(c *Config) *string { return &c.ignored.master })},
-	{name: "kubeconfig", usage: "kubeconfig `file`", bind: text("", func(c *Config) *string { return &c.ignored.kubeconfig })},
-	{name: "kube-api-qps", usage: "requests a second to the Kubernetes API", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
+	{name: "master", usage: "`URL` of the Kubernetes API, for --pvc-annotations; empty is that of the cluster, with the pod's service account", bind: text("", func(c *Config) *string { return &c.Master })},
+	{name: "kubeconfig", usage: "no effect: see --master", bind: text("", func(c *Config) *string { return &c.ignored.kubeconfig })},
+	{name: "kube-api-qps", usage: "no effect: the Kubernetes API is asked once for each new volume", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.Float32Var(&c.ignored.qps, name, 5, usage)
 	}},
-	{name: "kube-api-burst", usage: "requests at once to the Kubernetes API", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
+	{name: "kube-api-burst", usage: "no effect, likewise", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.IntVar(&c.ignored.burst, name, 10, usage)
 	}},
-	{name: "min-resync-period", usage: "how often claims are read anew", bind: span(12*time.Hour, func(c *Config) *time.Duration { return &c.ignored.resync })},
+	{name: "min-resync-period", usage: "no effect: claims are not watched", bind: span(12*time.Hour, func(c *Config) *time.Duration { return &c.ignored.resync })},
 	{name: "nodeid", usage: "id of the node", deprecated: "the id is always the server's, from its metadata", bind: text("", func(c *Config) *string { return &c.ignored.nodeID })},
 	{name: "node-service-no-os-client", usage: "do without OpenStack on nodes", deprecated: "the node service never uses OpenStack credentials", bind: truth(false, func(c *Config) *bool { return &c.ignored.noClient })},
 	{name: "vmodule", usage: "log levels per file", deprecated: "use -v", bind: text("", func(c *Config) *string { return &c.ignored.vmodule })},
@@ -215,10 +216,10 @@ func (c *Config) LogLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// Ineffective says which flags were set and do nothing yet.
+// Ineffective says which flags were set and do nothing, though somebody may count on them.
 func (c *Config) Ineffective() []string {
-	if c.PVCAnnotations {
-		return []string{"--pvc-annotations: scheduler hints from claims' annotations are not supported and are ignored; the class parameter scheduler-hints gives them"}
+	if c.PVCAnnotations && c.ignored.kubeconfig != "" {
+		return []string{"--kubeconfig: the Kubernetes API is asked with the pod's service account, or through a proxy that --master names"}
 	}
 	return nil
 }

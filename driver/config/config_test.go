@@ -54,7 +54,7 @@ func TestUpstreamsFlagsAreThereWithUpstreamsDefaults(t *testing.T) {
 
 func TestEveryFlagOfUpstreamMeansSomethingOrSaysThatItDoesNot(t *testing.T) {
 	values := map[string]string{"with-topology": "false", "additional-topology": "a=b", "provide-controller-service": "false", "provide-node-service": "false", "kube-api-qps": "7", "kube-api-burst": "7", "min-resync-period": "7h", "log-flush-frequency": "7s", "v": "7", "pvc-annotations": "true", "node-service-no-os-client": "true"}
-	forAnnotations := []string{"master", "kubeconfig", "kube-api-qps", "kube-api-burst", "min-resync-period"} // upstream reads them for --pvc-annotations alone
+	forAnnotations := []string{"kubeconfig", "kube-api-qps", "kube-api-burst", "min-resync-period"} // upstream reads them for --pvc-annotations alone
 	before, err := parse(t)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestEveryFlagOfUpstreamMeansSomethingOrSaysThatItDoesNot(t *testing.T) {
 		}
 		ineffective := len(c.Ineffective()) > 0 || strings.Contains(said.String(), "deprecated") || slices.Contains(forAnnotations, name)
 		c.ignored = ignored{}
-		if changes := !reflect.DeepEqual(before, c); changes == ineffective && name != "pvc-annotations" {
+		if changes := !reflect.DeepEqual(before, c); changes == ineffective {
 			t.Errorf("--%s changes the configuration: %v; it is said to do nothing: %v", name, changes, ineffective)
 		}
 	}
@@ -91,8 +91,12 @@ func TestUpstreamsArgumentsAreTaken(t *testing.T) {
 	if diff := cmp.Diff(want, []any{c.Endpoint, c.CloudConfig, c.Cluster, c.PVCAnnotations, c.Verbosity, c.Controller, c.Node}); diff != "" {
 		t.Error("-want +got\n", diff)
 	}
-	if len(c.Ineffective()) != 1 {
-		t.Errorf("--pvc-annotations does nothing and nobody says so: %v", c.Ineffective())
+	if its := c.Ineffective(); len(its) != 0 {
+		t.Errorf("said to do nothing: %v", its)
+	}
+	c, err = parse(t, "--pvc-annotations", "--kubeconfig=/etc/kubeconfig")
+	if err != nil || len(c.Ineffective()) != 1 {
+		t.Errorf("--kubeconfig does nothing and nobody says so: %v, %v", c.Ineffective(), err)
 	}
 	c, err = parse(t, "--nodeid=n1", "--provide_controller_service=false", "--node_service_no_os_client=true", "--endpoint", "unix:///x", "-v=5", "--vmodule=a=5", "--log_flush_frequency=1s")
 	if err != nil || c.Validate() != nil || c.Controller || c.Verbosity != 5 {

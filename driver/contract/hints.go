@@ -2,12 +2,15 @@ package contract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 )
 
 // Hints tell Cinder's scheduler where to put a new volume (Block Storage API reference, "Create a volume",
@@ -24,6 +27,34 @@ type Hints struct {
 // Empty reports whether nothing is hinted.
 func (h Hints) Empty() bool {
 	return len(h.SameHost) == 0 && len(h.DifferentHost) == 0 && h.Query == "" && h.LocalToServer == ""
+}
+
+// Annotations of claims that hint, as upstream's --pvc-annotations has them: volumes by name or id, separated by commas or blanks.
+const (
+	AnnotationSameHost      = "cinder.csi.openstack.org/affinity"
+	AnnotationDifferentHost = "cinder.csi.openstack.org/anti-affinity"
+)
+
+// HintsOfClaim reads the hints in a claim's annotations. An error says which of them names too many volumes.
+func HintsOfClaim(annotations map[string]string) (Hints, error) {
+	var h Hints
+	for key, to := range map[string]*[]string{AnnotationSameHost: &h.SameHost, AnnotationDifferentHost: &h.DifferentHost} {
+		list := strings.FieldsFunc(annotations[key], func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
+		slices.Sort(list)
+		if list = slices.Compact(list); len(list) > maxHinted {
+			return Hints{}, fmt.Errorf("annotation %s: %d volumes are named; at most %d can be", key, len(list), maxHinted)
+		}
+		*to = list
+	}
+	return h, nil
+}
+
+// With is what both hint.
+func (h Hints) With(more Hints) Hints {
+	return Hints{
+		SameHost: slices.Concat(h.SameHost, more.SameHost), DifferentHost: slices.Concat(h.DifferentHost, more.DifferentHost),
+		Query: cmp.Or(h.Query, more.Query), LocalToServer: cmp.Or(h.LocalToServer, more.LocalToServer),
+	}
 }
 
 // maxHinted is how many volumes one hint may name: each costs a request to the cloud.

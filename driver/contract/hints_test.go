@@ -1,10 +1,13 @@
 package contract
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const aServer = "00000000-0000-4000-8000-00000000000A"
@@ -67,6 +70,49 @@ func FuzzHints(f *testing.F) {
 		}
 		if again, err := parseQuery([]byte(h.Query)); h.Query != "" && (err != nil || again != h.Query) {
 			t.Errorf("query %q becomes %q, %v", h.Query, again, err)
+		}
+	})
+}
+
+func TestHintsOfAClaim(t *testing.T) {
+	many := strings.Repeat("a b,", maxHinted)
+	for i := range maxHinted {
+		many += fmt.Sprintf("v%d,", i)
+	}
+	for name, test := range map[string]struct {
+		annotations map[string]string
+		want        Hints
+		problem     string
+	}{
+		"none":             {nil, Hints{}, ""},
+		"others":           {map[string]string{"cinder.csi.openstack.org/afinity": "a"}, Hints{}, ""},
+		"commas or blanks": {map[string]string{AnnotationSameHost: " b,a  c,,a\n"}, Hints{SameHost: []string{"a", "b", "c"}}, ""},
+		"both":             {map[string]string{AnnotationSameHost: "a", AnnotationDifferentHost: "b"}, Hints{SameHost: []string{"a"}, DifferentHost: []string{"b"}}, ""},
+		"too many":         {map[string]string{AnnotationDifferentHost: many}, Hints{}, AnnotationDifferentHost},
+	} {
+		got, err := HintsOfClaim(test.annotations)
+		if diff := cmp.Diff(test.want, got, cmpopts.EquateEmpty()); diff != "" || (err != nil) != (test.problem != "") || err != nil && !strings.Contains(err.Error(), test.problem) {
+			t.Errorf("%s: %v, -want +got\n%s", name, err, diff)
+		}
+	}
+}
+
+func TestHintsOfAClassAndAClaimTogether(t *testing.T) {
+	class := Hints{SameHost: []string{"a"}, Query: "[1]", LocalToServer: "s"}
+	want := Hints{SameHost: []string{"a", "b"}, DifferentHost: []string{"c"}, Query: "[1]", LocalToServer: "s"}
+	if diff := cmp.Diff(want, class.With(Hints{SameHost: []string{"b"}, DifferentHost: []string{"c"}})); diff != "" {
+		t.Error("-want +got\n", diff)
+	}
+}
+
+func FuzzHintsOfClaim(f *testing.F) {
+	f.Add("a, b\tc", "")
+	f.Fuzz(func(t *testing.T, same, different string) {
+		h, err := HintsOfClaim(map[string]string{AnnotationSameHost: same, AnnotationDifferentHost: different})
+		for _, name := range slices.Concat(h.SameHost, h.DifferentHost) {
+			if err != nil || name == "" || strings.ContainsAny(name, ", \t\n") {
+				t.Errorf("%q, %q: got %q, %v", same, different, name, err)
+			}
 		}
 	})
 }

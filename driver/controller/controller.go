@@ -30,6 +30,11 @@ type Volumes interface {
 	Healths(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
 }
 
+// Claims are the claims that volumes are made for; *kube.API knows them. Errors are *volume.Error; a missing claim is NotFound.
+type Claims interface {
+	Annotations(ctx context.Context, namespace, claim string) (map[string]string, error)
+}
+
 // Options are what the server needs.
 type Options struct {
 	// Clouds are the volumes of every cloud, by the name of its [Global "name"] section; "" is plain [Global].
@@ -46,6 +51,8 @@ type Options struct {
 	// ZoneMap says which volume zones serve which compute zones: cloud.conf's [Zone] sections as they are now. Nil means that every
 	// volume zone serves the compute zone of its name.
 	ZoneMap func() contract.ZoneMap
+	// Claims reads scheduler hints from claims' annotations; nil reads none.
+	Claims Claims
 	// CanExpand says that every cloud's volumes can be expanded.
 	CanExpand bool
 	// WithCapacity answers GetCapacity, for the one cloud that there then is.

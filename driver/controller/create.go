@@ -66,7 +66,39 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 		Snapshot: snapshot,
 		Metadata: withMetadata(metadata, attributes.Metadata),
 		Hints:    class.Hints,
+
+		MoreHints: s.hintsOf(class.PVCNamespace, class.PVCName),
 	}, nil
+}
+
+// hintsOf reads the hints in a claim's annotations, where they are to be read. A claim that is gone hints nothing. What a lenient
+// driver may not read it goes on without, as upstream's does.
+func (s *Server) hintsOf(namespace, claim string) func(ctx context.Context) (contract.Hints, error) {
+	if s.o.Claims == nil {
+		return nil
+	}
+	return func(ctx context.Context) (contract.Hints, error) {
+		annotations, err := map[string]string(nil), error(volume.Errorf(volume.InvalidArgument,
+			"the request does not tell its claim, whose annotations are to be read; external-provisioner needs --extra-create-metadata"))
+		if namespace != "" && claim != "" {
+			annotations, err = s.o.Claims.Annotations(ctx, namespace, claim)
+		}
+		switch kind := volume.KindOf(err); {
+		case err == nil:
+		case kind == volume.NotFound:
+			return contract.Hints{}, nil
+		case !s.o.Strict && (kind == volume.PermissionDenied || kind == volume.InvalidArgument):
+			s.lenient(ctx, "unread annotations", kind.String(), "a claim's annotations cannot be read; its volume is made without their scheduler hints", "error", err)
+			return contract.Hints{}, nil
+		default:
+			return contract.Hints{}, err
+		}
+		hints, err := contract.HintsOfClaim(annotations)
+		if err != nil {
+			return contract.Hints{}, volume.Errorf(volume.InvalidArgument, "claim %s/%s: %w", namespace, claim, err)
+		}
+		return hints, nil
+	}
 }
 
 // class reads the parameters of the StorageClass. Parameters nobody knows are refused if the driver is strict, but for those

@@ -31,6 +31,8 @@ type Wish struct {
 	Metadata map[string]string
 	// Hints are for Cinder's scheduler.
 	Hints contract.Hints
+	// MoreHints reads further hints; nil knows none. It is asked only when a volume is to be made, and nothing is left of the name.
+	MoreHints func(ctx context.Context) (contract.Hints, error)
 }
 
 // Create makes the volume of a wish, or finds it where an earlier call made it, and returns it once Cinder says that it exists.

@@ -46,8 +46,16 @@ func (s *Volumes) place(ctx context.Context, w Wish, size Size) (placement, erro
 	} else {
 		p.options.SnapshotID = string(w.Snapshot)
 	}
+	wanted := w.Hints
+	if w.MoreHints != nil {
+		more, err := w.MoreHints(ctx)
+		if err != nil {
+			return placement{}, err
+		}
+		wanted = wanted.With(more)
+	}
 	var err error
-	if p.options.Hints, err = s.hints(ctx, w.Hints); err != nil {
+	if p.options.Hints, err = s.hints(ctx, wanted); err != nil {
 		return placement{}, err
 	}
 	if o.zone != "" && w.Zone == "" && w.allows(o.zone) {

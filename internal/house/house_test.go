@@ -97,6 +97,7 @@ var mayImport = map[string][]string{
 	"driver/host":             {"driver/volume"},
 	"driver/openstack":        {"driver/volume", "driver/contract", "driver/telemetry", "internal/cloud", "driver/openstack/status"},
 	"driver/openstack/status": {"driver/volume"},
+	"driver/kube":             {"driver/volume"},
 	"driver/telemetry":        {"driver/volume"},
 	"internal/cloudconf":      {},
 	"internal/cloud":          {"internal/cloudconf"},
