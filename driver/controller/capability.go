@@ -137,7 +137,7 @@ func (s *Server) confirm(ctx context.Context, v volume.Volume, req *csi.Validate
 	if err != nil {
 		return err
 	}
-	if attributes.Type != "" && !volume.ID(attributes.Type).Exists() && attributes.Type != v.Type {
+	if attributes.Type != "" && !volume.ID(attributes.Type).Exists() && !strings.EqualFold(attributes.Type, v.Type) {
 		return volume.Errorf(volume.InvalidArgument, "the volume is of type %s, not %s", v.Type, attributes.Type)
 	}
 	for key, value := range attributes.Metadata {

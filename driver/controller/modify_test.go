@@ -282,6 +282,7 @@ func TestValidateComparesWhatCanBeMutated(t *testing.T) {
 	}{
 		"as it is":                   {mutable: map[string]string{"type": "fast", "policy": "never", "metadata.team": "a"}},
 		"a class of another type":    {parameters: map[string]string{"type": "slow"}}, // which may have been changed since
+		"a type in another case":     {mutable: map[string]string{"type": "FAST"}},
 		"a type's id":                {mutable: map[string]string{"type": second}},
 		"another type":               {mutable: map[string]string{"type": "slow"}, message: "type fast, not slow"},
 		"other metadata":             {mutable: map[string]string{"metadata.team": "b"}, message: `team is "a", not "b"`},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -195,5 +196,23 @@ func TestBodiesAreLoggedOnRequestWithoutSecrets(t *testing.T) {
 	lines := call(t, LevelBodies, nil)
 	if len(lines) != 3 || !strings.Contains(lines[0]["body"].(string), "vol") || lines[1]["code"] != "OK" {
 		t.Errorf("got %v", lines)
+	}
+}
+
+func TestWhatOnlyLooksIsQuiet(t *testing.T) {
+	looks := regexp.MustCompile(`^(Probe|Validate|(Controller|Node)?(Get|List))`)
+	all := map[string]bool{}
+	for _, service := range []grpc.ServiceDesc{csi.Identity_ServiceDesc, csi.Controller_ServiceDesc, csi.Node_ServiceDesc} {
+		for _, m := range service.Methods {
+			all[m.MethodName] = true
+			if want := looks.MatchString(m.MethodName) && m.MethodName != "NodeGetInfo"; quiet[m.MethodName] != want {
+				t.Errorf("%s: want quiet %v", m.MethodName, want)
+			}
+		}
+	}
+	for method := range quiet {
+		if !all[method] {
+			t.Errorf("there is no %s", method)
+		}
 	}
 }

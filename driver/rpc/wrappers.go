@@ -47,10 +47,13 @@ func Deadline(longest time.Duration) Wrapper {
 	}
 }
 
-// quiet are the RPCs that sidecars and kubelet repeat all the time; their success is logged at level debug.
+// quiet are the RPCs that only look, which sidecars and kubelet repeat all the time; their success is logged at level debug. What a node
+// says of itself is asked for once, and is worth a line.
 var quiet = map[string]bool{
 	"Probe": true, "GetPluginInfo": true, "GetPluginCapabilities": true, "ControllerGetCapabilities": true, "NodeGetCapabilities": true,
-	"NodeGetVolumeStats": true, "ListVolumes": true, "GetCapacity": true, "ControllerGetVolumeHealth": true, "ControllerListVolumeHealth": true,
+	"NodeGetVolumeStats": true, "NodeGetVolumeHealth": true, "NodeGetStorageHealth": true, "ListVolumes": true, "ControllerGetVolume": true,
+	"ValidateVolumeCapabilities": true, "ListSnapshots": true, "GetSnapshot": true, "GetCapacity": true, "ControllerGetVolumeHealth": true,
+	"ControllerListVolumeHealth": true,
 }
 
 // Log writes one line for every RPC that has ended: what, on which objects, how long, with which code, and under which of
