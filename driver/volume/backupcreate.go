@@ -44,7 +44,7 @@ func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error
 		}
 	}
 	switch {
-	case b.Volume != w.Volume:
+	case !sameVolume(b, w):
 		return Snapshot{}, otherVolume("backup", b, w)
 	case snapshotStatuses[b.Status].create == refuse:
 		if err := s.clearUp(ctx, b); err != nil {
@@ -142,7 +142,7 @@ func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotWish) (Snap
 		return Snapshot{}, err
 	}
 	switch p := found[0]; {
-	case p.Volume != w.Volume:
+	case !sameVolume(p, w):
 		return Snapshot{}, otherVolume("snapshot", p, w)
 	case !s.temporary(p):
 		return Snapshot{}, Errorf(Incompatible, "snapshot %s is named %s already; asked was a backup", p.ID, w.Name).Op("snapshot")

@@ -263,6 +263,30 @@ func TestBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 	}
 }
 
+func TestAVolumesIDMayBeInAnotherCaseWhenItIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const upper, lower = "AAAAAAAA-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000001"
+		for name, test := range map[string]struct {
+			wish SnapshotWish
+			made Snapshot
+		}{
+			"snapshot": {picture, pictureOfOurs(1, Available)},
+			"backup":   {archive(), backupOfOurs(2, Available)},
+		} {
+			test.wish.Volume, test.made.Volume = upper, lower
+			c := newCloud(Volume{ID: lower, Status: Available})
+			if test.made.Backup {
+				c.withBackups(test.made)
+			} else {
+				c.withSnapshots(test.made)
+			}
+			if got, err := snapshots(c).Create(within(t, 60), test.wish); err != nil || got.ID != test.made.ID {
+				t.Errorf("%s: want %s, got %v, %v", name, test.made.ID, got, err)
+			}
+		}
+	})
+}
+
 func TestNamesOfOtherThingsAreIncompatible(t *testing.T) {
 	elsewhere := func(p Snapshot) Snapshot { p.Volume = id(2); return p }
 	for name, test := range map[string]struct {

@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
@@ -59,7 +60,7 @@ func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, erro
 		return Snapshot{}, err
 	}
 	switch p := found[0]; {
-	case p.Volume != w.Volume:
+	case !sameVolume(p, w):
 		return Snapshot{}, otherVolume("snapshot", p, w)
 	case p.Metadata[contract.MetadataTemporary] != "":
 		return Snapshot{}, Errorf(Incompatible, "snapshot %s is named %s already and is there for a backup only; asked was a snapshot", p.ID, w.Name).Op("snapshot")
@@ -82,6 +83,11 @@ func (s *Snapshots) noBackup(ctx context.Context, name string) error {
 		return Errorf(Incompatible, "backup %s is named %s already; asked was a snapshot", found[0].ID, name).Op("snapshot")
 	}
 	return nil
+}
+
+// sameVolume reports whether p is of the wished volume, whose id may be written in another case: Cinder's database takes either.
+func sameVolume(p Snapshot, w SnapshotWish) bool {
+	return strings.EqualFold(string(p.Volume), string(w.Volume))
 }
 
 func otherVolume(noun string, p Snapshot, w SnapshotWish) error {
