@@ -68,14 +68,16 @@ format: ## write every Go file in gofumpt's format
 update: build ## write anew what tests compare with: goldens and overlays/
 	go test ./generator/cli ./overlays ./docs -update
 
-# What the controller reads of others' text: cloud.conf, parameters, templates, tokens.
-FUZZ_CORE := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue driver/config:FuzzParseSettings \
+# What the driver reads of others' text: cloud.conf, parameters, templates, annotations, tokens, and on the node what the kernel, the metadata
+# and the disks say.
+FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue driver/config:FuzzParseSettings \
   driver/contract:FuzzParseStorageClass driver/contract:FuzzParseSnapshotClass driver/contract:FuzzParseAttributesClass \
-  driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/controller:FuzzToken
+  driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/controller:FuzzToken \
+  $(addprefix driver/host:Fuzz,ParseMountInfo SysfsTree ParseUevent ParseMetadata ConfigDrives Directories Superblocks MountOptions)
 
-.PHONY: fuzz-core
-fuzz-core: ## the fuzz targets of cloud.conf, parameters, templates and tokens, each for FUZZTIME (10s)
-	@for target in $(FUZZ_CORE); do \
+.PHONY: fuzz-driver
+fuzz-driver: ## the fuzz targets of what the driver reads: configuration, parameters, tokens; mounts, sysfs, events, metadata, disks; each for FUZZTIME (10s)
+	@for target in $(FUZZ_DRIVER); do \
 	  echo "$$target"; go test "./$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime "$${FUZZTIME:-10s}" -parallel 2; done
 
 .PHONY: fuzz
