@@ -123,6 +123,25 @@ func (g *Guest) Stop() {
 	<-g.ended
 }
 
+// Starved is how long QEMU's threads have waited for a processor of this machine since the guest's start, added up (Linux,
+// Documentation/scheduler/sched-stats.rst): time in which the guest stood still.
+func (g *Guest) Starved() (time.Duration, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", g.qemu.Process.Pid))
+	var sum time.Duration
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // of a thread that ended
+		}
+		var ran, waited int64
+		if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
+			return 0, fmt.Errorf("%s has %q: %w", file, text, err)
+		}
+		sum += time.Duration(waited)
+	}
+	return sum, err
+}
+
 // Console is the end of what the guest's kernel and its first process wrote.
 func (g *Guest) Console() string {
 	const most = 4000
