@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -23,12 +24,30 @@ type configDrive struct {
 	host *Host
 }
 
-func (c configDrive) read(context.Context) (Identity, error) {
-	content, err := c.content()
-	if err != nil {
-		return Identity{}, err
+// configDriveTimeout ends the wait for disks that do not answer, so that the next place is asked.
+const configDriveTimeout = 10 * time.Second
+
+func (c configDrive) read(ctx context.Context) (Identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, configDriveTimeout)
+	defer cancel()
+	type answer struct {
+		content []byte
+		err     error
 	}
-	return parseMetadata(content)
+	answered := make(chan answer, 1)
+	go func() {
+		content, err := c.content()
+		answered <- answer{content, err}
+	}()
+	select {
+	case a := <-answered:
+		if a.err != nil {
+			return Identity{}, a.err
+		}
+		return parseMetadata(a.content)
+	case <-ctx.Done():
+		return Identity{}, ended(ctx, "the disks that may be the config drive have not answered")
+	}
 }
 
 func (c configDrive) content() ([]byte, error) {

@@ -76,7 +76,7 @@ func (h *Host) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 		}
 		if !rescanned && time.Since(began) >= patience {
 			rescanned = true
-			go h.rescanHosts() // not waited for: with no disk at number 0 the kernel tries hundreds, which took 8 s in an emulated server
+			h.startRescan()
 		}
 		if !sleep(ctx, pause, changed) {
 			return nil, ended(ctx, "the disk of volume %s did not appear on this server within %s; %s",
@@ -253,6 +253,18 @@ func (h *Host) describeLinks(id volume.ID) string {
 			name, disk, strings.Join(h.serials(disk), " "))
 	}
 	return text.String()
+}
+
+// startRescan does not wait: with no disk at number 0 the kernel tries hundreds, which took 8 s in an emulated server. A scan that is
+// stuck in the kernel is not joined by another at each try of the caller.
+func (h *Host) startRescan() {
+	if !h.scanning.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer h.scanning.Store(false)
+		h.rescanHosts()
+	}()
 }
 
 // rescanHosts asks every SCSI host to look for disks nobody announced. A read-only sysfs is no failure: the kernel usually knows.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -176,6 +179,28 @@ func TestAwaitAnswersBeforeItsDeadlineWithWhatItSaw(t *testing.T) {
 			t.Errorf("want the SCSI hosts rescanned, got %q", text)
 		}
 	})
+}
+
+func TestAScanThatIsStuckIsNotJoinedByAnother(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	scan := filepath.Join(b.Sys, "class", "scsi_host", "host0", "scan")
+	must(t, os.MkdirAll(filepath.Dir(scan), 0o755))
+	must(t, unix.Mkfifo(scan, 0o600)) // a write to it waits until it is read
+	for range 3 {
+		b.startRescan()
+	}
+	asked, err := os.ReadFile(scan)
+	if err != nil || string(asked) != "- - -" {
+		t.Errorf("want one scan, got %q, %v", asked, err)
+	}
+	for b.scanning.Load() {
+		runtime.Gosched()
+	}
+	b.startRescan()
+	if asked, err = os.ReadFile(scan); err != nil || string(asked) != "- - -" {
+		t.Errorf("want a scan again when the first has ended, got %q, %v", asked, err)
+	}
 }
 
 func TestAwaitEndsAtOnceWhenItsCallerGoes(t *testing.T) {

@@ -92,19 +92,27 @@ func (e treeEvents) Subscribe(ctx context.Context) (<-chan struct{}, error) {
 	if err != nil {
 		return nil, volume.Errorf(volume.Failed, "watch %s: %w", e.sys, err)
 	}
-	e.watch(fd)
-	return follow(ctx, os.NewFile(uintptr(fd), "inotify"), func([]byte) bool {
-		e.watch(fd) // before the look: what comes into a new directory later is told then
+	f := os.NewFile(uintptr(fd), "inotify")
+	e.watch(f)
+	return follow(ctx, f, func([]byte) bool {
+		e.watch(f) // before the look: what comes into a new directory later is told then
 		return true
 	}), nil
 }
 
-// watch adds whatever directories there are now; those that are watched already stay so.
-func (e treeEvents) watch(fd int) {
+// watch adds whatever directories there are now; those that are watched already stay so. It does nothing once f is closed, when the
+// descriptor may be another file's.
+func (e treeEvents) watch(f *os.File) {
 	disks, _ := filepath.Glob(filepath.Join(e.sys, "block", "*"))
-	for _, dir := range append(disks, filepath.Join(e.sys, "block"), e.dev) {
-		_, _ = unix.InotifyAddWatch(fd, dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ATTRIB) // gone again, if it fails
+	inotify, err := f.SyscallConn()
+	if err != nil {
+		return
 	}
+	_ = inotify.Control(func(fd uintptr) {
+		for _, dir := range append(disks, filepath.Join(e.sys, "block"), e.dev) {
+			_, _ = unix.InotifyAddWatch(int(fd), dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ATTRIB) // gone again, if it fails
+		}
+	})
 }
 
 // watchDisks subscribes for the time of a wait. Without events the wait still ends: sysfs is looked at on a timer too.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +33,15 @@ func TestMountFlagsThatChangeAnythingElseAreRefused(t *testing.T) {
 	} {
 		if _, _, err := mountOptions([]string{flag}); !volume.Is(err, volume.InvalidArgument) {
 			t.Errorf("%q: want an invalid argument, got %v", flag, err)
+		}
+	}
+}
+
+func TestReadOnlyIsTheLastWord(t *testing.T) {
+	t.Parallel()
+	for options, want := range map[string]bool{"": false, "noatime": false, "ro": true, "rw": false, "rw,ro": true, "ro,noatime,rw": false} {
+		if got := readOnlyAtLast(strings.Split(options, ",")); got != want {
+			t.Errorf("%q: want %t, got %t", options, want, got)
 		}
 	}
 }

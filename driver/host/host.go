@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -58,6 +59,7 @@ type Host struct {
 	measure    func(fsType string, disk io.ReaderAt, path string) (volume.Size, error)
 
 	identity *identity
+	scanning atomic.Bool
 	asking   sync.Map // path -> *question, until it is answered: a dead file system costs one goroutine, not one a minute
 }
 

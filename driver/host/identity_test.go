@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -180,6 +181,25 @@ func TestIdentityEndsWithItsCaller(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("want the answers at the deadline, took %s", took)
 		}
+	})
+}
+
+func TestADiskThatDoesNotAnswerIsNoConfigDrive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{SearchOrder: []string{ConfigDrive, MetadataService}, Transport: &service{answers: []func(*http.Request) (*http.Response, error){says(200, metaData)}}})
+		b.plug(t, "sr0", "", Number{11, 0})
+		answer := make(chan struct{})
+		b.openDevice = func(string) (device, error) { <-answer; return nil, fs.ErrNotExist }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := b.Identity(ctx)
+		wantKind(t, err, volume.DeadlineExceeded, "have not answered")
+		began := time.Now()
+		got, err := b.Identity(t.Context())
+		if took := time.Since(began); err != nil || got.Place != MetadataService || took != configDriveTimeout {
+			t.Errorf("want the metadata service's answer after %s, got %+v, %v after %s", configDriveTimeout, got, err, took)
+		}
+		close(answer)
 	})
 }
 

@@ -30,7 +30,7 @@ type kernelMounter struct{ run Runner }
 
 func (k kernelMounter) Mount(ctx context.Context, source, target, fsType string, options []string) error {
 	args := mount.MakeMountArgs(source, target, fsType, options)
-	if !slices.Contains(options, "ro") {
+	if !readOnlyAtLast(options) {
 		args = append([]string{"--rw"}, args...) // else a write-protected disk is mounted read-only, with success (mount(8))
 	}
 	result, err := k.run.Run(ctx, "mount", args...)
@@ -41,6 +41,16 @@ func (k kernelMounter) Mount(ctx context.Context, source, target, fsType string,
 		return volume.Errorf(volume.Failed, "mount %s (%s, options %q) at %s: %s", source, fsType, strings.Join(options, ","), target, result.Said())
 	}
 	return nil
+}
+
+// readOnlyAtLast says what ro and rw among the options come to, as mount(8) has it.
+func readOnlyAtLast(options []string) bool {
+	for _, o := range slices.Backward(options) {
+		if o == "ro" || o == "rw" {
+			return o == "ro"
+		}
+	}
+	return false
 }
 
 func (k kernelMounter) Bind(source, target string, readOnly bool) error {

@@ -28,8 +28,22 @@ type Room struct {
 // Volumes is the sum: how many volumes of the driver's fit, those that are here counted.
 func (r Room) Volumes() int { return r.Attached + r.Arriving + r.Free }
 
-// Room counts. foreign names volumes that others attached to this server.
+// Room counts. foreign names volumes that others attached to this server. A disk that comes or goes while sysfs is read is in none of
+// the terms or in two, so what counts is what two readings agree on.
 func (h *Host) Room(foreign []volume.ID) Room {
+	const most = 5
+	last := h.count(foreign)
+	for range most {
+		next := h.count(foreign)
+		if next == last {
+			break
+		}
+		last = next
+	}
+	return last
+}
+
+func (h *Host) count(foreign []volume.ID) Room {
 	names, err := h.diskNames()
 	if err != nil {
 		return Room{Unknown: err.Error()}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -183,6 +185,30 @@ func TestTheRoomDoesNotChangeWhileVolumesComeAndGo(t *testing.T) {
 		hold("no disk any more, still on the bus")
 		p.unplug(all[i], "")
 		hold("gone")
+	}
+}
+
+// The kernel shows a disk below its PCI device a moment before it is in /sys/block: who looked there first finds it in neither place.
+func TestADiskThatComesWhileTheRoomIsCountedIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	p := pc(t, b)
+	want := b.Room(nil).Volumes()
+	p.plug("0000:00:07.0", "", "", 0)
+	must(t, os.MkdirAll(p.dir+"/devices/0000:00:07.0/virtio9/block/vdb", 0o755))
+	gate := filepath.Join(b.Sys, "block", "vda", "serial") // read after the list of disks, and held until vdb is there
+	must(t, os.Remove(gate))
+	must(t, unix.Mkfifo(gate, 0o600))
+	came := make(chan error, 1)
+	go func() {
+		hold, err := os.OpenFile(gate, os.O_WRONLY, 0)
+		p.plug("0000:00:07.0", "vdb", serial, 16)
+		came <- errors.Join(err, os.Remove(gate), os.WriteFile(gate, nil, 0o600), hold.Close())
+	}()
+	got := b.Room(nil)
+	must(t, <-came)
+	if got.Volumes() != want || got.Attached != 1 {
+		t.Errorf("want room for %d as before, got %+v", want, got)
 	}
 }
 
