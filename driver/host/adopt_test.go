@@ -5,9 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/mount-utils"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
@@ -80,6 +82,35 @@ func TestAVolumeThatUpstreamsPluginStagedIsTakenOverWithAFileHeldOpen(t *testing
 				t.Errorf("want no mount left, got %d", n)
 			}
 		})
+	}
+}
+
+// The way back: upstream's plugin asks of what it finds whether it is a mount point and which device is there (findmnt), and takes it
+// away with mount-utils.
+func TestUpstreamsPluginCanTakeOverWhatThisDriverMounted(t *testing.T) {
+	h, m, disk := realHost(t, 64<<20)
+	staging, pod, device := m.Path("globalmount"), m.Path("pods", "1", "mount"), m.Path("blocks", "1")
+	stage(t, h, Staging{Path: staging})
+	must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: pod}))
+	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: device}))
+	held, err := os.Create(filepath.Join(pod, "held"))
+	must(t, err)
+	upstream := mount.New("")
+	for _, path := range []string{staging, pod} {
+		if not, err := upstream.IsLikelyNotMountPoint(path); not || err != nil {
+			t.Errorf("%s: want a mount point, so that upstream mounts nothing over it, got %t, %v", path, !not, err)
+		}
+		source := strings.TrimSpace(testenv.Run(t, "findmnt", "-o", "source", "--first-only", "--noheadings", "--target", path))
+		if source, err = filepath.EvalSymlinks(source); source != disk || err != nil {
+			t.Errorf("%s: want device %s, got %s, %v", path, disk, source, err)
+		}
+	}
+	must(t, held.Close())
+	for _, path := range []string{device, pod, staging} {
+		must(t, mount.CleanupMountPoint(path, upstream, true))
+	}
+	if n := countMounts(t, h, m); n != 0 {
+		t.Errorf("want no mount left, got %d", n)
 	}
 }
 

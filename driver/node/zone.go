@@ -34,7 +34,10 @@ func (z zoneRecord) registered(ctx context.Context, server volume.ServerID, key,
 	}
 	first, err := z.read()
 	if err == nil && first.Server == server && first.Key == key && first.Zone != "" {
-		changed := zone != "" && first.Zone != zone
+		if zone == "" {
+			return first.Zone // and whether the server was moved is as unknown as before
+		}
+		changed := first.Zone != zone
 		z.metrics.ZoneChanged(changed)
 		if changed {
 			z.log.LogAttrs(ctx, slog.LevelError, "this server is in another zone than the node was registered in, which is reported still; "+
