@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +36,41 @@ func (c cell) when() string {
 
 // documented is the answer to a cell and where it is from.
 type documented struct{ code, source string }
+
+// Where a source is a condition of the CSI specification, the specification has it for that RPC, with that code.
+func TestTheTableCitesConditionsThatTheSpecificationHas(t *testing.T) {
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/container-storage-interface/spec").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "spec.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	upper := regexp.MustCompile(`([a-z])([A-Z])`)
+	cited := 0
+	for c, d := range readTable(t) {
+		rpc, condition, is := strings.Cut(strings.TrimPrefix(d.source, "CSI "), " Errors, ")
+		if !is {
+			continue
+		}
+		cited++
+		condition, _, _ = strings.Cut(condition, ";")
+		_, section, _ := strings.Cut(string(text), "##### "+rpc+" Errors\n")
+		section, _, _ = strings.Cut(section, "\n#")
+		code := strings.ToUpper(upper.ReplaceAllString(d.code, "${1}_${2}"))
+		has := false
+		for line := range strings.Lines(strings.ReplaceAll(section, "`", "")) {
+			has = has || strings.HasPrefix(strings.ToLower(line), "| "+condition+" |") && strings.Contains(line, code)
+		}
+		if !has || rpc != c.rpc {
+			t.Errorf("%v: the specification does not answer %s to %q of %s", c, code, condition, rpc)
+		}
+	}
+	if cited < 15 {
+		t.Errorf("only %d cells cite the specification", cited)
+	}
+}
 
 type table map[cell]documented
 
