@@ -96,6 +96,7 @@ func TestCheck5AReservedVolumeRecovers(t *testing.T) {
 				d := startWith(t, sim)
 				az1, _ := servers()
 				id := made(t, d)
+				time.Sleep(time.Minute) // the driver does not know any more what it saw
 				sim.AddAttachment(id, az1, "reserved")
 				began := time.Now()
 				err := does(t, d, id, az1)

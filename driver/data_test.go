@@ -296,7 +296,7 @@ func TestADiskThatIsNotSurelyTheVolumesIsNotTouched(t *testing.T) {
 			u.attach(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 			defer cancel()
-			wantCode(t, u.stage(ctx), codes.DeadlineExceeded, "did not appear")
+			wantCode(t, u.stage(ctx), codes.DeadlineExceeded, "") // said by the driver, or by gRPC when both end at the same time
 			u.detach(t)
 			var stat unix.Stat_t
 			if err := unix.Stat(filepath.Join(dir, "disks", "images", u.id), &stat); err != nil || stat.Blocks != 0 {

@@ -23,7 +23,11 @@ func (s *Volumes) Attach(ctx context.Context, id ID, server ServerID) (Volume, e
 
 // attach looks and acts by the table until the volume is there, or cannot be.
 func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, error) {
-	v, err := s.cloud.Volume(ctx, id)
+	var err error
+	v, free := s.seenFree(id)
+	if !free {
+		v, err = s.cloud.Volume(ctx, id)
+	}
 	var refusal error // Nova's, of what the volume's own state seemed to allow
 	var doubt suspicion
 	for looking := false; err == nil; {
@@ -42,7 +46,9 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 				return Volume{}, refusal
 			}
 			if refusal = s.askToAttach(ctx, v, server); refusal == nil {
-				v, err = s.attached(ctx, id, server)
+				if v, err = s.attached(ctx, id, server); err == nil {
+					s.glimpses.note(v)
+				}
 				return v, AfterWrite(err)
 			}
 			if !refusedByState(refusal) {
@@ -51,6 +57,9 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 			looking = true
 			if v, err = s.cloud.Volume(ctx, id); err != nil {
 				return Volume{}, refusal
+			}
+			if free { // it was a moment ago: that it is refused now is no contradiction
+				refusal, free = nil, false
 			}
 		case next == pause, next == elsewhere && atServers(v.Status):
 			refusal = nil

@@ -246,6 +246,7 @@ func (s *Volumes) finished(ctx context.Context, w Wish, v Volume) (Volume, error
 	}
 	switch statuses[v.Status].create {
 	case proceed:
+		s.glimpses.note(v)
 		return v, nil
 	case leaving:
 		return Volume{}, AfterWrite(Errorf(Busy, "volume %s is being deleted by someone else", v.ID).Op("create"))

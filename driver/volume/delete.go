@@ -13,6 +13,11 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 		return err
 	}
 	defer unlock()
+	if _, free := s.seenFree(id); free {
+		if err := s.delete(ctx, id); !refusedByState(err) {
+			return err
+		}
+	}
 	v, err := s.settled(ctx, id)
 	if Is(err, NotFound) {
 		return nil
@@ -23,10 +28,13 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 	if statuses[v.Status].delete == leaving {
 		return s.gone(ctx, id)
 	}
-	if err := s.cloud.DeleteVolume(ctx, id); Is(err, NotFound) {
-		return nil
-	} else if err != nil {
-		return s.undeletable(ctx, id, err)
+	return s.undeletable(ctx, id, s.delete(ctx, id))
+}
+
+// delete asks for the deletion and waits for its end.
+func (s *Volumes) delete(ctx context.Context, id ID) error {
+	if err := s.cloud.DeleteVolume(ctx, id); err != nil {
+		return existing(err)
 	}
 	return AfterWrite(s.gone(ctx, id))
 }
@@ -59,11 +67,10 @@ func (s *Volumes) settled(ctx context.Context, id ID) (Volume, error) {
 	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, v.Status, s.reason(ctx, id)).Op("delete")
 }
 
-// undeletable says why Cinder refused to delete a volume that looked deletable: most often it has snapshots.
+// undeletable says why Cinder refused to delete a volume that looked deletable: most often it has snapshots. Other errors, and none,
+// stay as they are.
 func (s *Volumes) undeletable(ctx context.Context, id ID, refusal error) error {
-	switch KindOf(refusal) {
-	case InvalidArgument, Conflict:
-	default:
+	if MayHaveWritten(refusal) || !Is(refusal, InvalidArgument) && !Is(refusal, Conflict) {
 		return refusal
 	}
 	v, err := s.cloud.Volume(ctx, id)

@@ -146,13 +146,17 @@ func (s *Volumes) askToDetach(ctx context.Context, v Volume, server ServerID) (k
 // that is in use there again was kept by the server's host. A volume with several servers is in use either way.
 func (s *Volumes) released(ctx context.Context, id ID, server ServerID) (kept bool, err error) {
 	back := false
-	_, err = s.until(ctx, id, "leave server "+string(server), func(v Volume, ok bool) (bool, error) {
+	v, err := s.until(ctx, id, "leave server "+string(server), func(v Volume, ok bool) (bool, error) {
 		left := !ok || !v.AttachedTo(server)
 		back = !left && v.Status == InUse && !v.Multiattach
 		return left || back, nil
 	})
-	if err != nil || !back {
+	if err != nil {
 		return false, err
+	}
+	if !back {
+		s.glimpses.note(v)
+		return false, nil
 	}
 	if _, err := s.cloud.Server(ctx, server); Is(err, NotFound) {
 		return true, nil

@@ -31,6 +31,7 @@ func (s *Volumes) Modify(ctx context.Context, id ID, c Change) error {
 		return err
 	}
 	defer unlock()
+	s.glimpses.take(id) // what is changed looks different afterwards
 	v, err := s.cloud.Volume(ctx, id)
 	if err != nil {
 		return err

@@ -31,6 +31,8 @@ type Volumes struct {
 	room  *room
 	lanes lanes // at the servers
 
+	glimpses glimpses
+
 	hidden atomic.Bool // it was logged that Cinder hides its records of attachments
 }
 
