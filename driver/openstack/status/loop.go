@@ -272,7 +272,8 @@ func (l *loop[ID, T]) tell(a answer[ID, T]) {
 			w.due = now
 			continue
 		}
-		w.due = later(now.Add(breath), a.begun.Add(pause(now.Sub(w.began))))
+		// A cloud that answers slowly is left alone for as long as the answer took.
+		w.due = later(now.Add(max(breath, now.Sub(a.begun))), a.begun.Add(pause(now.Sub(w.began))))
 	}
 	l.waiters = slices.DeleteFunc(l.waiters, func(w *waiter[ID, T]) bool { return w.once && !w.told.IsZero() })
 }

@@ -741,3 +741,18 @@ func TestManyReadsAtOnceAreOneListingOfEverything(t *testing.T) {
 		}
 	})
 }
+
+func TestACloudThatAnswersSlowlyIsNotAskedAllTheTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *cloudOf) {
+		c.latency = time.Second
+		c.becomes(volume.Available, 20*time.Second)
+	}, func(t *testing.T, h *Hub, c *cloudOf) {
+		if _, err := h.Await(t.Context(), "a", available); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.count(); n > 11 {
+			t.Errorf("%d calls of a second each in 20 s", n)
+		}
+	})
+}
