@@ -184,7 +184,8 @@ func (h *Host) confirmNode(d *Disk) error {
 	return nil
 }
 
-// diskNames lists the whole disks that sysfs has.
+// diskNames lists the whole disks that sysfs has. Not those that are hidden: the paths to an NVMe disk that has several are disks
+// without a device node, beside the one that they make, and have its serial.
 func (h *Host) diskNames() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(h.sys, "block"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,9 +194,11 @@ func (h *Host) diskNames() ([]string, error) {
 	if err != nil {
 		return nil, volume.Errorf(volume.Failed, "list the disks of this machine: %w", err)
 	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
+	var names []string
+	for _, e := range entries {
+		if h.attribute(e.Name(), "hidden") != "1" {
+			names = append(names, e.Name())
+		}
 	}
 	return names, nil
 }

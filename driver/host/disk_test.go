@@ -84,6 +84,24 @@ func TestAnIDThatIsNoUUIDNamesNoDisk(t *testing.T) {
 	}
 }
 
+func TestThePathsToANVMeDiskAreNoDisks(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	for name, hidden := range map[string]string{"nvme0c0n1": "1\n", "nvme0c1n1": "1\n", "nvme0n1": "0\n"} {
+		b.Sysfs(t, name, map[string]string{"device/serial": serial + "\n", "hidden": hidden})
+	}
+	b.Sysfs(t, "nvme0n1", map[string]string{"dev": "259:1\n"})
+	b.device("nvme0n1", Number{259, 1})
+	disk, err := b.Find(vol)
+	if err != nil || disk.Name != "nvme0n1" {
+		t.Fatalf("want the disk that the paths make, got %+v, %v", disk, err)
+	}
+	must(t, disk.Close())
+	if r := b.Room(nil); r.Attached != 1 {
+		t.Errorf("want one volume counted, got %+v", r)
+	}
+}
+
 func TestTwoDisksOfOneSerialAreRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Options{})
