@@ -17,12 +17,11 @@ func (s *Volumes) Detach(ctx context.Context, id ID, server ServerID) error {
 		return err
 	}
 	defer unlock()
-	v, err := s.cloud.Volume(ctx, id)
-	if Is(err, NotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
+	v, seen := s.glimpses.take(id)
+	if !seen || server == "" || !inUseAt(v, server) {
+		if v, err = s.cloud.Volume(ctx, id); err != nil {
+			return existing(err)
+		}
 	}
 	if server != "" {
 		return s.detach(ctx, v, server)

@@ -35,7 +35,9 @@ func (s *Volumes) Expand(ctx context.Context, id ID, r Range) (Volume, error) {
 	if err := cloud.Extend(ctx, id, size, v.Status == InUse); err != nil {
 		return Volume{}, err
 	}
-	v, err = s.extended(ctx, id, size)
+	if v, err = s.extended(ctx, id, size); err == nil {
+		s.glimpses.note(v)
+	}
 	return v, AfterWrite(err)
 }
 

@@ -7,7 +7,8 @@ import (
 
 // glimpses are what the last call for a volume saw at its end, a moment ago: an attach follows a create and a delete follows a detach
 // within a second or two. They save the look before a request that the cloud itself refuses where it no longer fits; after a refusal
-// the cloud is looked at as ever, and nothing is answered from a glimpse. The mutex is held for a look only.
+// the cloud is looked at as ever, and nothing is answered from a glimpse. A look may be older when its request is sent, which waits
+// for its turn at the server. The mutex is held for a look only.
 type glimpses struct {
 	mu   sync.Mutex
 	seen map[ID]glimpse
