@@ -14,7 +14,7 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 	}
 	defer unlock()
 	if _, free := s.seenFree(id); free {
-		if err := s.delete(ctx, id); !refusedByState(err) {
+		if err := s.delete(ctx, id); MayHaveWritten(err) || !refusedByState(err) {
 			return err
 		}
 	}

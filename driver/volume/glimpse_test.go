@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,4 +129,25 @@ func TestADetachOfWhatHasLeftSinceLooksAndIsDone(t *testing.T) {
 			t.Errorf("%v after %v", err, c.calls)
 		}
 	})
+}
+
+func TestADeletionThatIsNotSeenToEndIsNotTakenForARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s, id := made(t)
+		s.wait = refusing{c, Errorf(InvalidArgument, "no such list")}
+		wantKind(t, s.Delete(within(t, 60), id), InvalidArgument, true)
+		if c.count("DeleteVolume") != 1 || c.count("Volume") != 0 {
+			t.Errorf("asked %v", c.calls)
+		}
+	})
+}
+
+// refusing is a waiter that the cloud does not tell anything.
+type refusing struct {
+	*fakeCloud
+	err error
+}
+
+func (r refusing) Await(context.Context, ID, func(Volume, bool) (bool, error)) (Volume, error) {
+	return Volume{}, r.err
 }

@@ -128,6 +128,7 @@ var scenarios = []scenario{
 	}))),
 
 	remove("free", (*world).prepared, noFault),
+	remove("just made", (*world).justMade, noFault),
 	remove("attached", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault),
 	remove("with a snapshot", func(w *world) { w.prepared(); w.pictured() }, noFault),
 	remove("the backend gives up", (*world).prepared, openstacksim.Fault{Operation: openstacksim.DeleteVolume, Times: 1}),
@@ -140,6 +141,7 @@ var scenarios = []scenario{
 	}, noFault),
 
 	attach("free", (*world).prepared, noFault),
+	attach("just made", (*world).justMade, noFault),
 	attach("attached already", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault),
 	attach("attached elsewhere", func(w *world) { w.prepared(); w.attached(w.az2) }, noFault),
 	attach("attached elsewhere too", func(w *world) {
@@ -154,6 +156,7 @@ var scenarios = []scenario{
 	attach("to no server", func(w *world) { w.prepared(); w.sim.RemoveServer(w.az1, false) }, noFault),
 
 	detach("attached", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault),
+	detach("just attached", func(w *world) { w.justMade(); w.justAttached(w.az1) }, noFault),
 	detach("not attached", (*world).prepared, noFault),
 	detach("the host keeps it", func(w *world) { w.prepared(); w.attached(w.az1) }, openstacksim.Fault{Operation: openstacksim.Detach, Times: 1}),
 	detach("from a server that is gone", func(w *world) { w.prepared(); w.attached(w.az1); w.sim.RemoveServer(w.az1, true); w.lost = true }, noFault),

@@ -183,7 +183,6 @@ func TestEveryStatusIsMetByEveryRPC(t *testing.T) {
 						bubble(t, func(t *testing.T) {
 							w := newWorld(t)
 							m.enter(w, state)
-							time.Sleep(time.Minute) // the driver does not know any more what it saw at the object's making
 							ctx, cancel := context.WithTimeout(t.Context(), deadline)
 							err := m.call(ctx, w)
 							cancel()

@@ -105,12 +105,24 @@ func (w *world) made(req *csi.CreateVolumeRequest) string {
 	return id
 }
 
-// prepared makes the volume that most RPCs are about.
-func (w *world) prepared() { w.volume = w.made(claim("prepared")) }
+// justMade makes the volume that most RPCs are about.
+func (w *world) justMade() { w.volume = w.made(claim("prepared")) }
+
+// prepared makes that volume, and lets the driver forget what it saw of it.
+func (w *world) prepared() {
+	w.justMade()
+	time.Sleep(time.Minute)
+}
+
+func (w *world) justAttached(server string) {
+	w.t.Helper()
+	w.do("prepare an attachment", func(ctx context.Context) error { return w.publish(ctx, server) })
+}
 
 func (w *world) attached(server string) {
 	w.t.Helper()
-	w.do("prepare an attachment", func(ctx context.Context) error { return w.publish(ctx, server) })
+	w.justAttached(server)
+	time.Sleep(time.Minute)
 }
 
 func (w *world) publish(ctx context.Context, server string) error {
