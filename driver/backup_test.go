@@ -378,24 +378,10 @@ func TestTwoReplicasMakeOneBackup(t *testing.T) {
 		sim := simulated()
 		one, other := startWith(t, sim), startWith(t, sim)
 		id := must[*csi.CreateVolumeResponse](t)(one.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-		ids := make(chan string, 2)
-		for _, d := range []*instance{one, other} {
-			go func() {
-				for {
-					p, err := d.CreateSnapshot(asSidecar(t), archive("backup-1", id))
-					if err == nil && p.GetSnapshot().GetReadyToUse() {
-						ids <- p.GetSnapshot().GetSnapshotId()
-						return
-					}
-					time.Sleep(time.Second)
-				}
-			}()
-		}
-		first, second := <-ids, <-ids
-		time.Sleep(time.Minute) // virtual: the duplicate's deletion ends
-		if all := shots(t, one); first != second || len(all) != 1 {
-			t.Errorf("got %s and %s; there are %v", first, second, all)
-		}
+		makeOne(t, one, other, func(d *instance) (string, bool) {
+			p, err := d.CreateSnapshot(asSidecar(t), archive("backup-1", id))
+			return p.GetSnapshot().GetSnapshotId(), err == nil && p.GetSnapshot().GetReadyToUse()
+		}, func() int { return len(shots(t, one)) })
 	})
 }
 

@@ -320,27 +320,36 @@ func TestACreateThatOutlastsItsDeadlineIsResumed(t *testing.T) {
 	})
 }
 
+// makeOne lets two replicas make what has one name, each until it has it, and counts what there is in the end.
+func makeOne(t *testing.T, one, other *instance, try func(d *instance) (id string, made bool), count func() int) {
+	t.Helper()
+	ids := make(chan string, 2)
+	for _, d := range []*instance{one, other} {
+		go func() {
+			for {
+				if id, made := try(d); made {
+					ids <- id
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		}()
+	}
+	first, second := <-ids, <-ids
+	time.Sleep(time.Minute) // virtual: the duplicate's deletion ends
+	if n := count(); first != second || n != 1 {
+		t.Errorf("got %s and %s; there are %d", first, second, n)
+	}
+}
+
 func TestTwoReplicasMakeOneVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		one, other := startWith(t, sim), startWith(t, sim)
-		ids := make(chan string, 2)
-		for _, d := range []*instance{one, other} {
-			go func() {
-				for {
-					v, err := d.CreateVolume(asSidecar(t), claim("pvc-1"))
-					if err == nil {
-						ids <- v.GetVolume().GetVolumeId()
-						return
-					}
-				}
-			}()
-		}
-		first, second := <-ids, <-ids
-		time.Sleep(time.Minute) // virtual: the duplicate's deletion ends
-		if all := listed(t, one); first != second || len(all) != 1 {
-			t.Errorf("got %s and %s; there are %v", first, second, all)
-		}
+		makeOne(t, one, other, func(d *instance) (string, bool) {
+			v, err := d.CreateVolume(asSidecar(t), claim("pvc-1"))
+			return v.GetVolume().GetVolumeId(), err == nil
+		}, func() int { return len(listed(t, one)) })
 	})
 }
 
