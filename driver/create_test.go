@@ -61,6 +61,7 @@ func TestClassesThatCannotBeReadLeaveNothing(t *testing.T) {
 		d := startWith(t, simulated())
 		for parameter, value := range map[string]string{
 			"scheduler-hints": `{"same_host": "not-there"}`, "metadata.claim": "${pvc.name}", "appendVolumeMetadata": "team=storage", "metadata.${x}": "",
+			"blockSize": "8192", "numberOfInodes": "99999999",
 		} {
 			_, err := d.CreateVolume(asSidecar(t), claim("pvc-1", of(parameter, value)))
 			wantCode(t, err, codes.InvalidArgument, "")

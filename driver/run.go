@@ -93,8 +93,8 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			return err
 		}
 		services.Controller = controller.New(controller.Options{
-			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap, Claims: claims,
-			CanExpand: canExpand, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
+			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
+			DefaultFSType: cfg.DefaultFSType, Claims: claims, CanExpand: canExpand, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
 		})
 	}
 	if cfg.Node {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -33,11 +34,18 @@ const (
 // sidecarPrefix begins the parameters that belong to the CSI sidecars.
 const sidecarPrefix = "csi.storage.k8s.io/"
 
+// The file system's kind, which external-provisioner reads and takes away; the second is its deprecated spelling.
+const (
+	parameterFSType    = sidecarPrefix + "fstype"
+	parameterOldFSType = "fstype"
+)
+
 // StorageClassKeys lists every parameter a StorageClass may have, including those that external-provisioner reads itself or adds,
 // but for those that begin with ParameterMetadataPrefix.
 var StorageClassKeys = []string{
 	ParameterType, ParameterZone, ParameterMetadata, ParameterHints,
-	"csi.storage.k8s.io/fstype", "fstype", // the second is external-provisioner's deprecated spelling
+	ParameterBlockSize, ParameterInodeSize, ParameterBytesPerInode, ParameterInodes,
+	parameterFSType, parameterOldFSType,
 	MetadataPVCName, MetadataPVCNamespace, MetadataPVName,
 	"csi.storage.k8s.io/provisioner-secret-name", "csi.storage.k8s.io/provisioner-secret-namespace",
 	"csi.storage.k8s.io/controller-publish-secret-name", "csi.storage.k8s.io/controller-publish-secret-namespace",
@@ -68,6 +76,8 @@ type StorageClass struct {
 	// Templates are further values of metadata, by key.
 	Templates map[string]Template
 	Hints     Hints
+	// Format is how a new file system is made. It fits the kind that the parameters name, or ext4 where they name none.
+	Format Format
 	// PVCName, PVCNamespace and PVName are there with external-provisioner's --extra-create-metadata.
 	PVCName, PVCNamespace, PVName string
 }
@@ -100,6 +110,14 @@ func ParseStorageClass(parameters map[string]string) (StorageClass, []string, er
 	if err := class.parseTemplates(parameters); err != nil {
 		return StorageClass{}, nil, err
 	}
+	format, err := parseFormat(parameters, "")
+	if err == nil {
+		err = format.Check(cmp.Or(parameters[parameterFSType], parameters[parameterOldFSType]))
+	}
+	if err != nil {
+		return StorageClass{}, nil, fmt.Errorf("parameter %w", err)
+	}
+	class.Format = format
 	return class, unknown(parameters, StorageClassKeys, ParameterMetadataPrefix), nil
 }
 

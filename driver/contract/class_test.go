@@ -150,6 +150,11 @@ func FuzzParseStorageClass(f *testing.F) {
 	for _, seed := range []string{"", "{}", `{"a": "b"}`, "null", "[]", `{"a": null}`} {
 		f.Add("type", "fast", seed)
 	}
+	for _, value := range []string{"4096", "512", "8192", "04096", "-1", "4k", "9223372036854775808"} {
+		for _, key := range []string{ParameterBlockSize, ParameterInodeSize, ParameterBytesPerInode, ParameterInodes} {
+			f.Add(key, value, "{}")
+		}
+	}
 	f.Fuzz(func(t *testing.T, key, value, metadata string) {
 		class, unknown, err := ParseStorageClass(map[string]string{key: value, ParameterMetadata: metadata})
 		if err != nil {
@@ -162,6 +167,10 @@ func FuzzParseStorageClass(f *testing.F) {
 		}
 		if len(unknown) > 1 {
 			t.Errorf("%q: unknown %q", key, unknown)
+		}
+		again, err := FormatOfContext(class.Format.Context())
+		if again != class.Format || err != nil || class.Format.BlockSize > 4096 {
+			t.Errorf("%q=%q gives %+v, and from its VolumeContext %+v, %v", key, value, class.Format, again, err)
 		}
 	})
 }

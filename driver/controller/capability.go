@@ -130,7 +130,11 @@ func (s *Server) confirm(ctx context.Context, v volume.Volume, req *csi.Validate
 	if shared && !v.Multiattach {
 		return volume.Errorf(volume.InvalidArgument, "the volume's type %s allows one server only", v.Type)
 	}
-	if _, err := s.class(ctx, req.GetParameters()); err != nil {
+	class, err := s.class(ctx, req.GetParameters())
+	if err != nil {
+		return err
+	}
+	if err := s.makeable(class.Format, req.GetVolumeCapabilities()); err != nil {
 		return err
 	}
 	attributes, err := attributesClass(req.GetMutableParameters())

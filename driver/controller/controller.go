@@ -51,6 +51,8 @@ type Options struct {
 	// ZoneMap says which volume zones serve which compute zones: cloud.conf's [Zone] sections as they are now. Nil means that every
 	// volume zone serves the compute zone of its name.
 	ZoneMap func() contract.ZoneMap
+	// DefaultFSType is what nodes make where no capability names a file system; ext4 when empty.
+	DefaultFSType string
 	// Claims reads scheduler hints from claims' annotations; nil reads none.
 	Claims Claims
 	// CanExpand says that every cloud's volumes can be expanded.

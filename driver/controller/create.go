@@ -18,7 +18,7 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 		return nil, err
 	}
 	places := s.places()
-	wish, err := s.wish(ctx, req, places)
+	wish, format, err := s.wish(ctx, req, places)
 	if err != nil {
 		return nil, err
 	}
@@ -26,37 +26,46 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	return &csi.CreateVolumeResponse{Volume: created(v, req, places)}, nil
+	return &csi.CreateVolumeResponse{Volume: created(v, req, format, places)}, nil
 }
 
-// wish reads what a request asks for.
-func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places places) (volume.Wish, error) {
+// wish reads what a request asks for, of the cloud and of whoever makes the file system.
+func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places places) (volume.Wish, contract.Format, error) {
 	if req.GetName() == "" {
-		return volume.Wish{}, missing("name")
+		return volume.Wish{}, contract.Format{}, missing("name")
 	}
 	shared, err := needsSharing(req.GetVolumeCapabilities())
 	if err != nil {
-		return volume.Wish{}, err
+		return volume.Wish{}, contract.Format{}, err
 	}
 	class, err := s.class(ctx, req.GetParameters())
 	if err != nil {
-		return volume.Wish{}, err
+		return volume.Wish{}, contract.Format{}, err
+	}
+	size := volume.Range{Required: volume.Size(req.GetCapacityRange().GetRequiredBytes()), Limit: volume.Size(req.GetCapacityRange().GetLimitBytes())}
+	if err := s.makeable(class.Format, req.GetVolumeCapabilities()); err != nil {
+		return volume.Wish{}, contract.Format{}, err
 	}
 	metadata, err := class.VolumeMetadata()
 	if err != nil {
-		return volume.Wish{}, volume.Errorf(volume.InvalidArgument, "the StorageClass: %w", err)
+		return volume.Wish{}, contract.Format{}, volume.Errorf(volume.InvalidArgument, "the StorageClass: %w", err)
 	}
 	attributes, err := attributesClass(req.GetMutableParameters())
 	if err != nil {
-		return volume.Wish{}, err
+		return volume.Wish{}, contract.Format{}, err
 	}
 	clone, snapshot, err := sourceOf(req.GetVolumeContentSource())
 	if err != nil {
-		return volume.Wish{}, err
+		return volume.Wish{}, contract.Format{}, err
+	}
+	if clone == "" && snapshot == "" {
+		if err := fits(class.Format, size); err != nil {
+			return volume.Wish{}, contract.Format{}, err
+		}
 	}
 	return volume.Wish{
 		Name:     req.GetName(),
-		Size:     volume.Range{Required: volume.Size(req.GetCapacityRange().GetRequiredBytes()), Limit: volume.Size(req.GetCapacityRange().GetLimitBytes())},
+		Size:     size,
 		Type:     cmp.Or(attributes.Type, class.Type), // mutable parameters win (CSI specification, CreateVolume)
 		Zone:     class.Zone,
 		Zones:    places.zones(req.GetAccessibilityRequirements()),
@@ -68,7 +77,7 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 		Hints:    class.Hints,
 
 		MoreHints: s.hintsOf(class.PVCNamespace, class.PVCName),
-	}, nil
+	}, class.Format, nil
 }
 
 // hintsOf reads the hints in a claim's annotations, where they are to be read. A claim that is gone hints nothing. What a lenient
@@ -170,11 +179,11 @@ func sourceOf(source *csi.VolumeContentSource) (volume.ID, volume.SnapshotID, er
 	return volume.ID(clone), volume.SnapshotID(snapshot), nil
 }
 
-// created describes a volume that was just made.
-func created(v volume.Volume, req *csi.CreateVolumeRequest, places places) *csi.Volume {
+// created describes a volume that was just made. The file system of one that was made from a source is its source's.
+func created(v volume.Volume, req *csi.CreateVolumeRequest, format contract.Format, places places) *csi.Volume {
 	answer := &csi.Volume{
 		VolumeId: string(v.ID), CapacityBytes: int64(v.Size), ContentSource: req.GetVolumeContentSource(),
-		AccessibleTopology: places.accessible(v, req.GetAccessibilityRequirements()),
+		AccessibleTopology: places.accessible(v, req.GetAccessibilityRequirements()), VolumeContext: format.Context(),
 	}
 	if answer.ContentSource != nil {
 		answer.VolumeContext = map[string]string{contract.ContextResizeRequired: "true"}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,6 +29,43 @@ var fileSystems = map[string]fileSystem{
 	"btrfs": {family: "btrfs", make: []string{"mkfs.btrfs"}, unrecovered: "rescue=nologreplay"},
 }
 
+// Format says how a file system is made, in bytes but for Inodes. What is zero is left to the tool that makes it.
+type Format struct {
+	BlockSize, InodeSize, BytesPerInode int64
+	Inodes                              int64
+}
+
+// formats are the arguments for each part of a Format, by family; a family without one has no such option.
+var formats = map[string]struct{ blockSize, inodeSize, bytesPerInode, inodes []string }{
+	"ext": {[]string{"-b", "%d"}, []string{"-I", "%d"}, []string{"-i", "%d"}, []string{"-N", "%d"}},
+	"xfs": {blockSize: []string{"-b", "size=%d"}, inodeSize: []string{"-i", "size=%d"}},
+}
+
+// arguments are those for the tool that makes fsType. InvalidArgument when it has no such option.
+func (f Format) arguments(fsType string) ([]string, error) {
+	options := formats[fileSystems[fsType].family]
+	var arguments []string
+	for _, o := range []struct {
+		name     string
+		value    int64
+		argument []string
+	}{
+		{"block size", f.BlockSize, options.blockSize},
+		{"inode size", f.InodeSize, options.inodeSize},
+		{"number of bytes per inode", f.BytesPerInode, options.bytesPerInode},
+		{"number of inodes", f.Inodes, options.inodes},
+	} {
+		switch {
+		case o.value == 0:
+		case o.argument == nil:
+			return nil, volume.Errorf(volume.InvalidArgument, "a %s is asked for (%d), and %s has no such option", o.name, o.value, fsType)
+		default:
+			arguments = append(arguments, o.argument[0], fmt.Sprintf(o.argument[1], o.value))
+		}
+	}
+	return arguments, nil
+}
+
 // Known reports whether the driver makes and mounts file systems of that kind.
 func Known(fsType string) bool { _, ok := fileSystems[fsType]; return ok }
 
@@ -42,13 +80,17 @@ func kinds() string {
 
 // format makes a file system on an empty disk. It runs to its end whatever becomes of the caller: a half-made file system is
 // neither empty nor usable.
-func (h *Host) format(ctx context.Context, d *Disk, fsType string) error {
+func (h *Host) format(ctx context.Context, d *Disk, fsType string, f Format) error {
+	chosen, err := f.arguments(fsType)
+	if err != nil {
+		return err
+	}
 	if err := h.confirm(d); err != nil {
 		return err
 	}
 	tool := fileSystems[fsType].make
-	h.log.InfoContext(ctx, "making a file system", "disk", d.Path, "serial", d.Serial, "type", fsType)
-	result, err := h.run.Run(context.WithoutCancel(ctx), tool[0], slices.Concat(tool[1:], []string{d.Path})...)
+	h.log.InfoContext(ctx, "making a file system", "disk", d.Path, "serial", d.Serial, "type", fsType, "options", chosen)
+	result, err := h.run.Run(context.WithoutCancel(ctx), tool[0], slices.Concat(tool[1:], chosen, []string{d.Path})...)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -80,6 +81,63 @@ func TestDataOutlivesEveryMountOnRealFileSystems(t *testing.T) {
 				}
 				if n := countMounts(t, h, m); n != 0 {
 					t.Fatalf("round %d: want no mount left, got %d", round, n)
+				}
+			}
+		})
+	}
+}
+
+// superblock is what the disk's superblock says (ext4's documentation, "Super Block"; XFS Algorithms & Data Structures, "Superblocks").
+// xfs has no number of inodes to compare: it makes them as they are needed.
+func superblock(t *testing.T, disk, fsType string) Format {
+	t.Helper()
+	d, err := os.Open(disk)
+	must(t, err)
+	defer d.Close()
+	b := make([]byte, 2048)
+	_, err = d.ReadAt(b, 0)
+	must(t, err)
+	if fsType == "xfs" {
+		return Format{BlockSize: int64(binary.BigEndian.Uint32(b[4:])), InodeSize: int64(binary.BigEndian.Uint16(b[104:]))}
+	}
+	b = b[1024:]
+	little := binary.LittleEndian
+	return Format{BlockSize: 1024 << little.Uint32(b[24:]), InodeSize: int64(little.Uint16(b[88:])), Inodes: int64(little.Uint32(b))}
+}
+
+func TestARealFileSystemIsMadeAsItIsAskedForAndNeverMadeAgain(t *testing.T) {
+	const mib = 1 << 20
+	for name, c := range map[string]struct {
+		fsType string
+		asked  Format
+		want   Format
+	}{
+		"ext4":                {"ext4", Format{}, Format{BlockSize: 4096, InodeSize: 256, Inodes: 65536}},
+		"ext4 blocks":         {"ext4", Format{BlockSize: 1024}, Format{BlockSize: 1024, InodeSize: 256, Inodes: 65536}},
+		"ext4 inodes' size":   {"ext4", Format{InodeSize: 1024}, Format{BlockSize: 4096, InodeSize: 1024, Inodes: 65536}},
+		"ext4 inodes":         {"ext4", Format{BytesPerInode: 65536}, Format{BlockSize: 4096, InodeSize: 256, Inodes: 16384}},
+		"ext4 number":         {"ext4", Format{Inodes: 300000}, Format{BlockSize: 4096, InodeSize: 256, Inodes: 300000}},
+		"ext4 most inodes":    {"ext4", Format{Inodes: 1 << 20}, Format{BlockSize: 4096, InodeSize: 256, Inodes: 1 << 20}},
+		"ext4 largest inodes": {"ext4", Format{InodeSize: 4096, BytesPerInode: 8192}, Format{BlockSize: 4096, InodeSize: 4096, Inodes: 131072}},
+		"ext4 smallest":       {"ext4", Format{BlockSize: 1024, InodeSize: 128, BytesPerInode: 1024}, Format{BlockSize: 1024, InodeSize: 128, Inodes: 1 << 20}},
+		"ext2 inodes' size":   {"ext2", Format{InodeSize: 512, Inodes: 1 << 19}, Format{BlockSize: 4096, InodeSize: 512, Inodes: 1 << 19}},
+		"ext3 blocks":         {"ext3", Format{BlockSize: 2048, InodeSize: 2048, BytesPerInode: 4096}, Format{BlockSize: 2048, InodeSize: 2048, Inodes: 262144}},
+		"xfs":                 {"xfs", Format{}, Format{BlockSize: 4096, InodeSize: 512}},
+		"xfs blocks":          {"xfs", Format{BlockSize: 1024}, Format{BlockSize: 1024, InodeSize: 512}},
+		"xfs inodes' size":    {"xfs", Format{InodeSize: 2048}, Format{BlockSize: 4096, InodeSize: 2048}},
+		"xfs both":            {"xfs", Format{BlockSize: 2048, InodeSize: 1024}, Format{BlockSize: 2048, InodeSize: 1024}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, m, disk := realHost(t, 1024*mib) // the least that Cinder makes
+			staging := m.Path("staging")
+			for _, asked := range []Format{c.asked, {BlockSize: 1024, InodeSize: 512}} { // the second finds a file system
+				stage(t, h, Staging{Path: staging, FSType: c.fsType, Format: asked})
+				if size, err := h.Grow(t.Context(), Growth{Volume: vol, Path: staging}); err != nil || size != 1024*mib {
+					t.Errorf("want it as large as its disk, got %s, %v", size, err)
+				}
+				must(t, h.Unmount(staging))
+				if got := superblock(t, disk, c.fsType); got != c.want {
+					t.Errorf("want %+v, got %+v", c.want, got)
 				}
 			}
 		})

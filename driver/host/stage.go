@@ -17,6 +17,7 @@ type Staging struct {
 	// that is empty too.
 	FSType  string
 	Default string
+	Format  Format   // looked at only when a file system is made
 	Flags   []string // mount options
 	// ReadOnly mounts read-only, and then nothing is made, repaired or grown.
 	ReadOnly bool
@@ -27,7 +28,8 @@ type Staging struct {
 
 // Stage mounts a volume's file system, made first if the disk is empty. It does nothing if the right disk is mounted there.
 //
-// Errors, besides Await's: InvalidArgument for an unknown file system or a refused mount flag; Incompatible when the volume is
+// Errors, besides Await's: InvalidArgument for an unknown file system, a refused mount flag, or a Format that the file system to be
+// made has no option for; Incompatible when the volume is
 // there in another way; Conflict when another disk is mounted there or the disk holds another file system; DataLoss when
 // the disk holds anything else or cannot be read.
 func (h *Host) Stage(ctx context.Context, s Staging) error {
@@ -135,7 +137,7 @@ func (h *Host) prepareEmpty(ctx context.Context, s Staging, disk *Disk, readOnly
 		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s is empty and asked for read-only; mount it writable once", disk.Path, s.Volume)
 	}
 	fsType := or(s.FSType, or(s.Default, "ext4"))
-	return fsType, h.format(ctx, disk, fsType)
+	return fsType, h.format(ctx, disk, fsType, s.Format)
 }
 
 // explain adds to the error of a mount what the kernel tells nobody but its log: a file system that was not unmounted is recovered by

@@ -28,6 +28,11 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 		{name: "SELinux's context", blkid: empty, s: Staging{FSType: "ext4", Flags: []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}},
 		{name: "nobody says which", blkid: empty, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4"},
 		{name: "the driver's default", blkid: empty, s: Staging{Default: "xfs"}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid"}},
+		{name: "ext4, made so", blkid: empty, s: Staging{FSType: "ext4", Format: Format{BlockSize: 1024, InodeSize: 512, BytesPerInode: 4096}}, ran: []string{"mkfs.ext4 -F -m0 -b 1024 -I 512 -i 4096 DISK"}, fsType: "ext4"},
+		{name: "ext3 by default, with inodes", blkid: empty, s: Staging{Default: "ext3", Format: Format{Inodes: 77}}, ran: []string{"mkfs.ext3 -F -m0 -N 77 DISK"}, fsType: "ext3"},
+		{name: "xfs, made so", blkid: empty, s: Staging{FSType: "xfs", Format: Format{BlockSize: 2048, InodeSize: 1024}}, ran: []string{"mkfs.xfs -f -b size=2048 -i size=1024 DISK"}, fsType: "xfs", options: []string{"nouuid"}},
+		{name: "ext4 is there, however it was made", blkid: holds("ext4"), s: Staging{FSType: "ext4", Format: Format{BlockSize: 1024}}, ran: []string{"fsck -a DISK"}, fsType: "ext4"},
+		{name: "xfs is there, with a format that it has not", blkid: holds("xfs"), s: Staging{Format: Format{Inodes: 77}}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "ext4 is there", blkid: holds("ext4"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext4"},
 		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext3"},
 		{name: "xfs is there, nobody says which", blkid: holds("xfs"), s: Staging{Default: "ext4"}, fsType: "xfs", options: []string{"nouuid"}},
@@ -58,6 +63,35 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 				t.Errorf("mounts (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestAFormatThatAFileSystemHasNotMakesNone(t *testing.T) {
+	t.Parallel()
+	for _, s := range []Staging{
+		{FSType: "xfs", Format: Format{BytesPerInode: 4096}},
+		{Default: "xfs", Format: Format{Inodes: 5}},
+		{FSType: "btrfs", Format: Format{BlockSize: 4096}},
+		{FSType: "btrfs", Format: Format{InodeSize: 4096}},
+	} {
+		b := newBench(t, Options{})
+		b.plug(t, "vdb", serial, Number{254, 16})
+		s.Volume, s.Path = vol, b.place("staging")
+		wantKind(t, b.Stage(t.Context(), s), volume.InvalidArgument, "has no such option")
+		if len(b.mounter.table) != 0 || len(b.tools.changed()) != 0 {
+			t.Errorf("%+v: want nothing made or mounted, got %v, %q", s, b.mounter.table, b.tools.changed())
+		}
+	}
+}
+
+func TestAnEmptyDiskMadeFromASourceIsNotFormattedWhateverItsFormat(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	s := Staging{Volume: vol, Path: b.place("staging"), FSType: "ext4", FromSource: true, Format: Format{BlockSize: 1024}}
+	wantKind(t, b.Stage(t.Context(), s), volume.DataLoss, "not formatted")
+	if len(b.tools.changed()) != 0 {
+		t.Errorf("want nothing made, got %q", b.tools.changed())
 	}
 }
 

@@ -74,11 +74,28 @@ func (s *Server) parseStage(r *csi.NodeStageVolumeRequest) (host.Staging, use, e
 		return host.Staging{}, use{}, err
 	}
 	u, err := parseUse(r.GetVolumeCapability())
+	if err != nil {
+		return host.Staging{}, use{}, err
+	}
+	format, err := formatOf(r.GetVolumeContext(), u.fsType)
+	if err != nil {
+		return host.Staging{}, use{}, volume.Errorf(volume.InvalidArgument, "volume %s: the volume_context: %w", r.GetVolumeId(), err)
+	}
 	return host.Staging{
 		Volume: volume.ID(r.GetVolumeId()), Path: r.GetStagingTargetPath(),
-		FSType: u.fsType, Default: s.options.DefaultFSType, Flags: u.flags, ReadOnly: u.readOnly,
+		FSType: u.fsType, Default: s.options.DefaultFSType, Format: host.Format(format), Flags: u.flags, ReadOnly: u.readOnly,
 		FromSource: strings.EqualFold(r.GetVolumeContext()[contract.ContextResizeRequired], "true"),
-	}, u, err
+	}, u, nil
+}
+
+// formatOf is how a file system is to be made. Where the request names no kind, it need only fit one: the default may be another
+// since the volume's was made, and what is there is not compared.
+func formatOf(context map[string]string, fsType string) (contract.Format, error) {
+	format, err := contract.FormatOfContext(context)
+	if err != nil {
+		return format, err
+	}
+	return format, format.Check(fsType)
 }
 
 func parsePublish(r *csi.NodePublishVolumeRequest) (host.Publication, use, error) {

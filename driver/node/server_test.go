@@ -182,6 +182,14 @@ func TestIncompleteRequestsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 	stage("no access type", volume.InvalidArgument, &csi.NodeStageVolumeRequest{
 		VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: &csi.VolumeCapability{AccessMode: capability.GetAccessMode()},
 	})
+	for name, c := range map[string]struct{ fsType, key, value string }{
+		"a format that is no number": {"ext4", "blockSize", "4k"}, "a format that nothing has": {"", "blockSize", "8192"}, "a format that xfs has not": {"xfs", "bytesPerInode", "4096"},
+		"inodes that xfs has not": {"xfs", "inodeSize", "256"}, "a format that btrfs has not": {"btrfs", "blockSize", "4096"}, "an option of mkfs": {"ext4", "inodeSize", "-O ^has_journal"},
+	} {
+		stage(name, volume.InvalidArgument, &csi.NodeStageVolumeRequest{
+			VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: mount(writer, c.fsType), VolumeContext: map[string]string{"cinder.csi.openstack.org/" + c.key: c.value},
+		})
+	}
 	publish("no volume", volume.InvalidArgument, &csi.NodePublishVolumeRequest{TargetPath: "/t", StagingTargetPath: "/s", VolumeCapability: capability})
 	publish("no target", volume.InvalidArgument, &csi.NodePublishVolumeRequest{VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: capability})
 	publish("no capability", volume.InvalidArgument, &csi.NodePublishVolumeRequest{VolumeId: vol, TargetPath: "/t", StagingTargetPath: "/s"})
@@ -245,6 +253,14 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 	}{
 		{"stage", stage(mount(writer, "xfs", "noatime"), nil), host.Staging{Volume: vol, Path: s, FSType: "xfs", Default: "ext3", Flags: []string{"noatime"}}},
 		{"stage what came from a source", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/resizeRequired": "True"}), host.Staging{Volume: vol, Path: s, Default: "ext3", FromSource: true}},
+		{
+			"stage with a format", stage(mount(writer, "ext4"), map[string]string{"cinder.csi.openstack.org/blockSize": "1024", "cinder.csi.openstack.org/inodeSize": "512", "cinder.csi.openstack.org/numberOfInodes": "9"}),
+			host.Staging{Volume: vol, Path: s, FSType: "ext4", Default: "ext3", Format: host.Format{BlockSize: 1024, InodeSize: 512, Inodes: 9}},
+		},
+		{
+			"stage with a format, nobody says of what", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/inodeSize": "2048", "cinder.csi.openstack.org/blockSize": "4096"}),
+			host.Staging{Volume: vol, Path: s, Default: "ext3", Format: host.Format{BlockSize: 4096, InodeSize: 2048}},
+		},
 		{"stage for readers", stage(mount(manyRead, ""), nil), host.Staging{Volume: vol, Path: s, Default: "ext3", ReadOnly: true}},
 		{"publish", publish(mount(writer, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, false}},
 		{"publish read-only", publish(mount(writer, ""), true), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},

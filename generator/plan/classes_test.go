@@ -106,11 +106,11 @@ func TestWhichTypesGetAClassAndWhichIsTheDefault(t *testing.T) {
 
 func TestAnOverrideChangesTheClassOfItsType(t *testing.T) {
 	spec := `spec: {storageClasses: {overrides: {id-of-fast: {reclaimPolicy: Retain, fsType: xfs, mountOptions: [noatime],
-	  parameters: {availability: az1}, annotations: {a: b}}}}}`
+	  parameters: {availability: az1, blockSize: "2048", inodeSize: "1024"}, annotations: {a: b}}}}}`
 	got := classNamed(t, decide(t, cloudOf("standard", "fast"), spec, v1alpha1.Vanilla), "fast")
 	want := StorageClass{
 		Name: "fast", TypeID: "id-of-fast", TypeName: "fast",
-		Parameters:    map[string]string{"type": "fast", "availability": "az1", "csi.storage.k8s.io/fstype": "xfs"},
+		Parameters:    map[string]string{"type": "fast", "availability": "az1", "csi.storage.k8s.io/fstype": "xfs", "blockSize": "2048", "inodeSize": "1024"},
 		ReclaimPolicy: "Retain", VolumeBindingMode: WaitForFirstConsumer, MountOptions: []string{"noatime"},
 		Annotations: map[string]string{"a": "b"}, AllowVolumeExpansion: true,
 	}

@@ -62,6 +62,8 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {reclaimPolicy: Keep}}}}", "overrides.fast.reclaimPolicy"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {type: standard}}}}}", "overrides.fast.parameters.type"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {availabilty: az1}}}}}", "did you mean availability?"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {blockSize: '8192'}}}}}", "parameter blockSize 8192: ext4 takes"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {fsType: xfs, parameters: {bytesPerInode: '4096'}}}}}", `the file system "xfs" has no such option`},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {}, id-of-fast: {}}}}", "are the same type"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {name: standard}}}}", "two classes are called"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{type: fast}]}}", "extra[0].name"},
