@@ -52,6 +52,8 @@ type Bed struct {
 	roots    []root
 	faults   faults
 	sim      *openstacksim.Sim // nil on a real bed
+	suite    *testing.T
+	lent     map[string]lent
 }
 
 // operation is one that the volume backend does for Cinder or Nova after the API has answered.

@@ -43,6 +43,33 @@ func (b *Bed) backup(t *testing.T, volume string) string {
 	return id
 }
 
+// lent is a backup that several cases look at and none changes: a real cloud reads the whole volume for each.
+type lent struct{ backup, volume string }
+
+// lend gives a backup that is made for the first case that wants one of its kind, and goes with the suite. Its volume is gone, so that no
+// other case meets it.
+func (b *Bed) lend(kind string, volume object, incremental bool) lent {
+	t := b.suite
+	if l, made := b.lent[kind]; made {
+		return l
+	}
+	l := lent{volume: b.volume(t, volume)}
+	l.backup = b.backup(t, l.volume)
+	if incremental {
+		b.awaitBackup(t, b.beginBackup(t, l.volume, true), "available")
+	}
+	b.do(t, Request{Call: deleteVolume, As: Member, IDs: []string{l.volume}}).want(t, http.StatusAccepted)
+	b.awaitVolume(t, l.volume, "gone")
+	if b.lent == nil {
+		b.lent = map[string]lent{}
+	}
+	b.lent[kind] = l
+	return l
+}
+
+// plainBackup is one that no case may change.
+func (b *Bed) plainBackup() string { return b.lend("plain", nil, false).backup }
+
 // awaitBackup waits until a backup is in one of some states; "gone" when Cinder knows it no more.
 func (b *Bed) awaitBackup(t *testing.T, id string, want ...string) {
 	t.Helper()
@@ -242,17 +269,8 @@ func backupListCases() []Case {
 		b.awaitBackup(t, a.Text("backup", "id"), "available")
 		return "name=" + name
 	}
-	of := func(t *testing.T, b *Bed) string {
-		volume := b.volume(t, nil)
-		b.backup(t, volume)
-		b.awaitBackup(t, b.beginBackup(t, volume, true), "available")
-		return "volume_id=" + volume
-	}
-	full := func(t *testing.T, b *Bed) string {
-		volume := b.volume(t, nil)
-		b.backup(t, volume)
-		return "limit=1&volume_id=" + volume
-	}
+	of := func(_ *testing.T, b *Bed) string { return "volume_id=" + b.lend("base", nil, true).volume }
+	full := func(_ *testing.T, b *Bed) string { return "limit=1&volume_id=" + b.lend("plain", nil, false).volume }
 	return []Case{
 		list("backups by name", http.StatusOK, Member, named, 1),
 		list("backups by name as reader", http.StatusOK, Reader, named, 1),
@@ -293,26 +311,22 @@ func backupReadCases() []Case {
 		b.awaitBackup(t, id, "gone")
 		return id
 	}
-	base := func(t *testing.T, b *Bed) string {
-		volume := b.volume(t, nil)
-		id := b.backup(t, volume)
-		b.awaitBackup(t, b.beginBackup(t, volume, true), "available")
-		return id
-	}
+	base := func(_ *testing.T, b *Bed) string { return b.lend("base", nil, true).backup }
+	some := func(_ *testing.T, b *Bed) string { return b.plainBackup() }
 	incomplete := func(t *testing.T, b *Bed) string {
 		volume := b.volume(t, nil)
 		b.slow(t, attachOperation)
 		return b.beginBackup(t, volume, false)
 	}
-	show("show a backup", Member, http.StatusOK, plain)
-	show("show a backup as reader", Reader, http.StatusOK, plain)
-	show("show a backup as admin", Admin, http.StatusOK, plain)
+	show("show a backup", Member, http.StatusOK, some)
+	show("show a backup as reader", Reader, http.StatusOK, some)
+	show("show a backup as admin", Admin, http.StatusOK, some)
 	show("show a backup that an incremental one rests on", Member, http.StatusOK, base)
 	show("show a backup that failed", Member, http.StatusOK, func(t *testing.T, b *Bed) string { return b.brokenBackup(t) })
 	show("show an unknown backup", Member, http.StatusNotFound, none)
 	show("show a backup by an id that is no UUID", Member, http.StatusNotFound, noUUID)
 	show("show a backup by a snapshot's id", Member, http.StatusNotFound, func(t *testing.T, b *Bed) string { return b.snapshot(t, b.volume(t, nil)) })
-	show("show a backup of another project", Stranger, http.StatusNotFound, plain)
+	show("show a backup of another project", Stranger, http.StatusNotFound, some)
 	show("show a backup that was deleted", Member, http.StatusNotFound, deleted)
 	deletes("delete a backup", Member, http.StatusAccepted, plain, "gone")
 	deletes("delete a backup that failed", Member, http.StatusAccepted, func(t *testing.T, b *Bed) string { return b.brokenBackup(t) }, "gone")
@@ -320,15 +334,15 @@ func backupReadCases() []Case {
 	deletes("delete a backup that an incremental one rests on", Member, http.StatusBadRequest, base, "available")
 	deletes("delete an unknown backup", Member, http.StatusNotFound, none, "")
 	deletes("delete a backup by an id that is no UUID", Member, http.StatusNotFound, noUUID, "")
-	deletes("delete a backup of another project", Stranger, http.StatusNotFound, plain, "available")
+	deletes("delete a backup of another project", Stranger, http.StatusNotFound, some, "available")
 	deletes("delete a backup that was deleted", Member, http.StatusNotFound, deleted, "")
 	deletes("delete a backup while no cinder-backup works", Member, http.StatusNotFound, func(t *testing.T, b *Bed) string {
-		id := plain(t, b)
+		id := some(t, b)
 		b.withoutBackups(t)
 		return id
 	}, "available")
 	all = append(all, Case{Name: "show a snapshot by a backup's id", Call: getSnapshot, Status: http.StatusNotFound, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-		return b.do(t, Request{Call: getSnapshot, As: Member, IDs: []string{plain(t, b)}})
+		return b.do(t, Request{Call: getSnapshot, As: Member, IDs: []string{b.plainBackup()}})
 	}})
 	return all
 }
@@ -346,11 +360,9 @@ func restoreCases() []Case {
 			return a
 		}})
 	}
-	plain := func(t *testing.T, b *Bed) string { return b.backup(t, b.volume(t, nil)) }
+	plain := func(_ *testing.T, b *Bed) string { return b.plainBackup() }
 	restore("create from a backup", http.StatusAccepted, Member, plain, nil)
-	restore("create from a backup elsewhere", http.StatusAccepted, Member, func(t *testing.T, b *Bed) string {
-		return b.backup(t, b.volume(t, object{"availability_zone": "az1"}))
-	}, object{"availability_zone": "az2", "size": 2, "volume_type": "fast", "metadata": object{"a": "1"}})
+	restore("create from a backup elsewhere", http.StatusAccepted, Member, plain, object{"availability_zone": "az2", "size": 2, "volume_type": "fast", "metadata": object{"a": "1"}})
 	restore("create from a backup smaller than it", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) string {
 		return b.backup(t, b.volume(t, object{"size": 2}))
 	}, nil)
@@ -361,8 +373,11 @@ func restoreCases() []Case {
 	}, nil)
 	restore("create from a backup of another project", http.StatusNotFound, Stranger, plain, nil)
 
-	made := func(t *testing.T, b *Bed, want string) (restored, backup string) {
-		id := b.backup(t, b.volume(t, object{"metadata": object{"of": "the source"}}))
+	source := object{"metadata": object{"of": "the source"}}
+	own := func(t *testing.T, b *Bed) string { return b.backup(t, b.volume(t, source)) }
+	shared := func(_ *testing.T, b *Bed) string { return b.lend("of a volume with metadata", source, false).backup }
+	made := func(t *testing.T, b *Bed, backup func(t *testing.T, b *Bed) string, want string) (restored, id string) {
+		id = backup(t, b)
 		if want != "available" {
 			defer b.fail(t, attachOperation)()
 		}
@@ -373,19 +388,19 @@ func restoreCases() []Case {
 	}
 	return append(all,
 		Case{Name: "show a volume made from a backup", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-			id, _ := made(t, b, "available")
+			id, _ := made(t, b, shared, "available")
 			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
 		}},
 		Case{Name: "a failed restore of a backup ends in error_restoring", Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-			id, _ := made(t, b, "error_restoring")
+			id, _ := made(t, b, shared, "error_restoring")
 			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
 		}},
 		Case{Name: "a failed restore of a backup leaves a message about the backup", Call: listMessages, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-			_, id := made(t, b, "error_restoring")
+			_, id := made(t, b, own, "error_restoring")
 			return b.do(t, Request{Call: listMessages, As: Member, Query: "resource_uuid=" + id})
 		}},
 		Case{Name: "a failed restore of a backup leaves no message about the volume", Call: listMessages, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
-			id, _ := made(t, b, "error_restoring")
+			id, _ := made(t, b, shared, "error_restoring")
 			return b.do(t, Request{Call: listMessages, As: Member, Query: "resource_uuid=" + id})
 		}},
 	)

@@ -57,6 +57,12 @@ func TestParity(t *testing.T) {
 		t.Fatal("-update records a real cloud; give it with -bed")
 	}
 	bed.fence(t)
+	bed.suite = t
+	t.Cleanup(func() {
+		if left := bed.leftovers(t); len(left) > 0 {
+			t.Errorf("the suite left volumes behind: %v", left)
+		}
+	})
 	only := simulatorOnly(t)
 	for _, c := range cases() {
 		if bed.Real && only[c.Name] != "" {
@@ -73,9 +79,6 @@ func TestParity(t *testing.T) {
 				compare(t, bed, c, a)
 			}
 		})
-	}
-	if left := bed.leftovers(t); len(left) > 0 {
-		t.Errorf("the suite left volumes behind: %v", left)
 	}
 }
 
