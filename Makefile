@@ -106,7 +106,14 @@ include test/vm/vm.mk
 include internal/ociimage/image.mk
 
 .PHONY: test-openstack
-test-openstack: build tools ## the real cloud (started if it is not up): cloudparity, generator, driver, csi-sanity against it
+test-openstack: test-parity test-openstack-driver ## the real cloud (started if it is not up): cloudparity, generator, driver, csi-sanity against it
+
+.PHONY: test-parity
+test-parity: ## the simulation's contract suite, on the real cloud
 	$(MAKE) openstack-up
-	go run ./test/gate -- -count 1 ./test/cloudparity -bed="$(OPENSTACK_BED)"
+	go run ./test/gate -- -count 1 -timeout 30m ./test/cloudparity -bed="$(OPENSTACK_BED)"
+
+.PHONY: test-openstack-driver
+test-openstack-driver: build tools ## generator, driver, conformance, csi-sanity on the real cloud
+	$(MAKE) openstack-up
 	go run ./test/gate -- -count 1 -tags openstack -timeout 30m ./test/openstack ./driver/openstack
