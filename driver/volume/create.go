@@ -3,6 +3,8 @@ package volume
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"maps"
 	"slices"
 	"strings"
 
@@ -92,6 +94,7 @@ func notHere(err error) bool { return Is(err, NotHere) && !MayHaveWritten(err) }
 // do; it is gone then.
 func (s *Volumes) settle(ctx context.Context, w Wish, found []Volume, made ID) (Volume, error) {
 	v := found[0]
+	s.orders.heard(v) // from now on somebody may be told of it
 	// Nobody was told of a volume that is not made yet, but by drivers that leave no request token.
 	untold := v.ID == made || s.ours(v) && statuses[v.Status].create == wait
 	differs := matches(w, v)
@@ -176,11 +179,15 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 
 // order asks Cinder for the volume, reads again who has the name, since another replica may have asked too, and settles that.
 func (s *Volumes) order(ctx context.Context, w Wish, o CreateOptions) (Volume, error) {
+	attempt := rand.Text()
+	o.Metadata = maps.Clone(o.Metadata)
+	o.Metadata[contract.MetadataAttempt] = attempt
 	v, err := s.cloud.CreateVolume(ctx, o)
 	if err != nil && refused(err) {
 		return Volume{}, err
 	}
 	if err != nil {
+		s.orders.lost(w.Name, attempt)
 		return Volume{}, AfterWrite(err)
 	}
 	found, err := s.named(ctx, w.Name)
@@ -304,10 +311,10 @@ func (s *Volumes) discard(ctx context.Context, v Volume, why string) error {
 
 // removeYounger removes the volumes that two replicas made at once, all but the one that counts. A volume that another call
 // may have answered with is none of them: times have whole seconds, so only a strictly younger volume, or the very one that
-// this call made, is surely nobody's.
+// this call made, or an earlier one that heard no answer to its order, is surely nobody's.
 func (s *Volumes) removeYounger(ctx context.Context, found []Volume, made ID) error {
 	for _, v := range found[1:] {
-		if !s.ours(v) || !v.CreatedAt.After(found[0].CreatedAt) && v.ID != made {
+		if !s.ours(v) || !v.CreatedAt.After(found[0].CreatedAt) && v.ID != made && !s.orders.unheard(v) {
 			continue
 		}
 		if err := s.removable(ctx, v); err != nil {

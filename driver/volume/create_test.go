@@ -38,7 +38,10 @@ func TestCreateReturnsOnceTheVolumeIsAvailable(t *testing.T) {
 		}
 		want := Volume{
 			ID: id(101), Name: "pvc-1", Status: Available, Size: GiB(2), Type: "fast", Zone: "az2", CreatedAt: v.CreatedAt, Description: contract.Description,
-			Metadata: map[string]string{"team": "storage", contract.MetadataCluster: "cluster", contract.MetadataRequest: v.Metadata[contract.MetadataRequest]},
+			Metadata: map[string]string{
+				"team": "storage", contract.MetadataCluster: "cluster", contract.MetadataRequest: v.Metadata[contract.MetadataRequest],
+				contract.MetadataAttempt: v.Metadata[contract.MetadataAttempt],
+			},
 		}
 		if diff := cmp.Diff(want, v); diff != "" {
 			t.Error("-want +got\n", diff)
@@ -475,5 +478,59 @@ func TestAVolumeThatCannotBeSharedGoesInALaterCallToo(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// lose makes the next order come to a volume, and its answer never.
+func (c *fakeCloud) lose() {
+	c.create = func(_ CreateOptions, v *Volume) error {
+		made := *v
+		made.Status = Available
+		c.volumes[made.ID], c.create = &made, nil
+		return Errorf(Unavailable, "connection reset").AfterWrite()
+	}
+}
+
+// Two replicas order within a second; the answer to one is lost. It knows its volume again, and that nobody was told of it.
+func TestAVolumeWhoseAnswerWasLostGoesWhereAnotherOfTheSameSecondCounts(t *testing.T) {
+	for name, test := range map[string]struct {
+		other     Volume
+		restarted bool
+		want, of  int // the volume that counts, how many are left
+	}{
+		"another that counts":            {ofOurs(1, Available), false, 1, 1},
+		"another that does not":          {ofOurs(900, Available), false, 101, 2},
+		"another that counts, forgotten": {ofOurs(1, Available), true, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud()
+				c.lose()
+				s := service(c)
+				_, err := s.Create(within(t, 60), gib)
+				wantKind(t, err, Unavailable, true)
+				test.other.CreatedAt = time.Now()
+				c.volumes[test.other.ID] = &test.other
+				if test.restarted {
+					s = service(c)
+				}
+				for range 2 { // what was told of stays
+					v, err := s.Create(within(t, 60), gib)
+					if err != nil || v.ID != id(test.want) || len(c.volumes) != test.of {
+						t.Errorf("got %s, %v; left %v", v.ID, err, c.volumes)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestLostOrdersAreForgottenInTime(t *testing.T) {
+	var o orders
+	for n := range ordersKept + 5 {
+		o.lost(string(id(n)), "attempt")
+	}
+	if len(o.attempts) != ordersKept || len(o.names) != ordersKept {
+		t.Errorf("%d names, %d of them in order", len(o.attempts), len(o.names))
 	}
 }

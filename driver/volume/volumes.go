@@ -32,6 +32,7 @@ type Volumes struct {
 	lanes lanes // at the servers
 
 	glimpses glimpses
+	orders   orders
 
 	hidden atomic.Bool // it was logged that Cinder hides its records of attachments
 }

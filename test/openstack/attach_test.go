@@ -193,8 +193,8 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 		"attaching": {host, asPerson},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := startDriverWith(t, bed, test.conf(t, bed))
-			id := newVolume(t, d, "").GetVolumeId()
+			id := newVolume(t, startDriverWith(t, bed, test.conf(t, bed)), "").GetVolumeId()
+			d := startDriverWith(t, bed, test.conf(t, bed)) // one that has not seen the volume
 			t.Cleanup(func() { _ = unpublish(t, d, id, "") })
 			r.reserve(t, id, server, test.connector)
 			if got := r.of(t, id); len(got) != 1 || got[0] != name+" "+server {
