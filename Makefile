@@ -114,6 +114,6 @@ test-parity: ## the simulation's contract suite, on the real cloud
 	go run ./test/gate -- -count 1 -timeout 30m ./test/cloudparity -bed="$(OPENSTACK_BED)"
 
 .PHONY: test-openstack-driver
-test-openstack-driver: build tools ## generator, driver, conformance, csi-sanity on the real cloud
+test-openstack-driver: build tools ## generator, driver, conformance, csi-sanity on the real cloud; OPENSTACK_TESTS=REGEXP runs some
 	$(MAKE) openstack-up
-	go run ./test/gate -- -count 1 -tags openstack -timeout 30m ./test/openstack ./driver/openstack
+	go run ./test/gate -- -count 1 -tags openstack -timeout 30m -run '$(OPENSTACK_TESTS)' ./test/openstack ./driver/openstack
