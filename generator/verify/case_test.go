@@ -73,7 +73,7 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 			Snapshots:  v1alpha1.Snapshots{Enabled: &off},
 		},
 		"adopt": {OpenShift: v1alpha1.OpenShift{Coexistence: v1alpha1.Adopt}, HyperShift: v1alpha1.HyperShift{Platform: "None", KubeconfigSecret: "another"}},
-		"CA, no snapshots, limits asked for again": {
+		"CA without snapshots and limits asked for again": {
 			KubernetesVersion: "1.35",
 			Credentials:       v1alpha1.Credentials{CABundle: ca},
 			Snapshots:         v1alpha1.Snapshots{Enabled: &off},
