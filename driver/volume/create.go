@@ -177,7 +177,7 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 	}
 }
 
-// order asks Cinder for the volume, reads again who has the name, since another replica may have asked too, and settles that.
+// order asks Cinder for the volume, awaits it, reads again who has the name, since another replica may have asked too, and settles that.
 func (s *Volumes) order(ctx context.Context, w Wish, o CreateOptions) (Volume, error) {
 	attempt := rand.Text()
 	o.Metadata = maps.Clone(o.Metadata)
@@ -189,6 +189,10 @@ func (s *Volumes) order(ctx context.Context, w Wish, o CreateOptions) (Volume, e
 	if err != nil {
 		s.orders.lost(w.Name, attempt)
 		return Volume{}, AfterWrite(err)
+	}
+	// Only then are the names read: what another replica ordered before it could see this volume is listed by now.
+	if v, err = s.finished(ctx, w, v); err != nil {
+		return Volume{}, err
 	}
 	found, err := s.named(ctx, w.Name)
 	if err != nil {
