@@ -275,6 +275,13 @@ func TestDefaultsOfOurOwn(t *testing.T) {
 	}
 }
 
+func TestWhatNeedsARestartIsListedOnce(t *testing.T) {
+	got := Settings{AttachReserve: new(int64), ForeignVolumes: []string{"v"}}.NeedRestart(Settings{})
+	if diff := cmp.Diff([]string{AttachReserve, ForeignVolumes}, got); diff != "" {
+		t.Error("-want +got\n", diff)
+	}
+}
+
 func FuzzParseSettings(f *testing.F) {
 	for _, seed := range []string{"", "[BlockStorage]\nnode-volume-attach-limit=0x10\n", "[Metadata]\nsearch-order=,\n", "[Global \"a\"]\nx=\"y\\\"z\"\n"} {
 		f.Add(seed)

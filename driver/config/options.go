@@ -188,8 +188,6 @@ var restarts = []struct {
 	{AttachLimit, func(s Settings) any { return s.AttachLimit }},
 	{AttachReserve, func(s Settings) any { return s.AttachReserve }},
 	{ForeignVolumes, func(s Settings) any { return s.ForeignVolumes }},
-	{AttachReserve, func(s Settings) any { return s.AttachReserve }},
-	{ForeignVolumes, func(s Settings) any { return s.ForeignVolumes }},
 	{SearchOrder, func(s Settings) any { return s.SearchOrder }},
 }
 

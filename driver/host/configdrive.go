@@ -28,6 +28,9 @@ type configDrive struct {
 const configDriveTimeout = 10 * time.Second
 
 func (c configDrive) read(ctx context.Context) (Identity, error) {
+	if !c.host.searching.CompareAndSwap(false, true) {
+		return Identity{}, volume.Errorf(volume.Unavailable, "the disks that may be the config drive have not answered since an earlier look")
+	}
 	ctx, cancel := context.WithTimeout(ctx, configDriveTimeout)
 	defer cancel()
 	type answer struct {
@@ -37,6 +40,7 @@ func (c configDrive) read(ctx context.Context) (Identity, error) {
 	answered := make(chan answer, 1)
 	go func() {
 		content, err := c.content()
+		c.host.searching.Store(false) // one that is stuck in the kernel is not joined by another at each try
 		answered <- answer{content, err}
 	}()
 	select {

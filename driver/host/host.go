@@ -58,9 +58,10 @@ type Host struct {
 	stat       func(path string) (Stats, error)
 	measure    func(fsType string, disk io.ReaderAt, path string) (volume.Size, error)
 
-	identity *identity
-	scanning atomic.Bool
-	asking   sync.Map // path -> *question, until it is answered: a dead file system costs one goroutine, not one a minute
+	identity  *identity
+	scanning  atomic.Bool // SCSI hosts are asked for new disks
+	searching atomic.Bool // the config drive is looked for
+	asking    sync.Map    // path -> *question, until it is answered: a dead file system costs one goroutine, not one a minute
 }
 
 // The intervals at which sysfs is looked at while a disk is awaited, and what is left of the caller's deadline for the answer.

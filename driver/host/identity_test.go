@@ -190,16 +190,37 @@ func TestADiskThatDoesNotAnswerIsNoConfigDrive(t *testing.T) {
 		b.plug(t, "sr0", "", Number{11, 0})
 		answer := make(chan struct{})
 		b.openDevice = func(string) (device, error) { <-answer; return nil, fs.ErrNotExist }
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := b.Identity(ctx)
-		wantKind(t, err, volume.DeadlineExceeded, "have not answered")
 		began := time.Now()
 		got, err := b.Identity(t.Context())
 		if took := time.Since(began); err != nil || got.Place != MetadataService || took != configDriveTimeout {
 			t.Errorf("want the metadata service's answer after %s, got %+v, %v after %s", configDriveTimeout, got, err, took)
 		}
 		close(answer)
+	})
+}
+
+func TestADiskThatNeverAnswersIsAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{SearchOrder: []string{ConfigDrive}})
+		b.plug(t, "sr0", "", Number{11, 0})
+		answer, asked := make(chan struct{}), 0
+		b.openDevice = func(string) (device, error) { asked++; <-answer; return nil, fs.ErrNotExist }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := b.Identity(ctx)
+		wantKind(t, err, volume.DeadlineExceeded, "have not answered")
+		for range 3 {
+			_, err := b.Identity(t.Context())
+			wantKind(t, err, volume.Unavailable, "since an earlier look")
+		}
+		if asked != 1 {
+			t.Errorf("asked %d times, each of which holds a thread", asked)
+		}
+		close(answer)
+		synctest.Wait()
+		if _, err := b.Identity(t.Context()); asked != 2 {
+			t.Errorf("once it answers it is asked again: %d times, %v", asked, err)
+		}
 	})
 }
 

@@ -154,7 +154,9 @@ func (s *Volumes) released(ctx context.Context, id ID, server ServerID) (kept bo
 		return false, err
 	}
 	if !back {
-		s.glimpses.note(v)
+		if v.ID != "" { // it may be gone
+			s.glimpses.note(v)
+		}
 		return false, nil
 	}
 	if _, err := s.cloud.Server(ctx, server); Is(err, NotFound) {

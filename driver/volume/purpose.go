@@ -9,7 +9,8 @@ type purposeKey struct{}
 
 // WithPurpose notes in a wait's context what it waits for, without the names of the objects.
 func WithPurpose(ctx context.Context, what string) context.Context {
-	purpose, _, _ := strings.Cut(what, " server ")
+	purpose, _, _ := strings.Cut(what, " (") // what was seen
+	purpose, _, _ = strings.Cut(purpose, " server ")
 	return context.WithValue(ctx, purposeKey{}, purpose)
 }
 
