@@ -11,10 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
-	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
-	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 // archive asks for a backup of a volume.
@@ -58,19 +56,7 @@ func newBackup(t *testing.T, d *instance, name, volume string, parameters ...str
 // askBackup asks for a backup of a volume itself, as the cloud's users do and the driver does not.
 func askBackup(t *testing.T, sim *openstacksim.Sim, volume string, incremental bool) string {
 	t.Helper()
-	conf, err := cloudconf.Parse(sim.CloudConf(cloudURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings, err := cloud.FromConf(conf, "", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cloud.Connect(t.Context(), settings, cloud.Options{Transport: memnet.Transport(sim.Handler())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := c.Client("block-storage", "")
+	client, err := testenv.Login(t, sim).Client("block-storage", "")
 	if err != nil {
 		t.Fatal(err)
 	}

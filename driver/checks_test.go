@@ -20,6 +20,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 // controllerChecks are the numbers of what upstream's controller fails at; the others are the node's. A test that is named after each,
@@ -160,7 +161,7 @@ func TestCheck13AnUnknownConfigurationKeyIsAnErrorWhereItIsToBe(t *testing.T) {
 	ended, stop := context.WithCancel(t.Context())
 	stop()
 	for strict, args := range map[bool][]string{true: {"--strict"}, false: nil} {
-		log := &buffer{}
+		log := &testenv.Log{}
 		err := Run(ended, configure(t, conf, args...), Dependencies{Stderr: log, Listener: memnet.Listen(), Transport: memnet.Transport(http.NotFoundHandler()), Env: noEnv})
 		said := log.String()
 		if err != nil {

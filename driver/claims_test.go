@@ -14,6 +14,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 const kubeURL = "http://kube.test"
@@ -106,7 +107,7 @@ func TestClaimsThatCannotBeRead(t *testing.T) {
 
 func TestAnnotationsCannotBeReadOutsideACluster(t *testing.T) {
 	sim := openstacksim.New(openstacksim.Default())
-	err := Run(t.Context(), configure(t, sim.CloudConf(cloudURL), "--pvc-annotations"), Dependencies{Stderr: &buffer{}, Listener: memnet.Listen(), Transport: memnet.Transport(sim.Handler()), Env: noEnv})
+	err := Run(t.Context(), configure(t, sim.CloudConf(cloudURL), "--pvc-annotations"), Dependencies{Stderr: &testenv.Log{}, Listener: memnet.Listen(), Transport: memnet.Transport(sim.Handler()), Env: noEnv})
 	if err == nil || !strings.Contains(err.Error(), "KUBERNETES_SERVICE_HOST") {
 		t.Errorf("got %v", err)
 	}

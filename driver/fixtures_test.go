@@ -21,6 +21,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 // sources are the files that clusters come with, by who writes them.
@@ -123,7 +124,7 @@ func TestTheFilesThatClustersComeWithAreRead(t *testing.T) {
 				t.Errorf("%v, login -want +got\n%s", err, diff)
 			}
 			for _, strict := range []bool{false, true} {
-				log := &buffer{}
+				log := &testenv.Log{}
 				ctx, stop := context.WithCancel(t.Context())
 				stop()
 				err := Run(ctx, configure(t, text, fmt.Sprint("--strict=", strict)), Dependencies{Stderr: log, Listener: memnet.Listen(), Transport: memnet.Transport(http.NotFoundHandler()), Env: noEnv})

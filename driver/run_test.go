@@ -27,6 +27,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 const cloudURL = "http://cloud.test"
@@ -38,28 +39,10 @@ type instance struct {
 	csi.NodeClient
 	stop    context.CancelFunc
 	ended   chan error
-	log     *buffer
+	log     *testenv.Log
 	conf    string        // path of its cloud.conf
 	changed chan struct{} // tells it that files have changed
 	web     *memnet.Listener
-}
-
-// buffer is a log that may be read while it is written.
-type buffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // simulated is a cloud in which everything takes as long as on a busy real one; only virtual time passes.
@@ -90,7 +73,7 @@ func start(t *testing.T, conf []byte, transport http.RoundTripper, args ...strin
 	t.Helper()
 	cfg := configure(t, conf, args...)
 	ctx, stop := context.WithCancel(t.Context())
-	d := &instance{stop: stop, ended: make(chan error, 1), log: &buffer{}, conf: cfg.CloudConfig[0], changed: make(chan struct{}, 1), web: memnet.Listen()}
+	d := &instance{stop: stop, ended: make(chan error, 1), log: &testenv.Log{}, conf: cfg.CloudConfig[0], changed: make(chan struct{}, 1), web: memnet.Listen()}
 	listener := memnet.Listen()
 	go func() {
 		d.ended <- Run(ctx, cfg, Dependencies{
@@ -646,7 +629,7 @@ func TestWhatKeepsTheDriverFromStarting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			sim := openstacksim.New(openstacksim.Default())
-			log := &buffer{}
+			log := &testenv.Log{}
 			err := Run(t.Context(), configure(t, []byte(test.conf), test.args...), Dependencies{Stderr: log, Transport: memnet.Transport(sim.Handler()), Env: func(string) string { return "" }})
 			if err == nil || !strings.Contains(err.Error(), test.problem) {
 				t.Errorf("want an error with %q, got %v", test.problem, err)
@@ -655,7 +638,7 @@ func TestWhatKeepsTheDriverFromStarting(t *testing.T) {
 	}
 	cfg := configure(t, good)
 	cfg.CloudConfig = []string{filepath.Join(t.TempDir(), "gone")}
-	if err := Run(t.Context(), cfg, Dependencies{Stderr: &buffer{}}); err == nil || !strings.Contains(err.Error(), "gone") {
+	if err := Run(t.Context(), cfg, Dependencies{Stderr: &testenv.Log{}}); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("a missing cloud.conf: %v", err)
 	}
 }

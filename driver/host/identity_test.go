@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,8 +204,9 @@ func TestADiskThatNeverAnswersIsAskedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{SearchOrder: []string{ConfigDrive}})
 		b.plug(t, "sr0", "", Number{11, 0})
-		answer, asked := make(chan struct{}), 0
-		b.openDevice = func(string) (device, error) { asked++; <-answer; return nil, fs.ErrNotExist }
+		answer := make(chan struct{})
+		var asked atomic.Int32
+		b.openDevice = func(string) (device, error) { asked.Add(1); <-answer; return nil, fs.ErrNotExist }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := b.Identity(ctx)
@@ -213,13 +215,14 @@ func TestADiskThatNeverAnswersIsAskedOnce(t *testing.T) {
 			_, err := b.Identity(t.Context())
 			wantKind(t, err, volume.Unavailable, "since an earlier look")
 		}
-		if asked != 1 {
-			t.Errorf("asked %d times, each of which holds a thread", asked)
+		if n := asked.Load(); n != 1 {
+			t.Errorf("asked %d times, each of which holds a thread", n)
 		}
 		close(answer)
 		synctest.Wait()
-		if _, err := b.Identity(t.Context()); asked != 2 {
-			t.Errorf("once it answers it is asked again: %d times, %v", asked, err)
+		_, err = b.Identity(t.Context())
+		if n := asked.Load(); n != 2 {
+			t.Errorf("once it answers it is asked again: %d times, %v", n, err)
 		}
 	})
 }

@@ -12,10 +12,8 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/openstack/status"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
-	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
-	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 // simulated runs a story on a simulated cloud in virtual time, logged in by its cloud.conf.
@@ -23,19 +21,7 @@ func simulated(t *testing.T, config openstacksim.Config, story func(t *testing.T
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sim := openstacksim.New(config)
-		conf, err := cloudconf.Parse(sim.CloudConf("http://sim"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		settings, err := cloud.FromConf(conf, "", func(string) string { return "" })
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := cloud.Connect(t.Context(), settings, cloud.Options{Transport: memnet.Transport(sim.Handler())})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := New(c, slog.New(slog.DiscardHandler))
+		a := New(testenv.Login(t, sim), slog.New(slog.DiscardHandler))
 		hub := status.NewHub(a)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()

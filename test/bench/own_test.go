@@ -12,10 +12,8 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
-	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
-	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 // order is in what order the cloud did what a step asked for, and when they would have come had each RPC sent its own at once.
@@ -127,19 +125,7 @@ func send(t *testing.T, api *openstack.Cloud, step openstacksim.Operation, name 
 
 func adapter(t *testing.T, sim *openstacksim.Sim) *openstack.Cloud {
 	t.Helper()
-	conf, err := cloudconf.Parse(sim.CloudConf(baseURL))
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings, err := cloud.FromConf(conf, "", func(string) string { return "" })
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := cloud.Connect(t.Context(), settings, cloud.Options{Transport: memnet.Transport(sim.Handler())})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openstack.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	return openstack.New(testenv.Login(t, sim), slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 
 // at gives the nth hundredth of values, by the nearest rank.

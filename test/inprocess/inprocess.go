@@ -3,7 +3,6 @@
 package inprocess
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -26,6 +24,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 // URL is where the simulated cloud is.
@@ -84,23 +83,7 @@ func Start(t testing.TB, sim *openstacksim.Sim, args ...string) *Driver {
 }
 
 // Log is what a driver has logged; it may be read while it is written.
-type Log struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *Log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
+type Log struct{ testenv.Log }
 
 // Completion is what the log says of an RPC that has failed.
 type Completion struct {
