@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# One claim's life in a real cluster on a real OpenStack, with the time of each step: our bundle's objects and RBAC, the real sidecars under
-# our service account, the driver as a host process that stands for the bed's server node-az1.
+# One claim's life in a real cluster on a real OpenStack, then CLAIMS (10) at once, with the time of each step: our bundle's objects and RBAC,
+# the real sidecars under our service account, the driver as a host process that stands for the bed's server node-az1.
 #
 #   CLUSTER=DIR OPENSTACK_BED=DIR test/cluster/life.sh
 #
@@ -11,6 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 CLUSTER=${CLUSTER:?the directory of a running cluster}
 OPENSTACK_BED=${OPENSTACK_BED:-${TMPDIR:-/tmp}/openstack-bed}
 NODE=${NODE:-$(hostname)}
+CLAIMS=${CLAIMS:-10}
 DRIVER=cinder.csi.openstack.org NS=cinder-csi POD_NS=life-$(date +%s)
 WORK=$(mktemp -d)
 SERVER=$OPENSTACK_BED/servers/by-name/node-az1
@@ -66,11 +67,20 @@ beside driver bin/cinder-csi-driver --endpoint="unix://$WORK/csi.sock" --cloud-c
 wait_for 20 "the driver's socket" test -S "$WORK/csi.sock"
 token=$(k create token cinder-csi-controller -n "$NS" --duration=2h)
 (umask 077 && k config view --raw --flatten -o json | jq --arg t "$token" '.users = [{name: "controller", user: {token: $t}}] | .contexts[].context.user = "controller"' >"$WORK/controller.kubeconfig")
-common=(--kubeconfig="$WORK/controller.kubeconfig" --csi-address="$WORK/csi.sock" --leader-election --leader-election-namespace="$NS" --timeout=3m --v=2)
-beside provisioner "$CLUSTER/bin/csi-provisioner" "${common[@]}" --default-fstype=ext4 --extra-create-metadata
-beside attacher "$CLUSTER/bin/csi-attacher" "${common[@]}" --default-fstype=ext4
-beside resizer "$CLUSTER/bin/csi-resizer" "${common[@]}" --handle-volume-inuse-error=false
-beside snapshotter "$CLUSTER/bin/csi-snapshotter" "${common[@]}" --extra-create-metadata
+# The sidecars get the arguments of the bundle, but for where things are here.
+k create --dry-run=client -o json -f "$WORK/objects.yaml" >"$WORK/objects.json"
+sidecar() { # NAME
+	local args
+	args=$(jq -rs --arg name "csi-$1" '
+		(map(select(.kind == "ConfigMap" and (.metadata.name | startswith("cinder-csi-controller-settings")))) | .[0].data) as $settings
+		| .[] | select(.kind == "Deployment") | .spec.template.spec.containers[] | select(.name == $name) | .args[]
+		| select(test("^--(csi-address|kubeconfig|http-endpoint)=") | not)
+		| gsub("\\$\\((?<key>[A-Z_]+)\\)"; $settings[.key])' "$WORK/objects.json")
+	[ -n "$args" ] || { echo "the bundle has no arguments for csi-$1" >&2; exit 1; }
+	# shellcheck disable=SC2086 # one argument a line, none with a blank
+	beside "$1" "$CLUSTER/bin/csi-$1" --kubeconfig="$WORK/controller.kubeconfig" --csi-address="$WORK/csi.sock" $args
+}
+for name in provisioner attacher resizer snapshotter; do sidecar "$name"; done
 leads() { [ "$(k -n "$NS" get leases -o json | jq '[.items[] | select(.spec.holderIdentity != "")] | length')" -ge "$1" ]; }
 wait_for 60 "the sidecars' leases" leads 4
 beside registrar "$CLUSTER/bin/registrar" --csi-address "$WORK/csi.sock" --kubelet-registration-path "$WORK/csi.sock" --registry "$CLUSTER/kubelet/plugins_registry"
@@ -81,9 +91,17 @@ k get csinode "$NODE" -o json | jq -c '.spec.drivers[] | {name, nodeID, topology
 # ------------------------------------------------------------- the claim's life
 k create namespace "$POD_NS" >/dev/null
 wait_for 30 "the namespace's service account" k -n "$POD_NS" get serviceaccount default
-pod() { # NAME ARGS...
-	local name=$1 args
-	shift
+claim() { # NAME
+	k apply -f - >/dev/null <<-Y
+		apiVersion: v1
+		kind: PersistentVolumeClaim
+		metadata: {name: $1, namespace: $POD_NS}
+		spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+	Y
+}
+pod() { # NAME CLAIM ARGS...
+	local name=$1 claim=$2 args
+	shift 2
 	args=$(printf '"%s",' "$@")
 	k apply -f - >/dev/null <<-Y
 		apiVersion: v1
@@ -95,19 +113,14 @@ pod() { # NAME ARGS...
 		  terminationGracePeriodSeconds: 1
 		  automountServiceAccountToken: false
 		  containers: [{name: c, image: "lab/toolbox:1", imagePullPolicy: Never, args: [${args%,}], volumeMounts: [{name: d, mountPath: /data}]}]
-		  volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]
+		  volumes: [{name: d, persistentVolumeClaim: {claimName: $claim}}]
 	Y
 }
 phase() { [ "$(k -n "$POD_NS" get "$1" -o 'jsonpath={.status.phase}')" = "$2" ]; }
 text="hello-$RANDOM-$RANDOM"
 mark
-k apply -f - >/dev/null <<-Y
-	apiVersion: v1
-	kind: PersistentVolumeClaim
-	metadata: {name: data, namespace: $POD_NS}
-	spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
-Y
-pod writer write /data/f "$text" read /data/f sleep
+claim data
+pod writer data write /data/f "$text" read /data/f sleep
 wait_for 120 "the first pod" phase pod/writer Running
 lap "claim and pod: provision, attach, stage, publish, Running"
 wait_for 20 "the first pod's words" grep -q "$text" <(k -n "$POD_NS" logs writer)
@@ -118,7 +131,7 @@ detached() { k get volumeattachments -o json | jq -e --arg p "$pv" '[.items[] | 
 wait_for 120 "the detachment" detached
 lap "pod deleted: unpublished, unstaged, detached"
 mark
-pod reader read /data/f sleep
+pod reader data read /data/f sleep
 wait_for 120 "the second pod" phase pod/reader Running
 lap "second pod Running"
 wait_for 20 "the first pod's words in the second" grep -q "$text" <(k -n "$POD_NS" logs reader)
@@ -129,6 +142,21 @@ k -n "$POD_NS" delete pvc data --wait=false >/dev/null
 gone() { ! k get pv -o name | grep -qx "persistentvolume/$pv"; }
 wait_for 120 "the volume's end" gone
 lap "pod and claim deleted: detached, volume gone"
+
+# ------------------------------------------------------------- many claims at once
+mark
+for i in $(seq "$CLAIMS"); do
+	claim "many-$i"
+	pod "many-$i" "many-$i" write /data/f "$text-$i" read /data/f sleep
+done
+running() { [ "$(k -n "$POD_NS" get pods -o json | jq '[.items[] | select(.status.phase == "Running")] | length')" = "$CLAIMS" ]; }
+wait_for 300 "$CLAIMS pods" running
+lap "$CLAIMS claims and pods at once: all Running"
+mark
+k -n "$POD_NS" delete pods,pvc --all --wait=false >/dev/null
+none() { [ "$(k get pv -o json | jq --arg d "$DRIVER" '[.items[] | select(.spec.csi.driver == $d)] | length')" = 0 ]; }
+wait_for 300 "the end of $CLAIMS volumes" none
+lap "$CLAIMS pods and claims deleted: volumes gone"
 for name in provisioner attacher resizer; do
 	! grep -iE 'forbidden|cannot (get|list|watch|create|update|patch|delete) resource' "$WORK/$name.log" || { echo "$name lacks a right" >&2; exit 1; }
 done
