@@ -12,8 +12,8 @@ import (
 
 func ignored() bool { return true }
 
-// Upstream's rules: upstream-cinder-csi.md 3.2, "Validation order" 5 and "Response"; 1.1, --with-topology and
-// --additional-topology; 2.2, ignore-volume-az; 4, availability. Ours beyond them: later choices are told too, and zone maps.
+// Upstream's rules for --with-topology, --additional-topology, ignore-volume-az and the parameter availability. Ours beyond them:
+// later choices are told too, and zone maps.
 func TestTheZonesAskedForAndReported(t *testing.T) {
 	requirement := func(preferred, requisite []string) *csi.TopologyRequirement {
 		return &csi.TopologyRequirement{Preferred: zone(preferred...), Requisite: zone(requisite...)}
@@ -81,7 +81,7 @@ func TestTheZonesAskedForAndReported(t *testing.T) {
 	}
 }
 
-// upstream-cinder-csi.md 3.2: with ignore-volume-az the request's preferred topologies come back whole.
+// As upstream does: with ignore-volume-az the request's preferred topologies come back whole.
 func TestIgnoreVolumeAZReturnsWholeTopologies(t *testing.T) {
 	s := server(&fake{volume: volume.Volume{ID: first, Zone: "real"}}, func(o *Options) { o.IgnoreZone = ignored })
 	got, err := s.CreateVolume(t.Context(), &csi.CreateVolumeRequest{

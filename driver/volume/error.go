@@ -60,8 +60,8 @@ type Error struct {
 	Operation string
 	// RequestID is OpenStack's X-Openstack-Request-Id of the call that failed; empty where no call was made.
 	RequestID string
-	// Sent is true once a request that changes the cloud may have reached it. Answers after that must not be final (decision 5 of
-	// the architecture): external-provisioner forgets a volume after a final code.
+	// Sent is true once a request that changes the cloud may have reached it. Answers after that must not be final:
+	// external-provisioner forgets a volume after a final code.
 	Sent bool
 
 	message string

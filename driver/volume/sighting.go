@@ -13,7 +13,7 @@ const (
 	catchUpInterval = 200 * time.Millisecond // Nova forgets a volume some 0.1 s after Cinder has (2026-11, a small cloud)
 	catchUpLongest  = 2 * time.Second
 	lookAgain       = 10 * time.Second // while an attach or a detach of somebody's seems to be under way
-	apart           = 10 * time.Second // between the two looks before a record is deleted (decision 7 of the architecture)
+	apart           = 10 * time.Second // between the two looks before a record is deleted
 )
 
 // sighting is what Cinder and Nova say of a volume and a server at one time.

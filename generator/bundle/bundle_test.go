@@ -193,8 +193,10 @@ func TestTheReadmeEndsOpenShiftsDriverOnlyWhereItsNameIsTaken(t *testing.T) {
 	for coexistence, want := range map[string]bool{v1alpha1.Adopt: true, v1alpha1.SideBySide: false} {
 		r := result(t, v1alpha1.Standalone, v1alpha1.Helm, v1alpha1.Spec{OpenShift: v1alpha1.OpenShift{Coexistence: coexistence}})
 		readme := string(render(t, r, bundle.Options{})["README.md"])
-		if got := strings.Contains(readme, "patch clustercsidriver cinder.csi.openstack.org") && strings.Contains(readme, "storageclass standard-csi"); got != want {
-			t.Errorf("%s: want %t, got %t:\n%s", coexistence, want, got, readme)
+		for _, command := range []string{"patch clustercsidriver cinder.csi.openstack.org", "storageclass standard-csi", "delete csidriver cinder.csi.openstack.org", `"managementState":"Managed"`} {
+			if got := strings.Contains(readme, command); got != want {
+				t.Errorf("%s: want %q: %t, got %t:\n%s", coexistence, command, want, got, readme)
+			}
 		}
 	}
 }

@@ -137,11 +137,15 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 		}
 	}
 	w.line("- No other driver named `%s` in the cluster: two drivers never share a name.", r.Driver.Value.Name)
+	if r.Target == v1alpha1.Vanilla && r.Driver.Value.Name == contract.DriverName {
+		w.line("  Upstream's plugin has it: `docs/how-to/replace-upstream.md` of this project says what to look at first, how to swap and how to go back.")
+	}
 	w.takeOver(r)
 }
 
 // takeOver ends OpenShift's own driver where its name is taken: its operator must no longer write what it made, and its workloads
-// and its default class must go. Nothing that describes volumes is deleted.
+// and its default class must go. Nothing that describes volumes is deleted. The CSIDriver goes while no plugin runs: its operator owns
+// fields that this bundle sets otherwise, which neither Helm nor a server-side apply takes over by itself.
 func (w *text) takeOver(r plan.Result) {
 	if r.Target != v1alpha1.Standalone || r.Config.OpenShift.Coexistence != v1alpha1.Adopt || r.Driver.Value.Name != contract.DriverName {
 		return
@@ -154,6 +158,14 @@ func (w *text) takeOver(r plan.Result) {
 	if r.DefaultClass.Value != "" {
 		w.line("kubectl annotate --overwrite storageclass standard-csi %s=false", defaultClassAnnotation)
 	}
+	w.line("kubectl delete csidriver %s", contract.DriverName)
+	w.line("```\n")
+	w.line("To give it back, delete what this bundle made under that name, and let the operator make its own again:\n")
+	w.line("```sh")
+	w.line("kubectl --namespace %s delete deployment/cinder-csi-controller", quote(r.Namespaces.Value.Controller))
+	w.line("kubectl --namespace %s delete daemonset/cinder-csi-node", quote(r.Namespaces.Value.Node))
+	w.line("kubectl delete csidriver %s", contract.DriverName)
+	w.line(`kubectl patch clustercsidriver %s --type merge -p '{"spec":{"managementState":"Managed","storageClassState":"Managed"}}'`, contract.DriverName)
 	w.line("```")
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,7 +104,7 @@ func TestNamespaces(t *testing.T) {
 		warnings int
 	}{
 		{v1alpha1.Vanilla, "metadata: {name: c}", v1alpha1.Namespaces{Controller: "cinder-csi", Node: "cinder-csi-node"}, 0},
-		{v1alpha1.Standalone, "metadata: {name: c}", v1alpha1.Namespaces{Controller: "cinder-csi", Node: "cinder-csi-node"}, 0},
+		{v1alpha1.Standalone, "{metadata: {name: c}, spec: {clusterID: c-x7k2p}}", v1alpha1.Namespaces{Controller: "cinder-csi", Node: "cinder-csi-node"}, 0},
 		{v1alpha1.Vanilla, "{metadata: {name: c}, spec: {namespaces: {controller: a, node: a}}}", v1alpha1.Namespaces{Controller: "a", Node: "a"}, 1},
 		{v1alpha1.HostedControlPlane, "metadata: {name: prod.eu}", v1alpha1.Namespaces{Controller: "clusters-prod-eu", Node: "cinder-csi"}, 1},
 		{v1alpha1.HostedControlPlane, "spec: {clusterID: x}", v1alpha1.Namespaces{Controller: "clusters-example", Node: "cinder-csi"}, 1},
@@ -131,6 +132,16 @@ func TestClusterID(t *testing.T) {
 		r := decide(t, cloudOf("standard"), c.spec, c.target)
 		if r.ClusterID.Value != c.want || r.Config.ClusterID != c.want {
 			t.Errorf("%s: want %s, got %s (config: %s)", c.spec, c.want, r.ClusterID.Value, r.Config.ClusterID)
+		}
+	}
+}
+
+func TestOpenShiftIsToldThatItsInstallerFindsVolumesByTheClustersID(t *testing.T) {
+	for spec, want := range map[string]bool{"metadata: {name: ocp}": true, "{metadata: {name: ocp}, spec: {clusterID: ocp-x7k2p}}": false} {
+		r := decide(t, cloudOf("standard"), spec, v1alpha1.Standalone)
+		told := slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "infrastructureName") })
+		if told != want {
+			t.Errorf("%s: want %t, got %q", spec, want, r.Warnings)
 		}
 	}
 }

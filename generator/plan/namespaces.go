@@ -87,6 +87,10 @@ func (d *decider) clusterID() Decision[string] {
 		decision.Reason = "neither spec.clusterID nor metadata.name is set; upstream's manifests use this name"
 		d.warn("neither metadata.name nor spec.clusterID is set: volumes are marked as those of cluster %q, like those of every other unnamed cluster", unnamedCluster)
 	}
+	if d.given.ClusterID == "" && d.target == v1alpha1.Standalone {
+		d.warn("spec.clusterID is not set: volumes are marked %q, and `openshift-install destroy` removes those that are marked with the infrastructure name "+
+			"(oc get infrastructure cluster -o jsonpath='{.status.infrastructureName}')", decision.Value)
+	}
 	if len(decision.Value) > 255 || strings.ContainsFunc(decision.Value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		d.problem("spec.clusterID: want printable characters, at most the 255 of a Cinder metadata value")
 	}
