@@ -98,19 +98,23 @@ func codeOf(err error) int {
 		return Usage
 	case errors.As(err, &notOurs):
 		return Refused
-	case errors.Is(err, cloud.ErrUnknownCloud), errors.Is(err, cloud.ErrBadFile), errors.Is(err, cloud.ErrMisconfigured):
+	case errors.Is(err, worktree.ErrNotADirectory), errors.Is(err, cloud.ErrUnknownCloud), errors.Is(err, cloud.ErrBadFile), errors.Is(err, cloud.ErrMisconfigured):
 		return Usage
 	}
 	return Failure
 }
 
 func newRootCommand(w *World) *cobra.Command {
+	var shared common
 	root := &cobra.Command{
 		Use:           "cinder-csi-generator",
 		Short:         "Inspect an OpenStack cloud and generate the manifests of a Cinder CSI driver for it",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return shared.load(w, cmd)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SetOut(w.Stderr) // stdout is for data
 			_ = cmd.Help()
@@ -120,7 +124,8 @@ func newRootCommand(w *World) *cobra.Command {
 	root.SetIn(w.Stdin)
 	root.SetOut(w.Stdout)
 	root.SetErr(w.Stderr)
-	root.AddCommand(newInspectCommand(w), newPlanCommand(w), newGenerateCommand(w), newExplainCommand(w), newValidateCommand(w), newSchemaCommand(w), newVersionCommand(w))
+	shared.bind(root)
+	root.AddCommand(newInspectCommand(w, &shared), newPlanCommand(w, &shared), newGenerateCommand(w, &shared), newExplainCommand(w), newValidateCommand(w), newSchemaCommand(w), newVersionCommand(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" { // cobra's prints its help and calls that a success

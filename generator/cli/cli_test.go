@@ -90,6 +90,13 @@ func TestExitCodes(t *testing.T) {
 		{"an outage", generate("--inventory", outage), Failure, "volumeTypes: HTTP 503"},
 		{"an outage while checking", generate("--inventory", outage, "--check"), Failure, "volumeTypes: HTTP 503"},
 		{"foreign files", []string{"generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", foreign, "--force"}, Refused, "was not written by this generator"},
+		{"an unknown key while inspecting", []string{"inspect", "--simulated", "--config", typo}, Usage, "unknown key spec.topolgy; did you mean topology?"},
+		{"an unknown key where nothing is decided", []string{"version", "--config", typo}, Usage, "unknown key spec.topolgy"},
+		{"no time where no cloud is asked", []string{"validate", b.dir, "--timeout", "0s"}, Usage, "--timeout"},
+		{"a file for a directory", []string{"generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", typo}, Usage, "is not a directory"},
+		{"a check of a file", []string{"generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", typo, "--check"}, Usage, "is not a directory"},
+		{"a check below a file", []string{"generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", filepath.Join(typo, "x"), "--check"}, Usage, "is not a directory"},
+		{"a file to validate", []string{"validate", typo}, Usage, "is not a directory"},
 		{"both from stdin", []string{"plan", "--target", "vanilla", "--config", "-", "--inventory", "-"}, Usage, "cannot both be stdin"},
 	}
 	for _, c := range cases {
@@ -112,6 +119,26 @@ func TestExitCodes(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"values.yaml": "mine"}, files(t, foreign)); diff != "" {
 		t.Errorf("a foreign directory changed (-want +got):\n%s", diff)
 	}
+}
+
+func TestEveryCommandTakesTheCommonFlags(t *testing.T) {
+	b := newBed(t)
+	config := b.file(t, "config.yaml", "spec: {clusterID: prod}")
+	bundle := filepath.Join(b.dir, "out")
+	for _, args := range [][]string{
+		{"inspect", "--simulated"},
+		{"plan", "--simulated", "--target", "vanilla"},
+		{"generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", bundle},
+		{"explain", "storageclass/fast", "volumeBindingMode", bundle},
+		{"validate", bundle},
+		{"schema"},
+		{"version"},
+		{"completion", "bash"},
+	} {
+		b.ok(t, append(args, "--config", config, "--timeout", "1m", "-v")...)
+	}
+	b.stdin.WriteString("spec: {clusterID: prod}")
+	b.ok(t, "inspect", "--simulated", "--config", "-")
 }
 
 func TestWrongCredentialsAndUnreachableCloudsFailWithoutASecret(t *testing.T) {

@@ -26,8 +26,8 @@ type generate struct {
 	accept             []string
 }
 
-func newGenerateCommand(w *World) *cobra.Command {
-	var g generate
+func newGenerateCommand(w *World, shared *common) *cobra.Command {
+	g := generate{decision: decision{from: source{common: shared}}}
 	c := &cobra.Command{
 		Use:   "generate --target T --format F --output-dir DIR",
 		Short: "Write the bundle: a Kustomize overlay or Helm values",

@@ -12,8 +12,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-func newInspectCommand(w *World) *cobra.Command {
-	var from source
+func newInspectCommand(w *World, shared *common) *cobra.Command {
+	from := source{common: shared}
 	var output, save string
 	c := &cobra.Command{
 		Use:   "inspect",

@@ -17,7 +17,6 @@ import (
 // decision is the flags that a plan needs.
 type decision struct {
 	from   source
-	config string
 	target string
 }
 
@@ -28,7 +27,6 @@ var (
 
 func (d *decision) flags(c *cobra.Command) {
 	d.from.flags(c)
-	c.Flags().StringVar(&d.config, "config", "", "a Distribution: what shall differ from the defaults (- is stdin)")
 	c.Flags().StringVar(&d.target, "target", "", "where the bundle is installed: "+strings.Join(targets, ", "))
 	_ = c.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(targets, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -38,24 +36,11 @@ func (d *decision) decide(ctx context.Context, w *World, format v1alpha1.Format)
 	if err := oneOf("--target", d.target, targets); err != nil {
 		return plan.Result{}, err
 	}
-	if d.config == "-" && d.from.inventory == "-" {
-		return plan.Result{}, usage("--config and --inventory cannot both be stdin")
-	}
-	distribution := v1alpha1.Distribution{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindDistribution}
-	if d.config != "" {
-		content, err := readFile(w, d.config)
-		if err != nil {
-			return plan.Result{}, err
-		}
-		if distribution, err = v1alpha1.DecodeDistribution(d.config, content); err != nil {
-			return plan.Result{}, err
-		}
-	}
 	inventory, err := d.from.read(ctx, w)
 	if err != nil {
 		return plan.Result{}, err
 	}
-	r, err := plan.Decide(inventory, distribution, v1alpha1.Target(d.target), format, w.Version)
+	r, err := plan.Decide(inventory, d.from.distribution, v1alpha1.Target(d.target), format, w.Version)
 	if err != nil {
 		return plan.Result{}, err
 	}
@@ -75,8 +60,8 @@ func oneOf(flag, value string, allowed []string) error {
 	return nil
 }
 
-func newPlanCommand(w *World) *cobra.Command {
-	var d decision
+func newPlanCommand(w *World, shared *common) *cobra.Command {
+	d := decision{from: source{common: shared}}
 	var output string
 	c := &cobra.Command{
 		Use:   "plan --target T",

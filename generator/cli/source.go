@@ -21,8 +21,7 @@ type source struct {
 	cloudName, region, caCert string
 	inventory                 string
 	simulated                 bool
-	timeout                   time.Duration
-	verbose                   bool
+	*common
 }
 
 func (s *source) flags(c *cobra.Command) {
@@ -32,8 +31,6 @@ func (s *source) flags(c *cobra.Command) {
 	f.StringVar(&s.caCert, "os-cacert", "", "PEM file of the cloud's CA; default OS_CACERT, or what clouds.yaml says")
 	f.StringVar(&s.inventory, "inventory", "", "work offline from an inventory saved by inspect (- is stdin)")
 	f.BoolVar(&s.simulated, "simulated", false, "use a simulated cloud; what is made from it says so")
-	f.DurationVar(&s.timeout, "timeout", 2*time.Minute, "how long the cloud may take in all")
-	f.BoolVarP(&s.verbose, "verbose", "v", false, "show the requests to the cloud")
 }
 
 // check finds flags that do not go together.
@@ -46,8 +43,6 @@ func (s *source) check() error {
 		return usage("--inventory asks no cloud: --os-cloud, --os-region-name and --os-cacert do not go with it")
 	case s.simulated && asksCloud:
 		return usage("--simulated asks no real cloud: --os-cloud, --os-region-name and --os-cacert do not go with it")
-	case s.timeout <= 0:
-		return usage("--timeout %s: want more than nothing, such as 2m", s.timeout)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -40,7 +41,10 @@ type NotOurs struct{ Problems []string }
 
 func (e *NotOurs) Error() string { return strings.Join(e.Problems, "\n") }
 
-// Open reads what an earlier run left. A directory that does not exist is an empty one. Errors: *NotOurs where plan.yaml is none
+// ErrNotADirectory says that the path names, or leads through, something that is no directory.
+var ErrNotADirectory = errors.New("is not a directory")
+
+// Open reads what an earlier run left. A directory that does not exist is an empty one. Errors: ErrNotADirectory; *NotOurs where plan.yaml is none
 // of ours or broken, and then the Dir can still be compared, without an earlier run; *v1alpha1.NewerError, or the file system's.
 func Open(dir string) (*Dir, error) {
 	d := &Dir{Path: dir, hashes: map[string]string{}}
@@ -48,10 +52,10 @@ func Open(dir string) (*Dir, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return d, nil
+	case errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():
+		return nil, fmt.Errorf("%s %w", dir, ErrNotADirectory)
 	case err != nil:
 		return nil, err
-	case !info.IsDir():
-		return nil, &NotOurs{Problems: []string{dir + ": is not a directory"}}
 	}
 	if d.planBytes, err = d.read(PlanFile); errors.Is(err, fs.ErrNotExist) {
 		return d, nil
