@@ -151,12 +151,8 @@ func (g *generate) render(r plan.Result) (map[string][]byte, v1alpha1.Plan, erro
 		}
 	}
 	document := r.Document(worktree.Files(tree))
-	text, err := v1alpha1.YAML(document)
-	if err != nil {
-		return nil, v1alpha1.Plan{}, err
-	}
-	tree[worktree.PlanFile] = append([]byte("# What cinder-csi-generator decided, and the files it wrote. Do not edit: the next run reads it.\n"), text...)
-	return tree, document, nil
+	tree[worktree.PlanFile], err = worktree.PlanText(document)
+	return tree, document, err
 }
 
 // refuse says everything that stands against writing, at once.

@@ -101,6 +101,16 @@ func TestAHandEditIsRefusedAndFoundByCheck(t *testing.T) {
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	b.file(t, "out/plan.yaml", strings.Replace(want["plan.yaml"], "clusterID: kubernetes", "clusterID: mine", 1))
+	if stdout, _, code := b.run(t, generation("vanilla", "helm", dir, "--check")...); code != Different || stdout != "handEdit\tupdate\tplan.yaml\n" {
+		t.Errorf("plan.yaml: want exit 2 and one hand edit, got %d: %q", code, stdout)
+	}
+	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused || !strings.Contains(stderr, "--force") {
+		t.Errorf("plan.yaml: want exit 3 that names --force, got %d: %s", code, stderr)
+	}
+	if _, stderr, _ := b.run(t, "validate", dir); !strings.Contains(stderr, "plan.yaml is not as it was generated") {
+		t.Errorf("plan.yaml: want validate to say so, got %s", stderr)
+	}
 }
 
 func TestCheckOfABrokenPlanIsADifferenceAndGenerateRefuses(t *testing.T) {

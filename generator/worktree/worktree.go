@@ -23,9 +23,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// PlanFile lists what DIR holds.
-const PlanFile = "plan.yaml"
-
 // Dir is a directory and what an earlier run left in it.
 type Dir struct {
 	Path string
@@ -109,6 +106,9 @@ func (d *Dir) Read() (map[string][]byte, error) {
 // Edited lists the files that are not as the earlier run left them, missing ones too.
 func (d *Dir) Edited() ([]string, error) {
 	var edited []string
+	if d.Plan != nil && planEdited(d.planBytes) {
+		edited = append(edited, PlanFile)
+	}
 	for _, p := range slices.Sorted(maps.Keys(d.hashes)) {
 		content, err := d.read(p)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -193,7 +193,7 @@ func (d *Dir) change(p string, want map[string][]byte) (Change, bool, error) {
 	c.Old = old
 	was, ours := d.hashes[p]
 	c.Foreign = !ours && (p != PlanFile || d.Plan == nil)
-	c.HandEdited = ours && hash(old) != was
+	c.HandEdited = ours && hash(old) != was || p == PlanFile && !c.Foreign && planEdited(old)
 	return c, !wanted || !bytes.Equal(old, content), nil
 }
 
@@ -233,6 +233,8 @@ func (d *Dir) Refusals(changes []Change, target v1alpha1.Target, format v1alpha1
 		switch {
 		case c.Foreign:
 			foreign = append(foreign, at+": was not written by this generator and is in the way; move it, or choose another directory")
+		case c.HandEdited && c.Path == PlanFile:
+			forceable = append(forceable, at+": was edited by hand, and it is all that is known of what may be installed; restore it")
 		case c.HandEdited && c.Old != nil:
 			forceable = append(forceable, at+": was edited by hand, and the edit would be lost; keep own changes in an overlay outside of the directory")
 		}

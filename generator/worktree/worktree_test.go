@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,7 @@ func tree(t *testing.T, files map[string]string) map[string][]byte {
 	for p, content := range files {
 		want[p] = []byte(content)
 	}
-	text, err := v1alpha1.YAML(v1alpha1.Plan{
+	text, err := PlanText(v1alpha1.Plan{
 		APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindPlan,
 		Target: v1alpha1.Vanilla, Format: v1alpha1.Helm, Files: Files(want),
 	})
@@ -152,6 +153,56 @@ func TestAHandEditedFileIsRefusedUnlessForced(t *testing.T) {
 		if diff := cmp.Diff(text(want), onDisk(t, dir)); diff != "" {
 			t.Errorf("%s: forced (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func TestAHandEditedPlanIsRefusedUnlessForced(t *testing.T) {
+	for name, edit := range map[string]func(plan string) string{
+		"a value": func(plan string) string {
+			return strings.Replace(plan, "target: vanilla\n", "target: vanilla\nsimulated: true\n", 1)
+		},
+		"a comment":      func(plan string) string { return plan + "# mine\n" },
+		"its first line": func(plan string) string { return "# mine\n" + plan },
+		"another sum":    func(plan string) string { return strings.Replace(plan, sumPrefix, sumPrefix+"00", 1) },
+	} {
+		dir := t.TempDir()
+		want := tree(t, map[string]string{"values.yaml": "1"})
+		if err := run(t, dir, want, false); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, PlanFile), edit(string(want[PlanFile])))
+		d, err := Open(dir)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if edited, err := d.Edited(); err != nil || !slices.Equal(edited, []string{PlanFile}) {
+			t.Errorf("%s: want %s edited, got %v, %v", name, PlanFile, edited, err)
+		}
+		if changes, err := d.Changes(want); err != nil || len(changes) != 1 || !changes[0].HandEdited || changes[0].Foreign {
+			t.Errorf("%s: want one file edited by hand, got %+v, %v", name, changes, err)
+		}
+		if err := run(t, dir, want, false); err == nil || !strings.Contains(err.Error(), "plan.yaml: was edited by hand") {
+			t.Errorf("%s: want a refusal, got %v", name, err)
+		}
+		if err := run(t, dir, want, true); err != nil {
+			t.Errorf("%s: forced: %v", name, err)
+		}
+		if diff := cmp.Diff(text(want), onDisk(t, dir)); diff != "" {
+			t.Errorf("%s: forced (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAPlanOfAnEarlierVersionHasNoSumAndIsTakenAsItIs(t *testing.T) {
+	dir := t.TempDir()
+	want := tree(t, map[string]string{"values.yaml": "1"})
+	if err := run(t, dir, want, false); err != nil {
+		t.Fatal(err)
+	}
+	_, yaml, _ := strings.Cut(string(want[PlanFile]), "apiVersion:")
+	write(t, filepath.Join(dir, PlanFile), "# What cinder-csi-generator decided, and the files it wrote. Do not edit: the next run reads it.\napiVersion:"+yaml)
+	if err := run(t, dir, want, false); err != nil {
+		t.Errorf("want it replaced, got %v", err)
 	}
 }
 
