@@ -77,6 +77,9 @@ const timeout = 10 * time.Second
 // trusting is a transport that trusts the authorities of a file. The file may be missing where anybody may be asked.
 func trusting(path string, optional bool) (http.RoundTripper, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if !optional {
+		transport.Proxy = nil // the proxy of the environment is for OpenStack; the pod's own cluster is not behind it
+	}
 	pem, err := os.ReadFile(path)
 	switch {
 	case optional && errors.Is(err, fs.ErrNotExist):

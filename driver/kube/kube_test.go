@@ -147,3 +147,18 @@ func TestAProxyIsAskedWithoutAToken(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
+
+// The proxy in a pod's environment is there for OpenStack.
+func TestTheOwnClusterIsAskedWithoutAProxy(t *testing.T) {
+	o, _ := pod(t, nil)
+	for server, want := range map[string]bool{"": false, "https://api.example.com": true} {
+		o.Server = server
+		api, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := api.client.Transport.(*http.Transport).Proxy != nil; got != want {
+			t.Errorf("API %q: a proxy is looked for: %t, want %t", server, got, want)
+		}
+	}
+}

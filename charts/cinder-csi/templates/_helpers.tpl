@@ -38,6 +38,7 @@ LEASE_DURATION: {{ .Values.leases.leaseDuration | quote }}
 LEASE_NAMESPACE: {{ $p.leaseNS | quote }}
 LEASE_RENEW_DEADLINE: {{ .Values.leases.renewDeadline | quote }}
 LEASE_RETRY_PERIOD: {{ .Values.leases.retryPeriod | quote }}
+PVC_ANNOTATIONS: {{ not $p.hosted | quote }}
 SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "" | quote }}
 {{- end -}}
 
