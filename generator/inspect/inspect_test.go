@@ -205,6 +205,65 @@ func TestExtraSpecsLeftOutOfTheListAreAskedForOneByOne(t *testing.T) {
 	}
 }
 
+// wallaby answers as the last Cinder that shows extra specs to administrators alone: an administrator is told all, a member's list
+// has none and the question for them is forbidden.
+func wallaby(b *bed, highest string, admin bool) func(*http.Request) *http.Response {
+	leave := withoutSpecs(b)
+	return func(r *http.Request) *http.Response {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/volume/v3/"):
+			return respond(http.StatusMultipleChoices, `{"versions": [{"id": "v3.0", "version": "`+highest+`", "min_version": "3.0"}]}`)
+		case admin:
+			return nil
+		case strings.HasSuffix(r.URL.Path, "/extra_specs"):
+			return respond(http.StatusForbidden, `{"forbidden": {"message": "Policy doesn't allow volume_extension:types_extra_specs:index to be performed."}}`)
+		}
+		return leave(r)
+	}
+}
+
+func TestBeforeXenaAnAdministratorIsToldNoMoreThanAMember(t *testing.T) {
+	b := newBed()
+	b.sim.AddVolumeType(openstacksim.VolumeType{Name: "zoned", ExtraSpecs: map[string]string{specZones: "az1", specReplication: "<is> True"}})
+	for _, highest := range []string{"3.27", "3.64", ""} {
+		b.answer = wallaby(b, highest, false)
+		member := b.inspect(t, "demo").VolumeTypes
+		b.answer = wallaby(b, highest, true)
+		admin := b.inspect(t, "demo-admin").VolumeTypes
+		if admin.State != v1alpha1.Known || len(admin.Value) != 5 {
+			t.Fatalf("%s: want five types, got %+v", highest, admin)
+		}
+		for i := range admin.Value {
+			admin.Value[i].Encryption = member.Value[i].Encryption
+			if v := admin.Value[i]; v.Specs != v1alpha1.Unsupported || v.Multiattach || v.Replication || v.Zones != nil {
+				t.Errorf("%s: %s: want its extra specs unsupported and none of them told, got %+v", highest, v.Name, v)
+			}
+		}
+		if diff := cmp.Diff(member, admin); diff != "" {
+			t.Errorf("%s: (-member +admin):\n%s", highest, diff)
+		}
+	}
+	b.answer = wallaby(b, "3.66", true)
+	types := b.inspect(t, "demo-admin").VolumeTypes.Value
+	i := slices.IndexFunc(types, func(v v1alpha1.VolumeType) bool { return v.Name == "zoned" })
+	if v := types[i]; v.Specs != "" || !v.Replication || !slices.Equal(v.Zones, []string{"az1"}) {
+		t.Errorf("3.66: want the extra specs told, got %+v", v)
+	}
+}
+
+func TestTypesOfACloudWhoseVersionsFailAreNotKnown(t *testing.T) {
+	b := newBed()
+	b.answer = func(r *http.Request) *http.Response {
+		if strings.HasSuffix(r.URL.Path, "/volume/v3/") {
+			return respond(http.StatusServiceUnavailable, "later")
+		}
+		return nil
+	}
+	if got := b.inspect(t, "demo").VolumeTypes; got.State != v1alpha1.Failed || got.Reason != "versions of block-storage: HTTP 503: later" {
+		t.Errorf("want the types failed, got %s: %s", got.State, got.Reason)
+	}
+}
+
 func TestARefusalOrOutageOfOneQuestionIsItsOwnFactsAlone(t *testing.T) {
 	cases := []struct {
 		name   string

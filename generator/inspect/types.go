@@ -8,18 +8,23 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/utils"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// The extra specs that Cinder shows to everybody (cinder/api/schemas, USER_VISIBLE_EXTRA_SPECS). Administrators are shown all of
-// a type's; the others are never looked at.
+// The extra specs that Cinder shows to everybody from Xena on (Cinder's administration guide, "User visible extra specs").
+// Administrators are shown all of a type's; the others are never looked at.
 const (
 	specMultiattach = "multiattach"
 	specReplication = "replication_enabled"
 	specZones       = "RESKEY:availability_zones"
 )
+
+// xena is the highest microversion of the first Cinder that shows extra specs to everybody; Wallaby's is 3.64 (Cinder's REST API
+// microversion history).
+const xena = "3.66"
 
 // apiType is a volume type as Cinder answers.
 type apiType struct {
@@ -48,12 +53,45 @@ func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.Volume
 	for i, t := range found {
 		types[i] = v1alpha1.VolumeType{ID: t.ID, Name: t.Name, Public: t.Public, Description: t.Description}
 	}
-	if failed := a.specs(ctx, found, types); failed != nil {
+	shown, err := a.showsSpecs(ctx)
+	if err != nil {
+		state, reason := classify(err)
+		return v1alpha1.Fact[[]v1alpha1.VolumeType]{State: state, Reason: "versions of " + blockStorage + ": " + reason}
+	}
+	if !shown {
+		for i := range types {
+			types[i].Specs = v1alpha1.Unsupported
+		}
+	} else if failed := a.specs(ctx, found, types); failed != nil {
 		return factOf[[]v1alpha1.VolumeType](nil, failed)
 	}
 	slices.SortFunc(types, func(a, b v1alpha1.VolumeType) int { return strings.Compare(a.Name, b.Name) })
 	a.encryption(ctx, types)
 	return factOf(types, nil)
+}
+
+// showsSpecs is whether this Cinder shows extra specs to members. Before Xena only administrators saw any, and nobody's are looked
+// at then. A Cinder that does not tell its versions for good (an access rule forbids it) is taken for a newer one: members of an
+// older one are denied the specs anyway.
+func (a *asker) showsSpecs(ctx context.Context) (bool, error) {
+	_, highest, err := a.microversions(ctx, blockStorage)
+	if err != nil {
+		if state, _ := classify(err); state == v1alpha1.Failed {
+			return false, err
+		}
+		return true, nil
+	}
+	return !older(highest, xena), nil
+}
+
+// older compares microversions, "3.9" < "3.66"; a Cinder without any is older than every one.
+func older(have, than string) bool {
+	major, minor, err := utils.ParseMicroversion(have)
+	if err != nil {
+		return true
+	}
+	thanMajor, thanMinor, _ := utils.ParseMicroversion(than)
+	return major < thanMajor || major == thanMajor && minor < thanMinor
 }
 
 // specs fills in what the extra specs say. Cinder leaves them out of its list for who has the role member without the role reader,

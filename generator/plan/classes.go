@@ -181,8 +181,8 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 
 // restrict limits a class to the compute zones its type can serve; false: there is none, and every claim would fail.
 func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeType, topology Topology) bool {
-	if topology.Enabled && t.Specs != "" {
-		d.warn("the cloud does not tell in which zones volume type %q exists (extra specs: %s); its class names no zones: use credentials with the role reader", t.Name, t.Specs)
+	if topology.Enabled {
+		d.warnOfSpecs(t)
 	}
 	if !topology.Enabled || len(t.Zones) == 0 {
 		return true
@@ -207,6 +207,21 @@ func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeTy
 		decision.Reason += "; the type exists only in some zones"
 	}
 	return true
+}
+
+// warnOfSpecs says that a type's zones are not known: for each type where a right is missing, once where the cloud tells nobody.
+func (d *decider) warnOfSpecs(t v1alpha1.VolumeType) {
+	switch t.Specs {
+	case "":
+	case v1alpha1.Unsupported:
+		const line = "this Cinder is older than Xena and tells no member in which zones a volume type exists: no class names zones. " +
+			"Where a type exists only in some, leave it out with spec.storageClasses.exclude, or pods elsewhere wait for their volumes in vain"
+		if !slices.Contains(d.warnings, line) {
+			d.warn(line)
+		}
+	default:
+		d.warn("the cloud does not tell in which zones volume type %q exists (extra specs: %s); its class names no zones: use credentials with the role reader", t.Name, t.Specs)
+	}
 }
 
 // zoneNames are the names of zones without saying anything about them.

@@ -218,3 +218,32 @@ func TestGlob(t *testing.T) {
 		}
 	}
 }
+
+func TestTypesWhoseZonesAreNotToldAreWarnedAboutByWhatHelps(t *testing.T) {
+	cases := []struct {
+		state v1alpha1.State
+		want  []string
+	}{
+		{v1alpha1.Denied, []string{`volume type "fast"`, `volume type "standard"`}},
+		{v1alpha1.Unsupported, []string{"older than Xena"}},
+	}
+	for _, c := range cases {
+		inv := cloudOf("standard", "fast")
+		for i := range inv.VolumeTypes.Value {
+			inv.VolumeTypes.Value[i].Specs = c.state
+		}
+		got := decide(t, inv, "metadata: {name: c}", v1alpha1.Vanilla).Warnings
+		if len(got) != len(c.want) {
+			t.Errorf("%s: want %d warnings, got %q", c.state, len(c.want), got)
+			continue
+		}
+		for i, want := range c.want {
+			if reader := strings.Contains(got[i], "reader"); !strings.Contains(got[i], want) || reader != (c.state == v1alpha1.Denied) {
+				t.Errorf("%s: want a warning about %s, got %q", c.state, want, got[i])
+			}
+		}
+		if got := decide(t, inv, "{metadata: {name: c}, spec: {topology: {mode: disabled}}}", v1alpha1.Vanilla).Warnings; len(got) > 0 {
+			t.Errorf("%s: want no warning without topology, got %q", c.state, got)
+		}
+	}
+}

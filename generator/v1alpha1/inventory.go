@@ -89,6 +89,7 @@ type VolumeType struct {
 	Zones       []string `json:"zones,omitempty"` // from the extra spec RESKEY:availability_zones; empty: every zone
 	Replication bool     `json:"replication"`
 	// Specs is the state of Multiattach, Zones and Replication where it is not known: they are then not told, rather than false.
+	// Unsupported: this Cinder is older than Xena and shows them to administrators only.
 	Specs State `json:"specs,omitempty"`
 	// Encryption is denied to members by Cinder's default policy.
 	Encryption Fact[Encryption] `json:"encryption"`
