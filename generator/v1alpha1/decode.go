@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -239,9 +240,22 @@ func (d *decoder) walk(n *yaml.Node, t reflect.Type, path string) {
 		d.scalar(n, path, "true or false", "!!bool")
 	case reflect.Int, reflect.Int64:
 		d.scalar(n, path, "a whole number", "!!int")
-	case reflect.Interface: // a decision's value: anything
+	case reflect.Interface: // a decision's value: anything that JSON can hold
+		d.anything(n, t, path)
 	default:
 		panic("v1alpha1: no rule for values of type " + t.String())
+	}
+}
+
+// anything only looks at keys: JSON has no others than text.
+func (d *decoder) anything(n *yaml.Node, t reflect.Type, path string) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		d.object(n, path, func(_, value *yaml.Node, at string) { d.walk(value, t, at) })
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			d.walk(item, t, fmt.Sprintf("%s[%d]", path, i))
+		}
 	}
 }
 
@@ -254,6 +268,14 @@ func (d *decoder) object(n *yaml.Node, path string, each func(key, value *yaml.N
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode {
 			d.problem(key.Line, "%s: keys are text", path)
+			continue
+		}
+		if key.Tag == "!!merge" {
+			d.problem(key.Line, "%s: merge keys (<<) are not read; write the keys out", cmp.Or(path, "the document"))
+			continue
+		}
+		if key.Tag != "!!str" {
+			d.problem(key.Line, "%s: want text as key; write it in quotes: %q", cmp.Or(path, "the document"), key.Value)
 			continue
 		}
 		at := key.Value

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -52,6 +53,10 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"case counts", head + "spec: {ClusterID: x}\n", "c.yaml:3: unknown key spec.ClusterID; did you mean clusterID?"},
 		{"a number where text is wanted", head + "spec: {kubernetesVersion: 1.30}\n", `c.yaml:3: spec.kubernetesVersion: want text; write it in quotes: "1.30"`},
 		{"a truth value where text is wanted", head + "spec: {storageClasses: {overrides: {a: {parameters: {x: true}}}}}\n", `want text; write it in quotes: "true"`},
+		{"a number as key", head + "spec:\n  topology:\n    zoneMap: {1: az1}\n", `c.yaml:5: spec.topology.zoneMap: want text as key; write it in quotes: "1"`},
+		{"a truth value as key", head + "spec: {planes: {node: {podLabels: {true: x}}}}\n", `c.yaml:3: spec.planes.node.podLabels: want text as key; write it in quotes: "true"`},
+		{"a merge key", head + "metadata: &m {name: x}\nspec: {<<: *m}\n", "c.yaml:4: spec: merge keys (<<) are not read"},
+		{"nothing as key", head + "~: x\n", `c.yaml:3: the document: want text as key; write it in quotes: "~"`},
 		{"a date where text is wanted", head + "spec: {clusterID: 2026-01-02}\n", `want text; write it in quotes: "2026-01-02"`},
 		{"text where a number is wanted", head + "spec: {driver: {logLevel: high}}\n", "c.yaml:3: spec.driver.logLevel: want a whole number"},
 		{"text where a truth value is wanted", head + "spec: {trustedCA: 'yes'}\n", "c.yaml:3: spec.trustedCA: want true or false"},
@@ -113,7 +118,7 @@ func TestAnInventoryMustSayWhatItKnows(t *testing.T) {
 }
 
 func TestWhatIsWrittenAsYAMLReadsBackTheSameAndStaysText(t *testing.T) {
-	texts := []string{"", "a", "no", "y", "1.30", "1_000", "12:30", "0x1f", "2026-01-02", "null", "~", "true", "- a", "a: b", "#c", "'", "\"", "a\nb\n", "a\nb", " a", "a ", "\t", "é日\u2028", "<&>", "*x", "@", "{", "%"}
+	texts := []string{"", "a", "no", "y", "1.30", "1_000", "12:30", "0x1f", "2026-01-02", "null", "~", "true", "- a", "a: b", "#c", "'", "\"", "a\nb\n", "a\nb", " a", "a ", "\t", "é日\u2028", "<&>", "*x", "@", "{", "%", "<<", "=", "\tfast\n\tssd", " a\nb", "\n", "\na", "a\n\n", "a \nb", "a\r\nb", "\u0085a\nb", "\ufeffa", "a: b\n- c", "# a\nb", "---\na", "...\n"}
 	want := Plan{APIVersion: APIVersion, Kind: KindPlan}
 	for _, s := range texts {
 		want.Decisions = append(want.Decisions, Decision{ID: s, Value: map[string]any{s: s}, Facts: []string{s}})
@@ -130,6 +135,37 @@ func TestWhatIsWrittenAsYAMLReadsBackTheSameAndStaysText(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func FuzzWhatIsWrittenAsYAMLReadsBackTheSame(f *testing.F) {
+	for _, s := range []string{"<<", "=", "\tfast\n\tssd", "a\n b", "\u2028\n", "-\n-", "a\x00", "\x7f"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) {
+			return
+		}
+		want := Plan{APIVersion: APIVersion, Kind: KindPlan, Decisions: []Decision{{ID: s, Value: map[string]any{s: s, "in": []any{s, map[string]any{"a": s}}}, Facts: []string{s}}}}
+		text, err := YAML(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodePlan("plan.yaml", text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s\n%s", diff, text)
+		}
+	})
+}
+
+func TestAPlansValueThatJSONCannotHoldIsNamed(t *testing.T) {
+	const plan = "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Plan\ndecisions:\n- id: a\n  value: [{b: {1: x}}]\n"
+	_, err := DecodePlan("plan.yaml", []byte(plan))
+	if want := `plan.yaml:5: decisions[0].value[0].b: want text as key; write it in quotes: "1"`; err == nil || err.Error() != want {
+		t.Errorf("want %s, got %v", want, err)
 	}
 }
 

@@ -3,6 +3,9 @@ package v1alpha1
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -14,7 +17,7 @@ func JSON(document any) ([]byte, error) {
 	out.SetEscapeHTML(false)
 	out.SetIndent("", "  ")
 	err := out.Encode(document)
-	return b.Bytes(), err
+	return escaped(b.Bytes()), err
 }
 
 // YAML writes a document with its keys in the types' order, which is the order people read them in.
@@ -37,6 +40,21 @@ func YAML(document any) ([]byte, error) {
 	return b.Bytes(), out.Close()
 }
 
+// escaped is JSON without the characters that YAML takes for line breaks or does not take at all, so that a YAML parser reads it
+// too. All of them are in strings.
+func escaped(text []byte) []byte {
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case r >= 0x7f && r <= 0x9f, r == '\u2028', r == '\u2029', r == '\ufeff', r == '\ufffe', r == '\uffff':
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
+
 // block drops JSON's braces and quotes where YAML can do without; what is empty keeps its braces.
 func block(n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode && len(n.Content) > 0 {
@@ -50,14 +68,17 @@ func block(n *yaml.Node) {
 	}
 }
 
-// plain is whether text reads back as the same text, by the rules of old YAML parsers too ("no", "1_000", "12:30").
+// plain is whether text reads back as the same text, by the rules of old YAML parsers too ("no", "1_000", "12:30", "=").
 func plain(s string) bool {
+	if strings.TrimLeftFunc(s, unicode.IsSpace) != s {
+		return false // the indentation of a block scalar is told from its first line
+	}
 	var v any
 	if yaml.Unmarshal([]byte(s), &v) != nil || v != any(s) {
 		return bytes.ContainsRune([]byte(s), '\n') // block scalars are always text
 	}
 	switch s {
-	case "y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF":
+	case "y", "Y", "n", "N", "yes", "Yes", "YES", "no", "No", "NO", "on", "On", "ON", "off", "Off", "OFF", "<<", "=":
 		return false
 	}
 	return s[0] < '0' || s[0] > '9' || !bytes.ContainsAny([]byte(s), ":_")
