@@ -35,30 +35,39 @@ func (d *decider) credentials() Decision[Credentials] {
 	if strings.ContainsAny(c.Key, "/\x00") || c.Key == "." || c.Key == ".." {
 		d.problem("spec.credentials.key: %q is not a key of a Secret", c.Key)
 	}
-	d.checkCA(c.CABundle)
+	c.CABundle = d.certificates(c.CABundle)
+	d.spec.Credentials.CABundle = c.CABundle
 	decision.Value = Credentials{SecretName: c.SecretName, Key: c.Key, Cloud: c.Cloud, CABundle: c.CABundle}
 	return decision
 }
 
-// checkCA makes sure that what is embedded is certificates and nothing else: a private key must never reach a bundle.
-func (d *decider) checkCA(bundle string) {
-	rest := []byte(strings.TrimSpace(bundle))
-	for len(rest) > 0 {
-		block, after := pem.Decode(rest)
-		switch {
-		case block == nil:
-			d.problem("spec.credentials.caBundle: want certificates in PEM and nothing else")
-			return
-		case block.Type != "CERTIFICATE":
-			d.problem("spec.credentials.caBundle: holds a %s; only certificates are public, and only they belong here", block.Type)
-			return
+const beginCertificate = "-----BEGIN CERTIFICATE-----"
+
+// certificates are those of a CA bundle, encoded anew, so that what is embedded is certificates and nothing else: a private key must
+// never reach a bundle, and pem.Decode passes over whatever stands before the first block it can read. Messages never repeat what
+// was found instead.
+func (d *decider) certificates(bundle string) string {
+	const key = "spec.credentials.caBundle"
+	if strings.Contains(bundle, "PRIVATE KEY") {
+		d.problem(key + ": holds a PRIVATE KEY; only certificates are public, and only they belong here")
+		return ""
+	}
+	var out strings.Builder
+	for rest := strings.TrimSpace(bundle); rest != ""; {
+		block, after := pem.Decode([]byte(rest))
+		given := rest[:len(rest)-len(after)]
+		if block == nil || !strings.HasPrefix(rest, beginCertificate) || strings.Count(given, beginCertificate) > 1 || len(block.Headers) > 0 {
+			d.problem(key + ": want certificates in PEM and nothing else, no comments either")
+			return ""
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			d.problem("spec.credentials.caBundle: a certificate cannot be read: %v", err)
-			return
+			d.problem(key + ": one of the certificates cannot be read")
+			return ""
 		}
-		rest = after
+		out.Write(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))
+		rest = strings.TrimSpace(string(after))
 	}
+	return out.String()
 }
 
 // cloudConf is the controller's cloud.conf. The region is written down because every fact was read there.

@@ -99,7 +99,7 @@ func (v value) set(key string, x any, empty bool) {
 
 func credentialsValue(c Credentials) value {
 	v := value{"secretName": c.SecretName, "key": c.Key, "cloud": c.Cloud}
-	v.set("caBundle", fmt.Sprintf("%d certificates", strings.Count(c.CABundle, "-----BEGIN CERTIFICATE-----")), c.CABundle == "")
+	v.set("caBundle", fmt.Sprintf("%d certificates", strings.Count(c.CABundle, beginCertificate)), c.CABundle == "")
 	return v
 }
 
