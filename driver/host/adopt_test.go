@@ -49,10 +49,10 @@ func TestAVolumeThatUpstreamsPluginStagedIsTakenOverWithAFileHeldOpen(t *testing
 
 			for range 2 {
 				stage(t, h, Staging{Path: staging, FSType: fsType})
-				must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: pod}))
+				must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
 			}
 			second := m.Path("pods", "2", "mount")
-			must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: second}))
+			must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: second}))
 			if fsType != "ext4" { // whose growth needs a right that sandboxes withhold
 				testenv.GrowLoop(t, disk, 800<<20)
 				_, err = h.Grow(t.Context(), Growth{Volume: vol, Path: staging, Size: 800 << 20})
@@ -77,7 +77,7 @@ func TestAVolumeThatUpstreamsPluginStagedIsTakenOverWithAFileHeldOpen(t *testing
 			}
 			must(t, h.Unmount(pod))
 			must(t, h.Unmount(second))
-			must(t, h.Unstage(vol, staging))
+			must(t, h.Unstage(t.Context(), vol, staging))
 			if n := countMounts(t, h, m); n != 0 {
 				t.Errorf("want no mount left, got %d", n)
 			}
@@ -91,7 +91,7 @@ func TestUpstreamsPluginCanTakeOverWhatThisDriverMounted(t *testing.T) {
 	h, m, disk := realHost(t, 64<<20)
 	staging, pod, device := m.Path("globalmount"), m.Path("pods", "1", "mount"), m.Path("blocks", "1")
 	stage(t, h, Staging{Path: staging})
-	must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: pod}))
+	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
 	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: device}))
 	held, err := os.Create(filepath.Join(pod, "held"))
 	must(t, err)
@@ -140,20 +140,20 @@ func TestAnAccessModeForOneTargetAllowsOne(t *testing.T) {
 	second := first
 	second.Target = m.Path("pods", "2", "mount")
 	for range 2 {
-		must(t, h.Publish(first))
+		must(t, h.Publish(t.Context(), first))
 	}
-	wantKind(t, h.Publish(second), volume.Conflict, first.Target)
+	wantKind(t, h.Publish(t.Context(), second), volume.Conflict, first.Target)
 	if _, err := os.Lstat(second.Target); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("want nothing made, got %v", err)
 	}
 	second.Alone = false
-	must(t, h.Publish(second)) // a mode for several
+	must(t, h.Publish(t.Context(), second)) // a mode for several
 	must(t, h.Unmount(second.Target))
 	must(t, h.Unmount(first.Target))
 	second.Alone = true
-	must(t, h.Publish(second))
+	must(t, h.Publish(t.Context(), second))
 	must(t, h.Unmount(second.Target))
-	must(t, h.Unstage(vol, staging))
+	must(t, h.Unstage(t.Context(), vol, staging))
 
 	first.Target, second.Target = m.Path("blocks", "1"), m.Path("blocks", "2")
 	for range 2 {
@@ -168,15 +168,15 @@ func TestAVolumeInUseIsNotUnstagedForGood(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
 	staging, pod, device := m.Path("staging"), m.Path("pods", "1", "mount"), m.Path("blocks", "1")
 	stage(t, h, Staging{Path: staging})
-	must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: pod}))
-	wantKind(t, h.Unstage(vol, staging), volume.Busy, pod)
+	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
+	wantKind(t, h.Unstage(t.Context(), vol, staging), volume.Busy, pod)
 	must(t, h.Unmount(pod))
-	must(t, h.Unstage(vol, staging))
+	must(t, h.Unstage(t.Context(), vol, staging))
 	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: device}))
-	wantKind(t, h.Unstage(vol, staging), volume.Busy, device)
+	wantKind(t, h.Unstage(t.Context(), vol, staging), volume.Busy, device)
 	must(t, h.Unmount(device))
-	must(t, h.Unstage(vol, staging))
-	must(t, h.Unstage("no volume", staging))
+	must(t, h.Unstage(t.Context(), vol, staging))
+	must(t, h.Unstage(t.Context(), "no volume", staging))
 }
 
 func TestAFileSystemThatWasShutDownIsReported(t *testing.T) {

@@ -97,7 +97,7 @@ func TestThePathsToANVMeDiskAreNoDisks(t *testing.T) {
 		t.Fatalf("want the disk that the paths make, got %+v, %v", disk, err)
 	}
 	must(t, disk.Close())
-	if r := b.Room(nil); r.Attached != 1 {
+	if r := b.Room(t.Context(), nil); r.Attached != 1 {
 		t.Errorf("want one volume counted, got %+v", r)
 	}
 }

@@ -24,7 +24,7 @@ type Publication struct {
 //
 // Errors: NotFound when the volume's disk is gone; Conflict when staging holds nothing or another disk, something else is
 // mounted at the target, or the volume is at another target and may not be; Incompatible when it is there with the other writability.
-func (h *Host) Publish(p Publication) error {
+func (h *Host) Publish(ctx context.Context, p Publication) error {
 	id, readOnly := p.Volume, p.ReadOnly
 	staging, err := resolve(p.Staging)
 	if err != nil {

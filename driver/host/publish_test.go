@@ -32,7 +32,7 @@ func TestPublishShowsTheStagedFileSystemOnce(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
 		b := staged(t, "rw")
 		for range 3 {
-			if err := b.Publish(Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: readOnly}); err != nil {
+			if err := b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: readOnly}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -42,7 +42,7 @@ func TestPublishShowsTheStagedFileSystemOnce(t *testing.T) {
 		if m, _ := b.mounter.table.At(b.place("pod")); m.ReadOnly() != readOnly {
 			t.Errorf("want read-only %t, got %v", readOnly, m.Options)
 		}
-		wantKind(t, b.Publish(Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: !readOnly}), volume.Incompatible, b.place("pod"))
+		wantKind(t, b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: !readOnly}), volume.Incompatible, b.place("pod"))
 	}
 }
 
@@ -50,7 +50,7 @@ func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "ro")
 	for range 2 {
-		if err := b.Publish(Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}); err != nil {
+		if err := b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,11 +62,11 @@ func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
 func TestPublishRefusesWhatIsNotTheVolume(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
-	wantKind(t, b.Publish(Publication{Volume: vol, Staging: b.place("elsewhere"), Target: b.place("pod")}), volume.Conflict, "not staged")
+	wantKind(t, b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("elsewhere"), Target: b.place("pod")}), volume.Conflict, "not staged")
 	b.mounter.add(Mount{Device: Number{254, 32}, Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
-	wantKind(t, b.Publish(Publication{Volume: vol, Staging: b.place("other"), Target: b.place("pod")}), volume.Conflict, "254:32", "254:16")
-	wantKind(t, b.Publish(Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("other")}), volume.Conflict, "unpublish the path first")
-	wantKind(t, b.Publish(Publication{Volume: "1a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", Staging: b.place("staging"), Target: b.place("pod")}), volume.NotFound)
+	wantKind(t, b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("other"), Target: b.place("pod")}), volume.Conflict, "254:32", "254:16")
+	wantKind(t, b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("other")}), volume.Conflict, "unpublish the path first")
+	wantKind(t, b.Publish(t.Context(), Publication{Volume: "1a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", Staging: b.place("staging"), Target: b.place("pod")}), volume.NotFound)
 	if len(b.mounter.table) != 2 {
 		t.Errorf("want nothing mounted, got %v", b.mounter.table)
 	}

@@ -60,7 +60,7 @@ func TestDataOutlivesEveryMountOnRealFileSystems(t *testing.T) {
 					stage(t, h, s)
 				}
 				for range 2 {
-					must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: pod}))
+					must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
 				}
 				if got, _ := os.ReadFile(filepath.Join(pod, "data")); string(got) != want {
 					t.Fatalf("round %d: want %q read back, got %q", round, want, got)
@@ -162,8 +162,8 @@ func TestAReadOnlyPublicationRefusesWritesAndKeepsTheFlagsOfTheStage(t *testing.
 	staging := m.Path("staging")
 	stage(t, h, Staging{Path: staging, FSType: "ext4", Flags: []string{"noexec,nosuid", "noatime"}})
 	must(t, os.WriteFile(filepath.Join(staging, "data"), []byte("data"), 0o600))
-	must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: m.Path("ro"), ReadOnly: true}))
-	must(t, h.Publish(Publication{Volume: vol, Staging: staging, Target: m.Path("rw")}))
+	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: m.Path("ro"), ReadOnly: true}))
+	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: m.Path("rw")}))
 	if err := os.WriteFile(filepath.Join(m.Path("ro"), "data"), nil, 0o600); err == nil {
 		t.Error("want a write through the read-only mount refused")
 	}
@@ -199,7 +199,7 @@ func TestAReadOnlyPublicationIsReadOnlyInEveryMountNamespace(t *testing.T) {
 	stage(t, h, Staging{Path: staging})
 	for _, name := range []string{"ro", "rw"} {
 		p := Publication{Volume: vol, Staging: staging, Target: filepath.Join(shared, name), ReadOnly: name == "ro"}
-		must(t, h.Publish(p))
+		must(t, h.Publish(t.Context(), p))
 		p.Target += "-device"
 		must(t, h.PublishBlock(t.Context(), p))
 	}
@@ -292,7 +292,7 @@ func TestAStagingPathOfAnotherDiskIsRefused(t *testing.T) {
 	m.Plug(t, "vdc", string(other[:20]), testenv.Loop(t, 64<<20))
 	must(t, h.Stage(t.Context(), Staging{Volume: other, Path: m.Path("staging")}))
 	wantKind(t, h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "unstage the path first")
-	wantKind(t, h.Publish(Publication{Volume: vol, Staging: m.Path("staging"), Target: m.Path("pod")}), volume.Conflict)
+	wantKind(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: m.Path("staging"), Target: m.Path("pod")}), volume.Conflict)
 }
 
 func TestADeviceNodeThatIsNoLongerTheDiskIsRefused(t *testing.T) {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,7 +31,7 @@ func (r Room) Volumes() int { return r.Attached + r.Arriving + r.Free }
 
 // Room counts. foreign names volumes that others attached to this server. A disk that comes or goes while sysfs is read is in none of
 // the terms or in two, so what counts is what two readings agree on.
-func (h *Host) Room(foreign []volume.ID) Room {
+func (h *Host) Room(ctx context.Context, foreign []volume.ID) Room {
 	const most = 5
 	last := h.count(foreign)
 	for range most {

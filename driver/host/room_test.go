@@ -149,7 +149,7 @@ func TestTheRoomIsWhatTheMachineTypeReallyTakes(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, Options{})
 			c.make(t, b)
-			r := b.Room(nil)
+			r := b.Room(t.Context(), nil)
 			if r.Volumes() != c.want || r.Bus != "virtio" || r.Unknown != "" {
 				t.Errorf("want room for %d virtio disks, got %+v", c.want, r)
 			}
@@ -161,10 +161,10 @@ func TestTheRoomDoesNotChangeWhileVolumesComeAndGo(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Options{})
 	p := pc(t, b)
-	want := b.Room(nil).Volumes()
+	want := b.Room(t.Context(), nil).Volumes()
 	hold := func(moment string) {
 		t.Helper()
-		if r := b.Room(nil); r.Volumes() != want {
+		if r := b.Room(t.Context(), nil); r.Volumes() != want {
 			t.Errorf("%s: want room for %d as before, got %+v", moment, want, r)
 		}
 	}
@@ -177,7 +177,7 @@ func TestTheRoomDoesNotChangeWhileVolumesComeAndGo(t *testing.T) {
 		hold("there")
 		all = append(all, address, name)
 	}
-	if r := b.Room(nil); r.Attached != 25 || r.Free != 0 {
+	if r := b.Room(t.Context(), nil); r.Attached != 25 || r.Free != 0 {
 		t.Errorf("want the server full, got %+v", r)
 	}
 	for i := 0; i < len(all); i += 2 {
@@ -193,7 +193,7 @@ func TestADiskThatComesWhileTheRoomIsCountedIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, Options{})
 	p := pc(t, b)
-	want := b.Room(nil).Volumes()
+	want := b.Room(t.Context(), nil).Volumes()
 	p.plug("0000:00:07.0", "", "", 0)
 	must(t, os.MkdirAll(p.dir+"/devices/0000:00:07.0/virtio9/block/vdb", 0o755))
 	gate := filepath.Join(b.Sys, "block", "vda", "serial") // read after the list of disks, and held until vdb is there
@@ -205,7 +205,7 @@ func TestADiskThatComesWhileTheRoomIsCountedIsCountedOnce(t *testing.T) {
 		p.plug("0000:00:07.0", "vdb", serial, 16)
 		came <- errors.Join(err, os.Remove(gate), os.WriteFile(gate, nil, 0o600), hold.Close())
 	}()
-	got := b.Room(nil)
+	got := b.Room(t.Context(), nil)
 	must(t, <-came)
 	if got.Volumes() != want || got.Attached != 1 {
 		t.Errorf("want room for %d as before, got %+v", want, got)
@@ -243,7 +243,7 @@ func TestVolumesThatAreNotTheDriversAreNotCounted(t *testing.T) {
 			b.mounter.add(Mount{Device: Number{254, 32}, Path: "/var/lib/kubelet/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
 			b.mounter.add(Mount{Device: Number{254, 32}, Root: "/sub", Path: "/var/lib/kubelet/pods/1/volume-subpaths/pv/c/0", FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
 			want := Room{Bus: "virtio", Attached: 1, Free: 23, Foreign: 2}
-			if diff := cmp.Diff(want, b.Room([]volume.ID{database, "short"})); diff != "" {
+			if diff := cmp.Diff(want, b.Room(t.Context(), []volume.ID{database, "short"})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -278,7 +278,7 @@ func TestTheRoomOfOtherBuses(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, Options{})
 			c.make(t, b)
-			if diff := cmp.Diff(c.want, b.Room(nil)); diff != "" {
+			if diff := cmp.Diff(c.want, b.Room(t.Context(), nil)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

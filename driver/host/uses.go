@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,7 +62,7 @@ func (h *Host) checkAlone(t Table, d *Disk, p Publication, staging, target strin
 
 // Unstage takes the staging mount away, as Unmount does. While the volume is in use anywhere else it is Busy, so that its disk is not
 // detached under a mount.
-func (h *Host) Unstage(id volume.ID, path string) error {
+func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	if err := h.Unmount(path); err != nil || checkID(id) != nil {
 		return err
 	}

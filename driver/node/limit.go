@@ -30,7 +30,7 @@ func newLimits(o Options) *limits {
 
 // now counts anew, and says every term when one has changed.
 func (l *limits) now(ctx context.Context, m machine) int64 {
-	terms, source := l.terms(m)
+	terms, source := l.terms(ctx, m)
 	said := <-l.said
 	defer func() { l.said <- terms }()
 	if !maps.Equal(terms, said) {
@@ -44,7 +44,7 @@ func (l *limits) now(ctx context.Context, m machine) int64 {
 }
 
 // terms gives the limit and what it is made of. A limit that was set is the whole answer.
-func (l *limits) terms(m machine) (terms map[string]int64, source string) {
+func (l *limits) terms(ctx context.Context, m machine) (terms map[string]int64, source string) {
 	if l.options.AttachLimit > 0 {
 		return map[string]int64{"limit": l.options.AttachLimit}, "cloud.conf"
 	}
@@ -52,7 +52,7 @@ func (l *limits) terms(m machine) (terms map[string]int64, source string) {
 	if l.options.AttachReserve != nil {
 		reserve = *l.options.AttachReserve
 	}
-	room := m.Room(l.options.ForeignVolumes)
+	room := m.Room(ctx, l.options.ForeignVolumes)
 	terms = map[string]int64{
 		"attached": int64(room.Attached), "arriving": int64(room.Arriving), "free": int64(room.Free), "foreign": int64(room.Foreign), "reserve": reserve,
 	}

@@ -48,13 +48,13 @@ func (noMetrics) ZoneChanged(bool)             {}
 // machine is what the service asks of this machine; *host.Host is the one there is.
 type machine interface {
 	Identity(ctx context.Context) (host.Identity, error)
-	Room(foreign []volume.ID) host.Room
+	Room(ctx context.Context, foreign []volume.ID) host.Room
 	Await(ctx context.Context, id volume.ID) (*host.Disk, error)
 	Stage(ctx context.Context, s host.Staging) error
-	Publish(p host.Publication) error
+	Publish(ctx context.Context, p host.Publication) error
 	PublishBlock(ctx context.Context, p host.Publication) error
 	Unmount(path string) error
-	Unstage(id volume.ID, path string) error
+	Unstage(ctx context.Context, id volume.ID, path string) error
 	Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.Ailment, error)
 	Stats(ctx context.Context, path string) (host.Stats, error)
 	Grow(ctx context.Context, g host.Growth) (volume.Size, error)

@@ -41,7 +41,7 @@ type (
 
 func (f *fakeMachine) Identity(context.Context) (host.Identity, error) { return f.identity, f.err }
 
-func (f *fakeMachine) Room(foreign []volume.ID) host.Room {
+func (f *fakeMachine) Room(_ context.Context, foreign []volume.ID) host.Room {
 	if len(foreign) > 0 {
 		f.asked = append(f.asked, foreign)
 	}
@@ -57,7 +57,7 @@ func (f *fakeMachine) Stage(_ context.Context, s host.Staging) error {
 	return f.err
 }
 
-func (f *fakeMachine) Publish(p host.Publication) error {
+func (f *fakeMachine) Publish(_ context.Context, p host.Publication) error {
 	f.asked = append(f.asked, published{p, false})
 	return f.err
 }
@@ -67,7 +67,7 @@ func (f *fakeMachine) PublishBlock(_ context.Context, p host.Publication) error 
 	return f.err
 }
 
-func (f *fakeMachine) Unstage(id volume.ID, path string) error {
+func (f *fakeMachine) Unstage(_ context.Context, id volume.ID, path string) error {
 	f.asked = append(f.asked, unstaged{id, path})
 	return f.err
 }

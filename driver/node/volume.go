@@ -34,8 +34,8 @@ func (s *Server) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolume
 	if err := required(r.GetVolumeId(), "volume_id", r.GetStagingTargetPath(), "staging_target_path"); err != nil {
 		return nil, err
 	}
-	err := s.lanes.run(ctx, r.GetVolumeId(), "unstage", func(context.Context) error {
-		return s.machine.Unstage(volume.ID(r.GetVolumeId()), r.GetStagingTargetPath())
+	err := s.lanes.run(ctx, r.GetVolumeId(), "unstage", func(ctx context.Context) error {
+		return s.machine.Unstage(ctx, volume.ID(r.GetVolumeId()), r.GetStagingTargetPath())
 	})
 	return answer(&csi.NodeUnstageVolumeResponse{}, err)
 }
@@ -50,7 +50,7 @@ func (s *Server) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolume
 		if use.block {
 			return s.machine.PublishBlock(ctx, publication)
 		}
-		return s.machine.Publish(publication)
+		return s.machine.Publish(ctx, publication)
 	})
 	return answer(&csi.NodePublishVolumeResponse{}, err)
 }
