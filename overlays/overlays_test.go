@@ -123,3 +123,11 @@ func TestExamplesAreWhatTheGeneratorWrites(t *testing.T) {
 		}
 	}
 }
+
+func TestExamplesAreValidWhereTheyAre(t *testing.T) {
+	for _, target := range targets {
+		for _, format := range formats {
+			run(t, "validate", filepath.Join(target, format))
+		}
+	}
+}

@@ -21,8 +21,8 @@ type Tree map[string][]byte
 
 // Options change the form of a bundle, never the objects it stands for.
 type Options struct {
-	// Base points a Kustomize bundle at a checkout of manifests/ instead of copying what it needs: an absolute path, or one
-	// relative to the bundle's directory. Empty copies, and the bundle builds offline and anywhere.
+	// Base points a Kustomize bundle at a checkout of manifests/ instead of copying what it needs: a path relative to the bundle's
+	// directory, because kustomize takes no absolute one. Empty copies, and the bundle builds offline and anywhere.
 	Base string
 }
 
@@ -58,6 +58,8 @@ func supported(r plan.Result, o Options) error {
 		return fmt.Errorf("format %q: want kustomize or helm", r.Format)
 	case o.Base != "" && r.Format != v1alpha1.Kustomize:
 		return fmt.Errorf("a base is of use to the kustomize format only")
+	case path.IsAbs(o.Base):
+		return fmt.Errorf("base %s: kustomize takes no absolute path; write it relative to the bundle's directory", o.Base)
 	case r.Config.Monitoring.Kind != "" && r.Config.Monitoring.Kind != v1alpha1.None:
 		return fmt.Errorf("spec.monitoring.kind: %s is not emitted by this version; set it to none", r.Config.Monitoring.Kind)
 	case r.Config.TrustedCA:

@@ -122,9 +122,6 @@ func (p *plane) components() []string {
 // manifest makes a part of manifests/ available to the overlay and returns the path it is found under.
 func (p *plane) manifest(t Tree, o Options, name string) (string, error) {
 	if o.Base != "" {
-		if path.IsAbs(o.Base) {
-			return path.Join(o.Base, name), nil
-		}
 		return path.Join(p.up(path.Join("..", o.Base)), name), nil
 	}
 	err := fs.WalkDir(manifests.Files, name, func(file string, entry fs.DirEntry, err error) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/guard"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 )
 
@@ -73,25 +74,28 @@ func (g *generate) checkUsage() error {
 	return nil
 }
 
-// checkBase warns of a base that is not there. It may come to be: the bundle may be written before the checkout is made.
-func (g *generate) checkBase(w *World) {
+// checkBase is whether the bundle can be built: it warns of a base that is not there. That may come to be: the bundle may be written
+// before the checkout is made.
+func (g *generate) checkBase(w *World) (bool, error) {
 	if g.base == "" {
-		return
+		return true, nil
 	}
-	base := filepath.FromSlash(g.base)
-	if !filepath.IsAbs(base) {
-		base = filepath.Join(g.dir, base)
+	place, err := verify.Place(g.dir)
+	if err != nil {
+		return false, err
 	}
+	base := filepath.Join(place, filepath.FromSlash(g.base))
 	if _, err := os.Stat(filepath.Join(base, "base", "kustomization.yaml")); err != nil {
-		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (a relative path starts in the bundle's directory); the bundle is not verified, and does not build without it\n", base)
+		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path starts in the bundle's directory); the bundle is not verified, and does not build without it\n", base)
+		return false, nil
 	}
+	return true, nil
 }
 
 func (g *generate) run(ctx context.Context, w *World) error {
 	if err := g.checkUsage(); err != nil {
 		return err
 	}
-	g.checkBase(w)
 	dir, err := worktree.Open(g.dir)
 	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) && dir != nil && (g.check || g.diff) {
 		fmt.Fprintln(w.Stderr, "Warning: "+err.Error()) // a check never refuses: the broken plan.yaml is a difference
@@ -102,7 +106,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	tree, document, err := g.render(r)
+	tree, document, err := g.render(w, r)
 	if err != nil {
 		return err
 	}
@@ -140,13 +144,17 @@ func (g *generate) accepted() []string {
 }
 
 // render makes the whole tree, plan.yaml included, and proves that it builds before anybody sees it.
-func (g *generate) render(r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
-	tree, err := bundle.Render(r, bundle.Options{Base: g.base})
+func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
+	tree, err := bundle.Render(r, bundle.Options{Base: filepath.ToSlash(g.base)})
 	if err != nil {
 		return nil, v1alpha1.Plan{}, usage("the bundle cannot be rendered: %w", err)
 	}
-	if g.base == "" { // with a base outside of the tree only kubectl can build it
-		if _, err := verified(tree, r.Target, r.Format); err != nil {
+	complete, err := g.checkBase(w)
+	if err != nil {
+		return nil, v1alpha1.Plan{}, err
+	}
+	if complete {
+		if _, err := verified(g.dir, tree, r.Target, r.Format); err != nil {
 			return nil, v1alpha1.Plan{}, fmt.Errorf("nothing was written, because the bundle does not stand its own verification: %w", err)
 		}
 	}

@@ -188,18 +188,63 @@ func TestBundlesOfASimulatedCloudSaySo(t *testing.T) {
 	}
 }
 
+// checkout copies manifests/ to a directory of the test's.
+func checkout(t *testing.T, b *bed, name string) {
+	t.Helper()
+	if err := os.CopyFS(filepath.Join(b.dir, name), os.DirFS("../../manifests")); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestABaseThatIsNotThereIsWarnedAbout(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
-	for base, want := range map[string]bool{"../nowhere": true, "../src": false, filepath.Join(b.dir, "src"): false} {
-		if err := os.MkdirAll(filepath.Join(b.dir, "src", "base"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		b.file(t, "src/base/kustomization.yaml", "")
+	checkout(t, b, "src")
+	for base, want := range map[string]bool{"../nowhere": true, "../src": false} {
 		_, stderr, code := b.run(t, generation("vanilla", "kustomize", dir, "--base", base)...)
 		if got := strings.Contains(stderr, "is no checkout of manifests/"); code != OK || got != want {
 			t.Errorf("%s: want a warning %t, got %d: %s", base, want, code, stderr)
 		}
+	}
+	if _, stderr, code := b.run(t, generation("vanilla", "kustomize", dir, "--base", filepath.Join(b.dir, "src"))...); code != Usage || !strings.Contains(stderr, "relative to the bundle's directory") {
+		t.Errorf("want an absolute base to be wrong usage, as kustomize takes none, got %d: %s", code, stderr)
+	}
+}
+
+func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
+	b := newBed(t)
+	checkout(t, b, "src")
+	if err := os.Symlink(b.dir, filepath.Join(b.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for dir, target := range map[string]string{"vanilla": "vanilla", "standalone": "standalone", "hypershift": "hypershift", "link/vanilla-2": "vanilla"} {
+		dir = filepath.Join(b.dir, dir)
+		b.ok(t, generation(target, "kustomize", dir, "--base", "../src")...)
+		b.ok(t, "validate", dir)
+	}
+	b.ok(t, generation("vanilla", "kustomize", filepath.Join(b.dir, "vanilla"), "--base", "../src", "--check")...)
+	self := filepath.Join(b.dir, "self")
+	b.ok(t, generation("vanilla", "kustomize", self)...)
+	if want, got := b.ok(t, "validate", self), b.ok(t, "validate", filepath.Join(b.dir, "vanilla")); want != got {
+		t.Errorf("want the same objects with a base, %q, got %q", want, got)
+	}
+
+	b.file(t, "src/base/csidriver/csidriver.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n")
+	dir := filepath.Join(b.dir, "out")
+	if _, stderr, code := b.run(t, generation("vanilla", "kustomize", dir, "--base", "../src")...); code != Failure || !strings.Contains(stderr, "does not stand its own verification") {
+		t.Errorf("want exit 1 for a base that does not fit, got %d: %s", code, stderr)
+	}
+	if got := files(t, dir); len(got) > 0 {
+		t.Errorf("want nothing written, got %v", got)
+	}
+	if _, stderr, code := b.run(t, "validate", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "CSIDriver") {
+		t.Errorf("validate: want exit 1, got %d: %s", code, stderr)
+	}
+	if err := os.RemoveAll(filepath.Join(b.dir, "src")); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := b.run(t, "validate", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "src/base") {
+		t.Errorf("validate: want exit 1 that names the base, got %d: %s", code, stderr)
 	}
 }
 

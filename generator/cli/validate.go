@@ -34,7 +34,7 @@ func newValidateCommand(w *World) *cobra.Command {
 			for _, name := range edited {
 				fmt.Fprintf(w.Stderr, "Warning: %s is not as it was generated\n", name)
 			}
-			objects, err := verified(tree, dir.Plan.Target, dir.Plan.Format)
+			objects, err := verified(dir.Path, tree, dir.Plan.Target, dir.Plan.Format)
 			if err != nil {
 				return err
 			}
@@ -72,9 +72,9 @@ func openBundle(name string) (*worktree.Dir, error) {
 	return dir, nil
 }
 
-// verified builds a bundle in process and gives its objects, or everything that is wrong with them as one error.
-func verified(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
-	objects, findings, err := verify.Bundle(tree, target, format)
+// verified builds a bundle in process, at its directory, and gives its objects, or everything that is wrong with them as one error.
+func verified(dir string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
+	objects, findings, err := verify.BundleAt(dir, tree, target, format)
 	if err != nil {
 		return nil, err
 	}

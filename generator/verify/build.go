@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -63,9 +63,9 @@ func planesOf(target v1alpha1.Target) ([]plane, error) {
 	return nil, fmt.Errorf("target %q: want vanilla, standalone or hypershift", target)
 }
 
-// Build builds every plane of a bundle in process, with the versions of kustomize and Helm this program is made with: no file, no
-// network, no cluster. The objects are in the order of the tools' output.
-func Build(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, error) {
+// build builds every plane of a bundle in process, with the versions of kustomize and Helm this program is made with. The objects
+// are in the order of the tools' output. Helm reads the tree alone.
+func build(fsys filesys.FileSystem, root string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, error) {
 	planes, err := planesOf(target)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func Build(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Forma
 		var text []byte
 		switch format {
 		case v1alpha1.Kustomize:
-			text, err = kustomize(tree, p)
+			text, err = kustomize(fsys, filepath.Join(root, p.dir))
 		case v1alpha1.Helm:
 			text, err = helmTemplate(tree, p)
 		default:
@@ -93,17 +93,11 @@ func Build(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Forma
 	return all, nil
 }
 
-func kustomize(tree map[string][]byte, p plane) ([]byte, error) {
-	const root = "/bundle"
-	fsys := filesys.MakeFsInMemory()
-	for name, text := range tree {
-		if err := fsys.WriteFile(path.Join(root, name), text); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
+// kustomize builds with kustomize's own restrictions, those of kubectl: a file of another directory is no more read than there.
+func kustomize(fsys filesys.FileSystem, dir string) ([]byte, error) {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionUnspecified // the kustomization says its order
-	built, err := krusty.MakeKustomizer(options).Run(fsys, path.Join(root, p.dir))
+	built, err := krusty.MakeKustomizer(options).Run(fsys, dir)
 	if err != nil {
 		return nil, fmt.Errorf("kustomize: %w", err)
 	}

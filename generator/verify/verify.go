@@ -1,10 +1,16 @@
 // Package verify builds a bundle as its users' tools would and checks every object it stands for, before anybody applies it: strict
 // decoding into Kubernetes' types, each class by the driver's own parser, every reference from one object to another.
 //
-// It is the only place that knows kustomize and Helm. It needs no cluster, no network and no files.
+// It is the only place that knows kustomize and Helm. It needs no cluster and no network, and no files but those that a Kustomize
+// bundle refers to outside of itself.
 package verify
 
 import (
+	"fmt"
+	"path"
+
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -21,9 +27,21 @@ func (f Finding) String() string {
 	return f.Object + ": " + f.Problem
 }
 
-// Bundle builds a bundle and checks it. The error says that it does not build; then there is nothing to check.
+// Bundle builds a bundle and checks it; it must refer to nothing outside of itself. The error says that it does not build; then
+// there is nothing to check.
 func Bundle(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
-	objects, err := Build(tree, target, format)
+	const root = "/bundle"
+	fsys := filesys.MakeFsInMemory()
+	for name, text := range tree {
+		if err := fsys.WriteFile(path.Join(root, name), text); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return bundle(fsys, root, tree, target, format)
+}
+
+func bundle(fsys filesys.FileSystem, root string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
+	objects, err := build(fsys, root, tree, target, format)
 	if err != nil {
 		return nil, nil, err
 	}
