@@ -261,16 +261,24 @@ func (s *suite) snapshot(ctx context.Context, c *cleanup, name, of string, param
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
+		first := made == nil
 		err := insist(ctx, func(ctx context.Context) error {
 			answer, err := s.controller.CreateSnapshot(ctx, req)
-			made = answer.GetSnapshot()
+			if err == nil && made != nil && answer.GetSnapshot().GetSnapshotId() != made.GetSnapshotId() {
+				return fmt.Errorf("was told to be %s and is now %s", made.GetSnapshotId(), answer.GetSnapshot().GetSnapshotId())
+			}
+			if err == nil {
+				made = answer.GetSnapshot()
+			}
 			return err
 		})
-		if err != nil {
-			return nil, fmt.Errorf("snapshot %s: %w", req.GetName(), err)
-		}
-		if made.GetReadyToUse() {
+		if first && made != nil {
 			c.add(func(ctx context.Context) error { return s.unsnapshot(ctx, made.GetSnapshotId()) })
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("snapshot %s: %w", req.GetName(), err)
+		case made.GetReadyToUse():
 			return made, nil
 		}
 		select {
