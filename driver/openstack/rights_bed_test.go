@@ -74,7 +74,15 @@ func (o *owner) restricted(t *testing.T, rules []AccessRule) *Cloud {
 		} `json:"application_credential"`
 	}
 	wanted := map[string]any{"name": "rights-" + rand.Text(), "roles": []any{map[string]any{"name": "member"}}, "access_rules": rules}
-	if _, err := o.identity.Post(t.Context(), o.identity.ServiceURL("users", o.user, "application_credentials"), map[string]any{"application_credential": wanted}, &made, nil); err != nil {
+	ask := func() error {
+		_, err := o.identity.Post(t.Context(), o.identity.ServiceURL("users", o.user, "application_credentials"), map[string]any{"application_credential": wanted}, &made, nil)
+		return err
+	}
+	err := ask()
+	if gophercloud.ResponseCodeIs(err, http.StatusConflict) { // somebody made the same access rules at this moment: now they are there
+		err = ask()
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	for _, rule := range made.Credential.Rules {
