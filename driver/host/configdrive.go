@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +38,7 @@ func (c configDrive) read(ctx context.Context) (Identity, error) {
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		content, err := c.content()
+		content, err := c.content(ctx)
 		c.host.searching.Store(false) // one that is stuck in the kernel is not joined by another at each try
 		answered <- answer{content, err}
 	}()
@@ -54,11 +53,11 @@ func (c configDrive) read(ctx context.Context) (Identity, error) {
 	}
 }
 
-func (c configDrive) content() ([]byte, error) {
+func (c configDrive) content(ctx context.Context) ([]byte, error) {
 	if c.dir != "" {
 		return readMetadataFile(c.dir)
 	}
-	candidates, err := c.host.configDrives()
+	candidates, err := c.host.configDrives(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +88,8 @@ func readMetadataFile(dir string) ([]byte, error) {
 
 // configDrives lists the disks and partitions that may be a config drive. Volumes are not among them: what is on a volume was
 // written by its user, who could give the node any name.
-func (h *Host) configDrives() ([]string, error) {
-	disks, err := h.diskNames()
+func (h *Host) configDrives(ctx context.Context) ([]string, error) {
+	disks, said, err := h.hear(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +98,8 @@ func (h *Host) configDrives() ([]string, error) {
 		if hasPrefix(disk, "loop", "ram", "zram", "fd", "dm-", "nbd", "rbd", "md") {
 			continue // nothing that a hypervisor gave; and a floppy drive takes seconds to say that it is empty
 		}
-		if slices.ContainsFunc(h.serials(disk), isVolumeSerial) {
-			continue
+		if l := said[disk]; l.isVolume() || !l.silent.IsZero() {
+			continue // one that does not even say whose it is may be a volume, and would hold whoever reads it
 		}
 		for _, name := range append([]string{disk}, h.partitions(disk)...) {
 			paths = append(paths, filepath.Join(h.dev, name))

@@ -62,7 +62,7 @@ func (h *Host) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
-	if disk, err := h.find(id); disk != nil || err != nil {
+	if disk, err := h.find(ctx, id); disk != nil || err != nil {
 		return disk, err
 	}
 	ctx, cancel := beforeDeadline(ctx)
@@ -70,7 +70,7 @@ func (h *Host) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	changed := h.watchDisks(ctx) // before the next look, so that what comes after that look is told
 	began, patience, rescanned := time.Now(), patience(ctx), false
 	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
-		disk, err := h.find(id)
+		disk, err := h.find(ctx, id)
 		if disk != nil || err != nil {
 			return disk, err
 		}
@@ -94,28 +94,37 @@ func patience(ctx context.Context) time.Duration {
 	return min(rescanAfter, time.Until(deadline)/2)
 }
 
-// Find is Await without the waiting: NotFound when the disk is not here now.
-func (h *Host) Find(id volume.ID) (*Disk, error) {
+// Find is Await without the waiting: NotFound when the disk is not here now, Unavailable when one that is here does not say whose it is.
+func (h *Host) Find(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
-	disk, err := h.find(id)
+	disk, err := h.find(ctx, id)
 	if disk == nil && err == nil {
-		return nil, volume.Errorf(volume.NotFound, "volume %s has no disk on this server; %s", id, h.describe(id))
+		return nil, h.missing(id)
 	}
 	return disk, err
 }
 
-// find gives neither disk nor error when there is none, or its device node is still to come.
-func (h *Host) find(id volume.ID) (*Disk, error) {
-	names, err := h.diskNames()
+// missing is the error for a volume without a disk. While some disk says nothing, nobody knows whose it is.
+func (h *Host) missing(id volume.ID) error {
+	names, _ := h.diskNames()
+	if slices.ContainsFunc(names, func(name string) bool { return !h.recall(name).silent.IsZero() }) {
+		return volume.Errorf(volume.Unavailable, "no disk on this server says that it is volume %s's, and not every disk answers; %s", id, h.describe(id))
+	}
+	return volume.Errorf(volume.NotFound, "volume %s has no disk on this server; %s", id, h.describe(id))
+}
+
+// find gives neither disk nor error when there is none, its device node is still to come, or it does not say that it is the volume's.
+func (h *Host) find(ctx context.Context, id volume.ID) (*Disk, error) {
+	names, said, err := h.hear(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var name, serial string
 	var claims []string
 	for _, n := range names {
-		if s, ok := h.claim(n, id); ok {
+		if s, ok := said[n].isOf(id); ok && said[n].silent.IsZero() {
 			name, serial = n, s
 			claims = append(claims, fmt.Sprintf("%s (%s, serial %q)", n, h.attribute(n, "dev"), s))
 		}
@@ -124,7 +133,7 @@ func (h *Host) find(id volume.ID) (*Disk, error) {
 	case 0:
 		return nil, nil
 	case 1:
-		return h.verify(id, name, serial)
+		return h.verify(ctx, id, name, serial)
 	}
 	return nil, volume.Errorf(volume.Conflict, "%d disks have the serial of volume %s: %s; a serial keeps only %d characters on some buses, "+
 		"detach the disk that is not meant", len(claims), id, strings.Join(claims, ", "), shortSerial)
@@ -132,7 +141,7 @@ func (h *Host) find(id volume.ID) (*Disk, error) {
 
 // verify opens the disk and makes sure that the device node is the one sysfs speaks of: a node left over from an earlier disk has
 // the same name. The serial is read once more after the opening, since from then on the name cannot pass to another disk.
-func (h *Host) verify(id volume.ID, name, serial string) (*Disk, error) {
+func (h *Host) verify(ctx context.Context, id volume.ID, name, serial string) (*Disk, error) {
 	path := filepath.Join(h.dev, name)
 	want, ok := parseNumber(h.attribute(name, "dev"))
 	if !ok {
@@ -151,7 +160,7 @@ func (h *Host) verify(id volume.ID, name, serial string) (*Disk, error) {
 			"the device node is stale or another's, refused", path, got, name, serial, id, want)
 	}
 	disk := &Disk{Name: name, Path: path, Number: want, Serial: serial, sequence: h.attribute(name, "diskseq"), device: opened}
-	if err := h.confirm(disk); err != nil {
+	if err := h.confirm(ctx, disk); err != nil {
 		_ = opened.Close()
 		return nil, err
 	}
@@ -159,14 +168,21 @@ func (h *Host) verify(id volume.ID, name, serial string) (*Disk, error) {
 }
 
 // confirm makes sure that the disk is still the one that was found. It is called just before anything is done to a disk: an open
-// disk keeps its name, but one that was pulled out is no disk any more, and its node may be somebody else's next.
-func (h *Host) confirm(d *Disk) error {
-	serials, number, sequence := h.serials(d.Name), h.attribute(d.Name, "dev"), h.attribute(d.Name, "diskseq")
-	if slices.Contains(serials, d.Serial) && number == d.Number.String() && sequence == d.sequence {
+// disk keeps its name, but one that was pulled out is no disk any more, and its node may be somebody else's next. So nothing that was
+// said before counts here.
+func (h *Host) confirm(ctx context.Context, d *Disk) error {
+	ctx, cancel := beforeDeadline(ctx)
+	defer cancel()
+	said, ok := h.hearAgain(ctx, d.Name)
+	if !ok {
+		return ended(ctx, "disk %s with serial %q does not answer, asked at %s; its backend may hang", d.Path, d.Serial, said.silent.Format(time.RFC3339))
+	}
+	number, sequence := h.attribute(d.Name, "dev"), h.attribute(d.Name, "diskseq")
+	if slices.Contains(said.serials, d.Serial) && number == d.Number.String() && sequence == d.sequence {
 		return h.confirmNode(d)
 	}
 	return volume.Errorf(volume.Conflict, "%s was disk %s with serial %q, and now sysfs has %q with serial %q there; the disk was exchanged or went away, refused",
-		d.Path, d.Number, d.Serial, number, serials)
+		d.Path, d.Number, d.Serial, number, said.serials)
 }
 
 // confirmNode makes sure that a program that is given the path opens the disk that is open here.
@@ -212,17 +228,18 @@ func (h *Host) attribute(name, file string) string {
 	return plainSerial(content)
 }
 
-// describe tells what a person needs to see why no disk matched: every disk that could be a volume, its serial, and links that
-// name the volume and lead to another disk.
+// describe tells what a person needs to see why no disk matched: every disk that could be a volume, what it said when it was asked
+// last, and links that name the volume and lead to another disk.
 func (h *Host) describe(id volume.ID) string {
 	const most = 32
 	names, _ := h.diskNames()
 	var all []string
 	for _, n := range names {
-		if hasPrefix(n, "loop", "ram", "zram") && len(h.serials(n)) == 0 {
+		said := h.recall(n)
+		if hasPrefix(n, "loop", "ram", "zram") && len(said.serials) == 0 && said.silent.IsZero() {
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s (serial %q)", n, strings.Join(h.serials(n), " ")))
+		all = append(all, fmt.Sprintf("%s (%s)", n, said))
 	}
 	text := "the disks here are "
 	switch {
@@ -252,8 +269,7 @@ func (h *Host) describeLinks(id volume.ID) string {
 			continue
 		}
 		disk := filepath.Base(target)
-		fmt.Fprintf(&text, "; the link %s leads to %s, whose serial is %q: a link decides nothing, the disk's own serial does",
-			name, disk, strings.Join(h.serials(disk), " "))
+		fmt.Fprintf(&text, "; the link %s leads to %s (%s): a link decides nothing, the disk's own serial does", name, disk, h.recall(disk))
 	}
 	return text.String()
 }

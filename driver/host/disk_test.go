@@ -37,7 +37,7 @@ func TestADiskIsFoundByItsOwnSerialOnEveryBus(t *testing.T) {
 			b.Sysfs(t, "vdb", files)
 			b.Sysfs(t, "vdb", map[string]string{"dev": "254:16\n"})
 			b.device("vdb", Number{254, 16})
-			d, err := b.Find(vol)
+			d, err := b.Find(t.Context(), vol)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +66,7 @@ func TestADiskOfAnotherVolumeIsNotFound(t *testing.T) {
 			b.Sysfs(t, "vdb", files)
 			b.Sysfs(t, "vdb", map[string]string{"dev": "254:16"})
 			b.device("vdb", Number{254, 16})
-			_, err := b.Find(vol)
+			_, err := b.Find(t.Context(), vol)
 			wantKind(t, err, volume.NotFound, string(vol), "vdb (serial")
 		})
 	}
@@ -77,7 +77,7 @@ func TestAnIDThatIsNoUUIDNamesNoDisk(t *testing.T) {
 	b := newBench(t, Options{})
 	b.plug(t, "vdb", "", Number{254, 16})
 	for _, id := range []volume.ID{"", "short", volume.ID(serial), vol + "x", "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2g", "0a9f1b2c-3d4e-4f50-8a6b+7c8d9e0f1a2b", "../../../../../../../../etc/passwd-x"} {
-		_, err := b.Find(id)
+		_, err := b.Find(t.Context(), id)
 		wantKind(t, err, volume.NotFound)
 		_, err = b.Await(t.Context(), id) // at once: nothing it waits for could come
 		wantKind(t, err, volume.NotFound)
@@ -92,7 +92,7 @@ func TestThePathsToANVMeDiskAreNoDisks(t *testing.T) {
 	}
 	b.Sysfs(t, "nvme0n1", map[string]string{"dev": "259:1\n"})
 	b.device("nvme0n1", Number{259, 1})
-	disk, err := b.Find(vol)
+	disk, err := b.Find(t.Context(), vol)
 	if err != nil || disk.Name != "nvme0n1" {
 		t.Fatalf("want the disk that the paths make, got %+v, %v", disk, err)
 	}
@@ -261,13 +261,13 @@ func TestAnNVMeDiskThatTellsItsWholeSerialIsHeldToIt(t *testing.T) {
 	b.device("nvme0n1", Number{259, 0})
 	b.device("nvme1n1", Number{259, 1})
 	for id, want := range map[volume.ID]string{vol: "nvme0n1", twin: "nvme1n1"} {
-		d, err := b.Find(id)
+		d, err := b.Find(t.Context(), id)
 		if err != nil || d.Name != want {
 			t.Errorf("%s: want %s, got %+v, %v", id, want, d, err)
 		}
 	}
 	b.Sysfs(t, "nvme1n1", nvme("nqn.2014-08.org.nvmexpress:uuid:"+string(twin))) // a name of somebody else's says nothing
-	_, err := b.Find(vol)
+	_, err := b.Find(t.Context(), vol)
 	wantKind(t, err, volume.Conflict, "nvme0n1", "nvme1n1")
 }
 
@@ -335,10 +335,12 @@ func FuzzSysfsTree(f *testing.F) {
 			must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 			must(t, os.WriteFile(path, content, 0o600))
 		}
-		if s, ok := h.claim(name, vol); ok && !isSerialOf(s, vol) {
+		_, said, err := h.hear(t.Context())
+		must(t, err)
+		if s, ok := said[name].isOf(vol); ok && !isSerialOf(s, vol) {
 			t.Errorf("disk with serial %q taken for volume %s", s, vol)
 		}
-		if _, err := h.Find(vol); err == nil {
+		if _, err := h.Find(t.Context(), vol); err == nil {
 			t.Error("a disk without a device node was found")
 		}
 	})

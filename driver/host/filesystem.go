@@ -85,7 +85,7 @@ func (h *Host) format(ctx context.Context, d *Disk, fsType string, f Format) err
 	if err != nil {
 		return err
 	}
-	if err := h.confirm(d); err != nil {
+	if err := h.confirm(ctx, d); err != nil {
 		return err
 	}
 	tool := fileSystems[fsType].make
@@ -103,7 +103,7 @@ func (h *Host) format(ctx context.Context, d *Disk, fsType string, f Format) err
 // check repairs what can be repaired without asking (fsck(8), e2fsck(8) -a), to its end like format.
 func (h *Host) check(ctx context.Context, d *Disk) error {
 	const corrected, uncorrected = 1, 4
-	if err := h.confirm(d); err != nil {
+	if err := h.confirm(ctx, d); err != nil {
 		return err
 	}
 	result, err := h.run.Run(context.WithoutCancel(ctx), "fsck", "-a", d.Path)
@@ -124,7 +124,7 @@ func (h *Host) check(ctx context.Context, d *Disk) error {
 
 // grow makes the mounted file system at path as large as its disk, and looks whether it is. It does nothing where that is so already.
 func (h *Host) grow(ctx context.Context, d *Disk, fsType, path string) error {
-	if err := h.confirm(d); err != nil {
+	if err := h.confirm(ctx, d); err != nil {
 		return err
 	}
 	var tool []string

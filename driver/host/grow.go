@@ -29,7 +29,7 @@ func (h *Host) Grow(ctx context.Context, g Growth) (volume.Size, error) {
 	if err != nil {
 		return 0, err
 	}
-	disk, err := h.Find(g.Volume)
+	disk, err := h.Find(ctx, g.Volume)
 	if err != nil {
 		return 0, err
 	}

@@ -2,8 +2,11 @@ package host
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -15,28 +18,65 @@ func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]vol
 		return nil, err
 	}
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" })
-	disk, err := h.find(id)
+	ctx, cancel := beforeDeadline(ctx)
+	defer cancel()
+	q, _ := h.examining.put(id, func() examination {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statLimit)
+		defer cancel()
+		return h.examine(ctx, id)
+	})
 	switch {
-	case err != nil:
-		return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "DiskRefused", Message: err.Error()}}, nil
-	case disk == nil && len(paths) == 0:
-		return nil, volume.Errorf(volume.NotFound, "volume %s has no disk on this server", id)
-	case disk == nil:
-		return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: "the volume has no disk on this server; " + h.describe(id)}}, nil
+	case q.await(ctx, statLimit):
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, ended(ctx, "the disk of volume %s has not answered", id)
+	default:
+		return []volume.Ailment{unanswered(fmt.Sprintf("the disk of volume %s has not answered, asked at %s; its backend may hang", id, q.asked.Format(time.RFC3339)))}, nil
 	}
-	defer disk.Close()
-	table, err := h.mounts()
-	if err != nil {
-		return nil, err
+	e := q.answer
+	if volume.Is(e.err, volume.NotFound) && len(paths) > 0 {
+		return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: e.err.Error()}}, nil
 	}
-	found := h.fileSystemAilments(disk, table)
+	if e.err != nil {
+		return nil, e.err
+	}
 	if len(paths) == 0 {
-		paths = table.paths(disk)
+		paths = e.mounted
 	}
+	found := slices.Clone(e.ailments)
 	for _, path := range paths {
 		found = append(found, h.answers(ctx, path)...)
 	}
 	return distinct(found), nil
+}
+
+func unanswered(message string) volume.Ailment {
+	return volume.Ailment{Severity: volume.Inaccessible, Reason: "NotResponding", Message: message}
+}
+
+// examination is what is found out about a volume without asking its file system.
+type examination struct {
+	ailments []volume.Ailment
+	mounted  []string
+	err      error
+}
+
+// examine may wait for a dead disk for ever: it opens it, and closes it again.
+func (h *Host) examine(ctx context.Context, id volume.ID) examination {
+	disk, err := h.Find(ctx, id)
+	switch {
+	case volume.Is(err, volume.Unavailable), volume.Is(err, volume.DeadlineExceeded):
+		return examination{ailments: []volume.Ailment{unanswered(err.Error())}}
+	case volume.Is(err, volume.NotFound):
+		return examination{err: err}
+	case err != nil:
+		return examination{ailments: []volume.Ailment{{Severity: volume.Inaccessible, Reason: "DiskRefused", Message: err.Error()}}}
+	}
+	defer disk.Close()
+	table, err := h.mounts()
+	if err != nil {
+		return examination{err: err}
+	}
+	return examination{ailments: h.fileSystemAilments(disk, table), mounted: table.paths(disk)}
 }
 
 // fileSystemAilments are what the kernel says of the file system without asking it.
@@ -66,7 +106,7 @@ func (h *Host) answers(ctx context.Context, path string) []volume.Ailment {
 	case err == nil, volume.Is(err, volume.NotFound), volume.Is(err, volume.Canceled):
 		return nil
 	case volume.Is(err, volume.Unavailable), volume.Is(err, volume.DeadlineExceeded):
-		return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "NotResponding", Message: err.Error()}}
+		return []volume.Ailment{unanswered(err.Error())}
 	}
 	return []volume.Ailment{{Severity: volume.Inaccessible, Reason: "InputOutputError", Message: err.Error()}}
 }

@@ -54,6 +54,8 @@ type Host struct {
 	mounter Mounter
 	log     *slog.Logger
 
+	readFile   func(path string) ([]byte, error)
+	release    func() string // of the kernel
 	openDevice func(path string) (device, error)
 	stat       func(path string) (Stats, error)
 	measure    func(fsType string, disk io.ReaderAt, path string) (volume.Size, error)
@@ -61,7 +63,10 @@ type Host struct {
 	identity  *identity
 	scanning  atomic.Bool // SCSI hosts are asked for new disks
 	searching atomic.Bool // the config drive is looked for
-	asking    sync.Map    // path -> *question, until it is answered: a dead file system costs one goroutine, not one a minute
+	labels    labels
+	listening questions[identifier, label]      // asked of disks
+	asking    questions[string, stated]         // asked of the file systems at paths
+	examining questions[volume.ID, examination] // asked of volumes
 }
 
 // The intervals at which sysfs is looked at while a disk is awaited, and what is left of the caller's deadline for the answer.
@@ -77,7 +82,7 @@ func New(o Options) *Host {
 	h := &Host{
 		sys: or(o.SysRoot, "/sys"), dev: or(o.DevRoot, "/dev"), proc: or(o.ProcRoot, "/proc"),
 		events: o.Events, run: o.Runner, mounter: o.Mounter, log: o.Log,
-		openDevice: openBlockDevice, stat: statPath, measure: measure,
+		readFile: os.ReadFile, release: sync.OnceValue(kernelRelease), openDevice: openBlockDevice, stat: statPath, measure: measure,
 	}
 	if h.log == nil {
 		h.log = slog.Default()

@@ -162,14 +162,14 @@ func TestNoFileSystemIsMadeOverAPartitionTableOrWhatTheToolsOverlook(t *testing.
 		name, table string
 		make        func(t *testing.T, disk string)
 	}{
-		{"dos", "dos", label("dos", "2048,4096,83")},
-		{"dos without partitions", "dos", label("dos", "")},
-		{"gpt", "gpt", label("gpt", "2048,4096")},
-		{"gpt, the first header lost", "gpt", lose(label("gpt", "2048,4096"), 512, 512)},
-		{"gpt, the last header alone", "gpt", lose(label("gpt", "2048,4096"), 0, 1<<20)}, // only wipefs knows it without the protective MBR
-		{"gpt, the protective MBR lost", "gpt", lose(label("gpt", "2048,4096"), 0, 512)},
-		{"sun", "sun", label("sun", "")},
-		{"sgi", "sgi", label("sgi", "")},
+		{"dos", "dos", partitioned("dos", "2048,4096,83")},
+		{"dos without partitions", "dos", partitioned("dos", "")},
+		{"gpt", "gpt", partitioned("gpt", "2048,4096")},
+		{"gpt, the first header lost", "gpt", lose(partitioned("gpt", "2048,4096"), 512, 512)},
+		{"gpt, the last header alone", "gpt", lose(partitioned("gpt", "2048,4096"), 0, 1<<20)}, // only wipefs knows it without the protective MBR
+		{"gpt, the protective MBR lost", "gpt", lose(partitioned("gpt", "2048,4096"), 0, 512)},
+		{"sun", "sun", partitioned("sun", "")},
+		{"sgi", "sgi", partitioned("sgi", "")},
 		{"bsd", "bsd", plant(patch{512, sector(pad("\x57\x45\x56\x82", 132) + "\x57\x45\x56\x82")})},
 		{"bsd, at its other places", "bsd", plant(patch{64, "\x57\x45\x56\x82"}, patch{128, "\x57\x45\x56\x82"})},
 		{"bcachefs", "bcachefs", plant(patch{4096 + 24, "\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"})},
@@ -187,8 +187,8 @@ func TestNoFileSystemIsMadeOverAPartitionTableOrWhatTheToolsOverlook(t *testing.
 	}
 }
 
-// label makes a partition table with sfdisk; script is one partition, or empty for none.
-func label(kind, script string) func(*testing.T, string) {
+// partitioned makes a partition table with sfdisk; script is one partition, or empty for none.
+func partitioned(kind, script string) func(*testing.T, string) {
 	return func(t *testing.T, disk string) {
 		t.Helper()
 		testenv.NeedTools(t, "sfdisk", "fdisk")

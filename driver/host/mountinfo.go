@@ -1,6 +1,8 @@
 package host
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -64,7 +68,10 @@ func (t Table) Uses(d *Disk) bool {
 }
 
 func (h *Host) mounts() (Table, error) {
-	content, err := os.ReadFile(filepath.Join(h.proc, "self", "mountinfo"))
+	content, err := h.readMounts()
+	if errors.Is(err, errTorn) {
+		return nil, volume.Errorf(volume.Unavailable, "%w", err)
+	}
 	if err != nil {
 		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err)
 	}
@@ -73,6 +80,45 @@ func (h *Host) mounts() (Table, error) {
 		return nil, volume.Errorf(volume.Failed, "read the mount table: %w", err)
 	}
 	return table, nil
+}
+
+// readMounts reads the mount table. Before Linux 5.8 it is given out page by page, and while others unmount, a mount may be in none of
+// the pages (Linux, commit 9f6c61f96f2d): what counts there is what two readings agree on.
+func (h *Host) readMounts() ([]byte, error) {
+	const most = 10
+	file := filepath.Join(h.proc, "self", "mountinfo")
+	content, err := h.readFile(file)
+	if err != nil || !olderThan(h.release(), 5, 8) {
+		return content, err
+	}
+	for range most {
+		again, err := h.readFile(file)
+		if err != nil || bytes.Equal(again, content) {
+			return again, err
+		}
+		content = again
+	}
+	return nil, errTorn
+}
+
+var errTorn = errors.New("the mount table was another at each look, and before Linux 5.8 one look may miss a mount; try again")
+
+// olderThan compares a kernel's release, as 5.4.0-187-generic, with a version. One that cannot be read is older.
+func olderThan(release string, major, minor int) bool {
+	var has struct{ major, minor int }
+	if _, err := fmt.Sscanf(release, "%d.%d", &has.major, &has.minor); err != nil {
+		return true
+	}
+	return has.major < major || has.major == major && has.minor < minor
+}
+
+// kernelRelease is what uname(2) says.
+func kernelRelease() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
 }
 
 // parseMountInfo reads lines of the form

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 func TestMountInfoIsReadAsTheKernelWritesIt(t *testing.T) {
@@ -59,6 +61,69 @@ func TestThisMachinesMountTableIsRead(t *testing.T) {
 	if _, ok := table.At("/proc"); !ok {
 		t.Errorf("want the mount of /proc in %+v", table)
 	}
+}
+
+const (
+	rootMount   = "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw,discard\n"
+	volumeMount = "36 27 254:16 / /staging rw - ext4 /dev/vdb rw\n"
+)
+
+// looks gives out one text after the other for the mount table, the last for ever.
+func looks(b *bench, texts ...string) {
+	b.readFile = func(path string) ([]byte, error) {
+		if path != b.mounter.file {
+			return os.ReadFile(path)
+		}
+		text := texts[0]
+		if len(texts) > 1 {
+			texts = texts[1:]
+		}
+		return []byte(text), nil
+	}
+}
+
+func TestAMountThatAnOldKernelMissesInOneLookIsSeen(t *testing.T) {
+	t.Parallel()
+	for release, missed := range map[string]bool{
+		"5.4.0-187-generic": false, "4.18.0-553.el8_10.x86_64": false, "5.7": false, "": false, "no release": false,
+		"5.8.0-63-generic": true, "6.18.44": true, // these never miss one, so the first look counts and nothing is read twice
+	} {
+		b := newBench(t, Options{})
+		b.release = func() string { return release }
+		looks(b, rootMount, rootMount+volumeMount)
+		table, err := b.mounts()
+		must(t, err)
+		if _, seen := table.At("/staging"); seen == missed {
+			t.Errorf("%q: want the mount missed %t, got %+v", release, missed, table)
+		}
+	}
+}
+
+func TestAMountTableThatNeverStandsStillIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.release = func() string { return "5.4.0" }
+	var restless []string
+	for range 50 {
+		restless = append(restless, rootMount, rootMount+volumeMount)
+	}
+	looks(b, restless...)
+	b.plug(t, "vdb", serial, Number{254, 16})
+	err := b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("staging")})
+	wantKind(t, err, volume.Unavailable, "5.8", "try again")
+	if len(b.tools.ran) > 0 || len(b.mounter.table) > 0 {
+		t.Errorf("want nothing done, got %q, %v", b.tools.ran, b.mounter.table)
+	}
+}
+
+func FuzzOlderThan(f *testing.F) {
+	f.Add("5.4.0-187-generic", uint8(5), uint8(8))
+	f.Add("6.1", uint8(6), uint8(1))
+	f.Fuzz(func(t *testing.T, release string, major, minor uint8) {
+		if olderThan(release, int(major), int(minor)) && !olderThan(release, int(major), int(minor)+1) {
+			t.Errorf("%q is older than %d.%d, and not than the next", release, major, minor)
+		}
+	})
 }
 
 func FuzzParseMountInfo(f *testing.F) {

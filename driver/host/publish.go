@@ -34,7 +34,7 @@ func (h *Host) Publish(ctx context.Context, p Publication) error {
 	if err != nil {
 		return err
 	}
-	disk, err := h.Find(id)
+	disk, err := h.Find(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (h *Host) Publish(ctx context.Context, p Publication) error {
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		return volume.Errorf(volume.Failed, "make the target directory: %w", err)
 	}
-	if err := h.confirm(disk); err != nil {
+	if err := h.confirm(ctx, disk); err != nil {
 		return err
 	}
 	return h.mounter.Bind(staging, target, readOnly)
@@ -106,7 +106,7 @@ func (h *Host) PublishBlock(ctx context.Context, p Publication) error {
 	if err := makeFile(target); err != nil {
 		return err
 	}
-	if err := h.confirm(disk); err != nil {
+	if err := h.confirm(ctx, disk); err != nil {
 		return err
 	}
 	if err := h.mounter.Bind(node, target, readOnly); err != nil {

@@ -30,12 +30,13 @@ type Room struct {
 func (r Room) Volumes() int { return r.Attached + r.Arriving + r.Free }
 
 // Room counts. foreign names volumes that others attached to this server. A disk that comes or goes while sysfs is read is in none of
-// the terms or in two, so what counts is what two readings agree on.
+// the terms or in two, so what counts is what two readings agree on. A disk that does not answer is what it was: it has not left its
+// place, and the number would fall for nothing.
 func (h *Host) Room(ctx context.Context, foreign []volume.ID) Room {
 	const most = 5
-	last := h.count(foreign)
+	last := h.count(ctx, foreign)
 	for range most {
-		next := h.count(foreign)
+		next := h.count(ctx, foreign)
 		if next == last {
 			break
 		}
@@ -44,8 +45,8 @@ func (h *Host) Room(ctx context.Context, foreign []volume.ID) Room {
 	return last
 }
 
-func (h *Host) count(foreign []volume.ID) Room {
-	names, err := h.diskNames()
+func (h *Host) count(ctx context.Context, foreign []volume.ID) Room {
+	names, said, err := h.hear(ctx)
 	if err != nil {
 		return Room{Unknown: err.Error()}
 	}
@@ -61,10 +62,11 @@ func (h *Host) count(foreign []volume.ID) Room {
 		if runs && root == "" {
 			root = name
 		}
-		if !slices.ContainsFunc(h.serials(name), isVolumeSerial) {
+		l := said[name]
+		if !l.taken(runs) {
 			continue
 		}
-		named := slices.ContainsFunc(foreign, func(id volume.ID) bool { _, ok := h.claim(name, id); return ok })
+		named := slices.ContainsFunc(foreign, func(id volume.ID) bool { _, ok := l.isOf(id); return ok })
 		if runs || named {
 			r.Foreign++
 			continue
@@ -126,7 +128,8 @@ func (h *Host) scsiDriver(disk string) string {
 }
 
 // systemDisks lists the disks that this machine runs from, as far as this mount namespace shows them: what the root directory and
-// kubelet's lie on, and what a directory was bound from into this container. Volumes are mounted whole, at other places.
+// kubelet's lie on, and what a directory was bound from into this container. What is mounted below kubelet's is pods', whole or in part:
+// a subvolume of btrfs, a directory of a volume, a file that is another volume.
 func (h *Host) systemDisks(names []string) []string {
 	table, err := h.mounts()
 	if err != nil {
@@ -135,7 +138,10 @@ func (h *Host) systemDisks(names []string) []string {
 	byNumber := h.blockNumbers(names)
 	var system []string
 	for _, m := range table {
-		bound := m.Root != "/" && m.FSType != "devtmpfs" && !strings.Contains(m.Path, "/volume-subpaths/")
+		if strings.Contains(m.Path, "/kubelet/") || strings.Contains(m.Path, "/volume-subpaths/") {
+			continue // a pod's: a part of a volume is mounted like a part of the machine's own disk
+		}
+		bound := m.Root != "/" && m.FSType != "devtmpfs"
 		if m.Path != "/" && !bound && !strings.HasSuffix(m.Path, "/kubelet") {
 			continue
 		}

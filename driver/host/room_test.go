@@ -250,6 +250,31 @@ func TestVolumesThatAreNotTheDriversAreNotCounted(t *testing.T) {
 	}
 }
 
+func TestAVolumeOfWhichAPartIsMountedIsStillCounted(t *testing.T) {
+	t.Parallel()
+	const kubelet = "/var/lib/kubelet"
+	for name, m := range map[string]Mount{
+		"a subvolume of btrfs":      {Device: Number{0, 51}, Root: "/data", Path: kubelet + "/plugins/kubernetes.io/csi/x/0123/globalmount", FSType: "btrfs", Source: "/dev/vdb"},
+		"a directory":               {Device: Number{254, 16}, Root: "/disks", Path: kubelet + "/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdb"},
+		"a file, as KubeVirt's":     {Device: Number{254, 16}, Root: "/disk.img", Path: kubelet + "/pods/1/volumes/kubernetes.io~empty-dir/x/disk.img", FSType: "ext4", Source: "/dev/vdb"},
+		"kubelet at another place":  {Device: Number{254, 16}, Root: "/disks", Path: "/data/kubelet/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdb"},
+		"a volume with a directory": {Device: Number{254, 16}, Path: kubelet + "/pods/1/volumes/kubernetes.io~csi/pv/mount/kubelet", FSType: "ext4", Source: "/dev/vdb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			p := pc(t, b)
+			p.plug("0000:00:07.0", "vdb", serial, 16)
+			b.mounter.add(Mount{Device: Number{254, 1}, Root: kubelet, Path: kubelet, FSType: "ext4", Source: "/dev/vda1", Options: []string{"rw"}})
+			m.Options = []string{"rw"}
+			b.mounter.add(m)
+			if diff := cmp.Diff(Room{Bus: "virtio", Attached: 1, Free: 24}, b.Room(t.Context(), nil)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestTheRoomOfOtherBuses(t *testing.T) {
 	t.Parallel()
 	scsi := func(t *testing.T, b *bench, driver string) {

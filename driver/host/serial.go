@@ -3,9 +3,6 @@ package host
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -16,30 +13,16 @@ const shortSerial = 20
 
 // serialFiles are the places of a disk's serial below /sys/block/NAME, with what makes text of them.
 var serialFiles = []struct {
-	path  string
-	parse func([]byte) string
+	path    string
+	parse   func([]byte) string
+	request bool // a read asks the disk itself
+	whole   bool // nothing was cut from what is there
 }{
-	{"serial", plainSerial},          // virtio-blk
-	{"device/vpd_pg80", unitSerial},  // SCSI
-	{"device/serial", plainSerial},   // NVMe
-	{"device/subsysnqn", qemuSerial}, // NVMe of QEMU: the whole serial
-	{"device/wwid", worldWideSerial}, // VMware: naa. and the id without its dashes
-}
-
-// serials reads every serial the disk name reports about itself. A missing or unreadable file is no serial: QEMU's SCSI disks
-// answer EINVAL to a read of wwid.
-func (h *Host) serials(name string) []string {
-	var found []string
-	for _, f := range serialFiles {
-		content, err := os.ReadFile(filepath.Join(h.sys, "block", name, f.path))
-		if err != nil {
-			continue
-		}
-		if s := f.parse(content); s != "" && !slices.Contains(found, s) {
-			found = append(found, s)
-		}
-	}
-	return found
+	{path: "serial", parse: plainSerial, request: true},        // virtio-blk
+	{path: "device/vpd_pg80", parse: unitSerial},               // SCSI
+	{path: "device/serial", parse: plainSerial},                // NVMe
+	{path: "device/subsysnqn", parse: qemuSerial, whole: true}, // NVMe of QEMU
+	{path: "device/wwid", parse: worldWideSerial},              // VMware: naa. and the id without its dashes
 }
 
 func plainSerial(content []byte) string { return strings.Trim(string(content), " \t\n\x00") }
@@ -76,22 +59,6 @@ func qemuSerial(content []byte) string {
 		return ""
 	}
 	return serial
-}
-
-// claim reports whether disk name is that of volume id, and by which serial. A disk that tells the whole serial beside the cut one is
-// held to the whole one.
-func (h *Host) claim(name string, id volume.ID) (serial string, ok bool) {
-	if content, err := os.ReadFile(filepath.Join(h.sys, "block", name, "device", "subsysnqn")); err == nil {
-		if whole := qemuSerial(content); whole != "" {
-			return whole, whole == string(id)
-		}
-	}
-	serials := h.serials(name)
-	i := slices.IndexFunc(serials, func(s string) bool { return isSerialOf(s, id) })
-	if i < 0 {
-		return "", false
-	}
-	return serials[i], true
 }
 
 // isSerialOf reports whether serial is what a disk of volume id shows: the id, or all of it that fits. What is no UUID is no id.

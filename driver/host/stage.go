@@ -152,7 +152,7 @@ func (h *Host) explain(err error, disk *Disk, fsType string) error {
 
 // mount mounts, and then looks whether the kernel says the same.
 func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, options []string) error {
-	if err := h.confirm(disk); err != nil {
+	if err := h.confirm(ctx, disk); err != nil {
 		return err
 	}
 	options = slices.Concat(fileSystems[fsType].mount, options)

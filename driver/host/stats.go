@@ -26,38 +26,27 @@ type Stats struct {
 // statLimit ends the wait for a file system that does not answer; kubelet asks about every volume each minute.
 const statLimit = 10 * time.Second
 
-// question is asked of a file system once, for all who want to know at the same time.
-type question struct {
-	asked    time.Time
-	answered chan struct{} // closed when the answer is below
-	stats    Stats
-	err      error
-}
-
 // Stats reads how full the volume mounted at path is. Errors: NotFound when nothing is mounted there, so that the numbers of the
 // file system around it are never taken for the volume's; Unavailable when it does not answer.
 func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
-	q := &question{asked: time.Now(), answered: make(chan struct{})}
-	if earlier, already := h.asking.LoadOrStore(filepath.Clean(path), q); already {
-		q = earlier.(*question)
-	} else {
-		go func() {
-			q.stats, q.err = h.ask(path)
-			h.asking.Delete(filepath.Clean(path))
-			close(q.answered)
-		}()
-	}
-	timer := time.NewTimer(time.Until(q.asked.Add(statLimit)))
-	defer timer.Stop()
-	select {
-	case <-q.answered:
-		return q.stats, q.err
-	case <-ctx.Done():
+	q, _ := h.asking.put(filepath.Clean(path), func() stated {
+		stats, err := h.ask(path)
+		return stated{stats, err}
+	})
+	switch {
+	case q.await(ctx, statLimit):
+		return q.answer.stats, q.answer.err
+	case ctx.Err() != nil:
 		return Stats{}, ended(ctx, "the volume at %s has not answered", path)
-	case <-timer.C:
-		return Stats{}, volume.Errorf(volume.Unavailable, "the volume at %s has not answered within %s, asked at %s; its disk may be gone or stuck",
-			path, statLimit, q.asked.Format(time.RFC3339))
 	}
+	return Stats{}, volume.Errorf(volume.Unavailable, "the volume at %s has not answered within %s, asked at %s; its disk may be gone or stuck",
+		path, statLimit, q.asked.Format(time.RFC3339))
+}
+
+// stated is what a file system answers.
+type stated struct {
+	stats Stats
+	err   error
 }
 
 // ask may wait for a dead file system for ever.

@@ -66,7 +66,7 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	if err := h.Unmount(path); err != nil || checkID(id) != nil {
 		return err
 	}
-	disk, err := h.find(id)
+	disk, err := h.find(ctx, id)
 	if disk == nil || err != nil {
 		return nil // no disk, or none that could be told: whatever is mounted is not this volume for sure
 	}
