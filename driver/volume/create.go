@@ -42,7 +42,8 @@ type Wish struct {
 // The outcome does not rest on memory: whatever an earlier call, another replica or a lost answer left behind is found by name.
 // Of several volumes of that name the oldest counts, then the lowest id. A volume that Cinder could not make is removed before
 // the failure is told, so that a retry begins anew. Zones that will do are tried in turn, each only once nothing is left of the
-// attempt before; NotHere when none could have the volume. Errors are marked AfterWrite wherever a volume may exist.
+// attempt before; NotHere when none could have the volume. Errors are marked AfterWrite wherever a volume of that name exists, may
+// exist, or may still come of a request that was not answered.
 func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 	size, err := s.check(w)
 	if err != nil {
@@ -53,6 +54,15 @@ func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 		return Volume{}, AfterWrite(err)
 	}
 	defer unlock()
+	v, err := s.findOrMake(ctx, w, size)
+	if err == nil {
+		s.watchForLate(w.Name)
+	}
+	return v, err
+}
+
+// findOrMake finds the volume of a wish or makes it, in the zones that will do one after the other.
+func (s *Volumes) findOrMake(ctx context.Context, w Wish, size Size) (Volume, error) {
 	found, err := s.named(ctx, w.Name)
 	if err != nil {
 		return Volume{}, err
@@ -62,14 +72,14 @@ func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 	if len(found) > 0 {
 		tried = found[0].Zone
 		v, err := s.settle(ctx, w, found, "")
-		if !notHere(err) {
+		if err = s.conclude(ctx, w, err); !notHere(err) {
 			return v, err
 		}
 		failed = err
 	}
 	p, err := s.place(ctx, w, size)
 	if err != nil {
-		return Volume{}, err
+		return Volume{}, s.conclude(ctx, w, err)
 	}
 	for _, zone := range p.zones {
 		if zone != "" && zone == tried {
@@ -77,7 +87,7 @@ func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 		}
 		p.options.Zone = zone
 		v, err := s.order(ctx, w, p.options)
-		if !notHere(err) {
+		if err = s.conclude(ctx, w, err); !notHere(err) {
 			return v, err
 		}
 		s.o.Log.InfoContext(ctx, "a zone cannot have a volume", "name", w.Name, "zone", zone, "reason", err)
@@ -94,7 +104,7 @@ func notHere(err error) bool { return Is(err, NotHere) && !MayHaveWritten(err) }
 // do; it is gone then.
 func (s *Volumes) settle(ctx context.Context, w Wish, found []Volume, made ID) (Volume, error) {
 	v := found[0]
-	s.orders.heard(v) // from now on somebody may be told of it
+	s.orders.heard(v.Name, v.Metadata[contract.MetadataAttempt]) // from now on somebody may be told of it
 	// Nobody was told of a volume that is not made yet, but by drivers that leave no request token.
 	untold := v.ID == made || s.ours(v) && statuses[v.Status].create == wait
 	differs := matches(w, v)
@@ -318,7 +328,7 @@ func (s *Volumes) discard(ctx context.Context, v Volume, why string) error {
 // this call made, or an earlier one that heard no answer to its order, is surely nobody's.
 func (s *Volumes) removeYounger(ctx context.Context, found []Volume, made ID) error {
 	for _, v := range found[1:] {
-		if !s.ours(v) || !v.CreatedAt.After(found[0].CreatedAt) && v.ID != made && !s.orders.unheard(v) {
+		if !s.ours(v) || !v.CreatedAt.After(found[0].CreatedAt) && v.ID != made && !s.unheard(v) {
 			continue
 		}
 		if err := s.removable(ctx, v); err != nil {
@@ -326,7 +336,9 @@ func (s *Volumes) removeYounger(ctx context.Context, found []Volume, made ID) er
 		}
 		if err := s.discard(ctx, v, "volume "+string(found[0].ID)+" has the same name and is older"); err != nil {
 			s.o.Log.WarnContext(ctx, "a duplicate volume stays", "volume", v.ID, "name", v.Name, "error", err)
+			continue
 		}
+		s.orders.heard(v.Name, v.Metadata[contract.MetadataAttempt])
 	}
 	return nil
 }

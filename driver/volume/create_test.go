@@ -530,7 +530,7 @@ func TestLostOrdersAreForgottenInTime(t *testing.T) {
 	for n := range ordersKept + 5 {
 		o.lost(string(id(n)), "attempt")
 	}
-	if len(o.attempts) != ordersKept || len(o.names) != ordersKept {
-		t.Errorf("%d names, %d of them in order", len(o.attempts), len(o.names))
+	if len(o.open) != ordersKept || len(o.names) != ordersKept {
+		t.Errorf("%d names, %d of them in order", len(o.open), len(o.names))
 	}
 }

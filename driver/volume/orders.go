@@ -3,49 +3,80 @@ package volume
 import (
 	"slices"
 	"sync"
-
-	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"time"
 )
 
-// orders are the orders of this process whose answers were lost, by the name that was wished for. What came of one was told to nobody.
-// They only help to tidy up: without them, after a restart, a duplicate of the same second stays. The mutex is held for a look only.
+// orders are the orders of this process whose answers were lost, by the name that was wished for. What came of one was told to nobody,
+// and for a while something may still come of it. They only help to tidy up: without them, after a restart, a duplicate of the same
+// second stays, and one that comes late. The mutex is held for a look only.
 type orders struct {
-	mu       sync.Mutex
-	attempts map[string][]string
-	names    []string // oldest first
+	mu    sync.Mutex
+	names []string // oldest first
+	open  map[string][]order
+}
+
+// order is one request for something, by what it carries as contract.MetadataAttempt.
+type order struct {
+	attempt string
+	lost    time.Time
+	watched bool // somebody will look for what comes of it once that is over
 }
 
 const ordersKept = 1000 // names
 
+// orderLives is how long after its answer was lost a request may still be carried out. What stands before Cinder's API gives up long
+// before the API does: that waits for its database (MySQL's innodb_lock_wait_timeout is 50 s) and for its other services
+// (oslo.messaging's rpc_response_timeout is 60 s), and holds the quota meanwhile.
+const orderLives = 2 * time.Minute
+
 func (o *orders) lost(name, attempt string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.attempts == nil {
-		o.attempts = map[string][]string{}
+	if o.open == nil {
+		o.open = map[string][]order{}
 	}
-	if _, known := o.attempts[name]; !known {
+	if _, known := o.open[name]; !known {
 		if o.names = append(o.names, name); len(o.names) > ordersKept {
-			delete(o.attempts, o.names[0])
+			delete(o.open, o.names[0])
 			o.names = o.names[1:]
 		}
 	}
-	o.attempts[name] = append(o.attempts[name], attempt)
+	o.open[name] = append(o.open[name], order{attempt: attempt, lost: time.Now()})
 }
 
-// unheard reports whether v came of an order whose answer was lost.
-func (o *orders) unheard(v Volume) bool {
+// unheard reports whether something of that name came of an order whose answer was lost.
+func (o *orders) unheard(name, attempt string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	attempt := v.Metadata[contract.MetadataAttempt]
-	return attempt != "" && slices.Contains(o.attempts[v.Name], attempt)
+	return attempt != "" && slices.ContainsFunc(o.open[name], func(order order) bool { return order.attempt == attempt })
 }
 
-// heard forgets the order of which v came.
-func (o *orders) heard(v Volume) {
+// heard forgets an order: what came of it is known.
+func (o *orders) heard(name, attempt string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.attempts[v.Name]) == 0 {
-		return
+	if len(o.open[name]) > 0 {
+		o.open[name] = slices.DeleteFunc(o.open[name], func(order order) bool { return order.attempt == attempt })
 	}
-	o.attempts[v.Name] = slices.DeleteFunc(o.attempts[v.Name], func(a string) bool { return a == v.Metadata[contract.MetadataAttempt] })
+}
+
+// pending reports whether something of that name may still come of a lost order.
+func (o *orders) pending(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.open[name], func(order order) bool { return time.Since(order.lost) < orderLives })
+}
+
+// watch reports whether something may still come of an order that nobody watches yet, and takes it that the caller does from now on.
+func (o *orders) watch(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	some := false
+	for i := range o.open[name] {
+		order := &o.open[name][i]
+		if !order.watched && time.Since(order.lost) < orderLives {
+			order.watched, some = true, true
+		}
+	}
+	return some
 }

@@ -1,0 +1,96 @@
+package volume
+
+import (
+	"context"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// conclude lets a failure be the last word only where nothing has the wished name, and nothing will have: another replica's volume, or
+// that of an order whose answer was lost, would be nobody's once the sidecar has forgotten the claim. Any other is marked, and the
+// next try finds what there is. Incompatible tells of what has the name: no retry would change that.
+func (s *Volumes) conclude(ctx context.Context, w Wish, err error) error {
+	if !final(err) {
+		return err
+	}
+	if s.orders.pending(w.Name) {
+		return markOutstanding(err)
+	}
+	if Is(err, Incompatible) {
+		return err
+	}
+	found, unread := s.cloud.VolumesNamed(ctx, w.Name)
+	switch {
+	case unread != nil:
+		return markUnread(err, unread)
+	case len(found) > 0:
+		return markSurvivor(err, "volume", string(found[0].ID))
+	}
+	return err
+}
+
+// final reports whether a failure would be the sidecars' last word. After these kinds they ask again, marked or not.
+func final(err error) bool {
+	if err == nil || MayHaveWritten(err) {
+		return false
+	}
+	switch KindOf(err) {
+	case Busy, Unavailable, DeadlineExceeded, Canceled:
+		return false
+	}
+	return true
+}
+
+// markOutstanding marks a failure that comes while an earlier request may still be carried out.
+func markOutstanding(err error) error {
+	return Errorf(KindOf(err), "%w; an earlier request for it was not answered and may still be carried out, so that this is not the last word for up to %s", err, orderLives).AfterWrite()
+}
+
+// markUnread marks a failure after which nobody could tell whether something else has the name.
+func markUnread(err, unread error) error {
+	return Errorf(KindOf(err), "%w; whether another request for it made one cannot be read: %v", err, unread).AfterWrite()
+}
+
+// markSurvivor marks a failure after which something else has the name.
+func markSurvivor(err error, noun, id string) error {
+	return Errorf(KindOf(err), "%w; %s %s, of another request for the same, is what the next try goes on with", err, noun, id).AfterWrite()
+}
+
+// unheard reports whether v came of an order of this process whose answer was lost.
+func (s *Volumes) unheard(v Volume) bool {
+	return s.orders.unheard(v.Name, v.Metadata[contract.MetadataAttempt])
+}
+
+// watchForLate removes what comes of lost orders after their request was answered with something else: nobody asks for that name again.
+func (s *Volumes) watchForLate(name string) {
+	if s.orders.watch(name) {
+		time.AfterFunc(orderLives, func() { s.removeLate(name) })
+	}
+}
+
+func (s *Volumes) removeLate(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), orderLives)
+	defer cancel()
+	unlock, err := s.locks.take("volume "+name, "remove what came late")
+	if err != nil {
+		return // whoever asks for the name removes duplicates too
+	}
+	defer unlock()
+	found, err := s.named(ctx, name)
+	if err != nil {
+		s.o.Log.WarnContext(ctx, "cannot read whether a request that was not answered came to a volume", "name", name, "error", err)
+		return
+	}
+	for _, v := range found {
+		if !s.ours(v) || !s.unheard(v) {
+			continue
+		}
+		if err = s.removable(ctx, v); err == nil {
+			err = s.discard(ctx, v, "it came late of a request that was not answered, and another was answered with")
+		}
+		if err != nil {
+			s.o.Log.WarnContext(ctx, "a duplicate volume stays", "volume", v.ID, "name", name, "error", err)
+		}
+	}
+}
