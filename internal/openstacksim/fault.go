@@ -33,6 +33,9 @@ type Fault struct {
 	Drop bool
 	// After lets the call do its work and only then spoils the answer: what was written stays written.
 	After bool
+	// Late lets the call do its work so long after the spoilt answer, as a service does on which its proxy gave up. What it takes from
+	// a quota it takes then.
+	Late time.Duration
 
 	// Skip lets so many requests or operations pass before the first that it happens to.
 	Skip int

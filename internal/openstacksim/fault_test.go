@@ -78,6 +78,19 @@ func TestAnAnswerLostAfterTheWriteLeavesWhatWasWritten(t *testing.T) {
 	}
 }
 
+func TestACallMayBeDoneLongAfterItsAnswer(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, sim *openstacksim.Sim, c *caller) {
+		sim.SetFault(openstacksim.Fault{Method: "POST", Path: "/volume/**", Status: http.StatusGatewayTimeout, Late: time.Minute, Times: 1})
+		c.want(http.StatusGatewayTimeout, c.do("POST", "/volume/volumes", "", `{"volume":{"size":1}}`))
+		for want := range 2 {
+			if got := len(c.do("GET", "/volume/volumes", "", "").at("volumes").([]any)); got != want {
+				t.Errorf("want %d volumes, got %d", want, got)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
 func TestACreateFailsWithAMessageForItsOwner(t *testing.T) {
 	sim := instant()
 	c := login(t, sim, "demo", "demo")

@@ -68,6 +68,9 @@ func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 	fault := s.httpFault(c)
 	delay := s.takes(Answer, c.Method+c.path) + fault.Delay
 	row := s.timing.Row
+	if fault.Late > 0 {
+		s.after(delay+fault.Late, func() { s.route(c) })
+	}
 	s.mu.Unlock()
 	if !wait(r, delay) || fault.Drop && !fault.After {
 		panic(http.ErrAbortHandler)

@@ -1,0 +1,134 @@
+package errortable
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/inprocess"
+)
+
+// story is what it takes more than one mishap for: the last call's answer would be the last word on the object, but another of its
+// name is there, or comes later.
+type story struct {
+	name    string
+	prepare func(w *world)
+	asks    func(w *world) sidecar
+	// tell plays the story and gives its last answer.
+	tell func(w *world, s sidecar) error
+	want codes.Code
+}
+
+var pvc = provisioner(just(claim("pvc")))
+
+// POST of a volume, and of others.
+const toVolumes = "/volume/v3/*/volumes"
+
+var stories = []story{
+	{"the oldest failed, a younger is there", nothing, pvc, func(w *world, s sidecar) error {
+		lose(w, toVolumes, openstacksim.CreateVolume)
+		if _, err := s.asked(w); status.Code(err) != codes.Unavailable {
+			w.t.Fatalf("the answer was to be lost: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		repeated(w, toVolumes)
+		time.Sleep(20 * time.Second)
+		_, err := s.asked(w)
+		return err
+	}, codes.Aborted},
+	{"its own failed, another replica's is there", nothing, pvc, func(w *world, s sidecar) error {
+		other := &world{t: w.t, ControllerClient: csi.NewControllerClient(inprocess.Start(w.t, w.sim))}
+		for _, each := range []*world{w, other} { // both are logged in
+			each.do("list", func(ctx context.Context) error {
+				_, err := each.ListVolumes(ctx, &csi.ListVolumesRequest{})
+				return err
+			})
+		}
+		w.sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Times: 1})
+		ended := make(chan error, 1)
+		go func() {
+			time.Sleep(10 * time.Millisecond)
+			_, err := pvc(other).asked(other)
+			ended <- err
+		}()
+		_, err := s.asked(w)
+		if err := <-ended; err != nil {
+			w.t.Errorf("the other replica's: %v", err)
+		}
+		return err
+	}, codes.Aborted},
+	{"refused while an order without an answer holds the quota", nothing, pvc, func(w *world, s sidecar) error { return refusedAfter(w, s, toVolumes) }, codes.Aborted},
+}
+
+// lose lets the next order come to something that fails, and its answer never.
+func lose(w *world, path string, op openstacksim.Operation) {
+	w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: path, Drop: true, After: true, Times: 1})
+	w.sim.SetFault(openstacksim.Fault{Operation: op, Times: 1})
+}
+
+// repeated sends the last order once more, as another replica would.
+func repeated(w *world, path string) {
+	w.t.Helper()
+	body := ""
+	for _, r := range w.sim.Requests() {
+		if r.Method == http.MethodPost && r.Body != "" && lastSegment(r.Path) == lastSegment(path) {
+			body = r.Body
+		}
+	}
+	w.admin.Cinder(http.MethodPost, "/"+lastSegment(path), body)
+}
+
+// refusedAfter lets a proxy give up an order which Cinder carries out later, and a quota refuse the next.
+func refusedAfter(w *world, s sidecar, path string) error {
+	w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusGatewayTimeout, Late: 30 * time.Second, Times: 1})
+	w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusRequestEntityTooLarge, Times: 1})
+	if _, err := s.asked(w); status.Code(err) != codes.Unavailable {
+		w.t.Fatalf("the answer was to be a 504: %v", err)
+	}
+	time.Sleep(time.Second)
+	_, err := s.asked(w)
+	return err
+}
+
+// Each is told twice: to a sidecar whose claim is deleted at the last answer, and to one that insists.
+func TestNoAnswerIsTheLastWordWhileAnotherIsThereOrMayCome(t *testing.T) {
+	for _, story := range stories {
+		for _, abandoned := range []bool{true, false} {
+			name := story.name + map[bool]string{true: ", and the owner is deleted", false: ", and the owner stays"}[abandoned]
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				bubble(t, func(t *testing.T) {
+					w := newWorld(t)
+					story.prepare(w)
+					s := story.asks(w)
+					err := story.tell(w, s)
+					if status.Code(err) != story.want {
+						t.Errorf("want %s, got %v", story.want, err)
+					}
+					if abandoned {
+						s.abandoned(w, err)
+					} else {
+						s.insisted(w, "volumes", 0)
+					}
+					w.cleared()
+				})
+			})
+		}
+	}
+}
+
+// asked asks once, with the sidecar's deadline.
+func (s sidecar) asked(w *world) (string, error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), deadline)
+	defer cancel()
+	return s.make(ctx)
+}
+
+func lastSegment(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
