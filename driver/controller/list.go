@@ -40,7 +40,9 @@ func (s *Server) described(v volume.Volume) *csi.Volume {
 func nodesOf(v volume.Volume) []string {
 	var nodes []string
 	for _, a := range v.Attachments {
-		nodes = append(nodes, string(a.Server))
+		if a.Server.Exists() { // a host that is no server of Nova's is no node
+			nodes = append(nodes, string(a.Server))
+		}
 	}
 	return nodes
 }

@@ -34,7 +34,8 @@ type wireVolume struct {
 	UpdatedAt   string            `json:"updated_at"`
 	Attachments []struct {
 		ID     string `json:"attachment_id"`
-		Server string `json:"server_id"`
+		Server string `json:"server_id"` // null for a host that is no server of Nova's
+		Host   string `json:"host_name"` // null for whoever is no administrator
 		Device string `json:"device"`
 	} `json:"attachments"`
 }
@@ -48,7 +49,7 @@ func (w wireVolume) volume() volume.Volume {
 		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], Description: w.Description, Metadata: w.Metadata,
 	}
 	for _, a := range w.Attachments {
-		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Device: a.Device})
+		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Host: a.Host, Device: a.Device})
 	}
 	// UTC without a zone, with or without a fraction; a time that cannot be read is only a tie not broken.
 	v.CreatedAt, _ = time.Parse(cinderTime, w.CreatedAt)

@@ -91,7 +91,7 @@ func (s *Volumes) notAttachable(ctx context.Context, seen sighting, why move) er
 	v := seen.volume
 	switch why {
 	case elsewhere:
-		return Errorf(Conflict, "volume %s is attached to server %s and its type allows one server only; detach it there first", v.ID, servers(v)).Op("attach")
+		return Errorf(Conflict, "volume %s is attached to %s and its type allows one server only; detach it there first", v.ID, holders(v)).Op("attach")
 	case noVolume:
 		return Errorf(NotFound, "volume %s is being deleted", v.ID).Op("attach")
 	case noSuchHost:

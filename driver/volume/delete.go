@@ -60,7 +60,7 @@ func (s *Volumes) settled(ctx context.Context, id ID) (Volume, error) {
 	case step == leaving:
 		return v, nil
 	case len(v.Attachments) > 0:
-		return v, Errorf(Conflict, "volume %s is attached to %s; detach it first", id, servers(v)).Op("delete")
+		return v, Errorf(Conflict, "volume %s is attached to %s; detach it first", id, holders(v)).Op("delete")
 	case step == proceed:
 		return v, nil
 	}
@@ -82,7 +82,7 @@ func (s *Volumes) undeletable(ctx context.Context, id ID, refusal error) error {
 	case statuses[v.Status].delete != proceed:
 		return Errorf(Busy, "volume %s went to status %s while it was to be deleted: %w", id, v.Status, refusal).Op("delete")
 	case len(v.Attachments) > 0:
-		return Errorf(Conflict, "volume %s is attached to %s; detach it first", id, servers(v)).Op("delete")
+		return Errorf(Conflict, "volume %s is attached to %s; detach it first", id, holders(v)).Op("delete")
 	}
 	return Errorf(Conflict, "Cinder does not delete volume %s, most likely because it has snapshots or is in a group; delete those first: %w", id, refusal).Op("delete")
 }

@@ -29,26 +29,16 @@ func (s *Volumes) Detach(ctx context.Context, id ID, server ServerID) error {
 	return s.detachAll(ctx, v)
 }
 
-// detachAll detaches a volume from every server that Cinder has a record of. A record without a server is nobody's attachment.
+// detachAll detaches a volume from every server that Cinder has a record of. A host that is no server of Nova's keeps it: who attached
+// it there has not asked for this.
 func (s *Volumes) detachAll(ctx context.Context, v Volume) error {
 	rows, _, err := s.rows(ctx, v.ID)
 	if err != nil {
 		return err
 	}
-	var servers []ServerID
-	for _, a := range v.Attachments {
-		servers = append(servers, a.Server)
-	}
-	for _, row := range rows {
-		if row.Server == "" {
-			s.o.Log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", row.ID, "status", row.Status)
-			continue
-		}
-		servers = append(servers, row.Server)
-	}
-	slices.Sort(servers)
+	servers, foreign := s.attachedTo(ctx, v, rows)
 	var all []error
-	for i, server := range slices.Compact(servers) {
+	for i, server := range servers {
 		if i > 0 { // the detach before has changed it
 			if v, err = s.cloud.Volume(ctx, v.ID); err != nil {
 				return errors.Join(append(all, existing(err))...)
@@ -56,8 +46,40 @@ func (s *Volumes) detachAll(ctx context.Context, v Volume) error {
 		}
 		all = append(all, s.detach(ctx, v, server))
 	}
+	for _, a := range foreign {
+		all = append(all, Errorf(Conflict, "volume %s is attached to %s, which only those who attached it there can detach: it may be using the disk",
+			v.ID, a.holder()).Op("detach"))
+	}
 	return firstOf(all)
 }
+
+// attachedTo are the servers that Cinder has a record of, each once, and the attachments to hosts that are none of Nova's. A record that
+// names neither and has reached no host is a reservation, which is no attachment.
+func (s *Volumes) attachedTo(ctx context.Context, v Volume, rows []Row) (servers []ServerID, foreign []Attachment) {
+	for _, a := range v.Attachments {
+		if a.Server.Exists() {
+			servers = append(servers, a.Server)
+		} else {
+			foreign = append(foreign, a)
+		}
+	}
+	for _, row := range rows {
+		switch {
+		case row.Server.Exists():
+			servers = append(servers, row.Server)
+			continue
+		case slices.ContainsFunc(foreign, func(a Attachment) bool { return a.ID == row.ID }):
+		case slices.Contains(reachedHost, row.Status):
+			foreign = append(foreign, Attachment{ID: row.ID, Volume: v.ID})
+		}
+		s.o.Log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", row.ID, "status", row.Status)
+	}
+	slices.Sort(servers)
+	return slices.Compact(servers), foreign
+}
+
+// reachedHost are the statuses of a record whose volume a host may be using.
+var reachedHost = []RowStatus{RowAttaching, RowAttached, RowDetaching, RowErrorDetaching}
 
 // existing is nil for the error that something does not exist.
 func existing(err error) error {

@@ -112,7 +112,9 @@ func (s *Volumes) goneServers(ctx context.Context, volumes []Volume) (map[Server
 	var ids []ServerID
 	for _, v := range volumes {
 		for _, a := range v.Attachments {
-			ids = append(ids, a.Server)
+			if a.Server.Exists() { // a host that is none of Nova's is not gone
+				ids = append(ids, a.Server)
+			}
 		}
 	}
 	slices.Sort(ids)

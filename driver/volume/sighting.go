@@ -87,8 +87,11 @@ func (s *Volumes) rows(ctx context.Context, id ID) (rows []Row, hidden bool, err
 	return rows, false, err
 }
 
-// opinion asks Nova. The server itself is asked about only where Cinder has a record that may be stale.
+// opinion asks Nova; what cannot be a server's id is unknown to it, never gone. The server itself is asked about only where Cinder has a record that may be stale.
 func (s *Volumes) opinion(ctx context.Context, id ID, server ServerID, row RowStatus) (says opinion, state string, why error) {
+	if !server.Exists() { // the adapter's NotFound of such an id would be nobody's word: Nova was not asked
+		return unknown, "", Errorf(Conflict, "what has the volume is no server of Nova's")
+	}
 	attachments, err := s.cloud.Attachments(ctx, server)
 	switch {
 	case err != nil && !Is(err, NotFound):
@@ -148,7 +151,11 @@ func (seen sighting) String() string {
 		text += ", and the server is " + seen.state
 	}
 	for _, row := range seen.others {
-		text += fmt.Sprintf("; attachment %s to server %s is %s", row.ID, row.Server, row.Status)
+		to := "server " + string(row.Server)
+		if !row.Server.Exists() {
+			to = "no server of Nova's"
+		}
+		text += fmt.Sprintf("; attachment %s to %s is %s", row.ID, to, row.Status)
 	}
 	return text
 }

@@ -128,7 +128,7 @@ func (s *Snapshots) ask(ctx context.Context, w SnapshotWish, v Volume) (Snapshot
 	}
 	if !w.Force {
 		return Snapshot{}, Errorf(Conflict, "volume %s is attached to %s, and this cloud's Cinder makes a snapshot of it only if the VolumeSnapshotClass has %s: \"true\"",
-			v.ID, servers(v), contract.ParameterForce).Op("snapshot")
+			v.ID, holders(v), contract.ParameterForce).Op("snapshot")
 	}
 	o.InUse, o.Force = false, true
 	return s.cloud.CreateSnapshot(ctx, o)

@@ -6,7 +6,10 @@
 // rests on what the cloud said after the call began.
 package volume
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // ID is the UUID of a Cinder volume, as it stands in a PersistentVolume's volumeHandle.
 type ID string
@@ -80,8 +83,17 @@ type Volume struct {
 type Attachment struct {
 	ID     string // Cinder's attachment id; empty where Nova did not tell it
 	Volume ID
-	Server ServerID
-	Device string // what the hypervisor was asked to call the disk; a hint, never to be relied on
+	Server ServerID // empty where a host has it that is no server of Nova's
+	Host   string   // what holds the server, or has the volume itself; Cinder tells administrators only
+	Device string   // what the hypervisor was asked to call the disk; a hint, never to be relied on
+}
+
+// holder is who has the volume, for a sentence.
+func (a Attachment) holder() string {
+	if a.Server.Exists() {
+		return "server " + string(a.Server)
+	}
+	return strings.TrimSpace("host "+a.Host) + ", no server of Nova's (attachment " + a.ID + ")"
 }
 
 // AttachedTo reports whether Cinder lists an attachment of v to server.

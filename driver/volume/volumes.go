@@ -126,11 +126,11 @@ func (s *Volumes) labels(w Wish) map[string]string {
 
 func notFound(id ID) *Error { return Errorf(NotFound, "there is no volume %q", id) }
 
-// servers lists the servers v is attached to, for a sentence.
-func servers(v Volume) string {
+// holders lists what v is attached to, for a sentence.
+func holders(v Volume) string {
 	names := make([]string, len(v.Attachments))
 	for i, a := range v.Attachments {
-		names[i] = string(a.Server)
+		names[i] = a.holder()
 	}
 	return strings.Join(names, ", ")
 }
