@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -291,4 +292,84 @@ func TestABusyServerDelaysNoOther(t *testing.T) {
 			t.Errorf("attached: %v", got)
 		}
 	})
+}
+
+// Decision 7 of the architecture: cinderclient's local-attach and os-brick attach to hosts that are no servers of Nova's.
+func TestUnpublishFromEveryNodeLeavesAHostsAttachment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
+		id := made(t, d)
+		time.Sleep(time.Minute) // the driver does not know any more what it saw
+		attachment := sim.AddAttachment(id, "", "attached")
+		sim.ResetRequests()
+		wantCode(t, unpublish(t, d, id, ""), codes.FailedPrecondition, attachment)
+		if n := sent(sim, http.MethodDelete, "/attachments/"); n != 0 {
+			t.Errorf("%d deletions of records: the export of a live host's disk is gone", n)
+		}
+		if nodes, ok := listed(t, d)[id]; !ok || len(nodes) != 0 {
+			t.Errorf("the host is listed as a node: %q", nodes)
+		}
+	})
+}
+
+// abandoned is a driver whose publish at az1 has ended with its caller's deadline while Nova, which takes so long for it, is at it.
+func abandoned(t *testing.T, takes time.Duration) (d *instance, id, az1 string) {
+	t.Helper()
+	sim := simulated()
+	d = startWith(t, sim)
+	sim.SetLatency(openstacksim.Reserve, takes)
+	az1, _ = servers()
+	id = made(t, d)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: az1, VolumeCapability: writer})
+	wantCode(t, err, codes.DeadlineExceeded, "")
+	return d, id, az1
+}
+
+// The VolumeAttachment is deleted while Nova is at an attach that nobody waits for any more. Once unpublish says OK, nothing comes of it.
+func TestUnpublishWaitsForTheEndOfAnAbandonedPublish(t *testing.T) {
+	for _, from := range []string{"the node", "every node"} {
+		t.Run(from, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, id, az1 := abandoned(t, 20*time.Second)
+				node, tries := az1, 0
+				if from == "every node" {
+					node = ""
+				}
+				for err := error(nil); ; time.Sleep(time.Second) {
+					if err = unpublish(t, d, id, node); err == nil {
+						break
+					}
+					if tries++; tries == 60 {
+						t.Fatal(err)
+					}
+					wantCode(t, err, codes.Aborted, "try again")
+				}
+				time.Sleep(time.Minute)
+				if got := listed(t, d)[id]; len(got) != 0 || tries == 0 {
+					t.Errorf("after %d tries unpublish was OK, and then it is at %v", tries, got)
+				}
+				_, az2 := servers()
+				if err := publish(t, d, id, az2); err != nil {
+					t.Errorf("elsewhere: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestTheDriverDoesNotEndBeforeNovaHasAnsweredButNotMuchLater(t *testing.T) {
+	for takes, want := range map[time.Duration]time.Duration{7 * time.Second: 2 * time.Second, time.Minute: safePoint} {
+		synctest.Test(t, func(t *testing.T) {
+			d, _, _ := abandoned(t, takes)
+			stopped := time.Now()
+			d.stop()
+			if err := <-d.ended; err != nil || time.Since(stopped).Round(time.Second) != want {
+				t.Errorf("%v: the driver ended with %v after %v, want %v", takes, err, time.Since(stopped), want)
+			}
+			time.Sleep(2 * time.Minute) // by then the request has ended
+		})
+	}
 }

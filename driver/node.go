@@ -1,10 +1,8 @@
 package driver
 
 import (
-	"context"
 	"log/slog"
 	"path/filepath"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -35,17 +33,6 @@ func newNode(cfg config.Config, settings config.Settings, deps Dependencies, reg
 		options.ZoneFile = besideSocket(cfg.Endpoint)
 	}
 	return node.New(machine, options)
-}
-
-// safePoint is how long work that nobody waits for may take after the last answer; Kubernetes kills the process after 30 seconds.
-const safePoint = 8 * time.Second
-
-// drainNode lets such work reach a safe point once the server has ended.
-func drainNode(work context.Context, n *node.Server) {
-	<-work.Done()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), safePoint)
-	defer cancel()
-	n.Drain(ctx)
 }
 
 // besideSocket is a file for the node's zone in the directory of its socket, which is one of kubelet's for this plugin alone. Other

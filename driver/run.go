@@ -86,6 +86,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			at := wait(work, background, adapter, name, hubs, cfg.PollEach)
 			its := volume.NewVolumes(at.cloud, at.volumes, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log, SawQuotas: quota.Saw})
 			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, at.snapshots, at.backups)
+			background.Go(func() error { drain(work, its); return nil })
 			background.Go(func() error { greet(work, live.Current, log); return nil })
 		}
 		claims, err := claimsOf(cfg, deps)
@@ -100,7 +101,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	if cfg.Node {
 		node := newNode(cfg, conf.started, deps, registry, log)
 		services.Node = node
-		background.Go(func() error { drainNode(work, node); return nil })
+		background.Go(func() error { drain(work, node); return nil })
 	}
 
 	services.Identity = identity.New(identity.Options{
@@ -132,6 +133,17 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	err = serve(ctx, work, server, listener, cfg.DrainTimeout)
 	stop()
 	return errors.Join(err, background.Wait())
+}
+
+// safePoint is how long work that nobody waits for may take after the last answer; Kubernetes kills the process after 30 seconds.
+const safePoint = 8 * time.Second
+
+// drain lets such work reach a safe point once the server has ended.
+func drain(work context.Context, of interface{ Drain(context.Context) }) {
+	<-work.Done()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), safePoint)
+	defer cancel()
+	of.Drain(ctx)
 }
 
 // serve answers until ctx ends or the work behind the server fails.

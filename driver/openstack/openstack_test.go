@@ -282,6 +282,21 @@ func TestAVolumeIsReadWhole(t *testing.T) {
 	}
 }
 
+// What cinderclient's local-attach leaves, as an administrator sees it.
+func TestAHostsAttachmentHasNoServer(t *testing.T) {
+	t.Parallel()
+	body := strings.NewReplacer(`"`+serverID+`"`, "null", `"host_name": null`, `"host_name": "kvm-7"`).Replace(detail)
+	c, _ := connect(t, answer{status: 200, body: `{"volume": ` + body + `}`})
+	got, err := c.Volume(t.Context(), volumeID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []volume.Attachment{{ID: "72f3c0de-0000-4000-8000-000000000000", Volume: volumeID, Host: "kvm-7", Device: "/dev/vdb"}}
+	if diff := cmp.Diff(want, got.Attachments); diff != "" {
+		t.Errorf("attachments (-want +got):\n%s", diff)
+	}
+}
+
 func TestNamesAreComparedExactlyAndAllPagesAreRead(t *testing.T) {
 	t.Parallel()
 	page := func(id, name, links string) answer {

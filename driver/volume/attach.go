@@ -13,7 +13,7 @@ func (s *Volumes) Attach(ctx context.Context, id ID, server ServerID) (Volume, e
 	if !server.Exists() {
 		return Volume{}, noServer(server).Op("attach")
 	}
-	unlock, err := s.locks.take("volume "+string(id), "attach")
+	unlock, err := s.locks.take(volumeLock(id), "attach")
 	if err != nil {
 		return Volume{}, err
 	}
@@ -76,14 +76,8 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 	return Volume{}, opOf(err, "attach")
 }
 
-// askToAttach sends the request once it is the caller's turn at the server.
 func (s *Volumes) askToAttach(ctx context.Context, v Volume, server ServerID) error {
-	leave, err := s.lanes.enter(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return s.cloud.Attach(ctx, server, v)
+	return s.askNova(ctx, "attach", v.ID, server, func(ctx context.Context) error { return s.cloud.Attach(ctx, server, v) })
 }
 
 // notAttachable is the error of what an attach cannot go on with.

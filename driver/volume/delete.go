@@ -8,7 +8,7 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 	if !id.Exists() {
 		return nil
 	}
-	unlock, err := s.locks.take("volume "+string(id), "delete")
+	unlock, err := s.locks.take(volumeLock(id), "delete")
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ func (s *Volumes) Detach(ctx context.Context, id ID, server ServerID) error {
 	if !id.Exists() || server != "" && !server.Exists() {
 		return nil // no such volume, or no such server to have it
 	}
-	unlock, err := s.locks.take("volume "+string(id), "detach")
+	unlock, err := s.locks.take(volumeLock(id), "detach")
 	if err != nil {
 		return err
 	}
@@ -145,12 +145,7 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 // askToDetach sends the request once it is the caller's turn at the server, and awaits its end in Cinder and in Nova. The refusal is
 // one that a look at the volume explains; kept says that the server is gone and Cinder has kept the attachment.
 func (s *Volumes) askToDetach(ctx context.Context, v Volume, server ServerID) (kept bool, refusal, err error) {
-	leave, err := s.lanes.enter(ctx, server)
-	if err != nil {
-		return false, nil, err
-	}
-	err = s.cloud.Detach(ctx, server, v.ID)
-	leave()
+	err = s.askNova(ctx, "detach", v.ID, server, func(ctx context.Context) error { return s.cloud.Detach(ctx, server, v.ID) })
 	switch {
 	case refusedByState(err), Is(err, NotFound): // 404: no such server, or not attached there in Nova's eyes
 		return false, err, nil

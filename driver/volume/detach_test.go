@@ -196,3 +196,68 @@ func TestOneVolumeIsAttachedOrDetachedByOneCallAtATime(t *testing.T) {
 		}
 	})
 }
+
+// hostAttached is a volume that a host has which is no server of Nova's: "server_id": null.
+func hostAttached(more ...ServerID) *fakeCloud {
+	v := attachedTo(append([]ServerID{""}, more...)...)
+	v.Attachments[0].Host = "kvm-7"
+	c := newCloud(v)
+	delete(c.servers, "") // the adapter answers NotFound for an id that is not a UUID
+	return c
+}
+
+func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
+	for name, test := range map[string]struct {
+		cloud *fakeCloud
+		spoil func(c *fakeCloud)
+		text  string
+	}{
+		"alone":                   {cloud: hostAttached(), text: "host kvm-7, no server of Nova's (attachment " + rowID("") + ")"},
+		"beside a server":         {cloud: hostAttached(serverA), text: "host kvm-7"},
+		"on its way there":        {cloud: newCloud(Volume{ID: id(1), Status: Attaching}), spoil: recordOfNobody(RowAttaching), text: "(attachment nobody's)"},
+		"on its way from there":   {cloud: newCloud(Volume{ID: id(1), Status: Detaching}), spoil: recordOfNobody(RowDetaching), text: "(attachment nobody's)"},
+		"records that are hidden": {cloud: hostAttached(), spoil: func(c *fakeCloud) { c.fail["Rows"] = Errorf(PermissionDenied, "no") }, text: "host kvm-7"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if test.spoil != nil {
+					test.spoil(test.cloud)
+				}
+				err := service(test.cloud).Detach(within(t, 60), id(1), "")
+				wantKind(t, err, Conflict, false)
+				if !strings.Contains(err.Error(), test.text) || test.cloud.count("DeleteRow") != 0 {
+					t.Errorf("%v after %v", err, test.cloud.calls)
+				}
+				if v, _ := test.cloud.read(id(1)); v.AttachedTo(serverA) {
+					t.Error("the server still has it")
+				}
+			})
+		})
+	}
+}
+
+func recordOfNobody(status RowStatus) func(*fakeCloud) {
+	return func(c *fakeCloud) { c.rows = []Row{{ID: "nobody's", Volume: id(1), Status: status}} }
+}
+
+func TestNovaIsNotSaidToKnowAHostThatItWasNotAskedFor(t *testing.T) {
+	c := hostAttached()
+	v, _ := c.read(id(1))
+	seen, err := service(c).look(t.Context(), v, "")
+	if err != nil || seen.nova != unknown || c.count("Listed")+c.count("Server") != 0 {
+		t.Errorf("%v, %v after %v", seen, err, c.calls)
+	}
+}
+
+func TestAVolumeThatAHostHasIsRefusedByItsName(t *testing.T) {
+	for name, do := range map[string]func(s *Volumes) error{
+		"attach": func(s *Volumes) error { _, err := s.Attach(t.Context(), id(1), serverA); return err },
+		"delete": func(s *Volumes) error { return s.Delete(t.Context(), id(1)) },
+	} {
+		err := do(service(hostAttached()))
+		wantKind(t, err, Conflict, false)
+		if !strings.Contains(err.Error(), "host kvm-7") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -16,7 +16,7 @@ func (s *Volumes) Expand(ctx context.Context, id ID, r Range) (Volume, error) {
 	if !id.Exists() {
 		return Volume{}, notFound(id).Op("expand")
 	}
-	unlock, err := s.locks.take("volume "+string(id), "expand")
+	unlock, err := s.locks.take(volumeLock(id), "expand")
 	if err != nil {
 		return Volume{}, err
 	}

@@ -32,12 +32,14 @@ func TestWhatIsWrongWithAVolume(t *testing.T) {
 		"in error, but somebody has it":  {volume: Volume{Status: "error_extending", Attachments: at(serverA)}, want: []ailment{{Degraded, "ErrorExtending"}}},
 		"at a server that is gone":       {volume: Volume{Status: InUse, Attachments: at(serverGone)}, want: []ailment{{Inaccessible, "AttachedToMissingServer"}}},
 		"at two, one of which is gone":   {volume: Volume{Status: InUse, Multiattach: true, Attachments: at(serverA, serverGone)}, want: []ailment{{Degraded, "AttachedToMissingServer"}}},
+		"at a host that Nova never had":  {volume: Volume{Status: InUse, Attachments: at("")}},
 		"in error at a server that went": {volume: Volume{Status: ErrorSt, Attachments: at(serverGone)}, want: []ailment{{Degraded, "Error"}, {Inaccessible, "AttachedToMissingServer"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.volume.ID = id(1)
 			c := newCloud(test.volume)
 			delete(c.servers, serverGone)
+			delete(c.servers, "")
 			c.reason = "the disk broke"
 			h, err := service(c).Health(t.Context(), id(1))
 			if err != nil {

@@ -26,7 +26,7 @@ func (s *Volumes) Modify(ctx context.Context, id ID, c Change) error {
 	if !id.Exists() {
 		return notFound(id).Op("modify")
 	}
-	unlock, err := s.locks.take("volume "+string(id), "modify")
+	unlock, err := s.locks.take(volumeLock(id), "modify")
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,8 @@ type Volumes struct {
 	room  *room
 	lanes lanes // at the servers
 
+	errands errands
+
 	glimpses glimpses
 	orders   orders
 

@@ -1,0 +1,191 @@
+package volume
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// slowNova lets Nova's API take so long for a request before it acts and answers, whatever becomes of the connection.
+func slowNova(c *fakeCloud, method string, takes time.Duration) {
+	c.hook[method] = func() { time.Sleep(takes) }
+}
+
+// retried does f as a sidecar does, again and again while the answer is Busy, and gives the last answer.
+func retriedWhileBusy(t *testing.T, f func(context.Context) error) (err error, busy int) {
+	t.Helper()
+	for range 60 {
+		if err = f(within(t, 60)); !Is(err, Busy) {
+			return err, busy
+		}
+		busy++
+		time.Sleep(time.Second)
+	}
+	t.Fatal(err)
+	return nil, 0
+}
+
+// The VolumeAttachment is deleted while Nova, whose caller's time was over, still is at the attach.
+func TestADetachIsNotDoneWhileNovaIsAtAnAttachWhoseCallerHasLeft(t *testing.T) {
+	for _, server := range []ServerID{serverA, ""} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCloud(ofOurs(1, Available))
+			slowNova(c, "Attach", 20*time.Second)
+			s := service(c)
+			began := time.Now()
+			_, err := s.Attach(within(t, 2), id(1), serverA)
+			wantKind(t, err, DeadlineExceeded, true)
+			if took := time.Since(began); took != 2*time.Second || !strings.Contains(err.Error(), "Nova has not answered yet") {
+				t.Errorf("%v after %v", err, took)
+			}
+			err, busy := retriedWhileBusy(t, func(ctx context.Context) error { return s.Detach(ctx, id(1), server) })
+			if err != nil || busy == 0 {
+				t.Errorf("detached from %q: %v, after %d times busy", server, err, busy)
+			}
+			time.Sleep(time.Minute)
+			if v, _ := c.read(id(1)); v.Status != Available || len(v.Attachments) != 0 {
+				t.Errorf("the detach was done, and then the volume is %s at %v", v.Status, v.Attachments)
+			}
+			if _, err := s.Attach(within(t, 60), id(1), serverB); err != nil {
+				t.Errorf("an attach elsewhere: %v", err)
+			}
+		})
+	}
+}
+
+func TestARetryOfAnAttachFindsWhatNovaMadeOfTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(ofOurs(1, Available))
+		slowNova(c, "Attach", 20*time.Second)
+		s := service(c)
+		_, err := s.Attach(within(t, 2), id(1), serverA)
+		wantKind(t, err, DeadlineExceeded, true)
+		err, _ = retriedWhileBusy(t, func(ctx context.Context) error { _, err := s.Attach(ctx, id(1), serverA); return err })
+		if err != nil || c.count("Attach") != 1 {
+			t.Errorf("%v after %v", err, c.calls)
+		}
+	})
+}
+
+// A detach that comes to Nova late must not end what was attached after it.
+func TestNobodyAttachesWhileNovaIsAtADetachWhoseCallerHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(attachedTo(serverA))
+		slowNova(c, "Detach", 20*time.Second)
+		s := service(c)
+		wantKind(t, s.Detach(within(t, 2), id(1), serverA), DeadlineExceeded, true)
+		_, err := s.Attach(within(t, 60), id(1), serverA)
+		wantKind(t, err, Busy, false)
+		err, _ = retriedWhileBusy(t, func(ctx context.Context) error { return s.Detach(ctx, id(1), serverA) })
+		if err != nil || c.count("Detach") != 1 {
+			t.Errorf("%v after %v", err, c.calls)
+		}
+	})
+}
+
+func TestATurnLastsUntilNovaHasAnsweredWhoeverHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(ofOurs(1, Available), ofOurs(2, Available))
+		slowNova(c, "Attach", 20*time.Second)
+		s := service(c)
+		_, err := s.Attach(within(t, 2), id(1), serverA)
+		wantKind(t, err, DeadlineExceeded, true)
+		_, err = s.Attach(within(t, 5), id(2), serverA)
+		wantKind(t, err, DeadlineExceeded, false)
+		if c.count("Attach") != 1 {
+			t.Errorf("Nova has two requests at a time: %v", c.calls)
+		}
+		_, err = s.Attach(within(t, 60), id(2), serverA)
+		if err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		if s.lanes.inUse() != 0 || len(s.locks.held) != 0 {
+			t.Errorf("%d lanes and the locks %v are left", s.lanes.inUse(), s.locks.held)
+		}
+	})
+}
+
+// A cloud that never answers does not keep a volume and a server for ever.
+func TestAnErrandEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := service(newCloud(ofOurs(1, Available)))
+		unlock, err := s.locks.take(volumeLock(id(1)), "attach")
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = s.askNova(within(t, 2), "attach", id(1), serverA, func(ctx context.Context) error {
+			if deadline, ok := ctx.Deadline(); !ok || deadline.Sub(began) != 2*time.Second {
+				t.Errorf("it may begin until %v", deadline.Sub(began))
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		wantKind(t, err, DeadlineExceeded, true)
+		unlock()
+		if _, err := s.locks.take(volumeLock(id(1)), "detach"); !Is(err, Busy) {
+			t.Errorf("the volume is not locked: %v", err)
+		}
+		s.Drain(t.Context())
+		if took := time.Since(began); took != errandLongest || s.lanes.inUse() != 0 || len(s.locks.held) != 0 {
+			t.Errorf("ended after %v; %d lanes and the locks %v are left", took, s.lanes.inUse(), s.locks.held)
+		}
+	})
+}
+
+func TestNothingIsSentThatNovaCouldNotAnswerInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(ofOurs(1, Available), ofOurs(2, Available))
+		slowNova(c, "Attach", 5*time.Second)
+		s := service(c)
+		go func() { _, _ = s.Attach(within(t, 60), id(1), serverA) }()
+		synctest.Wait()
+		late, cancel := context.WithTimeout(t.Context(), 5*time.Second+errandShortest/2)
+		defer cancel()
+		_, err := s.Attach(late, id(2), serverA)
+		wantKind(t, err, DeadlineExceeded, false)
+		if c.count("Attach") != 1 || !strings.Contains(err.Error(), "nothing was sent") {
+			t.Errorf("%v after %v", err, c.calls)
+		}
+		time.Sleep(time.Minute)
+		if s.lanes.inUse() != 0 {
+			t.Error("its turn never ends")
+		}
+	})
+}
+
+func TestDrainWaitsForWhatNovaIsAtButNotForEver(t *testing.T) {
+	for _, patience := range []time.Duration{8 * time.Second, 30 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCloud(ofOurs(1, Available))
+			slowNova(c, "Attach", 20*time.Second)
+			s := service(c)
+			began := time.Now()
+			_, err := s.Attach(within(t, 2), id(1), serverA)
+			wantKind(t, err, DeadlineExceeded, true)
+			bounded, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			s.Drain(bounded)
+			if took, want := time.Since(began), min(20*time.Second, 2*time.Second+patience); took != want {
+				t.Errorf("want drained after %v, got %v", want, took)
+			}
+			time.Sleep(time.Minute)
+		})
+	}
+}
+
+func TestAPanicInARequestIsAnErrorAndLeavesNothingLocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(ofOurs(1, Available))
+		c.hook["Attach"] = func() { panic("a defect") }
+		s := service(c)
+		_, err := s.Attach(within(t, 60), id(1), serverA)
+		wantKind(t, err, Unknown, true)
+		if s.lanes.inUse() != 0 || len(s.locks.held) != 0 {
+			t.Errorf("%d lanes and the locks %v are left", s.lanes.inUse(), s.locks.held)
+		}
+	})
+}
