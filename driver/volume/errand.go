@@ -12,8 +12,8 @@ const (
 	// errandLongest bounds a request that outlives its caller, as package openstack bounds any other. Nova gives the server's host a
 	// minute.
 	errandLongest = 2 * time.Minute
-	// errandShortest is what must be left of the caller's deadline. Nova answers an attach after 0.4 s at best and 0.9 s under load (Nova
-	// 26, 2026-11): what begins with less is surely abandoned, and keeps the volume locked for a caller who may not come back.
+	// errandShortest is what must be left of the caller's deadline. Nova answers an attach after 0.9 s (Nova 26 with fifty volumes,
+	// 2026-11): what begins with less is most likely abandoned, and keeps the volume locked for a caller who may not come back.
 	errandShortest = time.Second
 )
 
