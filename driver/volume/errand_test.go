@@ -13,18 +13,18 @@ func slowNova(c *fakeCloud, method string, takes time.Duration) {
 	c.hook[method] = func() { time.Sleep(takes) }
 }
 
-// retried does f as a sidecar does, again and again while the answer is Busy, and gives the last answer.
-func retriedWhileBusy(t *testing.T, f func(context.Context) error) (err error, busy int) {
+// retriedWhileBusy does f as a sidecar does, again and again, and gives how often the answer was Busy and the last one.
+func retriedWhileBusy(t *testing.T, f func(context.Context) error) (busy int, err error) {
 	t.Helper()
 	for range 60 {
 		if err = f(within(t, 60)); !Is(err, Busy) {
-			return err, busy
+			return busy, err
 		}
 		busy++
 		time.Sleep(time.Second)
 	}
 	t.Fatal(err)
-	return nil, 0
+	return 0, nil
 }
 
 // The VolumeAttachment is deleted while Nova, whose caller's time was over, still is at the attach.
@@ -40,7 +40,7 @@ func TestADetachIsNotDoneWhileNovaIsAtAnAttachWhoseCallerHasLeft(t *testing.T) {
 			if took := time.Since(began); took != 2*time.Second || !strings.Contains(err.Error(), "Nova has not answered yet") {
 				t.Errorf("%v after %v", err, took)
 			}
-			err, busy := retriedWhileBusy(t, func(ctx context.Context) error { return s.Detach(ctx, id(1), server) })
+			busy, err := retriedWhileBusy(t, func(ctx context.Context) error { return s.Detach(ctx, id(1), server) })
 			if err != nil || busy == 0 {
 				t.Errorf("detached from %q: %v, after %d times busy", server, err, busy)
 			}
@@ -62,7 +62,7 @@ func TestARetryOfAnAttachFindsWhatNovaMadeOfTheFirst(t *testing.T) {
 		s := service(c)
 		_, err := s.Attach(within(t, 2), id(1), serverA)
 		wantKind(t, err, DeadlineExceeded, true)
-		err, _ = retriedWhileBusy(t, func(ctx context.Context) error { _, err := s.Attach(ctx, id(1), serverA); return err })
+		_, err = retriedWhileBusy(t, func(ctx context.Context) error { _, err := s.Attach(ctx, id(1), serverA); return err })
 		if err != nil || c.count("Attach") != 1 {
 			t.Errorf("%v after %v", err, c.calls)
 		}
@@ -78,7 +78,7 @@ func TestNobodyAttachesWhileNovaIsAtADetachWhoseCallerHasLeft(t *testing.T) {
 		wantKind(t, s.Detach(within(t, 2), id(1), serverA), DeadlineExceeded, true)
 		_, err := s.Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, Busy, false)
-		err, _ = retriedWhileBusy(t, func(ctx context.Context) error { return s.Detach(ctx, id(1), serverA) })
+		_, err = retriedWhileBusy(t, func(ctx context.Context) error { return s.Detach(ctx, id(1), serverA) })
 		if err != nil || c.count("Detach") != 1 {
 			t.Errorf("%v after %v", err, c.calls)
 		}
