@@ -179,7 +179,7 @@ func TestAVolumeInUseIsNotUnstagedForGood(t *testing.T) {
 	must(t, h.Unstage(t.Context(), "no volume", staging))
 }
 
-func TestAFileSystemThatWasShutDownIsReported(t *testing.T) {
+func TestAFileSystemThatWasShutDownIsReportedAndUnstaged(t *testing.T) {
 	h, m, _ := realHost(t, 400<<20)
 	staging := m.Path("staging")
 	stage(t, h, Staging{Path: staging, FSType: "xfs"})
@@ -192,4 +192,5 @@ func TestAFileSystemThatWasShutDownIsReported(t *testing.T) {
 	if err != nil || len(ailments) != 1 || ailments[0].Severity != volume.Inaccessible || ailments[0].Reason != "InputOutputError" {
 		t.Errorf("want the input and output errors reported, got %+v, %v", ailments, err)
 	}
+	must(t, h.Unstage(t.Context(), vol, staging)) // it can be written out no more, and must not stay
 }

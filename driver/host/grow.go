@@ -47,7 +47,7 @@ func (h *Host) Grow(ctx context.Context, g Growth) (volume.Size, error) {
 	}
 	fileSystem := there.On(disk)
 	if !fileSystem {
-		if err := acceptBlock(g.Volume, there, disk, there.ReadOnly()); err != nil {
+		if err := checkNode(g.Volume, there, disk); err != nil {
 			return 0, err
 		}
 	}

@@ -59,6 +59,8 @@ type Host struct {
 	openDevice func(path string) (device, error)
 	stat       func(path string) (Stats, error)
 	measure    func(fsType string, disk io.ReaderAt, path string) (volume.Size, error)
+	syncfs     func(path string) error
+	openAlone  func(path string) error
 
 	identity  *identity
 	scanning  atomic.Bool // SCSI hosts are asked for new disks
@@ -67,6 +69,9 @@ type Host struct {
 	listening questions[identifier, label]      // asked of disks
 	asking    questions[string, stated]         // asked of the file systems at paths
 	examining questions[volume.ID, examination] // asked of volumes
+	flushing  questions[string, struct{}]       // asked of the file systems at paths: to write out all they have
+	looking   questions[string, bool]           // whether a file system of ours is on a disk, asked by its device node
+	lenient   sync.Map                          // target -> nothing: said that a publication there is writable and need not be
 }
 
 // The intervals at which sysfs is looked at while a disk is awaited, and what is left of the caller's deadline for the answer.
@@ -83,6 +88,7 @@ func New(o Options) *Host {
 		sys: or(o.SysRoot, "/sys"), dev: or(o.DevRoot, "/dev"), proc: or(o.ProcRoot, "/proc"),
 		events: o.Events, run: o.Runner, mounter: o.Mounter, log: o.Log,
 		readFile: os.ReadFile, release: sync.OnceValue(kernelRelease), openDevice: openBlockDevice, stat: statPath, measure: measure,
+		syncfs: syncfs, openAlone: openAlone,
 	}
 	if h.log == nil {
 		h.log = slog.Default()

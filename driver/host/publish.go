@@ -16,6 +16,9 @@ type Publication struct {
 	Staging  string // where it is staged; not looked at for a block volume
 	Target   string // a directory, or a file for a block volume
 	ReadOnly bool
+	// ByMode says that it is read-only by its access mode alone, which upstream's plugin does not look at: a writable publication that is
+	// there already, of before a swap, serves too. Looked at only with ReadOnly.
+	ByMode bool
 	// Alone says that the access mode allows no second target on this machine.
 	Alone bool
 }
@@ -52,7 +55,7 @@ func (h *Host) Publish(ctx context.Context, p Publication) error {
 	}
 	readOnly = readOnly || source.ReadOnly()
 	if there, ok := table.At(target); ok {
-		return acceptPublished(id, there, source, readOnly)
+		return h.acceptPublished(p, there, source, readOnly)
 	}
 	if err := h.checkAlone(table, disk, p, staging, target); err != nil {
 		return err
@@ -66,14 +69,25 @@ func (h *Host) Publish(ctx context.Context, p Publication) error {
 	return h.mounter.Bind(staging, target, readOnly)
 }
 
-func acceptPublished(id volume.ID, there, source Mount, readOnly bool) error {
-	switch {
-	case there.Device != source.Device || there.Root != source.Root:
-		return volume.Errorf(volume.Conflict, "%s is mounted at %s instead of volume %s; unpublish the path first", there, there.Path, id)
-	case there.ReadOnly() != readOnly:
-		return volume.Errorf(volume.Incompatible, "volume %s is published at %s, read-only %t; asked for is read-only %t", id, there.Path, there.ReadOnly(), readOnly)
+func (h *Host) acceptPublished(p Publication, there, source Mount, readOnly bool) error {
+	if there.Device != source.Device || there.Root != source.Root {
+		return volume.Errorf(volume.Conflict, "%s is mounted at %s instead of volume %s; unpublish the path first", there, there.Path, p.Volume)
 	}
-	return nil
+	return h.acceptWritability(p, there, readOnly)
+}
+
+func (h *Host) acceptWritability(p Publication, there Mount, readOnly bool) error {
+	switch {
+	case there.ReadOnly() == readOnly:
+		return nil
+	case !there.ReadOnly() && p.ReadOnly && p.ByMode:
+		if _, said := h.lenient.LoadOrStore(there.Path, nil); !said {
+			h.log.Warn("a volume that only readers may use was published writable, as upstream's plugin does; it stays so until its pod ends, and is read-only for the next one",
+				"volume", p.Volume, "path", there.Path)
+		}
+		return nil
+	}
+	return volume.Errorf(volume.Incompatible, "volume %s is published at %s, read-only %t; asked for is read-only %t", p.Volume, there.Path, there.ReadOnly(), readOnly)
 }
 
 // PublishBlock shows a volume's device node at the target, a file. It does nothing if that is so. ReadOnly marks the mount; that
@@ -94,7 +108,10 @@ func (h *Host) PublishBlock(ctx context.Context, p Publication) error {
 		return err
 	}
 	if there, ok := table.At(target); ok {
-		return acceptBlock(id, there, disk, readOnly)
+		if err := checkNode(id, there, disk); err != nil {
+			return err
+		}
+		return h.acceptWritability(p, there, readOnly)
 	}
 	if err := h.checkAlone(table, disk, p, "", target); err != nil {
 		return err
@@ -120,18 +137,22 @@ func (h *Host) PublishBlock(ctx context.Context, p Publication) error {
 	if !ok {
 		return volume.Errorf(volume.Failed, "device %s was bound at %s, and the mount table does not show it", node, target)
 	}
-	return acceptBlock(id, there, disk, readOnly)
-}
-
-func acceptBlock(id volume.ID, there Mount, disk *Disk, readOnly bool) error {
-	switch {
-	case !isNode(there.Path, disk.Number):
-		return volume.Errorf(volume.Conflict, "%s is mounted at %s and is not disk %s (%s) of volume %s; unpublish the path first",
-			there, there.Path, disk.Path, disk.Number, id)
-	case there.ReadOnly() != readOnly:
-		return volume.Errorf(volume.Incompatible, "volume %s is published at %s, read-only %t; asked for is read-only %t", id, there.Path, there.ReadOnly(), readOnly)
+	if err := checkNode(id, there, disk); err != nil {
+		return err
+	}
+	if there.ReadOnly() != readOnly {
+		return volume.Errorf(volume.Failed, "device %s was bound at %s, and the mount table shows it with read-only %t, not %t", node, target, there.ReadOnly(), readOnly)
 	}
 	return nil
+}
+
+// checkNode refuses a block volume's target where something else is mounted.
+func checkNode(id volume.ID, there Mount, disk *Disk) error {
+	if isNode(there.Path, disk.Number) {
+		return nil
+	}
+	return volume.Errorf(volume.Conflict, "%s is mounted at %s and is not disk %s (%s) of volume %s; unpublish the path first",
+		there, there.Path, disk.Path, disk.Number, id)
 }
 
 // makeFile makes an empty file to bind a device node over. What is there already must be an empty file too.

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 var equateEmpty = cmpopts.EquateEmpty()
@@ -57,6 +59,39 @@ func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
 	if m, _ := b.mounter.table.At(b.place("pod")); !m.ReadOnly() {
 		t.Errorf("want a read-only mount, got %v", m.Options)
 	}
+}
+
+// Upstream's plugin publishes ReadOnlyMany writable, unless the pod says readOnly.
+func TestAWritablePublicationServesAnAccessModeThatOnlyReadsAndNoPodThatSaysReadOnly(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	log := &testenv.Log{}
+	b.log = slog.New(slog.NewTextHandler(log, nil))
+	old, next := b.place("old"), b.place("next")
+	must(t, os.MkdirAll(old, 0o750))
+	p := Publication{Volume: vol, Staging: b.place("staging"), Target: old}
+	must(t, b.Publish(t.Context(), p))
+	p.ReadOnly = true
+	wantKind(t, b.Publish(t.Context(), p), volume.Incompatible, old)
+	p.ByMode = true
+	for range 3 {
+		must(t, b.Publish(t.Context(), p))
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), old) {
+		t.Errorf("want one warning that names the place, got %q", log)
+	}
+	b.mounter.add(Mount{Device: Number{254, 32}, Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+	p.Target = b.place("other")
+	wantKind(t, b.Publish(t.Context(), p), volume.Conflict, "unpublish the path first")
+	must(t, b.Unmount(old))
+	for _, p.Target = range []string{old, next} {
+		must(t, b.Publish(t.Context(), p))
+		if m, _ := b.mounter.table.At(p.Target); !m.ReadOnly() {
+			t.Errorf("want what is published anew read-only, got %v", m.Options)
+		}
+	}
+	p.ReadOnly, p.ByMode = false, false
+	wantKind(t, b.Publish(t.Context(), p), volume.Incompatible, next)
 }
 
 func TestPublishRefusesWhatIsNotTheVolume(t *testing.T) {

@@ -261,6 +261,7 @@ func Test16ARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
 		t.Errorf("want a block volume of 8 MiB, got %+v, %v", stats, err)
 	}
 	wantKind(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: target, ReadOnly: true}), volume.Incompatible)
+	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: target, ReadOnly: true, ByMode: true})) // as upstream publishes
 	for range 2 {
 		must(t, h.Unmount(target))
 	}

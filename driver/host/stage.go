@@ -28,11 +28,36 @@ type Staging struct {
 
 // Stage mounts a volume's file system, made first if the disk is empty. It does nothing if the right disk is mounted there.
 //
+// While anything is mounted at the path its errors are marked as after a write, so that kubelet goes on to unstage: after a final answer it
+// holds the volume for unstaged, lets it be detached under the mount, and no later stage gets past what is there. Only Incompatible stays
+// final, as the CSI specification has it.
+//
 // Errors, besides Await's: InvalidArgument for an unknown file system, a refused mount flag, or a Format that the file system to be
 // made has no option for; Incompatible when the volume is
 // there in another way; Conflict when another disk is mounted there or the disk holds another file system; DataLoss when
 // the disk holds anything else or cannot be read.
 func (h *Host) Stage(ctx context.Context, s Staging) error {
+	err := h.stage(ctx, s)
+	if err != nil && !volume.Is(err, volume.Incompatible) && h.mayBeMounted(s.Path) {
+		return volume.AfterWrite(err)
+	}
+	return err
+}
+
+// mayBeMounted reports whether anything is mounted at path, or that is unknown.
+func (h *Host) mayBeMounted(path string) bool {
+	if resolved, err := resolve(path); err == nil {
+		path = resolved
+	}
+	table, err := h.mounts()
+	if err != nil {
+		return true
+	}
+	_, mounted := table.At(path)
+	return mounted
+}
+
+func (h *Host) stage(ctx context.Context, s Staging) error {
 	options, readOnly, err := mountOptions(s.Flags)
 	if err != nil {
 		return err
@@ -165,7 +190,7 @@ func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, optio
 	}
 	there, ok := table.At(path)
 	if !ok {
-		return volume.Errorf(volume.Failed, "disk %s was mounted at %s, and the mount table does not show it", disk.Path, path)
+		return volume.Errorf(volume.Failed, "disk %s was mounted at %s, and the mount table does not show it", disk.Path, path).AfterWrite()
 	}
 	if !there.On(disk) { // and nobody may write to it
 		return errors.Join(volume.Errorf(volume.Conflict, "mounting disk %s (%s) at %s gave %s; it was taken away again", disk.Path, disk.Number, path, there),

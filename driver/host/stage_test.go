@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -122,6 +123,93 @@ func TestAGrowthThatFailedIsTriedAgain(t *testing.T) {
 	b.tools.answers["xfs_growfs"] = Result{}
 	if err := b.Stage(t.Context(), s); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// After a final answer kubelet holds a volume for unstaged.
+func TestAFailureIsFinalOnlyWhereNothingIsMounted(t *testing.T) {
+	t.Parallel()
+	const ext4, xfs = "TYPE=ext4\nUSAGE=filesystem\n", "TYPE=xfs\nUSAGE=filesystem\n"
+	mounted := func(n Number, option string) func(*bench) {
+		return func(b *bench) {
+			b.mounter.add(Mount{Device: n, Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{option}})
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		blkid string
+		s     Staging
+		do    func(*bench)
+		kind  volume.Kind
+		final bool
+	}{
+		{name: "the growth after the mount", blkid: ext4, s: Staging{FromSource: true}, do: func(b *bench) { b.tools.answers["resize2fs"] = Result{Code: 1} }, kind: volume.Failed},
+		{name: "the growth of what was mounted", s: Staging{FromSource: true}, do: func(b *bench) {
+			mounted(Number{254, 16}, "rw")(b)
+			b.tools.answers["resize2fs"] = Result{Code: 1}
+		}, kind: volume.Failed},
+		{name: "a mount that is there although mount(8) failed", blkid: ext4, do: func(b *bench) { b.Host.mounter = failsAfter{b.mounter} }, kind: volume.Failed},
+		{name: "a mount that is there and is not shown", blkid: ext4, do: func(b *bench) {
+			b.Host.mounter = failsAfter{nil}
+		}, kind: volume.Failed},
+		{name: "a mount of the disk's name of before", do: mounted(Number{254, 32}, "rw"), kind: volume.Conflict},
+		{name: "a flag that is refused", s: Staging{Flags: []string{"remount"}}, do: mounted(Number{254, 16}, "rw"), kind: volume.InvalidArgument},
+		{name: "two disks", do: func(b *bench) {
+			mounted(Number{254, 16}, "rw")(b)
+			b.plug(b.t, "vdc", serial, Number{254, 32})
+		}, kind: volume.Conflict},
+		{name: "another kind of file system is mounted", s: Staging{FSType: "xfs"}, do: mounted(Number{254, 16}, "rw"), kind: volume.Incompatible, final: true},
+		{name: "mounted read-only", do: mounted(Number{254, 16}, "ro"), kind: volume.Incompatible, final: true},
+		{name: "another kind of file system is on the disk", blkid: xfs, s: Staging{FSType: "ext4"}, kind: volume.Conflict, final: true},
+		{name: "the check", blkid: ext4, do: func(b *bench) { b.tools.answers["fsck"] = Result{Code: 4} }, kind: volume.DataLoss, final: true},
+		{name: "the mount", blkid: ext4, do: func(b *bench) { b.mounter.fail = volume.Errorf(volume.Failed, "wrong fs type") }, kind: volume.Failed, final: true},
+		{name: "another disk was mounted, and taken away", blkid: ext4, do: func(b *bench) { b.mounter.wrong = Number{254, 64} }, kind: volume.Conflict, final: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, Options{})
+			b.plug(t, "vdb", serial, Number{254, 16})
+			b.tools.answers["blkid"] = Result{Stdout: c.blkid}
+			if c.do != nil {
+				c.do(b)
+			}
+			c.s.Volume, c.s.Path = vol, b.place("staging")
+			err := b.Stage(t.Context(), c.s)
+			wantKind(t, err, c.kind)
+			if volume.MayHaveWritten(err) == c.final {
+				t.Errorf("want it final %t, got %v", c.final, err)
+			}
+		})
+	}
+}
+
+// failsAfter is a mounter whose mount(8) mounts and then fails, or mounts nothing and does not fail.
+type failsAfter struct{ *fakeMounter }
+
+func (f failsAfter) Mount(ctx context.Context, source, target, fsType string, options []string) error {
+	if f.fakeMounter == nil {
+		return nil
+	}
+	return errors.Join(f.fakeMounter.Mount(ctx, source, target, fsType, options), volume.Errorf(volume.Failed, "killed"))
+}
+
+func TestAVolumeThatCameBackUnderAnotherNameIsUnstagedAndStagedAnew(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, Options{})
+	b.plug(t, "vdb", serial, Number{254, 16})
+	s := Staging{Volume: vol, Path: b.place("staging")}
+	must(t, b.Stage(t.Context(), s))
+	must(t, os.RemoveAll(filepath.Join(b.Sys, "block", "vdb"))) // detached under its mount, which holds the name
+	b.plug(t, "vdc", serial, Number{254, 32})
+	err := b.Stage(t.Context(), s)
+	wantKind(t, err, volume.Conflict, "unstage the path first")
+	if !volume.MayHaveWritten(err) {
+		t.Errorf("want kubelet to go on to unstage it, got %v", err)
+	}
+	must(t, b.Unstage(t.Context(), vol, s.Path))
+	must(t, b.Stage(t.Context(), s))
+	if there, _ := b.mounter.table.At(s.Path); there.Device != (Number{254, 32}) {
+		t.Errorf("want the disk of now mounted, got %v", b.mounter.table)
 	}
 }
 

@@ -16,6 +16,16 @@ const (
 	superSize  = 1024
 )
 
+// superblocks are the places where each kind of our file systems is known by its superblock.
+var superblocks = []struct {
+	at int64
+	is func(super []byte) bool
+}{
+	{extSuper, func(super []byte) bool { _, ok := extSize(super); return ok }},
+	{0, func(super []byte) bool { _, ok := xfsLog(super); return ok }},
+	{btrfsSuper, func(super []byte) bool { _, ok := btrfsSize(super); return ok }},
+}
+
 // measure gives the size of the file system of that kind that lies on the disk and is mounted at path. It is what the file system
 // itself says: a tool that ends well may have found nothing to do.
 func measure(fsType string, disk io.ReaderAt, path string) (volume.Size, error) {

@@ -14,7 +14,15 @@ const stacked = 64
 
 // Unmount takes away whatever is mounted at path, and then the empty directory or empty file that was under it. It does nothing if
 // there is none. Errors: Busy while something uses the mount, Conflict when the place is not empty; what is in it is left alone.
+//
+// Copies of the mount that other mount namespaces have at the same place, as agents that see the server's files do, go with the
+// directory (Linux, namespace.c, detach_mounts).
 func (h *Host) Unmount(path string) error {
+	return h.unmount(path, func(string) error { return nil })
+}
+
+// unmount does first before each mount is taken away.
+func (h *Host) unmount(path string, first func(path string) error) error {
 	path, err := resolve(path)
 	if err != nil {
 		return err
@@ -25,7 +33,11 @@ func (h *Host) Unmount(path string) error {
 			return err
 		}
 		if _, mounted := table.At(path); !mounted {
+			h.lenient.Delete(path)
 			return removeEmpty(path)
+		}
+		if err := first(path); err != nil {
+			return err
 		}
 		if err := h.mounter.Unmount(path); err != nil {
 			return err

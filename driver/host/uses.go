@@ -60,10 +60,11 @@ func (h *Host) checkAlone(t Table, d *Disk, p Publication, staging, target strin
 	return nil
 }
 
-// Unstage takes the staging mount away, as Unmount does. While the volume is in use anywhere else it is Busy, so that its disk is not
-// detached under a mount.
+// Unstage writes out what is mounted at the staging path and takes it away, as Unmount does. While the volume is in use anywhere else it
+// is Busy, also where only another mount namespace has it mounted, so that its disk is not detached under a mount.
 func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
-	if err := h.Unmount(path); err != nil || checkID(id) != nil {
+	flush := func(path string) error { return h.flush(ctx, path) }
+	if err := h.unmount(path, flush); err != nil || checkID(id) != nil {
 		return err
 	}
 	disk, err := h.find(ctx, id)
@@ -79,5 +80,5 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 		return volume.Errorf(volume.Busy, "volume %s is not staged any more, and disk %s is still in use at %s; unpublish it there, or unmount by hand what nobody knows",
 			id, disk.Path, strings.Join(left, ", "))
 	}
-	return nil
+	return h.checkLetGo(ctx, id, disk)
 }

@@ -113,7 +113,7 @@ func parsePublish(r *csi.NodePublishVolumeRequest) (host.Publication, use, error
 	if p.Staging == "" {
 		return p, u, volume.Errorf(volume.Conflict, "volume %s: the request has no staging_target_path, and a volume is staged before it is published", p.Volume)
 	}
-	p.ReadOnly, p.Alone = u.readOnly || r.GetReadonly(), u.alone
+	p.ReadOnly, p.ByMode, p.Alone = u.readOnly || r.GetReadonly(), u.readOnly && !r.GetReadonly(), u.alone
 	return p, u, nil
 }
 

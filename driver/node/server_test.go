@@ -264,12 +264,13 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 		{"stage for readers", stage(mount(manyRead, ""), nil), host.Staging{Volume: vol, Path: s, Default: "ext3", ReadOnly: true}},
 		{"publish", publish(mount(writer, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, false}},
 		{"publish read-only", publish(mount(writer, ""), true), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
-		{"publish for readers", publish(mount(manyRead, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
+		{"publish for readers", publish(mount(manyRead, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true, ByMode: true}, false}},
+		{"publish for readers, read-only by itself", publish(mount(manyRead, ""), true), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
 		{"publish for one pod", publish(mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p, Alone: true}, false}},
 		{"publish for pods of one node", publish(mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, false}},
-		{"publish a device for one reader", publish(block(csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true, Alone: true}, true}},
+		{"publish a device for one reader", publish(block(csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true, ByMode: true, Alone: true}, true}},
 		{"publish a device", publish(block(manyWrite), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, true}},
-		{"publish a device for readers", publish(block(manyRead), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, true}},
+		{"publish a device for readers", publish(block(manyRead), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true, ByMode: true}, true}},
 		{"expand", expand(&csi.NodeExpandVolumeRequest{}), host.Growth{Volume: vol, Path: p, Size: 5}},
 		{"expand what is staged", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: mount(writer, "")}), host.Growth{Volume: vol, Path: s, Size: 5}},
 		{"expand a device", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: block(writer)}), host.Growth{Volume: vol, Path: p, Size: 5, Block: true}},
@@ -366,6 +367,15 @@ func TestTheCapabilitiesAreThoseThatKubeletActsOn(t *testing.T) {
 	want := []string{"STAGE_UNSTAGE_VOLUME", "GET_VOLUME_STATS", "EXPAND_VOLUME", "SINGLE_NODE_MULTI_WRITER", "GET_VOLUME_HEALTH"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("with VOLUME_MOUNT_GROUP kubelet would leave a volume's group to the driver (-want +got):\n%s", diff)
+	}
+}
+
+func TestAStageThatMayHaveMountedIsToldSo(t *testing.T) {
+	t.Parallel()
+	m := &fakeMachine{err: volume.AfterWrite(volume.Errorf(volume.Failed, "the growth failed"))}
+	_, err := serverOf(m, Options{}).NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: mount(writer, "")})
+	if !volume.Is(err, volume.Failed) || !volume.MayHaveWritten(err) {
+		t.Errorf("want the mark that keeps the answer from being final, got %v", err)
 	}
 }
 

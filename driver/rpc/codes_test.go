@@ -78,6 +78,7 @@ func TestCodesOfTheSpecification(t *testing.T) {
 		{"ControllerPublishVolume", volume.NotFound, codes.NotFound},
 		{"ListVolumes", volume.Busy, codes.Aborted},
 		{"NodeStageVolume", volume.DataLoss, codes.FailedPrecondition},
+		{"NodeStageVolume", volume.Incompatible, codes.AlreadyExists},
 	} {
 		if got := codeOf(test.method, volume.Errorf(test.kind, "x")); got != test.want {
 			t.Errorf("%s, %s: want %s, got %s", test.method, test.kind, test.want, got)
