@@ -164,8 +164,9 @@ func TestTheNodesCloudConfHasNoGlobalSectionAndKeepsTheRest(t *testing.T) {
 
 func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 	r := result(t, v1alpha1.HostedControlPlane, v1alpha1.Helm, v1alpha1.Spec{
-		Credentials: v1alpha1.Credentials{SecretName: "cloud", Key: "it's.yaml"},
+		Credentials: v1alpha1.Credentials{SecretName: "cloud"},
 	}, v1alpha1.VolumeType{ID: "1", Name: "a|b"})
+	r.Credentials.Value.Key = "it's.yaml" // no configuration may have it, but a shell must not trip over it
 	readme := string(render(t, r, bundle.Options{})["README.md"])
 	for _, want := range []string{
 		"https://keystone.example:5000/v3",

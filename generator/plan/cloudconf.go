@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,6 +21,8 @@ const (
 
 const defaultSecret = "cinder-csi-credentials"
 
+var secretKey = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
+
 func (d *decider) credentials() Decision[Credentials] {
 	c := d.spec.Credentials
 	decision := Decision[Credentials]{Source: sourceOf(d.given.Credentials.SecretName != "")}
@@ -32,8 +35,8 @@ func (d *decider) credentials() Decision[Credentials] {
 	if !isSubdomain(c.SecretName) {
 		d.problem("spec.credentials.secretName: %q is not a Secret's name", c.SecretName)
 	}
-	if strings.ContainsAny(c.Key, "/\x00") || c.Key == "." || c.Key == ".." {
-		d.problem("spec.credentials.key: %q is not a key of a Secret", c.Key)
+	if !secretKey.MatchString(c.Key) || len(c.Key) > 253 || c.Key == "." || strings.HasPrefix(c.Key, "..") {
+		d.problem("spec.credentials.key: %q is not a key of a Secret: letters, digits, '-', '_' and '.'", c.Key)
 	}
 	c.CABundle = d.certificates(c.CABundle)
 	d.spec.Credentials.CABundle = c.CABundle
@@ -41,27 +44,25 @@ func (d *decider) credentials() Decision[Credentials] {
 	return decision
 }
 
-const beginCertificate = "-----BEGIN CERTIFICATE-----"
+const (
+	caBundle         = "spec.credentials.caBundle"
+	beginCertificate = "-----BEGIN CERTIFICATE-----"
+)
 
 // certificates are those of a CA bundle, encoded anew, so that what is embedded is certificates and nothing else: a private key must
 // never reach a bundle, and pem.Decode passes over whatever stands before the first block it can read. Messages never repeat what
 // was found instead.
 func (d *decider) certificates(bundle string) string {
-	const key = "spec.credentials.caBundle"
-	if strings.Contains(bundle, "PRIVATE KEY") {
-		d.problem(key + ": holds a PRIVATE KEY; only certificates are public, and only they belong here")
-		return ""
-	}
 	var out strings.Builder
 	for rest := strings.TrimSpace(bundle); rest != ""; {
 		block, after := pem.Decode([]byte(rest))
 		given := rest[:len(rest)-len(after)]
 		if block == nil || !strings.HasPrefix(rest, beginCertificate) || strings.Count(given, beginCertificate) > 1 || len(block.Headers) > 0 {
-			d.problem(key + ": want certificates in PEM and nothing else, no comments either")
+			d.problem(caBundle + ": want certificates in PEM and nothing else, no comments either")
 			return ""
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			d.problem(key + ": one of the certificates cannot be read")
+			d.problem(caBundle + ": one of the certificates cannot be read")
 			return ""
 		}
 		out.Write(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))

@@ -28,6 +28,9 @@ func (e *FactError) Error() string {
 // Decide makes every decision of a bundle, or none: its error is a *ConfigError or a *FactError. Version is the generator's.
 func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, target v1alpha1.Target, format v1alpha1.Format, version string) (Result, error) {
 	d := &decider{inv: inventory, dist: distribution, given: distribution.Spec, spec: distribution.WithDefaults(), target: target}
+	if !d.checkTexts() {
+		return Result{}, &ConfigError{Problems: d.problems}
+	}
 	d.checkSpec()
 	d.checkServices()
 	r := Result{

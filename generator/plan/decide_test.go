@@ -82,6 +82,49 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {planes: {node: {images: {resizer: {tag: v1}}}}}", "spec.planes.node.images"},
 		{v1alpha1.Vanilla, "spec: {images: {driver: {digest: 'sha256:12'}}}", "spec.images.driver.digest"},
 		{v1alpha1.Vanilla, "spec: {networkPolicy: {openstackCIDRs: [192.0.2.1/24]}}", "spec.networkPolicy.openstackCIDRs"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {runAsUser: 0}}}", "spec.planes.controller.runAsUser: 0; want a user from 1"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {runAsUser: -1}}}", "spec.planes.controller.runAsUser: -1"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {runAsUser: 2147483648}}}", "spec.planes.controller.runAsUser: 2147483648"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {replicas: 2147483648}}}", "spec.planes.controller.replicas"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {podLabels: {a b: x}}}}", "spec.planes.controller.podLabels: \"a b\": name part must consist of alphanumeric"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {podLabels: {a: x y}}}}", "spec.planes.controller.podLabels.a: \"x y\": a valid label must be"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {podLabels: {app: y}}}}", "spec.planes.controller.podLabels: app is how the pods are found"},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {podLabels: {app: cinder-csi-controller}}}}", "spec.planes.node.podLabels: app is how the pods are found"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {nodeSelector: {a/b/c: x}}}}", "spec.planes.controller.nodeSelector: \"a/b/c\""},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {nodeSelector: {a: '?'}}}}", "spec.planes.controller.nodeSelector.a: \"?\""},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a, operator: exists}]}}}", "spec.planes.controller.tolerations[0].operator: \"exists\" is not one of Equal, Exists; did you mean Exists?"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a}, {key: a, effect: Nope}]}}}", "spec.planes.controller.tolerations[1].effect: \"Nope\" is not one of"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{effect: NoSchedule}]}}}", "spec.planes.controller.tolerations[0]: without a key"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a b}]}}}", "spec.planes.controller.tolerations[0].key: \"a b\""},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a, value: x y}]}}}", "spec.planes.controller.tolerations[0].value: \"x y\""},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {tolerations: [{key: a, operator: Exists, value: x}]}}}", "spec.planes.controller.tolerations[0]: operator Exists takes no value"},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {tolerations: [{key: a, tolerationSeconds: 5}]}}}", "spec.planes.node.tolerations[0]: tolerationSeconds is for effect NoExecute"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {imagePullSecrets: [A B]}}}", "spec.planes.controller.imagePullSecrets[0]: \"A B\" is not a Secret"},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {imagePullSecrets: [a, a]}}}", "spec.planes.node.imagePullSecrets[1]: \"a\" is there twice"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {requests: {cpu: lots}}}}}}", "spec.planes.controller.resources.driver.requests.cpu: \"lots\" is not a quantity"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {limits: {cpu: '-1'}}}}}}", "spec.planes.controller.resources.driver.limits.cpu: \"-1\" is less than nothing"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {requests: {mem: 1Gi}}}}}}", "spec.planes.controller.resources.driver.requests: there is no resource \"mem\""},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {requests: {memory: 2Gi}, limits: {memory: 1Gi}}}}}}", "spec.planes.controller.resources.driver.requests.memory: 2Gi is more than the limit, 1Gi"},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {resources: {registrar: {limits: {memory: 10Mi}}}}}}", "spec.planes.node.resources.registrar.limits.memory: 10Mi is less than the 20Mi that the container asks for; set requests.memory too"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {requests: {example.com/a: '1'}}}}}}", "spec.planes.controller.resources.driver.requests.example.com/a: of this resource, request and limit must be the same"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {resources: {driver: {limits: {example.com/a: 100m}}}}}}", "spec.planes.controller.resources.driver.limits.example.com/a: \"100m\"; want a whole number"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {proxy: {https: 'http://proxy:99999'}}}}", "spec.planes.controller.proxy.https: the port is none"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {proxy: {noProxy: '$(HOME)'}}}}", "spec.planes.controller.proxy.noProxy: holds $("},
+		{v1alpha1.Vanilla, "spec: {images: {driver: {registry: my registry}}}", "spec.images.driver.registry: \"my registry\""},
+		{v1alpha1.Vanilla, "spec: {images: {driver: {registry: mirror}}}", "spec.images.driver.registry: \"mirror\""},
+		{v1alpha1.Vanilla, "spec: {planes: {node: {images: {driver: {repository: A/b}}}}}", "spec.planes.node.images.driver.repository: \"A/b\""},
+		{v1alpha1.Vanilla, "spec: {images: {driver: {tag: a b}}}", "spec.images.driver.tag: \"a b\""},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {annotations: {bad key here: x}}}}}", "spec.storageClasses.overrides.fast.annotations: \"bad key here\""},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {annotations: {'1': x}}}}}", "kustomize takes the key \"1\" for a number"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {annotations: {storageclass.kubernetes.io/is-default-class: 'true'}}}}}", "storageclass.kubernetes.io/is-default-class is the generator's own; use spec.storageClasses.default"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {mountOptions: ['', noatime]}}}}", "overrides.fast.mountOptions[0]: \"\" is not one mount option"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {mountOptions: [noatime, x y]}}}}", "overrides.fast.mountOptions[1]: \"x y\" is not one mount option"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{name: x, type: fast, mountOptions: ['']}]}}", "extra[0].mountOptions[0]"},
+		{v1alpha1.Vanilla, "spec: {credentials: {key: a b}}", "spec.credentials.key"},
+		{v1alpha1.Vanilla, "spec: {clusterID: 'a${b}'}", "spec.clusterID: holds ${"},
+		{v1alpha1.Vanilla, "metadata: {name: '${NAME}'}", "metadata.name: holds ${"},
+		{v1alpha1.Vanilla, "spec: {clusterID: 'pass -----BEGIN RSA PRIVATE KEY-----', driver: {name: pass PRIVATE KEY}}", "spec.clusterID: holds a PRIVATE KEY"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {availability: \"a\\u007f\"}}}}}", "overrides.fast.parameters.availability: holds a control character"},
 		{v1alpha1.HostedControlPlane, "metadata: {name: Prod}", "metadata.name"},
 	}
 	for _, c := range cases {
@@ -222,12 +265,12 @@ func TestTheHostedControlPlanesPodsAreAsHyperShiftWantsThem(t *testing.T) {
 
 func TestImagesOfAPlaneGoOverThoseOfAll(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0", 64)
-	spec := `spec: {images: {driver: {registry: r, tag: v1, digest: '` + digest + `'}, resizer: {tag: v9}}, planes: {node: {images: {driver: {tag: v2}}}}}`
+	spec := `spec: {images: {driver: {registry: r.example, tag: v1, digest: '` + digest + `'}, resizer: {tag: v9}}, planes: {node: {images: {driver: {tag: v2}}}}}`
 	r := decide(t, cloudOf("standard"), spec, v1alpha1.Vanilla)
-	if diff := cmp.Diff(map[string]v1alpha1.Image{"driver": {Registry: "r", Tag: "v2"}}, r.Node.Value.Images); diff != "" {
+	if diff := cmp.Diff(map[string]v1alpha1.Image{"driver": {Registry: "r.example", Tag: "v2"}}, r.Node.Value.Images); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
-	want := map[string]v1alpha1.Image{"driver": {Registry: "r", Tag: "v1", Digest: digest}, "resizer": {Tag: "v9"}}
+	want := map[string]v1alpha1.Image{"driver": {Registry: "r.example", Tag: "v1", Digest: digest}, "resizer": {Tag: "v9"}}
 	if diff := cmp.Diff(want, r.Controller.Value.Images); diff != "" {
 		t.Errorf("controller (-want +got):\n%s", diff)
 	}

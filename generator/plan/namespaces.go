@@ -91,8 +91,8 @@ func (d *decider) clusterID() Decision[string] {
 		d.warn("spec.clusterID is not set: volumes are marked %q, and `openshift-install destroy` removes those that are marked with the infrastructure name "+
 			"(oc get infrastructure cluster -o jsonpath='{.status.infrastructureName}')", decision.Value)
 	}
-	if len(decision.Value) > 255 || strings.ContainsFunc(decision.Value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		d.problem("spec.clusterID: want printable characters, at most the 255 of a Cinder metadata value")
+	if len(decision.Value) > 255 {
+		d.problem("spec.clusterID: want at most the 255 characters of a Cinder metadata value")
 	}
 	d.spec.ClusterID = decision.Value
 	return decision

@@ -20,10 +20,7 @@ var (
 // oldestKubernetes is the first minor that serves every field: a disruption budget's unhealthyPodEvictionPolicy is of 1.27.
 const oldestKubernetes = "1.27"
 
-var (
-	kubernetesVersion = regexp.MustCompile(`^v?(1\.[0-9]{1,3})(\.[0-9]+)?$`)
-	digest            = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-)
+var kubernetesVersion = regexp.MustCompile(`^v?(1\.[0-9]{1,3})(\.[0-9]+)?$`)
 
 // checkSpec checks what no decision below looks at, and brings it into its one form.
 func (d *decider) checkSpec() {
@@ -40,17 +37,9 @@ func (d *decider) checkSpec() {
 		d.problem("spec.hypershift.kubeconfigSecret: %q is not a Secret's name", d.spec.HyperShift.KubeconfigSecret)
 	}
 	d.checkNames("spec.images", slices.Collect(maps.Keys(d.spec.Images)), sortedSet(append(slices.Clone(controllerImages), nodeImages...)))
-	d.checkDigests("spec.images", d.spec.Images)
-	d.checkDigests("spec.planes.controller.images", d.spec.Planes.Controller.Images)
-	d.checkDigests("spec.planes.node.images", d.spec.Planes.Node.Images)
-}
-
-func (d *decider) checkDigests(path string, images map[string]v1alpha1.Image) {
-	for _, name := range slices.Sorted(maps.Keys(images)) {
-		if i := images[name]; i.Digest != "" && !digest.MatchString(i.Digest) {
-			d.problem("%s.%s.digest: %q is not sha256: and 64 hex digits", path, name, i.Digest)
-		}
-	}
+	d.checkImages("spec.images", d.spec.Images)
+	d.checkImages("spec.planes.controller.images", d.spec.Planes.Controller.Images)
+	d.checkImages("spec.planes.node.images", d.spec.Planes.Node.Images)
 }
 
 // checkNames refuses names that stand for nothing.

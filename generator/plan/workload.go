@@ -2,10 +2,12 @@ package plan
 
 import (
 	"maps"
+	"math"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -23,10 +25,11 @@ func (d *decider) controller(namespace string) Decision[Workload] {
 	w.Replicas = defaultReplicas
 	if p.Replicas != nil {
 		w.Replicas = *p.Replicas
-		if w.Replicas < 1 {
-			d.problem("spec.planes.controller.replicas: %d; want at least 1", w.Replicas)
+		if w.Replicas < 1 || w.Replicas > math.MaxInt32 {
+			d.problem("spec.planes.controller.replicas: %d; want 1 to %d", w.Replicas, math.MaxInt32)
 		}
 	}
+	d.checkUser("spec.planes.controller.runAsUser", p.RunAsUser)
 	decision := Decision[Workload]{Source: Default}
 	switch d.target {
 	case v1alpha1.HostedControlPlane:
@@ -89,8 +92,10 @@ func (d *decider) workload(plane string, p v1alpha1.Plane, images []string) Work
 	path := "spec.planes." + plane
 	d.checkProxy(path+".proxy.http", p.Proxy.HTTP)
 	d.checkProxy(path+".proxy.https", p.Proxy.HTTPS)
+	d.checkExpansion(path+".proxy.noProxy", p.Proxy.NoProxy)
 	d.checkNames(path+".images", slices.Collect(maps.Keys(p.Images)), images)
 	d.checkNames(path+".resources", slices.Collect(maps.Keys(p.Resources)), images)
+	d.checkPod(path, plane, p)
 	w := Workload{
 		NodeSelector:     p.NodeSelector,
 		Tolerations:      p.Tolerations,
@@ -122,6 +127,17 @@ func (d *decider) checkProxy(key, value string) {
 		d.problem("%s: not a URL such as http://proxy.example:3128", key)
 	case u.User != nil:
 		d.problem("%s: has credentials in it, and the generator writes no secret; use a proxy without them", key)
+	case portOf(value) < 1 || portOf(value) > math.MaxUint16:
+		d.problem("%s: the port is none from 1 to %d", key, math.MaxUint16)
+	default:
+		d.checkExpansion(key, value)
+	}
+}
+
+// checkExpansion: in a container's environment kubelet replaces $(NAME) by a variable of that name.
+func (d *decider) checkExpansion(key, value string) {
+	if strings.Contains(value, "$(") {
+		d.problem("%s: holds $(, which Kubernetes would read as a variable", key)
 	}
 }
 

@@ -78,6 +78,28 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 			Credentials:       v1alpha1.Credentials{CABundle: ca},
 			Snapshots:         v1alpha1.Snapshots{Enabled: &off},
 		},
+		"names that YAML could read as something else": {
+			Namespaces: v1alpha1.Namespaces{Controller: "1e3", Node: "0x1f"},
+			ClusterID:  "1e3",
+			Driver:     v1alpha1.Driver{Name: "1e3"},
+			HyperShift: v1alpha1.HyperShift{KubeconfigSecret: "1.5"},
+			Credentials: v1alpha1.Credentials{
+				SecretName: "123", Key: "1e3", Cloud: "null", CABundle: ca,
+			},
+			NetworkPolicy: v1alpha1.NetworkPolicy{Enabled: true, OpenStackCIDRs: []string{"::/0"}},
+			StorageClasses: v1alpha1.StorageClasses{Overrides: map[string]v1alpha1.ClassOverride{"standard": {
+				Name: "1e3", MountOptions: []string{"1e3", "null"}, Annotations: map[string]string{"yes": "null"}, Parameters: map[string]string{"availability": "1e3"},
+			}}},
+			Images: map[string]v1alpha1.Image{"driver": {Registry: "[fd00::1]:5000", Repository: "1/2", Tag: "1e3"}, "registrar": {Registry: "10.0.0.1:5000/mirror"}},
+			Planes: v1alpha1.Planes{
+				Controller: v1alpha1.Plane{
+					NodeSelector: map[string]string{"1e3": "true"}, PodLabels: map[string]string{"yes": "no"}, ImagePullSecrets: []string{"123", "true", "0x1f"},
+					Tolerations: []v1alpha1.Toleration{{Key: "1e3", Value: "null"}},
+					Resources:   map[string]v1alpha1.Resources{"driver": {Requests: map[string]string{"cpu": "1", "memory": "1e9"}}},
+				},
+				Node: v1alpha1.Plane{ImagePullSecrets: []string{"1e3"}},
+			},
+		},
 		"everything": {
 			KubernetesVersion: "1.34",
 			Namespaces:        v1alpha1.Namespaces{Controller: "storage", Node: "storage-node"},

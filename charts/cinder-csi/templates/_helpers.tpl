@@ -8,8 +8,8 @@ node: {{ ne $v.plane "management" }}
 cluster: {{ ne $v.plane "management" }}
 hosted: {{ eq $v.target "hypershift" }}
 openshift: {{ ne $v.target "vanilla" }}
-controllerNS: {{ eq $v.plane "guest" | ternary $v.namespaces.node $v.namespaces.controller }}
-leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces.controller }}
+controllerNS: {{ eq $v.plane "guest" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
+leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
 {{- end -}}
 
 {{- define "labels" -}}
@@ -44,7 +44,7 @@ SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "
 
 {{- /* (image, settings ConfigMap): what every container has. */ -}}
 {{- define "container" -}}
-image: {{ .image.registry }}/{{ .image.repository }}{{ if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag }}{{ end }}
+image: {{ printf "%s/%s%s" .image.registry .image.repository (.image.digest | empty | ternary (print ":" .image.tag) (print "@" .image.digest)) | quote }}
 imagePullPolicy: IfNotPresent
 terminationMessagePolicy: FallbackToLogsOnError
 envFrom:
@@ -97,7 +97,7 @@ env:
 
 {{- /* What a role's values say of its pods. */ -}}
 {{- define "placement" -}}
-priorityClassName: {{ .priorityClassName }}
+priorityClassName: {{ .priorityClassName | quote }}
 {{- with .nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
@@ -106,7 +106,7 @@ tolerations: {{ toJson .tolerations }}
 {{- if .imagePullSecrets }}
 imagePullSecrets:
 {{- range .imagePullSecrets }}
-- name: {{ . }}
+- name: {{ . | quote }}
 {{- end }}
 {{- end }}
 {{- end -}}
