@@ -248,36 +248,6 @@ func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
 	}
 }
 
-func TestExplainSaysWhereAValueComesFrom(t *testing.T) {
-	b := newBed(t)
-	dir := filepath.Join(b.dir, "out")
-	b.ok(t, generation("vanilla", "helm", dir)...)
-	got := b.ok(t, "explain", "storageclass/fast", "volumeBindingMode", dir)
-	want := "value: WaitForFirstConsumer\ndecision: storageClass.fast (inferred)\nreason: the cloud offers volume type \"fast\"\nfact: volumeTypes has \"fast\"\n"
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	for _, c := range [][3]string{{"storageclass/fast", "parameters.type", "fast"}, {"deployment/cinder-csi-controller", "spec.replicas", "2"}} {
-		if got := b.ok(t, "explain", c[0], c[1], dir); !strings.HasPrefix(got, "value: "+c[2]+"\n") {
-			t.Errorf("%s %s: want %s, got %s", c[0], c[1], c[2], got)
-		}
-	}
-	for object, field := range map[string]string{
-		"csidriver/cinder.csi.openstack.org": "metadata.name", "daemonset/cinder-csi-node": "priorityClass",
-		"volumesnapshotclass/cinder-csi": "name", "secret/cinder-csi-credentials": "key",
-	} {
-		b.ok(t, "explain", object, field, dir)
-		if _, stderr, code := b.run(t, "explain", object+"x", field, dir); code != Usage || !strings.Contains(stderr, "has no "+object+"x") {
-			t.Errorf("%sx: want exit 64, got %d: %s", object, code, stderr)
-		}
-	}
-	for _, args := range [][]string{{"networkpolicy/cinder-csi-controller", "ports"}, {"storageclass/fast", "parameters.colour"}, {"storageclass/none", "parameters"}, {"storageclass/fast", "colour"}, {"pod/x", "y"}} {
-		if _, stderr, code := b.run(t, "explain", args[0], args[1], dir); code != Usage {
-			t.Errorf("%v: want exit 64, got %d: %s", args, code, stderr)
-		}
-	}
-}
-
 func TestValidateFindsABundleThatDoesNotBuild(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")

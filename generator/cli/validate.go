@@ -19,20 +19,9 @@ func newValidateCommand(w *World) *cobra.Command {
 		Short: "Build the bundle in DIR and check every object",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, err := openBundle(args[0])
+			dir, tree, err := readBundle(w, args[0])
 			if err != nil {
 				return err
-			}
-			tree, err := dir.Read()
-			if err != nil {
-				return err
-			}
-			edited, err := dir.Edited()
-			if err != nil {
-				return err
-			}
-			for _, name := range edited {
-				fmt.Fprintf(w.Stderr, "Warning: %s is not as it was generated\n", name)
 			}
 			objects, err := verified(dir.Path, tree, dir.Plan.Target, dir.Plan.Format)
 			if err != nil {
@@ -70,6 +59,23 @@ func openBundle(name string) (*worktree.Dir, error) {
 		return nil, usage("%s holds no bundle: it has no %s", name, worktree.PlanFile)
 	}
 	return dir, nil
+}
+
+// readBundle reads the files of a directory that must hold a bundle, and warns of those that were edited.
+func readBundle(w *World, name string) (*worktree.Dir, map[string][]byte, error) {
+	dir, err := openBundle(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := dir.Read()
+	if err != nil {
+		return nil, nil, err
+	}
+	edited, err := dir.Edited()
+	for _, name := range edited {
+		fmt.Fprintf(w.Stderr, "Warning: %s is not as it was generated\n", name)
+	}
+	return dir, tree, err
 }
 
 // verified builds a bundle in process, at its directory, and gives its objects, or everything that is wrong with them as one error.
