@@ -18,6 +18,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 var update = flag.Bool("update", false, "write the tables anew")
@@ -61,6 +63,49 @@ func optionsTable() string {
 	return b.String()
 }
 
+// generatorFlags lists each flag once, with the commands that take it.
+func generatorFlags() string {
+	type row struct{ flag, fallback, meaning string }
+	var rows []row
+	takers := map[row][]string{}
+	add := func(taker string) func(*pflag.Flag) {
+		return func(f *pflag.Flag) {
+			r := row{flag: "`--" + f.Name + "`", meaning: f.Usage}
+			if f.Shorthand != "" {
+				r.flag += ", `-" + f.Shorthand + "`"
+			}
+			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
+				r.fallback = "`" + f.DefValue + "`"
+			}
+			if takers[r] == nil {
+				rows = append(rows, r)
+			}
+			takers[r] = append(takers[r], taker)
+		}
+	}
+	root := cli.Commands()
+	root.PersistentFlags().VisitAll(add("every command"))
+	for _, c := range root.Commands() {
+		c.LocalNonPersistentFlags().VisitAll(add("`" + c.Name() + "`"))
+	}
+	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.flag, b.flag) })
+	var b strings.Builder
+	b.WriteString("| flag | of | default | meaning |\n| --- | --- | --- | --- |\n")
+	for _, r := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.flag, strings.Join(takers[r], ", "), r.fallback, r.meaning)
+	}
+	return b.String()
+}
+
+func distributionKeys() string {
+	var b strings.Builder
+	b.WriteString("| key | holds | default | meaning | refused |\n| --- | --- | --- | --- | --- |\n")
+	for _, k := range v1alpha1.Keys() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.Path, k.Type, k.Default, k.Meaning, k.Refused)
+	}
+	return b.String()
+}
+
 func accessRules() string {
 	var b strings.Builder
 	b.WriteString("```json\n[\n")
@@ -83,6 +128,7 @@ func accessRules() string {
 func TestReferencesListWhatTheCodeHas(t *testing.T) {
 	for path, parts := range map[string]map[string]string{
 		"reference/driver.md":       {"flags": flagsTable(), "options": optionsTable()},
+		"reference/generator.md":    {"flags": generatorFlags(), "keys": distributionKeys()},
 		"reference/access-rules.md": {"access-rules": accessRules()},
 	} {
 		text, err := os.ReadFile(path)

@@ -104,6 +104,9 @@ func codeOf(err error) int {
 	return Failure
 }
 
+// Commands is the tree of commands, for what describes them.
+func Commands() *cobra.Command { return newRootCommand(&World{}) }
+
 func newRootCommand(w *World) *cobra.Command {
 	var shared common
 	root := &cobra.Command{

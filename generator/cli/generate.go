@@ -41,7 +41,7 @@ files of others are never touched. What would strand volumes is refused until it
 	f := c.Flags()
 	f.StringVar(&g.format, "format", "", "the bundle's form: "+strings.Join(formats, ", "))
 	f.StringVar(&g.dir, "output-dir", "", "the directory to write; one for each cluster and cloud project")
-	f.StringVar(&g.base, "base", "", "refer to a checkout of manifests/ instead of copying it into the bundle (kustomize)")
+	f.StringVar(&g.base, "base", "", "refer to a checkout of manifests/, by its path from DIR, instead of copying it into the bundle (kustomize)")
 	f.BoolVar(&g.check, "check", false, "write nothing; exit 2 when DIR is not what would be written")
 	f.BoolVar(&g.diff, "diff", false, "show the differences; implies --check")
 	f.BoolVar(&g.force, "force", false, "replace files that were edited by hand, or a bundle of another target, format or cloud")

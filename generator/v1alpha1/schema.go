@@ -15,6 +15,8 @@ var enums = map[string][]any{
 	"Topology.mode":               {Auto, Enabled, Disabled},
 	"ClassOverride.reclaimPolicy": {"Delete", "Retain"},
 	"Monitoring.kind":             {None, "PodMonitor", "ServiceMonitor"},
+	"Toleration.operator":         {"Equal", "Exists"},
+	"Toleration.effect":           {"NoSchedule", "PreferNoSchedule", "NoExecute"},
 	"Plan.target":                 {Vanilla, Standalone, HostedControlPlane},
 	"Plan.format":                 {Kustomize, Helm},
 	"Decision.source":             {"config", "inferred", "default"},
@@ -40,8 +42,13 @@ func Schema(kind string) (map[string]any, error) {
 	s["$id"] = "https://generator.cinder-csi.io/v1alpha1/" + kind
 	s["title"] = kind
 	properties := s["properties"].(map[string]any)
-	properties["apiVersion"] = map[string]any{"const": APIVersion}
-	properties["kind"] = map[string]any{"const": kind}
+	for key, value := range map[string]string{"apiVersion": APIVersion, "kind": kind} {
+		fixed := map[string]any{"const": value}
+		if text := abouts[t.Name()+"."+key].description(); text != "" {
+			fixed["description"] = text
+		}
+		properties[key] = fixed
+	}
 	if required != nil {
 		s["required"] = required
 	}
@@ -84,6 +91,9 @@ func objectSchema(t reflect.Type) map[string]any {
 		s := schemaOf(f.Type)
 		if values, ok := enums[owner(t, f)+"."+key]; ok {
 			s["enum"] = slices.Clone(values)
+		}
+		if text := abouts[owner(t, f)+"."+key].description(); text != "" {
+			s["description"] = text
 		}
 		properties[key] = s
 	}
