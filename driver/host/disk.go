@@ -117,6 +117,19 @@ func (h *Host) missing(id volume.ID) error {
 
 // find gives neither disk nor error when there is none, its device node is still to come, or it does not say that it is the volume's.
 func (h *Host) find(ctx context.Context, id volume.ID) (*Disk, error) {
+	disk, err := h.locate(ctx, id)
+	if disk == nil || err != nil {
+		return nil, err
+	}
+	if err := h.confirm(ctx, disk); err != nil { // from the opening on the name cannot pass to another disk
+		_ = disk.Close()
+		return nil, err
+	}
+	return disk, nil
+}
+
+// locate is find by what the disks said, without asking the one that is found again: enough to look who uses it, not to use it.
+func (h *Host) locate(ctx context.Context, id volume.ID) (*Disk, error) {
 	names, said, err := h.hear(ctx)
 	if err != nil {
 		return nil, err
@@ -133,15 +146,14 @@ func (h *Host) find(ctx context.Context, id volume.ID) (*Disk, error) {
 	case 0:
 		return nil, nil
 	case 1:
-		return h.verify(ctx, id, name, serial)
+		return h.open(id, name, serial)
 	}
 	return nil, volume.Errorf(volume.Conflict, "%d disks have the serial of volume %s: %s; a serial keeps only %d characters on some buses, "+
 		"detach the disk that is not meant", len(claims), id, strings.Join(claims, ", "), shortSerial)
 }
 
-// verify opens the disk and makes sure that the device node is the one sysfs speaks of: a node left over from an earlier disk has
-// the same name. The serial is read once more after the opening, since from then on the name cannot pass to another disk.
-func (h *Host) verify(ctx context.Context, id volume.ID, name, serial string) (*Disk, error) {
+// open makes sure that the device node is the one sysfs speaks of: a node left over from an earlier disk has the same name.
+func (h *Host) open(id volume.ID, name, serial string) (*Disk, error) {
 	path := filepath.Join(h.dev, name)
 	want, ok := parseNumber(h.attribute(name, "dev"))
 	if !ok {
@@ -159,12 +171,7 @@ func (h *Host) verify(ctx context.Context, id volume.ID, name, serial string) (*
 		return nil, volume.Errorf(volume.Conflict, "%s is device %s, but sysfs says that %s with serial %q of volume %s is %s; "+
 			"the device node is stale or another's, refused", path, got, name, serial, id, want)
 	}
-	disk := &Disk{Name: name, Path: path, Number: want, Serial: serial, sequence: h.attribute(name, "diskseq"), device: opened}
-	if err := h.confirm(ctx, disk); err != nil {
-		_ = opened.Close()
-		return nil, err
-	}
-	return disk, nil
+	return &Disk{Name: name, Path: path, Number: want, Serial: serial, sequence: h.attribute(name, "diskseq"), device: opened}, nil
 }
 
 // confirm makes sure that the disk is still the one that was found. It is called just before anything is done to a disk: an open

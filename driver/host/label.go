@@ -166,7 +166,7 @@ func (h *Host) hear(ctx context.Context) (names []string, said map[string]label,
 		}
 		said[disk.name] = h.unheard(disk, q.asked)
 		if ctx.Err() == nil {
-			q.late.Do(func() { h.tellSilent(ctx, disk.name, said[disk.name]) })
+			q.told.Do(func() { h.tellSilent(ctx, disk.name, said[disk.name]) })
 		}
 	}
 	h.labels.keep(disks)
@@ -201,6 +201,7 @@ func (h *Host) hearAgain(ctx context.Context, name string) (label, bool) {
 		select {
 		case <-asked.answered:
 		case <-ctx.Done():
+			asked.late.Store(true)
 			return h.unheard(disk, asked.asked), false
 		}
 		if fresh || joined {

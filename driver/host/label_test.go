@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,6 +198,22 @@ func TestWhoseADiskIsThatHangsIsNotKnown(t *testing.T) {
 	})
 }
 
+// Before Linux 5.15 the name and the number may be another disk's by now.
+func TestWhatADiskThatHangsSaidBeforeIsNotBelievedWhereDisksHaveNoNumberOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		b.plug(t, "vdb", serial, Number{254, 16})
+		r := b.watchReads()
+		_, err := b.Find(t.Context(), vol)
+		must(t, err)
+		defer r.hang("vdb")()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = b.Find(ctx, vol)
+		wantKind(t, err, volume.Unavailable, "vdb (serial", serial, "before, no answer since")
+	})
+}
+
 func TestAVolumeIsNotUsedWhileItsDiskHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{})
@@ -232,8 +249,9 @@ func TestHealthOfADiskThatCannotEvenBeOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, Options{})
 		d := b.plug(t, "vdb", serial, Number{254, 16})
-		opened, free := 0, make(chan struct{})
-		d.opened = func() { opened++; <-free }
+		var opened atomic.Int32
+		free := make(chan struct{})
+		d.opened = func() { opened.Add(1); <-free }
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			began := time.Now()
@@ -243,8 +261,8 @@ func TestHealthOfADiskThatCannotEvenBeOpened(t *testing.T) {
 			}
 			cancel()
 		}
-		if opened != 1 {
-			t.Errorf("want it opened by one, got %d", opened)
+		if n := opened.Load(); n != 1 {
+			t.Errorf("want it opened by one, got %d", n)
 		}
 		close(free)
 	})
@@ -366,6 +384,41 @@ func TestADiskThatHangsIsNotTakenForAConfigDrive(t *testing.T) {
 		paths, err := b.configDrives(t.Context())
 		if want := []string{filepath.Join(b.Dev, "vdb")}; err != nil || !slices.Equal(paths, want) {
 			t.Errorf("want %v, got %v, %v", want, paths, err)
+		}
+	})
+}
+
+func TestADiskThatIsBeingAskedIsNotSilentYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		b.plug(t, "vdb", otherSerial, Number{254, 16})
+		r := b.watchReads()
+		b.Room(t.Context(), nil)
+		free := r.hang("vdb")
+		go b.Room(t.Context(), nil)
+		time.Sleep(hearing / 2)
+		wantKind(t, b.missing(vol), volume.NotFound, "vdb (serial", otherSerial+`")`)
+		time.Sleep(hearing)
+		wantKind(t, b.missing(vol), volume.Unavailable, "no answer since")
+		free()
+	})
+}
+
+func TestAVolumeWhoseDiskHangsIsUnstaged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, Options{})
+		b.plug(t, "vdb", serial, Number{254, 16})
+		b.number("vdb", "7")
+		r := b.watchReads()
+		must(t, b.Stage(t.Context(), Staging{Volume: vol, Path: b.place("staging")}))
+		b.mounter.add(Mount{Device: Number{254, 16}, Path: "/elsewhere", FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+		defer r.hang("vdb")()
+		began := time.Now()
+		wantKind(t, b.Unstage(t.Context(), vol, b.place("staging")), volume.Busy, "/elsewhere")
+		must(t, b.mounter.Unmount("/elsewhere"))
+		must(t, b.Unstage(t.Context(), vol, b.place("staging")))
+		if took := time.Since(began); took != 0 {
+			t.Errorf("want nobody to wait for the disk, took %s", took)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +18,8 @@ type question[A any] struct {
 	asked    time.Time
 	answered chan struct{} // closed when the answer is below
 	answer   A
-	late     sync.Once // said that there is none
+	late     atomic.Bool // somebody went without the answer
+	told     sync.Once   // and said so
 }
 
 // put asks, unless somebody already waits for the answer; fresh when it did.
@@ -34,10 +36,10 @@ func (q *questions[K, A]) put(key K, ask func() A) (asked *question[A], fresh bo
 	return asked, true
 }
 
-// silent gives since when a question has been waiting for its answer; false when it is not.
+// silent gives since when a question has been waiting for its answer; false when it is not, or only for as long as anybody would wait.
 func (q *questions[K, A]) silent(key K) (since time.Time, ok bool) {
 	asked, ok := q.open.Load(key)
-	if !ok {
+	if !ok || !asked.(*question[A]).late.Load() {
 		return time.Time{}, false
 	}
 	return asked.(*question[A]).asked, true
@@ -58,6 +60,7 @@ func (q *question[A]) await(ctx context.Context, patience time.Duration) bool {
 	case <-q.answered: // at the same moment
 		return true
 	default:
+		q.late.Store(true)
 		return false
 	}
 }

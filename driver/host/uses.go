@@ -67,7 +67,7 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	if err := h.unmount(path, flush); err != nil || checkID(id) != nil {
 		return err
 	}
-	disk, err := h.find(ctx, id)
+	disk, err := h.locate(ctx, id) // which a disk that hangs now does not hold up
 	if disk == nil || err != nil {
 		return nil // no disk, or none that could be told: whatever is mounted is not this volume for sure
 	}
