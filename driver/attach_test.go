@@ -373,3 +373,35 @@ func TestTheDriverDoesNotEndBeforeNovaHasAnsweredButNotMuchLater(t *testing.T) {
 		})
 	}
 }
+
+// A proxy gives up an attach, which Nova carries out later.
+func TestUnpublishOutlastsAPublishWhoseAnswerWasLost(t *testing.T) {
+	for _, from := range []string{"the node", "every node"} {
+		t.Run(from, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				d := startWith(t, sim)
+				az1, az2 := servers()
+				id := made(t, d)
+				sim.SetFault(openstacksim.Fault{
+					Method: http.MethodPost, Path: "/compute/**", Status: http.StatusGatewayTimeout, Late: 40 * time.Second, Times: 1,
+				})
+				wantCode(t, publish(t, d, id, az1), codes.Unavailable, "504")
+				node := az1
+				if from == "every node" {
+					node = ""
+				}
+				if err := unpublish(t, d, id, node); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(2 * time.Minute)
+				if got := listed(t, d)[id]; len(got) != 0 || sent(sim, http.MethodDelete, "/os-volume_attachments/") != 1 {
+					t.Errorf("unpublish was OK, and then it is at %v", got)
+				}
+				if err := publish(t, d, id, az2); err != nil {
+					t.Errorf("elsewhere: %v", err)
+				}
+			})
+		})
+	}
+}

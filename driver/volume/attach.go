@@ -1,6 +1,9 @@
 package volume
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Attach attaches a volume to a server and returns once Cinder shows it there.
 //
@@ -18,7 +21,11 @@ func (s *Volumes) Attach(ctx context.Context, id ID, server ServerID) (Volume, e
 		return Volume{}, err
 	}
 	defer unlock()
-	return s.attach(ctx, id, server)
+	v, err := s.attach(ctx, id, server)
+	if err == nil {
+		s.arrivals.heard(id, server)
+	}
+	return v, err
 }
 
 // attach looks and acts by the table until the volume is there, or cannot be.
@@ -77,7 +84,14 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 }
 
 func (s *Volumes) askToAttach(ctx context.Context, v Volume, server ServerID) error {
-	return s.askNova(ctx, "attach", v.ID, server, func(ctx context.Context) error { return s.cloud.Attach(ctx, server, v) })
+	return s.askNova(ctx, "attach", v.ID, server, func(ctx context.Context) error {
+		sent := time.Now()
+		err := s.cloud.Attach(ctx, server, v)
+		if MayHaveWritten(err) {
+			s.arrivals.lost(v.ID, server, sent)
+		}
+		return err
+	})
 }
 
 // notAttachable is the error of what an attach cannot go on with.

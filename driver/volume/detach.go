@@ -53,8 +53,8 @@ func (s *Volumes) detachAll(ctx context.Context, v Volume) error {
 	return firstOf(all)
 }
 
-// attachedTo are the servers that Cinder has a record of, each once, and the attachments to hosts that are none of Nova's. A record that
-// names neither and has reached no host is a reservation, which is no attachment.
+// attachedTo are the servers that Cinder has a record of, or may come to have, each once, and the attachments to hosts that are none of
+// Nova's. A record that names neither and has reached no host is a reservation, which is no attachment.
 func (s *Volumes) attachedTo(ctx context.Context, v Volume, rows []Row) (servers []ServerID, foreign []Attachment) {
 	for _, a := range v.Attachments {
 		if a.Server.Exists() {
@@ -74,6 +74,7 @@ func (s *Volumes) attachedTo(ctx context.Context, v Volume, rows []Row) (servers
 		}
 		s.o.Log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", row.ID, "status", row.Status)
 	}
+	servers = append(servers, s.arrivals.servers(v.ID)...)
 	slices.Sort(servers)
 	return slices.Compact(servers), foreign
 }
@@ -112,7 +113,11 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 		}
 		switch next := detachMove(v.Status, seen.row.Status, seen.nova); next {
 		case finish:
-			return nil
+			left := s.arrivals.left(v.ID, server)
+			if left <= 0 || seen.nova == gone {
+				return nil
+			}
+			v, err = s.outlast(ctx, seen, left)
 		case ask:
 			if refusal != nil {
 				return Errorf(Busy, "volume %s is in status %s and cannot be detached from server %s right now; try again: %w", v.ID, v.Status, server, refusal).Op("detach")

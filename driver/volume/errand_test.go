@@ -189,3 +189,83 @@ func TestAPanicInARequestIsAnErrorAndLeavesNothingLocked(t *testing.T) {
 		}
 	})
 }
+
+// A proxy ends an attach that Nova goes on with: until it shows in Cinder, or no longer can, a detach is not done.
+func TestADetachOutlastsAnAttachWhoseAnswerWasLost(t *testing.T) {
+	for name, test := range map[string]struct {
+		comes time.Duration // when Nova attaches after all; 0 means never
+		takes time.Duration // the detach
+	}{
+		"Nova attaches":          {comes: 40 * time.Second, takes: 45 * time.Second},
+		"nothing comes of it":    {takes: novaGoesOn},
+		"Nova attaches at last":  {comes: novaGoesOn - 2*time.Second, takes: novaGoesOn + 3*time.Second},
+		"it was over long ago":   {takes: -1},
+		"a retry has it done":    {comes: time.Second, takes: -2},
+		"the server is gone now": {takes: -3},
+	} {
+		for _, server := range []ServerID{serverA, ""} {
+			t.Run(name+" from "+string(server), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCloud(ofOurs(1, Available))
+					c.fail["Attach"] = Errorf(Unavailable, "HTTP 504").AfterWrite()
+					s := service(c)
+					_, err := s.Attach(within(t, 60), id(1), serverA)
+					wantKind(t, err, Unavailable, true)
+					c.breaks("Attach", nil)
+					if test.comes > 0 {
+						time.AfterFunc(test.comes, func() { _ = c.Attach(t.Context(), serverA, ofOurs(1, Available)) })
+					}
+					want := test.takes
+					switch test.takes {
+					case -1:
+						time.Sleep(novaGoesOn)
+						want = 0
+					case -2:
+						time.Sleep(2 * time.Second)
+						if _, err := s.Attach(within(t, 60), id(1), serverA); err != nil {
+							t.Fatal(err)
+						}
+						want = 4 * time.Second // a detach's own
+					case -3:
+						delete(c.servers, serverA)
+						want = 0
+					}
+					began := time.Now()
+					if err := s.Detach(within(t, 180), id(1), server); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(began); took < want-5*time.Second || took > want+10*time.Second {
+						t.Errorf("want detached after %v, got %v", want, took)
+					}
+					time.Sleep(2 * time.Minute)
+					if v, _ := c.read(id(1)); v.Status != Available || len(v.Attachments) != 0 {
+						t.Errorf("the detach was done, and then the volume is %s at %v", v.Status, v.Attachments)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestWhoLeavesBeforeALostAttachHasEndedIsToldWhatIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(ofOurs(1, Available))
+		c.fail["Attach"] = Errorf(Unavailable, "HTTP 504").AfterWrite()
+		s := service(c)
+		_, err := s.Attach(within(t, 60), id(1), serverA)
+		wantKind(t, err, Unavailable, true)
+		err = s.Detach(within(t, 15), id(1), serverA)
+		wantKind(t, err, DeadlineExceeded, false)
+		if !strings.Contains(err.Error(), "the answer to an attach to server "+string(serverA)+" was lost") {
+			t.Error(err)
+		}
+		if err := s.Detach(within(t, 15), id(1), serverB); err != nil {
+			t.Errorf("from a server that it never was to come to: %v", err)
+		}
+		time.Sleep(novaGoesOn)
+		s.arrivals.lost(id(2), serverB, time.Now())
+		if len(s.arrivals.until) != 1 {
+			t.Errorf("kept: %v", s.arrivals.until)
+		}
+	})
+}

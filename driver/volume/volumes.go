@@ -31,7 +31,8 @@ type Volumes struct {
 	room  *room
 	lanes lanes // at the servers
 
-	errands errands
+	errands  errands
+	arrivals arrivals
 
 	glimpses glimpses
 	orders   orders
