@@ -6,10 +6,7 @@
 // rests on what the cloud said after the call began.
 package volume
 
-import (
-	"strings"
-	"time"
-)
+import "time"
 
 // ID is the UUID of a Cinder volume, as it stands in a PersistentVolume's volumeHandle.
 type ID string
@@ -93,7 +90,11 @@ func (a Attachment) holder() string {
 	if a.Server.Exists() {
 		return "server " + string(a.Server)
 	}
-	return strings.TrimSpace("host "+a.Host) + ", no server of Nova's (attachment " + a.ID + ")"
+	host := "a host"
+	if a.Host != "" {
+		host = "host " + a.Host
+	}
+	return host + ", no server of Nova's (attachment " + a.ID + ")"
 }
 
 // AttachedTo reports whether Cinder lists an attachment of v to server.
