@@ -25,26 +25,54 @@ func archive(name, id string, parameters ...string) *csi.CreateSnapshotRequest {
 	return req
 }
 
-// pursued asks for a snapshot or backup as external-snapshotter does: again after answers that are not final, and until it is ready.
-func pursued(t *testing.T, d *instance, req *csi.CreateSnapshotRequest) (*csi.Snapshot, error) {
+// snapshotter is external-snapshotter with one VolumeSnapshot: it keeps the first handle that it is answered with, whatever comes
+// later (updateSnapshotContentStatus of 8.7).
+type snapshotter struct {
+	*instance
+	handle string
+}
+
+// pursued asks again after answers that are not final, and until the snapshot or backup is ready.
+func (x *snapshotter) pursued(t *testing.T, req *csi.CreateSnapshotRequest) (*csi.Snapshot, error) {
 	t.Helper()
-	handle := ""
 	for range 1000 {
-		got, err := d.CreateSnapshot(asSidecar(t), req)
+		got, err := x.CreateSnapshot(asSidecar(t), req)
+		if err == nil && x.handle == "" {
+			x.handle = got.GetSnapshot().GetSnapshotId()
+		}
 		switch code := status.Code(err); {
 		case err != nil && code != codes.Canceled && code != codes.DeadlineExceeded && code != codes.Unavailable && code != codes.Aborted:
 			return nil, err
-		case err == nil && handle != "" && handle != got.GetSnapshot().GetSnapshotId():
-			t.Fatalf("the handle %s, which external-snapshotter keeps, became %s", handle, got.GetSnapshot().GetSnapshotId())
+		case err == nil && got.GetSnapshot().GetSnapshotId() != x.handle:
+			t.Fatalf("the answer is %s; the VolumeSnapshot has %s, for good", got.GetSnapshot().GetSnapshotId(), x.handle)
 		case err == nil && got.GetSnapshot().GetReadyToUse():
 			return got.GetSnapshot(), nil
-		case err == nil:
-			handle = got.GetSnapshot().GetSnapshotId()
 		}
 		time.Sleep(5 * time.Second)
 	}
 	t.Fatal("it is never ready")
 	return nil, nil
+}
+
+// pursued asks for a snapshot or backup as external-snapshotter does.
+func pursued(t *testing.T, d *instance, req *csi.CreateSnapshotRequest) (*csi.Snapshot, error) {
+	t.Helper()
+	return (&snapshotter{instance: d}).pursued(t, req)
+}
+
+// abandoned deletes the VolumeSnapshot of a handle that Cinder gave up: until then the answer stays and no other is made.
+func (x *snapshotter) abandoned(t *testing.T, req *csi.CreateSnapshotRequest) {
+	t.Helper()
+	for range 3 {
+		time.Sleep(time.Minute)
+		_, err := x.pursued(t, req)
+		wantCode(t, err, codes.FailedPrecondition, x.handle)
+		wantCode(t, err, codes.FailedPrecondition, "delete the VolumeSnapshot")
+	}
+	must[*csi.DeleteSnapshotResponse](t)(x.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: x.handle}))
+	_, err := x.GetSnapshot(asSidecar(t), &csi.GetSnapshotRequest{SnapshotId: x.handle})
+	wantCode(t, err, codes.NotFound, x.handle)
+	x.handle = ""
 }
 
 // newBackup makes a backup of a volume.
@@ -284,9 +312,10 @@ func TestABackupIsMadeWhileItsVolumeIsUsed(t *testing.T) {
 	})
 }
 
-// Whatever goes wrong at whichever request, asking again ends at one backup and no snapshot, or at a final answer and nothing.
+// Whatever goes wrong at whichever request, asking again ends at one backup and no snapshot, or at a final answer and nothing but the
+// handle that was answered with.
 func TestNothingIsLeftOfABackupWhateverGoesWrong(t *testing.T) {
-	post, get, remove := http.MethodPost, http.MethodGet, http.MethodDelete
+	post, put, get, remove := http.MethodPost, http.MethodPut, http.MethodGet, http.MethodDelete
 	backups, snapshots := "/volume/v3/*/backups", "/volume/v3/*/snapshots"
 	for name, test := range map[string]struct {
 		fault openstacksim.Fault
@@ -304,6 +333,10 @@ func TestNothingIsLeftOfABackupWhateverGoesWrong(t *testing.T) {
 		"the snapshot fails":                 {openstacksim.Fault{Operation: openstacksim.CreateSnapshot}, codes.FailedPrecondition},
 		"the snapshot takes long":            {openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Slow: true, Delay: 10 * time.Minute}, codes.OK},
 		"the backup fails":                   {openstacksim.Fault{Operation: openstacksim.CreateBackup}, codes.FailedPrecondition},
+		"the note's answer is lost":          {openstacksim.Fault{Method: put, Path: backups + "/*", After: true, Drop: true}, codes.OK},
+		"the note is lost":                   {openstacksim.Fault{Method: put, Path: backups + "/*", Drop: true}, codes.OK},
+		"the note is forbidden":              {openstacksim.Fault{Method: put, Path: backups + "/*", Status: http.StatusForbidden}, codes.OK},
+		"the note is late":                   {openstacksim.Fault{Method: put, Path: backups + "/*", After: true, Delay: 5 * time.Minute}, codes.OK},
 		"the list of backups fails":          {openstacksim.Fault{Method: get, Path: backups + "/detail", Status: http.StatusInternalServerError}, codes.OK},
 		"the list of snapshots fails":        {openstacksim.Fault{Method: get, Path: snapshots + "/detail", Status: http.StatusInternalServerError}, codes.OK},
 		"the snapshot's deletion fails":      {openstacksim.Fault{Method: remove, Path: snapshots + "/*", Status: http.StatusInternalServerError}, codes.OK},
@@ -317,7 +350,8 @@ func TestNothingIsLeftOfABackupWhateverGoesWrong(t *testing.T) {
 				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 				test.fault.Times = 1
 				sim.SetFault(test.fault)
-				b, err := pursued(t, d, archive("backup-1", id))
+				sidecar := &snapshotter{instance: d}
+				b, err := sidecar.pursued(t, archive("backup-1", id))
 				if status.Code(err) != test.code {
 					t.Errorf("want %s, got %v", test.code, err)
 				}
@@ -325,7 +359,10 @@ func TestNothingIsLeftOfABackupWhateverGoesWrong(t *testing.T) {
 				if all := shots(t, d); err == nil && (len(all) != 1 || !all[b.GetSnapshotId()]) || err != nil && len(all) != 0 {
 					t.Errorf("left: %v", all)
 				}
-				newBackup(t, d, "backup-1", id)
+				if err != nil && sidecar.handle != "" {
+					sidecar.abandoned(t, archive("backup-1", id))
+				}
+				must[*csi.Snapshot](t)(sidecar.pursued(t, archive("backup-1", id)))
 				must[*csi.DeleteVolumeResponse](t)(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})) // which snapshots prevent
 			})
 		})

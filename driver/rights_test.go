@@ -191,6 +191,8 @@ func lead(t *testing.T, rules []openstack.AccessRule) (failed, log string, err e
 	config.VolumeZones = append(config.VolumeZones, "zone 3")
 	sim := openstacksim.New(config)
 	sim.SetAllLatency(7 * time.Second)
+	sim.SetLatency(openstacksim.CreateSnapshot, 30*time.Second) // longer than a call stays
+	sim.SetLatency(openstacksim.CreateBackup, 30*time.Second)
 	restricted := openstacksim.ApplicationCredential{Name: "restricted", User: "demo", Project: "demo", Roles: []string{"member"}}
 	for _, r := range rules {
 		restricted.AccessRules = append(restricted.AccessRules, openstacksim.AccessRule{Service: r.Service, Method: r.Method, Path: r.Path})

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"testing"
@@ -26,11 +27,15 @@ func fromSnapshot(id string) func(*csi.CreateVolumeRequest) {
 	}
 }
 
-// ready asks for a snapshot as external-snapshotter does, until it is ready.
+// ready asks for a snapshot until it is ready; no answer is an error.
 func ready(t *testing.T, d *instance, req *csi.CreateSnapshotRequest) *csi.Snapshot {
 	t.Helper()
+	handle := ""
 	for {
 		p := must[*csi.CreateSnapshotResponse](t)(d.CreateSnapshot(asSidecar(t), req)).GetSnapshot()
+		if handle = cmp.Or(handle, p.GetSnapshotId()); p.GetSnapshotId() != handle {
+			t.Fatalf("the answer is %s; the VolumeSnapshot has %s, for good", p.GetSnapshotId(), handle)
+		}
 		if p.GetReadyToUse() {
 			return p
 		}
@@ -88,20 +93,34 @@ func TestALifeOfASnapshot(t *testing.T) {
 	})
 }
 
-func TestAFailedSnapshotTellsCindersReasonAndLeavesNothing(t *testing.T) {
+func TestAFailedSnapshotTellsCindersReasonAndStaysTheHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Times: 1})
-		d, ctx := startWith(t, sim), asSidecar(t)
-		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1"))).GetVolume().GetVolumeId()
-		must[*csi.CreateSnapshotResponse](t)(d.CreateSnapshot(ctx, picture("snapshot-1", id)))
-		time.Sleep(time.Minute)
-		_, err := d.CreateSnapshot(asSidecar(t), picture("snapshot-1", id))
+		d := startWith(t, sim)
+		sidecar, id := &snapshotter{instance: d}, must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+		_, err := sidecar.pursued(t, picture("snapshot-1", id))
 		wantCode(t, err, codes.FailedPrecondition, "Snapshot failed to create")
-		if left := shots(t, d); len(left) != 0 {
-			t.Errorf("left: %v", left)
+		sidecar.abandoned(t, picture("snapshot-1", id))
+		must[*csi.Snapshot](t)(sidecar.pursued(t, picture("snapshot-2", id)))
+	})
+}
+
+func TestASnapshotThatFailedBeforeItWasToldOfIsMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Times: 1})
+		d := startWith(t, sim)
+		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+		forbidden := sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: "/volume/v3/*/snapshots/*/metadata", Status: http.StatusForbidden})
+		sidecar := &snapshotter{instance: d}
+		_, err := sidecar.pursued(t, picture("snapshot-1", id))
+		wantCode(t, err, codes.FailedPrecondition, "was removed")
+		forbidden()
+		must[*csi.Snapshot](t)(sidecar.pursued(t, picture("snapshot-1", id)))
+		if all := shots(t, d); len(all) != 1 || !all[sidecar.handle] {
+			t.Errorf("want %s alone, got %v", sidecar.handle, all)
 		}
-		ready(t, d, picture("snapshot-1", id))
 	})
 }
 

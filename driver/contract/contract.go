@@ -28,6 +28,9 @@ const (
 	MetadataShared = "cinder.csi.openstack.org/shared"
 	// MetadataTemporary marks a snapshot that is there only until the backup which is made from it is. Upstream's carry no such key.
 	MetadataTemporary = "cinder.csi.openstack.org/temporary"
+	// MetadataAnswered marks a snapshot or backup that CreateSnapshot may have been answered with before it was ready: it may be the
+	// handle of a VolumeSnapshot, and only who asks for its deletion by its id gets that.
+	MetadataAnswered = "cinder.csi.openstack.org/answered"
 )
 
 // MetadataSourceBackup is the metadata key under which a volume has the backup it was restored from: no microversion has a field

@@ -18,6 +18,7 @@ var (
 	createBackupInZone = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups", Microversion: "3.51"}
 	listBackups        = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/detail", Microversion: "3.43"}
 	getBackup          = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}"}
+	updateBackup       = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/backups/{id}", Microversion: "3.43"}
 	deleteBackup       = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
 )
 
@@ -144,6 +145,17 @@ func (c *Cloud) listBackups(ctx context.Context, verb, object string, query url.
 		page[i] = w.snapshot()
 	}
 	return page, len(answer.Links) > 0, nil
+}
+
+// SetBackupMetadata implements volume.BackupCloud.
+func (c *Cloud) SetBackupMetadata(ctx context.Context, id volume.SnapshotID, metadata map[string]string) error {
+	type body struct {
+		Metadata map[string]string `json:"metadata"`
+	}
+	return c.do(ctx, request{
+		call: updateBackup, verb: "label backup", object: "backup " + string(id), ids: []string{string(id)}, ok: http.StatusOK,
+		body: map[string]body{"backup": {metadata}},
+	})
 }
 
 // DeleteBackup implements volume.BackupCloud.

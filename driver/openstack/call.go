@@ -33,8 +33,8 @@ var Calls = []cloud.Call{
 	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, listMessages, listVolumeZones,
 	getServer, listAttachments, attach, attachMultiattach, detach,
 	extendVolume, extendAttachedVolume,
-	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
-	createBackup, createBackupInZone, getBackup, listBackups, deleteBackup,
+	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, addSnapshotMetadata, deleteSnapshot,
+	createBackup, createBackupInZone, getBackup, listBackups, updateBackup, deleteBackup,
 	listTypes, defaultType, getQuotas,
 	listRows, getRow, deleteRow,
 }

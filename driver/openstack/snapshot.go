@@ -17,6 +17,7 @@ var (
 	createSnapshotInUse = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots", Microversion: "3.66"}
 	getSnapshot         = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/{id}"}
 	listSnapshots       = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/detail"}
+	addSnapshotMetadata = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots/{id}/metadata"}
 	deleteSnapshot      = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/snapshots/{id}"}
 )
 
@@ -148,6 +149,14 @@ func (c *Cloud) listSnapshots(ctx context.Context, verb, object string, query ur
 		page[i] = w.snapshot()
 	}
 	return page, len(answer.Links) > 0, nil
+}
+
+// AddSnapshotMetadata implements volume.SnapshotCloud.
+func (c *Cloud) AddSnapshotMetadata(ctx context.Context, id volume.SnapshotID, metadata map[string]string) error {
+	return c.do(ctx, request{
+		call: addSnapshotMetadata, verb: "label snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK,
+		body: map[string]map[string]string{"metadata": metadata},
+	})
 }
 
 // DeleteSnapshot implements volume.SnapshotCloud.

@@ -35,6 +35,9 @@ var snapshotOperations = []operation{
 		_, err := c.Snapshots(ctx, volume.SnapshotPage{})
 		return err
 	}},
+	{"label snapshot", true, answer{status: 200, body: `{"metadata": {"k": "v"}}`}, func(ctx context.Context, c *Cloud) error {
+		return c.AddSnapshotMetadata(ctx, snapshotID, map[string]string{"k": "v"})
+	}},
 	{"delete snapshot", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteSnapshot(ctx, snapshotID) }},
 	{"snapshot failure", false, answer{status: 200, body: `{"messages": []}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.SnapshotFailure(ctx, snapshotID)
@@ -72,6 +75,12 @@ func TestSnapshotRequestsSayWhatIsMeant(t *testing.T) {
 				_, _ = c.Snapshots(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 7, Volume: volumeID})
 			},
 			seen{"GET", "/v3/p/snapshots/detail", "limit=7&marker=" + snapshotID + "&volume_id=" + volumeID, "", ""},
+		},
+		"label": {
+			func(ctx context.Context, c *Cloud) {
+				_ = c.AddSnapshotMetadata(ctx, snapshotID, map[string]string{"k": "v"})
+			},
+			seen{"POST", "/v3/p/snapshots/" + snapshotID + "/metadata", "", "", `{"metadata":{"k":"v"}}`},
 		},
 		"messages": {
 			func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotFailure(ctx, snapshotID) },
@@ -134,7 +143,7 @@ func TestSnapshotIDsThatAreNoUUIDsAreNeverAskedAbout(t *testing.T) {
 		_, read := c.Snapshot(ctx, volume.SnapshotID(id))
 		_, page := c.Snapshots(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(id)})
 		_, of := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(id)})
-		for name, err := range map[string]error{"create": create, "read": read, "page": page, "of": of, "delete": c.DeleteSnapshot(ctx, volume.SnapshotID(id))} {
+		for name, err := range map[string]error{"create": create, "read": read, "page": page, "of": of, "delete": c.DeleteSnapshot(ctx, volume.SnapshotID(id)), "label": c.AddSnapshotMetadata(ctx, volume.SnapshotID(id), nil)} {
 			if !volume.Is(err, volume.NotFound) {
 				t.Errorf("%s of %q: %v, want not found", name, id, err)
 			}
@@ -171,7 +180,7 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 		if _, err := snapshots.Create(ctx, wish); err != nil {
 			t.Fatal(err)
 		}
-		if n := sim.RequestCount(); n != 5 { // two looks for the name, one for a backup of it, one at the volume, one POST
+		if n := sim.RequestCount(); n != 6 { // two looks for the name, one for a backup of it, one at the volume, one POST, one note
 			t.Errorf("%d requests for a snapshot", n)
 		}
 		time.Sleep(time.Minute)

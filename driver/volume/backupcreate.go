@@ -52,9 +52,15 @@ func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error
 		}
 		return Snapshot{}, s.failed(ctx, s.backupShelf(), b)
 	case snapshotStatuses[b.Status].create == wait:
-		return b, overdue(b, w)
+		if err := overdue(b, w); err != nil {
+			return Snapshot{}, err
+		}
+	default:
+		if err := s.done(ctx, b); err != nil {
+			return Snapshot{}, err
+		}
 	}
-	return b, s.done(ctx, b)
+	return s.answer(ctx, s.backupShelf(), b)
 }
 
 // overdue tells of a backup that is being made for longer than its class allows. It may still be made: the answer is not final.

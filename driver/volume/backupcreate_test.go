@@ -54,30 +54,6 @@ func temporaryOfUpstream(n int, status Status) Snapshot {
 	return p
 }
 
-// retried asks as external-snapshotter does, every five seconds, until the backup is ready or the answer is final.
-func retried(t *testing.T, s *Snapshots, w SnapshotWish) (Snapshot, error) {
-	t.Helper()
-	var handle SnapshotID
-	for range 60 {
-		b, err := s.Create(within(t, 60), w)
-		if err != nil && !MayHaveWritten(err) {
-			return b, err
-		}
-		if err == nil && handle != "" && handle != b.ID {
-			t.Errorf("the handle changed from %s to %s", handle, b.ID)
-		}
-		if err == nil {
-			handle = b.ID
-		}
-		if err == nil && b.Ready() {
-			return b, nil
-		}
-		time.Sleep(5 * time.Second)
-	}
-	t.Fatal("it never ends")
-	return Snapshot{}, nil
-}
-
 func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := source
@@ -94,6 +70,7 @@ func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReady(t *testing.T
 		}
 		want := map[string]string{
 			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: s.volumes.token(w.Name), "type": "backup",
+			contract.MetadataAnswered: "true",
 		}
 		if diff := cmp.Diff(want, first.Metadata); diff != "" {
 			t.Error("metadata, -want +got\n", diff)
@@ -146,7 +123,7 @@ func TestABackupIsResumedFromWhateverTheCloudShows(t *testing.T) {
 						}
 					})
 				}
-				b, err := retried(t, snapshots(c), archive())
+				b, err := (&snapshotter{s: snapshots(c)}).retried(t, archive())
 				if err != nil || test.id != "" && b.ID != test.id || len(c.backups) != 1 || len(c.snaps) != test.left {
 					t.Errorf("got %v, %v; left %v; after %v", b, err, c.snaps, c.calls)
 				}
@@ -181,17 +158,19 @@ func TestABackupInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestABackupThatFailsIsRemovedWithItsSnapshotAndTheReasonTold(t *testing.T) {
+// What is left of a backup that failed before it was answered with.
+func TestABackupThatFailsBeforeItIsToldOfIsRemovedWithItsSnapshotAndTheReasonTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCloud(source)
-		c.backupOutcome = ErrorSt
-		_, err := retried(t, snapshots(c), archive())
+		failed := backupOfOurs(2, ErrorSt)
+		failed.Reason = "the store is full"
+		c := newCloud(source).withSnapshots(temporaryOfOurs(1, Available)).withBackups(failed)
+		sidecar := snapshotter{s: snapshots(c)}
+		_, err := sidecar.retried(t, archive())
 		wantKind(t, err, Failed, false)
 		if !strings.Contains(err.Error(), "the store is full") || len(c.snaps)+len(c.backups) != 0 {
 			t.Errorf("%v; left: %v and %v", err, c.snaps, c.backups)
 		}
-		c.backupOutcome = ""
-		if _, err := retried(t, snapshots(c), archive()); err != nil {
+		if _, err := sidecar.retried(t, archive()); err != nil {
 			t.Errorf("a retry does not begin anew: %v", err)
 		}
 	})

@@ -74,6 +74,10 @@ func (c *fakeCloud) DeleteBackup(_ context.Context, id SnapshotID) error {
 	return nil
 }
 
+func (c *fakeCloud) SetBackupMetadata(_ context.Context, id SnapshotID, metadata map[string]string) error {
+	return c.label("SetBackupMetadata", c.backups, id, func(b *Snapshot) { b.Metadata = metadata })
+}
+
 // backupWaiter reads a backup every 300 virtual milliseconds.
 type backupWaiter struct{ *fakeCloud }
 

@@ -134,6 +134,26 @@ func (c *fakeCloud) DeleteSnapshot(_ context.Context, id SnapshotID) error {
 	return nil
 }
 
+func (c *fakeCloud) AddSnapshotMetadata(_ context.Context, id SnapshotID, metadata map[string]string) error {
+	return c.label("AddSnapshotMetadata", c.snaps, id, func(p *Snapshot) { p.Metadata = merged(p.Metadata, metadata) })
+}
+
+// label changes metadata, as the calls of that name do. One that fails after its write has changed it all the same.
+func (c *fakeCloud) label(method string, objects map[SnapshotID]*Snapshot, id SnapshotID, change func(*Snapshot)) error {
+	err := c.called(method, id)
+	if err != nil && !MayHaveWritten(err) {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p, ok := objects[id]
+	if !ok {
+		return Errorf(NotFound, "no %s", id)
+	}
+	change(p)
+	return err
+}
+
 func (c *fakeCloud) SnapshotFailure(context.Context, SnapshotID) (string, error) {
 	return c.reason, c.called("SnapshotFailure")
 }

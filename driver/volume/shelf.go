@@ -15,15 +15,17 @@ type shelf struct {
 	named  func(ctx context.Context, name string) ([]Snapshot, error)
 	delete func(ctx context.Context, id SnapshotID) error
 	gone   func(ctx context.Context, id SnapshotID) error
-	until  func(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error)
+	// label gives it that metadata, which includes what it has.
+	label func(ctx context.Context, id SnapshotID, metadata map[string]string) error
+	until func(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error)
 }
 
 func (s *Snapshots) snapshotShelf() shelf {
-	return shelf{noun: "snapshot", named: s.cloud.SnapshotsNamed, gone: s.gone, until: s.until, delete: s.cloud.DeleteSnapshot}
+	return shelf{noun: "snapshot", named: s.cloud.SnapshotsNamed, gone: s.gone, until: s.until, label: s.cloud.AddSnapshotMetadata, delete: s.cloud.DeleteSnapshot}
 }
 
 func (s *Snapshots) backupShelf() shelf {
-	return shelf{noun: "backup", named: s.cloud.BackupsNamed, gone: s.backupGone, until: s.untilBackup, delete: func(ctx context.Context, id SnapshotID) error {
+	return shelf{noun: "backup", named: s.cloud.BackupsNamed, gone: s.backupGone, until: s.untilBackup, label: s.cloud.SetBackupMetadata, delete: func(ctx context.Context, id SnapshotID) error {
 		if err := s.cloud.DeleteBackup(ctx, id); err != nil {
 			return s.undeletableBackup(ctx, id, err)
 		}
@@ -31,8 +33,8 @@ func (s *Snapshots) backupShelf() shelf {
 	}}
 }
 
-// named reads what has that name, oldest first, once those that are on their way out are gone. Its errors are marked AfterWrite: an
-// earlier call may have left something.
+// named reads what has that name, what was answered with first and else oldest first, once those that are on their way out are gone.
+// Its errors are marked AfterWrite: an earlier call may have left something.
 func (s *Snapshots) named(ctx context.Context, k shelf, name string) ([]Snapshot, error) {
 	for {
 		found, err := k.named(ctx, name)
@@ -42,6 +44,9 @@ func (s *Snapshots) named(ctx context.Context, k shelf, name string) ([]Snapshot
 		i := slices.IndexFunc(found, func(p Snapshot) bool { return snapshotStatuses[p.Status].create == leaving })
 		if i < 0 {
 			slices.SortFunc(found, func(a, b Snapshot) int {
+				if answered(a) != answered(b) {
+					return map[bool]int{true: -1, false: 1}[answered(a)]
+				}
 				return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 			})
 			return found, nil
@@ -52,12 +57,15 @@ func (s *Snapshots) named(ctx context.Context, k shelf, name string) ([]Snapshot
 	}
 }
 
-// failed tells why Cinder could not make p, and removes it where it is ours.
+// failed tells why Cinder could not make p, and removes it where it is ours and nobody may have been answered with it.
 func (s *Snapshots) failed(ctx context.Context, k shelf, p Snapshot) error {
 	reason := s.why(ctx, p)
 	if !s.ours(p) {
 		return AfterWrite(Errorf(Failed, "%s %s is named %s and in status %s%s; it was not made by this driver for this request, so delete it by hand",
 			k.noun, p.ID, p.Name, p.Status, reason).Op("snapshot"))
+	}
+	if answered(p) {
+		return keptAsHandle(k, p, reason)
 	}
 	if err := s.discard(ctx, k, p, "Cinder could not make it"); err != nil {
 		return AfterWrite(Errorf(KindOf(err), "Cinder could not make %s %s%s; removing it failed too: %w", k.noun, p.ID, reason, err))
@@ -70,7 +78,7 @@ func (s *Snapshots) why(ctx context.Context, p Snapshot) string {
 	if p.Reason != "" {
 		return ": " + strings.TrimSuffix(p.Reason, ".")
 	}
-	return s.reason(ctx, p.ID)
+	return strings.TrimSuffix(s.reason(ctx, p.ID), ".")
 }
 
 // ours reports whether p was made by this driver, for this cluster, for the request it is named for.
@@ -91,6 +99,10 @@ func (s *Snapshots) discard(ctx context.Context, k shelf, p Snapshot, why string
 func (s *Snapshots) removeYounger(ctx context.Context, k shelf, found []Snapshot, made SnapshotID) error {
 	for _, p := range found[1:] {
 		if !s.ours(p) || !p.CreatedAt.After(found[0].CreatedAt) && p.ID != made {
+			continue
+		}
+		if answered(p) {
+			s.volumes.o.Log.WarnContext(ctx, "a duplicate "+k.noun+" stays: it was answered with too", k.noun, p.ID, "name", p.Name, "other", found[0].ID)
 			continue
 		}
 		if err := s.settle(ctx, k, p, "become removable as a duplicate"); err != nil {

@@ -25,7 +25,8 @@ type SnapshotWish struct {
 // it, whether or not it is ready: the same call tells later.
 //
 // As with Volumes.Create the outcome does not rest on memory. A snapshot that Cinder could not make is removed before the failure
-// is told, so that a retry begins anew. Errors are marked AfterWrite wherever a snapshot may exist.
+// is told, so that a retry begins anew; one that was answered with before it was ready stays, with nothing in its place, for it is
+// what the caller calls its own. Errors are marked AfterWrite wherever a snapshot may exist that nobody was answered with.
 func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error) {
 	if w.Name == "" {
 		return Snapshot{}, Errorf(InvalidArgument, "a snapshot needs a name").Op("snapshot")
@@ -67,7 +68,7 @@ func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, erro
 	case snapshotStatuses[p.Status].create == refuse:
 		return Snapshot{}, s.failed(ctx, s.snapshotShelf(), p)
 	default:
-		return p, nil
+		return s.answer(ctx, s.snapshotShelf(), p)
 	}
 }
 

@@ -44,7 +44,7 @@ func TestASnapshotIsToldOfAtOnceAndReadyLater(t *testing.T) {
 		if err != nil || first.Ready() || time.Since(began) != 0 {
 			t.Errorf("got %v, %v after %v", first, err, time.Since(began))
 		}
-		want := map[string]string{contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: first.Metadata[contract.MetadataRequest]}
+		want := map[string]string{contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: first.Metadata[contract.MetadataRequest], contract.MetadataAnswered: "true"}
 		if diff := cmp.Diff(want, first.Metadata); diff != "" || first.Metadata[contract.MetadataRequest] == "" {
 			t.Error("metadata, -want +got\n", diff)
 		}
@@ -181,22 +181,17 @@ func TestASnapshotOnItsWayOutIsAwaitedAndMadeAnew(t *testing.T) {
 	})
 }
 
-func TestASnapshotThatCinderCannotMakeIsRemovedAndTheReasonTold(t *testing.T) {
+func TestASnapshotThatFailsBeforeItIsToldOfIsRemovedAndTheReasonTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCloud(source)
-		c.outcome, c.reason = "error", "create snapshot:the disk is full"
-		s := snapshots(c)
-		if _, err := s.Create(within(t, 60), picture); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(2 * time.Second)
-		_, err := s.Create(within(t, 60), picture)
+		c := newCloud(source).withSnapshots(pictureOfOurs(1, ErrorSt))
+		c.reason = "create snapshot:the disk is full"
+		sidecar := snapshotter{s: snapshots(c)}
+		_, err := sidecar.retried(t, picture)
 		wantKind(t, err, Failed, false)
 		if !strings.Contains(err.Error(), c.reason) || len(c.snaps) != 0 {
 			t.Errorf("%v; left: %v", err, c.snaps)
 		}
-		c.outcome = ""
-		if _, err := s.Create(within(t, 60), picture); err != nil {
+		if _, err := sidecar.retried(t, picture); err != nil {
 			t.Errorf("a retry does not begin anew: %v", err)
 		}
 	})

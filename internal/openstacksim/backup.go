@@ -308,6 +308,36 @@ func (s *Sim) listBackups(c *call, detail bool) reply {
 	return reply{status: http.StatusOK, body: body}
 }
 
+// updateBackup changes what is given; metadata (3.43) takes the place of what was there.
+func (s *Sim) updateBackup(c *call) reply {
+	allowed := []string{"name", "description"}
+	if c.version >= 43 {
+		allowed = append(allowed, "metadata")
+	}
+	body, bad := c.object("backup", true, allowed...)
+	if bad != nil {
+		return *bad
+	}
+	labels, bad := metadataOf(body["metadata"], "'object'")
+	if bad != nil {
+		return *bad
+	}
+	b, missing := s.visibleBackup(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	if v, ok := body["name"]; ok {
+		b.name = optional(v)
+	}
+	if v, ok := body["description"]; ok {
+		b.description = optional(v)
+	}
+	if _, ok := body["metadata"]; ok {
+		b.labels = labels
+	}
+	return reply{status: http.StatusOK, body: obj{{"backup", obj{{"id", b.id}, {"name", b.name}, {"links", c.selfLinks("backups", b.id)}}}}}
+}
+
 func (s *Sim) deleteBackup(c *call) reply {
 	b, missing := s.visibleBackup(c, c.vars["id"])
 	switch {

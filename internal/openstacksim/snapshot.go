@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -246,6 +247,19 @@ func (s *Sim) updateSnapshot(c *call) reply {
 	answer := p.view(c, true, false)
 	p.updated = now()
 	return reply{status: http.StatusOK, body: obj{{"snapshot", answer}}}
+}
+
+func (s *Sim) mergeSnapshotMetadata(c *call) reply {
+	m, bad := c.givenMetadata()
+	if bad != nil {
+		return *bad
+	}
+	p, missing := s.visibleSnapshot(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	maps.Copy(p.metadata, m)
+	return reply{status: http.StatusOK, body: obj{{"metadata", maps.Clone(p.metadata)}}}
 }
 
 func (s *Sim) deleteSnapshot(c *call) reply {

@@ -2,6 +2,7 @@ package errortable
 
 import (
 	"context"
+	"net/http"
 	"testing/synctest"
 	"time"
 
@@ -25,9 +26,9 @@ type scenario struct {
 func provisioner(req func(w *world) *csi.CreateVolumeRequest) func(w *world) sidecar {
 	return func(w *world) sidecar {
 		return sidecar{
-			make: func(ctx context.Context) (string, error) {
+			make: func(ctx context.Context) (string, bool, error) {
 				answer, err := w.CreateVolume(ctx, req(w))
-				return answer.GetVolume().GetVolumeId(), err
+				return answer.GetVolume().GetVolumeId(), err == nil, err
 			},
 			remove: func(ctx context.Context, id string) error {
 				_, err := w.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id})
@@ -37,12 +38,20 @@ func provisioner(req func(w *world) *csi.CreateVolumeRequest) func(w *world) sid
 	}
 }
 
+// snapshotter keeps the first id that it is answered with, whatever comes later (updateSnapshotContentStatus of external-snapshotter 8.7).
 func snapshotter(req func(w *world) *csi.CreateSnapshotRequest) func(w *world) sidecar {
 	return func(w *world) sidecar {
 		return sidecar{
-			make: func(ctx context.Context) (string, error) {
+			make: func(ctx context.Context) (string, bool, error) {
 				answer, err := w.CreateSnapshot(ctx, req(w))
-				return answer.GetSnapshot().GetSnapshotId(), err
+				id := answer.GetSnapshot().GetSnapshotId()
+				if err == nil && w.handle == "" {
+					w.handle = id
+				}
+				if err == nil && id != w.handle {
+					w.t.Errorf("the answer is %s, the handle is %s for good", id, w.handle)
+				}
+				return id, answer.GetSnapshot().GetReadyToUse(), err
 			},
 			remove: func(ctx context.Context, id string) error {
 				_, err := w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: id})
@@ -56,7 +65,7 @@ func snapshotter(req func(w *world) *csi.CreateSnapshotRequest) func(w *world) s
 func create(name string, prepare func(w *world), disturb openstacksim.Fault, req func(w *world) *csi.CreateVolumeRequest) scenario {
 	asks := provisioner(req)
 	return scenario{name: name, rpc: "CreateVolume", prepare: prepare, disturb: disturb, sidecar: asks, makes: "volumes", call: func(ctx context.Context, w *world) error {
-		_, err := asks(w).make(ctx)
+		_, _, err := asks(w).make(ctx)
 		return err
 	}}
 }
@@ -65,7 +74,7 @@ func create(name string, prepare func(w *world), disturb openstacksim.Fault, req
 func picture(name string, prepare func(w *world), disturb openstacksim.Fault, req func(w *world) *csi.CreateSnapshotRequest) scenario {
 	asks := snapshotter(req)
 	return scenario{name: name, rpc: "CreateSnapshot", prepare: prepare, disturb: disturb, sidecar: asks, makes: "snapshots", call: func(ctx context.Context, w *world) error {
-		_, err := asks(w).make(ctx)
+		_, _, err := asks(w).make(ctx)
 		return err
 	}}
 }
@@ -176,7 +185,17 @@ var scenarios = []scenario{
 	picture("the backend gave up", func(w *world) {
 		w.prepared()
 		defer w.sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot})()
-		w.do("begin a snapshot", func(ctx context.Context) error { _, err := w.CreateSnapshot(ctx, pictureOfPrepared(w)); return err })
+		w.do("begin a snapshot", func(ctx context.Context) error {
+			_, _, err := snapshotter(pictureOfPrepared)(w).make(ctx)
+			return err
+		})
+		time.Sleep(time.Minute)
+	}, noFault, pictureOfPrepared),
+	picture("the backend gave up before it was told of", func(w *world) {
+		w.prepared()
+		defer w.sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot})()
+		defer w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: "/volume/v3/*/snapshots/*/metadata", Delay: time.Hour})()
+		begun(w, 10*time.Second, func(ctx context.Context) error { _, err := w.CreateSnapshot(ctx, pictureOfPrepared(w)); return err })
 		time.Sleep(time.Minute)
 	}, noFault, pictureOfPrepared),
 	backup("of a free volume", (*world).prepared, noFault),

@@ -31,6 +31,7 @@ type world struct {
 	admin            *inprocess.Admin
 	az1, az2         string // servers
 	volume, snapshot string // prepared; empty if not
+	handle           string // of the VolumeSnapshot that is asked for, once there is one
 	lost             bool   // a server is gone and Cinder still has its attachment
 }
 
@@ -223,15 +224,15 @@ func (w *world) mended() {
 var nonFinal = []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted}
 
 // sidecar is external-provisioner with a claim, or external-snapshotter with a VolumeSnapshot. Make asks for the object and gives
-// its id, remove deletes it.
+// its id, and whether that was the last time it had to be asked for; remove deletes it.
 type sidecar struct {
-	make   func(ctx context.Context) (id string, err error)
+	make   func(ctx context.Context) (id string, done bool, err error)
 	remove func(ctx context.Context, id string) error
 }
 
 // abandoned plays what follows once the object's owner was deleted right after an answer. After a final code the sidecar has
 // forgotten the object, ResourceExhausted included: that only lets the scheduler choose again. Else it asks on, and deletes what it
-// then gets. The cloud is well again after one more try.
+// then gets. The cloud is well again after one more try. A VolumeSnapshot that has a handle is never forgotten.
 func (s sidecar) abandoned(w *world, answer error) {
 	w.t.Helper()
 	for try := 0; slices.Contains(nonFinal, status.Code(answer)); try++ {
@@ -245,13 +246,16 @@ func (s sidecar) abandoned(w *world, answer error) {
 		answer = s.once(w)
 	}
 	w.sim.ClearFaults()
+	if w.handle != "" {
+		s.discard(w, w.handle)
+	}
 }
 
 // once asks once. A made object is deleted at once, and then gone is the error: the sidecar has nothing to ask for any more.
 func (s sidecar) once(w *world) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), deadline)
 	defer cancel()
-	id, err := s.make(ctx)
+	id, _, err := s.make(ctx)
 	if err != nil {
 		return err
 	}
@@ -277,7 +281,8 @@ func (s sidecar) discard(w *world, id string) {
 	}
 }
 
-// insisted plays what follows while the owner stays: the sidecar asks until it gets the object. There must be one alone then.
+// insisted plays what follows while the owner stays: the sidecar asks until it gets the object. There must be one alone then. If the
+// cloud has given up what a VolumeSnapshot has as its handle, that must be there, alone too: a person deletes the VolumeSnapshot.
 func (s sidecar) insisted(w *world, kind string, others int) {
 	w.t.Helper()
 	for try := 0; ; try++ {
@@ -285,9 +290,13 @@ func (s sidecar) insisted(w *world, kind string, others int) {
 			w.sim.ClearFaults()
 		}
 		ctx, cancel := context.WithTimeout(w.t.Context(), deadline)
-		id, err := s.make(ctx)
+		id, done, err := s.make(ctx)
 		cancel()
-		if err == nil {
+		gaveUp := status.Code(err) == codes.FailedPrecondition && w.handle != "" && try > 1
+		if gaveUp {
+			id = w.handle
+		}
+		if done || gaveUp {
 			w.sim.ClearFaults()
 			if all := w.admin.IDs(kind); len(all) != others+1 || !slices.Contains(all, id) {
 				w.t.Errorf("want one of the %s, %s, besides %d prepared, got %v", kind, id, others, all)

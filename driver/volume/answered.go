@@ -1,0 +1,56 @@
+package volume
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// A VolumeSnapshot's handle is the first id that external-snapshotter is answered with, ready or not; whatever it is answered later,
+// an error or another id, it keeps that one (updateSnapshotContentStatus of 8.7). So what may have been answered with is marked in
+// Cinder, where every replica sees it, and Create neither removes it nor makes another. An answer that is ready is the last, and needs
+// no mark.
+
+// answered reports whether Create may have been answered with p before it was ready.
+func answered(p Snapshot) bool { return p.Metadata[contract.MetadataAnswered] != "" }
+
+// answer gives p as Create's answer, once it is marked if it must be. What is not ours is never removed, and needs no mark.
+func (s *Snapshots) answer(ctx context.Context, k shelf, p Snapshot) (Snapshot, error) {
+	if p.Ready() || answered(p) || !s.ours(p) {
+		return p, nil
+	}
+	metadata := maps.Clone(p.Metadata)
+	metadata[contract.MetadataAnswered] = "true"
+	err := k.label(ctx, p.ID, metadata)
+	if err != nil && MayHaveWritten(err) && s.marked(ctx, k, p) {
+		err = nil // only its answer was lost
+	}
+	switch {
+	case Is(err, NotFound):
+		return Snapshot{}, AfterWrite(Errorf(Busy, "%s %s was deleted by someone else while it was being created: %w", k.noun, p.ID, err).Op("snapshot"))
+	case err != nil:
+		return Snapshot{}, AfterWrite(Errorf(KindOf(err), "%s %s of volume %s is being made, and cannot be told of before it is ready, because that could not be noted in its "+
+			"metadata in Cinder: %w", k.noun, p.ID, p.Volume, err).Op("snapshot"))
+	}
+	p.Metadata = metadata
+	return p, nil
+}
+
+// keptAsHandle is the answer about what Cinder gave up after Create was answered with it. It is final: nothing else exists, and a
+// VolumeSnapshot whose handle is known can be deleted.
+func keptAsHandle(k shelf, p Snapshot, reason string) error {
+	verb := "make"
+	if snapshotStatuses[p.Status].delete == refuse {
+		verb = "delete"
+	}
+	return Errorf(Failed, "Cinder could not %s %s %s of volume %s%s; it is the handle of the VolumeSnapshot for good, so that no other is made for that: "+
+		"delete the VolumeSnapshot and make a new one", verb, k.noun, p.ID, p.Volume, reason).Op("snapshot")
+}
+
+// marked reads whether p is marked by now.
+func (s *Snapshots) marked(ctx context.Context, k shelf, p Snapshot) bool {
+	found, err := k.named(ctx, p.Name)
+	return err == nil && slices.ContainsFunc(found, func(f Snapshot) bool { return f.ID == p.ID && answered(f) })
+}
