@@ -112,7 +112,7 @@ func TestASnapshotThatFailedBeforeItWasToldOfIsMadeAnew(t *testing.T) {
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Times: 1})
 		d := startWith(t, sim)
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-		forbidden := sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: "/volume/v3/*/snapshots/*/metadata", Status: http.StatusForbidden})
+		forbidden := sim.SetFault(openstacksim.Fault{Method: http.MethodPut, Path: "/volume/v3/*/snapshots/*", Status: http.StatusForbidden})
 		sidecar := &snapshotter{instance: d}
 		_, err := sidecar.pursued(t, picture("snapshot-1", id))
 		wantCode(t, err, codes.FailedPrecondition, "was removed")

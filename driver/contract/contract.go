@@ -28,9 +28,6 @@ const (
 	MetadataShared = "cinder.csi.openstack.org/shared"
 	// MetadataTemporary marks a snapshot that is there only until the backup which is made from it is. Upstream's carry no such key.
 	MetadataTemporary = "cinder.csi.openstack.org/temporary"
-	// MetadataAnswered marks a snapshot or backup that CreateSnapshot may have been answered with before it was ready: it may be the
-	// handle of a VolumeSnapshot, and only who asks for its deletion by its id gets that.
-	MetadataAnswered = "cinder.csi.openstack.org/answered"
 )
 
 // MetadataSourceBackup is the metadata key under which a volume has the backup it was restored from: no microversion has a field
@@ -58,6 +55,11 @@ const Description = "Created by OpenStack Cinder CSI driver"
 // DescriptionOfRestored is Description for a volume that is restored from a backup. Cinder replaces the metadata of such a volume
 // with that of the volume which was backed up, but leaves its description alone, so the request's token stands there too.
 func DescriptionOfRestored(token string) string { return Description + ", request " + token }
+
+// DescriptionAnswered is Description for a snapshot or backup that CreateSnapshot may have been answered with before it was ready: it
+// may be the handle of a VolumeSnapshot, and is deleted only by its id. Metadata that is written while a backup is being made Cinder
+// loses (seen with Cinder 21): cinder-backup saves its own copy of it when it ends, but not of the description.
+const DescriptionAnswered = Description + ", answered"
 
 // Keys of contexts and secrets.
 const (

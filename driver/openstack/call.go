@@ -33,7 +33,7 @@ var Calls = []cloud.Call{
 	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, listMessages, listVolumeZones,
 	getServer, listAttachments, attach, attachMultiattach, detach,
 	extendVolume, extendAttachedVolume,
-	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, addSnapshotMetadata, deleteSnapshot,
+	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, updateSnapshot, deleteSnapshot,
 	createBackup, createBackupInZone, getBackup, listBackups, updateBackup, deleteBackup,
 	listTypes, defaultType, getQuotas,
 	listRows, getRow, deleteRow,

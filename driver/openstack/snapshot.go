@@ -17,24 +17,26 @@ var (
 	createSnapshotInUse = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots", Microversion: "3.66"}
 	getSnapshot         = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/{id}"}
 	listSnapshots       = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/detail"}
-	addSnapshotMetadata = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots/{id}/metadata"}
+	updateSnapshot      = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/snapshots/{id}"}
 	deleteSnapshot      = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/snapshots/{id}"}
 )
 
 // wireSnapshot is a snapshot as Cinder writes it (Cinder API reference, "Show a snapshot's details").
 type wireSnapshot struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name"`
-	Volume    string            `json:"volume_id"`
-	Status    string            `json:"status"`
-	Size      int               `json:"size"` // GiB
-	Metadata  map[string]string `json:"metadata"`
-	CreatedAt string            `json:"created_at"`
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Volume      string            `json:"volume_id"`
+	Status      string            `json:"status"`
+	Size        int               `json:"size"` // GiB
+	Metadata    map[string]string `json:"metadata"`
+	CreatedAt   string            `json:"created_at"`
+	Description string            `json:"description"`
 }
 
 func (w wireSnapshot) snapshot() volume.Snapshot {
 	p := volume.Snapshot{
 		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: volume.GiB(w.Size), Metadata: w.Metadata,
+		Description: w.Description,
 	}
 	p.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
 	return p
@@ -151,11 +153,11 @@ func (c *Cloud) listSnapshots(ctx context.Context, verb, object string, query ur
 	return page, len(answer.Links) > 0, nil
 }
 
-// AddSnapshotMetadata implements volume.SnapshotCloud.
-func (c *Cloud) AddSnapshotMetadata(ctx context.Context, id volume.SnapshotID, metadata map[string]string) error {
+// DescribeSnapshot implements volume.SnapshotCloud.
+func (c *Cloud) DescribeSnapshot(ctx context.Context, id volume.SnapshotID, description string) error {
 	return c.do(ctx, request{
-		call: addSnapshotMetadata, verb: "label snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK,
-		body: map[string]map[string]string{"metadata": metadata},
+		call: updateSnapshot, verb: "describe snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK,
+		body: map[string]map[string]string{"snapshot": {"description": description}},
 	})
 }
 

@@ -35,8 +35,8 @@ var snapshotOperations = []operation{
 		_, err := c.Snapshots(ctx, volume.SnapshotPage{})
 		return err
 	}},
-	{"label snapshot", true, answer{status: 200, body: `{"metadata": {"k": "v"}}`}, func(ctx context.Context, c *Cloud) error {
-		return c.AddSnapshotMetadata(ctx, snapshotID, map[string]string{"k": "v"})
+	{"describe snapshot", true, answer{status: 200, body: `{"snapshot": {}}`}, func(ctx context.Context, c *Cloud) error {
+		return c.DescribeSnapshot(ctx, snapshotID, "d")
 	}},
 	{"delete snapshot", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteSnapshot(ctx, snapshotID) }},
 	{"snapshot failure", false, answer{status: 200, body: `{"messages": []}`}, func(ctx context.Context, c *Cloud) error {
@@ -76,11 +76,9 @@ func TestSnapshotRequestsSayWhatIsMeant(t *testing.T) {
 			},
 			seen{"GET", "/v3/p/snapshots/detail", "limit=7&marker=" + snapshotID + "&volume_id=" + volumeID, "", ""},
 		},
-		"label": {
-			func(ctx context.Context, c *Cloud) {
-				_ = c.AddSnapshotMetadata(ctx, snapshotID, map[string]string{"k": "v"})
-			},
-			seen{"POST", "/v3/p/snapshots/" + snapshotID + "/metadata", "", "", `{"metadata":{"k":"v"}}`},
+		"describe": {
+			func(ctx context.Context, c *Cloud) { _ = c.DescribeSnapshot(ctx, snapshotID, "d") },
+			seen{"PUT", "/v3/p/snapshots/" + snapshotID, "", "", `{"snapshot":{"description":"d"}}`},
 		},
 		"messages": {
 			func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotFailure(ctx, snapshotID) },
@@ -101,7 +99,7 @@ func TestSnapshotRequestsSayWhatIsMeant(t *testing.T) {
 func TestASnapshotIsReadWhole(t *testing.T) {
 	t.Parallel()
 	c, _ := connect(t, answer{status: 200, body: `{"snapshot": {"id": "` + snapshotID + `", "created_at": "2026-11-21T10:42:47.000000", "updated_at": null,
-		"name": "s", "description": null, "volume_id": "` + volumeID + `", "status": "available", "size": 2, "metadata": {"k": "v"},
+		"name": "s", "description": "d", "volume_id": "` + volumeID + `", "status": "available", "size": 2, "metadata": {"k": "v"},
 		"os-extended-snapshot-attributes:progress": "100%"}}`})
 	got, err := c.Snapshot(t.Context(), snapshotID)
 	if err != nil {
@@ -109,7 +107,7 @@ func TestASnapshotIsReadWhole(t *testing.T) {
 	}
 	want := volume.Snapshot{
 		ID: snapshotID, Name: "s", Volume: volumeID, Status: volume.Available, Size: volume.GiB(2), Metadata: map[string]string{"k": "v"},
-		CreatedAt: time.Date(2026, 11, 21, 10, 42, 47, 0, time.UTC),
+		CreatedAt: time.Date(2026, 11, 21, 10, 42, 47, 0, time.UTC), Description: "d",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
@@ -143,7 +141,7 @@ func TestSnapshotIDsThatAreNoUUIDsAreNeverAskedAbout(t *testing.T) {
 		_, read := c.Snapshot(ctx, volume.SnapshotID(id))
 		_, page := c.Snapshots(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(id)})
 		_, of := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(id)})
-		for name, err := range map[string]error{"create": create, "read": read, "page": page, "of": of, "delete": c.DeleteSnapshot(ctx, volume.SnapshotID(id)), "label": c.AddSnapshotMetadata(ctx, volume.SnapshotID(id), nil)} {
+		for name, err := range map[string]error{"create": create, "read": read, "page": page, "of": of, "delete": c.DeleteSnapshot(ctx, volume.SnapshotID(id)), "describe": c.DescribeSnapshot(ctx, volume.SnapshotID(id), "d")} {
 			if !volume.Is(err, volume.NotFound) {
 				t.Errorf("%s of %q: %v, want not found", name, id, err)
 			}

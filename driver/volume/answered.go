@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -14,16 +13,14 @@ import (
 // no mark.
 
 // answered reports whether Create may have been answered with p before it was ready.
-func answered(p Snapshot) bool { return p.Metadata[contract.MetadataAnswered] != "" }
+func answered(p Snapshot) bool { return p.Description == contract.DescriptionAnswered }
 
 // answer gives p as Create's answer, once it is marked if it must be. What is not ours is never removed, and needs no mark.
 func (s *Snapshots) answer(ctx context.Context, k shelf, p Snapshot) (Snapshot, error) {
 	if p.Ready() || answered(p) || !s.ours(p) {
 		return p, nil
 	}
-	metadata := maps.Clone(p.Metadata)
-	metadata[contract.MetadataAnswered] = "true"
-	err := k.label(ctx, p.ID, metadata)
+	err := k.describe(ctx, p.ID, contract.DescriptionAnswered)
 	if err != nil && MayHaveWritten(err) && s.marked(ctx, k, p) {
 		err = nil // only its answer was lost
 	}
@@ -32,9 +29,9 @@ func (s *Snapshots) answer(ctx context.Context, k shelf, p Snapshot) (Snapshot, 
 		return Snapshot{}, AfterWrite(Errorf(Busy, "%s %s was deleted by someone else while it was being created: %w", k.noun, p.ID, err).Op("snapshot"))
 	case err != nil:
 		return Snapshot{}, AfterWrite(Errorf(KindOf(err), "%s %s of volume %s is being made, and cannot be told of before it is ready, because that could not be noted in its "+
-			"metadata in Cinder: %w", k.noun, p.ID, p.Volume, err).Op("snapshot"))
+			"description in Cinder: %w", k.noun, p.ID, p.Volume, err).Op("snapshot"))
 	}
-	p.Metadata = metadata
+	p.Description = contract.DescriptionAnswered
 	return p, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
@@ -85,26 +83,20 @@ func TestWhatWasAnsweredWithStaysThoughItFails(t *testing.T) {
 	}
 }
 
-// Another replica that knows of no answer reads the mark: it is written before the answer, once, and takes nothing away.
+// Another replica that knows of no answer reads the note: it is written before the answer, and once.
 func TestTheFirstAnswerThatIsNotReadyIsNotedOnce(t *testing.T) {
 	for name, w := range wishes {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source)
-				w.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
 				first, err := snapshots(c).Create(within(t, 60), w)
 				if err != nil || first.Ready() {
 					t.Fatalf("got %v, %v", first, err)
 				}
-				want := service(nil).metadata(w.Name, w.Metadata)
-				want[contract.MetadataAnswered] = "true"
-				if w.Backup != nil {
-					want[contract.MetadataType] = "backup"
+				if kept := c.kept(w)[first.ID]; kept.Description != contract.DescriptionAnswered || !strings.HasPrefix(kept.Description, contract.Description) {
+					t.Errorf("its description is %q", kept.Description)
 				}
-				if diff := cmp.Diff(want, c.kept(w)[first.ID].Metadata); diff != "" {
-					t.Error("-want +got\n", diff)
-				}
-				if p, err := (&snapshotter{s: snapshots(c), handle: first.ID}).retried(t, w); err != nil || p.ID != first.ID || c.count("AddSnapshotMetadata")+c.count("SetBackupMetadata") != 1 {
+				if p, err := (&snapshotter{s: snapshots(c), handle: first.ID}).retried(t, w); err != nil || p.ID != first.ID || c.count("Describe") != 1 {
 					t.Errorf("got %v, %v after %v", p, err, c.calls)
 				}
 			})
@@ -121,7 +113,7 @@ func TestAnAnswerThatIsReadyNeedsNoNote(t *testing.T) {
 			} else {
 				c.withSnapshots(pictureOfOurs(1, Available))
 			}
-			if p, err := snapshots(c).Create(within(t, 60), w); err != nil || !p.Ready() || c.count("AddSnapshotMetadata")+c.count("SetBackupMetadata") != 0 {
+			if p, err := snapshots(c).Create(within(t, 60), w); err != nil || !p.Ready() || c.count("Describe") != 0 {
 				t.Errorf("%s: got %v, %v after %v", name, p, err, c.calls)
 			}
 		}
@@ -134,8 +126,8 @@ func TestWhatIsNotOursIsAnsweredWithAndNotNoted(t *testing.T) {
 		p := pictureOfOurs(1, Creating)
 		p.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 		c := newCloud(source).withSnapshots(p)
-		if got, err := snapshots(c).Create(within(t, 60), picture); err != nil || got.ID != p.ID || len(c.snaps[p.ID].Metadata) != 1 {
-			t.Errorf("got %v, %v; it has %v", got, err, c.snaps[p.ID].Metadata)
+		if got, err := snapshots(c).Create(within(t, 60), picture); err != nil || got.ID != p.ID || c.count("Describe") != 0 {
+			t.Errorf("got %v, %v after %v", got, err, c.calls)
 		}
 	})
 }
@@ -147,7 +139,7 @@ func TestWhatCannotBeNotedIsToldOfOnceItIsReady(t *testing.T) {
 			t.Run(name+"/"+kind.String(), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := newCloud(source)
-					c.fail["AddSnapshotMetadata"], c.fail["SetBackupMetadata"] = Errorf(kind, "no"), Errorf(kind, "no")
+					c.fail["DescribeSnapshot"], c.fail["DescribeBackup"] = Errorf(kind, "no"), Errorf(kind, "no")
 					s := snapshots(c)
 					_, err := s.Create(within(t, 60), w)
 					want := kind
@@ -172,7 +164,7 @@ func TestANoteWhoseAnswerIsLostIsReadAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lost := AfterWrite(Errorf(Unavailable, "connection reset"))
 				c := newCloud(source)
-				c.fail["AddSnapshotMetadata"], c.fail["SetBackupMetadata"] = lost, lost
+				c.fail["DescribeSnapshot"], c.fail["DescribeBackup"] = lost, lost
 				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || !answered(p) || !answered(*c.kept(w)[p.ID]) {
 					t.Errorf("got %v, %v after %v", p, err, c.calls)
 				}
@@ -188,8 +180,7 @@ func TestOfSeveralTheOneThatWasAnsweredWithCounts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				old, young, third := pictureOfOurs(1, Available), pictureOfOurs(2, Available), pictureOfOurs(3, Available)
 				young.CreatedAt, third.CreatedAt = time.Now().Add(time.Second), time.Now().Add(2*time.Second)
-				young.Metadata[contract.MetadataAnswered] = "true"
-				third.Metadata[contract.MetadataAnswered] = "true"
+				young.Description, third.Description = contract.DescriptionAnswered, contract.DescriptionAnswered
 				c := newCloud(source)
 				if w.Backup != nil {
 					c.withBackups(old, young, third)

@@ -74,8 +74,8 @@ func (c *fakeCloud) DeleteBackup(_ context.Context, id SnapshotID) error {
 	return nil
 }
 
-func (c *fakeCloud) SetBackupMetadata(_ context.Context, id SnapshotID, metadata map[string]string) error {
-	return c.label("SetBackupMetadata", c.backups, id, func(b *Snapshot) { b.Metadata = metadata })
+func (c *fakeCloud) DescribeBackup(_ context.Context, id SnapshotID, description string) error {
+	return c.describe("DescribeBackup", c.backups, id, description)
 }
 
 // backupWaiter reads a backup every 300 virtual milliseconds.
@@ -106,7 +106,7 @@ func (c *fakeCloud) CreateBackup(_ context.Context, o BackupOptions) (SnapshotID
 	c.made++
 	b := Snapshot{
 		ID: sid(100 + c.made), Name: o.Name, Volume: o.Volume, Status: Creating, Size: c.volumes[o.Volume].Size, Metadata: o.Metadata, CreatedAt: c.now(),
-		Backup: true, From: o.Snapshot, DataAt: c.now(),
+		Backup: true, From: o.Snapshot, DataAt: c.now(), Description: o.Description,
 	}
 	c.backups[b.ID] = &b
 	if p, ok := c.snaps[o.Snapshot]; ok {

@@ -40,6 +40,7 @@ func (c *fakeCloud) CreateSnapshot(_ context.Context, o SnapshotOptions) (Snapsh
 	c.made++
 	p := Snapshot{
 		ID: sid(100 + c.made), Name: o.Name, Volume: o.Volume, Status: Creating, Size: c.volumes[o.Volume].Size, Metadata: o.Metadata, CreatedAt: c.now(),
+		Description: o.Description,
 	}
 	c.snaps[p.ID] = &p
 	answer := p
@@ -134,12 +135,12 @@ func (c *fakeCloud) DeleteSnapshot(_ context.Context, id SnapshotID) error {
 	return nil
 }
 
-func (c *fakeCloud) AddSnapshotMetadata(_ context.Context, id SnapshotID, metadata map[string]string) error {
-	return c.label("AddSnapshotMetadata", c.snaps, id, func(p *Snapshot) { p.Metadata = merged(p.Metadata, metadata) })
+func (c *fakeCloud) DescribeSnapshot(_ context.Context, id SnapshotID, description string) error {
+	return c.describe("DescribeSnapshot", c.snaps, id, description)
 }
 
-// label changes metadata, as the calls of that name do. One that fails after its write has changed it all the same.
-func (c *fakeCloud) label(method string, objects map[SnapshotID]*Snapshot, id SnapshotID, change func(*Snapshot)) error {
+// describe changes a description. A call that fails after its write has changed it all the same.
+func (c *fakeCloud) describe(method string, objects map[SnapshotID]*Snapshot, id SnapshotID, description string) error {
 	err := c.called(method, id)
 	if err != nil && !MayHaveWritten(err) {
 		return err
@@ -150,7 +151,7 @@ func (c *fakeCloud) label(method string, objects map[SnapshotID]*Snapshot, id Sn
 	if !ok {
 		return Errorf(NotFound, "no %s", id)
 	}
-	change(p)
+	p.Description = description
 	return err
 }
 

@@ -11,21 +11,20 @@ import (
 
 // shelf is where Cinder keeps one of the two things that a snapshot handle can name, and how it is asked about them there.
 type shelf struct {
-	noun   string
-	named  func(ctx context.Context, name string) ([]Snapshot, error)
-	delete func(ctx context.Context, id SnapshotID) error
-	gone   func(ctx context.Context, id SnapshotID) error
-	// label gives it that metadata, which includes what it has.
-	label func(ctx context.Context, id SnapshotID, metadata map[string]string) error
-	until func(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error)
+	noun     string
+	named    func(ctx context.Context, name string) ([]Snapshot, error)
+	delete   func(ctx context.Context, id SnapshotID) error
+	gone     func(ctx context.Context, id SnapshotID) error
+	describe func(ctx context.Context, id SnapshotID, description string) error
+	until    func(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error)
 }
 
 func (s *Snapshots) snapshotShelf() shelf {
-	return shelf{noun: "snapshot", named: s.cloud.SnapshotsNamed, gone: s.gone, until: s.until, label: s.cloud.AddSnapshotMetadata, delete: s.cloud.DeleteSnapshot}
+	return shelf{noun: "snapshot", named: s.cloud.SnapshotsNamed, gone: s.gone, until: s.until, describe: s.cloud.DescribeSnapshot, delete: s.cloud.DeleteSnapshot}
 }
 
 func (s *Snapshots) backupShelf() shelf {
-	return shelf{noun: "backup", named: s.cloud.BackupsNamed, gone: s.backupGone, until: s.untilBackup, label: s.cloud.SetBackupMetadata, delete: func(ctx context.Context, id SnapshotID) error {
+	return shelf{noun: "backup", named: s.cloud.BackupsNamed, gone: s.backupGone, until: s.untilBackup, describe: s.cloud.DescribeBackup, delete: func(ctx context.Context, id SnapshotID) error {
 		if err := s.cloud.DeleteBackup(ctx, id); err != nil {
 			return s.undeletableBackup(ctx, id, err)
 		}

@@ -17,9 +17,8 @@ type SnapshotCloud interface {
 	Snapshots(ctx context.Context, page SnapshotPage) ([]Snapshot, error)
 	// DeleteSnapshot asks Cinder to delete one snapshot. DELETE /v3/snapshots/{id}.
 	DeleteSnapshot(ctx context.Context, id SnapshotID) error
-	// AddSnapshotMetadata adds to a snapshot's metadata, replacing what is there under the same keys. POST
-	// /v3/snapshots/{id}/metadata (Cinder API reference, "Create a snapshot's metadata").
-	AddSnapshotMetadata(ctx context.Context, id SnapshotID, metadata map[string]string) error
+	// DescribeSnapshot gives a snapshot another description. PUT /v3/snapshots/{id} (Cinder API reference, "Update a snapshot").
+	DescribeSnapshot(ctx context.Context, id SnapshotID, description string) error
 	// SnapshotFailure reads why the cloud gave up on a snapshot, as Cloud.Failure does.
 	SnapshotFailure(ctx context.Context, id SnapshotID) (string, error)
 }

@@ -40,7 +40,6 @@ var volumeRoutes = []route{
 	{"PUT", "snapshots/{id}", 0, (*Sim).updateSnapshot},
 	{"DELETE", "snapshots/{id}", 0, (*Sim).deleteSnapshot},
 	{"POST", "snapshots/{id}/action", 0, (*Sim).snapshotAction},
-	{"POST", "snapshots/{id}/metadata", 0, (*Sim).mergeSnapshotMetadata},
 
 	{"POST", "backups", 0, (*Sim).createBackup},
 	{"GET", "backups", 0, func(s *Sim, c *call) reply { return s.listBackups(c, false) }},

@@ -1,7 +1,6 @@
 package openstacksim
 
 import (
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -228,6 +227,11 @@ func (s *Sim) showSnapshot(c *call) reply {
 
 func (s *Sim) updateSnapshot(c *call) reply {
 	body, bad := c.object("snapshot", true, "name", "description", "display_name", "display_description")
+	for _, field := range []string{"name", "description", "display_name", "display_description"} {
+		if bad == nil {
+			_, bad = textOrNull(body, field, 0)
+		}
+	}
 	if bad != nil {
 		return *bad
 	}
@@ -247,19 +251,6 @@ func (s *Sim) updateSnapshot(c *call) reply {
 	answer := p.view(c, true, false)
 	p.updated = now()
 	return reply{status: http.StatusOK, body: obj{{"snapshot", answer}}}
-}
-
-func (s *Sim) mergeSnapshotMetadata(c *call) reply {
-	m, bad := c.givenMetadata()
-	if bad != nil {
-		return *bad
-	}
-	p, missing := s.visibleSnapshot(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	maps.Copy(p.metadata, m)
-	return reply{status: http.StatusOK, body: obj{{"metadata", maps.Clone(p.metadata)}}}
 }
 
 func (s *Sim) deleteSnapshot(c *call) reply {

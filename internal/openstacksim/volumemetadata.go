@@ -22,7 +22,14 @@ func (s *Sim) replaceMetadata(c *call) reply {
 }
 
 func (s *Sim) changeMetadata(c *call, change func(*volume, map[string]string)) reply {
-	m, bad := c.givenMetadata()
+	body, bad := c.decode()
+	if bad != nil {
+		return *bad
+	}
+	if _, ok := body["metadata"]; !ok {
+		return fault(http.StatusBadRequest, "'metadata' is a required property")
+	}
+	m, bad := metadataOf(body["metadata"], "'object'")
 	if bad != nil {
 		return *bad
 	}
@@ -33,18 +40,6 @@ func (s *Sim) changeMetadata(c *call, change func(*volume, map[string]string)) r
 	change(v, m)
 	v.update()
 	return reply{status: http.StatusOK, body: obj{{"metadata", maps.Clone(v.metadata)}}}
-}
-
-// givenMetadata is the metadata that the request brings.
-func (c *call) givenMetadata() (map[string]string, *reply) {
-	body, bad := c.decode()
-	if bad != nil {
-		return nil, bad
-	}
-	if _, ok := body["metadata"]; !ok {
-		return nil, ptr(fault(http.StatusBadRequest, "'metadata' is a required property"))
-	}
-	return metadataOf(body["metadata"], "'object'")
 }
 
 // item finds a volume that has the metadata key of the path.

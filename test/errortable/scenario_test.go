@@ -194,7 +194,7 @@ var scenarios = []scenario{
 	picture("the backend gave up before it was told of", func(w *world) {
 		w.prepared()
 		defer w.sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot})()
-		defer w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: "/volume/v3/*/snapshots/*/metadata", Delay: time.Hour})()
+		defer w.sim.SetFault(openstacksim.Fault{Method: http.MethodPut, Path: "/volume/v3/*/snapshots/*", Delay: time.Hour})()
 		begun(w, 10*time.Second, func(ctx context.Context) error { _, err := w.CreateSnapshot(ctx, pictureOfPrepared(w)); return err })
 		time.Sleep(time.Minute)
 	}, noFault, pictureOfPrepared),
