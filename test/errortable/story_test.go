@@ -128,7 +128,8 @@ func TestNoAnswerIsTheLastWordWhileAnotherIsThereOrMayCome(t *testing.T) {
 func (s sidecar) asked(w *world) (string, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), deadline)
 	defer cancel()
-	return s.make(ctx)
+	id, _, err := s.make(ctx)
+	return id, err
 }
 
 func lastSegment(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
