@@ -71,12 +71,12 @@ token=$(k create token cinder-csi-controller -n "$NS" --duration=2h)
 k create --dry-run=client -o json -f "$WORK/objects.yaml" >"$WORK/objects.json"
 sidecar() { # NAME
 	local args
-	args=$(jq -rs --arg name "csi-$1" '
+	args=$(jq -rs --arg name "$1" '
 		(map(select(.kind == "ConfigMap" and (.metadata.name | startswith("cinder-csi-controller-settings")))) | .[0].data) as $settings
 		| .[] | select(.kind == "Deployment") | .spec.template.spec.containers[] | select(.name == $name) | .args[]
 		| select(test("^--(csi-address|kubeconfig|http-endpoint)=") | not)
 		| gsub("\\$\\((?<key>[A-Z_]+)\\)"; $settings[.key])' "$WORK/objects.json")
-	[ -n "$args" ] || { echo "the bundle has no arguments for csi-$1" >&2; exit 1; }
+	[ -n "$args" ] || { echo "the bundle has no arguments for the $1" >&2; exit 1; }
 	# shellcheck disable=SC2086 # one argument a line, none with a blank
 	beside "$1" "$CLUSTER/bin/csi-$1" --kubeconfig="$WORK/controller.kubeconfig" --csi-address="$WORK/csi.sock" $args
 }
