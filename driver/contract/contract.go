@@ -20,8 +20,8 @@ const (
 	// MetadataRequest holds the token of the request that a volume or snapshot was made for. Only one that carries the token of the
 	// very request at hand is ever removed as our own failure or duplicate. Upstream writes no such key.
 	MetadataRequest = "cinder.csi.openstack.org/request"
-	// MetadataAttempt tells the orders of one request apart, so that a driver to which Cinder's answer was lost knows the volume that
-	// came of its order again.
+	// MetadataAttempt tells the orders of one request apart, so that a driver to which Cinder's answer was lost knows the volume,
+	// snapshot or backup that came of its order again.
 	MetadataAttempt = "cinder.csi.openstack.org/attempt"
 	// MetadataShared marks a volume that was made for several servers: where its type turns out to allow one only, nobody was told
 	// of it, and it is removed. Upstream writes no such key.

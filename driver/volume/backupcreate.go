@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"crypto/rand"
 	"maps"
 	"slices"
 	"time"
@@ -38,6 +39,7 @@ func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error
 		}
 	}
 	b := found[0]
+	s.heard(b)
 	if made != "" || snapshotStatuses[b.Status].create != wait { // a younger one cannot go before it is made
 		if err := s.removeYounger(ctx, s.backupShelf(), found, made); err != nil {
 			return Snapshot{}, err
@@ -50,7 +52,7 @@ func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error
 		if err := s.clearUp(ctx, b); err != nil {
 			return Snapshot{}, AfterWrite(Errorf(KindOf(err), "Cinder could not make backup %s%s: %w", b.ID, s.why(ctx, b), err))
 		}
-		return Snapshot{}, s.failed(ctx, s.backupShelf(), b)
+		return b, s.failed(ctx, s.backupShelf(), b)
 	case snapshotStatuses[b.Status].create == wait:
 		if err := overdue(b, w); err != nil {
 			return Snapshot{}, err
@@ -95,7 +97,8 @@ func (s *Snapshots) orderBackup(ctx context.Context, w SnapshotWish) (SnapshotID
 		return "", nil, AfterWrite(err)
 	}
 	metadata := s.volumes.metadata(w.Name, w.Metadata)
-	metadata[contract.MetadataType] = string(contract.KindBackup)
+	attempt := rand.Text()
+	metadata[contract.MetadataType], metadata[contract.MetadataAttempt] = string(contract.KindBackup), attempt
 	made, err := s.cloud.CreateBackup(ctx, BackupOptions{
 		Name: w.Name, Volume: w.Volume, Snapshot: p.ID, Zone: w.Backup.Zone, Incremental: incremental, Description: contract.Description, Metadata: metadata,
 	})
@@ -103,6 +106,7 @@ func (s *Snapshots) orderBackup(ctx context.Context, w SnapshotWish) (SnapshotID
 		return "", nil, s.withdraw(ctx, p, err)
 	}
 	if err != nil {
+		s.orders.lost(w.Name, attempt)
 		return "", nil, AfterWrite(err)
 	}
 	found, err := s.named(ctx, s.backupShelf(), w.Name)
@@ -144,6 +148,7 @@ func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotWish) (Snap
 			return Snapshot{}, err
 		}
 	}
+	s.heard(found[0])
 	if err := s.removeYounger(ctx, s.snapshotShelf(), found, made); err != nil {
 		return Snapshot{}, err
 	}

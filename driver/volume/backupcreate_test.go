@@ -70,6 +70,7 @@ func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReady(t *testing.T
 		}
 		want := map[string]string{
 			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: s.volumes.token(w.Name), "type": "backup",
+			contract.MetadataAttempt: first.Metadata[contract.MetadataAttempt],
 		}
 		if diff := cmp.Diff(want, first.Metadata); diff != "" {
 			t.Error("metadata, -want +got\n", diff)

@@ -108,6 +108,10 @@ func (c *fakeCloud) CreateBackup(_ context.Context, o BackupOptions) (SnapshotID
 		ID: sid(100 + c.made), Name: o.Name, Volume: o.Volume, Status: Creating, Size: c.volumes[o.Volume].Size, Metadata: o.Metadata, CreatedAt: c.now(),
 		Backup: true, From: o.Snapshot, DataAt: c.now(), Description: o.Description,
 	}
+	if c.loses("CreateBackup", func() { b.Status, b.CreatedAt = Available, c.now(); c.backups[b.ID] = &b }) {
+		c.mu.Unlock()
+		return "", errLost
+	}
 	c.backups[b.ID] = &b
 	if p, ok := c.snaps[o.Snapshot]; ok {
 		p.Status = "backing-up"

@@ -42,6 +42,10 @@ func (c *fakeCloud) CreateSnapshot(_ context.Context, o SnapshotOptions) (Snapsh
 		ID: sid(100 + c.made), Name: o.Name, Volume: o.Volume, Status: Creating, Size: c.volumes[o.Volume].Size, Metadata: o.Metadata, CreatedAt: c.now(),
 		Description: o.Description,
 	}
+	if c.loses("CreateSnapshot", func() { p.Status, p.CreatedAt = Available, c.now(); c.snaps[p.ID] = &p }) {
+		c.mu.Unlock()
+		return Snapshot{}, errLost
+	}
 	c.snaps[p.ID] = &p
 	answer := p
 	c.mu.Unlock()

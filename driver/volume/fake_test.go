@@ -18,6 +18,7 @@ import (
 type fakeCloud struct {
 	fakeRows
 	fakeBackups
+	fakeLate
 	mu          sync.Mutex
 	volumes     map[ID]*Volume
 	snaps       map[SnapshotID]*Snapshot
@@ -118,6 +119,10 @@ func (c *fakeCloud) CreateVolume(_ context.Context, o CreateOptions) (Volume, er
 			c.mu.Unlock()
 			return Volume{}, err
 		}
+	}
+	if c.loses("CreateVolume", func() { v.Status, v.CreatedAt = Available, c.now(); c.volumes[v.ID] = &v }) {
+		c.mu.Unlock()
+		return Volume{}, errLost
 	}
 	c.volumes[v.ID] = &v
 	answer := v

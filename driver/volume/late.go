@@ -94,3 +94,77 @@ func (s *Volumes) removeLate(name string) {
 		}
 	}
 }
+
+// conclude is to snapshots and backups what Volumes.conclude is to volumes; err may tell of p. What was answered with is known to its
+// VolumeSnapshot: that it failed is the last word, and only after one can the VolumeSnapshot be deleted.
+func (s *Snapshots) conclude(ctx context.Context, w SnapshotWish, p Snapshot, err error) error {
+	if !final(err) || answered(p) {
+		return err
+	}
+	if !Is(err, Incompatible) {
+		for _, k := range s.shelves(w) {
+			found, unread := k.named(ctx, w.Name)
+			switch {
+			case unread != nil:
+				return markUnread(err, unread)
+			case len(found) > 0:
+				return markSurvivor(err, k.noun, string(found[0].ID))
+			}
+		}
+	}
+	if s.orders.pending(w.Name) {
+		return markOutstanding(err)
+	}
+	return err
+}
+
+// shelves are where something may be that was made for a wish; what can be an answer comes first.
+func (s *Snapshots) shelves(w SnapshotWish) []shelf {
+	if w.Backup != nil {
+		return []shelf{s.backupShelf(), s.snapshotShelf()}
+	}
+	return []shelf{s.snapshotShelf()}
+}
+
+// heard notes that somebody may be told of p from now on, or that it is gone.
+func (s *Snapshots) heard(p Snapshot) { s.orders.heard(p.Name, p.Metadata[contract.MetadataAttempt]) }
+
+// unheard is as Volumes.unheard.
+func (s *Snapshots) unheard(p Snapshot) bool {
+	return s.orders.unheard(p.Name, p.Metadata[contract.MetadataAttempt])
+}
+
+// watchForLate removes what comes of lost orders after their request had its last answer, as Volumes.watchForLate does.
+func (s *Snapshots) watchForLate(w SnapshotWish) {
+	if s.orders.watch(w.Name) {
+		time.AfterFunc(orderLives, func() { s.removeLate(w) })
+	}
+}
+
+func (s *Snapshots) removeLate(w SnapshotWish) {
+	ctx, cancel := context.WithTimeout(context.Background(), orderLives)
+	defer cancel()
+	unlock, err := s.volumes.locks.take("snapshot "+w.Name, "remove what came late")
+	if err != nil {
+		return // whoever asks for the name removes duplicates too
+	}
+	defer unlock()
+	for _, k := range s.shelves(w) {
+		found, err := s.named(ctx, k, w.Name)
+		if err != nil {
+			s.volumes.o.Log.WarnContext(ctx, "cannot read whether a request that was not answered came to a "+k.noun, "name", w.Name, "error", err)
+			return
+		}
+		for _, p := range found {
+			if !s.ours(p) || !s.unheard(p) || answered(p) {
+				continue
+			}
+			if err = s.settle(ctx, k, p, "become removable as a duplicate"); err == nil {
+				err = s.discard(ctx, k, p, "it came late of a request that was not answered, and another was answered with")
+			}
+			if err != nil {
+				s.volumes.o.Log.WarnContext(ctx, "a duplicate "+k.noun+" stays", k.noun, p.ID, "name", p.Name, "error", err)
+			}
+		}
+	}
+}

@@ -1,23 +1,64 @@
 package volume
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// loseLate makes the answer to the next order be lost while the cloud is at work on it: the volume is there only so much later.
-func (c *fakeCloud) loseLate(after time.Duration) {
-	c.create = func(_ CreateOptions, v *Volume) error {
-		late := *v
-		late.Status, c.create = Available, nil
+// fakeLate says which calls are answered by a proxy that gave up, and how long after that the cloud has done them all the same: each
+// once, by method.
+type fakeLate struct{ late map[string]time.Duration }
+
+var errLost = Errorf(Unavailable, "HTTP 504").AfterWrite()
+
+// loses reports whether the answer to a call is lost, whose work is done later then. It needs c.mu.
+func (c *fakeCloud) loses(method string, work func()) bool {
+	after, lost := c.late[method]
+	if lost {
+		delete(c.late, method)
 		time.AfterFunc(after, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			late.CreatedAt = c.now()
-			c.volumes[late.ID] = &late
+			work()
 		})
-		return Errorf(Unavailable, "HTTP 504").AfterWrite()
+	}
+	return lost
+}
+
+// left are the ids of all that there is.
+func (c *fakeCloud) left() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var ids []string
+	for id := range c.volumes {
+		ids = append(ids, string(id))
+	}
+	for _, objects := range []map[SnapshotID]*Snapshot{c.snaps, c.backups} {
+		for id := range objects {
+			ids = append(ids, string(id))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// onlyForATime wants one thing to come within a minute, and to go again, and all else to stay.
+func (c *fakeCloud) onlyForATime(t *testing.T) {
+	t.Helper()
+	before := c.left()
+	time.Sleep(time.Minute)
+	if now := c.left(); len(now) != len(before)+1 {
+		t.Fatalf("nothing came late: %v, and then %v", before, now)
+	}
+	time.Sleep(orderLives)
+	if diff := cmp.Diff(before, c.left()); diff != "" {
+		t.Error("-before +after\n", diff)
 	}
 }
 
@@ -71,8 +112,8 @@ func TestAFailureIsNotTheLastWordWhileAnotherVolumeHasTheName(t *testing.T) {
 				clear(c.hook)
 				c.change(id(7), func(v *Volume) { v.Status = Available })
 				v, err := s.Create(within(t, 60), w)
-				if err != nil || v.ID != id(7) || len(c.volumes) != 1 {
-					t.Errorf("the next try: got %s, %v; left %v", v.ID, err, c.volumes)
+				if err != nil || v.ID != id(7) || len(c.left()) != 1 {
+					t.Errorf("the next try: got %s, %v; left %v", v.ID, err, c.left())
 				}
 			})
 		})
@@ -97,7 +138,7 @@ func TestARefusalIsNotTheLastWordWhileALostOrderMayBeCarriedOut(t *testing.T) {
 				c := newCloud()
 				s := service(c)
 				if arrives {
-					c.loseLate(5 * time.Second)
+					c.late = map[string]time.Duration{"CreateVolume": 5 * time.Second}
 				} else {
 					c.fail["CreateVolume"] = Errorf(Unavailable, "connection reset").AfterWrite()
 				}
@@ -111,8 +152,8 @@ func TestARefusalIsNotTheLastWordWhileALostOrderMayBeCarriedOut(t *testing.T) {
 				v, err := s.Create(within(t, 60), gib)
 				if !arrives {
 					wantKind(t, err, Exhausted, false)
-				} else if err != nil || v.ID != id(101) || len(c.volumes) != 1 {
-					t.Errorf("got %s, %v; left %v", v.ID, err, c.volumes)
+				} else if err != nil || v.ID != id(101) || len(c.left()) != 1 {
+					t.Errorf("got %s, %v; left %v", v.ID, err, c.left())
 				}
 			})
 		})
@@ -124,14 +165,14 @@ func TestALostOrderWhoseVolumeWasSeenIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
 		s := service(c)
-		c.loseLate(time.Second)
+		c.late = map[string]time.Duration{"CreateVolume": time.Second}
 		_, err := s.Create(within(t, 60), gib)
 		wantKind(t, err, Unavailable, true)
 		time.Sleep(2 * time.Second)
 		c.change(id(101), func(v *Volume) { v.Status = ErrorSt })
 		_, err = s.Create(within(t, 60), gib)
-		if wantKind(t, err, Failed, false); len(c.volumes) != 0 {
-			t.Errorf("left %v", c.volumes)
+		if wantKind(t, err, Failed, false); len(c.left()) != 0 {
+			t.Errorf("left %v", c.left())
 		}
 	})
 }
@@ -144,7 +185,7 @@ func TestWhatComesOfALostOrderAfterAnAnswerIsRemoved(t *testing.T) {
 				c := newCloud(ofOthers(900, Available))
 				c.volumes[id(900)].Name = "another"
 				s := service(c)
-				c.loseLate(20 * time.Second)
+				c.late = map[string]time.Duration{"CreateVolume": 20 * time.Second}
 				_, err := s.Create(within(t, 60), gib)
 				wantKind(t, err, Unavailable, true)
 				v, err := s.Create(within(t, 60), gib)
@@ -156,14 +197,7 @@ func TestWhatComesOfALostOrderAfterAnAnswerIsRemoved(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				time.Sleep(30 * time.Second)
-				if c.volumes[id(101)] == nil {
-					t.Fatal("nothing came late")
-				}
-				time.Sleep(orderLives)
-				if c.volumes[id(101)] != nil || (c.volumes[id(102)] == nil) != deleted || c.volumes[id(900)] == nil {
-					t.Errorf("left %v", c.volumes)
-				}
+				c.onlyForATime(t)
 			})
 		})
 	}
@@ -176,4 +210,116 @@ func TestACreateThatGoesWellReadsTheNameTwice(t *testing.T) {
 			t.Errorf("%v after %v", err, c.calls)
 		}
 	})
+}
+
+// Whatever a backup or snapshot is made of may come late of an order whose answer was lost.
+func TestWhatComesOfALostOrderOfASnapshotAfterAnAnswerIsRemoved(t *testing.T) {
+	for name, test := range map[string]struct {
+		wish    SnapshotWish
+		call    string
+		another bool // another replica's is there by then, ready
+	}{
+		"snapshot":                        {picture, "CreateSnapshot", false},
+		"snapshot, for another replica's": {picture, "CreateSnapshot", true},
+		"temporary snapshot":              {archive(), "CreateSnapshot", false},
+		"backup":                          {archive(), "CreateBackup", false},
+	} {
+		for _, deleted := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", and its owner is deleted"}[deleted], func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCloud(source).withSnapshots(Snapshot{ID: sid(900), Name: "another", Status: Available})
+					s := snapshots(c)
+					c.late = map[string]time.Duration{test.call: 40 * time.Second}
+					_, err := s.Create(within(t, 60), test.wish)
+					wantKind(t, err, Unavailable, true)
+					if test.another {
+						c.withSnapshots(pictureOfOurs(7, Available))
+					}
+					p, err := (&snapshotter{s: s}).retried(t, test.wish)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if deleted {
+						if err := s.Delete(within(t, 60), p.ID); err != nil {
+							t.Fatal(err)
+						}
+					}
+					c.onlyForATime(t)
+				})
+			})
+		}
+	}
+}
+
+// As with volumes: whoever forgets the VolumeSnapshot now leaves what is there, or what comes.
+func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *testing.T) {
+	for name, w := range wishes {
+		call := map[bool]string{true: "CreateBackup", false: "CreateSnapshot"}[w.Backup != nil]
+		t.Run(name+" refused while a lost order may be carried out", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				s := snapshots(c)
+				c.fail[call] = Errorf(Unavailable, "connection reset").AfterWrite()
+				_, err := s.Create(within(t, 60), w)
+				wantKind(t, err, Unavailable, true)
+				c.fail[call] = Errorf(Exhausted, "HTTP 413")
+				_, err = s.Create(within(t, 60), w)
+				wantKind(t, err, Exhausted, true)
+				time.Sleep(orderLives)
+				_, err = s.Create(within(t, 60), w)
+				if wantKind(t, err, Exhausted, false); len(c.left()) != 1 {
+					t.Errorf("left besides the source: %v", c.left())
+				}
+			})
+		})
+		t.Run(name+" refused while another replica's is there", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.fail[call] = Errorf(Exhausted, "HTTP 413")
+				c.hook[call] = func() {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					c.kept(w)[sid(7)] = new(pictureOfOurs(7, Available))
+				}
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Exhausted, true)
+				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || p.ID != sid(7) {
+					t.Errorf("the next try: got %v, %v", p, err)
+				}
+			})
+		})
+		t.Run(name+" failed while one of the same second is there", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.kept(w)[sid(1)], c.kept(w)[sid(7)] = new(pictureOfOurs(1, ErrorSt)), new(pictureOfOurs(7, Available))
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Failed, true)
+				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || p.ID != sid(7) {
+					t.Errorf("the next try: got %v, %v", p, err)
+				}
+			})
+		})
+		// Its VolumeSnapshot can be deleted only after a final answer.
+		t.Run(name+" that was answered with is, whatever else is there", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				told := pictureOfOurs(1, ErrorSt)
+				told.Description = contract.DescriptionAnswered
+				c.kept(w)[sid(1)], c.kept(w)[sid(7)] = &told, new(pictureOfOurs(7, Available))
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Failed, false)
+			})
+		})
+		t.Run(name+" refused and its name cannot be read", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.fail[call] = Errorf(Exhausted, "HTTP 413")
+				c.hook[call] = func() {
+					c.fail["SnapshotsNamed"], c.fail["BackupsNamed"] = Errorf(Unavailable, "HTTP 503"), Errorf(Unavailable, "HTTP 503")
+				}
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Exhausted, true)
+			})
+		})
+	}
 }

@@ -97,7 +97,7 @@ func (s *Snapshots) discard(ctx context.Context, k shelf, p Snapshot, why string
 // removeYounger removes what two replicas made at once, all but the one that counts, by the rules of Volumes.removeYounger.
 func (s *Snapshots) removeYounger(ctx context.Context, k shelf, found []Snapshot, made SnapshotID) error {
 	for _, p := range found[1:] {
-		if !s.ours(p) || !p.CreatedAt.After(found[0].CreatedAt) && p.ID != made {
+		if !s.ours(p) || !p.CreatedAt.After(found[0].CreatedAt) && p.ID != made && !s.unheard(p) {
 			continue
 		}
 		if answered(p) {
@@ -109,7 +109,9 @@ func (s *Snapshots) removeYounger(ctx context.Context, k shelf, found []Snapshot
 		}
 		if err := s.discard(ctx, k, p, k.noun+" "+string(found[0].ID)+" has the same name and is older"); err != nil {
 			s.volumes.o.Log.WarnContext(ctx, "a duplicate "+k.noun+" stays", k.noun, p.ID, "name", p.Name, "error", err)
+			continue
 		}
+		s.heard(p)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"crypto/rand"
 	"slices"
 	"strings"
 
@@ -26,7 +27,8 @@ type SnapshotWish struct {
 //
 // As with Volumes.Create the outcome does not rest on memory. A snapshot that Cinder could not make is removed before the failure
 // is told, so that a retry begins anew; one that was answered with before it was ready stays, with nothing in its place, for it is
-// what the caller calls its own. Errors are marked AfterWrite wherever a snapshot may exist that nobody was answered with.
+// what the caller calls its own. Errors are marked AfterWrite wherever a snapshot may exist that nobody was answered with, or may
+// still come of a request that was not answered.
 func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error) {
 	if w.Name == "" {
 		return Snapshot{}, Errorf(InvalidArgument, "a snapshot needs a name").Op("snapshot")
@@ -36,13 +38,18 @@ func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error
 		return Snapshot{}, AfterWrite(err)
 	}
 	defer unlock()
+	find := s.picture
 	if w.Backup != nil {
-		return s.backUp(ctx, w)
+		find = s.backUp
 	}
-	return s.picture(ctx, w)
+	p, err := find(ctx, w)
+	if err = s.conclude(ctx, w, p, err); err == nil || final(err) {
+		s.watchForLate(w)
+	}
+	return p, err
 }
 
-// picture makes the snapshot of a wish, or finds it.
+// picture makes the snapshot of a wish, or finds it. With the error that Cinder could not make it, it gives the one it tells of.
 func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, error) {
 	found, err := s.named(ctx, s.snapshotShelf(), w.Name)
 	if err != nil {
@@ -57,6 +64,7 @@ func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, erro
 			return Snapshot{}, err
 		}
 	}
+	s.heard(found[0])
 	if err := s.removeYounger(ctx, s.snapshotShelf(), found, made); err != nil {
 		return Snapshot{}, err
 	}
@@ -66,7 +74,7 @@ func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, erro
 	case p.Metadata[contract.MetadataTemporary] != "":
 		return Snapshot{}, Errorf(Incompatible, "snapshot %s is named %s already and is there for a backup only; asked was a snapshot", p.ID, w.Name).Op("snapshot")
 	case snapshotStatuses[p.Status].create == refuse:
-		return Snapshot{}, s.failed(ctx, s.snapshotShelf(), p)
+		return p, s.failed(ctx, s.snapshotShelf(), p)
 	default:
 		return s.answer(ctx, s.snapshotShelf(), p)
 	}
@@ -101,11 +109,13 @@ func (s *Snapshots) order(ctx context.Context, w SnapshotWish) (SnapshotID, []Sn
 	if err != nil {
 		return "", nil, err
 	}
-	p, err := s.ask(ctx, w, v)
+	attempt := rand.Text()
+	p, err := s.ask(ctx, w, v, attempt)
 	if err != nil && refused(err) {
 		return "", nil, err
 	}
 	if err != nil {
+		s.orders.lost(w.Name, attempt)
 		return "", nil, AfterWrite(err)
 	}
 	found, err := s.named(ctx, s.snapshotShelf(), w.Name)
@@ -119,10 +129,11 @@ func (s *Snapshots) order(ctx context.Context, w SnapshotWish) (SnapshotID, []Sn
 }
 
 // ask asks for a snapshot, of a volume in use in the way that this cloud knows.
-func (s *Snapshots) ask(ctx context.Context, w SnapshotWish, v Volume) (Snapshot, error) {
+func (s *Snapshots) ask(ctx context.Context, w SnapshotWish, v Volume, attempt string) (Snapshot, error) {
 	o := SnapshotOptions{
 		Name: w.Name, Volume: w.Volume, Description: contract.Description, Metadata: s.volumes.metadata(w.Name, w.Metadata), InUse: v.Status == InUse,
 	}
+	o.Metadata[contract.MetadataAttempt] = attempt
 	p, err := s.cloud.CreateSnapshot(ctx, o)
 	if !o.InUse || !Is(err, Unimplemented) || MayHaveWritten(err) {
 		return p, err

@@ -44,7 +44,10 @@ func TestASnapshotIsToldOfAtOnceAndReadyLater(t *testing.T) {
 		if err != nil || first.Ready() || time.Since(began) != 0 {
 			t.Errorf("got %v, %v after %v", first, err, time.Since(began))
 		}
-		want := map[string]string{contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: first.Metadata[contract.MetadataRequest]}
+		want := map[string]string{
+			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: first.Metadata[contract.MetadataRequest],
+			contract.MetadataAttempt: first.Metadata[contract.MetadataAttempt],
+		}
 		if diff := cmp.Diff(want, first.Metadata); diff != "" || first.Metadata[contract.MetadataRequest] == "" {
 			t.Error("metadata, -want +got\n", diff)
 		}

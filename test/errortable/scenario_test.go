@@ -290,13 +290,15 @@ func pictureOfPrepared(w *world) *csi.CreateSnapshotRequest {
 	return &csi.CreateSnapshotRequest{Name: "snapshot", SourceVolumeId: w.volume}
 }
 
+func backupOfPrepared(w *world) *csi.CreateSnapshotRequest {
+	req := pictureOfPrepared(w)
+	req.Parameters = map[string]string{"type": "backup"}
+	return req
+}
+
 // backup is a way through CreateSnapshot of a class whose snapshots are backups.
 func backup(name string, prepare func(w *world), disturb openstacksim.Fault) scenario {
-	s := picture(name, prepare, disturb, func(w *world) *csi.CreateSnapshotRequest {
-		req := pictureOfPrepared(w)
-		req.Parameters = map[string]string{"type": "backup"}
-		return req
-	})
+	s := picture(name, prepare, disturb, backupOfPrepared)
 	s.makes = "backups"
 	return s
 }

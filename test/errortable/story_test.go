@@ -21,6 +21,7 @@ type story struct {
 	name    string
 	prepare func(w *world)
 	asks    func(w *world) sidecar
+	makes   string // what is asked for: volumes, snapshots, backups
 	// tell plays the story and gives its last answer.
 	tell func(w *world, s sidecar) error
 	want codes.Code
@@ -32,7 +33,7 @@ var pvc = provisioner(just(claim("pvc")))
 const toVolumes = "/volume/v3/*/volumes"
 
 var stories = []story{
-	{"the oldest failed, a younger is there", nothing, pvc, func(w *world, s sidecar) error {
+	{"the oldest failed, a younger is there", nothing, pvc, "volumes", func(w *world, s sidecar) error {
 		lose(w, toVolumes, openstacksim.CreateVolume)
 		if _, err := s.asked(w); status.Code(err) != codes.Unavailable {
 			w.t.Fatalf("the answer was to be lost: %v", err)
@@ -43,7 +44,7 @@ var stories = []story{
 		_, err := s.asked(w)
 		return err
 	}, codes.Aborted},
-	{"its own failed, another replica's is there", nothing, pvc, func(w *world, s sidecar) error {
+	{"its own failed, another replica's is there", nothing, pvc, "volumes", func(w *world, s sidecar) error {
 		other := &world{t: w.t, ControllerClient: csi.NewControllerClient(inprocess.Start(w.t, w.sim))}
 		for _, each := range []*world{w, other} { // both are logged in
 			each.do("list", func(ctx context.Context) error {
@@ -64,7 +65,13 @@ var stories = []story{
 		}
 		return err
 	}, codes.Aborted},
-	{"refused while an order without an answer holds the quota", nothing, pvc, func(w *world, s sidecar) error { return refusedAfter(w, s, toVolumes) }, codes.Aborted},
+	{"refused while an order without an answer holds the quota", nothing, pvc, "volumes", func(w *world, s sidecar) error { return refusedAfter(w, s, toVolumes) }, codes.Aborted},
+	{"a snapshot is refused while an order without an answer holds the quota", (*world).prepared, snapshotter(pictureOfPrepared), "snapshots", func(w *world, s sidecar) error {
+		return refusedAfter(w, s, "/volume/v3/*/snapshots")
+	}, codes.Aborted},
+	{"a backup is refused while an order without an answer holds the quota", (*world).prepared, snapshotter(backupOfPrepared), "backups", func(w *world, s sidecar) error {
+		return refusedAfter(w, s, "/volume/v3/*/backups")
+	}, codes.Aborted},
 }
 
 // lose lets the next order come to something that fails, and its answer never.
@@ -115,7 +122,7 @@ func TestNoAnswerIsTheLastWordWhileAnotherIsThereOrMayCome(t *testing.T) {
 					if abandoned {
 						s.abandoned(w, err)
 					} else {
-						s.insisted(w, "volumes", 0)
+						s.insisted(w, story.makes, 0)
 					}
 					w.cleared()
 				})

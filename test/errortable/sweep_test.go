@@ -63,6 +63,7 @@ var mishaps = []mishap{
 	{name: "504 of a proxy, too late", fault: openstacksim.Fault{Status: 504, After: true}, write: true},
 	{name: "500 once", fault: openstacksim.Fault{Status: 500, Times: 1}, write: true},
 	{name: "answer lost once", fault: openstacksim.Fault{Drop: true, After: true, Times: 1}, write: true},
+	{name: "504 of a proxy, done later", fault: openstacksim.Fault{Status: 504, Late: 12 * time.Second, Times: 1}, write: true},
 	{name: "no answer", fault: openstacksim.Fault{Delay: time.Hour}},
 	{name: "the caller leaves", fault: openstacksim.Fault{Delay: time.Hour}, leave: true, brief: true},
 	{name: "the same under way", fault: openstacksim.Fault{Delay: time.Hour, Times: 1}, twin: true},
