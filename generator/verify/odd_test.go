@@ -61,13 +61,13 @@ var oddKeys = map[string]func(s *v1alpha1.Spec, text string){
 	"images.digest":                image(func(i *v1alpha1.Image, x string) { i.Digest = x }),
 	"hypershift.kubeconfigSecret":  func(s *v1alpha1.Spec, x string) { s.HyperShift.KubeconfigSecret = x },
 	"hypershift.infraID":           func(s *v1alpha1.Spec, x string) { s.HyperShift.InfraID = x },
-	"planes.proxy.http":            planes(func(p *v1alpha1.Plane, x string) { p.Proxy.HTTP = x }),
-	"planes.proxy.noProxy":         planes(func(p *v1alpha1.Plane, x string) { p.Proxy.NoProxy = x }),
-	"planes.nodeSelector":          planes(func(p *v1alpha1.Plane, x string) { p.NodeSelector = with(p.NodeSelector, "a", x) }),
-	"planes.nodeSelector's keys":   planes(func(p *v1alpha1.Plane, x string) { p.NodeSelector = with(p.NodeSelector, x, "a") }),
-	"planes.podLabels":             planes(func(p *v1alpha1.Plane, x string) { p.PodLabels = with(p.PodLabels, "a", x) }),
-	"planes.podLabels' keys":       planes(func(p *v1alpha1.Plane, x string) { p.PodLabels = with(p.PodLabels, x, "a") }),
-	"planes.imagePullSecrets":      planes(func(p *v1alpha1.Plane, x string) { p.ImagePullSecrets = append(slices.Clone(p.ImagePullSecrets), x) }),
+	"planes.proxy.http":            bothPlanes(func(p *v1alpha1.Plane, x string) { p.Proxy.HTTP = x }),
+	"planes.proxy.noProxy":         bothPlanes(func(p *v1alpha1.Plane, x string) { p.Proxy.NoProxy = x }),
+	"planes.nodeSelector":          bothPlanes(func(p *v1alpha1.Plane, x string) { p.NodeSelector = with(p.NodeSelector, "a", x) }),
+	"planes.nodeSelector's keys":   bothPlanes(func(p *v1alpha1.Plane, x string) { p.NodeSelector = with(p.NodeSelector, x, "a") }),
+	"planes.podLabels":             bothPlanes(func(p *v1alpha1.Plane, x string) { p.PodLabels = with(p.PodLabels, "a", x) }),
+	"planes.podLabels' keys":       bothPlanes(func(p *v1alpha1.Plane, x string) { p.PodLabels = with(p.PodLabels, x, "a") }),
+	"planes.imagePullSecrets":      bothPlanes(func(p *v1alpha1.Plane, x string) { p.ImagePullSecrets = append(slices.Clone(p.ImagePullSecrets), x) }),
 	"planes.tolerations.key":       toleration(func(t *v1alpha1.Toleration, x string) { t.Key = x }),
 	"planes.tolerations.operator":  toleration(func(t *v1alpha1.Toleration, x string) { t.Operator = x }),
 	"planes.tolerations.value":     toleration(func(t *v1alpha1.Toleration, x string) { t.Value = x }),
@@ -96,7 +96,7 @@ func image(set func(*v1alpha1.Image, string)) func(*v1alpha1.Spec, string) {
 	}
 }
 
-func planes(set func(*v1alpha1.Plane, string)) func(*v1alpha1.Spec, string) {
+func bothPlanes(set func(*v1alpha1.Plane, string)) func(*v1alpha1.Spec, string) {
 	return func(s *v1alpha1.Spec, text string) {
 		set(&s.Planes.Controller, text)
 		set(&s.Planes.Node, text)
@@ -104,7 +104,7 @@ func planes(set func(*v1alpha1.Plane, string)) func(*v1alpha1.Spec, string) {
 }
 
 func toleration(set func(*v1alpha1.Toleration, string)) func(*v1alpha1.Spec, string) {
-	return planes(func(p *v1alpha1.Plane, text string) {
+	return bothPlanes(func(p *v1alpha1.Plane, text string) {
 		t := v1alpha1.Toleration{Key: "key"}
 		set(&t, text)
 		p.Tolerations = append(slices.Clone(p.Tolerations), t)
@@ -112,7 +112,7 @@ func toleration(set func(*v1alpha1.Toleration, string)) func(*v1alpha1.Spec, str
 }
 
 func resources(set func(*v1alpha1.Resources, string)) func(*v1alpha1.Spec, string) {
-	return planes(func(p *v1alpha1.Plane, text string) {
+	return bothPlanes(func(p *v1alpha1.Plane, text string) {
 		r := p.Resources["driver"]
 		set(&r, text)
 		p.Resources = with(p.Resources, "driver", r)
