@@ -162,12 +162,12 @@ func TestABackupInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
 func TestABackupThatFailsBeforeItIsToldOfIsRemovedWithItsSnapshotAndTheReasonTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := backupOfOurs(2, ErrorSt)
-		failed.Reason = "the store is full"
+		failed.Reason = "the store is full.\nTraceback (most recent call last):\n\n  Fil"
 		c := newCloud(source).withSnapshots(temporaryOfOurs(1, Available)).withBackups(failed)
 		sidecar := snapshotter{s: snapshots(c)}
 		_, err := sidecar.retried(t, archive())
 		wantKind(t, err, Failed, false)
-		if !strings.Contains(err.Error(), "the store is full") || len(c.snaps)+len(c.backups) != 0 {
+		if !strings.Contains(err.Error(), "the store is full;") || len(c.snaps)+len(c.backups) != 0 {
 			t.Errorf("%v; left: %v and %v", err, c.snaps, c.backups)
 		}
 		if _, err := sidecar.retried(t, archive()); err != nil {

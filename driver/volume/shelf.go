@@ -75,7 +75,8 @@ func (s *Snapshots) failed(ctx context.Context, k shelf, p Snapshot) error {
 // why is what Cinder says of a failed snapshot or backup, as the end of a clause.
 func (s *Snapshots) why(ctx context.Context, p Snapshot) string {
 	if p.Reason != "" {
-		return ": " + strings.TrimSuffix(p.Reason, ".")
+		reason, _, _ := strings.Cut(p.Reason, "\nTraceback") // a whole one, cut off after 255 characters (seen with Cinder 21)
+		return ": " + strings.TrimSuffix(reason, ".")
 	}
 	return strings.TrimSuffix(s.reason(ctx, p.ID), ".")
 }
