@@ -33,6 +33,7 @@ func TestWhatFailsAfterItWasAnsweredWithStaysTheHandle(t *testing.T) {
 				t.Fatalf("want it not ready, got %v, %v", first, err)
 			}
 			handle := first.GetSnapshot().GetSnapshotId()
+			t.Cleanup(func() { deleteSnapshot(t, d, handle) })
 			for begun := time.Now(); err == nil; time.Sleep(500 * time.Millisecond) {
 				var p *csi.CreateSnapshotResponse
 				if p, err = d.controller.CreateSnapshot(t.Context(), req); err == nil && (p.GetSnapshot().GetSnapshotId() != handle || p.GetSnapshot().GetReadyToUse()) || time.Since(begun) > time.Minute {
