@@ -83,8 +83,10 @@ sidecar() { # NAME
 for name in provisioner attacher resizer snapshotter; do sidecar "$name"; done
 leads() { [ "$(k -n "$NS" get leases -o json | jq '[.items[] | select(.spec.holderIdentity != "")] | length')" -ge "$1" ]; }
 wait_for 60 "the sidecars' leases" leads 4
-beside registrar "$CLUSTER/bin/registrar" --csi-address "$WORK/csi.sock" --kubelet-registration-path "$WORK/csi.sock" --registry "$CLUSTER/kubelet/plugins_registry"
 registered() { k get csinode "$NODE" -o json | jq -e --arg d "$DRIVER" '.spec.drivers[]? | select(.name == $d)'; }
+unregistered() { k get csinode "$NODE" -o json | jq -e --arg d "$DRIVER" '[.spec.drivers[]? | select(.name == $d)] | length == 0'; }
+wait_for 60 "the end of an earlier run's registration" unregistered
+beside registrar "$CLUSTER/bin/registrar" --csi-address "$WORK/csi.sock" --kubelet-registration-path "$WORK/csi.sock" --registry "$CLUSTER/kubelet/plugins_registry"
 wait_for 60 "the driver in the CSINode" registered
 k get csinode "$NODE" -o json | jq -c '.spec.drivers[] | {name, nodeID, topologyKeys, allocatable}'
 
