@@ -42,6 +42,7 @@ stop() {
 	k delete namespace "$POD_NS" --wait=false >/dev/null 2>&1 || true
 	for pid in "${PIDS[@]}"; do kill "$pid" 2>/dev/null || true; done
 	wait 2>/dev/null || true
+	rm -f "$CLUSTER/kubelet/plugins_registry/$DRIVER-reg.sock" # by which kubelet knows that the driver is gone
 }
 trap stop EXIT
 
