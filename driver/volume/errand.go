@@ -51,6 +51,10 @@ func (s *Volumes) askNova(ctx context.Context, verb string, id ID, server Server
 		return err
 	}
 	deadline, bounded := ctx.Deadline()
+	if err := ctx.Err(); err != nil { // a turn that is free at once is given to whoever asks
+		leave()
+		return Errorf(KindOf(err), "volume %s: nothing was sent to server %s: %w", id, server, err).Op(verb)
+	}
 	if bounded && time.Until(deadline) < errandShortest {
 		leave()
 		return Errorf(DeadlineExceeded, "volume %s: its turn at server %s came too late for Nova to answer; nothing was sent, and a retry queues again", id, server).Op(verb)

@@ -157,6 +157,22 @@ func TestNothingIsSentThatNovaCouldNotAnswerInTime(t *testing.T) {
 	})
 }
 
+// A free lane gives its turn at once, also to a caller who has left already.
+func TestNothingIsSentForACallerWhoHasLeft(t *testing.T) {
+	c := newCloud(ofOurs(1, Available))
+	s := service(c)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for range 2 { // the second time the turn must be free again
+		err := s.askNova(left, "attach", id(1), serverA, func(context.Context) error { t.Error("it was sent"); return nil })
+		wantKind(t, err, Canceled, false)
+	}
+	sent := false
+	if err := s.askNova(within(t, 60), "attach", id(1), serverA, func(context.Context) error { sent = true; return nil }); err != nil || !sent {
+		t.Errorf("the next caller: sent %t, %v", sent, err)
+	}
+}
+
 func TestDrainWaitsForWhatNovaIsAtButNotForEver(t *testing.T) {
 	for _, patience := range []time.Duration{8 * time.Second, 30 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
