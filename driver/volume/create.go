@@ -56,7 +56,7 @@ func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 	defer unlock()
 	v, err := s.findOrMake(ctx, w, size)
 	if err == nil {
-		s.watchForLate(w.Name)
+		s.watchForLate(w.Name, v.ID)
 	}
 	return v, err
 }

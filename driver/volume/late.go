@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -63,13 +64,14 @@ func (s *Volumes) unheard(v Volume) bool {
 }
 
 // watchForLate removes what comes of lost orders after their request was answered with something else: nobody asks for that name again.
-func (s *Volumes) watchForLate(name string) {
+func (s *Volumes) watchForLate(name string, answer ID) {
 	if s.orders.watch(name) {
-		time.AfterFunc(orderLives, func() { s.removeLate(name) })
+		time.AfterFunc(orderLives, func() { s.removeLate(name, answer) })
 	}
 }
 
-func (s *Volumes) removeLate(name string) {
+// removeLate leaves alone what counts before the answer: another replica that was asked for the name would have answered with that.
+func (s *Volumes) removeLate(name string, answer ID) {
 	ctx, cancel := context.WithTimeout(context.Background(), orderLives)
 	defer cancel()
 	unlock, err := s.locks.take("volume "+name, "remove what came late")
@@ -82,8 +84,9 @@ func (s *Volumes) removeLate(name string) {
 		s.o.Log.WarnContext(ctx, "cannot read whether a request that was not answered came to a volume", "name", name, "error", err)
 		return
 	}
-	for _, v := range found {
-		if !s.ours(v) || !s.unheard(v) {
+	counts := slices.IndexFunc(found, func(v Volume) bool { return v.ID == answer })
+	for i, v := range found {
+		if i < counts || !s.ours(v) || !s.unheard(v) {
 			continue
 		}
 		if err = s.removable(ctx, v); err == nil {
@@ -135,13 +138,14 @@ func (s *Snapshots) unheard(p Snapshot) bool {
 }
 
 // watchForLate removes what comes of lost orders after their request had its last answer, as Volumes.watchForLate does.
-func (s *Snapshots) watchForLate(w SnapshotWish) {
+func (s *Snapshots) watchForLate(w SnapshotWish, answer SnapshotID) {
 	if s.orders.watch(w.Name) {
-		time.AfterFunc(orderLives, func() { s.removeLate(w) })
+		time.AfterFunc(orderLives, func() { s.removeLate(w, answer) })
 	}
 }
 
-func (s *Snapshots) removeLate(w SnapshotWish) {
+// removeLate is as Volumes.removeLate.
+func (s *Snapshots) removeLate(w SnapshotWish, answer SnapshotID) {
 	ctx, cancel := context.WithTimeout(context.Background(), orderLives)
 	defer cancel()
 	unlock, err := s.volumes.locks.take("snapshot "+w.Name, "remove what came late")
@@ -155,8 +159,9 @@ func (s *Snapshots) removeLate(w SnapshotWish) {
 			s.volumes.o.Log.WarnContext(ctx, "cannot read whether a request that was not answered came to a "+k.noun, "name", w.Name, "error", err)
 			return
 		}
-		for _, p := range found {
-			if !s.ours(p) || !s.unheard(p) || answered(p) {
+		counts := slices.IndexFunc(found, func(p Snapshot) bool { return p.ID == answer })
+		for i, p := range found {
+			if i < counts || !s.ours(p) || !s.unheard(p) || answered(p) {
 				continue
 			}
 			if err = s.settle(ctx, k, p, "become removable as a duplicate"); err == nil {

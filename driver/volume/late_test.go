@@ -203,6 +203,51 @@ func TestWhatComesOfALostOrderAfterAnAnswerIsRemoved(t *testing.T) {
 	}
 }
 
+// Another replica that was asked for the name meanwhile would have answered with it: of the same second, it has the lower id.
+func TestWhatComesLateAndCountsBeforeTheAnswerStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		s := service(c)
+		c.late = map[string]time.Duration{"CreateVolume": 20 * time.Second}
+		_, err := s.Create(within(t, 60), gib)
+		wantKind(t, err, Unavailable, true)
+		v, err := s.Create(within(t, 60), gib)
+		if err != nil || v.ID != id(102) {
+			t.Fatalf("got %v, %v", v, err)
+		}
+		time.Sleep(time.Minute)
+		c.change(id(101), func(late *Volume) { late.CreatedAt = v.CreatedAt })
+		time.Sleep(2 * orderLives)
+		if diff := cmp.Diff([]string{string(id(101)), string(id(102))}, c.left()); diff != "" {
+			t.Errorf("-want +left\n%s", diff)
+		}
+	})
+}
+
+// A snapshot that was ready when it was answered with has no mark, by which it would count first; a backup always has one.
+func TestASnapshotThatComesLateAndCountsBeforeTheAnswerStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud(source)
+		s := snapshots(c)
+		c.late = map[string]time.Duration{"CreateSnapshot": 40 * time.Second}
+		_, err := s.Create(within(t, 60), picture)
+		wantKind(t, err, Unavailable, true)
+		c.withSnapshots(pictureOfOurs(7, Available))
+		p, err := s.Create(within(t, 60), picture)
+		if err != nil || p.ID != sid(7) {
+			t.Fatalf("got %v, %v", p, err)
+		}
+		time.Sleep(time.Minute)
+		c.mu.Lock()
+		c.snaps[sid(101)].CreatedAt = p.CreatedAt.Add(-time.Second)
+		c.mu.Unlock()
+		time.Sleep(2 * orderLives)
+		if left := c.left(); len(left) != 3 { // the source among them
+			t.Errorf("want the one that came late left too, got %v", left)
+		}
+	})
+}
+
 func TestACreateThatGoesWellReadsTheNameTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()

@@ -44,7 +44,7 @@ func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error
 	}
 	p, err := find(ctx, w)
 	if err = s.conclude(ctx, w, p, err); err == nil || final(err) {
-		s.watchForLate(w)
+		s.watchForLate(w, p.ID)
 	}
 	return p, err
 }
