@@ -46,6 +46,14 @@ test-tools: ## as root on Debian: install the file systems' tools that tests run
 	  [ "$$(dpkg-query -W -f '$${db:Status-Status}\n' $(TEST_TOOLS) 2>/dev/null | grep -cx installed)" -lt $(words $(TEST_TOOLS)) ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
 
+.PHONY: test-histories
+test-histories: ## nothing is lost: every fault at every request of every RPC, random histories of several replicas, the patches of mutants apply
+	go test ./test/histories -count 1 -timeout 15m
+
+.PHONY: test-attack
+test-attack: test-tools ## the attacks of a hostile tenant, cloud and pull request, each of which must fail; prints the peak of memory
+	go run ./test/gate -- -count 1 -timeout 10m ./test/attack/...
+
 .PHONY: lint
 lint: ## format, vet, staticcheck, shell scripts, module files
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
