@@ -24,9 +24,12 @@ type backup struct {
 	objects           int
 	created, updated  time.Time
 	data              time.Time // when the volume held what it holds
+	clock             clock
 }
 
-func (b *backup) turn(status, reason string) { b.status, b.reason, b.updated = status, reason, now() }
+func (b *backup) turn(status, reason string) {
+	b.status, b.reason, b.updated = status, reason, b.clock.now()
+}
 
 func (b *backup) ident() string { return b.id }
 
@@ -95,8 +98,9 @@ func (s *Sim) createBackup(c *call) reply {
 	}
 	b := &backup{
 		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]), status: "creating",
-		volume: v.id, size: v.size, labels: labels, metadata: maps.Clone(v.metadata), created: now(), data: now(),
+		volume: v.id, size: v.size, labels: labels, metadata: maps.Clone(v.metadata), data: now(), clock: s.hostClock(),
 	}
+	b.created = b.clock.now()
 	p, bad := s.backupSource(c, b, v, ids["snapshot_id"], isTrue(bare(body["force"])))
 	if bad == nil {
 		bad = s.reserveBackup(v)
@@ -198,13 +202,13 @@ func (s *Sim) restOnLatest(b *backup, p *snapshot) *reply {
 // makeBackup is what the scheduler and cinder-backup do after the answer. The latter attaches what it reads to its own host, so what
 // goes wrong with an attach goes wrong with a backup and a restore.
 func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
-	release := func() { p.status, p.updated = "available", now() }
+	release := func() { p.status, p.updated = "available", p.clock.now() }
 	if p == nil {
 		before := v.status
 		v.status = "backing-up"
 		release = func() { v.status = before }
 	} else {
-		p.status, p.updated = "backing-up", now()
+		p.status, p.updated = "backing-up", p.clock.now()
 	}
 	if v.zone != s.volumeZones[0].name { // the scheduler finds no cinder-backup in the volume's zone; that one is disabled it does not notice
 		s.after(s.latency[Answer], func() {

@@ -47,6 +47,9 @@ type Sim struct {
 	servers     map[string]*server
 
 	backupsDisabled bool
+
+	ahead   time.Duration // of the clock of Cinder's second host
+	objects int           // made so far; every second one is the second host's
 }
 
 // New starts a cloud. Nothing runs until it is asked something, so there is nothing to stop.

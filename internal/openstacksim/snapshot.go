@@ -17,6 +17,7 @@ type snapshot struct {
 	metadata          map[string]string
 	created, updated  time.Time
 	building          bool
+	clock             clock
 }
 
 func (p *snapshot) ident() string { return p.id }
@@ -168,8 +169,9 @@ func (s *Sim) createSnapshot(c *call) reply {
 	}
 	p := &snapshot{
 		id: s.newID(), project: v.project, user: c.token.user.ID, name: optional(body["name"]), description: optional(body["description"]),
-		status: "creating", volume: v, size: v.size, metadata: m, created: time.Now().UTC(), building: true,
+		status: "creating", volume: v, size: v.size, metadata: m, building: true, clock: s.hostClock(),
 	}
+	p.created = p.clock.exact()
 	s.snapshots[p.id] = p
 	answer := p.view(c, true, false)
 	s.buildSnapshot(c, p)
@@ -180,7 +182,7 @@ func (s *Sim) buildSnapshot(c *call, p *snapshot) {
 	p.building = false
 	failure := s.operationFault(CreateSnapshot).try(func() error { return s.data.Make(p.id, p.volume.id, p.size) })
 	s.after(s.latency[CreateSnapshot]+failure.Delay, func() {
-		p.status, p.updated = "available", now()
+		p.status, p.updated = "available", p.clock.now()
 		if failure.fails() {
 			p.status = "error"
 			s.addMessage(c, "VOLUME_SNAPSHOT", p.id, p.project, "VOLUME_VOLUME_SNAPSHOT_009_001", failure.message("create snapshot:Snapshot failed to create."))
@@ -249,7 +251,7 @@ func (s *Sim) updateSnapshot(c *call) reply {
 		p.description = optional(v)
 	}
 	answer := p.view(c, true, false)
-	p.updated = now()
+	p.updated = p.clock.now()
 	return reply{status: http.StatusOK, body: obj{{"snapshot", answer}}}
 }
 
@@ -279,13 +281,13 @@ func (s *Sim) snapshotAction(c *call) reply {
 		return forbidden("volume_extension:snapshot_admin_actions:reset_status")
 	}
 	if status, _ := body["status"].(string); status != "" {
-		p.status, p.updated = strings.ToLower(status), now()
+		p.status, p.updated = strings.ToLower(status), p.clock.now()
 	}
 	return c.accepted(http.StatusAccepted)
 }
 
 func (s *Sim) removeSnapshot(c *call, p *snapshot) {
-	p.status, p.updated = "deleting", now()
+	p.status, p.updated = "deleting", p.clock.now()
 	failure := s.operationFault(DeleteSnapshot)
 	s.after(s.latency[DeleteSnapshot]+failure.Delay, func() {
 		if failure = failure.try(func() error { return s.data.Remove(p.id) }); failure.fails() {

@@ -20,10 +20,11 @@ type volume struct {
 	multiattach          bool
 	attachments          []*attachment
 	host                 string // backend@pool; empty until scheduled
+	clock                clock
 }
 
 // update notes a change of a volume.
-func (v *volume) update() { v.updated = now() }
+func (v *volume) update() { v.updated = v.clock.now() }
 
 // attached are the attachments that are complete.
 func (v *volume) attached() []*attachment {

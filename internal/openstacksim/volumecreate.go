@@ -51,9 +51,10 @@ func (s *Sim) createVolume(c *call) reply {
 	}
 	v := &volume{
 		id: s.newID(), project: c.token.project.ID, user: c.token.user.ID, name: d.name, description: d.description,
-		status: "creating", zone: d.zone, size: d.size, kind: d.kind, metadata: d.metadata, created: time.Now().UTC(),
+		status: "creating", zone: d.zone, size: d.size, kind: d.kind, metadata: d.metadata, clock: s.hostClock(),
 		multiattach: d.kind.ExtraSpecs["multiattach"] == "<is> True",
 	}
+	v.created = v.clock.exact()
 	if d.snapshot != nil {
 		v.snapshotID = d.snapshot.id
 	}

@@ -1,0 +1,108 @@
+package openstacksim
+
+import "time"
+
+// VolumeState is one volume as the services' databases hold it, whatever their APIs show of it.
+type VolumeState struct {
+	ID, Name, Status, Zone, Type string
+	Size                         int // GiB
+	Multiattach                  bool
+	Metadata                     map[string]string
+	Created                      time.Time // by the clock of the host that made it
+	Attachments                  []AttachmentState
+	Disks                        []string // the servers that have it as a disk, as Nova knows
+}
+
+// AttachmentState is one of Cinder's attachment records.
+type AttachmentState struct{ ID, Server, Status string }
+
+// SnapshotState is one snapshot or backup.
+type SnapshotState struct {
+	ID, Name, Status, Volume string
+	Backup                   bool
+}
+
+// VolumeState reads one volume of any project; ok tells whether it exists.
+func (s *Sim) VolumeState(id string) (state VolumeState, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	v, ok := s.volumes[id]
+	if !ok {
+		return VolumeState{}, false
+	}
+	return s.volumeState(v), true
+}
+
+// VolumeStates reads the volumes of every project, ordered by ID.
+func (s *Sim) VolumeStates() []VolumeState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	all := make([]VolumeState, 0, len(s.volumes))
+	for _, id := range sortedKeys(s.volumes) {
+		all = append(all, s.volumeState(s.volumes[id]))
+	}
+	return all
+}
+
+func (s *Sim) volumeState(v *volume) VolumeState {
+	state := VolumeState{
+		ID: v.id, Name: deref(v.name), Status: v.status, Zone: v.zone, Type: v.kind.Name, Size: v.size, Multiattach: v.multiattach,
+		Metadata: v.metadata, Created: v.created,
+	}
+	for _, a := range v.attachments {
+		state.Attachments = append(state.Attachments, AttachmentState{a.id, a.server, a.status})
+	}
+	for _, id := range sortedKeys(s.servers) {
+		if s.servers[id].disk(v.id) != nil {
+			state.Disks = append(state.Disks, id)
+		}
+	}
+	return state
+}
+
+// AttachmentVolume tells which volume and server an attachment record is of.
+func (s *Sim) AttachmentVolume(id string) (volume, server string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range s.volumes {
+		for _, a := range v.attachments {
+			if a.id == id {
+				return v.id, a.server, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// SnapshotState reads one snapshot or backup; ok tells whether it exists.
+func (s *Sim) SnapshotState(id string) (state SnapshotState, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	if p := s.snapshots[id]; p != nil {
+		return SnapshotState{p.id, deref(p.name), p.status, p.volume.id, false}, true
+	}
+	if b := s.backups[id]; b != nil {
+		return SnapshotState{b.id, deref(b.name), b.status, b.volume, true}, true
+	}
+	return SnapshotState{}, false
+}
+
+// SnapshotStates reads every snapshot, then every backup, each ordered by ID.
+func (s *Sim) SnapshotStates() []SnapshotState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.settle()
+	var all []SnapshotState
+	for _, id := range sortedKeys(s.snapshots) {
+		p := s.snapshots[id]
+		all = append(all, SnapshotState{p.id, deref(p.name), p.status, p.volume.id, false})
+	}
+	for _, id := range sortedKeys(s.backups) {
+		b := s.backups[id]
+		all = append(all, SnapshotState{b.id, deref(b.name), b.status, b.volume, true})
+	}
+	return all
+}
