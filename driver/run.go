@@ -42,6 +42,8 @@ type Dependencies struct {
 	Web net.Listener
 	// Watch sends whenever something happened to files; cloud.Watch when nil.
 	Watch func(ctx context.Context, files []string) (<-chan struct{}, error)
+	// Rand gives numbers in [0,1) that spread the retries of requests; rand.Float64 when nil. A test that must repeat itself sets it.
+	Rand func() float64
 }
 
 // longestRPC bounds an RPC whose caller set no deadline; the sidecars' own is three minutes.
@@ -172,6 +174,9 @@ func (d Dependencies) orReal() Dependencies {
 	if d.Watch == nil {
 		d.Watch = cloud.Watch
 	}
+	if d.Rand == nil {
+		d.Rand = rand.Float64
+	}
 	if d.Version == "" {
 		d.Version = "unknown"
 	}
@@ -192,7 +197,7 @@ func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenS
 		Transport: deps.Transport,
 		UserAgent: append(append([]string{}, cfg.UserAgent...), "cinder-csi-driver/"+deps.Version),
 		Wrap: func(next http.RoundTripper) http.RoundTripper {
-			return openstack.Retry{Next: budget.Spend(counter.Count(next)), Rand: rand.Float64}
+			return openstack.Retry{Next: budget.Spend(counter.Count(next)), Rand: deps.Rand}
 		},
 	}
 }

@@ -36,6 +36,46 @@ type Driver struct {
 	Log *Log
 }
 
+// Options are the world of one driver process.
+type Options struct {
+	// CloudConf is the path of its cloud.conf.
+	CloudConf string
+	Transport http.RoundTripper
+	// Changed sends whenever the configuration has changed; nil never does.
+	Changed <-chan struct{}
+	// Rand spreads the retries of requests; nil takes what the driver takes.
+	Rand func() float64
+	// Args are further flags.
+	Args []string
+}
+
+// Launch runs a driver on the server node-az1 until ctx ends. What it returned is sent to ended.
+func Launch(ctx context.Context, o Options) (d *Driver, ended <-chan error, err error) {
+	var cfg config.Config
+	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
+	cfg.Bind(flags)
+	args := append([]string{
+		"--endpoint=unix:///unused", "--cloud-config=" + o.CloudConf, "--cluster=test", "--logging-format=json", "--v=4",
+		"--metadata-url=" + URL + "/metadata/node-az1",
+	}, o.Args...)
+	if err := flags.Parse(args); err != nil {
+		return nil, nil, err
+	}
+	d, listener, done := &Driver{Log: &Log{}}, memnet.Listen(), make(chan error, 1)
+	d.ClientConn, err = grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.Dial(ctx) }))
+	if err != nil {
+		return nil, nil, err
+	}
+	go func() {
+		done <- driver.Run(ctx, cfg, driver.Dependencies{
+			Version: "test", Stderr: d.Log, Listener: listener, Transport: o.Transport, Env: func(string) string { return "" }, Rand: o.Rand,
+			Watch: func(context.Context, []string) (<-chan struct{}, error) { return o.Changed, nil }, // inotify knows no virtual time
+		})
+	}()
+	return d, done, nil
+}
+
 // Start runs a driver with further flags on the server node-az1 of a simulated cloud. It ends with the test.
 func Start(t testing.TB, sim *openstacksim.Sim, args ...string) *Driver {
 	t.Helper()
@@ -43,28 +83,10 @@ func Start(t testing.TB, sim *openstacksim.Sim, args ...string) *Driver {
 	if err := os.WriteFile(path, sim.CloudConf(URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var cfg config.Config
-	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
-	cfg.Bind(flags)
-	args = append([]string{
-		"--endpoint=unix:///unused", "--cloud-config=" + path, "--cluster=test", "--logging-format=json", "--v=4",
-		"--metadata-url=" + URL + "/metadata/node-az1",
-	}, args...)
-	if err := flags.Parse(args); err != nil {
-		t.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(t.Context())
-	d, listener, ended := &Driver{Log: &Log{}}, memnet.Listen(), make(chan error, 1)
-	go func() {
-		ended <- driver.Run(ctx, cfg, driver.Dependencies{
-			Version: "test", Stderr: d.Log, Listener: listener, Transport: memnet.Transport(sim.Handler()), Env: func(string) string { return "" },
-			Watch: func(context.Context, []string) (<-chan struct{}, error) { return nil, nil }, // inotify knows no virtual time
-		})
-	}()
-	var err error
-	d.ClientConn, err = grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.Dial(ctx) }))
+	d, ended, err := Launch(ctx, Options{CloudConf: path, Transport: memnet.Transport(sim.Handler()), Args: args})
 	if err != nil {
+		stop()
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
