@@ -106,3 +106,19 @@ func (s *Sim) SnapshotStates() []SnapshotState {
 	}
 	return all
 }
+
+// ResetStatus puts a volume, snapshot or backup into a status, as an administrator does. It does nothing if there is no such object.
+func (s *Sim) ResetStatus(id, status string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.volumes[id]; v != nil {
+		v.status = status
+		v.update()
+	}
+	if p := s.snapshots[id]; p != nil {
+		p.status, p.updated = status, p.clock.now()
+	}
+	if b := s.backups[id]; b != nil {
+		b.turn(status, b.reason)
+	}
+}

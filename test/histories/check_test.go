@@ -1,0 +1,255 @@
+package histories
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// outlives is how long a request to Nova may go on after its caller has left: the driver gives it two minutes.
+const outlives = 150 * time.Second
+
+// ledger is what the cloud must hold, and how everything in it came to be.
+type ledger struct {
+	volumes   map[string]*owned   // by ID, from the OK of CreateVolume to that of DeleteVolume
+	snapshots map[string]*owned   // likewise
+	origin    map[string]*origin  // of every volume, snapshot and backup that was created, by ID
+	served    map[string][]served // which processes were asked for a name, and when
+	attaches  []*origin           // attaches and detaches whose replies were lost
+}
+
+// owned is an object that a sidecar has the ID of.
+type owned struct {
+	name     string
+	deleting bool
+	servers  []string // that the volume is published to
+}
+
+// origin is the request that an object, an attach or a detach came of.
+type origin struct {
+	process      *process
+	what, name   string // of an attach or detach: the volume
+	server       string
+	acted        time.Time
+	lost         bool // no process got the reply
+	carriedLater bool
+}
+
+type served struct {
+	process *process
+	at      time.Time
+}
+
+func (l *ledger) make() {
+	l.volumes, l.snapshots, l.origin = map[string]*owned{}, map[string]*owned{}, map[string]*origin{}
+	l.served = map[string][]served{}
+}
+
+// acted notes that the cloud accepted a request that changes something.
+func (w *world) acted(p *process, q request, id string, lost bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := &origin{process: p, what: q.class, name: q.named(), acted: time.Now(), lost: lost}
+	switch q.class {
+	case "create volume", "create snapshot", "create backup":
+		w.ledger.origin[id] = o
+		w.names[id] = strings.TrimPrefix(q.class, "create ") + "(" + o.name + "#" + string(rune('a'+len(w.names)%26)) + ")"
+	case "attach":
+		o.server = q.path[1]
+		w.ledger.attaches = append(w.ledger.attaches, o)
+	case "detach":
+		o.server, o.name = q.path[1], q.path[3]
+		w.ledger.attaches = append(w.ledger.attaches, o)
+	}
+}
+
+// lost notes that the process did not get the reply to a request that the cloud has accepted.
+func (w *world) lost(q request, _ any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := q.named()
+	for _, o := range w.ledger.origin {
+		if o.what == q.class && o.name == name && time.Since(o.acted) < 10*time.Minute {
+			o.lost = true
+		}
+	}
+	for _, o := range w.ledger.attaches {
+		if o.what == q.class && (o.name == name || len(q.path) > 3 && o.name == q.path[3]) {
+			o.lost = true
+		}
+	}
+}
+
+// guard checks that a request which changes something touches only what an RPC of this process names, or what was created under the
+// name of a create that is under way.
+func (w *world) guard(p *process, q request) {
+	w.mu.Lock()
+	calls := slices.Clone(w.calls[p])
+	w.mu.Unlock()
+	underWay := func(lingers time.Duration, fits func(c *call) bool) bool {
+		return slices.ContainsFunc(calls, func(c *call) bool {
+			return (c.ended.IsZero() || !c.answered && time.Since(c.ended) <= lingers) && fits(c)
+		})
+	}
+	doing := func(op operation, fits func(c *call) bool) bool {
+		return underWay(time.Second, func(c *call) bool { return c.do == op && fits(c) })
+	}
+	allowed := false
+	switch q.class {
+	case "create volume":
+		allowed = doing(createVolume, func(c *call) bool { return c.name == q.named() })
+	case "create snapshot", "create backup":
+		allowed = doing(createSnapshot, func(c *call) bool { return c.name == q.named() || strings.Contains(q.named(), c.name) })
+	case "delete volume":
+		allowed = doing(deleteVolume, func(c *call) bool { return c.volume == q.path[1] }) || w.guardDuplicate(q.path[1], func(name string) bool {
+			return doing(createVolume, func(c *call) bool { return c.name == name })
+		})
+	case "delete snapshot", "delete backup":
+		allowed = doing(deleteSnapshot, func(c *call) bool { return c.snapshot == q.path[1] }) || w.guardDuplicate(q.path[1], func(name string) bool {
+			return doing(createSnapshot, func(c *call) bool { return strings.Contains(name, c.name) })
+		})
+	case "update snapshot", "update backup":
+		state, _ := w.sim.SnapshotState(q.path[1])
+		allowed = doing(createSnapshot, func(c *call) bool { return strings.Contains(state.Name, c.name) })
+	case "set volume metadata":
+		state, _ := w.sim.VolumeState(q.path[1])
+		allowed = doing(createVolume, func(c *call) bool { return c.name == state.Name }) || doing(modify, func(c *call) bool { return c.volume == q.path[1] })
+	case "volume action os-extend":
+		allowed = doing(expand, func(c *call) bool { return c.volume == q.path[1] })
+	case "volume action os-retype":
+		allowed = doing(modify, func(c *call) bool { return c.volume == q.path[1] })
+	case "attach":
+		allowed = underWay(outlives, func(c *call) bool { return c.do == publish && c.volume == q.named() && c.server == q.path[1] })
+	case "detach":
+		allowed = underWay(outlives, func(c *call) bool { return c.do == unpublish && c.volume == q.path[3] && c.server == q.path[1] })
+	case "delete attachment":
+		volume, server, ok := w.sim.AttachmentVolume(q.path[1])
+		allowed = !ok || underWay(time.Second, func(c *call) bool {
+			return (c.do == publish || c.do == unpublish) && c.volume == volume && c.server == server
+		})
+	}
+	if !allowed {
+		w.violate("a request touches only what an RPC names", "process %d sends %s %s without an RPC for it", p.number, q.class, q.object())
+	}
+}
+
+// guardDuplicate reports whether a volume, snapshot or backup may be deleted by a create of its name: nobody has its ID.
+func (w *world) guardDuplicate(id string, creating func(name string) bool) bool {
+	w.mu.Lock()
+	_, volume := w.ledger.volumes[id]
+	_, snapshot := w.ledger.snapshots[id]
+	o := w.ledger.origin[id]
+	w.mu.Unlock()
+	return !volume && !snapshot && o != nil && creating(o.name)
+}
+
+// final reports whether a sidecar takes a code of a create for its last word (isFinalError of external-provisioner's and
+// external-snapshotter's controllers).
+func final(code codes.Code) bool {
+	switch code {
+	case codes.OK, codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted:
+		return false
+	}
+	return true
+}
+
+// nothingOf checks that nothing of a name exists, or may still appear because of a request of the same process, when a create of it ends
+// with a final code.
+func (w *world) nothingOf(c *call, code codes.Code) {
+	for _, v := range w.sim.VolumeStates() {
+		if v.Name == c.name && !w.exempt(v.ID) {
+			w.violate("no final code while something exists", "%s answers %s while volume %s exists in status %s", c, code, v.ID, v.Status)
+		}
+	}
+	for _, s := range w.sim.SnapshotStates() {
+		if c.do == createSnapshot && strings.Contains(s.Name, c.name) && s.Status != "error" && !w.exempt(s.ID) {
+			w.violate("no final code while something exists", "%s answers %s while %s exists in status %s", c, code, s.ID, s.Status)
+		}
+	}
+}
+
+// exempt reports whether an object is a duplicate that the create hold-off allows: nobody got the reply to the request that it came
+// of, and the process that sent it was ended, or another process was asked for the name after that.
+func (w *world) exempt(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.ledger.origin[id]
+	if o == nil || !o.lost && !o.process.dead() {
+		return false
+	}
+	return o.process.dead() || slices.ContainsFunc(w.ledger.served[o.name], func(s served) bool { return s.process != o.process })
+}
+
+// unknown reports whether the state of a volume at a server may come of an attach or detach that was carried out although no process
+// remembers it.
+func (w *world) unknown(volume, server string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.ledger.attaches, func(o *origin) bool {
+		return o.name == volume && (server == "" || o.server == server) && (o.lost || o.process.dead())
+	})
+}
+
+func attachedTo(v openstacksim.VolumeState, server string) bool {
+	return slices.ContainsFunc(v.Attachments, func(a openstacksim.AttachmentState) bool { return a.Server == server && a.Status == "attached" })
+}
+
+// audit compares the cloud with the ledger at the end of a history.
+func (w *world) audit() {
+	found := map[string]bool{}
+	for _, v := range w.sim.VolumeStates() {
+		found[v.ID] = true
+		w.mu.Lock()
+		owner := w.ledger.volumes[v.ID]
+		w.mu.Unlock()
+		if owner == nil {
+			w.leftover("volume", v.ID, v.Status)
+			continue
+		}
+		w.auditAttachments(v, owner)
+	}
+	for _, s := range w.sim.SnapshotStates() {
+		found[s.ID] = true
+		w.mu.Lock()
+		owner := w.ledger.snapshots[s.ID]
+		w.mu.Unlock()
+		if owner == nil {
+			w.leftover("snapshot or backup", s.ID, s.Status)
+		}
+	}
+	for _, id := range append(sorted(w.ledger.volumes), sorted(w.ledger.snapshots)...) {
+		if !found[id] {
+			w.violate("nothing is deleted that was not asked for", "%s is gone", id)
+		}
+	}
+}
+
+func (w *world) leftover(what, id, status string) {
+	if !w.exempt(id) {
+		w.violate("nothing is leaked", "%s %s in status %s belongs to nobody", what, id, status)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts.Duplicates++
+}
+
+func (w *world) auditAttachments(v openstacksim.VolumeState, owner *owned) {
+	for _, server := range w.servers {
+		want, got := slices.Contains(owner.servers, server), attachedTo(v, server)
+		if want == got && got == slices.Contains(v.Disks, server) {
+			continue
+		}
+		if w.unknown(v.ID, server) {
+			w.mu.Lock()
+			w.counts.Late++
+			w.mu.Unlock()
+			continue
+		}
+		w.violate("exactly the wanted attachments exist", "volume %s at %s: wanted %t, Cinder %+v, Nova %v", v.ID, server, want, v.Attachments, v.Disks)
+	}
+}

@@ -1,0 +1,200 @@
+package histories
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/inprocess"
+)
+
+// arm makes a fault happen: at once, or to the next request that fits.
+func (w *world) arm(f fault) {
+	switch f.Kind {
+	case countOnly:
+		w.mu.Lock()
+		w.counting = true
+		w.mu.Unlock()
+	case cloudSlow:
+		w.strike(f)
+		w.mu.Lock()
+		w.slow, w.slowUntil = 6*time.Second, time.Now().Add(f.For)
+		w.calm = w.slowUntil
+		w.mu.Unlock()
+	case quotaExhausted:
+		w.strike(f)
+		w.limit(0)
+		w.background.Go(func() {
+			time.Sleep(f.For)
+			w.limit(-1)
+			w.note("the quota is released")
+			w.disturbed(0)
+		})
+	case processKilled, processTerminated:
+		w.strike(f)
+		if p := w.at(f.Replica % w.history.Replicas); p != nil && f.Kind == processKilled {
+			p.kill(f.For)
+		} else if p != nil {
+			p.terminate(f.For)
+		}
+	case leaderChanged:
+		w.strike(f)
+		w.elect(f.Replica % w.history.Replicas)
+	case reloaded:
+		w.strike(f)
+		w.reload()
+	default:
+		if op, ok := operations[f.Kind]; ok {
+			w.strike(f)
+			w.sim.SetFault(openstacksim.Fault{Operation: op, Full: f.Kind == zoneFull, Times: max(f.Times, 1)})
+			w.disturbed(0)
+			return
+		}
+		w.mu.Lock()
+		w.faults = append(w.faults, f)
+		w.mu.Unlock()
+	}
+}
+
+// operations are what of the cloud's own work fails.
+var operations = map[kind]openstacksim.Operation{
+	createFails: openstacksim.CreateVolume, zoneFull: openstacksim.CreateVolume, deleteFails: openstacksim.DeleteVolume,
+	extendFails: openstacksim.ExtendVolume, snapshotFails: openstacksim.CreateSnapshot, backupFails: openstacksim.CreateBackup,
+	attachDropped: openstacksim.Attach, detachDropped: openstacksim.Detach,
+}
+
+func (w *world) limit(volumes int) {
+	for _, resource := range []string{"volumes", "snapshots", "backups"} {
+		w.sim.SetQuota("demo", resource, volumes)
+	}
+}
+
+// strike counts a fault and notes it.
+func (w *world) strike(f fault) {
+	w.note("FAULT: %s", f.Kind)
+	w.mu.Lock()
+	w.counts.Faults[f.Kind]++
+	w.mu.Unlock()
+	w.disturbed(f.For)
+}
+
+// disturbed notes that something goes wrong now, and for so long.
+func (w *world) disturbed(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if until := time.Now().Add(d); until.After(w.calm) {
+		w.calm = until
+	}
+}
+
+// happens gives what goes wrong with a request; the zero fault if nothing does.
+func (w *world) happens(p *process, q request) fault {
+	w.mu.Lock()
+	w.counts.Requests++
+	if w.counting {
+		w.classes = append(w.classes, q.class)
+	}
+	var f fault
+	for i := range w.faults {
+		if !q.fits(w.faults[i].Class) {
+			continue
+		}
+		if w.faults[i].Skip > 0 {
+			w.faults[i].Skip--
+			continue
+		}
+		f = w.faults[i]
+		if w.faults[i].Times--; w.faults[i].Times <= 0 {
+			w.faults = append(w.faults[:i:i], w.faults[i+1:]...)
+		}
+		break
+	}
+	w.mu.Unlock()
+	if f.Kind != "" {
+		w.note("FAULT at process %d: %s: %s", p.number, q.class, f.Kind)
+		w.mu.Lock()
+		w.counts.Faults[f.Kind]++
+		w.mu.Unlock()
+		w.disturbed(f.For)
+	} else if q.changes() {
+		w.note("process %d: %s %s", p.number, q.class, w.plain(q.object()))
+	}
+	return f
+}
+
+// slowness is how long the cloud takes longer for each request now.
+func (w *world) slowness() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if time.Now().Before(w.slowUntil) {
+		return w.slow
+	}
+	return 0
+}
+
+// reload gives the driver a new credential in a changed cloud.conf, and takes the old one away a little later.
+func (w *world) reload() {
+	next := w.sim.AddApplicationCredential(openstacksim.ApplicationCredential{Name: "rotated", User: "demo", Project: "demo", Roles: []string{"member"}})
+	w.mu.Lock()
+	old := w.credential
+	w.credential = next
+	w.mu.Unlock()
+	w.configure()
+	w.mu.Lock()
+	for _, p := range w.replicas {
+		if p == nil {
+			continue
+		}
+		select {
+		case p.changed <- struct{}{}:
+		default:
+		}
+	}
+	w.mu.Unlock()
+	w.background.Go(func() {
+		time.Sleep(20 * time.Second)
+		w.sim.DeleteApplicationCredential(old.ID)
+		w.note("the old credential is gone")
+		w.disturbed(0)
+	})
+}
+
+// configure writes the cloud.conf with the credential of the moment.
+func (w *world) configure() {
+	first := openstacksim.Default().ApplicationCredentials[0]
+	w.mu.Lock()
+	now := w.credential
+	w.mu.Unlock()
+	text := strings.NewReplacer(first.ID, now.ID, first.Secret, now.Secret).Replace(string(w.sim.CloudConf(inprocess.URL)))
+	if err := os.WriteFile(w.conf, []byte(text), 0o600); err != nil {
+		panic(err)
+	}
+}
+
+// repair is what an administrator does about what Cinder gave up: it looks every minute.
+func (w *world) repair(stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Minute):
+		}
+		for _, v := range w.sim.VolumeStates() {
+			switch to := ""; v.Status {
+			case "error_deleting", "error_extending":
+				if to = "available"; len(v.Attachments) > 0 {
+					to = "in-use"
+				}
+				w.sim.ResetStatus(v.ID, to)
+				w.disturbed(0)
+			}
+		}
+		for _, s := range w.sim.SnapshotStates() {
+			if s.Status == "error_deleting" {
+				w.sim.ResetStatus(s.ID, "error")
+				w.disturbed(0)
+			}
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package histories
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// network carries the requests of one process to the cloud. Once a request has left, the cloud acts on it whether or not the process
+// waits for the reply: a server does not notice that its caller has gone.
+type network struct{ process *process }
+
+var errReset = &net.OpError{Op: "read", Net: "tcp", Err: errors.New("connection reset by peer")}
+
+// RoundTrip implements http.RoundTripper.
+func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
+	w, p := n.process.world, n.process
+	if p.dead() {
+		return nil, errKilled
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	q := read(r)
+	f := w.happens(p, q)
+	if f.Kind == refused {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
+	}
+	if f.Kind == killBefore {
+		p.kill(f.For)
+		return nil, errKilled
+	}
+	if q.changes() {
+		w.guard(p, q)
+	}
+	if slow := w.slowness(); slow > 0 && !pause(r.Context(), p, slow) {
+		return n.left(r)
+	}
+	return n.suffer(r, q, f)
+}
+
+// left is the end of a request whose caller does not wait any longer.
+func (n network) left(r *http.Request) (*http.Response, error) {
+	if n.process.dead() {
+		return nil, errKilled
+	}
+	return nil, r.Context().Err()
+}
+
+// suffer sends a request to which f happens.
+func (n network) suffer(r *http.Request, q request, f fault) (*http.Response, error) {
+	w, p := n.process.world, n.process
+	switch f.Kind {
+	case "":
+		return n.forward(r, q, "")
+	case lostBefore:
+		return nil, errReset
+	case lostAfter:
+		if _, err := n.forward(r, q, f.Kind); err != nil {
+			return nil, err
+		}
+		return nil, errReset
+	case killAfter:
+		_, err := n.forward(r, q, f.Kind)
+		p.kill(f.For)
+		return nil, errors.Join(errKilled, err)
+	case replyLate:
+		reply, err := n.forward(r, q, "")
+		if err == nil && !pause(r.Context(), p, f.For) {
+			w.lost(q, reply)
+			return n.left(r)
+		}
+		return reply, err
+	case truncated:
+		reply, err := n.forward(r, q, f.Kind)
+		if err == nil {
+			whole, _ := io.ReadAll(reply.Body)
+			reply.Body = io.NopCloser(io.MultiReader(bytes.NewReader(whole[:len(whole)/2]), broken{}))
+		}
+		return reply, err
+	case serverErrorDone, gatewayDone:
+		if _, err := n.forward(r, q, f.Kind); err != nil {
+			return nil, err
+		}
+	case carriedOutLater, lostThenDone:
+		later := r.Clone(context.Background())
+		w.background.Go(func() {
+			time.Sleep(f.For)
+			w.note("the cloud carries out %s now", q.class)
+			_, _ = n.send(later, q, f.Kind)
+		})
+		if f.Kind == lostThenDone {
+			return nil, errReset
+		}
+	case tokenExpired:
+		w.sim.RevokeTokens()
+		return n.forward(r, q, "")
+	}
+	return reply(r, f.Kind), nil
+}
+
+// broken is the end of a body whose connection broke.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// forward sends a request to the cloud and waits for its reply as long as the caller waits. Spoilt, if set, is why the process does
+// not get the reply.
+func (n network) forward(r *http.Request, q request, spoilt kind) (*http.Response, error) {
+	type result struct {
+		reply *http.Response
+		err   error
+	}
+	done := make(chan result)
+	left := make(chan struct{})
+	defer close(left)
+	sent := r.Clone(context.WithoutCancel(r.Context()))
+	go func() {
+		reply, err := n.send(sent, q, spoilt)
+		select {
+		case done <- result{reply, err}:
+		case <-left:
+			n.process.world.lost(q, reply)
+		}
+	}()
+	select {
+	case got := <-done:
+		return got.reply, got.err
+	case <-r.Context().Done():
+	case <-n.process.killed:
+	}
+	return n.left(r)
+}
+
+// send lets the cloud act on a request, and notes what was created by it.
+func (n network) send(r *http.Request, q request, spoilt kind) (*http.Response, error) {
+	reply, err := n.process.world.cloud.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	if q.changes() && reply.StatusCode < http.StatusBadRequest {
+		whole, _ := io.ReadAll(reply.Body)
+		reply.Body = io.NopCloser(bytes.NewReader(whole))
+		n.process.world.acted(n.process, q, created(whole), spoilt != "")
+	}
+	return reply, nil
+}
+
+// pause waits for d; false if the caller has left or the process was killed meanwhile.
+func pause(ctx context.Context, p *process, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-p.killed:
+	}
+	return false
+}
+
+// reply is what a service or the proxy before it answers instead of acting.
+func reply(r *http.Request, k kind) *http.Response {
+	code, _, _ := strings.Cut(string(k), " ")
+	if strings.HasPrefix(code, "504,") {
+		code = "504"
+	}
+	number, _ := strconv.Atoi(strings.TrimSuffix(code, ","))
+	header := http.Header{"Content-Type": {"application/json"}, "X-Openstack-Request-Id": {"req-00000000-0000-0000-0000-000000000000"}}
+	if k == tooManyRetry {
+		header.Set("Retry-After", "7")
+	}
+	body := `{"fault": {"code": ` + strconv.Itoa(number) + `, "message": "made up by the test"}}`
+	return &http.Response{
+		Status: strconv.Itoa(number) + " " + http.StatusText(number), StatusCode: number, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,
+	}
+}

@@ -1,0 +1,491 @@
+package histories
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// player plays the part of one actor.
+type player struct {
+	*world
+	actor
+	number    int
+	volumes   [2]*claim
+	snapshots [2]*picture
+	made      int // names used so far
+}
+
+// claim is a PersistentVolumeClaim with its PersistentVolume, once there is one.
+type claim struct {
+	name, handle string
+	size         int64
+	typ          string
+	servers      []string
+}
+
+// picture is a VolumeSnapshot with its content.
+type picture struct {
+	name, handle string
+	of           *claim
+}
+
+// play does the steps of an actor.
+func (p *player) play() {
+	p.wait(p.Begin)
+	for i, s := range p.Steps {
+		p.wait(s.Think)
+		if p.broken() {
+			return
+		}
+		for _, f := range p.history.Faults {
+			if f.Actor == p.number && f.Step == i+1 {
+				p.arm(f)
+			}
+		}
+		done := p.step(s)
+		p.mu.Lock()
+		p.counting = false
+		p.mu.Unlock()
+		if done {
+			p.mu.Lock()
+			p.counts.Operations++
+			p.mu.Unlock()
+		}
+	}
+}
+
+func (p *player) wait(d time.Duration) { time.Sleep(d) }
+
+// step does one step; false if its object is not there.
+func (p *player) step(s step) bool {
+	c, pic := p.volumes[s.Volume], p.snapshots[s.Snapshot]
+	switch s.Do {
+	case createVolume:
+		return p.create(s)
+	case deleteVolume:
+		if c == nil || len(c.servers) > 0 || p.pictured(c) {
+			return false
+		}
+		p.delete(c)
+		p.volumes[s.Volume] = nil
+	case publish:
+		if c == nil || slices.Contains(c.servers, p.servers[s.Server]) || !p.Shared && len(c.servers) > 0 {
+			return false
+		}
+		p.publish(c, p.servers[s.Server], s.Abandon)
+	case unpublish:
+		if c == nil || !slices.Contains(c.servers, p.servers[s.Server]) {
+			return false
+		}
+		p.unpublish(c, p.servers[s.Server])
+	case expand:
+		if c == nil || s.Size <= c.size || p.Shared && len(c.servers) > 0 {
+			return false
+		}
+		p.expand(c, s.Size)
+	case modify:
+		if c == nil {
+			return false
+		}
+		p.modify(c, s)
+	case createSnapshot:
+		if c == nil || pic != nil {
+			return false
+		}
+		p.snapshot(c, s)
+	case deleteSnapshot:
+		if pic == nil {
+			return false
+		}
+		p.deleteSnapshot(pic)
+		p.snapshots[s.Snapshot] = nil
+	default:
+		return p.ask(s, c)
+	}
+	return true
+}
+
+func (p *player) pictured(c *claim) bool {
+	return slices.ContainsFunc(p.snapshots[:], func(s *picture) bool { return s != nil && s.of == c })
+}
+
+func (p *player) name(kind string) string {
+	p.made++
+	return fmt.Sprintf("%s-%d-%d", kind, p.number, p.made)
+}
+
+func (p *player) capability() *csi.VolumeCapability {
+	if p.Shared {
+		return &csi.VolumeCapability{
+			AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}},
+			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER},
+		}
+	}
+	return &csi.VolumeCapability{
+		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
+		AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
+	}
+}
+
+// abandonment tells when an object is deleted while it is being made.
+func abandonment(after time.Duration) func() bool {
+	begun := time.Now()
+	return func() bool { return after > 0 && time.Since(begun) >= after }
+}
+
+// create is external-provisioner with a claim. After a final code it forgets a claim that was deleted; after any other it goes on with
+// it, and deletes the volume that it then gets (sig-storage-lib-external-provisioner, controller.go, provisionClaimOperation and
+// syncClaim with claimsInProgress; external-provisioner, controller.go, checkError). ResourceExhausted lets the scheduler choose
+// again. A PersistentVolume that is there already is kept (saveVolume: AlreadyExists is success).
+func (p *player) create(s step) bool {
+	req, ok := p.createRequest(s)
+	if !ok {
+		return false
+	}
+	c := &claim{name: req.Name, size: req.CapacityRange.RequiredBytes / gib, typ: req.Parameters["type"]}
+	deleted, inBackground := abandonment(s.Abandon), false
+	insist(p.world, work[*csi.CreateVolumeResponse]{
+		by: provisioner, rpc: rpc{do: createVolume, name: c.name},
+		do: func(ctx context.Context, to csi.ControllerClient) (*csi.CreateVolumeResponse, error) {
+			return to.CreateVolume(ctx, req)
+		},
+		judge: func(a answer[*csi.CreateVolumeResponse], current bool) bool {
+			if a.err == nil {
+				p.createdAs(c, a)
+				return true
+			}
+			if !current {
+				return false
+			}
+			code := status.Code(a.err)
+			if inBackground = !final(code); inBackground {
+				return false
+			}
+			p.lastWord(a.of, code)
+			if code == codes.ResourceExhausted && req.AccessibilityRequirements != nil {
+				slices.Reverse(req.AccessibilityRequirements.Preferred)
+			}
+			return deleted()
+		},
+		forgets: func() bool { return deleted() && !inBackground },
+		stays:   deleted,
+	})
+	switch {
+	case c.handle != "" && deleted():
+		p.delete(c)
+	case c.handle != "":
+		p.volumes[s.Volume] = c
+	}
+	return true
+}
+
+func (p *player) createRequest(s step) (*csi.CreateVolumeRequest, bool) {
+	if p.volumes[s.Volume] != nil {
+		return nil, false
+	}
+	req := &csi.CreateVolumeRequest{
+		Name: p.name("pvc"), VolumeCapabilities: []*csi.VolumeCapability{p.capability()}, CapacityRange: &csi.CapacityRange{RequiredBytes: gib},
+	}
+	if p.Shared {
+		req.Parameters = map[string]string{"type": "multiattach"}
+	}
+	switch other := p.volumes[1-s.Volume]; {
+	case s.From == fromVolume && other != nil:
+		req.CapacityRange.RequiredBytes = other.size * gib
+		req.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: other.handle}}}
+	case s.From == fromSnapshot && p.snapshots[s.Snapshot] != nil:
+		req.CapacityRange.RequiredBytes = p.snapshots[s.Snapshot].of.size * gib
+		req.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: p.snapshots[s.Snapshot].handle}}}
+	case s.From != blank:
+		return nil, false
+	}
+	for _, zone := range p.Zones {
+		if req.AccessibilityRequirements == nil {
+			req.AccessibilityRequirements = &csi.TopologyRequirement{}
+		}
+		topology := &csi.Topology{Segments: map[string]string{zoneKey: zone}}
+		req.AccessibilityRequirements.Preferred = append(req.AccessibilityRequirements.Preferred, topology)
+		req.AccessibilityRequirements.Requisite = append(req.AccessibilityRequirements.Requisite, topology)
+	}
+	return req, true
+}
+
+// createdAs takes a volume for a claim's.
+func (p *player) createdAs(c *claim, a answer[*csi.CreateVolumeResponse]) {
+	v := a.got.GetVolume()
+	if c.handle != "" && c.handle != v.GetVolumeId() {
+		p.violate("one claim has one volume", "%s was answered with %s, then with %s", c.name, c.handle, v.GetVolumeId())
+		return
+	}
+	c.handle = v.GetVolumeId()
+	p.mu.Lock()
+	p.ledger.volumes[c.handle] = &owned{name: c.name}
+	p.mu.Unlock()
+	state, ok := p.sim.VolumeState(c.handle)
+	if !ok || state.Status != "available" || state.Name != c.name || int64(state.Size) < c.size ||
+		len(p.Zones) > 0 && !slices.Contains(p.Zones, state.Zone) || p.Shared && !state.Multiattach {
+		p.violate("every OK is true", "%s: the volume is %+v", a.of, state)
+	}
+}
+
+// lastWord checks a final code, unless another call for the same object is under way: what exists may be that one's.
+func (p *player) lastWord(c *call, code codes.Code) {
+	p.mu.Lock()
+	others := false
+	for _, calls := range p.calls {
+		others = others || slices.ContainsFunc(calls, func(other *call) bool {
+			return other != c && other.name == c.name && other.ended.IsZero()
+		})
+	}
+	p.mu.Unlock()
+	if !others {
+		p.nothingOf(c, code)
+	}
+}
+
+// delete is external-provisioner with a PersistentVolume that was released: it calls until the volume is gone, whatever the code.
+func (p *player) delete(c *claim) {
+	p.mu.Lock()
+	p.ledger.volumes[c.handle].deleting = true
+	p.mu.Unlock()
+	insist(p.world, work[*csi.DeleteVolumeResponse]{
+		by: provisioner, rpc: rpc{do: deleteVolume, volume: c.handle},
+		do: func(ctx context.Context, to csi.ControllerClient) (*csi.DeleteVolumeResponse, error) {
+			return to.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: c.handle})
+		},
+		judge: func(a answer[*csi.DeleteVolumeResponse], _ bool) bool {
+			if a.err != nil {
+				return false
+			}
+			if state, ok := p.sim.VolumeState(c.handle); ok {
+				p.violate("every OK is true", "%s: the volume is %+v", a.of, state)
+			}
+			return true
+		},
+	})
+	p.mu.Lock()
+	delete(p.ledger.volumes, c.handle)
+	p.mu.Unlock()
+}
+
+// publish is external-attacher with a VolumeAttachment. One that is deleted while the attach fails is detached (csi_handler.go,
+// syncDetach: the finalizer was set before the first call).
+func (p *player) publish(c *claim, server string, abandon time.Duration) {
+	deleted := abandonment(abandon)
+	attached := false
+	insist(p.world, work[*csi.ControllerPublishVolumeResponse]{
+		by: attacher, rpc: rpc{do: publish, volume: c.handle, server: server},
+		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerPublishVolumeResponse, error) {
+			return to.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: c.handle, NodeId: server, VolumeCapability: p.capability()})
+		},
+		judge: func(a answer[*csi.ControllerPublishVolumeResponse], _ bool) bool {
+			if a.err != nil {
+				return deleted()
+			}
+			attached = true
+			if state, _ := p.sim.VolumeState(c.handle); !attachedTo(state, server) || !slices.Contains(state.Disks, server) {
+				p.violate("every OK is true", "%s: the volume is %+v", a.of, state)
+			}
+			return true
+		},
+		forgets: deleted,
+	})
+	if !attached || deleted() {
+		p.detach(c, server)
+		return
+	}
+	c.servers = append(c.servers, server)
+	p.publishedTo(c)
+}
+
+func (p *player) publishedTo(c *claim) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ledger.volumes[c.handle].servers = slices.Clone(c.servers)
+}
+
+// unpublish is what follows when no pod of a node uses a volume any more. Until then kubelet has it in use.
+func (p *player) unpublish(c *claim, server string) {
+	if state, _ := p.sim.VolumeState(c.handle); !attachedTo(state, server) && !p.unknown(c.handle, server) {
+		p.violate("nothing is detached that was not asked for", "volume %s is in use at %s and is %+v", c.handle, server, state)
+		return
+	}
+	c.servers = slices.DeleteFunc(c.servers, func(s string) bool { return s == server })
+	p.detach(c, server)
+	p.publishedTo(c)
+}
+
+// detach is external-attacher with a VolumeAttachment that is deleted: it calls until OK.
+func (p *player) detach(c *claim, server string) {
+	insist(p.world, work[*csi.ControllerUnpublishVolumeResponse]{
+		by: attacher, rpc: rpc{do: unpublish, volume: c.handle, server: server},
+		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerUnpublishVolumeResponse, error) {
+			return to.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: c.handle, NodeId: server})
+		},
+		judge: func(a answer[*csi.ControllerUnpublishVolumeResponse], _ bool) bool {
+			if a.err != nil {
+				return false
+			}
+			if state, _ := p.sim.VolumeState(c.handle); (attachedTo(state, server) || slices.Contains(state.Disks, server)) && !p.unknown(c.handle, server) {
+				p.violate("every OK is true", "%s: the volume is %+v", a.of, state)
+			}
+			return true
+		},
+	})
+}
+
+// expand is external-resizer: it calls until OK.
+func (p *player) expand(c *claim, size int64) {
+	insist(p.world, work[*csi.ControllerExpandVolumeResponse]{
+		by: resizer, rpc: rpc{do: expand, volume: c.handle},
+		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerExpandVolumeResponse, error) {
+			return to.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
+				VolumeId: c.handle, CapacityRange: &csi.CapacityRange{RequiredBytes: size * gib}, VolumeCapability: p.capability(),
+			})
+		},
+		judge: func(a answer[*csi.ControllerExpandVolumeResponse], _ bool) bool {
+			if a.err != nil {
+				return false
+			}
+			if state, _ := p.sim.VolumeState(c.handle); int64(state.Size) < size || a.got.GetCapacityBytes() < size*gib {
+				p.violate("every OK is true", "%s to %d GiB: the volume is %+v", a.of, size, state)
+			}
+			return true
+		},
+	})
+	c.size = size
+}
+
+// modify is external-resizer with a VolumeAttributesClass: it calls until OK.
+func (p *player) modify(c *claim, s step) {
+	parameters := map[string]string{"metadata.step": fmt.Sprint(s.Think.Nanoseconds())}
+	insist(p.world, work[*csi.ControllerModifyVolumeResponse]{
+		by: resizer, rpc: rpc{do: modify, volume: c.handle},
+		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerModifyVolumeResponse, error) {
+			return to.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: c.handle, MutableParameters: parameters})
+		},
+		judge: func(a answer[*csi.ControllerModifyVolumeResponse], _ bool) bool {
+			if a.err != nil {
+				return false
+			}
+			if state, _ := p.sim.VolumeState(c.handle); state.Metadata["step"] != parameters["metadata.step"] {
+				p.violate("every OK is true", "%s: the metadata is %v", a.of, state.Metadata)
+			}
+			return true
+		},
+	})
+}
+
+// snapshot is external-snapshotter with a VolumeSnapshot: it calls until the snapshot is ready, keeps the first ID for good
+// (updateSnapshotContentStatus), and after a final code without an ID forgets a VolumeSnapshot that was deleted
+// (snapshot_controller.go, createSnapshotWrapper and isCSIFinalError). A snapshot that Cinder gave up is deleted by its user.
+func (p *player) snapshot(c *claim, s step) {
+	pic := &picture{name: p.name("snapshot"), of: c}
+	req := &csi.CreateSnapshotRequest{Name: pic.name, SourceVolumeId: c.handle}
+	if s.Backup {
+		req.Parameters = map[string]string{"type": "backup"}
+	}
+	deleted, inBackground, failed := abandonment(s.Abandon), false, false
+	insist(p.world, work[*csi.CreateSnapshotResponse]{
+		by: snapshotter, rpc: rpc{do: createSnapshot, name: pic.name},
+		do: func(ctx context.Context, to csi.ControllerClient) (*csi.CreateSnapshotResponse, error) {
+			return to.CreateSnapshot(ctx, req)
+		},
+		judge: func(a answer[*csi.CreateSnapshotResponse], current bool) bool {
+			if a.err == nil {
+				return p.picturedAs(pic, a)
+			}
+			if !current {
+				return false
+			}
+			code := status.Code(a.err)
+			if inBackground = !final(code); inBackground {
+				return false
+			}
+			if pic.handle == "" {
+				p.lastWord(a.of, code)
+			} else if state, _ := p.sim.SnapshotState(pic.handle); state.Status == "error" {
+				failed = true
+				return true
+			}
+			return deleted()
+		},
+		forgets: func() bool { return deleted() && (!inBackground || pic.handle != "") },
+		stays:   deleted,
+	})
+	switch {
+	case pic.handle != "" && (deleted() || failed):
+		p.deleteSnapshot(pic)
+	case pic.handle != "":
+		p.snapshots[s.Snapshot] = pic
+	}
+}
+
+// picturedAs takes a snapshot for a VolumeSnapshot's; true when it is ready.
+func (p *player) picturedAs(pic *picture, a answer[*csi.CreateSnapshotResponse]) bool {
+	got := a.got.GetSnapshot()
+	if pic.handle != "" && pic.handle != got.GetSnapshotId() {
+		p.violate("one VolumeSnapshot has one handle", "%s was answered with %s, then with %s", pic.name, pic.handle, got.GetSnapshotId())
+		return true
+	}
+	pic.handle = got.GetSnapshotId()
+	p.mu.Lock()
+	p.ledger.snapshots[pic.handle] = &owned{name: pic.name}
+	p.mu.Unlock()
+	state, ok := p.sim.SnapshotState(pic.handle)
+	if !ok || got.GetReadyToUse() && state.Status != "available" {
+		p.violate("every OK is true", "%s, ready %t: it is %+v", a.of, got.GetReadyToUse(), state)
+	}
+	return got.GetReadyToUse()
+}
+
+// deleteSnapshot is external-snapshotter with a VolumeSnapshotContent that is deleted: it calls until OK.
+func (p *player) deleteSnapshot(pic *picture) {
+	insist(p.world, work[*csi.DeleteSnapshotResponse]{
+		by: snapshotter, rpc: rpc{do: deleteSnapshot, snapshot: pic.handle},
+		do: func(ctx context.Context, to csi.ControllerClient) (*csi.DeleteSnapshotResponse, error) {
+			return to.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: pic.handle})
+		},
+		judge: func(a answer[*csi.DeleteSnapshotResponse], _ bool) bool {
+			if a.err != nil {
+				return false
+			}
+			if state, ok := p.sim.SnapshotState(pic.handle); ok {
+				p.violate("every OK is true", "%s: it is %+v", a.of, state)
+			}
+			return true
+		},
+	})
+	p.mu.Lock()
+	delete(p.ledger.snapshots, pic.handle)
+	p.mu.Unlock()
+}
+
+// ask is an RPC that changes nothing.
+func (p *player) ask(s step, c *claim) bool {
+	asks := map[operation]func(context.Context, csi.ControllerClient) (any, error){
+		listVolumes: func(ctx context.Context, to csi.ControllerClient) (any, error) {
+			return to.ListVolumes(ctx, &csi.ListVolumesRequest{})
+		},
+		listSnapshots: func(ctx context.Context, to csi.ControllerClient) (any, error) {
+			return to.ListSnapshots(ctx, &csi.ListSnapshotsRequest{})
+		},
+		getCapacity: func(ctx context.Context, to csi.ControllerClient) (any, error) {
+			return to.GetCapacity(ctx, &csi.GetCapacityRequest{})
+		},
+		getVolume: func(ctx context.Context, to csi.ControllerClient) (any, error) {
+			return to.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: c.handle})
+		},
+	}
+	if s.Do == getVolume && c == nil {
+		return false
+	}
+	insist(p.world, work[any]{by: provisioner, rpc: rpc{do: s.Do}, do: asks[s.Do], judge: func(a answer[any], _ bool) bool { return a.err == nil }})
+	return true
+}
