@@ -109,7 +109,8 @@ func (w *world) guard(p *process, q request) {
 			return doing(createVolume, func(c *call) bool { return c.name == name })
 		})
 	case "delete snapshot", "delete backup":
-		allowed = doing(deleteSnapshot, func(c *call) bool { return c.snapshot == q.path[1] }) || w.guardDuplicate(q.path[1], func(name string) bool {
+		// A backup of a volume in use rests on a snapshot of the same name, which goes with it.
+		allowed = doing(deleteSnapshot, func(c *call) bool { return c.snapshot == q.path[1] || w.sameName(c.snapshot, q.path[1]) }) || w.guardDuplicate(q.path[1], func(name string) bool {
 			return doing(createSnapshot, func(c *call) bool { return strings.Contains(name, c.name) })
 		})
 	case "update snapshot", "update backup":
@@ -145,6 +146,14 @@ func (w *world) guardDuplicate(id string, creating func(name string) bool) bool 
 	o := w.ledger.origin[id]
 	w.mu.Unlock()
 	return !volume && !snapshot && o != nil && creating(o.name)
+}
+
+// sameName reports whether two objects were created under one name, and nobody has the ID of the second.
+func (w *world) sameName(id, other string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	a, b := w.ledger.origin[id], w.ledger.origin[other]
+	return a != nil && b != nil && a.name == b.name && w.ledger.snapshots[other] == nil
 }
 
 // final reports whether a sidecar takes a code of a create for its last word (isFinalError of external-provisioner's and

@@ -1,0 +1,67 @@
+package histories
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var (
+	first = flag.Uint64("seed", 1, "the first seed of the random histories")
+	seeds = flag.Uint64("seeds", 4, "how many random histories are played")
+	until = flag.Duration("for", 0, "play random histories for so long, in real time; 0 plays -seeds of them")
+	keep  = flag.String("keep", "", "the directory that gets every failing history, shrunk, as JSON")
+)
+
+// Users do what they do, and much goes wrong at once.
+func TestRandomHistoriesLoseNothing(t *testing.T) {
+	var mu sync.Mutex
+	var sum counts
+	var next, broken atomic.Uint64
+	next.Store(*first)
+	begun := time.Now()
+	t.Run("seeds", func(t *testing.T) {
+		for worker := range 2 {
+			t.Run(fmt.Sprint(worker), func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				for {
+					seed := next.Add(1) - 1
+					if *until == 0 && seed >= *first+*seeds || *until > 0 && time.Since(begun) > *until || broken.Load() >= 5 {
+						return
+					}
+					h := generate(seed)
+					r := run(t, h, dir)
+					mu.Lock()
+					sum.add(r.counts)
+					mu.Unlock()
+					if len(r.violations) > 0 {
+						broken.Add(1)
+						report(t, seed, h, r, dir)
+					}
+				}
+			})
+		}
+	})
+	t.Logf("seeds %d to %d: %s", *first, next.Load()-1, sum)
+}
+
+// report shrinks a failing history and tells its story.
+func report(t *testing.T, seed uint64, h history, r result, dir string) {
+	t.Helper()
+	small, shrunk, tries := shrink(t, h, r, dir)
+	text, _ := json.MarshalIndent(small, "", " ")
+	if *keep != "" {
+		if err := os.WriteFile(filepath.Join(*keep, fmt.Sprintf("seed-%d.json", seed)), text, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Errorf("seed %d: %s: %s\nshrunk in %d runs to %d operations and %d faults:\n%s%s", seed, r.violations[0].Rule, r.violations[0].Detail,
+		tries, small.operations(), len(small.Faults), story(small, shrunk), text)
+}
