@@ -61,6 +61,7 @@ func metrics() map[string]metric {
 	telemetry.NewOpenStack(r)
 	telemetry.NewReload(r)
 	telemetry.NewLenience(r)
+	telemetry.NewDuplicates(r)
 	telemetry.NewNode(r)
 	telemetry.NewQuota(r)
 	telemetry.NewHubs(r)

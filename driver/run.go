@@ -74,7 +74,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	if cfg.Controller {
 		volumes, snapshots := map[string]controller.Volumes{}, map[string]controller.Snapshots{}
 		counter, quota := telemetry.NewOpenStack(registry), telemetry.NewQuota(registry)
-		hubs, budgets := telemetry.NewHubs(registry), telemetry.NewBudgets(registry)
+		hubs, budgets, duplicates := telemetry.NewHubs(registry), telemetry.NewBudgets(registry), telemetry.NewDuplicates(registry)
 		for _, name := range cfg.CloudNames {
 			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter, openstack.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name))))
 			if err != nil {
@@ -86,7 +86,9 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			}
 			adapter := openstack.NewCurrent(live.Current, log)
 			at := wait(work, background, adapter, name, hubs, cfg.PollEach)
-			its := volume.NewVolumes(at.cloud, at.volumes, volume.Options{Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log, SawQuotas: quota.Saw})
+			its := volume.NewVolumes(at.cloud, at.volumes, volume.Options{
+				Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log, CountDuplicate: duplicates.Of(name), SawQuotas: quota.Saw,
+			})
 			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, at.snapshots, at.backups)
 			background.Go(func() error { drain(work, its); return nil })
 			background.Go(func() error { greet(work, live.Current, log); return nil })

@@ -2,6 +2,11 @@
 // A change here breaks volumes that exist. Data and parsers only, standard library only.
 package contract
 
+import (
+	"strings"
+	"time"
+)
+
 // DriverName is the name upstream's plugin registers, which existing PersistentVolumes, classes and node labels carry.
 const DriverName = "cinder.csi.openstack.org"
 
@@ -20,9 +25,9 @@ const (
 	// MetadataRequest holds the token of the request that a volume or snapshot was made for. Only one that carries the token of the
 	// very request at hand is ever removed as our own failure or duplicate. Upstream writes no such key.
 	MetadataRequest = "cinder.csi.openstack.org/request"
-	// MetadataAttempt tells the orders of one request apart, so that a driver to which Cinder's answer was lost knows the volume,
-	// snapshot or backup that came of its order again.
-	MetadataAttempt = "cinder.csi.openstack.org/attempt"
+	// MetadataSent is when the driver sent the request that created a volume, snapshot or backup, in RFC 3339. Where Cinder's
+	// created_at does not fit it, a clock is wrong, and created_at does not decide which of two duplicates may be removed.
+	MetadataSent = "cinder.csi.openstack.org/sent"
 	// MetadataShared marks a volume that was made for several servers: where its type turns out to allow one only, nobody was told
 	// of it, and it is removed. Upstream writes no such key.
 	MetadataShared = "cinder.csi.openstack.org/shared"
@@ -35,7 +40,7 @@ const (
 const MetadataSourceBackup = "src_backup_id"
 
 // OwnMetadata lists the metadata keys that only the driver writes.
-var OwnMetadata = []string{MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest, MetadataAttempt, MetadataShared}
+var OwnMetadata = []string{MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest, MetadataSent, MetadataShared}
 
 // Keys of the metadata that the driver writes to Cinder snapshots, besides MetadataCluster and MetadataRequest.
 const (
@@ -53,8 +58,21 @@ var SnapshotMetadata = []string{MetadataSnapshotName, MetadataSnapshotNamespace,
 const Description = "Created by OpenStack Cinder CSI driver"
 
 // DescriptionOfRestored is Description for a volume that is restored from a backup. Cinder replaces the metadata of such a volume
-// with that of the volume which was backed up, but leaves its description alone, so the request's token stands there too.
-func DescriptionOfRestored(token string) string { return Description + ", request " + token }
+// with that of the volume which was backed up, but leaves its description alone, so the request's token stands there too, and when
+// the driver sent the request.
+func DescriptionOfRestored(token string, sent time.Time) string {
+	return Description + descriptionRequest + token + descriptionSent + sent.UTC().Format(time.RFC3339)
+}
+
+const descriptionRequest, descriptionSent = ", request ", ", sent "
+
+// ParseDescriptionOfRestored reads what DescriptionOfRestored wrote; earlier versions wrote no time.
+func ParseDescriptionOfRestored(description string) (token string, sent time.Time, ok bool) {
+	rest, ok := strings.CutPrefix(description, Description+descriptionRequest)
+	token, at, _ := strings.Cut(rest, descriptionSent)
+	sent, _ = time.Parse(time.RFC3339, at)
+	return token, sent, ok
+}
 
 // DescriptionAnswered is Description for a snapshot or backup that CreateSnapshot may have been answered with before it was ready: it
 // may be the handle of a VolumeSnapshot, and is deleted only by its id. Metadata that is written while a backup is being made Cinder

@@ -145,7 +145,7 @@ func (b *bucket) wait(req *http.Request) error {
 		return nil
 	case <-ctx.Done():
 		reserved.Cancel()
-		return ctx.Err()
+		return errNotSent{ctx.Err()}
 	}
 }
 

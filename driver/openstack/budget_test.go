@@ -191,7 +191,7 @@ func TestAWaitBeyondTheDeadlineFailsAtOnceUnsent(t *testing.T) {
 		if !errors.As(err, new(errThrottled)) || time.Since(begin) != 0 || len(cloud.at) != 1 {
 			t.Errorf("%v after %v and %d requests", err, time.Since(begin), len(cloud.at))
 		}
-		failure := requestError(soon, request{call: attach, verb: "attach volume", object: "volume v"}, err)
+		failure := requestError(soon, request{call: attach, verb: "attach volume", object: "volume v"}, err, &sending{})
 		if !volume.Is(failure, volume.Unavailable) || failure.Sent || !strings.Contains(failure.Error(), "not sent") {
 			t.Errorf("error %v, sent %v", failure, failure.Sent)
 		}

@@ -2,10 +2,8 @@ package openstack
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -79,7 +77,7 @@ func kindOf(status int, verb, text string) volume.Kind {
 	return volume.Unknown
 }
 
-// interrupted is the error of a caller whose context ended before anything was sent.
+// interrupted is the error of a caller whose context has ended.
 func interrupted(ctx context.Context, r request) *volume.Error {
 	kind := volume.Canceled
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -103,8 +101,27 @@ func connectError(ctx context.Context, r request, err error) *volume.Error {
 	return volume.Errorf(kind, "%s: %w", r.object, err).Op(r.verb)
 }
 
-// requestError says what became of a request that did not succeed.
-func requestError(ctx context.Context, r request, err error) *volume.Error {
+// requestError says what became of a request that did not succeed. A request that changes something counts as sent unless it is
+// certain that the cloud has seen nothing of it.
+func requestError(ctx context.Context, r request, err error, sent *sending) *volume.Error {
+	failure := failureOf(ctx, r, err)
+	var answer gophercloud.ErrUnexpectedResponseCode
+	switch {
+	case !r.writes() || errors.As(err, new(*gophercloud.ErrUnableToReauthenticate)):
+	case errors.As(err, &answer):
+		// A refusal (4xx) changed nothing; after a 5xx the write may have been carried out all the same.
+		failure.Sent = answer.Actual < 400 || answer.Actual >= 500
+	default:
+		failure.Sent = !neverSent(err) && !sent.never()
+	}
+	if failure.Sent {
+		failure.SentAt = sent.at()
+	}
+	return failure
+}
+
+// failureOf is the error of a request that did not succeed.
+func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	var login *gophercloud.ErrUnableToReauthenticate
 	switch {
@@ -113,23 +130,17 @@ func requestError(ctx context.Context, r request, err error) *volume.Error {
 	case errors.As(err, &answer):
 		return answerError(r, answer, errors.As(err, new(*gophercloud.ErrErrorAfterReauthentication)))
 	}
-	var failure *volume.Error
 	var throttled errThrottled
-	if errors.As(err, &throttled) {
-		failure = volume.Errorf(volume.Unavailable, "%s: %w", r.object, throttled).Op(r.verb)
-	} else if ctx.Err() != nil {
-		failure = interrupted(ctx, r)
-	} else {
-		failure = volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), plain(err)).Op(r.verb)
+	switch {
+	case errors.As(err, &throttled):
+		return volume.Errorf(volume.Unavailable, "%s: %w", r.object, throttled).Op(r.verb)
+	case ctx.Err() != nil:
+		return interrupted(ctx, r)
 	}
-	if r.writes() && !neverSent(err) {
-		failure = failure.AfterWrite()
-	}
-	return failure
+	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), plain(err)).Op(r.verb)
 }
 
-// answerError is the error of an answer that is not the one hoped for. A refusal (4xx) changed nothing; after a 5xx a write may
-// have been carried out all the same.
+// answerError is the error of an answer that is not the one hoped for.
 func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshToken bool) *volume.Error {
 	text := message(answer.Body)
 	kind := kindOf(answer.Actual, r.verb, text)
@@ -141,12 +152,8 @@ func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshT
 	if text == "" {
 		text = http.StatusText(answer.Actual)
 	}
-	failure := volume.Errorf(kind, "%s: %s answers HTTP %d: %s", r.object, serviceName(r), answer.Actual, text).
+	return volume.Errorf(kind, "%s: %s answers HTTP %d: %s", r.object, serviceName(r), answer.Actual, text).
 		Op(r.verb).Request(requestID(answer.ResponseHeader))
-	if r.writes() && (answer.Actual < 400 || answer.Actual >= 500) {
-		failure = failure.AfterWrite()
-	}
-	return failure
 }
 
 // loginError is the error of a request whose token had expired and could not be renewed. The request itself was refused.
@@ -161,13 +168,6 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 	}
 	// Among others the canceled context of another caller, in whose name the login was renewed.
 	return volume.Errorf(volume.Unavailable, "%s: cannot renew the login: %w", r.object, plain(err)).Op(r.verb)
-}
-
-// neverSent reports that no usable connection was made.
-func neverSent(err error) bool {
-	var op *net.OpError
-	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, new(*tls.CertificateVerificationError)) ||
-		errors.As(err, new(errThrottled))
 }
 
 // plain drops the URL that net/http puts before its errors: it says nothing that the rest of the sentence does not.

@@ -117,10 +117,12 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout())
 	defer cancel()
+	var sent sending
+	limited = sent.watch(limited)
 	options := &gophercloud.RequestOpts{JSONBody: r.body, JSONResponse: r.into, OkCodes: []int{r.ok}}
 	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path(now.ProjectID())), options)
 	if err != nil {
-		failure := requestError(ctx, r, err)
+		failure := requestError(ctx, r, err, &sent)
 		if r.writes() {
 			volume.NoteRequest(ctx, failure.RequestID)
 		}

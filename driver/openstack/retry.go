@@ -53,7 +53,7 @@ func (t Retry) RoundTrip(req *http.Request) (*http.Response, error) {
 		select {
 		case <-time.After(wait):
 		case <-req.Context().Done():
-			return nil, req.Context().Err()
+			return nil, errNotSent{req.Context().Err()} // only what the cloud has not acted on is repeated
 		}
 		req = next
 	}

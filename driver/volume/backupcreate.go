@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"crypto/rand"
 	"maps"
 	"slices"
 	"time"
@@ -32,14 +31,16 @@ func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error
 	if err != nil {
 		return Snapshot{}, err
 	}
+	if err := s.mayCreate(s.backupShelf(), w.Name, found); err != nil {
+		return Snapshot{}, err
+	}
 	var made SnapshotID
 	if len(found) == 0 {
-		if made, found, err = s.orderBackup(ctx, w); err != nil {
+		if made, found, err = s.createBackup(ctx, w); err != nil {
 			return Snapshot{}, err
 		}
 	}
 	b := found[0]
-	s.heard(b)
 	if made != "" || snapshotStatuses[b.Status].create != wait { // a younger one cannot go before it is made
 		if err := s.removeYounger(ctx, s.backupShelf(), found, made); err != nil {
 			return Snapshot{}, err
@@ -86,8 +87,8 @@ func (s *Snapshots) done(ctx context.Context, b Snapshot) error {
 	return AfterWrite(err)
 }
 
-// orderBackup asks Cinder for the backup and reads again who has the name, as order does.
-func (s *Snapshots) orderBackup(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
+// createBackup sends the create request and reads again who has the name, as create does.
+func (s *Snapshots) createBackup(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
 	p, err := s.temporarySnapshot(ctx, w)
 	if err != nil {
 		return "", nil, err
@@ -97,16 +98,16 @@ func (s *Snapshots) orderBackup(ctx context.Context, w SnapshotWish) (SnapshotID
 		return "", nil, AfterWrite(err)
 	}
 	metadata := s.volumes.metadata(w.Name, w.Metadata)
-	attempt := rand.Text()
-	metadata[contract.MetadataType], metadata[contract.MetadataAttempt] = string(contract.KindBackup), attempt
+	metadata[contract.MetadataType], metadata[contract.MetadataSent] = string(contract.KindBackup), sentMark(time.Now())
 	made, err := s.cloud.CreateBackup(ctx, BackupOptions{
 		Name: w.Name, Volume: w.Volume, Snapshot: p.ID, Zone: w.Backup.Zone, Incremental: incremental, Description: contract.Description, Metadata: metadata,
 	})
-	if err != nil && refused(err) {
+	switch {
+	case MayHaveWritten(err):
+		return "", nil, s.volumes.holdOffs.begin("backup "+w.Name, w.Name, err)
+	case final(err):
 		return "", nil, s.withdraw(ctx, p, err)
-	}
-	if err != nil {
-		s.orders.lost(w.Name, attempt)
+	case err != nil: // a retry goes on with the temporary snapshot
 		return "", nil, AfterWrite(err)
 	}
 	found, err := s.named(ctx, s.backupShelf(), w.Name)
@@ -136,6 +137,9 @@ func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotWish) (Snap
 	if err != nil {
 		return Snapshot{}, err
 	}
+	if err := s.mayCreate(s.snapshotShelf(), w.Name, found); err != nil {
+		return Snapshot{}, err
+	}
 	var made SnapshotID
 	if len(found) == 0 {
 		marked := w
@@ -144,11 +148,10 @@ func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotWish) (Snap
 			marked.Metadata = map[string]string{}
 		}
 		marked.Metadata[contract.MetadataTemporary] = string(contract.KindBackup)
-		if made, found, err = s.order(ctx, marked); err != nil {
+		if made, found, err = s.create(ctx, marked); err != nil {
 			return Snapshot{}, err
 		}
 	}
-	s.heard(found[0])
 	if err := s.removeYounger(ctx, s.snapshotShelf(), found, made); err != nil {
 		return Snapshot{}, err
 	}

@@ -70,7 +70,7 @@ func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReady(t *testing.T
 		}
 		want := map[string]string{
 			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: s.volumes.token(w.Name), "type": "backup",
-			contract.MetadataAttempt: first.Metadata[contract.MetadataAttempt],
+			contract.MetadataSent: first.Metadata[contract.MetadataSent],
 		}
 		if diff := cmp.Diff(want, first.Metadata); diff != "" {
 			t.Error("metadata, -want +got\n", diff)
@@ -216,7 +216,7 @@ func TestASnapshotThatCinderForgotIsToldOf(t *testing.T) {
 // A refusal is final only once the temporary snapshot is gone.
 func TestBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 	for _, kind := range Kinds() {
-		final := refused(Errorf(kind, "no"))
+		final := final(Errorf(kind, "no"))
 		for _, stuck := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source)
@@ -379,7 +379,7 @@ func TestOfSeveralBackupsTheOldestCountsAndOurYoungerGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		old, young, foreign := backupOfOurs(3, Available), backupOfOurs(1, Creating), backupOfOurs(2, Available)
-		old.CreatedAt, young.CreatedAt, foreign.CreatedAt = begin, begin.Add(time.Second), begin.Add(2*time.Second)
+		old, young, foreign = snapshotCreatedAt(old, begin), snapshotCreatedAt(young, begin.Add(time.Second)), snapshotCreatedAt(foreign, begin.Add(2*time.Second))
 		foreign.Metadata = nil
 		c := newCloud(source).withBackups(old, young, foreign)
 		c.changeBackup(young.ID, func(b *Snapshot) { b.Status = Available })
@@ -521,7 +521,7 @@ func TestAnAbandonedCopyOfARestoreIsRemoved(t *testing.T) {
 		restored := func(n, second int) Volume {
 			return Volume{
 				ID: id(n), Name: "restored", Status: Available, Size: GiB(3), BackupID: string(sid(1)), CreatedAt: time.Now().Add(time.Duration(second) * time.Second),
-				Description: contract.DescriptionOfRestored(service(nil).token("restored")), Metadata: map[string]string{contract.MetadataCluster: "another"},
+				Description: contract.DescriptionOfRestored(service(nil).token("restored"), time.Now().Add(time.Duration(second)*time.Second)), Metadata: map[string]string{contract.MetadataCluster: "another"},
 			}
 		}
 		young, attached, foreign := restored(3, 1), restored(4, 2), restored(5, 3)

@@ -3,10 +3,10 @@ package volume
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
@@ -42,23 +42,19 @@ type Wish struct {
 // The outcome does not rest on memory: whatever an earlier call, another replica or a lost answer left behind is found by name.
 // Of several volumes of that name the oldest counts, then the lowest id. A volume that Cinder could not make is removed before
 // the failure is told, so that a retry begins anew. Zones that will do are tried in turn, each only once nothing is left of the
-// attempt before; NotHere when none could have the volume. Errors are marked AfterWrite wherever a volume of that name exists, may
-// exist, or may still come of a request that was not answered.
+// attempt before; NotHere when none could have the volume. A create whose answer was lost is not sent again for createHoldOff. Errors are
+// marked AfterWrite wherever a volume of that name exists, may exist, or may still be created by a request without an answer.
 func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 	size, err := s.check(w)
 	if err != nil {
 		return Volume{}, err
 	}
-	unlock, err := s.locks.take("volume "+w.Name, "create")
+	unlock, err := s.locks.take(volumeNamed(w.Name), "create")
 	if err != nil {
 		return Volume{}, AfterWrite(err)
 	}
 	defer unlock()
-	v, err := s.findOrMake(ctx, w, size)
-	if err == nil {
-		s.watchForLate(w.Name, v.ID)
-	}
-	return v, err
+	return s.findOrMake(ctx, w, size)
 }
 
 // findOrMake finds the volume of a wish or makes it, in the zones that will do one after the other.
@@ -69,25 +65,31 @@ func (s *Volumes) findOrMake(ctx context.Context, w Wish, size Size) (Volume, er
 	}
 	var failed error // in the zone that was tried last
 	tried := ""
+	if slices.ContainsFunc(found, s.createdForName) {
+		s.holdOffs.end(volumeNamed(w.Name))
+	}
 	if len(found) > 0 {
 		tried = found[0].Zone
 		v, err := s.settle(ctx, w, found, "")
-		if err = s.conclude(ctx, w, err); !notHere(err) {
+		if err = s.finalOrRetryable(ctx, w, err); !notHere(err) {
 			return v, err
 		}
 		failed = err
 	}
+	if err := s.holdOffs.check(volumeNamed(w.Name)); err != nil {
+		return Volume{}, err
+	}
 	p, err := s.place(ctx, w, size)
 	if err != nil {
-		return Volume{}, s.conclude(ctx, w, err)
+		return Volume{}, s.finalOrRetryable(ctx, w, err)
 	}
 	for _, zone := range p.zones {
 		if zone != "" && zone == tried {
 			continue // an earlier call's attempt there has just failed
 		}
 		p.options.Zone = zone
-		v, err := s.order(ctx, w, p.options)
-		if err = s.conclude(ctx, w, err); !notHere(err) {
+		v, err := s.create(ctx, w, p.options)
+		if err = s.finalOrRetryable(ctx, w, err); !notHere(err) {
 			return v, err
 		}
 		s.o.Log.InfoContext(ctx, "a zone cannot have a volume", "name", w.Name, "zone", zone, "reason", err)
@@ -104,7 +106,6 @@ func notHere(err error) bool { return Is(err, NotHere) && !MayHaveWritten(err) }
 // do; it is gone then.
 func (s *Volumes) settle(ctx context.Context, w Wish, found []Volume, made ID) (Volume, error) {
 	v := found[0]
-	s.orders.heard(v.Name, v.Metadata[contract.MetadataAttempt]) // from now on somebody may be told of it
 	// Nobody was told of a volume that is not made yet, but by drivers that leave no request token.
 	untold := v.ID == made || s.ours(v) && statuses[v.Status].create == wait
 	differs := matches(w, v)
@@ -187,18 +188,20 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 	}
 }
 
-// order asks Cinder for the volume, awaits it, reads again who has the name, since another replica may have asked too, and settles that.
-func (s *Volumes) order(ctx context.Context, w Wish, o CreateOptions) (Volume, error) {
-	attempt := rand.Text()
+// create sends the create request, waits for the volume, and reads again who has the name, since another replica may have created one too.
+func (s *Volumes) create(ctx context.Context, w Wish, o CreateOptions) (Volume, error) {
+	now := time.Now()
 	o.Metadata = maps.Clone(o.Metadata)
-	o.Metadata[contract.MetadataAttempt] = attempt
-	v, err := s.cloud.CreateVolume(ctx, o)
-	if err != nil && refused(err) {
-		return Volume{}, err
+	o.Metadata[contract.MetadataSent] = sentMark(now)
+	if o.BackupID != "" {
+		o.Description = contract.DescriptionOfRestored(s.token(w.Name), now)
 	}
-	if err != nil {
-		s.orders.lost(w.Name, attempt)
-		return Volume{}, AfterWrite(err)
+	v, err := s.cloud.CreateVolume(ctx, o)
+	if MayHaveWritten(err) {
+		return Volume{}, s.holdOffs.begin(volumeNamed(w.Name), w.Name, err)
+	}
+	if err != nil { // refused, or never sent
+		return Volume{}, err
 	}
 	// Only then are the names read: what another replica ordered before it could see this volume is listed by now.
 	if v, err = s.finished(ctx, w, v); err != nil {
@@ -212,18 +215,6 @@ func (s *Volumes) order(ctx context.Context, w Wish, o CreateOptions) (Volume, e
 		return Volume{}, AfterWrite(Errorf(Busy, "volume %s was deleted by someone else while it was being created", v.ID).Op("create"))
 	}
 	return s.settle(ctx, w, found, v.ID)
-}
-
-// refused reports whether the cloud answered a request with a no, so that nothing can have come of it.
-func refused(err error) bool {
-	if MayHaveWritten(err) {
-		return false
-	}
-	switch KindOf(err) {
-	case InvalidArgument, NotFound, Conflict, OutOfRange, Exhausted, Unauthenticated, PermissionDenied, Unimplemented, NotHere:
-		return true
-	}
-	return false
 }
 
 // matches says how a volume of the wished name differs from the wish, as an Incompatible error. The zone is not compared:
@@ -323,22 +314,27 @@ func (s *Volumes) discard(ctx context.Context, v Volume, why string) error {
 	return s.gone(ctx, v.ID)
 }
 
-// removeYounger removes the volumes that two replicas made at once, all but the one that counts. A volume that another call
-// may have answered with is none of them: times have whole seconds, so only a strictly younger volume, or the very one that
-// this call made, or an earlier one that heard no answer to its order, is surely nobody's.
+// removeYounger removes the volumes that several replicas created at once, all but the one that counts, where no call can have
+// returned them (duplicate.go). It reports those that stay.
 func (s *Volumes) removeYounger(ctx context.Context, found []Volume, made ID) error {
 	for _, v := range found[1:] {
-		if !s.ours(v) || !v.CreatedAt.After(found[0].CreatedAt) && v.ID != made && !s.unheard(v) {
-			continue
+		reason := ""
+		switch {
+		case !s.ours(v):
+			reason = staysForeign
+		case v.ID != made && !v.creation().surelyAfter(found[0].creation()):
+			reason = staysReturned
+		default:
+			if err := s.removable(ctx, v); err != nil {
+				return AfterWrite(err)
+			}
+			if err := s.discard(ctx, v, "volume "+string(found[0].ID)+" has the same name and is older"); err != nil {
+				reason = err.Error()
+			}
 		}
-		if err := s.removable(ctx, v); err != nil {
-			return AfterWrite(err)
+		if reason != "" {
+			s.reportDuplicate(ctx, "volume", string(v.ID), v.Name, string(found[0].ID), reason)
 		}
-		if err := s.discard(ctx, v, "volume "+string(found[0].ID)+" has the same name and is older"); err != nil {
-			s.o.Log.WarnContext(ctx, "a duplicate volume stays", "volume", v.ID, "name", v.Name, "error", err)
-			continue
-		}
-		s.orders.heard(v.Name, v.Metadata[contract.MetadataAttempt])
 	}
 	return nil
 }

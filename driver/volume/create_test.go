@@ -40,7 +40,7 @@ func TestCreateReturnsOnceTheVolumeIsAvailable(t *testing.T) {
 			ID: id(101), Name: "pvc-1", Status: Available, Size: GiB(2), Type: "fast", Zone: "az2", CreatedAt: v.CreatedAt, Description: contract.Description,
 			Metadata: map[string]string{
 				"team": "storage", contract.MetadataCluster: "cluster", contract.MetadataRequest: v.Metadata[contract.MetadataRequest],
-				contract.MetadataAttempt: v.Metadata[contract.MetadataAttempt],
+				contract.MetadataSent: v.Metadata[contract.MetadataSent],
 			},
 		}
 		if diff := cmp.Diff(want, v); diff != "" {
@@ -94,7 +94,7 @@ func TestCreateAfterALostAnswerFindsTheVolume(t *testing.T) {
 		s := service(c)
 		c.hook["CreateVolume"] = func() {
 			c.volumes[id(1)] = new(ofOurs(1, Available))
-			c.fail["CreateVolume"] = Errorf(Unavailable, "connection reset")
+			c.fail["CreateVolume"] = errLost
 		}
 		_, err := s.Create(within(t, 60), gib)
 		wantKind(t, err, Unavailable, true)
@@ -105,7 +105,8 @@ func TestCreateAfterALostAnswerFindsTheVolume(t *testing.T) {
 	})
 }
 
-func TestARefusedCreateIsFinal(t *testing.T) {
+// Whether an error is final its kind says, once it is certain that nothing was created.
+func TestACreateThatWasRefusedOrNotSentLeavesNothing(t *testing.T) {
 	for _, kind := range Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -115,8 +116,7 @@ func TestARefusedCreateIsFinal(t *testing.T) {
 				if kind == NotHere {
 					kind = InvalidArgument // no zone was asked for: there is none to change
 				}
-				mayExist := kind == Unknown || kind == Busy || kind == Incompatible || kind == Unavailable || kind == DeadlineExceeded || kind == Canceled || kind == Failed || kind == DataLoss
-				wantKind(t, err, kind, mayExist)
+				wantKind(t, err, kind, false)
 			})
 		})
 	}
@@ -266,10 +266,7 @@ func TestAVolumeThatIsLargerOrOfAnIDsTypeOrInAnotherZoneIsCompatible(t *testing.
 func TestOfSeveralTheOldestCountsAndOnlyOurUnusedYoungerOnesGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		aged := func(v Volume, seconds int) Volume {
-			v.CreatedAt = start.Add(time.Duration(seconds) * time.Second)
-			return v
-		}
+		aged := func(v Volume, seconds int) Volume { return createdAt(v, start.Add(time.Duration(seconds)*time.Second)) }
 		attached := aged(ofOurs(5, InUse), 9)
 		attached.Attachments = []Attachment{{Server: serverA}}
 		c := newCloud(aged(ofOurs(3, Available), 5), aged(ofOthers(4, Available), 0), aged(ofOurs(1, Available), 0), aged(ofOthers(2, Available), 7), attached)
@@ -478,59 +475,5 @@ func TestAVolumeThatCannotBeSharedGoesInALaterCallToo(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// lose makes the next order come to a volume, and its answer never.
-func (c *fakeCloud) lose() {
-	c.create = func(_ CreateOptions, v *Volume) error {
-		made := *v
-		made.Status = Available
-		c.volumes[made.ID], c.create = &made, nil
-		return Errorf(Unavailable, "connection reset").AfterWrite()
-	}
-}
-
-// Two replicas order within a second; the answer to one is lost. It knows its volume again, and that nobody was told of it.
-func TestAVolumeWhoseAnswerWasLostGoesWhereAnotherOfTheSameSecondCounts(t *testing.T) {
-	for name, test := range map[string]struct {
-		other     Volume
-		restarted bool
-		want, of  int // the volume that counts, how many are left
-	}{
-		"another that counts":            {ofOurs(1, Available), false, 1, 1},
-		"another that does not":          {ofOurs(900, Available), false, 101, 2},
-		"another that counts, forgotten": {ofOurs(1, Available), true, 1, 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newCloud()
-				c.lose()
-				s := service(c)
-				_, err := s.Create(within(t, 60), gib)
-				wantKind(t, err, Unavailable, true)
-				test.other.CreatedAt = time.Now()
-				c.volumes[test.other.ID] = &test.other
-				if test.restarted {
-					s = service(c)
-				}
-				for range 2 { // what was told of stays
-					v, err := s.Create(within(t, 60), gib)
-					if err != nil || v.ID != id(test.want) || len(c.volumes) != test.of {
-						t.Errorf("got %s, %v; left %v", v.ID, err, c.volumes)
-					}
-				}
-			})
-		})
-	}
-}
-
-func TestLostOrdersAreForgottenInTime(t *testing.T) {
-	var o orders
-	for n := range ordersKept + 5 {
-		o.lost(string(id(n)), "attempt")
-	}
-	if len(o.open) != ordersKept || len(o.names) != ordersKept {
-		t.Errorf("%d names, %d of them in order", len(o.open), len(o.names))
 	}
 }

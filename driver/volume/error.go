@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 )
 
 // Kind says what an error means for the caller. It is the domain's whole vocabulary of failure: package rpc turns kinds into
@@ -63,15 +65,24 @@ type Error struct {
 	// Sent is true once a request that changes the cloud may have reached it. Answers after that must not be final:
 	// external-provisioner forgets a volume after a final code.
 	Sent bool
+	// SentAt is when that request was sent; zero where nobody knows.
+	SentAt time.Time
 
 	message string
 	cause   error
 }
 
-// Errorf makes an error of kind k. The format's %w keeps a cause reachable by errors.Is and errors.As.
+// Errorf makes an error of kind k. Every %w of the format keeps its error reachable by errors.Is and errors.As.
 func Errorf(k Kind, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Kind: k, message: err.Error(), cause: errors.Unwrap(err)}
+	e := &Error{Kind: k, message: err.Error()}
+	switch wrapped := err.(type) {
+	case interface{ Unwrap() error }:
+		e.cause = wrapped.Unwrap()
+	case interface{ Unwrap() []error }:
+		e.cause = err
+	}
+	return e
 }
 
 // Op names the operation that failed.
@@ -124,17 +135,32 @@ func AfterWrite(err error) error {
 	return Errorf(KindOf(err), "%w", err).AfterWrite()
 }
 
-// MayHaveWritten reports whether any *Error in err's chain is marked as coming after a write.
+// MayHaveWritten reports whether any *Error among all that err wraps is marked as coming after a write.
 func MayHaveWritten(err error) bool {
-	for err != nil {
-		var e *Error
-		if !errors.As(err, &e) {
-			return false
-		}
+	return anyOf(err, func(e *Error) bool { return e.Sent })
+}
+
+// sentAt is when the request was sent whose outcome err leaves open; zero where nobody knows.
+func sentAt(err error) (at time.Time) {
+	anyOf(err, func(e *Error) bool {
 		if e.Sent {
-			return true
+			at = e.SentAt
 		}
-		err = e.cause
+		return !at.IsZero()
+	})
+	return at
+}
+
+// anyOf reports whether is holds for any *Error among all that err wraps. errors.As finds only the first.
+func anyOf(err error, is func(*Error) bool) bool {
+	if e, ours := err.(*Error); ours && e != nil && is(e) {
+		return true
+	}
+	switch wrapper := err.(type) {
+	case interface{ Unwrap() error }:
+		return anyOf(wrapper.Unwrap(), is)
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(wrapper.Unwrap(), func(err error) bool { return anyOf(err, is) })
 	}
 	return false
 }

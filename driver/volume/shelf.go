@@ -95,24 +95,26 @@ func (s *Snapshots) discard(ctx context.Context, k shelf, p Snapshot, why string
 	return k.gone(ctx, p.ID)
 }
 
-// removeYounger removes what two replicas made at once, all but the one that counts, by the rules of Volumes.removeYounger.
+// removeYounger removes what several replicas created at once, all but the one that counts, by the rules of Volumes.removeYounger.
 func (s *Snapshots) removeYounger(ctx context.Context, k shelf, found []Snapshot, made SnapshotID) error {
 	for _, p := range found[1:] {
-		if !s.ours(p) || !p.CreatedAt.After(found[0].CreatedAt) && p.ID != made && !s.unheard(p) {
-			continue
+		reason := ""
+		switch {
+		case !s.ours(p):
+			reason = staysForeign
+		case answered(p) || p.ID != made && !p.creation().surelyAfter(found[0].creation()):
+			reason = staysReturned
+		default:
+			if err := s.settle(ctx, k, p, "become removable as a duplicate"); err != nil {
+				return AfterWrite(err)
+			}
+			if err := s.discard(ctx, k, p, k.noun+" "+string(found[0].ID)+" has the same name and is older"); err != nil {
+				reason = err.Error()
+			}
 		}
-		if answered(p) {
-			s.volumes.o.Log.WarnContext(ctx, "a duplicate "+k.noun+" stays: it was answered with too", k.noun, p.ID, "name", p.Name, "other", found[0].ID)
-			continue
+		if reason != "" {
+			s.volumes.reportDuplicate(ctx, k.noun, string(p.ID), p.Name, string(found[0].ID), reason)
 		}
-		if err := s.settle(ctx, k, p, "become removable as a duplicate"); err != nil {
-			return AfterWrite(err)
-		}
-		if err := s.discard(ctx, k, p, k.noun+" "+string(found[0].ID)+" has the same name and is older"); err != nil {
-			s.volumes.o.Log.WarnContext(ctx, "a duplicate "+k.noun+" stays", k.noun, p.ID, "name", p.Name, "error", err)
-			continue
-		}
-		s.heard(p)
 	}
 	return nil
 }

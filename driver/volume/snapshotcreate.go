@@ -2,9 +2,9 @@ package volume
 
 import (
 	"context"
-	"crypto/rand"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
@@ -27,8 +27,8 @@ type SnapshotWish struct {
 //
 // As with Volumes.Create the outcome does not rest on memory. A snapshot that Cinder could not make is removed before the failure
 // is told, so that a retry begins anew; one that was answered with before it was ready stays, with nothing in its place, for it is
-// what the caller calls its own. Errors are marked AfterWrite wherever a snapshot may exist that nobody was answered with, or may
-// still come of a request that was not answered.
+// what the caller calls its own. A create whose answer was lost is not sent again for createHoldOff. Errors are marked AfterWrite wherever
+// a snapshot may exist that nobody was answered with, or may still be created by a request without an answer.
 func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error) {
 	if w.Name == "" {
 		return Snapshot{}, Errorf(InvalidArgument, "a snapshot needs a name").Op("snapshot")
@@ -43,10 +43,7 @@ func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error
 		find = s.backUp
 	}
 	p, err := find(ctx, w)
-	if err = s.conclude(ctx, w, p, err); err == nil || final(err) {
-		s.watchForLate(w, p.ID)
-	}
-	return p, err
+	return p, s.finalOrRetryable(ctx, w, p, err)
 }
 
 // picture makes the snapshot of a wish, or finds it. With the error that Cinder could not make it, it gives the one it tells of.
@@ -55,16 +52,18 @@ func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, erro
 	if err != nil {
 		return Snapshot{}, err
 	}
+	if err := s.mayCreate(s.snapshotShelf(), w.Name, found); err != nil {
+		return Snapshot{}, err
+	}
 	var made SnapshotID
 	if len(found) == 0 {
 		if err := s.noBackup(ctx, w.Name); err != nil {
 			return Snapshot{}, err
 		}
-		if made, found, err = s.order(ctx, w); err != nil {
+		if made, found, err = s.create(ctx, w); err != nil {
 			return Snapshot{}, err
 		}
 	}
-	s.heard(found[0])
 	if err := s.removeYounger(ctx, s.snapshotShelf(), found, made); err != nil {
 		return Snapshot{}, err
 	}
@@ -103,20 +102,30 @@ func otherVolume(noun string, p Snapshot, w SnapshotWish) error {
 	return Errorf(Incompatible, "%s %s is named %s already and is of volume %s, not of %s", noun, p.ID, w.Name, p.Volume, w.Volume).Op("snapshot")
 }
 
-// order asks Cinder for the snapshot and reads again who has the name, since another replica may have asked too.
-func (s *Snapshots) order(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
+// mayCreate returns an error where nothing of that name was found and the create may not be sent yet: an earlier one had no answer.
+func (s *Snapshots) mayCreate(k shelf, name string, found []Snapshot) error {
+	what := k.noun + " " + name
+	if slices.ContainsFunc(found, s.ours) {
+		s.volumes.holdOffs.end(what)
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	return s.volumes.holdOffs.check(what)
+}
+
+// create sends the create request and reads again who has the name, since another replica may have created one too.
+func (s *Snapshots) create(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
 	v, err := s.snapshotable(ctx, w.Volume)
 	if err != nil {
 		return "", nil, err
 	}
-	attempt := rand.Text()
-	p, err := s.ask(ctx, w, v, attempt)
-	if err != nil && refused(err) {
-		return "", nil, err
+	p, err := s.sendCreate(ctx, w, v)
+	if MayHaveWritten(err) {
+		return "", nil, s.volumes.holdOffs.begin("snapshot "+w.Name, w.Name, err)
 	}
-	if err != nil {
-		s.orders.lost(w.Name, attempt)
-		return "", nil, AfterWrite(err)
+	if err != nil { // refused, or never sent
+		return "", nil, err
 	}
 	found, err := s.named(ctx, s.snapshotShelf(), w.Name)
 	if err != nil {
@@ -128,12 +137,12 @@ func (s *Snapshots) order(ctx context.Context, w SnapshotWish) (SnapshotID, []Sn
 	return p.ID, found, nil
 }
 
-// ask asks for a snapshot, of a volume in use in the way that this cloud knows.
-func (s *Snapshots) ask(ctx context.Context, w SnapshotWish, v Volume, attempt string) (Snapshot, error) {
+// sendCreate asks for a snapshot, of a volume in use in the way that this cloud knows.
+func (s *Snapshots) sendCreate(ctx context.Context, w SnapshotWish, v Volume) (Snapshot, error) {
 	o := SnapshotOptions{
 		Name: w.Name, Volume: w.Volume, Description: contract.Description, Metadata: s.volumes.metadata(w.Name, w.Metadata), InUse: v.Status == InUse,
 	}
-	o.Metadata[contract.MetadataAttempt] = attempt
+	o.Metadata[contract.MetadataSent] = sentMark(time.Now())
 	p, err := s.cloud.CreateSnapshot(ctx, o)
 	if !o.InUse || !Is(err, Unimplemented) || MayHaveWritten(err) {
 		return p, err

@@ -8,7 +8,6 @@ type Snapshots struct {
 	cloud      Cloud
 	wait       SnapshotWaiter
 	waitBackup SnapshotWaiter
-	orders     orders
 }
 
 // NewSnapshots gives the snapshots of the cloud whose volumes v are, and whose changes w awaits; b awaits those of its backups.

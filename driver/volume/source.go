@@ -42,7 +42,7 @@ func (s *Volumes) place(ctx context.Context, w Wish, size Size) (placement, erro
 		Name: w.Name, Size: size, Type: w.Type, Description: contract.Description, Metadata: s.labels(w), SourceID: w.Source,
 	}}
 	if o.backup {
-		p.options.BackupID, p.options.Description = string(w.Snapshot), contract.DescriptionOfRestored(s.token(w.Name))
+		p.options.BackupID = string(w.Snapshot)
 	} else {
 		p.options.SnapshotID = string(w.Snapshot)
 	}

@@ -2,8 +2,15 @@
 // made, attached, detached and deleted so that nothing is lost and every retry converges.
 //
 // It knows neither gRPC nor HTTP. It asks the cloud through the ports of ports.go, decides by the tables of its state files, and
-// answers with a value or an *Error whose Kind says what the caller may do next. It keeps no memory between calls: every answer
-// rests on what the cloud said after the call began.
+// answers with a value or an *Error whose Kind says what the caller may do next. Every answer rests on what the cloud said after the
+// call began.
+//
+// What it remembers between calls, and what a restart or another replica loses with it:
+//   - creates whose answers were lost (holdoff.go): the create is sent again at once, so a duplicate may result, which stays;
+//   - attaches whose answers were lost (arrivals.go): a detach does not wait for what Nova may still attach;
+//   - requests to Nova whose callers have left (errand.go): a call does not wait for their end; Drain awaits them before a clean exit;
+//   - volumes as they were just seen (glimpse.go), Cinder's zones and the project's quotas: they are read again;
+//   - locks by name, and queues by server (lane.go): two calls may work on one object, and one of them finds it changing.
 package volume
 
 import "time"

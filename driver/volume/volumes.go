@@ -17,6 +17,9 @@ type Options struct {
 	Driver  string       // the driver's name
 	Cluster string       // the cluster's id, which marks ownership in Cinder's metadata
 	Log     *slog.Logger // for what no answer can tell; nil discards
+	// CountDuplicate counts something that has the name of another and that the driver does not remove: a "volume", "snapshot" or
+	// "backup"; nil counts nothing.
+	CountDuplicate func(noun string)
 	// SawQuotas is told the project's quotas whenever they are read; nil tells nobody.
 	SawQuotas func(map[string]Quota)
 }
@@ -35,7 +38,7 @@ type Volumes struct {
 	arrivals arrivals
 
 	glimpses glimpses
-	orders   orders
+	holdOffs holdOffs
 
 	hidden atomic.Bool // it was logged that Cinder hides its records of attachments
 }
@@ -98,8 +101,12 @@ func (s *Volumes) token(name string) string {
 
 // ours reports whether v was made by this driver, for this cluster, for the request it is named for, and nobody uses it. The metadata
 // says so, or the description where a restore replaced the metadata.
-func (s *Volumes) ours(v Volume) bool {
-	return (s.labelled(v) || v.Description == contract.DescriptionOfRestored(s.token(v.Name))) && len(v.Attachments) == 0
+func (s *Volumes) ours(v Volume) bool { return s.createdForName(v) && len(v.Attachments) == 0 }
+
+// createdForName reports whether this driver created v, for this cluster and for the request that v is named for.
+func (s *Volumes) createdForName(v Volume) bool {
+	token, _, restored := contract.ParseDescriptionOfRestored(v.Description)
+	return s.labelled(v) || restored && token == s.token(v.Name)
 }
 
 // labelled reports whether the metadata of v says that it is ours.

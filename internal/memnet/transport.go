@@ -6,19 +6,28 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 )
 
 // Transport serves every request by h, in a goroutine of its own, and hands over the answer when h has returned: answers are
 // whole, not streamed. When the request's context ends first, its error is returned at once and h sees the same context. A
-// handler that panics with http.ErrAbortHandler looks like a dropped connection (io.ErrUnexpectedEOF).
+// handler that panics with http.ErrAbortHandler looks like a dropped connection (io.ErrUnexpectedEOF). The hooks GetConn and GotConn of
+// net/http/httptrace are called as net/http does; there is always a connection.
 func Transport(h http.Handler) http.RoundTripper { return transport{h} }
 
 type transport struct{ handler http.Handler }
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	trace := httptrace.ContextClientTrace(r.Context())
+	if trace != nil && trace.GetConn != nil {
+		trace.GetConn(r.URL.Host)
+	}
 	if err := r.Context().Err(); err != nil {
 		closeBody(r)
 		return nil, err
+	}
+	if trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{})
 	}
 	type outcome struct {
 		response *http.Response

@@ -65,13 +65,25 @@ var stories = []story{
 		}
 		return err
 	}, codes.Aborted},
-	{"refused while an order without an answer holds the quota", nothing, pvc, "volumes", func(w *world, s sidecar) error { return refusedAfter(w, s, toVolumes) }, codes.Aborted},
-	{"a snapshot is refused while an order without an answer holds the quota", (*world).prepared, snapshotter(pictureOfPrepared), "snapshots", func(w *world, s sidecar) error {
-		return refusedAfter(w, s, "/volume/v3/*/snapshots")
-	}, codes.Aborted},
-	{"a backup is refused while an order without an answer holds the quota", (*world).prepared, snapshotter(backupOfPrepared), "backups", func(w *world, s sidecar) error {
-		return refusedAfter(w, s, "/volume/v3/*/backups")
-	}, codes.Aborted},
+	{"volume held back after a create without an answer", nothing, pvc, "volumes", func(w *world, s sidecar) error { return heldBackAfter(w, s, toVolumes) }, codes.Unavailable},
+	{"snapshot held back after a create without an answer", (*world).prepared, snapshotter(pictureOfPrepared), "snapshots", func(w *world, s sidecar) error {
+		return heldBackAfter(w, s, "/volume/v3/*/snapshots")
+	}, codes.Unavailable},
+	{"backup held back after a create without an answer", (*world).prepared, snapshotter(backupOfPrepared), "backups", func(w *world, s sidecar) error {
+		return heldBackAfter(w, s, "/volume/v3/*/backups")
+	}, codes.Unavailable},
+	{"no quota after a create that was refused for the moment", nothing, pvc, "volumes", func(w *world, s sidecar) error {
+		w.sim.SetFault(openstacksim.Fault{
+			Method: http.MethodPost, Path: toVolumes, Status: http.StatusBadRequest, Times: 1,
+			Body: `{"badRequest":{"code":400,"message":"Invalid snapshot: Originating snapshot status must be one of available values"}}`,
+		})
+		if _, err := s.asked(w); status.Code(err) != codes.Aborted {
+			w.t.Fatalf("the source was to be changing: %v", err)
+		}
+		w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: toVolumes, Status: http.StatusRequestEntityTooLarge, Times: 1})
+		_, err := s.asked(w)
+		return err
+	}, codes.ResourceExhausted},
 }
 
 // lose lets the next order come to something that fails, and its answer never.
@@ -92,8 +104,9 @@ func repeated(w *world, path string) {
 	w.admin.Cinder(http.MethodPost, "/"+lastSegment(path), body)
 }
 
-// refusedAfter lets a proxy give up an order which Cinder carries out later, and a quota refuse the next.
-func refusedAfter(w *world, s sidecar, path string) error {
+// heldBackAfter lets a proxy give up a create which Cinder carries out later, and retries while that may happen. The quota would refuse
+// a second create: Cinder has reserved it for the first.
+func heldBackAfter(w *world, s sidecar, path string) error {
 	w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusGatewayTimeout, Late: 30 * time.Second, Times: 1})
 	w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusRequestEntityTooLarge, Times: 1})
 	if _, err := s.asked(w); status.Code(err) != codes.Unavailable {
@@ -101,6 +114,9 @@ func refusedAfter(w *world, s sidecar, path string) error {
 	}
 	time.Sleep(time.Second)
 	_, err := s.asked(w)
+	if !strings.Contains(status.Convert(err).Message(), "outcome unknown") {
+		w.t.Errorf("the error does not say why: %v", err)
+	}
 	return err
 }
 

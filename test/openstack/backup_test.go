@@ -120,7 +120,7 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 		}
 	}
 	user.call(t, http.MethodGet, "/volumes/"+restored.GetVolumeId(), nil, &cinder)
-	if cinder.Volume.Description != contract.DescriptionOfRestored(cinder.Volume.Metadata[contract.MetadataRequest]) {
+	if token, sent, ok := contract.ParseDescriptionOfRestored(cinder.Volume.Description); !ok || sent.IsZero() || token != cinder.Volume.Metadata[contract.MetadataRequest] {
 		t.Errorf("description %q", cinder.Volume.Description)
 	}
 	if cinder.Volume.Metadata[contract.MetadataCluster] != "bed" || cinder.Volume.Metadata["src_backup_id"] != increment {

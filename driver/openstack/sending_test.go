@@ -1,0 +1,106 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+)
+
+// stages are a Cinder behind the driver's own transports.
+func stages(t *testing.T, cinder http.RoundTripper) *Cloud {
+	t.Helper()
+	f := &fake{}
+	s := cloud.Settings{Name: "fake", AuthURL: "http://keystone/v3", UserID: "u", Password: "p", ProjectID: "p"}
+	c, err := cloud.Connect(t.Context(), s, cloud.Options{Transport: split{f, cinder}, Wrap: func(next http.RoundTripper) http.RoundTripper {
+		return Retry{Next: NewBudget(0, 0, &noted{}).Spend(next), Rand: func() float64 { return 0 }}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c, slog.New(slog.DiscardHandler))
+}
+
+// split sends logins to Keystone and all else to Cinder.
+type split struct{ keystone, cinder http.RoundTripper }
+
+func (s split) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+		return s.keystone.RoundTrip(r)
+	}
+	return s.cinder.RoundTrip(r)
+}
+
+func createWithin(t *testing.T, c *Cloud, limit time.Duration) *volume.Error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context()) // not a deadline: that fails sooner
+	defer cancel()
+	defer time.AfterFunc(limit, cancel).Stop()
+	_, err := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
+	var failure *volume.Error
+	if !errors.As(err, &failure) {
+		t.Fatalf("got %v", err)
+	}
+	return failure
+}
+
+func TestACreateWhoseCallerLeavesBeforeItIsSentIsNotLost(t *testing.T) {
+	throttled := memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "20")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	for name, test := range map[string]struct {
+		cinder http.RoundTripper
+		before int // creates that end before
+	}{
+		"in the pause before a repetition": {cinder: throttled},
+		"while the budget holds it back":   {cinder: throttled, before: 1},
+		"before there is a connection": {cinder: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			time.Sleep(30 * time.Second)
+			return nil, errors.New("no route to host")
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := stages(t, test.cinder)
+				for range test.before {
+					createWithin(t, c, time.Second)
+				}
+				if failure := createWithin(t, c, 5*time.Second); failure.Kind != volume.Canceled || failure.Sent {
+					t.Errorf("got %v, kind %s, sent %v", failure, failure.Kind, failure.Sent)
+				}
+				time.Sleep(time.Minute) // the dial ends
+			})
+		})
+	}
+}
+
+// The hold-off of a create begins when its last repetition was sent, not when the call began.
+func TestALostCreateTellsWhenItWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if calls++; calls == 1 {
+				w.Header().Set("Retry-After", "20")
+				w.WriteHeader(http.StatusTooManyRequests)
+				return
+			}
+			time.Sleep(30 * time.Second)
+			w.WriteHeader(http.StatusGatewayTimeout)
+		})))
+		begin := time.Now()
+		failure := createWithin(t, c, time.Minute)
+		if !failure.Sent || failure.SentAt.Sub(begin) != 20*time.Second || time.Since(begin) != 50*time.Second {
+			t.Errorf("got %v, sent %v at %s", failure, failure.Sent, failure.SentAt.Sub(begin))
+		}
+	})
+}

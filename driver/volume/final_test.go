@@ -1,0 +1,180 @@
+package volume
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// fakeLate says which calls are answered by a proxy that gave up, and how long after that the cloud has done them all the same: each
+// once, by method.
+type fakeLate struct{ late map[string]time.Duration }
+
+var errLost = Errorf(Unavailable, "HTTP 504").AfterWrite()
+
+// loses reports whether the answer to a call is lost, whose work is done later then. It needs c.mu.
+func (c *fakeCloud) loses(method string, work func()) bool {
+	after, lost := c.late[method]
+	if lost {
+		delete(c.late, method)
+		time.AfterFunc(after, func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			work()
+		})
+	}
+	return lost
+}
+
+// left are the ids of all that there is.
+func (c *fakeCloud) left() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var ids []string
+	for id := range c.volumes {
+		ids = append(ids, string(id))
+	}
+	for _, objects := range []map[SnapshotID]*Snapshot{c.snaps, c.backups} {
+		for id := range objects {
+			ids = append(ids, string(id))
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// put adds a volume while the cloud is in use.
+func (c *fakeCloud) put(v Volume) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.volumes[v.ID] = &v
+}
+
+// The sidecar would forget the claim, and the volume that another request for it made would be nobody's.
+func TestAFailureIsNotTheLastWordWhileAnotherVolumeHasTheName(t *testing.T) {
+	at := func(v Volume, second int) Volume {
+		v.CreatedAt = time.Now().Add(time.Duration(second) * time.Second)
+		return v
+	}
+	for name, test := range map[string]struct {
+		begin func(c *fakeCloud)
+		kind  Kind
+	}{
+		"the oldest failed, a younger is there": {func(c *fakeCloud) {
+			c.put(at(ofOurs(1, ErrorSt), 0))
+			c.put(at(ofOurs(7, Available), 2))
+		}, Failed},
+		"one of the same second failed": {func(c *fakeCloud) {
+			c.put(at(ofOurs(1, ErrorSt), 0))
+			c.put(at(ofOurs(7, Available), 0))
+		}, Failed},
+		"its own failed, another replica's is there": {func(c *fakeCloud) {
+			c.outcome = ErrorSt
+			c.hook["CreateVolume"] = func() { c.put(at(ofOurs(7, Available), -2)) }
+		}, Failed},
+		"refused, another replica's is there": {func(c *fakeCloud) {
+			c.fail["CreateVolume"] = Errorf(Exhausted, "HTTP 413")
+			c.hook["CreateVolume"] = func() { c.put(at(ofOurs(7, Creating), 0)) }
+		}, Exhausted},
+		"no zone can have it, another replica's is there": {func(c *fakeCloud) {
+			c.fail["VolumeZones"] = Errorf(PermissionDenied, "HTTP 403")
+			c.hook["VolumeZones"] = func() { c.put(at(ofOurs(7, Available), 0)) }
+			c.fail["CreateVolume"] = Errorf(NotHere, "HTTP 400")
+		}, NotHere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud()
+				test.begin(c)
+				s, w := service(c), zonal("az1")
+				w.Name, w.Size = gib.Name, gib.Size
+				_, err := s.Create(within(t, 60), w)
+				wantKind(t, err, test.kind, true)
+				clear(c.hook)
+				c.change(id(7), func(v *Volume) { v.Status = Available })
+				v, err := s.Create(within(t, 60), w)
+				if err != nil || v.ID != id(7) || len(c.left()) != 1 {
+					t.Errorf("the next try: got %s, %v; left %v", v.ID, err, c.left())
+				}
+			})
+		})
+	}
+}
+
+func TestAFailureIsNotTheLastWordWhereTheNameCannotBeReadAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		c.fail["CreateVolume"] = Errorf(Exhausted, "HTTP 413")
+		c.hook["CreateVolume"] = func() { c.fail["VolumesNamed"] = Errorf(Unavailable, "HTTP 503") }
+		_, err := service(c).Create(within(t, 60), gib)
+		wantKind(t, err, Exhausted, true)
+	})
+}
+
+func TestACreateThatGoesWellReadsTheNameTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		if _, err := service(c).Create(within(t, 60), gib); err != nil || c.count("VolumesNamed") != 2 {
+			t.Errorf("%v after %v", err, c.calls)
+		}
+	})
+}
+
+// As with volumes: whoever forgets the VolumeSnapshot now leaves what is there, or what comes.
+func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *testing.T) {
+	for name, w := range wishes {
+		call := map[bool]string{true: "CreateBackup", false: "CreateSnapshot"}[w.Backup != nil]
+		t.Run(name+" refused while another replica's is there", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.fail[call] = Errorf(Exhausted, "HTTP 413")
+				c.hook[call] = func() {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					c.kept(w)[sid(7)] = new(pictureOfOurs(7, Available))
+				}
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Exhausted, true)
+				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || p.ID != sid(7) {
+					t.Errorf("the next try: got %v, %v", p, err)
+				}
+			})
+		})
+		t.Run(name+" failed while one of the same second is there", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.kept(w)[sid(1)], c.kept(w)[sid(7)] = new(pictureOfOurs(1, ErrorSt)), new(pictureOfOurs(7, Available))
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Failed, true)
+				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || p.ID != sid(7) {
+					t.Errorf("the next try: got %v, %v", p, err)
+				}
+			})
+		})
+		// Its VolumeSnapshot can be deleted only after a final answer.
+		t.Run(name+" that was answered with is, whatever else is there", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				told := pictureOfOurs(1, ErrorSt)
+				told.Description = contract.DescriptionAnswered
+				c.kept(w)[sid(1)], c.kept(w)[sid(7)] = &told, new(pictureOfOurs(7, Available))
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Failed, false)
+			})
+		})
+		t.Run(name+" refused and its name cannot be read", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.fail[call] = Errorf(Exhausted, "HTTP 413")
+				c.hook[call] = func() {
+					c.fail["SnapshotsNamed"], c.fail["BackupsNamed"] = Errorf(Unavailable, "HTTP 503"), Errorf(Unavailable, "HTTP 503")
+				}
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Exhausted, true)
+			})
+		})
+	}
+}
