@@ -22,8 +22,8 @@ const (
 	gather     = 30 * time.Millisecond  // how long those who want everything listed wait for others
 )
 
-// skew is how far the clocks of the cloud's hosts, with which rows are stamped, are taken to be apart; stamps are whole seconds.
-// What comes later still is found when its waiter's reading is stale.
+// skew is how far the clocks of the cloud's hosts, with which rows are stamped, and the driver's own are taken to be apart; stamps are
+// whole seconds. A change stamped further back is found when its waiter's reading is stale.
 const skew = time.Second
 
 // Run polls until ctx ends, and then lets every waiter go. It is called once.
@@ -74,7 +74,8 @@ type loop[ID ~string, T any] struct {
 	covers     uint64        // the number of the last waiter that it serves, if it is of everything
 	listed     time.Time     // when the last listing began
 	pages      int           // that the last listing of everything had
-	newest     time.Time     // the latest stamp seen on any object, by the cloud's clock
+	shown      time.Time     // when the last listing began that showed every change
+	newest     time.Time     // changes stamped earlier than this have been listed; see advance
 	lastChosen volume.Status // what the last listing chose by, so that two kinds take turns
 }
 
@@ -87,6 +88,7 @@ type answer[ID ~string, T any] struct {
 	query    query[ID]
 	pages    int
 	refused  bool // the cloud does not list that way
+	whole    bool // every page was read, or as many as show every object that is waited for
 }
 
 func (l *loop[ID, T]) add(w *waiter[ID, T]) {
@@ -249,13 +251,16 @@ func (l *loop[ID, T]) tell(a answer[ID, T]) {
 		if a.query == (query[ID]{}) && a.pages > 0 {
 			l.pages = a.pages
 		}
+		if a.whole && a.query.status == "" {
+			l.shown = a.begun
+		}
 	}
 	for id, r := range a.readings {
 		if a.single {
 			delete(l.busy, id)
 		}
 		if r.ok {
-			l.newest = later(l.newest, l.kind.look(r.object).changed)
+			l.advance(l.kind.look(r.object).changed, a.begun)
 		}
 	}
 	for _, w := range l.waiters {
@@ -276,6 +281,20 @@ func (l *loop[ID, T]) tell(a answer[ID, T]) {
 		w.due = later(now.Add(max(breath, now.Sub(a.begun))), a.begun.Add(pause(now.Sub(w.began))))
 	}
 	l.waiters = slices.DeleteFunc(l.waiters, func(w *waiter[ID, T]) bool { return w.once && !w.told.IsZero() })
+}
+
+// advance moves the time from which changes are listed up to a stamp that was seen, but not beyond the begin of the last listing: what
+// changed after that has not been listed yet. A host whose clock is ahead would otherwise hide every change that other hosts stamp,
+// until their clocks have caught up. A driver whose own clock is behind only lists more than it needs.
+func (l *loop[ID, T]) advance(stamp, begun time.Time) {
+	limit := l.shown
+	if limit.IsZero() { // no listing yet: who has not been told anything is read singly
+		limit = begun
+	}
+	if stamp.After(limit) {
+		stamp = limit
+	}
+	l.newest = later(l.newest, stamp)
 }
 
 // reading reads one object.
@@ -312,6 +331,7 @@ func (k kind[ID, T]) walk(ctx context.Context, q query[ID], wanted map[ID]bool, 
 			}
 		}
 		if !more || len(objects) == 0 || len(a.readings) == len(wanted) {
+			a.whole = true
 			return a
 		}
 	}

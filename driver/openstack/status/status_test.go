@@ -25,6 +25,7 @@ type cloudOf struct {
 	latency time.Duration // of every answer
 	stamps  bool          // volumes tell when they changed
 	lag     time.Duration // by which the stamps are behind
+	ahead   map[volume.ID]time.Duration
 
 	mu    sync.Mutex
 	calls []string
@@ -67,8 +68,8 @@ func (c *cloudOf) count() int {
 func (c *cloudOf) volume(id volume.ID, at time.Duration) volume.Volume {
 	v := volume.Volume{ID: id, Status: c.status(id, at)}
 	if c.stamps {
-		v.CreatedAt = c.begin
-		v.UpdatedAt = c.begin.Add(c.changes(id, at)).Truncate(time.Second)
+		v.CreatedAt = c.begin.Add(c.ahead[id])
+		v.UpdatedAt = c.begin.Add(c.changes(id, at) + c.ahead[id]).Truncate(time.Second)
 	}
 	return v
 }
@@ -515,6 +516,61 @@ func TestAChangeStampedByAClockThatIsBehindIsFoundAllTheSame(t *testing.T) {
 			t.Errorf("told %v late", late)
 		}
 	})
+}
+
+// tenInTurn has ten volumes come to be one second after the other, the first of them on a host whose clock is wrong. It returns how late
+// the waiters of the nine others were told at most, and how often the cloud was asked.
+func tenInTurn(t *testing.T, ahead time.Duration) (late time.Duration, calls int) {
+	prepare := func(c *cloudOf) {
+		c.project, c.stamps, c.latency = hundred()[:10], true, 30*time.Millisecond
+		c.ahead = map[volume.ID]time.Duration{c.project[0]: ahead}
+		c.status = func(id volume.ID, at time.Duration) volume.Status {
+			if at < happensAt(id) {
+				return volume.Creating
+			}
+			return volume.Available
+		}
+	}
+	inBubble(t, prepare, func(t *testing.T, h *Hub, c *cloudOf) {
+		var wait sync.WaitGroup
+		var mu sync.Mutex
+		for _, id := range c.project {
+			wait.Go(func() {
+				if _, err := h.Await(t.Context(), id, available); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if id != c.project[0] {
+					late = max(late, time.Since(c.begin)-happensAt(id))
+				}
+			})
+		}
+		wait.Wait()
+		calls = c.count()
+	})
+	return late, calls
+}
+
+// happensAt is when the nth of tenInTurn comes to be.
+func happensAt(id volume.ID) time.Duration {
+	var n int
+	_, _ = fmt.Sscanf(string(id), "v%d", &n)
+	return time.Duration(2+n) * time.Second
+}
+
+func TestOneWrongClockDelaysNobodyElse(t *testing.T) {
+	t.Parallel()
+	wantLate, wantCalls := tenInTurn(t, 0)
+	for ahead, more := range map[time.Duration]int{
+		10 * time.Minute: 5, 3 * time.Second: 5,
+		-10 * time.Minute: 20, -3 * time.Second: 20, // its own waiter asks for ten seconds longer
+	} {
+		late, calls := tenInTurn(t, ahead)
+		if late > wantLate+200*time.Millisecond || calls > wantCalls+more {
+			t.Errorf("clock ahead by %v: told up to %v late by %d calls; with right clocks %v and %d", ahead, late, calls, wantLate, wantCalls)
+		}
+	}
 }
 
 func TestDeletionsAreListedAndEachIsConfirmedOnce(t *testing.T) {
