@@ -80,8 +80,8 @@ update: build ## write anew what tests compare with: goldens and overlays/
 # and the disks say.
 FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue driver/config:FuzzParseSettings \
   driver/contract:FuzzParseStorageClass driver/contract:FuzzParseSnapshotClass driver/contract:FuzzParseAttributesClass \
-  driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/controller:FuzzToken \
-  $(addprefix driver/host:Fuzz,ParseMountInfo SysfsTree ParseUevent ParseMetadata ConfigDrives Directories Superblocks MountOptions)
+  driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/contract:FuzzMountFlags driver/controller:FuzzToken \
+  $(addprefix driver/host:Fuzz,ParseMountInfo SysfsTree ParseUevent ParseMetadata ConfigDrives Directories Superblocks)
 
 .PHONY: fuzz-driver
 fuzz-driver: ## the fuzz targets of what the driver reads: configuration, parameters, tokens; mounts, sysfs, events, metadata, disks; each for FUZZTIME (10s)

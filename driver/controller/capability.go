@@ -2,11 +2,11 @@ package controller
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -76,21 +76,10 @@ func (s *Server) publishable(ctx context.Context, id string, c *csi.VolumeCapabi
 	return nil
 }
 
-// refusedMountFlags would make a mount something else than this volume's file system at this place.
-var refusedMountFlags = []string{"bind", "move", "remount", "loop", "offset"}
-
+// checkMountFlags refuses what no node would mount with.
 func checkMountFlags(flags []string) error {
-	for _, entry := range flags {
-		quoted := false
-		for _, option := range strings.FieldsFunc(entry, func(r rune) bool {
-			quoted = quoted != (r == '"')
-			return r == ',' && !quoted // a comma in quotes, as in an SELinux context, does not end an option
-		}) {
-			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(option)), "=")
-			if slices.Contains(refusedMountFlags, name) {
-				return volume.Errorf(volume.InvalidArgument, "mount flag %.40q is refused: it mounts something else than the volume; remove it from mountOptions", option)
-			}
-		}
+	if _, _, err := contract.ParseMountFlags(flags); err != nil {
+		return volume.Errorf(volume.InvalidArgument, "%w", err)
 	}
 	return nil
 }

@@ -212,12 +212,16 @@ func TestMountFlags(t *testing.T) {
 		"ro,remount":        "remount",
 		"loop":              "loop",
 		"offset=4096":       "offset=4096",
-		"x-binding,looping": "",
+		"x-binding":         "",
+		"rbind":             "rbind", // this one and those below the node alone refused, after the volume was attached
+		"logdev=/dev/vdc":   "logdev=/dev/vdc",
+		"x-mount.mkdir":     "x-mount.mkdir",
+		"looping":           "looping",
 		`context="system_u:object_r:container_file_t:s0:c1,loop"`: "",
 		`context="a,b",loop`: "loop",
 	} {
 		err := checkMountFlags([]string{"rw", flags})
-		if refused == "" && err != nil || refused != "" && (err == nil || !strings.Contains(err.Error(), `"`+refused+`"`) && !strings.Contains(err.Error(), `" `+refused+`"`)) {
+		if refused == "" && err != nil || refused != "" && (err == nil || !strings.Contains(err.Error(), `"`+refused+`"`)) {
 			t.Errorf("%q: want %q refused, got %v", flags, refused, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -58,9 +59,9 @@ func (h *Host) mayBeMounted(path string) bool {
 }
 
 func (h *Host) stage(ctx context.Context, s Staging) error {
-	options, readOnly, err := mountOptions(s.Flags)
+	options, readOnly, err := contract.ParseMountFlags(s.Flags)
 	if err != nil {
-		return err
+		return volume.Errorf(volume.InvalidArgument, "%w", err)
 	}
 	if readOnly = readOnly || s.ReadOnly; s.ReadOnly {
 		options = append(options, "ro")

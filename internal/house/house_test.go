@@ -94,7 +94,7 @@ var mayImport = map[string][]string{
 	"driver/identity":         {"driver/volume", "driver/contract"},
 	"driver/controller":       {"driver/volume", "driver/contract"},
 	"driver/node":             {"driver/volume", "driver/contract", "driver/host"},
-	"driver/host":             {"driver/volume"},
+	"driver/host":             {"driver/volume", "driver/contract"},
 	"driver/openstack":        {"driver/volume", "driver/contract", "driver/telemetry", "internal/cloud", "driver/openstack/status"},
 	"driver/openstack/status": {"driver/volume"},
 	"driver/kube":             {"driver/volume"},
