@@ -204,19 +204,19 @@ func TestTheHealthOfOneVolume(t *testing.T) {
 
 func TestMountFlags(t *testing.T) {
 	for flags, refused := range map[string]string{
-		"":                  "",
-		"noatime":           "",
-		"bind":              "bind",
-		"BIND":              "BIND",
-		"noatime, move":     "move",
-		"ro,remount":        "remount",
-		"loop":              "loop",
-		"offset=4096":       "offset=4096",
-		"x-binding":         "",
-		"rbind":             "rbind", // this one and those below the node alone refused, after the volume was attached
-		"logdev=/dev/vdc":   "logdev=/dev/vdc",
-		"x-mount.mkdir":     "x-mount.mkdir",
-		"looping":           "looping",
+		"":                "",
+		"noatime":         "",
+		"bind":            "bind",
+		"BIND":            "BIND",
+		"noatime, move":   "move",
+		"ro,remount":      "remount",
+		"loop":            "loop",
+		"offset=4096":     "offset=4096",
+		"x-binding":       "",
+		"rbind":           "rbind", // this one and those below the node alone refused, after the volume was attached
+		"logdev=/dev/vdc": "logdev=/dev/vdc",
+		"x-mount.mkdir":   "x-mount.mkdir",
+		"looping":         "looping",
 		`context="system_u:object_r:container_file_t:s0:c1,loop"`: "",
 		`context="a,b",loop`: "loop",
 	} {

@@ -13,7 +13,29 @@ import (
 // no mark.
 
 // answered reports whether Create may have been answered with p before it was ready.
-func answered(p Snapshot) bool { return p.Description == contract.DescriptionAnswered }
+func answered(p Snapshot) bool {
+	_, ok := contract.ParseDescriptionOfAnswered(p.Description)
+	return ok
+}
+
+// returnsOfFailed is how often Create returns the ID of a snapshot that failed after its ID was, or may have been, returned. Only then
+// it returns the failure. external-snapshotter forgets a VolumeSnapshot that fails before it has an ID, so the ID must arrive even if the
+// reply that carried it first was lost, and the next one too.
+const returnsOfFailed = 3
+
+// failedAfterAnswer returns nil, for Create to return the ID of p once more, or the final error that p failed. Each return is counted
+// in Cinder before it is made, so that replicas and restarts do not start again.
+func (s *Snapshots) failedAfterAnswer(ctx context.Context, k shelf, p Snapshot, reason string) error {
+	returned, _ := contract.ParseDescriptionOfAnswered(p.Description)
+	if returned >= returnsOfFailed {
+		return keptAsHandle(k, p, reason)
+	}
+	if err := k.describe(ctx, p.ID, contract.DescriptionOfFailed(returned+1)); err != nil {
+		return AfterWrite(Errorf(KindOf(err), "%s %s of volume %s failed%s; the driver cannot note in its description in Cinder that it returns the ID again, and retries: %w",
+			k.noun, p.ID, p.Volume, reason, err).Op("snapshot"))
+	}
+	return nil
+}
 
 // answer gives p as Create's answer, once it is marked if it must be. What is not ours is never removed, and needs no mark.
 func (s *Snapshots) answer(ctx context.Context, k shelf, p Snapshot) (Snapshot, error) {
@@ -42,8 +64,8 @@ func keptAsHandle(k shelf, p Snapshot, reason string) error {
 	if snapshotStatuses[p.Status].delete == refuse {
 		verb = "delete"
 	}
-	return Errorf(Failed, "Cinder could not %s %s %s of volume %s%s; it is the handle of the VolumeSnapshot for good, so that no other is made for that: "+
-		"delete the VolumeSnapshot and make a new one", verb, k.noun, p.ID, p.Volume, reason).Op("snapshot")
+	return Errorf(Failed, "Cinder could not %s %s %s of volume %s%s; the VolumeSnapshot already uses this ID, so the driver does not create another: "+
+		"delete the VolumeSnapshot and create a new one", verb, k.noun, p.ID, p.Volume, reason).Op("snapshot")
 }
 
 // marked reads whether p is marked by now.

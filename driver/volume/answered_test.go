@@ -83,6 +83,45 @@ func TestWhatWasAnsweredWithStaysThoughItFails(t *testing.T) {
 	}
 }
 
+// external-snapshotter forgets a VolumeSnapshot without an ID after a final error. So the ID of a snapshot that fails after it was noted is
+// returned again before the failure is: the process that noted it may have died before its reply.
+func TestTheIDOfWhatFailedAfterItWasNotedIsReturnedBeforeTheFailure(t *testing.T) {
+	for name, w := range wishes {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				failed := pictureOfOurs(1, ErrorSt)
+				failed.Description = contract.DescriptionAnswered
+				c.kept(w)[sid(1)] = &failed
+				for i := range returnsOfFailed {
+					p, err := snapshots(c).Create(within(t, 60), w) // each time another process
+					if err != nil || p.ID != sid(1) || p.Ready() {
+						t.Fatalf("call %d: got %v, %v", i+1, p, err)
+					}
+				}
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Failed, false)
+			})
+		})
+	}
+}
+
+func TestAFailureIsNotFinalWhileTheReturnOfTheIDCannotBeNoted(t *testing.T) {
+	for name, w := range wishes {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				failed := pictureOfOurs(1, ErrorSt)
+				failed.Description = contract.DescriptionAnswered
+				c.kept(w)[sid(1)] = &failed
+				c.fail["DescribeSnapshot"], c.fail["DescribeBackup"] = Errorf(Conflict, "no"), Errorf(Conflict, "no")
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Conflict, true)
+			})
+		})
+	}
+}
+
 // Another replica that knows of no answer reads the note: it is written before the answer, and once.
 func TestTheFirstAnswerThatIsNotReadyIsNotedOnce(t *testing.T) {
 	for name, w := range wishes {

@@ -159,7 +159,7 @@ func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *test
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source)
 				told := pictureOfOurs(1, ErrorSt)
-				told.Description = contract.DescriptionAnswered
+				told.Description = contract.DescriptionOfFailed(returnsOfFailed)
 				c.kept(w)[sid(1)], c.kept(w)[sid(7)] = &told, new(pictureOfOurs(7, Available))
 				_, err := snapshots(c).Create(within(t, 60), w)
 				wantKind(t, err, Failed, false)

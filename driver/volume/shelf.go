@@ -56,7 +56,8 @@ func (s *Snapshots) named(ctx context.Context, k shelf, name string) ([]Snapshot
 	}
 }
 
-// failed tells why Cinder could not make p, and removes it where it is ours and nobody may have been answered with it.
+// failed tells why Cinder could not make p, and removes it where it is ours and nobody may have been answered with it. It returns nil
+// where Create must return the ID of p once more.
 func (s *Snapshots) failed(ctx context.Context, k shelf, p Snapshot) error {
 	reason := s.why(ctx, p)
 	if !s.ours(p) {
@@ -64,7 +65,7 @@ func (s *Snapshots) failed(ctx context.Context, k shelf, p Snapshot) error {
 			k.noun, p.ID, p.Name, p.Status, reason).Op("snapshot"))
 	}
 	if answered(p) {
-		return keptAsHandle(k, p, reason)
+		return s.failedAfterAnswer(ctx, k, p, reason)
 	}
 	if err := s.discard(ctx, k, p, "Cinder could not make it"); err != nil {
 		return AfterWrite(Errorf(KindOf(err), "Cinder could not make %s %s%s; removing it failed too: %w", k.noun, p.ID, reason, err))
