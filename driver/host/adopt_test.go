@@ -89,7 +89,7 @@ func TestAVolumeThatUpstreamsPluginStagedIsTakenOverWithAFileHeldOpen(t *testing
 // away with mount-utils.
 func TestUpstreamsPluginCanTakeOverWhatThisDriverMounted(t *testing.T) {
 	h, m, disk := realHost(t, 64<<20)
-	staging, pod, device := m.Path("globalmount"), m.Path("pods", "1", "mount"), m.Path("blocks", "1")
+	staging, pod, device := m.Path("globalmount"), m.Path("pods", "1", "mount"), m.Path(blockTargets, "1")
 	stage(t, h, Staging{Path: staging})
 	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
 	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: device}))
@@ -132,6 +132,9 @@ func TestUpstreamsStackedBlockTargetsAreTakenAwayTogether(t *testing.T) {
 	}
 }
 
+// blockTargets is where kubelet has block volumes published.
+const blockTargets = "plugins/kubernetes.io/csi/volumeDevices/publish/pv"
+
 func TestAnAccessModeForOneTargetAllowsOne(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
 	staging := m.Path("plugins", "0123", "globalmount")
@@ -155,7 +158,7 @@ func TestAnAccessModeForOneTargetAllowsOne(t *testing.T) {
 	must(t, h.Unmount(second.Target))
 	must(t, h.Unstage(t.Context(), vol, staging))
 
-	first.Target, second.Target = m.Path("blocks", "1"), m.Path("blocks", "2")
+	first.Target, second.Target = m.Path(blockTargets, "1"), m.Path(blockTargets, "2")
 	for range 2 {
 		must(t, h.PublishBlock(t.Context(), first))
 	}
@@ -166,7 +169,7 @@ func TestAnAccessModeForOneTargetAllowsOne(t *testing.T) {
 
 func TestAVolumeInUseIsNotUnstagedForGood(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
-	staging, pod, device := m.Path("staging"), m.Path("pods", "1", "mount"), m.Path("blocks", "1")
+	staging, pod, device := m.Path("staging"), m.Path("pods", "1", "mount"), m.Path(blockTargets, "1")
 	stage(t, h, Staging{Path: staging})
 	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
 	wantKind(t, h.Unstage(t.Context(), vol, staging), volume.Busy, pod)

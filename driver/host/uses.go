@@ -2,11 +2,14 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -21,20 +24,27 @@ func (t Table) paths(d *Disk) (paths []string) {
 	return paths
 }
 
-// uses lists where a disk is in use: mounts of its file system, and its device node where it was bound.
+// uses lists where a disk is in use: mounts of its file system, and its device node where it was bound for a block volume.
 func (h *Host) uses(t Table, d *Disk) []string {
 	paths := t.paths(d)
+	nodes, known := fileSystemOf(d.Path)
 	for _, m := range t {
-		// A bound node is a file of the file system that holds the nodes, not a mount of the disk.
-		if m.Root == "/" || m.FSType != "devtmpfs" && m.FSType != "tmpfs" || strings.HasPrefix(m.Path, filepath.Clean(h.dev)+"/") {
-			continue
-		}
-		if isNode(m.Path, d.Number) {
+		if known && m.Device == nodes && isBlockTarget(m.Path) && isNode(m.Path, d.Number) {
 			paths = append(paths, m.Path)
 		}
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths) // a mount in a shared tree may be listed twice at one path
+}
+
+// fileSystemOf gives the number of the file system that holds the machine's device nodes, which is that of each bind of one. A container with
+// CAP_MKNOD can make a node with any number, but only in a file system of its own.
+func fileSystemOf(node string) (Number, bool) {
+	var s unix.Stat_t
+	if err := unix.Stat(node, &s); err != nil {
+		return Number{}, false
+	}
+	return numberOf(s.Dev), true
 }
 
 func isNode(path string, number Number) bool {
@@ -44,6 +54,20 @@ func isNode(path string, number Number) bool {
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode()&(os.ModeDevice|os.ModeCharDevice) == os.ModeDevice && numberOf(stat.Rdev) == number
+}
+
+// isBlockTarget reports whether kubelet binds the device nodes of block volumes at such a path: plugins/kubernetes.io/csi/volumeDevices/… and
+// pods/UID/volumeDevices/… below its directory, wherever that is. A tenant chooses no part of such a path, but does choose what kubelet
+// binds by subPath, which is in pods/UID/volume-subpaths.
+func isBlockTarget(path string) bool {
+	parts := strings.Split(path, "/")
+	at := slices.Index(parts, "volumeDevices")
+	if at < 0 || at == len(parts)-1 {
+		return false
+	}
+	before := parts[:at]
+	csi := len(before) >= 3 && slices.Equal(before[len(before)-3:], []string{"plugins", "kubernetes.io", "csi"})
+	return csi || len(before) >= 2 && before[len(before)-2] == "pods"
 }
 
 // checkAlone refuses a publication where the volume's access mode allows one, and there is another.
@@ -78,7 +102,16 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	}
 	if left := h.uses(table, disk); len(left) > 0 {
 		return volume.Errorf(volume.Busy, "volume %s is not staged any more, and disk %s is still in use at %s; unpublish it there, or unmount by hand what nobody knows",
-			id, disk.Path, strings.Join(left, ", "))
+			id, disk.Path, firstFew(left))
 	}
 	return h.checkLetGo(ctx, id, disk)
+}
+
+// firstFew keeps a list of places from filling a message.
+func firstFew(places []string) string {
+	const most = 8
+	if len(places) <= most {
+		return strings.Join(places, ", ")
+	}
+	return fmt.Sprintf("%s and %d more places", strings.Join(places[:most], ", "), len(places)-most)
 }
