@@ -1,13 +1,14 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -19,13 +20,14 @@ type Runner interface {
 	Run(ctx context.Context, name string, args ...string) (Result, error)
 }
 
-// Result is what a program said.
+// Result is what a program said: the last 64 KiB of each output.
 type Result struct {
 	Code           int
 	Stdout, Stderr string
 }
 
-// Said is the program's own words, for a message: the end of what it wrote, on one line.
+// Said is the program's own words, for a message: the end of what it wrote, on one line. They may repeat what is on a volume, such as its label,
+// so each character that is not printable is a question mark: the message goes to logs, events and terminals.
 func (r Result) Said() string {
 	const most = 500
 	words := strings.Join(strings.Fields(r.Stderr+" "+r.Stdout), " ")
@@ -35,7 +37,40 @@ func (r Result) Said() string {
 	if words == "" {
 		return "no message"
 	}
-	return words
+	return printable(words)
+}
+
+// printable makes a text that a tenant may have chosen fit for a message.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// outputKept is how much of a tool's output is kept. A crafted ext4 image made e2fsck write hundreds of MB, a line for each repair (measured).
+const outputKept = 64 << 10
+
+// tail keeps the end of what is written to it. It takes every byte: a tool whose output nobody takes stops or dies, perhaps in the middle of a
+// repair.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if n > outputKept {
+		p = p[n-outputKept:]
+	}
+	if len(t.kept)+len(p) > 2*outputKept { // only then, so that short writes do not move 64 KiB each
+		t.kept = append(t.kept[:0], t.kept[len(t.kept)-outputKept:]...)
+	}
+	t.kept = append(t.kept, p...)
+	return n, nil
+}
+
+func (t *tail) String() string {
+	return string(t.kept[max(0, len(t.kept)-outputKept):])
 }
 
 // packages names the Debian package of each tool, for the message of who has to add it.
@@ -49,11 +84,13 @@ var packages = map[string]string{
 type processes struct{}
 
 func (processes) Run(ctx context.Context, name string, args ...string) (Result, error) {
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr tail
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(os.Environ(), "LC_ALL=C") // what they say is read by programs
-	cmd.WaitDelay = 2 * time.Second
+	if ctx.Done() != nil {                     // otherwise it may write, as a child that outlives it may: the end of its output is waited for, and not closed
+		cmd.WaitDelay = 2 * time.Second
+	}
 	err := cmd.Run()
 	result := Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
 	var exit *exec.ExitError
