@@ -28,7 +28,7 @@ func ParseMountFlags(flags []string) (options []string, readOnly bool, err error
 			return nil, false, fmt.Errorf("mount flag %.200q has an unclosed quote or a control character; correct mountOptions", entry)
 		}
 		for _, option := range split {
-			if why := refusedMountFlag(option); why != "" {
+			if why := RefusedMountFlag(option); why != "" {
 				return nil, false, fmt.Errorf("mount flag %.200q is refused: %s; remove it from mountOptions", option, why)
 			}
 			switch option {
@@ -43,8 +43,8 @@ func ParseMountFlags(flags []string) (options []string, readOnly bool, err error
 	return options, readOnly, nil
 }
 
-// refusedMountFlag says why an option is refused; empty where it is not.
-func refusedMountFlag(option string) string {
+// RefusedMountFlag says why an option is refused; empty where it is not.
+func RefusedMountFlag(option string) string {
 	name, _, _ := strings.Cut(strings.ToLower(option), "=")
 	if why, refused := refusedMountFlags[name]; refused {
 		return why

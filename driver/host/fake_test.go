@@ -50,6 +50,7 @@ func newBench(t *testing.T, o Options) *bench {
 	o.Runner, o.Mounter, o.Log = b.tools, b.mounter, slog.New(slog.DiscardHandler)
 	b.Host = New(o)
 	b.measure = func(_ string, disk io.ReaderAt, _ string) (volume.Size, error) { return disk.(*Disk).Size() }
+	b.btrfsDisks = func(string) (uint64, error) { return 1, nil }
 	b.syncfs, b.openAlone = func(string) error { return nil }, func(string) error { return nil }
 	b.openDevice = func(path string) (device, error) {
 		b.mu.Lock()

@@ -19,12 +19,14 @@ type fileSystem struct {
 	unrecovered string
 }
 
-// fileSystems has upstream's kinds and options. xfs gets nouuid because a clone has the UUID of its source, and both may come to
+// fileSystems has upstream's kinds and options. ext gets errors=remount-ro because a superblock may say errors=panic, in two places, and what
+// is on a volume is its tenant's to write; of two such options the last one counts, so the class can say otherwise. XFS and btrfs have nothing
+// like it: XFS panics where the sysctl fs.xfs.panic_mask says so, btrfs where the mount option fatal_errors does. xfs gets nouuid because a clone has the UUID of its source, and both may come to
 // one server.
 var fileSystems = map[string]fileSystem{
-	"ext2":  {family: "ext", make: []string{"mkfs.ext2", "-F", "-m0"}, check: true, unrecovered: "noload"},
-	"ext3":  {family: "ext", make: []string{"mkfs.ext3", "-F", "-m0"}, check: true, unrecovered: "noload"},
-	"ext4":  {family: "ext", make: []string{"mkfs.ext4", "-F", "-m0"}, check: true, unrecovered: "noload"},
+	"ext2":  {family: "ext", make: []string{"mkfs.ext2", "-F", "-m0"}, mount: []string{"errors=remount-ro"}, check: true, unrecovered: "noload"},
+	"ext3":  {family: "ext", make: []string{"mkfs.ext3", "-F", "-m0"}, mount: []string{"errors=remount-ro"}, check: true, unrecovered: "noload"},
+	"ext4":  {family: "ext", make: []string{"mkfs.ext4", "-F", "-m0"}, mount: []string{"errors=remount-ro"}, check: true, unrecovered: "noload"},
 	"xfs":   {family: "xfs", make: []string{"mkfs.xfs", "-f"}, mount: []string{"nouuid"}, unrecovered: "norecovery"},
 	"btrfs": {family: "btrfs", make: []string{"mkfs.btrfs"}, unrecovered: "rescue=nologreplay"},
 }

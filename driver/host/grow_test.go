@@ -1,11 +1,13 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,6 +110,13 @@ func FuzzSuperblocks(f *testing.F) {
 			if size, ok := read(super); ok && size <= 0 {
 				t.Errorf("size %d", size)
 			}
+		}
+		disk := bytes.NewReader(slices.Concat(make([]byte, extSuper), super, super)) // and whatever it says, nothing beyond the disk is an error
+		if _, err := extReaches(disk); err != nil {
+			t.Error(err)
+		}
+		if _, err := btrfsReaches(bytes.NewReader(slices.Concat(make([]byte, btrfsSuper), super))); err != nil {
+			t.Error(err)
 		}
 		if log, ok := xfsLog(super); ok && log < 0 {
 			t.Errorf("log of %d blocks", log)

@@ -61,6 +61,7 @@ type Host struct {
 	measure    func(fsType string, disk io.ReaderAt, path string) (volume.Size, error)
 	syncfs     func(path string) error
 	openAlone  func(path string) error
+	btrfsDisks func(path string) (uint64, error)
 
 	identity  *identity
 	scanning  atomic.Bool // SCSI hosts are asked for new disks
@@ -88,7 +89,7 @@ func New(o Options) *Host {
 		sys: or(o.SysRoot, "/sys"), dev: or(o.DevRoot, "/dev"), proc: or(o.ProcRoot, "/proc"),
 		events: o.Events, run: o.Runner, mounter: o.Mounter, log: o.Log,
 		readFile: os.ReadFile, release: sync.OnceValue(kernelRelease), openDevice: openBlockDevice, stat: statPath, measure: measure,
-		syncfs: syncfs, openAlone: openAlone,
+		syncfs: syncfs, openAlone: openAlone, btrfsDisks: btrfsDisks,
 	}
 	if h.log == nil {
 		h.log = slog.Default()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -108,7 +109,7 @@ func (h *Host) prepareAndMount(ctx context.Context, s Staging, disk *Disk, path 
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return "", volume.Errorf(volume.Failed, "make the staging directory: %w", err)
 	}
-	return fsType, h.mount(ctx, disk, path, fsType, options)
+	return fsType, h.mount(ctx, s.Volume, disk, path, fsType, options)
 }
 
 // accept says whether what is mounted at the staging path is what is asked for. A writable mount serves a read-only wish, since
@@ -148,10 +149,13 @@ func (h *Host) prepare(ctx context.Context, s Staging, disk *Disk, readOnly, mou
 		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s holds a %s file system and %s is asked for; name %s as the fsType",
 			disk.Path, s.Volume, found.fsType, s.FSType, found.fsType)
 	}
-	if fileSystems[found.fsType].check && !readOnly && !mounted {
-		return found.fsType, h.check(ctx, disk)
+	if err := checkOneDisk(disk, s.Volume, found.fsType); err != nil || !fileSystems[found.fsType].check || readOnly || mounted {
+		return found.fsType, err
 	}
-	return found.fsType, nil
+	if err := h.check(ctx, disk); err != nil {
+		return "", err
+	}
+	return found.fsType, checkOneDisk(disk, s.Volume, found.fsType) // again: fsck may have put a copy in the superblock's place
 }
 
 func (h *Host) prepareEmpty(ctx context.Context, s Staging, disk *Disk, readOnly bool) (string, error) {
@@ -169,6 +173,10 @@ func (h *Host) prepareEmpty(ctx context.Context, s Staging, disk *Disk, readOnly
 // explain adds to the error of a mount what the kernel tells nobody but its log: a file system that was not unmounted is recovered by
 // writing to its disk, also for a read-only mount, and a write-protected disk takes none.
 func (h *Host) explain(err error, disk *Disk, fsType string) error {
+	if fsType == "btrfs" && strings.Contains(err.Error(), "File exists") {
+		return volume.Errorf(volume.KindOf(err), "%w; another disk of this server has a mounted btrfs of the same UUID, as a clone and its source have, and Linux "+
+			"before 6.7 mounts one of them: use the volume on another node, or change its UUID (btrfstune -u)", err)
+	}
 	if h.attribute(disk.Name, "ro") != "1" {
 		return err
 	}
@@ -177,9 +185,12 @@ func (h *Host) explain(err error, disk *Disk, fsType string) error {
 }
 
 // mount mounts, and then looks whether the kernel says the same.
-func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, options []string) error {
+func (h *Host) mount(ctx context.Context, id volume.ID, disk *Disk, path, fsType string, options []string) error {
 	if err := h.confirm(ctx, disk); err != nil {
 		return err
+	}
+	if fsType == "btrfs" {
+		h.forgetDisks(ctx)
 	}
 	options = slices.Concat(fileSystems[fsType].mount, options)
 	if err := h.mounter.Mount(ctx, disk.Path, path, fsType, options); err != nil {
@@ -193,9 +204,8 @@ func (h *Host) mount(ctx context.Context, disk *Disk, path, fsType string, optio
 	if !ok {
 		return volume.Errorf(volume.Failed, "disk %s was mounted at %s, and the mount table does not show it", disk.Path, path).AfterWrite()
 	}
-	if !there.On(disk) { // and nobody may write to it
-		return errors.Join(volume.Errorf(volume.Conflict, "mounting disk %s (%s) at %s gave %s; it was taken away again", disk.Path, disk.Number, path, there),
-			h.mounter.Unmount(path))
+	if err := h.checkMounted(there, disk, id); err != nil { // and nobody may write to it
+		return errors.Join(err, h.mounter.Unmount(path))
 	}
 	return nil
 }

@@ -24,21 +24,22 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 		fsType  string
 		options []string
 	}{
-		{name: "ext4", blkid: empty, s: Staging{FSType: "ext4"}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4"},
+		{name: "ext4", blkid: empty, s: Staging{FSType: "ext4"}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "xfs", blkid: empty, s: Staging{FSType: "xfs", Flags: []string{"noatime", "discard"}}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid", "noatime", "discard"}},
-		{name: "SELinux's context", blkid: empty, s: Staging{FSType: "ext4", Flags: []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}},
-		{name: "nobody says which", blkid: empty, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4"},
+		{name: "SELinux's context", blkid: empty, s: Staging{FSType: "ext4", Flags: []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro", `context="system_u:object_r:container_file_t:s0:c1,c2"`}},
+		{name: "nobody says which", blkid: empty, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "the driver's default", blkid: empty, s: Staging{Default: "xfs"}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid"}},
-		{name: "ext4, made so", blkid: empty, s: Staging{FSType: "ext4", Format: Format{BlockSize: 1024, InodeSize: 512, BytesPerInode: 4096}}, ran: []string{"mkfs.ext4 -F -m0 -b 1024 -I 512 -i 4096 DISK"}, fsType: "ext4"},
-		{name: "ext3 by default, with inodes", blkid: empty, s: Staging{Default: "ext3", Format: Format{Inodes: 77}}, ran: []string{"mkfs.ext3 -F -m0 -N 77 DISK"}, fsType: "ext3"},
+		{name: "ext4, made so", blkid: empty, s: Staging{FSType: "ext4", Format: Format{BlockSize: 1024, InodeSize: 512, BytesPerInode: 4096}}, ran: []string{"mkfs.ext4 -F -m0 -b 1024 -I 512 -i 4096 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "ext3 by default, with inodes", blkid: empty, s: Staging{Default: "ext3", Format: Format{Inodes: 77}}, ran: []string{"mkfs.ext3 -F -m0 -N 77 DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
 		{name: "xfs, made so", blkid: empty, s: Staging{FSType: "xfs", Format: Format{BlockSize: 2048, InodeSize: 1024}}, ran: []string{"mkfs.xfs -f -b size=2048 -i size=1024 DISK"}, fsType: "xfs", options: []string{"nouuid"}},
-		{name: "ext4 is there, however it was made", blkid: holds("ext4"), s: Staging{FSType: "ext4", Format: Format{BlockSize: 1024}}, ran: []string{"fsck -a DISK"}, fsType: "ext4"},
+		{name: "ext4 is there, however it was made", blkid: holds("ext4"), s: Staging{FSType: "ext4", Format: Format{BlockSize: 1024}}, ran: []string{"fsck -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "xfs is there, with a format that it has not", blkid: holds("xfs"), s: Staging{Format: Format{Inodes: 77}}, fsType: "xfs", options: []string{"nouuid"}},
-		{name: "ext4 is there", blkid: holds("ext4"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext4"},
-		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext3"},
+		{name: "ext4 is there", blkid: holds("ext4"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: Staging{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
 		{name: "xfs is there, nobody says which", blkid: holds("xfs"), s: Staging{Default: "ext4"}, fsType: "xfs", options: []string{"nouuid"}},
-		{name: "ext4 is there, read-only", blkid: holds("ext4"), s: Staging{FSType: "ext4", ReadOnly: true}, fsType: "ext4", options: []string{"ro"}},
-		{name: "made from a source", blkid: holds("ext4"), s: Staging{FSType: "ext4", FromSource: true}, ran: []string{"fsck -a DISK", "resize2fs DISK"}, fsType: "ext4"},
+		{name: "ext4 is there, read-only", blkid: holds("ext4"), s: Staging{FSType: "ext4", ReadOnly: true}, fsType: "ext4", options: []string{"errors=remount-ro", "ro"}},
+		{name: "ext4, the class says what to do about errors", blkid: empty, s: Staging{FSType: "ext4", Flags: []string{"errors=panic"}}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro", "errors=panic"}}, // the last one counts
+		{name: "made from a source", blkid: holds("ext4"), s: Staging{FSType: "ext4", FromSource: true}, ran: []string{"fsck -a DISK", "resize2fs DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "made from a source, xfs", blkid: holds("xfs"), s: Staging{FromSource: true}, ran: []string{"xfs_growfs -d PATH"}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "made from a source, read-only", blkid: holds("xfs"), s: Staging{FromSource: true, ReadOnly: true}, fsType: "xfs", options: []string{"nouuid", "ro"}},
 	} {
