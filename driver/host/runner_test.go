@@ -2,6 +2,8 @@ package host
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -97,4 +99,22 @@ func (c cancelingTools) Run(ctx context.Context, name string, args ...string) (R
 		}
 	}
 	return c.Runner.Run(ctx, name, args...)
+}
+
+// The memory that fsck takes is its volume's tenant's choice, so where the node has none left, fsck goes before others' pods.
+func TestFsckIsTheFirstToGoWhereTheNodeHasNoMemoryLeft(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"fsck", "mkfs.ext4"} {
+		script := "#!/bin/sh\nfor n in $(seq 100); do read -r adj < /proc/$$/oom_score_adj; [ $adj = 1000 ] && break; /bin/true; done\ncat /proc/self/oom_score_adj\n"
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	own, err := os.ReadFile("/proc/self/oom_score_adj")
+	must(t, err)
+	for name, want := range map[string]string{"fsck": "1000\n", "mkfs.ext4": string(own)} {
+		result, err := processes{}.Run(t.Context(), name)
+		if err != nil || result.Stdout != want {
+			t.Errorf("%s: want %q, got %+v, %v", name, want, result, err)
+		}
+	}
 }
