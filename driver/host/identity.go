@@ -35,14 +35,16 @@ type Identity struct {
 
 // Identity reads which server this is from the first place of the search order that says it. The first answer with a zone is kept,
 // since neither changes while the server runs; one without is not, since another place may tell the zone later. Errors: Unavailable
-// with the reason of each place, Canceled, DeadlineExceeded.
+// with the reason of each place, Conflict when the hardware says otherwise, Canceled, DeadlineExceeded.
 func (h *Host) Identity(ctx context.Context) (Identity, error) { return h.identity.get(ctx) }
 
 // identity keeps the answer. The channel is the lock: it holds the answer while nobody reads it.
 type identity struct {
 	order   []string
 	sources map[string]func(context.Context) (Identity, error)
-	known   chan Identity
+	// checkServer refuses an id from a place that the hardware contradicts.
+	checkServer func(place string, id volume.ServerID) error
+	known       chan Identity
 }
 
 func newIdentity(o Options, h *Host) *identity {
@@ -53,7 +55,8 @@ func newIdentity(o Options, h *Host) *identity {
 			MetadataService: newMetadataService(o).read,
 			DMI:             dmi{host: h}.read,
 		},
-		known: make(chan Identity, 1),
+		checkServer: dmi{host: h}.checkServer,
+		known:       make(chan Identity, 1),
 	}
 	if len(i.order) == 0 {
 		i.order = Places
@@ -90,6 +93,9 @@ func (i *identity) search(ctx context.Context) (Identity, error) {
 		}
 		found, err := read(ctx)
 		if err == nil {
+			if err := i.checkServer(place, found.Server); err != nil {
+				return Identity{}, err // and no other place is asked: somebody may have silenced those
+			}
 			found.Place, found.Silent = place, strings.Join(reasons, "; ")
 			return found, nil
 		}

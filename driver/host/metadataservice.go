@@ -44,9 +44,15 @@ func newMetadataService(o Options) metadataService {
 			// No proxy: the address is link-local, and a proxy would answer for another server.
 			DialContext:       dialer.DialContext,
 			DisableKeepAlives: true,
+			// As the content, the head is somebody's who may not be the metadata service.
+			MaxResponseHeaderBytes: 64 << 10,
 		}
 	}
-	return metadataService{urls: urls, client: &http.Client{Transport: transport, Timeout: metadataTimeout}}
+	return metadataService{urls: urls, client: &http.Client{
+		Transport: transport, Timeout: metadataTimeout,
+		// The service redirects nobody; what does could lead the node to any address that it reaches.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // linkLocalURLs are the service's addresses on this machine: IPv4's, and IPv6's on each interface that could reach it.

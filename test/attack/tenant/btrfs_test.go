@@ -1,4 +1,4 @@
-package attack
+package tenant
 
 import (
 	"encoding/binary"
