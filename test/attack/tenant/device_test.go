@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -97,4 +98,24 @@ func TestNamesInTheMountTableAreText(t *testing.T) {
 		t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	}
 	n.lives(t, claim{volume: victim, pod: "good"})
+}
+
+// A link where kubelet names a directory would lead a mount, an unmount or a removal to a place that nobody named.
+func TestALinkInPlaceOfAMountPointIsRefused(t *testing.T) {
+	n := newTenants(t, 64<<20)
+	good := claim{volume: victim, pod: "good"}
+	must(t, n.stage(t, good))
+	must(t, n.publish(t, good))
+	evil := claim{volume: attacker, pod: "evil"}
+	for _, link := range []string{n.staging(evil), n.target(evil)} {
+		must(t, os.MkdirAll(filepath.Dir(link), 0o750))
+		must(t, os.Symlink(n.target(good), link))
+	}
+	for name, call := range map[string]func(*testing.T, claim) error{"stage": n.stage, "publish": n.publish, "unpublish": n.unpublish, "unstage": n.unstage} {
+		if err := call(t, evil); err == nil || !strings.Contains(err.Error(), "symbolic link") {
+			t.Errorf("%s: want the link refused, got %v", name, err)
+		}
+	}
+	must(t, n.unpublish(t, good))
+	must(t, n.unstage(t, good))
 }
