@@ -1,6 +1,10 @@
 package volume
 
-import "context"
+import (
+	"context"
+	"slices"
+	"strings"
+)
 
 // A snapshot handle names a Cinder snapshot or a Cinder backup: VolumeSnapshots of a class of type backup have the latter. Both are
 // a Snapshot here, and every status that a backup can be in is one of a snapshot's too, with the same meaning.
@@ -48,6 +52,9 @@ func snapshotOrBackup(ctx context.Context, c Cloud, id SnapshotID) (Snapshot, er
 // an abandoned call left: nobody would find that without the backup.
 func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
 	b, err := s.cloud.Backup(ctx, id)
+	if without(err) {
+		return s.hiddenBackup(ctx, id, err)
+	}
 	if err == nil && snapshotStatuses[b.Status].delete == wait {
 		b, err = s.untilBackup(ctx, id, "become deletable", func(b Snapshot, ok bool) (bool, error) {
 			if !ok {
@@ -75,6 +82,25 @@ func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
 		return s.undeletableBackup(ctx, id, err)
 	}
 	return AfterWrite(s.backupGone(ctx, id))
+}
+
+// hiddenBackup deletes nothing: the cloud does not let the driver read backups. Such a cloud has none for the driver, and the id was that
+// of a snapshot which is gone. Only one that the list of backups shows is there, and its refusal is returned.
+func (s *Snapshots) hiddenBackup(ctx context.Context, id SnapshotID, refusal error) error {
+	var page SnapshotPage
+	for {
+		some, err := s.cloud.Backups(ctx, page)
+		switch {
+		case without(err) || Is(err, NotFound) && page.Marker == "" || err == nil && len(some) == 0:
+			s.volumes.o.Log.WarnContext(ctx, "a snapshot counts as deleted: there is none of that id, and this cloud does not let the driver read backups", "snapshot", id, "error", refusal)
+			return nil
+		case err != nil:
+			return err
+		case slices.ContainsFunc(some, func(b Snapshot) bool { return strings.EqualFold(string(b.ID), string(id)) }):
+			return refusal
+		}
+		page.Marker = some[len(some)-1].ID
+	}
 }
 
 // undeletableBackup says why Cinder refused to delete a backup that looked deletable. Its 404 is no proof that the backup is gone:

@@ -58,8 +58,21 @@ func TestDeletingABackup(t *testing.T) {
 			c.fail["DeleteBackup"] = Errorf(Conflict, "no")
 			c.hook["DeleteBackup"] = func() { c.mu.Lock(); c.fail["Backup"] = down; c.mu.Unlock() }
 		}, kind: Unavailable, text: "down"},
-		"that snapshots hide":           {status: Available, cloud: func(c *fakeCloud) { c.fail["Snapshot"] = down }, kind: Unavailable, text: "down"},
-		"that nobody may know of":       {cloud: func(c *fakeCloud) { c.fail["Backup"] = Errorf(PermissionDenied, "policy") }, kind: PermissionDenied, text: "policy"},
+		"that snapshots hide": {status: Available, cloud: func(c *fakeCloud) { c.fail["Snapshot"] = down }, kind: Unavailable, text: "down"},
+		// A policy may forbid to read backups: then a snapshot that is gone must not be taken for a backup for ever.
+		"that is not there, and one may not be read": {cloud: func(c *fakeCloud) { c.fail["Backup"] = Errorf(PermissionDenied, "policy") }},
+		"that is not there, and none may be read or listed": {cloud: func(c *fakeCloud) {
+			c.fail["Backup"], c.fail["Backups"] = Errorf(PermissionDenied, "policy"), Errorf(PermissionDenied, "policy")
+		}},
+		"that is there, and may be listed only": {status: Available, cloud: func(c *fakeCloud) {
+			for n := range 9 { // three pages
+				c.withBackups(Snapshot{ID: sid(900 + n), Status: Available})
+			}
+			c.fail["Backup"] = Errorf(PermissionDenied, "policy")
+		}, kind: PermissionDenied, text: "policy"},
+		"that may not be read, while the list fails": {status: Available, cloud: func(c *fakeCloud) {
+			c.fail["Backup"], c.fail["Backups"] = Errorf(PermissionDenied, "policy"), down
+		}, kind: Unavailable, text: "down"},
 		"that nobody may ask about now": {cloud: func(c *fakeCloud) { c.fail["Backup"] = Errorf(Unauthenticated, "who?") }, kind: Unauthenticated, text: "who?"},
 	} {
 		t.Run(name, func(t *testing.T) {
