@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // Budget keeps the requests to one cloud within a rate, reads and writes apart, so that polling never starves an attach. The rate
@@ -135,7 +137,7 @@ func (b *bucket) wait(req *http.Request) error {
 	if wait <= 0 {
 		return nil
 	}
-	if deadline, bounded := ctx.Deadline(); bounded && time.Until(deadline) <= wait {
+	if deadline, bounded := volume.StartBy(ctx); bounded && time.Until(deadline) <= wait {
 		reserved.Cancel()
 		return errThrottled{b.kind, wait}
 	}

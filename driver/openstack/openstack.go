@@ -115,6 +115,9 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	if err != nil {
 		return connectError(ctx, r, err)
 	}
+	if by, bounded := volume.StartBy(ctx); bounded && !time.Now().Before(by) { // the login took too long
+		return volume.Errorf(volume.DeadlineExceeded, "%s: not sent: the caller's deadline has passed", r.object).Op(r.verb)
+	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout())
 	defer cancel()
 	var sent sending

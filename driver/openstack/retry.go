@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // Retry repeats requests that failed for the moment and did no harm: reads after 5xx, 429 or a broken connection; everything else
 // only after 429 or when no connection was made, because then the cloud has not acted. It waits as Retry-After says, else longer
-// each time, and gives up when the wait would outlast the request's context.
+// each time, and gives up when the wait would outlast the request's context, or the caller (volume.StartBy).
 type Retry struct {
 	Next http.RoundTripper
 	// Rand gives numbers in [0,1) that spread the retries of many callers.
@@ -36,7 +38,7 @@ func (t Retry) RoundTrip(req *http.Request) (*http.Response, error) {
 				wait = asked
 			}
 		}
-		deadline, bounded := req.Context().Deadline()
+		deadline, bounded := volume.StartBy(req.Context())
 		if wait > longestAsk || bounded && time.Until(deadline) <= wait {
 			return resp, err
 		}

@@ -104,3 +104,37 @@ func TestALostCreateTellsWhenItWasSent(t *testing.T) {
 		}
 	})
 }
+
+// An attach goes on after its caller has left, but is not sent then.
+func TestNothingIsSentOnceItMayNotStart(t *testing.T) {
+	busy := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "20")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	for name, test := range map[string]struct {
+		left  time.Duration
+		calls int // that the cloud gets
+		kind  volume.Kind
+	}{
+		"it is not repeated, and the next is not held back for so long": {10 * time.Second, 1, volume.Unavailable},
+		"the time is over": {0, 0, volume.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { calls++; busy(w, r) })))
+				begin := time.Now()
+				ctx := volume.WithStartBy(t.Context(), begin.Add(test.left))
+				for range 2 {
+					_, err := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
+					if !volume.Is(err, test.kind) || volume.MayHaveWritten(err) {
+						t.Errorf("got %v of kind %s", err, volume.KindOf(err))
+					}
+				}
+				if calls != test.calls || time.Since(begin) != 0 {
+					t.Errorf("%d calls in %v", calls, time.Since(begin))
+				}
+			})
+		})
+	}
+}

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// errandLongest bounds a request that outlives its caller, as package openstack bounds any other. Nova gives the server's host a
-	// minute.
-	errandLongest = 2 * time.Minute
+	// errandLongest bounds a request that outlives its caller, with whatever it takes to send it. Package openstack gives the request itself
+	// two minutes, and says what it was that did not answer; Nova gives the server's host one minute.
+	errandLongest = 2*time.Minute + 30*time.Second
 	// errandShortest is what must be left of the caller's deadline. Nova answers an attach after 0.9 s (Nova 26 with fifty volumes,
 	// 2026-11): what begins with less is most likely abandoned, and keeps the volume locked for a caller who may not come back.
 	errandShortest = time.Second
@@ -65,7 +65,7 @@ func (s *Volumes) askNova(ctx context.Context, verb string, id ID, server Server
 		on, cancel := context.WithTimeout(context.WithoutCancel(ctx), errandLongest)
 		defer cancel()
 		if bounded {
-			on = beginningBy{on, deadline}
+			on = WithStartBy(on, deadline)
 		}
 		err := s.safely(on, verb, id, send)
 		leave() // both before the answer, or the caller's next call would find them taken
@@ -94,12 +94,19 @@ func (s *Volumes) safely(ctx context.Context, verb string, id ID, send func(cont
 	return send(ctx)
 }
 
-// beginningBy is a context that goes on after its deadline, by which what is done under it must have begun: a request that the budget
-// would hold back for longer, or would be repeated later, is not sent.
-type beginningBy struct {
-	context.Context
-	deadline time.Time
+type startByKey struct{}
+
+// WithStartBy returns a context that goes on after its caller's deadline, by which requests under it must have been sent: one that the
+// budget would hold back for longer, or that would be repeated later, is not sent.
+func WithStartBy(ctx context.Context, deadline time.Time) context.Context {
+	return context.WithValue(ctx, startByKey{}, deadline)
 }
 
-// Deadline implements context.Context.
-func (c beginningBy) Deadline() (time.Time, bool) { return c.deadline, true }
+// StartBy is the time by which a request under ctx must have been sent: ctx's deadline, or that of a caller which it outlives.
+func StartBy(ctx context.Context) (time.Time, bool) {
+	deadline, bounded := ctx.Deadline()
+	if by, outlives := ctx.Value(startByKey{}).(time.Time); outlives && (!bounded || by.Before(deadline)) {
+		return by, true
+	}
+	return deadline, bounded
+}
