@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -34,9 +33,5 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 
 // ended is the error for a wait that its context cut short.
 func ended(ctx context.Context, format string, args ...any) error {
-	kind := volume.DeadlineExceeded
-	if errors.Is(ctx.Err(), context.Canceled) {
-		kind = volume.Canceled
-	}
-	return volume.Errorf(kind, "%s: %w", fmt.Sprintf(format, args...), ctx.Err())
+	return volume.Errorf(volume.KindOf(ctx.Err()), "%s: %w", fmt.Sprintf(format, args...), ctx.Err())
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -59,20 +58,16 @@ func (l *lanes) run(ctx context.Context, id, verb string, work func(context.Cont
 	})
 	select {
 	case err := <-done:
-		return named(err, verb)
+		return volume.WithOp(err, verb)
 	case <-ctx.Done():
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
 	case err := <-done:
-		return named(err, verb)
+		return volume.WithOp(err, verb)
 	case <-timer.C:
-		kind := volume.DeadlineExceeded
-		if errors.Is(ctx.Err(), context.Canceled) {
-			kind = volume.Canceled
-		}
-		return volume.Errorf(kind, "volume %s: the work goes on and may be stuck: %w", id, ctx.Err()).Op(verb)
+		return volume.Errorf(volume.KindOf(ctx.Err()), "volume %s: the work goes on and may be stuck: %w", id, ctx.Err()).Op(verb)
 	}
 }
 
@@ -98,13 +93,4 @@ func (l *lanes) safely(ctx context.Context, id, verb string, work func(context.C
 		}
 	}()
 	return work(ctx)
-}
-
-// named puts the operation on an error that does not name one.
-func named(err error, verb string) error {
-	var e *volume.Error
-	if errors.As(err, &e) && e.Operation == "" {
-		e.Operation = verb
-	}
-	return err
 }

@@ -38,6 +38,20 @@ func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
 	})
 }
 
+// An error may be shared, as between the callers that wait for one disk.
+func TestAnErrorOfTheWorkIsNamedAndNotChanged(t *testing.T) {
+	l, shared := newLanes(slog.New(slog.DiscardHandler)), volume.Errorf(volume.NotFound, "no disk")
+	for _, verb := range []string{"stage", "expand"} {
+		err := l.run(t.Context(), "a", verb, func(context.Context) error { return shared })
+		if err == nil || err.Error() != verb+": no disk" || !volume.Is(err, volume.NotFound) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if shared.Operation != "" {
+		t.Errorf("the work's own error became %v", shared)
+	}
+}
+
 func TestStuckWorkHoldsItsVolumeAndNotItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLanes(slog.New(slog.DiscardHandler))

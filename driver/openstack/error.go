@@ -79,11 +79,7 @@ func kindOf(status int, verb, text string) volume.Kind {
 
 // interrupted is the error of a caller whose context has ended.
 func interrupted(ctx context.Context, r request) *volume.Error {
-	kind := volume.Canceled
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		kind = volume.DeadlineExceeded
-	}
-	return volume.Errorf(kind, "%s: %w", r.object, ctx.Err()).Op(r.verb)
+	return volume.Errorf(volume.KindOf(ctx.Err()), "%s: %w", r.object, ctx.Err()).Op(r.verb)
 }
 
 // connectError says why there is no cloud to ask. Nothing was sent.

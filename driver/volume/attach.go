@@ -80,7 +80,7 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 			return Volume{}, s.notAttachable(ctx, seen, next)
 		}
 	}
-	return Volume{}, opOf(err, "attach")
+	return Volume{}, WithOp(err, "attach")
 }
 
 func (s *Volumes) askToAttach(ctx context.Context, v Volume, server ServerID) error {

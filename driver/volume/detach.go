@@ -144,7 +144,7 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 				v.ID, v.Status, s.reason(ctx, v.ID), server).Op("detach")
 		}
 	}
-	return existing(opOf(err, "detach")) // what does not exist is attached to nothing
+	return existing(WithOp(err, "detach")) // what does not exist is attached to nothing
 }
 
 // askToDetach sends the request once it is the caller's turn at the server, and awaits its end in Cinder and in Nova. The refusal is

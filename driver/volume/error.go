@@ -126,6 +126,15 @@ func KindOf(err error) Kind {
 // Is reports whether err's chain holds an *Error of kind k.
 func Is(err error, k Kind) bool { return err != nil && KindOf(err) == k }
 
+// WithOp returns err with the operation that failed, unless it names one. The result is a new error: err may be shared.
+func WithOp(err error, verb string) error {
+	var named *Error
+	if err == nil || errors.As(err, &named) && named.Operation != "" {
+		return err
+	}
+	return Errorf(KindOf(err), "%w", err).Op(verb)
+}
+
 // AfterWrite gives err marked as coming after a request that may have changed the cloud, so that nobody answers it with a final
 // code. The marked error is a new one: err may be shared.
 func AfterWrite(err error) error {

@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -200,13 +199,4 @@ func rest(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// opOf names the operation in an error that has none.
-func opOf(err error, verb string) error {
-	var named *Error
-	if err == nil || errors.As(err, &named) && named.Operation != "" {
-		return err
-	}
-	return Errorf(KindOf(err), "%w", err).Op(verb)
 }

@@ -6,7 +6,6 @@ package status
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -242,10 +241,6 @@ func (h *hub[ID, T]) stopping(id ID) error {
 
 // interrupted is the error of a waiter whose context ended, with what was last seen.
 func (h *hub[ID, T]) interrupted(ctx context.Context, id ID, last *reading[T]) error {
-	kind := volume.Canceled
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		kind = volume.DeadlineExceeded
-	}
 	var seen string
 	switch {
 	case last == nil:
@@ -257,5 +252,5 @@ func (h *hub[ID, T]) interrupted(ctx context.Context, id ID, last *reading[T]) e
 	default:
 		seen = "it is " + string(h.kind.look(last.object).status)
 	}
-	return volume.Errorf(kind, "%s %s: %s; a retry resumes the wait: %w", h.kind.noun, id, seen, ctx.Err()).Op("wait")
+	return volume.Errorf(volume.KindOf(ctx.Err()), "%s %s: %s; a retry resumes the wait: %w", h.kind.noun, id, seen, ctx.Err()).Op("wait")
 }
