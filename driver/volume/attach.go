@@ -23,7 +23,7 @@ func (s *Volumes) Attach(ctx context.Context, id ID, server ServerID) (Volume, e
 	defer unlock()
 	v, err := s.attach(ctx, id, server)
 	if err == nil {
-		s.arrivals.heard(id, server)
+		s.lostAttaches.confirmed(id, server)
 	}
 	return v, err
 }
@@ -51,6 +51,9 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 		case next == ask, next == elsewhere && v.Status == InUse && v.Multiattach:
 			if refusal != nil {
 				return Volume{}, refusal
+			}
+			if err := s.heldOff(id, server); err != nil {
+				return Volume{}, err
 			}
 			if refusal = s.askToAttach(ctx, v, server); refusal == nil {
 				if v, err = s.attached(ctx, id, server); err == nil {
@@ -86,9 +89,10 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 func (s *Volumes) askToAttach(ctx context.Context, v Volume, server ServerID) error {
 	return s.askNova(ctx, "attach", v.ID, server, func(ctx context.Context) error {
 		sent := time.Now()
+		s.lostAttaches.resends(v.ID, server)
 		err := s.cloud.Attach(ctx, server, v)
 		if MayHaveWritten(err) {
-			s.arrivals.lost(v.ID, server, sent)
+			s.lostAttaches.lost(v.ID, server, sent)
 		}
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 )
 
 // Detach detaches a volume from a server, or from every server when none is named, and returns once Cinder no longer shows it
@@ -24,7 +25,7 @@ func (s *Volumes) Detach(ctx context.Context, id ID, server ServerID) error {
 		}
 	}
 	if server != "" {
-		return s.detach(ctx, v, server)
+		return s.detachOne(ctx, v, server)
 	}
 	return s.detachAll(ctx, v)
 }
@@ -44,7 +45,7 @@ func (s *Volumes) detachAll(ctx context.Context, v Volume) error {
 				return errors.Join(append(all, existing(err))...)
 			}
 		}
-		all = append(all, s.detach(ctx, v, server))
+		all = append(all, s.detachOne(ctx, v, server))
 	}
 	for _, a := range foreign {
 		all = append(all, Errorf(Conflict, "volume %s is attached to %s, which only those who attached it there can detach: it may be using the disk",
@@ -74,7 +75,7 @@ func (s *Volumes) attachedTo(ctx context.Context, v Volume, rows []Row) (servers
 		}
 		s.o.Log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", row.ID, "status", row.Status)
 	}
-	servers = append(servers, s.arrivals.servers(v.ID)...)
+	servers = append(servers, s.lostAttaches.servers(v.ID)...)
 	slices.Sort(servers)
 	return slices.Compact(servers), foreign
 }
@@ -99,6 +100,14 @@ func firstOf(all []error) error {
 	return Errorf(KindOf(all[0]), "%w", errors.Join(all...))
 }
 
+func (s *Volumes) detachOne(ctx context.Context, v Volume, server ServerID) error {
+	err := s.detach(ctx, v, server)
+	if err == nil {
+		s.lostDetaches.confirmed(v.ID, server)
+	}
+	return err
+}
+
 // detach looks and acts by the table until the volume has left the server, or cannot.
 func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 	var err, refusal error
@@ -113,7 +122,7 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 		}
 		switch next := detachMove(v.Status, seen.row.Status, seen.nova); next {
 		case finish:
-			left := s.arrivals.left(v.ID, server)
+			left := s.lostAttaches.left(v.ID, server)
 			if left <= 0 || seen.nova == gone {
 				return nil
 			}
@@ -124,7 +133,7 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 			}
 			var kept bool
 			kept, refusal, err = s.askToDetach(ctx, v, server)
-			if err != nil || refusal == nil && !kept && seen.row.Status == RowAttached {
+			if err != nil || refusal == nil && !kept && seen.row.Status == RowAttached && s.lostAttaches.left(v.ID, server) <= 0 {
 				return err
 			}
 			looking = true
@@ -150,7 +159,15 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 // askToDetach sends the request once it is the caller's turn at the server, and awaits its end in Cinder and in Nova. The refusal is
 // one that a look at the volume explains; kept says that the server is gone and Cinder has kept the attachment.
 func (s *Volumes) askToDetach(ctx context.Context, v Volume, server ServerID) (kept bool, refusal, err error) {
-	err = s.askNova(ctx, "detach", v.ID, server, func(ctx context.Context) error { return s.cloud.Detach(ctx, server, v.ID) })
+	err = s.askNova(ctx, "detach", v.ID, server, func(ctx context.Context) error {
+		sent := time.Now()
+		s.lostDetaches.resends(v.ID, server)
+		err := s.cloud.Detach(ctx, server, v.ID)
+		if MayHaveWritten(err) {
+			s.lostDetaches.lost(v.ID, server, sent)
+		}
+		return err
+	})
 	switch {
 	case refusedByState(err), Is(err, NotFound): // 404: no such server, or not attached there in Nova's eyes
 		return false, err, nil

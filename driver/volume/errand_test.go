@@ -297,9 +297,9 @@ func TestWhoLeavesBeforeALostAttachHasEndedIsToldWhatIsWaitedFor(t *testing.T) {
 			t.Errorf("from a server that it never was to come to: %v", err)
 		}
 		time.Sleep(novaGoesOn)
-		s.arrivals.lost(id(2), serverB, time.Now())
-		if len(s.arrivals.until) != 1 {
-			t.Errorf("kept: %v", s.arrivals.until)
+		s.lostAttaches.lost(id(2), serverB, time.Now())
+		if len(s.lostAttaches.pairs) != 1 {
+			t.Errorf("kept: %v", s.lostAttaches.pairs)
 		}
 	})
 }

@@ -7,7 +7,8 @@
 //
 // What it remembers between calls, and what a restart or another replica loses with it:
 //   - creates whose answers were lost (holdoff.go): the create is sent again at once, so a duplicate may result, which stays;
-//   - attaches whose answers were lost (arrivals.go): a detach does not wait for what Nova may still attach;
+//   - attaches and detaches whose answers were lost (unconfirmed.go): a detach does not wait for what Nova may still attach, and an attach
+//     is sent although Nova may still carry out a detach from the same server;
 //   - requests to Nova whose callers have left (errand.go): a call does not wait for their end; Drain awaits them before a clean exit;
 //   - volumes as they were just seen (glimpse.go), Cinder's zones and the project's quotas: they are read again;
 //   - locks by name, and queues by server (lane.go): two calls may work on one object, and one of them finds it changing.

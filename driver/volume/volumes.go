@@ -34,8 +34,9 @@ type Volumes struct {
 	room  *room
 	lanes lanes // at the servers
 
-	errands  errands
-	arrivals arrivals
+	errands      errands
+	lostAttaches unconfirmed
+	lostDetaches unconfirmed
 
 	glimpses glimpses
 	holdOffs holdOffs

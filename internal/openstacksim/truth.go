@@ -122,3 +122,24 @@ func (s *Sim) ResetStatus(id, status string) {
 		b.turn(status, b.reason)
 	}
 }
+
+// Unplug takes a volume away from a server at once, as an administrator does with os-force_detach and Nova's database.
+func (s *Sim) Unplug(volume, server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.servers[server]; v != nil {
+		if d := v.disk(volume); d != nil {
+			v.drop(d)
+		}
+	}
+	vol := s.volumes[volume]
+	if vol == nil {
+		return
+	}
+	for _, a := range vol.attachments {
+		if a.server == server {
+			s.release(a)
+			return
+		}
+	}
+}

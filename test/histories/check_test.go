@@ -27,6 +27,7 @@ type owned struct {
 	name     string
 	deleting bool
 	servers  []string // that the volume is published to
+	busy     int      // calls to attach or detach it are under way
 }
 
 // origin is the request that an object, an attach or a detach came of.
@@ -193,13 +194,16 @@ func (w *world) exempt(id string) bool {
 	return o.process.dead() || slices.ContainsFunc(w.ledger.served[o.name], func(s served) bool { return s.process != o.process })
 }
 
-// unknown reports whether the state of a volume at a server may come of an attach or detach that was carried out although no process
-// remembers it.
+// unknown reports whether the state of a volume at a server may come of an attach or detach of which the process in charge knows
+// nothing: nobody got its reply, and the process that sent it was ended, or another process was asked about the volume after that.
 func (w *world) unknown(volume, server string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(w.ledger.attaches, func(o *origin) bool {
-		return o.name == volume && (server == "" || o.server == server) && (o.lost || o.process.dead())
+		if o.name != volume || server != "" && o.server != server || !o.lost && !o.process.dead() {
+			return false
+		}
+		return o.process.dead() || slices.ContainsFunc(w.ledger.served[volume], func(s served) bool { return s.process != o.process })
 	})
 }
 

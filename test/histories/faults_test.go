@@ -2,6 +2,7 @@ package histories
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -172,6 +173,24 @@ func (w *world) configure() {
 	}
 }
 
+// repairAttachments detaches a volume from servers that nobody wants it at, where the driver cannot know of that.
+func (w *world) repairAttachments(v openstacksim.VolumeState) {
+	for _, server := range w.servers {
+		w.mu.Lock()
+		owner := w.ledger.volumes[v.ID]
+		unwanted := owner != nil && owner.busy == 0 && !slices.Contains(owner.servers, server)
+		w.mu.Unlock()
+		if unwanted && attachedTo(v, server) && w.unknown(v.ID, server) {
+			w.note("an administrator detaches %s from %s", w.plain(v.ID), w.plain(server))
+			w.sim.Unplug(v.ID, server)
+			w.disturbed(0)
+			w.mu.Lock()
+			w.counts.Late++
+			w.mu.Unlock()
+		}
+	}
+}
+
 // repair is what an administrator does about what Cinder gave up: it looks every minute.
 func (w *world) repair(stop <-chan struct{}) {
 	for {
@@ -189,6 +208,7 @@ func (w *world) repair(stop <-chan struct{}) {
 				w.sim.ResetStatus(v.ID, to)
 				w.disturbed(0)
 			}
+			w.repairAttachments(v)
 		}
 		for _, s := range w.sim.SnapshotStates() {
 			if s.Status == "error_deleting" {

@@ -279,6 +279,8 @@ func (p *player) delete(c *claim) {
 func (p *player) publish(c *claim, server string, abandon time.Duration) {
 	deleted := abandonment(abandon)
 	attached := false
+	p.attaching(c, 1)
+	defer p.attaching(c, -1)
 	insist(p.world, work[*csi.ControllerPublishVolumeResponse]{
 		by: attacher, rpc: rpc{do: publish, volume: c.handle, server: server},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerPublishVolumeResponse, error) {
@@ -316,9 +318,18 @@ func (p *player) unpublish(c *claim, server string) {
 		p.violate("nothing is detached that was not asked for", "volume %s is in use at %s and is %+v", c.handle, server, state)
 		return
 	}
+	p.attaching(c, 1)
+	defer p.attaching(c, -1)
 	c.servers = slices.DeleteFunc(c.servers, func(s string) bool { return s == server })
 	p.detach(c, server)
 	p.publishedTo(c)
+}
+
+// attaching tells the administrator that a volume is on its way.
+func (p *player) attaching(c *claim, calls int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ledger.volumes[c.handle].busy += calls
 }
 
 // detach is external-attacher with a VolumeAttachment that is deleted: it calls until OK.

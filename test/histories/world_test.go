@@ -161,8 +161,10 @@ func (w *world) callBegins(p *process, c *call) {
 	w.counts.Calls++
 	w.calls[p] = slices.DeleteFunc(w.calls[p], func(c *call) bool { return !c.ended.IsZero() && time.Since(c.ended) > outlives })
 	w.calls[p] = append(w.calls[p], c)
-	if c.name != "" {
-		w.ledger.served[c.name] = append(w.ledger.served[c.name], served{p, c.begun})
+	for _, object := range []string{c.name, c.volume} {
+		if object != "" {
+			w.ledger.served[object] = append(w.ledger.served[object], served{p, c.begun})
+		}
 	}
 }
 
