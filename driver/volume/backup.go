@@ -84,20 +84,39 @@ func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
 	return AfterWrite(s.backupGone(ctx, id))
 }
 
-// hiddenBackup deletes nothing: the cloud does not let the driver read backups. Such a cloud has none for the driver, and the id was that
-// of a snapshot which is gone. Only one that the list of backups shows is there, and its refusal is returned.
+// hiddenBackup deletes what may be a backup, where the cloud does not let the driver read one. Where the list can be read, it decides: one
+// that is there keeps the refusal. Else a DELETE tells. Where that is forbidden too, the driver cannot have made a backup here, and the
+// id was that of a snapshot which is gone.
 func (s *Snapshots) hiddenBackup(ctx context.Context, id SnapshotID, refusal error) error {
+	listed, err := s.listsBackup(ctx, id)
+	switch {
+	case listed:
+		return refusal
+	case without(err):
+		err = s.cloud.DeleteBackup(ctx, id)
+		if err == nil {
+			return Errorf(Unavailable, "backup %s is being deleted; the cloud does not let the driver see that, so it asks again at the next retry: %w", id, refusal).Op("delete").AfterWrite()
+		}
+	}
+	if err != nil && !without(err) && !Is(err, NotFound) {
+		return err
+	}
+	s.volumes.o.Log.WarnContext(ctx, "a snapshot counts as deleted: there is none of that id, and this cloud does not let the driver read backups", "snapshot", id, "error", refusal)
+	return nil
+}
+
+// listsBackup reports whether the project's list of backups has that id.
+func (s *Snapshots) listsBackup(ctx context.Context, id SnapshotID) (bool, error) {
 	var page SnapshotPage
 	for {
 		some, err := s.cloud.Backups(ctx, page)
 		switch {
-		case without(err) || Is(err, NotFound) && page.Marker == "" || err == nil && len(some) == 0:
-			s.volumes.o.Log.WarnContext(ctx, "a snapshot counts as deleted: there is none of that id, and this cloud does not let the driver read backups", "snapshot", id, "error", refusal)
-			return nil
-		case err != nil:
-			return err
+		case Is(err, NotFound) && page.Marker != "":
+			return false, Errorf(Busy, "backup %s, where the list was read on, is gone; a retry reads it again: %w", page.Marker, err).Op("delete")
+		case err != nil || len(some) == 0:
+			return false, err
 		case slices.ContainsFunc(some, func(b Snapshot) bool { return strings.EqualFold(string(b.ID), string(id)) }):
-			return refusal
+			return true, nil
 		}
 		page.Marker = some[len(some)-1].ID
 	}

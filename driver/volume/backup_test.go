@@ -64,6 +64,17 @@ func TestDeletingABackup(t *testing.T) {
 		"that is not there, and none may be read or listed": {cloud: func(c *fakeCloud) {
 			c.fail["Backup"], c.fail["Backups"] = Errorf(PermissionDenied, "policy"), Errorf(PermissionDenied, "policy")
 		}},
+		"that is not there, and nothing about one is allowed": {cloud: func(c *fakeCloud) {
+			for _, call := range []string{"Backup", "Backups", "DeleteBackup"} {
+				c.fail[call] = Errorf(PermissionDenied, "policy")
+			}
+		}},
+		"that is there, and may be deleted only": {status: Available, cloud: func(c *fakeCloud) {
+			c.fail["Backup"], c.fail["Backups"] = Errorf(PermissionDenied, "policy"), Errorf(PermissionDenied, "policy")
+		}, kind: Unavailable, sent: true, text: "next retry"},
+		"that is there, may be deleted only, and is not": {status: "restoring", cloud: func(c *fakeCloud) {
+			c.fail["Backup"], c.fail["Backups"] = Errorf(PermissionDenied, "policy"), Errorf(PermissionDenied, "policy")
+		}, kind: Conflict, text: "status must be"},
 		"that is there, and may be listed only": {status: Available, cloud: func(c *fakeCloud) {
 			for n := range 9 { // three pages
 				c.withBackups(Snapshot{ID: sid(900 + n), Status: Available})
