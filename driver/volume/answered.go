@@ -30,7 +30,8 @@ func (s *Snapshots) failedAfterAnswer(ctx context.Context, k shelf, p Snapshot, 
 	if returned >= returnsOfFailed {
 		return keptAsHandle(k, p, reason)
 	}
-	if err := k.describe(ctx, p.ID, contract.DescriptionOfFailed(returned+1)); err != nil {
+	err := k.describe(ctx, p.ID, contract.DescriptionOfFailed(returned+1))
+	if err != nil && !MayHaveWritten(err) { // else this return may be counted, so it must be made
 		return AfterWrite(Errorf(KindOf(err), "%s %s of volume %s failed%s; the driver cannot note in its description in Cinder that it returns the ID again, and retries: %w",
 			k.noun, p.ID, p.Volume, reason, err).Op("snapshot"))
 	}

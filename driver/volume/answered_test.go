@@ -94,6 +94,13 @@ func TestTheIDOfWhatFailedAfterItWasNotedIsReturnedBeforeTheFailure(t *testing.T
 				failed.Description = contract.DescriptionAnswered
 				c.kept(w)[sid(1)] = &failed
 				for i := range returnsOfFailed {
+					if i == 1 { // it is counted, and the answer is lost
+						lost := AfterWrite(Errorf(Unavailable, "HTTP 504"))
+						c.fail["DescribeSnapshot"], c.fail["DescribeBackup"] = lost, lost
+					} else {
+						delete(c.fail, "DescribeSnapshot")
+						delete(c.fail, "DescribeBackup")
+					}
 					p, err := snapshots(c).Create(within(t, 60), w) // each time another process
 					if err != nil || p.ID != sid(1) || p.Ready() {
 						t.Fatalf("call %d: got %v, %v", i+1, p, err)

@@ -131,6 +131,7 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 			if refusal != nil {
 				return Errorf(Busy, "volume %s is in status %s and cannot be detached from server %s right now; try again: %w", v.ID, v.Status, server, refusal).Op("detach")
 			}
+			s.lostAttaches.confirmed(v.ID, server) // it is there
 			var kept bool
 			kept, refusal, err = s.askToDetach(ctx, v, server)
 			if err != nil || refusal == nil && !kept && seen.row.Status == RowAttached && s.lostAttaches.left(v.ID, server) <= 0 {

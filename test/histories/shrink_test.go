@@ -9,7 +9,7 @@ import (
 // one by one, as long as the promise stays broken.
 func shrink(t *testing.T, h history, r result, dir string) (history, result, int) {
 	t.Helper()
-	const mostRuns = 400
+	const mostRuns = 150
 	s := shrinker{rule: r.violations[0].Rule, best: h, result: r, play: func(h history) result { return run(t, h, dir) }, left: mostRuns}
 	for size := -1; size != s.size(); {
 		size = s.size()
