@@ -2,6 +2,8 @@ package cloud
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -84,33 +86,35 @@ type cloudsFiles struct {
 	public map[string]cloudEntry
 }
 
-// readCompanions reads secure.yaml beside clouds.yaml, and the first clouds-public.yaml of dirs.
-func (f *cloudsFiles) readCompanions(dirs []string) error {
+// readCompanions reads secure.yaml and clouds-public.yaml beside clouds.yaml. openstacksdk also takes a clouds-public.yaml of the
+// working directory; a pull request controls that of a pipeline, and could send the pipeline's credentials elsewhere.
+func (f *cloudsFiles) readCompanions() error {
 	var secure, public cloudsYAML
-	err := readYAML(filepath.Join(filepath.Dir(f.path), "secure.yaml"), &secure)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f.secure = secure.Clouds
-	for _, dir := range dirs {
-		err := readYAML(filepath.Join(dir, "clouds-public.yaml"), &public)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+	for path, into := range map[string]*cloudsYAML{f.beside("secure.yaml"): &secure, f.beside(publicFile): &public} {
+		if err := readYAML(path, into); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-		f.public = public.PublicClouds
-		return err
 	}
+	f.secure, f.public = secure.Clouds, public.PublicClouds
 	return nil
 }
+
+const publicFile = "clouds-public.yaml"
+
+func (f *cloudsFiles) beside(name string) string { return filepath.Join(filepath.Dir(f.path), name) }
 
 var lineNumber = regexp.MustCompile(`\bline \d+`)
 
 // readYAML reads one file. Of the parser's message only line numbers are passed on: the rest may quote a password.
 func readYAML(path string, into *cloudsYAML) error {
-	src, err := os.ReadFile(path)
+	src, err := readFile(path)
 	if err != nil {
 		return errorf(ErrBadFile, "clouds file: %w", err)
 	}
+	return decodeYAML(path, src, into)
+}
+
+func decodeYAML(path string, src []byte, into *cloudsYAML) error {
 	if err := yaml.Unmarshal(src, into); err != nil {
 		problem := "it is not valid YAML"
 		if errors.As(err, new(*yaml.TypeError)) {
@@ -122,6 +126,22 @@ func readYAML(path string, into *cloudsYAML) error {
 		return errorf(ErrBadFile, "clouds file %s: %s", path, problem)
 	}
 	return nil
+}
+
+// largestFile is the most that a clouds file may hold, in bytes; Kubernetes' Secrets hold no more.
+const largestFile = 1 << 20
+
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, largestFile+1))
+	if err == nil && len(src) > largestFile {
+		err = fmt.Errorf("%s is larger than %d bytes", path, largestFile)
+	}
+	return src, err
 }
 
 // settings is the entry called name, or the only one where name is empty, for a region.
@@ -137,15 +157,11 @@ func (f *cloudsFiles) settings(name, region string) (Settings, error) {
 	case !ok:
 		return Settings{}, errorf(ErrUnknownCloud, "there is no cloud %q in %s; it has %s", name, f.path, list(names))
 	}
-	entry = entry.under(f.secure[name])
-	profile := first(entry.Profile, entry.Cloud)
-	public, known := f.public[profile]
-	entry = public.under(entry)
-	if profile != "" && !known && entry.Auth.AuthURL == "" {
-		return Settings{}, errorf(ErrMisconfigured, "cloud %s: its profile %q is in no clouds-public.yaml, and it has no auth_url of its own",
-			name, profile)
+	entry, err := f.withProfile(entry.under(f.secure[name]), name, region)
+	if err != nil {
+		return Settings{}, err
 	}
-	entry, err := entry.inRegion(name, region)
+	entry, err = entry.inRegion(name, region)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -188,14 +204,6 @@ func (e cloudEntry) inRegion(name, region string) (cloudEntry, error) {
 		return e, errorf(ErrMisconfigured, "cloud %s has no region %q; it has %s", name, region, list(names))
 	}
 	return e, nil
-}
-
-// under is e with everything that over says put over it.
-func (e cloudEntry) under(over cloudEntry) cloudEntry {
-	merged := e
-	merged.Other = maps.Clone(e.Other)
-	overlay(reflect.ValueOf(&merged).Elem(), reflect.ValueOf(over))
-	return merged
 }
 
 // overlay walks the fields, so that a new one cannot be forgotten.

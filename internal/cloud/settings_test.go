@@ -79,7 +79,7 @@ func TestCloudsYAMLIsReadAsPythonOpenstackclientReadsIt(t *testing.T) {
 	dir, env := write(t, map[string]string{
 		".config/openstack/clouds.yaml":        cloudsFile,
 		".config/openstack/secure.yaml":        "clouds: {profiled: {auth: {password: from-secure}}}",
-		".config/openstack/clouds-public.yaml": "public-clouds: {vendor: {region_name: V1, auth: {auth_url: 'https://vendor/v3', username: overridden}}}",
+		".config/openstack/clouds-public.yaml": "public-clouds: {vendor: {region_name: V1, auth: {auth_url: 'https://vendor/v3', user_domain_id: overridden}}}",
 	})
 	for name, tc := range map[string]struct {
 		source Source

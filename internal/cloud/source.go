@@ -145,7 +145,7 @@ func (src Source) findClouds() (*cloudsFiles, error) {
 			return nil, err
 		}
 		files := &cloudsFiles{path: path, clouds: clouds.Clouds}
-		return files, files.readCompanions(append([]string{filepath.Dir(path)}, src.directories()...))
+		return files, files.readCompanions()
 	}
 	return nil, errorf(ErrBadFile, "no clouds.yaml found; looked for %s; set OS_CLIENT_CONFIG_FILE, or OS_AUTH_URL and credentials",
 		strings.Join(places, ", "))

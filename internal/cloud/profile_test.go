@@ -1,0 +1,125 @@
+package cloud
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A pull request controls the working directory of the pipeline that checks it. The pipeline's clouds.yaml, which holds the token, is elsewhere.
+func TestAProfileOfTheWorkingDirectoryDoesNotRedirectAnotherCloudsYAML(t *testing.T) {
+	home, _ := write(t, map[string]string{
+		"clouds.yaml": "clouds: {prod: {profile: vendor, auth: {token: s3cret, project_id: p}}}",
+	})
+	checkout, _ := write(t, map[string]string{
+		"clouds-public.yaml": "public-clouds: {vendor: {auth: {auth_url: 'https://attacker.example/v3'}}}",
+	})
+	t.Chdir(checkout)
+	got, err := FromSource(Source{CloudName: "prod", Env: environment(map[string]string{"OS_CLIENT_CONFIG_FILE": filepath.Join(home, "clouds.yaml")})})
+	if !errors.Is(err, ErrMisconfigured) || !strings.Contains(err.Error(), filepath.Join(home, "clouds-public.yaml")) {
+		t.Errorf("want an error that names the one place where the profile may be, got %v and auth URL %q", err, got.AuthURL)
+	}
+}
+
+func TestAnEntrysOwnKeysWinOverItsProfile(t *testing.T) {
+	t.Parallel()
+	dir, env := write(t, map[string]string{
+		"clouds.yaml": `clouds:
+  own-url: {profile: vendor, auth: {auth_url: "https://own/v3", username: u, password: x, user_domain_id: d, project_id: p}}
+  own-region: {profile: vendor, region_name: R2, auth: {username: u, password: x, user_domain_id: d, project_id: p}}
+  own-regions: {profile: vendor, regions: [R9], auth: {username: u, password: x, user_domain_id: d, project_id: p}}
+`,
+		"clouds-public.yaml": `public-clouds:
+  vendor:
+    verify: true
+    interface: internal
+    auth: {auth_url: "https://vendor/v3", project_domain_name: Default}
+    regions:
+    - {name: R1, values: {auth: {auth_url: "https://vendor-r1/v3"}}}
+    - {name: R2, values: {auth: {auth_url: "https://vendor-r2/v3"}}}
+    - R3
+`,
+	})
+	for name, tc := range map[string]struct{ cloud, region, wantURL, wantRegion string }{
+		"a region's values do not replace the entry's URL": {"own-url", "", "https://own/v3", "R1"},
+		"the entry's region chooses among the profile's":   {"own-region", "", "https://vendor-r2/v3", "R2"},
+		"the flag's region chooses among the profile's":    {"own-region", "R1", "https://vendor-r1/v3", "R1"},
+		"a region without values has the profile's URL":    {"own-region", "R3", "https://vendor/v3", "R3"},
+		"the entry's regions replace the profile's":        {"own-regions", "", "https://vendor/v3", "R9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := FromSource(Source{CloudsFile: filepath.Join(dir, "clouds.yaml"), CloudName: tc.cloud, Region: tc.region, Env: env})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]string{tc.wantURL, tc.wantRegion, "internal"}, []string{got.AuthURL, got.Region, got.Interface}); diff != "" {
+				t.Errorf("auth URL, region, interface (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if _, err := FromSource(Source{CloudsFile: filepath.Join(dir, "clouds.yaml"), CloudName: "own-region", Region: "R8", Env: env}); !errors.Is(err, ErrMisconfigured) {
+		t.Errorf("want a region that the profile does not have refused, got %v", err)
+	}
+}
+
+// What redirects requests, weakens TLS or says who logs in is the entry's own to say.
+func TestAProfileSuppliesNothingThatRedirectsOrWeakensALogin(t *testing.T) {
+	t.Parallel()
+	for key, profile := range map[string]string{
+		"volume_endpoint_override":             "{volume_endpoint_override: 'https://attacker/v3'}",
+		"block_storage_endpoint_override":      "{block_storage_endpoint_override: 'https://attacker/v3'}",
+		"verify":                               "{verify: false}",
+		"insecure":                             "{insecure: true}",
+		"cacert":                               "{cacert: attacker.pem}",
+		"cert":                                 "{cert: c.pem}",
+		"key":                                  "{key: k.pem}",
+		"auth_type":                            "{auth_type: v3token}",
+		"auth.token":                           "{auth: {token: s3cret}}",
+		"auth.username":                        "{auth: {username: attacker}}",
+		"auth.password":                        "{auth: {password: s3cret}}",
+		"auth.project_id":                      "{auth: {project_id: attackers}}",
+		"auth.trust_id":                        "{auth: {trust_id: attackers}}",
+		"regions[R].verify":                    "{regions: [{name: R, values: {verify: false}}]}",
+		"regions[R].auth.username":             "{regions: [{name: R, values: {auth: {username: attacker}}}]}",
+		"regions[R].compute_endpoint_override": "{regions: [{name: R, values: {compute_endpoint_override: 'https://attacker/v3'}}]}",
+	} {
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			dir, env := write(t, map[string]string{
+				"clouds.yaml":        "clouds: {prod: {profile: vendor, auth: {auth_url: 'https://own/v3', username: u, password: x, user_domain_id: d, project_id: p}}}",
+				"clouds-public.yaml": "public-clouds: {vendor: " + profile + "}",
+			})
+			_, err := FromSource(Source{CloudsFile: filepath.Join(dir, "clouds.yaml"), CloudName: "prod", Env: env})
+			if !errors.Is(err, ErrMisconfigured) || !strings.Contains(err.Error(), key) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("want the profile refused for its %s, got %v", key, err)
+			}
+		})
+	}
+}
+
+// Aliases of aliases make a short document long, and a checkout may hold a link to a file without end.
+func TestACloudsYAMLThatExplodesIsRefused(t *testing.T) {
+	t.Parallel()
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c <= 'k'; c++ {
+		p := string(c - 1)
+		bomb += string(c) + ": &" + string(c) + " [*" + p + strings.Repeat(",*"+p, 9) + "]\n"
+	}
+	dir, env := write(t, map[string]string{
+		"clouds.yaml": bomb + "clouds: {prod: {extra: *k, auth: {auth_url: 'https://own/v3'}}}",
+		"large.yaml":  "clouds: {}\n" + strings.Repeat("#", largestFile),
+	})
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, "endless.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"clouds.yaml", "large.yaml", "endless.yaml"} {
+		if _, err := FromSource(Source{CloudsFile: filepath.Join(dir, name), CloudName: "prod", Env: env}); !errors.Is(err, ErrBadFile) {
+			t.Errorf("%s: want it refused, got %v", name, err)
+		}
+	}
+}
