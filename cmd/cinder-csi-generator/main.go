@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -30,7 +31,7 @@ func world() cli.World {
 		Stderr:   os.Stderr,
 		Terminal: terminal(os.Stderr),
 		Env:      os.Getenv,
-		ReadFile: os.ReadFile,
+		Open:     func(name string) (io.ReadCloser, error) { return os.Open(name) },
 		Version:  version,
 		Connect:  cloud.Connect,
 		Simulate: simulate,

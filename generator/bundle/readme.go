@@ -11,6 +11,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -24,7 +25,7 @@ func readme(r plan.Result, planes []*plane) []byte {
 		w.line("**Made from a simulated cloud. There is no such cloud: this bundle is to be looked at, not to be used.**")
 		w.line("")
 	}
-	w.line("Written by `cinder-csi-generator` for region `%s` of `%s`, project `%s`. This directory is the generator's: edits are lost,", r.Cloud.Region, r.Cloud.AuthURL, r.Cloud.ProjectID)
+	w.line("Written by `cinder-csi-generator` for region `%s` of `%s`, project `%s`. This directory is the generator's: edits are lost,", code(r.Cloud.Region), code(r.Cloud.AuthURL), code(r.Cloud.ProjectID))
 	w.line("run it again instead. `plan.yaml` holds the decisions for programs. `DIR` below is this directory.")
 	w.decisions(r)
 	if len(r.Warnings) > 0 {
@@ -47,7 +48,13 @@ var targetNames = map[v1alpha1.Target]string{
 
 type text struct{ bytes.Buffer }
 
+// line writes one line; what is put into it stays on it, and cannot steer the terminal of who reads the file.
 func (w *text) line(format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = printable.Line(s)
+		}
+	}
 	fmt.Fprintf(w, format+"\n", args...)
 }
 
@@ -260,12 +267,18 @@ func sentence(s string) string {
 		first, size := utf8.DecodeRuneInString(s)
 		s = string(unicode.ToUpper(first)) + s[size:]
 	}
-	return configKey.ReplaceAllString(strings.TrimSuffix(s, "."), "`$0`") + "."
+	return configKey.ReplaceAllString(unmarked.Replace(strings.TrimSuffix(s, ".")), "`$0`") + "."
 }
+
+// unmarked keeps names that a reason repeats from being read as HTML, a link or a picture.
+var unmarked = strings.NewReplacer("<", "&lt;", "](", `]\(`)
+
+// code is a text between backquotes.
+func code(s string) string { return strings.ReplaceAll(s, "`", "'") }
 
 // cell is a text inside of a Markdown table; names of volume types may hold anything.
 func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "`", "'", "<", "&lt;").Replace(s)
+	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "`", "'", "<", "&lt;", "](", `]\(`).Replace(s)
 }
 
 // quote makes a word of a shell command.

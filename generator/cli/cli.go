@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
@@ -34,8 +35,10 @@ type World struct {
 	Stdout, Stderr io.Writer
 	Terminal       bool // Stderr is a terminal: progress is shown
 	Env            func(string) string
-	ReadFile       func(string) ([]byte, error)
+	Open           func(string) (io.ReadCloser, error)
 	Version        string
+	data           io.Writer // Stdout as it is, for documents that other programs read
+	progressTo     io.Writer // Stderr as it is, for the progress line
 	// Connect logs in to a cloud.
 	Connect func(context.Context, cloud.Settings, cloud.Options) (*cloud.Cloud, error)
 	// Simulate logs in to a simulated cloud with fixed ids.
@@ -44,6 +47,9 @@ type World struct {
 
 // Run runs one command and gives its exit code. Every failure is one message on stderr, a panic too.
 func Run(ctx context.Context, w World, args []string) (code int) {
+	// What people read may hold names that a cloud or a file chose.
+	w.data, w.Stdout = w.Stdout, printable.To(w.Stdout)
+	w.progressTo, w.Stderr = w.Stderr, printable.To(w.Stderr)
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(w.Stderr, "Error: this is a bug in cinder-csi-generator %s, please report it: %v\n%s", w.Version, p, debug.Stack())
@@ -156,13 +162,25 @@ func asUsage(c *cobra.Command) {
 	}
 }
 
+// largestInput is the most that a configuration or an inventory may hold, in bytes: an inventory of 10,000 volume types holds less.
+const largestInput = 4 << 20
+
+// readFile reads a file that is named on the command line, - for stdin. Its author may be somebody else: a link to a device without
+// end must not fill the memory.
 func readFile(w *World, name string) ([]byte, error) {
-	if name == "-" {
-		return io.ReadAll(w.Stdin)
+	in := io.NopCloser(w.Stdin)
+	if name != "-" {
+		var err error
+		if in, err = w.Open(name); errors.Is(err, os.ErrNotExist) {
+			return nil, usage("%s does not exist", name)
+		} else if err != nil {
+			return nil, err
+		}
 	}
-	content, err := w.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, usage("%s does not exist", name)
+	defer in.Close()
+	content, err := io.ReadAll(io.LimitReader(in, largestInput+1))
+	if err == nil && len(content) > largestInput {
+		return nil, usage("%s is larger than %d bytes, which no configuration or inventory is", name, largestInput)
 	}
 	return content, err
 }

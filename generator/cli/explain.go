@@ -15,7 +15,8 @@ import (
 )
 
 func newExplainCommand(w *World) *cobra.Command {
-	return &cobra.Command{
+	var base string
+	c := &cobra.Command{
 		Use:   "explain OBJECT FIELD [DIR]",
 		Short: "Say where one value of the bundle in DIR comes from",
 		Long: `Builds the bundle in DIR (default: the current directory) and prints one value of one object, and the decisions it follows from.
@@ -28,11 +29,14 @@ metadata and a pod's own spec may be left out.`,
 			if len(args) == 3 {
 				name = args[2]
 			}
-			dir, tree, err := readBundle(w, name)
+			dir, tree, edited, err := readBundle(name)
 			if err != nil {
 				return err
 			}
-			objects, _, err := verify.BundleAt(dir.Path, tree, dir.Plan.Target, dir.Plan.Format)
+			for _, name := range edited {
+				fmt.Fprintf(w.Stderr, "Warning: %s\n", notAsGenerated(name))
+			}
+			objects, _, err := verify.BundleAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
 			if err != nil {
 				return err
 			}
@@ -49,6 +53,8 @@ metadata and a pod's own spec may be left out.`,
 			return nil
 		},
 	}
+	baseFlag(c, &base)
+	return c
 }
 
 // answer is one emitted value and what it follows from.

@@ -61,7 +61,7 @@ func TestExplainTellsDecisionsFromWhatIsAlwaysSo(t *testing.T) {
 			always = "it is the chart's"
 		}
 		none := "decision: none\nreason: no decision was made about it: "
-		bundle := build(t, b, dir)
+		bundle := build(t, dir)
 		for _, c := range []struct{ object, field, value, says string }{
 			{"csidriver/cinder.csi.openstack.org", "attachRequired", "true", none + always},
 			{"csidriver/cinder.csi.openstack.org", "spec.attachRequired", "true", none + always},
@@ -153,15 +153,13 @@ type explained struct {
 	objects []verify.Object
 }
 
-func build(t *testing.T, b *bed, dir string) explained {
+func build(t *testing.T, dir string) explained {
 	t.Helper()
-	w := b.World
-	w.Stderr = b.stdin
-	opened, tree, err := readBundle(&w, dir)
+	opened, tree, _, err := readBundle(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	objects, _, err := verify.BundleAt(dir, tree, opened.Plan.Target, opened.Plan.Format)
+	objects, _, err := verify.BundleAt(dir, "", tree, opened.Plan.Target, opened.Plan.Format)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +243,7 @@ func TestExplainGivesEveryFieldItsDecision(t *testing.T) {
 		for name, text := range configs {
 			dir := filepath.Join(b.dir, target+"-"+name)
 			b.ok(t, generation(target, "helm", dir, "--config", b.file(t, target+"-"+name+".yaml", text))...)
-			bundles[name] = build(t, b, dir)
+			bundles[name] = build(t, dir)
 		}
 		for name, bundle := range bundles {
 			for other, against := range bundles {

@@ -154,7 +154,7 @@ func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.
 		return nil, v1alpha1.Plan{}, err
 	}
 	if complete {
-		if _, err := verified(g.dir, tree, r.Target, r.Format); err != nil {
+		if _, err := verified(g.dir, g.base, tree, r.Target, r.Format); err != nil {
 			return nil, v1alpha1.Plan{}, fmt.Errorf("nothing was written, because the bundle does not stand its own verification: %w", err)
 		}
 	}

@@ -108,8 +108,8 @@ func TestAHandEditIsRefusedAndFoundByCheck(t *testing.T) {
 	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused || !strings.Contains(stderr, "--force") {
 		t.Errorf("plan.yaml: want exit 3 that names --force, got %d: %s", code, stderr)
 	}
-	if _, stderr, _ := b.run(t, "validate", dir); !strings.Contains(stderr, "plan.yaml is not as it was generated") {
-		t.Errorf("plan.yaml: want validate to say so, got %s", stderr)
+	if _, stderr, code := b.run(t, "validate", dir); code != Failure || !strings.Contains(stderr, "plan.yaml is not as it was generated") {
+		t.Errorf("plan.yaml: want validate to end with 1 and say so, got %d: %s", code, stderr)
 	}
 }
 
@@ -220,12 +220,16 @@ func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
 	for dir, target := range map[string]string{"vanilla": "vanilla", "standalone": "standalone", "hypershift": "hypershift", "link/vanilla-2": "vanilla"} {
 		dir = filepath.Join(b.dir, dir)
 		b.ok(t, generation(target, "kustomize", dir, "--base", "../src")...)
-		b.ok(t, "validate", dir)
+		b.ok(t, "validate", dir, "--base", "../src")
+		b.ok(t, "explain", "--base", "../src", "daemonset/cinder-csi-node", "spec", dir)
+		if _, stderr, code := b.run(t, "validate", dir); code != Failure || !strings.Contains(stderr, "give the same --base") {
+			t.Errorf("validate without --base: want exit 1 that asks for it, got %d: %s", code, stderr)
+		}
 	}
 	b.ok(t, generation("vanilla", "kustomize", filepath.Join(b.dir, "vanilla"), "--base", "../src", "--check")...)
 	self := filepath.Join(b.dir, "self")
 	b.ok(t, generation("vanilla", "kustomize", self)...)
-	if want, got := b.ok(t, "validate", self), b.ok(t, "validate", filepath.Join(b.dir, "vanilla")); want != got {
+	if want, got := b.ok(t, "validate", self), b.ok(t, "validate", "--base", "../src", filepath.Join(b.dir, "vanilla")); want != got {
 		t.Errorf("want the same objects with a base, %q, got %q", want, got)
 	}
 
@@ -237,13 +241,13 @@ func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
 	if got := files(t, dir); len(got) > 0 {
 		t.Errorf("want nothing written, got %v", got)
 	}
-	if _, stderr, code := b.run(t, "validate", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "CSIDriver") {
+	if _, stderr, code := b.run(t, "validate", "--base", "../src", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "CSIDriver") {
 		t.Errorf("validate: want exit 1, got %d: %s", code, stderr)
 	}
 	if err := os.RemoveAll(filepath.Join(b.dir, "src")); err != nil {
 		t.Fatal(err)
 	}
-	if _, stderr, code := b.run(t, "validate", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "src/base") {
+	if _, stderr, code := b.run(t, "validate", "--base", "../src", filepath.Join(b.dir, "vanilla")); code != Failure || !strings.Contains(stderr, "src/base") {
 		t.Errorf("validate: want exit 1 that names the base, got %d: %s", code, stderr)
 	}
 }

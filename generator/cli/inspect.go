@@ -103,6 +103,6 @@ func print(w *World, output string, document any, table func(io.Writer) error) e
 	if err != nil {
 		return err
 	}
-	_, err = w.Stdout.Write(content)
+	_, err = w.data.Write(content) // no document holds a raw control character
 	return err
 }

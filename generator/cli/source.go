@@ -122,12 +122,12 @@ func (w *World) progress() inspect.Progress {
 	n := 0
 	return func(done string) {
 		n++
-		fmt.Fprintf(w.Stderr, "\r\x1b[Kinspecting: %d of %d: %s", n, inspect.Steps, done)
+		fmt.Fprintf(w.progressTo, "\r\x1b[Kinspecting: %d of %d: %s", n, inspect.Steps, done)
 	}
 }
 
 func (w *World) endProgress() {
 	if w.Terminal {
-		fmt.Fprint(w.Stderr, "\r\x1b[K")
+		fmt.Fprint(w.progressTo, "\r\x1b[K")
 	}
 }

@@ -14,17 +14,24 @@ import (
 )
 
 func newValidateCommand(w *World) *cobra.Command {
-	return &cobra.Command{
+	var base string
+	c := &cobra.Command{
 		Use:   "validate DIR",
 		Short: "Build the bundle in DIR and check every object",
-		Args:  cobra.ExactArgs(1),
+		Long: `Builds the bundle in DIR in memory and checks every object. A file that is not as it was generated is a finding. Nothing outside of
+DIR is read, fetched or run, whatever its files say; for a bundle that was made with --base, give the same --base.`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir, tree, err := readBundle(w, args[0])
+			dir, tree, edited, err := readBundle(args[0])
 			if err != nil {
 				return err
 			}
-			objects, err := verified(dir.Path, tree, dir.Plan.Target, dir.Plan.Format)
-			if err != nil {
+			var findings []error
+			for _, name := range edited {
+				findings = append(findings, errors.New(notAsGenerated(name)+"; generate it again"))
+			}
+			objects, err := verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+			if err := errors.Join(append(findings, err)...); err != nil {
 				return err
 			}
 			count := map[string]int{}
@@ -37,6 +44,15 @@ func newValidateCommand(w *World) *cobra.Command {
 			return nil
 		},
 	}
+	baseFlag(c, &base)
+	return c
+}
+
+func notAsGenerated(name string) string { return name + " is not as it was generated" }
+
+// baseFlag is for commands that read a bundle; who wrote it must not choose what else is read.
+func baseFlag(c *cobra.Command, base *string) {
+	c.Flags().StringVar(base, "base", "", "the --base that the bundle was made with, by its path from DIR; nothing else outside of DIR is read")
 }
 
 func planes(objects []verify.Object) []string {
@@ -61,26 +77,22 @@ func openBundle(name string) (*worktree.Dir, error) {
 	return dir, nil
 }
 
-// readBundle reads the files of a directory that must hold a bundle, and warns of those that were edited.
-func readBundle(w *World, name string) (*worktree.Dir, map[string][]byte, error) {
-	dir, err := openBundle(name)
-	if err != nil {
-		return nil, nil, err
+// readBundle reads the files of a directory that must hold a bundle, and lists those that were edited.
+func readBundle(name string) (dir *worktree.Dir, tree map[string][]byte, edited []string, err error) {
+	if dir, err = openBundle(name); err != nil {
+		return nil, nil, nil, err
 	}
-	tree, err := dir.Read()
-	if err != nil {
-		return nil, nil, err
+	if tree, err = dir.Read(); err != nil {
+		return nil, nil, nil, err
 	}
-	edited, err := dir.Edited()
-	for _, name := range edited {
-		fmt.Fprintf(w.Stderr, "Warning: %s is not as it was generated\n", name)
-	}
-	return dir, tree, err
+	edited, err = dir.Edited()
+	return dir, tree, edited, err
 }
 
-// verified builds a bundle in process, at its directory, and gives its objects, or everything that is wrong with them as one error.
-func verified(dir string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
-	objects, findings, err := verify.BundleAt(dir, tree, target, format)
+// verified builds a bundle in memory, as it is at its directory, and gives its objects, or everything that is wrong with them as one
+// error.
+func verified(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
+	objects, findings, err := verify.BundleAt(dir, base, tree, target, format)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -38,10 +39,10 @@ func newBed(t *testing.T) *bed {
 	clouds := b.file(t, "clouds.yaml", string(b.sim.CloudsYAML(address)))
 	b.env["OS_CLIENT_CONFIG_FILE"] = clouds
 	b.World = World{
-		Stdin:    b.stdin,
-		Env:      func(name string) string { return b.env[name] },
-		ReadFile: os.ReadFile,
-		Version:  "v0-test",
+		Stdin:   b.stdin,
+		Env:     func(name string) string { return b.env[name] },
+		Open:    func(name string) (io.ReadCloser, error) { return os.Open(name) },
+		Version: "v0-test",
 		Connect: func(ctx context.Context, s cloud.Settings, o cloud.Options) (*cloud.Cloud, error) {
 			o.Transport = b
 			return cloud.Connect(ctx, s, o)

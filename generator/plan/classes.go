@@ -63,7 +63,13 @@ func (d *decider) types() []v1alpha1.VolumeType {
 		}
 		return nil
 	}
-	types := slices.Clone(d.inv.VolumeTypes.Value)
+	types := slices.DeleteFunc(slices.Clone(d.inv.VolumeTypes.Value), func(t v1alpha1.VolumeType) bool {
+		problem := unwritable(t.Name)
+		if problem != "" {
+			d.warn("volume type %q (%s) has no class: its name %s, which no bundle may hold", t.Name, t.ID, problem)
+		}
+		return problem != ""
+	})
 	slices.SortFunc(types, func(a, b v1alpha1.VolumeType) int { return strings.Compare(a.Name, b.Name) })
 	return types
 }

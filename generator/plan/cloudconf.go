@@ -79,6 +79,9 @@ func (d *decider) cloudConf(r Result) Decision[string] {
 	f.Set("Global", "", "cloud", r.Credentials.Value.Cloud)
 	decision := Decision[string]{Source: Inferred, Reason: "credentials come from the mounted clouds.yaml"}
 	if region := d.inv.Cloud.Region; region != "" {
+		if problem := unwritable(region); problem != "" {
+			d.problem("the cloud's region %q %s, which cannot be written into cloud.conf", region, problem)
+		}
 		f.Set("Global", "", "region", region)
 		decision.Facts = append(decision.Facts, "cloud.region = "+region)
 		decision.Reason += "; the region is the one that was inspected"

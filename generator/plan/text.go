@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // checkTexts refuses, in every text a person configured, what no bundle may hold: a variable that nobody filled in, because nothing
@@ -26,17 +27,30 @@ func (d *decider) checkTexts() bool {
 		if strings.Contains(s, "PRIVATE KEY") {
 			keys = append(keys, path+": holds a PRIVATE KEY, and the generator writes no secret")
 		}
-		if strings.Contains(s, "${") {
-			d.problem("%s: holds ${, as of a variable that nothing filled in", path)
-		}
-		if path != caBundle && strings.ContainsFunc(s, unicode.IsControl) {
-			d.problem("%s: holds a control character", path)
+		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) {
+			d.problem("%s: %s", path, problem)
 		}
 	})
 	if len(keys) > 0 {
 		d.problems = keys
 	}
 	return len(keys) == 0
+}
+
+const controlCharacter = "holds a control character"
+
+// unwritable says what a text holds that no bundle may, empty for nothing: YAML has no control characters, verification takes ${ for
+// something that nobody filled in, and a private key is a secret.
+func unwritable(s string) string {
+	switch {
+	case strings.Contains(s, "PRIVATE KEY"):
+		return "holds a PRIVATE KEY"
+	case strings.Contains(s, "${"):
+		return "holds ${, as of a variable that nothing filled in"
+	case strings.ContainsFunc(s, unicode.IsControl), !utf8.ValidString(s), strings.ContainsAny(s, "\ufeff\ufffe\uffff"):
+		return controlCharacter
+	}
+	return ""
 }
 
 // texts yields every text of a document with its path, the keys of objects too, with their object's.

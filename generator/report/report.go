@@ -7,8 +7,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 
+	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -32,7 +32,7 @@ func (t *table) head(cells ...string) {
 
 func (t *table) row(cells ...string) {
 	for i := range cells {
-		cells[i] = printable(cells[i])
+		cells[i] = printable.Line(cells[i]) // every cell on one line
 	}
 	if _, err := fmt.Fprintln(t.w, strings.TrimRight(strings.Join(cells, "\t"), "\t")); t.err == nil {
 		t.err = err
@@ -44,19 +44,6 @@ func (t *table) flush() error {
 		t.err = err
 	}
 	return t.err
-}
-
-// printable keeps what a cloud's operator wrote from steering the terminal, and every cell on one line.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case !unicode.IsPrint(r):
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 func yes(b bool) string {

@@ -1,22 +1,34 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
 	"path/filepath"
-
-	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// BundleAt builds and checks a bundle as Bundle does, at the directory where it is or is to be: what a Kustomize bundle refers to
-// outside of the tree is read from the disk, the tree itself is not. So a bundle is verified where it stands before it is written.
-func BundleAt(dir string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
+// BundleAt builds and checks a bundle as Bundle does, at the directory where it is or is to be. So a bundle is verified where it
+// stands before it is written. A Kustomize bundle may refer to one place outside of itself: base, a checkout of manifests/ by its
+// path from the directory; empty for none. Nothing but the tree and that checkout is ever read.
+func BundleAt(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
+	if base == "" || format != v1alpha1.Kustomize {
+		return Bundle(tree, target, format)
+	}
 	root, err := Place(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	return bundle(newOverlay(root, tree), root, tree, target, format)
+	files, err := readBase(filepath.Join(root, filepath.FromSlash(base)))
+	if err != nil {
+		return nil, nil, err
+	}
+	return bundle(filepath.ToSlash(root), files, tree, target, format)
 }
 
 // Place is a directory's own path: absolute, and with every link followed as far as it exists. From there kustomize goes to what
@@ -36,48 +48,42 @@ func Place(dir string) (string, error) {
 	}
 }
 
-// overlay is a tree of files over the disk. It has what kustomize reads with; everything else is the disk's.
-type overlay struct {
-	filesys.FileSystem
-	files map[string][]byte // by absolute path
-	dirs  map[string]bool
-}
+// largestBase is the most that a checkout of manifests/ may hold, in bytes; ours is 60 kB.
+const largestBase = 4 << 20
 
-func newOverlay(root string, tree map[string][]byte) overlay {
-	o := overlay{FileSystem: filesys.MakeFsOnDisk(), files: map[string][]byte{}, dirs: map[string]bool{root: true}}
-	for name, content := range tree {
-		at := filepath.Join(root, filepath.FromSlash(name))
-		o.files[at] = content
-		for dir := filepath.Dir(at); len(dir) > len(root); dir = filepath.Dir(dir) {
-			o.dirs[dir] = true
+// readBase reads a checkout's base/ and components/, by absolute path. A link that leads out of the checkout is an error.
+func readBase(dir string) (map[string][]byte, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // what refers to it says which file is missing
+	} else if err != nil {
+		return nil, fmt.Errorf("--base: %w", err)
+	}
+	defer root.Close()
+	files, left := map[string][]byte{}, int64(largestBase)
+	for _, part := range []string{"base", "components"} {
+		err := fs.WalkDir(root.FS(), part, func(name string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) && name == part {
+				return nil
+			}
+			if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".yaml") {
+				return err
+			}
+			f, err := root.Open(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			content, err := io.ReadAll(io.LimitReader(f, left+1))
+			if left -= int64(len(content)); err == nil && left < 0 {
+				err = fmt.Errorf("%s: base/ and components/ hold more than %d bytes", name, largestBase)
+			}
+			files[path.Join(filepath.ToSlash(dir), name)] = content
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("--base: %s: %w", dir, err)
 		}
 	}
-	return o
-}
-
-func (o overlay) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
-	name = filepath.Clean(name)
-	if o.dirs[name] {
-		return filesys.ConfirmedDir(name), "", nil
-	}
-	if _, found := o.files[name]; found {
-		return filesys.ConfirmedDir(filepath.Dir(name)), filepath.Base(name), nil
-	}
-	return o.FileSystem.CleanedAbs(name)
-}
-
-func (o overlay) ReadFile(name string) ([]byte, error) {
-	if content, found := o.files[filepath.Clean(name)]; found {
-		return content, nil
-	}
-	return o.FileSystem.ReadFile(name)
-}
-
-func (o overlay) Exists(name string) bool {
-	_, found := o.files[filepath.Clean(name)]
-	return found || o.dirs[filepath.Clean(name)] || o.FileSystem.Exists(name)
-}
-
-func (o overlay) IsDir(name string) bool {
-	return o.dirs[filepath.Clean(name)] || o.FileSystem.IsDir(name)
+	return files, nil
 }

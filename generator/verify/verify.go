@@ -1,12 +1,14 @@
 // Package verify builds a bundle as its users' tools would and checks every object it stands for, before anybody applies it: strict
 // decoding into Kubernetes' types, each class by the driver's own parser, every reference from one object to another.
 //
-// It is the only place that knows kustomize and Helm. It needs no cluster and no network, and no files but those that a Kustomize
-// bundle refers to outside of itself.
+// It is the only place that knows kustomize and Helm. It builds in memory: it needs no cluster, no network, no other program, and no
+// files but those of the checkout that a Kustomize bundle was made with. What refers to anything else is not built.
 package verify
 
 import (
 	"fmt"
+	"io/fs"
+	"maps"
 	"path"
 
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -27,20 +29,33 @@ func (f Finding) String() string {
 	return f.Object + ": " + f.Problem
 }
 
-// Bundle builds a bundle and checks it; it must refer to nothing outside of itself. The error says that it does not build; then
-// there is nothing to check.
+// Bundle builds a bundle and checks it; it must refer to nothing outside of itself. The error says that it does not build, or is
+// not to be built; then there is nothing to check.
 func Bundle(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
-	const root = "/bundle"
-	fsys := filesys.MakeFsInMemory()
+	return bundle("/bundle", nil, tree, target, format)
+}
+
+// bundle builds and checks a tree at root, in memory, with the files outside of it that it may refer to, by absolute path.
+func bundle(root string, outside, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
+	files := maps.Clone(outside)
+	if files == nil {
+		files = map[string][]byte{}
+	}
 	for name, text := range tree {
-		if err := fsys.WriteFile(path.Join(root, name), text); err != nil {
+		if !fs.ValidPath(name) {
+			return nil, nil, fmt.Errorf("%q is not a path below the bundle's directory", name)
+		}
+		files[path.Join(root, name)] = text
+	}
+	if err := local(root, files); err != nil {
+		return nil, nil, err
+	}
+	fsys := filesys.MakeFsInMemory()
+	for name, text := range files {
+		if err := fsys.WriteFile(name, text); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return bundle(fsys, root, tree, target, format)
-}
-
-func bundle(fsys filesys.FileSystem, root string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
 	objects, err := build(fsys, root, tree, target, format)
 	if err != nil {
 		return nil, nil, err

@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -45,6 +46,9 @@ var ErrNotADirectory = errors.New("is not a directory")
 // of ours or broken, and then the Dir can still be compared, without an earlier run; *v1alpha1.NewerError, or the file system's.
 func Open(dir string) (*Dir, error) {
 	d := &Dir{Path: dir, hashes: map[string]string{}}
+	if err := checkLinks(dir); err != nil {
+		return nil, err
+	}
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -67,7 +71,7 @@ func Open(dir string) (*Dir, error) {
 		return d, &NotOurs{Problems: []string{err.Error(), dir + ": its " + PlanFile + " is not one that this generator wrote; restore it, or choose another directory"}}
 	}
 	for _, f := range p.Files {
-		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == PlanFile {
+		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == PlanFile || strings.ContainsFunc(f.Path, notInAName) {
 			return d, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file below the directory; restore it", filepath.Join(dir, PlanFile), f.Path)}}
 		}
 	}
@@ -127,7 +131,59 @@ func (d *Dir) read(p string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return root.ReadFile(filepath.FromSlash(p))
+	return readFile(root, p)
+}
+
+// largestFile is the most that a file of a bundle may hold, in bytes: some twenty times what 2,000 volume types make.
+const largestFile = 16 << 20
+
+// readFile reads a regular file that is not too large. root keeps it from leaving the directory by a link.
+func readFile(root *os.Root, p string) ([]byte, error) {
+	name := filepath.FromSlash(p)
+	info, err := root.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: %w", p, errNoFile)
+	case info.Size() > largestFile:
+		return nil, fmt.Errorf("%s is larger than %d bytes, which no file of a bundle is", p, largestFile)
+	}
+	return root.ReadFile(name)
+}
+
+// notInAName says that a character has no place in the name of a bundle's file.
+func notInAName(r rune) bool { return !unicode.IsPrint(r) || r == '\\' }
+
+// checkLinks refuses a directory below the working directory that a symbolic link leads out of it. A checkout may bring such a link
+// along, and what is written must not go where its author likes. A path that leads elsewhere by itself is its user's choice.
+func checkLinks(dir string) error {
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	below, err := filepath.Rel(here, abs)
+	if err != nil || !filepath.IsLocal(below) {
+		return nil
+	}
+	root, err := os.OpenRoot(here)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for at := below; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(here, at)); err != nil && at != "." {
+			continue // what is there of the path decides
+		}
+		if _, err := root.Stat(at); err != nil {
+			return &NotOurs{Problems: []string{dir + ": a symbolic link leads out of the working directory; name the directory that is meant"}}
+		}
+		return nil
+	}
 }
 
 // Action is what a run would do to one file.
@@ -219,7 +275,7 @@ func (d *Dir) onDisk(p string) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errNoFile
 	}
-	return root.ReadFile(filepath.FromSlash(p))
+	return readFile(root, p)
 }
 
 // Refusals is what stands against making these changes for a bundle of this target and format. Forceable ones end with --force.

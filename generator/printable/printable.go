@@ -1,0 +1,77 @@
+// Package printable writes out, as \x1b or \u202e, the characters with which a text could steer a terminal or hide what it says. Names
+// and messages that come from a cloud or from a file pass through it before a person reads them.
+package printable
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Escape is a text without control characters other than line feed and tab, without invalid UTF-8, and without the characters that
+// reorder a line.
+func Escape(s string) string {
+	var b strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[0]) // a terminal of 8 bits takes 0x9b for the begin of a sequence
+		case !steers(r):
+			b.WriteString(s[:size])
+		case r < utf8.RuneSelf:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		s = s[size:]
+	}
+	return b.String()
+}
+
+// Line is Escape for what must stay on one line.
+func Line(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(Escape(s)) }
+
+func steers(r rune) bool {
+	switch {
+	case r == '\n', r == '\t':
+		return false
+	case r < ' ', r >= 0x7f && r <= 0x9f: // C0, DEL, C1
+		return true
+	case r == 0x200e, r == 0x200f, r == 0x061c, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // marks of direction, line separators
+		return true
+	}
+	return r == 0xfeff
+}
+
+// Writer passes on what Escape makes of a text. It may be used by several goroutines.
+type Writer struct {
+	lock sync.Mutex
+	out  io.Writer
+	rest []byte // the begin of a character whose end has not been written
+}
+
+// To is a Writer that writes to out.
+func To(out io.Writer) *Writer { return &Writer{out: out} }
+
+func (w *Writer) Write(p []byte) (int, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	text := append(w.rest, p...)
+	end := len(text)
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if utf8.RuneStart(text[len(text)-back]) {
+			if !utf8.FullRune(text[len(text)-back:]) {
+				end = len(text) - back
+			}
+			break
+		}
+	}
+	w.rest = append([]byte(nil), text[end:]...)
+	if _, err := io.WriteString(w.out, Escape(string(text[:end]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

@@ -1,0 +1,53 @@
+package printable
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestWhatSteersATerminalIsWrittenOut(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain é 日本 \u00a0 🙂\n\tx": "plain é 日本 \u00a0 🙂\n\tx",
+		"\x1b]0;title\x07":         `\x1b]0;title\x07`,
+		"a\rb\x00\x7f":             `a\x0db\x00\x7f`,
+		"\u009b2J":                 `\u009b2J`,
+		"\x9b2J\xff":               `\x9b2J\xff`,
+		"user\u202etxt.exe\u2066":  `user\u202etxt.exe\u2066`,
+		"a\u2028b\ufeff":           `a\u2028b\ufeff`,
+	} {
+		if got := Escape(text); got != want {
+			t.Errorf("%q: want %q, got %q", text, want, got)
+		}
+	}
+	if got := Line("a\nb\tc"); got != "a b c" {
+		t.Errorf("want one line, got %q", got)
+	}
+}
+
+func TestAWriterKeepsCharactersWholeThatComeInPieces(t *testing.T) {
+	const text = "é日🙂\u202e\u009b\x1b[2J end"
+	for step := 1; step <= len(text); step++ {
+		var out strings.Builder
+		w := To(&out)
+		for at := 0; at < len(text); at += step {
+			piece := text[at:min(at+step, len(text))]
+			if n, err := w.Write([]byte(piece)); err != nil || n != len(piece) {
+				t.Fatal(n, err)
+			}
+		}
+		if got := out.String(); got != Escape(text) {
+			t.Errorf("in pieces of %d: want %q, got %q", step, Escape(text), got)
+		}
+	}
+}
+
+func FuzzEscape(f *testing.F) {
+	f.Add("a\x1b[2Jb\u202e\x9b")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Escape(text)
+		if !utf8.ValidString(got) || strings.ContainsFunc(got, steers) || Escape(got) != got {
+			t.Errorf("%q became %q", text, got)
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package verify
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Whoever edits a checked-out bundle must not make the program that verifies it fetch, run or read anything. kustomize does all three
+// when a kustomization says so: it gets URLs, runs git for repositories, and reads directories elsewhere on the disk. So the bundle
+// is built in memory, and before kustomize sees it, every kustomization must consist of what this generator writes: a list of keys
+// that is allowed, not one of keys that are refused.
+
+// kustomizationFile is all that a bundle's kustomizations hold.
+type kustomizationFile struct {
+	APIVersion  string `yaml:"apiVersion"`
+	Kind        string `yaml:"kind"`
+	SortOptions struct {
+		Order string `yaml:"order"`
+	} `yaml:"sortOptions"`
+	Resources  []string `yaml:"resources"`
+	Components []string `yaml:"components"`
+	Patches    []struct {
+		Path   string `yaml:"path"`
+		Target struct {
+			Kind          string `yaml:"kind"`
+			Name          string `yaml:"name"`
+			LabelSelector string `yaml:"labelSelector"`
+		} `yaml:"target"`
+	} `yaml:"patches"`
+	Images []struct {
+		Name    string `yaml:"name"`
+		NewName string `yaml:"newName"`
+		NewTag  string `yaml:"newTag"`
+		Digest  string `yaml:"digest"`
+	} `yaml:"images"`
+}
+
+// kustomizationNames are the names under which kustomize looks for a kustomization.
+var kustomizationNames = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// local checks every YAML file that kustomize or Helm may be shown, by absolute path; root is the bundle's directory.
+func local(root string, files map[string][]byte) error {
+	l := locals{root: root, files: files}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		l.at = name
+		switch base := path.Base(name); {
+		case slices.Contains(kustomizationNames[1:], base):
+			l.problem("", "kustomize would read it; a bundle's are called %s", kustomizationNames[0])
+		case strings.HasSuffix(base, ".yaml"):
+			l.yaml(files[name])
+		}
+		if path.Base(name) == kustomizationNames[0] {
+			l.kustomization(files[name])
+		}
+	}
+	if l.problems == nil {
+		return nil
+	}
+	return errors.New("the bundle holds what this generator does not write, so it is not built (keep own changes in an overlay outside of the directory):\n  " +
+		strings.Join(l.problems, "\n  "))
+}
+
+type locals struct {
+	root, at string
+	files    map[string][]byte
+	problems []string
+}
+
+func (l *locals) problem(key, format string, args ...any) {
+	if key != "" {
+		key += ": "
+	}
+	l.problems = append(l.problems, strings.TrimPrefix(l.at, l.root+"/")+": "+key+fmt.Sprintf(format, args...))
+}
+
+// yaml refuses anchors and aliases, with which a short document stands for one that fills the memory, and patches other than a
+// replacement: those that copy double a document with each line.
+func (l *locals) yaml(text []byte) {
+	for in := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var n yaml.Node
+		if err := in.Decode(&n); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			l.problem("", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
+			return
+		}
+		if at := anchor(&n); at != nil {
+			l.problem("", "line %d: anchors and aliases are not used in a bundle", at.Line)
+			return
+		}
+		if len(n.Content) == 1 && n.Content[0].Kind == yaml.SequenceNode {
+			l.operations(n.Content[0])
+		}
+	}
+}
+
+func anchor(n *yaml.Node) *yaml.Node {
+	if n.Anchor != "" || n.Kind == yaml.AliasNode {
+		return n
+	}
+	for _, child := range n.Content {
+		if at := anchor(child); at != nil {
+			return at
+		}
+	}
+	return nil
+}
+
+// operations are a patch's (RFC 6902).
+func (l *locals) operations(list *yaml.Node) {
+	for _, n := range list.Content {
+		var o struct {
+			Op string `yaml:"op"`
+		}
+		if err := n.Decode(&o); err != nil || o.Op != "replace" {
+			l.problem("", "line %d: a list is a patch, and a bundle's patches only replace", n.Line)
+		}
+	}
+}
+
+func (l *locals) kustomization(text []byte) {
+	var k kustomizationFile
+	in := yaml.NewDecoder(bytes.NewReader(text))
+	in.KnownFields(true)
+	if err := in.Decode(&k); err != nil {
+		l.problem("", "%s; a bundle's kustomization has apiVersion, kind, sortOptions, resources, components, patches (path, target) and images",
+			strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", ""))
+		return
+	}
+	if err := in.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		l.problem("", "holds more than one document")
+	}
+	for _, ref := range k.Resources {
+		if strings.HasSuffix(ref, ".yaml") {
+			l.file("resources", ref)
+		} else {
+			l.directory("resources", ref)
+		}
+	}
+	for _, ref := range k.Components {
+		l.directory("components", ref)
+	}
+	for _, p := range k.Patches {
+		l.file("patches", p.Path)
+	}
+}
+
+var (
+	fileRef      = regexp.MustCompile(`^([A-Za-z0-9_-]+/)*[A-Za-z0-9_-]+\.yaml$`)
+	directoryRef = regexp.MustCompile(`^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`) // no dot: kustomize takes github.com/x/y for a repository
+)
+
+// file is a reference to a file below the kustomization.
+func (l *locals) file(key, ref string) {
+	if !fileRef.MatchString(ref) {
+		l.problem(key, "%.200q is not a file of the bundle", ref)
+		return
+	}
+	if _, there := l.files[path.Join(path.Dir(l.at), ref)]; !there {
+		l.problem(key, "%s is not there", ref)
+	}
+}
+
+// directory is a reference to another kustomization: below this one, or in the checkout that the caller named.
+func (l *locals) directory(key, ref string) {
+	outside := strings.HasPrefix(ref, "../") && !strings.ContainsAny(ref, ":?@") && !strings.Contains(ref, "//")
+	if !outside && !directoryRef.MatchString(ref) {
+		l.problem(key, "%.200q is not a directory of the bundle", ref)
+		return
+	}
+	target := path.Join(path.Dir(l.at), ref)
+	if _, there := l.files[path.Join(target, kustomizationNames[0])]; there {
+		return
+	}
+	if target == l.root || strings.HasPrefix(target, l.root+"/") {
+		l.problem(key, "%s is not there", ref)
+		return
+	}
+	l.problem(key, "%s is outside of the bundle; where it was made with --base, give the same --base", ref)
+}
