@@ -71,6 +71,14 @@ func supported(r plan.Result, o Options) error {
 // object is a Kubernetes object or a part of one.
 type object = map[string]any
 
+// notes are comments at the head of single files.
+var notes = map[string]string{
+	"networkpolicy.yaml": `# As narrow as the facts allow. Ports are those of the cloud's catalog. Addresses cannot be told from host names: name OpenStack's in
+# spec.networkPolicy.openstackCIDRs, and the API server's, which no selector can name, in spec.networkPolicy.apiServerCIDRs.
+# kubelet's probes need no rule.
+`,
+}
+
 // document writes YAML under the notice that people must not edit it.
 func (p *plane) document(t Tree, name string, docs ...object) error {
 	var b bytes.Buffer
@@ -78,6 +86,7 @@ func (p *plane) document(t Tree, name string, docs ...object) error {
 	if p.r.Simulated {
 		b.WriteString("# Made from a simulated cloud: no real cluster can use this.\n")
 	}
+	b.WriteString(notes[name])
 	for i, d := range docs {
 		if i > 0 {
 			b.WriteString("---\n")

@@ -19,11 +19,12 @@ func (p *plane) helm(t Tree) error {
 		return err
 	}
 	r := p.r
+	driver := object{"name": r.Driver.Value.Name, "logLevel": r.Driver.Value.LogLevel}
 	values := object{
 		"target":     r.Target,
 		"plane":      p.name,
 		"namespaces": object{"controller": r.Namespaces.Value.Controller, "node": r.Namespaces.Value.Node},
-		"driver":     object{"name": r.Driver.Value.Name, "logLevel": r.Driver.Value.LogLevel},
+		"driver":     driver,
 		"clusterID":  r.ClusterID.Value,
 		"topology":   object{"enabled": r.Topology.Value.Enabled},
 		"leases":     p.leases(),
@@ -31,10 +32,11 @@ func (p *plane) helm(t Tree) error {
 		"images":     images,
 	}
 	if period := p.r.LimitRefresh.Value; p.cluster && period > 0 {
-		values["driver"] = object{"name": r.Driver.Value.Name, "logLevel": r.Driver.Value.LogLevel, "limitRefreshSeconds": period}
+		driver["limitRefreshSeconds"] = period
 	}
 	conf := object{}
 	if p.controller {
+		driver["pvcAnnotations"] = r.PVCAnnotations.Value
 		conf["controller"] = p.controllerConf
 		values["credentials"] = object{"secretName": r.Credentials.Value.SecretName, "key": r.Credentials.Value.Key}
 		values["caBundle"] = p.ca()
@@ -65,7 +67,10 @@ func (p *plane) networkValues() object {
 	if !n.Enabled {
 		return object{"enabled": false}
 	}
-	return object{"enabled": true, "ports": n.Ports, "cidrs": orEmpty(n.CIDRs)}
+	return object{
+		"enabled": true, "ports": n.Ports, "cidrs": orEmpty(n.CIDRs),
+		"apiServerCIDRs": orEmpty(n.APIServerCIDRs), "metricsNamespaces": orEmpty(n.MetricsNamespaces),
+	}
 }
 
 // workloadValues are whole: a list or map of the chart's defaults never mixes with the plan's.

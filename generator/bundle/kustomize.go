@@ -110,6 +110,7 @@ func (p *plane) components() []string {
 	add(p.controller && p.snapshots(), "snapshots-controller")
 	add(p.cluster && p.snapshots(), "snapshots-rbac")
 	add(p.controller && p.ca() != "", "ca-controller")
+	add(p.controller && p.r.PVCAnnotations.Value, "pvc-annotations-controller")
 	add(p.controller && p.openShift(), "openshift-controller")
 	add(p.node && p.openShift(), "openshift-node")
 	add(p.controller && p.hosted(), "hypershift-controller")

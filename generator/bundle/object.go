@@ -142,45 +142,105 @@ func (p *plane) caConfigMap() object {
 	}
 }
 
-// networkPolicy limits the controller's pods: DNS and the API server anywhere, OpenStack on the catalog's ports; in: the kubelet's
-// probes and scrapes, on the declared ports.
+// networkPolicy limits the controller's pods: in, whoever reads metrics; out, DNS, the API server, and OpenStack on the catalog's ports.
+// kubelet's probes need no rule: no policy keeps a pod's own node out.
 func (p *plane) networkPolicy() object {
 	n := p.r.NetworkPolicy.Value
-	var openstack []object
-	for _, port := range n.Ports {
-		openstack = append(openstack, object{"protocol": "TCP", "port": port})
-	}
-	egress := object{"ports": openstack}
-	if len(n.CIDRs) > 0 {
-		var to []object
-		for _, c := range n.CIDRs {
-			to = append(to, object{"ipBlock": object{"cidr": c}})
-		}
-		egress["to"] = to
-	}
-	var names []object
-	for _, name := range p.ports() {
-		names = append(names, object{"protocol": "TCP", "port": name})
-	}
 	return object{
 		"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy",
 		"metadata": object{"name": "cinder-csi-controller", "namespace": p.controllerNS, "labels": labels("controller")},
 		"spec": object{
 			"podSelector": object{"matchLabels": map[string]string{"app": "cinder-csi-controller"}},
 			"policyTypes": []string{"Egress", "Ingress"},
-			"ingress":     []object{{"ports": names}},
-			"egress": []object{
-				{"ports": []object{{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}, {"protocol": "UDP", "port": 5353}, {"protocol": "TCP", "port": 5353}}},
-				{"ports": []object{{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}}},
-				egress,
-			},
+			"ingress":     p.metricsReaders(),
+			"egress":      []object{p.dns(), p.apiServer(), rule(tcp(n.Ports...), networks(n.CIDRs))},
 		},
 	}
 }
 
-// ports are the names of the ports that the controller's pods listen on.
-func (p *plane) ports() []string {
-	names := []string{"attacher", "driver", "healthz", "provisioner", "resizer"}
+func rule(ports, to []object) object {
+	r := object{"ports": ports}
+	if len(to) > 0 {
+		r["to"] = to
+	}
+	return r
+}
+
+func tcp(ports ...int) []object {
+	var list []object
+	for _, port := range ports {
+		list = append(list, object{"protocol": "TCP", "port": port})
+	}
+	return list
+}
+
+func networks(cidrs []string) []object {
+	var list []object
+	for _, c := range cidrs {
+		list = append(list, object{"ipBlock": object{"cidr": c}})
+	}
+	return list
+}
+
+func namespaceWith(label, value string) object {
+	return object{"namespaceSelector": object{"matchLabels": map[string]string{label: value}}}
+}
+
+const namespaceName = "kubernetes.io/metadata.name"
+
+// metricsReaders are the pods of OpenShift's monitoring and of the namespaces that are configured.
+func (p *plane) metricsReaders() []object {
+	var from []object
+	if p.openShift() {
+		from = append(from, namespaceWith("network.openshift.io/policy-group", "monitoring"))
+	}
+	for _, name := range p.r.NetworkPolicy.Value.MetricsNamespaces {
+		from = append(from, namespaceWith(namespaceName, name))
+	}
+	if from == nil {
+		return []object{}
+	}
+	var ports []object
+	for _, name := range p.metricsPorts() {
+		ports = append(ports, object{"protocol": "TCP", "port": name})
+	}
+	return []object{{"from": from, "ports": ports}}
+}
+
+// dns: OpenShift's is known. Elsewhere the pods that answer differ between distributions, so any pod of the cluster, and nothing
+// outside of it, may be asked; a management cluster need not be OpenShift.
+func (p *plane) dns() object {
+	numbers, to := []int{53}, object{"namespaceSelector": object{}}
+	switch {
+	case p.hosted():
+		numbers = []int{53, 5353}
+	case p.openShift():
+		numbers, to = []int{5353}, namespaceWith(namespaceName, "openshift-dns")
+	}
+	var ports []object
+	for _, port := range numbers {
+		ports = append(ports, object{"protocol": "UDP", "port": port}, object{"protocol": "TCP", "port": port})
+	}
+	return rule(ports, []object{to})
+}
+
+// apiServer: a hosted control plane's is in the same namespace. Another's no selector can name, and its addresses are no fact of the
+// cloud: spec.networkPolicy.apiServerCIDRs says them.
+func (p *plane) apiServer() object {
+	const service, server = 443, 6443
+	to := networks(p.r.NetworkPolicy.Value.APIServerCIDRs)
+	switch {
+	case p.hosted():
+		return rule(tcp(server), []object{{"podSelector": object{}}})
+	case p.openShift():
+		return rule(tcp(server), to)
+	}
+	return rule(tcp(service, server), to)
+}
+
+// metricsPorts are the names of the ports on which the controller's pods serve metrics.
+func (p *plane) metricsPorts() []string {
+	names := []string{"attacher", "driver", "provisioner", "resizer"}
 	if p.snapshots() {
 		names = append(names, "snapshotter")
 	}

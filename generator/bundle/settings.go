@@ -47,7 +47,7 @@ func (p *plane) controllerSettings() map[string]string {
 		"LEASE_NAMESPACE":      p.leaseNamespace(),
 		"LEASE_RENEW_DEADLINE": l.RenewDeadline,
 		"LEASE_RETRY_PERIOD":   l.RetryPeriod,
-		"PVC_ANNOTATIONS":      strconv.FormatBool(!p.hosted()), // of the cluster that the pod runs in
+		"PVC_ANNOTATIONS":      strconv.FormatBool(p.r.PVCAnnotations.Value),
 		"SIDECAR_KUBECONFIG":   kubeconfig,
 	})
 	return s

@@ -55,8 +55,10 @@ var singles = map[string][]origin{
 	},
 	"NetworkPolicy": {
 		{at: "metadata name", ids: []string{plan.IDNetworkPolicy}},
-		{at: "spec ingress * ports [5]", ids: []string{plan.IDSnapshotClass}}, // the snapshotter's
-		{at: "spec egress [2]", ids: []string{plan.IDNetworkPolicy}},          // the first two are DNS and the API server
+		{at: "spec ingress * ports [4]", ids: []string{plan.IDSnapshotClass}}, // the snapshotter's
+		{at: "spec ingress", ids: []string{plan.IDNetworkPolicy}},
+		{at: "spec egress [1] to", ids: []string{plan.IDNetworkPolicy}}, // the API server
+		{at: "spec egress [2]", ids: []string{plan.IDNetworkPolicy}},    // OpenStack; the first is DNS
 	},
 }
 
@@ -117,6 +119,7 @@ func configMaps(target v1alpha1.Target) map[string][]origin {
 	return map[string][]origin{
 		"cinder-csi-node-settings": node,
 		"cinder-csi-controller-settings": append(slices.Clone(node),
+			origin{at: "data PVC_ANNOTATIONS", ids: []string{plan.IDPVCAnnotations}},
 			origin{at: "data CLUSTER_ID", ids: []string{plan.IDClusterID}},
 			origin{at: "data LEASE_NAMESPACE", ids: []string{leases}}),
 		"cinder-csi-node-config":       {{at: "data cloud.conf", ids: []string{plan.IDAttachLimit}}},
@@ -176,11 +179,12 @@ func controllerOrigins(pod, containers string) []origin {
 		{at: containers + "[snapshotter]", ids: []string{plan.IDSnapshotClass}},
 		{at: containers + "[driver] volumeMounts [ca]", ids: credentials},
 		{at: pod + "volumes [ca]", ids: credentials},
+		{at: containers + "[driver] volumeMounts [api-access]", ids: []string{plan.IDPVCAnnotations}},
 		{at: pod + "volumes [cloud] secret secretName", ids: credentials},
 		{at: pod + "volumes [cloud] secret items * key", ids: credentials},
 		{at: pod + "volumes [hosted-kubeconfig] secret secretName", config: "spec.hypershift.kubeconfigSecret"},
 		{at: pod + affinity + "nodeAffinity " + preferred + "[1] preference matchExpressions * values", ids: []string{plan.IDControllerNamespace}},
 		{at: pod + affinity + "podAffinity " + preferred + "* podAffinityTerm labelSelector", ids: []string{plan.IDControllerNamespace}},
-		{at: configHash, ids: []string{plan.IDDriverName, plan.IDTopology, plan.IDLogLevel, plan.IDClusterID, plan.IDControllerNamespace, plan.IDNodeNamespace, plan.IDCloudConf, plan.IDZoneMap, plan.IDCredentials}},
+		{at: configHash, ids: []string{plan.IDDriverName, plan.IDTopology, plan.IDLogLevel, plan.IDPVCAnnotations, plan.IDClusterID, plan.IDControllerNamespace, plan.IDNodeNamespace, plan.IDCloudConf, plan.IDZoneMap, plan.IDCredentials}},
 	}
 }

@@ -41,6 +41,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 		Format:    format,
 	}
 	r.Driver = d.driver()
+	r.PVCAnnotations = d.pvcAnnotations()
 	r.Namespaces = d.namespaces()
 	r.ClusterID = d.clusterID()
 	r.Credentials = d.credentials()

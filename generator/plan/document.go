@@ -14,6 +14,7 @@ const (
 	IDDriverName          = "driver.name"
 	IDTopologyKey         = "driver.topologyKey"
 	IDLogLevel            = "driver.logLevel"
+	IDPVCAnnotations      = "driver.pvcAnnotations"
 	IDControllerNamespace = "namespaces.controller"
 	IDNodeNamespace       = "namespaces.node"
 	IDClusterID           = "clusterID"
@@ -48,6 +49,7 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 	add(document(r.Driver, IDDriverName, r.Driver.Value.Name))
 	add(v1alpha1.Decision{ID: IDTopologyKey, Value: r.Driver.Value.TopologyKey, Reason: "it follows from the driver's name: topology.<driver name>/zone", Source: string(r.Driver.Source)})
 	add(v1alpha1.Decision{ID: IDLogLevel, Value: r.Driver.Value.LogLevel, Reason: "spec.driver.logLevel, one of klog's levels", Source: string(sourceOf(r.Driver.Value.LogLevel != v1alpha1.DefaultLogLevel))})
+	add(document(r.PVCAnnotations, IDPVCAnnotations, r.PVCAnnotations.Value))
 	add(document(r.Namespaces, IDControllerNamespace, r.Namespaces.Value.Controller))
 	add(document(r.Namespaces, IDNodeNamespace, r.Namespaces.Value.Node))
 	add(document(r.ClusterID, IDClusterID, r.ClusterID.Value))
@@ -136,6 +138,8 @@ func networkPolicyValue(n NetworkPolicy) value {
 	v := value{"enabled": n.Enabled}
 	v.set("ports", n.Ports, len(n.Ports) == 0)
 	v.set("cidrs", n.CIDRs, len(n.CIDRs) == 0)
+	v.set("apiServerCIDRs", n.APIServerCIDRs, len(n.APIServerCIDRs) == 0)
+	v.set("metricsNamespaces", n.MetricsNamespaces, len(n.MetricsNamespaces) == 0)
 	return v
 }
 

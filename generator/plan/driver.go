@@ -71,6 +71,22 @@ func (d *decider) checkPlatform() {
 	}
 }
 
+// pvcAnnotations: a claim's annotations are read with the token of the pod, which a hosted control plane's does not have for the guest.
+func (d *decider) pvcAnnotations() Decision[bool] {
+	hosted := d.target == v1alpha1.HostedControlPlane
+	given := d.given.Driver.PVCAnnotations
+	switch {
+	case hosted && given != nil && *given:
+		d.problem("spec.driver.pvcAnnotations: on hypershift the controller runs in another cluster than the claims and has no token for it; leave it out")
+		return Decision[bool]{}
+	case hosted:
+		return Decision[bool]{Source: Default, Reason: "the controller runs in another cluster than the claims and has no token for it"}
+	case given != nil:
+		return Decision[bool]{Value: *given, Source: FromConfig, Reason: "spec.driver.pvcAnnotations is set; with true the driver's container has the pod's token"}
+	}
+	return Decision[bool]{Value: true, Source: Default, Reason: "upstream's driver reads scheduler hints from claims; for that the driver's container has the pod's token"}
+}
+
 func (d *decider) attachLimit() Decision[string] {
 	limit := string(d.spec.VolumeAttachLimit)
 	if limit == v1alpha1.Auto {

@@ -33,6 +33,7 @@ type Result struct {
 	Config    v1alpha1.Spec // normalised
 
 	Driver         Decision[Driver]
+	PVCAnnotations Decision[bool] // the driver's container gets the pod's token
 	Namespaces     Decision[v1alpha1.Namespaces]
 	ClusterID      Decision[string]
 	Credentials    Decision[Credentials]
@@ -93,11 +94,15 @@ type SnapshotClass struct {
 	InUse bool
 }
 
-// NetworkPolicy is what the controller's pods may reach of OpenStack; empty when policies are not emitted.
+// NetworkPolicy is what the controller's pods may reach, and what may reach them; empty when policies are not emitted. Ports and CIDRs
+// are OpenStack's.
 type NetworkPolicy struct {
 	Enabled bool
 	Ports   []int    // TCP, sorted: of identity, compute and block storage
 	CIDRs   []string // sorted; empty: any address on those ports
+	// APIServerCIDRs are sorted; empty: any address on the API server's ports. MetricsNamespaces are sorted too.
+	APIServerCIDRs    []string
+	MetricsNamespaces []string
 }
 
 // Workload is how one role's pods run, after per-target defaults.

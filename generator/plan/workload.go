@@ -144,14 +144,16 @@ func (d *decider) checkExpansion(key, value string) {
 // networkPolicy: ports from the catalog; addresses from the configuration or from endpoints that are addresses, never from DNS.
 func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 	decision := Decision[NetworkPolicy]{Source: sourceOf(d.given.NetworkPolicy.Enabled), Reason: "spec.networkPolicy.enabled is false"}
-	var cidrs []string
-	for _, c := range d.spec.NetworkPolicy.OpenStackCIDRs {
-		prefix, err := netip.ParsePrefix(c)
-		if err != nil || prefix != prefix.Masked() {
-			d.problem("spec.networkPolicy.openstackCIDRs: %q is not a network such as 192.0.2.0/24", c)
-			continue
+	cidrs := d.networks("spec.networkPolicy.openstackCIDRs", d.spec.NetworkPolicy.OpenStackCIDRs)
+	apiServer := d.networks("spec.networkPolicy.apiServerCIDRs", d.spec.NetworkPolicy.APIServerCIDRs)
+	if len(apiServer) > 0 && d.target == v1alpha1.HostedControlPlane {
+		d.warn("spec.networkPolicy.apiServerCIDRs has no effect: on hypershift the API server is in the controller's namespace")
+		apiServer = nil
+	}
+	for i, name := range d.spec.NetworkPolicy.MetricsNamespaces {
+		if !isLabel(name) {
+			d.problem("%s: %q is not a namespace's name", item("spec.networkPolicy.metricsNamespaces", i), name)
 		}
-		cidrs = append(cidrs, prefix.String())
 	}
 	if !d.spec.NetworkPolicy.Enabled {
 		return decision
@@ -183,9 +185,25 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 			}
 		}
 	}
+	decision.Value.APIServerCIDRs = sortedSet(apiServer)
+	decision.Value.MetricsNamespaces = sortedSet(d.spec.NetworkPolicy.MetricsNamespaces)
 	decision.Value.Ports = sortedSet(to.ports)
 	decision.Value.CIDRs = sortedSet(cidrs)
 	return decision
+}
+
+// networks are configured networks in their one form.
+func (d *decider) networks(key string, given []string) []string {
+	var cidrs []string
+	for _, c := range given {
+		prefix, err := netip.ParsePrefix(c)
+		if err != nil || prefix != prefix.Masked() {
+			d.problem("%s: %q is not a network such as 192.0.2.0/24", key, c)
+			continue
+		}
+		cidrs = append(cidrs, prefix.String())
+	}
+	return cidrs
 }
 
 // destinations are where the controller connects to.

@@ -33,6 +33,7 @@ var abouts = map[string]about{
 	"Spec.driver":           {Meaning: "The driver's identity and log."},
 	"Driver.name":           {"The driver's name in the cluster. A change is guarded: volumes belong to the driver of their name.", "cinder.csi.openstack.org; on OpenShift side by side cinder-csi.io", "what is no driver name; on OpenShift the built-in driver's unless it is adopted, and any other if it is"},
 	"Driver.logLevel":       {"How much driver and sidecars log, one of klog's levels.", "2", "less than 0, more than 10"},
+	"Driver.pvcAnnotations": {"Whether the driver reads scheduler hints from the annotations of claims, as upstream's does. Its container then has the pod's token, and every right of the sidecars.", "true; on hypershift false", "true on hypershift, where the controller runs in another cluster than the claims"},
 	"Spec.openshift":        {Meaning: "What holds on OpenShift only."},
 	"OpenShift.coexistence": {"Whether the driver runs beside OpenShift's built-in one (sideBySide: own names, no default class) or takes its name over (adopt).", SideBySide, "adopt on a hosted cluster of platform OpenStack"},
 
@@ -66,10 +67,13 @@ var abouts = map[string]about{
 	"Snapshots.enabled":      {"Whether the snapshotter sidecar, its rights and a VolumeSnapshotClass are emitted.", "true", ""},
 	"Spec.monitoring":        {Meaning: "Objects of the Prometheus operator."},
 	"Monitoring.kind":        {"Which object tells Prometheus of the controller.", None, "any other: this version emits none"},
-	"Spec.networkPolicy":     {Meaning: "What the controller's pods may reach."},
+	"Spec.networkPolicy":     {Meaning: "What the controller's pods may reach, and what may reach them."},
 	"NetworkPolicy.enabled":  {"Whether a NetworkPolicy is emitted; its ports are those of the cloud's catalog.", "false", "true where the cloud does not tell its endpoints"},
 
 	"NetworkPolicy.openstackCIDRs": {"The networks of OpenStack's endpoints.", "endpoints that are addresses; else any address on those ports", "what is no network such as 192.0.2.0/24"},
+
+	"NetworkPolicy.apiServerCIDRs":    {"The networks of the API server's addresses. Without effect on hypershift, where it is in the controller's namespace.", "any address on its ports", "what is no network such as 192.0.2.0/24"},
+	"NetworkPolicy.metricsNamespaces": {"Namespaces whose pods may read the controller's metrics.", "none; on OpenShift its monitoring always may", "what is no namespace's name"},
 
 	"Spec.trustedCA": {"Whether OpenShift's cluster-wide CA bundle is mounted.", "false", "true: this version does not emit it"},
 	"Spec.images":    {"Images by role or sidecar: driver, provisioner, attacher, resizer, snapshotter, livenessprobe, registrar.", "those of manifests/components/images", "any other name"},

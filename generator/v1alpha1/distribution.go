@@ -49,6 +49,8 @@ type Namespaces struct {
 type Driver struct {
 	Name     string `json:"name,omitempty"` // default by target and coexistence
 	LogLevel *int   `json:"logLevel,omitempty"`
+	// PVCAnnotations is whether the driver reads scheduler hints from claims; default true, but false on hypershift.
+	PVCAnnotations *bool `json:"pvcAnnotations,omitempty"`
 }
 
 // OpenShift settings. Coexistence is sideBySide (default: own driver name and objects) or adopt (upstream's).
@@ -123,6 +125,9 @@ type Monitoring struct {
 type NetworkPolicy struct {
 	Enabled        bool     `json:"enabled,omitempty"`
 	OpenStackCIDRs []string `json:"openstackCIDRs,omitempty"`
+	APIServerCIDRs []string `json:"apiServerCIDRs,omitempty"`
+	// MetricsNamespaces are those whose pods may read the controller's metrics.
+	MetricsNamespaces []string `json:"metricsNamespaces,omitempty"`
 }
 
 // Image overrides parts of one image's reference.

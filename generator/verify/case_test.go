@@ -104,10 +104,10 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 			KubernetesVersion: "1.34",
 			Namespaces:        v1alpha1.Namespaces{Controller: "storage", Node: "storage-node"},
 			ClusterID:         "prod: \"one\" <&>",
-			Driver:            v1alpha1.Driver{Name: "cinder.example.org", LogLevel: &level},
+			Driver:            v1alpha1.Driver{Name: "cinder.example.org", LogLevel: &level, PVCAnnotations: &off},
 			Credentials:       v1alpha1.Credentials{SecretName: "cloud", Key: "other.yaml", Cloud: "prod", CABundle: ca},
 			VolumeAttachLimit: "20",
-			NetworkPolicy:     v1alpha1.NetworkPolicy{Enabled: true, OpenStackCIDRs: []string{"192.0.2.0/24", "2001:db8::/32"}},
+			NetworkPolicy:     v1alpha1.NetworkPolicy{Enabled: true, OpenStackCIDRs: []string{"192.0.2.0/24", "2001:db8::/32"}, APIServerCIDRs: []string{"198.51.100.0/24"}, MetricsNamespaces: []string{"monitoring", "1e3"}},
 			StorageClasses: v1alpha1.StorageClasses{
 				NamePrefix: "os-",
 				Overrides: map[string]v1alpha1.ClassOverride{"standard": {

@@ -77,12 +77,30 @@ func (c *checker) pod(pod corev1.PodSpec) {
 			for _, item := range v.ConfigMap.Items {
 				c.key(where, v.ConfigMap.Name, item.Key, data)
 			}
+		case v.Projected != nil:
+			c.projected(where, v.Projected.Sources)
 		case v.EmptyDir == nil && v.HostPath == nil:
 			c.find("%s: want a Secret, ConfigMap, emptyDir or hostPath", where)
 		}
 	}
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 		c.container(container, volumes)
+	}
+}
+
+// apiCA is the ConfigMap with the API server's CA that Kubernetes puts into every namespace.
+const apiCA = "kube-root-ca.crt"
+
+// projected: what Kubernetes itself would mount for the API server, and nothing else.
+func (c *checker) projected(where string, sources []corev1.VolumeProjection) {
+	for _, s := range sources {
+		switch {
+		case s.ServiceAccountToken != nil && s.ServiceAccountToken.Audience == "":
+		case s.ConfigMap != nil && s.ConfigMap.Name == apiCA:
+		case s.DownwardAPI != nil:
+		default:
+			c.find("%s: want the pod's token, ConfigMap %s or the downward API", where, apiCA)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ LEASE_DURATION: {{ .Values.leases.leaseDuration | quote }}
 LEASE_NAMESPACE: {{ $p.leaseNS | quote }}
 LEASE_RENEW_DEADLINE: {{ .Values.leases.renewDeadline | quote }}
 LEASE_RETRY_PERIOD: {{ .Values.leases.retryPeriod | quote }}
-PVC_ANNOTATIONS: {{ not $p.hosted | quote }}
+PVC_ANNOTATIONS: {{ and (not $p.hosted) .Values.driver.pvcAnnotations | quote }}
 SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "" | quote }}
 {{- end -}}
 
@@ -58,6 +58,13 @@ capabilities:
   drop:
   - ALL
 readOnlyRootFilesystem: true
+{{- end -}}
+
+{{- /* The pod's token, for containers that talk to the API server of the cluster they run in. */ -}}
+{{- define "apiAccess" -}}
+- name: api-access
+  mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+  readOnly: true
 {{- end -}}
 
 {{- /* (memory, over): the container's requests under what the values say. */ -}}
