@@ -1,16 +1,26 @@
 # The driver's image for those who have a container engine; `make image` needs none and makes a smaller one.
-FROM golang:1.26-bookworm AS build
+#
+# Tags of base images move. Pin them by the digest that you reviewed, which only a registry can tell (crane digest, skopeo inspect):
+#   docker build --build-arg GO_IMAGE=golang:1.26-bookworm@sha256:... --build-arg BASE_IMAGE=debian:bookworm-slim@sha256:... .
+ARG GO_IMAGE=golang:1.26-bookworm
+ARG BASE_IMAGE=debian:bookworm-slim
+
+FROM ${GO_IMAGE} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
-RUN go mod download
+RUN go mod download && go mod verify
 COPY . .
 ARG VERSION=unknown
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /cinder-csi-driver ./cmd/cinder-csi-driver
 
-FROM debian:bookworm-slim
+FROM ${BASE_IMAGE}
+# The programs that gain rights when they are run (mount, su, passwd and so on) lose that: the node's container is root without them, and
+# the controller's must not become it.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends btrfs-progs ca-certificates e2fsprogs mount util-linux xfsprogs \
  && rm -rf /var/lib/apt/lists/* \
+ && find / -xdev -type f -perm /6000 -exec chmod a-s {} + \
+ && test -z "$(find / -xdev -type f -perm /6000)" \
  && mkfs.ext4 -V && mkfs.xfs -V && mkfs.btrfs --version && blkid -V && wipefs -V && mount -V && fsck -V \
  && resize2fs 2>&1 | grep -q '^resize2fs' && xfs_growfs -V && btrfs --version
 COPY --from=build /cinder-csi-driver /bin/cinder-csi-driver

@@ -83,10 +83,14 @@ FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue dri
   driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/contract:FuzzMountFlags driver/controller:FuzzToken \
   $(addprefix driver/host:Fuzz,ParseMountInfo SysfsTree ParseUevent ParseMetadata ConfigDrives Directories Superblocks)
 
+# What the generator reads of others' files: clouds.yaml and its profiles, configuration and inventory, checked-out bundles.
+FUZZ_GENERATOR := internal/cloud:FuzzCloudsYAML internal/cloud:FuzzProfiles generator/printable:FuzzEscape generator/verify:FuzzGenerate \
+  generator/verify:FuzzBundle
+
 .PHONY: fuzz-driver
-fuzz-driver: ## the fuzz targets of what the driver reads: configuration, parameters, tokens; mounts, sysfs, events, metadata, disks; each for FUZZTIME (10s)
-	@for target in $(FUZZ_DRIVER); do \
-	  echo "$$target"; go test "./$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime "$${FUZZTIME:-10s}" -parallel 2; done
+fuzz-driver: ## the fuzz targets of what driver and generator read of others: configuration, parameters, tokens, disks, bundles; each for FUZZTIME (10s)
+	@for target in $(FUZZ_DRIVER) $(FUZZ_GENERATOR); do \
+	  echo "$$target"; go test "./$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime "$${FUZZTIME:-10s}" -fuzzminimizetime 10x -parallel 2; done
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (10s)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -199,6 +200,40 @@ func TestTheReferenceListsEveryParameterOfEveryClass(t *testing.T) {
 	}
 }
 
+// TestEveryTestThatAPageNamesIsThere: the pages say which test shows what; a test that is renamed or gone must not leave them wrong.
+func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
+	there := map[string]bool{}
+	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	err := filepath.WalkDir("..", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		for _, found := range function.FindAllStringSubmatch(string(text), -1) {
+			there[found[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob("*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, named := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(string(text), -1) {
+			if !there[named[1]] {
+				t.Errorf("%s names %s, which is not there", page, named[1])
+			}
+		}
+	}
+}
+
 // link is a relative link to a file in Markdown.
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
@@ -207,7 +242,7 @@ func TestEveryLinkLeadsSomewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages = append(pages, "../README.md")
+	pages = append(pages, "../README.md", "../SECURITY.md")
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {

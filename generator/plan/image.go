@@ -40,6 +40,9 @@ func (d *decider) checkImage(path string, i v1alpha1.Image) {
 	if i.Tag != "" && !imageTag.MatchString(i.Tag) {
 		d.problem("%s.tag: %q is not a tag: letters, digits, '_', '.' and '-', at most 128", path, i.Tag)
 	}
+	if i.Tag == "latest" && i.Digest == "" {
+		d.warn("%s.tag: latest may be another image on every node and after every restart; name a version, or a digest", path)
+	}
 	if i.Digest != "" && !imageDigest.MatchString(i.Digest) {
 		d.problem("%s.digest: %q is not sha256: and 64 hex digits", path, i.Digest)
 	}

@@ -188,6 +188,11 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 	decision.Value.APIServerCIDRs = sortedSet(apiServer)
 	decision.Value.MetricsNamespaces = sortedSet(d.spec.NetworkPolicy.MetricsNamespaces)
 	decision.Value.Ports = sortedSet(to.ports)
+	for _, port := range decision.Value.Ports {
+		if port < 1 || port > math.MaxUint16 {
+			d.problem("spec.networkPolicy.enabled: an endpoint of the cloud's catalog, or its auth URL, has port %d, which no policy can name", port)
+		}
+	}
 	decision.Value.CIDRs = sortedSet(cidrs)
 	return decision
 }

@@ -145,10 +145,27 @@ var defects = []struct {
 	{"a secret in the environment", "Deployment", "", func(t *testing.T, f map[string]any) {
 		at(t, f, append(pod, "containers", 0)...).(map[string]any)["env"] = []any{map[string]any{"name": "P", "valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "s", "key": "k"}}}}
 	}, "visible to whoever"},
+	{"a network rule for every port", "NetworkPolicy", "", func(t *testing.T, f map[string]any) {
+		delete(at(t, f, "spec", "egress", 2).(map[string]any), "ports")
+	}, "egress[2]: names no port"},
+	{"a network rule for a port that is missing", "NetworkPolicy", "", func(t *testing.T, f map[string]any) {
+		delete(at(t, f, "spec", "egress", 0, "ports", 0).(map[string]any), "port")
+	}, "egress[0]: a port is missing"},
+	{"a port there is not", "NetworkPolicy", "", func(t *testing.T, f map[string]any) {
+		at(t, f, "spec", "egress", 2, "ports", 0).(map[string]any)["port"] = 99999
+	}, "99999 is no port"},
+	{"a Secret beside the token", "Deployment", "", func(t *testing.T, f map[string]any) {
+		volumes := at(t, f, append(pod, "volumes")...).([]any)
+		at(t, volumes[len(volumes)-1], "projected").(map[string]any)["sources"] = []any{map[string]any{"secret": map[string]any{"name": "another"}}}
+	}, "want the pod's token"},
+	{"a token for somebody else", "Deployment", "", func(t *testing.T, f map[string]any) {
+		volumes := at(t, f, append(pod, "volumes")...).([]any)
+		at(t, volumes[len(volumes)-1], "projected", "sources", 0, "serviceAccountToken").(map[string]any)["audience"] = "vault"
+	}, "want the pod's token"},
 }
 
 func TestEveryDefectIsFound(t *testing.T) {
-	r := decide(t, v1alpha1.Spec{}, inventory("az 1", "az2"), v1alpha1.Vanilla)
+	r := decide(t, v1alpha1.Spec{NetworkPolicy: v1alpha1.NetworkPolicy{Enabled: true}}, inventory("az 1", "az2"), v1alpha1.Vanilla)
 	good := build(t, r, v1alpha1.Kustomize)
 	readme := string(render(t, r, v1alpha1.Kustomize)["README.md"])
 	for _, d := range defects {

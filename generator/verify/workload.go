@@ -1,7 +1,9 @@
 package verify
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // workload checks what has pods or chooses them.
@@ -25,6 +28,27 @@ func (c *checker) workload(value any) {
 		c.choosesPods(v.Spec.Selector)
 	case *networkingv1.NetworkPolicy:
 		c.choosesPods(&v.Spec.PodSelector)
+		for i, rule := range v.Spec.Ingress {
+			c.policyPorts(fmt.Sprintf("ingress[%d]", i), rule.Ports)
+		}
+		for i, rule := range v.Spec.Egress {
+			c.policyPorts(fmt.Sprintf("egress[%d]", i), rule.Ports)
+		}
+	}
+}
+
+// policyPorts: a rule without ports allows all of them, and the API server refuses a number that is no port.
+func (c *checker) policyPorts(where string, ports []networkingv1.NetworkPolicyPort) {
+	if len(ports) == 0 {
+		c.find("%s: names no port, and so allows all", where)
+	}
+	for _, p := range ports {
+		switch {
+		case p.Port == nil:
+			c.find("%s: a port is missing, and so all are allowed", where)
+		case p.Port.Type == intstr.Int && (p.Port.IntVal < 1 || p.Port.IntVal > math.MaxUint16):
+			c.find("%s: %d is no port", where, p.Port.IntVal)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package attack
+package pullrequest
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ import (
 // The hostile pull request: its author writes every file of the checkout that a pipeline runs the generator on, and recomputes the
 // sums in plan.yaml, which are no signature.
 
-const manifests = "../../manifests"
+const manifests = "../../../manifests"
 
 // pipeline runs one command line of the generator as a pipeline does, with no cloud, and gives what a person would see.
 func pipeline(t *testing.T, args ...string) (stdout, stderr string, code int) {
@@ -41,9 +41,44 @@ func pipeline(t *testing.T, args ...string) (stdout, stderr string, code int) {
 // bundle is a generated bundle that belongs to the attacker.
 func bundle(t *testing.T, dir, target, format string, more ...string) string {
 	t.Helper()
-	args := append([]string{"generate", "--inventory", "../../overlays/inventory.yaml", "--target", target, "--format", format, "--output-dir", dir}, more...)
+	args := append([]string{"generate", "--inventory", "../../../overlays/inventory.yaml", "--target", target, "--format", format, "--output-dir", dir}, more...)
 	if _, stderr, code := pipeline(t, args...); code != cli.OK {
 		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	return dir
+}
+
+// bundles are generated once by target and format.
+var bundles = map[string]map[string][]byte{}
+
+// bundleOf is a bundle with the defaults.
+func bundleOf(t *testing.T, target, format string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	tree, made := bundles[target+format]
+	if !made {
+		bundle(t, dir, target, format)
+		opened, err := worktree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree, err = opened.Read(); err != nil {
+			t.Fatal(err)
+		}
+		if tree[worktree.PlanFile], err = os.ReadFile(filepath.Join(dir, worktree.PlanFile)); err != nil {
+			t.Fatal(err)
+		}
+		bundles[target+format] = tree
+		return dir
+	}
+	for name, text := range tree {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return dir
 }
@@ -170,7 +205,7 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 		"names made of others' fields": "vars: [{name: X, objref: {kind: ConfigMap, name: x, apiVersion: v1}}]\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := bundle(t, filepath.Join(t.TempDir(), "out"), "vanilla", "kustomize")
+			dir := bundleOf(t, "vanilla", "kustomize")
 			forge(t, dir, map[string]string{
 				"kustomization.yaml": header + text,
 				"own.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n",
@@ -217,7 +252,7 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 		}
 		for _, args := range [][]string{
 			{"validate", dir, "--base", "../src"},
-			{"generate", "--inventory", "../../overlays/inventory.yaml", "--target", "vanilla", "--format", "kustomize", "--output-dir", dir, "--base", "../src"},
+			{"generate", "--inventory", "../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "kustomize", "--output-dir", dir, "--base", "../src"},
 		} {
 			if _, stderr, code := pipeline(t, args...); code != cli.Failure {
 				t.Errorf("%s, %s: want exit 1, got %d: %s", name, args[0], code, stderr)
@@ -273,7 +308,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"brackets without end":    {"helm", map[string]string{"values.yaml": "x: " + strings.Repeat("[", 1<<20)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := bundle(t, filepath.Join(t.TempDir(), "out"), "vanilla", tc.format)
+			dir := bundleOf(t, "vanilla", tc.format)
 			forge(t, dir, tc.files)
 			bounded(t, func() {
 				if _, stderr, code := pipeline(t, "validate", dir); code != cli.Failure || len(stderr) > 4096 {
@@ -282,7 +317,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 			})
 		})
 	}
-	inventory, err := os.ReadFile("../../overlays/inventory.yaml")
+	inventory, err := os.ReadFile("../../../overlays/inventory.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +343,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 func generate(t *testing.T, path string) {
 	t.Helper()
 	for _, args := range [][]string{
-		{"plan", "--target", "vanilla", "--inventory", "../../overlays/inventory.yaml", "--config", path},
+		{"plan", "--target", "vanilla", "--inventory", "../../../overlays/inventory.yaml", "--config", path},
 		{"plan", "--target", "vanilla", "--inventory", path},
 	} {
 		bounded(t, func() {
@@ -320,7 +355,7 @@ func generate(t *testing.T, path string) {
 }
 
 func TestALinkInTheCheckoutCannotMoveWhatIsWritten(t *testing.T) {
-	inventory, err := filepath.Abs("../../overlays/inventory.yaml")
+	inventory, err := filepath.Abs("../../../overlays/inventory.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +399,7 @@ func TestALinkInTheCheckoutCannotMoveWhatIsWritten(t *testing.T) {
 }
 
 func TestALinkInABundleCannotShowAnotherFile(t *testing.T) {
-	dir := bundle(t, filepath.Join(t.TempDir(), "out"), "vanilla", "helm")
+	dir := bundleOf(t, "vanilla", "helm")
 	secret := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(secret, []byte("s3cret: x\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -378,7 +413,7 @@ func TestALinkInABundleCannotShowAnotherFile(t *testing.T) {
 	for _, args := range [][]string{
 		{"validate", dir},
 		{"explain", "configmap/cinder-csi-controller-settings", "data", dir},
-		{"generate", "--inventory", "../../overlays/inventory.yaml", "--target", "vanilla", "--format", "helm", "--output-dir", dir, "--diff"},
+		{"generate", "--inventory", "../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "helm", "--output-dir", dir, "--diff"},
 	} {
 		stdout, stderr, code := pipeline(t, args...)
 		if code == cli.OK || strings.Contains(stdout+stderr, "s3cret") {
@@ -389,7 +424,7 @@ func TestALinkInABundleCannotShowAnotherFile(t *testing.T) {
 
 func TestFileNamesOfAPlanCannotLeaveTheDirectoryOrSteerATerminal(t *testing.T) {
 	for _, name := range []string{"../x", "/etc/hostname", "a/../../x", "a\x1b[2Jb", "a\nb", "a\u202eb", `a\b`, "", ".", "plan.yaml"} {
-		dir := bundle(t, filepath.Join(t.TempDir(), "out"), "vanilla", "helm")
+		dir := bundleOf(t, "vanilla", "helm")
 		opened, err := worktree.Open(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -436,7 +471,7 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 			inv.Services.Value[name] = s
 		}
 	}
-	content, err := os.ReadFile("../../overlays/inventory.yaml")
+	content, err := os.ReadFile("../../../overlays/inventory.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

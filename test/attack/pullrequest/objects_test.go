@@ -1,4 +1,4 @@
-package attack
+package pullrequest
 
 import (
 	"encoding/json"
@@ -64,7 +64,7 @@ func TestEmittedObjectsAskForNoMoreThanTheyNeed(t *testing.T) {
 	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
 		for _, format := range []string{"kustomize", "helm"} {
 			for name, dir := range map[string]string{
-				"overlays": "../../overlays/" + target + "/" + format,
+				"overlays": "../../../overlays/" + target + "/" + format,
 				"strict":   bundle(t, filepath.Join(t.TempDir(), "out"), target, format, "--config", strict),
 			} {
 				t.Run(name+"/"+target+"/"+format, func(t *testing.T) {
