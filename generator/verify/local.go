@@ -82,9 +82,22 @@ func (l *locals) problem(key, format string, args ...any) {
 	l.problems = append(l.problems, strings.TrimPrefix(l.at, l.root+"/")+": "+key+fmt.Sprintf(format, args...))
 }
 
-// yaml refuses anchors and aliases, with which a short document stands for one that fills the memory, and patches other than a
-// replacement: those that copy double a document with each line.
+// yaml refuses anchors and aliases, with which a short document stands for one that fills the memory.
 func (l *locals) yaml(text []byte) {
+	if !bytes.ContainsAny(text, "&*") {
+		return // there are none; 2,000 classes take long to parse once more
+	}
+	l.documents(text, func(n *yaml.Node) bool {
+		at := anchor(n)
+		if at != nil {
+			l.problem("", "line %d: anchors and aliases are not used in a bundle", at.Line)
+		}
+		return at == nil
+	})
+}
+
+// documents yields the documents of a file until one is refused.
+func (l *locals) documents(text []byte, accept func(*yaml.Node) bool) {
 	for in := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var n yaml.Node
 		if err := in.Decode(&n); errors.Is(err, io.EOF) {
@@ -93,12 +106,8 @@ func (l *locals) yaml(text []byte) {
 			l.problem("", "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 			return
 		}
-		if at := anchor(&n); at != nil {
-			l.problem("", "line %d: anchors and aliases are not used in a bundle", at.Line)
+		if !accept(&n) {
 			return
-		}
-		if len(n.Content) == 1 && n.Content[0].Kind == yaml.SequenceNode {
-			l.operations(n.Content[0])
 		}
 	}
 }
@@ -115,16 +124,25 @@ func anchor(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// operations are a patch's (RFC 6902).
-func (l *locals) operations(list *yaml.Node) {
-	for _, n := range list.Content {
-		var o struct {
-			Op string `yaml:"op"`
+// patch refuses patches (RFC 6902) other than a replacement: each line of those that copy doubles the document.
+func (l *locals) patch(name string) {
+	l.documents(l.files[path.Join(path.Dir(l.at), name)], func(document *yaml.Node) bool {
+		for _, n := range document.Content {
+			if n.Kind == yaml.MappingNode {
+				continue
+			}
+			for _, operation := range n.Content {
+				var o struct {
+					Op string `yaml:"op"`
+				}
+				if err := operation.Decode(&o); err != nil || o.Op != "replace" {
+					l.problem("patches", "%s, line %d: a list is a patch, and a bundle's patches only replace", name, operation.Line)
+					return false
+				}
+			}
 		}
-		if err := n.Decode(&o); err != nil || o.Op != "replace" {
-			l.problem("", "line %d: a list is a patch, and a bundle's patches only replace", n.Line)
-		}
-	}
+		return true
+	})
 }
 
 func (l *locals) kustomization(text []byte) {
@@ -150,7 +168,9 @@ func (l *locals) kustomization(text []byte) {
 		l.directory("components", ref)
 	}
 	for _, p := range k.Patches {
-		l.file("patches", p.Path)
+		if l.file("patches", p.Path) {
+			l.patch(p.Path)
+		}
 	}
 }
 
@@ -159,15 +179,17 @@ var (
 	directoryRef = regexp.MustCompile(`^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*$`) // no dot: kustomize takes github.com/x/y for a repository
 )
 
-// file is a reference to a file below the kustomization.
-func (l *locals) file(key, ref string) {
+// file is whether a reference leads to a file below the kustomization.
+func (l *locals) file(key, ref string) bool {
 	if !fileRef.MatchString(ref) {
 		l.problem(key, "%.200q is not a file of the bundle", ref)
-		return
+		return false
 	}
-	if _, there := l.files[path.Join(path.Dir(l.at), ref)]; !there {
+	_, there := l.files[path.Join(path.Dir(l.at), ref)]
+	if !there {
 		l.problem(key, "%s is not there", ref)
 	}
+	return there
 }
 
 // directory is a reference to another kustomization: below this one, or in the checkout that the caller named.
