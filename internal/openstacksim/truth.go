@@ -143,3 +143,11 @@ func (s *Sim) Unplug(volume, server string) {
 		}
 	}
 }
+
+// Discard removes a snapshot or backup at once.
+func (s *Sim) Discard(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.snapshots, id)
+	delete(s.backups, id)
+}

@@ -185,7 +185,7 @@ func (c counts) String() string {
 func story(h history, r result) string {
 	text := fmt.Sprintf("%d replicas, timeout %s, clock skew %s\n", h.Replicas, h.Timeout, h.Skew)
 	for _, line := range r.trace {
-		text += line + "\n"
+		text += line.String() + "\n"
 	}
 	return text
 }

@@ -191,6 +191,24 @@ func (w *world) repairAttachments(v openstacksim.VolumeState) {
 	}
 }
 
+// repairDuplicate deletes a duplicate that the hold-off allows: unlike that of a volume, one of a snapshot stands in the way, since its
+// volume cannot be deleted.
+func (w *world) repairDuplicate(s openstacksim.SnapshotState) {
+	w.mu.Lock()
+	o, owner := w.ledger.origin[s.ID], w.ledger.snapshots[s.ID]
+	old := o != nil && time.Since(o.acted) > 10*time.Minute
+	w.mu.Unlock()
+	if owner != nil || !old || !w.exempt(s.ID) {
+		return
+	}
+	w.note("an administrator deletes the duplicate %s", w.plain(s.ID))
+	w.sim.Discard(s.ID)
+	w.disturbed(0)
+	w.mu.Lock()
+	w.counts.Duplicates++
+	w.mu.Unlock()
+}
+
 // repair is what an administrator does about what Cinder gave up: it looks every minute.
 func (w *world) repair(stop <-chan struct{}) {
 	for {
@@ -215,6 +233,7 @@ func (w *world) repair(stop <-chan struct{}) {
 				w.sim.ResetStatus(s.ID, "error")
 				w.disturbed(0)
 			}
+			w.repairDuplicate(s)
 		}
 	}
 }

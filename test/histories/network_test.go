@@ -28,6 +28,9 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	q := read(r)
+	if !pause(r.Context(), p, w.apart(q.class+q.object()+r.URL.RawQuery)) {
+		return n.left(r)
+	}
 	f := w.happens(p, q)
 	if f.Kind == refused {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}

@@ -129,6 +129,7 @@ type answer[A any] struct {
 
 // invoke sends one call to the process that a replica has now.
 func invoke[A any](w *world, replica int, r rpc, do func(context.Context, csi.ControllerClient) (A, error)) answer[A] {
+	time.Sleep(w.apart(r.String()))
 	c := &call{rpc: r, begun: time.Now()}
 	p := w.at(replica)
 	if p == nil {

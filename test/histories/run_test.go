@@ -14,7 +14,7 @@ import (
 type result struct {
 	counts     counts
 	violations []violation
-	trace      []string
+	trace      []event
 	classes    []string // of the requests since a countOnly
 }
 

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -47,10 +48,21 @@ type world struct {
 
 	credential openstacksim.ApplicationCredential // that cloud.conf names
 
-	trace      []string
+	moments    map[string]int // how often apart was asked
+	trace      []event
 	names      map[string]string // IDs in the trace, by what they are
 	violations []violation
 	counts     counts
+}
+
+// event is one line of the trace.
+type event struct {
+	at   time.Duration
+	what string
+}
+
+func (e event) String() string {
+	return fmt.Sprintf("%10s  %s", e.at.Truncate(time.Millisecond), e.what)
 }
 
 // violation is one broken promise.
@@ -88,7 +100,7 @@ func newWorld(h history, conf string) *world {
 	config.Seed = h.Seed
 	config.Projects[1].Quota = map[string]int{"volumes": -1, "gigabytes": -1, "snapshots": -1, "backups": -1, "backup_gigabytes": -1}
 	w := &world{
-		history: h, sim: openstacksim.New(config), conf: conf, begun: time.Now(), calm: time.Now(), names: map[string]string{},
+		history: h, sim: openstacksim.New(config), conf: conf, begun: time.Now(), calm: time.Now(), names: map[string]string{}, moments: map[string]int{},
 		calls: map[*process][]*call{}, leaders: map[sidecar]*leader{}, replicas: make([]*process, h.Replicas),
 	}
 	source := rand.New(rand.NewPCG(h.Seed, 1))
@@ -176,7 +188,7 @@ func (w *world) callEnds(p *process, c *call, answered bool) {
 
 // note adds a line to the trace.
 func (w *world) note(format string, values ...any) {
-	line := fmt.Sprintf("%10s  ", time.Since(w.begun).Truncate(time.Millisecond)) + fmt.Sprintf(format, values...)
+	line := event{time.Since(w.begun), fmt.Sprintf(format, values...)}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.trace = append(w.trace, line)
@@ -202,6 +214,18 @@ func (w *world) violate(rule, format string, values ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.violations = append(w.violations, violation{rule, detail})
+}
+
+// apart is a moment of its own for what happens to key the next time, below a millisecond. Many goroutines wake at one moment, such as
+// after a change of leader; without it their order, and with it the whole history, would be the scheduler's choice.
+func (w *world) apart(key string) time.Duration {
+	w.mu.Lock()
+	w.moments[key]++
+	n := w.moments[key]
+	w.mu.Unlock()
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s %d", w.history.Seed, key, n)
+	return time.Duration(h.Sum64()%1_000_000) + 1
 }
 
 // broken reports whether a promise was broken; the rest of the history says nothing then.
