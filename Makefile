@@ -48,7 +48,15 @@ test-tools: ## as root on Debian: install the file systems' tools that tests run
 
 .PHONY: test-histories
 test-histories: ## nothing is lost: every fault at every request of every RPC, random histories of several replicas, the patches of mutants apply
-	go test ./test/histories -count 1 -timeout 15m
+	go test ./test/histories -count 1 -timeout 15m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
+
+.PHONY: test-histories-long
+test-histories-long: ## at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); about an hour on two cores
+	GOGC=400 go test ./test/histories -count 1 -timeout 6h -v -run Random -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),4200) -keep $(or $(TMPDIR),/tmp)
+
+.PHONY: test-soak
+test-soak: ## the driver as a process for 15 minutes of real time on a cloud that fails: nothing grows, SIGTERM drains (SOAK=15m)
+	go test -tags soak ./test/soak -count 1 -v -timeout 0 -soak $(or $(SOAK),15m)
 
 .PHONY: test-attack
 test-attack: test-tools ## the attacks of a hostile tenant, cloud and pull request, each of which must fail; prints the peak of memory
@@ -60,9 +68,11 @@ lint: ## format, vet, staticcheck, shell scripts, module files
 	go vet ./...
 	go vet -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
 	go vet -tags vm ./test/vm
+	go vet -tags soak ./test/soak
 	$(TOOL) staticcheck ./...
 	$(TOOL) staticcheck -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
 	$(TOOL) staticcheck -tags vm ./test/vm
+	$(TOOL) staticcheck -tags soak ./test/soak
 	cd test/sanity && go vet ./...
 	shellcheck $(SHFILES) .ci/run
 	go mod tidy -diff
