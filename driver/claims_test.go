@@ -50,7 +50,7 @@ func TestHintsInAClaimsAnnotationsReachTheCloudOnce(t *testing.T) {
 		}), "--pvc-annotations", "--master="+kubeURL, "--strict")
 		first := made(t, d, ofClaim("shop", "data"))
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-2", ofClaim("shop", "copy")))
-		wantCode(t, err, codes.InvalidArgument, `names volume "pvc-3", which does not exist`)
+		wantCode(t, err, codes.InvalidArgument, `names volume "pvc-3", which is not`)
 		third := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-3", ofClaim("shop", "data")))).GetVolume().GetVolumeId()
 		for range 3 {
 			must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2", ofClaim("shop", "copy"))))
@@ -62,6 +62,45 @@ func TestHintsInAClaimsAnnotationsReachTheCloudOnce(t *testing.T) {
 		}
 		if asked != 2 {
 			t.Errorf("the claim was read %d times, not once for each time that there was no volume", asked)
+		}
+	})
+}
+
+func TestAHintInAnAnnotationDoesNotTellWhichOtherVolumesExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim, hint := simulated(), ""
+		d := start(t, sim.CloudConf(cloudURL), besides(sim, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"metadata": {"annotations": {"cinder.csi.openstack.org/affinity": "` + hint + `"}}}`))
+		}), "--pvc-annotations", "--master="+kubeURL)
+		create := func(name, namespace string) (string, error) {
+			v, err := d.CreateVolume(asSidecar(t), claim(name, ofClaim(namespace, name)))
+			return v.GetVolume().GetVolumeId(), err
+		}
+		byHand := made(t, d, func(r *csi.CreateVolumeRequest) { r.Name = "by-hand" }) // of no claim
+		theirs, err := create("pvc-theirs", "bank")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := map[string]bool{}
+		for _, hint = range []string{"pvc-theirs", theirs, "by-hand", byHand, "pvc-none", "11111111-2222-4333-8444-555555555555", strings.Repeat("x", 2000)} {
+			_, err := create("pvc-mine", "shop")
+			wantCode(t, err, codes.InvalidArgument, "made for a claim of namespace shop")
+			text := status.Convert(err).Message()
+			answers[strings.ReplaceAll(strings.ReplaceAll(text, strings.Repeat("x", 255), "NAME"), hint, "NAME")] = true
+		}
+		if len(answers) != 1 {
+			t.Errorf("the answers tell volumes that exist from those that do not: %v", answers)
+		}
+		hint = ""
+		mine, err := create("pvc-1", "shop")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, name := range []string{"pvc-1", mine} {
+			hint = name
+			if _, err := create(fmt.Sprint("pvc-beside-", i), "shop"); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

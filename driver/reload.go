@@ -35,14 +35,16 @@ type configuration struct {
 	started config.Settings                 // what the parts that cannot change were made with
 	options atomic.Pointer[config.Settings] // the latest
 	clouds  []*cloud.Live
-	busy    chan struct{}   // the lock of what follows
-	said    map[string]bool // complaints that were logged
-	failure string          // the last failure that was logged
+	busy    chan struct{}          // the lock of what follows
+	said    map[string]bool        // complaints that were logged
+	weak    map[string]int         // settings that open the connection, by cloud
+	unready atomic.Pointer[string] // why a cloud was not ready when that was last asked; empty when it was
+	failure string                 // the last failure that was logged
 }
 
 // readConfiguration reads cloud.conf. What nobody knows in it is warned about, or refused if the driver is strict.
 func readConfiguration(cfg config.Config, deps Dependencies, log *slog.Logger, metrics *telemetry.Reload) (*configuration, error) {
-	c := &configuration{cfg: cfg, deps: deps, log: log, metrics: metrics, busy: make(chan struct{}, 1), said: map[string]bool{}}
+	c := &configuration{cfg: cfg, deps: deps, log: log, metrics: metrics, busy: make(chan struct{}, 1), said: map[string]bool{}, weak: map[string]int{}}
 	_, options, complaints, err := c.read()
 	if err != nil {
 		return nil, err
@@ -96,12 +98,33 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 		if err != nil {
 			return cloud.Settings{}, err
 		}
-		return cloud.FromConf(file, name, c.deps.Env)
+		settings, err := cloud.FromConf(file, name, c.deps.Env)
+		if err == nil {
+			c.weaknesses(name, settings.Weaknesses())
+		}
+		return settings, err
 	}, cloud.LiveOptions{Options: options, Refused: c.reload})
 	if err == nil {
 		c.clouds = append(c.clouds, live)
 	}
 	return live, err
+}
+
+// weaknesses warns once of each setting that opens the connection to a cloud. They are warned about with --strict too: it refuses
+// what nobody knows, and these the administrator has set on purpose.
+func (c *configuration) weaknesses(cloud string, all []string) {
+	c.weak[cloud] = len(all)
+	open := 0
+	for _, n := range c.weak {
+		open += n
+	}
+	c.metrics.Insecure(open)
+	for _, weakness := range all {
+		if !c.said[weakness] {
+			c.said[weakness] = true
+			c.log.Warn("the connection to a cloud is open", "problem", weakness)
+		}
+	}
 }
 
 // ignoreZone is cloud.conf's ignore-volume-az as it is now.
@@ -204,16 +227,30 @@ func (c *configuration) take(ctx context.Context) (changed []string, err error) 
 	return changed, err
 }
 
-// ready reports why a cloud cannot be asked now.
+// ready reports which cloud cannot be asked now. Whoever reaches the endpoint gets that error, so it holds no address, user or
+// cause; the log has those, once for each change.
 func (c *configuration) ready(ctx context.Context) error {
-	for _, live := range c.clouds {
+	var failed error
+	var name string
+	for i, live := range c.clouds {
 		its, err := live.Current(ctx)
 		if err == nil {
 			err = its.Ping(ctx)
 		}
 		if err != nil {
-			return err
+			failed, name = err, c.cfg.CloudNames[i]
+			break
 		}
 	}
-	return nil
+	text := ""
+	if failed != nil {
+		text = failed.Error()
+	}
+	if before := c.unready.Swap(&text); text != "" && (before == nil || *before != text) {
+		c.log.Warn("not ready: a cloud cannot be used", "cloud", name, "error", text)
+	}
+	if failed == nil {
+		return nil
+	}
+	return fmt.Errorf("cloud %q cannot be used now; the driver's log says why", name)
 }

@@ -75,8 +75,9 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		volumes, snapshots := map[string]controller.Volumes{}, map[string]controller.Snapshots{}
 		counter, quota := telemetry.NewOpenStack(registry), telemetry.NewQuota(registry)
 		hubs, budgets, duplicates := telemetry.NewHubs(registry), telemetry.NewBudgets(registry), telemetry.NewDuplicates(registry)
+		limits := cloud.NewLimits()
 		for _, name := range cfg.CloudNames {
-			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter, openstack.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name))))
+			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter, openstack.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name)), limits))
 			if err != nil {
 				return err
 			}
@@ -194,12 +195,12 @@ func newLog(w io.Writer, cfg config.Config) *slog.Logger {
 }
 
 // cloudOptions are how a cloud is spoken to.
-func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack, budget *openstack.Budget) cloud.Options {
+func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack, budget *openstack.Budget, limits *cloud.Limits) cloud.Options {
 	return cloud.Options{
 		Transport: deps.Transport,
 		UserAgent: append(append([]string{}, cfg.UserAgent...), "cinder-csi-driver/"+deps.Version),
 		Wrap: func(next http.RoundTripper) http.RoundTripper {
-			return openstack.Retry{Next: budget.Spend(counter.Count(next)), Rand: deps.Rand}
+			return openstack.Retry{Next: budget.Spend(counter.Count(limits.Bound(next))), Rand: deps.Rand}
 		},
 	}
 }
@@ -215,5 +216,8 @@ func greet(ctx context.Context, current cloud.Current, log *slog.Logger) {
 		log.Error("cannot log in to the cloud yet; every RPC tries again", "error", err)
 	default:
 		log.Info("logged in", "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
+		for _, address := range c.Unencrypted() {
+			log.Warn("the cloud's catalog names an address without encryption; whoever is on the way can read the token", "url", address)
+		}
 	}
 }

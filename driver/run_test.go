@@ -625,7 +625,8 @@ func TestWhatKeepsTheDriverFromStarting(t *testing.T) {
 		"an unknown key strictly":     {string(good) + "[BlockStorage]\nignore-volume-as=true\n", []string{"--strict"}, "did you mean ignore-volume-az?"},
 		"an address that cannot be":   {string(good), []string{"--endpoint=http://x"}, "http"},
 		"no flags that make sense":    {string(good), []string{"--default-fs-type=ntfs"}, "ntfs"},
-		"a monitoring address in use": {string(good), []string{"--http-endpoint=256.0.0.1:1", "--endpoint=tcp://127.0.0.1:0"}, "--http-endpoint"},
+		"root for whoever connects":   {string(good), []string{"--endpoint=TCP://127.0.0.1:0"}, "--provide-node-service=false"},
+		"a monitoring address in use": {string(good), []string{"--http-endpoint=256.0.0.1:1", "--endpoint=tcp://127.0.0.1:0", "--provide-node-service=false"}, "--http-endpoint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sim := openstacksim.New(openstacksim.Default())

@@ -117,7 +117,7 @@ func serve(ctx context.Context, o options, stdout, stderr io.Writer) (failed err
 	}
 	fmt.Fprintln(stdout, url)
 
-	server := &http.Server{Handler: cloud.Handler(), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: cloud.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {

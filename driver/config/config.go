@@ -66,7 +66,7 @@ var flags = []struct {
 	hidden      bool
 	bind        func(fs *pflag.FlagSet, c *Config, name, usage string)
 }{
-	{name: "endpoint", usage: "gRPC address to listen on: unix://PATH or tcp://HOST:PORT (required)", bind: text("", func(c *Config) *string { return &c.Endpoint })},
+	{name: "endpoint", usage: "gRPC address to listen on: unix://PATH or, without the node service, tcp://HOST:PORT (required)", bind: text("", func(c *Config) *string { return &c.Endpoint })},
 	{name: "cloud-config", usage: "cloud.conf `file`; may be given more than once, later files win key by key (required for the controller service)", bind: texts(nil, func(c *Config) *[]string { return &c.CloudConfig })},
 	{name: "cloud-name", usage: "`name` of a [Global \"name\"] section to manage; may be given more than once; empty is plain [Global]", bind: texts([]string{""}, func(c *Config) *[]string { return &c.CloudNames })},
 	{name: "with-topology", usage: "honour and report zones", bind: truth(true, func(c *Config) *bool { return &c.WithTopology })},
@@ -159,6 +159,10 @@ func (c *Config) Validate() error {
 	refuse := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
 	if c.Endpoint == "" {
 		refuse("--endpoint is required")
+	}
+	if scheme, _, _ := strings.Cut(c.Endpoint, "://"); c.Node && strings.EqualFold(scheme, "tcp") {
+		refuse("--endpoint %q: the node service acts as root on this machine, and whoever reaches a TCP endpoint could use it; "+
+			"listen on unix://PATH, or give --provide-node-service=false", c.Endpoint)
 	}
 	if c.Controller && len(c.CloudConfig) == 0 {
 		refuse("--cloud-config is required for the controller service; give it, or --provide-controller-service=false")

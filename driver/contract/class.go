@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -159,9 +160,13 @@ func (c StorageClass) VolumeMetadata() (map[string]string, error) {
 		metadata[key] = value
 	}
 	for key, value := range map[string]string{MetadataPVCName: c.PVCName, MetadataPVCNamespace: c.PVCNamespace, MetadataPVName: c.PVName} {
-		if value != "" {
-			metadata[key] = value
+		if value == "" {
+			continue
 		}
+		if err := checkMetadataValue(key, value); err != nil {
+			return nil, err
+		}
+		metadata[key] = value
 	}
 	return metadata, nil
 }
@@ -187,8 +192,15 @@ func checkMetadata(key, value string) error {
 	if err := checkMetadataKey(key); err != nil {
 		return err
 	}
+	return checkMetadataValue(key, value)
+}
+
+func checkMetadataValue(key, value string) error {
 	if utf8.RuneCountInString(value) > maxMetadata {
 		return fmt.Errorf("key %.40q: Cinder takes values of up to %d characters", key, maxMetadata)
+	}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		return fmt.Errorf("key %.40q: the value %.40q has a control character, which would reach logs and terminals of the cloud", key, value)
 	}
 	return nil
 }

@@ -205,3 +205,19 @@ func TestDescriptionsOfAnsweredSnapshotsAreReadBack(t *testing.T) {
 		}
 	}
 }
+
+func TestMetadataWithControlCharactersIsRefused(t *testing.T) {
+	for name, parameters := range map[string]map[string]string{
+		"of a class":  {ParameterMetadata: `{"team": "a\u001b[31m"}`},
+		"of a claim":  {MetadataPVCName: "a\nb"},
+		"a long name": {MetadataPVCNamespace: strings.Repeat("x", 256)},
+	} {
+		class, _, err := ParseStorageClass(parameters)
+		if err == nil {
+			_, err = class.VolumeMetadata()
+		}
+		if err == nil {
+			t.Errorf("%s: it is taken", name)
+		}
+	}
+}

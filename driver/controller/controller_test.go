@@ -140,6 +140,8 @@ func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	wantWish := volume.Wish{
 		Name: "pvc-1", Size: volume.Range{Required: 5, Limit: 9}, Type: "fast", Zones: []string{"az2", "az1"}, Source: second,
 		Metadata: map[string]string{"team": "storage", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1"},
+
+		HintsNamespace: "shop",
 	}
 	if diff := cmp.Diff(wantWish, f.wish); diff != "" {
 		t.Error("wish, -want +got\n", diff)

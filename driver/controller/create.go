@@ -76,7 +76,8 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 		Metadata: withMetadata(metadata, attributes.Metadata),
 		Hints:    class.Hints,
 
-		MoreHints: s.hintsOf(class.PVCNamespace, class.PVCName),
+		MoreHints:      s.hintsOf(class.PVCNamespace, class.PVCName),
+		HintsNamespace: class.PVCNamespace,
 	}, class.Format, nil
 }
 

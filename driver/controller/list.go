@@ -85,7 +85,7 @@ func (s *Server) ListVolumes(ctx context.Context, req *csi.ListVolumesRequest) (
 		case !more:
 			return answer, nil
 		case req.GetMaxEntries() == 0:
-		case room == len(page):
+		case room <= len(page):
 			answer.NextToken = at.String()
 			return answer, nil
 		default:

@@ -2,12 +2,14 @@ package controller
 
 import (
 	"context"
+	"errors"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
 // Snapshots are the snapshots of one cloud; *volume.Snapshots is them.
@@ -136,31 +138,39 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 	}
 	position := at.snapshots()
 	answer := &csi.ListSnapshotsResponse{}
-	for {
-		room := 0
-		if req.GetMaxEntries() > 0 {
-			room = int(req.GetMaxEntries()) - len(answer.Entries)
+	room := func() int { // 0 is as many as there are
+		if req.GetMaxEntries() == 0 {
+			return 0
 		}
-		page, err := snapshots.List(ctx, volume.ID(req.GetSourceVolumeId()), position, room)
-		switch {
-		case volume.Is(err, volume.NotFound):
-			return nil, badToken(req.GetStartingToken())
-		case err != nil:
-			return nil, err
-		case len(page) == 0:
-			return answer, nil
+		return int(req.GetMaxEntries()) - len(answer.Entries)
+	}
+	err = paging.Walk(paging.MaxItems, func(string) ([]volume.Snapshot, bool, error) {
+		page, err := snapshots.List(ctx, volume.ID(req.GetSourceVolumeId()), position, room())
+		if len(page) > 0 {
+			position = volume.SnapshotPositionOf(page[len(page)-1])
 		}
+		return page, true, err
+	}, func(p volume.Snapshot) string { return string(p.ID) }, func(page []volume.Snapshot) bool {
 		for _, p := range page {
 			if p.Alive() {
 				answer.Entries = append(answer.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: describedSnapshot(p)})
 			}
 		}
-		position = volume.SnapshotPositionOf(page[len(page)-1])
-		if req.GetMaxEntries() > 0 && len(answer.Entries) >= int(req.GetMaxEntries()) {
+		if req.GetMaxEntries() > 0 && room() <= 0 {
 			answer.NextToken = snapshotToken(position, cloud).String()
-			return answer, nil
+			return false
 		}
+		return true
+	})
+	switch {
+	case volume.Is(err, volume.NotFound):
+		return nil, badToken(req.GetStartingToken())
+	case errors.Is(err, paging.ErrEndless):
+		return nil, volume.Errorf(volume.Unavailable, "the project's snapshots: %w; Cinder, or a proxy before it, is broken: tell the administrator of the cloud", err)
+	case err != nil:
+		return nil, err
 	}
+	return answer, nil
 }
 
 // oneSnapshot lists the snapshot of one id, if there is one and it is of the volume that the request names, if it names one.

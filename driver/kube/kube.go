@@ -67,7 +67,9 @@ func New(o Options) (*API, error) {
 		}
 		o.Transport = transport
 	}
-	a.client = &http.Client{Transport: o.Transport, Timeout: timeout}
+	// The API does not redirect; net/http would repeat the token on the same host also without encryption.
+	last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	a.client = &http.Client{Transport: o.Transport, Timeout: timeout, CheckRedirect: last}
 	return a, nil
 }
 

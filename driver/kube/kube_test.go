@@ -68,6 +68,22 @@ func TestAnnotationsAreReadWithTheTokenAsItIsNow(t *testing.T) {
 	}
 }
 
+func TestARedirectOfTheAPICarriesNoTokenAnywhere(t *testing.T) {
+	asked := 0
+	o, dir := pod(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+	})
+	write(t, dir, "token", "secret")
+	api, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Annotations(t.Context(), "shop", "data"); err == nil || asked != 1 {
+		t.Errorf("%d requests, error %v", asked, err)
+	}
+}
+
 func TestAnswersOfTheAPIHaveTheirKind(t *testing.T) {
 	code, text := 0, ""
 	o, _ := pod(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code); _, _ = w.Write([]byte(text)) })

@@ -39,7 +39,7 @@ func (c *Cloud) Rows(ctx context.Context, id volume.ID) ([]volume.Row, error) {
 		return nil, volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", id).Op(verb)
 	}
 	var answer struct {
-		Attachments []wireRow `json:"attachments"`
+		Attachments cloud.Items[wireRow] `json:"attachments"`
 	}
 	err := c.do(ctx, request{
 		call: listRows, verb: verb, object: "volume " + string(id), query: url.Values{"volume_id": {string(id)}}, ok: http.StatusOK, into: &answer,
@@ -61,8 +61,11 @@ func (c *Cloud) Row(ctx context.Context, id string) (volume.Row, error) {
 	var answer struct {
 		Attachment wireRow `json:"attachment"`
 	}
-	err := c.do(ctx, request{call: getRow, verb: "read attachment", object: "attachment " + id, ids: []string{id}, ok: http.StatusOK, into: &answer})
-	return answer.Attachment.row(), err
+	r := request{call: getRow, verb: "read attachment", object: "attachment " + id, ids: []string{id}, ok: http.StatusOK, into: &answer}
+	if err := c.about(ctx, r, &answer.Attachment.ID, id); err != nil {
+		return volume.Row{}, err
+	}
+	return answer.Attachment.row(), nil
 }
 
 // DeleteRow implements volume.AttachmentCloud.

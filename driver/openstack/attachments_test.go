@@ -16,7 +16,7 @@ var attachmentOperations = []operation{
 		_, err := c.Rows(ctx, volumeID)
 		return err
 	}},
-	{"row", false, answer{status: 200, body: `{"attachment": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"row", false, answer{status: 200, body: `{"attachment": {"id": "` + rowID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.Row(ctx, rowID)
 		return err
 	}},

@@ -41,7 +41,7 @@ type wireBackup struct {
 
 func (w wireBackup) snapshot() volume.Snapshot {
 	b := volume.Snapshot{
-		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: volume.GiB(w.Size), Metadata: w.Metadata,
+		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
 		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot), Description: w.Description,
 	}
 	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
@@ -68,7 +68,7 @@ func (c *Cloud) CreateBackup(ctx context.Context, o volume.BackupOptions) (volum
 	}
 	var answer struct {
 		Backup struct {
-			ID volume.SnapshotID `json:"id"`
+			ID string `json:"id"`
 		} `json:"backup"`
 	}
 	r := request{
@@ -78,8 +78,10 @@ func (c *Cloud) CreateBackup(ctx context.Context, o volume.BackupOptions) (volum
 	if o.Zone != "" {
 		r.call = createBackupInZone
 	}
-	err := c.do(ctx, r)
-	return answer.Backup.ID, err
+	if err := c.about(ctx, r, &answer.Backup.ID, ""); err != nil {
+		return "", err
+	}
+	return volume.SnapshotID(answer.Backup.ID), nil
 }
 
 // Backup implements volume.BackupCloud.
@@ -87,10 +89,13 @@ func (c *Cloud) Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapsh
 	var answer struct {
 		Backup wireBackup `json:"backup"`
 	}
-	err := c.do(ctx, request{
+	err := c.about(ctx, request{
 		call: getBackup, verb: "read backup", object: "backup " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	})
-	return answer.Backup.snapshot(), err
+	}, &answer.Backup.ID, string(id))
+	if err != nil {
+		return volume.Snapshot{}, err
+	}
+	return answer.Backup.snapshot(), nil
 }
 
 // BackupsNamed implements volume.BackupCloud, as VolumesNamed does for volumes.
@@ -99,23 +104,9 @@ func (c *Cloud) BackupsNamed(ctx context.Context, name string) ([]volume.Snapsho
 	if name == "" {
 		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty").Op(verb) // Cinder would list every backup
 	}
-	var named []volume.Snapshot
-	query := url.Values{"name": {name}}
-	for {
-		page, more, err := c.listBackups(ctx, verb, "backups named "+strconv.Quote(name), query)
-		if err != nil {
-			return nil, err
-		}
-		for _, b := range page {
-			if b.Name == name {
-				named = append(named, b)
-			}
-		}
-		if !more || len(page) == 0 {
-			return named, nil
-		}
-		query.Set("marker", string(page[len(page)-1].ID))
-	}
+	return allNamed(name, func(query url.Values) ([]volume.Snapshot, bool, error) {
+		return c.listBackups(ctx, verb, "backups named "+strconv.Quote(name), query)
+	}, snapshotIDAndName)
 }
 
 // Backups implements volume.BackupCloud. A marker whose backup is gone is NotFound.
@@ -132,20 +123,14 @@ func (c *Cloud) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Sn
 // listBackups reads one page, and whether Cinder says that there are more.
 func (c *Cloud) listBackups(ctx context.Context, verb, object string, query url.Values) ([]volume.Snapshot, bool, error) {
 	var answer struct {
-		Backups []wireBackup `json:"backups"`
-		Links   []struct {
-			Rel string `json:"rel"`
-		} `json:"backups_links"`
+		Backups cloud.Items[wireBackup] `json:"backups"`
+		Links   links                   `json:"backups_links"`
 	}
 	err := c.do(ctx, request{call: listBackups, verb: verb, object: object, query: query, ok: http.StatusOK, into: &answer})
 	if err != nil {
 		return nil, false, err
 	}
-	page := make([]volume.Snapshot, len(answer.Backups))
-	for i, w := range answer.Backups {
-		page[i] = w.snapshot()
-	}
-	return page, len(answer.Links) > 0, nil
+	return pageOf(query, answer.Backups, func(w wireBackup) (volume.Snapshot, string) { return w.snapshot(), w.ID }, len(answer.Links) > 0, verb)
 }
 
 // DescribeBackup implements volume.BackupCloud.

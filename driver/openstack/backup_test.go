@@ -15,15 +15,15 @@ import (
 )
 
 var backupOperations = []operation{
-	{"backup", false, answer{status: 200, body: `{"backup": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"backup", false, answer{status: 200, body: `{"backup": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.Backup(ctx, snapshotID)
 		return err
 	}},
-	{"create backup", true, answer{status: 202, body: `{"backup": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"create backup", true, answer{status: 202, body: `{"backup": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID})
 		return err
 	}},
-	{"create backup in zone", true, answer{status: 202, body: `{"backup": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"create backup in zone", true, answer{status: 202, body: `{"backup": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID, Zone: "az1"})
 		return err
 	}},
@@ -35,7 +35,7 @@ var backupOperations = []operation{
 		_, err := c.Backups(ctx, volume.SnapshotPage{})
 		return err
 	}},
-	{"describe backup", true, answer{status: 200, body: `{"backup": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"describe backup", true, answer{status: 200, body: `{"backup": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		return c.DescribeBackup(ctx, snapshotID, "d")
 	}},
 	{"delete backup", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteBackup(ctx, snapshotID) }},

@@ -166,14 +166,23 @@ func loginError(ctx context.Context, r request, err error) *volume.Error {
 	return volume.Errorf(volume.Unavailable, "%s: cannot renew the login: %w", r.object, plain(err)).Op(r.verb)
 }
 
-// plain drops the URL that net/http puts before its errors: it says nothing that the rest of the sentence does not.
+// plain drops the URL that net/http puts before its errors: it says nothing that the rest of the sentence does not. What is left may
+// quote the answer, so it is cleaned.
 func plain(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
-		return outer.Err
+		err = outer.Err
 	}
-	return err
+	return cleaned{err}
 }
+
+// cleaned is an error whose text may hold what a cloud has answered, such as a number of a million digits.
+type cleaned struct{ error }
+
+func (c cleaned) Error() string { return cloud.Clean(c.error.Error()) }
+
+// Unwrap gives the error itself.
+func (c cleaned) Unwrap() error { return c.error }
 
 // message takes the sentence out of an error's body: {"badRequest": {"code": 400, "message": "…"}}, under any key. Anything else,
 // such as a proxy's HTML, says less than its status.
@@ -187,7 +196,7 @@ func message(body []byte) string {
 			Message string `json:"message"`
 		}
 		if json.Unmarshal(raw, &fault) == nil && fault.Message != "" {
-			return fault.Message
+			return cloud.Clean(fault.Message)
 		}
 	}
 	return ""

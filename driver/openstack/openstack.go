@@ -6,7 +6,6 @@ package openstack
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -122,8 +121,12 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	defer cancel()
 	var sent sending
 	limited = sent.watch(limited)
-	options := &gophercloud.RequestOpts{JSONBody: r.body, JSONResponse: r.into, OkCodes: []int{r.ok}}
+	options := &gophercloud.RequestOpts{JSONBody: r.body, KeepResponseBody: r.into != nil, OkCodes: []int{r.ok}}
 	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path(now.ProjectID())), options)
+	if err == nil && r.into != nil {
+		err = cloud.Decode(resp.Body, r.into)
+		_ = resp.Body.Close()
+	}
 	if err != nil {
 		failure := requestError(ctx, r, err, &sent)
 		if r.writes() {
@@ -135,9 +138,6 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 		volume.NoteRequest(ctx, requestID(resp.Header))
 		c.log.DebugContext(ctx, r.verb, "object", r.object, "status", resp.StatusCode, "request", requestID(resp.Header))
 	}
-	if r.into != nil {
-		_, _ = io.Copy(io.Discard, resp.Body) // what follows the JSON, or the connection is not kept
-	}
 	return nil
 }
 
@@ -145,9 +145,36 @@ var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{1
 
 func isUUID(s string) bool { return uuid.MatchString(s) }
 
+// longestRequestID is how many bytes of a request's id are kept: OpenStack's have 40, and a header may hold anything.
+const longestRequestID = 64
+
 func requestID(h http.Header) string {
-	if id := h.Get("X-Openstack-Request-Id"); id != "" {
-		return id
+	id := h.Get("X-Openstack-Request-Id")
+	if id == "" {
+		id = h.Get("X-Compute-Request-Id")
 	}
-	return h.Get("X-Compute-Request-Id")
+	return cloud.Clean(id[:min(len(id), longestRequestID)])
+}
+
+// unusable is the error of an answer that is not about the object it should be about: a zero value or another object's state, taken
+// for this one's, would let the driver act on what nobody asked for.
+func unusable(r request, got string) error {
+	failure := volume.Errorf(volume.Unavailable, "%s: the answer of %s has the id %.64q, which is not the one it should have; the driver does not use it, and a retry asks again",
+		r.object, serviceName(r), got).Op(r.verb)
+	if r.writes() {
+		failure = failure.AfterWrite()
+	}
+	return failure
+}
+
+// about makes a request about one object and checks that the answer is about it: into holds the answer's id afterwards. Without a
+// wanted id any UUID will do, as that of a new object.
+func (c *Cloud) about(ctx context.Context, r request, id *string, want string) error {
+	if err := c.do(ctx, r); err != nil {
+		return err
+	}
+	if !isUUID(*id) || want != "" && !strings.EqualFold(*id, want) {
+		return unusable(r, *id)
+	}
+	return nil
 }

@@ -114,7 +114,7 @@ func (f *fake) keystone(*http.Request) (*http.Response, error) {
 }
 
 // connect gives the adapter of a cloud that answers by script.
-func connect(t *testing.T, script ...answer) (*Cloud, *fake) {
+func connect(t testing.TB, script ...answer) (*Cloud, *fake) {
 	t.Helper()
 	f := &fake{script: script}
 	s := cloud.Settings{Name: "fake", AuthURL: "http://keystone/v3", UserID: "u", Password: "p", ProjectID: "p"}
@@ -142,7 +142,7 @@ var operations = slices.Concat([]operation{
 		_, err := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1), BackupID: snapshotID})
 		return err
 	}},
-	{"volume", false, answer{status: 200, body: `{"volume": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"volume", false, answer{status: 200, body: `{"volume": {"id": "` + volumeID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.Volume(ctx, volumeID)
 		return err
 	}},
@@ -163,7 +163,7 @@ var operations = slices.Concat([]operation{
 		_, err := c.Failure(ctx, volumeID)
 		return err
 	}},
-	{"server", false, answer{status: 200, body: `{"server": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"server", false, answer{status: 200, body: `{"server": {"id": "` + serverID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.Server(ctx, serverID)
 		return err
 	}},

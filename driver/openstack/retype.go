@@ -8,6 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
 var (
@@ -27,29 +28,28 @@ func (w wireType) volumeType() volume.Type {
 	return volume.Type{ID: w.ID, Name: w.Name, Specs: w.Specs}
 }
 
+// maxTypes is how many volume types a project can see; the largest clouds have some hundred.
+const maxTypes = 1000
+
 // Types implements volume.TypeCloud.
 func (c *Cloud) Types(ctx context.Context) ([]volume.Type, error) {
-	var all []volume.Type
-	query := url.Values{}
-	for {
+	all, err := paging.All(maxTypes, func(marker string) ([]volume.Type, bool, error) {
 		var answer struct {
-			Types []wireType `json:"volume_types"`
-			Links []struct {
-				Rel string `json:"rel"`
-			} `json:"volume_type_links"`
+			Types cloud.Items[wireType] `json:"volume_types"`
+			Links links                 `json:"volume_type_links"`
+		}
+		query := url.Values{}
+		if marker != "" {
+			query.Set("marker", marker)
 		}
 		err := c.do(ctx, request{call: listTypes, verb: "list types", object: "the volume types", query: query, ok: http.StatusOK, into: &answer})
-		if err != nil {
-			return nil, err
+		page := make([]volume.Type, len(answer.Types))
+		for i, w := range answer.Types {
+			page[i] = w.volumeType()
 		}
-		for _, t := range answer.Types {
-			all = append(all, t.volumeType())
-		}
-		if len(answer.Links) == 0 || len(answer.Types) == 0 {
-			return all, nil
-		}
-		query.Set("marker", answer.Types[len(answer.Types)-1].ID)
-	}
+		return page, len(answer.Links) > 0, err
+	}, func(t volume.Type) string { return t.ID })
+	return all, endless(err, "list types", "the volume types")
 }
 
 // DefaultType implements volume.TypeCloud.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 // Server implements volume.Cloud.
@@ -18,21 +19,24 @@ func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, 
 			Zone      string `json:"OS-EXT-AZ:availability_zone"`
 		} `json:"server"`
 	}
-	err := c.do(ctx, request{
+	err := c.about(ctx, request{
 		call: getServer, verb: "read server", object: "server " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	})
+	}, &answer.Server.ID, string(id))
+	if err != nil {
+		return volume.Server{}, err
+	}
 	s := answer.Server
-	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone}, err
+	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone}, nil
 }
 
 // Attachments implements volume.Cloud. Nova gives no attachment ids at this microversion: its "id" is the volume's.
 func (c *Cloud) Attachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
 	var answer struct {
-		Attachments []struct {
+		Attachments cloud.Items[struct {
 			Volume string `json:"volumeId"`
 			Server string `json:"serverId"`
 			Device string `json:"device"`
-		} `json:"volumeAttachments"`
+		}] `json:"volumeAttachments"`
 	}
 	err := c.do(ctx, request{
 		call: listAttachments, verb: "list attachments", object: "server " + string(server), ids: []string{string(server)},

@@ -35,7 +35,7 @@ type wireSnapshot struct {
 
 func (w wireSnapshot) snapshot() volume.Snapshot {
 	p := volume.Snapshot{
-		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: volume.GiB(w.Size), Metadata: w.Metadata,
+		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
 		Description: w.Description,
 	}
 	p.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
@@ -65,8 +65,10 @@ func (c *Cloud) CreateSnapshot(ctx context.Context, o volume.SnapshotOptions) (v
 	if o.InUse {
 		r.call = createSnapshotInUse
 	}
-	err := c.do(ctx, r)
-	return answer.Snapshot.snapshot(), err
+	if err := c.about(ctx, r, &answer.Snapshot.ID, ""); err != nil {
+		return volume.Snapshot{}, err
+	}
+	return answer.Snapshot.snapshot(), nil
 }
 
 // Snapshot implements volume.SnapshotCloud.
@@ -74,10 +76,13 @@ func (c *Cloud) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snap
 	var answer struct {
 		Snapshot wireSnapshot `json:"snapshot"`
 	}
-	err := c.do(ctx, request{
+	err := c.about(ctx, request{
 		call: getSnapshot, verb: "read snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	})
-	return answer.Snapshot.snapshot(), err
+	}, &answer.Snapshot.ID, string(id))
+	if err != nil {
+		return volume.Snapshot{}, err
+	}
+	return answer.Snapshot.snapshot(), nil
 }
 
 // SnapshotsNamed implements volume.SnapshotCloud, as VolumesNamed does for volumes.
@@ -86,23 +91,9 @@ func (c *Cloud) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snaps
 	if name == "" {
 		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty").Op(verb) // Cinder would list every snapshot
 	}
-	var named []volume.Snapshot
-	query := url.Values{"name": {name}}
-	for {
-		page, more, err := c.listSnapshots(ctx, verb, "snapshots named "+strconv.Quote(name), query)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range page {
-			if p.Name == name {
-				named = append(named, p)
-			}
-		}
-		if !more || len(page) == 0 {
-			return named, nil
-		}
-		query.Set("marker", string(page[len(page)-1].ID))
-	}
+	return allNamed(name, func(query url.Values) ([]volume.Snapshot, bool, error) {
+		return c.listSnapshots(ctx, verb, "snapshots named "+strconv.Quote(name), query)
+	}, snapshotIDAndName)
 }
 
 // Snapshots implements volume.SnapshotCloud. A marker whose snapshot is gone is NotFound.
@@ -137,20 +128,14 @@ func pageQuery(p volume.SnapshotPage, verb string) (url.Values, error) {
 // listSnapshots reads one page, and whether Cinder says that there are more.
 func (c *Cloud) listSnapshots(ctx context.Context, verb, object string, query url.Values) ([]volume.Snapshot, bool, error) {
 	var answer struct {
-		Snapshots []wireSnapshot `json:"snapshots"`
-		Links     []struct {
-			Rel string `json:"rel"`
-		} `json:"snapshots_links"`
+		Snapshots cloud.Items[wireSnapshot] `json:"snapshots"`
+		Links     links                     `json:"snapshots_links"`
 	}
 	err := c.do(ctx, request{call: listSnapshots, verb: verb, object: object, query: query, ok: http.StatusOK, into: &answer})
 	if err != nil {
 		return nil, false, err
 	}
-	page := make([]volume.Snapshot, len(answer.Snapshots))
-	for i, w := range answer.Snapshots {
-		page[i] = w.snapshot()
-	}
-	return page, len(answer.Links) > 0, nil
+	return pageOf(query, answer.Snapshots, func(w wireSnapshot) (volume.Snapshot, string) { return w.snapshot(), w.ID }, len(answer.Links) > 0, verb)
 }
 
 // DescribeSnapshot implements volume.SnapshotCloud.

@@ -23,7 +23,7 @@ var snapshotOperations = []operation{
 		_, err := c.CreateSnapshot(ctx, volume.SnapshotOptions{Name: "n", Volume: volumeID, InUse: true})
 		return err
 	}},
-	{"snapshot", false, answer{status: 200, body: `{"snapshot": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"snapshot", false, answer{status: 200, body: `{"snapshot": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.Snapshot(ctx, snapshotID)
 		return err
 	}},
@@ -35,7 +35,7 @@ var snapshotOperations = []operation{
 		_, err := c.Snapshots(ctx, volume.SnapshotPage{})
 		return err
 	}},
-	{"describe snapshot", true, answer{status: 200, body: `{"snapshot": {}}`}, func(ctx context.Context, c *Cloud) error {
+	{"describe snapshot", true, answer{status: 200, body: `{"snapshot": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
 		return c.DescribeSnapshot(ctx, snapshotID, "d")
 	}},
 	{"delete snapshot", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteSnapshot(ctx, snapshotID) }},

@@ -32,19 +32,27 @@ type wireVolume struct {
 	Metadata    map[string]string `json:"metadata"`
 	CreatedAt   string            `json:"created_at"`
 	UpdatedAt   string            `json:"updated_at"`
-	Attachments []struct {
+	Attachments cloud.Items[struct {
 		ID     string `json:"attachment_id"`
 		Server string `json:"server_id"` // null for a host that is no server of Nova's
 		Host   string `json:"host_name"` // null for whoever is no administrator
 		Device string `json:"device"`
-	} `json:"attachments"`
+	}] `json:"attachments"`
 }
 
 const cinderTime = "2006-01-02T15:04:05"
 
+// gib is a size that Cinder tells. One that no number of bytes can express, or below nothing, is 0, which fits no request.
+func gib(n int) volume.Size {
+	if n < 0 || n > 1<<32 {
+		return 0
+	}
+	return volume.GiB(n)
+}
+
 func (w wireVolume) volume() volume.Volume {
 	v := volume.Volume{
-		ID: volume.ID(w.ID), Name: w.Name, Status: volume.Status(w.Status), Size: volume.GiB(w.Size), Zone: w.Zone, Type: w.Type,
+		ID: volume.ID(w.ID), Name: w.Name, Status: volume.Status(w.Status), Size: gib(w.Size), Zone: w.Zone, Type: w.Type,
 		Multiattach: w.Multiattach, Bootable: w.Bootable == "true", Encrypted: w.Encrypted, SnapshotID: w.SnapshotID,
 		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], Description: w.Description, Metadata: w.Metadata,
 	}
@@ -95,8 +103,10 @@ func (c *Cloud) CreateVolume(ctx context.Context, o volume.CreateOptions) (volum
 		r.call = createVolumeFromBackup
 	}
 	r.body = withHints(map[string]any{"volume": wanted}, o.Hints)
-	err := c.do(ctx, r)
-	return answer.Volume.volume(), err
+	if err := c.about(ctx, r, &answer.Volume.ID, ""); err != nil {
+		return volume.Volume{}, err
+	}
+	return answer.Volume.volume(), nil
 }
 
 // Volume implements volume.Cloud.
@@ -104,10 +114,13 @@ func (c *Cloud) Volume(ctx context.Context, id volume.ID) (volume.Volume, error)
 	var answer struct {
 		Volume wireVolume `json:"volume"`
 	}
-	err := c.do(ctx, request{
+	err := c.about(ctx, request{
 		call: getVolume, verb: "read volume", object: "volume " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
-	})
-	return answer.Volume.volume(), err
+	}, &answer.Volume.ID, string(id))
+	if err != nil {
+		return volume.Volume{}, err
+	}
+	return answer.Volume.volume(), nil
 }
 
 // VolumesNamed implements volume.Cloud. Names are compared here once more: the database behind Cinder may ignore their case.
@@ -116,23 +129,9 @@ func (c *Cloud) VolumesNamed(ctx context.Context, name string) ([]volume.Volume,
 	if name == "" {
 		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty").Op(verb) // Cinder would list every volume
 	}
-	var named []volume.Volume
-	query := url.Values{"name": {name}}
-	for {
-		page, more, err := c.listVolumes(ctx, listVolumes, verb, "volumes named "+strconv.Quote(name), query)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range page {
-			if v.Name == name {
-				named = append(named, v)
-			}
-		}
-		if !more || len(page) == 0 {
-			return named, nil
-		}
-		query.Set("marker", string(page[len(page)-1].ID))
-	}
+	return allNamed(name, func(query url.Values) ([]volume.Volume, bool, error) {
+		return c.listVolumes(ctx, listVolumes, verb, "volumes named "+strconv.Quote(name), query)
+	}, func(v volume.Volume) (id, name string) { return string(v.ID), v.Name })
 }
 
 // Volumes implements volume.Cloud. A marker whose volume is gone is NotFound: a walk over a list that changes starts again.
@@ -167,20 +166,14 @@ func (c *Cloud) Select(ctx context.Context, s volume.Selection) ([]volume.Volume
 // listVolumes reads one page, and whether Cinder says that there are more.
 func (c *Cloud) listVolumes(ctx context.Context, call cloud.Call, verb, object string, query url.Values) ([]volume.Volume, bool, error) {
 	var answer struct {
-		Volumes []wireVolume `json:"volumes"`
-		Links   []struct {
-			Rel string `json:"rel"`
-		} `json:"volumes_links"`
+		Volumes cloud.Items[wireVolume] `json:"volumes"`
+		Links   links                   `json:"volumes_links"`
 	}
 	err := c.do(ctx, request{call: call, verb: verb, object: object, query: query, ok: http.StatusOK, into: &answer})
 	if err != nil {
 		return nil, false, err
 	}
-	page := make([]volume.Volume, len(answer.Volumes))
-	for i, w := range answer.Volumes {
-		page[i] = w.volume()
-	}
-	return page, len(answer.Links) > 0, nil
+	return pageOf(query, answer.Volumes, func(w wireVolume) (volume.Volume, string) { return w.volume(), w.ID }, len(answer.Links) > 0, verb)
 }
 
 // DeleteVolume implements volume.Cloud. It never asks for cascade, which would take snapshots along.
@@ -218,7 +211,7 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 		return "", nil
 	}
 	var answer struct {
-		Messages []userMessage `json:"messages"`
+		Messages cloud.Items[userMessage] `json:"messages"`
 	}
 	err := c.do(ctx, request{
 		call: listMessages, verb: "read messages", object: object, query: url.Values{"resource_uuid": {id}},
@@ -238,5 +231,5 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 			said = append(said, m.Text)
 		}
 	}
-	return strings.Join(said, "; "), err
+	return cloud.Clean(strings.Join(said, "; ")), err
 }

@@ -4,14 +4,16 @@ import (
 	"context"
 	"net/http"
 	"slices"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 // VolumeZones implements volume.ZoneCloud.
 func (c *Cloud) VolumeZones(ctx context.Context) ([]string, error) {
 	var answer struct {
-		Zones []struct {
+		Zones cloud.Items[struct {
 			Name string `json:"zoneName"`
-		} `json:"availabilityZoneInfo"`
+		}] `json:"availabilityZoneInfo"`
 	}
 	err := c.do(ctx, request{call: listVolumeZones, verb: "list volume zones", object: "Cinder's zones", ok: http.StatusOK, into: &answer})
 	if err != nil {

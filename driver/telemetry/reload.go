@@ -7,6 +7,7 @@ type Reload struct {
 	total *prometheus.CounterVec
 	last  prometheus.Gauge
 	odd   prometheus.Gauge
+	open  prometheus.Gauge
 }
 
 // NewReload registers the metrics. The reading at the start counts as the first success.
@@ -22,8 +23,11 @@ func NewReload(registry prometheus.Registerer) *Reload {
 		odd: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "cinder_csi_config_complaints", Help: "Keys, sections and values of cloud.conf that are not used because nobody knows them.",
 		}),
+		open: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "cinder_csi_config_insecure_settings", Help: "Settings that leave a connection to a cloud open to whoever is on the way: certificates that are not verified, http URLs.",
+		}),
 	}
-	registry.MustRegister(m.total, m.last, m.odd)
+	registry.MustRegister(m.total, m.last, m.odd, m.open)
 	for _, result := range []string{succeeded, failed} {
 		m.total.WithLabelValues(result)
 	}
@@ -46,3 +50,6 @@ func (m *Reload) Done(err error) {
 
 // Complaints says how many keys, sections and values of cloud.conf nobody knows.
 func (m *Reload) Complaints(n int) { m.odd.Set(float64(n)) }
+
+// Insecure says how many settings leave a connection to a cloud open.
+func (m *Reload) Insecure(n int) { m.open.Set(float64(n)) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
 // BackupWish is what a new backup shall be, besides what a snapshot is.
@@ -200,21 +201,19 @@ func (s *Snapshots) restsOnAnother(ctx context.Context, w SnapshotWish, p Snapsh
 		return false, nil
 	}
 	var latest *Snapshot
-	page := SnapshotPage{Volume: w.Volume}
-	for {
-		some, err := s.cloud.Backups(ctx, page)
-		if err != nil {
-			return false, err
-		}
-		if len(some) == 0 {
-			break
-		}
-		for i, b := range some {
+	err := paging.Walk(paging.MaxItems, func(marker string) ([]Snapshot, bool, error) {
+		page, err := s.cloud.Backups(ctx, SnapshotPage{Volume: w.Volume, Marker: SnapshotID(marker)})
+		return page, true, err
+	}, func(b Snapshot) string { return string(b.ID) }, func(page []Snapshot) bool {
+		for i, b := range page {
 			if latest == nil || before(latest.DataAt, p.CreatedAt).Compare(before(b.DataAt, p.CreatedAt)) < 0 {
-				latest = &some[i]
+				latest = &page[i]
 			}
 		}
-		page.Marker = some[len(some)-1].ID
+		return true
+	})
+	if err != nil {
+		return false, endless(err, "the backups of volume "+string(w.Volume))
 	}
 	if latest == nil {
 		return full("the volume has no backup", "")

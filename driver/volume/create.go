@@ -35,6 +35,8 @@ type Wish struct {
 	Hints contract.Hints
 	// MoreHints reads further hints; nil knows none. It is asked only when a volume is to be made, and nothing is left of the name.
 	MoreHints func(ctx context.Context) (contract.Hints, error)
+	// HintsNamespace is the namespace whose users write MoreHints: they may name the volumes of its claims only.
+	HintsNamespace string
 }
 
 // Create makes the volume of a wish, or finds it where an earlier call made it, and returns it once Cinder says that it exists.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // laneWidth is how many requests to attach or detach Nova has of one server at a time; what Nova does after it has answered is not
@@ -12,6 +13,16 @@ import (
 // one server of a small cloud (Nova 26, 2026-11; best of 4 to 8 runs under load): 2.3 s with 1, 2.5 s with 2, 3.3 s with 4 and with
 // 8, the first of them after 0.7 s, 0.9 s, 1.4 s and 1.1 s.
 const laneWidth = 1
+
+// longestQueue is how many attaches and detaches wait for their turn at one server; the next are turned away at once with Aborted, and
+// external-attacher tries them again, after a second at first. Each of its workers waits for one call, and there are 10 of them unless
+// --worker-threads says otherwise (our bundles give it 100): with one call at work and eight waiting, one slow server never has them all.
+const longestQueue = 8
+
+// longestTurn is how long a call waits for its turn. A server whose host answers has done eight others by then (0.3 s to 0.9 s each, as
+// above); behind one that does not, each call would take the minute that Nova gives the host, and eight times that is beyond every
+// caller's deadline.
+const longestTurn = 30 * time.Second
 
 // lanes let a few calls at a time work on one server; the others wait their turn, in the order in which they came. Servers do not
 // wait for each other. The mutex is held for a look at the queues only.
@@ -27,9 +38,13 @@ type lane struct {
 	waiting []chan struct{}
 }
 
-// enter waits for the caller's turn at a server, and gives what ends it. Its error is the context's end.
+// enter waits for the caller's turn at a server, and gives what ends it. Errors: Busy where the queue is full or the turn does not come
+// within longestTurn; the end of the context.
 func (l *lanes) enter(ctx context.Context, server ServerID) (leave func(), err error) {
 	turn, before := l.queue(server)
+	if turn == nil {
+		return nil, Errorf(Busy, "server %s: %d other attaches and detaches wait for it already; nothing was sent, and a retry comes to it when they are done", server, longestQueue)
+	}
 	select {
 	case <-turn:
 		return func() { l.leave(server) }, nil
@@ -38,13 +53,17 @@ func (l *lanes) enter(ctx context.Context, server ServerID) (leave func(), err e
 	select {
 	case <-turn:
 		return func() { l.leave(server) }, nil
+	case <-time.After(longestTurn):
+		l.giveUp(server, turn)
+		return nil, Errorf(Busy, "server %s: waited %v for the turn behind %d other attaches and detaches there, so Nova or the server's host is slow; nothing was sent, and a retry queues again",
+			server, longestTurn, before)
 	case <-ctx.Done():
 		l.giveUp(server, turn)
 		return nil, Errorf(KindOf(ctx.Err()), "server %s: waited for the turn behind %d other attaches and detaches there; a retry queues again: %w", server, before, ctx.Err())
 	}
 }
 
-// queue gives the channel that is closed once the caller's turn has come, and how many calls are before it.
+// queue gives the channel that is closed once the caller's turn has come, and how many calls are before it; nil where too many are.
 func (l *lanes) queue(server ServerID) (turn chan struct{}, before int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,6 +76,9 @@ func (l *lanes) queue(server ServerID) (turn chan struct{}, before int) {
 		l.lanes[server] = at
 	}
 	turn, before = make(chan struct{}), at.working+len(at.waiting)
+	if len(at.waiting) >= longestQueue {
+		return nil, before
+	}
 	if at.working < l.width {
 		at.working++
 		close(turn)

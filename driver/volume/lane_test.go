@@ -148,3 +148,99 @@ func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
 		}
 	})
 }
+
+// Ten workers, as external-attacher has by default, have twenty volumes to attach to a server that does not answer and one to another.
+func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var volumes []Volume
+		for n := range 21 {
+			volumes = append(volumes, ofOurs(n, Available))
+		}
+		c := newCloud(volumes...)
+		s := service(c)
+		slow := make(chan struct{})
+		var first sync.Once
+		c.hook["Attach"] = func() {
+			hold := false
+			first.Do(func() { hold = true })
+			if hold {
+				<-slow
+			}
+		}
+		var workers sync.WaitGroup
+		workers.Go(func() { _, _ = s.Attach(within(t, 60), id(0), serverA) })
+		time.Sleep(5 * time.Second) // Nova has the first by now
+		work := make(chan int, 20)
+		for n := range 20 {
+			work <- n + 1
+		}
+		close(work)
+		began := time.Now()
+		other := make(chan time.Duration, 1)
+		for range 9 {
+			workers.Go(func() {
+				for n := range work {
+					server := serverA
+					if n == 20 {
+						server = serverB
+					}
+					_, err := s.Attach(within(t, 180), id(n), server)
+					switch {
+					case n == 20:
+						other <- time.Since(began)
+					case err != nil:
+						wantKind(t, err, Busy, false)
+					}
+				}
+			})
+		}
+		if waited := <-other; waited > 5*time.Second {
+			t.Errorf("the other server's volume waited %v for a worker", waited)
+		}
+		time.Sleep(time.Until(began.Add(longestTurn)))
+		synctest.Wait()
+		s.lanes.mu.Lock()
+		if left := len(s.lanes.lanes[serverA].waiting); left != 0 {
+			t.Errorf("after %v %d calls wait still", longestTurn, left)
+		}
+		s.lanes.mu.Unlock()
+		close(slow)
+		workers.Wait()
+		if n := s.lanes.inUse(); n != 0 {
+			t.Errorf("%d queues left", n)
+		}
+	})
+}
+
+// A node comes back with 26 volumes, which is what Nova attaches to a server: what does the bounded queue cost where all is well?
+func TestABurstOnAHealthyServerIsHardlyDelayedByTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var volumes []Volume
+		for n := range 26 {
+			volumes = append(volumes, ofOurs(n, Available))
+		}
+		c := newCloud(volumes...)
+		c.hook["Attach"] = func() { time.Sleep(300 * time.Millisecond) }
+		s := service(c)
+		began := time.Now()
+		var all sync.WaitGroup
+		for n := range 26 {
+			all.Go(func() {
+				for pause := time.Second; ; pause *= 2 { // external-attacher's
+					_, err := s.Attach(within(t, 180), id(n), serverA)
+					if err == nil {
+						return
+					}
+					wantKind(t, err, Busy, false)
+					time.Sleep(pause)
+				}
+			})
+		}
+		all.Wait()
+		took := time.Since(began)
+		t.Logf("26 attaches of 0.3 s take %v; one after the other %v", took, 26*300*time.Millisecond)
+		if took > 16*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

@@ -2,7 +2,12 @@ package volume
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
 // Place is a place in one of the project's lists, right after one object. The zero Place is the list's beginning.
@@ -19,29 +24,54 @@ type Position = Place[ID]
 // PositionOf is the place right after v.
 func PositionOf(v Volume) Position { return Position{After: v.ID, Created: v.CreatedAt} }
 
-// List reads at most limit of the project's volumes from p on, whoever made them; limit 0 means all. With a limit only an empty
-// answer is surely the list's end, since a cloud may give less than was asked for. NotFound when the volume of p is gone and p
-// does not know when it was created.
+// List reads at most limit of the project's volumes from p on, whoever made them; limit 0 means all, of which only ids, sizes, statuses
+// and attachments are kept. With a limit only an empty answer is surely the list's end, since a cloud may give less than was asked for.
+// NotFound when the volume of p is gone and p does not know when it was created.
 func (s *Volumes) List(ctx context.Context, p Position, limit int) ([]Volume, error) {
-	var all []Volume
-	for {
-		more := true
-		page, err := pageFrom(p, limit, PositionOf, func(after ID, limit int) (page []Volume, err error) {
-			if c, can := s.cloud.(Selector); can {
-				page, more, err = c.Select(ctx, Selection{Page: Page{Marker: after, Limit: limit}})
-				return page, err
-			}
-			return s.cloud.Volumes(ctx, Page{Marker: after, Limit: limit})
-		})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		if limit > 0 || len(page) == 0 || !more {
-			return all, nil
-		}
-		p = PositionOf(page[len(page)-1])
+	if limit > 0 {
+		page, _, err := s.listFrom(ctx, p, limit)
+		return page, err
 	}
+	var all []Volume
+	attachments := 0
+	err := paging.Walk(paging.MaxItems, func(string) (page []Volume, more bool, err error) {
+		page, more, err = s.listFrom(ctx, p, 0)
+		if len(page) > 0 {
+			p = PositionOf(page[len(page)-1])
+		}
+		return page, more, err
+	}, func(v Volume) string { return string(v.ID) }, func(page []Volume) bool {
+		for _, v := range page {
+			attachments += len(v.Attachments)
+			all = append(all, Volume{ID: v.ID, Size: v.Size, Status: v.Status, Multiattach: v.Multiattach, Attachments: v.Attachments, CreatedAt: v.CreatedAt})
+		}
+		return attachments <= paging.MaxItems
+	})
+	if err == nil && attachments > paging.MaxItems {
+		err = fmt.Errorf("%w: its volumes have more than %d attachments", paging.ErrEndless, paging.MaxItems)
+	}
+	return all, endless(err, "the project's volumes")
+}
+
+// listFrom reads one page, and whether there may be more.
+func (s *Volumes) listFrom(ctx context.Context, p Position, limit int) (page []Volume, more bool, err error) {
+	more = true
+	page, err = pageFrom(p, limit, PositionOf, func(after ID, limit int) (page []Volume, err error) {
+		if c, can := s.cloud.(Selector); can {
+			page, more, err = c.Select(ctx, Selection{Page: Page{Marker: after, Limit: limit}})
+			return page, err
+		}
+		return s.cloud.Volumes(ctx, Page{Marker: after, Limit: limit})
+	})
+	return page, more, err
+}
+
+// endless turns the error of a list that does not end into one that a retry may find repaired; other errors stay as they are.
+func endless(err error, object string) error {
+	if !errors.Is(err, paging.ErrEndless) {
+		return err
+	}
+	return Errorf(Unavailable, "%s: %w; Cinder, or a proxy before it, is broken: tell the administrator of the cloud", object, err).Op("list")
 }
 
 // pageFrom reads from p on. Where p's object is gone the list is walked from its beginning to the first object behind p: Cinder's
@@ -51,21 +81,23 @@ func pageFrom[I ~string, T any](p Place[I], limit int, placeOf func(T) Place[I],
 	if p.After == "" || p.Created.IsZero() || !Is(err, NotFound) {
 		return page, err
 	}
-	var marker I
-	for {
-		page, err := read(marker, 0)
-		if err != nil || len(page) == 0 {
-			return nil, err
-		}
-		for i, object := range page {
+	var rest []T
+	err = paging.Walk(paging.MaxItems, func(marker string) ([]T, bool, error) {
+		page, err := read(I(marker), 0)
+		return page, true, err
+	}, func(object T) string { return string(placeOf(object).After) }, func(page []T) bool {
+		behind := slices.IndexFunc(page, func(object T) bool {
 			at := placeOf(object)
-			if marker = at.After; at.Created.Before(p.Created) || at.Created.Equal(p.Created) && at.After < p.After {
-				rest := page[i:]
-				if limit > 0 && len(rest) > limit {
-					rest = rest[:limit]
-				}
-				return rest, nil
-			}
+			return at.Created.Before(p.Created) || at.Created.Equal(p.Created) && at.After < p.After
+		})
+		if behind < 0 {
+			return true
 		}
+		rest = page[behind:]
+		return false
+	})
+	if limit > 0 && len(rest) > limit {
+		rest = rest[:limit]
 	}
+	return rest, endless(err, "the list behind an object that is gone")
 }

@@ -46,18 +46,22 @@ func (s *Volumes) place(ctx context.Context, w Wish, size Size) (placement, erro
 	} else {
 		p.options.SnapshotID = string(w.Snapshot)
 	}
-	wanted := w.Hints
+	hints, err := s.hints(ctx, w.Hints, s.hinted)
+	if err != nil {
+		return placement{}, err
+	}
 	if w.MoreHints != nil {
 		more, err := w.MoreHints(ctx)
 		if err != nil {
 			return placement{}, err
 		}
-		wanted = wanted.With(more)
+		if more, err = s.hints(ctx, more, func(ctx context.Context, name string) (ID, error) { return s.hintedOf(ctx, w.HintsNamespace, name) }); err != nil {
+			return placement{}, err
+		}
+		hints = hints.With(more)
+		hints.SameHost, hints.DifferentHost = onlyOnce(hints.SameHost), onlyOnce(hints.DifferentHost)
 	}
-	var err error
-	if p.options.Hints, err = s.hints(ctx, wanted); err != nil {
-		return placement{}, err
-	}
+	p.options.Hints = hints
 	if o.zone != "" && w.Zone == "" && w.allows(o.zone) {
 		p.zones = []string{o.zone}
 		return p, nil

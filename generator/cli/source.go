@@ -83,9 +83,15 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := cloud.Options{UserAgent: []string{"cinder-csi-generator/" + w.Version}}
+	for _, weakness := range settings.Weaknesses() {
+		fmt.Fprintln(w.Stderr, "warning:", weakness)
+	}
+	limits := cloud.NewLimits()
+	options := cloud.Options{UserAgent: []string{"cinder-csi-generator/" + w.Version}, Wrap: limits.Bound}
 	if s.verbose {
-		options.Wrap = func(next http.RoundTripper) http.RoundTripper { return &requestLog{next: next, out: w.Stderr} }
+		options.Wrap = func(next http.RoundTripper) http.RoundTripper {
+			return &requestLog{next: limits.Bound(next), out: w.Stderr}
+		}
 	}
 	c, err := w.Connect(ctx, settings, options)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -106,11 +112,11 @@ func (l *requestLog) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.next.RoundTrip(r)
 	outcome := "failed"
 	if err == nil {
-		outcome = resp.Status
+		outcome = cloud.Clean(resp.Status)
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	fmt.Fprintf(l.out, "%s %s: %s in %s\n", r.Method, r.URL.Redacted(), outcome, time.Since(began).Round(time.Millisecond))
+	fmt.Fprintf(l.out, "%s %s: %s in %s\n", r.Method, cloud.Clean(r.URL.Redacted()), outcome, time.Since(began).Round(time.Millisecond))
 	return resp, err
 }
 

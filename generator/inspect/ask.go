@@ -32,6 +32,7 @@ func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, ur
 	if resp != nil {
 		resp.Body.Close()
 	}
+	cloud.CleanStrings(body)
 	return err
 }
 
@@ -85,7 +86,7 @@ func message(body []byte) string {
 }
 
 func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Join(strings.Fields(cloud.Clean(s)), " ")
 	if len(s) > 300 {
 		s = s[:300] + "…"
 	}

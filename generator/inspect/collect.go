@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/http"
 	"net/url"
@@ -13,6 +12,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
 // groupTypesMicroversion is where Cinder's group types begin.
@@ -58,8 +59,8 @@ func (a *asker) microversions(ctx context.Context, service string) (lowest, high
 		Min     string `json:"min_version"`
 	}
 	var document struct {
-		Version  version   `json:"version"`
-		Versions []version `json:"versions"`
+		Version  version              `json:"version"`
+		Versions cloud.Items[version] `json:"versions"`
 	}
 	root, _ := endpoint(client.Endpoint, a.cloud.ProjectID())
 	if err := a.fetch(ctx, client, root+"/", &document); err != nil {
@@ -76,12 +77,12 @@ func (a *asker) microversions(ctx context.Context, service string) (lowest, high
 
 func (a *asker) zones(ctx context.Context, service string) v1alpha1.Fact[[]v1alpha1.Zone] {
 	var body struct {
-		Zones []struct {
+		Zones cloud.Items[struct {
 			Name  string `json:"zoneName"`
 			State struct {
 				Available bool `json:"available"`
 			} `json:"zoneState"`
-		} `json:"availabilityZoneInfo"`
+		}] `json:"availabilityZoneInfo"`
 	}
 	err := a.get(ctx, service, "", "os-availability-zone", &body)
 	zones := []v1alpha1.Zone{}
@@ -147,8 +148,8 @@ func (a *asker) groupTypes(ctx context.Context) v1alpha1.Fact[[]string] {
 	}
 	found, err := pages(func(marker string) ([]groupType, bool, error) {
 		var body struct {
-			Types []groupType `json:"group_types"`
-			Links []link      `json:"group_type_links"`
+			Types cloud.Items[groupType] `json:"group_types"`
+			Links cloud.Items[link]      `json:"group_type_links"`
 		}
 		err := a.get(ctx, blockStorage, groupTypesMicroversion, "group_types"+marker, &body)
 		return body.Types, more(body.Links), err
@@ -173,29 +174,16 @@ func more(links []link) bool {
 	return slices.ContainsFunc(links, func(l link) bool { return l.Rel == "next" })
 }
 
-// pages walks a collection by markers. Links are not followed: behind a proxy they often name the cloud's inside.
+// maxTypes is how many types, or group types, a project can have: each costs two requests.
+const maxTypes = 1000
+
+// pages walks a collection by markers. Links are not followed: behind a proxy they often name the cloud's inside, and a hostile
+// cloud's would take the token elsewhere.
 func pages[T any](page func(query string) ([]T, bool, error), id func(T) string) ([]T, error) {
-	var all []T
-	seen := map[string]bool{}
-	query := ""
-	for {
-		items, next, err := page(query)
-		if err != nil {
-			return nil, err
+	return paging.All(maxTypes, func(marker string) ([]T, bool, error) {
+		if marker == "" {
+			return page("")
 		}
-		fresh := false
-		for _, item := range items {
-			if !seen[id(item)] {
-				seen[id(item)], fresh = true, true
-				all = append(all, item)
-			}
-		}
-		if !next {
-			return all, nil
-		}
-		if !fresh {
-			return nil, errors.New("the list does not end: a page brought nothing new and names a next one")
-		}
-		query = "?marker=" + url.QueryEscape(id(items[len(items)-1]))
-	}
+		return page("?marker=" + url.QueryEscape(marker))
+	}, id)
 }

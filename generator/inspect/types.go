@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 // The extra specs that Cinder shows to everybody from Xena on (Cinder's administration guide, "User visible extra specs").
@@ -40,8 +41,8 @@ type apiType struct {
 func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.VolumeType] {
 	found, err := pages(func(query string) ([]apiType, bool, error) {
 		var body struct {
-			Types []apiType `json:"volume_types"`
-			Links []link    `json:"volume_type_links"`
+			Types cloud.Items[apiType] `json:"volume_types"`
+			Links cloud.Items[link]    `json:"volume_type_links"`
 		}
 		err := a.get(ctx, blockStorage, "", "types"+query, &body)
 		return body.Types, more(body.Links), err

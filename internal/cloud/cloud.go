@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -73,7 +74,7 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if err != nil {
 		return nil, errorf(ErrMisconfigured, "cloud %s: the authentication URL is not a URL", s.Name)
 	}
-	provider.HTTPClient = http.Client{Transport: wrapped, CheckRedirect: sameHost}
+	provider.HTTPClient = http.Client{Transport: wrapped, CheckRedirect: checkRedirect}
 	provider.UserAgent.Prepend(o.UserAgent...)
 	options := s.authOptions()
 	// Straight to v3, without asking Keystone for its versions first: v2 was removed in 2018, and the versions document of a
@@ -89,14 +90,6 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	}
 	c.endpoints = newEndpoints(c)
 	return c, nil
-}
-
-// sameHost keeps a redirect from carrying the token to another host.
-func sameHost(req *http.Request, via []*http.Request) error {
-	if req.URL.Host != via[0].URL.Host || len(via) >= 10 {
-		return http.ErrUseLastResponse
-	}
-	return nil
 }
 
 // readToken takes project and catalog from Keystone's answer.
@@ -115,7 +108,7 @@ func (c *Cloud) readToken() error {
 	if project == nil || project.ID == "" {
 		return errorf(ErrMisconfigured, "cloud %s: the token is for no project; name the project", c.settings.Name)
 	}
-	c.projectID = project.ID
+	c.projectID = Clean(project.ID)
 	catalog, err := result.ExtractServiceCatalog()
 	if err != nil {
 		return errorf(ErrMisconfigured, "cloud %s: Keystone's catalog cannot be read: %w", c.settings.Name, err)
@@ -129,14 +122,14 @@ func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 	var regions []string
 	for _, service := range catalog.Entries {
 		for _, e := range service.Endpoints {
-			region := first(e.RegionID, e.Region)
+			region := Clean(first(e.RegionID, e.Region))
 			if !slices.Contains(regions, region) && region != "" {
 				regions = append(regions, region)
 			}
 			if e.Interface != wanted || c.settings.Region != "" && c.settings.Region != e.Region && c.settings.Region != e.RegionID {
 				continue
 			}
-			c.catalog = append(c.catalog, entry{CatalogEntry{Type: service.Type, URL: e.URL}, region})
+			c.catalog = append(c.catalog, entry{CatalogEntry{Type: Clean(service.Type), URL: Clean(e.URL)}, region})
 		}
 	}
 	if c.settings.Region != "" && len(c.catalog) == 0 && !slices.Contains(regions, c.settings.Region) {
@@ -172,6 +165,19 @@ func (c *Cloud) Catalog() []CatalogEntry {
 	return entries
 }
 
+// Unencrypted lists the catalog's addresses of the services this project uses that are http, where Keystone's is https.
+func (c *Cloud) Unencrypted() []string {
+	var all []string
+	for _, e := range c.catalog {
+		u, err := url.Parse(e.URL)
+		used := slices.ContainsFunc(slices.Collect(maps.Values(services)), func(s known) bool { return slices.Contains(s.aliases, e.Type) })
+		if err == nil && used && u.Scheme == "http" && strings.HasPrefix(c.settings.AuthURL, "https:") {
+			all = append(all, Clean(u.Redacted()))
+		}
+	}
+	return all
+}
+
 // Ping asks whether Keystone answers at all; it needs no token. Errors: ErrUnreachable.
 func (c *Cloud) Ping(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.settings.AuthURL, http.NoBody)
@@ -203,13 +209,19 @@ func (s Settings) loginError(ctx context.Context, err error) error {
 	at := s.redactedURL()
 	var answer gophercloud.ErrUnexpectedResponseCode
 	var network *url.Error
+	cause := err
+	if errors.As(err, &network) {
+		cause = network.Err
+	}
 	switch {
 	case ctx.Err() != nil:
 		return errorf(ErrUnreachable, "cloud %s: no answer from Keystone at %s in time: %w", s.Name, at, ctx.Err())
 	case errors.As(err, &answer):
 		return s.refusal(answer.Actual, at)
-	case errors.As(err, &network):
-		return errorf(ErrUnreachable, "cloud %s: cannot reach Keystone at %s: %w", s.Name, at, network.Err)
+	case errors.Is(err, errRedirect):
+		return errorf(ErrMisconfigured, "cloud %s: cannot log in at %s: %w; set the authentication URL to the address that answers without a redirect", s.Name, at, cause)
+	case network != nil:
+		return errorf(ErrUnreachable, "cloud %s: cannot reach Keystone at %s: %w", s.Name, at, cause)
 	}
 	return errorf(ErrMisconfigured, "cloud %s: what answers at %s is not Keystone v3: %w", s.Name, at, err)
 }

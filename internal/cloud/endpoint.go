@@ -2,7 +2,6 @@ package cloud
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,12 +12,15 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// A service's names in catalogs, best first (OpenStack Service Types Authority), and the versions this project speaks.
-var services = map[string]struct {
+// known is what is known of a service before anybody asks.
+type known struct {
 	aliases  []string
 	versions []string // last segment of the versioned URL, best first
 	project  bool     // the versioned URL ends in the project's id
-}{
+}
+
+// A service's names in catalogs, best first (OpenStack Service Types Authority), and the versions this project speaks.
+var services = map[string]known{
 	"block-storage": {aliases: []string{"block-storage", "volumev3", "block-store", "volume"}, versions: []string{"v3"}, project: true},
 	"compute":       {aliases: []string{"compute"}, versions: []string{"v2.1", "v2"}},
 	"identity":      {aliases: []string{"identity"}, versions: []string{"v3"}},
@@ -127,9 +129,9 @@ func (c *Cloud) override(aliases []string) (string, bool) {
 // hosts of the cloud's inside.
 func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, versions []string) (string, error) {
 	var document struct {
-		Versions []struct {
+		Versions Items[struct {
 			ID string `json:"id"`
-		} `json:"versions"`
+		}] `json:"versions"`
 	}
 	resp, err := c.provider.Request(ctx, http.MethodGet, slash(endpoint), &gophercloud.RequestOpts{
 		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}, KeepResponseBody: true,
@@ -138,7 +140,7 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 		return "", errorf(ErrUnreachable, "cloud %s: cannot ask %s at %s for its versions: %w", c.settings.Name, serviceType, endpoint, err)
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&document); err != nil {
+	if err := Decode(resp.Body, &document); err != nil {
 		return "", errorf(ErrMisconfigured, "cloud %s: %s at %s does not list its versions: %w", c.settings.Name, serviceType, endpoint, err)
 	}
 	for _, want := range versions {

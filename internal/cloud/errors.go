@@ -23,9 +23,10 @@ type Error struct {
 	cause   error
 }
 
+// errorf makes an error. Its text may hold what a cloud has answered, so it is cleaned.
 func errorf(reason error, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{reason: reason, message: err.Error(), cause: errors.Unwrap(err)}
+	return &Error{reason: reason, message: Clean(err.Error()), cause: errors.Unwrap(err)}
 }
 
 func (e *Error) Error() string { return e.message }

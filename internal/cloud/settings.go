@@ -7,7 +7,9 @@ package cloud
 
 import (
 	"log/slog"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -136,6 +138,26 @@ func (s Settings) validate() error {
 		return missing("the project or the project's domain", "set project_id, or project_name with project_domain_name")
 	}
 	return nil
+}
+
+// Weaknesses says in sentences where the connection is open to whoever is on its way. They are settings that somebody has made on
+// purpose, so they are warned about and nothing is refused.
+func (s Settings) Weaknesses() []string {
+	var all []string
+	if s.Insecure {
+		all = append(all, "cloud "+s.Name+": the certificates of the cloud are not verified (insecure, verify: false, tls-insecure); "+
+			"whoever is on the way can read the credentials: name the cloud's CA file instead")
+	}
+	urls := []string{s.AuthURL}
+	for _, kind := range slices.Sorted(maps.Keys(s.Endpoints)) {
+		urls = append(urls, s.Endpoints[kind])
+	}
+	for _, address := range urls {
+		if u, err := url.Parse(address); err == nil && u.Scheme == "http" {
+			all = append(all, "cloud "+s.Name+": the connection to "+Clean(u.Redacted())+" is not encrypted; whoever is on the way can read the credentials: use https")
+		}
+	}
+	return all
 }
 
 // userDomain is the user's domain as id and name, at most one of them set.

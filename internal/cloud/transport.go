@@ -27,6 +27,8 @@ func NewTransport(s Settings) (*http.Transport, error) {
 		MaxIdleConnsPerHost:   128,
 		IdleConnTimeout:       60 * time.Second, // below the usual 75 s and more of proxies, which would close them under us
 		ResponseHeaderTimeout: 3 * time.Minute,  // Nova answers an attach only once the host did
+
+		MaxResponseHeaderBytes: 64 << 10, // Keystone's largest tokens, which come in a header, have 16 KiB; net/http's default is 10 MiB
 	}, nil
 }
 

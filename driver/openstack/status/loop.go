@@ -2,11 +2,13 @@ package status
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
 // Measured on Cinder 21: 30 ms for one volume, 30 ms and 0.45 ms a row for a listing. Where what changed can be listed, two
@@ -45,6 +47,7 @@ func (h *hub[ID, T]) Run(ctx context.Context) error {
 	}
 	for {
 		l.forget()
+		l.leaveListing()
 		tick := l.begin(ctx)
 		select {
 		case w := <-h.join:
@@ -71,6 +74,8 @@ type loop[ID ~string, T any] struct {
 	busy    map[ID]bool // objects that are being read one by one
 
 	listing    bool          // one is under way
+	serves     uint64        // the number of the last waiter that had joined when it began
+	stop       func()        // ends it
 	covers     uint64        // the number of the last waiter that it serves, if it is of everything
 	listed     time.Time     // when the last listing began
 	pages      int           // that the last listing of everything had
@@ -110,6 +115,13 @@ func (l *loop[ID, T]) forget() {
 		return
 	}
 	l.hub.meter.Waiting(len(l.waiters), l.waiters[0].began)
+}
+
+// leaveListing ends the listing under way when everybody who waited when it began has left: later waiters are not served by it.
+func (l *loop[ID, T]) leaveListing() {
+	if l.listing && !slices.ContainsFunc(l.waiters, func(w *waiter[ID, T]) bool { return w.number <= l.serves }) {
+		l.stop()
+	}
 }
 
 // begin starts the calls that are due, and gives when to look again; never, while nobody waits.
@@ -207,6 +219,8 @@ func (l *loop[ID, T]) list(ctx context.Context, everything, changes, deletions b
 	}
 	l.listing, l.listed, l.lastChosen = true, now, q.status
 	k, number := l.kind, l.joined
+	listing, stop := context.WithCancel(ctx)
+	l.serves, l.stop = number, stop
 	l.covers = 0
 	if everything {
 		l.covers = number
@@ -216,7 +230,8 @@ func (l *loop[ID, T]) list(ctx context.Context, everything, changes, deletions b
 		wanted[w.id] = true
 	}
 	l.call(func() answer[ID, T] {
-		a := k.walk(ctx, q, wanted, l.hub.meter, how)
+		defer stop()
+		a := k.walk(listing, q, wanted, l.hub.meter, how)
 		a.number, a.begun = number, now
 		return a
 	}, l.answers)
@@ -307,32 +322,38 @@ func (k kind[ID, T]) reading(ctx context.Context, id ID) reading[T] {
 // over, so absence is not proof. A refusal is everybody's answer.
 func (k kind[ID, T]) walk(ctx context.Context, q query[ID], wanted map[ID]bool, m Meter, how string) answer[ID, T] {
 	a := answer[ID, T]{query: q, readings: map[ID]reading[T]{}}
-	for page := q; ; {
+	err := paging.Walk(paging.MaxItems, func(marker string) ([]T, bool, error) {
+		if ctx.Err() != nil {
+			return nil, false, ctx.Err()
+		}
 		m.Called(how)
-		objects, more, err := k.list(ctx, page)
 		a.pages++
-		switch {
-		case volume.Is(err, volume.NotFound): // the marker is gone
-			return a
-		case volume.Is(err, volume.Unimplemented) && q != (query[ID]{}):
-			return answer[ID, T]{query: q, refused: true}
-		case err != nil:
-			for id := range wanted {
-				if _, seen := a.readings[id]; !seen {
-					a.readings[id] = reading[T]{err: err}
-				}
-			}
-			return a
-		}
-		for _, object := range objects {
-			seen := k.look(object)
-			if page.after = seen.id; wanted[seen.id] {
-				a.readings[seen.id] = reading[T]{object: object, ok: true}
+		page := q
+		page.after = ID(marker)
+		return k.list(ctx, page)
+	}, func(object T) string { return string(k.look(object).id) }, func(page []T) bool {
+		for _, object := range page {
+			if id := k.look(object).id; wanted[id] {
+				a.readings[id] = reading[T]{object: object, ok: true}
 			}
 		}
-		if !more || len(objects) == 0 || len(a.readings) == len(wanted) {
-			a.whole = true
-			return a
+		return len(a.readings) < len(wanted)
+	})
+	switch {
+	case err == nil:
+		a.whole = true
+		return a
+	case volume.Is(err, volume.NotFound): // the marker is gone
+		return a
+	case volume.Is(err, volume.Unimplemented) && q != (query[ID]{}):
+		return answer[ID, T]{query: q, refused: true}
+	case errors.Is(err, paging.ErrEndless):
+		err = volume.Errorf(volume.Unavailable, "the %ss are not listed: %w", k.noun, err).Op("list")
+	}
+	for id := range wanted {
+		if _, seen := a.readings[id]; !seen {
+			a.readings[id] = reading[T]{err: err}
 		}
 	}
+	return a
 }

@@ -26,6 +26,7 @@ type cloudOf struct {
 	stamps  bool          // volumes tell when they changed
 	lag     time.Duration // by which the stamps are behind
 	ahead   map[volume.ID]time.Duration
+	pages   func(n int) []volume.Volume // the pages of a list that does not end, by their number; nil for the project's
 
 	mu    sync.Mutex
 	calls []string
@@ -107,6 +108,9 @@ func (c *cloudOf) Select(_ context.Context, p volume.Selection) ([]volume.Volume
 	at, err := c.note(call)
 	if err != nil {
 		return nil, false, err
+	}
+	if c.pages != nil {
+		return c.pages(c.count()), true, nil
 	}
 	rest := c.project
 	if p.Marker != "" {
@@ -809,6 +813,54 @@ func TestACloudThatAnswersSlowlyIsNotAskedAllTheTime(t *testing.T) {
 		}
 		if n := c.count(); n > 11 {
 			t.Errorf("%d calls of a second each in 20 s", n)
+		}
+	})
+}
+
+func TestAListingThatDoesNotEndIsLeftWhenNobodyWaitsAnyMore(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *cloudOf) {
+		c.becomes(volume.Available, time.Hour)
+		c.latency = 100 * time.Millisecond
+		c.pages = func(n int) []volume.Volume { return []volume.Volume{{ID: volume.ID(fmt.Sprint("other-", n))}} }
+	}, func(t *testing.T, h *Hub, c *cloudOf) {
+		var all sync.WaitGroup
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		for i := range 20 {
+			all.Go(func() { _, _ = h.Await(ctx, volume.ID(fmt.Sprint("v", i)), available) })
+		}
+		all.Wait()
+		time.Sleep(time.Second)
+		listed := c.count()
+		time.Sleep(time.Hour)
+		if c.count() != listed || listed == 0 {
+			t.Errorf("%d calls while somebody waited, %d more in the hour after", listed, c.count()-listed)
+		}
+	})
+}
+
+func TestACloudThatIgnoresTheMarkerEndsNoWaitAndIsNotAskedAllTheTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(c *cloudOf) {
+		c.becomes(volume.Available, time.Hour)
+		c.latency = 10 * time.Millisecond
+		c.pages = func(int) []volume.Volume { return []volume.Volume{{ID: "a"}, {ID: "b"}} }
+	}, func(t *testing.T, h *Hub, c *cloudOf) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				_, err := h.Await(ctx, volume.ID(fmt.Sprint("v", i)), available)
+				if !volume.Is(err, volume.DeadlineExceeded) || !strings.Contains(err.Error(), "does not end") {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+		all.Wait()
+		if n := c.count(); n > 300 {
+			t.Errorf("%d calls in a minute", n)
 		}
 	})
 }

@@ -1,0 +1,90 @@
+package openstack
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+func pageWith(n int, row func(i int) string) string {
+	rows := make([]string, n)
+	for i := range rows {
+		rows[i] = row(i)
+	}
+	return `{"volumes": [` + strings.Join(rows, ",") + `], "volumes_links": [{"rel": "next", "href": "https://elsewhere.test"}]}`
+}
+
+func numbered(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
+
+func TestListsOfACloudThatDoesNotKeepToTheirRules(t *testing.T) {
+	t.Parallel()
+	same := pageWith(2, func(i int) string { return `{"id": "` + numbered(i) + `", "name": "other"}` })
+	for name, tc := range map[string]struct {
+		answer string
+		read   func(t *testing.T, c *Cloud) error
+		text   string
+		sent   int
+	}{
+		"the marker is ignored by a search": {same, func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "does not end", 2},
+		"the marker is ignored by a list": {same, func(t *testing.T, c *Cloud) error {
+			_, err := c.Volumes(t.Context(), volume.Page{Marker: volume.ID(numbered(1))})
+			return err
+		}, "does not end", 1},
+		"more of one name than there can be": {
+			pageWith(mostNamed+1, func(i int) string { return `{"id": "` + numbered(i) + `", "name": "n"}` }),
+			func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "more than 16", 1,
+		},
+		"an id that is none": {
+			pageWith(1, func(int) string { return `{"id": "../../secret", "name": "n"}` }),
+			func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "no UUID", 1,
+		},
+		"more elements than an array may have": {
+			pageWith(10_001, func(int) string { return `{}` }), func(t *testing.T, c *Cloud) error { _, err := c.Volumes(t.Context(), volume.Page{}); return err }, "10000 elements", 1,
+		},
+		"another volume than the one asked for": {
+			`{"volume": {"id": "` + numbered(1) + `"}}`, func(t *testing.T, c *Cloud) error { _, err := c.Volume(t.Context(), volumeID); return err }, numbered(1), 1,
+		},
+		"a new volume without an id": {`{"volume": {}}`, func(t *testing.T, c *Cloud) error {
+			_, err := c.CreateVolume(t.Context(), volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
+			if !volume.MayHaveWritten(err) {
+				t.Error("the request may have made the volume")
+			}
+			return err
+		}, `id ""`, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status := 200
+			if strings.HasPrefix(name, "a new") {
+				status = 202
+			}
+			c, f := connect(t, answer{status: status, body: tc.answer})
+			err := tc.read(t, c)
+			if !volume.Is(err, volume.Unavailable) || !strings.Contains(err.Error(), tc.text) {
+				t.Errorf("error %v, want one that is retried, with %q", err, tc.text)
+			}
+			if len(f.seen) != tc.sent {
+				t.Errorf("%d requests, want %d", len(f.seen), tc.sent)
+			}
+		})
+	}
+}
+
+func TestAPageHasAtMostAsManyVolumesAsWereAskedFor(t *testing.T) {
+	t.Parallel()
+	c, _ := connect(t, answer{status: 200, body: pageWith(5, func(i int) string { return `{"id": "` + numbered(i) + `"}` })})
+	page, more, err := c.Select(t.Context(), volume.Selection{Page: volume.Page{Limit: 3}})
+	if err != nil || len(page) != 3 || !more {
+		t.Errorf("%d volumes, more %v, %v", len(page), more, err)
+	}
+}
+
+func TestSizesThatCannotBeAreNoSizes(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]volume.Size{-1: 0, 0: 0, 1: 1 << 30, 1 << 32: 1 << 62, 1<<32 + 1: 0, 1 << 62: 0} {
+		if got := gib(n); got != want {
+			t.Errorf("%d GiB: %d, want %d", n, got, want)
+		}
+	}
+}

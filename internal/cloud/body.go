@@ -1,0 +1,81 @@
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// boundedBody is a body of which so many bytes can be read.
+type boundedBody struct {
+	io.ReadCloser
+	ctx        context.Context
+	limits     *Limits
+	most, read int
+	cut        bool // what is more is left out without an error
+	separators separators
+	release    func() // gives the slot back; nil while there is none
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.cut && b.read >= b.most {
+		return 0, io.EOF
+	}
+	if b.read >= smallBody && b.release == nil {
+		if err := b.takeSlot(); err != nil {
+			return 0, err
+		}
+	}
+	if b.release == nil {
+		p = p[:min(len(p), smallBody-b.read)]
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.read += n
+	if b.separators.count(p[:n]); b.read > b.most || b.separators.seen > maxSeparators {
+		return 0, fmt.Errorf("the answer is too large: more than %d bytes or %d values", b.most, maxSeparators)
+	}
+	return n, err
+}
+
+// takeSlot waits for a slot. It is given back when the body is closed or the request's context ends.
+func (b *boundedBody) takeSlot() error {
+	select {
+	case b.limits.slots <- struct{}{}:
+		b.release = sync.OnceFunc(func() { <-b.limits.slots })
+		context.AfterFunc(b.ctx, b.release)
+		return nil
+	case <-b.ctx.Done():
+		return b.ctx.Err()
+	}
+}
+
+// Close implements io.Closer.
+func (b *boundedBody) Close() error {
+	if b.release != nil {
+		b.release()
+	}
+	return b.ReadCloser.Close()
+}
+
+// separators counts the commas and opening brackets of a JSON text outside its strings.
+type separators struct {
+	seen              int
+	inString, escaped bool
+}
+
+func (s *separators) count(text []byte) {
+	for _, c := range text {
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case s.inString:
+			s.escaped, s.inString = c == '\\', c != '"'
+		case c == '"':
+			s.inString = true
+		case c == ',', c == '{', c == '[':
+			s.seen++
+		}
+	}
+}

@@ -1,0 +1,437 @@
+package cloud
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// redirecting is a cloud at https://cloud.test that answers the path at with a redirect. It fails the test when a request with a
+// credential reaches any other address.
+func redirecting(t *testing.T, at string, status int, to string) (http.RoundTripper, *[]string) {
+	var reached []string
+	k := &keystone{catalog: []map[string]any{service("compute", endpoint("r", "public", "https://cloud.test/v2.1"))}, other: func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"servers": []}`)
+	}}
+	return roundTrip(func(r *http.Request) (*http.Response, error) {
+		reached = append(reached, r.Method+" "+r.URL.String())
+		w := httptest.NewRecorder()
+		switch {
+		case r.URL.Scheme != "https" || r.URL.Host != "cloud.test":
+			t.Errorf("%s %s was sent, with token %q", r.Method, r.URL, r.Header.Get("X-Auth-Token"))
+			w.WriteHeader(http.StatusNotFound)
+		case r.URL.Path == at:
+			w.Header().Set("Location", to)
+			w.WriteHeader(status)
+		default:
+			k.ServeHTTP(w, r)
+		}
+		return w.Result(), nil
+	}), &reached
+}
+
+var redirects = []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}
+
+func secure() Settings {
+	return Settings{Name: "test", AuthURL: "https://cloud.test/v3", UserID: "u", Password: "s3cret", ProjectID: "p1"}
+}
+
+func TestARedirectFromHTTPSToHTTPCarriesNoPassword(t *testing.T) {
+	t.Parallel()
+	for _, status := range redirects {
+		for _, to := range []string{"http://cloud.test/v3/auth/tokens", "https://other.test/v3/auth/tokens", "https://cloud.test:8443/v3/auth/tokens", "https://cloud.test/elsewhere"} {
+			transport, reached := redirecting(t, "/v3/auth/tokens", status, to)
+			_, err := Connect(t.Context(), secure(), Options{Transport: transport})
+			if !errors.Is(err, ErrMisconfigured) || !strings.Contains(err.Error(), "redirected to") {
+				t.Errorf("%d to %s: error %v", status, to, err)
+			}
+			if len(*reached) != 1 {
+				t.Errorf("%d to %s: sent %q", status, to, *reached)
+			}
+		}
+	}
+}
+
+func TestARedirectFromHTTPSToHTTPCarriesNoToken(t *testing.T) {
+	t.Parallel()
+	for _, status := range redirects {
+		for to, follows := range map[string]bool{
+			"http://cloud.test/v2.1/servers": false, "https://other.test/v2.1/servers": false, "//other.test/": false,
+			"https://cloud.test:8443/v2.1/servers": false, "https://cloud.test/v2.1/servers2": true,
+		} {
+			transport, _ := redirecting(t, "/v2.1/servers", status, to)
+			c, err := Connect(t.Context(), secure(), Options{Transport: transport})
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := c.Client("compute", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.Get(t.Context(), client.ServiceURL("servers"), nil, nil)
+			if follows != (err == nil) || !follows && !errors.Is(err, errRedirect) {
+				t.Errorf("%d to %s: error %v", status, to, err)
+			}
+			for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
+				if _, err = client.Request(t.Context(), method, client.ServiceURL("servers"), &gophercloud.RequestOpts{}); !errors.Is(err, errRedirect) {
+					t.Errorf("%s, %d to %s: error %v, want no redirect of what changes something", method, status, to, err)
+				}
+			}
+		}
+	}
+}
+
+// answering sends a body through Bound.
+func answering(ctx context.Context, limits *Limits, path string, status int, body io.Reader) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cloud.test"+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return limits.Bound(roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(body)}, nil
+	})).RoundTrip(request)
+}
+
+// endless gives one byte for ever.
+type endless byte
+
+func (b endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(b)
+	}
+	return len(p), nil
+}
+
+func TestAnAnswerIsReadToItsBoundAndNoFurther(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		path   string
+		status int
+		body   io.Reader
+		want   int // bytes, or -1 for an error
+	}{
+		"as large as a page may be":  {"/volumes/detail", 200, io.LimitReader(endless(' '), MaxBody), MaxBody},
+		"one byte more":              {"/volumes/detail", 200, io.LimitReader(endless(' '), MaxBody+1), -1},
+		"without end":                {"/volumes/detail", 200, endless(' '), -1},
+		"a login":                    {"/v3/auth/tokens", 201, io.LimitReader(endless(' '), maxLogin), maxLogin},
+		"a login of more":            {"/v3/auth/tokens", 201, io.LimitReader(endless(' '), maxLogin+1), -1},
+		"an error without end":       {"/volumes/detail", 500, endless('x'), maxErrorBody},
+		"a short error":              {"/volumes/detail", 404, strings.NewReader("no"), 2},
+		"as many values as there be": {"/volumes/detail", 200, io.LimitReader(endless(','), maxSeparators), maxSeparators},
+		"many short values":          {"/volumes/detail", 200, io.LimitReader(endless(','), maxSeparators+1), -1},
+		"commas in a string":         {"/volumes/detail", 200, io.MultiReader(strings.NewReader(`"\"`), io.LimitReader(endless(','), maxSeparators+1)), maxSeparators + 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, err := answering(t.Context(), NewLimits(), tc.path, tc.status, tc.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := io.Copy(io.Discard, resp.Body)
+			switch {
+			case tc.want < 0 && (err == nil || !strings.Contains(err.Error(), "too large")):
+				t.Errorf("%d bytes, error %v; want one that says it is too large", n, err)
+			case tc.want >= 0 && (int(n) != tc.want || err != nil):
+				t.Errorf("%d bytes, error %v; want %d", n, err, tc.want)
+			}
+			if err := resp.Body.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestAGzipBombCountsAsWhatItBecomes(t *testing.T) {
+	t.Parallel()
+	var bomb bytes.Buffer
+	w := gzip.NewWriter(&bomb)
+	if _, err := io.Copy(w, io.LimitReader(endless(' '), 100<<20)); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bomb.Bytes())
+	}))
+	defer server.Close()
+	transport, err := NewTransport(Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: NewLimits().Bound(transport)}).Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	n, err := io.Copy(io.Discard, resp.Body)
+	if err == nil || n > MaxBody {
+		t.Errorf("%d bytes of the bomb's %d were read, error %v", n, bomb.Len(), err)
+	}
+}
+
+func TestHeadersWithoutEndAreCutOff(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 100 {
+			w.Header().Set(fmt.Sprintf("X-%d", i), strings.Repeat("x", 1000))
+		}
+	}))
+	defer server.Close()
+	transport, err := NewTransport(Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer transport.CloseIdleConnections()
+	if resp, err := (&http.Client{Transport: transport}).Get(server.URL); err == nil {
+		_ = resp.Body.Close()
+		t.Error("100 kB of headers were taken")
+	}
+}
+
+func TestTwoLargeAnswersAreReadAtATimeAndSmallOnesDoNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		limits := NewLimits()
+		read := func(ctx context.Context, size int64) (*http.Response, error) {
+			resp, err := answering(ctx, limits, "/volumes/detail", 200, io.LimitReader(endless(' '), size))
+			if err != nil {
+				return nil, err
+			}
+			_, err = io.Copy(io.Discard, resp.Body)
+			return resp, err
+		}
+		leaving, leave := context.WithCancel(t.Context())
+		first, err := read(t.Context(), smallBody+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := read(leaving, smallBody+1); err != nil { // its caller forgets to close it
+			t.Fatal(err)
+		}
+		if _, err := read(t.Context(), smallBody-1); err != nil {
+			t.Errorf("a small answer waits: %v", err)
+		}
+		impatient, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := read(impatient, smallBody+1); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a third large answer: %v", err)
+		}
+		_ = first.Body.Close()
+		_ = first.Body.Close() // a second time gives nothing back
+		if _, err := read(t.Context(), smallBody+1); err != nil {
+			t.Error(err)
+		}
+		leave()
+		synctest.Wait()
+		if _, err := read(t.Context(), smallBody+1); err != nil {
+			t.Errorf("the slot of a request that has ended is not free: %v", err)
+		}
+	})
+}
+
+// TestAFullPageOfVolumesFits uses what Cinder writes of a volume to an administrator (Cinder API reference, "List accessible volumes
+// with details"), with three attachments and ten entries of metadata, and ids and names of their usual lengths.
+func TestAFullPageOfVolumesFits(t *testing.T) {
+	t.Parallel()
+	const id = "1f0a3c52-7b6d-4a52-9f6e-0d1c2b3a4f5e"
+	attachments, metadata := []map[string]any{}, map[string]string{}
+	for range 3 {
+		attachments = append(attachments, map[string]any{
+			"id": id, "attachment_id": id, "volume_id": id, "server_id": id, "host_name": "compute-17.rack-3.region.example.com",
+			"device": "/dev/vdb", "attached_at": "2026-11-01T12:00:00.000000",
+		})
+	}
+	for i := range 10 {
+		metadata[fmt.Sprintf("csi.storage.k8s.io/entry-%d", i)] = strings.Repeat("v", 100)
+	}
+	one := map[string]any{"attachments": attachments, "metadata": metadata, "description": strings.Repeat("d", 255), "name": "pvc-" + id}
+	for i := range 36 { // the others, with keys and values of 20 and 36 bytes on average
+		one[fmt.Sprintf("os-vol-key-name-%04d", i)] = id
+	}
+	page := map[string]any{"volumes": []any{}}
+	for range 1000 {
+		page["volumes"] = append(page["volumes"].([]any), one)
+	}
+	text, err := json.Marshal(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := answering(t.Context(), NewLimits(), "/volumes/detail", 200, bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		Volumes Items[struct{ Name string }] `json:"volumes"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || len(answer.Volumes) != 1000 {
+		t.Errorf("%d volumes of %d bytes: %v", len(answer.Volumes), len(text), err)
+	}
+	t.Logf("%d bytes, %d values", len(text), resp.Body.(*boundedBody).separators.seen)
+}
+
+func TestAnArrayHasABoundedNumberOfElements(t *testing.T) {
+	t.Parallel()
+	decode := func(text string) (items Items[struct{ ID string }], err error) {
+		return items, json.Unmarshal([]byte(text), &items)
+	}
+	for text, want := range map[string]int{
+		`[]`: 0, `null`: 0, `[{"id":"a"},null,{}]`: 3, `[` + strings.Repeat(`{},`, MaxItems-1) + `{}]`: MaxItems,
+		`[` + strings.Repeat(`{},`, MaxItems) + `{}]`: -1, `[` + strings.Repeat(`null,`, MaxItems) + `null]`: -1, `{}`: -1, `"a"`: -1, `[7]`: -1, `7`: -1,
+	} {
+		items, err := decode(text)
+		if want < 0 != (err != nil) || want >= 0 && len(items) != want {
+			t.Errorf("%.20s (%d bytes): %d items, error %v", text, len(text), len(items), err)
+		}
+	}
+}
+
+func TestTextOfACloudIsCleanedAndCut(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"No valid host was found":        "No valid host was found",
+		"Größe überschritten — 容量不足":     "Größe überschritten — 容量不足",
+		"a\nb\r\nc\td":                   "a b  c d",
+		"\x1b[2J\x1b]0;title\x07":        "\ufffd[2J\ufffd]0;title\ufffd",
+		"\u009b31m\x7f\x00":              "\ufffd31m\ufffd\ufffd",
+		"level=ERROR\u2028\u202egnp.exe": "level=ERROR \ufffdgnp.exe",
+		"\xff\xfe":                       "\ufffd\ufffd",
+	} {
+		if got := Clean(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	for _, unit := range []string{"x", "é", "語", "\xff", "\x1b"} {
+		got := Clean(strings.Repeat(unit, 1<<20))
+		if len(got) > 3*LongestText || !strings.HasSuffix(got, "…") && utf8.RuneCountInString(got) > LongestText || !utf8.ValidString(got) {
+			t.Errorf("%q is cut to %d bytes, valid %v", unit, len(got), utf8.ValidString(got))
+		}
+	}
+}
+
+func TestEveryStringOfAnAnswerIsCleaned(t *testing.T) {
+	t.Parallel()
+	const bad, good = "\x1b[31mred", "\ufffd[31mred"
+	type inner struct {
+		Name string
+		Text *string
+	}
+	text := bad
+	answer := struct {
+		Name     string
+		Metadata map[string]string
+		List     Items[inner]
+		Later    map[string]json.RawMessage
+		None     *inner
+	}{
+		Name: bad, Metadata: map[string]string{bad: bad, "ok": "ok"}, List: Items[inner]{{bad, &text}},
+		Later: map[string]json.RawMessage{bad: json.RawMessage(`{}`)},
+	}
+	CleanStrings(&answer)
+	CleanStrings(nil)
+	all, err := json.Marshal(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsFunc(string(all), unicode.IsControl) || bytes.Contains(all, []byte(`\u001b`)) {
+		t.Errorf("left: %s", all)
+	}
+	if diff := cmp.Diff(map[string]string{good: good, "ok": "ok"}, answer.Metadata); diff != "" {
+		t.Errorf("metadata, -want +got\n%s", diff)
+	}
+}
+
+func TestAnErrorHoldsNoControlCharacterOfTheCloud(t *testing.T) {
+	t.Parallel()
+	k := &keystone{catalog: []map[string]any{service("compute", endpoint("r\x1b[2J", "public", "http://here/unversioned"))}, other: func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = io.WriteString(w, "\x1b[31m"+strings.Repeat("x", 1<<20))
+	}}
+	s := k.serve(t)
+	c, err := Connect(t.Context(), s, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Client("compute", "")
+	if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 2*LongestText {
+		t.Errorf("error of %d bytes: %.200q", len(fmt.Sprint(err)), err)
+	}
+	s.Region = "elsewhere"
+	if _, err := Connect(t.Context(), s, Options{}); err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) {
+		t.Errorf("error %q", err)
+	}
+	if strings.ContainsFunc(c.Region(), unicode.IsControl) {
+		t.Errorf("region %q", c.Region())
+	}
+}
+
+func TestSettingsThatOpenTheConnectionAreTold(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]Settings{
+		"":                                      {Name: "c", AuthURL: "https://k/v3"},
+		"certificates of the cloud":             {Name: "c", AuthURL: "https://k/v3", Insecure: true},
+		"connection to http://k/v3":             {Name: "c", AuthURL: "http://k/v3"},
+		"connection to http://user:xxxxx@k/v3":  {Name: "c", AuthURL: "http://user:secret@k/v3"},
+		"connection to http://cinder.example/v": {Name: "c", AuthURL: "https://k/v3", Endpoints: map[string]string{"volume": "http://cinder.example/v"}},
+	} {
+		all := s.Weaknesses()
+		if len(all) > 1 || want != "" && (len(all) != 1 || !strings.Contains(all[0], want)) || want == "" && len(all) != 0 {
+			t.Errorf("%+v: %q, want %q", s, all, want)
+		}
+	}
+}
+
+func TestACatalogThatLeavesEncryptionIsTold(t *testing.T) {
+	t.Parallel()
+	k := &keystone{catalog: []map[string]any{
+		service("compute", endpoint("r", "public", "http://cloud.test/v2.1")), service("volumev3", endpoint("r", "public", "https://cloud.test/v3")),
+		service("image", endpoint("r", "public", "http://cloud.test/image")),
+	}}
+	transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		k.ServeHTTP(w, r)
+		return w.Result(), nil
+	})
+	for authURL, want := range map[string][]string{"https://cloud.test/v3": {"http://cloud.test/v2.1"}, "http://cloud.test/v3": nil} {
+		s := secure()
+		s.AuthURL = authURL
+		c, err := Connect(t.Context(), s, Options{Transport: transport})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, c.Unencrypted()); diff != "" {
+			t.Errorf("%s: -want +got\n%s", authURL, diff)
+		}
+	}
+}
+
+func TestDecodingReadsLargeBodiesWholeAndRefusesLargerOnes(t *testing.T) {
+	t.Parallel()
+	for size, fails := range map[int]bool{10: false, 4 << 10: false, smallBody - 1: false, smallBody: false, smallBody + 1: false, smallBody + 2: false, MaxBody: false, MaxBody + 1: true} {
+		var into struct{ Text string }
+		text := `{"text": "` + strings.Repeat("x", max(0, size-len(`{"text": ""}`))) + `"}`
+		if err := Decode(iotest.HalfReader(strings.NewReader(text)), &into); (err != nil) != fails {
+			t.Errorf("%d bytes: %v", size, err)
+		} else if !fails && size >= 2*LongestText && len(into.Text) != LongestText {
+			t.Errorf("%d bytes: a text of %d", size, len(into.Text))
+		}
+	}
+	if err := Decode(iotest.ErrReader(io.ErrUnexpectedEOF), nil); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,41 @@
+package cloud
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// MaxItems is how many elements an array in one answer of a cloud may have. Cinder gives at most 1,000 in a page unless its
+// administrator raises osapi_max_limit, and more than this many volumes do not fit into MaxBody bytes. An element of three bytes ({},)
+// may become some hundred in memory, so the number of bytes alone bounds nothing.
+const MaxItems = 10_000
+
+// Items is an array in an answer of a cloud.
+type Items[T any] []T
+
+// UnmarshalJSON implements json.Unmarshaler. More than MaxItems elements are an error.
+func (l *Items[T]) UnmarshalJSON(data []byte) error {
+	*l = nil
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	switch token, err := decoder.Token(); {
+	case err != nil:
+		return err
+	case token == nil:
+		return nil
+	case token != json.Delim('['):
+		return &json.UnmarshalTypeError{Value: fmt.Sprintf("%T", token), Type: reflect.TypeFor[[]T]()}
+	}
+	for decoder.More() {
+		if len(*l) == MaxItems {
+			return fmt.Errorf("an array has more than %d elements", MaxItems)
+		}
+		var item T
+		if err := decoder.Decode(&item); err != nil {
+			return err
+		}
+		*l = append(*l, item)
+	}
+	return nil
+}
