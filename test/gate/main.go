@@ -23,6 +23,9 @@ type event struct {
 	Elapsed                       float64
 }
 
+// measured begins a line that is printed also of a test that passes: a figure that people watch.
+const measured = "measured: "
+
 // outcome gathers what the events say.
 type outcome struct {
 	passed, failed, skipped int
@@ -92,6 +95,9 @@ func (o *outcome) take(e event, out io.Writer, listed []string) {
 	case "build-output":
 		fmt.Fprint(out, e.Output)
 	case "output":
+		if strings.HasPrefix(e.Output, measured) {
+			fmt.Fprint(out, e.Output)
+		}
 		o.output[name] = append(o.output[name], e.Output)
 	case "pass", "fail", "skip":
 		o.end(e, name, out, listed)

@@ -29,6 +29,17 @@ func TestJudgeCountsAndNamesUnlistedSkips(t *testing.T) {
 	}
 }
 
+func TestAMeasuredFigureOfATestThatPassesIsPrinted(t *testing.T) {
+	in := strings.NewReader(`{"Action":"output","Package":"p","Test":"A","Output":"measured: 77 MiB\n"}
+{"Action":"output","Package":"p","Test":"A","Output":"noise\n"}
+{"Action":"pass","Package":"p","Test":"A"}
+`)
+	var out strings.Builder
+	if _, err := judge(in, &out, nil); err != nil || out.String() != "measured: 77 MiB\n" {
+		t.Errorf("%v, printed %q", err, &out)
+	}
+}
+
 func TestSkipsWithoutAReasonAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "skips.txt")
 	if err := os.WriteFile(path, []byte("TestX\tnot root\t\n"), 0o600); err != nil {
