@@ -91,6 +91,7 @@ update: build ## write anew what tests compare with: goldens and overlays/
 FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue driver/config:FuzzParseSettings \
   driver/contract:FuzzParseStorageClass driver/contract:FuzzParseSnapshotClass driver/contract:FuzzParseAttributesClass \
   driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/contract:FuzzMountFlags driver/controller:FuzzToken \
+  driver/openstack:FuzzCinderReplies driver/openstack:FuzzNovaReplies \
   $(addprefix driver/host:Fuzz,ParseMountInfo SysfsTree ParseUevent ParseMetadata ConfigDrives Directories Superblocks)
 
 # What the generator reads of others' files: clouds.yaml and its profiles, configuration and inventory, checked-out bundles.
@@ -116,6 +117,10 @@ bench: ## what waiting costs, hub against per-volume polling, in virtual time; w
 .PHONY: deps
 deps: ## the modules that are compiled into each program
 	@for p in $(PROGRAMS); do echo "$$p:"; go list -deps -f '{{with .Module}}  {{.Path}} {{.Version}}{{end}}' ./cmd/$$p | sort -u; done
+
+.PHONY: vulncheck
+vulncheck: ## known vulnerabilities that the programs can reach, by govulncheck; its database is on the internet (https://vuln.go.dev, or GOVULNDB)
+	$(TOOL) govulncheck $${GOVULNDB:+-db $$GOVULNDB} ./cmd/...
 
 .PHONY: clean
 clean: ## remove what was built
