@@ -1,0 +1,194 @@
+package nodekills
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+)
+
+// moment is a place in a life at which the driver is killed: a system call of a step, counted among those that look the same, and
+// whether the call is still to come or has ended.
+type moment struct {
+	step  int
+	call  call
+	nth   int
+	after bool
+}
+
+func (m moment) when() string {
+	if m.after {
+		return "after"
+	}
+	return "before"
+}
+
+// TestTheNodeSurvivesAKillAtEverySystemCall lists the calls by a life without kills, and then leads one life for each of them, killed
+// before and after it.
+func TestTheNodeSurvivesAKillAtEverySystemCall(t *testing.T) {
+	testenv.NeedRoot(t)
+	for _, k := range kinds {
+		if !*full && (k.name != "ext4" && (!*ci || k.name != "block")) {
+			continue
+		}
+		t.Run(k.name, func(t *testing.T) {
+			var moments []moment
+			if !t.Run("list", func(t *testing.T) { moments = listMoments(t, k) }) {
+				return
+			}
+			if !*full && !*ci {
+				moments = moments[:3] // enough to see that the test still works
+			}
+			for i, m := range moments {
+				t.Run(fmt.Sprintf("%03d %s %s", i, m.call.name, m.when()), func(t *testing.T) { killAt(t, k, m) })
+			}
+		})
+	}
+}
+
+// listMoments leads a life under strace, and lists every call that changes something.
+func listMoments(t *testing.T, k kind) (all []moment) {
+	l := newLife(t, k)
+	for i, s := range l.steps() {
+		l.prepare(t, s)
+		if s.plain {
+			untilOK(t, s.String(), 0, s.call)
+		} else {
+			tr := l.attach(t, changing, l.withoutOpenTree()...)
+			untilOK(t, s.String(), 0, s.call)
+			tr.detach()
+			seen := map[call]int{}
+			for e := range tr.events {
+				if e.done || !e.changes() {
+					continue
+				}
+				all = append(all, moment{i, e.call, seen[e.call], false}, moment{i, e.call, seen[e.call], true})
+				seen[e.call]++
+			}
+			if len(seen) == 0 && (l.fsType != "" || s.rpc != "NodeStageVolume" && s.rpc != "NodeExpandVolume") {
+				t.Errorf("%s: the trace shows no call that changes anything", s)
+			}
+		}
+		l.check(t, s)
+	}
+	return all
+}
+
+func (l *life) prepare(t *testing.T, s step) {
+	if s.first != nil {
+		s.first(t)
+	}
+}
+
+func (l *life) check(t *testing.T, s step) {
+	t.Helper()
+	if s.then != nil {
+		s.then(t)
+	}
+}
+
+// withoutOpenTree are strace's arguments that take open_tree(2) away, for a life before Linux 5.2.
+func (l *life) withoutOpenTree() []string {
+	if !l.oldKernel {
+		return nil
+	}
+	return []string{"-e", "inject=open_tree:error=ENOSYS"}
+}
+
+// killAt leads a life in which the driver is killed at one moment.
+func killAt(t *testing.T, k kind, m moment) {
+	l := newLife(t, k)
+	o := outcome{kind: k.name, call: m.call, when: m.when()}
+	for i, s := range l.steps() {
+		l.prepare(t, s)
+		if i == m.step {
+			o.rpc = s.String()
+			defer func() { o.lost = t.Failed(); report(o) }()
+			l.killDuring(t, s, m)
+			l.start(t)
+			o.retries = l.retry(t, s)
+		} else {
+			untilOK(t, s.String(), 0, s.call)
+		}
+		l.check(t, s)
+	}
+}
+
+// retry retries after a kill, and gives how many retries it took.
+func (l *life) retry(t *testing.T, s step) int {
+	if l.oldKernel {
+		tr := l.attach(t, []string{"open_tree"}, l.withoutOpenTree()...)
+		defer tr.detach()
+	}
+	return 1 + untilOK(t, s.String(), mostRetries, s.call)
+}
+
+// killDuring makes the call and kills the driver with its tools at the moment.
+func (l *life) killDuring(t *testing.T, s step, m moment) {
+	t.Helper()
+	hold := "delay_enter"
+	if m.after {
+		hold = "delay_exit"
+	}
+	length := "20s" // far longer than the test takes to kill
+	if m.nth > 0 {
+		length = "2s" // the same call was made before, and is held too
+	}
+	// strace chooses by system call and by path. Where it knows no path of a call, the test chooses among all of that name.
+	arguments := append([]string{"-e", fmt.Sprintf("inject=%s:%s=%s", m.call.name, hold, length)}, l.withoutOpenTree()...)
+	if path := (names{l.Path(), l.disk}).real(m.call.path()); strings.HasPrefix(path, "/") && path != "/" {
+		arguments = append(arguments, "-P", path)
+		if l.oldKernel {
+			arguments = append(arguments, "-P", l.staging(), "-P", l.disk)
+		}
+	}
+	calls := []string{m.call.name}
+	if l.oldKernel && m.call.name != "open_tree" {
+		calls = append(calls, "open_tree")
+	}
+	tr := l.attach(t, calls, arguments...)
+	answered := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), callTimeout)
+	defer cancel()
+	go func() { answered <- s.call(ctx) }()
+	nth := 0
+	for {
+		select {
+		case e := <-tr.events:
+			if e.call != m.call || e.done != m.after {
+				continue
+			}
+			if nth++; nth <= m.nth {
+				continue
+			}
+			l.kill(t, tr)
+			if err := <-answered; err == nil {
+				t.Fatalf("%s: the driver was killed during the call and the call succeeded", s)
+			}
+			return
+		case err := <-answered:
+			t.Fatalf("%s: the call %s was not made; the answer is %v; strace shows:\n%s", s, m.call, err, tr.text())
+		}
+	}
+}
+
+// outcome is what became of one kill.
+type outcome struct {
+	kind, rpc string
+	call      call
+	when      string
+	retries   int
+	lost      bool
+}
+
+var outcomes []outcome
+
+func report(o outcome) { outcomes = append(outcomes, o) }
+
+// sorted keeps the order in which they came, by kind and RPC.
+func sorted(all []outcome) []outcome {
+	return slices.Clone(all)
+}
