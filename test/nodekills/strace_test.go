@@ -75,6 +75,7 @@ func (c call) changes() bool {
 type names struct{ dir, disk string }
 
 var (
+	current    = regexp.MustCompile(`AT_FDCWD<[^>]*>`)
 	descriptor = regexp.MustCompile(`\b\d+<`)
 	address    = regexp.MustCompile(`0x[0-9a-f]{6,}`)
 	variables  = regexp.MustCompile(`/\* \d+ vars \*/`)
@@ -84,8 +85,9 @@ func (n names) normal(args string) string {
 	for _, r := range []struct{ is, becomes string }{{n.dir, "$DIR"}, {n.disk, "$DISK"}, {filepath.Base(n.disk) + ".", "$LOOP."}} {
 		args = strings.ReplaceAll(args, r.is, r.becomes)
 	}
+	args = current.ReplaceAllString(args, "AT_FDCWD")
 	args = descriptor.ReplaceAllString(args, "<")
-	return variables.ReplaceAllString(address.ReplaceAllString(args, "ADDRESS"), "")
+	return strings.TrimSpace(variables.ReplaceAllString(address.ReplaceAllString(args, "ADDRESS"), ""))
 }
 
 func (n names) real(path string) string {
@@ -125,9 +127,10 @@ func (n *node) attach(t *testing.T, calls []string, hold ...string) *trace {
 	go tr.read(out)
 	t.Cleanup(tr.end)
 	tr.said = bufio.NewReader(said)
-	line, err := tr.said.ReadString('\n')
-	if err != nil || !strings.Contains(line, "attached") {
-		t.Fatalf("strace did not attach: %v: %s", err, line)
+	for line := ""; !strings.Contains(line, "attached"); {
+		if line, err = tr.said.ReadString('\n'); err != nil { // before that it may tell where a link leads
+			t.Fatalf("strace did not attach: %v: %s", err, line)
+		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, tr.said) }()
 	return tr
@@ -151,6 +154,9 @@ func (tr *trace) end() {
 
 // line is one line of a trace: the process, what it runs, the call and its arguments.
 var line = regexp.MustCompile(`(?s)^(\d+)<([^>]*)>\s+(?:<\.\.\. (\w+) resumed>|(\w+)\()(.*)$`)
+
+// result is the end of a line: strace puts it in a column of its own.
+var result = regexp.MustCompile(`\)\s+= `)
 
 // read turns strace's text into events. A call that is held shows as a line without an end, so text is looked at as it comes.
 func (tr *trace) read(from *os.File) {
@@ -198,9 +204,8 @@ func (tr *trace) take(text string, open map[int]call, shown, ended bool) bool {
 		return false
 	}
 	args, unfinished := strings.CutSuffix(strings.TrimSpace(m[5]), "<unfinished ...>") // strace writes what it has of a call at once
-	result := strings.LastIndex(args, ") = ")
-	if result >= 0 {
-		args = args[:result]
+	if all := result.FindAllStringIndex(args, -1); len(all) > 0 {
+		args = args[:all[len(all)-1][0]]
 	}
 	args = strings.TrimSuffix(strings.TrimRight(args, " "), ")")
 	c := call{m[2], m[4], tr.normal(strings.TrimSuffix(strings.TrimSpace(args), ","))}
