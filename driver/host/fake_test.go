@@ -149,6 +149,7 @@ type fakeMounter struct {
 	table Table
 	fail  error
 	wrong Number // when set, mounts end up on this device
+	steps bool   // a read-only bind is made in two steps
 }
 
 func (f *fakeMounter) write() {
@@ -196,6 +197,19 @@ func (f *fakeMounter) Bind(source, target string, readOnly bool) error {
 	}
 	f.add(m)
 	return nil
+}
+
+func (f *fakeMounter) FinishReadOnly(target string) (bool, error) {
+	if !f.steps || f.fail != nil {
+		return false, f.fail
+	}
+	for i, m := range f.table {
+		if m.Path == target {
+			f.table[i].Options = []string{"ro"}
+		}
+	}
+	f.write()
+	return true, nil
 }
 
 func (f *fakeMounter) Unmount(target string) error {

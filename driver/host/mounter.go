@@ -18,6 +18,9 @@ type Mounter interface {
 	Mount(ctx context.Context, source, target, fsType string, options []string) error
 	// Bind shows source at target too. readOnly makes that mount alone read-only; nosuid, noexec and their kin of source stay.
 	Bind(source, target string, readOnly bool) error
+	// FinishReadOnly makes the mount at target read-only if Bind makes such mounts in two steps here, and reports whether it did. A
+	// driver that is killed between the two leaves a writable mount behind.
+	FinishReadOnly(target string) (bool, error)
 	// Unmount takes the topmost mount at target away, without following a link: Busy while something uses it. An error when nothing
 	// is mounted there.
 	Unmount(target string) error
@@ -89,14 +92,39 @@ func bindThenMakeReadOnly(source, target string) error {
 	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
-	flags, err := boundFlags(target)
-	if err == nil {
-		err = unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
-	}
-	if err != nil {
+	if err := makeReadOnly(target); err != nil {
 		return errors.Join(err, unix.Unmount(target, unix.UMOUNT_NOFOLLOW))
 	}
 	return nil
+}
+
+// makeReadOnly makes a bind mount read-only and keeps its other flags.
+func makeReadOnly(target string) error {
+	flags, err := boundFlags(target)
+	if err != nil {
+		return err
+	}
+	return unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|flags, "")
+}
+
+func (k kernelMounter) FinishReadOnly(target string) (bool, error) {
+	if bindsInOneStep(target) {
+		return false, nil
+	}
+	if err := makeReadOnly(target); err != nil {
+		return false, volume.Errorf(volume.Failed, "make the mount at %s read-only: %w", target, err)
+	}
+	return true, nil
+}
+
+// bindsInOneStep asks the kernel for both system calls of bindReadOnly, in a way that changes nothing.
+func bindsInOneStep(target string) bool {
+	place, err := unix.OpenTree(unix.AT_FDCWD, target, unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return !errors.Is(err, unix.ENOSYS)
+	}
+	defer unix.Close(place)
+	return !errors.Is(unix.MountSetattr(place, "", unix.AT_EMPTY_PATH, &unix.MountAttr{}), unix.ENOSYS)
 }
 
 // boundFlags are the flags a bind mount got from its source. A remount drops every flag that is not named again.

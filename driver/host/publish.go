@@ -86,6 +86,10 @@ func (h *Host) acceptWritability(p Publication, there Mount, readOnly bool) erro
 				"volume", p.Volume, "path", there.Path)
 		}
 		return nil
+	case !there.ReadOnly(): // the driver was killed between the two steps of a read-only bind, or the caller wants something else now
+		if finished, err := h.mounter.FinishReadOnly(there.Path); finished || err != nil {
+			return err
+		}
 	}
 	return volume.Errorf(volume.Incompatible, "volume %s is published at %s, read-only %t; asked for is read-only %t", p.Volume, there.Path, there.ReadOnly(), readOnly)
 }

@@ -48,6 +48,27 @@ func TestPublishShowsTheStagedFileSystemOnce(t *testing.T) {
 	}
 }
 
+// Before Linux 5.12 a driver that is killed between the two steps of a read-only publication leaves a writable mount. kubelet repeats the
+// call, and the pod never started if the driver refused for ever.
+func TestAReadOnlyPublicationThatWasKilledBetweenItsTwoStepsIsFinished(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	b.mounter.steps = true
+	p := Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}
+	if err := b.mounter.Bind(p.Staging, p.Target, false); err != nil { // the first of them
+		t.Fatal(err)
+	}
+	p.ReadOnly = true
+	if err := b.Publish(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if m, _ := b.mounter.table.At(p.Target); !m.ReadOnly() {
+		t.Errorf("want the target read-only, got %v", m.Options)
+	}
+	p.ReadOnly = false // and a read-only mount is never made writable
+	wantKind(t, b.Publish(t.Context(), p), volume.Incompatible, p.Target)
+}
+
 func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "ro")

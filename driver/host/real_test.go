@@ -229,6 +229,19 @@ func TestABindMadeReadOnlyInTwoStepsKeepsItsFlags(t *testing.T) {
 	}
 }
 
+// Where the kernel makes a read-only bind at once, a writable mount was asked for.
+func TestAWritableMountStaysWritableWhereAReadOnlyOneIsMadeAtOnce(t *testing.T) {
+	h, m, _ := realHost(t, 64<<20)
+	staging, target := m.Path("staging"), m.Path("target")
+	stage(t, h, Staging{Path: staging})
+	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: target}))
+	if !bindsInOneStep(target) {
+		t.Fatal("this test needs Linux 5.12")
+	}
+	wantKind(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: target, ReadOnly: true}), volume.Incompatible)
+	must(t, os.WriteFile(filepath.Join(target, "data"), nil, 0o600))
+}
+
 func TestAReadOnlyStageRefusesWrites(t *testing.T) {
 	h, m, _ := realHost(t, 400<<20)
 	for _, fsType := range []string{"xfs"} {
