@@ -13,6 +13,8 @@ import (
 type contents struct {
 	fsType  string // of the one file system that fills the disk
 	foreign string // anything else, described: a partition table, LUKS, LVM, two signatures at once
+	// unfinished says that the tool that makes the file system was killed on the way, so that it cannot be mounted and holds no file.
+	unfinished bool
 }
 
 // What is read of a disk before it may be called empty. blkid answers "nothing found" also for a disk it could not read.
@@ -21,7 +23,8 @@ const (
 	tailRead = 1 << 20
 )
 
-// inspect finds out what is on a disk. Whoever gets no error and the zero contents may make a file system there, nobody else.
+// inspect finds out what is on a disk. Whoever gets no error and the zero contents, or an unfinished file system, may make one there,
+// nobody else.
 func (h *Host) inspect(ctx context.Context, d *Disk) (contents, error) {
 	if err := readable(d); err != nil {
 		return contents{}, volume.Errorf(volume.DataLoss, "disk %s of volume %s cannot be read, so what is on it is unknown and it is not used: %w",
@@ -45,6 +48,11 @@ func (h *Host) inspect(ctx context.Context, d *Disk) (contents, error) {
 	}
 	if found == (contents{}) {
 		if found.foreign, err = findOverlooked(d); err != nil {
+			return contents{}, volume.Errorf(volume.DataLoss, "disk %s of volume %s cannot be read any more, so it is not used: %w", d.Path, d.Serial, err)
+		}
+	}
+	if found.fsType == "xfs" { // mkfs of the other kinds writes its signature last
+		if found.unfinished, err = xfsUnfinished(d); err != nil {
 			return contents{}, volume.Errorf(volume.DataLoss, "disk %s of volume %s cannot be read any more, so it is not used: %w", d.Path, d.Serial, err)
 		}
 	}

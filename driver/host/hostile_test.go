@@ -3,13 +3,16 @@ package host
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -455,6 +458,75 @@ func TestADamagedFileSystemIsNeverMadeAnew(t *testing.T) {
 			}
 			if says := testenv.Run(t, "blkid", "-p", "-o", "export", x.disk); !strings.Contains(says, "\nTYPE="+c.fsType+"\n") {
 				t.Errorf("want its signature left, got:\n%s", says)
+			}
+		})
+	}
+}
+
+// killedMkfs changes the superblock of a finished xfs into that of one whose mkfs.xfs was killed, and more by change.
+func killedMkfs(t *testing.T, disk string, sector int, change func(super []byte)) {
+	t.Helper()
+	testenv.Run(t, "mkfs.xfs", "-q", "-s", "size="+strconv.Itoa(sector), disk)
+	super := []byte(headOf(t, disk)[:sector])
+	super[126] = 1 // sb_inprogress
+	sum := func() {
+		clear(super[224:228])
+		binary.LittleEndian.PutUint32(super[224:], crc32.Checksum(super, crc32.MakeTable(crc32.Castagnoli)))
+	}
+	sum()
+	if change != nil {
+		change(super)
+	}
+	if super[len(super)-1] == 0 { // else the checksum is to be wrong
+		sum()
+	}
+	write(t, disk, 0, super)
+}
+
+// Before, a driver that was killed while mkfs.xfs ran left a disk that blkid calls xfs, that the kernel does not mount, and that was never
+// formatted: the volume could not be staged any more.
+func TestAnXFSWhoseMkfsWasKilledIsMadeAgain(t *testing.T) {
+	for _, sector := range []int{512, 4096} {
+		t.Run(strconv.Itoa(sector), func(t *testing.T) {
+			x := newHostile(t, 320<<20)
+			killedMkfs(t, x.disk, sector, nil)
+			must(t, x.stage(t, Staging{FSType: "xfs"}))
+			must(t, os.WriteFile(x.Path("staging", "data"), []byte("kept"), 0o600))
+			must(t, x.Unmount(x.Path("staging")))
+			must(t, x.stage(t, Staging{FSType: "xfs"}))
+			if got, _ := os.ReadFile(x.Path("staging", "data")); string(got) != "kept" {
+				t.Errorf("want the file, got %q", got)
+			}
+			if made := x.tools.made(); len(made) != 1 {
+				t.Errorf("want one file system made, got %q", made)
+			}
+		})
+	}
+}
+
+func TestAnXFSThatMayHoldAFileIsNeverMadeAgain(t *testing.T) {
+	big := binary.BigEndian
+	for name, c := range map[string]struct {
+		change func(super []byte)
+		asked  Staging
+	}{
+		"its checksum is wrong":           {func(super []byte) { super[len(super)-1] = 1 }, Staging{}},
+		"the kernel has logged something": {func(super []byte) { big.PutUint64(super[240:], 1<<32) }, Staging{}},
+		"it has inodes of files":          {func(super []byte) { big.PutUint64(super[128:], 128) }, Staging{}},
+		"it has no checksum":              {func(super []byte) { big.PutUint16(super[100:], 0xB4A4) }, Staging{}},
+		"it is finished":                  {func(super []byte) { super[126], super[40] = 0, super[40]^1 }, Staging{FSType: "ext4"}},
+		"the volume is a copy":            {nil, Staging{FromSource: true}},
+		"it is asked for read-only":       {nil, Staging{ReadOnly: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newHostile(t, 320<<20)
+			killedMkfs(t, x.disk, 512, c.change)
+			before := sum(t, x.disk)
+			if err := x.stage(t, c.asked); err == nil {
+				t.Error("want it refused")
+			}
+			if made := x.tools.made(); len(made) > 0 || sum(t, x.disk) != before {
+				t.Errorf("want every byte as it was and no file system made, got %q", made)
 			}
 		})
 	}

@@ -141,6 +141,10 @@ func (h *Host) prepare(ctx context.Context, s Staging, disk *Disk, readOnly, mou
 	case found.foreign != "":
 		return "", volume.Errorf(volume.DataLoss, "disk %s of volume %s holds %s and no file system of ours; it is neither mounted nor formatted. "+
 			"If nothing on it is needed, wipe it by hand", disk.Path, s.Volume, found.foreign)
+	case found.unfinished && !mounted:
+		h.log.WarnContext(ctx, "the tool that made the file system was killed before it had finished; no file can be on it, so it is made again",
+			"disk", disk.Path, "serial", disk.Serial, "type", found.fsType)
+		return h.prepareEmpty(ctx, s, disk, readOnly)
 	case found.fsType == "":
 		return h.prepareEmpty(ctx, s, disk, readOnly)
 	case !Known(found.fsType):
