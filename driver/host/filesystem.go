@@ -104,13 +104,22 @@ func (h *Host) format(ctx context.Context, d *Disk, fsType string, f Format) err
 
 // check repairs what can be repaired without asking (fsck(8), e2fsck(8) -a), to its end like format.
 func (h *Host) check(ctx context.Context, d *Disk) error {
-	const corrected, uncorrected = 1, 4
+	const corrected, uncorrected, failed = 1, 4, 8
 	if err := h.confirm(ctx, d); err != nil {
 		return err
 	}
 	result, err := h.run.Run(context.WithoutCancel(ctx), "fsck", "-a", d.Path)
 	if err != nil {
 		return err
+	}
+	if backup, torn := tornSuperblock(d); torn && result.Code&failed != 0 {
+		h.log.WarnContext(ctx, "fsck was killed while it wrote the superblock, so it is restored from its copy", "disk", d.Path, "serial", d.Serial, "block", backup.block)
+		if err := h.confirm(ctx, d); err != nil {
+			return err
+		}
+		if result, err = h.run.Run(context.WithoutCancel(ctx), "fsck.ext4", "-p", "-b", fmt.Sprint(backup.block), "-B", fmt.Sprint(backup.blockSize), d.Path); err != nil {
+			return err
+		}
 	}
 	switch {
 	case result.Code&uncorrected != 0:

@@ -531,3 +531,63 @@ func TestAnXFSThatMayHoldAFileIsNeverMadeAgain(t *testing.T) {
 		})
 	}
 }
+
+// tear writes one half of what e2fsck writes when it updates a superblock: a mount count without the checksum that follows.
+func tear(t *testing.T, disk string) {
+	t.Helper()
+	write(t, disk, extSuper+0x34, []byte{0x77})
+}
+
+// Before, a driver that was killed while e2fsck wrote the superblock left a disk that neither the kernel nor `fsck -a` takes: the volume
+// could not be staged any more.
+func TestASuperblockThatE2fsckWroteHalfIsRestored(t *testing.T) {
+	for name, size := range map[string]int64{"blocks of 1 KiB": 64 << 20, "blocks of 4 KiB": 1 << 30} {
+		t.Run(name, func(t *testing.T) {
+			x := newHostile(t, size)
+			must(t, x.stage(t, Staging{FSType: "ext4"}))
+			f, err := os.Create(x.Path("staging", "data"))
+			must(t, err)
+			_, err = f.WriteString("kept")
+			must(t, errors.Join(err, f.Sync(), f.Close()))
+			crash(t, x.Path("staging")) // so that the journal has something to replay
+			must(t, x.Unmount(x.Path("staging")))
+			tear(t, x.disk)
+			must(t, x.stage(t, Staging{FSType: "ext4"}))
+			if got, _ := os.ReadFile(x.Path("staging", "data")); string(got) != "kept" {
+				t.Errorf("want the file, got %q", got)
+			}
+			must(t, x.Unmount(x.Path("staging")))
+			testenv.Run(t, "e2fsck", "-f", "-n", x.disk)
+			if made := x.tools.made(); len(made) != 1 {
+				t.Errorf("want one file system made, got %q", made)
+			}
+		})
+	}
+}
+
+func TestASuperblockThatIsDamagedOtherwiseIsLeftToAPerson(t *testing.T) {
+	const groupOne = 8193 << 10 // the copy of a file system with blocks of 1 KiB
+	for name, damage := range map[string]func(t *testing.T, disk string){
+		"another UUID":                   func(t *testing.T, disk string) { write(t, disk, extSuper+0x68, []byte{0, 1, 2, 3}) },
+		"another number of inodes":       func(t *testing.T, disk string) { write(t, disk, extSuper, []byte{0xFF}) },
+		"another feature":                func(t *testing.T, disk string) { write(t, disk, extSuper+0x62, []byte{0xFF}) },
+		"a copy of another file system":  func(t *testing.T, disk string) { write(t, disk, groupOne+0x68, []byte{0, 1, 2, 3}) },
+		"a copy with a wrong checksum":   func(t *testing.T, disk string) { write(t, disk, groupOne+0x3FC, []byte{0, 1, 2, 3}) },
+		"no copy":                        func(t *testing.T, disk string) { write(t, disk, groupOne, make([]byte, 1024)) },
+		"a first group that is far away": func(t *testing.T, disk string) { write(t, disk, extSuper+0x20, []byte{0xFF, 0xFF, 0xFF, 0xFF}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newHostile(t, 64<<20)
+			testenv.Run(t, "mkfs.ext4", "-q", "-b", "1024", x.disk)
+			tear(t, x.disk)
+			damage(t, x.disk)
+			before := sum(t, x.disk)
+			if err := x.stage(t, Staging{FSType: "ext4"}); err == nil {
+				t.Error("want it refused")
+			}
+			if slices.Contains(x.tools.ran, "fsck.ext4") || len(x.tools.made()) > 0 || sum(t, x.disk) != before {
+				t.Errorf("want every byte as it was and nothing restored, ran %q", x.tools.ran)
+			}
+		})
+	}
+}

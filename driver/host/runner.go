@@ -76,7 +76,7 @@ func (t *tail) String() string {
 
 // packages names the Debian package of each tool, for the message of who has to add it.
 var packages = map[string]string{
-	"mkfs.ext2": "e2fsprogs", "mkfs.ext3": "e2fsprogs", "mkfs.ext4": "e2fsprogs", "resize2fs": "e2fsprogs",
+	"mkfs.ext2": "e2fsprogs", "mkfs.ext3": "e2fsprogs", "mkfs.ext4": "e2fsprogs", "fsck.ext4": "e2fsprogs", "resize2fs": "e2fsprogs",
 	"mkfs.xfs": "xfsprogs", "xfs_growfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "btrfs": "btrfs-progs",
 	"blkid": "util-linux", "wipefs": "util-linux", "fsck": "util-linux", "mount": "mount",
 }
