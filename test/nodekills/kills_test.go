@@ -197,6 +197,7 @@ type outcome struct {
 	when      string
 	retries   int
 	lost      bool
+	tool      bool // killed while a tool worked on the disk
 }
 
 var outcomes []outcome

@@ -70,7 +70,8 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// start starts the driver and waits until it answers. It is a process group of its own, with the tools that it runs.
+// start starts the driver and waits until it answers. It is a session and a process group of its own, with the tools that it runs. In the
+// test's session the kernel would end a tool that stands still when the driver dies.
 func (n *node) start(t *testing.T) {
 	t.Helper()
 	path, err := program()
@@ -78,7 +79,7 @@ func (n *node) start(t *testing.T) {
 	n.driver = exec.Command(path, "--endpoint=unix://"+n.socket, "--provide-controller-service=false", "--with-topology=false",
 		"--sys-root="+n.Sys, "--dev-root="+n.Dev, "--v=4")
 	n.driver.Stderr = &n.log
-	n.driver.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	n.driver.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	must(t, "start the driver", n.driver.Start())
 	n.conn, err = grpc.NewClient("unix://"+n.socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 5 * time.Millisecond, Multiplier: 1.2, MaxDelay: 100 * time.Millisecond}}))
