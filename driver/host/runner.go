@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -92,9 +94,14 @@ func (processes) Run(ctx context.Context, name string, args ...string) (Result, 
 	if ctx.Done() != nil {                     // otherwise it may write, as a child that outlives it may: the end of its output is waited for, and not closed
 		cmd.WaitDelay = 2 * time.Second
 	}
+	// A tool dies with the driver: mkfs.btrfs holds its disk against nobody, and one that went on wrote over the file system that the
+	// driver had made, mounted and shown to a pod when it had started again. The kernel goes by the thread that started the tool.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	err := cmd.Start()
 	if err == nil {
-		if name == "fsck" {
+		if strings.HasPrefix(name, "fsck") {
 			killFirst(cmd.Process.Pid)
 		}
 		err = cmd.Wait()

@@ -2,12 +2,16 @@ package host
 
 import (
 	"context"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
@@ -116,5 +120,27 @@ func TestFsckIsTheFirstToGoWhereTheNodeHasNoMemoryLeft(t *testing.T) {
 		if err != nil || result.Stdout != want {
 			t.Errorf("%s: want %q, got %+v, %v", name, want, result, err)
 		}
+	}
+}
+
+// A tool that outlives the driver may write over what the next driver makes.
+func TestAToolDiesWithTheDriver(t *testing.T) {
+	const variable = "HOST_TEST_TOOL_HOLDS"
+	if held := os.Getenv(variable); held != "" { // the driver
+		_, _ = processes{}.Run(t.Context(), "sh", "-c", `exec 9>"$1"; exec sleep 60`, "sh", held)
+		return
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, unix.Mkfifo(pipe, 0o600))
+	driver := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	driver.Env = append(os.Environ(), variable+"="+pipe)
+	must(t, driver.Start())
+	f, err := os.Open(pipe) // when the tool has it open
+	must(t, err)
+	defer f.Close()
+	must(t, driver.Process.Kill())
+	_ = driver.Wait()
+	if _, err := io.ReadAll(f); err != nil { // until nobody has it open any more
+		t.Fatal(err)
 	}
 }
