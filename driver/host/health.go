@@ -82,8 +82,7 @@ func (h *Host) examine(ctx context.Context, id volume.ID) examination {
 // fileSystemAilments are what the kernel says of the file system without asking it.
 func (h *Host) fileSystemAilments(disk *Disk, table Table) (found []volume.Ailment) {
 	for _, m := range table {
-		// After an error the kernel makes the whole file system read-only; who mounted it so has it in the mount's options too.
-		if m.On(disk) && slices.Contains(m.SuperOptions, "ro") && !m.ReadOnly() {
+		if m.On(disk) && m.readOnlyAfterError() {
 			found = append(found, volume.Ailment{
 				Severity: volume.Degraded, Reason: "FileSystemReadOnly",
 				Message: "the kernel made the file system read-only after an error; its log says which. Stop the pods that use it, so that it is checked when it is staged again",
@@ -97,6 +96,12 @@ func (h *Host) fileSystemAilments(disk *Disk, table Table) (found []volume.Ailme
 		})
 	}
 	return found
+}
+
+// readOnlyAfterError reports whether the kernel made the file system read-only after an error. It then has the option ro, which whoever
+// mounted it so has among the mount's own options too. ext4 says emergency_ro from Linux 6.14 on, and has rw beside it.
+func (m Mount) readOnlyAfterError() bool {
+	return slices.Contains(m.SuperOptions, "ro") && !m.ReadOnly() || slices.Contains(m.SuperOptions, "emergency_ro")
 }
 
 // answers asks the file system at path. A path without a mount says nothing of the volume.

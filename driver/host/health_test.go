@@ -28,6 +28,10 @@ func TestHealthNamesWhatIsWrong(t *testing.T) {
 			b.mounter.table[0].SuperOptions = []string{"ro"}
 			b.mounter.write()
 		}, want: "0 FileSystemReadOnly"},
+		"made read-only by the kernel of Linux 6.14": {do: func(b *bench) {
+			b.mounter.table[0].SuperOptions = []string{"rw", "errors=remount-ro", "emergency_ro"}
+			b.mounter.write()
+		}, want: "0 FileSystemReadOnly"},
 		"mounted read-only": {do: func(b *bench) {
 			b.mounter.table[0].SuperOptions, b.mounter.table[0].Options = []string{"ro"}, []string{"ro"}
 			b.mounter.write()
