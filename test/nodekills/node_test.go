@@ -87,7 +87,9 @@ func (n *node) start(t *testing.T) {
 	n.NodeClient = csi.NewNodeClient(n.conn)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err = csi.NewIdentityClient(n.conn).Probe(ctx, &csi.ProbeRequest{}, grpc.WaitForReady(true))
+	for err = errors.New("not asked yet"); err != nil && ctx.Err() == nil; { // a first connection may meet the socket of the one before
+		_, err = csi.NewIdentityClient(n.conn).Probe(ctx, &csi.ProbeRequest{}, grpc.WaitForReady(true))
+	}
 	must(t, "wait for the driver", err)
 }
 

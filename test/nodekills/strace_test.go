@@ -57,7 +57,7 @@ func (c call) path() string {
 var namedPath = regexp.MustCompile(`"((?:/|\$)[^"]*)"|<((?:/|\$)[^>]*)>`)
 
 // changes reports whether the call changes anything that outlives the process. A log, a pipe and a socket do not count, nor what a tool
-// writes to the disk: those calls are hundreds, and TestATool... kills at ten of them.
+// writes to the disk: those calls are hundreds, and TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten of them.
 func (c call) changes() bool {
 	if c.by != "driver" && slices.Contains(writing, c.name) {
 		return c.name == "mount"
