@@ -38,7 +38,7 @@ test-errors: ## everything goes wrong with every request of every RPC; each answ
 	go test ./test/errortable -count 1 -timeout 15m -full
 
 # What the node role's tests run on real devices, as Debian packages. Only root runs those tests; only root installs.
-TEST_TOOLS := e2fsprogs xfsprogs btrfs-progs util-linux fdisk
+TEST_TOOLS := e2fsprogs xfsprogs btrfs-progs util-linux fdisk strace
 
 .PHONY: test-tools
 test-tools: ## as root on Debian: install the file systems' tools that tests run, if any is missing
@@ -61,6 +61,14 @@ test-soak: ## the driver as a process for 15 minutes of real time on a cloud tha
 .PHONY: test-attack
 test-attack: test-tools ## the attacks of a hostile tenant, cloud and pull request, each of which must fail; prints the peak of memory
 	go run ./test/gate -- -count 1 -timeout 10m ./test/attack/...
+
+.PHONY: test-node-kills test-node-kills-ci
+# In its own directory, where go test shows what a test prints.
+test-node-kills: test-tools ## as root: the node process killed at every system call and at ten writes of each mkfs, fsck and growth; prints the table
+	cd test/nodekills && go test -count 1 -timeout 30m -full
+
+test-node-kills-ci: test-tools ## the part of test-node-kills that CI runs
+	cd test/nodekills && go test -count 1 -timeout 10m -ci
 
 .PHONY: lint
 lint: ## format, vet, staticcheck, shell scripts, module files

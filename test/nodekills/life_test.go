@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,8 +31,14 @@ type kind struct {
 }
 
 // kinds are the lives that are led. ext2 and ext3 are made, checked and mounted by the tools and calls of ext4.
-var kinds = []kind{{name: "ext4", fsType: "ext4"}, {name: "xfs", fsType: "xfs"}, {name: "btrfs", fsType: "btrfs"}, {name: "block"},
-	{name: "ext4 before Linux 5.2", fsType: "ext4", oldKernel: true}, {name: "block before Linux 5.2", oldKernel: true}}
+var kinds = []kind{
+	{name: "ext4", fsType: "ext4"},
+	{name: "xfs", fsType: "xfs"},
+	{name: "btrfs", fsType: "btrfs"},
+	{name: "block"},
+	{name: "ext4 before Linux 5.2", fsType: "ext4", oldKernel: true},
+	{name: "block before Linux 5.2", oldKernel: true},
+}
 
 // life is one volume's life on a node. What it knows of the bytes is checked at every step, whatever was killed.
 type life struct {
@@ -305,10 +310,4 @@ func (l *life) tree(t *testing.T) string {
 	})
 	must(t, "list the server's files", err)
 	return list.String()
-}
-
-// xfsInProgress is where mkfs.xfs says that it has not finished (Linux, struct xfs_dsb, sb_inprogress).
-func (l *life) xfsInProgress(t *testing.T) bool {
-	head := l.diskAt(t, 0, 512)
-	return binary.BigEndian.Uint32(head) == 0x58465342 && head[126] == 1
 }
