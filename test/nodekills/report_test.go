@@ -92,7 +92,7 @@ func printReport(w io.Writer) {
 	if !mayGrowExt4() {
 		fmt.Fprintln(w, "\nnot run: the growth of ext4, for which the kernel wants CAP_SYS_RESOURCE, and this process lacks it")
 	}
-	fmt.Fprintf(w, "\n%d kills at %d system calls and %d while a tool worked; %d lost; a call succeeds within %d retries\n",
+	fmt.Fprintf(w, "\n%d kills at %d system calls and %d while a tool worked; %d lost; a call may take %d retries, and one more while a tool stands still\n",
 		len(outcomes), len(calls), len(tools), lost, 1+mostRetries)
 }
 

@@ -189,6 +189,12 @@ func (l *life) killTool(t *testing.T, s step, tl tool, w write, alone bool) (ret
 				break
 			}
 			must(t, "stop the tool", unix.Kill(e.pid, unix.SIGSTOP))
+			stopped := true
+			defer func() {
+				if stopped { // the test has failed
+					_ = unix.Kill(e.pid, unix.SIGKILL)
+				}
+			}()
 			l.killAlone(t, tr)
 			<-answered
 			l.start(t)
@@ -199,6 +205,7 @@ func (l *life) killTool(t *testing.T, s step, tl tool, w write, alone bool) (ret
 			if err := unix.Kill(e.pid, unix.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) { // a tool of the driver's own dies with it
 				must(t, "let the tool go on", err)
 			}
+			stopped = false
 			return retries + 1 + untilOK(t, s.String(), mostRetries, s.call)
 		case err := <-answered:
 			t.Fatalf("%s: %s made no write %d; the answer is %v; strace shows:\n%s", s, tl.name, w.count, err, tr.text())
