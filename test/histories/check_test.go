@@ -32,12 +32,11 @@ type owned struct {
 
 // origin is the request that an object, an attach or a detach came of.
 type origin struct {
-	process      *process
-	what, name   string // of an attach or detach: the volume
-	server       string
-	acted        time.Time
-	lost         bool // no process got the reply
-	carriedLater bool
+	process    *process
+	what, name string // of an attach or detach: the volume
+	server     string
+	acted      time.Time
+	lost       bool // no process got the reply
 }
 
 type served struct {

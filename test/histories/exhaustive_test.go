@@ -149,15 +149,16 @@ func (s scenario) matrix(t *testing.T) counts {
 		abandons = append(abandons, true)
 	}
 	for _, at := range s.requests(t, dir) {
-		for _, k := range requestFaults {
+		for _, m := range mishaps() {
 			f := at
-			f.Kind, f.For, f.Times = k, lasts[k], 1
+			f.Kind, f.For, f.Replica, f.Times = m.kind, lasts[m.kind], m.replicas-1, 1
 			for _, abandon := range abandons {
 				h := s.history(abandon, f)
+				h.Replicas, h.Skew = m.replicas, m.skew
 				r := run(t, h, dir)
 				sum.add(r.counts)
 				if len(r.violations) > 0 {
-					t.Errorf("%s: %s at %s %d, abandoned %t: %v\n%s", s.name, k, f.Class, f.Skip+1, abandon, r.violations[0], story(h, r))
+					t.Errorf("%s: %s at %s %d, clock skew %s, abandoned %t: %v\n%s", s.name, m.kind, f.Class, f.Skip+1, m.skew, abandon, r.violations[0], story(h, r))
 				}
 			}
 		}
@@ -165,9 +166,29 @@ func (s scenario) matrix(t *testing.T) counts {
 	return sum
 }
 
+// mishap is what happens at a request of the matrix.
+type mishap struct {
+	kind     kind
+	replicas int
+	skew     time.Duration // of the clock of one of Cinder's hosts
+}
+
+// mishaps are all of them. A change of leader needs a second replica. A wrong clock matters where a reply is lost.
+func mishaps() []mishap {
+	var all []mishap
+	for _, k := range requestFaults {
+		all = append(all, mishap{k, 1, 0})
+	}
+	for _, k := range []kind{cloudSlow, quotaExhausted, processKilled, processTerminated, reloaded} {
+		all = append(all, mishap{k, 1, 0})
+	}
+	return append(all, mishap{leaderChanged, 2, 0}, mishap{lostAfter, 1, 10 * time.Minute}, mishap{lostAfter, 1, -10 * time.Minute})
+}
+
 // lasts is how long a fault lasts where nothing else is said.
 var lasts = map[kind]time.Duration{
 	replyLate: 200 * time.Second, carriedOutLater: 90 * time.Second, lostThenDone: 30 * time.Second, killBefore: 5 * time.Second, killAfter: 5 * time.Second,
+	cloudSlow: time.Minute, quotaExhausted: time.Minute, processKilled: 5 * time.Second, processTerminated: 5 * time.Second,
 }
 
 func (c counts) String() string {

@@ -10,8 +10,19 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/inprocess"
 )
 
-// arm makes a fault happen: at once, or to the next request that fits.
+// arm makes a fault happen: at once, or when the next request that fits is sent.
 func (w *world) arm(f fault) {
+	if f.Class != "" {
+		w.mu.Lock()
+		w.faults = append(w.faults, f)
+		w.mu.Unlock()
+		return
+	}
+	w.happen(f)
+}
+
+// happen makes a fault of the cloud or of a process happen.
+func (w *world) happen(f fault) {
 	switch f.Kind {
 	case countOnly:
 		w.mu.Lock()
@@ -46,15 +57,9 @@ func (w *world) arm(f fault) {
 		w.strike(f)
 		w.reload()
 	default:
-		if op, ok := operations[f.Kind]; ok {
-			w.strike(f)
-			w.sim.SetFault(openstacksim.Fault{Operation: op, Full: f.Kind == zoneFull, Times: max(f.Times, 1)})
-			w.disturbed(0)
-			return
-		}
-		w.mu.Lock()
-		w.faults = append(w.faults, f)
-		w.mu.Unlock()
+		w.strike(f)
+		w.sim.SetFault(openstacksim.Fault{Operation: operations[f.Kind], Full: f.Kind == zoneFull, Times: max(f.Times, 1)})
+		w.disturbed(0)
 	}
 }
 
@@ -89,7 +94,8 @@ func (w *world) disturbed(d time.Duration) {
 	}
 }
 
-// happens gives what goes wrong with a request; the zero fault if nothing does.
+// happens gives what goes wrong with a request; the zero fault if nothing does. A fault of the cloud or of a process that waited for
+// this request happens now.
 func (w *world) happens(p *process, q request) fault {
 	w.mu.Lock()
 	w.counts.Requests++
@@ -112,6 +118,12 @@ func (w *world) happens(p *process, q request) fault {
 		break
 	}
 	w.mu.Unlock()
+	if f.Kind != "" && !slices.Contains(requestFaults, f.Kind) {
+		w.note("process %d is about to send: %s", p.number, q.class)
+		f.Class = ""
+		w.happen(f)
+		return fault{}
+	}
 	if f.Kind != "" {
 		w.note("FAULT at process %d: %s: %s", p.number, q.class, f.Kind)
 		w.mu.Lock()
