@@ -32,7 +32,7 @@ import (
 
 var length = flag.Duration("soak", 15*time.Minute, "how long to run")
 
-const workers = 20
+const workers = 40
 
 // soak is one run.
 type soak struct {
@@ -107,19 +107,20 @@ func (s *soak) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.faults.Add(1)
-	switch n := rand.IntN(6); {
-	case n == 0:
+	// A lost reply to a change makes its volume wait for up to two minutes, so most faults are others.
+	switch n := rand.IntN(30); {
+	case n < 8:
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case n == 1:
+	case n < 14:
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
-	case n == 2:
+	case n < 22:
 		time.Sleep(time.Duration(rand.IntN(2000)) * time.Millisecond)
 		next.ServeHTTP(w, r)
-	case n == 3 && !(creates && s.certain.Load()):
+	case n == 22 && !(creates && s.certain.Load()):
 		next.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
-	case n == 4 && !(creates && s.certain.Load()):
+	case n == 23 && !(creates && s.certain.Load()):
 		panic(http.ErrAbortHandler)
 	default:
 		w.WriteHeader(http.StatusConflict)
