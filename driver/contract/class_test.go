@@ -187,25 +187,6 @@ func FuzzParseSnapshotClass(f *testing.F) {
 	})
 }
 
-func TestDescriptionsOfAnsweredSnapshotsAreReadBack(t *testing.T) {
-	for description, want := range map[string]struct {
-		returned int
-		ok       bool
-	}{
-		Description:                                  {0, false},
-		DescriptionAnswered:                          {0, true},
-		DescriptionOfFailed(1):                       {1, true},
-		DescriptionOfFailed(12):                      {12, true},
-		DescriptionAnswered + ", failed":             {0, false},
-		DescriptionAnswered + ", failed, returned x": {0, false},
-		"my own": {0, false},
-	} {
-		if returned, ok := ParseDescriptionOfAnswered(description); returned != want.returned || ok != want.ok {
-			t.Errorf("%q: want %v, got %d, %t", description, want, returned, ok)
-		}
-	}
-}
-
 func TestMetadataWithControlCharactersIsRefused(t *testing.T) {
 	for name, parameters := range map[string]map[string]string{
 		"of a class":  {ParameterMetadata: `{"team": "a\u001b[31m"}`},

@@ -3,7 +3,6 @@
 package contract
 
 import (
-	"strconv"
 	"strings"
 	"time"
 )
@@ -73,30 +72,6 @@ func ParseDescriptionOfRestored(description string) (token string, sent time.Tim
 	token, at, _ := strings.Cut(rest, descriptionSent)
 	sent, _ = time.Parse(time.RFC3339, at)
 	return token, sent, ok
-}
-
-// DescriptionAnswered is Description for a snapshot or backup that CreateSnapshot may have been answered with before it was ready: it
-// may be the handle of a VolumeSnapshot, and is deleted only by its id. Metadata that is written while a backup is being made Cinder
-// loses (seen with Cinder 21): cinder-backup saves its own copy of it when it ends, but not of the description.
-const DescriptionAnswered = Description + ", answered"
-
-// DescriptionOfFailed is DescriptionAnswered for a snapshot or backup that failed after that. Returned is how often CreateSnapshot has
-// returned its ID since it failed.
-func DescriptionOfFailed(returned int) string {
-	return DescriptionAnswered + descriptionFailed + strconv.Itoa(returned)
-}
-
-const descriptionFailed = ", failed, returned "
-
-// ParseDescriptionOfAnswered reads what DescriptionAnswered and DescriptionOfFailed wrote; returned is 0 for the former.
-func ParseDescriptionOfAnswered(description string) (returned int, ok bool) {
-	rest, ok := strings.CutPrefix(description, DescriptionAnswered)
-	if !ok || rest == "" {
-		return 0, ok
-	}
-	number, failed := strings.CutPrefix(rest, descriptionFailed)
-	returned, err := strconv.Atoi(number)
-	return returned, failed && err == nil && returned > 0
 }
 
 // Keys of contexts and secrets.

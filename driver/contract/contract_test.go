@@ -15,8 +15,7 @@ func TestTheDescriptionOfARestoredVolumeIsReadBack(t *testing.T) {
 		DescriptionOfRestored("t0k", at):              {"t0k", at, true},
 		Description + ", request t0k":                 {"t0k", time.Time{}, true}, // of earlier versions
 		Description + ", request t0k, sent yesterday": {"t0k", time.Time{}, true},
-		Description:         {},
-		DescriptionAnswered: {},
+		Description: {},
 		"mine, request t0k, sent 2026-03-01T12:00:00Z":            {},
 		" " + DescriptionOfRestored("t0k", at) + " and some more": {},
 	} {

@@ -28,7 +28,7 @@ func (s *Server) snapshots(secrets map[string]string) (Snapshots, error) {
 	return s.o.Snapshots[secrets[contract.SecretCloud]], nil
 }
 
-// CreateSnapshot implements csi.ControllerServer. It does not wait until the snapshot is ready: external-snapshotter asks again.
+// CreateSnapshot implements csi.ControllerServer. What it returns is ready to use.
 func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	snapshots, err := s.snapshots(req.GetSecrets())
 	if err != nil {

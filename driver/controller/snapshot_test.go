@@ -75,28 +75,26 @@ func snapshotServer(plain, east *fakeSnapshots, change ...func(*Options)) *Serve
 var taken = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 func TestCreateSnapshotTellsTheDomainWhatIsAskedFor(t *testing.T) {
-	for status, ready := range map[volume.Status]bool{"creating": false, "available": true} {
-		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Size: volume.GiB(3), Status: status, CreatedAt: taken}}
-		got, err := snapshotServer(&fakeSnapshots{}, f).CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
-			Name: "snapshot-1", SourceVolumeId: first, Secrets: map[string]string{"cloud": "east"},
-			Parameters: map[string]string{
-				"type": "snapshot", "force-create": "true", "csi.storage.k8s.io/volumesnapshot/name": "s", "csi.storage.k8s.io/volumesnapshot/namespace": "shop",
-				"csi.storage.k8s.io/volumesnapshotcontent/name": "snapcontent-1",
-			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		wish := volume.SnapshotWish{Name: "snapshot-1", Volume: first, Force: true, Metadata: map[string]string{
-			"csi.storage.k8s.io/volumesnapshot/name": "s", "csi.storage.k8s.io/volumesnapshot/namespace": "shop", "csi.storage.k8s.io/volumesnapshotcontent/name": "snapcontent-1",
-		}}
-		if diff := cmp.Diff(wish, f.wish); diff != "" {
-			t.Error("wish, -want +got\n", diff)
-		}
-		want := &csi.Snapshot{SnapshotId: second, SourceVolumeId: first, SizeBytes: 3 << 30, CreationTime: timestamppb.New(taken), ReadyToUse: ready}
-		if diff := cmp.Diff(want, got.GetSnapshot(), protocmp.Transform()); diff != "" {
-			t.Error("-want +got\n", diff)
-		}
+	f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Size: volume.GiB(3), Status: volume.Available, CreatedAt: taken}}
+	got, err := snapshotServer(&fakeSnapshots{}, f).CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
+		Name: "snapshot-1", SourceVolumeId: first, Secrets: map[string]string{"cloud": "east"},
+		Parameters: map[string]string{
+			"type": "snapshot", "force-create": "true", "csi.storage.k8s.io/volumesnapshot/name": "s", "csi.storage.k8s.io/volumesnapshot/namespace": "shop",
+			"csi.storage.k8s.io/volumesnapshotcontent/name": "snapcontent-1",
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wish := volume.SnapshotWish{Name: "snapshot-1", Volume: first, Force: true, Metadata: map[string]string{
+		"csi.storage.k8s.io/volumesnapshot/name": "s", "csi.storage.k8s.io/volumesnapshot/namespace": "shop", "csi.storage.k8s.io/volumesnapshotcontent/name": "snapcontent-1",
+	}}
+	if diff := cmp.Diff(wish, f.wish); diff != "" {
+		t.Error("wish, -want +got\n", diff)
+	}
+	want := &csi.Snapshot{SnapshotId: second, SourceVolumeId: first, SizeBytes: 3 << 30, CreationTime: timestamppb.New(taken), ReadyToUse: true}
+	if diff := cmp.Diff(want, got.GetSnapshot(), protocmp.Transform()); diff != "" {
+		t.Error("-want +got\n", diff)
 	}
 }
 
@@ -111,11 +109,11 @@ func TestAClassOfTypeBackupAsksForABackup(t *testing.T) {
 			volume.BackupWish{Zone: "az2", Incremental: true, PerGiB: 7 * time.Second},
 		},
 	} {
-		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Status: "creating", Backup: true}}
+		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Status: volume.Available, Backup: true}}
 		req := &csi.CreateSnapshotRequest{Name: "s", SourceVolumeId: first, Parameters: map[string]string{"type": "backup"}}
 		maps.Copy(req.Parameters, test.parameters)
 		got, err := snapshotServer(f, f).CreateSnapshot(t.Context(), req)
-		if err != nil || got.GetSnapshot().GetReadyToUse() || got.GetSnapshot().GetSnapshotId() != second {
+		if err != nil || !got.GetSnapshot().GetReadyToUse() || got.GetSnapshot().GetSnapshotId() != second {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 		want := volume.SnapshotWish{Name: "s", Volume: first, Force: test.parameters["force-create"] == "true", Metadata: map[string]string{}, Backup: &test.want}

@@ -12,13 +12,12 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// From 3.9 on backups can be changed, from 3.43 on they have metadata, from 3.51 on a zone can be asked for.
+// From 3.43 on backups have metadata, from 3.51 on a zone can be asked for.
 var (
 	createBackup       = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups", Microversion: "3.43"}
 	createBackupInZone = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups", Microversion: "3.51"}
 	listBackups        = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/detail", Microversion: "3.43"}
 	getBackup          = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}"}
-	updateBackup       = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/backups/{id}", Microversion: "3.9"}
 	deleteBackup       = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
 )
 
@@ -26,23 +25,22 @@ const sourceBackup = contract.MetadataSourceBackup
 
 // wireBackup is a backup as Cinder writes it (Cinder API reference, "Show backup detail").
 type wireBackup struct {
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Volume      string            `json:"volume_id"`
-	Snapshot    string            `json:"snapshot_id"`
-	Status      string            `json:"status"`
-	Size        int               `json:"size"` // GiB
-	Metadata    map[string]string `json:"metadata"`
-	CreatedAt   string            `json:"created_at"`
-	DataAt      string            `json:"data_timestamp"`
-	FailReason  string            `json:"fail_reason"`
-	Description string            `json:"description"`
+	ID         string            `json:"id"`
+	Name       string            `json:"name"`
+	Volume     string            `json:"volume_id"`
+	Snapshot   string            `json:"snapshot_id"`
+	Status     string            `json:"status"`
+	Size       int               `json:"size"` // GiB
+	Metadata   map[string]string `json:"metadata"`
+	CreatedAt  string            `json:"created_at"`
+	DataAt     string            `json:"data_timestamp"`
+	FailReason string            `json:"fail_reason"`
 }
 
 func (w wireBackup) snapshot() volume.Snapshot {
 	b := volume.Snapshot{
 		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
-		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot), Description: w.Description,
+		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot),
 	}
 	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
 	b.DataAt, _ = time.Parse("2006-01-02T15:04:05", w.DataAt)
@@ -131,14 +129,6 @@ func (c *Cloud) listBackups(ctx context.Context, verb, object string, query url.
 		return nil, false, err
 	}
 	return pageOf(query, answer.Backups, func(w wireBackup) (volume.Snapshot, string) { return w.snapshot(), w.ID }, len(answer.Links) > 0, verb)
-}
-
-// DescribeBackup implements volume.BackupCloud.
-func (c *Cloud) DescribeBackup(ctx context.Context, id volume.SnapshotID, description string) error {
-	return c.do(ctx, request{
-		call: updateBackup, verb: "describe backup", object: "backup " + string(id), ids: []string{string(id)}, ok: http.StatusOK,
-		body: map[string]map[string]string{"backup": {"description": description}},
-	})
 }
 
 // DeleteBackup implements volume.BackupCloud.

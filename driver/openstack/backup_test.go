@@ -35,9 +35,6 @@ var backupOperations = []operation{
 		_, err := c.Backups(ctx, volume.SnapshotPage{})
 		return err
 	}},
-	{"describe backup", true, answer{status: 200, body: `{"backup": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
-		return c.DescribeBackup(ctx, snapshotID, "d")
-	}},
 	{"delete backup", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteBackup(ctx, snapshotID) }},
 	{"add metadata", true, answer{status: 200, body: `{"metadata": {"k": "v"}}`}, func(ctx context.Context, c *Cloud) error {
 		return c.AddMetadata(ctx, volumeID, map[string]string{"k": "v"})
@@ -87,10 +84,6 @@ func TestBackupRequestsSayWhatIsMeant(t *testing.T) {
 		},
 		"read":   {func(ctx context.Context, c *Cloud) { _, _ = c.Backup(ctx, snapshotID) }, seen{"GET", "/v3/p/backups/" + snapshotID, "", "", ""}},
 		"delete": {func(ctx context.Context, c *Cloud) { _ = c.DeleteBackup(ctx, snapshotID) }, seen{"DELETE", "/v3/p/backups/" + snapshotID, "", "", ""}},
-		"describe": {
-			func(ctx context.Context, c *Cloud) { _ = c.DescribeBackup(ctx, snapshotID, "d") },
-			seen{"PUT", "/v3/p/backups/" + snapshotID, "", "3.9", `{"backup":{"description":"d"}}`},
-		},
 		"metadata": {
 			func(ctx context.Context, c *Cloud) { _ = c.AddMetadata(ctx, volumeID, map[string]string{"k": "v"}) },
 			seen{"POST", "/v3/p/volumes/" + volumeID + "/metadata", "", "", `{"metadata":{"k":"v"}}`},
@@ -183,7 +176,7 @@ func TestBackupIDsThatAreNoUUIDsAreNeverAskedAbout(t *testing.T) {
 		_, ofSnapshot := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: volume.SnapshotID(id)})
 		_, list := c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(id)})
 		for name, err := range map[string]error{
-			"read": read, "make of a volume": ofVolume, "make of a snapshot": ofSnapshot, "list": list, "delete": c.DeleteBackup(ctx, volume.SnapshotID(id)), "describe": c.DescribeBackup(ctx, volume.SnapshotID(id), "d"), "metadata": c.AddMetadata(ctx, volume.ID(id), nil),
+			"read": read, "make of a volume": ofVolume, "make of a snapshot": ofSnapshot, "list": list, "delete": c.DeleteBackup(ctx, volume.SnapshotID(id)), "metadata": c.AddMetadata(ctx, volume.ID(id), nil),
 		} {
 			if !volume.Is(err, volume.NotFound) {
 				t.Errorf("%s of %q: %v, want not found", name, id, err)

@@ -33,8 +33,8 @@ var Calls = []cloud.Call{
 	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, listMessages, listVolumeZones,
 	getServer, listAttachments, attach, attachMultiattach, detach,
 	extendVolume, extendAttachedVolume,
-	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, updateSnapshot, deleteSnapshot,
-	createBackup, createBackupInZone, getBackup, listBackups, updateBackup, deleteBackup,
+	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
+	createBackup, createBackupInZone, getBackup, listBackups, deleteBackup,
 	listTypes, defaultType, getQuotas,
 	listRows, getRow, deleteRow,
 }

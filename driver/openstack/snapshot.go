@@ -17,26 +17,23 @@ var (
 	createSnapshotInUse = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots", Microversion: "3.66"}
 	getSnapshot         = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/{id}"}
 	listSnapshots       = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/detail"}
-	updateSnapshot      = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/snapshots/{id}"}
 	deleteSnapshot      = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/snapshots/{id}"}
 )
 
 // wireSnapshot is a snapshot as Cinder writes it (Cinder API reference, "Show a snapshot's details").
 type wireSnapshot struct {
-	ID          string            `json:"id"`
-	Name        string            `json:"name"`
-	Volume      string            `json:"volume_id"`
-	Status      string            `json:"status"`
-	Size        int               `json:"size"` // GiB
-	Metadata    map[string]string `json:"metadata"`
-	CreatedAt   string            `json:"created_at"`
-	Description string            `json:"description"`
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	Volume    string            `json:"volume_id"`
+	Status    string            `json:"status"`
+	Size      int               `json:"size"` // GiB
+	Metadata  map[string]string `json:"metadata"`
+	CreatedAt string            `json:"created_at"`
 }
 
 func (w wireSnapshot) snapshot() volume.Snapshot {
 	p := volume.Snapshot{
 		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
-		Description: w.Description,
 	}
 	p.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
 	return p
@@ -136,14 +133,6 @@ func (c *Cloud) listSnapshots(ctx context.Context, verb, object string, query ur
 		return nil, false, err
 	}
 	return pageOf(query, answer.Snapshots, func(w wireSnapshot) (volume.Snapshot, string) { return w.snapshot(), w.ID }, len(answer.Links) > 0, verb)
-}
-
-// DescribeSnapshot implements volume.SnapshotCloud.
-func (c *Cloud) DescribeSnapshot(ctx context.Context, id volume.SnapshotID, description string) error {
-	return c.do(ctx, request{
-		call: updateSnapshot, verb: "describe snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK,
-		body: map[string]map[string]string{"snapshot": {"description": description}},
-	})
 }
 
 // DeleteSnapshot implements volume.SnapshotCloud.

@@ -35,9 +35,6 @@ var snapshotOperations = []operation{
 		_, err := c.Snapshots(ctx, volume.SnapshotPage{})
 		return err
 	}},
-	{"describe snapshot", true, answer{status: 200, body: `{"snapshot": {"id": "` + snapshotID + `"}}`}, func(ctx context.Context, c *Cloud) error {
-		return c.DescribeSnapshot(ctx, snapshotID, "d")
-	}},
 	{"delete snapshot", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteSnapshot(ctx, snapshotID) }},
 	{"snapshot failure", false, answer{status: 200, body: `{"messages": []}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.SnapshotFailure(ctx, snapshotID)
@@ -76,10 +73,6 @@ func TestSnapshotRequestsSayWhatIsMeant(t *testing.T) {
 			},
 			seen{"GET", "/v3/p/snapshots/detail", "limit=7&marker=" + snapshotID + "&volume_id=" + volumeID, "", ""},
 		},
-		"describe": {
-			func(ctx context.Context, c *Cloud) { _ = c.DescribeSnapshot(ctx, snapshotID, "d") },
-			seen{"PUT", "/v3/p/snapshots/" + snapshotID, "", "", `{"snapshot":{"description":"d"}}`},
-		},
 		"messages": {
 			func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotFailure(ctx, snapshotID) },
 			seen{"GET", "/v3/p/messages", "resource_uuid=" + snapshotID, "3.5", ""},
@@ -107,7 +100,7 @@ func TestASnapshotIsReadWhole(t *testing.T) {
 	}
 	want := volume.Snapshot{
 		ID: snapshotID, Name: "s", Volume: volumeID, Status: volume.Available, Size: volume.GiB(2), Metadata: map[string]string{"k": "v"},
-		CreatedAt: time.Date(2026, 11, 21, 10, 42, 47, 0, time.UTC), Description: "d",
+		CreatedAt: time.Date(2026, 11, 21, 10, 42, 47, 0, time.UTC),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
@@ -141,7 +134,7 @@ func TestSnapshotIDsThatAreNoUUIDsAreNeverAskedAbout(t *testing.T) {
 		_, read := c.Snapshot(ctx, volume.SnapshotID(id))
 		_, page := c.Snapshots(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(id)})
 		_, of := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(id)})
-		for name, err := range map[string]error{"create": create, "read": read, "page": page, "of": of, "delete": c.DeleteSnapshot(ctx, volume.SnapshotID(id)), "describe": c.DescribeSnapshot(ctx, volume.SnapshotID(id), "d")} {
+		for name, err := range map[string]error{"create": create, "read": read, "page": page, "of": of, "delete": c.DeleteSnapshot(ctx, volume.SnapshotID(id))} {
 			if !volume.Is(err, volume.NotFound) {
 				t.Errorf("%s of %q: %v, want not found", name, id, err)
 			}

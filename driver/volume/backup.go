@@ -21,8 +21,6 @@ type BackupCloud interface {
 	BackupsNamed(ctx context.Context, name string) ([]Snapshot, error)
 	// Backups reads one page of the project's backups in Cinder's order, created_at descending. GET /v3/backups/detail (3.43).
 	Backups(ctx context.Context, page SnapshotPage) ([]Snapshot, error)
-	// DescribeBackup gives a backup another description. PUT /v3/backups/{id} (Cinder API reference, "Update a backup"; 3.9).
-	DescribeBackup(ctx context.Context, id SnapshotID, description string) error
 	// DeleteBackup asks Cinder to delete one backup. NotFound is also the answer where no cinder-backup could do it.
 	// DELETE /v3/backups/{id}.
 	DeleteBackup(ctx context.Context, id SnapshotID) error

@@ -3,7 +3,6 @@ package volume
 import (
 	"context"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -23,16 +22,20 @@ type BackupWish struct {
 // grace is how long a backup of any size may take, besides its PerGiB: upstream's.
 const grace = 30 * time.Second
 
+// longestBackupWait bounds how long one call waits for a backup. external-snapshotter has ten worker threads by default, and a backup
+// takes minutes: ten calls that wait for backups would hold up every other VolumeSnapshot. The retry resumes the wait.
+const longestBackupWait = time.Minute
+
 // backUp makes the backup of a wish, or finds it. It is made from a temporary snapshot of its name, as upstream's are: backed up
-// itself, a volume could be neither attached nor detached for as long as that takes. There is no answer before the backup has an
-// id, for external-snapshotter keeps the first id that it is told; and it is not ready before the temporary snapshot is gone, for
-// afterwards nobody asks again. Every call goes on from what Cinder shows.
+// itself, a volume could be neither attached nor detached for as long as that takes. It is returned only after the temporary snapshot
+// is gone: afterwards nobody asks again. Every call goes on from what Cinder shows.
 func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error) {
-	found, err := s.named(ctx, s.backupShelf(), w.Name)
+	k := s.backupShelf()
+	found, err := s.named(ctx, k, w.Name)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if err := s.mayCreate(s.backupShelf(), w.Name, found); err != nil {
+	if err := s.mayCreate(k, w.Name, found); err != nil {
 		return Snapshot{}, err
 	}
 	var made SnapshotID
@@ -41,30 +44,45 @@ func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error
 			return Snapshot{}, err
 		}
 	}
-	b := found[0]
-	if made != "" || snapshotStatuses[b.Status].create != wait { // a younger one cannot go before it is made
-		if err := s.removeYounger(ctx, s.backupShelf(), found, made); err != nil {
-			return Snapshot{}, err
-		}
-	}
-	switch {
-	case !sameVolume(b, w):
-		return Snapshot{}, otherVolume("backup", b, w)
-	case snapshotStatuses[b.Status].create == refuse:
-		if err := s.clearUp(ctx, b); err != nil {
-			return Snapshot{}, AfterWrite(Errorf(KindOf(err), "Cinder could not make backup %s%s: %w", b.ID, s.why(ctx, b), err))
-		}
-		return b, s.failed(ctx, s.backupShelf(), b)
-	case snapshotStatuses[b.Status].create == wait:
+	if b := found[0]; sameVolume(b, w) && snapshotStatuses[b.Status].create == wait {
 		if err := overdue(b, w); err != nil {
 			return Snapshot{}, err
 		}
-	default:
-		if err := s.done(ctx, b); err != nil {
-			return Snapshot{}, err
-		}
 	}
-	return s.answer(ctx, s.backupShelf(), b)
+	b, err := s.available(ctx, k, found, made, func(b Snapshot) error {
+		if !sameVolume(b, w) {
+			return otherVolume("backup", b, w)
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.done(ctx, b)
+	}
+	if err != nil {
+		return Snapshot{}, err
+	}
+	return b, nil
+}
+
+// untilBackupOrRetry waits for done as untilBackup does, for longestBackupWait at most.
+func (s *Snapshots) untilBackupOrRetry(ctx context.Context, id SnapshotID, what string, done func(b Snapshot, ok bool) (bool, error)) (Snapshot, error) {
+	bounded, cancel := context.WithTimeout(ctx, longestBackupWait)
+	defer cancel()
+	status := Creating
+	b, err := s.untilBackup(bounded, id, what, func(b Snapshot, ok bool) (bool, error) {
+		if ok {
+			status = b.Status
+		}
+		return done(b, ok)
+	})
+	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
+		state := "is being created"
+		if status != Creating {
+			state = "is not available"
+		}
+		return b, Errorf(Busy, "backup %s %s (status %s); the driver keeps waiting on the next call", id, state, status).Op("snapshot").AfterWrite()
+	}
+	return b, err
 }
 
 // overdue tells of a backup that is being made for longer than its class allows. It may still be made: the answer is not final.
@@ -88,7 +106,7 @@ func (s *Snapshots) done(ctx context.Context, b Snapshot) error {
 	return AfterWrite(err)
 }
 
-// createBackup sends the create request and reads again who has the name, as create does.
+// createBackup sends the create request, waits for the backup, and reads again who has the name, as create does.
 func (s *Snapshots) createBackup(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
 	p, err := s.temporarySnapshot(ctx, w)
 	if err != nil {
@@ -111,14 +129,8 @@ func (s *Snapshots) createBackup(ctx context.Context, w SnapshotWish) (SnapshotI
 	case err != nil: // a retry goes on with the temporary snapshot
 		return "", nil, AfterWrite(err)
 	}
-	found, err := s.named(ctx, s.backupShelf(), w.Name)
-	if err != nil {
-		return "", nil, err
-	}
-	if !slices.ContainsFunc(found, func(b Snapshot) bool { return b.ID == made }) {
-		return "", nil, AfterWrite(Errorf(Busy, "backup %s was deleted by someone else while it was being created", made).Op("snapshot"))
-	}
-	return made, found, nil
+	found, err := s.namedOnceMade(ctx, s.backupShelf(), made, w.Name)
+	return made, found, err
 }
 
 // withdraw removes the temporary snapshot of a backup that Cinder refused to make, so that the refusal leaves nothing.
@@ -153,41 +165,17 @@ func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotWish) (Snap
 			return Snapshot{}, err
 		}
 	}
-	if err := s.removeYounger(ctx, s.snapshotShelf(), found, made); err != nil {
-		return Snapshot{}, err
-	}
-	switch p := found[0]; {
-	case !sameVolume(p, w):
-		return Snapshot{}, otherVolume("snapshot", p, w)
-	case !s.temporary(p):
-		return Snapshot{}, Errorf(Incompatible, "snapshot %s is named %s already; asked was a backup", p.ID, w.Name).Op("snapshot")
-	default:
-		return s.backupable(ctx, p)
-	}
-}
-
-// backupable waits until a temporary snapshot can be backed up.
-func (s *Snapshots) backupable(ctx context.Context, p Snapshot) (Snapshot, error) {
-	id, exists := p.ID, true
-	if snapshotStatuses[p.Status].create == wait {
-		var err error
-		p, err = s.until(ctx, id, "become available for a backup", func(p Snapshot, ok bool) (bool, error) {
-			exists = ok
-			return !ok || snapshotStatuses[p.Status].create != wait, nil
-		})
-		if err != nil {
-			return Snapshot{}, AfterWrite(err)
+	return s.available(ctx, s.snapshotShelf(), found, made, func(p Snapshot) error {
+		switch {
+		case !sameVolume(p, w):
+			return otherVolume("snapshot", p, w)
+		case !s.temporary(p):
+			return Errorf(Incompatible, "snapshot %s is named %s already; asked was a backup", p.ID, w.Name).Op("snapshot")
+		case snapshotStatuses[p.Status].create == proceed && !p.Ready():
+			return AfterWrite(Errorf(Busy, "temporary snapshot %s is in status %s: another call is making a backup of it", p.ID, p.Status).Op("snapshot"))
 		}
-	}
-	switch {
-	case !exists:
-		return Snapshot{}, AfterWrite(Errorf(Busy, "temporary snapshot %s was deleted by someone else", id).Op("snapshot"))
-	case p.Ready():
-		return p, nil
-	case snapshotStatuses[p.Status].create == refuse:
-		return Snapshot{}, s.failed(ctx, s.snapshotShelf(), p)
-	}
-	return Snapshot{}, AfterWrite(Errorf(Busy, "temporary snapshot %s is in status %s: another call is making a backup of it", id, p.Status).Op("snapshot"))
+		return nil
+	})
 }
 
 // restsOnAnother decides whether a wished backup is made as an increment. Cinder rests it on the backup with the latest data before

@@ -11,7 +11,8 @@ import (
 // another replica. That is so
 //   - of one that the call at hand has created itself and not returned yet;
 //   - of one that is younger by Cinder's creation times, if those are right: a call returns an object only if its list, read after
-//     the object was ready, showed no older one, and the older one did exist then.
+//     the object was ready, showed no older one, and the older one did exist then. It was not removed since: that happens only to an
+//     object that Cinder could not make, and no younger one is removed before the oldest is ready.
 //
 // Creation times are wrong where the clock of a Cinder API host is: then an object may look older that appeared later, after the
 // other one was returned. So each create carries the time at which the driver sent it, and creation times count only where both agree.

@@ -8,7 +8,8 @@ import (
 
 // fakeBackups is what a fakeCloud knows of backups alone.
 type fakeBackups struct {
-	backupOutcome Status // what a creating backup becomes; empty means available
+	backupOutcome Status        // what a creating backup becomes; empty means available
+	slowSnapshots time.Duration // how much longer than a second a snapshot takes
 }
 
 // withBackups puts backups into a cloud.
@@ -74,10 +75,6 @@ func (c *fakeCloud) DeleteBackup(_ context.Context, id SnapshotID) error {
 	return nil
 }
 
-func (c *fakeCloud) DescribeBackup(_ context.Context, id SnapshotID, description string) error {
-	return c.describe("DescribeBackup", c.backups, id, description)
-}
-
 // backupWaiter reads a backup every 300 virtual milliseconds.
 type backupWaiter struct{ *fakeCloud }
 
@@ -106,7 +103,7 @@ func (c *fakeCloud) CreateBackup(_ context.Context, o BackupOptions) (SnapshotID
 	c.made++
 	b := Snapshot{
 		ID: sid(100 + c.made), Name: o.Name, Volume: o.Volume, Status: Creating, Size: c.volumes[o.Volume].Size, Metadata: o.Metadata, CreatedAt: c.now(),
-		Backup: true, From: o.Snapshot, DataAt: c.now(), Description: o.Description,
+		Backup: true, From: o.Snapshot, DataAt: c.now(),
 	}
 	if c.loses("CreateBackup", func() { b.Status, b.CreatedAt = Available, c.now(); c.backups[b.ID] = &b }) {
 		c.mu.Unlock()

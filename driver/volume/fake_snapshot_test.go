@@ -40,7 +40,6 @@ func (c *fakeCloud) CreateSnapshot(_ context.Context, o SnapshotOptions) (Snapsh
 	c.made++
 	p := Snapshot{
 		ID: sid(100 + c.made), Name: o.Name, Volume: o.Volume, Status: Creating, Size: c.volumes[o.Volume].Size, Metadata: o.Metadata, CreatedAt: c.now(),
-		Description: o.Description,
 	}
 	if c.loses("CreateSnapshot", func() { p.Status, p.CreatedAt = Available, c.now(); c.snaps[p.ID] = &p }) {
 		c.mu.Unlock()
@@ -49,7 +48,9 @@ func (c *fakeCloud) CreateSnapshot(_ context.Context, o SnapshotOptions) (Snapsh
 	c.snaps[p.ID] = &p
 	answer := p
 	c.mu.Unlock()
-	c.changeSnapshot(p.ID, func(p *Snapshot) { p.Status = cmp.Or(c.outcome, Available) })
+	time.AfterFunc(c.slowSnapshots, func() {
+		c.changeSnapshot(p.ID, func(p *Snapshot) { p.Status = cmp.Or(c.outcome, Available) })
+	})
 	return answer, nil
 }
 
@@ -137,26 +138,6 @@ func (c *fakeCloud) DeleteSnapshot(_ context.Context, id SnapshotID) error {
 		delete(c.snaps, id)
 	})
 	return nil
-}
-
-func (c *fakeCloud) DescribeSnapshot(_ context.Context, id SnapshotID, description string) error {
-	return c.describe("DescribeSnapshot", c.snaps, id, description)
-}
-
-// describe changes a description. A call that fails after its write has changed it all the same.
-func (c *fakeCloud) describe(method string, objects map[SnapshotID]*Snapshot, id SnapshotID, description string) error {
-	err := c.called(method, id)
-	if err != nil && !MayHaveWritten(err) {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, ok := objects[id]
-	if !ok {
-		return Errorf(NotFound, "no %s", id)
-	}
-	p.Description = description
-	return err
 }
 
 func (c *fakeCloud) SnapshotFailure(context.Context, SnapshotID) (string, error) {

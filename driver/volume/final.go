@@ -52,10 +52,9 @@ func markExisting(err error, noun, id string) error {
 	return Errorf(KindOf(err), "%w; %s %s has the same name, and the next retry uses it", err, noun, id).AfterWrite()
 }
 
-// finalOrRetryable is to snapshots and backups what Volumes.finalOrRetryable is to volumes; err may be about p. What CreateSnapshot has
-// returned is known to its VolumeSnapshot: that it failed is final, and only after a final answer can the VolumeSnapshot be deleted.
-func (s *Snapshots) finalOrRetryable(ctx context.Context, w SnapshotWish, p Snapshot, err error) error {
-	if !final(err) || Is(err, Incompatible) || answered(p) {
+// finalOrRetryable is to snapshots and backups what Volumes.finalOrRetryable is to volumes.
+func (s *Snapshots) finalOrRetryable(ctx context.Context, w SnapshotWish, err error) error {
+	if !final(err) || Is(err, Incompatible) {
 		return err
 	}
 	for _, k := range s.shelves(w) {

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
 // fakeLate says which calls are answered by a proxy that gave up, and how long after that the cloud has done them all the same: each
@@ -152,17 +150,6 @@ func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *test
 				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || p.ID != sid(7) {
 					t.Errorf("the next try: got %v, %v", p, err)
 				}
-			})
-		})
-		// Its VolumeSnapshot can be deleted only after a final answer.
-		t.Run(name+" that was answered with is, whatever else is there", func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newCloud(source)
-				told := pictureOfOurs(1, ErrorSt)
-				told.Description = contract.DescriptionOfFailed(returnsOfFailed)
-				c.kept(w)[sid(1)], c.kept(w)[sid(7)] = &told, new(pictureOfOurs(7, Available))
-				_, err := snapshots(c).Create(within(t, 60), w)
-				wantKind(t, err, Failed, false)
 			})
 		})
 		t.Run(name+" refused and its name cannot be read", func(t *testing.T) {

@@ -11,20 +11,19 @@ import (
 
 // shelf is where Cinder keeps one of the two things that a snapshot handle can name, and how it is asked about them there.
 type shelf struct {
-	noun     string
-	named    func(ctx context.Context, name string) ([]Snapshot, error)
-	delete   func(ctx context.Context, id SnapshotID) error
-	gone     func(ctx context.Context, id SnapshotID) error
-	describe func(ctx context.Context, id SnapshotID, description string) error
-	until    func(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error)
+	noun   string
+	named  func(ctx context.Context, name string) ([]Snapshot, error)
+	delete func(ctx context.Context, id SnapshotID) error
+	gone   func(ctx context.Context, id SnapshotID) error
+	until  func(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error)
 }
 
 func (s *Snapshots) snapshotShelf() shelf {
-	return shelf{noun: "snapshot", named: s.cloud.SnapshotsNamed, gone: s.gone, until: s.until, describe: s.cloud.DescribeSnapshot, delete: s.cloud.DeleteSnapshot}
+	return shelf{noun: "snapshot", named: s.cloud.SnapshotsNamed, gone: s.gone, until: s.until, delete: s.cloud.DeleteSnapshot}
 }
 
 func (s *Snapshots) backupShelf() shelf {
-	return shelf{noun: "backup", named: s.cloud.BackupsNamed, gone: s.backupGone, until: s.untilBackup, describe: s.cloud.DescribeBackup, delete: func(ctx context.Context, id SnapshotID) error {
+	return shelf{noun: "backup", named: s.cloud.BackupsNamed, gone: s.backupGone, until: s.untilBackupOrRetry, delete: func(ctx context.Context, id SnapshotID) error {
 		if err := s.cloud.DeleteBackup(ctx, id); err != nil {
 			return s.undeletableBackup(ctx, id, err)
 		}
@@ -32,7 +31,7 @@ func (s *Snapshots) backupShelf() shelf {
 	}}
 }
 
-// named reads what has that name, what was answered with first and else oldest first, once those that are on their way out are gone.
+// named reads what has that name, oldest first, once those that are on their way out are gone.
 // Its errors are marked AfterWrite: an earlier call may have left something.
 func (s *Snapshots) named(ctx context.Context, k shelf, name string) ([]Snapshot, error) {
 	for {
@@ -43,9 +42,6 @@ func (s *Snapshots) named(ctx context.Context, k shelf, name string) ([]Snapshot
 		i := slices.IndexFunc(found, func(p Snapshot) bool { return snapshotStatuses[p.Status].create == leaving })
 		if i < 0 {
 			slices.SortFunc(found, func(a, b Snapshot) int {
-				if answered(a) != answered(b) {
-					return map[bool]int{true: -1, false: 1}[answered(a)]
-				}
 				return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 			})
 			return found, nil
@@ -56,16 +52,58 @@ func (s *Snapshots) named(ctx context.Context, k shelf, name string) ([]Snapshot
 	}
 }
 
-// failed tells why Cinder could not make p, and removes it where it is ours and nobody may have been answered with it. It returns nil
-// where Create must return the ID of p once more.
+// available waits until the oldest of what was found is available, removes the younger duplicates, and returns it. One that Cinder
+// could not make is removed: no call has returned its ID, since it was never available. Unusable says why one cannot be the result
+// even so. Made is what this call has created.
+func (s *Snapshots) available(ctx context.Context, k shelf, found []Snapshot, made SnapshotID, unusable func(p Snapshot) error) (Snapshot, error) {
+	for {
+		p := found[0]
+		err := unusable(p)
+		switch {
+		case err == nil && snapshotStatuses[p.Status].create == refuse:
+			return Snapshot{}, s.failed(ctx, k, p) // before anything younger is removed, which a retry may return
+		case err != nil || p.Ready():
+			if err := s.removeYounger(ctx, k, found, made); err != nil {
+				return Snapshot{}, err
+			}
+			return p, err
+		}
+		if found, err = s.namedOnceMade(ctx, k, p.ID, p.Name); err != nil {
+			return Snapshot{}, err
+		}
+	}
+}
+
+// namedOnceMade waits until Cinder has made something, or will not, and reads only then what has its name: duplicate.go tells why.
+func (s *Snapshots) namedOnceMade(ctx context.Context, k shelf, id SnapshotID, name string) ([]Snapshot, error) {
+	_, err := k.until(ctx, id, "become available", func(p Snapshot, ok bool) (bool, error) {
+		step := snapshotStatuses[p.Status].create
+		return !ok || p.Ready() || step == refuse || step == leaving, nil
+	})
+	if err != nil {
+		return nil, AfterWrite(err)
+	}
+	found, err := s.named(ctx, k, name)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(found, func(p Snapshot) bool { return p.ID == id }) {
+		return nil, AfterWrite(Errorf(Busy, "%s %s was deleted by someone else while it was being created", k.noun, id).Op("snapshot"))
+	}
+	return found, nil
+}
+
+// failed returns why Cinder could not make p, after it has removed p where this driver created it, whichever call or replica did.
 func (s *Snapshots) failed(ctx context.Context, k shelf, p Snapshot) error {
 	reason := s.why(ctx, p)
+	if p.Backup {
+		if err := s.clearUp(ctx, p); err != nil {
+			return AfterWrite(Errorf(KindOf(err), "Cinder could not make backup %s%s: %w", p.ID, reason, err))
+		}
+	}
 	if !s.ours(p) {
 		return AfterWrite(Errorf(Failed, "%s %s is named %s and in status %s%s; it was not made by this driver for this request, so delete it by hand",
 			k.noun, p.ID, p.Name, p.Status, reason).Op("snapshot"))
-	}
-	if answered(p) {
-		return s.failedAfterAnswer(ctx, k, p, reason)
 	}
 	if err := s.discard(ctx, k, p, "Cinder could not make it"); err != nil {
 		return AfterWrite(Errorf(KindOf(err), "Cinder could not make %s %s%s; removing it failed too: %w", k.noun, p.ID, reason, err))
@@ -103,7 +141,7 @@ func (s *Snapshots) removeYounger(ctx context.Context, k shelf, found []Snapshot
 		switch {
 		case !s.ours(p):
 			reason = staysForeign
-		case answered(p) || p.ID != made && !p.creation().surelyAfter(found[0].creation()):
+		case p.ID != made && !p.creation().surelyAfter(found[0].creation()):
 			reason = staysReturned
 		default:
 			if err := s.settle(ctx, k, p, "become removable as a duplicate"); err != nil {

@@ -21,8 +21,6 @@ type Snapshot struct {
 	Reason    string     // why Cinder gave up on a backup; a snapshot's is SnapshotFailure's
 	From      SnapshotID // the snapshot that a backup was made from, if any
 	DataAt    time.Time  // when the volume held what a backup holds
-	// Description is the driver's only record of its answers: see answered.
-	Description string
 }
 
 // Ready reports whether a volume can be made from p now.

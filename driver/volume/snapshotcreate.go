@@ -22,13 +22,14 @@ type SnapshotWish struct {
 	Backup *BackupWish
 }
 
-// Create makes the snapshot of a wish, or its backup, or finds it where an earlier call made it. It returns once Cinder has accepted
-// it, whether or not it is ready: the same call tells later.
+// Create makes the snapshot of a wish, or its backup, or finds it where an earlier call made it, and returns it once it is available:
+// external-snapshotter keeps the first ID that it gets for good, whatever becomes of what that names. Until then its errors are
+// retryable, and the retry resumes by name.
 //
 // As with Volumes.Create the outcome does not rest on memory. A snapshot that Cinder could not make is removed before the failure
-// is told, so that a retry begins anew; one that was answered with before it was ready stays, with nothing in its place, for it is
-// what the caller calls its own. A create whose answer was lost is not sent again for createHoldOff. Errors are marked AfterWrite wherever
-// a snapshot may exist that nobody was answered with, or may still be created by a request without an answer.
+// is returned, so that a retry begins anew: it was never available, so no call has returned its ID. A create whose answer was lost is
+// not sent again for createHoldOff. Errors are marked AfterWrite wherever a snapshot of that name exists, may exist, or may still be
+// created by a request without an answer.
 func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error) {
 	if w.Name == "" {
 		return Snapshot{}, Errorf(InvalidArgument, "a snapshot needs a name").Op("snapshot")
@@ -43,16 +44,17 @@ func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error
 		find = s.backUp
 	}
 	p, err := find(ctx, w)
-	return p, s.finalOrRetryable(ctx, w, p, err)
+	return p, s.finalOrRetryable(ctx, w, err)
 }
 
-// picture makes the snapshot of a wish, or finds it. With the error that Cinder could not make it, it gives the one it tells of.
+// picture makes the snapshot of a wish, or finds it.
 func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, error) {
-	found, err := s.named(ctx, s.snapshotShelf(), w.Name)
+	k := s.snapshotShelf()
+	found, err := s.named(ctx, k, w.Name)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if err := s.mayCreate(s.snapshotShelf(), w.Name, found); err != nil {
+	if err := s.mayCreate(k, w.Name, found); err != nil {
 		return Snapshot{}, err
 	}
 	var made SnapshotID
@@ -64,19 +66,15 @@ func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, erro
 			return Snapshot{}, err
 		}
 	}
-	if err := s.removeYounger(ctx, s.snapshotShelf(), found, made); err != nil {
-		return Snapshot{}, err
-	}
-	switch p := found[0]; {
-	case !sameVolume(p, w):
-		return Snapshot{}, otherVolume("snapshot", p, w)
-	case p.Metadata[contract.MetadataTemporary] != "":
-		return Snapshot{}, Errorf(Incompatible, "snapshot %s is named %s already and is there for a backup only; asked was a snapshot", p.ID, w.Name).Op("snapshot")
-	case snapshotStatuses[p.Status].create == refuse:
-		return p, s.failed(ctx, s.snapshotShelf(), p)
-	default:
-		return s.answer(ctx, s.snapshotShelf(), p)
-	}
+	return s.available(ctx, k, found, made, func(p Snapshot) error {
+		switch {
+		case !sameVolume(p, w):
+			return otherVolume("snapshot", p, w)
+		case p.Metadata[contract.MetadataTemporary] != "":
+			return Errorf(Incompatible, "snapshot %s is named %s already and is there for a backup only; asked was a snapshot", p.ID, w.Name).Op("snapshot")
+		}
+		return nil
+	})
 }
 
 // noBackup refuses a snapshot where a backup has its name: the same request would be answered with two different things.
@@ -114,7 +112,8 @@ func (s *Snapshots) mayCreate(k shelf, name string, found []Snapshot) error {
 	return s.volumes.holdOffs.check(what)
 }
 
-// create sends the create request and reads again who has the name, since another replica may have created one too.
+// create sends the create request, waits for the snapshot, and reads again who has the name, since another replica may have created one
+// too.
 func (s *Snapshots) create(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
 	v, err := s.snapshotable(ctx, w.Volume)
 	if err != nil {
@@ -127,14 +126,8 @@ func (s *Snapshots) create(ctx context.Context, w SnapshotWish) (SnapshotID, []S
 	if err != nil { // refused, or never sent
 		return "", nil, err
 	}
-	found, err := s.named(ctx, s.snapshotShelf(), w.Name)
-	if err != nil {
-		return "", nil, err
-	}
-	if !slices.ContainsFunc(found, func(f Snapshot) bool { return f.ID == p.ID }) {
-		return "", nil, AfterWrite(Errorf(Busy, "snapshot %s was deleted by someone else while it was being created", p.ID).Op("snapshot"))
-	}
-	return p.ID, found, nil
+	found, err := s.namedOnceMade(ctx, s.snapshotShelf(), p.ID, w.Name)
+	return p.ID, found, err
 }
 
 // sendCreate asks for a snapshot, of a volume in use in the way that this cloud knows.

@@ -17,8 +17,6 @@ type SnapshotCloud interface {
 	Snapshots(ctx context.Context, page SnapshotPage) ([]Snapshot, error)
 	// DeleteSnapshot asks Cinder to delete one snapshot. DELETE /v3/snapshots/{id}.
 	DeleteSnapshot(ctx context.Context, id SnapshotID) error
-	// DescribeSnapshot gives a snapshot another description. PUT /v3/snapshots/{id} (Cinder API reference, "Update a snapshot").
-	DescribeSnapshot(ctx context.Context, id SnapshotID, description string) error
 	// SnapshotFailure reads why the cloud gave up on a snapshot, as Cloud.Failure does.
 	SnapshotFailure(ctx context.Context, id SnapshotID) (string, error)
 }

@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -35,14 +36,51 @@ func pictureOfOurs(n int, status Status) Snapshot {
 	return Snapshot{ID: sid(n), Name: "snapshot-1", Volume: id(1), Status: status, Size: GiB(3), Metadata: service(nil).metadata("snapshot-1", nil)}
 }
 
-func TestASnapshotIsToldOfAtOnceAndReadyLater(t *testing.T) {
+// wishes are those for both things that a handle can name.
+var wishes = map[string]SnapshotWish{"snapshot": picture, "backup": archive()}
+
+// kept is what a cloud has of the kind that w asks for.
+func (c *fakeCloud) kept(w SnapshotWish) map[SnapshotID]*Snapshot {
+	if w.Backup != nil {
+		return c.backups
+	}
+	return c.snaps
+}
+
+// putSnapshot adds a snapshot or a backup while the cloud is in use.
+func (c *fakeCloud) putSnapshot(w SnapshotWish, p Snapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.Backup = w.Backup != nil
+	c.kept(w)[p.ID] = &p
+}
+
+// retried calls every five seconds as external-snapshotter does, until there is a result or a final error. It keeps the first ID that
+// it gets, so what that names must be ready.
+func retried(t *testing.T, s *Snapshots, w SnapshotWish) (Snapshot, error) {
+	t.Helper()
+	for range 60 {
+		p, err := s.Create(within(t, 60), w)
+		if err == nil && !p.Ready() {
+			t.Fatalf("%s was returned in status %s", p.ID, p.Status)
+		}
+		if !MayHaveWritten(err) {
+			return p, err
+		}
+		time.Sleep(5 * time.Second)
+	}
+	t.Fatal("it never ends")
+	return Snapshot{}, nil
+}
+
+func TestASnapshotIsReturnedOnceItIsAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(source)
 		s, began, w := snapshots(c), time.Now(), picture
 		w.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
 		first, err := s.Create(within(t, 60), w)
-		if err != nil || first.Ready() || time.Since(began) != 0 {
-			t.Errorf("got %v, %v after %v", first, err, time.Since(began))
+		if took := time.Since(began); err != nil || !first.Ready() || took < time.Second || took > 2*time.Second {
+			t.Fatalf("got %v, %v after %v", first, err, took)
 		}
 		want := map[string]string{
 			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: first.Metadata[contract.MetadataRequest],
@@ -51,12 +89,144 @@ func TestASnapshotIsToldOfAtOnceAndReadyLater(t *testing.T) {
 		if diff := cmp.Diff(want, first.Metadata); diff != "" || first.Metadata[contract.MetadataRequest] == "" {
 			t.Error("metadata, -want +got\n", diff)
 		}
-		time.Sleep(2 * time.Second)
 		second, err := s.Create(within(t, 60), w)
 		if err != nil || !second.Ready() || second.ID != first.ID || second.Size != GiB(3) || c.count("CreateSnapshot") != 1 {
 			t.Errorf("got %v, %v after %v", second, err, c.calls)
 		}
 	})
+}
+
+// A wait that ends first is no final error, and the retry resumes it by name, also in another process.
+func TestASnapshotThatIsNotAvailableInTimeIsWaitedForByTheRetry(t *testing.T) {
+	for name, w := range wishes {
+		for _, whose := range []string{"ours", "upstream's"} {
+			t.Run(name+", "+whose, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCloud(source)
+					p := pictureOfOurs(2, Creating)
+					if p.CreatedAt = time.Now(); whose != "ours" {
+						p.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
+					}
+					c.putSnapshot(w, p)
+					_, err := snapshots(c).Create(within(t, 30), w)
+					wantKind(t, err, DeadlineExceeded, true)
+					c.mu.Lock()
+					c.kept(w)[p.ID].Status = Available
+					c.mu.Unlock()
+					if got, err := retried(t, snapshots(c), w); err != nil || got.ID != p.ID || c.count("Create")+c.count("Delete") != 0 {
+						t.Errorf("got %v, %v after %v", got, err, c.calls)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Nobody can have the ID of what was never available, so the replica that sees the failure removes it, whichever created it.
+func TestWhatFailsWhileItIsWaitedForIsRemovedByWhoeverSeesIt(t *testing.T) {
+	for name, w := range wishes {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.outcome, c.backupOutcome, c.reason = ErrorSt, ErrorSt, ": the store is full"
+				if w.Backup != nil {
+					c.outcome = "" // of its temporary snapshot
+				}
+				errs := make(chan error, 2)
+				for _, after := range []time.Duration{0, 1500 * time.Millisecond} {
+					go func() {
+						time.Sleep(after)
+						_, err := snapshots(c).Create(within(t, 60), w)
+						errs <- err
+					}()
+				}
+				final := 0
+				for range 2 {
+					err := <-errs
+					if KindOf(err) == Failed && !MayHaveWritten(err) && strings.Contains(err.Error(), "the store is full") {
+						final++
+					} else if !MayHaveWritten(err) {
+						t.Errorf("got %v", err)
+					}
+				}
+				if left := c.left(); final == 0 || len(left) != 1 { // the volume
+					t.Errorf("%d failures were final; left %v after %v", final, left, c.calls)
+				}
+				c.outcome, c.backupOutcome = "", ""
+				if p, err := retried(t, snapshots(c), w); err != nil || len(c.left()) != 2 {
+					t.Errorf("a retry does not begin anew: %v, %v; left %v", p, err, c.left())
+				}
+			})
+		})
+	}
+}
+
+// The names are read again after the wait: another replica's older one may have appeared meanwhile.
+func TestAnOlderOneThatAppearsDuringTheWaitCounts(t *testing.T) {
+	for name, w := range wishes {
+		for _, found := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, found %t", name, found), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c, begin := newCloud(source), time.Now()
+					if found {
+						c.putSnapshot(w, snapshotCreatedAt(pictureOfOurs(2, Creating), begin))
+						time.AfterFunc(10*time.Second, func() {
+							c.mu.Lock()
+							defer c.mu.Unlock()
+							c.kept(w)[sid(2)].Status = Available
+						})
+					}
+					time.AfterFunc(1200*time.Millisecond, func() { // the temporary snapshot takes one second
+						c.putSnapshot(w, snapshotCreatedAt(pictureOfOurs(1, Creating), begin.Add(-time.Second)))
+						time.AfterFunc(20*time.Second, func() {
+							c.mu.Lock()
+							defer c.mu.Unlock()
+							c.kept(w)[sid(1)].Status = Available
+						})
+					})
+					if !found && w.Backup == nil {
+						c.slowSnapshots = 5 * time.Second
+					}
+					p, err := snapshots(c).Create(within(t, 50), w)
+					if err != nil || p.ID != sid(1) || len(c.kept(w)) != 1 {
+						t.Errorf("got %v, %v; left %v", p, err, c.left())
+					}
+				})
+			})
+		}
+	}
+}
+
+// While the oldest is not available, a younger one stays: the oldest may fail and be removed, and then the younger one counts.
+func TestAYoungerOneStaysUntilTheOldestIsAvailable(t *testing.T) {
+	for name, w := range wishes {
+		for _, end := range []Status{Available, ErrorSt} {
+			t.Run(name+" "+string(end), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c, begin := newCloud(source), time.Now()
+					c.putSnapshot(w, snapshotCreatedAt(pictureOfOurs(1, Creating), begin))
+					c.putSnapshot(w, snapshotCreatedAt(pictureOfOurs(2, Available), begin.Add(time.Second)))
+					time.AfterFunc(10*time.Second, func() {
+						if c.count("Delete") != 0 {
+							t.Errorf("too early: %v", c.calls)
+						}
+						c.mu.Lock()
+						defer c.mu.Unlock()
+						c.kept(w)[sid(1)].Status = end
+					})
+					want := sid(1)
+					if end == ErrorSt {
+						_, err := snapshots(c).Create(within(t, 60), w)
+						wantKind(t, err, Failed, true)
+						want = sid(2)
+					}
+					if p, err := retried(t, snapshots(c), w); err != nil || p.ID != want || len(c.kept(w)) != 1 {
+						t.Errorf("got %v, %v; left %v", p, err, c.left())
+					}
+				})
+			})
+		}
+	}
 }
 
 func TestAVolumeInUseIsSnapshotInTheWayItsCloudKnows(t *testing.T) {
@@ -151,12 +321,12 @@ func TestASnapshotInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
 				c := newCloud(source).withSnapshots(pictureOfOurs(1, status))
 				p, err := snapshots(c).Create(within(t, 60), picture)
 				switch snapshotStatuses[status].create {
-				case proceed, wait:
-					if err != nil || p.ID != sid(1) || p.Ready() != (status == Available) {
+				case proceed, wait, leaving:
+					if status != Available {
+						wantKind(t, err, DeadlineExceeded, true)
+					} else if err != nil || p.ID != sid(1) {
 						t.Errorf("got %v, %v", p, err)
 					}
-				case leaving:
-					wantKind(t, err, DeadlineExceeded, true)
 				default:
 					if status == "error" {
 						wantKind(t, err, Failed, false)
@@ -184,17 +354,17 @@ func TestASnapshotOnItsWayOutIsAwaitedAndMadeAnew(t *testing.T) {
 	})
 }
 
-func TestASnapshotThatFailsBeforeItIsToldOfIsRemovedAndTheReasonTold(t *testing.T) {
+func TestAFailedSnapshotIsRemovedAndTheReasonReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(source).withSnapshots(pictureOfOurs(1, ErrorSt))
 		c.reason = "create snapshot:the disk is full"
-		sidecar := snapshotter{s: snapshots(c)}
-		_, err := sidecar.retried(t, picture)
+		s := snapshots(c)
+		_, err := retried(t, s, picture)
 		wantKind(t, err, Failed, false)
 		if !strings.Contains(err.Error(), c.reason) || len(c.snaps) != 0 {
 			t.Errorf("%v; left: %v", err, c.snaps)
 		}
-		if _, err := sidecar.retried(t, picture); err != nil {
+		if _, err := retried(t, s, picture); err != nil {
 			t.Errorf("a retry does not begin anew: %v", err)
 		}
 	})

@@ -227,12 +227,8 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 		failure = s.operationFault(CreateBackup)
 	}
 	failure = failure.try(func() error { return s.data.Make(b.id, cmp.Or(b.snapshot, v.id), b.size) })
-	labels := maps.Clone(b.labels)
 	s.after(s.latency[CreateBackup]+failure.Delay, func() {
 		release()
-		if len(labels) > 0 {
-			b.labels = labels
-		}
 		if failure.fails() {
 			b.turn("error", failure.message("The volume could not be read."))
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_021", "create backup:Failed to attach volume.")
@@ -314,42 +310,6 @@ func (s *Sim) listBackups(c *call, detail bool) reply {
 		body = append(body, pair{"count", total})
 	}
 	return reply{status: http.StatusOK, body: body}
-}
-
-// updateBackup changes what is given; metadata (3.43) takes the place of what was there. While a backup is being made that does not
-// last: cinder-backup saves what metadata there was at the beginning (objects/backup.py of Cinder 21 takes that for changed).
-func (s *Sim) updateBackup(c *call) reply {
-	allowed := []string{"name", "description"}
-	if c.version >= 43 {
-		allowed = append(allowed, "metadata")
-	}
-	body, bad := c.object("backup", true, allowed...)
-	if bad != nil {
-		return *bad
-	}
-	labels, bad := metadataOf(body["metadata"], "'object'")
-	for _, field := range []string{"name", "description"} {
-		if bad == nil {
-			_, bad = textOrNull(body, field, 0)
-		}
-	}
-	if bad != nil {
-		return *bad
-	}
-	b, missing := s.visibleBackup(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	if v, ok := body["name"]; ok {
-		b.name = optional(v)
-	}
-	if v, ok := body["description"]; ok {
-		b.description = optional(v)
-	}
-	if _, ok := body["metadata"]; ok {
-		b.labels = labels
-	}
-	return reply{status: http.StatusOK, body: obj{{"backup", obj{{"id", b.id}, {"name", b.name}, {"links", c.selfLinks("backups", b.id)}}}}}
 }
 
 func (s *Sim) deleteBackup(c *call) reply {

@@ -37,7 +37,6 @@ var volumeRoutes = []route{
 	{"GET", "snapshots", 0, func(s *Sim, c *call) reply { return s.listSnapshots(c, false) }},
 	{"GET", "snapshots/detail", 0, func(s *Sim, c *call) reply { return s.listSnapshots(c, true) }},
 	{"GET", "snapshots/{id}", 0, (*Sim).showSnapshot},
-	{"PUT", "snapshots/{id}", 0, (*Sim).updateSnapshot},
 	{"DELETE", "snapshots/{id}", 0, (*Sim).deleteSnapshot},
 	{"POST", "snapshots/{id}/action", 0, (*Sim).snapshotAction},
 
@@ -45,7 +44,6 @@ var volumeRoutes = []route{
 	{"GET", "backups", 0, func(s *Sim, c *call) reply { return s.listBackups(c, false) }},
 	{"GET", "backups/detail", 0, func(s *Sim, c *call) reply { return s.listBackups(c, true) }},
 	{"GET", "backups/{id}", 0, (*Sim).showBackup},
-	{"PUT", "backups/{id}", 9, (*Sim).updateBackup},
 	{"DELETE", "backups/{id}", 0, (*Sim).deleteBackup},
 	{"POST", "backups/{id}/action", 0, (*Sim).backupAction},
 

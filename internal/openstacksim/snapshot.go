@@ -227,34 +227,6 @@ func (s *Sim) showSnapshot(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"snapshot", p.view(c, true, true)}}}
 }
 
-func (s *Sim) updateSnapshot(c *call) reply {
-	body, bad := c.object("snapshot", true, "name", "description", "display_name", "display_description")
-	for _, field := range []string{"name", "description", "display_name", "display_description"} {
-		if bad == nil {
-			_, bad = textOrNull(body, field, 0)
-		}
-	}
-	if bad != nil {
-		return *bad
-	}
-	p, missing := s.visibleSnapshot(c, c.vars["id"])
-	if missing != nil {
-		return *missing
-	}
-	if len(body) == 0 {
-		return *invalid("snapshot", c.raw("snapshot"), "{} is not valid under any of the given schemas")
-	}
-	if v, ok := body["name"]; ok {
-		p.name = optional(v)
-	}
-	if v, ok := body["description"]; ok {
-		p.description = optional(v)
-	}
-	answer := p.view(c, true, false)
-	p.updated = p.clock.now()
-	return reply{status: http.StatusOK, body: obj{{"snapshot", answer}}}
-}
-
 func (s *Sim) deleteSnapshot(c *call) reply {
 	p, missing := s.visibleSnapshot(c, c.vars["id"])
 	if missing != nil {

@@ -105,7 +105,7 @@ func (b *Bed) withoutBackups(t *testing.T) {
 
 // backupCases are about the life of backups, and about finding them.
 func backupCases() []Case {
-	return slices.Concat(backupCreateCases(), backupListCases(), backupReadCases(), backupUpdateCases(), restoreCases(), metadataCases())
+	return slices.Concat(backupCreateCases(), backupListCases(), backupReadCases(), restoreCases(), metadataCases())
 }
 
 // backupBody is the body of a backup of a volume, under a name of this run unless fields say otherwise.

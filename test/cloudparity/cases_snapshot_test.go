@@ -51,7 +51,7 @@ var snapshotAction = cloud.Call{Service: "block-storage", Method: http.MethodPos
 
 // snapshotCases are about the life of one snapshot, and about finding snapshots.
 func snapshotCases() []Case {
-	return slices.Concat(snapshotCreateCases(), snapshotReadCases(), snapshotListCases(), snapshotUpdateCases())
+	return slices.Concat(snapshotCreateCases(), snapshotReadCases(), snapshotListCases())
 }
 
 func snapshotCreateCases() []Case {

@@ -194,9 +194,6 @@ func (w walker) snapshot(ctx context.Context, v *csi.Volume) error {
 	made, err := step(ctx, "CreateSnapshot", w.controller.CreateSnapshot, request, func(r *csi.CreateSnapshotResponse) string {
 		return "snapshot " + r.GetSnapshot().GetSnapshotId()
 	})
-	for err == nil && !made.GetSnapshot().GetReadyToUse() && sleep(ctx, 100*time.Millisecond) {
-		made, err = w.controller.CreateSnapshot(ctx, request) // as external-snapshotter asks until it is ready
-	}
 	if err != nil {
 		return err
 	}
@@ -217,16 +214,6 @@ func (w walker) snapshot(ctx context.Context, v *csi.Volume) error {
 	}
 	_, err = step(ctx, "DeleteSnapshot", w.controller.DeleteSnapshot, &csi.DeleteSnapshotRequest{SnapshotId: id}, says[*csi.DeleteSnapshotResponse]("gone"))
 	return err
-}
-
-// sleep tells whether it came to its end.
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // write writes a file and waits until it is on the disk.

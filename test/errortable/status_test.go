@@ -148,14 +148,12 @@ func (m meeting) enter(w *world, state string) {
 		w.pictured()
 		w.admin.Reset("snapshots", w.snapshot, state)
 	case "backup":
-		for range 2 { // the second finds it ready, and then nothing but it is left
-			w.do("prepare a backup", func(ctx context.Context) error {
-				answer, err := w.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.volume, Parameters: map[string]string{"type": "backup"}})
-				w.snapshot = answer.GetSnapshot().GetSnapshotId()
-				return err
-			})
-			time.Sleep(time.Minute)
-		}
+		w.do("prepare a backup", func(ctx context.Context) error {
+			answer, err := w.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.volume, Parameters: map[string]string{"type": "backup"}})
+			w.snapshot = answer.GetSnapshot().GetSnapshotId()
+			return err
+		})
+		time.Sleep(time.Minute)
 		w.admin.Reset("backups", w.snapshot, state)
 	case "attachment":
 		w.attached(w.az1)

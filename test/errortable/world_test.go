@@ -31,7 +31,6 @@ type world struct {
 	admin            *inprocess.Admin
 	az1, az2         string // servers
 	volume, snapshot string // prepared; empty if not
-	handle           string // of the VolumeSnapshot that is asked for, once there is one
 	lost             bool   // a server is gone and Cinder still has its attachment
 }
 
@@ -232,7 +231,7 @@ type sidecar struct {
 
 // abandoned plays what follows once the object's owner was deleted right after an answer. After a final code the sidecar has
 // forgotten the object, ResourceExhausted included: that only lets the scheduler choose again. Else it asks on, and deletes what it
-// then gets. The cloud is well again after one more try. A VolumeSnapshot that has a handle is never forgotten.
+// then gets. The cloud is well again after one more try.
 func (s sidecar) abandoned(w *world, answer error) {
 	w.t.Helper()
 	for try := 0; slices.Contains(nonFinal, status.Code(answer)); try++ {
@@ -246,9 +245,6 @@ func (s sidecar) abandoned(w *world, answer error) {
 		answer = s.once(w)
 	}
 	w.sim.ClearFaults()
-	if w.handle != "" {
-		s.discard(w, w.handle)
-	}
 }
 
 // once asks once. A made object is deleted at once, and then gone is the error: the sidecar has nothing to ask for any more.
@@ -281,8 +277,7 @@ func (s sidecar) discard(w *world, id string) {
 	}
 }
 
-// insisted plays what follows while the owner stays: the sidecar asks until it gets the object. There must be one alone then. If the
-// cloud has given up what a VolumeSnapshot has as its handle, that must be there, alone too: a person deletes the VolumeSnapshot.
+// insisted plays what follows while the owner stays: the sidecar asks until it gets the object. There must be one alone then.
 func (s sidecar) insisted(w *world, kind string, others int) {
 	w.t.Helper()
 	for try := 0; ; try++ {
@@ -292,11 +287,7 @@ func (s sidecar) insisted(w *world, kind string, others int) {
 		ctx, cancel := context.WithTimeout(w.t.Context(), deadline)
 		id, done, err := s.make(ctx)
 		cancel()
-		gaveUp := status.Code(err) == codes.FailedPrecondition && w.handle != "" && try > 1
-		if gaveUp {
-			id = w.handle
-		}
-		if done || gaveUp {
+		if done {
 			w.sim.ClearFaults()
 			if all := w.admin.IDs(kind); len(all) != others+1 || !slices.Contains(all, id) {
 				w.t.Errorf("want one of the %s, %s, besides %d prepared, got %v", kind, id, others, all)

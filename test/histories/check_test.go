@@ -113,9 +113,6 @@ func (w *world) guard(p *process, q request) {
 		allowed = doing(deleteSnapshot, func(c *call) bool { return c.snapshot == q.path[1] || w.sameName(c.snapshot, q.path[1]) }) || w.guardDuplicate(q.path[1], func(name string) bool {
 			return doing(createSnapshot, func(c *call) bool { return strings.Contains(name, c.name) })
 		})
-	case "update snapshot", "update backup":
-		state, _ := w.sim.SnapshotState(q.path[1])
-		allowed = doing(createSnapshot, func(c *call) bool { return strings.Contains(state.Name, c.name) })
 	case "set volume metadata":
 		state, _ := w.sim.VolumeState(q.path[1])
 		allowed = doing(createVolume, func(c *call) bool { return c.name == state.Name }) || doing(modify, func(c *call) bool { return c.volume == q.path[1] })

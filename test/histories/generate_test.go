@@ -131,8 +131,8 @@ func (g generator) create(p *planned, i int) step {
 // faultClasses are the requests that faults happen to: those that change something more often.
 var faultClasses = []string{
 	"create volume", "create volume", "create volume", "create volume", "list volumes", "get volume", "delete volume", "delete volume",
-	"set volume metadata", "volume action os-extend", "create snapshot", "create snapshot", "update snapshot", "list snapshots", "get snapshot",
-	"delete snapshot", "create backup", "create backup", "update backup", "list backups", "delete backup", "list attachments", "get attachment",
+	"set volume metadata", "volume action os-extend", "create snapshot", "create snapshot", "list snapshots", "get snapshot",
+	"delete snapshot", "create backup", "create backup", "list backups", "delete backup", "list attachments", "get attachment",
 	"delete attachment", "get server", "list server attachments", "attach", "attach", "attach", "detach", "detach", "log in", "any", "any", "any read",
 	"any write", "any write", "any write", "any write",
 }

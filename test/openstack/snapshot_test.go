@@ -15,26 +15,21 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// newSnapshot makes a snapshot and asks for it until it is ready, as external-snapshotter does. It goes with the test.
+// newSnapshot makes a snapshot. It goes with the test.
 func newSnapshot(t *testing.T, d *driver, volume string) *csi.Snapshot {
 	t.Helper()
 	request := &csi.CreateSnapshotRequest{Name: "bed-" + rand.Text(), SourceVolumeId: volume, Parameters: map[string]string{contract.MetadataSnapshotName: "shot"}}
-	registered := false
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		made, err := d.controller.CreateSnapshot(t.Context(), request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !registered {
-			registered = true
-			t.Cleanup(func() { deleteSnapshot(t, d, made.GetSnapshot().GetSnapshotId()) })
-		}
-		if made.GetSnapshot().GetReadyToUse() {
-			return made.GetSnapshot()
-		}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	made, err := d.controller.CreateSnapshot(ctx, request)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("snapshot %s of volume %s is not ready after a minute", request.GetName(), volume)
-	return nil
+	t.Cleanup(func() { deleteSnapshot(t, d, made.GetSnapshot().GetSnapshotId()) })
+	if !made.GetSnapshot().GetReadyToUse() {
+		t.Fatalf("what was returned is not ready: %v", made)
+	}
+	return made.GetSnapshot()
 }
 
 func deleteSnapshot(t *testing.T, d *driver, id string) {

@@ -1,0 +1,45 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// What Cinder fails to make was never returned: the driver removes it, and the next call makes another.
+func TestASnapshotThatCinderFailsToMakeIsRemovedAndMadeAgain(t *testing.T) {
+	dir := bed(t)
+	d := startDriver(t, dir)
+	for kind, operation := range map[string]string{"snapshot": "create_snapshot", "backup": "initialize_connection"} {
+		t.Run(kind, func(t *testing.T) {
+			v := newVolume(t, d, "ext4", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "az1"} })
+			fault := filepath.Join(dir, "state", "faults", operation)
+			if err := os.WriteFile(fault, []byte("delay=5 fail once\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			defer os.Remove(fault)
+			req := &csi.CreateSnapshotRequest{Name: "bed-" + rand.Text(), SourceVolumeId: v.GetVolumeId(), Parameters: map[string]string{"type": kind}}
+			if _, err := d.controller.CreateSnapshot(t.Context(), req); status.Code(err) != codes.FailedPrecondition {
+				t.Errorf("want %s, got %v", codes.FailedPrecondition, err)
+			} else {
+				t.Log(err)
+			}
+			all, err := d.controller.ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{SourceVolumeId: v.GetVolumeId()})
+			if err != nil || len(all.GetEntries()) != 0 {
+				t.Errorf("left: %v, %v", all, err)
+			}
+			again, err := d.controller.CreateSnapshot(t.Context(), req)
+			if err != nil || !again.GetSnapshot().GetReadyToUse() {
+				t.Fatalf("got %v, %v", again, err)
+			}
+			deleteSnapshot(t, d, again.GetSnapshot().GetSnapshotId())
+		})
+	}
+}
