@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -231,6 +232,19 @@ func (p *player) createdAs(c *claim, a answer[*csi.CreateVolumeResponse]) {
 	if !ok || state.Status != "available" || state.Name != c.name || int64(state.Size) < c.size ||
 		len(p.Zones) > 0 && !slices.Contains(p.Zones, state.Zone) || p.Shared && !state.Multiattach {
 		p.violate("every OK is true", "%s: the volume is %+v", a.of, state)
+	}
+	p.reported(c, a.of)
+}
+
+// reported checks that the driver tells of every other volume of a claim that was there when the create began.
+func (p *player) reported(c *claim, of *call) {
+	for _, other := range p.sim.VolumeStates() {
+		p.mu.Lock()
+		o := p.ledger.origin[other.ID]
+		p.mu.Unlock()
+		if other.Name == c.name && other.ID != c.handle && o != nil && o.acted.Before(of.begun) && !strings.Contains(of.process.Log.String(), other.ID) {
+			p.violate("a duplicate is reported", "%s: %s is not in the log", of, other.ID)
+		}
 	}
 }
 

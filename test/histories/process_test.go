@@ -97,6 +97,7 @@ func (p *process) bury() {
 // call is one call of a sidecar to a process.
 type call struct {
 	rpc
+	process      *process
 	begun, ended time.Time // ended is zero while it is under way
 	answered     bool      // the sidecar got the driver's own answer
 }
@@ -136,6 +137,7 @@ func invoke[A any](w *world, replica int, r rpc, do func(context.Context, csi.Co
 		time.Sleep(10 * time.Millisecond)
 		return answer[A]{of: c, err: status.Error(codes.Unavailable, "no process listens on the socket")}
 	}
+	c.process = p
 	w.callBegins(p, c)
 	w.note("%s -> process %d", w.plain(r.String()), p.number)
 	ctx, cancel := context.WithTimeout(context.Background(), w.history.Timeout)
