@@ -25,9 +25,8 @@ type scenario struct {
 func scenarioOf(name string, a actor, target step, before ...step) scenario {
 	a.Steps = append(slices.Clone(before), target)
 	n := len(a.Steps)
-	for _, server := range []int{0, 1} {
-		a.Steps = append(a.Steps, step{Do: unpublish, Server: server})
-	}
+	// Were all deleted at once, a request that is carried out later would find nothing left to change.
+	a.Steps = append(a.Steps, step{Do: unpublish, Think: 100 * time.Second}, step{Do: unpublish, Server: 1})
 	a.Steps = append(a.Steps, step{Do: deleteSnapshot}, step{Do: deleteVolume, Volume: 1}, step{Do: deleteVolume})
 	return scenario{name: name, actor: a, target: n}
 }
@@ -64,6 +63,7 @@ func scenarios() []scenario {
 		scenarioOf("attach to a second server", shared, step{Do: publish, Server: 1}, made, there),
 		scenarioOf("detach", az1, step{Do: unpublish}, made, there),
 		scenarioOf("detach", az1, step{Do: unpublish}, made, there).with(detachDropped),
+		scenarioOf("detach", az1, step{Do: unpublish}, made, there).then("attach again", there),
 		scenarioOf("detach from one of two servers", shared, step{Do: unpublish}, made, there, step{Do: publish, Server: 1}),
 		scenarioOf("expand", az1, step{Do: expand, Size: 3}, made),
 		scenarioOf("expand in use", az1, step{Do: expand, Size: 3}, made, there),
@@ -99,6 +99,13 @@ func (s scenario) history(abandon bool, faults ...fault) history {
 		h.Faults = append(h.Faults, f)
 	}
 	return h
+}
+
+// then adds a step between the one that faults happen to and the clean-up.
+func (s scenario) then(name string, next step) scenario {
+	s.Steps = slices.Insert(slices.Clone(s.Steps), s.target, next)
+	s.name += ", " + name
+	return s
 }
 
 // requests are the requests that a step sends when nothing goes wrong, by class and how many of that class came before. Waits repeat
