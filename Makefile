@@ -58,6 +58,10 @@ test-histories-long: ## at least a million random operations from seed 1 on (SEE
 test-soak: ## the driver as a process for 15 minutes of real time on a cloud that fails: nothing grows, SIGTERM drains (SOAK=15m)
 	go test -tags soak ./test/soak -count 1 -v -timeout 0 -soak $(or $(SOAK),15m)
 
+.PHONY: test-mutants
+test-mutants: ## proof that test-histories checks: each mutant of the driver (test/histories/mutants) is caught on its recorded history; minutes
+	go test ./test/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v
+
 .PHONY: test-attack
 test-attack: test-tools ## the attacks of a hostile tenant, cloud and pull request, each of which must fail; prints the peak of memory
 	go run ./test/gate -- -count 1 -timeout 10m ./test/attack/...
