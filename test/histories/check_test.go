@@ -19,7 +19,9 @@ type ledger struct {
 	snapshots map[string]*owned   // likewise
 	origin    map[string]*origin  // of every volume, snapshot and backup that was created, by ID
 	served    map[string][]served // which processes were asked for a name, and when
-	attaches  []*origin           // attaches and detaches whose replies were lost
+	// undeletable are the volumes whose deletion Cinder gave up at least once.
+	undeletable map[string]bool
+	attaches    []*origin // attaches and detaches whose replies were lost
 }
 
 // owned is an object that a sidecar has the ID of.
@@ -39,6 +41,16 @@ type origin struct {
 	lost       bool // no process got the reply
 }
 
+// twice reports whether another process created something of the same name.
+func (l *ledger) twice(o *origin) bool {
+	for _, other := range l.origin {
+		if other.name == o.name && other.what == o.what && other.process != o.process {
+			return true
+		}
+	}
+	return false
+}
+
 type served struct {
 	process *process
 	at      time.Time
@@ -46,7 +58,7 @@ type served struct {
 
 func (l *ledger) make() {
 	l.volumes, l.snapshots, l.origin = map[string]*owned{}, map[string]*owned{}, map[string]*origin{}
-	l.served = map[string][]served{}
+	l.served, l.undeletable = map[string][]served{}, map[string]bool{}
 }
 
 // acted notes that the cloud accepted a request that changes something.
@@ -178,13 +190,20 @@ func (w *world) nothingOf(c *call, code codes.Code) {
 	}
 }
 
-// exempt reports whether an object is a duplicate that the create hold-off allows: nobody got the reply to the request that it came
-// of, and the process that sent it was ended, or another process was asked for the name after that.
+// exempt reports whether an object is a duplicate that is allowed to stay: nobody got the reply to the request that it came of, and the
+// process that sent it was ended, or another process was asked for the name after that. Two processes may also create one name at one
+// moment; then the younger one may stay if Cinder could not delete it, or if a wrong clock hides which one is younger.
 func (w *world) exempt(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := w.ledger.origin[id]
-	if o == nil || !o.lost && !o.process.dead() {
+	if o == nil {
+		return false
+	}
+	if (w.history.Skew != 0 || w.ledger.undeletable[id]) && w.ledger.twice(o) {
+		return true
+	}
+	if !o.lost && !o.process.dead() {
 		return false
 	}
 	return o.process.dead() || slices.ContainsFunc(w.ledger.served[o.name], func(s served) bool { return s.process != o.process })

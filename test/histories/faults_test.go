@@ -232,6 +232,9 @@ func (w *world) repair(stop <-chan struct{}) {
 		for _, v := range w.sim.VolumeStates() {
 			switch to := ""; v.Status {
 			case "error_deleting", "error_extending":
+				w.mu.Lock()
+				w.ledger.undeletable[v.ID] = true
+				w.mu.Unlock()
 				if to = "available"; len(v.Attachments) > 0 {
 					to = "in-use"
 				}

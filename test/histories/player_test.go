@@ -220,6 +220,9 @@ func (p *player) createRequest(s step) (*csi.CreateVolumeRequest, bool) {
 // createdAs takes a volume for a claim's.
 func (p *player) createdAs(c *claim, a answer[*csi.CreateVolumeResponse]) {
 	v := a.got.GetVolume()
+	if c.handle != "" && c.handle != v.GetVolumeId() && p.exempt(v.GetVolumeId()) {
+		return // saveVolume keeps the PersistentVolume that is there
+	}
 	if c.handle != "" && c.handle != v.GetVolumeId() {
 		p.violate("one claim has one volume", "%s was answered with %s, then with %s", c.name, c.handle, v.GetVolumeId())
 		return
@@ -455,6 +458,9 @@ func (p *player) snapshot(c *claim, s step) {
 // picturedAs takes a snapshot for a VolumeSnapshot's; true when it is ready.
 func (p *player) picturedAs(pic *picture, a answer[*csi.CreateSnapshotResponse]) bool {
 	got := a.got.GetSnapshot()
+	if pic.handle != "" && pic.handle != got.GetSnapshotId() && p.exempt(got.GetSnapshotId()) {
+		return got.GetReadyToUse() // the first ID is kept
+	}
 	if pic.handle != "" && pic.handle != got.GetSnapshotId() {
 		p.violate("one VolumeSnapshot has one handle", "%s was answered with %s, then with %s", pic.name, pic.handle, got.GetSnapshotId())
 		return true

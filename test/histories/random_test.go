@@ -44,7 +44,9 @@ func TestRandomHistoriesLoseNothing(t *testing.T) {
 					h := generate(seed)
 					r := run(t, h, dir)
 					mu.Lock()
-					sum.add(r.counts)
+					if sum.add(r.counts); sum.Histories%500 == 0 {
+						t.Logf("%d histories, %d operations after %s", sum.Histories, sum.Operations, time.Since(begun).Round(time.Second))
+					}
 					mu.Unlock()
 					if len(r.violations) > 0 {
 						broken.Add(1)
