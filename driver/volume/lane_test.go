@@ -149,11 +149,12 @@ func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
 	})
 }
 
-// Ten workers, as external-attacher has by default, have twenty volumes to attach to a server that does not answer and one to another.
+// Forty workers, fewer than our bundles give external-attacher, have 59 volumes to attach to a server that does not answer and one to
+// another.
 func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var volumes []Volume
-		for n := range 21 {
+		for n := range 61 {
 			volumes = append(volumes, ofOurs(n, Available))
 		}
 		c := newCloud(volumes...)
@@ -170,23 +171,23 @@ func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
 		var workers sync.WaitGroup
 		workers.Go(func() { _, _ = s.Attach(within(t, 60), id(0), serverA) })
 		time.Sleep(5 * time.Second) // Nova has the first by now
-		work := make(chan int, 20)
-		for n := range 20 {
+		work := make(chan int, 60)
+		for n := range 60 {
 			work <- n + 1
 		}
 		close(work)
 		began := time.Now()
 		other := make(chan time.Duration, 1)
-		for range 9 {
+		for range 40 {
 			workers.Go(func() {
 				for n := range work {
 					server := serverA
-					if n == 20 {
+					if n == 60 {
 						server = serverB
 					}
 					_, err := s.Attach(within(t, 180), id(n), server)
 					switch {
-					case n == 20:
+					case n == 60:
 						other <- time.Since(began)
 					case err != nil:
 						wantKind(t, err, Busy, false)
@@ -206,6 +207,7 @@ func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
 		s.lanes.mu.Unlock()
 		close(slow)
 		workers.Wait()
+		synctest.Wait() // the first call has left; its request ends now
 		if n := s.lanes.inUse(); n != 0 {
 			t.Errorf("%d queues left", n)
 		}
