@@ -29,7 +29,7 @@ func (h *Host) uses(t Table, d *Disk) []string {
 	paths := t.paths(d)
 	nodes, known := fileSystemOf(d.Path)
 	for _, m := range t {
-		if known && m.Device == nodes && isBlockTarget(m.Path) && isNode(m.Path, d.Number) {
+		if known && m.Device == nodes && !inPodsVolume(m.Path) && isNode(m.Path, d.Number) {
 			paths = append(paths, m.Path)
 		}
 	}
@@ -56,18 +56,17 @@ func isNode(path string, number Number) bool {
 	return ok && info.Mode()&(os.ModeDevice|os.ModeCharDevice) == os.ModeDevice && numberOf(stat.Rdev) == number
 }
 
-// isBlockTarget reports whether kubelet binds the device nodes of block volumes at such a path: plugins/kubernetes.io/csi/volumeDevices/… and
-// pods/UID/volumeDevices/… below its directory, wherever that is. A tenant chooses no part of such a path, but does choose what kubelet
-// binds by subPath, which is in pods/UID/volume-subpaths.
-func isBlockTarget(path string) bool {
+// inPodsVolume reports whether a tenant can have a part of such a path: it is in a pod's directory below kubelet's, wherever that is, and
+// not in pods/UID/volumeDevices, where kubelet binds the device nodes of block volumes. A tenant chooses what kubelet binds by subPath, in
+// pods/UID/volume-subpaths. Elsewhere only root mounts: kubelet's plugins directory, or whatever an orchestrator other than kubelet names.
+func inPodsVolume(path string) bool {
 	parts := strings.Split(path, "/")
-	at := slices.Index(parts, "volumeDevices")
-	if at < 0 || at == len(parts)-1 {
-		return false
+	for i, part := range parts {
+		if part == "pods" && len(parts) > i+2 {
+			return parts[i+2] != "volumeDevices"
+		}
 	}
-	before := parts[:at]
-	csi := len(before) >= 3 && slices.Equal(before[len(before)-3:], []string{"plugins", "kubernetes.io", "csi"})
-	return csi || len(before) >= 2 && before[len(before)-2] == "pods"
+	return false
 }
 
 // checkAlone refuses a publication where the volume's access mode allows one, and there is another.

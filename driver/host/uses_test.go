@@ -6,22 +6,20 @@ import (
 	"testing"
 )
 
-func TestOnlyKubeletsPlacesOfBlockVolumesAreBlockTargets(t *testing.T) {
+func TestAPathInAPodsVolumeIsTheTenants(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]bool{
-		"/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/publish/pv/uid":            true,
-		"/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/pv/dev/uid":                true,
-		"/data/k8s/plugins/kubernetes.io/csi/volumeDevices/staging/pv/uid":                   true,
-		"/var/lib/kubelet/pods/uid/volumeDevices/kubernetes.io~csi/pv":                       true,
-		"/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices":                           false,
-		"/var/lib/kubelet/pods/uid/volume-subpaths/m/c/0":                                    false,
-		"/var/lib/kubelet/pods/uid/volumes/kubernetes.io~empty-dir/m/volumeDevices/node":     false,
-		"/var/lib/kubelet/pods/uid/volumes/kubernetes.io~empty-dir/volumeDevices/node":       false,
-		"/var/lib/kubelet/pods/uid/volumes/kubernetes.io~empty-dir/m/csi/volumeDevices/node": false,
-		"/volumeDevices/node": false,
-		"":                    false,
+		"/var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/publish/pv/uid":        false,
+		"/data/k8s/plugins/kubernetes.io/csi/volumeDevices/staging/pv/uid":               false,
+		"/var/lib/kubelet/pods/uid/volumeDevices/kubernetes.io~csi/pv":                   false,
+		"/var/lib/kubelet/pods/uid/volume-subpaths/m/c/0":                                true,
+		"/var/lib/kubelet/pods/uid/volumes/kubernetes.io~empty-dir/m/volumeDevices/node": true,
+		"/var/lib/kubelet/pods/uid/volumes/m/pods/uid/volumeDevices/node":                true,
+		"/var/lib/kubelet/pods": false,
+		"/mnt/target":           false,
+		"":                      false,
 	} {
-		if got := isBlockTarget(path); got != want {
+		if got := inPodsVolume(path); got != want {
 			t.Errorf("%s: want %t, got %t", path, want, got)
 		}
 	}

@@ -111,7 +111,7 @@ func (s *soak) serve(w http.ResponseWriter, r *http.Request) {
 	switch n := rand.IntN(30); {
 	case n < 8:
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case n < 14:
+	case n == 8: // rarer: the driver halves its rate of requests after each
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
 	case n < 22:
