@@ -29,7 +29,7 @@ type owned struct {
 	name     string
 	deleting bool
 	servers  []string // that the volume is published to
-	busy     int      // calls to attach or detach it are under way
+	moving   []string // the servers that it is being attached to or detached from
 }
 
 // origin is the request that an object, an attach or a detach came of.

@@ -133,7 +133,7 @@ func TestEveryFaultAtEveryRequestOfEveryRPCLosesNothing(t *testing.T) {
 	var sum counts
 	t.Run("matrix", func(t *testing.T) {
 		for i, s := range scenarios() {
-			if !*full && i%8 != 0 {
+			if !*full && i%16 != 0 {
 				continue
 			}
 			t.Run(s.name, func(t *testing.T) {

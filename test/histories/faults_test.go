@@ -190,7 +190,7 @@ func (w *world) repairAttachments(v openstacksim.VolumeState) {
 	for _, server := range w.servers {
 		w.mu.Lock()
 		owner := w.ledger.volumes[v.ID]
-		unwanted := owner != nil && owner.busy == 0 && !slices.Contains(owner.servers, server)
+		unwanted := owner != nil && !slices.Contains(owner.moving, server) && !slices.Contains(owner.servers, server)
 		w.mu.Unlock()
 		if unwanted && attachedTo(v, server) && w.unknown(v.ID, server) {
 			w.note("an administrator detaches %s from %s", w.plain(v.ID), w.plain(server))

@@ -296,8 +296,7 @@ func (p *player) delete(c *claim) {
 func (p *player) publish(c *claim, server string, abandon time.Duration) {
 	deleted := abandonment(abandon)
 	attached := false
-	p.attaching(c, 1)
-	defer p.attaching(c, -1)
+	defer p.moving(c, server)()
 	insist(p.world, work[*csi.ControllerPublishVolumeResponse]{
 		by: attacher, rpc: rpc{do: publish, volume: c.handle, server: server},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerPublishVolumeResponse, error) {
@@ -335,18 +334,23 @@ func (p *player) unpublish(c *claim, server string) {
 		p.violate("nothing is detached that was not asked for", "volume %s is in use at %s and is %+v", c.handle, server, state)
 		return
 	}
-	p.attaching(c, 1)
-	defer p.attaching(c, -1)
+	defer p.moving(c, server)()
 	c.servers = slices.DeleteFunc(c.servers, func(s string) bool { return s == server })
 	p.detach(c, server)
 	p.publishedTo(c)
 }
 
-// attaching tells the administrator that a volume is on its way.
-func (p *player) attaching(c *claim, calls int) {
+// moving tells the administrator to leave a volume alone at a server, until done.
+func (p *player) moving(c *claim, server string) (done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ledger.volumes[c.handle].busy += calls
+	owner := p.ledger.volumes[c.handle]
+	owner.moving = append(owner.moving, server)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		owner.moving = slices.DeleteFunc(owner.moving, func(s string) bool { return s == server })
+	}
 }
 
 // detach is external-attacher with a VolumeAttachment that is deleted: it calls until OK.

@@ -19,7 +19,7 @@ import (
 
 var (
 	first = flag.Uint64("seed", 1, "the first seed of the random histories")
-	seeds = flag.Uint64("seeds", 4, "how many random histories are played")
+	seeds = flag.Uint64("seeds", 2, "how many random histories are played")
 	until = flag.Duration("for", 0, "play random histories for so long, in real time; 0 plays -seeds of them")
 	keep  = flag.String("keep", "", "the directory that gets every failing history, shrunk, as JSON")
 )
@@ -80,6 +80,9 @@ func TestMostHistoriesRepeatThemselves(t *testing.T) {
 	dir, repeated, diff := t.TempDir(), 0, ""
 	for seed := range uint64(played) {
 		h := generate(seed)
+		if !*full { // a short one
+			h.Actors, h.Faults = h.Actors[:1], nil
+		}
 		if diff = gocmp.Diff(events(run(t, h, dir)), events(run(t, h, dir))); diff == "" {
 			repeated++
 		}
