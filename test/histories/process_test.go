@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -28,6 +29,8 @@ type process struct {
 	// killed is closed when the process was killed: nothing that it does reaches the cloud or its callers any more.
 	killed  chan struct{}
 	killing sync.Once
+	// draining says that the process was told to end: it may cut calls short, and still sees requests to Nova through.
+	draining atomic.Bool
 }
 
 var errKilled = errors.New("the process was killed")
@@ -73,6 +76,7 @@ func (p *process) kill(away time.Duration) {
 // terminate ends the process as SIGTERM does: it drains.
 func (p *process) terminate(away time.Duration) {
 	p.killing.Do(func() {
+		p.draining.Store(true)
 		p.world.note("process %d of replica %d is told to end", p.number, p.replica)
 		p.world.processEnded(p, away)
 		p.stop()
@@ -153,7 +157,7 @@ func invoke[A any](w *world, replica int, r rpc, do func(context.Context, csi.Co
 	case <-p.killed:
 		a = answer[A]{of: c, err: status.Error(codes.Unavailable, "the connection to the driver broke")}
 	}
-	own := !p.dead() && ctx.Err() == nil
+	own := !p.dead() && !p.draining.Load() && ctx.Err() == nil
 	w.callEnds(p, c, own)
 	w.note("%s <- process %d: %s", w.plain(r.String()), p.number, w.plain(outcome(a.err)))
 	return a
