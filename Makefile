@@ -51,7 +51,7 @@ test-histories: ## nothing is lost: every fault at every request of every RPC, r
 	go test ./test/histories -count 1 -timeout 15m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
 
 .PHONY: test-histories-long
-test-histories-long: ## at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); about an hour on two cores
+test-histories-long: ## at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); about 45 minutes on two cores
 	GOGC=400 go test ./test/histories -count 1 -timeout 6h -v -run Random -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),4200) -keep $(or $(TMPDIR),/tmp)
 
 .PHONY: test-soak
