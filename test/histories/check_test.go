@@ -15,10 +15,10 @@ const outlives = 150 * time.Second
 
 // ledger is what the cloud must hold, and how everything in it came to be.
 type ledger struct {
-	volumes   map[string]*owned   // by ID, from the OK of CreateVolume to that of DeleteVolume
-	snapshots map[string]*owned   // likewise
-	origin    map[string]*origin  // of every volume, snapshot and backup that was created, by ID
-	served    map[string][]served // which processes were asked for a name, and when
+	volumes   map[string]*owned     // by ID, from the OK of CreateVolume to that of DeleteVolume
+	snapshots map[string]*owned     // likewise
+	origin    map[string]*origin    // of every volume, snapshot and backup that was created, by ID
+	served    map[string][]*process // which processes were asked for a name or an ID
 	// undeletable are the volumes whose deletion Cinder gave up at least once.
 	undeletable map[string]bool
 	attaches    []*origin // attaches and detaches whose replies were lost
@@ -26,10 +26,9 @@ type ledger struct {
 
 // owned is an object that a sidecar has the ID of.
 type owned struct {
-	name     string
-	deleting bool
-	servers  []string // that the volume is published to
-	moving   []string // the servers that it is being attached to or detached from
+	name    string
+	servers []string // that the volume is published to
+	moving  []string // the servers that it is being attached to or detached from
 }
 
 // origin is the request that an object, an attach or a detach came of.
@@ -51,14 +50,9 @@ func (l *ledger) twice(o *origin) bool {
 	return false
 }
 
-type served struct {
-	process *process
-	at      time.Time
-}
-
 func (l *ledger) make() {
 	l.volumes, l.snapshots, l.origin = map[string]*owned{}, map[string]*owned{}, map[string]*origin{}
-	l.served, l.undeletable = map[string][]served{}, map[string]bool{}
+	l.served, l.undeletable = map[string][]*process{}, map[string]bool{}
 }
 
 // acted notes that the cloud accepted a request that changes something.
@@ -80,7 +74,7 @@ func (w *world) acted(p *process, q request, id string, lost bool) {
 }
 
 // lost notes that the process did not get the reply to a request that the cloud has accepted.
-func (w *world) lost(q request, _ any) {
+func (w *world) lost(q request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	name := q.named()
@@ -206,7 +200,7 @@ func (w *world) exempt(id string) bool {
 	if !o.lost && !o.process.dead() {
 		return false
 	}
-	return o.process.dead() || slices.ContainsFunc(w.ledger.served[o.name], func(s served) bool { return s.process != o.process })
+	return o.process.dead() || slices.ContainsFunc(w.ledger.served[o.name], func(p *process) bool { return p != o.process })
 }
 
 // unknown reports whether the state of a volume at a server may come of an attach or detach of which the process in charge knows
@@ -218,7 +212,7 @@ func (w *world) unknown(volume, server string) bool {
 		if o.name != volume || server != "" && o.server != server || !o.lost && !o.process.dead() {
 			return false
 		}
-		return o.process.dead() || slices.ContainsFunc(w.ledger.served[volume], func(s served) bool { return s.process != o.process })
+		return o.process.dead() || slices.ContainsFunc(w.ledger.served[volume], func(p *process) bool { return p != o.process })
 	})
 }
 

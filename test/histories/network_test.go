@@ -76,7 +76,7 @@ func (n network) suffer(r *http.Request, q request, f fault) (*http.Response, er
 	case replyLate:
 		reply, err := n.forward(r, q, "")
 		if err == nil && !pause(r.Context(), p, f.For) {
-			w.lost(q, reply)
+			w.lost(q)
 			return n.left(r)
 		}
 		return reply, err
@@ -129,7 +129,7 @@ func (n network) forward(r *http.Request, q request, spoilt kind) (*http.Respons
 		select {
 		case done <- result{reply, err}:
 		case <-left:
-			n.process.world.lost(q, reply)
+			n.process.world.lost(q)
 		}
 	}()
 	select {

@@ -268,9 +268,6 @@ func (p *player) lastWord(c *call, code codes.Code) {
 
 // delete is external-provisioner with a PersistentVolume that was released: it calls until the volume is gone, whatever the code.
 func (p *player) delete(c *claim) {
-	p.mu.Lock()
-	p.ledger.volumes[c.handle].deleting = true
-	p.mu.Unlock()
 	insist(p.world, work[*csi.DeleteVolumeResponse]{
 		by: provisioner, rpc: rpc{do: deleteVolume, volume: c.handle},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.DeleteVolumeResponse, error) {

@@ -175,7 +175,7 @@ func (w *world) callBegins(p *process, c *call) {
 	w.calls[p] = append(w.calls[p], c)
 	for _, object := range []string{c.name, c.volume} {
 		if object != "" {
-			w.ledger.served[object] = append(w.ledger.served[object], served{p, c.begun})
+			w.ledger.served[object] = append(w.ledger.served[object], p)
 		}
 	}
 }
