@@ -17,7 +17,7 @@ import (
 
 // Volumes are the volumes of one cloud; *volume.Volumes is them.
 type Volumes interface {
-	Create(ctx context.Context, w volume.Wish) (volume.Volume, error)
+	Create(ctx context.Context, w volume.CreateSpec) (volume.Volume, error)
 	Delete(ctx context.Context, id volume.ID) error
 	Attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error)
 	Detach(ctx context.Context, id volume.ID, server volume.ServerID) error

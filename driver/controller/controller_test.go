@@ -26,7 +26,7 @@ const (
 
 // fake answers with what a test put there, and keeps the wish.
 type fake struct {
-	wish   volume.Wish
+	wish   volume.CreateSpec
 	volume volume.Volume
 	err    error
 	list   []volume.Volume
@@ -34,7 +34,7 @@ type fake struct {
 	changes
 }
 
-func (f *fake) Create(_ context.Context, w volume.Wish) (volume.Volume, error) {
+func (f *fake) Create(_ context.Context, w volume.CreateSpec) (volume.Volume, error) {
 	f.wish, f.calls = w, append(f.calls, "create "+w.Name)
 	return f.volume, f.err
 }
@@ -137,7 +137,7 @@ func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantWish := volume.Wish{
+	wantWish := volume.CreateSpec{
 		Name: "pvc-1", Size: volume.Range{Required: 5, Limit: 9}, Type: "fast", Zones: []string{"az2", "az1"}, Source: second,
 		Metadata: map[string]string{"team": "storage", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1"},
 

@@ -66,7 +66,7 @@ func TestMutableParametersOfANewVolumeWinOverTheClass(t *testing.T) {
 		Parameters:        map[string]string{"type": "slow", "appendVolumeMetadata": `{"team":"a","other":"stays"}`},
 		MutableParameters: map[string]string{"type": "fast", "metadata.team": "b"},
 	})
-	want := volume.Wish{Name: "a", Type: "fast", Metadata: map[string]string{"team": "b", "other": "stays"}}
+	want := volume.CreateSpec{Name: "a", Type: "fast", Metadata: map[string]string{"team": "b", "other": "stays"}}
 	if diff := cmp.Diff(want, f.wish); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -14,7 +14,7 @@ import (
 
 // Snapshots are the snapshots of one cloud; *volume.Snapshots is them.
 type Snapshots interface {
-	Create(ctx context.Context, w volume.SnapshotWish) (volume.Snapshot, error)
+	Create(ctx context.Context, w volume.SnapshotSpec) (volume.Snapshot, error)
 	Delete(ctx context.Context, id volume.SnapshotID) error
 	Get(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error)
 	List(ctx context.Context, of volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error)
@@ -44,11 +44,11 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 	if err != nil {
 		return nil, err
 	}
-	wish := volume.SnapshotWish{
+	wish := volume.SnapshotSpec{
 		Name: req.GetName(), Volume: volume.ID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(req.GetParameters()),
 	}
 	if class.Kind == contract.KindBackup {
-		wish.Backup = &volume.BackupWish{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
+		wish.Backup = &volume.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
 	}
 	p, err := snapshots.Create(ctx, wish)
 	if err != nil {

@@ -25,15 +25,15 @@ type wireRow struct {
 }
 
 func (w wireRow) row() volume.Row {
-	r := volume.Row{ID: w.ID, Volume: volume.ID(w.Volume), Server: volume.ServerID(w.Instance), Status: volume.RowStatus(w.Status)}
+	r := volume.Row{ID: w.ID, Volume: volume.ID(w.Volume), Server: volume.ServerID(w.Instance), Status: volume.AttachStatus(w.Status)}
 	if w.Status == "detached" || w.Status == "deleted" {
-		r.Status = volume.RowNone
+		r.Status = volume.AttachmentNone
 	}
 	return r
 }
 
-// Rows implements volume.AttachmentCloud. A volume has a few: the list is never longer than a page.
-func (c *Cloud) Rows(ctx context.Context, id volume.ID) ([]volume.Row, error) {
+// VolumeAttachments implements volume.AttachmentCloud. A volume has a few: the list is never longer than a page.
+func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.Row, error) {
 	const verb = "list attachments"
 	if !isUUID(string(id)) {
 		return nil, volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", id).Op(verb)
@@ -56,8 +56,8 @@ func (c *Cloud) Rows(ctx context.Context, id volume.ID) ([]volume.Row, error) {
 	return rows, nil
 }
 
-// Row implements volume.AttachmentCloud.
-func (c *Cloud) Row(ctx context.Context, id string) (volume.Row, error) {
+// ShowAttachment implements volume.AttachmentCloud.
+func (c *Cloud) ShowAttachment(ctx context.Context, id string) (volume.Row, error) {
 	var answer struct {
 		Attachment wireRow `json:"attachment"`
 	}
@@ -68,7 +68,7 @@ func (c *Cloud) Row(ctx context.Context, id string) (volume.Row, error) {
 	return answer.Attachment.row(), nil
 }
 
-// DeleteRow implements volume.AttachmentCloud.
-func (c *Cloud) DeleteRow(ctx context.Context, id string) error {
+// DeleteAttachment implements volume.AttachmentCloud.
+func (c *Cloud) DeleteAttachment(ctx context.Context, id string) error {
 	return c.do(ctx, request{call: deleteRow, verb: "delete attachment", object: "attachment " + id, ids: []string{id}, ok: http.StatusOK})
 }

@@ -13,14 +13,14 @@ const rowID = "72f3c0de-0000-4000-8000-000000000000"
 
 var attachmentOperations = []operation{
 	{"rows", false, answer{status: 200, body: `{"attachments": []}`}, func(ctx context.Context, c *Cloud) error {
-		_, err := c.Rows(ctx, volumeID)
+		_, err := c.VolumeAttachments(ctx, volumeID)
 		return err
 	}},
 	{"row", false, answer{status: 200, body: `{"attachment": {"id": "` + rowID + `"}}`}, func(ctx context.Context, c *Cloud) error {
-		_, err := c.Row(ctx, rowID)
+		_, err := c.ShowAttachment(ctx, rowID)
 		return err
 	}},
-	{"delete row", true, answer{status: 200, body: `{"attachments": []}`}, func(ctx context.Context, c *Cloud) error { return c.DeleteRow(ctx, rowID) }},
+	{"delete row", true, answer{status: 200, body: `{"attachments": []}`}, func(ctx context.Context, c *Cloud) error { return c.DeleteAttachment(ctx, rowID) }},
 }
 
 // The body is what Cinder 21.3 answers, with a row that a proxy which drops the query would add.
@@ -31,14 +31,14 @@ func TestRowsOfAVolumeAreReadWhateverTheirStatus(t *testing.T) {
 		{"id": "1", "status": "attaching", "instance": null, "volume_id": "` + volumeID + `"},
 		{"id": "2", "status": "detached", "instance": "` + serverID + `", "volume_id": "` + volumeID + `"},
 		{"id": "3", "status": "attached", "instance": "` + serverID + `", "volume_id": "` + snapshotID + `"}]}`})
-	got, err := c.Rows(t.Context(), volumeID)
+	got, err := c.VolumeAttachments(t.Context(), volumeID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []volume.Row{
-		{ID: rowID, Volume: volumeID, Server: serverID, Status: volume.RowReserved},
-		{ID: "1", Volume: volumeID, Status: volume.RowAttaching},
-		{ID: "2", Volume: volumeID, Server: serverID, Status: volume.RowNone},
+		{ID: rowID, Volume: volumeID, Server: serverID, Status: volume.AttachmentReserved},
+		{ID: "1", Volume: volumeID, Status: volume.AttachmentAttaching},
+		{ID: "2", Volume: volumeID, Server: serverID, Status: volume.AttachmentNone},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
@@ -51,14 +51,14 @@ func TestRowsOfAVolumeAreReadWhateverTheirStatus(t *testing.T) {
 func TestARowThatNovaUsesIsBusy(t *testing.T) {
 	t.Parallel()
 	c, f := connect(t, answer{status: 409, body: `{"conflictingRequest": {"code": 409, "message": "ConflictNovaUsingAttachment: Detach volume from instance x using the Compute API"}}`})
-	if err := c.DeleteRow(t.Context(), rowID); !volume.Is(err, volume.Busy) || volume.MayHaveWritten(err) {
+	if err := c.DeleteAttachment(t.Context(), rowID); !volume.Is(err, volume.Busy) || volume.MayHaveWritten(err) {
 		t.Errorf("got %v", err)
 	}
 	for _, id := range []string{"", "x", "../volumes/" + volumeID} {
-		if err := c.DeleteRow(t.Context(), id); !volume.Is(err, volume.NotFound) {
+		if err := c.DeleteAttachment(t.Context(), id); !volume.Is(err, volume.NotFound) {
 			t.Errorf("%q: %v", id, err)
 		}
-		if _, err := c.Rows(t.Context(), volume.ID(id)); !volume.Is(err, volume.NotFound) {
+		if _, err := c.VolumeAttachments(t.Context(), volume.ID(id)); !volume.Is(err, volume.NotFound) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}

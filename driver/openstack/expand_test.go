@@ -39,7 +39,7 @@ func TestAVolumeGrowsOnASimulatedCloud(t *testing.T) {
 		defer cancel()
 		sim.SetQuota("demo", "gigabytes", 4)
 		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		v, err := volumes.Create(ctx, volume.Wish{Name: "pvc"})
+		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc"})
 		if err != nil {
 			t.Fatal(err)
 		}

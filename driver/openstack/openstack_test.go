@@ -168,7 +168,7 @@ var operations = slices.Concat([]operation{
 		return err
 	}},
 	{"attachments", false, answer{status: 200, body: `{"volumeAttachments": []}`}, func(ctx context.Context, c *Cloud) error {
-		_, err := c.Attachments(ctx, serverID)
+		_, err := c.ServerAttachments(ctx, serverID)
 		return err
 	}},
 	{"attach", true, answer{status: 200, body: `{}`}, func(ctx context.Context, c *Cloud) error {
@@ -326,7 +326,7 @@ func TestServerAndAttachments(t *testing.T) {
 	if diff := cmp.Diff(volume.Server{ID: serverID, Name: "node", Status: "ACTIVE", Zone: "az1"}, s); err != nil || diff != "" {
 		t.Errorf("server: %v (-want +got):\n%s", err, diff)
 	}
-	a, err := c.Attachments(t.Context(), serverID)
+	a, err := c.ServerAttachments(t.Context(), serverID)
 	if diff := cmp.Diff([]volume.Attachment{{Volume: volumeID, Server: serverID, Device: "/dev/vdb"}}, a); err != nil || diff != "" {
 		t.Errorf("attachments: %v (-want +got):\n%s", err, diff)
 	}
@@ -367,7 +367,7 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 		_, clone := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", SourceID: volume.ID("x" + id)})
 		_, read := c.Volume(ctx, volume.ID(id))
 		_, server := c.Server(ctx, volume.ServerID(id))
-		_, attachments := c.Attachments(ctx, volume.ServerID(id))
+		_, attachments := c.ServerAttachments(ctx, volume.ServerID(id))
 		_, page := c.Volumes(ctx, volume.Page{Marker: volume.ID("x" + id)})
 		for name, err := range map[string]error{
 			"create": create, "clone": clone, "read": read, "server": server, "attachments": attachments, "page": page,

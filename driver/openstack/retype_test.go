@@ -73,7 +73,7 @@ func TestAVolumeIsRetypedOnASimulatedCloud(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		v, err := volumes.Create(ctx, volume.Wish{Name: "pvc"})
+		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestTheRoomOnASimulatedCloud(t *testing.T) {
 	t.Parallel()
 	simulated(t, openstacksim.Default(), func(t *testing.T, a *Cloud, hub *status.Hub, sim *openstacksim.Sim) {
 		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		if _, err := volumes.Create(t.Context(), volume.Wish{Name: "pvc", Type: "fast", Size: volume.Range{Required: volume.GiB(7)}}); err != nil {
+		if _, err := volumes.Create(t.Context(), volume.CreateSpec{Name: "pvc", Type: "fast", Size: volume.Range{Required: volume.GiB(7)}}); err != nil {
 			t.Fatal(err)
 		}
 		sim.SetQuota("demo", "per_volume_gigabytes", 500)

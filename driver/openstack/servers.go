@@ -29,8 +29,8 @@ func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, 
 	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone}, nil
 }
 
-// Attachments implements volume.Cloud. Nova gives no attachment ids at this microversion: its "id" is the volume's.
-func (c *Cloud) Attachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
+// ServerAttachments implements volume.Cloud. Nova gives no attachment ids at this microversion: its "id" is the volume's.
+func (c *Cloud) ServerAttachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
 	var answer struct {
 		Attachments cloud.Items[struct {
 			Volume string `json:"volumeId"`

@@ -21,8 +21,8 @@ func (s Shared) Volume(ctx context.Context, id volume.ID) (volume.Volume, error)
 	return s.Hub.Read(ctx, id)
 }
 
-// Attachments implements volume.Cloud.
-func (s Shared) Attachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
+// ServerAttachments implements volume.Cloud.
+func (s Shared) ServerAttachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
 	return s.Servers.Read(ctx, server)
 }
 

@@ -159,7 +159,7 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 		go func() { _ = hubOfBackups.Run(ctx) }()
 		volumes := volume.NewVolumes(a, hub, volume.Options{})
 		snapshots := volume.NewSnapshots(volumes, hubOfSnapshots, hubOfBackups)
-		v, err := volumes.Create(ctx, volume.Wish{Name: "pvc", Zones: []string{"az2"}})
+		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc", Zones: []string{"az2"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +167,7 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 			t.Fatal(err)
 		}
 		sim.ResetRequests()
-		wish := volume.SnapshotWish{Name: "snap", Volume: v.ID}
+		wish := volume.SnapshotSpec{Name: "snap", Volume: v.ID}
 		if _, err := snapshots.Create(ctx, wish); err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 		if err != nil || !slices.ContainsFunc(page, func(q volume.Snapshot) bool { return q.ID == p.ID }) {
 			t.Errorf("listed %v, %v", page, err)
 		}
-		restored, err := volumes.Create(ctx, volume.Wish{Name: "restored", Snapshot: p.ID})
+		restored, err := volumes.Create(ctx, volume.CreateSpec{Name: "restored", Snapshot: p.ID})
 		if err != nil || restored.Zone != "az2" || restored.SnapshotID != string(p.ID) {
 			t.Errorf("got %+v, %v", restored, err)
 		}

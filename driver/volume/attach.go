@@ -162,9 +162,9 @@ func (s *Volumes) onItsWay(ctx context.Context, v Volume, server ServerID) error
 		return err
 	}
 	switch row.Status {
-	case RowReserved, RowAttaching, RowAttached:
+	case AttachmentReserved, AttachmentAttaching, AttachmentAttached:
 		return nil
-	case RowHidden:
+	case AttachmentHidden:
 		if listed, err := s.listed(ctx, v.ID, server); err != nil || listed {
 			return err
 		}

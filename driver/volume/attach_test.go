@@ -98,7 +98,7 @@ func TestAnAttachUnderWayIsAwaited(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(ofOurs(1, Attaching))
 				c.servers[test.server] = []ID{id(1)}
-				c.rows = []Row{{ID: rowID(test.server), Volume: id(1), Server: test.server, Status: RowAttaching}}
+				c.rows = []Row{{ID: rowID(test.server), Volume: id(1), Server: test.server, Status: AttachmentAttaching}}
 				c.later(id(1), func(v *Volume) { v.Status, v.Attachments = InUse, []Attachment{{Server: test.server}} })
 				_, err := service(c).Attach(within(t, 60), id(1), serverA)
 				if test.kind != Unknown {

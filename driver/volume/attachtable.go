@@ -46,35 +46,35 @@ type moves struct{ attach, detach move }
 // Nova 26). So a record that is reserved or attaching while Nova's list does not have the volume, and the server is at rest, is what
 // an attach has left that failed when Cinder could not be told: no server uses it. One that is attached is another matter: a guest
 // may still have the disk. It is deleted only with its server gone.
-var rowMoves = map[RowStatus]map[opinion]moves{
-	RowNone: {
+var rowMoves = map[AttachStatus]map[opinion]moves{
+	AttachmentNone: {
 		listed: {catchUp, catchUp}, unlisted: {elsewhere, finish}, busy: {elsewhere, finish}, gone: {noSuchHost, finish}, unknown: {unsure, unsure},
 	},
-	RowReserved: {
+	AttachmentReserved: {
 		listed: {pause, pause}, unlisted: {heal, heal}, busy: {pause, pause}, gone: {noSuchHost, heal}, unknown: {unsure, unsure},
 	},
-	RowAttaching: {
+	AttachmentAttaching: {
 		listed: {pause, pause}, unlisted: {heal, heal}, busy: {pause, pause}, gone: {noSuchHost, heal}, unknown: {unsure, unsure},
 	},
-	RowAttached: {
+	AttachmentAttached: {
 		listed: {finish, ask}, unlisted: {stuck, stuck}, busy: {pause, pause}, gone: {noSuchHost, heal}, unknown: {finish, unsure},
 	},
-	RowDetaching: {
+	AttachmentDetaching: {
 		listed: {pause, pause}, unlisted: {stuck, stuck}, busy: {pause, pause}, gone: {noSuchHost, heal}, unknown: {unsure, unsure},
 	},
-	RowErrorAttaching: {
+	AttachmentErrorAttaching: {
 		listed: {pause, pause}, unlisted: {heal, heal}, busy: {pause, pause}, gone: {noSuchHost, heal}, unknown: {unsure, unsure},
 	},
-	RowErrorDetaching: {
+	AttachmentErrorDetaching: {
 		listed: {pause, ask}, unlisted: {stuck, stuck}, busy: {pause, pause}, gone: {noSuchHost, heal}, unknown: {unsure, unsure},
 	},
-	RowHidden: { // the volume does not show the server, or the row would be attached
+	AttachmentHidden: { // the volume does not show the server, or the row would be attached
 		listed: {catchUp, catchUp}, unlisted: {elsewhere, finish}, busy: {elsewhere, finish}, gone: {noSuchHost, finish}, unknown: {unsure, unsure},
 	},
 }
 
 // attachMove is what an attach does about a volume in a status, whose record for the server and whose place in Nova's list are these.
-func attachMove(status Status, row RowStatus, nova opinion) move {
+func attachMove(status Status, row AttachStatus, nova opinion) move {
 	next := rowMoves[row][nova].attach
 	switch meaning := statuses[status].attach; {
 	case meaning == leaving:
@@ -93,7 +93,7 @@ func attachMove(status Status, row RowStatus, nova opinion) move {
 
 // detachMove is what a detach does. Cinder lets Nova detach what is in use, and nothing else; and when a record goes, it makes the
 // volume's status anew from those that are left, which would hide an error or end somebody else's work.
-func detachMove(status Status, row RowStatus, nova opinion) move {
+func detachMove(status Status, row AttachStatus, nova opinion) move {
 	next := rowMoves[row][nova].detach
 	switch {
 	case next != ask && next != heal, status == InUse, next == heal && (atServers(status) || status == Available):

@@ -17,13 +17,13 @@ var update = flag.Bool("update", false, "write testdata/attachments.txt")
 
 // every status of an attachment record (Cinder 21, objects/fields.py, VolumeAttachStatus.ALL, without detached and deleted), detaching,
 // which its database knows besides, and the two ways to have none.
-var everyRow = []RowStatus{
-	RowNone, RowReserved, RowAttaching, RowAttached, RowDetaching, RowErrorAttaching, RowErrorDetaching, RowHidden,
+var everyRow = []AttachStatus{
+	AttachmentNone, AttachmentReserved, AttachmentAttaching, AttachmentAttached, AttachmentDetaching, AttachmentErrorAttaching, AttachmentErrorDetaching, AttachmentHidden,
 }
 
 var everyOpinion = []opinion{listed, unlisted, busy, gone, unknown}
 
-func eachCell(f func(status Status, row RowStatus, nova opinion)) {
+func eachCell(f func(status Status, row AttachStatus, nova opinion)) {
 	for _, row := range everyRow {
 		for _, nova := range everyOpinion {
 			for _, status := range everyStatus {
@@ -39,12 +39,12 @@ func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
 	var b strings.Builder
 	for _, row := range everyRow {
 		for _, nova := range everyOpinion {
-			name := map[RowStatus]string{RowNone: "no record", RowHidden: "records hidden"}[row]
+			name := map[AttachStatus]string{AttachmentNone: "no record", AttachmentHidden: "records hidden"}[row]
 			if name == "" {
 				name = string(row)
 			}
 			fmt.Fprintf(&b, "%s, Nova: %s\n", name, nova)
-			for verb, next := range map[string]func(Status, RowStatus, opinion) move{"attach": attachMove} {
+			for verb, next := range map[string]func(Status, AttachStatus, opinion) move{"attach": attachMove} {
 				writeMoves(&b, verb, row, nova, next)
 			}
 			writeMoves(&b, "detach", row, nova, detachMove)
@@ -65,7 +65,7 @@ func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
 	}
 }
 
-func writeMoves(b *strings.Builder, verb string, row RowStatus, nova opinion, next func(Status, RowStatus, opinion) move) {
+func writeMoves(b *strings.Builder, verb string, row AttachStatus, nova opinion, next func(Status, AttachStatus, opinion) move) {
 	by := map[move][]string{}
 	for _, status := range everyStatus {
 		m := next(status, row, nova)
@@ -96,9 +96,9 @@ func TestEveryRecordAndOpinionHasAMeaning(t *testing.T) {
 
 // What must hold in every cell, whatever else is changed in the table.
 func TestNoCellHarms(t *testing.T) {
-	leftover := []RowStatus{RowReserved, RowAttaching, RowErrorAttaching}
-	eachCell(func(status Status, row RowStatus, nova opinion) {
-		recorded := row != RowNone && row != RowHidden
+	leftover := []AttachStatus{AttachmentReserved, AttachmentAttaching, AttachmentErrorAttaching}
+	eachCell(func(status Status, row AttachStatus, nova opinion) {
+		recorded := row != AttachmentNone && row != AttachmentHidden
 		for verb, m := range map[string]move{"attach": attachMove(status, row, nova), "detach": detachMove(status, row, nova)} {
 			at := fmt.Sprintf("%s of a volume %s, record %q, Nova: %s: %s", verb, status, row, nova, m)
 			if m == heal && !(recorded && nova == gone || slices.Contains(leftover, row) && nova == unlisted) {
@@ -113,7 +113,7 @@ func TestNoCellHarms(t *testing.T) {
 			if m == finish && verb == "detach" && (recorded || nova == listed || nova == unknown) {
 				t.Errorf("%s: Cinder or Nova has it still", at)
 			}
-			if m == finish && verb == "attach" && (row != RowAttached || status != InUse || nova != listed && nova != unknown) {
+			if m == finish && verb == "attach" && (row != AttachmentAttached || status != InUse || nova != listed && nova != unknown) {
 				t.Errorf("%s: it is not attached", at)
 			}
 			if nova == unknown && slices.Contains([]move{heal, stuck, catchUp}, m) || nova == busy && slices.Contains([]move{heal, stuck}, m) {
@@ -124,9 +124,9 @@ func TestNoCellHarms(t *testing.T) {
 }
 
 // place puts a volume into one cell of the table.
-func place(status Status, row RowStatus, nova opinion) *fakeCloud {
+func place(status Status, row AttachStatus, nova opinion) *fakeCloud {
 	v := Volume{ID: id(1), Status: status}
-	if row == RowAttached {
+	if row == AttachmentAttached {
 		v.Attachments = []Attachment{{Volume: v.ID, Server: serverA}}
 	}
 	c := newCloud(v)
@@ -142,9 +142,9 @@ func place(status Status, row RowStatus, nova opinion) *fakeCloud {
 		c.fail["Listed"] = Errorf(Unavailable, "Nova is down")
 	}
 	switch row {
-	case RowHidden:
+	case AttachmentHidden:
 		c.fail["Rows"] = Errorf(PermissionDenied, "no")
-	case RowReserved, RowAttaching, RowDetaching, RowErrorAttaching, RowErrorDetaching:
+	case AttachmentReserved, AttachmentAttaching, AttachmentDetaching, AttachmentErrorAttaching, AttachmentErrorDetaching:
 		c.rows = []Row{{ID: rowID(serverA), Volume: v.ID, Server: serverA, Status: row}}
 	}
 	return c
@@ -157,8 +157,8 @@ func (c *fakeCloud) wrote() string {
 
 // Every cell is walked through Attach: what is sent, and what the caller is told.
 func TestAttachInEveryCell(t *testing.T) {
-	eachCell(func(status Status, row RowStatus, nova opinion) {
-		if nova == busy && (row == RowNone || row == RowHidden) {
+	eachCell(func(status Status, row AttachStatus, nova opinion) {
+		if nova == busy && (row == AttachmentNone || row == AttachmentHidden) {
 			return // the server is asked about only where there is a record
 		}
 		t.Run(fmt.Sprintf("%s/%s/%s", status, row, nova), func(t *testing.T) {
@@ -167,8 +167,8 @@ func TestAttachInEveryCell(t *testing.T) {
 				began := time.Now()
 				_, err := service(c).Attach(within(t, 60), id(1), serverA)
 				next := attachMove(status, row, nova)
-				if !atServers(status) && !(status == InUse && row == RowAttached) {
-					next = attachMove(status, RowNone, unlisted) // the volume's status alone decides
+				if !atServers(status) && !(status == InUse && row == AttachmentAttached) {
+					next = attachMove(status, AttachmentNone, unlisted) // the volume's status alone decides
 				}
 				want, kind := "attach 0, detach 0, delete 0", DeadlineExceeded
 				switch {
@@ -201,8 +201,8 @@ func TestAttachInEveryCell(t *testing.T) {
 
 // Every cell is walked through Detach.
 func TestDetachInEveryCell(t *testing.T) {
-	eachCell(func(status Status, row RowStatus, nova opinion) {
-		if nova == busy && (row == RowNone || row == RowHidden) {
+	eachCell(func(status Status, row AttachStatus, nova opinion) {
+		if nova == busy && (row == AttachmentNone || row == AttachmentHidden) {
 			return
 		}
 		t.Run(fmt.Sprintf("%s/%s/%s", status, row, nova), func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestDetachInEveryCell(t *testing.T) {
 				want, kind := "attach 0, detach 0, delete 0", DeadlineExceeded
 				next := detachMove(status, row, nova)
 				asked := 0
-				if status == InUse && row == RowAttached {
+				if status == InUse && row == AttachmentAttached {
 					asked = 1 // Nova is asked before anybody looks
 				}
 				switch next {
@@ -228,7 +228,7 @@ func TestDetachInEveryCell(t *testing.T) {
 				case ask:
 					want, kind = "attach 0, detach 1, delete 0", Unknown
 				}
-				if next == ask && row == RowErrorDetaching {
+				if next == ask && row == AttachmentErrorDetaching {
 					kind = Conflict // Nova has forgotten it, Cinder keeps its record
 				}
 				want = strings.Replace(want, "detach 0", fmt.Sprint("detach ", asked), 1)

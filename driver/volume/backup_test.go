@@ -139,16 +139,16 @@ func TestReadingABackup(t *testing.T) {
 
 func TestAVolumeFromABackup(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish   Wish
+		wish   CreateSpec
 		status Status
 		cloud  func(*fakeCloud)
 		size   Size
 		kind   Kind // Unknown: it is made
 	}{
 		"is as large as the backup":    {size: GiB(3)},
-		"may be larger":                {wish: Wish{Size: Range{Required: GiB(9)}}, size: GiB(9)},
-		"goes to any zone":             {wish: Wish{Zones: []string{"az1", "az-2"}}, size: GiB(3)},
-		"that is smaller":              {wish: Wish{Size: Range{Required: GiB(2)}}, kind: OutOfRange},
+		"may be larger":                {wish: CreateSpec{Size: Range{Required: GiB(9)}}, size: GiB(9)},
+		"goes to any zone":             {wish: CreateSpec{Zones: []string{"az1", "az-2"}}, size: GiB(3)},
+		"that is smaller":              {wish: CreateSpec{Size: Range{Required: GiB(2)}}, kind: OutOfRange},
 		"that is being made":           {status: Creating, kind: Busy},
 		"that is being restored":       {status: "restoring", kind: Busy},
 		"that failed":                  {status: "error", kind: Conflict},
@@ -194,7 +194,7 @@ func TestARestoredVolumeThatCannotBeLabelledIsNotDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud().withBackups(archived(Available))
 		c.fail["AddMetadata"] = Errorf(Unavailable, "down")
-		w := Wish{Name: "restored", Snapshot: sid(1)}
+		w := CreateSpec{Name: "restored", Snapshot: sid(1)}
 		_, err := service(c).Create(within(t, 60), w)
 		wantKind(t, err, Unavailable, true)
 		delete(c.fail, "AddMetadata")
@@ -209,7 +209,7 @@ func TestAFailedRestoreLeavesNothing(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCloud().withBackups(archived(Available))
 			c.outcome = outcome
-			_, err := service(c).Create(within(t, 60), Wish{Name: "restored", Snapshot: sid(1)})
+			_, err := service(c).Create(within(t, 60), CreateSpec{Name: "restored", Snapshot: sid(1)})
 			if wantKind(t, err, Failed, false); len(c.volumes) != 0 {
 				t.Errorf("left: %v", c.volumes)
 			}
@@ -235,7 +235,7 @@ func TestAVolumeThatIsBeingRestoredIsJudgedOnceItIsThere(t *testing.T) {
 			v.BackupID = meanwhile
 			c := newCloud(v)
 			c.later(v.ID, func(v *Volume) { v.Status, v.BackupID = Available, test.becomes })
-			got, err := service(c).Create(within(t, 60), Wish{Name: v.Name, Snapshot: test.wish})
+			got, err := service(c).Create(within(t, 60), CreateSpec{Name: v.Name, Snapshot: test.wish})
 			if test.kind == Unknown && (err != nil || got.ID != v.ID) || test.kind != Unknown && !Is(err, test.kind) {
 				t.Errorf("%q, then %q: got %v, %v", meanwhile, test.becomes, got, err)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
-// BackupWish is what a new backup shall be, besides what a snapshot is.
-type BackupWish struct {
+// BackupSpec is what a new backup shall be, besides what a snapshot is.
+type BackupSpec struct {
 	// Zone is the zone of the cinder-backup that makes it; empty means any.
 	Zone string
 	// Incremental asks for what changed since the volume's latest backup only; without one that it can rest on it is made in full.
@@ -29,7 +29,7 @@ const longestBackupWait = time.Minute
 // backUp makes the backup of a wish, or finds it. It is made from a temporary snapshot of its name, as upstream's are: backed up
 // itself, a volume could be neither attached nor detached for as long as that takes. It is returned only after the temporary snapshot
 // is gone: afterwards nobody asks again. Every call goes on from what Cinder shows.
-func (s *Snapshots) backUp(ctx context.Context, w SnapshotWish) (Snapshot, error) {
+func (s *Snapshots) backUp(ctx context.Context, w SnapshotSpec) (Snapshot, error) {
 	k := s.backupShelf()
 	found, err := s.named(ctx, k, w.Name)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Snapshots) untilBackupOrRetry(ctx context.Context, id SnapshotID, what 
 }
 
 // overdue tells of a backup that is being made for longer than its class allows. It may still be made: the answer is not final.
-func overdue(b Snapshot, w SnapshotWish) error {
+func overdue(b Snapshot, w SnapshotSpec) error {
 	allowed := grace + w.Backup.PerGiB*time.Duration(b.Size.RoundUp())
 	if age := time.Since(b.CreatedAt); w.Backup.PerGiB > 0 && age > allowed {
 		return AfterWrite(Errorf(DeadlineExceeded, "backup %s of volume %s, %s, is being made for %s, longer than the %s that the VolumeSnapshotClass allows; "+
@@ -107,7 +107,7 @@ func (s *Snapshots) done(ctx context.Context, b Snapshot) error {
 }
 
 // createBackup sends the create request, waits for the backup, and reads again who has the name, as create does.
-func (s *Snapshots) createBackup(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
+func (s *Snapshots) createBackup(ctx context.Context, w SnapshotSpec) (SnapshotID, []Snapshot, error) {
 	p, err := s.temporarySnapshot(ctx, w)
 	if err != nil {
 		return "", nil, err
@@ -145,7 +145,7 @@ func (s *Snapshots) withdraw(ctx context.Context, p Snapshot, refusal error) err
 }
 
 // temporarySnapshot makes the snapshot that a backup is made from, or finds it, and returns it once it can be backed up.
-func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotWish) (Snapshot, error) {
+func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotSpec) (Snapshot, error) {
 	found, err := s.named(ctx, s.snapshotShelf(), w.Name)
 	if err != nil {
 		return Snapshot{}, err
@@ -180,7 +180,7 @@ func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotWish) (Snap
 
 // restsOnAnother decides whether a wished backup is made as an increment. Cinder rests it on the backup with the latest data before
 // the snapshot and refuses unless that is available (backup/api.py of Cinder 21): one that failed leaves only a full backup.
-func (s *Snapshots) restsOnAnother(ctx context.Context, w SnapshotWish, p Snapshot) (bool, error) {
+func (s *Snapshots) restsOnAnother(ctx context.Context, w SnapshotSpec, p Snapshot) (bool, error) {
 	if !w.Backup.Incremental {
 		return false, nil
 	}

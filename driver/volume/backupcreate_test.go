@@ -24,15 +24,15 @@ func TestEveryBackupStatusOfCinderHasAMeaning(t *testing.T) {
 }
 
 // archive is a wish for a backup of source.
-func archive(change ...func(*BackupWish)) SnapshotWish {
-	w := BackupWish{PerGiB: 20 * time.Second}
+func archive(change ...func(*BackupSpec)) SnapshotSpec {
+	w := BackupSpec{PerGiB: 20 * time.Second}
 	for _, c := range change {
 		c(&w)
 	}
-	return SnapshotWish{Name: "snapshot-1", Volume: id(1), Backup: &w}
+	return SnapshotSpec{Name: "snapshot-1", Volume: id(1), Backup: &w}
 }
 
-func incremental(w *BackupWish) { w.Incremental = true }
+func incremental(w *BackupSpec) { w.Incremental = true }
 
 // temporaryOfOurs is a snapshot that this driver made for archive, backupOfOurs a backup.
 func temporaryOfOurs(n int, status Status) Snapshot {
@@ -59,7 +59,7 @@ func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReturned(t *testin
 		v := source
 		v.Status = InUse
 		c := newCloud(v)
-		s, began, w := snapshots(c), time.Now(), archive(func(w *BackupWish) { w.Zone = "az1" })
+		s, began, w := snapshots(c), time.Now(), archive(func(w *BackupSpec) { w.Zone = "az1" })
 		w.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
 		time.AfterFunc(5*time.Second, func() {
 			if len(c.snaps) != 1 || !s.temporary(*c.snaps[sid(101)]) || c.count("CreateBackup"+string(sid(101))+" az1") != 1 {
@@ -88,7 +88,7 @@ func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReturned(t *testin
 func TestOneCallWaitsForABackupForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(source).withBackups(backupOfOurs(2, Creating))
-		w := archive(func(w *BackupWish) { w.PerGiB = 0 })
+		w := archive(func(w *BackupSpec) { w.PerGiB = 0 })
 		for range 3 {
 			began := time.Now()
 			_, err := snapshots(c).Create(within(t, 180), w)
@@ -263,7 +263,7 @@ func TestAVolumesIDMayBeInAnotherCaseWhenItIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const upper, lower = "AAAAAAAA-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000001"
 		for name, test := range map[string]struct {
-			wish SnapshotWish
+			wish SnapshotSpec
 			made Snapshot
 		}{
 			"snapshot": {picture, pictureOfOurs(1, Available)},
@@ -286,7 +286,7 @@ func TestAVolumesIDMayBeInAnotherCaseWhenItIsAskedForAgain(t *testing.T) {
 func TestNamesOfOtherThingsAreIncompatible(t *testing.T) {
 	elsewhere := func(p Snapshot) Snapshot { p.Volume = id(2); return p }
 	for name, test := range map[string]struct {
-		wish      SnapshotWish
+		wish      SnapshotSpec
 		snapshots []Snapshot
 		backups   []Snapshot
 	}{
@@ -543,7 +543,7 @@ func TestAnAbandonedCopyOfARestoreIsRemoved(t *testing.T) {
 		attached.Attachments = []Attachment{{Server: serverA}}
 		foreign.Description = contract.Description
 		c := newCloud(restored(2, 0), young, attached, foreign).withBackups(archived(Available))
-		v, err := service(c).Create(within(t, 60), Wish{Name: "restored", Snapshot: sid(1)})
+		v, err := service(c).Create(within(t, 60), CreateSpec{Name: "restored", Snapshot: sid(1)})
 		if err != nil || v.ID != id(2) || c.volumes[id(2)].Metadata[contract.MetadataCluster] != "cluster" {
 			t.Errorf("got %v, %v", v, err)
 		}

@@ -48,7 +48,7 @@ func (s *Volumes) Capacity(ctx context.Context, r Room) (Capacity, error) {
 			return Capacity{}, err
 		}
 	}
-	zones, err := s.candidates(ctx, Wish{Zone: r.Zone, Zones: r.Zones, AnyZone: r.AnyZone})
+	zones, err := s.candidates(ctx, CreateSpec{Zone: r.Zone, Zones: r.Zones, AnyZone: r.AnyZone})
 	if known := s.known(ctx); r.Zone != "" && len(known) > 0 && !slices.Contains(known, r.Zone) {
 		return Capacity{}, nil
 	}

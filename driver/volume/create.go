@@ -11,8 +11,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// Wish is what a new volume shall be.
-type Wish struct {
+// CreateSpec is what a new volume shall be.
+type CreateSpec struct {
 	// Name is the request's identity: two wishes of one name are the same volume.
 	Name string
 	Size Range
@@ -46,7 +46,7 @@ type Wish struct {
 // the failure is told, so that a retry begins anew. Zones that will do are tried in turn, each only once nothing is left of the
 // attempt before; NotHere when none could have the volume. A create whose answer was lost is not sent again for createHoldOff. Errors are
 // marked AfterWrite wherever a volume of that name exists, may exist, or may still be created by a request without an answer.
-func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
+func (s *Volumes) Create(ctx context.Context, w CreateSpec) (Volume, error) {
 	size, err := s.check(w)
 	if err != nil {
 		return Volume{}, err
@@ -60,7 +60,7 @@ func (s *Volumes) Create(ctx context.Context, w Wish) (Volume, error) {
 }
 
 // findOrMake finds the volume of a wish or makes it, in the zones that will do one after the other.
-func (s *Volumes) findOrMake(ctx context.Context, w Wish, size Size) (Volume, error) {
+func (s *Volumes) findOrMake(ctx context.Context, w CreateSpec, size Size) (Volume, error) {
 	found, err := s.named(ctx, w.Name)
 	if err != nil {
 		return Volume{}, err
@@ -106,7 +106,7 @@ func notHere(err error) bool { return Is(err, NotHere) && !MayHaveWritten(err) }
 // settle waits for the volume that counts among those of the wished name, and removes what must not stay. Made is the one that
 // this call made, if it is among them. NotHere when the volume could not be made in its zone, or came to be in one that will not
 // do; it is gone then.
-func (s *Volumes) settle(ctx context.Context, w Wish, found []Volume, made ID) (Volume, error) {
+func (s *Volumes) settle(ctx context.Context, w CreateSpec, found []Volume, made ID) (Volume, error) {
 	v := found[0]
 	// Nobody was told of a volume that is not made yet, but by drivers that leave no request token.
 	untold := v.ID == made || s.ours(v) && statuses[v.Status].create == wait
@@ -155,14 +155,14 @@ func (s *Volumes) other(ctx context.Context, v Volume, made ID, differs error) e
 
 // misplaced removes a volume that Cinder silently made in another zone than asked, as it does with
 // allow_availability_zone_fallback: nodes for which it was wished may not reach it.
-func (s *Volumes) misplaced(ctx context.Context, w Wish, v Volume) error {
+func (s *Volumes) misplaced(ctx context.Context, w CreateSpec, v Volume) error {
 	if err := s.discard(ctx, v, "Cinder made it in zone "+v.Zone+" instead"); err != nil {
 		return AfterWrite(err)
 	}
 	return Errorf(NotHere, "Cinder made volume %s in zone %s instead of %s; it was removed", v.ID, v.Zone, strings.Join(w.Zones, " or ")).Op("create")
 }
 
-func (s *Volumes) check(w Wish) (Size, error) {
+func (s *Volumes) check(w CreateSpec) (Size, error) {
 	if w.Name == "" {
 		return 0, Errorf(InvalidArgument, "a volume needs a name").Op("create")
 	}
@@ -191,7 +191,7 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 }
 
 // create sends the create request, waits for the volume, and reads again who has the name, since another replica may have created one too.
-func (s *Volumes) create(ctx context.Context, w Wish, o CreateOptions) (Volume, error) {
+func (s *Volumes) create(ctx context.Context, w CreateSpec, o CreateOptions) (Volume, error) {
 	now := time.Now()
 	o.Metadata = maps.Clone(o.Metadata)
 	o.Metadata[contract.MetadataSent] = sentMark(now)
@@ -223,7 +223,7 @@ func (s *Volumes) create(ctx context.Context, w Wish, o CreateOptions) (Volume, 
 // Cinder may choose another, and the volume's is what counts. While a volume is made it may be restored from any backup: for a
 // moment its metadata, which tells the backup, is that of the volume that was backed up. Names and ids are compared as Cinder's
 // database may find them, without regard to case.
-func matches(w Wish, v Volume) error {
+func matches(w CreateSpec, v Volume) error {
 	differs := func(what, is, want string) error {
 		return Errorf(Incompatible, "volume %s is named %s already and its %s is %q, not %q", v.ID, w.Name, what, is, want).Op("create")
 	}
@@ -243,7 +243,7 @@ func matches(w Wish, v Volume) error {
 }
 
 // finished waits until Cinder has made v. A volume it could not make is removed if it is ours.
-func (s *Volumes) finished(ctx context.Context, w Wish, v Volume) (Volume, error) {
+func (s *Volumes) finished(ctx context.Context, w CreateSpec, v Volume) (Volume, error) {
 	if statuses[v.Status].create == wait {
 		id, exists := v.ID, false
 		var err error
@@ -271,12 +271,12 @@ func (s *Volumes) finished(ctx context.Context, w Wish, v Volume) (Volume, error
 
 // relabel gives a restored volume its metadata again: Cinder replaces it with that of the volume that was backed up, which may be
 // another cluster's.
-func (s *Volumes) relabel(ctx context.Context, v Volume, w Wish) error {
+func (s *Volumes) relabel(ctx context.Context, v Volume, w CreateSpec) error {
 	return AfterWrite(s.cloud.AddMetadata(ctx, v.ID, s.labels(w)))
 }
 
 // failed tells why Cinder could not make v, and removes it where it is ours.
-func (s *Volumes) failed(ctx context.Context, w Wish, v Volume) error {
+func (s *Volumes) failed(ctx context.Context, w CreateSpec, v Volume) error {
 	reason := s.reason(ctx, v.ID)
 	if reason == "" && v.BackupID != "" {
 		reason = s.reason(ctx, ID(v.BackupID)) // what goes wrong with a restore is told of the backup

@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-var gib = Wish{Name: "pvc-1", Size: Range{Required: GiB(1)}}
+var gib = CreateSpec{Name: "pvc-1", Size: Range{Required: GiB(1)}}
 
 // ofOurs is a volume that this driver made for gib.
 func ofOurs(n int, status Status) Volume {
@@ -30,7 +30,7 @@ func ofOthers(n int, status Status) Volume {
 func TestCreateReturnsOnceTheVolumeIsAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
-		v, err := service(c).Create(within(t, 60), Wish{
+		v, err := service(c).Create(within(t, 60), CreateSpec{
 			Name: "pvc-1", Size: Range{Required: GiB(1) + 1}, Type: "fast", Zones: []string{"az2", "az1"}, Metadata: map[string]string{"team": "storage"},
 		})
 		if err != nil {
@@ -195,14 +195,14 @@ func TestAFailedVolumeOfSomeoneElseIsNeverRemoved(t *testing.T) {
 }
 
 func TestAVolumeThatDiffersIsIncompatible(t *testing.T) {
-	for name, change := range map[string]func(v *Volume, w *Wish){
-		"smaller":             func(_ *Volume, w *Wish) { w.Size.Required = GiB(2) },
-		"above the limit":     func(v *Volume, w *Wish) { v.Size = GiB(3); w.Size.Limit = GiB(2) },
-		"another type":        func(v *Volume, w *Wish) { v.Type = "standard"; w.Type = "fast" },
-		"cloned":              func(v *Volume, _ *Wish) { v.SourceID = id(9) },
-		"not a clone":         func(_ *Volume, w *Wish) { w.Source = id(9) },
-		"from a snapshot":     func(v *Volume, _ *Wish) { v.SnapshotID = "s" },
-		"for one server only": func(_ *Volume, w *Wish) { w.Shared = true },
+	for name, change := range map[string]func(v *Volume, w *CreateSpec){
+		"smaller":             func(_ *Volume, w *CreateSpec) { w.Size.Required = GiB(2) },
+		"above the limit":     func(v *Volume, w *CreateSpec) { v.Size = GiB(3); w.Size.Limit = GiB(2) },
+		"another type":        func(v *Volume, w *CreateSpec) { v.Type = "standard"; w.Type = "fast" },
+		"cloned":              func(v *Volume, _ *CreateSpec) { v.SourceID = id(9) },
+		"not a clone":         func(_ *Volume, w *CreateSpec) { w.Source = id(9) },
+		"from a snapshot":     func(v *Volume, _ *CreateSpec) { v.SnapshotID = "s" },
+		"for one server only": func(_ *Volume, w *CreateSpec) { w.Shared = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, w := ofOurs(1, Available), gib
@@ -219,10 +219,10 @@ func TestAVolumeThatDiffersIsIncompatible(t *testing.T) {
 
 func TestNamesAndIDsMayBeInAnotherCase(t *testing.T) {
 	const upper, lower = "AAAAAAAA-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000001"
-	for name, change := range map[string]func(v *Volume, w *Wish){
-		"type":     func(v *Volume, w *Wish) { v.Type, w.Type = "fast", "FAST" },
-		"source":   func(v *Volume, w *Wish) { v.SourceID, w.Source = lower, upper },
-		"snapshot": func(v *Volume, w *Wish) { v.SnapshotID, w.Snapshot = lower, upper },
+	for name, change := range map[string]func(v *Volume, w *CreateSpec){
+		"type":     func(v *Volume, w *CreateSpec) { v.Type, w.Type = "fast", "FAST" },
+		"source":   func(v *Volume, w *CreateSpec) { v.SourceID, w.Source = lower, upper },
+		"snapshot": func(v *Volume, w *CreateSpec) { v.SnapshotID, w.Snapshot = lower, upper },
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, w := ofOurs(1, Available), gib
@@ -336,13 +336,13 @@ func TestSharingNeedsAMultiattachTypeAndLeavesNothingBehind(t *testing.T) {
 
 func TestAWishThatCannotBeIsRefusedBeforeTheCloudIsAsked(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish Wish
+		wish CreateSpec
 		kind Kind
 	}{
-		"no name":       {Wish{}, InvalidArgument},
-		"negative":      {Wish{Name: "a", Size: Range{Required: -1}}, InvalidArgument},
-		"no GiB fits":   {Wish{Name: "a", Size: Range{Required: 1, Limit: 2}}, OutOfRange},
-		"limit too low": {Wish{Name: "a", Size: Range{Required: GiB(3), Limit: GiB(2)}}, OutOfRange},
+		"no name":       {CreateSpec{}, InvalidArgument},
+		"negative":      {CreateSpec{Name: "a", Size: Range{Required: -1}}, InvalidArgument},
+		"no GiB fits":   {CreateSpec{Name: "a", Size: Range{Required: 1, Limit: 2}}, OutOfRange},
+		"limit too low": {CreateSpec{Name: "a", Size: Range{Required: GiB(3), Limit: GiB(2)}}, OutOfRange},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCloud()
@@ -358,17 +358,17 @@ func TestAWishThatCannotBeIsRefusedBeforeTheCloudIsAsked(t *testing.T) {
 func TestAClone(t *testing.T) {
 	source := Volume{ID: id(1), Name: "source", Status: InUse, Size: GiB(2), Zone: "az 2"}
 	for name, test := range map[string]struct {
-		wish Wish
+		wish CreateSpec
 		zone string
 		kind Kind
 	}{
-		"without a zone goes to its source's":  {wish: Wish{Size: Range{Required: GiB(2)}}, zone: "az 2"},
-		"with a label of that zone too":        {wish: Wish{Size: Range{Required: GiB(2)}, Zones: []string{"az1", "az-2"}}, zone: "az 2"},
-		"into another zone is for elsewhere":   {wish: Wish{Size: Range{Required: GiB(2)}, Zones: []string{"az1"}}, kind: NotHere},
-		"that is smaller is out of range":      {wish: Wish{Size: Range{Required: GiB(1)}}, kind: OutOfRange},
-		"of a volume that is not there":        {wish: Wish{Size: Range{Required: GiB(1)}, Source: id(7)}, kind: NotFound},
-		"of a volume that cannot be: no UUID":  {wish: Wish{Size: Range{Required: GiB(1)}, Source: "../types"}, kind: NotFound},
-		"may be larger than what it came from": {wish: Wish{Size: Range{Required: GiB(9)}}, zone: "az 2"},
+		"without a zone goes to its source's":  {wish: CreateSpec{Size: Range{Required: GiB(2)}}, zone: "az 2"},
+		"with a label of that zone too":        {wish: CreateSpec{Size: Range{Required: GiB(2)}, Zones: []string{"az1", "az-2"}}, zone: "az 2"},
+		"into another zone is for elsewhere":   {wish: CreateSpec{Size: Range{Required: GiB(2)}, Zones: []string{"az1"}}, kind: NotHere},
+		"that is smaller is out of range":      {wish: CreateSpec{Size: Range{Required: GiB(1)}}, kind: OutOfRange},
+		"of a volume that is not there":        {wish: CreateSpec{Size: Range{Required: GiB(1)}, Source: id(7)}, kind: NotFound},
+		"of a volume that cannot be: no UUID":  {wish: CreateSpec{Size: Range{Required: GiB(1)}, Source: "../types"}, kind: NotFound},
+		"may be larger than what it came from": {wish: CreateSpec{Size: Range{Required: GiB(9)}}, zone: "az 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

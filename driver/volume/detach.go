@@ -81,7 +81,7 @@ func (s *Volumes) attachedTo(ctx context.Context, v Volume, rows []Row) (servers
 }
 
 // reachedHost are the statuses of a record whose volume a host may be using.
-var reachedHost = []RowStatus{RowAttaching, RowAttached, RowDetaching, RowErrorDetaching}
+var reachedHost = []AttachStatus{AttachmentAttaching, AttachmentAttached, AttachmentDetaching, AttachmentErrorDetaching}
 
 // existing is nil for the error that something does not exist.
 func existing(err error) error {
@@ -114,7 +114,7 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 	var doubt suspicion
 	for looking := !inUseAt(v, server); err == nil; {
 		// Whether Nova has what is in use there, its answer to the request says.
-		seen := sighting{volume: v, server: server, row: Row{Status: RowAttached}, nova: listed}
+		seen := sighting{volume: v, server: server, row: Row{Status: AttachmentAttached}, nova: listed}
 		if looking {
 			if seen, err = s.look(ctx, v, server); err != nil {
 				break
@@ -134,7 +134,7 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 			s.lostAttaches.confirmed(v.ID, server) // it is there
 			var kept bool
 			kept, refusal, err = s.askToDetach(ctx, v, server)
-			if err != nil || refusal == nil && !kept && seen.row.Status == RowAttached && s.lostAttaches.left(v.ID, server) <= 0 {
+			if err != nil || refusal == nil && !kept && seen.row.Status == AttachmentAttached && s.lostAttaches.left(v.ID, server) <= 0 {
 				return err
 			}
 			looking = true
@@ -207,7 +207,7 @@ func (s *Volumes) released(ctx context.Context, id ID, server ServerID) (kept bo
 
 // listed reports whether Nova lists the volume for the server. A server that does not exist has none.
 func (s *Volumes) listed(ctx context.Context, id ID, server ServerID) (bool, error) {
-	attachments, err := s.cloud.Attachments(ctx, server)
+	attachments, err := s.cloud.ServerAttachments(ctx, server)
 	if Is(err, NotFound) {
 		return false, nil
 	}

@@ -214,8 +214,8 @@ func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
 	}{
 		"alone":                   {cloud: hostAttached(), text: "host kvm-7, no server of Nova's (attachment " + rowID("") + ")"},
 		"beside a server":         {cloud: hostAttached(serverA), text: "host kvm-7"},
-		"on its way there":        {cloud: newCloud(Volume{ID: id(1), Status: Attaching}), spoil: recordOfNobody(RowAttaching), text: "(attachment nobody's)"},
-		"on its way from there":   {cloud: newCloud(Volume{ID: id(1), Status: Detaching}), spoil: recordOfNobody(RowDetaching), text: "(attachment nobody's)"},
+		"on its way there":        {cloud: newCloud(Volume{ID: id(1), Status: Attaching}), spoil: recordOfNobody(AttachmentAttaching), text: "(attachment nobody's)"},
+		"on its way from there":   {cloud: newCloud(Volume{ID: id(1), Status: Detaching}), spoil: recordOfNobody(AttachmentDetaching), text: "(attachment nobody's)"},
 		"records that are hidden": {cloud: hostAttached(), spoil: func(c *fakeCloud) { c.fail["Rows"] = Errorf(PermissionDenied, "no") }, text: "host kvm-7"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
 	}
 }
 
-func recordOfNobody(status RowStatus) func(*fakeCloud) {
+func recordOfNobody(status AttachStatus) func(*fakeCloud) {
 	return func(c *fakeCloud) { c.rows = []Row{{ID: "nobody's", Volume: id(1), Status: status}} }
 }
 

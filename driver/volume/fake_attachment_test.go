@@ -25,7 +25,7 @@ func (c *fakeCloud) recorded(id ID) []Row {
 	}
 	var all []Row
 	for _, a := range v.Attachments {
-		all = append(all, Row{ID: rowID(a.Server), Volume: id, Server: a.Server, Status: RowAttached})
+		all = append(all, Row{ID: rowID(a.Server), Volume: id, Server: a.Server, Status: AttachmentAttached})
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,14 +37,14 @@ func (c *fakeCloud) recorded(id ID) []Row {
 	return all
 }
 
-func (c *fakeCloud) Rows(_ context.Context, id ID) ([]Row, error) {
+func (c *fakeCloud) VolumeAttachments(_ context.Context, id ID) ([]Row, error) {
 	if err := c.called("Rows", id); err != nil {
 		return nil, err
 	}
 	return c.recorded(id), nil
 }
 
-func (c *fakeCloud) Row(_ context.Context, row string) (Row, error) {
+func (c *fakeCloud) ShowAttachment(_ context.Context, row string) (Row, error) {
 	if err := c.called("Row", row); err != nil {
 		return Row{}, err
 	}
@@ -68,8 +68,8 @@ func (c *fakeCloud) find(row string) (Row, error) {
 	return Row{}, Errorf(NotFound, "no attachment %s", row)
 }
 
-// DeleteRow deletes a record; the volume follows at once, as in Cinder.
-func (c *fakeCloud) DeleteRow(_ context.Context, row string) error {
+// DeleteAttachment deletes a record; the volume follows at once, as in Cinder.
+func (c *fakeCloud) DeleteAttachment(_ context.Context, row string) error {
 	if err := c.called("DeleteRow", row); err != nil {
 		return err
 	}

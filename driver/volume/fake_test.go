@@ -254,7 +254,7 @@ func (c *fakeCloud) Server(_ context.Context, id ServerID) (Server, error) {
 	return Server{ID: id, Status: cmp.Or(c.serverStatus, "ACTIVE"), TaskState: c.task}, nil
 }
 
-func (c *fakeCloud) Attachments(_ context.Context, server ServerID) ([]Attachment, error) {
+func (c *fakeCloud) ServerAttachments(_ context.Context, server ServerID) ([]Attachment, error) {
 	if err := c.called("Listed", server); err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func (c *fakeCloud) Attach(_ context.Context, server ServerID, v Volume) error {
 	}
 	c.change(v.ID, func(v *Volume) {
 		v.Status = Reserved
-		c.rows = append(c.rows, Row{ID: rowID(server), Volume: v.ID, Server: server, Status: RowReserved})
+		c.rows = append(c.rows, Row{ID: rowID(server), Volume: v.ID, Server: server, Status: AttachmentReserved})
 	})
 	c.later(v.ID, func(v *Volume) {
 		v.Status = InUse

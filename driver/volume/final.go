@@ -5,7 +5,7 @@ import "context"
 // finalOrRetryable returns err unchanged where a final answer is safe: no volume has the name, and no create request for it may still
 // be at work. After a final answer the sidecar forgets the claim, and nobody would ever delete such a volume. Any other err is marked
 // AfterWrite, and the next retry uses what exists. Incompatible is final: a volume exists, and no retry would change it.
-func (s *Volumes) finalOrRetryable(ctx context.Context, w Wish, err error) error {
+func (s *Volumes) finalOrRetryable(ctx context.Context, w CreateSpec, err error) error {
 	if !final(err) || Is(err, Incompatible) {
 		return err
 	}
@@ -53,7 +53,7 @@ func markExisting(err error, noun, id string) error {
 }
 
 // finalOrRetryable is to snapshots and backups what Volumes.finalOrRetryable is to volumes.
-func (s *Snapshots) finalOrRetryable(ctx context.Context, w SnapshotWish, err error) error {
+func (s *Snapshots) finalOrRetryable(ctx context.Context, w SnapshotSpec, err error) error {
 	if !final(err) || Is(err, Incompatible) {
 		return err
 	}
@@ -73,7 +73,7 @@ func (s *Snapshots) finalOrRetryable(ctx context.Context, w SnapshotWish, err er
 }
 
 // shelves are where something may be that was made for a wish; what can be an answer comes first.
-func (s *Snapshots) shelves(w SnapshotWish) []shelf {
+func (s *Snapshots) shelves(w SnapshotSpec) []shelf {
 	if w.Backup != nil {
 		return []shelf{s.backupShelf(), s.snapshotShelf()}
 	}

@@ -17,11 +17,11 @@ type creator struct {
 }
 
 func createsVolume(ctx context.Context, s *Snapshots) (string, error) {
-	v, err := s.volumes.Create(ctx, Wish{Name: "pvc-new", Size: gib.Size})
+	v, err := s.volumes.Create(ctx, CreateSpec{Name: "pvc-new", Size: gib.Size})
 	return string(v.ID), err
 }
 
-func creates(w SnapshotWish) func(context.Context, *Snapshots) (string, error) {
+func creates(w SnapshotSpec) func(context.Context, *Snapshots) (string, error) {
 	return func(ctx context.Context, s *Snapshots) (string, error) {
 		p, err := s.Create(ctx, w)
 		return string(p.ID), err

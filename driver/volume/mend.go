@@ -40,14 +40,14 @@ func (s *Volumes) mend(ctx context.Context, doubt *suspicion, seen sighting, nex
 // deleteRow reads a record once more and deletes it if it is as it was. Nova and Cinder are those of one cloud and region, and the
 // request has named the record's server, or none.
 func (s *Volumes) deleteRow(ctx context.Context, seen sighting) error {
-	row, err := s.cloud.Row(ctx, seen.row.ID)
+	row, err := s.cloud.ShowAttachment(ctx, seen.row.ID)
 	switch {
 	case Is(err, NotFound), err == nil && row != seen.row:
 		return nil // it lives: the caller looks again
 	case err != nil:
 		return unmended(seen, err)
 	}
-	switch err := s.cloud.DeleteRow(ctx, row.ID); {
+	switch err := s.cloud.DeleteAttachment(ctx, row.ID); {
 	case Is(err, NotFound):
 	case err != nil:
 		return unmended(seen, err)

@@ -85,11 +85,11 @@ func (c *fakeCloud) restore(server ServerID, list []ID) {
 func TestARecordThatComesToLifeIsNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: Reserved})
-		c.rows = []Row{{ID: rowID(serverA), Volume: id(1), Server: serverA, Status: RowReserved}}
+		c.rows = []Row{{ID: rowID(serverA), Volume: id(1), Server: serverA, Status: AttachmentReserved}}
 		c.hook["Row"] = func() { // another replica's attach was faster than the second look
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.rows[0].Status = RowAttaching
+			c.rows[0].Status = AttachmentAttaching
 			c.servers[serverA] = []ID{id(1)}
 		}
 		c.later(id(1), func(*Volume) {})
@@ -103,7 +103,7 @@ func TestARecordThatComesToLifeIsNotDeleted(t *testing.T) {
 func TestARecordThatIsNewAtTheSecondLookWaitsForAThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: Reserved})
-		c.rows = []Row{{ID: "first", Volume: id(1), Server: serverA, Status: RowReserved}}
+		c.rows = []Row{{ID: "first", Volume: id(1), Server: serverA, Status: AttachmentReserved}}
 		time.AfterFunc(5*time.Second, func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -117,7 +117,7 @@ func TestARecordThatIsNewAtTheSecondLookWaitsForAThird(t *testing.T) {
 }
 
 func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
-	for _, status := range []RowStatus{RowReserved, RowAttaching, RowErrorAttaching} {
+	for _, status := range []AttachStatus{AttachmentReserved, AttachmentAttaching, AttachmentErrorAttaching} {
 		for _, verb := range []string{"attach", "detach"} {
 			t.Run(string(status)+", "+verb, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 func TestRecordsOfOtherServersAreNeverTouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: Reserved})
-		c.rows = []Row{{ID: rowID(goneServer), Volume: id(1), Server: goneServer, Status: RowReserved}, {ID: "nobody's", Volume: id(1), Status: RowReserved}}
+		c.rows = []Row{{ID: rowID(goneServer), Volume: id(1), Server: goneServer, Status: AttachmentReserved}, {ID: "nobody's", Volume: id(1), Status: AttachmentReserved}}
 		_, err := service(c).Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, DeadlineExceeded, false)
 		if !strings.Contains(err.Error(), rowID(goneServer)+" to server "+string(goneServer)+" is reserved") {
@@ -162,7 +162,7 @@ func TestDetachFromAllClearsEveryServersRecordAndNobodysStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: InUse, Multiattach: true, Attachments: []Attachment{{Server: serverA}, {Server: goneServer}}})
 		delete(c.servers, goneServer)
-		c.rows = []Row{{ID: rowID(serverB), Volume: id(1), Server: serverB, Status: RowReserved}, {ID: "nobody's", Volume: id(1), Status: RowReserved}}
+		c.rows = []Row{{ID: rowID(serverB), Volume: id(1), Server: serverB, Status: AttachmentReserved}, {ID: "nobody's", Volume: id(1), Status: AttachmentReserved}}
 		if err := service(c).Detach(within(t, 120), id(1), ""); err != nil {
 			t.Fatal(err)
 		}

@@ -36,8 +36,8 @@ type Cloud interface {
 
 	// Server reads one server. GET /v2.1/servers/{id}.
 	Server(ctx context.Context, id ServerID) (Server, error)
-	// Attachments reads the volumes Nova has for a server. GET /v2.1/servers/{id}/os-volume_attachments.
-	Attachments(ctx context.Context, server ServerID) ([]Attachment, error)
+	// ServerAttachments reads the volumes Nova has for a server. GET /v2.1/servers/{id}/os-volume_attachments.
+	ServerAttachments(ctx context.Context, server ServerID) ([]Attachment, error)
 	// Attach asks Nova to attach a volume. POST /v2.1/servers/{id}/os-volume_attachments (2.60 for multiattach volumes).
 	Attach(ctx context.Context, server ServerID, v Volume) error
 	// Detach asks Nova to detach a volume. DELETE /v2.1/servers/{id}/os-volume_attachments/{volume}.

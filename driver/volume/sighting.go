@@ -46,12 +46,12 @@ func (s *Volumes) look(ctx context.Context, v Volume, server ServerID) (sighting
 func (s *Volumes) rowOf(ctx context.Context, v Volume, server ServerID) (row Row, others []Row, err error) {
 	for _, a := range v.Attachments {
 		if a.Server == server {
-			return Row{ID: a.ID, Volume: v.ID, Server: server, Status: RowAttached}, nil, nil
+			return Row{ID: a.ID, Volume: v.ID, Server: server, Status: AttachmentAttached}, nil, nil
 		}
 	}
 	rows, hidden, err := s.rows(ctx, v.ID)
 	if hidden {
-		row.Status = RowHidden
+		row.Status = AttachmentHidden
 	}
 	for _, r := range rows {
 		switch {
@@ -65,8 +65,8 @@ func (s *Volumes) rowOf(ctx context.Context, v Volume, server ServerID) (row Row
 }
 
 // progress is how far a record has come. One that a later Cinder adds goes before all: nothing is done about it but to wait.
-func progress(far RowStatus) int {
-	order := []RowStatus{RowNone, RowErrorAttaching, RowErrorDetaching, RowReserved, RowDetaching, RowAttaching, RowAttached}
+func progress(far AttachStatus) int {
+	order := []AttachStatus{AttachmentNone, AttachmentErrorAttaching, AttachmentErrorDetaching, AttachmentReserved, AttachmentDetaching, AttachmentAttaching, AttachmentAttached}
 	if i := slices.Index(order, far); i >= 0 {
 		return i
 	}
@@ -75,7 +75,7 @@ func progress(far RowStatus) int {
 
 // rows reads Cinder's records of a volume, or that it does not show any.
 func (s *Volumes) rows(ctx context.Context, id ID) (rows []Row, hidden bool, err error) {
-	rows, err = s.cloud.Rows(ctx, id)
+	rows, err = s.cloud.VolumeAttachments(ctx, id)
 	switch KindOf(err) {
 	case PermissionDenied, NotFound, Unimplemented:
 		if Is(err, PermissionDenied) && s.hidden.CompareAndSwap(false, true) {
@@ -87,17 +87,17 @@ func (s *Volumes) rows(ctx context.Context, id ID) (rows []Row, hidden bool, err
 }
 
 // opinion asks Nova; what cannot be a server's id is unknown to it, never gone. The server itself is asked about only where Cinder has a record that may be stale.
-func (s *Volumes) opinion(ctx context.Context, id ID, server ServerID, row RowStatus) (says opinion, state string, why error) {
+func (s *Volumes) opinion(ctx context.Context, id ID, server ServerID, row AttachStatus) (says opinion, state string, why error) {
 	if !server.Exists() { // the adapter's NotFound of such an id would be nobody's word: Nova was not asked
 		return unknown, "", Errorf(Conflict, "what has the volume is no server of Nova's")
 	}
-	attachments, err := s.cloud.Attachments(ctx, server)
+	attachments, err := s.cloud.ServerAttachments(ctx, server)
 	switch {
 	case err != nil && !Is(err, NotFound):
 		return unknown, "", err
 	case slices.ContainsFunc(attachments, func(a Attachment) bool { return a.Volume == id }):
 		return listed, "", nil
-	case row != RowNone && row != RowHidden:
+	case row != AttachmentNone && row != AttachmentHidden:
 		return s.opinionOfServer(ctx, server, err != nil)
 	case err != nil:
 		return gone, "", nil
@@ -131,9 +131,9 @@ var atRest = []string{"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHE
 func (seen sighting) String() string {
 	text := "Cinder has no attachment of it to server " + string(seen.server)
 	switch {
-	case seen.row.Status == RowHidden:
+	case seen.row.Status == AttachmentHidden:
 		text = "Cinder does not show its attachments"
-	case seen.row.Status != RowNone:
+	case seen.row.Status != AttachmentNone:
 		text = fmt.Sprintf("Cinder has attachment %s of it to server %s, %s", seen.row.ID, seen.server, seen.row.Status)
 	}
 	switch seen.nova {

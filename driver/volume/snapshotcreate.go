@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// SnapshotWish is what a new snapshot shall be.
-type SnapshotWish struct {
+// SnapshotSpec is what a new snapshot shall be.
+type SnapshotSpec struct {
 	// Name is the request's identity: two wishes of one name are the same snapshot.
 	Name   string
 	Volume ID
@@ -19,7 +19,7 @@ type SnapshotWish struct {
 	// Metadata is added to what every snapshot of the driver carries.
 	Metadata map[string]string
 	// Backup asks for a backup instead of a snapshot.
-	Backup *BackupWish
+	Backup *BackupSpec
 }
 
 // Create makes the snapshot of a wish, or its backup, or finds it where an earlier call made it, and returns it once it is available:
@@ -30,7 +30,7 @@ type SnapshotWish struct {
 // is returned, so that a retry begins anew: it was never available, so no call has returned its ID. A create whose answer was lost is
 // not sent again for createHoldOff. Errors are marked AfterWrite wherever a snapshot of that name exists, may exist, or may still be
 // created by a request without an answer.
-func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error) {
+func (s *Snapshots) Create(ctx context.Context, w SnapshotSpec) (Snapshot, error) {
 	if w.Name == "" {
 		return Snapshot{}, Errorf(InvalidArgument, "a snapshot needs a name").Op("snapshot")
 	}
@@ -48,7 +48,7 @@ func (s *Snapshots) Create(ctx context.Context, w SnapshotWish) (Snapshot, error
 }
 
 // picture makes the snapshot of a wish, or finds it.
-func (s *Snapshots) picture(ctx context.Context, w SnapshotWish) (Snapshot, error) {
+func (s *Snapshots) picture(ctx context.Context, w SnapshotSpec) (Snapshot, error) {
 	k := s.snapshotShelf()
 	found, err := s.named(ctx, k, w.Name)
 	if err != nil {
@@ -92,11 +92,11 @@ func (s *Snapshots) noBackup(ctx context.Context, name string) error {
 }
 
 // sameVolume reports whether p is of the wished volume, whose id may be written in another case: Cinder's database takes either.
-func sameVolume(p Snapshot, w SnapshotWish) bool {
+func sameVolume(p Snapshot, w SnapshotSpec) bool {
 	return strings.EqualFold(string(p.Volume), string(w.Volume))
 }
 
-func otherVolume(noun string, p Snapshot, w SnapshotWish) error {
+func otherVolume(noun string, p Snapshot, w SnapshotSpec) error {
 	return Errorf(Incompatible, "%s %s is named %s already and is of volume %s, not of %s", noun, p.ID, w.Name, p.Volume, w.Volume).Op("snapshot")
 }
 
@@ -114,7 +114,7 @@ func (s *Snapshots) mayCreate(k shelf, name string, found []Snapshot) error {
 
 // create sends the create request, waits for the snapshot, and reads again who has the name, since another replica may have created one
 // too.
-func (s *Snapshots) create(ctx context.Context, w SnapshotWish) (SnapshotID, []Snapshot, error) {
+func (s *Snapshots) create(ctx context.Context, w SnapshotSpec) (SnapshotID, []Snapshot, error) {
 	v, err := s.snapshotable(ctx, w.Volume)
 	if err != nil {
 		return "", nil, err
@@ -131,7 +131,7 @@ func (s *Snapshots) create(ctx context.Context, w SnapshotWish) (SnapshotID, []S
 }
 
 // sendCreate asks for a snapshot, of a volume in use in the way that this cloud knows.
-func (s *Snapshots) sendCreate(ctx context.Context, w SnapshotWish, v Volume) (Snapshot, error) {
+func (s *Snapshots) sendCreate(ctx context.Context, w SnapshotSpec, v Volume) (Snapshot, error) {
 	o := SnapshotOptions{
 		Name: w.Name, Volume: w.Volume, Description: contract.Description, Metadata: s.volumes.metadata(w.Name, w.Metadata), InUse: v.Status == InUse,
 	}

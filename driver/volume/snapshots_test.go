@@ -28,7 +28,7 @@ func TestEverySnapshotStatusOfCinderHasAMeaning(t *testing.T) {
 
 var (
 	source  = Volume{ID: id(1), Name: "pvc-1", Status: Available, Size: GiB(3), Zone: "az 2"}
-	picture = SnapshotWish{Name: "snapshot-1", Volume: id(1)}
+	picture = SnapshotSpec{Name: "snapshot-1", Volume: id(1)}
 )
 
 // pictureOfOurs is a snapshot that this driver made for picture.
@@ -37,10 +37,10 @@ func pictureOfOurs(n int, status Status) Snapshot {
 }
 
 // wishes are those for both things that a handle can name.
-var wishes = map[string]SnapshotWish{"snapshot": picture, "backup": archive()}
+var wishes = map[string]SnapshotSpec{"snapshot": picture, "backup": archive()}
 
 // kept is what a cloud has of the kind that w asks for.
-func (c *fakeCloud) kept(w SnapshotWish) map[SnapshotID]*Snapshot {
+func (c *fakeCloud) kept(w SnapshotSpec) map[SnapshotID]*Snapshot {
 	if w.Backup != nil {
 		return c.backups
 	}
@@ -48,7 +48,7 @@ func (c *fakeCloud) kept(w SnapshotWish) map[SnapshotID]*Snapshot {
 }
 
 // putSnapshot adds a snapshot or a backup while the cloud is in use.
-func (c *fakeCloud) putSnapshot(w SnapshotWish, p Snapshot) {
+func (c *fakeCloud) putSnapshot(w SnapshotSpec, p Snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.Backup = w.Backup != nil
@@ -57,7 +57,7 @@ func (c *fakeCloud) putSnapshot(w SnapshotWish, p Snapshot) {
 
 // retried calls every five seconds as external-snapshotter does, until there is a result or a final error. It keeps the first ID that
 // it gets, so what that names must be ready.
-func retried(t *testing.T, s *Snapshots, w SnapshotWish) (Snapshot, error) {
+func retried(t *testing.T, s *Snapshots, w SnapshotSpec) (Snapshot, error) {
 	t.Helper()
 	for range 60 {
 		p, err := s.Create(within(t, 60), w)
@@ -442,12 +442,12 @@ func TestSnapshotErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 
 func TestSnapshotsThatCannotBeAreRefusedBeforeTheCloudIsAskedForThem(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish SnapshotWish
+		wish SnapshotSpec
 		kind Kind
 	}{
-		"no name":           {SnapshotWish{Volume: id(1)}, InvalidArgument},
-		"no such volume":    {SnapshotWish{Name: "s", Volume: id(9)}, NotFound},
-		"no UUID for an id": {SnapshotWish{Name: "s", Volume: "../types"}, NotFound},
+		"no name":           {SnapshotSpec{Volume: id(1)}, InvalidArgument},
+		"no such volume":    {SnapshotSpec{Name: "s", Volume: id(9)}, NotFound},
+		"no UUID for an id": {SnapshotSpec{Name: "s", Volume: "../types"}, NotFound},
 	} {
 		c := newCloud(source)
 		_, err := snapshots(c).Create(t.Context(), test.wish)

@@ -24,7 +24,7 @@ type placement struct {
 
 // place works out how to make a wished volume. Cinder makes a volume in its source's zone and refuses any other, unless its
 // cloned_volume_same_az is off; a backup it restores in any. A volume that may have any size gets its source's.
-func (s *Volumes) place(ctx context.Context, w Wish, size Size) (placement, error) {
+func (s *Volumes) place(ctx context.Context, w CreateSpec, size Size) (placement, error) {
 	var o origin
 	if w.Source != "" || w.Snapshot != "" {
 		var err error
@@ -75,7 +75,7 @@ func (s *Volumes) place(ctx context.Context, w Wish, size Size) (placement, erro
 
 // nowhere is the error of a volume that no zone could have, and of which nothing is left. Only where topology asked for the zones
 // may the scheduler's next choice be a better one.
-func (p placement) nowhere(w Wish, err error) error {
+func (p placement) nowhere(w CreateSpec, err error) error {
 	kind, where := NotHere, "no zone that will do can have the volume (tried: "+strings.Join(p.zones, ", ")+")"
 	if !w.zonal() {
 		kind, where = InvalidArgument, "the zone cannot have the volume"
@@ -87,7 +87,7 @@ func (p placement) nowhere(w Wish, err error) error {
 }
 
 // origin reads the source of a wish. Busy while it is changing, Conflict when it is of no use until somebody acts.
-func (s *Volumes) origin(ctx context.Context, w Wish) (origin, error) {
+func (s *Volumes) origin(ctx context.Context, w CreateSpec) (origin, error) {
 	if w.Snapshot == "" {
 		v, err := s.Get(ctx, w.Source)
 		if err != nil {

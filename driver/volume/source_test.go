@@ -7,20 +7,20 @@ import (
 
 func TestAVolumeFromASnapshot(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish  Wish
+		wish  CreateSpec
 		size  Size // 0: an error of that kind
 		kind  Kind
 		asked int // POSTs that it took
 	}{
-		"goes to the zone of the snapshot's volume": {wish: Wish{Size: Range{Required: GiB(3)}}, size: GiB(3)},
-		"with a label of that zone too":             {wish: Wish{Size: Range{Required: GiB(3)}, Zones: []string{"az1", "az-2"}}, size: GiB(3)},
-		"may be larger":                             {wish: Wish{Size: Range{Required: GiB(9)}}, size: GiB(9)},
-		"of any size has the snapshot's":            {wish: Wish{}, size: GiB(3)},
-		"into another zone is for elsewhere":        {wish: Wish{Size: Range{Required: GiB(3)}, Zones: []string{"az1"}}, kind: NotHere, asked: 1},
-		"that is smaller is out of range":           {wish: Wish{Size: Range{Required: GiB(2)}}, kind: OutOfRange},
-		"that must be smaller is out of range":      {wish: Wish{Size: Range{Limit: GiB(2)}}, kind: OutOfRange},
-		"that is not there":                         {wish: Wish{Snapshot: sid(9)}, kind: NotFound},
-		"that cannot be: no UUID":                   {wish: Wish{Snapshot: "../types"}, kind: NotFound},
+		"goes to the zone of the snapshot's volume": {wish: CreateSpec{Size: Range{Required: GiB(3)}}, size: GiB(3)},
+		"with a label of that zone too":             {wish: CreateSpec{Size: Range{Required: GiB(3)}, Zones: []string{"az1", "az-2"}}, size: GiB(3)},
+		"may be larger":                             {wish: CreateSpec{Size: Range{Required: GiB(9)}}, size: GiB(9)},
+		"of any size has the snapshot's":            {wish: CreateSpec{}, size: GiB(3)},
+		"into another zone is for elsewhere":        {wish: CreateSpec{Size: Range{Required: GiB(3)}, Zones: []string{"az1"}}, kind: NotHere, asked: 1},
+		"that is smaller is out of range":           {wish: CreateSpec{Size: Range{Required: GiB(2)}}, kind: OutOfRange},
+		"that must be smaller is out of range":      {wish: CreateSpec{Size: Range{Limit: GiB(2)}}, kind: OutOfRange},
+		"that is not there":                         {wish: CreateSpec{Snapshot: sid(9)}, kind: NotFound},
+		"that cannot be: no UUID":                   {wish: CreateSpec{Snapshot: "../types"}, kind: NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestAVolumeFromASnapshot(t *testing.T) {
 func TestASnapshotWhoseVolumeCannotBeReadDecidesNoZone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud().withSnapshots(pictureOfOurs(1, Available))
-		v, err := service(c).Create(within(t, 60), Wish{Name: "restored", Snapshot: sid(1), Zones: []string{"az1"}})
+		v, err := service(c).Create(within(t, 60), CreateSpec{Name: "restored", Snapshot: sid(1), Zones: []string{"az1"}})
 		if err != nil || v.Zone != "az1" {
 			t.Errorf("got %v, %v", v, err)
 		}
@@ -60,7 +60,7 @@ func TestASnapshotWhoseVolumeCannotBeReadDecidesNoZone(t *testing.T) {
 
 func TestASourceInEveryStatus(t *testing.T) {
 	want := map[step]Kind{wait: Busy, leaving: NotFound, refuse: Conflict}
-	check := func(t *testing.T, c *fakeCloud, w Wish, step step) {
+	check := func(t *testing.T, c *fakeCloud, w CreateSpec, step step) {
 		w.Name = "made"
 		synctest.Test(t, func(t *testing.T) {
 			_, err := service(c).Create(within(t, 60), w)
@@ -79,11 +79,11 @@ func TestASourceInEveryStatus(t *testing.T) {
 	for _, status := range everyStatus {
 		v := source
 		v.Status = status
-		t.Run("volume "+string(status), func(t *testing.T) { check(t, newCloud(v), Wish{Source: v.ID}, statuses[status].extend) })
+		t.Run("volume "+string(status), func(t *testing.T) { check(t, newCloud(v), CreateSpec{Source: v.ID}, statuses[status].extend) })
 	}
 	for _, status := range everySnapshotStatus {
 		t.Run("snapshot "+string(status), func(t *testing.T) {
-			check(t, newCloud(source).withSnapshots(pictureOfOurs(1, status)), Wish{Snapshot: sid(1)}, snapshotStatuses[status].source)
+			check(t, newCloud(source).withSnapshots(pictureOfOurs(1, status)), CreateSpec{Snapshot: sid(1)}, snapshotStatuses[status].source)
 		})
 	}
 }
@@ -93,13 +93,13 @@ func TestANamedVolumeOfAnotherSourceIsIncompatible(t *testing.T) {
 	fromSnapshot.SnapshotID, clone.SourceID = string(sid(1)), id(1)
 	for name, test := range map[string]struct {
 		is   Volume
-		wish Wish
+		wish CreateSpec
 	}{
-		"blank, a snapshot wished":      {ofOurs(2, Available), Wish{Snapshot: sid(1)}},
-		"of another snapshot":           {fromSnapshot, Wish{Snapshot: sid(2)}},
-		"of a snapshot, none wished":    {fromSnapshot, Wish{}},
-		"a clone, a snapshot wished":    {clone, Wish{Snapshot: sid(1)}},
-		"of a snapshot, a clone wished": {fromSnapshot, Wish{Source: id(1)}},
+		"blank, a snapshot wished":      {ofOurs(2, Available), CreateSpec{Snapshot: sid(1)}},
+		"of another snapshot":           {fromSnapshot, CreateSpec{Snapshot: sid(2)}},
+		"of a snapshot, none wished":    {fromSnapshot, CreateSpec{}},
+		"a clone, a snapshot wished":    {clone, CreateSpec{Snapshot: sid(1)}},
+		"of a snapshot, a clone wished": {fromSnapshot, CreateSpec{Source: id(1)}},
 	} {
 		w := test.wish
 		w.Name, w.Size = "pvc-1", Range{Required: GiB(1)}

@@ -127,7 +127,7 @@ func (s *Volumes) metadata(name string, more map[string]string) map[string]strin
 }
 
 // labels is the metadata of the volume of a wish.
-func (s *Volumes) labels(w Wish) map[string]string {
+func (s *Volumes) labels(w CreateSpec) map[string]string {
 	all := s.metadata(w.Name, w.Metadata)
 	if w.Shared {
 		all[contract.MetadataShared] = "true"

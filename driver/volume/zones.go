@@ -59,7 +59,7 @@ func (s *Volumes) known(ctx context.Context) []string {
 
 // candidates are the volume zones to try for a wish, best first; "" leaves the choice to Cinder. NotHere when Cinder has none of
 // those that will do.
-func (s *Volumes) candidates(ctx context.Context, w Wish) ([]string, error) {
+func (s *Volumes) candidates(ctx context.Context, w CreateSpec) ([]string, error) {
 	switch {
 	case w.Zone != "":
 		return []string{w.Zone}, nil
@@ -96,10 +96,10 @@ func (s *Volumes) candidates(ctx context.Context, w Wish) ([]string, error) {
 func sameZone(a, b string) bool { return contract.ZoneLabel(a) == contract.ZoneLabel(b) }
 
 // allows reports whether a volume in that zone is as wished.
-func (w Wish) allows(zone string) bool {
+func (w CreateSpec) allows(zone string) bool {
 	return w.Zone != "" || len(w.Zones) == 0 || w.AnyZone || strings.TrimSpace(zone) == "" ||
 		slices.ContainsFunc(w.Zones, func(wished string) bool { return sameZone(wished, zone) })
 }
 
 // zonal reports whether another zone may do where one cannot have the volume.
-func (w Wish) zonal() bool { return w.Zone == "" && len(w.Zones) > 0 }
+func (w CreateSpec) zonal() bool { return w.Zone == "" && len(w.Zones) > 0 }

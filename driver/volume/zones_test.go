@@ -14,7 +14,7 @@ import (
 )
 
 // zonal is a wish for the zones a node's label and others stand for.
-func zonal(zones ...string) Wish {
+func zonal(zones ...string) CreateSpec {
 	w := gib
 	w.Zones = zones
 	return w
@@ -354,7 +354,7 @@ func TestTheZoneOfACopy(t *testing.T) {
 					if test.strict {
 						c.sameZoneOnly("az 2")
 					}
-					w := Wish{Name: "copy", Zones: test.zones, Zone: test.zone, Source: from.ID}
+					w := CreateSpec{Name: "copy", Zones: test.zones, Zone: test.zone, Source: from.ID}
 					if kind == "restore" {
 						w.Source, w.Snapshot = "", sid(1)
 					}

@@ -36,8 +36,8 @@ type BackupPoller interface {
 
 // ServerPoller is what the hub of servers reads the cloud through.
 type ServerPoller interface {
-	// Attachments reads the volumes Nova has for a server; NotFound when there is no such server.
-	Attachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error)
+	// ServerAttachments reads the volumes Nova has for a server; NotFound when there is no such server.
+	ServerAttachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error)
 }
 
 // Hub answers any number of waiters for volumes, SnapshotHub for snapshots and backups, ServerHub for what is attached to
@@ -85,7 +85,7 @@ func NewBackupHub(p BackupPoller) *SnapshotHub {
 // NewServerHub makes a hub of what is attached to servers; Run brings it to life.
 func NewServerHub(p ServerPoller) *ServerHub {
 	return newHub(kind[volume.ServerID, []volume.Attachment]{
-		noun: "server", read: p.Attachments, look: func([]volume.Attachment) look[volume.ServerID] { return look[volume.ServerID]{status: "there"} },
+		noun: "server", read: p.ServerAttachments, look: func([]volume.Attachment) look[volume.ServerID] { return look[volume.ServerID]{status: "there"} },
 	})
 }
 

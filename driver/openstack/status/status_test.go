@@ -688,7 +688,7 @@ type attachedTo struct {
 	begin time.Time
 }
 
-func (a *attachedTo) Attachments(_ context.Context, id volume.ServerID) ([]volume.Attachment, error) {
+func (a *attachedTo) ServerAttachments(_ context.Context, id volume.ServerID) ([]volume.Attachment, error) {
 	a.reads.Add(1)
 	time.Sleep(30 * time.Millisecond)
 	if id == "gone" {
