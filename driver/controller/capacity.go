@@ -30,7 +30,7 @@ func (s *Server) GetCapacity(ctx context.Context, req *csi.GetCapacityRequest) (
 	if class.Zone != "" && !places.reach(class.Zone, segment) {
 		return &csi.GetCapacityResponse{}, nil
 	}
-	room := volume.Room{
+	room := volume.CapacityRequest{
 		Type: class.Type, Zone: class.Zone, Zones: places.zones(&csi.TopologyRequirement{Requisite: []*csi.Topology{segment}}), AnyZone: places.ignored, Shared: shared,
 	}
 	capacity, err := s.o.Clouds[s.clouds[0]].Capacity(ctx, room)

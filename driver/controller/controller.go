@@ -25,9 +25,9 @@ type Volumes interface {
 	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
 	Expand(ctx context.Context, id volume.ID, size volume.Range) (volume.Volume, error)
 	Modify(ctx context.Context, id volume.ID, c volume.Change) error
-	Capacity(ctx context.Context, r volume.Room) (volume.Capacity, error)
+	Capacity(ctx context.Context, r volume.CapacityRequest) (volume.Capacity, error)
 	Health(ctx context.Context, id volume.ID) (volume.Health, error)
-	Healths(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
+	ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
 }
 
 // Claims are the claims that volumes are made for; *kube.API knows them. Errors are *volume.Error; a missing claim is NotFound.

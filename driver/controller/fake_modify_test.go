@@ -9,9 +9,9 @@ import (
 // changes is what a fake was asked about changes, room and health, and what it answers.
 type changes struct {
 	change   volume.Change
-	room     volume.Room
+	room     volume.CapacityRequest
 	capacity volume.Capacity
-	ailments map[volume.ID][]volume.Ailment
+	ailments map[volume.ID][]volume.HealthIssue
 }
 
 func (f *fake) Modify(_ context.Context, id volume.ID, c volume.Change) error {
@@ -19,21 +19,21 @@ func (f *fake) Modify(_ context.Context, id volume.ID, c volume.Change) error {
 	return f.err
 }
 
-func (f *fake) Capacity(_ context.Context, r volume.Room) (volume.Capacity, error) {
+func (f *fake) Capacity(_ context.Context, r volume.CapacityRequest) (volume.Capacity, error) {
 	f.room, f.calls = r, append(f.calls, "capacity")
 	return f.capacity, f.err
 }
 
 func (f *fake) Health(ctx context.Context, id volume.ID) (volume.Health, error) {
 	v, err := f.Get(ctx, id)
-	return volume.Health{Volume: v, Ailments: f.ailments[id]}, err
+	return volume.Health{Volume: v, Issues: f.ailments[id]}, err
 }
 
-func (f *fake) Healths(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
+func (f *fake) ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
 	page, err := f.List(ctx, p, limit)
 	var all []volume.Health
 	for _, v := range page {
-		all = append(all, volume.Health{Volume: v, Ailments: f.ailments[v.ID]})
+		all = append(all, volume.Health{Volume: v, Issues: f.ailments[v.ID]})
 	}
 	return all, err
 }

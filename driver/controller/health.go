@@ -55,7 +55,7 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 	}
 	answer := &csi.ControllerListVolumeHealthResponse{}
 	for more := true; more; {
-		page, err := s.o.Clouds[at.cloud].Healths(ctx, at.position, 0)
+		page, err := s.o.Clouds[at.cloud].ListHealth(ctx, at.position, 0)
 		if volume.Is(err, volume.NotFound) {
 			return nil, badToken(req.GetStartingToken())
 		}
@@ -64,7 +64,7 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 		}
 		for _, h := range page {
 			at.position = volume.PositionOf(h.Volume)
-			if len(h.Ailments) == 0 {
+			if len(h.Issues) == 0 {
 				continue
 			}
 			answer.Entries = append(answer.Entries, healthOf(h))
@@ -82,7 +82,7 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 
 func healthOf(h volume.Health) *csi.VolumeHealth {
 	answer := &csi.VolumeHealth{VolumeId: string(h.Volume.ID)}
-	for _, a := range h.Ailments {
+	for _, a := range h.Issues {
 		answer.HealthStatuses = append(answer.HealthStatuses, &csi.VolumeHealth_VolumeHealthEntry{
 			Status: severities[a.Severity], Reason: a.Reason, Message: a.Message,
 		})

@@ -78,7 +78,7 @@ func TestCapacityOfAClassInASegment(t *testing.T) {
 		req      *csi.GetCapacityRequest
 		capacity volume.Capacity
 		change   func(*Options)
-		room     volume.Room
+		room     volume.CapacityRequest
 		want     *csi.GetCapacityResponse
 		asked    bool
 	}{
@@ -89,19 +89,19 @@ func TestCapacityOfAClassInASegment(t *testing.T) {
 			req: &csi.GetCapacityRequest{
 				Parameters: map[string]string{"type": "fast"}, AccessibleTopology: segment, VolumeCapabilities: []*csi.VolumeCapability{capability(manyWriters, true)},
 			},
-			capacity: volume.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, room: volume.Room{Type: "fast", Zones: []string{"az2"}, Shared: true},
+			capacity: volume.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, room: volume.CapacityRequest{Type: "fast", Zones: []string{"az2"}, Shared: true},
 			want: &csi.GetCapacityResponse{AvailableCapacity: 7, MinimumVolumeSize: wrapperspb.Int64(2), MaximumVolumeSize: wrapperspb.Int64(5)},
 		},
 		"the class's zone is the segment's": {
 			req:  &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az2"}, AccessibleTopology: segment},
-			room: volume.Room{Zone: "az2", Zones: []string{"az2"}}, asked: true, want: &csi.GetCapacityResponse{},
+			room: volume.CapacityRequest{Zone: "az2", Zones: []string{"az2"}}, asked: true, want: &csi.GetCapacityResponse{},
 		},
 		"the class's zone is another": {
 			req: &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az1"}, AccessibleTopology: segment}, want: &csi.GetCapacityResponse{},
 		},
 		"the class's zone is another, and zones do not matter": {
 			req:    &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az1"}, AccessibleTopology: segment},
-			change: func(o *Options) { o.IgnoreZone = func() bool { return true } }, room: volume.Room{Zone: "az1", Zones: []string{"az2"}, AnyZone: true}, asked: true, want: &csi.GetCapacityResponse{},
+			change: func(o *Options) { o.IgnoreZone = func() bool { return true } }, room: volume.CapacityRequest{Zone: "az1", Zones: []string{"az2"}, AnyZone: true}, asked: true, want: &csi.GetCapacityResponse{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,10 +140,10 @@ func TestCapacityIsAdvertisedWhereItIsTold(t *testing.T) {
 // sick gives two clouds of which two volumes and one are ill.
 func sick() *Server {
 	s := twoClouds()
-	ill := []volume.Ailment{{Severity: volume.Inaccessible, Reason: "Error", Message: "broken"}, {Severity: volume.Degraded, Reason: "Other", Message: "slow"}}
+	ill := []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "Error", Message: "broken"}, {Severity: volume.Degraded, Reason: "Other", Message: "slow"}}
 	plain, east := s.o.Clouds[""].(*fake), s.o.Clouds["east"].(*fake)
-	plain.ailments = map[volume.ID][]volume.Ailment{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
-	east.ailments = map[volume.ID][]volume.Ailment{east.list[0].ID: ill[1:]}
+	plain.ailments = map[volume.ID][]volume.HealthIssue{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
+	east.ailments = map[volume.ID][]volume.HealthIssue{east.list[0].ID: ill[1:]}
 	return s
 }
 

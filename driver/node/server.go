@@ -55,7 +55,7 @@ type machine interface {
 	PublishBlock(ctx context.Context, p host.Publication) error
 	Unmount(path string) error
 	Unstage(ctx context.Context, id volume.ID, path string) error
-	Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.Ailment, error)
+	Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error)
 	Stats(ctx context.Context, path string) (host.Stats, error)
 	Grow(ctx context.Context, g host.Growth) (volume.Size, error)
 }

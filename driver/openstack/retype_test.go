@@ -127,12 +127,12 @@ func TestTheRoomOnASimulatedCloud(t *testing.T) {
 		}
 		sim.SetQuota("demo", "per_volume_gigabytes", 500)
 		for _, test := range []struct {
-			room volume.Room
+			room volume.CapacityRequest
 			want volume.Capacity
 		}{
-			{volume.Room{}, volume.Capacity{Available: volume.GiB(20000 - 7), Largest: volume.GiB(500)}},
-			{volume.Room{Type: "fast", Zones: []string{"az2"}}, volume.Capacity{Available: volume.GiB(1000 - 7), Largest: volume.GiB(500)}},
-			{volume.Room{Zones: []string{"moon"}}, volume.Capacity{}},
+			{volume.CapacityRequest{}, volume.Capacity{Available: volume.GiB(20000 - 7), Largest: volume.GiB(500)}},
+			{volume.CapacityRequest{Type: "fast", Zones: []string{"az2"}}, volume.Capacity{Available: volume.GiB(1000 - 7), Largest: volume.GiB(500)}},
+			{volume.CapacityRequest{Zones: []string{"moon"}}, volume.Capacity{}},
 		} {
 			got, err := volumes.Capacity(t.Context(), test.room)
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {

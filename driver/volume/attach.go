@@ -36,19 +36,19 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 		v, err = s.cloud.Volume(ctx, id)
 	}
 	var refusal error // Nova's, of what the volume's own state seemed to allow
-	var doubt suspicion
+	var doubt staleCandidate
 	for looking := false; err == nil; {
 		// The volume's status alone answers for what is free and for what is simply elsewhere.
-		seen := sighting{volume: v, server: server, nova: unlisted}
-		if looking || atServers(v.Status) || v.Status == InUse && v.AttachedTo(server) {
-			if seen, err = s.look(ctx, v, server); err != nil {
+		seen := observation{volume: v, server: server, novaSays: novaOmits}
+		if looking || inTransition(v.Status) || v.Status == InUse && v.AttachedTo(server) {
+			if seen, err = s.observe(ctx, v, server); err != nil {
 				break
 			}
 		}
-		switch next := attachMove(v.Status, seen.row.Status, seen.nova); {
-		case next == finish:
+		switch next := attachAction(v.Status, seen.attachment.Status, seen.novaSays); {
+		case next == done:
 			return v, nil
-		case next == ask, next == elsewhere && v.Status == InUse && v.Multiattach:
+		case next == send, next == attachedElsewhere && v.Status == InUse && v.Multiattach:
 			if refusal != nil {
 				return Volume{}, refusal
 			}
@@ -71,14 +71,14 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 			if free { // it was a moment ago: that it is refused now is no contradiction
 				refusal, free = nil, false
 			}
-		case next == pause, next == elsewhere && atServers(v.Status):
+		case next == waitForChange, next == attachedElsewhere && inTransition(v.Status):
 			refusal = nil
-			v, err = s.changed(ctx, seen, "become attachable")
-		case next == catchUp:
+			v, err = s.awaitChange(ctx, seen, "become attachable")
+		case next == waitForNova:
 			refusal = nil
-			v, err = s.later(ctx, seen, catchUpInterval)
-		case next == heal, next == stuck:
-			v, err = s.mend(ctx, &doubt, seen, next)
+			v, err = s.readAfter(ctx, seen, novaPollInterval)
+		case next == deleteStale, next == conflict:
+			v, err = s.resolveStale(ctx, &doubt, seen, next)
 		default:
 			return Volume{}, s.notAttachable(ctx, seen, next)
 		}
@@ -99,19 +99,19 @@ func (s *Volumes) askToAttach(ctx context.Context, v Volume, server ServerID) er
 }
 
 // notAttachable is the error of what an attach cannot go on with.
-func (s *Volumes) notAttachable(ctx context.Context, seen sighting, why move) error {
+func (s *Volumes) notAttachable(ctx context.Context, seen observation, why action) error {
 	v := seen.volume
 	switch why {
-	case elsewhere:
+	case attachedElsewhere:
 		return Errorf(Conflict, "volume %s is attached to %s and its type allows one server only; detach it there first", v.ID, holders(v)).Op("attach")
-	case noVolume:
+	case volumeDeleting:
 		return Errorf(NotFound, "volume %s is being deleted", v.ID).Op("attach")
-	case noSuchHost:
+	case serverNotFound:
 		return noServer(seen.server).Op("attach")
-	case unsure:
-		return seen.doubtful("attach")
+	case novaSilent:
+		return seen.novaUnavailable("attach")
 	default:
-		return Errorf(Conflict, "volume %s is in status %s%s; it cannot be attached until an administrator resets that", v.ID, v.Status, s.reason(ctx, v.ID)).Op("attach")
+		return Errorf(Conflict, "volume %s is in status %s%s; it cannot be attached until an administrator resets that", v.ID, v.Status, s.failureReason(ctx, v.ID)).Op("attach")
 	}
 }
 
@@ -125,7 +125,7 @@ func noServer(id ServerID) *Error { return Errorf(NotFound, "there is no server 
 // that it is on its way to this server.
 func (s *Volumes) attached(ctx context.Context, id ID, server ServerID) (Volume, error) {
 	for {
-		v, err := s.until(ctx, id, "become attached to server "+string(server), func(v Volume, ok bool) (bool, error) {
+		v, err := s.await(ctx, id, "become attached to server "+string(server), func(v Volume, ok bool) (bool, error) {
 			switch {
 			case !ok:
 				return true, notFound(id)
@@ -144,7 +144,7 @@ func (s *Volumes) attached(ctx context.Context, id ID, server ServerID) (Volume,
 		if err := s.onItsWay(ctx, v, server); err != nil {
 			return v, err
 		}
-		if v, err = s.later(ctx, sighting{volume: v, server: server}, catchUpInterval); err != nil || inUseAt(v, server) {
+		if v, err = s.readAfter(ctx, observation{volume: v, server: server}, novaPollInterval); err != nil || inUseAt(v, server) {
 			return v, err
 		}
 	}
@@ -157,7 +157,7 @@ func givenUp(id ID, server ServerID) *Error {
 
 // onItsWay is an error unless Cinder, or Nova where Cinder's records are hidden, has an attach of the volume to the server under way.
 func (s *Volumes) onItsWay(ctx context.Context, v Volume, server ServerID) error {
-	row, _, err := s.rowOf(ctx, v, server)
+	row, _, err := s.attachmentAt(ctx, v, server)
 	if err != nil {
 		return err
 	}

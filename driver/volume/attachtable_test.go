@@ -21,9 +21,9 @@ var everyRow = []AttachStatus{
 	AttachmentNone, AttachmentReserved, AttachmentAttaching, AttachmentAttached, AttachmentDetaching, AttachmentErrorAttaching, AttachmentErrorDetaching, AttachmentHidden,
 }
 
-var everyOpinion = []opinion{listed, unlisted, busy, gone, unknown}
+var everyOpinion = []novaState{novaLists, novaOmits, novaServerChanging, novaServerGone, novaUnknown}
 
-func eachCell(f func(status Status, row AttachStatus, nova opinion)) {
+func eachCell(f func(status Status, row AttachStatus, nova novaState)) {
 	for _, row := range everyRow {
 		for _, nova := range everyOpinion {
 			for _, status := range everyStatus {
@@ -44,10 +44,10 @@ func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
 				name = string(row)
 			}
 			fmt.Fprintf(&b, "%s, Nova: %s\n", name, nova)
-			for verb, next := range map[string]func(Status, AttachStatus, opinion) move{"attach": attachMove} {
+			for verb, next := range map[string]func(Status, AttachStatus, novaState) action{"attach": attachAction} {
 				writeMoves(&b, verb, row, nova, next)
 			}
-			writeMoves(&b, "detach", row, nova, detachMove)
+			writeMoves(&b, "detach", row, nova, detachAction)
 		}
 	}
 	const file = "testdata/attachments.txt"
@@ -65,18 +65,18 @@ func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
 	}
 }
 
-func writeMoves(b *strings.Builder, verb string, row AttachStatus, nova opinion, next func(Status, AttachStatus, opinion) move) {
-	by := map[move][]string{}
+func writeMoves(b *strings.Builder, verb string, row AttachStatus, nova novaState, next func(Status, AttachStatus, novaState) action) {
+	by := map[action][]string{}
 	for _, status := range everyStatus {
 		m := next(status, row, nova)
 		by[m] = append(by[m], string(status))
 	}
-	for m := range moveNames {
-		if list := by[move(m)]; len(list) == len(everyStatus) {
-			fmt.Fprintf(b, "  %s: %s in every status\n", verb, move(m))
+	for m := range actionNames {
+		if list := by[action(m)]; len(list) == len(everyStatus) {
+			fmt.Fprintf(b, "  %s: %s in every status\n", verb, action(m))
 		} else if len(list) > 0 {
 			slices.Sort(list)
-			fmt.Fprintf(b, "  %s: %s in %s\n", verb, move(m), strings.Join(list, " "))
+			fmt.Fprintf(b, "  %s: %s in %s\n", verb, action(m), strings.Join(list, " "))
 		}
 	}
 }
@@ -84,39 +84,39 @@ func writeMoves(b *strings.Builder, verb string, row AttachStatus, nova opinion,
 func TestEveryRecordAndOpinionHasAMeaning(t *testing.T) {
 	for _, row := range everyRow {
 		for _, nova := range everyOpinion {
-			if _, ok := rowMoves[row][nova]; !ok {
+			if _, ok := attachmentActions[row][nova]; !ok {
 				t.Errorf("%q, %s: not in the table", row, nova)
 			}
 		}
 	}
-	if len(rowMoves) != len(everyRow) {
-		t.Errorf("the table has %d records, the tests %d", len(rowMoves), len(everyRow))
+	if len(attachmentActions) != len(everyRow) {
+		t.Errorf("the table has %d records, the tests %d", len(attachmentActions), len(everyRow))
 	}
 }
 
 // What must hold in every cell, whatever else is changed in the table.
 func TestNoCellHarms(t *testing.T) {
 	leftover := []AttachStatus{AttachmentReserved, AttachmentAttaching, AttachmentErrorAttaching}
-	eachCell(func(status Status, row AttachStatus, nova opinion) {
+	eachCell(func(status Status, row AttachStatus, nova novaState) {
 		recorded := row != AttachmentNone && row != AttachmentHidden
-		for verb, m := range map[string]move{"attach": attachMove(status, row, nova), "detach": detachMove(status, row, nova)} {
+		for verb, m := range map[string]action{"attach": attachAction(status, row, nova), "detach": detachAction(status, row, nova)} {
 			at := fmt.Sprintf("%s of a volume %s, record %q, Nova: %s: %s", verb, status, row, nova, m)
-			if m == heal && !(recorded && nova == gone || slices.Contains(leftover, row) && nova == unlisted) {
+			if m == deleteStale && !(recorded && nova == novaServerGone || slices.Contains(leftover, row) && nova == novaOmits) {
 				t.Errorf("%s: a record is deleted that may be used", at)
 			}
-			if m == heal && !atServers(status) && status != InUse && status != Available {
+			if m == deleteStale && !inTransition(status) && status != InUse && status != Available {
 				t.Errorf("%s: the volume's status would be made anew", at)
 			}
-			if m == ask && (verb == "detach" && (status != InUse || nova != listed) || verb == "attach" && status != Available) {
+			if m == send && (verb == "detach" && (status != InUse || nova != novaLists) || verb == "attach" && status != Available) {
 				t.Errorf("%s: Nova is asked for what Cinder refuses", at)
 			}
-			if m == finish && verb == "detach" && (recorded || nova == listed || nova == unknown) {
+			if m == done && verb == "detach" && (recorded || nova == novaLists || nova == novaUnknown) {
 				t.Errorf("%s: Cinder or Nova has it still", at)
 			}
-			if m == finish && verb == "attach" && (row != AttachmentAttached || status != InUse || nova != listed && nova != unknown) {
+			if m == done && verb == "attach" && (row != AttachmentAttached || status != InUse || nova != novaLists && nova != novaUnknown) {
 				t.Errorf("%s: it is not attached", at)
 			}
-			if nova == unknown && slices.Contains([]move{heal, stuck, catchUp}, m) || nova == busy && slices.Contains([]move{heal, stuck}, m) {
+			if nova == novaUnknown && slices.Contains([]action{deleteStale, conflict, waitForNova}, m) || nova == novaServerChanging && slices.Contains([]action{deleteStale, conflict}, m) {
 				t.Errorf("%s: nobody knows", at)
 			}
 		}
@@ -124,7 +124,7 @@ func TestNoCellHarms(t *testing.T) {
 }
 
 // place puts a volume into one cell of the table.
-func place(status Status, row AttachStatus, nova opinion) *fakeCloud {
+func place(status Status, row AttachStatus, nova novaState) *fakeCloud {
 	v := Volume{ID: id(1), Status: status}
 	if row == AttachmentAttached {
 		v.Attachments = []Attachment{{Volume: v.ID, Server: serverA}}
@@ -132,13 +132,13 @@ func place(status Status, row AttachStatus, nova opinion) *fakeCloud {
 	c := newCloud(v)
 	c.servers[serverA] = nil
 	switch nova {
-	case listed:
+	case novaLists:
 		c.servers[serverA] = []ID{v.ID}
-	case busy:
+	case novaServerChanging:
 		c.task = "migrating"
-	case gone:
+	case novaServerGone:
 		delete(c.servers, serverA)
-	case unknown:
+	case novaUnknown:
 		c.fail["Listed"] = Errorf(Unavailable, "Nova is down")
 	}
 	switch row {
@@ -157,8 +157,8 @@ func (c *fakeCloud) wrote() string {
 
 // Every cell is walked through Attach: what is sent, and what the caller is told.
 func TestAttachInEveryCell(t *testing.T) {
-	eachCell(func(status Status, row AttachStatus, nova opinion) {
-		if nova == busy && (row == AttachmentNone || row == AttachmentHidden) {
+	eachCell(func(status Status, row AttachStatus, nova novaState) {
+		if nova == novaServerChanging && (row == AttachmentNone || row == AttachmentHidden) {
 			return // the server is asked about only where there is a record
 		}
 		t.Run(fmt.Sprintf("%s/%s/%s", status, row, nova), func(t *testing.T) {
@@ -166,32 +166,32 @@ func TestAttachInEveryCell(t *testing.T) {
 				c := place(status, row, nova)
 				began := time.Now()
 				_, err := service(c).Attach(within(t, 60), id(1), serverA)
-				next := attachMove(status, row, nova)
-				if !atServers(status) && !(status == InUse && row == AttachmentAttached) {
-					next = attachMove(status, AttachmentNone, unlisted) // the volume's status alone decides
+				next := attachAction(status, row, nova)
+				if !inTransition(status) && !(status == InUse && row == AttachmentAttached) {
+					next = attachAction(status, AttachmentNone, novaOmits) // the volume's status alone decides
 				}
 				want, kind := "attach 0, detach 0, delete 0", DeadlineExceeded
 				switch {
-				case next == finish:
+				case next == done:
 					kind = Unknown
-				case next == elsewhere && atServers(status):
-				case next == elsewhere, next == forbidden:
+				case next == attachedElsewhere && inTransition(status):
+				case next == attachedElsewhere, next == statusForbids:
 					kind = Conflict
-				case next == noVolume, next == noSuchHost:
+				case next == volumeDeleting, next == serverNotFound:
 					kind = NotFound
-				case next == unsure:
+				case next == novaSilent:
 					kind = Unavailable
-				case next == stuck:
+				case next == conflict:
 					kind = Conflict
-				case next == heal:
+				case next == deleteStale:
 					want, kind = "attach 1, detach 0, delete 1", Unknown
-				case next == ask && nova == gone:
+				case next == send && nova == novaServerGone:
 					want, kind = "attach 1, detach 0, delete 0", NotFound
-				case next == ask:
+				case next == send:
 					want, kind = "attach 1, detach 0, delete 0", Unknown
 				}
 				wantEnd(t, c, err, want, kind, false)
-				if next == heal && time.Since(began) < apart || next == stuck && time.Since(began) < apart {
+				if next == deleteStale && time.Since(began) < staleConfirmInterval || next == conflict && time.Since(began) < staleConfirmInterval {
 					t.Errorf("after one look, in %v", time.Since(began))
 				}
 			})
@@ -201,8 +201,8 @@ func TestAttachInEveryCell(t *testing.T) {
 
 // Every cell is walked through Detach.
 func TestDetachInEveryCell(t *testing.T) {
-	eachCell(func(status Status, row AttachStatus, nova opinion) {
-		if nova == busy && (row == AttachmentNone || row == AttachmentHidden) {
+	eachCell(func(status Status, row AttachStatus, nova novaState) {
+		if nova == novaServerChanging && (row == AttachmentNone || row == AttachmentHidden) {
 			return
 		}
 		t.Run(fmt.Sprintf("%s/%s/%s", status, row, nova), func(t *testing.T) {
@@ -211,29 +211,29 @@ func TestDetachInEveryCell(t *testing.T) {
 				began := time.Now()
 				err := service(c).Detach(within(t, 60), id(1), serverA)
 				want, kind := "attach 0, detach 0, delete 0", DeadlineExceeded
-				next := detachMove(status, row, nova)
+				next := detachAction(status, row, nova)
 				asked := 0
 				if status == InUse && row == AttachmentAttached {
 					asked = 1 // Nova is asked before anybody looks
 				}
 				switch next {
-				case finish:
+				case done:
 					kind = Unknown
-				case forbidden, stuck:
+				case statusForbids, conflict:
 					kind = Conflict
-				case unsure:
+				case novaSilent:
 					kind = Unavailable
-				case heal:
+				case deleteStale:
 					want, kind = "attach 0, detach 0, delete 1", Unknown
-				case ask:
+				case send:
 					want, kind = "attach 0, detach 1, delete 0", Unknown
 				}
-				if next == ask && row == AttachmentErrorDetaching {
+				if next == send && row == AttachmentErrorDetaching {
 					kind = Conflict // Nova has forgotten it, Cinder keeps its record
 				}
 				want = strings.Replace(want, "detach 0", fmt.Sprint("detach ", asked), 1)
 				wantEnd(t, c, err, want, kind, false)
-				if (next == heal || next == stuck) && time.Since(began) < apart {
+				if (next == deleteStale || next == conflict) && time.Since(began) < staleConfirmInterval {
 					t.Errorf("after one look, in %v", time.Since(began))
 				}
 			})

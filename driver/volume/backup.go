@@ -54,7 +54,7 @@ func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
 		return s.hiddenBackup(ctx, id, err)
 	}
 	if err == nil && snapshotStatuses[b.Status].delete == wait {
-		b, err = s.untilBackup(ctx, id, "become deletable", func(b Snapshot, ok bool) (bool, error) {
+		b, err = s.awaitBackup(ctx, id, "become deletable", func(b Snapshot, ok bool) (bool, error) {
 			if !ok {
 				return true, noSnapshot(id)
 			}
@@ -69,7 +69,7 @@ func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
 	}
 	switch snapshotStatuses[b.Status].delete {
 	case leaving:
-		return s.backupGone(ctx, id)
+		return s.awaitBackupDeleted(ctx, id)
 	case refuse:
 		return backupStays(b)
 	}
@@ -79,7 +79,7 @@ func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
 	if err := s.cloud.DeleteBackup(ctx, id); err != nil {
 		return s.undeletableBackup(ctx, id, err)
 	}
-	return AfterWrite(s.backupGone(ctx, id))
+	return AfterWrite(s.awaitBackupDeleted(ctx, id))
 }
 
 // hiddenBackup deletes what may be a backup, where the cloud does not let the driver read one. Where the list can be read, it decides: one
@@ -144,10 +144,10 @@ func (s *Snapshots) undeletableBackup(ctx context.Context, id SnapshotID, refusa
 	return Errorf(Conflict, "Cinder does not delete backup %s, most likely because incremental backups rest on it; delete those first: %w", id, refusal).Op("delete")
 }
 
-// backupGone waits until Cinder answers 404 for a backup that is being deleted. Failed when the deletion ends otherwise.
-func (s *Snapshots) backupGone(ctx context.Context, id SnapshotID) error {
+// awaitBackupDeleted waits until Cinder answers 404 for a backup that is being deleted. Failed when the deletion ends otherwise.
+func (s *Snapshots) awaitBackupDeleted(ctx context.Context, id SnapshotID) error {
 	gone := false
-	b, err := s.untilBackup(ctx, id, "go", func(b Snapshot, ok bool) (bool, error) {
+	b, err := s.awaitBackup(ctx, id, "go", func(b Snapshot, ok bool) (bool, error) {
 		gone = !ok
 		return gone || snapshotStatuses[b.Status].delete != leaving, nil
 	})
@@ -165,8 +165,8 @@ func backupStays(b Snapshot) error {
 	return Errorf(Failed, "Cinder could not delete backup %s; it is in status %s%s", b.ID, b.Status, reason).Op("delete")
 }
 
-// untilBackup waits for done, as Volumes.until does.
-func (s *Snapshots) untilBackup(ctx context.Context, id SnapshotID, what string, done func(b Snapshot, ok bool) (bool, error)) (Snapshot, error) {
+// awaitBackup waits for done, as Volumes.until does.
+func (s *Snapshots) awaitBackup(ctx context.Context, id SnapshotID, what string, done func(b Snapshot, ok bool) (bool, error)) (Snapshot, error) {
 	b, err := s.waitBackup.Await(ctx, id, done)
 	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
 		return b, Errorf(kind, "waited for it to %s: %w", what, err)

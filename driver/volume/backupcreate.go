@@ -64,12 +64,12 @@ func (s *Snapshots) backUp(ctx context.Context, w SnapshotSpec) (Snapshot, error
 	return b, nil
 }
 
-// untilBackupOrRetry waits for done as untilBackup does, for longestBackupWait at most.
-func (s *Snapshots) untilBackupOrRetry(ctx context.Context, id SnapshotID, what string, done func(b Snapshot, ok bool) (bool, error)) (Snapshot, error) {
+// awaitBackupOrRetry waits for done as untilBackup does, for longestBackupWait at most.
+func (s *Snapshots) awaitBackupOrRetry(ctx context.Context, id SnapshotID, what string, done func(b Snapshot, ok bool) (bool, error)) (Snapshot, error) {
 	bounded, cancel := context.WithTimeout(ctx, longestBackupWait)
 	defer cancel()
 	status := Creating
-	b, err := s.untilBackup(bounded, id, what, func(b Snapshot, ok bool) (bool, error) {
+	b, err := s.awaitBackup(bounded, id, what, func(b Snapshot, ok bool) (bool, error) {
 		if ok {
 			status = b.Status
 		}

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Room is what volumes somebody wants to know the room for.
-type Room struct {
+// CapacityRequest is what volumes somebody wants to know the room for.
+type CapacityRequest struct {
 	// Type is the name or id of a volume type; empty means the cloud's default type.
 	Type string
 	// Zone, Zones and AnyZone are as in a Wish.
@@ -37,12 +37,12 @@ const Unlimited = Size(1) << 60
 // can see. There is none in a zone that Cinder does not have, or for several servers on a type that allows one.
 //
 // Quotas are those of Cinder: gigabytes and volumes, in all and of the type; a quota of volumes that is used up leaves no room.
-func (s *Volumes) Capacity(ctx context.Context, r Room) (Capacity, error) {
-	f, err := s.room.read(ctx, s.cloud)
+func (s *Volumes) Capacity(ctx context.Context, r CapacityRequest) (Capacity, error) {
+	f, err := s.quotas.read(ctx, s.cloud)
 	if err != nil {
 		return Capacity{}, err
 	}
-	t := f.fallback
+	t := f.defaultType
 	if r.Type != "" {
 		if t, err = findType(f.types, r.Type); err != nil {
 			return Capacity{}, err
@@ -64,7 +64,7 @@ func (s *Volumes) Capacity(ctx context.Context, r Room) (Capacity, error) {
 }
 
 // capacity is what the quotas leave for volumes of a type.
-func (f facts) capacity(t Type) Capacity {
+func (f capacityFacts) capacity(t Type) Capacity {
 	c := Capacity{Available: Unlimited, Smallest: wholeGiB(t.Specs[specMinimum])}
 	for _, suffix := range []string{"", "_" + t.Name} {
 		if q, ok := f.quotas["gigabytes"+suffix]; ok {
@@ -106,11 +106,11 @@ func wholeGiB(text string) Size {
 	return Size(n) << 30
 }
 
-// facts is what Capacity rests on.
-type facts struct {
+// capacityFacts is what Capacity rests on.
+type capacityFacts struct {
 	quotas   map[string]Quota
 	types    []Type
-	fallback Type // the default type; zero where there is none
+	defaultType Type // the default type; zero where there is none
 	read     time.Time
 }
 
@@ -118,37 +118,37 @@ type facts struct {
 // and again each minute; its answers are guesses about the future anyway.
 const factsLife = 10 * time.Second
 
-// room reads facts, for one caller at a time.
-type room struct {
+// quotaCache reads facts, for one caller at a time.
+type quotaCache struct {
 	turn  chan struct{} // holds one element while somebody reads
-	facts facts
+	facts capacityFacts
 	saw   func(map[string]Quota)
 }
 
-func newRoom(saw func(map[string]Quota)) *room { return &room{turn: make(chan struct{}, 1), saw: saw} }
+func newQuotaCache(saw func(map[string]Quota)) *quotaCache { return &quotaCache{turn: make(chan struct{}, 1), saw: saw} }
 
-func (r *room) read(ctx context.Context, cloud Cloud) (facts, error) {
+func (r *quotaCache) read(ctx context.Context, cloud Cloud) (capacityFacts, error) {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
 	case <-ctx.Done():
-		return facts{}, Errorf(KindOf(ctx.Err()), "the project's quotas were not read in time: %w", ctx.Err()).Op("read capacity")
+		return capacityFacts{}, Errorf(KindOf(ctx.Err()), "the project's quotas were not read in time: %w", ctx.Err()).Op("read capacity")
 	}
 	if !r.facts.read.IsZero() && time.Since(r.facts.read) < factsLife {
 		return r.facts, nil
 	}
-	fresh := facts{read: time.Now()}
+	fresh := capacityFacts{read: time.Now()}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { fresh.quotas, err = cloud.Quotas(ctx); return err })
 	group.Go(func() (err error) { fresh.types, err = cloud.Types(ctx); return err })
 	group.Go(func() (err error) {
-		if fresh.fallback, err = cloud.DefaultType(ctx); Is(err, NotFound) {
+		if fresh.defaultType, err = cloud.DefaultType(ctx); Is(err, NotFound) {
 			err = nil
 		}
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return facts{}, err
+		return capacityFacts{}, err
 	}
 	r.facts = fresh
 	if r.saw != nil {

@@ -15,7 +15,7 @@ func TestTheRoomForVolumes(t *testing.T) {
 	for name, test := range map[string]struct {
 		quotas map[string]Quota
 		specs  map[string]string // of the type fast
-		room   Room
+		room   CapacityRequest
 		want   Capacity
 		kind   Kind
 	}{
@@ -24,31 +24,31 @@ func TestTheRoomForVolumes(t *testing.T) {
 		"all gigabytes":                {quotas: map[string]Quota{"gigabytes": quota(100, 20, 5)}, want: Capacity{Available: GiB(75)}},
 		"more used than there is":      {quotas: map[string]Quota{"gigabytes": quota(10, 20, 0)}},
 		"the default type's gigabytes": {quotas: map[string]Quota{"gigabytes": quota(100, 20, 0), "gigabytes_slow": quota(30, 20, 0), "gigabytes_fast": quota(3, 0, 0)}, want: Capacity{Available: GiB(10)}},
-		"the type's gigabytes":         {room: Room{Type: "fast"}, quotas: map[string]Quota{"gigabytes": quota(-1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(2)}},
-		"the type by id":               {room: Room{Type: fastID}, quotas: map[string]Quota{"gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(2)}},
-		"all gigabytes are fewer":      {room: Room{Type: "fast"}, quotas: map[string]Quota{"gigabytes": quota(1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(1)}},
+		"the type's gigabytes":         {room: CapacityRequest{Type: "fast"}, quotas: map[string]Quota{"gigabytes": quota(-1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(2)}},
+		"the type by id":               {room: CapacityRequest{Type: fastID}, quotas: map[string]Quota{"gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(2)}},
+		"all gigabytes are fewer":      {room: CapacityRequest{Type: "fast"}, quotas: map[string]Quota{"gigabytes": quota(1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: GiB(1)}},
 		"no further volume":            {quotas: map[string]Quota{"gigabytes": quota(100, 0, 0), "volumes": quota(10, 9, 1)}},
-		"no further volume of it":      {room: Room{Type: "fast"}, quotas: map[string]Quota{"volumes_fast": quota(1, 1, 0)}},
-		"no further volume of another": {room: Room{Type: "fast"}, quotas: map[string]Quota{"volumes_slow": quota(1, 1, 0)}, want: Capacity{Available: Unlimited}},
+		"no further volume of it":      {room: CapacityRequest{Type: "fast"}, quotas: map[string]Quota{"volumes_fast": quota(1, 1, 0)}},
+		"no further volume of another": {room: CapacityRequest{Type: "fast"}, quotas: map[string]Quota{"volumes_slow": quota(1, 1, 0)}, want: Capacity{Available: Unlimited}},
 		"a quota for every volume":     {quotas: map[string]Quota{"gigabytes": quota(100, 0, 0), "per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: GiB(100), Largest: GiB(50)}},
 		"a volume as large as is left": {quotas: map[string]Quota{"gigabytes": quota(20, 0, 0), "per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: GiB(20), Largest: GiB(20)}},
 		"the type's sizes": {
-			room: Room{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "4", "provisioning:max_vol_size": "40"},
+			room: CapacityRequest{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "4", "provisioning:max_vol_size": "40"},
 			quotas: map[string]Quota{"per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: Unlimited, Smallest: GiB(4), Largest: GiB(40)},
 		},
-		"sizes that are none":      {room: Room{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "x", "provisioning:max_vol_size": "-1"}, want: Capacity{Available: Unlimited}},
-		"a zone":                   {room: Room{Zones: []string{"az-1"}}, want: Capacity{Available: Unlimited}}, // the label of "az 1"
-		"one zone of two":          {room: Room{Zones: []string{"moon", "az2"}}, want: Capacity{Available: Unlimited}},
-		"an unknown zone":          {room: Room{Zones: []string{"moon"}}},
-		"a class's zone":           {room: Room{Zone: "az 1", Zones: []string{"az2"}}, want: Capacity{Available: Unlimited}},
-		"a class's zone, unknown":  {room: Room{Zone: "moon"}},
-		"any zone":                 {room: Room{Zones: []string{"moon"}, AnyZone: true}, want: Capacity{Available: Unlimited}},
-		"a zone the type is not":   {room: Room{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1,az3"}},
-		"a zone the type is in":    {room: Room{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1, az2"}, want: Capacity{Available: Unlimited}},
-		"several servers":          {room: Room{Type: "fast", Shared: true}, specs: multi, want: Capacity{Available: Unlimited}},
-		"one server only":          {room: Room{Type: "fast", Shared: true}, specs: map[string]string{}},
-		"nobody tells how many":    {room: Room{Type: "fast", Shared: true}, want: Capacity{Available: Unlimited}},
-		"an unknown type":          {room: Room{Type: "fsat"}, kind: InvalidArgument},
+		"sizes that are none":      {room: CapacityRequest{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "x", "provisioning:max_vol_size": "-1"}, want: Capacity{Available: Unlimited}},
+		"a zone":                   {room: CapacityRequest{Zones: []string{"az-1"}}, want: Capacity{Available: Unlimited}}, // the label of "az 1"
+		"one zone of two":          {room: CapacityRequest{Zones: []string{"moon", "az2"}}, want: Capacity{Available: Unlimited}},
+		"an unknown zone":          {room: CapacityRequest{Zones: []string{"moon"}}},
+		"a class's zone":           {room: CapacityRequest{Zone: "az 1", Zones: []string{"az2"}}, want: Capacity{Available: Unlimited}},
+		"a class's zone, unknown":  {room: CapacityRequest{Zone: "moon"}},
+		"any zone":                 {room: CapacityRequest{Zones: []string{"moon"}, AnyZone: true}, want: Capacity{Available: Unlimited}},
+		"a zone the type is not":   {room: CapacityRequest{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1,az3"}},
+		"a zone the type is in":    {room: CapacityRequest{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1, az2"}, want: Capacity{Available: Unlimited}},
+		"several servers":          {room: CapacityRequest{Type: "fast", Shared: true}, specs: multi, want: Capacity{Available: Unlimited}},
+		"one server only":          {room: CapacityRequest{Type: "fast", Shared: true}, specs: map[string]string{}},
+		"nobody tells how many":    {room: CapacityRequest{Type: "fast", Shared: true}, want: Capacity{Available: Unlimited}},
+		"an unknown type":          {room: CapacityRequest{Type: "fsat"}, kind: InvalidArgument},
 		"a number beyond all size": {quotas: map[string]Quota{"gigabytes": quota(1<<62, 0, 0)}, want: Capacity{Available: Unlimited}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestTheRoomForVolumes(t *testing.T) {
 
 func TestZonesThatNobodyTellsAreTakenForThere(t *testing.T) {
 	c := newCloud()
-	for _, room := range []Room{{Zone: "az1"}, {Zones: []string{"az1"}}} {
+	for _, room := range []CapacityRequest{{Zone: "az1"}, {Zones: []string{"az1"}}} {
 		if got, err := service(c).Capacity(t.Context(), room); err != nil || got.Available != Unlimited {
 			t.Errorf("%+v: got %v, %v", room, got, err)
 		}
@@ -85,7 +85,7 @@ func TestAQuestionForEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
 			var all sync.WaitGroup
 			for range 20 {
 				all.Go(func() {
-					if _, err := s.Capacity(t.Context(), Room{}); err != nil {
+					if _, err := s.Capacity(t.Context(), CapacityRequest{}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -111,10 +111,10 @@ func TestQuotasThatCannotBeReadAreAnErrorAndNotRemembered(t *testing.T) {
 		c := newCloud()
 		s := service(c)
 		c.fail[method] = Errorf(PermissionDenied, "no")
-		_, err := s.Capacity(t.Context(), Room{})
+		_, err := s.Capacity(t.Context(), CapacityRequest{})
 		wantKind(t, err, PermissionDenied, false)
 		delete(c.fail, method)
-		if got, err := s.Capacity(t.Context(), Room{}); err != nil || got.Available != Unlimited {
+		if got, err := s.Capacity(t.Context(), CapacityRequest{}); err != nil || got.Available != Unlimited {
 			t.Errorf("%s: got %v, %v", method, got, err)
 		}
 	}
@@ -122,9 +122,9 @@ func TestQuotasThatCannotBeReadAreAnErrorAndNotRemembered(t *testing.T) {
 		c := newCloud()
 		s := service(c)
 		c.hook["Quotas"] = func() { time.Sleep(time.Minute) }
-		go func() { _, _ = s.Capacity(t.Context(), Room{}) }()
+		go func() { _, _ = s.Capacity(t.Context(), CapacityRequest{}) }()
 		synctest.Wait()
-		_, err := s.Capacity(within(t, 5), Room{})
+		_, err := s.Capacity(within(t, 5), CapacityRequest{})
 		wantKind(t, err, DeadlineExceeded, false)
 		time.Sleep(time.Minute) // or the reading outlives the test
 	})

@@ -124,7 +124,7 @@ func (s *Volumes) settle(ctx context.Context, w CreateSpec, found []Volume, made
 	if differs != nil {
 		return Volume{}, s.other(ctx, v, made, differs)
 	}
-	if v.BackupID != "" && !s.labelled(v) {
+	if v.BackupID != "" && !s.hasOwnMetadata(v) {
 		if err := s.relabel(ctx, v, w); err != nil {
 			return Volume{}, err
 		}
@@ -184,7 +184,7 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 			})
 			return found, nil
 		}
-		if err := s.gone(ctx, found[i].ID); err != nil {
+		if err := s.awaitDeleted(ctx, found[i].ID); err != nil {
 			return nil, AfterWrite(err)
 		}
 	}
@@ -247,7 +247,7 @@ func (s *Volumes) finished(ctx context.Context, w CreateSpec, v Volume) (Volume,
 	if statuses[v.Status].create == wait {
 		id, exists := v.ID, false
 		var err error
-		v, err = s.until(ctx, id, "become available", func(v Volume, ok bool) (bool, error) {
+		v, err = s.await(ctx, id, "become available", func(v Volume, ok bool) (bool, error) {
 			exists = ok
 			return !ok || statuses[v.Status].create != wait, nil
 		})
@@ -272,14 +272,14 @@ func (s *Volumes) finished(ctx context.Context, w CreateSpec, v Volume) (Volume,
 // relabel gives a restored volume its metadata again: Cinder replaces it with that of the volume that was backed up, which may be
 // another cluster's.
 func (s *Volumes) relabel(ctx context.Context, v Volume, w CreateSpec) error {
-	return AfterWrite(s.cloud.AddMetadata(ctx, v.ID, s.labels(w)))
+	return AfterWrite(s.cloud.AddMetadata(ctx, v.ID, s.createMetadata(w)))
 }
 
 // failed tells why Cinder could not make v, and removes it where it is ours.
 func (s *Volumes) failed(ctx context.Context, w CreateSpec, v Volume) error {
-	reason := s.reason(ctx, v.ID)
+	reason := s.failureReason(ctx, v.ID)
 	if reason == "" && v.BackupID != "" {
-		reason = s.reason(ctx, ID(v.BackupID)) // what goes wrong with a restore is told of the backup
+		reason = s.failureReason(ctx, ID(v.BackupID)) // what goes wrong with a restore is told of the backup
 	}
 	if !s.ours(v) {
 		return AfterWrite(Errorf(Failed, "volume %s is named %s and in status %s%s; it was not made by this driver for this request, so delete it by hand",
@@ -313,7 +313,7 @@ func (s *Volumes) discard(ctx context.Context, v Volume, why string) error {
 	if err := s.cloud.DeleteVolume(ctx, v.ID); err != nil && !Is(err, NotFound) {
 		return err
 	}
-	return s.gone(ctx, v.ID)
+	return s.awaitDeleted(ctx, v.ID)
 }
 
 // removeYounger removes the volumes that several replicas created at once, all but the one that counts, where no call can have
@@ -346,7 +346,7 @@ func (s *Volumes) removable(ctx context.Context, v Volume) error {
 	if statuses[v.Status].delete != wait {
 		return nil
 	}
-	_, err := s.until(ctx, v.ID, "become removable", func(v Volume, ok bool) (bool, error) {
+	_, err := s.await(ctx, v.ID, "become removable", func(v Volume, ok bool) (bool, error) {
 		return !ok || statuses[v.Status].delete != wait, nil
 	})
 	return err

@@ -465,7 +465,7 @@ func TestAVolumeThatCannotBeSharedGoesInALaterCallToo(t *testing.T) {
 				w := gib
 				w.Shared = test.forSeveral
 				earlier := ofOurs(1, Available)
-				earlier.Metadata = service(c).labels(w)
+				earlier.Metadata = service(c).createMetadata(w)
 				c.volumes[earlier.ID] = &earlier
 				w.Shared = true
 				_, err := service(c).Create(within(t, 60), w)

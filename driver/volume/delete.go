@@ -26,7 +26,7 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 		return err
 	}
 	if statuses[v.Status].delete == leaving {
-		return s.gone(ctx, id)
+		return s.awaitDeleted(ctx, id)
 	}
 	return s.undeletable(ctx, id, s.delete(ctx, id))
 }
@@ -36,7 +36,7 @@ func (s *Volumes) delete(ctx context.Context, id ID) error {
 	if err := s.cloud.DeleteVolume(ctx, id); err != nil {
 		return existing(err)
 	}
-	return AfterWrite(s.gone(ctx, id))
+	return AfterWrite(s.awaitDeleted(ctx, id))
 }
 
 // settled reads a volume once it can be deleted or is on its way out.
@@ -46,7 +46,7 @@ func (s *Volumes) settled(ctx context.Context, id ID) (Volume, error) {
 		return Volume{}, err
 	}
 	if statuses[v.Status].delete == wait {
-		v, err = s.until(ctx, id, "become deletable", func(v Volume, ok bool) (bool, error) {
+		v, err = s.await(ctx, id, "become deletable", func(v Volume, ok bool) (bool, error) {
 			if !ok {
 				return true, notFound(id)
 			}
@@ -64,7 +64,7 @@ func (s *Volumes) settled(ctx context.Context, id ID) (Volume, error) {
 	case step == proceed:
 		return v, nil
 	}
-	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, v.Status, s.reason(ctx, id)).Op("delete")
+	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, v.Status, s.failureReason(ctx, id)).Op("delete")
 }
 
 // undeletable says why Cinder refused to delete a volume that looked deletable: most often it has snapshots. Other errors, and none,

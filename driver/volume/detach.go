@@ -33,7 +33,7 @@ func (s *Volumes) Detach(ctx context.Context, id ID, server ServerID) error {
 // detachAll detaches a volume from every server that Cinder has a record of. A host that is no server of Nova's keeps it: who attached
 // it there has not asked for this.
 func (s *Volumes) detachAll(ctx context.Context, v Volume) error {
-	rows, _, err := s.rows(ctx, v.ID)
+	rows, _, err := s.volumeAttachments(ctx, v.ID)
 	if err != nil {
 		return err
 	}
@@ -111,47 +111,47 @@ func (s *Volumes) detachOne(ctx context.Context, v Volume, server ServerID) erro
 // detach looks and acts by the table until the volume has left the server, or cannot.
 func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 	var err, refusal error
-	var doubt suspicion
+	var doubt staleCandidate
 	for looking := !inUseAt(v, server); err == nil; {
 		// Whether Nova has what is in use there, its answer to the request says.
-		seen := sighting{volume: v, server: server, row: Row{Status: AttachmentAttached}, nova: listed}
+		seen := observation{volume: v, server: server, attachment: Row{Status: AttachmentAttached}, novaSays: novaLists}
 		if looking {
-			if seen, err = s.look(ctx, v, server); err != nil {
+			if seen, err = s.observe(ctx, v, server); err != nil {
 				break
 			}
 		}
-		switch next := detachMove(v.Status, seen.row.Status, seen.nova); next {
-		case finish:
+		switch next := detachAction(v.Status, seen.attachment.Status, seen.novaSays); next {
+		case done:
 			left := s.lostAttaches.left(v.ID, server)
-			if left <= 0 || seen.nova == gone {
+			if left <= 0 || seen.novaSays == novaServerGone {
 				return nil
 			}
 			v, err = s.outlast(ctx, seen, left)
-		case ask:
+		case send:
 			if refusal != nil {
 				return Errorf(Busy, "volume %s is in status %s and cannot be detached from server %s right now; try again: %w", v.ID, v.Status, server, refusal).Op("detach")
 			}
 			s.lostAttaches.confirmed(v.ID, server) // it is there
 			var kept bool
 			kept, refusal, err = s.askToDetach(ctx, v, server)
-			if err != nil || refusal == nil && !kept && seen.row.Status == AttachmentAttached && s.lostAttaches.left(v.ID, server) <= 0 {
+			if err != nil || refusal == nil && !kept && seen.attachment.Status == AttachmentAttached && s.lostAttaches.left(v.ID, server) <= 0 {
 				return err
 			}
 			looking = true
 			v, err = s.cloud.Volume(ctx, v.ID)
-		case pause:
+		case waitForChange:
 			refusal = nil
-			v, err = s.changed(ctx, seen, "be detachable")
-		case catchUp:
+			v, err = s.awaitChange(ctx, seen, "be detachable")
+		case waitForNova:
 			refusal = nil
-			v, err = s.later(ctx, seen, catchUpInterval)
-		case heal, stuck:
-			v, err = s.mend(ctx, &doubt, seen, next)
-		case unsure:
-			return seen.doubtful("detach")
+			v, err = s.readAfter(ctx, seen, novaPollInterval)
+		case deleteStale, conflict:
+			v, err = s.resolveStale(ctx, &doubt, seen, next)
+		case novaSilent:
+			return seen.novaUnavailable("detach")
 		default:
 			return Errorf(Conflict, "volume %s is in status %s%s; it cannot be detached from server %s until an administrator resets that",
-				v.ID, v.Status, s.reason(ctx, v.ID), server).Op("detach")
+				v.ID, v.Status, s.failureReason(ctx, v.ID), server).Op("detach")
 		}
 	}
 	return existing(WithOp(err, "detach")) // what does not exist is attached to nothing
@@ -185,7 +185,7 @@ func (s *Volumes) askToDetach(ctx context.Context, v Volume, server ServerID) (k
 // that is in use there again was kept by the server's host. A volume with several servers is in use either way.
 func (s *Volumes) released(ctx context.Context, id ID, server ServerID) (kept bool, err error) {
 	back := false
-	v, err := s.until(ctx, id, "leave server "+string(server), func(v Volume, ok bool) (bool, error) {
+	v, err := s.await(ctx, id, "leave server "+string(server), func(v Volume, ok bool) (bool, error) {
 		left := !ok || !v.AttachedTo(server)
 		back = !left && v.Status == InUse && !v.Multiattach
 		return left || back, nil
@@ -219,12 +219,12 @@ func (s *Volumes) listed(ctx context.Context, id ID, server ServerID) (bool, err
 
 // unlisted waits until Nova's list for the server agrees that the volume is gone.
 func (s *Volumes) unlisted(ctx context.Context, id ID, server ServerID) error {
-	for wait := catchUpInterval; ; wait = min(2*wait, catchUpLongest) {
+	for wait := novaPollInterval; ; wait = min(2*wait, novaPollLongest) {
 		listed, err := s.listed(ctx, id, server)
 		if err != nil || !listed {
 			return err
 		}
-		if err := rest(ctx, wait); err != nil {
+		if err := sleep(ctx, wait); err != nil {
 			return Errorf(KindOf(err), "volume %s: Cinder has released it from server %s, but Nova still lists it there; a retry resumes the wait: %w", id, server, err).Op("detach")
 		}
 	}

@@ -243,8 +243,8 @@ func recordOfNobody(status AttachStatus) func(*fakeCloud) {
 func TestNovaIsNotSaidToKnowAHostThatItWasNotAskedFor(t *testing.T) {
 	c := hostAttached()
 	v, _ := c.read(id(1))
-	seen, err := service(c).look(t.Context(), v, "")
-	if err != nil || seen.nova != unknown || c.count("Listed")+c.count("Server") != 0 {
+	seen, err := service(c).observe(t.Context(), v, "")
+	if err != nil || seen.novaSays != novaUnknown || c.count("Listed")+c.count("Server") != 0 {
 		t.Errorf("%v, %v after %v", seen, err, c.calls)
 	}
 }

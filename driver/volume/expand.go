@@ -30,7 +30,7 @@ func (s *Volumes) Expand(ctx context.Context, id ID, r Range) (Volume, error) {
 	case v.Size >= size:
 		return v, nil
 	case statuses[v.Status].extend != proceed:
-		return Volume{}, Errorf(Conflict, "volume %s is in status %s%s; it cannot be expanded until an administrator resets that", id, v.Status, s.reason(ctx, id)).Op("expand")
+		return Volume{}, Errorf(Conflict, "volume %s is in status %s%s; it cannot be expanded until an administrator resets that", id, v.Status, s.failureReason(ctx, id)).Op("expand")
 	}
 	if err := cloud.Extend(ctx, id, size, v.Status == InUse); err != nil {
 		return Volume{}, err
@@ -48,7 +48,7 @@ func (s *Volumes) extendable(ctx context.Context, id ID) (Volume, error) {
 		return Volume{}, err
 	}
 	if statuses[v.Status].extend == wait {
-		v, err = s.until(ctx, id, "become extendable", func(v Volume, ok bool) (bool, error) {
+		v, err = s.await(ctx, id, "become extendable", func(v Volume, ok bool) (bool, error) {
 			if !ok {
 				return true, notFound(id)
 			}
@@ -64,7 +64,7 @@ func (s *Volumes) extendable(ctx context.Context, id ID) (Volume, error) {
 // extended waits until Cinder shows the new size. Cinder puts a volume into extending before it answers: one that is at rest
 // and no larger has failed.
 func (s *Volumes) extended(ctx context.Context, id ID, size Size) (Volume, error) {
-	v, err := s.until(ctx, id, "be extended", func(v Volume, ok bool) (bool, error) {
+	v, err := s.await(ctx, id, "be extended", func(v Volume, ok bool) (bool, error) {
 		if !ok {
 			return true, notFound(id)
 		}
@@ -73,5 +73,5 @@ func (s *Volumes) extended(ctx context.Context, id ID, size Size) (Volume, error
 	if err != nil || v.Size >= size && statuses[v.Status].extend == proceed {
 		return v, err
 	}
-	return Volume{}, Errorf(Failed, "Cinder could not extend volume %s to %s; it is in status %s and has %s%s", id, size, v.Status, v.Size, s.reason(ctx, id)).Op("expand")
+	return Volume{}, Errorf(Failed, "Cinder could not extend volume %s to %s; it is in status %s and has %s%s", id, size, v.Status, v.Size, s.failureReason(ctx, id)).Op("expand")
 }

@@ -18,8 +18,8 @@ const (
 	Inaccessible                 // no server can use it
 )
 
-// Ailment is one thing that is wrong with a volume.
-type Ailment struct {
+// HealthIssue is one thing that is wrong with a volume.
+type HealthIssue struct {
 	Severity Severity
 	Reason   string // one word in CamelCase, for machines
 	Message  string // what it is and what to do
@@ -28,11 +28,11 @@ type Ailment struct {
 // Health is a volume and what is wrong with it; nothing where there is no ailment.
 type Health struct {
 	Volume   Volume
-	Ailments []Ailment
+	Issues []HealthIssue
 }
 
 // What is wrong with a volume in each status that stays until somebody acts. One that a server still has may go on working there.
-var ailments = map[Status]struct{ reason, advice string }{
+var statusIssues = map[Status]struct{ reason, advice string }{
 	"error":                   {"Error", "the backend lost it or could not make it; an administrator must look, and reset its status once it is well"},
 	"error_deleting":          {"ErrorDeleting", "somebody deleted it and the backend could not; what it holds may be gone"},
 	"error_restoring":         {"ErrorRestoring", "its backup was not restored completely; delete it and restore it again"},
@@ -54,15 +54,15 @@ func (s *Volumes) Health(ctx context.Context, id ID) (Health, error) {
 		return Health{}, err
 	}
 	h := healthOf(v, gone)
-	if _, ill := ailments[v.Status]; ill {
-		h.Ailments[0].Message += s.reason(ctx, id)
+	if _, ill := statusIssues[v.Status]; ill {
+		h.Issues[0].Message += s.failureReason(ctx, id)
 	}
 	return h, nil
 }
 
-// Healths reads a page of the project's volumes as List does, and what is wrong with each. Why an object is in an error it leaves
+// ListHealth reads a page of the project's volumes as List does, and what is wrong with each. Why an object is in an error it leaves
 // to Health.
-func (s *Volumes) Healths(ctx context.Context, p Position, limit int) ([]Health, error) {
+func (s *Volumes) ListHealth(ctx context.Context, p Position, limit int) ([]Health, error) {
 	page, err := s.List(ctx, p, limit)
 	if err != nil {
 		return nil, err
@@ -80,12 +80,12 @@ func (s *Volumes) Healths(ctx context.Context, p Position, limit int) ([]Health,
 
 func healthOf(v Volume, gone map[ServerID]bool) Health {
 	h := Health{Volume: v}
-	if a, ill := ailments[v.Status]; ill {
+	if a, ill := statusIssues[v.Status]; ill {
 		severity := Inaccessible
 		if len(v.Attachments) > 0 {
 			severity = Degraded
 		}
-		h.Ailments = append(h.Ailments, Ailment{severity, a.reason, fmt.Sprintf("the volume is in status %s: %s", v.Status, a.advice)})
+		h.Issues = append(h.Issues, HealthIssue{severity, a.reason, fmt.Sprintf("the volume is in status %s: %s", v.Status, a.advice)})
 	}
 	var missing []string
 	for _, a := range v.Attachments {
@@ -98,7 +98,7 @@ func healthOf(v Volume, gone map[ServerID]bool) Health {
 		if v.Multiattach {
 			severity = Degraded
 		}
-		h.Ailments = append(h.Ailments, Ailment{severity, "AttachedToMissingServer", fmt.Sprintf("Cinder has the volume attached to server %s, which Nova does not know; "+
+		h.Issues = append(h.Issues, HealthIssue{severity, "AttachedToMissingServer", fmt.Sprintf("Cinder has the volume attached to server %s, which Nova does not know; "+
 			"detach it from there by deleting its VolumeAttachment, or have an administrator delete the attachment", strings.Join(missing, ", "))})
 	}
 	return h

@@ -46,7 +46,7 @@ func TestWhatIsWrongWithAVolume(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []ailment
-			for _, a := range h.Ailments {
+			for _, a := range h.Issues {
 				got = append(got, ailment{a.Severity, a.Reason})
 				if strings.HasPrefix(a.Reason, "Error") != strings.Contains(a.Message, "the disk broke") {
 					t.Errorf("message %q", a.Message)
@@ -65,7 +65,7 @@ func TestWhatIsWrongWithAVolume(t *testing.T) {
 func TestEveryErrorStatusIsAnAilmentOfItsOwn(t *testing.T) {
 	var reasons []string
 	for _, status := range everyStatus {
-		a, ill := ailments[status]
+		a, ill := statusIssues[status]
 		if want := strings.HasPrefix(string(status), "error") || status == "awaiting-transfer"; ill != want {
 			t.Errorf("%s: ill %v, want %v", status, ill, want)
 		}
@@ -83,14 +83,14 @@ func TestTheHealthOfAPageAsksForEachServerOnce(t *testing.T) {
 	}
 	c := newCloud(all...)
 	delete(c.servers, serverGone)
-	got, err := service(c).Healths(t.Context(), Position{}, 0)
-	if err != nil || len(got) != 3 || len(got[0].Ailments) != 1 || c.count("Server") != 2 {
+	got, err := service(c).ListHealth(t.Context(), Position{}, 0)
+	if err != nil || len(got) != 3 || len(got[0].Issues) != 1 || c.count("Server") != 2 {
 		t.Errorf("got %v, %v after %v", got, err, c.calls)
 	}
 	for kind, want := range map[Kind]Kind{PermissionDenied: Unknown, Unavailable: Unavailable} {
 		c.fail["Server"] = Errorf(kind, "no")
-		got, err := service(c).Healths(t.Context(), Position{}, 0)
-		if KindOf(err) != want || err == nil && len(got[0].Ailments) != 0 {
+		got, err := service(c).ListHealth(t.Context(), Position{}, 0)
+		if KindOf(err) != want || err == nil && len(got[0].Issues) != 0 {
 			t.Errorf("servers that cannot be looked at (%s): got %v, %v", kind, got, err)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
-// Place is a place in one of the project's lists, right after one object. The zero Place is the list's beginning.
-type Place[I ~string] struct {
+// PagePosition is a place in one of the project's lists, right after one object. The zero PagePosition is the list's beginning.
+type PagePosition[I ~string] struct {
 	After I
 	// Created is that object's CreatedAt. With it the list goes on even when the object itself is gone: Cinder answers 404 for
 	// a marker that no longer exists.
@@ -19,7 +19,7 @@ type Place[I ~string] struct {
 }
 
 // Position is a place in the project's list of volumes.
-type Position = Place[ID]
+type Position = PagePosition[ID]
 
 // PositionOf is the place right after v.
 func PositionOf(v Volume) Position { return Position{After: v.ID, Created: v.CreatedAt} }
@@ -76,7 +76,7 @@ func endless(err error, object string) error {
 
 // pageFrom reads from p on. Where p's object is gone the list is walked from its beginning to the first object behind p: Cinder's
 // order is by creation time, then id, both descending.
-func pageFrom[I ~string, T any](p Place[I], limit int, placeOf func(T) Place[I], read func(after I, limit int) ([]T, error)) ([]T, error) {
+func pageFrom[I ~string, T any](p PagePosition[I], limit int, placeOf func(T) PagePosition[I], read func(after I, limit int) ([]T, error)) ([]T, error) {
 	page, err := read(p.After, limit)
 	if p.After == "" || p.Created.IsZero() || !Is(err, NotFound) {
 		return page, err

@@ -5,72 +5,72 @@ import (
 	"time"
 )
 
-// suspicion is the first of two looks at what seems to be wrong for good.
-type suspicion struct {
-	seen  sighting
+// staleCandidate is the first of two looks at what seems to be wrong for good.
+type staleCandidate struct {
+	seen  observation
 	since time.Time
 }
 
 // confirmed reports whether now says the same as a look that is long enough ago; if not, now may be confirmed later.
-func (d *suspicion) confirmed(now sighting) bool {
-	same := d.seen.row == now.row && d.seen.nova == now.nova && d.seen.volume.Status == now.volume.Status
+func (d *staleCandidate) confirmed(now observation) bool {
+	same := d.seen.attachment == now.attachment && d.seen.novaSays == now.novaSays && d.seen.volume.Status == now.volume.Status
 	if !same || d.since.IsZero() {
 		d.seen, d.since = now, time.Now()
 		return false
 	}
-	return time.Since(d.since) >= apart
+	return time.Since(d.since) >= staleConfirmInterval
 }
 
-// mend deletes Cinder's record of an attachment that nothing stands behind, once two looks agree, and reads the volume again. Its
+// resolveStale deletes Cinder's record of an attachment that nothing stands behind, once two looks agree, and reads the volume again. Its
 // error says what an administrator must do.
-func (s *Volumes) mend(ctx context.Context, doubt *suspicion, seen sighting, next move) (Volume, error) {
+func (s *Volumes) resolveStale(ctx context.Context, doubt *staleCandidate, seen observation, next action) (Volume, error) {
 	if !doubt.confirmed(seen) {
-		return s.later(ctx, seen, apart)
+		return s.readAfter(ctx, seen, staleConfirmInterval)
 	}
-	if next == stuck {
-		return Volume{}, unmendable(seen)
+	if next == conflict {
+		return Volume{}, staleConflict(seen)
 	}
-	if err := s.deleteRow(ctx, seen); err != nil {
+	if err := s.deleteStaleAttachment(ctx, seen); err != nil {
 		return Volume{}, err
 	}
-	*doubt = suspicion{}
+	*doubt = staleCandidate{}
 	return s.cloud.Volume(ctx, seen.volume.ID)
 }
 
-// deleteRow reads a record once more and deletes it if it is as it was. Nova and Cinder are those of one cloud and region, and the
+// deleteStaleAttachment reads a record once more and deletes it if it is as it was. Nova and Cinder are those of one cloud and region, and the
 // request has named the record's server, or none.
-func (s *Volumes) deleteRow(ctx context.Context, seen sighting) error {
-	row, err := s.cloud.ShowAttachment(ctx, seen.row.ID)
+func (s *Volumes) deleteStaleAttachment(ctx context.Context, seen observation) error {
+	row, err := s.cloud.ShowAttachment(ctx, seen.attachment.ID)
 	switch {
-	case Is(err, NotFound), err == nil && row != seen.row:
+	case Is(err, NotFound), err == nil && row != seen.attachment:
 		return nil // it lives: the caller looks again
 	case err != nil:
-		return unmended(seen, err)
+		return staleNotDeletable(seen, err)
 	}
 	switch err := s.cloud.DeleteAttachment(ctx, row.ID); {
 	case Is(err, NotFound):
 	case err != nil:
-		return unmended(seen, err)
+		return staleNotDeletable(seen, err)
 	default:
 		s.o.Log.WarnContext(ctx, "deleted a stale attachment", "volume", row.Volume, "server", row.Server, "attachment", row.ID,
-			"was", row.Status, "nova", seen.nova.String())
+			"was", row.Status, "nova", seen.novaSays.String())
 	}
 	return nil
 }
 
-// byHand is what an administrator does about a record.
-func byHand(row Row) string {
+// adminCommand is what an administrator does about a record.
+func adminCommand(row Row) string {
 	return "openstack --os-volume-api-version 3.27 volume attachment delete " + row.ID
 }
 
-// unmended is the error of a record that the cloud does not let go of. Cinder 21 answers 500 to an application credential: it wants
+// staleNotDeletable is the error of a record that the cloud does not let go of. Cinder 21 answers 500 to an application credential: it wants
 // to ask Nova in the user's name first, and Keystone gives it no token for that (measured 2026-11; reserved records it deletes).
-func unmended(seen sighting, err error) error {
+func staleNotDeletable(seen observation, err error) error {
 	return Errorf(KindOf(err), "volume %s is %s; %s; that attachment is stale, but cannot be deleted (some clouds do not let an application credential); a person with a password can: %s: %w",
-		seen.volume.ID, seen.volume.Status, seen, byHand(seen.row), err)
+		seen.volume.ID, seen.volume.Status, seen, adminCommand(seen.attachment), err)
 }
 
-func unmendable(seen sighting) error {
+func staleConflict(seen observation) error {
 	return Errorf(Conflict, "volume %s is %s; %s; the server may still use the disk, so nothing is changed: an administrator who has made sure that it does not can run: %s",
-		seen.volume.ID, seen.volume.Status, seen, byHand(seen.row))
+		seen.volume.ID, seen.volume.Status, seen, adminCommand(seen.attachment))
 }

@@ -23,7 +23,7 @@ func TestTheRecordOfADeletedServerGoesAfterTwoLooks(t *testing.T) {
 		if err := service(c).Detach(within(t, 60), id(1), goneServer); err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := c.read(id(1)); v.Status != Available || len(v.Attachments) != 0 || c.count("DeleteRow") != 1 || time.Since(began) < apart {
+		if v, _ := c.read(id(1)); v.Status != Available || len(v.Attachments) != 0 || c.count("DeleteRow") != 1 || time.Since(began) < staleConfirmInterval {
 			t.Errorf("%v after %v and %v", v, time.Since(began), c.calls)
 		}
 		if c.count("Server") < 2 {

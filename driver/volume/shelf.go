@@ -19,11 +19,11 @@ type shelf struct {
 }
 
 func (s *Snapshots) snapshotShelf() shelf {
-	return shelf{noun: "snapshot", named: s.cloud.SnapshotsNamed, gone: s.gone, until: s.until, delete: s.cloud.DeleteSnapshot}
+	return shelf{noun: "snapshot", named: s.cloud.SnapshotsNamed, gone: s.awaitDeleted, until: s.await, delete: s.cloud.DeleteSnapshot}
 }
 
 func (s *Snapshots) backupShelf() shelf {
-	return shelf{noun: "backup", named: s.cloud.BackupsNamed, gone: s.backupGone, until: s.untilBackupOrRetry, delete: func(ctx context.Context, id SnapshotID) error {
+	return shelf{noun: "backup", named: s.cloud.BackupsNamed, gone: s.awaitBackupDeleted, until: s.awaitBackupOrRetry, delete: func(ctx context.Context, id SnapshotID) error {
 		if err := s.cloud.DeleteBackup(ctx, id); err != nil {
 			return s.undeletableBackup(ctx, id, err)
 		}
@@ -117,7 +117,7 @@ func (s *Snapshots) why(ctx context.Context, p Snapshot) string {
 		reason, _, _ := strings.Cut(p.Reason, "\nTraceback") // a whole one, cut off after 255 characters (seen with Cinder 21)
 		return ": " + strings.TrimSuffix(reason, ".")
 	}
-	return strings.TrimSuffix(s.reason(ctx, p.ID), ".")
+	return strings.TrimSuffix(s.failureReason(ctx, p.ID), ".")
 }
 
 // ours reports whether p was made by this driver, for this cluster, for the request it is named for.

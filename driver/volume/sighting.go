@@ -9,47 +9,47 @@ import (
 
 // How long the domain waits before it looks again, where a change of the volume does not wake it.
 const (
-	catchUpInterval = 200 * time.Millisecond // Nova forgets a volume some 0.1 s after Cinder has (2026-11, a small cloud)
-	catchUpLongest  = 2 * time.Second
-	lookAgain       = 10 * time.Second // while an attach or a detach of somebody's seems to be under way
-	apart           = 10 * time.Second // between the two looks before a record is deleted
+	novaPollInterval = 200 * time.Millisecond // Nova forgets a volume some 0.1 s after Cinder has (2026-11, a small cloud)
+	novaPollLongest  = 2 * time.Second
+	recheckInterval       = 10 * time.Second // while an attach or a detach of somebody's seems to be under way
+	staleConfirmInterval           = 10 * time.Second // between the two looks before a record is deleted
 )
 
-// sighting is what Cinder and Nova say of a volume and a server at one time.
-type sighting struct {
+// observation is what Cinder and Nova say of a volume and a server at one time.
+type observation struct {
 	volume Volume
 	server ServerID
-	row    Row   // Cinder's record of the volume at the server; without an id where there is none to see
+	attachment    Row   // Cinder's record of the volume at the server; without an id where there is none to see
 	others []Row // Cinder's records of the volume at other servers, as far as it shows them
-	nova   opinion
-	state  string // the server's status and task, where Nova was asked
-	why    error  // why Nova's opinion is unknown
+	novaSays   novaState
+	serverState  string // the server's status and task, where Nova was asked
+	novaErr    error  // why Nova's opinion is unknown
 	asked  bool   // somebody was asked, besides for the volume
 }
 
-// look asks Cinder and Nova. Its error says that Cinder does not answer; Nova's silence is an opinion.
-func (s *Volumes) look(ctx context.Context, v Volume, server ServerID) (sighting, error) {
-	seen := sighting{volume: v, server: server, asked: true}
+// observe asks Cinder and Nova. Its error says that Cinder does not answer; Nova's silence is an opinion.
+func (s *Volumes) observe(ctx context.Context, v Volume, server ServerID) (observation, error) {
+	seen := observation{volume: v, server: server, asked: true}
 	var err error
-	if seen.row, seen.others, err = s.rowOf(ctx, v, server); err != nil {
+	if seen.attachment, seen.others, err = s.attachmentAt(ctx, v, server); err != nil {
 		return seen, err
 	}
-	seen.nova, seen.state, seen.why = s.opinion(ctx, v.ID, server, seen.row.Status)
-	if seen.nova == unknown && ctx.Err() != nil {
-		return seen, seen.why
+	seen.novaSays, seen.serverState, seen.novaErr = s.askNovaState(ctx, v.ID, server, seen.attachment.Status)
+	if seen.novaSays == novaUnknown && ctx.Err() != nil {
+		return seen, seen.novaErr
 	}
 	return seen, nil
 }
 
-// rowOf gives Cinder's record of a volume at a server, the furthest of several (a server on its way to another host has two), and
+// attachmentAt gives Cinder's record of a volume at a server, the furthest of several (a server on its way to another host has two), and
 // the volume's other records. An attached one the volume itself shows.
-func (s *Volumes) rowOf(ctx context.Context, v Volume, server ServerID) (row Row, others []Row, err error) {
+func (s *Volumes) attachmentAt(ctx context.Context, v Volume, server ServerID) (row Row, others []Row, err error) {
 	for _, a := range v.Attachments {
 		if a.Server == server {
 			return Row{ID: a.ID, Volume: v.ID, Server: server, Status: AttachmentAttached}, nil, nil
 		}
 	}
-	rows, hidden, err := s.rows(ctx, v.ID)
+	rows, hidden, err := s.volumeAttachments(ctx, v.ID)
 	if hidden {
 		row.Status = AttachmentHidden
 	}
@@ -73,8 +73,8 @@ func progress(far AttachStatus) int {
 	return len(order)
 }
 
-// rows reads Cinder's records of a volume, or that it does not show any.
-func (s *Volumes) rows(ctx context.Context, id ID) (rows []Row, hidden bool, err error) {
+// volumeAttachments reads Cinder's records of a volume, or that it does not show any.
+func (s *Volumes) volumeAttachments(ctx context.Context, id ID) (rows []Row, hidden bool, err error) {
 	rows, err = s.cloud.VolumeAttachments(ctx, id)
 	switch KindOf(err) {
 	case PermissionDenied, NotFound, Unimplemented:
@@ -86,68 +86,68 @@ func (s *Volumes) rows(ctx context.Context, id ID) (rows []Row, hidden bool, err
 	return rows, false, err
 }
 
-// opinion asks Nova; what cannot be a server's id is unknown to it, never gone. The server itself is asked about only where Cinder has a record that may be stale.
-func (s *Volumes) opinion(ctx context.Context, id ID, server ServerID, row AttachStatus) (says opinion, state string, why error) {
+// askNovaState asks Nova; what cannot be a server's id is unknown to it, never gone. The server itself is asked about only where Cinder has a record that may be stale.
+func (s *Volumes) askNovaState(ctx context.Context, id ID, server ServerID, row AttachStatus) (says novaState, state string, why error) {
 	if !server.Exists() { // the adapter's NotFound of such an id would be nobody's word: Nova was not asked
-		return unknown, "", Errorf(Conflict, "what has the volume is no server of Nova's")
+		return novaUnknown, "", Errorf(Conflict, "what has the volume is no server of Nova's")
 	}
 	attachments, err := s.cloud.ServerAttachments(ctx, server)
 	switch {
 	case err != nil && !Is(err, NotFound):
-		return unknown, "", err
+		return novaUnknown, "", err
 	case slices.ContainsFunc(attachments, func(a Attachment) bool { return a.Volume == id }):
-		return listed, "", nil
+		return novaLists, "", nil
 	case row != AttachmentNone && row != AttachmentHidden:
-		return s.opinionOfServer(ctx, server, err != nil)
+		return s.serverState(ctx, server, err != nil)
 	case err != nil:
-		return gone, "", nil
+		return novaServerGone, "", nil
 	}
-	return unlisted, "", nil
+	return novaOmits, "", nil
 }
 
-// opinionOfServer says whether the server is there and at rest. Its list was not there or has not the volume; one whose cell is down
+// serverState says whether the server is there and at rest. Its list was not there or has not the volume; one whose cell is down
 // is UNKNOWN, and may have it.
-func (s *Volumes) opinionOfServer(ctx context.Context, id ServerID, missing bool) (says opinion, state string, why error) {
+func (s *Volumes) serverState(ctx context.Context, id ServerID, missing bool) (says novaState, state string, why error) {
 	server, err := s.cloud.Server(ctx, id)
 	switch {
 	case Is(err, NotFound):
-		return gone, "", nil
+		return novaServerGone, "", nil
 	case err != nil:
-		return unknown, "", err
+		return novaUnknown, "", err
 	case missing || server.Status == "UNKNOWN":
-		return unknown, server.Status, Errorf(Unavailable, "Nova does not know the volumes of server %s, whose status is %s", id, server.Status)
+		return novaUnknown, server.Status, Errorf(Unavailable, "Nova does not know the volumes of server %s, whose status is %s", id, server.Status)
 	case server.TaskState != "":
-		return busy, server.Status + ", " + server.TaskState, nil
+		return novaServerChanging, server.Status + ", " + server.TaskState, nil
 	case slices.Contains(atRest, server.Status):
-		return unlisted, server.Status, nil
+		return novaOmits, server.Status, nil
 	}
-	return busy, server.Status, nil
+	return novaServerChanging, server.Status, nil
 }
 
 // atRest are the statuses of a server whose volumes Nova changes on request only (Nova API reference, "Server status").
 var atRest = []string{"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED", "SHELVED_OFFLOADED", "ERROR"}
 
 // String is what was seen, as the end of a sentence about the volume.
-func (seen sighting) String() string {
+func (seen observation) String() string {
 	text := "Cinder has no attachment of it to server " + string(seen.server)
 	switch {
-	case seen.row.Status == AttachmentHidden:
+	case seen.attachment.Status == AttachmentHidden:
 		text = "Cinder does not show its attachments"
-	case seen.row.Status != AttachmentNone:
-		text = fmt.Sprintf("Cinder has attachment %s of it to server %s, %s", seen.row.ID, seen.server, seen.row.Status)
+	case seen.attachment.Status != AttachmentNone:
+		text = fmt.Sprintf("Cinder has attachment %s of it to server %s, %s", seen.attachment.ID, seen.server, seen.attachment.Status)
 	}
-	switch seen.nova {
-	case listed:
+	switch seen.novaSays {
+	case novaLists:
 		text += "; Nova lists it there"
-	case unlisted, busy:
+	case novaOmits, novaServerChanging:
 		text += "; Nova does not list it there"
-	case gone:
+	case novaServerGone:
 		text += "; Nova has no such server"
-	case unknown:
+	case novaUnknown:
 		text += "; Nova does not say"
 	}
-	if seen.state != "" {
-		text += ", and the server is " + seen.state
+	if seen.serverState != "" {
+		text += ", and the server is " + seen.serverState
 	}
 	for _, row := range seen.others {
 		to := "server " + string(row.Server)
@@ -159,19 +159,19 @@ func (seen sighting) String() string {
 	return text
 }
 
-// doubtful is the error of a sighting in which Nova does not say what it has.
-func (seen sighting) doubtful(verb string) error {
-	return Errorf(KindOf(seen.why), "volume %s is %s; %s: %w", seen.volume.ID, seen.volume.Status, seen, seen.why).Op(verb)
+// novaUnavailable is the error of a sighting in which Nova does not say what it has.
+func (seen observation) novaUnavailable(verb string) error {
+	return Errorf(KindOf(seen.novaErr), "volume %s is %s; %s: %w", seen.volume.ID, seen.volume.Status, seen, seen.novaErr).Op(verb)
 }
 
-// changed waits until the volume no longer looks as it did, or a look at its attachments is due again.
-func (s *Volumes) changed(ctx context.Context, seen sighting, what string) (Volume, error) {
-	v, due := seen.volume, time.Now().Add(lookAgain)
+// awaitChange waits until the volume no longer looks as it did, or a look at its attachments is due again.
+func (s *Volumes) awaitChange(ctx context.Context, seen observation, what string) (Volume, error) {
+	v, due := seen.volume, time.Now().Add(recheckInterval)
 	if seen.asked {
 		what += " (" + seen.String() + ")"
 	}
 	exists := true
-	now, err := s.until(ctx, v.ID, what, func(now Volume, ok bool) (bool, error) {
+	now, err := s.await(ctx, v.ID, what, func(now Volume, ok bool) (bool, error) {
 		exists = ok
 		return !ok || now.Status != v.Status || now.AttachedTo(seen.server) != v.AttachedTo(seen.server) || seen.asked && !time.Now().Before(due), nil
 	})
@@ -181,16 +181,16 @@ func (s *Volumes) changed(ctx context.Context, seen sighting, what string) (Volu
 	return now, err
 }
 
-// later reads the volume again after a while.
-func (s *Volumes) later(ctx context.Context, seen sighting, after time.Duration) (Volume, error) {
-	if err := rest(ctx, after); err != nil {
+// readAfter reads the volume again after a while.
+func (s *Volumes) readAfter(ctx context.Context, seen observation, after time.Duration) (Volume, error) {
+	if err := sleep(ctx, after); err != nil {
 		return Volume{}, Errorf(KindOf(err), "volume %s is %s; %s; a retry looks again: %w", seen.volume.ID, seen.volume.Status, seen, err)
 	}
 	return s.cloud.Volume(ctx, seen.volume.ID)
 }
 
-// rest waits; its error is the context's.
-func rest(ctx context.Context, d time.Duration) error {
+// sleep waits; its error is the context's.
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

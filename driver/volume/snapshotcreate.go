@@ -155,7 +155,7 @@ func (s *Snapshots) snapshotable(ctx context.Context, id ID) (Volume, error) {
 		return Volume{}, err
 	}
 	if statuses[v.Status].extend == wait {
-		v, err = s.volumes.until(ctx, id, "become ready for a snapshot", func(v Volume, ok bool) (bool, error) {
+		v, err = s.volumes.await(ctx, id, "become ready for a snapshot", func(v Volume, ok bool) (bool, error) {
 			if !ok {
 				return true, notFound(id)
 			}
@@ -171,5 +171,5 @@ func (s *Snapshots) snapshotable(ctx context.Context, id ID) (Volume, error) {
 	case leaving:
 		return v, Errorf(NotFound, "volume %s is being deleted", id).Op("snapshot")
 	}
-	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder makes no snapshot of it until an administrator resets that", id, v.Status, s.volumes.reason(ctx, id)).Op("snapshot")
+	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder makes no snapshot of it until an administrator resets that", id, v.Status, s.volumes.failureReason(ctx, id)).Op("snapshot")
 }

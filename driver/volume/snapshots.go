@@ -30,7 +30,7 @@ func (s *Snapshots) List(ctx context.Context, of ID, p SnapshotPosition, limit i
 		return nil, nil
 	}
 	if !p.Backups {
-		page, err := pageFrom(p.Place, limit, placeOf, func(after SnapshotID, limit int) ([]Snapshot, error) {
+		page, err := pageFrom(p.PagePosition, limit, placeOf, func(after SnapshotID, limit int) ([]Snapshot, error) {
 			return s.cloud.Snapshots(ctx, SnapshotPage{Marker: after, Limit: limit, Volume: of})
 		})
 		if err != nil || len(page) > 0 {
@@ -38,7 +38,7 @@ func (s *Snapshots) List(ctx context.Context, of ID, p SnapshotPosition, limit i
 		}
 		p = SnapshotPosition{Backups: true}
 	}
-	page, err := pageFrom(p.Place, limit, placeOf, func(after SnapshotID, limit int) ([]Snapshot, error) {
+	page, err := pageFrom(p.PagePosition, limit, placeOf, func(after SnapshotID, limit int) ([]Snapshot, error) {
 		return s.cloud.Backups(ctx, SnapshotPage{Marker: after, Limit: limit, Volume: of})
 	})
 	if without(err) || Is(err, NotFound) && p.After == "" {
@@ -54,16 +54,16 @@ func without(err error) bool { return Is(err, PermissionDenied) || Is(err, Unimp
 // SnapshotPosition is a place in the project's list of snapshots, or in that of backups, which follows it.
 type SnapshotPosition struct {
 	Backups bool
-	Place[SnapshotID]
+	PagePosition[SnapshotID]
 }
 
 // SnapshotPositionOf is the place right after p.
 func SnapshotPositionOf(p Snapshot) SnapshotPosition {
-	return SnapshotPosition{Backups: p.Backup, Place: placeOf(p)}
+	return SnapshotPosition{Backups: p.Backup, PagePosition: placeOf(p)}
 }
 
-func placeOf(p Snapshot) Place[SnapshotID] {
-	return Place[SnapshotID]{After: p.ID, Created: p.CreatedAt}
+func placeOf(p Snapshot) PagePosition[SnapshotID] {
+	return PagePosition[SnapshotID]{After: p.ID, Created: p.CreatedAt}
 }
 
 // Delete deletes a snapshot or backup and returns once Cinder answers 404 for it; one that does not exist is deleted. Conflict says
@@ -86,14 +86,14 @@ func (s *Snapshots) Delete(ctx context.Context, id SnapshotID) error {
 		return err
 	}
 	if snapshotStatuses[p.Status].delete == leaving {
-		return s.gone(ctx, id)
+		return s.awaitDeleted(ctx, id)
 	}
 	if err := s.cloud.DeleteSnapshot(ctx, id); Is(err, NotFound) {
 		return nil
 	} else if err != nil {
 		return s.undeletable(ctx, id, err)
 	}
-	return AfterWrite(s.gone(ctx, id))
+	return AfterWrite(s.awaitDeleted(ctx, id))
 }
 
 // settled reads a snapshot once it can be deleted or is on its way out.
@@ -103,7 +103,7 @@ func (s *Snapshots) settled(ctx context.Context, id SnapshotID) (Snapshot, error
 		return Snapshot{}, err
 	}
 	if snapshotStatuses[p.Status].delete == wait {
-		p, err = s.until(ctx, id, "become deletable", func(p Snapshot, ok bool) (bool, error) {
+		p, err = s.await(ctx, id, "become deletable", func(p Snapshot, ok bool) (bool, error) {
 			if !ok {
 				return true, noSnapshot(id)
 			}
@@ -111,7 +111,7 @@ func (s *Snapshots) settled(ctx context.Context, id SnapshotID) (Snapshot, error
 		})
 	}
 	if err == nil && snapshotStatuses[p.Status].delete == refuse {
-		err = Errorf(Conflict, "snapshot %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, p.Status, s.reason(ctx, id)).Op("delete")
+		err = Errorf(Conflict, "snapshot %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, p.Status, s.failureReason(ctx, id)).Op("delete")
 	}
 	return p, err
 }
@@ -135,10 +135,10 @@ func (s *Snapshots) undeletable(ctx context.Context, id SnapshotID, refusal erro
 	return Errorf(Conflict, "Cinder does not delete snapshot %s, most likely because it is part of a group snapshot; delete that: %w", id, refusal).Op("delete")
 }
 
-// gone waits until Cinder answers 404 for a snapshot that is being deleted. A backend that still needs the snapshot, for volumes
+// awaitDeleted waits until Cinder answers 404 for a snapshot that is being deleted. A backend that still needs the snapshot, for volumes
 // made from it, gives it back: Conflict. Failed when the deletion ends in an error.
-func (s *Snapshots) gone(ctx context.Context, id SnapshotID) error {
-	p, err := s.until(ctx, id, "go", func(p Snapshot, ok bool) (bool, error) {
+func (s *Snapshots) awaitDeleted(ctx context.Context, id SnapshotID) error {
+	p, err := s.await(ctx, id, "go", func(p Snapshot, ok bool) (bool, error) {
 		return !ok || p.Status == Available || p.Status == "error_deleting", nil
 	})
 	switch {
@@ -146,16 +146,16 @@ func (s *Snapshots) gone(ctx context.Context, id SnapshotID) error {
 		return err
 	case p.Status == Available:
 		return Errorf(Conflict, "the backend did not delete snapshot %s and gave it back%s; most likely volumes that were made from it still need it",
-			id, s.reason(ctx, id)).Op("delete")
+			id, s.failureReason(ctx, id)).Op("delete")
 	case p.Status == "error_deleting":
 		return Errorf(Failed, "Cinder could not delete snapshot %s%s; it stays in status error_deleting until an administrator resets it",
-			id, s.reason(ctx, id)).Op("delete")
+			id, s.failureReason(ctx, id)).Op("delete")
 	}
 	return nil
 }
 
-// until waits for done, as Volumes.until does.
-func (s *Snapshots) until(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error) {
+// await waits for done, as Volumes.await does.
+func (s *Snapshots) await(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error) {
 	p, err := s.wait.Await(WithPurpose(ctx, what), id, done)
 	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
 		return p, Errorf(kind, "waited for it to %s: %w", what, err)
@@ -163,8 +163,8 @@ func (s *Snapshots) until(ctx context.Context, id SnapshotID, what string, done 
 	return p, err
 }
 
-// reason is why the cloud gave up on a snapshot or backup, as Volumes.reason tells it.
-func (s *Snapshots) reason(ctx context.Context, id SnapshotID) string {
+// failureReason is why the cloud gave up on a snapshot or backup, as Volumes.failureReason tells it.
+func (s *Snapshots) failureReason(ctx context.Context, id SnapshotID) string {
 	reason, err := s.cloud.SnapshotFailure(ctx, id)
 	if err != nil {
 		s.volumes.o.Log.WarnContext(ctx, "cannot read Cinder's messages about a snapshot", "snapshot", id, "error", err)

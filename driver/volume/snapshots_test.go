@@ -562,7 +562,7 @@ func TestTheListOfSnapshotsGoesOnWhereItStopped(t *testing.T) {
 			c.withSnapshots(p)
 		}
 	}
-	if _, err := snapshots(c).List(t.Context(), "", SnapshotPosition{Place: Place[SnapshotID]{After: sid(77)}}, 2); !Is(err, NotFound) {
+	if _, err := snapshots(c).List(t.Context(), "", SnapshotPosition{PagePosition: PagePosition[SnapshotID]{After: sid(77)}}, 2); !Is(err, NotFound) {
 		t.Errorf("got %v", err)
 	}
 }

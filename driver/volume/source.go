@@ -39,7 +39,7 @@ func (s *Volumes) place(ctx context.Context, w CreateSpec, size Size) (placement
 		return placement{}, Errorf(OutOfRange, "a volume made from %s must have at least its size, %s; asked were %s", o.name, o.size, size).Op("create")
 	}
 	p := placement{options: CreateOptions{
-		Name: w.Name, Size: size, Type: w.Type, Description: contract.Description, Metadata: s.labels(w), SourceID: w.Source,
+		Name: w.Name, Size: size, Type: w.Type, Description: contract.Description, Metadata: s.createMetadata(w), SourceID: w.Source,
 	}}
 	if o.backup {
 		p.options.BackupID = string(w.Snapshot)

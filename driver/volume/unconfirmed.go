@@ -87,8 +87,8 @@ func (u *unconfirmed) servers(id ID) (all []ServerID) {
 }
 
 // outlast waits until Nova can no longer carry out a lost attach, or until the volume must be looked at again.
-func (s *Volumes) outlast(ctx context.Context, seen sighting, left time.Duration) (Volume, error) {
-	v, err := s.later(ctx, seen, min(left, lookAgain))
+func (s *Volumes) outlast(ctx context.Context, seen observation, left time.Duration) (Volume, error) {
+	v, err := s.readAfter(ctx, seen, min(left, recheckInterval))
 	if err != nil {
 		return v, Errorf(KindOf(err), "the answer to an attach to server %s was lost, and Nova may still carry it out for %s: %w", seen.server, left.Round(time.Second), err)
 	}

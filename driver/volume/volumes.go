@@ -31,7 +31,7 @@ type Volumes struct {
 	o     Options
 	locks locks
 	zones *zones
-	room  *room
+	quotas  *quotaCache
 	lanes lanes // at the servers
 
 	errands      errands
@@ -49,7 +49,7 @@ func NewVolumes(c Cloud, w Waiter, o Options) *Volumes {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Volumes{cloud: c, wait: w, o: o, zones: newZones(), room: newRoom(o.SawQuotas), lanes: lanes{width: laneWidth}}
+	return &Volumes{cloud: c, wait: w, o: o, zones: newZones(), quotas: newQuotaCache(o.SawQuotas), lanes: lanes{width: laneWidth}}
 }
 
 // Get reads one volume. NotFound where there is none.
@@ -60,8 +60,8 @@ func (s *Volumes) Get(ctx context.Context, id ID) (Volume, error) {
 	return s.cloud.Volume(ctx, id)
 }
 
-// until waits for done. The error of a wait that did not end says what was waited for; the waiter adds what it saw last.
-func (s *Volumes) until(ctx context.Context, id ID, what string, done func(v Volume, ok bool) (bool, error)) (Volume, error) {
+// await waits for done. The error of a wait that did not end says what was waited for; the waiter adds what it saw last.
+func (s *Volumes) await(ctx context.Context, id ID, what string, done func(v Volume, ok bool) (bool, error)) (Volume, error) {
 	v, err := s.wait.Await(WithPurpose(ctx, what), id, done)
 	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
 		return v, Errorf(kind, "waited for it to %s: %w", what, err)
@@ -69,20 +69,20 @@ func (s *Volumes) until(ctx context.Context, id ID, what string, done func(v Vol
 	return v, err
 }
 
-// gone waits until Cinder answers 404 for a volume. Failed when its deletion ends in an error.
-func (s *Volumes) gone(ctx context.Context, id ID) error {
-	v, err := s.until(ctx, id, "go", func(v Volume, ok bool) (bool, error) {
+// awaitDeleted waits until Cinder answers 404 for a volume. Failed when its deletion ends in an error.
+func (s *Volumes) awaitDeleted(ctx context.Context, id ID) error {
+	v, err := s.await(ctx, id, "go", func(v Volume, ok bool) (bool, error) {
 		return !ok || v.Status == "error_deleting", nil
 	})
 	if err != nil || v.Status != "error_deleting" {
 		return err
 	}
 	return Errorf(Failed, "Cinder could not delete volume %s%s; it stays in status error_deleting until an administrator resets it",
-		id, s.reason(ctx, id)).Op("delete")
+		id, s.failureReason(ctx, id)).Op("delete")
 }
 
-// reason is why the cloud gave up on a volume, as the end of a clause; empty when it does not say.
-func (s *Volumes) reason(ctx context.Context, id ID) string {
+// failureReason is why the cloud gave up on a volume, as the end of a clause; empty when it does not say.
+func (s *Volumes) failureReason(ctx context.Context, id ID) string {
 	reason, err := s.cloud.Failure(ctx, id)
 	if err != nil {
 		s.o.Log.WarnContext(ctx, "cannot read Cinder's messages about a volume", "volume", id, "error", err)
@@ -107,11 +107,11 @@ func (s *Volumes) ours(v Volume) bool { return s.createdForName(v) && len(v.Atta
 // createdForName reports whether this driver created v, for this cluster and for the request that v is named for.
 func (s *Volumes) createdForName(v Volume) bool {
 	token, _, restored := contract.ParseDescriptionOfRestored(v.Description)
-	return s.labelled(v) || restored && token == s.token(v.Name)
+	return s.hasOwnMetadata(v) || restored && token == s.token(v.Name)
 }
 
-// labelled reports whether the metadata of v says that it is ours.
-func (s *Volumes) labelled(v Volume) bool {
+// hasOwnMetadata reports whether the metadata of v says that it is ours.
+func (s *Volumes) hasOwnMetadata(v Volume) bool {
 	return v.Metadata[contract.MetadataRequest] == s.token(v.Name) && v.Metadata[contract.MetadataCluster] == s.o.Cluster
 }
 
@@ -126,8 +126,8 @@ func (s *Volumes) metadata(name string, more map[string]string) map[string]strin
 	return all
 }
 
-// labels is the metadata of the volume of a wish.
-func (s *Volumes) labels(w CreateSpec) map[string]string {
+// createMetadata is the metadata of the volume of a wish.
+func (s *Volumes) createMetadata(w CreateSpec) map[string]string {
 	all := s.metadata(w.Name, w.Metadata)
 	if w.Shared {
 		all[contract.MetadataShared] = "true"
