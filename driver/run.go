@@ -72,7 +72,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	var services rpc.Services
 	_, canExpand := any((*openstack.Cloud)(nil)).(volume.Extender) // a node's process tells it too: the plugin's, not the process's
 	if cfg.Controller {
-		volumes, snapshots := map[string]controller.Volumes{}, map[string]controller.Snapshots{}
+		clouds := map[string]controller.Cloud{}
 		counter, quota := telemetry.NewOpenStack(registry), telemetry.NewQuota(registry)
 		hubs, budgets, duplicates := telemetry.NewHubs(registry), telemetry.NewBudgets(registry), telemetry.NewDuplicates(registry)
 		limits := cloud.NewLimits()
@@ -87,11 +87,18 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			}
 			adapter := openstack.NewCurrent(live.Current, log)
 			at := wait(work, background, adapter, name, hubs, cfg.PollEach)
-			its := volume.NewVolumes(at.cloud, at.volumes, volume.Options{
-				Driver: cfg.DriverName, Cluster: cfg.Cluster, Log: log, CountDuplicate: duplicates.Of(name), SawQuotas: quota.Saw,
-			})
-			volumes[name], snapshots[name] = its, volume.NewSnapshots(its, at.snapshots, at.backups)
-			background.Go(func() error { drain(work, its); return nil })
+			owner, locks, recent := volume.Owner{Driver: cfg.DriverName, Cluster: cfg.Cluster}, &volume.Locks{}, &volume.Recent{}
+			attachments := volume.NewAttachService(at.cloud, at.volumes, volume.AttachOptions{Locks: locks, Recent: recent, Log: log})
+			clouds[name] = controller.Cloud{
+				Volumes: volume.NewVolumes(at.cloud, at.volumes, volume.Options{
+					Owner: owner, Locks: locks, Recent: recent, Log: log, CountDuplicate: duplicates.Of(name), ObserveQuotas: quota.Saw,
+				}),
+				Attachments: attachments,
+				Snapshots: volume.NewSnapshots(at.cloud, at.volumes, at.snapshots, at.backups, volume.SnapshotServiceOptions{
+					Owner: owner, Locks: locks, Log: log, CountDuplicate: duplicates.Of(name),
+				}),
+			}
+			background.Go(func() error { drain(work, attachments); return nil })
 			background.Go(func() error { greet(work, live.Current, log); return nil })
 		}
 		claims, err := claimsOf(cfg, deps)
@@ -99,7 +106,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			return err
 		}
 		services.Controller = controller.New(controller.Options{
-			Clouds: volumes, Snapshots: snapshots, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
+			Clouds: clouds, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
 			DefaultFSType: cfg.DefaultFSType, Claims: claims, CanExpand: canExpand, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
 		})
 	}

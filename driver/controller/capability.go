@@ -86,7 +86,7 @@ func checkMountFlags(flags []string) error {
 
 // ValidateVolumeCapabilities implements csi.ControllerServer.
 func (s *Server) ValidateVolumeCapabilities(ctx context.Context, req *csi.ValidateVolumeCapabilitiesRequest) (*csi.ValidateVolumeCapabilitiesResponse, error) {
-	volumes, err := s.cloud(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *Server) ValidateVolumeCapabilities(ctx context.Context, req *csi.Valida
 	if len(req.GetVolumeCapabilities()) == 0 {
 		return nil, missing("volume capabilities")
 	}
-	v, err := volumes.Get(ctx, volume.ID(req.GetVolumeId()))
+	v, err := cloud.Volumes.Get(ctx, volume.ID(req.GetVolumeId()))
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func (s *Server) GetCapacity(ctx context.Context, req *csi.GetCapacityRequest) (
 	room := volume.CapacityRequest{
 		Type: class.Type, Zone: class.Zone, Zones: places.zones(&csi.TopologyRequirement{Requisite: []*csi.Topology{segment}}), AnyZone: places.ignored, Shared: shared,
 	}
-	capacity, err := s.o.Clouds[s.clouds[0]].Capacity(ctx, room)
+	capacity, err := s.o.Clouds[s.clouds[0]].Volumes.Capacity(ctx, room)
 	if err != nil {
 		return nil, err
 	}

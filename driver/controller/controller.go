@@ -15,12 +15,23 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Volumes are the volumes of one cloud; *volume.Volumes is them.
+// Cloud is what the server calls for one cloud.
+type Cloud struct {
+	Volumes     Volumes
+	Attachments Attachments
+	Snapshots   Snapshots
+}
+
+// Attachments attaches and detaches the volumes of one cloud; *volume.AttachService does.
+type Attachments interface {
+	Attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error)
+	Detach(ctx context.Context, id volume.ID, server volume.ServerID) error
+}
+
+// Volumes creates, changes, reads and deletes the volumes of one cloud; *volume.Volumes does.
 type Volumes interface {
 	Create(ctx context.Context, w volume.CreateSpec) (volume.Volume, error)
 	Delete(ctx context.Context, id volume.ID) error
-	Attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error)
-	Detach(ctx context.Context, id volume.ID, server volume.ServerID) error
 	Get(ctx context.Context, id volume.ID) (volume.Volume, error)
 	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
 	Expand(ctx context.Context, id volume.ID, size volume.Range) (volume.Volume, error)
@@ -37,10 +48,8 @@ type Claims interface {
 
 // Options are what the server needs.
 type Options struct {
-	// Clouds are the volumes of every cloud, by the name of its [Global "name"] section; "" is plain [Global].
-	Clouds map[string]Volumes
-	// Snapshots are the snapshots of the same clouds, by the same names.
-	Snapshots map[string]Snapshots
+	// Clouds are by the name of their [Global "name"] section; "" is plain [Global].
+	Clouds map[string]Cloud
 	// TopologyKey is the segment whose value is a zone.
 	TopologyKey string
 	// WithTopology honours and reports zones.
@@ -80,13 +89,13 @@ func New(o Options) *Server {
 	return &Server{o: o, clouds: slices.Sorted(maps.Keys(o.Clouds))}
 }
 
-// cloud gives the volumes of the cloud that a request's secrets name.
-func (s *Server) cloud(secrets map[string]string) (Volumes, error) {
+// cloud returns the cloud that a request's secrets name.
+func (s *Server) cloud(secrets map[string]string) (Cloud, error) {
 	name := secrets[contract.SecretCloud]
-	if volumes, known := s.o.Clouds[name]; known {
-		return volumes, nil
+	if cloud, known := s.o.Clouds[name]; known {
+		return cloud, nil
 	}
-	return nil, volume.Errorf(volume.InvalidArgument, "the secret's key %q names cloud %q, which the driver was not given; it has %s",
+	return Cloud{}, volume.Errorf(volume.InvalidArgument, "the secret's key %q names cloud %q, which the driver was not given; it has %s",
 		contract.SecretCloud, name, quoted(s.clouds))
 }
 

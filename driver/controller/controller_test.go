@@ -90,7 +90,7 @@ func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.V
 }
 
 func server(f *fake, change ...func(*Options)) *Server {
-	o := Options{Clouds: map[string]Volumes{"": f}, TopologyKey: zoneKey, WithTopology: true, Log: slog.New(slog.DiscardHandler)}
+	o := Options{Clouds: map[string]Cloud{"": {Volumes: f, Attachments: f}}, TopologyKey: zoneKey, WithTopology: true, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&o)
 	}
@@ -396,7 +396,7 @@ func twoClouds() *Server {
 		v.Attachments = []volume.Attachment{{Server: volume.ServerID(second)}}
 		plain.list, plain.volume = append(plain.list, v), v
 	}
-	return New(Options{Clouds: map[string]Volumes{"east": east, "": plain}, Log: slog.New(slog.DiscardHandler)})
+	return New(Options{Clouds: map[string]Cloud{"east": {Volumes: east, Attachments: east}, "": {Volumes: plain, Attachments: plain}}, Log: slog.New(slog.DiscardHandler)})
 }
 
 func TestTheListHasEveryVolumeOfEveryCloudOnce(t *testing.T) {
@@ -458,7 +458,7 @@ func TestGetLooksInEveryCloud(t *testing.T) {
 	}
 	_, err = s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first[:35] + "9"})
 	kindIs(t, err, volume.NotFound, "")
-	s.o.Clouds["east"].(*fake).err = volume.Errorf(volume.Unavailable, "out")
+	s.o.Clouds["east"].Volumes.(*fake).err = volume.Errorf(volume.Unavailable, "out")
 	_, err = s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first[:35] + "9"})
 	kindIs(t, err, volume.Unavailable, "out") // it may be there
 }

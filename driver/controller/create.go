@@ -13,7 +13,7 @@ import (
 
 // CreateVolume implements csi.ControllerServer.
 func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
-	volumes, err := s.cloud(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
@@ -22,7 +22,7 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	v, err := volumes.Create(ctx, wish)
+	v, err := cloud.Volumes.Create(ctx, wish)
 	if err != nil {
 		return nil, err
 	}
@@ -194,14 +194,14 @@ func created(v volume.Volume, req *csi.CreateVolumeRequest, format contract.Form
 
 // DeleteVolume implements csi.ControllerServer.
 func (s *Server) DeleteVolume(ctx context.Context, req *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
-	volumes, err := s.cloud(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetVolumeId() == "" {
 		return nil, missing("volume id")
 	}
-	if err := volumes.Delete(ctx, volume.ID(req.GetVolumeId())); err != nil {
+	if err := cloud.Volumes.Delete(ctx, volume.ID(req.GetVolumeId())); err != nil {
 		return nil, err
 	}
 	return &csi.DeleteVolumeResponse{}, nil

@@ -11,7 +11,7 @@ import (
 // ControllerExpandVolume implements csi.ControllerServer. What grows on the node is the file system; a raw block device is as
 // large as its volume.
 func (s *Server) ControllerExpandVolume(ctx context.Context, req *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
-	volumes, err := s.cloud(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
@@ -21,7 +21,7 @@ func (s *Server) ControllerExpandVolume(ctx context.Context, req *csi.Controller
 	if req.GetCapacityRange() == nil {
 		return nil, missing("capacity range")
 	}
-	v, err := volumes.Expand(ctx, volume.ID(req.GetVolumeId()), volume.Range{
+	v, err := cloud.Volumes.Expand(ctx, volume.ID(req.GetVolumeId()), volume.Range{
 		Required: volume.Size(req.GetCapacityRange().GetRequiredBytes()), Limit: volume.Size(req.GetCapacityRange().GetLimitBytes()),
 	})
 	if err != nil {

@@ -29,7 +29,7 @@ func (s *Server) ControllerGetVolumeHealth(ctx context.Context, req *csi.Control
 	}
 	var failed error
 	for _, name := range clouds {
-		h, err := s.o.Clouds[name].Health(ctx, volume.ID(req.GetVolumeId()))
+		h, err := s.o.Clouds[name].Volumes.Health(ctx, volume.ID(req.GetVolumeId()))
 		if err == nil {
 			return &csi.ControllerGetVolumeHealthResponse{VolumeHealth: healthOf(h)}, nil
 		}
@@ -55,7 +55,7 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 	}
 	answer := &csi.ControllerListVolumeHealthResponse{}
 	for more := true; more; {
-		page, err := s.o.Clouds[at.cloud].ListHealth(ctx, at.position, 0)
+		page, err := s.o.Clouds[at.cloud].Volumes.ListHealth(ctx, at.position, 0)
 		if volume.Is(err, volume.NotFound) {
 			return nil, badToken(req.GetStartingToken())
 		}

@@ -19,7 +19,7 @@ func (s *Server) ControllerGetVolume(ctx context.Context, req *csi.ControllerGet
 	}
 	var failed error
 	for _, name := range s.clouds {
-		v, err := s.o.Clouds[name].Get(ctx, volume.ID(req.GetVolumeId()))
+		v, err := s.o.Clouds[name].Volumes.Get(ctx, volume.ID(req.GetVolumeId()))
 		if err == nil {
 			return &csi.ControllerGetVolumeResponse{
 				Volume: s.described(v), Status: &csi.ControllerGetVolumeResponse_VolumeStatus{PublishedNodeIds: nodesOf(v)},
@@ -63,7 +63,7 @@ func (s *Server) ListVolumes(ctx context.Context, req *csi.ListVolumesRequest) (
 	answer := &csi.ListVolumesResponse{}
 	room := int(req.GetMaxEntries())
 	for {
-		page, err := s.o.Clouds[at.cloud].List(ctx, at.position, room)
+		page, err := s.o.Clouds[at.cloud].Volumes.List(ctx, at.position, room)
 		if volume.Is(err, volume.NotFound) {
 			return nil, badToken(req.GetStartingToken())
 		}

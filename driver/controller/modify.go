@@ -12,7 +12,7 @@ import (
 
 // ControllerModifyVolume implements csi.ControllerServer. What the request does not name stays as it is.
 func (s *Server) ControllerModifyVolume(ctx context.Context, req *csi.ControllerModifyVolumeRequest) (*csi.ControllerModifyVolumeResponse, error) {
-	volumes, err := s.cloud(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (s *Server) ControllerModifyVolume(ctx context.Context, req *csi.Controller
 		return nil, err
 	}
 	change := volume.Change{Type: class.Type, Migrate: class.Migrate, Metadata: class.Metadata}
-	if err := volumes.Modify(ctx, volume.ID(req.GetVolumeId()), change); err != nil {
+	if err := cloud.Volumes.Modify(ctx, volume.ID(req.GetVolumeId()), change); err != nil {
 		return nil, err
 	}
 	return &csi.ControllerModifyVolumeResponse{}, nil

@@ -141,7 +141,7 @@ func TestCapacityIsAdvertisedWhereItIsTold(t *testing.T) {
 func sick() *Server {
 	s := twoClouds()
 	ill := []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "Error", Message: "broken"}, {Severity: volume.Degraded, Reason: "Other", Message: "slow"}}
-	plain, east := s.o.Clouds[""].(*fake), s.o.Clouds["east"].(*fake)
+	plain, east := s.o.Clouds[""].Volumes.(*fake), s.o.Clouds["east"].Volumes.(*fake)
 	plain.ailments = map[volume.ID][]volume.HealthIssue{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
 	east.ailments = map[volume.ID][]volume.HealthIssue{east.list[0].ID: ill[1:]}
 	return s
@@ -197,7 +197,7 @@ func TestTheHealthOfOneVolume(t *testing.T) {
 	kindIs(t, err, volume.InvalidArgument, "moon")
 	_, err = s.ControllerGetVolumeHealth(t.Context(), &csi.ControllerGetVolumeHealthRequest{})
 	kindIs(t, err, volume.InvalidArgument, "volume id")
-	s.o.Clouds["east"].(*fake).err = volume.Errorf(volume.Unavailable, "out")
+	s.o.Clouds["east"].Volumes.(*fake).err = volume.Errorf(volume.Unavailable, "out")
 	_, err = at("9", nil)
 	kindIs(t, err, volume.Unavailable, "out") // it may be there
 }

@@ -11,7 +11,7 @@ import (
 
 // ControllerPublishVolume implements csi.ControllerServer. Whether another server may have the volume too, the cloud decides.
 func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
-	volumes, err := s.cloud(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.Controlle
 		return nil, err
 	}
 	server := volume.ServerID(req.GetNodeId())
-	v, err := volumes.Attach(ctx, volume.ID(req.GetVolumeId()), server)
+	v, err := cloud.Attachments.Attach(ctx, volume.ID(req.GetVolumeId()), server)
 	if err != nil {
 		return nil, err
 	}
@@ -47,14 +47,14 @@ func deviceAt(v volume.Volume, server volume.ServerID) string {
 
 // ControllerUnpublishVolume implements csi.ControllerServer. Without a node the volume is detached from all.
 func (s *Server) ControllerUnpublishVolume(ctx context.Context, req *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
-	volumes, err := s.cloud(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetVolumeId() == "" {
 		return nil, missing("volume id")
 	}
-	if err := volumes.Detach(ctx, volume.ID(req.GetVolumeId()), volume.ServerID(req.GetNodeId())); err != nil {
+	if err := cloud.Attachments.Detach(ctx, volume.ID(req.GetVolumeId()), volume.ServerID(req.GetNodeId())); err != nil {
 		return nil, err
 	}
 	return &csi.ControllerUnpublishVolumeResponse{}, nil

@@ -20,17 +20,9 @@ type Snapshots interface {
 	List(ctx context.Context, of volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error)
 }
 
-// snapshots gives the snapshots of the cloud that a request's secrets name.
-func (s *Server) snapshots(secrets map[string]string) (Snapshots, error) {
-	if _, err := s.cloud(secrets); err != nil {
-		return nil, err
-	}
-	return s.o.Snapshots[secrets[contract.SecretCloud]], nil
-}
-
 // CreateSnapshot implements csi.ControllerServer. What it returns is ready to use.
 func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
-	snapshots, err := s.snapshots(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +42,7 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 	if class.Kind == contract.KindBackup {
 		wish.Backup = &volume.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
 	}
-	p, err := snapshots.Create(ctx, wish)
+	p, err := cloud.Snapshots.Create(ctx, wish)
 	if err != nil {
 		return nil, err
 	}
@@ -85,14 +77,14 @@ func describedSnapshot(p volume.Snapshot) *csi.Snapshot {
 
 // DeleteSnapshot implements csi.ControllerServer.
 func (s *Server) DeleteSnapshot(ctx context.Context, req *csi.DeleteSnapshotRequest) (*csi.DeleteSnapshotResponse, error) {
-	snapshots, err := s.snapshots(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetSnapshotId() == "" {
 		return nil, missing("snapshot id")
 	}
-	if err := snapshots.Delete(ctx, volume.SnapshotID(req.GetSnapshotId())); err != nil {
+	if err := cloud.Snapshots.Delete(ctx, volume.SnapshotID(req.GetSnapshotId())); err != nil {
 		return nil, err
 	}
 	return &csi.DeleteSnapshotResponse{}, nil
@@ -100,14 +92,14 @@ func (s *Server) DeleteSnapshot(ctx context.Context, req *csi.DeleteSnapshotRequ
 
 // GetSnapshot implements csi.ControllerServer (CSI specification, GetSnapshot: one that does not exist is NotFound).
 func (s *Server) GetSnapshot(ctx context.Context, req *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
-	snapshots, err := s.snapshots(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetSnapshotId() == "" {
 		return nil, missing("snapshot id")
 	}
-	p, err := snapshots.Get(ctx, volume.SnapshotID(req.GetSnapshotId()))
+	p, err := cloud.Snapshots.Get(ctx, volume.SnapshotID(req.GetSnapshotId()))
 	if err != nil {
 		return nil, err
 	}
@@ -121,19 +113,19 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 	if req.GetMaxEntries() < 0 {
 		return nil, volume.Errorf(volume.InvalidArgument, "max_entries is %d", req.GetMaxEntries())
 	}
-	snapshots, err := s.snapshots(req.GetSecrets())
+	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetSnapshotId() != "" {
-		return oneSnapshot(ctx, snapshots, req)
+		return oneSnapshot(ctx, cloud.Snapshots, req)
 	}
-	cloud := req.GetSecrets()[contract.SecretCloud]
+	name := req.GetSecrets()[contract.SecretCloud]
 	at, err := s.parseToken(req.GetStartingToken())
 	switch {
 	case err != nil:
 		return nil, err
-	case req.GetStartingToken() != "" && at.cloud != cloud:
+	case req.GetStartingToken() != "" && at.cloud != name:
 		return nil, badToken(req.GetStartingToken())
 	}
 	position := at.snapshots()
@@ -145,7 +137,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 		return int(req.GetMaxEntries()) - len(answer.Entries)
 	}
 	err = paging.Walk(paging.MaxItems, func(string) ([]volume.Snapshot, bool, error) {
-		page, err := snapshots.List(ctx, volume.ID(req.GetSourceVolumeId()), position, room())
+		page, err := cloud.Snapshots.List(ctx, volume.ID(req.GetSourceVolumeId()), position, room())
 		if len(page) > 0 {
 			position = volume.SnapshotPositionOf(page[len(page)-1])
 		}
@@ -157,7 +149,7 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 			}
 		}
 		if req.GetMaxEntries() > 0 && room() <= 0 {
-			answer.NextToken = snapshotToken(position, cloud).String()
+			answer.NextToken = snapshotToken(position, name).String()
 			return false
 		}
 		return true

@@ -63,8 +63,7 @@ func (f *fakeSnapshots) List(_ context.Context, of volume.ID, p volume.SnapshotP
 // snapshotServer has the plain cloud and one named east.
 func snapshotServer(plain, east *fakeSnapshots, change ...func(*Options)) *Server {
 	o := Options{
-		Clouds:    map[string]Volumes{"": &fake{}, "east": &fake{}},
-		Snapshots: map[string]Snapshots{"": plain, "east": east}, Log: slog.New(slog.DiscardHandler),
+		Clouds: map[string]Cloud{"": {Volumes: &fake{}, Snapshots: plain}, "east": {Volumes: &fake{}, Snapshots: east}}, Log: slog.New(slog.DiscardHandler),
 	}
 	for _, c := range change {
 		c(&o)

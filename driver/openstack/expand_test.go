@@ -39,6 +39,7 @@ func TestAVolumeGrowsOnASimulatedCloud(t *testing.T) {
 		defer cancel()
 		sim.SetQuota("demo", "gigabytes", 4)
 		volumes := volume.NewVolumes(a, hub, volume.Options{})
+		attachments := volume.NewAttachService(a, hub, volume.AttachOptions{})
 		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc"})
 		if err != nil {
 			t.Fatal(err)
@@ -46,7 +47,7 @@ func TestAVolumeGrowsOnASimulatedCloud(t *testing.T) {
 		if v, err = volumes.Expand(ctx, v.ID, volume.Range{Required: volume.GiB(2)}); err != nil || v.Size != volume.GiB(2) || v.Status != volume.Available {
 			t.Errorf("got %v, %v", v, err)
 		}
-		if _, err = volumes.Attach(ctx, v.ID, volume.ServerID(config.Servers[0].ID)); err != nil {
+		if _, err = attachments.Attach(ctx, v.ID, volume.ServerID(config.Servers[0].ID)); err != nil {
 			t.Fatal(err)
 		}
 		if v, err = volumes.Expand(ctx, v.ID, volume.Range{Required: volume.GiB(3)}); err != nil || v.Size != volume.GiB(3) || v.Status != volume.InUse {

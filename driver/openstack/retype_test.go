@@ -73,6 +73,7 @@ func TestAVolumeIsRetypedOnASimulatedCloud(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		volumes := volume.NewVolumes(a, hub, volume.Options{})
+		attachments := volume.NewAttachService(a, hub, volume.AttachOptions{})
 		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc"})
 		if err != nil {
 			t.Fatal(err)
@@ -92,13 +93,13 @@ func TestAVolumeIsRetypedOnASimulatedCloud(t *testing.T) {
 			t.Error(err)
 		}
 		typeIs("multiattach")
-		if _, err = volumes.Attach(ctx, v.ID, volume.ServerID(config.Servers[0].ID)); err != nil {
+		if _, err = attachments.Attach(ctx, v.ID, volume.ServerID(config.Servers[0].ID)); err != nil {
 			t.Fatal(err)
 		}
 		if err := modify(volume.Change{Type: "standard"}); !volume.Is(err, volume.Conflict) || !strings.Contains(err.Error(), "only allowed on available") {
 			t.Errorf("multiattach taken from a volume in use: %v", err)
 		}
-		if err := volumes.Detach(ctx, v.ID, ""); err != nil {
+		if err := attachments.Detach(ctx, v.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		sim.SetQuota("demo", "gigabytes_fast", 0)

@@ -158,12 +158,13 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 		go func() { _ = hubOfSnapshots.Run(ctx) }()
 		go func() { _ = hubOfBackups.Run(ctx) }()
 		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		snapshots := volume.NewSnapshots(volumes, hubOfSnapshots, hubOfBackups)
+		attachments := volume.NewAttachService(a, hub, volume.AttachOptions{})
+		snapshots := volume.NewSnapshots(a, hub, hubOfSnapshots, hubOfBackups, volume.SnapshotServiceOptions{})
 		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc", Zones: []string{"az2"}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err = volumes.Attach(ctx, v.ID, volume.ServerID(config.Servers[1].ID)); err != nil {
+		if _, err = attachments.Attach(ctx, v.ID, volume.ServerID(config.Servers[1].ID)); err != nil {
 			t.Fatal(err)
 		}
 		sim.ResetRequests()

@@ -9,14 +9,14 @@ import (
 //
 // Conflict, before Nova is asked, when another server has it and its type does not allow two; NotFound when there is no such
 // volume or server; Failed when the server's host could not attach it, which Nova tells by no error: the volume just goes back.
-func (s *Volumes) Attach(ctx context.Context, id ID, server ServerID) (Volume, error) {
+func (s *AttachService) Attach(ctx context.Context, id ID, server ServerID) (Volume, error) {
 	if !id.Exists() {
-		return Volume{}, notFound(id).Op("attach")
+		return Volume{}, NoVolume(id).Op("attach")
 	}
 	if !server.Exists() {
-		return Volume{}, noServer(server).Op("attach")
+		return Volume{}, NoServer(server).Op("attach")
 	}
-	unlock, err := s.locks.take(volumeLock(id), "attach")
+	unlock, err := s.locks.Take(VolumeKey(id), "attach")
 	if err != nil {
 		return Volume{}, err
 	}
@@ -29,9 +29,9 @@ func (s *Volumes) Attach(ctx context.Context, id ID, server ServerID) (Volume, e
 }
 
 // attach looks and acts by the table until the volume is there, or cannot be.
-func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, error) {
+func (s *AttachService) attach(ctx context.Context, id ID, server ServerID) (Volume, error) {
 	var err error
-	v, free := s.seenFree(id)
+	v, free := s.recent.TakeAvailable(id)
 	if !free {
 		v, err = s.cloud.Volume(ctx, id)
 	}
@@ -57,7 +57,7 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 			}
 			if refusal = s.askToAttach(ctx, v, server); refusal == nil {
 				if v, err = s.attached(ctx, id, server); err == nil {
-					s.glimpses.note(v)
+					s.recent.Put(v)
 				}
 				return v, AfterWrite(err)
 			}
@@ -86,7 +86,7 @@ func (s *Volumes) attach(ctx context.Context, id ID, server ServerID) (Volume, e
 	return Volume{}, WithOp(err, "attach")
 }
 
-func (s *Volumes) askToAttach(ctx context.Context, v Volume, server ServerID) error {
+func (s *AttachService) askToAttach(ctx context.Context, v Volume, server ServerID) error {
 	return s.askNova(ctx, "attach", v.ID, server, func(ctx context.Context) error {
 		sent := time.Now()
 		s.lostAttaches.resends(v.ID, server)
@@ -99,36 +99,34 @@ func (s *Volumes) askToAttach(ctx context.Context, v Volume, server ServerID) er
 }
 
 // notAttachable is the error of what an attach cannot go on with.
-func (s *Volumes) notAttachable(ctx context.Context, seen observation, why action) error {
+func (s *AttachService) notAttachable(ctx context.Context, seen observation, why action) error {
 	v := seen.volume
 	switch why {
 	case attachedElsewhere:
-		return Errorf(Conflict, "volume %s is attached to %s and its type allows one server only; detach it there first", v.ID, holders(v)).Op("attach")
+		return Errorf(Conflict, "volume %s is attached to %s and its type allows one server only; detach it there first", v.ID, v.Holders()).Op("attach")
 	case volumeDeleting:
 		return Errorf(NotFound, "volume %s is being deleted", v.ID).Op("attach")
 	case serverNotFound:
-		return noServer(seen.server).Op("attach")
+		return NoServer(seen.server).Op("attach")
 	case novaSilent:
 		return seen.novaUnavailable("attach")
 	default:
-		return Errorf(Conflict, "volume %s is in status %s%s; it cannot be attached until an administrator resets that", v.ID, v.Status, s.failureReason(ctx, v.ID)).Op("attach")
+		return Errorf(Conflict, "volume %s is in status %s%s; it cannot be attached until an administrator resets that", v.ID, v.Status, s.volumes.FailureReason(ctx, v.ID)).Op("attach")
 	}
 }
 
 // inUseAt reports whether an attachment of v to server is complete and not about to end.
 func inUseAt(v Volume, server ServerID) bool { return v.Status == InUse && v.AttachedTo(server) }
 
-func noServer(id ServerID) *Error { return Errorf(NotFound, "there is no server %q", id) }
-
 // attached waits until Cinder shows the volume at the server. Nova has answered 200, and the volume was reserved before that:
 // one that is available again was given up by the server's host. So was one that is in use elsewhere, once Cinder has no record
 // that it is on its way to this server.
-func (s *Volumes) attached(ctx context.Context, id ID, server ServerID) (Volume, error) {
+func (s *AttachService) attached(ctx context.Context, id ID, server ServerID) (Volume, error) {
 	for {
-		v, err := s.await(ctx, id, "become attached to server "+string(server), func(v Volume, ok bool) (bool, error) {
+		v, err := s.volumes.Await(ctx, id, "become attached to server "+string(server), func(v Volume, ok bool) (bool, error) {
 			switch {
 			case !ok:
-				return true, notFound(id)
+				return true, NoVolume(id)
 			case v.Status == InUse:
 				return true, nil
 			case v.Status == Available:
@@ -156,7 +154,7 @@ func givenUp(id ID, server ServerID) *Error {
 }
 
 // onItsWay is an error unless Cinder, or Nova where Cinder's records are hidden, has an attach of the volume to the server under way.
-func (s *Volumes) onItsWay(ctx context.Context, v Volume, server ServerID) error {
+func (s *AttachService) onItsWay(ctx context.Context, v Volume, server ServerID) error {
 	row, _, err := s.attachmentAt(ctx, v, server)
 	if err != nil {
 		return err
@@ -183,13 +181,13 @@ func refusedByState(refusal error) bool {
 }
 
 // unattachable tells a server that is not there from a volume that is not: Nova answers 404 for both.
-func (s *Volumes) unattachable(ctx context.Context, server ServerID, refusal error) error {
+func (s *AttachService) unattachable(ctx context.Context, server ServerID, refusal error) error {
 	if !Is(refusal, NotFound) {
 		return refusal
 	}
 	switch _, err := s.cloud.Server(ctx, server); KindOf(err) {
 	case NotFound:
-		return noServer(server).Op("attach")
+		return NoServer(server).Op("attach")
 	case PermissionDenied:
 		return Errorf(NotFound, "%w; which of the two is missing cannot be told: %w", refusal, err)
 	}

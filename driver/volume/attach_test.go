@@ -10,7 +10,7 @@ import (
 func TestAttachReturnsOnceCinderShowsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOthers(1, Available))
-		v, err := service(c).Attach(within(t, 60), id(1), serverA)
+		v, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 		if err != nil || v.Status != InUse || !v.AttachedTo(serverA) {
 			t.Errorf("got %v, %v", v, err)
 		}
@@ -19,14 +19,14 @@ func TestAttachReturnsOnceCinderShowsIt(t *testing.T) {
 
 func TestAttachAgainAsksNobodyForAnything(t *testing.T) {
 	c := newCloud(Volume{ID: id(1), Status: InUse, Attachments: []Attachment{{Server: serverA}}})
-	if _, err := service(c).Attach(t.Context(), id(1), serverA); err != nil || c.count("Attach") != 0 {
+	if _, err := attaching(c).Attach(t.Context(), id(1), serverA); err != nil || c.count("Attach") != 0 {
 		t.Errorf("got %v after %v", err, c.calls)
 	}
 }
 
 func TestAttachWhenAlreadyAttachedElsewhereIsRefusedBeforeNovaIsAsked(t *testing.T) {
 	c := newCloud(Volume{ID: id(1), Status: InUse, Attachments: []Attachment{{Server: serverB}}})
-	_, err := service(c).Attach(t.Context(), id(1), serverA)
+	_, err := attaching(c).Attach(t.Context(), id(1), serverA)
 	wantKind(t, err, Conflict, false)
 	if !strings.Contains(err.Error(), string(serverB)) || c.count("Attach") != 0 {
 		t.Errorf("got %v after %v", err, c.calls)
@@ -36,7 +36,7 @@ func TestAttachWhenAlreadyAttachedElsewhereIsRefusedBeforeNovaIsAsked(t *testing
 func TestAMultiattachVolumeIsAttachedToTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: InUse, Multiattach: true, Attachments: []Attachment{{Server: serverB}}})
-		v, err := service(c).Attach(within(t, 60), id(1), serverA)
+		v, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 		if err != nil || !v.AttachedTo(serverA) || !v.AttachedTo(serverB) {
 			t.Errorf("got %v, %v", v, err)
 		}
@@ -48,7 +48,7 @@ func TestAnAttachThatTheHostGivesUpIsAFailure(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
 		c.refuse = true
 		start := time.Now()
-		_, err := service(c).Attach(within(t, 60), id(1), serverA)
+		_, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, Failed, true)
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("told after %v only", took)
@@ -66,7 +66,7 @@ func TestAnAttachOfASharedVolumeThatTheHostGivesUpIsNoticedEarly(t *testing.T) {
 				c.fail["Rows"] = Errorf(PermissionDenied, "no")
 			}
 			start := time.Now()
-			_, err := service(c).Attach(within(t, 60), id(1), serverA)
+			_, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 			wantKind(t, err, Failed, true)
 			if took := time.Since(start); took > 2*time.Second {
 				t.Errorf("hidden %v: told after %v only", hidden, took)
@@ -82,7 +82,7 @@ func TestAnAttachOfASharedVolumeIsAwaitedWhileItsRecordIsOnItsWay(t *testing.T) 
 		c.hook["Attach"] = func() {
 			time.AfterFunc(500*time.Millisecond, func() { c.change(id(1), func(v *Volume) { v.Status = InUse }) })
 		}
-		v, err := service(c).Attach(within(t, 60), id(1), serverA)
+		v, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 		if err != nil || !v.AttachedTo(serverA) || c.count("Rows") == 0 {
 			t.Errorf("%v, %v after %v", v, err, c.calls)
 		}
@@ -100,7 +100,7 @@ func TestAnAttachUnderWayIsAwaited(t *testing.T) {
 				c.servers[test.server] = []ID{id(1)}
 				c.rows = []Row{{ID: rowID(test.server), Volume: id(1), Server: test.server, Status: AttachmentAttaching}}
 				c.later(id(1), func(v *Volume) { v.Status, v.Attachments = InUse, []Attachment{{Server: test.server}} })
-				_, err := service(c).Attach(within(t, 60), id(1), serverA)
+				_, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 				if test.kind != Unknown {
 					wantKind(t, err, test.kind, false)
 				} else if err != nil {
@@ -125,7 +125,7 @@ func TestAttachToWhatIsNotThere(t *testing.T) {
 		"no server's id": {id(1), "node-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := service(newCloud(ofOurs(1, Available))).Attach(t.Context(), test.volume, test.server)
+			_, err := attaching(newCloud(ofOurs(1, Available))).Attach(t.Context(), test.volume, test.server)
 			wantKind(t, err, NotFound, false)
 		})
 	}
@@ -163,7 +163,7 @@ func TestNovasRefusalIsToldByTheVolumesState(t *testing.T) {
 						c.later(id(1), func(v *Volume) { v.Status = Available })
 					}
 				}
-				_, err := service(c).Attach(within(t, 60), id(1), serverA)
+				_, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 				if test.want != Unknown {
 					wantKind(t, err, test.want, false)
 				} else if err != nil {
@@ -180,7 +180,7 @@ func TestNovasRefusalIsToldByTheVolumesState(t *testing.T) {
 func testAttachIn(t *testing.T, status Status) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, status))
-		_, err := service(c).Attach(within(t, 60), id(1), serverA)
+		_, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 		sent := c.count("Attach") == 1
 		switch statuses[status].attach {
 		case proceed:

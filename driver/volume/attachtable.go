@@ -4,17 +4,17 @@ package volume
 type action int
 
 const (
-	waitForChange      action = iota // something is under way: look again once the volume has changed
-	done                 // it is as wanted
-	send                    // Nova takes the request
-	waitForNova                // Cinder is done and Nova is not: look again soon
-	deleteStale                   // nothing stands behind Cinder's record: delete it, if a second look agrees
-	conflict                  // Cinder and Nova disagree for good, if a second look agrees: an administrator must act
-	statusForbids              // the volume's status forbids it until an administrator acts
-	attachedElsewhere              // the volume is at another server, or on its way there
-	volumeDeleting               // the volume is on its way out
-	serverNotFound             // there is no such server
-	novaSilent                 // Nova does not say
+	waitForChange     action = iota // something is under way: look again once the volume has changed
+	done                            // it is as wanted
+	send                            // Nova takes the request
+	waitForNova                     // Cinder is done and Nova is not: look again soon
+	deleteStale                     // nothing stands behind Cinder's record: delete it, if a second look agrees
+	conflict                        // Cinder and Nova disagree for good, if a second look agrees: an administrator must act
+	statusForbids                   // the volume's status forbids it until an administrator acts
+	attachedElsewhere               // the volume is at another server, or on its way there
+	volumeDeleting                  // the volume is on its way out
+	serverNotFound                  // there is no such server
+	novaSilent                      // Nova does not say
 )
 
 var actionNames = [...]string{"pause", "finish", "ask", "catch up", "heal", "stuck", "forbidden", "elsewhere", "no volume", "no server", "unsure"}
@@ -25,11 +25,11 @@ func (m action) String() string { return actionNames[m] }
 type novaState int
 
 const (
-	novaLists   novaState = iota // Nova's list for the server has the volume
-	novaOmits                // it has not, and the server is at rest
-	novaServerChanging                    // it has not, but the server is being built, moved or deleted: its list may be about to change
-	novaServerGone                    // Nova answers 404 for the server
-	novaUnknown                 // Nova refuses to say, cannot be reached, or does not know itself
+	novaLists          novaState = iota // Nova's list for the server has the volume
+	novaOmits                           // it has not, and the server is at rest
+	novaServerChanging                  // it has not, but the server is being built, moved or deleted: its list may be about to change
+	novaServerGone                      // Nova answers 404 for the server
+	novaUnknown                         // Nova refuses to say, cannot be reached, or does not know itself
 )
 
 var novaStateNames = [...]string{"listed", "unlisted", "busy", "gone", "unknown"}

@@ -165,7 +165,7 @@ func TestAttachInEveryCell(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := place(status, row, nova)
 				began := time.Now()
-				_, err := service(c).Attach(within(t, 60), id(1), serverA)
+				_, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 				next := attachAction(status, row, nova)
 				if !inTransition(status) && !(status == InUse && row == AttachmentAttached) {
 					next = attachAction(status, AttachmentNone, novaOmits) // the volume's status alone decides
@@ -209,7 +209,7 @@ func TestDetachInEveryCell(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := place(status, row, nova)
 				began := time.Now()
-				err := service(c).Detach(within(t, 60), id(1), serverA)
+				err := attaching(c).Detach(within(t, 60), id(1), serverA)
 				want, kind := "attach 0, detach 0, delete 0", DeadlineExceeded
 				next := detachAction(status, row, nova)
 				asked := 0

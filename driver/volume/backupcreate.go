@@ -100,7 +100,7 @@ func (s *Snapshots) done(ctx context.Context, b Snapshot) error {
 	err := s.clearUp(ctx, b)
 	switch KindOf(err) {
 	case Conflict, Failed:
-		s.volumes.o.Log.WarnContext(ctx, "a temporary snapshot stays", "backup", b.ID, "name", b.Name, "error", err)
+		s.log.WarnContext(ctx, "a temporary snapshot stays", "backup", b.ID, "name", b.Name, "error", err)
 		return nil
 	}
 	return AfterWrite(err)
@@ -116,14 +116,14 @@ func (s *Snapshots) createBackup(ctx context.Context, w SnapshotSpec) (SnapshotI
 	if err != nil {
 		return "", nil, AfterWrite(err)
 	}
-	metadata := s.volumes.metadata(w.Name, w.Metadata)
+	metadata := s.owner.Metadata(w.Name, w.Metadata)
 	metadata[contract.MetadataType], metadata[contract.MetadataSent] = string(contract.KindBackup), sentMark(time.Now())
 	made, err := s.cloud.CreateBackup(ctx, BackupOptions{
 		Name: w.Name, Volume: w.Volume, Snapshot: p.ID, Zone: w.Backup.Zone, Incremental: incremental, Description: contract.Description, Metadata: metadata,
 	})
 	switch {
 	case MayHaveWritten(err):
-		return "", nil, s.volumes.holdOffs.begin("backup "+w.Name, w.Name, err)
+		return "", nil, s.holdOffs.begin("backup "+w.Name, w.Name, err)
 	case final(err):
 		return "", nil, s.withdraw(ctx, p, err)
 	case err != nil: // a retry goes on with the temporary snapshot
@@ -185,7 +185,7 @@ func (s *Snapshots) restsOnAnother(ctx context.Context, w SnapshotSpec, p Snapsh
 		return false, nil
 	}
 	full := func(why string, base SnapshotID) (bool, error) {
-		s.volumes.o.Log.InfoContext(ctx, "making a full backup although an incremental one is asked for", "name", w.Name, "volume", w.Volume, "reason", why, "backup", base)
+		s.log.InfoContext(ctx, "making a full backup although an incremental one is asked for", "name", w.Name, "volume", w.Volume, "reason", why, "backup", base)
 		return false, nil
 	}
 	var latest *Snapshot
@@ -231,7 +231,7 @@ func (s *Snapshots) temporary(p Snapshot) bool {
 	}
 	_, requested := p.Metadata[contract.MetadataRequest]
 	cluster, labelled := p.Metadata[contract.MetadataCluster]
-	return labelled && !requested && cluster == s.volumes.o.Cluster
+	return labelled && !requested && cluster == s.owner.Cluster
 }
 
 const backingUp Status = "backing-up"

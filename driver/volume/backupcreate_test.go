@@ -71,7 +71,7 @@ func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReturned(t *testin
 			t.Fatalf("got %v, %v after %v", first, err, took)
 		}
 		want := map[string]string{
-			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: s.volumes.token(w.Name), "type": "backup",
+			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: s.owner.Token(w.Name), "type": "backup",
 			contract.MetadataSent: first.Metadata[contract.MetadataSent],
 		}
 		if diff := cmp.Diff(want, first.Metadata); diff != "" {
@@ -536,7 +536,7 @@ func TestAnAbandonedCopyOfARestoreIsRemoved(t *testing.T) {
 		restored := func(n, second int) Volume {
 			return Volume{
 				ID: id(n), Name: "restored", Status: Available, Size: GiB(3), BackupID: string(sid(1)), CreatedAt: time.Now().Add(time.Duration(second) * time.Second),
-				Description: contract.DescriptionOfRestored(service(nil).token("restored"), time.Now().Add(time.Duration(second)*time.Second)), Metadata: map[string]string{contract.MetadataCluster: "another"},
+				Description: contract.DescriptionOfRestored(testOwner.Token("restored"), time.Now().Add(time.Duration(second)*time.Second)), Metadata: map[string]string{contract.MetadataCluster: "another"},
 			}
 		}
 		young, attached, foreign := restored(3, 1), restored(4, 2), restored(5, 3)

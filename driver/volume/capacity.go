@@ -108,10 +108,10 @@ func wholeGiB(text string) Size {
 
 // capacityFacts is what Capacity rests on.
 type capacityFacts struct {
-	quotas   map[string]Quota
-	types    []Type
+	quotas      map[string]Quota
+	types       []Type
 	defaultType Type // the default type; zero where there is none
-	read     time.Time
+	read        time.Time
 }
 
 // factsLife is how long facts are good for. external-provisioner asks for every class in every zone, one right after the other,
@@ -125,7 +125,9 @@ type quotaCache struct {
 	saw   func(map[string]Quota)
 }
 
-func newQuotaCache(saw func(map[string]Quota)) *quotaCache { return &quotaCache{turn: make(chan struct{}, 1), saw: saw} }
+func newQuotaCache(saw func(map[string]Quota)) *quotaCache {
+	return &quotaCache{turn: make(chan struct{}, 1), saw: saw}
+}
 
 func (r *quotaCache) read(ctx context.Context, cloud Cloud) (capacityFacts, error) {
 	select {

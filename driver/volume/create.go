@@ -51,7 +51,7 @@ func (s *Volumes) Create(ctx context.Context, w CreateSpec) (Volume, error) {
 	if err != nil {
 		return Volume{}, err
 	}
-	unlock, err := s.locks.take(volumeNamed(w.Name), "create")
+	unlock, err := s.locks.Take(volumeNamed(w.Name), "create")
 	if err != nil {
 		return Volume{}, AfterWrite(err)
 	}
@@ -94,7 +94,7 @@ func (s *Volumes) findOrMake(ctx context.Context, w CreateSpec, size Size) (Volu
 		if err = s.finalOrRetryable(ctx, w, err); !notHere(err) {
 			return v, err
 		}
-		s.o.Log.InfoContext(ctx, "a zone cannot have a volume", "name", w.Name, "zone", zone, "reason", err)
+		s.log.InfoContext(ctx, "a zone cannot have a volume", "name", w.Name, "zone", zone, "reason", err)
 		failed = err
 	}
 	return Volume{}, p.nowhere(w, failed)
@@ -124,7 +124,7 @@ func (s *Volumes) settle(ctx context.Context, w CreateSpec, found []Volume, made
 	if differs != nil {
 		return Volume{}, s.other(ctx, v, made, differs)
 	}
-	if v.BackupID != "" && !s.hasOwnMetadata(v) {
+	if v.BackupID != "" && !s.owner.Marked(v.Name, v.Metadata) {
 		if err := s.relabel(ctx, v, w); err != nil {
 			return Volume{}, err
 		}
@@ -184,7 +184,7 @@ func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
 			})
 			return found, nil
 		}
-		if err := s.awaitDeleted(ctx, found[i].ID); err != nil {
+		if err := s.volumes.AwaitDeleted(ctx, found[i].ID); err != nil {
 			return nil, AfterWrite(err)
 		}
 	}
@@ -196,7 +196,7 @@ func (s *Volumes) create(ctx context.Context, w CreateSpec, o CreateOptions) (Vo
 	o.Metadata = maps.Clone(o.Metadata)
 	o.Metadata[contract.MetadataSent] = sentMark(now)
 	if o.BackupID != "" {
-		o.Description = contract.DescriptionOfRestored(s.token(w.Name), now)
+		o.Description = contract.DescriptionOfRestored(s.owner.Token(w.Name), now)
 	}
 	v, err := s.cloud.CreateVolume(ctx, o)
 	if MayHaveWritten(err) {
@@ -247,7 +247,7 @@ func (s *Volumes) finished(ctx context.Context, w CreateSpec, v Volume) (Volume,
 	if statuses[v.Status].create == wait {
 		id, exists := v.ID, false
 		var err error
-		v, err = s.await(ctx, id, "become available", func(v Volume, ok bool) (bool, error) {
+		v, err = s.volumes.Await(ctx, id, "become available", func(v Volume, ok bool) (bool, error) {
 			exists = ok
 			return !ok || statuses[v.Status].create != wait, nil
 		})
@@ -260,7 +260,7 @@ func (s *Volumes) finished(ctx context.Context, w CreateSpec, v Volume) (Volume,
 	}
 	switch statuses[v.Status].create {
 	case proceed:
-		s.glimpses.note(v)
+		s.recent.Put(v)
 		return v, nil
 	case leaving:
 		return Volume{}, AfterWrite(Errorf(Busy, "volume %s is being deleted by someone else", v.ID).Op("create"))
@@ -277,9 +277,9 @@ func (s *Volumes) relabel(ctx context.Context, v Volume, w CreateSpec) error {
 
 // failed tells why Cinder could not make v, and removes it where it is ours.
 func (s *Volumes) failed(ctx context.Context, w CreateSpec, v Volume) error {
-	reason := s.failureReason(ctx, v.ID)
+	reason := s.volumes.FailureReason(ctx, v.ID)
 	if reason == "" && v.BackupID != "" {
-		reason = s.failureReason(ctx, ID(v.BackupID)) // what goes wrong with a restore is told of the backup
+		reason = s.volumes.FailureReason(ctx, ID(v.BackupID)) // what goes wrong with a restore is told of the backup
 	}
 	if !s.ours(v) {
 		return AfterWrite(Errorf(Failed, "volume %s is named %s and in status %s%s; it was not made by this driver for this request, so delete it by hand",
@@ -309,11 +309,11 @@ func kindOfFailure(reason string, zonal bool) Kind {
 
 // discard deletes a volume of ours and waits until it is gone.
 func (s *Volumes) discard(ctx context.Context, v Volume, why string) error {
-	s.o.Log.InfoContext(ctx, "removing a volume of our own", "volume", v.ID, "name", v.Name, "status", v.Status, "reason", why)
+	s.log.InfoContext(ctx, "removing a volume of our own", "volume", v.ID, "name", v.Name, "status", v.Status, "reason", why)
 	if err := s.cloud.DeleteVolume(ctx, v.ID); err != nil && !Is(err, NotFound) {
 		return err
 	}
-	return s.awaitDeleted(ctx, v.ID)
+	return s.volumes.AwaitDeleted(ctx, v.ID)
 }
 
 // removeYounger removes the volumes that several replicas created at once, all but the one that counts, where no call can have
@@ -335,7 +335,7 @@ func (s *Volumes) removeYounger(ctx context.Context, found []Volume, made ID) er
 			}
 		}
 		if reason != "" {
-			s.reportDuplicate(ctx, "volume", string(v.ID), v.Name, string(found[0].ID), reason)
+			s.duplicates.report(ctx, "volume", string(v.ID), v.Name, string(found[0].ID), reason)
 		}
 	}
 	return nil
@@ -346,7 +346,7 @@ func (s *Volumes) removable(ctx context.Context, v Volume) error {
 	if statuses[v.Status].delete != wait {
 		return nil
 	}
-	_, err := s.await(ctx, v.ID, "become removable", func(v Volume, ok bool) (bool, error) {
+	_, err := s.volumes.Await(ctx, v.ID, "become removable", func(v Volume, ok bool) (bool, error) {
 		return !ok || statuses[v.Status].delete != wait, nil
 	})
 	return err

@@ -17,7 +17,7 @@ var gib = CreateSpec{Name: "pvc-1", Size: Range{Required: GiB(1)}}
 
 // ofOurs is a volume that this driver made for gib.
 func ofOurs(n int, status Status) Volume {
-	return Volume{ID: id(n), Name: "pvc-1", Status: status, Size: GiB(1), Metadata: service(nil).metadata("pvc-1", nil)}
+	return Volume{ID: id(n), Name: "pvc-1", Status: status, Size: GiB(1), Metadata: testOwner.Metadata("pvc-1", nil)}
 }
 
 // ofOthers is one of the same name that somebody else made.
@@ -179,7 +179,7 @@ func TestAFailedVolumeThatCannotBeRemovedIsPursued(t *testing.T) {
 
 func TestAFailedVolumeOfSomeoneElseIsNeverRemoved(t *testing.T) {
 	otherName, otherCluster, attached := ofOurs(1, "error"), ofOurs(1, "error"), ofOurs(1, "error")
-	otherName.Metadata[contract.MetadataRequest] = service(nil).token("pvc-2")
+	otherName.Metadata[contract.MetadataRequest] = testOwner.Token("pvc-2")
 	otherCluster.Metadata[contract.MetadataCluster] = "another"
 	attached.Attachments = []Attachment{{Server: serverA}}
 	for name, v := range map[string]Volume{"no token": ofOthers(1, "error"), "another request's token": otherName, "another cluster": otherCluster, "attached": attached} {

@@ -8,12 +8,12 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 	if !id.Exists() {
 		return nil
 	}
-	unlock, err := s.locks.take(volumeLock(id), "delete")
+	unlock, err := s.locks.Take(VolumeKey(id), "delete")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if _, free := s.seenFree(id); free {
+	if _, free := s.recent.TakeAvailable(id); free {
 		if err := s.delete(ctx, id); MayHaveWritten(err) || !refusedByState(err) {
 			return err
 		}
@@ -26,7 +26,7 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 		return err
 	}
 	if statuses[v.Status].delete == leaving {
-		return s.awaitDeleted(ctx, id)
+		return s.volumes.AwaitDeleted(ctx, id)
 	}
 	return s.undeletable(ctx, id, s.delete(ctx, id))
 }
@@ -34,9 +34,9 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 // delete asks for the deletion and waits for its end.
 func (s *Volumes) delete(ctx context.Context, id ID) error {
 	if err := s.cloud.DeleteVolume(ctx, id); err != nil {
-		return existing(err)
+		return IgnoreNotFound(err)
 	}
-	return AfterWrite(s.awaitDeleted(ctx, id))
+	return AfterWrite(s.volumes.AwaitDeleted(ctx, id))
 }
 
 // settled reads a volume once it can be deleted or is on its way out.
@@ -46,9 +46,9 @@ func (s *Volumes) settled(ctx context.Context, id ID) (Volume, error) {
 		return Volume{}, err
 	}
 	if statuses[v.Status].delete == wait {
-		v, err = s.await(ctx, id, "become deletable", func(v Volume, ok bool) (bool, error) {
+		v, err = s.volumes.Await(ctx, id, "become deletable", func(v Volume, ok bool) (bool, error) {
 			if !ok {
-				return true, notFound(id)
+				return true, NoVolume(id)
 			}
 			return statuses[v.Status].delete != wait, nil
 		})
@@ -60,11 +60,11 @@ func (s *Volumes) settled(ctx context.Context, id ID) (Volume, error) {
 	case step == leaving:
 		return v, nil
 	case len(v.Attachments) > 0:
-		return v, Errorf(Conflict, "volume %s is attached to %s; detach it first", id, holders(v)).Op("delete")
+		return v, Errorf(Conflict, "volume %s is attached to %s; detach it first", id, v.Holders()).Op("delete")
 	case step == proceed:
 		return v, nil
 	}
-	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, v.Status, s.failureReason(ctx, id)).Op("delete")
+	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("delete")
 }
 
 // undeletable says why Cinder refused to delete a volume that looked deletable: most often it has snapshots. Other errors, and none,
@@ -82,7 +82,7 @@ func (s *Volumes) undeletable(ctx context.Context, id ID, refusal error) error {
 	case statuses[v.Status].delete != proceed:
 		return Errorf(Busy, "volume %s went to status %s while it was to be deleted: %w", id, v.Status, refusal).Op("delete")
 	case len(v.Attachments) > 0:
-		return Errorf(Conflict, "volume %s is attached to %s; detach it first", id, holders(v)).Op("delete")
+		return Errorf(Conflict, "volume %s is attached to %s; detach it first", id, v.Holders()).Op("delete")
 	}
 	return Errorf(Conflict, "Cinder does not delete volume %s, most likely because it has snapshots or is in a group; delete those first: %w", id, refusal).Op("delete")
 }

@@ -94,3 +94,11 @@ func testDeleteIn(t *testing.T, status Status) {
 		}
 	})
 }
+
+func TestDeleteOfAVolumeThatAHostHasIsRefusedByTheNameOfTheHost(t *testing.T) {
+	err := service(hostAttached()).Delete(t.Context(), id(1))
+	wantKind(t, err, Conflict, false)
+	if !strings.Contains(err.Error(), "host kvm-7") {
+		t.Errorf("delete: %v", err)
+	}
+}

@@ -9,19 +9,19 @@ import (
 
 // Detach detaches a volume from a server, or from every server when none is named, and returns once Cinder no longer shows it
 // there and Nova's list for the server agrees. What is not attached, and a volume that does not exist, is detached.
-func (s *Volumes) Detach(ctx context.Context, id ID, server ServerID) error {
+func (s *AttachService) Detach(ctx context.Context, id ID, server ServerID) error {
 	if !id.Exists() || server != "" && !server.Exists() {
 		return nil // no such volume, or no such server to have it
 	}
-	unlock, err := s.locks.take(volumeLock(id), "detach")
+	unlock, err := s.locks.Take(VolumeKey(id), "detach")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	v, seen := s.glimpses.take(id)
+	v, seen := s.recent.Take(id)
 	if !seen || server == "" || !inUseAt(v, server) {
 		if v, err = s.cloud.Volume(ctx, id); err != nil {
-			return existing(err)
+			return IgnoreNotFound(err)
 		}
 	}
 	if server != "" {
@@ -32,7 +32,7 @@ func (s *Volumes) Detach(ctx context.Context, id ID, server ServerID) error {
 
 // detachAll detaches a volume from every server that Cinder has a record of. A host that is no server of Nova's keeps it: who attached
 // it there has not asked for this.
-func (s *Volumes) detachAll(ctx context.Context, v Volume) error {
+func (s *AttachService) detachAll(ctx context.Context, v Volume) error {
 	rows, _, err := s.volumeAttachments(ctx, v.ID)
 	if err != nil {
 		return err
@@ -42,21 +42,21 @@ func (s *Volumes) detachAll(ctx context.Context, v Volume) error {
 	for i, server := range servers {
 		if i > 0 { // the detach before has changed it
 			if v, err = s.cloud.Volume(ctx, v.ID); err != nil {
-				return errors.Join(append(all, existing(err))...)
+				return errors.Join(append(all, IgnoreNotFound(err))...)
 			}
 		}
 		all = append(all, s.detachOne(ctx, v, server))
 	}
 	for _, a := range foreign {
 		all = append(all, Errorf(Conflict, "volume %s is attached to %s, which only those who attached it there can detach: it may be using the disk",
-			v.ID, a.holder()).Op("detach"))
+			v.ID, a.Holder()).Op("detach"))
 	}
 	return firstOf(all)
 }
 
 // attachedTo are the servers that Cinder has a record of, or may come to have, each once, and the attachments to hosts that are none of
 // Nova's. A record that names neither and has reached no host is a reservation, which is no attachment.
-func (s *Volumes) attachedTo(ctx context.Context, v Volume, rows []Row) (servers []ServerID, foreign []Attachment) {
+func (s *AttachService) attachedTo(ctx context.Context, v Volume, rows []Row) (servers []ServerID, foreign []Attachment) {
 	for _, a := range v.Attachments {
 		if a.Server.Exists() {
 			servers = append(servers, a.Server)
@@ -73,7 +73,7 @@ func (s *Volumes) attachedTo(ctx context.Context, v Volume, rows []Row) (servers
 		case slices.Contains(reachedHost, row.Status):
 			foreign = append(foreign, Attachment{ID: row.ID, Volume: v.ID})
 		}
-		s.o.Log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", row.ID, "status", row.Status)
+		s.log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", row.ID, "status", row.Status)
 	}
 	servers = append(servers, s.lostAttaches.servers(v.ID)...)
 	slices.Sort(servers)
@@ -82,14 +82,6 @@ func (s *Volumes) attachedTo(ctx context.Context, v Volume, rows []Row) (servers
 
 // reachedHost are the statuses of a record whose volume a host may be using.
 var reachedHost = []AttachStatus{AttachmentAttaching, AttachmentAttached, AttachmentDetaching, AttachmentErrorDetaching}
-
-// existing is nil for the error that something does not exist.
-func existing(err error) error {
-	if Is(err, NotFound) {
-		return nil
-	}
-	return err
-}
 
 // firstOf is the first error, with the others behind it in its text.
 func firstOf(all []error) error {
@@ -100,7 +92,7 @@ func firstOf(all []error) error {
 	return Errorf(KindOf(all[0]), "%w", errors.Join(all...))
 }
 
-func (s *Volumes) detachOne(ctx context.Context, v Volume, server ServerID) error {
+func (s *AttachService) detachOne(ctx context.Context, v Volume, server ServerID) error {
 	err := s.detach(ctx, v, server)
 	if err == nil {
 		s.lostDetaches.confirmed(v.ID, server)
@@ -109,7 +101,7 @@ func (s *Volumes) detachOne(ctx context.Context, v Volume, server ServerID) erro
 }
 
 // detach looks and acts by the table until the volume has left the server, or cannot.
-func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
+func (s *AttachService) detach(ctx context.Context, v Volume, server ServerID) error {
 	var err, refusal error
 	var doubt staleCandidate
 	for looking := !inUseAt(v, server); err == nil; {
@@ -151,15 +143,15 @@ func (s *Volumes) detach(ctx context.Context, v Volume, server ServerID) error {
 			return seen.novaUnavailable("detach")
 		default:
 			return Errorf(Conflict, "volume %s is in status %s%s; it cannot be detached from server %s until an administrator resets that",
-				v.ID, v.Status, s.failureReason(ctx, v.ID), server).Op("detach")
+				v.ID, v.Status, s.volumes.FailureReason(ctx, v.ID), server).Op("detach")
 		}
 	}
-	return existing(WithOp(err, "detach")) // what does not exist is attached to nothing
+	return IgnoreNotFound(WithOp(err, "detach")) // what does not exist is attached to nothing
 }
 
 // askToDetach sends the request once it is the caller's turn at the server, and awaits its end in Cinder and in Nova. The refusal is
 // one that a look at the volume explains; kept says that the server is gone and Cinder has kept the attachment.
-func (s *Volumes) askToDetach(ctx context.Context, v Volume, server ServerID) (kept bool, refusal, err error) {
+func (s *AttachService) askToDetach(ctx context.Context, v Volume, server ServerID) (kept bool, refusal, err error) {
 	err = s.askNova(ctx, "detach", v.ID, server, func(ctx context.Context) error {
 		sent := time.Now()
 		s.lostDetaches.resends(v.ID, server)
@@ -183,9 +175,9 @@ func (s *Volumes) askToDetach(ctx context.Context, v Volume, server ServerID) (k
 
 // released waits until Cinder no longer shows the volume at the server. Nova puts a volume into detaching before it answers: one
 // that is in use there again was kept by the server's host. A volume with several servers is in use either way.
-func (s *Volumes) released(ctx context.Context, id ID, server ServerID) (kept bool, err error) {
+func (s *AttachService) released(ctx context.Context, id ID, server ServerID) (kept bool, err error) {
 	back := false
-	v, err := s.await(ctx, id, "leave server "+string(server), func(v Volume, ok bool) (bool, error) {
+	v, err := s.volumes.Await(ctx, id, "leave server "+string(server), func(v Volume, ok bool) (bool, error) {
 		left := !ok || !v.AttachedTo(server)
 		back = !left && v.Status == InUse && !v.Multiattach
 		return left || back, nil
@@ -195,7 +187,7 @@ func (s *Volumes) released(ctx context.Context, id ID, server ServerID) (kept bo
 	}
 	if !back {
 		if v.ID != "" { // it may be gone
-			s.glimpses.note(v)
+			s.recent.Put(v)
 		}
 		return false, nil
 	}
@@ -206,7 +198,7 @@ func (s *Volumes) released(ctx context.Context, id ID, server ServerID) (kept bo
 }
 
 // listed reports whether Nova lists the volume for the server. A server that does not exist has none.
-func (s *Volumes) listed(ctx context.Context, id ID, server ServerID) (bool, error) {
+func (s *AttachService) listed(ctx context.Context, id ID, server ServerID) (bool, error) {
 	attachments, err := s.cloud.ServerAttachments(ctx, server)
 	if Is(err, NotFound) {
 		return false, nil
@@ -218,7 +210,7 @@ func (s *Volumes) listed(ctx context.Context, id ID, server ServerID) (bool, err
 }
 
 // unlisted waits until Nova's list for the server agrees that the volume is gone.
-func (s *Volumes) unlisted(ctx context.Context, id ID, server ServerID) error {
+func (s *AttachService) unlisted(ctx context.Context, id ID, server ServerID) error {
 	for wait := novaPollInterval; ; wait = min(2*wait, novaPollLongest) {
 		listed, err := s.listed(ctx, id, server)
 		if err != nil || !listed {

@@ -19,7 +19,7 @@ func TestDetachReturnsOnceCinderAndNovaAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(attachedTo(serverA))
 		start := time.Now()
-		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil {
+		if err := attaching(c).Detach(within(t, 60), id(1), serverA); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := c.read(id(1)); v.Status != Available || len(c.servers[serverA]) != 0 || time.Since(start) < 3*time.Second {
@@ -31,7 +31,7 @@ func TestDetachReturnsOnceCinderAndNovaAgree(t *testing.T) {
 func TestDetachWithoutAServerIsFromAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(attachedTo(serverA, serverB))
-		if err := service(c).Detach(within(t, 60), id(1), ""); err != nil {
+		if err := attaching(c).Detach(within(t, 60), id(1), ""); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := c.read(id(1)); v.Status != Available || len(v.Attachments) != 0 {
@@ -43,7 +43,7 @@ func TestDetachWithoutAServerIsFromAll(t *testing.T) {
 func TestDetachLeavesOtherServersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(attachedTo(serverA, serverB))
-		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil {
+		if err := attaching(c).Detach(within(t, 60), id(1), serverA); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := c.read(id(1)); v.AttachedTo(serverA) || !v.AttachedTo(serverB) {
@@ -65,7 +65,7 @@ func TestWhatIsNotAttachedIsDetached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCloud(attachedTo(serverA))
-			if err := service(c).Detach(t.Context(), test.volume, test.server); err != nil || c.count("Detach") != 0 {
+			if err := attaching(c).Detach(t.Context(), test.volume, test.server); err != nil || c.count("Detach") != 0 {
 				t.Errorf("got %v after %v", err, c.calls)
 			}
 		})
@@ -81,7 +81,7 @@ func TestADetachUnderWayIsAwaitedAndNotSentAgain(t *testing.T) {
 			v.Status, v.Attachments = Available, nil
 			c.servers[serverA] = nil
 		})
-		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 0 {
+		if err := attaching(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 0 {
 			t.Errorf("got %v after %v", err, c.calls)
 		}
 	})
@@ -92,7 +92,7 @@ func TestAnAttachUnderWayIsAwaitedAndThenDetached(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: Attaching})
 		c.servers[serverA] = []ID{id(1)}
 		c.later(id(1), func(v *Volume) { v.Status, v.Attachments = InUse, []Attachment{{Server: serverA}} })
-		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 1 {
+		if err := attaching(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 1 {
 			t.Errorf("got %v after %v", err, c.calls)
 		}
 	})
@@ -102,7 +102,7 @@ func TestADetachThatTheHostGivesUpIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(attachedTo(serverA))
 		c.refuse = true
-		wantKind(t, service(c).Detach(within(t, 60), id(1), serverA), Failed, true)
+		wantKind(t, attaching(c).Detach(within(t, 60), id(1), serverA), Failed, true)
 	})
 }
 
@@ -131,7 +131,7 @@ func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
 					c.servers[serverA] = nil
 					c.mu.Unlock()
 				}
-				err := service(c).Detach(within(t, 60), id(1), serverA)
+				err := attaching(c).Detach(within(t, 60), id(1), serverA)
 				if test.want == Unknown {
 					if err != nil {
 						t.Error(err)
@@ -156,7 +156,7 @@ func TestADetachThatNeverEndsTellsWhatWasSeenLast(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(attachedTo(serverA))
 				test.spoil(c)
-				err := service(c).Detach(within(t, 60), id(1), serverA)
+				err := attaching(c).Detach(within(t, 60), id(1), serverA)
 				if KindOf(err) != DeadlineExceeded || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), string(serverA)) {
 					t.Errorf("got %v", err)
 				}
@@ -170,7 +170,7 @@ func TestADetachIsDoneOnceNovaHasCaughtUp(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
 		c.servers[serverA] = []ID{id(1)}
 		time.AfterFunc(5*time.Second, func() { c.restore(serverA, nil) })
-		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 0 {
+		if err := attaching(c).Detach(within(t, 60), id(1), serverA); err != nil || c.count("Detach") != 0 {
 			t.Errorf("%v after %v", err, c.calls)
 		}
 	})
@@ -179,7 +179,7 @@ func TestADetachIsDoneOnceNovaHasCaughtUp(t *testing.T) {
 func TestOneVolumeIsAttachedOrDetachedByOneCallAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
-		s := service(c)
+		s := attaching(c)
 		done := make(chan error)
 		go func() { _, err := s.Attach(within(t, 60), id(1), serverA); done <- err }()
 		synctest.Wait()
@@ -223,7 +223,7 @@ func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
 				if test.spoil != nil {
 					test.spoil(test.cloud)
 				}
-				err := service(test.cloud).Detach(within(t, 60), id(1), "")
+				err := attaching(test.cloud).Detach(within(t, 60), id(1), "")
 				wantKind(t, err, Conflict, false)
 				if !strings.Contains(err.Error(), test.text) || test.cloud.count("DeleteRow") != 0 {
 					t.Errorf("%v after %v", err, test.cloud.calls)
@@ -243,21 +243,16 @@ func recordOfNobody(status AttachStatus) func(*fakeCloud) {
 func TestNovaIsNotSaidToKnowAHostThatItWasNotAskedFor(t *testing.T) {
 	c := hostAttached()
 	v, _ := c.read(id(1))
-	seen, err := service(c).observe(t.Context(), v, "")
+	seen, err := attaching(c).observe(t.Context(), v, "")
 	if err != nil || seen.novaSays != novaUnknown || c.count("Listed")+c.count("Server") != 0 {
 		t.Errorf("%v, %v after %v", seen, err, c.calls)
 	}
 }
 
 func TestAVolumeThatAHostHasIsRefusedByItsName(t *testing.T) {
-	for name, do := range map[string]func(s *Volumes) error{
-		"attach": func(s *Volumes) error { _, err := s.Attach(t.Context(), id(1), serverA); return err },
-		"delete": func(s *Volumes) error { return s.Delete(t.Context(), id(1)) },
-	} {
-		err := do(service(hostAttached()))
-		wantKind(t, err, Conflict, false)
-		if !strings.Contains(err.Error(), "host kvm-7") {
-			t.Errorf("%s: %v", name, err)
-		}
+	_, err := attaching(hostAttached()).Attach(t.Context(), id(1), serverA)
+	wantKind(t, err, Conflict, false)
+	if !strings.Contains(err.Error(), "host kvm-7") {
+		t.Errorf("attach: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package volume
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -58,10 +59,16 @@ const (
 	staysReturned = "a call may have returned it: the creation times do not show that it came later"
 )
 
-// reportDuplicate tells the operator of something that has the name of what counts and that the driver does not remove.
-func (s *Volumes) reportDuplicate(ctx context.Context, noun, id, name, counts, reason string) {
-	s.o.Log.WarnContext(ctx, "a duplicate "+noun+" stays; if nothing uses it, delete it by hand", noun, id, "name", name, "in use instead", counts, "reason", reason)
-	if s.o.CountDuplicate != nil {
-		s.o.CountDuplicate(noun)
+// duplicateReporter reports objects that have the name of another and that the driver does not delete.
+type duplicateReporter struct {
+	log   *slog.Logger
+	count func(noun string) // nil counts nothing
+}
+
+// report logs and counts one duplicate: a noun ("volume"), its ID and name, the ID of the object that counts, and why the duplicate stays.
+func (r duplicateReporter) report(ctx context.Context, noun, id, name, counts, reason string) {
+	r.log.WarnContext(ctx, "a duplicate "+noun+" stays; if nothing uses it, delete it by hand", noun, id, "name", name, "in use instead", counts, "reason", reason)
+	if r.count != nil {
+		r.count(noun)
 	}
 }

@@ -50,7 +50,7 @@ func TestAYoungerVolumeThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) 
 				}
 				c := newCloud(old, young)
 				s, reports, log := counted(c)
-				v, err := s.Create(within(t, 60), gib)
+				v, err := s.volumes.Create(within(t, 60), gib)
 				if err != nil || v.ID != old.ID {
 					t.Fatalf("got %v, %v", v, err)
 				}
@@ -74,7 +74,7 @@ func TestADuplicateThatCinderDoesNotDeleteIsReported(t *testing.T) {
 		c := newCloud(createdAt(ofOurs(1, Available), time.Now()), createdAt(ofOurs(2, Available), time.Now().Add(time.Second)))
 		c.fail["DeleteVolume"] = Errorf(Conflict, "Volume still has 1 dependent snapshots")
 		s, reports, log := counted(c)
-		if v, err := s.Create(within(t, 60), gib); err != nil || v.ID != id(1) {
+		if v, err := s.volumes.Create(within(t, 60), gib); err != nil || v.ID != id(1) {
 			t.Errorf("got %v, %v", v, err)
 		}
 		if len(*reports) != 1 || !strings.Contains(log.String(), "dependent snapshots") {
@@ -95,7 +95,7 @@ func TestAYoungerSnapshotThatACallMayHaveReturnedStaysAndIsReported(t *testing.T
 				c.kept(w)[sid(2)] = &ahead
 				c.kept(w)[sid(3)] = new(snapshotCreatedAt(pictureOfOurs(3, Available), begin.Add(time.Second)))
 				its, reports, _ := counted(c)
-				p, err := NewSnapshots(its, snapshotWaiter{c}, backupWaiter{c}).Create(within(t, 60), w)
+				p, err := its.snapshots.Create(within(t, 60), w)
 				if err != nil || p.ID != sid(1) {
 					t.Fatalf("got %v, %v", p, err)
 				}

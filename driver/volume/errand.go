@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// errandLongest bounds a request that outlives its caller, with whatever it takes to send it. Package openstack gives the request itself
+	// longestCall bounds a request that outlives its caller, with whatever it takes to send it. Package openstack gives the request itself
 	// two minutes, and says what it was that did not answer; Nova gives the server's host one minute.
-	errandLongest = 2*time.Minute + 30*time.Second
-	// errandShortest is what must be left of the caller's deadline. Nova answers an attach after 0.9 s (Nova 26 with fifty volumes,
+	longestCall = 2*time.Minute + 30*time.Second
+	// shortestCall is what must be left of the caller's deadline. Nova answers an attach after 0.9 s (Nova 26 with fifty volumes,
 	// 2026-11): what begins with less is most likely abandoned, and keeps the volume locked for a caller who may not come back.
-	errandShortest = time.Second
+	shortestCall = time.Second
 )
 
-// errands are the requests to Nova that are seen through, whether or not their callers stay.
+// calls are the requests to Nova that are seen through, whether or not their callers stay.
 //
 // Nova goes on with a request whose connection is dropped, and until it has claimed the volume in Cinder there is nothing to see of
 // that: a detach in the meantime would find nothing attached, and be wrong a moment later.
-type errands struct{ underWay sync.WaitGroup }
+type calls struct{ underWay sync.WaitGroup }
 
 // drain waits until ctx ends for what is under way; no call may come any more. It reports whether all has ended.
-func (e *errands) drain(ctx context.Context) bool {
+func (e *calls) drain(ctx context.Context) bool {
 	idle := make(chan struct{})
 	go func() { e.underWay.Wait(); close(idle) }()
 	select {
@@ -35,18 +35,11 @@ func (e *errands) drain(ctx context.Context) bool {
 	}
 }
 
-// Drain waits until ctx ends for requests whose callers have left; no call may come any more.
-func (s *Volumes) Drain(ctx context.Context) {
-	if !s.errands.drain(ctx) {
-		s.o.Log.WarnContext(ctx, "the driver ends while Nova has not answered a request; what comes of it shows in Cinder only")
-	}
-}
-
 // askNova sends a request about a volume and a server once it is the caller's turn there. The caller leaves with its context; the volume,
 // which it has locked, stays so, and its turn does not end, until Nova has answered: who comes for the volume meanwhile is told to come
 // again, and then sees what has become of it.
-func (s *Volumes) askNova(ctx context.Context, verb string, id ID, server ServerID, send func(context.Context) error) error {
-	leave, err := s.lanes.enter(ctx, server)
+func (s *AttachService) askNova(ctx context.Context, verb string, id ID, server ServerID, send func(context.Context) error) error {
+	leave, err := s.queues.enter(ctx, server)
 	if err != nil {
 		return err
 	}
@@ -55,14 +48,14 @@ func (s *Volumes) askNova(ctx context.Context, verb string, id ID, server Server
 		leave()
 		return Errorf(KindOf(err), "volume %s: nothing was sent to server %s: %w", id, server, err).Op(verb)
 	}
-	if bounded && time.Until(deadline) < errandShortest {
+	if bounded && time.Until(deadline) < shortestCall {
 		leave()
 		return Errorf(DeadlineExceeded, "volume %s: its turn at server %s came too late for Nova to answer; nothing was sent, and a retry queues again", id, server).Op(verb)
 	}
-	unlock := s.locks.share(volumeLock(id), verb)
+	unlock := s.locks.Share(VolumeKey(id), verb)
 	answered := make(chan error, 1)
-	s.errands.underWay.Go(func() {
-		on, cancel := context.WithTimeout(context.WithoutCancel(ctx), errandLongest)
+	s.calls.underWay.Go(func() {
+		on, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCall)
 		defer cancel()
 		if bounded {
 			on = WithStartBy(on, deadline)
@@ -72,7 +65,7 @@ func (s *Volumes) askNova(ctx context.Context, verb string, id ID, server Server
 		unlock()
 		answered <- err
 		if ctx.Err() != nil {
-			s.o.Log.InfoContext(ctx, "Nova has answered a request whose caller had left", "operation", verb, "volume", id, "server", server, "error", err)
+			s.log.InfoContext(ctx, "Nova has answered a request whose caller had left", "operation", verb, "volume", id, "server", server, "error", err)
 		}
 	})
 	select {
@@ -84,29 +77,12 @@ func (s *Volumes) askNova(ctx context.Context, verb string, id ID, server Server
 }
 
 // safely turns a panic into an error: the recovery of the server does not reach an errand.
-func (s *Volumes) safely(ctx context.Context, verb string, id ID, send func(context.Context) error) (err error) {
+func (s *AttachService) safely(ctx context.Context, verb string, id ID, send func(context.Context) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.o.Log.ErrorContext(ctx, "a request to Nova panicked: please report this", "operation", verb, "volume", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			s.log.ErrorContext(ctx, "a request to Nova panicked: please report this", "operation", verb, "volume", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = Errorf(Unknown, "volume %s: the driver failed in an unforeseen way; its log has the stack", id).Op(verb).AfterWrite()
 		}
 	}()
 	return send(ctx)
-}
-
-type startByKey struct{}
-
-// WithStartBy returns a context that goes on after its caller's deadline, by which requests under it must have been sent: one that the
-// budget would hold back for longer, or that would be repeated later, is not sent.
-func WithStartBy(ctx context.Context, deadline time.Time) context.Context {
-	return context.WithValue(ctx, startByKey{}, deadline)
-}
-
-// StartBy is the time by which a request under ctx must have been sent: ctx's deadline, or that of a caller which it outlives.
-func StartBy(ctx context.Context) (time.Time, bool) {
-	deadline, bounded := ctx.Deadline()
-	if by, outlives := ctx.Value(startByKey{}).(time.Time); outlives && (!bounded || by.Before(deadline)) {
-		return by, true
-	}
-	return deadline, bounded
 }

@@ -33,7 +33,7 @@ func TestADetachIsNotDoneWhileNovaIsAtAnAttachWhoseCallerHasLeft(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCloud(ofOurs(1, Available))
 			slowNova(c, "Attach", 20*time.Second)
-			s := service(c)
+			s := attaching(c)
 			began := time.Now()
 			_, err := s.Attach(within(t, 2), id(1), serverA)
 			wantKind(t, err, DeadlineExceeded, true)
@@ -59,7 +59,7 @@ func TestARetryOfAnAttachFindsWhatNovaMadeOfTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
 		slowNova(c, "Attach", 20*time.Second)
-		s := service(c)
+		s := attaching(c)
 		_, err := s.Attach(within(t, 2), id(1), serverA)
 		wantKind(t, err, DeadlineExceeded, true)
 		_, err = retriedWhileBusy(t, func(ctx context.Context) error { _, err := s.Attach(ctx, id(1), serverA); return err })
@@ -74,7 +74,7 @@ func TestNobodyAttachesWhileNovaIsAtADetachWhoseCallerHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(attachedTo(serverA))
 		slowNova(c, "Detach", 20*time.Second)
-		s := service(c)
+		s := attaching(c)
 		wantKind(t, s.Detach(within(t, 2), id(1), serverA), DeadlineExceeded, true)
 		_, err := s.Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, Busy, false)
@@ -89,7 +89,7 @@ func TestATurnLastsUntilNovaHasAnsweredWhoeverHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available), ofOurs(2, Available))
 		slowNova(c, "Attach", 20*time.Second)
-		s := service(c)
+		s := attaching(c)
 		_, err := s.Attach(within(t, 2), id(1), serverA)
 		wantKind(t, err, DeadlineExceeded, true)
 		_, err = s.Attach(within(t, 5), id(2), serverA)
@@ -102,8 +102,8 @@ func TestATurnLastsUntilNovaHasAnsweredWhoeverHasLeft(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
-		if s.lanes.inUse() != 0 || len(s.locks.held) != 0 {
-			t.Errorf("%d lanes and the locks %v are left", s.lanes.inUse(), s.locks.held)
+		if s.queues.inUse() != 0 || len(s.locks.held) != 0 {
+			t.Errorf("%d serverQueues and the locks %v are left", s.queues.inUse(), s.locks.held)
 		}
 	})
 }
@@ -111,8 +111,8 @@ func TestATurnLastsUntilNovaHasAnsweredWhoeverHasLeft(t *testing.T) {
 // A cloud that never answers does not keep a volume and a server for ever.
 func TestAnErrandEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := service(newCloud(ofOurs(1, Available)))
-		unlock, err := s.locks.take(volumeLock(id(1)), "attach")
+		s := attaching(newCloud(ofOurs(1, Available)))
+		unlock, err := s.locks.Take(VolumeKey(id(1)), "attach")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,12 +126,12 @@ func TestAnErrandEnds(t *testing.T) {
 		})
 		wantKind(t, err, DeadlineExceeded, true)
 		unlock()
-		if _, err := s.locks.take(volumeLock(id(1)), "detach"); !Is(err, Busy) {
+		if _, err := s.locks.Take(VolumeKey(id(1)), "detach"); !Is(err, Busy) {
 			t.Errorf("the volume is not locked: %v", err)
 		}
 		s.Drain(t.Context())
-		if took := time.Since(began); took != errandLongest || s.lanes.inUse() != 0 || len(s.locks.held) != 0 {
-			t.Errorf("ended after %v; %d lanes and the locks %v are left", took, s.lanes.inUse(), s.locks.held)
+		if took := time.Since(began); took != longestCall || s.queues.inUse() != 0 || len(s.locks.held) != 0 {
+			t.Errorf("ended after %v; %d serverQueues and the locks %v are left", took, s.queues.inUse(), s.locks.held)
 		}
 	})
 }
@@ -139,7 +139,7 @@ func TestAnErrandEnds(t *testing.T) {
 // Its caller has two seconds, and the request thirty: package openstack gives each its own.
 func TestARequestThatOutlivesItsCallerKeepsItsOwnTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, began := service(newCloud(ofOurs(1, Available))), time.Now()
+		s, began := attaching(newCloud(ofOurs(1, Available))), time.Now()
 		err := s.askNova(within(t, 2), "attach", id(1), serverA, func(ctx context.Context) error {
 			limited, cancel := context.WithTimeout(ctx, 30*time.Second)
 			defer cancel()
@@ -158,10 +158,10 @@ func TestNothingIsSentThatNovaCouldNotAnswerInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available), ofOurs(2, Available))
 		slowNova(c, "Attach", 5*time.Second)
-		s := service(c)
+		s := attaching(c)
 		go func() { _, _ = s.Attach(within(t, 60), id(1), serverA) }()
 		synctest.Wait()
-		late, cancel := context.WithTimeout(t.Context(), 5*time.Second+errandShortest/2)
+		late, cancel := context.WithTimeout(t.Context(), 5*time.Second+shortestCall/2)
 		defer cancel()
 		_, err := s.Attach(late, id(2), serverA)
 		wantKind(t, err, DeadlineExceeded, false)
@@ -169,7 +169,7 @@ func TestNothingIsSentThatNovaCouldNotAnswerInTime(t *testing.T) {
 			t.Errorf("%v after %v", err, c.calls)
 		}
 		time.Sleep(time.Minute)
-		if s.lanes.inUse() != 0 {
+		if s.queues.inUse() != 0 {
 			t.Error("its turn never ends")
 		}
 	})
@@ -178,7 +178,7 @@ func TestNothingIsSentThatNovaCouldNotAnswerInTime(t *testing.T) {
 // A free lane gives its turn at once, also to a caller who has left already.
 func TestNothingIsSentForACallerWhoHasLeft(t *testing.T) {
 	c := newCloud(ofOurs(1, Available))
-	s := service(c)
+	s := attaching(c)
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	for range 2 { // the second time the turn must be free again
@@ -196,7 +196,7 @@ func TestDrainWaitsForWhatNovaIsAtButNotForEver(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCloud(ofOurs(1, Available))
 			slowNova(c, "Attach", 20*time.Second)
-			s := service(c)
+			s := attaching(c)
 			began := time.Now()
 			_, err := s.Attach(within(t, 2), id(1), serverA)
 			wantKind(t, err, DeadlineExceeded, true)
@@ -215,11 +215,11 @@ func TestAPanicInARequestIsAnErrorAndLeavesNothingLocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
 		c.hook["Attach"] = func() { panic("a defect") }
-		s := service(c)
+		s := attaching(c)
 		_, err := s.Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, Unknown, true)
-		if s.lanes.inUse() != 0 || len(s.locks.held) != 0 {
-			t.Errorf("%d lanes and the locks %v are left", s.lanes.inUse(), s.locks.held)
+		if s.queues.inUse() != 0 || len(s.locks.held) != 0 {
+			t.Errorf("%d serverQueues and the locks %v are left", s.queues.inUse(), s.locks.held)
 		}
 	})
 }
@@ -242,7 +242,7 @@ func TestADetachOutlastsAnAttachWhoseAnswerWasLost(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := newCloud(ofOurs(1, Available))
 					c.fail["Attach"] = Errorf(Unavailable, "HTTP 504").AfterWrite()
-					s := service(c)
+					s := attaching(c)
 					_, err := s.Attach(within(t, 60), id(1), serverA)
 					wantKind(t, err, Unavailable, true)
 					c.breaks("Attach", nil)
@@ -285,7 +285,7 @@ func TestWhoLeavesBeforeALostAttachHasEndedIsToldWhatIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
 		c.fail["Attach"] = Errorf(Unavailable, "HTTP 504").AfterWrite()
-		s := service(c)
+		s := attaching(c)
 		_, err := s.Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, Unavailable, true)
 		err = s.Detach(within(t, 15), id(1), serverA)

@@ -173,3 +173,11 @@ func anyOf(err error, is func(*Error) bool) bool {
 	}
 	return false
 }
+
+// IgnoreNotFound returns nil for a NotFound error, and any other err unchanged.
+func IgnoreNotFound(err error) error {
+	if Is(err, NotFound) {
+		return nil
+	}
+	return err
+}

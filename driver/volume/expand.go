@@ -14,9 +14,9 @@ func (s *Volumes) Expand(ctx context.Context, id ID, r Range) (Volume, error) {
 		return Volume{}, err
 	}
 	if !id.Exists() {
-		return Volume{}, notFound(id).Op("expand")
+		return Volume{}, NoVolume(id).Op("expand")
 	}
-	unlock, err := s.locks.take(volumeLock(id), "expand")
+	unlock, err := s.locks.Take(VolumeKey(id), "expand")
 	if err != nil {
 		return Volume{}, err
 	}
@@ -30,13 +30,13 @@ func (s *Volumes) Expand(ctx context.Context, id ID, r Range) (Volume, error) {
 	case v.Size >= size:
 		return v, nil
 	case statuses[v.Status].extend != proceed:
-		return Volume{}, Errorf(Conflict, "volume %s is in status %s%s; it cannot be expanded until an administrator resets that", id, v.Status, s.failureReason(ctx, id)).Op("expand")
+		return Volume{}, Errorf(Conflict, "volume %s is in status %s%s; it cannot be expanded until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("expand")
 	}
 	if err := cloud.Extend(ctx, id, size, v.Status == InUse); err != nil {
 		return Volume{}, err
 	}
 	if v, err = s.extended(ctx, id, size); err == nil {
-		s.glimpses.note(v)
+		s.recent.Put(v)
 	}
 	return v, AfterWrite(err)
 }
@@ -48,9 +48,9 @@ func (s *Volumes) extendable(ctx context.Context, id ID) (Volume, error) {
 		return Volume{}, err
 	}
 	if statuses[v.Status].extend == wait {
-		v, err = s.await(ctx, id, "become extendable", func(v Volume, ok bool) (bool, error) {
+		v, err = s.volumes.Await(ctx, id, "become extendable", func(v Volume, ok bool) (bool, error) {
 			if !ok {
-				return true, notFound(id)
+				return true, NoVolume(id)
 			}
 			return statuses[v.Status].extend != wait, nil
 		})
@@ -64,14 +64,14 @@ func (s *Volumes) extendable(ctx context.Context, id ID) (Volume, error) {
 // extended waits until Cinder shows the new size. Cinder puts a volume into extending before it answers: one that is at rest
 // and no larger has failed.
 func (s *Volumes) extended(ctx context.Context, id ID, size Size) (Volume, error) {
-	v, err := s.await(ctx, id, "be extended", func(v Volume, ok bool) (bool, error) {
+	v, err := s.volumes.Await(ctx, id, "be extended", func(v Volume, ok bool) (bool, error) {
 		if !ok {
-			return true, notFound(id)
+			return true, NoVolume(id)
 		}
 		return statuses[v.Status].extend != wait, nil
 	})
 	if err != nil || v.Size >= size && statuses[v.Status].extend == proceed {
 		return v, err
 	}
-	return Volume{}, Errorf(Failed, "Cinder could not extend volume %s to %s; it is in status %s and has %s%s", id, size, v.Status, v.Size, s.failureReason(ctx, id)).Op("expand")
+	return Volume{}, Errorf(Failed, "Cinder could not extend volume %s to %s; it is in status %s and has %s%s", id, size, v.Status, v.Size, s.volumes.FailureReason(ctx, id)).Op("expand")
 }

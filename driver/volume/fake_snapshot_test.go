@@ -164,5 +164,5 @@ func (w snapshotWaiter) Await(ctx context.Context, id SnapshotID, done func(Snap
 }
 
 func snapshots(c *fakeCloud) *Snapshots {
-	return NewSnapshots(service(c), snapshotWaiter{c}, backupWaiter{c})
+	return NewSnapshots(c, c, snapshotWaiter{c}, backupWaiter{c}, SnapshotServiceOptions{Owner: testOwner})
 }

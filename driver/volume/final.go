@@ -58,7 +58,7 @@ func (s *Snapshots) finalOrRetryable(ctx context.Context, w SnapshotSpec, err er
 		return err
 	}
 	for _, k := range s.shelves(w) {
-		if held := s.volumes.holdOffs.check(k.noun + " " + w.Name); held != nil {
+		if held := s.holdOffs.check(k.noun + " " + w.Name); held != nil {
 			return markHeldOff(err, held)
 		}
 		found, unread := k.named(ctx, w.Name)

@@ -27,7 +27,7 @@ type HealthIssue struct {
 
 // Health is a volume and what is wrong with it; nothing where there is no ailment.
 type Health struct {
-	Volume   Volume
+	Volume Volume
 	Issues []HealthIssue
 }
 
@@ -55,7 +55,7 @@ func (s *Volumes) Health(ctx context.Context, id ID) (Health, error) {
 	}
 	h := healthOf(v, gone)
 	if _, ill := statusIssues[v.Status]; ill {
-		h.Issues[0].Message += s.failureReason(ctx, id)
+		h.Issues[0].Message += s.volumes.FailureReason(ctx, id)
 	}
 	return h, nil
 }

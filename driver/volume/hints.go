@@ -65,7 +65,7 @@ const longestHinted = 1020
 // and an ambiguous one get the same answer.
 func (s *Volumes) hintedOf(ctx context.Context, namespace, name string) (ID, error) {
 	its := func(v Volume) bool {
-		return namespace != "" && v.Metadata[contract.MetadataPVCNamespace] == namespace && v.Metadata[contract.MetadataCluster] == s.o.Cluster
+		return namespace != "" && v.Metadata[contract.MetadataPVCNamespace] == namespace && v.Metadata[contract.MetadataCluster] == s.owner.Cluster
 	}
 	var found []Volume
 	if ID(name).Exists() {

@@ -13,17 +13,17 @@ import (
 // creator creates one kind of object and tells what there is of it.
 type creator struct {
 	call   string // the create request that goes wrong
-	create func(ctx context.Context, s *Snapshots) (id string, err error)
+	create func(ctx context.Context, s services) (id string, err error)
 }
 
-func createsVolume(ctx context.Context, s *Snapshots) (string, error) {
+func createsVolume(ctx context.Context, s services) (string, error) {
 	v, err := s.volumes.Create(ctx, CreateSpec{Name: "pvc-new", Size: gib.Size})
 	return string(v.ID), err
 }
 
-func creates(w SnapshotSpec) func(context.Context, *Snapshots) (string, error) {
-	return func(ctx context.Context, s *Snapshots) (string, error) {
-		p, err := s.Create(ctx, w)
+func creates(w SnapshotSpec) func(context.Context, services) (string, error) {
+	return func(ctx context.Context, s services) (string, error) {
+		p, err := s.snapshots.Create(ctx, w)
 		return string(p.ID), err
 	}
 }
@@ -36,19 +36,19 @@ var creators = map[string]creator{
 }
 
 // eachCreator runs a test for each kind of object, in a cloud with the source of snapshots alone.
-func eachCreator(t *testing.T, test func(t *testing.T, c *fakeCloud, s *Snapshots, x creator)) {
+func eachCreator(t *testing.T, test func(t *testing.T, c *fakeCloud, s services, x creator)) {
 	for name, x := range creators {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source)
-				test(t, c, snapshots(c), x)
+				test(t, c, both(c), x)
 			})
 		})
 	}
 }
 
 func TestACreateWithoutAnAnswerIsNotSentAgainForTwoMinutes(t *testing.T) {
-	eachCreator(t, func(t *testing.T, c *fakeCloud, s *Snapshots, x creator) {
+	eachCreator(t, func(t *testing.T, c *fakeCloud, s services, x creator) {
 		c.fail[x.call] = errLost
 		_, err := x.create(within(t, 60), s)
 		wantKind(t, err, Unavailable, true)
@@ -75,7 +75,7 @@ func TestACreateWithoutAnAnswerIsNotSentAgainForTwoMinutes(t *testing.T) {
 }
 
 func TestWhatACreateWithoutAnAnswerMadeLaterIsUsed(t *testing.T) {
-	eachCreator(t, func(t *testing.T, c *fakeCloud, s *Snapshots, x creator) {
+	eachCreator(t, func(t *testing.T, c *fakeCloud, s services, x creator) {
 		c.late = map[string]time.Duration{x.call: 90 * time.Second}
 		_, err := x.create(within(t, 60), s)
 		wantKind(t, err, Unavailable, true)
@@ -91,7 +91,7 @@ func TestWhatACreateWithoutAnAnswerMadeLaterIsUsed(t *testing.T) {
 
 // The API of Cinder has worked on the request since it was sent, not since its answer was lost.
 func TestTheHoldOffBeginsWhenTheRequestWasSent(t *testing.T) {
-	eachCreator(t, func(t *testing.T, c *fakeCloud, s *Snapshots, x creator) {
+	eachCreator(t, func(t *testing.T, c *fakeCloud, s services, x creator) {
 		lost := Errorf(Unavailable, "HTTP 504").AfterWrite()
 		c.fail[x.call] = lost
 		c.hook[x.call] = func() { lost.SentAt = time.Now(); time.Sleep(time.Minute) }
@@ -112,7 +112,7 @@ func TestTheHoldOffBeginsWhenTheRequestWasSent(t *testing.T) {
 // A refused or unsent request cannot create anything: a full quota is final at once, so that the scheduler tries another node.
 func TestACreateThatWasRefusedOrNotSentHoldsNothingBack(t *testing.T) {
 	for _, kind := range Kinds() {
-		eachCreator(t, func(t *testing.T, c *fakeCloud, s *Snapshots, x creator) {
+		eachCreator(t, func(t *testing.T, c *fakeCloud, s services, x creator) {
 			c.fail[x.call] = Errorf(kind, "not sent")
 			if _, err := x.create(within(t, 60), s); err == nil {
 				t.Fatal("no error")
@@ -125,7 +125,7 @@ func TestACreateThatWasRefusedOrNotSentHoldsNothingBack(t *testing.T) {
 }
 
 func TestNoFinalErrorDuringAHoldOff(t *testing.T) {
-	eachCreator(t, func(t *testing.T, c *fakeCloud, s *Snapshots, x creator) {
+	eachCreator(t, func(t *testing.T, c *fakeCloud, s services, x creator) {
 		c.fail[x.call] = errLost
 		_, err := x.create(within(t, 60), s)
 		wantKind(t, err, Unavailable, true)
@@ -200,12 +200,12 @@ func TestAHoldOffGoesOnBesideAVolumeOfSomeoneElse(t *testing.T) {
 
 // Once a call has returned, the driver changes nothing in the cloud: nobody could tell an operator why.
 func TestNothingRunsAfterACreateHasReturned(t *testing.T) {
-	eachCreator(t, func(t *testing.T, c *fakeCloud, s *Snapshots, x creator) {
+	eachCreator(t, func(t *testing.T, c *fakeCloud, s services, x creator) {
 		c.late = map[string]time.Duration{x.call: 20 * time.Second}
 		_, err := x.create(within(t, 60), s)
 		wantKind(t, err, Unavailable, true)
 		// Another replica, which knows nothing of the lost create, creates one and returns it.
-		other := snapshots(c)
+		other := both(c)
 		if _, err := x.create(within(t, 60), other); err != nil {
 			t.Fatal(err)
 		}
@@ -258,12 +258,20 @@ func TestTheHoldOffNamesTheCauseWithoutTheObjectTwice(t *testing.T) {
 	})
 }
 
-// counted is a service that counts what it reports.
-func counted(c *fakeCloud) (s *Volumes, reports *[]string, log *strings.Builder) {
+// counted are services that count what they report.
+func counted(c *fakeCloud) (s services, reports *[]string, log *strings.Builder) {
 	reports, log = &[]string{}, &strings.Builder{}
-	s = NewVolumes(c, c, Options{
-		Driver: "driver", Cluster: "cluster", Log: slog.New(slog.NewTextHandler(log, nil)),
-		CountDuplicate: func(noun string) { *reports = append(*reports, noun) },
-	})
-	return s, reports, log
+	logger, count := slog.New(slog.NewTextHandler(log, nil)), func(noun string) { *reports = append(*reports, noun) }
+	return services{
+		NewVolumes(c, c, Options{Owner: testOwner, Log: logger, CountDuplicate: count}),
+		NewSnapshots(c, c, snapshotWaiter{c}, backupWaiter{c}, SnapshotServiceOptions{Owner: testOwner, Log: logger, CountDuplicate: count}),
+	}, reports, log
 }
+
+// services create all kinds of objects.
+type services struct {
+	volumes   *Volumes
+	snapshots *Snapshots
+}
+
+func both(c *fakeCloud) services { return services{service(c), snapshots(c)} }

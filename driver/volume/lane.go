@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// laneWidth is how many requests to attach or detach Nova has of one server at a time; what Nova does after it has answered is not
+// queueWidth is how many requests to attach or detach Nova has of one server at a time; what Nova does after it has answered is not
 // counted. Nova serialises both by server, and answers an attach only once the server's host has a device, for which it gives the
 // host a minute: more at a time wait there, and a long queue would end in 500s that leave reserved volumes. Eight volumes at once on
 // one server of a small cloud (Nova 26, 2026-11; best of 4 to 8 runs under load): 2.3 s with 1, 2.5 s with 2, 3.3 s with 4 and with
 // 8, the first of them after 0.7 s, 0.9 s, 1.4 s and 1.1 s.
-const laneWidth = 1
+const queueWidth = 1
 
 // longestQueue is how many attaches and detaches wait for their turn at one server. The driver answers the next with Aborted at once, and
 // external-attacher tries them again, after a second at first. Nova attaches 26 disks to a server by default, so a node that comes back
@@ -26,23 +26,23 @@ const longestQueue = 25
 // caller's deadline.
 const longestTurn = time.Minute
 
-// lanes let a few calls at a time work on one server; the others wait their turn, in the order in which they came. Servers do not
+// serverQueues let a few calls at a time work on one server; the others wait their turn, in the order in which they came. Servers do not
 // wait for each other. The mutex is held for a look at the queues only.
-type lanes struct {
-	width int
-	mu    sync.Mutex
-	lanes map[ServerID]*lane
+type serverQueues struct {
+	width  int
+	mu     sync.Mutex
+	queues map[ServerID]*serverQueue
 }
 
-// lane is the calls that are at work on a server, and those that wait: a channel each, closed when its turn has come.
-type lane struct {
+// serverQueue is the calls that are at work on a server, and those that wait: a channel each, closed when its turn has come.
+type serverQueue struct {
 	working int
 	waiting []chan struct{}
 }
 
 // enter waits for the caller's turn at a server, and gives what ends it. Errors: Busy where the queue is full or the turn does not come
 // within longestTurn; the end of the context.
-func (l *lanes) enter(ctx context.Context, server ServerID) (leave func(), err error) {
+func (l *serverQueues) enter(ctx context.Context, server ServerID) (leave func(), err error) {
 	turn, before := l.queue(server)
 	if turn == nil {
 		return nil, Errorf(Busy, "server %s: %d other attaches and detaches wait for it already; nothing was sent, and a retry comes to it when they are done", server, longestQueue)
@@ -66,16 +66,16 @@ func (l *lanes) enter(ctx context.Context, server ServerID) (leave func(), err e
 }
 
 // queue gives the channel that is closed once the caller's turn has come, and how many calls are before it; nil where too many are.
-func (l *lanes) queue(server ServerID) (turn chan struct{}, before int) {
+func (l *serverQueues) queue(server ServerID) (turn chan struct{}, before int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.lanes == nil {
-		l.lanes = map[ServerID]*lane{}
+	if l.queues == nil {
+		l.queues = map[ServerID]*serverQueue{}
 	}
-	at := l.lanes[server]
+	at := l.queues[server]
 	if at == nil {
-		at = &lane{}
-		l.lanes[server] = at
+		at = &serverQueue{}
+		l.queues[server] = at
 	}
 	turn, before = make(chan struct{}), at.working+len(at.waiting)
 	if len(at.waiting) >= longestQueue {
@@ -91,24 +91,24 @@ func (l *lanes) queue(server ServerID) (turn chan struct{}, before int) {
 }
 
 // leave ends a turn: the first who waits gets it.
-func (l *lanes) leave(server ServerID) {
+func (l *serverQueues) leave(server ServerID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := l.lanes[server]
+	at := l.queues[server]
 	if len(at.waiting) > 0 {
 		close(at.waiting[0])
 		at.waiting = at.waiting[1:]
 		return
 	}
 	if at.working--; at.working == 0 {
-		delete(l.lanes, server)
+		delete(l.queues, server)
 	}
 }
 
 // giveUp leaves the queue; a turn that came in the meantime is passed on.
-func (l *lanes) giveUp(server ServerID, turn chan struct{}) {
+func (l *serverQueues) giveUp(server ServerID, turn chan struct{}) {
 	l.mu.Lock()
-	at := l.lanes[server]
+	at := l.queues[server]
 	place := slices.Index(at.waiting, turn)
 	if place >= 0 {
 		at.waiting = slices.Delete(at.waiting, place, place+1)

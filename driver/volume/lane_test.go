@@ -10,16 +10,16 @@ import (
 )
 
 // inUse is how many servers have a lane.
-func (l *lanes) inUse() int {
+func (l *serverQueues) inUse() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.lanes)
+	return len(l.queues)
 }
 
 func TestCallsOfOneServerWaitTheirTurnInOrder(t *testing.T) {
 	for width := 1; width <= 3; width++ {
 		synctest.Test(t, func(t *testing.T) {
-			l := &lanes{width: width}
+			l := &serverQueues{width: width}
 			var mu sync.Mutex
 			var order []int
 			most, at := 0, 0
@@ -56,7 +56,7 @@ func TestCallsOfOneServerWaitTheirTurnInOrder(t *testing.T) {
 
 func TestServersDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lanes{width: 1}
+		l := &serverQueues{width: 1}
 		leave, _ := l.enter(t.Context(), serverA)
 		defer leave()
 		began := time.Now()
@@ -70,7 +70,7 @@ func TestServersDoNotWaitForEachOther(t *testing.T) {
 
 func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lanes{width: 1}
+		l := &serverQueues{width: 1}
 		leave, _ := l.enter(t.Context(), serverA)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -101,7 +101,7 @@ func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
 			leave()
 			synctest.Wait()
 			if n := l.inUse(); n != 0 {
-				t.Fatalf("%d lanes left", n)
+				t.Fatalf("%d serverQueues left", n)
 			}
 		}
 	})
@@ -126,7 +126,7 @@ func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
 			at--
 			c.mu.Unlock()
 		}
-		s := service(c)
+		s := attaching(c)
 		began := time.Now()
 		ended := make(chan error, len(volumes))
 		for n := range 8 {
@@ -143,7 +143,7 @@ func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if most != laneWidth+1 { // and the other server's
+		if most != queueWidth+1 { // and the other server's
 			t.Errorf("%d at once", most)
 		}
 	})
@@ -158,7 +158,7 @@ func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
 			volumes = append(volumes, ofOurs(n, Available))
 		}
 		c := newCloud(volumes...)
-		s := service(c)
+		s := attaching(c)
 		slow := make(chan struct{})
 		var first sync.Once
 		c.hook["Attach"] = func() {
@@ -200,15 +200,15 @@ func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
 		}
 		time.Sleep(time.Until(began.Add(longestTurn)))
 		synctest.Wait()
-		s.lanes.mu.Lock()
-		if left := len(s.lanes.lanes[serverA].waiting); left != 0 {
+		s.queues.mu.Lock()
+		if left := len(s.queues.queues[serverA].waiting); left != 0 {
 			t.Errorf("after %v %d calls wait still", longestTurn, left)
 		}
-		s.lanes.mu.Unlock()
+		s.queues.mu.Unlock()
 		close(slow)
 		workers.Wait()
 		synctest.Wait() // the first call has left; its request ends now
-		if n := s.lanes.inUse(); n != 0 {
+		if n := s.queues.inUse(); n != 0 {
 			t.Errorf("%d queues left", n)
 		}
 	})
@@ -223,7 +223,7 @@ func TestABurstOnAHealthyServerIsHardlyDelayedByTheBound(t *testing.T) {
 		}
 		c := newCloud(volumes...)
 		c.hook["Attach"] = func() { time.Sleep(300 * time.Millisecond) }
-		s := service(c)
+		s := attaching(c)
 		began := time.Now()
 		var all sync.WaitGroup
 		for n := range 26 {

@@ -5,24 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
-
-// PagePosition is a place in one of the project's lists, right after one object. The zero PagePosition is the list's beginning.
-type PagePosition[I ~string] struct {
-	After I
-	// Created is that object's CreatedAt. With it the list goes on even when the object itself is gone: Cinder answers 404 for
-	// a marker that no longer exists.
-	Created time.Time
-}
-
-// Position is a place in the project's list of volumes.
-type Position = PagePosition[ID]
-
-// PositionOf is the place right after v.
-func PositionOf(v Volume) Position { return Position{After: v.ID, Created: v.CreatedAt} }
 
 // List reads at most limit of the project's volumes from p on, whoever made them; limit 0 means all, of which only ids, sizes, statuses
 // and attachments are kept. With a limit only an empty answer is surely the list's end, since a cloud may give less than was asked for.

@@ -7,7 +7,7 @@ import (
 
 // locks let one call at a time work on a name. They save calls to the cloud, and bridge the time in which it does not show what it is
 // at (errands); nothing else is wrong without them. Nobody waits for a lock, and the mutex is held for a look at the map only.
-type locks struct {
+type Locks struct {
 	mu   sync.Mutex
 	held map[string]*lock
 }
@@ -19,10 +19,10 @@ type lock struct {
 }
 
 // volumeLock is the name of a volume's lock. Cinder's database takes an id in any case, and answers with its own.
-func volumeLock(id ID) string { return "volume " + strings.ToLower(string(id)) }
+func VolumeKey(id ID) string { return "volume " + strings.ToLower(string(id)) }
 
 // take locks name, and gives what unlocks it. Busy when another call holds it.
-func (l *locks) take(name, verb string) (func(), error) {
+func (l *Locks) Take(name, verb string) (func(), error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if other, busy := l.held[name]; busy {
@@ -32,14 +32,14 @@ func (l *locks) take(name, verb string) (func(), error) {
 }
 
 // share locks name beside the caller, who has locked it: it is free once both have unlocked it.
-func (l *locks) share(name, verb string) func() {
+func (l *Locks) Share(name, verb string) func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.hold(name, verb)
 }
 
 // hold needs l.mu.
-func (l *locks) hold(name, verb string) func() {
+func (l *Locks) hold(name, verb string) func() {
 	if l.held == nil {
 		l.held = map[string]*lock{}
 	}

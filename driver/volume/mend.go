@@ -23,7 +23,7 @@ func (d *staleCandidate) confirmed(now observation) bool {
 
 // resolveStale deletes Cinder's record of an attachment that nothing stands behind, once two looks agree, and reads the volume again. Its
 // error says what an administrator must do.
-func (s *Volumes) resolveStale(ctx context.Context, doubt *staleCandidate, seen observation, next action) (Volume, error) {
+func (s *AttachService) resolveStale(ctx context.Context, doubt *staleCandidate, seen observation, next action) (Volume, error) {
 	if !doubt.confirmed(seen) {
 		return s.readAfter(ctx, seen, staleConfirmInterval)
 	}
@@ -39,7 +39,7 @@ func (s *Volumes) resolveStale(ctx context.Context, doubt *staleCandidate, seen 
 
 // deleteStaleAttachment reads a record once more and deletes it if it is as it was. Nova and Cinder are those of one cloud and region, and the
 // request has named the record's server, or none.
-func (s *Volumes) deleteStaleAttachment(ctx context.Context, seen observation) error {
+func (s *AttachService) deleteStaleAttachment(ctx context.Context, seen observation) error {
 	row, err := s.cloud.ShowAttachment(ctx, seen.attachment.ID)
 	switch {
 	case Is(err, NotFound), err == nil && row != seen.attachment:
@@ -52,7 +52,7 @@ func (s *Volumes) deleteStaleAttachment(ctx context.Context, seen observation) e
 	case err != nil:
 		return staleNotDeletable(seen, err)
 	default:
-		s.o.Log.WarnContext(ctx, "deleted a stale attachment", "volume", row.Volume, "server", row.Server, "attachment", row.ID,
+		s.log.WarnContext(ctx, "deleted a stale attachment", "volume", row.Volume, "server", row.Server, "attachment", row.ID,
 			"was", row.Status, "nova", seen.novaSays.String())
 	}
 	return nil

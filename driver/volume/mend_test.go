@@ -20,7 +20,7 @@ func TestTheRecordOfADeletedServerGoesAfterTwoLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := leftover()
 		began := time.Now()
-		if err := service(c).Detach(within(t, 60), id(1), goneServer); err != nil {
+		if err := attaching(c).Detach(within(t, 60), id(1), goneServer); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := c.read(id(1)); v.Status != Available || len(v.Attachments) != 0 || c.count("DeleteRow") != 1 || time.Since(began) < staleConfirmInterval {
@@ -59,7 +59,7 @@ func TestAStaleRecordStaysUnlessEverythingAgrees(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := leftover()
 				test.spoil(c)
-				err := service(c).Detach(within(t, 60), id(1), goneServer)
+				err := attaching(c).Detach(within(t, 60), id(1), goneServer)
 				wantKind(t, err, test.kind, false)
 				if v, _ := c.read(id(1)); !strings.Contains(err.Error(), test.text) || !v.AttachedTo(goneServer) {
 					t.Errorf("%v: %v", v, err)
@@ -93,7 +93,7 @@ func TestARecordThatComesToLifeIsNotDeleted(t *testing.T) {
 			c.servers[serverA] = []ID{id(1)}
 		}
 		c.later(id(1), func(*Volume) {})
-		wantKind(t, service(c).Detach(within(t, 60), id(1), serverA), DeadlineExceeded, false)
+		wantKind(t, attaching(c).Detach(within(t, 60), id(1), serverA), DeadlineExceeded, false)
 		if c.count("Row") == 0 || c.count("DeleteRow") != 0 {
 			t.Error(c.calls)
 		}
@@ -109,7 +109,7 @@ func TestARecordThatIsNewAtTheSecondLookWaitsForAThird(t *testing.T) {
 			defer c.mu.Unlock()
 			c.rows[0].ID = "second"
 		})
-		wantKind(t, service(c).Detach(within(t, 15), id(1), serverA), DeadlineExceeded, false)
+		wantKind(t, attaching(c).Detach(within(t, 15), id(1), serverA), DeadlineExceeded, false)
 		if c.count("DeleteRow") != 0 {
 			t.Error(c.calls)
 		}
@@ -127,9 +127,9 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 					want := Available
 					if verb == "attach" {
 						want = InUse
-						_, err = service(c).Attach(within(t, 60), id(1), serverA)
+						_, err = attaching(c).Attach(within(t, 60), id(1), serverA)
 					} else {
-						err = service(c).Detach(within(t, 60), id(1), serverA)
+						err = attaching(c).Detach(within(t, 60), id(1), serverA)
 					}
 					if v, _ := c.read(id(1)); err != nil || v.Status != want || c.count("DeleteRow") != 1 {
 						t.Errorf("%v, %v after %v", v, err, c.calls)
@@ -144,12 +144,12 @@ func TestRecordsOfOtherServersAreNeverTouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: Reserved})
 		c.rows = []Row{{ID: rowID(goneServer), Volume: id(1), Server: goneServer, Status: AttachmentReserved}, {ID: "nobody's", Volume: id(1), Status: AttachmentReserved}}
-		_, err := service(c).Attach(within(t, 60), id(1), serverA)
+		_, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, DeadlineExceeded, false)
 		if !strings.Contains(err.Error(), rowID(goneServer)+" to server "+string(goneServer)+" is reserved") {
 			t.Errorf("does not tell who has it: %v", err)
 		}
-		if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil {
+		if err := attaching(c).Detach(within(t, 60), id(1), serverA); err != nil {
 			t.Error(err)
 		}
 		if c.count("DeleteRow") != 0 || c.count("Attach") != 0 {
@@ -163,7 +163,7 @@ func TestDetachFromAllClearsEveryServersRecordAndNobodysStays(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: InUse, Multiattach: true, Attachments: []Attachment{{Server: serverA}, {Server: goneServer}}})
 		delete(c.servers, goneServer)
 		c.rows = []Row{{ID: rowID(serverB), Volume: id(1), Server: serverB, Status: AttachmentReserved}, {ID: "nobody's", Volume: id(1), Status: AttachmentReserved}}
-		if err := service(c).Detach(within(t, 120), id(1), ""); err != nil {
+		if err := attaching(c).Detach(within(t, 120), id(1), ""); err != nil {
 			t.Fatal(err)
 		}
 		left := c.recorded(id(1))
@@ -181,10 +181,10 @@ func TestACloudThatHidesItsRecordsIsGoneOnWith(t *testing.T) {
 			c.fail["Rows"] = Errorf(kind, "no records")
 			c.servers[serverA] = []ID{id(1)}
 			c.later(id(1), func(v *Volume) { v.Status, v.Attachments = InUse, []Attachment{{Server: serverA}} })
-			if _, err := service(c).Attach(within(t, 60), id(1), serverA); err != nil {
+			if _, err := attaching(c).Attach(within(t, 60), id(1), serverA); err != nil {
 				t.Errorf("%v: attach: %v", kind, err)
 			}
-			if err := service(c).Detach(within(t, 60), id(1), serverA); err != nil {
+			if err := attaching(c).Detach(within(t, 60), id(1), serverA); err != nil {
 				t.Errorf("%v: detach: %v", kind, err)
 			}
 		})

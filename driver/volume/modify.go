@@ -24,14 +24,14 @@ type Change struct {
 // what is asked, Conflict where it cannot as long as it is in use.
 func (s *Volumes) Modify(ctx context.Context, id ID, c Change) error {
 	if !id.Exists() {
-		return notFound(id).Op("modify")
+		return NoVolume(id).Op("modify")
 	}
-	unlock, err := s.locks.take(volumeLock(id), "modify")
+	unlock, err := s.locks.Take(VolumeKey(id), "modify")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	s.glimpses.take(id) // what is changed looks different afterwards
+	s.recent.Take(id) // what is changed looks different afterwards
 	v, err := s.cloud.Volume(ctx, id)
 	if err != nil {
 		return err
@@ -68,9 +68,9 @@ func (s *Volumes) retype(ctx context.Context, v Volume, c Change) (asked bool, e
 		return false, err
 	}
 	if statuses[v.Status].extend == wait { // a retype under way among others, perhaps the one that is asked for
-		v, err = s.await(ctx, v.ID, "settle before its type is changed", func(v Volume, ok bool) (bool, error) {
+		v, err = s.volumes.Await(ctx, v.ID, "settle before its type is changed", func(v Volume, ok bool) (bool, error) {
 			if !ok {
-				return true, notFound(v.ID)
+				return true, NoVolume(v.ID)
 			}
 			return statuses[v.Status].extend != wait, nil
 		})
@@ -85,7 +85,7 @@ func (s *Volumes) retype(ctx context.Context, v Volume, c Change) (asked bool, e
 		return false, Errorf(NotFound, "volume %s is being deleted", v.ID).Op("modify")
 	case statuses[v.Status].extend != proceed:
 		return false, Errorf(Conflict, "volume %s is in status %s%s; its type cannot be changed until an administrator resets that",
-			v.ID, v.Status, s.failureReason(ctx, v.ID)).Op("modify")
+			v.ID, v.Status, s.volumes.FailureReason(ctx, v.ID)).Op("modify")
 	}
 	if err := s.cloud.Retype(ctx, v.ID, wanted.ID, c.Migrate); err != nil {
 		return s.unretypable(ctx, v, wanted, err)
@@ -142,9 +142,9 @@ func (s *Volumes) unretypable(ctx context.Context, before Volume, wanted Type, r
 // retyped waits until a retype has ended. Cinder puts a volume into retyping before it answers 202, and back into the status it was
 // in when it gives up, mostly without a message: only the type tells.
 func (s *Volumes) retyped(ctx context.Context, before Volume, wanted Type, migrate bool) error {
-	v, err := s.await(ctx, before.ID, "be of type "+wanted.Name, func(v Volume, ok bool) (bool, error) {
+	v, err := s.volumes.Await(ctx, before.ID, "be of type "+wanted.Name, func(v Volume, ok bool) (bool, error) {
 		if !ok {
-			return true, notFound(before.ID)
+			return true, NoVolume(before.ID)
 		}
 		return statuses[v.Status].extend != wait, nil
 	})
@@ -155,12 +155,12 @@ func (s *Volumes) retyped(ctx context.Context, before Volume, wanted Type, migra
 		return nil
 	case statuses[v.Status].extend != proceed:
 		return AfterWrite(Errorf(Failed, "volume %s went to status %s while its type was changed from %s to %s%s",
-			v.ID, v.Status, before.Type, wanted.Name, s.failureReason(ctx, v.ID)).Op("modify"))
+			v.ID, v.Status, before.Type, wanted.Name, s.volumes.FailureReason(ctx, v.ID)).Op("modify"))
 	case migrate:
 		return Errorf(Failed, "Cinder took the request to change the type of volume %s from %s to %s and left it as it was, although it might move it%s; "+
 			"it moves no volume that has snapshots or replicas, or for which no backend of the type has room; an administrator sees more",
-			v.ID, v.Type, wanted.Name, s.failureReason(ctx, v.ID)).Op("modify")
+			v.ID, v.Type, wanted.Name, s.volumes.FailureReason(ctx, v.ID)).Op("modify")
 	}
 	return Errorf(InvalidArgument, "Cinder took the request to change the type of volume %s from %s to %s and left it as it was%s; where that takes another "+
-		"backend, allow the move with the parameter %s: %s", v.ID, v.Type, wanted.Name, s.failureReason(ctx, v.ID), contract.ParameterPolicy, contract.PolicyOnDemand).Op("modify")
+		"backend, allow the move with the parameter %s: %s", v.ID, v.Type, wanted.Name, s.volumes.FailureReason(ctx, v.ID), contract.ParameterPolicy, contract.PolicyOnDemand).Op("modify")
 }

@@ -122,12 +122,12 @@ func (s *Snapshots) why(ctx context.Context, p Snapshot) string {
 
 // ours reports whether p was made by this driver, for this cluster, for the request it is named for.
 func (s *Snapshots) ours(p Snapshot) bool {
-	return p.Metadata[contract.MetadataRequest] == s.volumes.token(p.Name) && p.Metadata[contract.MetadataCluster] == s.volumes.o.Cluster
+	return p.Metadata[contract.MetadataRequest] == s.owner.Token(p.Name) && p.Metadata[contract.MetadataCluster] == s.owner.Cluster
 }
 
 // discard deletes something of ours and waits until it is gone.
 func (s *Snapshots) discard(ctx context.Context, k shelf, p Snapshot, why string) error {
-	s.volumes.o.Log.InfoContext(ctx, "removing a "+k.noun+" of our own", k.noun, p.ID, "name", p.Name, "status", p.Status, "reason", why)
+	s.log.InfoContext(ctx, "removing a "+k.noun+" of our own", k.noun, p.ID, "name", p.Name, "status", p.Status, "reason", why)
 	if err := k.delete(ctx, p.ID); err != nil && !Is(err, NotFound) {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *Snapshots) removeYounger(ctx context.Context, k shelf, found []Snapshot
 			}
 		}
 		if reason != "" {
-			s.volumes.reportDuplicate(ctx, k.noun, string(p.ID), p.Name, string(found[0].ID), reason)
+			s.duplicates.report(ctx, k.noun, string(p.ID), p.Name, string(found[0].ID), reason)
 		}
 	}
 	return nil

@@ -9,26 +9,26 @@ import (
 
 // How long the domain waits before it looks again, where a change of the volume does not wake it.
 const (
-	novaPollInterval = 200 * time.Millisecond // Nova forgets a volume some 0.1 s after Cinder has (2026-11, a small cloud)
-	novaPollLongest  = 2 * time.Second
-	recheckInterval       = 10 * time.Second // while an attach or a detach of somebody's seems to be under way
-	staleConfirmInterval           = 10 * time.Second // between the two looks before a record is deleted
+	novaPollInterval     = 200 * time.Millisecond // Nova forgets a volume some 0.1 s after Cinder has (2026-11, a small cloud)
+	novaPollLongest      = 2 * time.Second
+	recheckInterval      = 10 * time.Second // while an attach or a detach of somebody's seems to be under way
+	staleConfirmInterval = 10 * time.Second // between the two looks before a record is deleted
 )
 
 // observation is what Cinder and Nova say of a volume and a server at one time.
 type observation struct {
-	volume Volume
-	server ServerID
-	attachment    Row   // Cinder's record of the volume at the server; without an id where there is none to see
-	others []Row // Cinder's records of the volume at other servers, as far as it shows them
-	novaSays   novaState
-	serverState  string // the server's status and task, where Nova was asked
-	novaErr    error  // why Nova's opinion is unknown
-	asked  bool   // somebody was asked, besides for the volume
+	volume      Volume
+	server      ServerID
+	attachment  Row   // Cinder's record of the volume at the server; without an id where there is none to see
+	others      []Row // Cinder's records of the volume at other servers, as far as it shows them
+	novaSays    novaState
+	serverState string // the server's status and task, where Nova was asked
+	novaErr     error  // why Nova's opinion is unknown
+	asked       bool   // somebody was asked, besides for the volume
 }
 
 // observe asks Cinder and Nova. Its error says that Cinder does not answer; Nova's silence is an opinion.
-func (s *Volumes) observe(ctx context.Context, v Volume, server ServerID) (observation, error) {
+func (s *AttachService) observe(ctx context.Context, v Volume, server ServerID) (observation, error) {
 	seen := observation{volume: v, server: server, asked: true}
 	var err error
 	if seen.attachment, seen.others, err = s.attachmentAt(ctx, v, server); err != nil {
@@ -43,7 +43,7 @@ func (s *Volumes) observe(ctx context.Context, v Volume, server ServerID) (obser
 
 // attachmentAt gives Cinder's record of a volume at a server, the furthest of several (a server on its way to another host has two), and
 // the volume's other records. An attached one the volume itself shows.
-func (s *Volumes) attachmentAt(ctx context.Context, v Volume, server ServerID) (row Row, others []Row, err error) {
+func (s *AttachService) attachmentAt(ctx context.Context, v Volume, server ServerID) (row Row, others []Row, err error) {
 	for _, a := range v.Attachments {
 		if a.Server == server {
 			return Row{ID: a.ID, Volume: v.ID, Server: server, Status: AttachmentAttached}, nil, nil
@@ -74,12 +74,12 @@ func progress(far AttachStatus) int {
 }
 
 // volumeAttachments reads Cinder's records of a volume, or that it does not show any.
-func (s *Volumes) volumeAttachments(ctx context.Context, id ID) (rows []Row, hidden bool, err error) {
+func (s *AttachService) volumeAttachments(ctx context.Context, id ID) (rows []Row, hidden bool, err error) {
 	rows, err = s.cloud.VolumeAttachments(ctx, id)
 	switch KindOf(err) {
 	case PermissionDenied, NotFound, Unimplemented:
 		if Is(err, PermissionDenied) && s.hidden.CompareAndSwap(false, true) {
-			s.o.Log.WarnContext(ctx, "Cinder does not show its records of attachments; stale ones cannot be told and stay", "error", err)
+			s.log.WarnContext(ctx, "Cinder does not show its records of attachments; stale ones cannot be told and stay", "error", err)
 		}
 		return nil, true, nil
 	}
@@ -87,7 +87,7 @@ func (s *Volumes) volumeAttachments(ctx context.Context, id ID) (rows []Row, hid
 }
 
 // askNovaState asks Nova; what cannot be a server's id is unknown to it, never gone. The server itself is asked about only where Cinder has a record that may be stale.
-func (s *Volumes) askNovaState(ctx context.Context, id ID, server ServerID, row AttachStatus) (says novaState, state string, why error) {
+func (s *AttachService) askNovaState(ctx context.Context, id ID, server ServerID, row AttachStatus) (says novaState, state string, why error) {
 	if !server.Exists() { // the adapter's NotFound of such an id would be nobody's word: Nova was not asked
 		return novaUnknown, "", Errorf(Conflict, "what has the volume is no server of Nova's")
 	}
@@ -107,7 +107,7 @@ func (s *Volumes) askNovaState(ctx context.Context, id ID, server ServerID, row 
 
 // serverState says whether the server is there and at rest. Its list was not there or has not the volume; one whose cell is down
 // is UNKNOWN, and may have it.
-func (s *Volumes) serverState(ctx context.Context, id ServerID, missing bool) (says novaState, state string, why error) {
+func (s *AttachService) serverState(ctx context.Context, id ServerID, missing bool) (says novaState, state string, why error) {
 	server, err := s.cloud.Server(ctx, id)
 	switch {
 	case Is(err, NotFound):
@@ -165,24 +165,24 @@ func (seen observation) novaUnavailable(verb string) error {
 }
 
 // awaitChange waits until the volume no longer looks as it did, or a look at its attachments is due again.
-func (s *Volumes) awaitChange(ctx context.Context, seen observation, what string) (Volume, error) {
+func (s *AttachService) awaitChange(ctx context.Context, seen observation, what string) (Volume, error) {
 	v, due := seen.volume, time.Now().Add(recheckInterval)
 	if seen.asked {
 		what += " (" + seen.String() + ")"
 	}
 	exists := true
-	now, err := s.await(ctx, v.ID, what, func(now Volume, ok bool) (bool, error) {
+	now, err := s.volumes.Await(ctx, v.ID, what, func(now Volume, ok bool) (bool, error) {
 		exists = ok
 		return !ok || now.Status != v.Status || now.AttachedTo(seen.server) != v.AttachedTo(seen.server) || seen.asked && !time.Now().Before(due), nil
 	})
 	if err == nil && !exists {
-		return Volume{}, notFound(v.ID)
+		return Volume{}, NoVolume(v.ID)
 	}
 	return now, err
 }
 
 // readAfter reads the volume again after a while.
-func (s *Volumes) readAfter(ctx context.Context, seen observation, after time.Duration) (Volume, error) {
+func (s *AttachService) readAfter(ctx context.Context, seen observation, after time.Duration) (Volume, error) {
 	if err := sleep(ctx, after); err != nil {
 		return Volume{}, Errorf(KindOf(err), "volume %s is %s; %s; a retry looks again: %w", seen.volume.ID, seen.volume.Status, seen, err)
 	}

@@ -34,7 +34,7 @@ func (s *Snapshots) Create(ctx context.Context, w SnapshotSpec) (Snapshot, error
 	if w.Name == "" {
 		return Snapshot{}, Errorf(InvalidArgument, "a snapshot needs a name").Op("snapshot")
 	}
-	unlock, err := s.volumes.locks.take("snapshot "+w.Name, "create")
+	unlock, err := s.locks.Take("snapshot "+w.Name, "create")
 	if err != nil {
 		return Snapshot{}, AfterWrite(err)
 	}
@@ -104,12 +104,12 @@ func otherVolume(noun string, p Snapshot, w SnapshotSpec) error {
 func (s *Snapshots) mayCreate(k shelf, name string, found []Snapshot) error {
 	what := k.noun + " " + name
 	if slices.ContainsFunc(found, s.ours) {
-		s.volumes.holdOffs.end(what)
+		s.holdOffs.end(what)
 	}
 	if len(found) > 0 {
 		return nil
 	}
-	return s.volumes.holdOffs.check(what)
+	return s.holdOffs.check(what)
 }
 
 // create sends the create request, waits for the snapshot, and reads again who has the name, since another replica may have created one
@@ -121,7 +121,7 @@ func (s *Snapshots) create(ctx context.Context, w SnapshotSpec) (SnapshotID, []S
 	}
 	p, err := s.sendCreate(ctx, w, v)
 	if MayHaveWritten(err) {
-		return "", nil, s.volumes.holdOffs.begin("snapshot "+w.Name, w.Name, err)
+		return "", nil, s.holdOffs.begin("snapshot "+w.Name, w.Name, err)
 	}
 	if err != nil { // refused, or never sent
 		return "", nil, err
@@ -133,7 +133,7 @@ func (s *Snapshots) create(ctx context.Context, w SnapshotSpec) (SnapshotID, []S
 // sendCreate asks for a snapshot, of a volume in use in the way that this cloud knows.
 func (s *Snapshots) sendCreate(ctx context.Context, w SnapshotSpec, v Volume) (Snapshot, error) {
 	o := SnapshotOptions{
-		Name: w.Name, Volume: w.Volume, Description: contract.Description, Metadata: s.volumes.metadata(w.Name, w.Metadata), InUse: v.Status == InUse,
+		Name: w.Name, Volume: w.Volume, Description: contract.Description, Metadata: s.owner.Metadata(w.Name, w.Metadata), InUse: v.Status == InUse,
 	}
 	o.Metadata[contract.MetadataSent] = sentMark(time.Now())
 	p, err := s.cloud.CreateSnapshot(ctx, o)
@@ -142,7 +142,7 @@ func (s *Snapshots) sendCreate(ctx context.Context, w SnapshotSpec, v Volume) (S
 	}
 	if !w.Force {
 		return Snapshot{}, Errorf(Conflict, "volume %s is attached to %s, and this cloud's Cinder makes a snapshot of it only if the VolumeSnapshotClass has %s: \"true\"",
-			v.ID, holders(v), contract.ParameterForce).Op("snapshot")
+			v.ID, v.Holders(), contract.ParameterForce).Op("snapshot")
 	}
 	o.InUse, o.Force = false, true
 	return s.cloud.CreateSnapshot(ctx, o)
@@ -155,9 +155,9 @@ func (s *Snapshots) snapshotable(ctx context.Context, id ID) (Volume, error) {
 		return Volume{}, err
 	}
 	if statuses[v.Status].extend == wait {
-		v, err = s.volumes.await(ctx, id, "become ready for a snapshot", func(v Volume, ok bool) (bool, error) {
+		v, err = s.volumes.Await(ctx, id, "become ready for a snapshot", func(v Volume, ok bool) (bool, error) {
 			if !ok {
-				return true, notFound(id)
+				return true, NoVolume(id)
 			}
 			return statuses[v.Status].extend != wait, nil
 		})
@@ -171,5 +171,5 @@ func (s *Snapshots) snapshotable(ctx context.Context, id ID) (Volume, error) {
 	case leaving:
 		return v, Errorf(NotFound, "volume %s is being deleted", id).Op("snapshot")
 	}
-	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder makes no snapshot of it until an administrator resets that", id, v.Status, s.volumes.failureReason(ctx, id)).Op("snapshot")
+	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder makes no snapshot of it until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("snapshot")
 }

@@ -1,24 +1,50 @@
 package volume
 
-import "context"
+import (
+	"context"
+	"log/slog"
+)
 
-// Snapshots does to the snapshots of one cloud what the RPCs ask for.
-type Snapshots struct {
-	volumes    *Volumes // of the same cloud
-	cloud      Cloud
-	wait       SnapshotWaiter
-	waitBackup SnapshotWaiter
+// SnapshotOptions_ say who the driver is in a cloud, and what the service shares with others.
+type SnapshotServiceOptions struct {
+	Owner Owner
+	Locks *Locks       // shared with every service for the same cloud; nil makes new ones
+	Log   *slog.Logger // for what no RPC answer can say; nil discards
+	// CountDuplicate counts a "snapshot" or "backup" that has the name of another and that the driver does not delete; nil counts nothing.
+	CountDuplicate func(noun string)
 }
 
-// NewSnapshots gives the snapshots of the cloud whose volumes v are, and whose changes w awaits; b awaits those of its backups.
-func NewSnapshots(v *Volumes, w, b SnapshotWaiter) *Snapshots {
-	return &Snapshots{volumes: v, cloud: v.cloud, wait: w, waitBackup: b}
+// Snapshots creates and deletes the snapshots and backups of one cloud.
+type Snapshots struct {
+	cloud      Cloud
+	volumes    Observer
+	wait       SnapshotWaiter
+	waitBackup SnapshotWaiter
+	owner      Owner
+	log        *slog.Logger
+	locks      *Locks
+	holdOffs   holdOffs
+	duplicates duplicateReporter
+}
+
+// NewSnapshots returns the service for the snapshots and backups of cloud c. The waiters wait for changes of its volumes, snapshots and backups.
+func NewSnapshots(c Cloud, v Waiter, w, b SnapshotWaiter, o SnapshotServiceOptions) *Snapshots {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Locks == nil {
+		o.Locks = &Locks{}
+	}
+	return &Snapshots{
+		cloud: c, volumes: Observer{Cloud: c, Waiter: v, Log: o.Log}, wait: w, waitBackup: b, owner: o.Owner, log: o.Log, locks: o.Locks,
+		duplicates: duplicateReporter{o.Log, o.CountDuplicate},
+	}
 }
 
 // Get reads one snapshot or backup. NotFound where there is neither.
 func (s *Snapshots) Get(ctx context.Context, id SnapshotID) (Snapshot, error) {
 	if !id.Exists() {
-		return Snapshot{}, noSnapshot(id)
+		return Snapshot{}, NoSnapshot(id)
 	}
 	return snapshotOrBackup(ctx, s.cloud, id)
 }
@@ -42,7 +68,7 @@ func (s *Snapshots) List(ctx context.Context, of ID, p SnapshotPosition, limit i
 		return s.cloud.Backups(ctx, SnapshotPage{Marker: after, Limit: limit, Volume: of})
 	})
 	if without(err) || Is(err, NotFound) && p.After == "" {
-		s.volumes.o.Log.WarnContext(ctx, "the list has no backups: Cinder tells of none", "error", err)
+		s.log.WarnContext(ctx, "the list has no backups: Cinder tells of none", "error", err)
 		return nil, nil
 	}
 	return page, err
@@ -51,21 +77,6 @@ func (s *Snapshots) List(ctx context.Context, of ID, p SnapshotPosition, limit i
 // without reports whether err says that a cloud has no backups for us.
 func without(err error) bool { return Is(err, PermissionDenied) || Is(err, Unimplemented) }
 
-// SnapshotPosition is a place in the project's list of snapshots, or in that of backups, which follows it.
-type SnapshotPosition struct {
-	Backups bool
-	PagePosition[SnapshotID]
-}
-
-// SnapshotPositionOf is the place right after p.
-func SnapshotPositionOf(p Snapshot) SnapshotPosition {
-	return SnapshotPosition{Backups: p.Backup, PagePosition: placeOf(p)}
-}
-
-func placeOf(p Snapshot) PagePosition[SnapshotID] {
-	return PagePosition[SnapshotID]{After: p.ID, Created: p.CreatedAt}
-}
-
 // Delete deletes a snapshot or backup and returns once Cinder answers 404 for it; one that does not exist is deleted. Conflict says
 // what stands in the way: a group, a status that only an administrator can change, volumes made from it that its backend needs it
 // for, backups that rest on it.
@@ -73,7 +84,7 @@ func (s *Snapshots) Delete(ctx context.Context, id SnapshotID) error {
 	if !id.Exists() {
 		return nil
 	}
-	unlock, err := s.volumes.locks.take("snapshot "+string(id), "delete")
+	unlock, err := s.locks.Take("snapshot "+string(id), "delete")
 	if err != nil {
 		return err
 	}
@@ -105,7 +116,7 @@ func (s *Snapshots) settled(ctx context.Context, id SnapshotID) (Snapshot, error
 	if snapshotStatuses[p.Status].delete == wait {
 		p, err = s.await(ctx, id, "become deletable", func(p Snapshot, ok bool) (bool, error) {
 			if !ok {
-				return true, noSnapshot(id)
+				return true, NoSnapshot(id)
 			}
 			return snapshotStatuses[p.Status].delete != wait, nil
 		})
@@ -167,7 +178,7 @@ func (s *Snapshots) await(ctx context.Context, id SnapshotID, what string, done 
 func (s *Snapshots) failureReason(ctx context.Context, id SnapshotID) string {
 	reason, err := s.cloud.SnapshotFailure(ctx, id)
 	if err != nil {
-		s.volumes.o.Log.WarnContext(ctx, "cannot read Cinder's messages about a snapshot", "snapshot", id, "error", err)
+		s.log.WarnContext(ctx, "cannot read Cinder's messages about a snapshot", "snapshot", id, "error", err)
 		return ""
 	}
 	if reason == "" {
@@ -175,5 +186,3 @@ func (s *Snapshots) failureReason(ctx context.Context, id SnapshotID) string {
 	}
 	return ": " + reason
 }
-
-func noSnapshot(id SnapshotID) *Error { return Errorf(NotFound, "there is no snapshot %q", id) }

@@ -33,7 +33,7 @@ var (
 
 // pictureOfOurs is a snapshot that this driver made for picture.
 func pictureOfOurs(n int, status Status) Snapshot {
-	return Snapshot{ID: sid(n), Name: "snapshot-1", Volume: id(1), Status: status, Size: GiB(3), Metadata: service(nil).metadata("snapshot-1", nil)}
+	return Snapshot{ID: sid(n), Name: "snapshot-1", Volume: id(1), Status: status, Size: GiB(3), Metadata: testOwner.Metadata("snapshot-1", nil)}
 }
 
 // wishes are those for both things that a handle can name.

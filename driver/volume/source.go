@@ -97,7 +97,7 @@ func (s *Volumes) origin(ctx context.Context, w CreateSpec) (origin, error) {
 		return o, usable(o.name, v.Status, statuses[v.Status].extend)
 	}
 	if !w.Snapshot.Exists() {
-		return origin{}, noSnapshot(w.Snapshot).Op("create")
+		return origin{}, NoSnapshot(w.Snapshot).Op("create")
 	}
 	p, err := snapshotOrBackup(ctx, s.cloud, w.Snapshot)
 	if err != nil {

@@ -1,10 +1,6 @@
 package volume
 
-import (
-	"context"
-	"slices"
-	"strings"
-)
+import "context"
 
 // Type is what Cinder says of one volume type.
 type Type struct {
@@ -12,29 +8,6 @@ type Type struct {
 	// Specs are the extra specs that the cloud shows us: by default multiattach, replication_enabled and
 	// RESKEY:availability_zones; nil where it shows none.
 	Specs map[string]string
-}
-
-// Extra specs that say something to the driver (Cinder admin guide, "Volume multi-attach", "Availability-zone types",
-// "Capacity based quality of service" for the sizes, which are whole GiB).
-const (
-	specMultiattach = "multiattach"
-	specZones       = "RESKEY:availability_zones"
-	specMinimum     = "provisioning:min_vol_size"
-	specMaximum     = "provisioning:max_vol_size"
-)
-
-// singleServer reports whether the type is known to allow one server only.
-func (t Type) singleServer() bool { return t.Specs != nil && t.Specs[specMultiattach] != "<is> True" }
-
-// anyOf reports whether volumes of the type may be in one of the zones; "" is any zone.
-func (t Type) anyOf(zones []string) bool {
-	allowed := t.Specs[specZones]
-	if allowed == "" || slices.Contains(zones, "") {
-		return true
-	}
-	return slices.ContainsFunc(strings.Split(allowed, ","), func(a string) bool {
-		return slices.ContainsFunc(zones, func(zone string) bool { return sameZone(strings.TrimSpace(a), zone) })
-	})
 }
 
 // TypeCloud is what the domain asks of Cinder about volume types.
@@ -53,14 +26,16 @@ type Quota struct {
 	Limit, InUse, Reserved int64
 }
 
-// free is what is left; unlimited reports that nothing bounds it.
-func (q Quota) free() (n int64, unlimited bool) {
-	return max(0, q.Limit-q.InUse-q.Reserved), q.Limit < 0
-}
-
 // QuotaCloud is what the domain asks of Cinder about the room a project has.
 type QuotaCloud interface {
 	// Quotas reads the project's quotas by Cinder's names: gigabytes, volumes, per_volume_gigabytes, gigabytes_TYPE, …
 	// GET /v3/os-quota-sets/{project}?usage=true.
 	Quotas(ctx context.Context) (map[string]Quota, error)
+}
+
+// ZoneCloud is what the domain asks of a cloud's zones. Methods and errors are as Cloud's.
+type ZoneCloud interface {
+	// VolumeZones reads the names of Cinder's zones, also of those that are not available at the moment.
+	// GET /v3/os-availability-zone.
+	VolumeZones(ctx context.Context) ([]string, error)
 }

@@ -87,7 +87,7 @@ func (u *unconfirmed) servers(id ID) (all []ServerID) {
 }
 
 // outlast waits until Nova can no longer carry out a lost attach, or until the volume must be looked at again.
-func (s *Volumes) outlast(ctx context.Context, seen observation, left time.Duration) (Volume, error) {
+func (s *AttachService) outlast(ctx context.Context, seen observation, left time.Duration) (Volume, error) {
 	v, err := s.readAfter(ctx, seen, min(left, recheckInterval))
 	if err != nil {
 		return v, Errorf(KindOf(err), "the answer to an attach to server %s was lost, and Nova may still carry it out for %s: %w", seen.server, left.Round(time.Second), err)
@@ -96,7 +96,7 @@ func (s *Volumes) outlast(ctx context.Context, seen observation, left time.Durat
 }
 
 // heldOff returns a retryable error while a lost detach may still take the volume away from the server.
-func (s *Volumes) heldOff(id ID, server ServerID) error {
+func (s *AttachService) heldOff(id ID, server ServerID) error {
 	if left := s.lostDetaches.left(id, server); left > 0 {
 		return Errorf(Busy, "volume %s: the answer to a detach from server %s was lost, and Nova may still carry it out until %s; the driver attaches the volume there after that",
 			id, server, time.Now().Add(left).UTC().Format("15:04:05 MST")).Op("attach")

@@ -11,7 +11,7 @@ func TestADetachOutlastsALostAttachThatWasSentOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
 		c.fail["Attach"] = Errorf(Unavailable, "HTTP 504").AfterWrite()
-		s := service(c)
+		s := attaching(c)
 		_, err := s.Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, Unavailable, true)
 		c.breaks("Attach", nil)
@@ -34,7 +34,7 @@ func TestADetachOutlastsALostAttachThatWasSentOnceMore(t *testing.T) {
 func TestAnAttachWaitsUntilALostDetachFromTheSameServerIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
-		s := service(c)
+		s := attaching(c)
 		if _, err := s.Attach(within(t, 60), id(1), serverA); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestAnAttachWaitsUntilALostDetachFromTheSameServerIsOver(t *testing.T) {
 func TestAnAttachDoesNotWaitForALostDetachThatIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, Available))
-		s := service(c)
+		s := attaching(c)
 		if _, err := s.Attach(within(t, 60), id(1), serverA); err != nil {
 			t.Fatal(err)
 		}

@@ -10,11 +10,14 @@
 //   - attaches and detaches whose answers were lost (unconfirmed.go): a detach does not wait for what Nova may still attach, and an attach
 //     is sent although Nova may still carry out a detach from the same server;
 //   - requests to Nova whose callers have left (errand.go): a call does not wait for their end; Drain awaits them before a clean exit;
-//   - volumes as they were just seen (glimpse.go), Cinder's zones and the project's quotas: they are read again;
+//   - volumes as they were just seen (reading.go), Cinder's zones and the project's quotas: they are read again;
 //   - locks by name, and queues by server (lane.go): two calls may work on one object, and one of them finds it changing.
 package volume
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // ID is the UUID of a Cinder volume, as it stands in a PersistentVolume's volumeHandle.
 type ID string
@@ -94,7 +97,7 @@ type Attachment struct {
 }
 
 // holder is who has the volume, for a sentence.
-func (a Attachment) holder() string {
+func (a Attachment) Holder() string {
 	if a.Server.Exists() {
 		return "server " + string(a.Server)
 	}
@@ -123,3 +126,21 @@ type Server struct {
 	TaskState string // empty when nothing is under way
 	Zone      string // compute zone
 }
+
+// Holders lists what v is attached to, for a sentence.
+func (v Volume) Holders() string {
+	names := make([]string, len(v.Attachments))
+	for i, a := range v.Attachments {
+		names[i] = a.Holder()
+	}
+	return strings.Join(names, ", ")
+}
+
+// NoVolume is the error of a volume that does not exist.
+func NoVolume(id ID) *Error { return Errorf(NotFound, "there is no volume %q", id) }
+
+// NoServer is the error of a server that does not exist.
+func NoServer(id ServerID) *Error { return Errorf(NotFound, "there is no server %q", id) }
+
+// NoSnapshot is the error of a snapshot or backup that does not exist.
+func NoSnapshot(id SnapshotID) *Error { return Errorf(NotFound, "there is no snapshot %q", id) }

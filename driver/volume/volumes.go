@@ -2,146 +2,73 @@ package volume
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
-	"maps"
-	"strings"
-	"sync/atomic"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// Options are who the driver is in a cloud.
+// Options say who the driver is in a cloud, and what the service shares with others.
 type Options struct {
-	Driver  string       // the driver's name
-	Cluster string       // the cluster's id, which marks ownership in Cinder's metadata
-	Log     *slog.Logger // for what no answer can tell; nil discards
-	// CountDuplicate counts something that has the name of another and that the driver does not remove: a "volume", "snapshot" or
-	// "backup"; nil counts nothing.
+	Owner Owner
+	Locks *Locks       // shared with every service for the same cloud; nil makes new ones
+	Log   *slog.Logger // for what no RPC answer can say; nil discards
+	// CountDuplicate counts a "volume" that has the name of another and that the driver does not delete; nil counts nothing.
 	CountDuplicate func(noun string)
-	// SawQuotas is told the project's quotas whenever they are read; nil tells nobody.
-	SawQuotas func(map[string]Quota)
+	// ObserveQuotas gets the project's quotas whenever they are read; nil ignores them.
+	ObserveQuotas func(map[string]Quota)
+	Recent        *Recent
 }
 
-// Volumes does to the volumes of one cloud what the RPCs ask for, and returns once the cloud shows that it is done.
+// Volumes creates, changes and deletes the volumes of one cloud.
 type Volumes struct {
-	cloud Cloud
-	wait  Waiter
-	o     Options
-	locks locks
-	zones *zones
+	cloud   Cloud
+	volumes Observer
+	owner   Owner
+	log     *slog.Logger
+	locks   *Locks
+	zones   *zones
 	quotas  *quotaCache
-	lanes lanes // at the servers
 
-	errands      errands
-	lostAttaches unconfirmed
-	lostDetaches unconfirmed
-
-	glimpses glimpses
-	holdOffs holdOffs
-
-	hidden atomic.Bool // it was logged that Cinder hides its records of attachments
+	recent     *Recent
+	holdOffs   holdOffs
+	duplicates duplicateReporter
 }
 
-// NewVolumes gives the volumes of the cloud c, whose changes w awaits.
+// NewVolumes returns the service for the volumes of cloud c; w waits for their changes.
 func NewVolumes(c Cloud, w Waiter, o Options) *Volumes {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Volumes{cloud: c, wait: w, o: o, zones: newZones(), quotas: newQuotaCache(o.SawQuotas), lanes: lanes{width: laneWidth}}
+	if o.Locks == nil {
+		o.Locks = &Locks{}
+	}
+	if o.Recent == nil {
+		o.Recent = &Recent{}
+	}
+	return &Volumes{
+		cloud: c, volumes: Observer{Cloud: c, Waiter: w, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
+		zones: newZones(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent, duplicates: duplicateReporter{o.Log, o.CountDuplicate},
+	}
 }
 
 // Get reads one volume. NotFound where there is none.
-func (s *Volumes) Get(ctx context.Context, id ID) (Volume, error) {
-	if !id.Exists() {
-		return Volume{}, notFound(id)
-	}
-	return s.cloud.Volume(ctx, id)
-}
+func (s *Volumes) Get(ctx context.Context, id ID) (Volume, error) { return s.volumes.Get(ctx, id) }
 
-// await waits for done. The error of a wait that did not end says what was waited for; the waiter adds what it saw last.
-func (s *Volumes) await(ctx context.Context, id ID, what string, done func(v Volume, ok bool) (bool, error)) (Volume, error) {
-	v, err := s.wait.Await(WithPurpose(ctx, what), id, done)
-	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
-		return v, Errorf(kind, "waited for it to %s: %w", what, err)
-	}
-	return v, err
-}
-
-// awaitDeleted waits until Cinder answers 404 for a volume. Failed when its deletion ends in an error.
-func (s *Volumes) awaitDeleted(ctx context.Context, id ID) error {
-	v, err := s.await(ctx, id, "go", func(v Volume, ok bool) (bool, error) {
-		return !ok || v.Status == "error_deleting", nil
-	})
-	if err != nil || v.Status != "error_deleting" {
-		return err
-	}
-	return Errorf(Failed, "Cinder could not delete volume %s%s; it stays in status error_deleting until an administrator resets it",
-		id, s.failureReason(ctx, id)).Op("delete")
-}
-
-// failureReason is why the cloud gave up on a volume, as the end of a clause; empty when it does not say.
-func (s *Volumes) failureReason(ctx context.Context, id ID) string {
-	reason, err := s.cloud.Failure(ctx, id)
-	if err != nil {
-		s.o.Log.WarnContext(ctx, "cannot read Cinder's messages about a volume", "volume", id, "error", err)
-		return ""
-	}
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
-// token is that of a request for a volume: the same for every retry, also from another replica.
-func (s *Volumes) token(name string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{s.o.Driver, s.o.Cluster, name}, "\x00")))
-	return hex.EncodeToString(sum[:16])
-}
-
-// ours reports whether v was made by this driver, for this cluster, for the request it is named for, and nobody uses it. The metadata
-// says so, or the description where a restore replaced the metadata.
+// ours reports whether this driver created v, for this cluster and for the request that v is named for, and nothing uses v.
 func (s *Volumes) ours(v Volume) bool { return s.createdForName(v) && len(v.Attachments) == 0 }
 
-// createdForName reports whether this driver created v, for this cluster and for the request that v is named for.
+// createdForName reports whether this driver created v, for this cluster and for the request that v is named for. The metadata says so,
+// or the description where a restore replaced the metadata.
 func (s *Volumes) createdForName(v Volume) bool {
 	token, _, restored := contract.ParseDescriptionOfRestored(v.Description)
-	return s.hasOwnMetadata(v) || restored && token == s.token(v.Name)
+	return s.owner.Marked(v.Name, v.Metadata) || restored && token == s.owner.Token(v.Name)
 }
 
-// hasOwnMetadata reports whether the metadata of v says that it is ours.
-func (s *Volumes) hasOwnMetadata(v Volume) bool {
-	return v.Metadata[contract.MetadataRequest] == s.token(v.Name) && v.Metadata[contract.MetadataCluster] == s.o.Cluster
-}
-
-// metadata is what a new volume of that name carries.
-func (s *Volumes) metadata(name string, more map[string]string) map[string]string {
-	all := maps.Clone(more)
-	if all == nil {
-		all = map[string]string{}
-	}
-	all[contract.MetadataCluster] = s.o.Cluster
-	all[contract.MetadataRequest] = s.token(name)
-	return all
-}
-
-// createMetadata is the metadata of the volume of a wish.
-func (s *Volumes) createMetadata(w CreateSpec) map[string]string {
-	all := s.metadata(w.Name, w.Metadata)
-	if w.Shared {
+// createMetadata is the metadata of a new volume.
+func (s *Volumes) createMetadata(spec CreateSpec) map[string]string {
+	all := s.owner.Metadata(spec.Name, spec.Metadata)
+	if spec.Shared {
 		all[contract.MetadataShared] = "true"
 	}
 	return all
-}
-
-func notFound(id ID) *Error { return Errorf(NotFound, "there is no volume %q", id) }
-
-// holders lists what v is attached to, for a sentence.
-func holders(v Volume) string {
-	names := make([]string, len(v.Attachments))
-	for i, a := range v.Attachments {
-		names[i] = a.holder()
-	}
-	return strings.Join(names, ", ")
 }

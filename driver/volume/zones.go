@@ -9,13 +9,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// ZoneCloud is what the domain asks of a cloud's zones. Methods and errors are as Cloud's.
-type ZoneCloud interface {
-	// VolumeZones reads the names of Cinder's zones, also of those that are not available at the moment.
-	// GET /v3/os-availability-zone.
-	VolumeZones(ctx context.Context) ([]string, error)
-}
-
 // zonesAge is how old the list of zones may be. It only saves calls: Cinder refuses a zone that went away meanwhile, and one that
 // came is tried a little later. Cinder's own list is an hour old (az_cache_time).
 const zonesAge = time.Minute
@@ -47,7 +40,7 @@ func (s *Volumes) known(ctx context.Context) []string {
 	}
 	names, err := s.cloud.VolumeZones(ctx)
 	if err != nil {
-		s.o.Log.WarnContext(ctx, "cannot read Cinder's zones; nodes' labels are taken for their names", "error", err)
+		s.log.WarnContext(ctx, "cannot read Cinder's zones; nodes' labels are taken for their names", "error", err)
 		names = nil
 		if ctx.Err() != nil || Is(err, Unavailable) {
 			return nil // the next call asks again
@@ -77,7 +70,7 @@ func (s *Volumes) candidates(ctx context.Context, w CreateSpec) ([]string, error
 		case len(named) == 0 && w.AnyZone:
 			named = []string{label}
 		case len(named) > 1:
-			s.o.Log.WarnContext(ctx, "several of Cinder's zones have the same label; they are tried in this order", "label", label, "zones", named)
+			s.log.WarnContext(ctx, "several of Cinder's zones have the same label; they are tried in this order", "label", label, "zones", named)
 		}
 		for _, zone := range named {
 			if !slices.Contains(all, zone) {

@@ -8,10 +8,11 @@ import (
 )
 
 // made gives a cloud, its service, and the volume that Create has just made there.
-func made(t *testing.T) (*fakeCloud, *Volumes, ID) {
+func made(t *testing.T) (*fakeCloud, provisionAndAttach, ID) {
 	t.Helper()
 	c := newCloud()
-	s := service(c)
+	recent := &Recent{}
+	s := provisionAndAttach{NewVolumes(c, c, Options{Owner: testOwner, Recent: recent}), NewAttachService(c, c, AttachOptions{Recent: recent}), recent}
 	v, err := s.Create(within(t, 60), gib)
 	if err != nil {
 		t.Fatal(err)
@@ -19,6 +20,18 @@ func made(t *testing.T) (*fakeCloud, *Volumes, ID) {
 	c.calls = nil
 	return c, s, v.ID
 }
+
+// provisionAndAttach are services that share what was seen last.
+type provisionAndAttach struct {
+	provision
+	attach
+	recent *Recent
+}
+
+type (
+	provision = *Volumes
+	attach    = *AttachService
+)
 
 func TestWhatWasJustSeenIsNotLookedAtBeforeItIsAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -49,13 +62,13 @@ func TestAGlimpseIsGoodForAFewSecondsAndOneCall(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		c, s, id := made(t)
-		time.Sleep(glimpseLasts)
+		time.Sleep(recentAge)
 		if err := s.Delete(within(t, 60), id); err != nil || c.count("Volume") != 1 {
 			t.Errorf("%v after %v", err, c.calls)
 		}
-		s.glimpses.note(Volume{ID: "other"})
-		if len(s.glimpses.seen) != 1 {
-			t.Errorf("kept: %v", s.glimpses.seen)
+		s.recent.Put(Volume{ID: "other"})
+		if len(s.recent.readings) != 1 {
+			t.Errorf("kept: %v", s.recent.readings)
 		}
 	})
 }
@@ -110,7 +123,7 @@ func TestAModifiedVolumeIsLookedAtAgain(t *testing.T) {
 		if err := s.Modify(within(t, 60), id, Change{Metadata: map[string]string{"team": "storage"}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, kept := s.glimpses.take(id); kept {
+		if _, kept := s.recent.Take(id); kept {
 			t.Error("what was seen before the change is kept")
 		}
 	})
@@ -134,8 +147,8 @@ func TestADetachOfWhatHasLeftSinceLooksAndIsDone(t *testing.T) {
 func TestADeletionThatIsNotSeenToEndIsNotTakenForARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s, id := made(t)
-		s.wait = refusing{c, Errorf(InvalidArgument, "no such list")}
-		wantKind(t, s.Delete(within(t, 60), id), InvalidArgument, true)
+		blind := NewVolumes(c, refusing{c, Errorf(InvalidArgument, "no such list")}, Options{Owner: testOwner, Recent: s.recent})
+		wantKind(t, blind.Delete(within(t, 60), id), InvalidArgument, true)
 		if c.count("DeleteVolume") != 1 || c.count("Volume") != 0 {
 			t.Errorf("asked %v", c.calls)
 		}

@@ -1,0 +1,65 @@
+package volume
+
+import (
+	"context"
+	"log/slog"
+)
+
+// Observer reads the volumes of one cloud and waits for them.
+type Observer struct {
+	Cloud  Cloud
+	Waiter Waiter
+	Log    *slog.Logger
+}
+
+// Get reads one volume. NotFound where there is none.
+func (o Observer) Get(ctx context.Context, id ID) (Volume, error) {
+	if !id.Exists() {
+		return Volume{}, NoVolume(id)
+	}
+	return o.Cloud.Volume(ctx, id)
+}
+
+// Await waits for done. If the context ends first, the error says what the driver waited for; the waiter adds what it saw last.
+func (o Observer) Await(ctx context.Context, id ID, what string, done func(v Volume, ok bool) (bool, error)) (Volume, error) {
+	v, err := o.Waiter.Await(WithPurpose(ctx, what), id, done)
+	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
+		return v, Errorf(kind, "waited for it to %s: %w", what, err)
+	}
+	return v, err
+}
+
+// AwaitDeleted waits until Cinder answers 404 for a volume. Failed when its deletion ends in an error.
+func (o Observer) AwaitDeleted(ctx context.Context, id ID) error {
+	v, err := o.Await(ctx, id, "be deleted", func(v Volume, ok bool) (bool, error) {
+		return !ok || v.Status == "error_deleting", nil
+	})
+	if err != nil || v.Status != "error_deleting" {
+		return err
+	}
+	return Errorf(Failed, "Cinder could not delete volume %s%s; it stays in status error_deleting until an administrator resets it",
+		id, o.FailureReason(ctx, id)).Op("delete")
+}
+
+// FailureReason is Cinder's message about a volume that went to an error status, as the end of a clause: ": no space". It is empty where
+// Cinder has none, or where it cannot be read.
+func (o Observer) FailureReason(ctx context.Context, id ID) string {
+	reason, err := o.Cloud.Failure(ctx, id)
+	if err != nil {
+		o.Log.WarnContext(ctx, "cannot read Cinder's messages about a volume", "volume", id, "error", err)
+		return ""
+	}
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// snapshotOrBackup reads what a snapshot handle names. NotFound only where Cinder has neither a snapshot nor a backup of that id.
+func snapshotOrBackup(ctx context.Context, c Cloud, id SnapshotID) (Snapshot, error) {
+	p, err := c.Snapshot(ctx, id)
+	if Is(err, NotFound) {
+		return c.Backup(ctx, id)
+	}
+	return p, err
+}
