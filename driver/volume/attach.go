@@ -61,7 +61,7 @@ func (s *AttachService) attach(ctx context.Context, id ID, server ServerID) (Vol
 				}
 				return v, AfterWrite(err)
 			}
-			if !refusedByState(refusal) {
+			if !RefusedByState(refusal) {
 				return Volume{}, s.unattachable(ctx, server, refusal)
 			}
 			looking = true
@@ -131,7 +131,7 @@ func (s *AttachService) attached(ctx context.Context, id ID, server ServerID) (V
 				return true, nil
 			case v.Status == Available:
 				return true, givenUp(id, server)
-			case statuses[v.Status].attach == refuse:
+			case v.Status.Meaning().Attach == Refuse:
 				return true, Errorf(Failed, "volume %s went to status %s while it was being attached to server %s", id, v.Status, server).Op("attach")
 			}
 			return false, nil
@@ -168,16 +168,6 @@ func (s *AttachService) onItsWay(ctx context.Context, v Volume, server ServerID)
 		}
 	}
 	return givenUp(v.ID, server)
-}
-
-// refusedByState reports whether Nova's refusal is about a state, which a look at it explains: it answers 400 alike for a volume
-// that is attached to this server already, to another one, and for one that is changing.
-func refusedByState(refusal error) bool {
-	switch KindOf(refusal) {
-	case InvalidArgument, Conflict, Busy:
-		return true
-	}
-	return false
 }
 
 // unattachable tells a server that is not there from a volume that is not: Nova answers 404 for both.

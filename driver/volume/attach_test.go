@@ -182,19 +182,19 @@ func testAttachIn(t *testing.T, status Status) {
 		c := newCloud(ofOurs(1, status))
 		_, err := attaching(c).Attach(within(t, 60), id(1), serverA)
 		sent := c.count("Attach") == 1
-		switch statuses[status].attach {
-		case proceed:
+		switch status.Meaning().Attach {
+		case Proceed:
 			if err != nil || !sent {
 				t.Errorf("got %v, sent %v", err, sent)
 			}
-		case wait:
+		case Wait:
 			wantKind(t, err, DeadlineExceeded, false)
-		case leaving:
+		case BeingDeleted:
 			wantKind(t, err, NotFound, false)
 		default:
 			wantKind(t, err, Conflict, false)
 		}
-		if sent && statuses[status].attach != proceed {
+		if sent && status.Meaning().Attach != Proceed {
 			t.Error("Nova was asked")
 		}
 	})

@@ -76,16 +76,16 @@ var attachmentActions = map[AttachStatus]map[novaState]actions{
 // attachAction is what an attach does about a volume in a status, whose record for the server and whose place in Nova's list are these.
 func attachAction(status Status, row AttachStatus, nova novaState) action {
 	next := attachmentActions[row][nova].attach
-	switch meaning := statuses[status].attach; {
-	case meaning == leaving:
+	switch meaning := status.Meaning().Attach; {
+	case meaning == BeingDeleted:
 		return volumeDeleting
-	case meaning == refuse:
+	case meaning == Refuse:
 		return statusForbids
-	case meaning == proceed && next == waitForNova, meaning == proceed && (next == serverNotFound || next == novaSilent):
+	case meaning == Proceed && next == waitForNova, meaning == Proceed && (next == serverNotFound || next == novaSilent):
 		return next
-	case meaning == proceed: // a record of an error keeps no volume from being reserved
+	case meaning == Proceed: // a record of an error keeps no volume from being reserved
 		return send
-	case meaning == wait && !inTransition(status), next == done && status != InUse:
+	case meaning == Wait && !inTransition(status), next == done && status != InUse:
 		return waitForChange
 	}
 	return next
@@ -98,7 +98,7 @@ func detachAction(status Status, row AttachStatus, nova novaState) action {
 	switch {
 	case next != send && next != deleteStale, status == InUse, next == deleteStale && (inTransition(status) || status == Available):
 		return next
-	case statuses[status].attach == wait, statuses[status].attach == leaving:
+	case status.Meaning().Attach == Wait, status.Meaning().Attach == BeingDeleted:
 		return waitForChange
 	}
 	return statusForbids

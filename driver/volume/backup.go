@@ -13,12 +13,12 @@ func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
 	if without(err) {
 		return s.hiddenBackup(ctx, id, err)
 	}
-	if err == nil && snapshotStatuses[b.Status].delete == wait {
+	if err == nil && b.Status.SnapshotMeaning().Delete == Wait {
 		b, err = s.awaitBackup(ctx, id, "become deletable", func(b Snapshot, ok bool) (bool, error) {
 			if !ok {
 				return true, NoSnapshot(id)
 			}
-			return snapshotStatuses[b.Status].delete != wait, nil
+			return b.Status.SnapshotMeaning().Delete != Wait, nil
 		})
 	}
 	switch {
@@ -27,10 +27,10 @@ func (s *Snapshots) deleteBackup(ctx context.Context, id SnapshotID) error {
 	case err != nil:
 		return err
 	}
-	switch snapshotStatuses[b.Status].delete {
-	case leaving:
+	switch b.Status.SnapshotMeaning().Delete {
+	case BeingDeleted:
 		return s.awaitBackupDeleted(ctx, id)
-	case refuse:
+	case Refuse:
 		return backupStays(b)
 	}
 	if err := s.clearUp(ctx, b); err != nil {
@@ -94,9 +94,9 @@ func (s *Snapshots) undeletableBackup(ctx context.Context, id SnapshotID, refusa
 		return nil
 	case err != nil:
 		return err
-	case snapshotStatuses[b.Status].delete == refuse:
+	case b.Status.SnapshotMeaning().Delete == Refuse:
 		return backupStays(b)
-	case snapshotStatuses[b.Status].delete != proceed:
+	case b.Status.SnapshotMeaning().Delete != Proceed:
 		return Errorf(Busy, "backup %s went to status %s while it was to be deleted: %w", id, b.Status, refusal).Op("delete")
 	case Is(refusal, NotFound):
 		return Errorf(Unavailable, "backup %s is there, but Cinder finds no cinder-backup that could delete it: %w", id, refusal).Op("delete")
@@ -109,7 +109,7 @@ func (s *Snapshots) awaitBackupDeleted(ctx context.Context, id SnapshotID) error
 	gone := false
 	b, err := s.awaitBackup(ctx, id, "go", func(b Snapshot, ok bool) (bool, error) {
 		gone = !ok
-		return gone || snapshotStatuses[b.Status].delete != leaving, nil
+		return gone || b.Status.SnapshotMeaning().Delete != BeingDeleted, nil
 	})
 	if err != nil || gone {
 		return err

@@ -30,12 +30,9 @@ const longestBackupWait = time.Minute
 // itself, a volume could be neither attached nor detached for as long as that takes. It is returned only after the temporary snapshot
 // is gone: afterwards nobody asks again. Every call goes on from what Cinder shows.
 func (s *Snapshots) backUp(ctx context.Context, w SnapshotSpec) (Snapshot, error) {
-	k := s.backupShelf()
-	found, err := s.named(ctx, k, w.Name)
+	k := s.backups
+	found, err := k.FindBeforeCreate(ctx, w.Name)
 	if err != nil {
-		return Snapshot{}, err
-	}
-	if err := s.mayCreate(k, w.Name, found); err != nil {
 		return Snapshot{}, err
 	}
 	var made SnapshotID
@@ -44,7 +41,7 @@ func (s *Snapshots) backUp(ctx context.Context, w SnapshotSpec) (Snapshot, error
 			return Snapshot{}, err
 		}
 	}
-	if b := found[0]; sameVolume(b, w) && snapshotStatuses[b.Status].create == wait {
+	if b := found[0]; sameVolume(b, w) && b.Status.SnapshotMeaning().Create == Wait {
 		if err := overdue(b, w); err != nil {
 			return Snapshot{}, err
 		}
@@ -117,19 +114,19 @@ func (s *Snapshots) createBackup(ctx context.Context, w SnapshotSpec) (SnapshotI
 		return "", nil, AfterWrite(err)
 	}
 	metadata := s.owner.Metadata(w.Name, w.Metadata)
-	metadata[contract.MetadataType], metadata[contract.MetadataSent] = string(contract.KindBackup), sentMark(time.Now())
+	metadata[contract.MetadataType], metadata[contract.MetadataSent] = string(contract.KindBackup), FormatSent(time.Now())
 	made, err := s.cloud.CreateBackup(ctx, BackupOptions{
 		Name: w.Name, Volume: w.Volume, Snapshot: p.ID, Zone: w.Backup.Zone, Incremental: incremental, Description: contract.Description, Metadata: metadata,
 	})
 	switch {
 	case MayHaveWritten(err):
-		return "", nil, s.holdOffs.begin("backup "+w.Name, w.Name, err)
-	case final(err):
+		return "", nil, s.backups.Lost(w.Name, err)
+	case Final(err):
 		return "", nil, s.withdraw(ctx, p, err)
 	case err != nil: // a retry goes on with the temporary snapshot
 		return "", nil, AfterWrite(err)
 	}
-	found, err := s.namedOnceMade(ctx, s.backupShelf(), made, w.Name)
+	found, err := s.namedOnceMade(ctx, s.backups, made, w.Name)
 	return made, found, err
 }
 
@@ -138,7 +135,7 @@ func (s *Snapshots) withdraw(ctx context.Context, p Snapshot, refusal error) err
 	if !s.ours(p) {
 		return AfterWrite(refusal)
 	}
-	if err := s.discard(ctx, s.snapshotShelf(), p, "Cinder made no backup of it"); err != nil {
+	if err := s.snapshots.Discard(ctx, p, "Cinder made no backup of it"); err != nil {
 		return AfterWrite(Errorf(KindOf(refusal), "%w; removing temporary snapshot %s failed too: %v", refusal, p.ID, err))
 	}
 	return refusal
@@ -146,11 +143,8 @@ func (s *Snapshots) withdraw(ctx context.Context, p Snapshot, refusal error) err
 
 // temporarySnapshot makes the snapshot that a backup is made from, or finds it, and returns it once it can be backed up.
 func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotSpec) (Snapshot, error) {
-	found, err := s.named(ctx, s.snapshotShelf(), w.Name)
+	found, err := s.snapshots.FindBeforeCreate(ctx, w.Name)
 	if err != nil {
-		return Snapshot{}, err
-	}
-	if err := s.mayCreate(s.snapshotShelf(), w.Name, found); err != nil {
 		return Snapshot{}, err
 	}
 	var made SnapshotID
@@ -165,13 +159,13 @@ func (s *Snapshots) temporarySnapshot(ctx context.Context, w SnapshotSpec) (Snap
 			return Snapshot{}, err
 		}
 	}
-	return s.available(ctx, s.snapshotShelf(), found, made, func(p Snapshot) error {
+	return s.available(ctx, s.snapshots, found, made, func(p Snapshot) error {
 		switch {
 		case !sameVolume(p, w):
 			return otherVolume("snapshot", p, w)
 		case !s.temporary(p):
 			return Errorf(Incompatible, "snapshot %s is named %s already; asked was a backup", p.ID, w.Name).Op("snapshot")
-		case snapshotStatuses[p.Status].create == proceed && !p.Ready():
+		case p.Status.SnapshotMeaning().Create == Proceed && !p.Ready():
 			return AfterWrite(Errorf(Busy, "temporary snapshot %s is in status %s: another call is making a backup of it", p.ID, p.Status).Op("snapshot"))
 		}
 		return nil
@@ -206,10 +200,10 @@ func (s *Snapshots) restsOnAnother(ctx context.Context, w SnapshotSpec, p Snapsh
 	if latest == nil {
 		return full("the volume has no backup", "")
 	}
-	switch snapshotStatuses[latest.Status].source {
-	case proceed:
+	switch latest.Status.SnapshotMeaning().Source {
+	case Proceed:
 		return true, nil
-	case refuse:
+	case Refuse:
 		return full("the latest backup failed", latest.ID)
 	}
 	return false, Errorf(Busy, "backup %s, which an incremental one rests on, is in status %s; that one can be made once it is available", latest.ID, latest.Status).Op("snapshot")
@@ -251,7 +245,7 @@ func (s *Snapshots) clearUp(ctx context.Context, b Snapshot) error {
 	if b.Name == "" {
 		return nil
 	}
-	found, err := s.named(ctx, s.snapshotShelf(), b.Name)
+	found, err := s.snapshots.Named(ctx, b.Name)
 	if err != nil {
 		return err
 	}
@@ -259,13 +253,13 @@ func (s *Snapshots) clearUp(ctx context.Context, b Snapshot) error {
 		if !s.temporary(p) || !s.ours(p) && p.ID != b.From {
 			continue
 		}
-		if p.Status == backingUp && p.ID == b.From && snapshotStatuses[b.Status].create == refuse {
+		if p.Status == backingUp && p.ID == b.From && b.Status.SnapshotMeaning().Create == Refuse {
 			return forgotten(b, p)
 		}
-		if err := s.settle(ctx, s.snapshotShelf(), p, "become removable after its backup"); err != nil {
+		if err := s.snapshots.AwaitDeletable(ctx, p); err != nil {
 			return err
 		}
-		if err := s.discard(ctx, s.snapshotShelf(), p, "backup "+string(b.ID)+" needs it no more"); err != nil {
+		if err := s.snapshots.Discard(ctx, p, "backup "+string(b.ID)+" needs it no more"); err != nil {
 			return Errorf(KindOf(err), "cannot remove temporary snapshot %s of backup %s: %w", p.ID, b.ID, err).Op("snapshot")
 		}
 	}

@@ -156,8 +156,8 @@ func TestABackupInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source).withSnapshots(temporaryOfOurs(1, Available)).withBackups(backupOfOurs(2, status))
 				b, err := snapshots(c).Create(within(t, 30), archive())
-				switch snapshotStatuses[status].create {
-				case proceed, wait, leaving:
+				switch status.SnapshotMeaning().Create {
+				case Proceed, Wait, BeingDeleted:
 					if status != Available {
 						wantKind(t, err, DeadlineExceeded, true)
 					} else if err != nil || b.ID != sid(2) {
@@ -233,7 +233,7 @@ func TestASnapshotThatCinderForgotIsToldOf(t *testing.T) {
 // A refusal is final only once the temporary snapshot is gone.
 func TestBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 	for _, kind := range Kinds() {
-		final := final(Errorf(kind, "no"))
+		final := Final(Errorf(kind, "no"))
 		for _, stuck := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source)

@@ -57,7 +57,7 @@ func (s *Volumes) Capacity(ctx context.Context, r CapacityRequest) (Capacity, er
 		return Capacity{}, nil
 	case err != nil:
 		return Capacity{}, err
-	case !t.anyOf(zones), r.Shared && t.singleServer():
+	case !allowsAnyOf(t, zones), r.Shared && singleServer(t):
 		return Capacity{}, nil
 	}
 	return f.capacity(t), nil
@@ -68,12 +68,12 @@ func (f capacityFacts) capacity(t Type) Capacity {
 	c := Capacity{Available: Unlimited, Smallest: wholeGiB(t.Specs[specMinimum])}
 	for _, suffix := range []string{"", "_" + t.Name} {
 		if q, ok := f.quotas["gigabytes"+suffix]; ok {
-			if free, unlimited := q.free(); !unlimited {
+			if free, unlimited := freeOf(q); !unlimited {
 				c.Available = min(c.Available, Size(min(free, int64(Unlimited>>30)))<<30)
 			}
 		}
 		if q, ok := f.quotas["volumes"+suffix]; ok {
-			if free, unlimited := q.free(); !unlimited && free == 0 {
+			if free, unlimited := freeOf(q); !unlimited && free == 0 {
 				c.Available = 0
 			}
 		}

@@ -51,7 +51,7 @@ func (s *Volumes) Create(ctx context.Context, w CreateSpec) (Volume, error) {
 	if err != nil {
 		return Volume{}, err
 	}
-	unlock, err := s.locks.Take(volumeNamed(w.Name), "create")
+	unlock, err := s.locks.Take("volume "+w.Name, "create")
 	if err != nil {
 		return Volume{}, AfterWrite(err)
 	}
@@ -61,29 +61,26 @@ func (s *Volumes) Create(ctx context.Context, w CreateSpec) (Volume, error) {
 
 // findOrMake finds the volume of a wish or makes it, in the zones that will do one after the other.
 func (s *Volumes) findOrMake(ctx context.Context, w CreateSpec, size Size) (Volume, error) {
-	found, err := s.named(ctx, w.Name)
+	found, err := s.resource.Named(ctx, w.Name)
 	if err != nil {
 		return Volume{}, err
 	}
 	var failed error // in the zone that was tried last
 	tried := ""
-	if slices.ContainsFunc(found, s.createdForName) {
-		s.holdOffs.end(volumeNamed(w.Name))
-	}
 	if len(found) > 0 {
 		tried = found[0].Zone
 		v, err := s.settle(ctx, w, found, "")
-		if err = s.finalOrRetryable(ctx, w, err); !notHere(err) {
+		if err = s.resource.FinalOrRetryable(ctx, w.Name, err); !notHere(err) {
 			return v, err
 		}
 		failed = err
 	}
-	if err := s.holdOffs.check(volumeNamed(w.Name)); err != nil {
+	if err := s.resource.HeldOff(w.Name); err != nil {
 		return Volume{}, err
 	}
 	p, err := s.place(ctx, w, size)
 	if err != nil {
-		return Volume{}, s.finalOrRetryable(ctx, w, err)
+		return Volume{}, s.resource.FinalOrRetryable(ctx, w.Name, err)
 	}
 	for _, zone := range p.zones {
 		if zone != "" && zone == tried {
@@ -91,7 +88,7 @@ func (s *Volumes) findOrMake(ctx context.Context, w CreateSpec, size Size) (Volu
 		}
 		p.options.Zone = zone
 		v, err := s.create(ctx, w, p.options)
-		if err = s.finalOrRetryable(ctx, w, err); !notHere(err) {
+		if err = s.resource.FinalOrRetryable(ctx, w.Name, err); !notHere(err) {
 			return v, err
 		}
 		s.log.InfoContext(ctx, "a zone cannot have a volume", "name", w.Name, "zone", zone, "reason", err)
@@ -109,7 +106,7 @@ func notHere(err error) bool { return Is(err, NotHere) && !MayHaveWritten(err) }
 func (s *Volumes) settle(ctx context.Context, w CreateSpec, found []Volume, made ID) (Volume, error) {
 	v := found[0]
 	// Nobody was told of a volume that is not made yet, but by drivers that leave no request token.
-	untold := v.ID == made || s.ours(v) && statuses[v.Status].create == wait
+	untold := v.ID == made || s.ours(v) && v.Status.Meaning().Create == Wait
 	differs := matches(w, v)
 	if differs == nil {
 		var err error
@@ -118,7 +115,7 @@ func (s *Volumes) settle(ctx context.Context, w CreateSpec, found []Volume, made
 		}
 		differs = matches(w, v) // what backup it is of is sure only now
 	}
-	if err := s.removeYounger(ctx, found, made); err != nil {
+	if err := s.resource.DeleteYounger(ctx, found, string(made)); err != nil {
 		return Volume{}, err
 	}
 	if differs != nil {
@@ -147,7 +144,7 @@ func (s *Volumes) other(ctx context.Context, v Volume, made ID, differs error) e
 	if err := s.removable(ctx, v); err != nil {
 		return AfterWrite(err)
 	}
-	if err := s.discard(ctx, v, "Cinder made something else than it was asked for"); err != nil {
+	if err := s.resource.Discard(ctx, v, "Cinder made something else than it was asked for"); err != nil {
 		return AfterWrite(err)
 	}
 	return Errorf(Failed, "Cinder made something else than it was asked for, which was removed: %w", differs).Op("create")
@@ -156,7 +153,7 @@ func (s *Volumes) other(ctx context.Context, v Volume, made ID, differs error) e
 // misplaced removes a volume that Cinder silently made in another zone than asked, as it does with
 // allow_availability_zone_fallback: nodes for which it was wished may not reach it.
 func (s *Volumes) misplaced(ctx context.Context, w CreateSpec, v Volume) error {
-	if err := s.discard(ctx, v, "Cinder made it in zone "+v.Zone+" instead"); err != nil {
+	if err := s.resource.Discard(ctx, v, "Cinder made it in zone "+v.Zone+" instead"); err != nil {
 		return AfterWrite(err)
 	}
 	return Errorf(NotHere, "Cinder made volume %s in zone %s instead of %s; it was removed", v.ID, v.Zone, strings.Join(w.Zones, " or ")).Op("create")
@@ -169,38 +166,17 @@ func (s *Volumes) check(w CreateSpec) (Size, error) {
 	return w.Size.Smallest()
 }
 
-// named reads the volumes of that name, oldest first, once those that are on their way out are gone. Its errors are marked
-// AfterWrite: an earlier call may have left a volume.
-func (s *Volumes) named(ctx context.Context, name string) ([]Volume, error) {
-	for {
-		found, err := s.cloud.VolumesNamed(ctx, name)
-		if err != nil {
-			return nil, AfterWrite(err)
-		}
-		i := slices.IndexFunc(found, func(v Volume) bool { return statuses[v.Status].create == leaving })
-		if i < 0 {
-			slices.SortFunc(found, func(a, b Volume) int {
-				return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
-			})
-			return found, nil
-		}
-		if err := s.volumes.AwaitDeleted(ctx, found[i].ID); err != nil {
-			return nil, AfterWrite(err)
-		}
-	}
-}
-
 // create sends the create request, waits for the volume, and reads again who has the name, since another replica may have created one too.
 func (s *Volumes) create(ctx context.Context, w CreateSpec, o CreateOptions) (Volume, error) {
 	now := time.Now()
 	o.Metadata = maps.Clone(o.Metadata)
-	o.Metadata[contract.MetadataSent] = sentMark(now)
+	o.Metadata[contract.MetadataSent] = FormatSent(now)
 	if o.BackupID != "" {
 		o.Description = contract.DescriptionOfRestored(s.owner.Token(w.Name), now)
 	}
 	v, err := s.cloud.CreateVolume(ctx, o)
 	if MayHaveWritten(err) {
-		return Volume{}, s.holdOffs.begin(volumeNamed(w.Name), w.Name, err)
+		return Volume{}, s.resource.Lost(w.Name, err)
 	}
 	if err != nil { // refused, or never sent
 		return Volume{}, err
@@ -209,7 +185,7 @@ func (s *Volumes) create(ctx context.Context, w CreateSpec, o CreateOptions) (Vo
 	if v, err = s.finished(ctx, w, v); err != nil {
 		return Volume{}, err
 	}
-	found, err := s.named(ctx, w.Name)
+	found, err := s.resource.Named(ctx, w.Name)
 	if err != nil {
 		return Volume{}, err
 	}
@@ -230,12 +206,12 @@ func matches(w CreateSpec, v Volume) error {
 	switch {
 	case !w.Size.Allows(v.Size):
 		return Errorf(Incompatible, "volume %s is named %s already and has %s, which is not within %s and %s", v.ID, w.Name, v.Size, w.Size.Required, w.Size.Limit).Op("create")
-	case w.Type != "" && !isUUID(w.Type) && !strings.EqualFold(v.Type, w.Type):
+	case w.Type != "" && !ID(w.Type).Exists() && !strings.EqualFold(v.Type, w.Type):
 		return differs("type", v.Type, w.Type)
 	case !strings.EqualFold(string(v.SourceID), string(w.Source)):
 		return differs("source volume", string(v.SourceID), string(w.Source))
 	case strings.EqualFold(cmp.Or(v.SnapshotID, v.BackupID), string(w.Snapshot)):
-	case v.SnapshotID == "" && w.Snapshot != "" && statuses[v.Status].create == wait:
+	case v.SnapshotID == "" && w.Snapshot != "" && v.Status.Meaning().Create == Wait:
 	default:
 		return differs("snapshot or backup", cmp.Or(v.SnapshotID, v.BackupID), string(w.Snapshot))
 	}
@@ -244,12 +220,12 @@ func matches(w CreateSpec, v Volume) error {
 
 // finished waits until Cinder has made v. A volume it could not make is removed if it is ours.
 func (s *Volumes) finished(ctx context.Context, w CreateSpec, v Volume) (Volume, error) {
-	if statuses[v.Status].create == wait {
+	if v.Status.Meaning().Create == Wait {
 		id, exists := v.ID, false
 		var err error
 		v, err = s.volumes.Await(ctx, id, "become available", func(v Volume, ok bool) (bool, error) {
 			exists = ok
-			return !ok || statuses[v.Status].create != wait, nil
+			return !ok || v.Status.Meaning().Create != Wait, nil
 		})
 		if err != nil {
 			return Volume{}, AfterWrite(err)
@@ -258,11 +234,11 @@ func (s *Volumes) finished(ctx context.Context, w CreateSpec, v Volume) (Volume,
 			return Volume{}, AfterWrite(Errorf(Busy, "volume %s was deleted by someone else while it was being created", id).Op("create"))
 		}
 	}
-	switch statuses[v.Status].create {
-	case proceed:
+	switch v.Status.Meaning().Create {
+	case Proceed:
 		s.recent.Put(v)
 		return v, nil
-	case leaving:
+	case BeingDeleted:
 		return Volume{}, AfterWrite(Errorf(Busy, "volume %s is being deleted by someone else", v.ID).Op("create"))
 	default:
 		return Volume{}, s.failed(ctx, w, v)
@@ -285,7 +261,7 @@ func (s *Volumes) failed(ctx context.Context, w CreateSpec, v Volume) error {
 		return AfterWrite(Errorf(Failed, "volume %s is named %s and in status %s%s; it was not made by this driver for this request, so delete it by hand",
 			v.ID, v.Name, v.Status, reason).Op("create"))
 	}
-	if err := s.discard(ctx, v, "Cinder could not make it"); err != nil {
+	if err := s.resource.Discard(ctx, v, "Cinder could not make it"); err != nil {
 		return AfterWrite(Errorf(KindOf(err), "Cinder could not make volume %s%s; removing it failed too: %w", v.ID, reason, err))
 	}
 	return Errorf(kindOfFailure(reason, w.zonal()), "Cinder could not make volume %s%s; the failed volume was removed", v.ID, reason).Op("create")
@@ -307,47 +283,13 @@ func kindOfFailure(reason string, zonal bool) Kind {
 	return Failed
 }
 
-// discard deletes a volume of ours and waits until it is gone.
-func (s *Volumes) discard(ctx context.Context, v Volume, why string) error {
-	s.log.InfoContext(ctx, "removing a volume of our own", "volume", v.ID, "name", v.Name, "status", v.Status, "reason", why)
-	if err := s.cloud.DeleteVolume(ctx, v.ID); err != nil && !Is(err, NotFound) {
-		return err
-	}
-	return s.volumes.AwaitDeleted(ctx, v.ID)
-}
-
-// removeYounger removes the volumes that several replicas created at once, all but the one that counts, where no call can have
-// returned them (duplicate.go). It reports those that stay.
-func (s *Volumes) removeYounger(ctx context.Context, found []Volume, made ID) error {
-	for _, v := range found[1:] {
-		reason := ""
-		switch {
-		case !s.ours(v):
-			reason = staysForeign
-		case v.ID != made && !v.creation().surelyAfter(found[0].creation()):
-			reason = staysReturned
-		default:
-			if err := s.removable(ctx, v); err != nil {
-				return AfterWrite(err)
-			}
-			if err := s.discard(ctx, v, "volume "+string(found[0].ID)+" has the same name and is older"); err != nil {
-				reason = err.Error()
-			}
-		}
-		if reason != "" {
-			s.duplicates.report(ctx, "volume", string(v.ID), v.Name, string(found[0].ID), reason)
-		}
-	}
-	return nil
-}
-
 // removable waits until Cinder takes a DELETE of a volume of ours, or never will.
 func (s *Volumes) removable(ctx context.Context, v Volume) error {
-	if statuses[v.Status].delete != wait {
+	if v.Status.Meaning().Delete != Wait {
 		return nil
 	}
 	_, err := s.volumes.Await(ctx, v.ID, "become removable", func(v Volume, ok bool) (bool, error) {
-		return !ok || statuses[v.Status].delete != wait, nil
+		return !ok || v.Status.Meaning().Delete != Wait, nil
 	})
 	return err
 }
@@ -358,7 +300,7 @@ func (s *Volumes) notShared(ctx context.Context, v Volume, made ID) error {
 	if v.ID != made && v.Metadata[contract.MetadataShared] == "" || !s.ours(v) {
 		return Errorf(Incompatible, "volume %s of type %s is named %s already and cannot be attached to several servers", v.ID, v.Type, v.Name).Op("create")
 	}
-	if err := s.discard(ctx, v, "its type does not allow several servers"); err != nil {
+	if err := s.resource.Discard(ctx, v, "its type does not allow several servers"); err != nil {
 		return AfterWrite(err)
 	}
 	return Errorf(InvalidArgument, "volumes of type %s cannot be attached to several servers; name a type with the extra spec multiattach in the parameter %s of the class", v.Type, contract.ParameterType).Op("create")

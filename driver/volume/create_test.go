@@ -414,12 +414,12 @@ func testCreateIn(t *testing.T, status Status) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(ofOurs(1, status))
 		v, err := service(c).Create(within(t, 60), gib)
-		switch statuses[status].create {
-		case proceed:
+		switch status.Meaning().Create {
+		case Proceed:
 			if err != nil || v.ID != id(1) {
 				t.Errorf("got %v, %v", v, err)
 			}
-		case refuse:
+		case Refuse:
 			if status != "error_deleting" {
 				wantKind(t, err, Failed, false)
 			}

@@ -14,7 +14,7 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 	}
 	defer unlock()
 	if _, free := s.recent.TakeAvailable(id); free {
-		if err := s.delete(ctx, id); MayHaveWritten(err) || !refusedByState(err) {
+		if err := s.delete(ctx, id); MayHaveWritten(err) || !RefusedByState(err) {
 			return err
 		}
 	}
@@ -25,7 +25,7 @@ func (s *Volumes) Delete(ctx context.Context, id ID) error {
 	if err != nil {
 		return err
 	}
-	if statuses[v.Status].delete == leaving {
+	if v.Status.Meaning().Delete == BeingDeleted {
 		return s.volumes.AwaitDeleted(ctx, id)
 	}
 	return s.undeletable(ctx, id, s.delete(ctx, id))
@@ -45,23 +45,23 @@ func (s *Volumes) settled(ctx context.Context, id ID) (Volume, error) {
 	if err != nil {
 		return Volume{}, err
 	}
-	if statuses[v.Status].delete == wait {
+	if v.Status.Meaning().Delete == Wait {
 		v, err = s.volumes.Await(ctx, id, "become deletable", func(v Volume, ok bool) (bool, error) {
 			if !ok {
 				return true, NoVolume(id)
 			}
-			return statuses[v.Status].delete != wait, nil
+			return v.Status.Meaning().Delete != Wait, nil
 		})
 		if err != nil {
 			return Volume{}, err
 		}
 	}
-	switch step := statuses[v.Status].delete; {
-	case step == leaving:
+	switch step := v.Status.Meaning().Delete; {
+	case step == BeingDeleted:
 		return v, nil
 	case len(v.Attachments) > 0:
 		return v, Errorf(Conflict, "volume %s is attached to %s; detach it first", id, v.Holders()).Op("delete")
-	case step == proceed:
+	case step == Proceed:
 		return v, nil
 	}
 	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("delete")
@@ -79,7 +79,7 @@ func (s *Volumes) undeletable(ctx context.Context, id ID, refusal error) error {
 		return nil
 	case err != nil:
 		return err
-	case statuses[v.Status].delete != proceed:
+	case v.Status.Meaning().Delete != Proceed:
 		return Errorf(Busy, "volume %s went to status %s while it was to be deleted: %w", id, v.Status, refusal).Op("delete")
 	case len(v.Attachments) > 0:
 		return Errorf(Conflict, "volume %s is attached to %s; detach it first", id, v.Holders()).Op("delete")

@@ -79,17 +79,17 @@ func testDeleteIn(t *testing.T, status Status) {
 		c := newCloud(ofOurs(1, status))
 		err := service(c).Delete(within(t, 60), id(1))
 		sent := c.count("DeleteVolume") == 1
-		switch statuses[status].delete {
-		case proceed:
+		switch status.Meaning().Delete {
+		case Proceed:
 			if err != nil || !sent {
 				t.Errorf("got %v, sent %v", err, sent)
 			}
-		case wait, leaving:
+		case Wait, BeingDeleted:
 			wantKind(t, err, DeadlineExceeded, false)
 		default:
 			wantKind(t, err, Conflict, false)
 		}
-		if sent && statuses[status].delete != proceed {
+		if sent && status.Meaning().Delete != Proceed {
 			t.Error("Cinder was asked")
 		}
 	})

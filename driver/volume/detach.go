@@ -162,7 +162,7 @@ func (s *AttachService) askToDetach(ctx context.Context, v Volume, server Server
 		return err
 	})
 	switch {
-	case refusedByState(err), Is(err, NotFound): // 404: no such server, or not attached there in Nova's eyes
+	case RefusedByState(err), Is(err, NotFound): // 404: no such server, or not attached there in Nova's eyes
 		return false, err, nil
 	case err != nil:
 		return false, nil, err

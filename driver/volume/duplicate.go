@@ -1,8 +1,6 @@
 package volume
 
 import (
-	"context"
-	"log/slog"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
@@ -36,39 +34,16 @@ func (c creation) surelyAfter(older creation) bool {
 	return c.credible() && older.credible() && c.created.After(older.created)
 }
 
-// sentMark is a time in the form of contract.MetadataSent.
-func sentMark(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// FormatSent is a time in the form of contract.MetadataSent.
+func FormatSent(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// creation reads when v was created. Cinder replaces the metadata of a restored volume, so its description has the time too.
-func (v Volume) creation() creation {
-	if _, sent, restored := contract.ParseDescriptionOfRestored(v.Description); restored {
-		return creation{sent, v.CreatedAt}
+func (f Facts) creation() creation { return creation{f.SentAt, f.CreatedAt} }
+
+// ParseSent reads the time at which the driver sent a create from the metadata of what it made; zero where there is none.
+func ParseSent(metadata map[string]string) time.Time {
+	sent, err := time.Parse(time.RFC3339, metadata[contract.MetadataSent])
+	if err != nil {
+		return time.Time{}
 	}
-	sent, _ := time.Parse(time.RFC3339, v.Metadata[contract.MetadataSent])
-	return creation{sent, v.CreatedAt}
-}
-
-func (p Snapshot) creation() creation {
-	sent, _ := time.Parse(time.RFC3339, p.Metadata[contract.MetadataSent])
-	return creation{sent, p.CreatedAt}
-}
-
-// The reasons for which a duplicate stays.
-const (
-	staysForeign  = "it is attached, or this driver did not create it for this request"
-	staysReturned = "a call may have returned it: the creation times do not show that it came later"
-)
-
-// duplicateReporter reports objects that have the name of another and that the driver does not delete.
-type duplicateReporter struct {
-	log   *slog.Logger
-	count func(noun string) // nil counts nothing
-}
-
-// report logs and counts one duplicate: a noun ("volume"), its ID and name, the ID of the object that counts, and why the duplicate stays.
-func (r duplicateReporter) report(ctx context.Context, noun, id, name, counts, reason string) {
-	r.log.WarnContext(ctx, "a duplicate "+noun+" stays; if nothing uses it, delete it by hand", noun, id, "name", name, "in use instead", counts, "reason", reason)
-	if r.count != nil {
-		r.count(noun)
-	}
+	return sent
 }

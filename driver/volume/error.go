@@ -149,8 +149,8 @@ func MayHaveWritten(err error) bool {
 	return anyOf(err, func(e *Error) bool { return e.Sent })
 }
 
-// sentAt is when the request was sent whose outcome err leaves open; zero where nobody knows.
-func sentAt(err error) (at time.Time) {
+// SentAt is when the request was sent whose outcome err leaves open; zero where nobody knows.
+func SentAt(err error) (at time.Time) {
 	anyOf(err, func(e *Error) bool {
 		if e.Sent {
 			at = e.SentAt
@@ -181,3 +181,16 @@ func IgnoreNotFound(err error) error {
 	}
 	return err
 }
+
+// RefusedByState reports whether a refusal may be about the state of an object, which a read of the object explains. Nova answers 400 alike
+// for a volume that is attached to this server already, for one attached elsewhere, and for one that is changing.
+func RefusedByState(refusal error) bool {
+	switch KindOf(refusal) {
+	case InvalidArgument, Conflict, Busy:
+		return true
+	}
+	return false
+}
+
+// Because sets what Unwrap returns, without a change of the sentence.
+func (e *Error) Because(cause error) *Error { e.cause = cause; return e }

@@ -29,7 +29,7 @@ func (s *Volumes) Expand(ctx context.Context, id ID, r Range) (Volume, error) {
 		return Volume{}, Errorf(OutOfRange, "volume %s has %s already, more than the %s allowed", id, v.Size, r.Limit).Op("expand")
 	case v.Size >= size:
 		return v, nil
-	case statuses[v.Status].extend != proceed:
+	case v.Status.Meaning().Extend != Proceed:
 		return Volume{}, Errorf(Conflict, "volume %s is in status %s%s; it cannot be expanded until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("expand")
 	}
 	if err := cloud.Extend(ctx, id, size, v.Status == InUse); err != nil {
@@ -47,15 +47,15 @@ func (s *Volumes) extendable(ctx context.Context, id ID) (Volume, error) {
 	if err != nil {
 		return Volume{}, err
 	}
-	if statuses[v.Status].extend == wait {
+	if v.Status.Meaning().Extend == Wait {
 		v, err = s.volumes.Await(ctx, id, "become extendable", func(v Volume, ok bool) (bool, error) {
 			if !ok {
 				return true, NoVolume(id)
 			}
-			return statuses[v.Status].extend != wait, nil
+			return v.Status.Meaning().Extend != Wait, nil
 		})
 	}
-	if err == nil && statuses[v.Status].extend == leaving {
+	if err == nil && v.Status.Meaning().Extend == BeingDeleted {
 		return Volume{}, Errorf(NotFound, "volume %s is being deleted", id).Op("expand")
 	}
 	return v, err
@@ -68,9 +68,9 @@ func (s *Volumes) extended(ctx context.Context, id ID, size Size) (Volume, error
 		if !ok {
 			return true, NoVolume(id)
 		}
-		return statuses[v.Status].extend != wait, nil
+		return v.Status.Meaning().Extend != Wait, nil
 	})
-	if err != nil || v.Size >= size && statuses[v.Status].extend == proceed {
+	if err != nil || v.Size >= size && v.Status.Meaning().Extend == Proceed {
 		return v, err
 	}
 	return Volume{}, Errorf(Failed, "Cinder could not extend volume %s to %s; it is in status %s and has %s%s", id, size, v.Status, v.Size, s.volumes.FailureReason(ctx, id)).Op("expand")

@@ -105,14 +105,14 @@ func testExpandIn(t *testing.T, status Status) {
 		c := newCloud(Volume{ID: id(1), Status: status, Size: GiB(1)})
 		_, err := growing(c).Expand(within(t, 60), id(1), Range{Required: GiB(2)})
 		sent := c.count("Extend") == 1
-		switch statuses[status].extend {
-		case proceed:
+		switch status.Meaning().Extend {
+		case Proceed:
 			if err != nil || !sent {
 				t.Errorf("got %v, sent %v", err, sent)
 			}
-		case wait:
+		case Wait:
 			wantKind(t, err, DeadlineExceeded, false)
-		case leaving:
+		case BeingDeleted:
 			wantKind(t, err, NotFound, false)
 		default:
 			wantKind(t, err, Conflict, false)

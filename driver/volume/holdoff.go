@@ -30,7 +30,7 @@ type holdOff struct {
 
 // begin starts the hold-off of a create whose answer was lost, and returns the error to answer with.
 func (h *holdOffs) begin(what, name string, lost error) error {
-	sent := sentAt(lost)
+	sent := SentAt(lost)
 	if sent.IsZero() {
 		sent = time.Now() // the transport did not say: the later time is the safer one
 	}
@@ -49,9 +49,7 @@ func (h *holdOffs) begin(what, name string, lost error) error {
 		delete(h.active, h.first())
 	}
 	h.active[what] = entry
-	answer := entry.err(KindOf(lost), what)
-	answer.cause = lost
-	return answer
+	return entry.err(KindOf(lost), what).Because(lost)
 }
 
 // first is the key of the hold-off that ends first. It needs h.mu.

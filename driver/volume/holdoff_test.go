@@ -172,8 +172,8 @@ func TestAHoldOffEndsWhenTheObjectIsFound(t *testing.T) {
 		if wantKind(t, err, Failed, false); len(c.left()) != 0 {
 			t.Errorf("left %v", c.left())
 		}
-		if len(s.holdOffs.active) != 0 {
-			t.Errorf("remembered: %v", s.holdOffs.active)
+		if len(s.resource.holdOffs.active) != 0 {
+			t.Errorf("remembered: %v", s.resource.holdOffs.active)
 		}
 	})
 }

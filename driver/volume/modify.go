@@ -36,7 +36,7 @@ func (s *Volumes) Modify(ctx context.Context, id ID, c Change) error {
 	if err != nil {
 		return err
 	}
-	if statuses[v.Status].extend == leaving {
+	if v.Status.Meaning().Extend == BeingDeleted {
 		return Errorf(NotFound, "volume %s is being deleted", id).Op("modify")
 	}
 	written := false
@@ -67,12 +67,12 @@ func (s *Volumes) retype(ctx context.Context, v Volume, c Change) (asked bool, e
 	if err != nil {
 		return false, err
 	}
-	if statuses[v.Status].extend == wait { // a retype under way among others, perhaps the one that is asked for
+	if v.Status.Meaning().Extend == Wait { // a retype under way among others, perhaps the one that is asked for
 		v, err = s.volumes.Await(ctx, v.ID, "settle before its type is changed", func(v Volume, ok bool) (bool, error) {
 			if !ok {
 				return true, NoVolume(v.ID)
 			}
-			return statuses[v.Status].extend != wait, nil
+			return v.Status.Meaning().Extend != Wait, nil
 		})
 		if err != nil {
 			return false, err
@@ -81,9 +81,9 @@ func (s *Volumes) retype(ctx context.Context, v Volume, c Change) (asked bool, e
 	switch {
 	case v.Type == wanted.Name:
 		return false, nil
-	case statuses[v.Status].extend == leaving:
+	case v.Status.Meaning().Extend == BeingDeleted:
 		return false, Errorf(NotFound, "volume %s is being deleted", v.ID).Op("modify")
-	case statuses[v.Status].extend != proceed:
+	case v.Status.Meaning().Extend != Proceed:
 		return false, Errorf(Conflict, "volume %s is in status %s%s; its type cannot be changed until an administrator resets that",
 			v.ID, v.Status, s.volumes.FailureReason(ctx, v.ID)).Op("modify")
 	}
@@ -133,7 +133,7 @@ func (s *Volumes) unretypable(ctx context.Context, before Volume, wanted Type, r
 		return false, refusal
 	case v.Type == wanted.Name:
 		return false, nil
-	case statuses[v.Status].extend == wait:
+	case v.Status.Meaning().Extend == Wait:
 		return false, Errorf(Busy, "volume %s is in status %s and cannot get another type right now; try again: %w", v.ID, v.Status, refusal).Op("modify")
 	}
 	return false, refusal
@@ -146,14 +146,14 @@ func (s *Volumes) retyped(ctx context.Context, before Volume, wanted Type, migra
 		if !ok {
 			return true, NoVolume(before.ID)
 		}
-		return statuses[v.Status].extend != wait, nil
+		return v.Status.Meaning().Extend != Wait, nil
 	})
 	switch {
 	case err != nil:
 		return AfterWrite(err)
-	case v.Type == wanted.Name && statuses[v.Status].extend == proceed:
+	case v.Type == wanted.Name && v.Status.Meaning().Extend == Proceed:
 		return nil
-	case statuses[v.Status].extend != proceed:
+	case v.Status.Meaning().Extend != Proceed:
 		return AfterWrite(Errorf(Failed, "volume %s went to status %s while its type was changed from %s to %s%s",
 			v.ID, v.Status, before.Type, wanted.Name, s.volumes.FailureReason(ctx, v.ID)).Op("modify"))
 	case migrate:

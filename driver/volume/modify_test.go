@@ -147,14 +147,14 @@ func testModifyIn(t *testing.T, status Status) {
 		c := retypable(status)
 		err := service(c).Modify(within(t, 60), id(1), Change{Type: "fast"})
 		sent := c.count("Retype") == 1
-		switch statuses[status].extend {
-		case proceed:
+		switch status.Meaning().Extend {
+		case Proceed:
 			if err != nil || !sent {
 				t.Errorf("got %v, sent %v", err, sent)
 			}
-		case wait:
+		case Wait:
 			wantKind(t, err, DeadlineExceeded, false)
-		case leaving:
+		case BeingDeleted:
 			wantKind(t, err, NotFound, false)
 		default:
 			wantKind(t, err, Conflict, false)

@@ -22,7 +22,7 @@ func (o Observer) Get(ctx context.Context, id ID) (Volume, error) {
 
 // Await waits for done. If the context ends first, the error says what the driver waited for; the waiter adds what it saw last.
 func (o Observer) Await(ctx context.Context, id ID, what string, done func(v Volume, ok bool) (bool, error)) (Volume, error) {
-	v, err := o.Waiter.Await(WithPurpose(ctx, what), id, done)
+	v, err := o.Waiter.Await(ctx, id, done)
 	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
 		return v, Errorf(kind, "waited for it to %s: %w", what, err)
 	}

@@ -24,32 +24,35 @@ type Snapshot struct {
 }
 
 // Ready reports whether a volume can be made from p now.
-func (p Snapshot) Ready() bool { return snapshotStatuses[p.Status].source == proceed }
+func (p Snapshot) Ready() bool { return p.Status.SnapshotMeaning().Source == Proceed }
 
 // Alive reports whether p is there or being made: neither did Cinder give up on it nor is it on its way out.
 func (p Snapshot) Alive() bool {
-	step := snapshotStatuses[p.Status].create
-	return step == proceed || step == wait
+	step := p.Status.SnapshotMeaning().Create
+	return step == Proceed || step == Wait
 }
 
-// snapshotMeanings says what each status means for the three things that are done with snapshots.
-type snapshotMeanings struct {
-	create step // proceed: it is there. wait: it is being made. refuse: it never will be
-	delete step // proceed: Cinder takes a DELETE
-	source step // proceed: Cinder makes a volume from it
+// SnapshotMeaning says what each status means for the three things that are done with snapshots.
+type SnapshotMeaning struct {
+	Create Step // proceed: it is there. wait: it is being made. refuse: it never will be
+	Delete Step // proceed: Cinder takes a DELETE
+	Source Step // proceed: Cinder makes a volume from it
 }
 
 // What Cinder's snapshot statuses mean (Cinder API reference, "Snapshot statuses"; objects/fields.py and volume/api.py of Cinder
 // 21: a DELETE is taken in available and error, a volume is made from an available one).
-var snapshotStatuses = map[Status]snapshotMeanings{
-	"creating":       {create: wait, delete: wait, source: wait},
-	"available":      {create: proceed, delete: proceed, source: proceed},
-	"error":          {create: refuse, delete: proceed, source: refuse},
-	"deleting":       {create: leaving, delete: leaving, source: leaving},
-	"deleted":        {create: leaving, delete: leaving, source: leaving},
-	"error_deleting": {create: refuse, delete: refuse, source: refuse},
-	"unmanaging":     {create: leaving, delete: leaving, source: leaving},
-	"updating":       {create: proceed, delete: wait, source: wait},
-	"backing-up":     {create: proceed, delete: wait, source: wait},
-	"restoring":      {create: proceed, delete: wait, source: wait},
+var snapshotStatuses = map[Status]SnapshotMeaning{
+	"creating":       {Create: Wait, Delete: Wait, Source: Wait},
+	"available":      {Create: Proceed, Delete: Proceed, Source: Proceed},
+	"error":          {Create: Refuse, Delete: Proceed, Source: Refuse},
+	"deleting":       {Create: BeingDeleted, Delete: BeingDeleted, Source: BeingDeleted},
+	"deleted":        {Create: BeingDeleted, Delete: BeingDeleted, Source: BeingDeleted},
+	"error_deleting": {Create: Refuse, Delete: Refuse, Source: Refuse},
+	"unmanaging":     {Create: BeingDeleted, Delete: BeingDeleted, Source: BeingDeleted},
+	"updating":       {Create: Proceed, Delete: Wait, Source: Wait},
+	"backing-up":     {Create: Proceed, Delete: Wait, Source: Wait},
+	"restoring":      {Create: Proceed, Delete: Wait, Source: Wait},
 }
+
+// SnapshotMeaning is what s means for a snapshot or backup. A status that Cinder adds later means Wait for everything.
+func (s Status) SnapshotMeaning() SnapshotMeaning { return snapshotStatuses[s] }

@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -49,12 +48,9 @@ func (s *Snapshots) Create(ctx context.Context, w SnapshotSpec) (Snapshot, error
 
 // picture makes the snapshot of a wish, or finds it.
 func (s *Snapshots) picture(ctx context.Context, w SnapshotSpec) (Snapshot, error) {
-	k := s.snapshotShelf()
-	found, err := s.named(ctx, k, w.Name)
+	k := s.snapshots
+	found, err := k.FindBeforeCreate(ctx, w.Name)
 	if err != nil {
-		return Snapshot{}, err
-	}
-	if err := s.mayCreate(k, w.Name, found); err != nil {
 		return Snapshot{}, err
 	}
 	var made SnapshotID
@@ -100,16 +96,13 @@ func otherVolume(noun string, p Snapshot, w SnapshotSpec) error {
 	return Errorf(Incompatible, "%s %s is named %s already and is of volume %s, not of %s", noun, p.ID, w.Name, p.Volume, w.Volume).Op("snapshot")
 }
 
-// mayCreate returns an error where nothing of that name was found and the create may not be sent yet: an earlier one had no answer.
-func (s *Snapshots) mayCreate(k shelf, name string, found []Snapshot) error {
-	what := k.noun + " " + name
-	if slices.ContainsFunc(found, s.ours) {
-		s.holdOffs.end(what)
+// finalOrRetryable returns err unchanged where a final answer is safe, as Resource.FinalOrRetryable says. A backup has a temporary snapshot of
+// its name too.
+func (s *Snapshots) finalOrRetryable(ctx context.Context, w SnapshotSpec, err error) error {
+	if w.Backup != nil {
+		err = s.backups.FinalOrRetryable(ctx, w.Name, err)
 	}
-	if len(found) > 0 {
-		return nil
-	}
-	return s.holdOffs.check(what)
+	return s.snapshots.FinalOrRetryable(ctx, w.Name, err)
 }
 
 // create sends the create request, waits for the snapshot, and reads again who has the name, since another replica may have created one
@@ -121,12 +114,12 @@ func (s *Snapshots) create(ctx context.Context, w SnapshotSpec) (SnapshotID, []S
 	}
 	p, err := s.sendCreate(ctx, w, v)
 	if MayHaveWritten(err) {
-		return "", nil, s.holdOffs.begin("snapshot "+w.Name, w.Name, err)
+		return "", nil, s.snapshots.Lost(w.Name, err)
 	}
 	if err != nil { // refused, or never sent
 		return "", nil, err
 	}
-	found, err := s.namedOnceMade(ctx, s.snapshotShelf(), p.ID, w.Name)
+	found, err := s.namedOnceMade(ctx, s.snapshots, p.ID, w.Name)
 	return p.ID, found, err
 }
 
@@ -135,7 +128,7 @@ func (s *Snapshots) sendCreate(ctx context.Context, w SnapshotSpec, v Volume) (S
 	o := SnapshotOptions{
 		Name: w.Name, Volume: w.Volume, Description: contract.Description, Metadata: s.owner.Metadata(w.Name, w.Metadata), InUse: v.Status == InUse,
 	}
-	o.Metadata[contract.MetadataSent] = sentMark(time.Now())
+	o.Metadata[contract.MetadataSent] = FormatSent(time.Now())
 	p, err := s.cloud.CreateSnapshot(ctx, o)
 	if !o.InUse || !Is(err, Unimplemented) || MayHaveWritten(err) {
 		return p, err
@@ -154,21 +147,21 @@ func (s *Snapshots) snapshotable(ctx context.Context, id ID) (Volume, error) {
 	if err != nil {
 		return Volume{}, err
 	}
-	if statuses[v.Status].extend == wait {
+	if v.Status.Meaning().Extend == Wait {
 		v, err = s.volumes.Await(ctx, id, "become ready for a snapshot", func(v Volume, ok bool) (bool, error) {
 			if !ok {
 				return true, NoVolume(id)
 			}
-			return statuses[v.Status].extend != wait, nil
+			return v.Status.Meaning().Extend != Wait, nil
 		})
 		if err != nil {
 			return Volume{}, err
 		}
 	}
-	switch statuses[v.Status].extend {
-	case proceed:
+	switch v.Status.Meaning().Extend {
+	case Proceed:
 		return v, nil
-	case leaving:
+	case BeingDeleted:
 		return v, Errorf(NotFound, "volume %s is being deleted", id).Op("snapshot")
 	}
 	return v, Errorf(Conflict, "volume %s is in status %s%s; Cinder makes no snapshot of it until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("snapshot")

@@ -23,8 +23,8 @@ type Snapshots struct {
 	owner      Owner
 	log        *slog.Logger
 	locks      *Locks
-	holdOffs   holdOffs
-	duplicates duplicateReporter
+	snapshots  resource
+	backups    resource
 }
 
 // NewSnapshots returns the service for the snapshots and backups of cloud c. The waiters wait for changes of its volumes, snapshots and backups.
@@ -35,10 +35,11 @@ func NewSnapshots(c Cloud, v Waiter, w, b SnapshotWaiter, o SnapshotServiceOptio
 	if o.Locks == nil {
 		o.Locks = &Locks{}
 	}
-	return &Snapshots{
+	s := &Snapshots{
 		cloud: c, volumes: Observer{Cloud: c, Waiter: v, Log: o.Log}, wait: w, waitBackup: b, owner: o.Owner, log: o.Log, locks: o.Locks,
-		duplicates: duplicateReporter{o.Log, o.CountDuplicate},
 	}
+	s.snapshots, s.backups = s.snapshotResource(o), s.backupResource(o)
+	return s
 }
 
 // Get reads one snapshot or backup. NotFound where there is neither.
@@ -96,7 +97,7 @@ func (s *Snapshots) Delete(ctx context.Context, id SnapshotID) error {
 	if err != nil {
 		return err
 	}
-	if snapshotStatuses[p.Status].delete == leaving {
+	if p.Status.SnapshotMeaning().Delete == BeingDeleted {
 		return s.awaitDeleted(ctx, id)
 	}
 	if err := s.cloud.DeleteSnapshot(ctx, id); Is(err, NotFound) {
@@ -113,15 +114,15 @@ func (s *Snapshots) settled(ctx context.Context, id SnapshotID) (Snapshot, error
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if snapshotStatuses[p.Status].delete == wait {
+	if p.Status.SnapshotMeaning().Delete == Wait {
 		p, err = s.await(ctx, id, "become deletable", func(p Snapshot, ok bool) (bool, error) {
 			if !ok {
 				return true, NoSnapshot(id)
 			}
-			return snapshotStatuses[p.Status].delete != wait, nil
+			return p.Status.SnapshotMeaning().Delete != Wait, nil
 		})
 	}
-	if err == nil && snapshotStatuses[p.Status].delete == refuse {
+	if err == nil && p.Status.SnapshotMeaning().Delete == Refuse {
 		err = Errorf(Conflict, "snapshot %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, p.Status, s.failureReason(ctx, id)).Op("delete")
 	}
 	return p, err
@@ -140,7 +141,7 @@ func (s *Snapshots) undeletable(ctx context.Context, id SnapshotID, refusal erro
 		return nil
 	case err != nil:
 		return err
-	case snapshotStatuses[p.Status].delete != proceed:
+	case p.Status.SnapshotMeaning().Delete != Proceed:
 		return Errorf(Busy, "snapshot %s went to status %s while it was to be deleted: %w", id, p.Status, refusal).Op("delete")
 	}
 	return Errorf(Conflict, "Cinder does not delete snapshot %s, most likely because it is part of a group snapshot; delete that: %w", id, refusal).Op("delete")
@@ -167,7 +168,7 @@ func (s *Snapshots) awaitDeleted(ctx context.Context, id SnapshotID) error {
 
 // await waits for done, as Volumes.await does.
 func (s *Snapshots) await(ctx context.Context, id SnapshotID, what string, done func(p Snapshot, ok bool) (bool, error)) (Snapshot, error) {
-	p, err := s.wait.Await(WithPurpose(ctx, what), id, done)
+	p, err := s.wait.Await(ctx, id, done)
 	if kind := KindOf(err); kind == DeadlineExceeded || kind == Canceled {
 		return p, Errorf(kind, "waited for it to %s: %w", what, err)
 	}

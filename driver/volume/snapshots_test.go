@@ -287,9 +287,9 @@ func TestASnapshotOfAVolumeInEveryStatus(t *testing.T) {
 						t.Error(err)
 					}
 					return
-				case statuses[status].extend == wait:
+				case status.Meaning().Extend == Wait:
 					wantKind(t, err, DeadlineExceeded, false)
-				case statuses[status].extend == leaving:
+				case status.Meaning().Extend == BeingDeleted:
 					wantKind(t, err, NotFound, false)
 				default:
 					wantKind(t, err, Conflict, false)
@@ -320,8 +320,8 @@ func TestASnapshotInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source).withSnapshots(pictureOfOurs(1, status))
 				p, err := snapshots(c).Create(within(t, 60), picture)
-				switch snapshotStatuses[status].create {
-				case proceed, wait, leaving:
+				switch status.SnapshotMeaning().Create {
+				case Proceed, Wait, BeingDeleted:
 					if status != Available {
 						wantKind(t, err, DeadlineExceeded, true)
 					} else if err != nil || p.ID != sid(1) {
@@ -463,13 +463,13 @@ func TestDeletingASnapshotInEveryStatus(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source).withSnapshots(pictureOfOurs(1, status))
 				err := snapshots(c).Delete(within(t, 60), sid(1))
-				switch snapshotStatuses[status].delete {
-				case proceed:
+				switch status.SnapshotMeaning().Delete {
+				case Proceed:
 					if err != nil || len(c.snaps) != 0 {
 						t.Errorf("%v; left: %v", err, c.snaps)
 					}
 					return
-				case refuse:
+				case Refuse:
 					wantKind(t, err, Conflict, false)
 				default:
 					wantKind(t, err, DeadlineExceeded, false)

@@ -94,7 +94,7 @@ func (s *Volumes) origin(ctx context.Context, w CreateSpec) (origin, error) {
 			return origin{}, err
 		}
 		o := origin{name: "volume " + string(v.ID), size: v.Size, zone: v.Zone}
-		return o, usable(o.name, v.Status, statuses[v.Status].extend)
+		return o, usable(o.name, v.Status, v.Status.Meaning().Extend)
 	}
 	if !w.Snapshot.Exists() {
 		return origin{}, NoSnapshot(w.Snapshot).Op("create")
@@ -107,7 +107,7 @@ func (s *Volumes) origin(ctx context.Context, w CreateSpec) (origin, error) {
 	if p.Backup {
 		o.name = "backup " + string(p.ID)
 	}
-	if err := usable(o.name, p.Status, snapshotStatuses[p.Status].source); err != nil || p.Backup {
+	if err := usable(o.name, p.Status, p.Status.SnapshotMeaning().Source); err != nil || p.Backup {
 		return o, err
 	}
 	v, err := s.cloud.Volume(ctx, p.Volume) // which has the zone; a snapshot tells none
@@ -119,13 +119,13 @@ func (s *Volumes) origin(ctx context.Context, w CreateSpec) (origin, error) {
 }
 
 // usable says why nothing can be made from a source now; nil where it can.
-func usable(source string, status Status, step step) error {
+func usable(source string, status Status, step Step) error {
 	switch step {
-	case proceed:
+	case Proceed:
 		return nil
-	case wait:
+	case Wait:
 		return Errorf(Busy, "%s is in status %s; a volume can be made from it once it is available", source, status).Op("create")
-	case leaving:
+	case BeingDeleted:
 		return Errorf(NotFound, "%s is being deleted", source).Op("create")
 	}
 	return Errorf(Conflict, "%s is in status %s; nothing can be made from it until an administrator resets that", source, status).Op("create")

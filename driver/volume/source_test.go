@@ -59,12 +59,12 @@ func TestASnapshotWhoseVolumeCannotBeReadDecidesNoZone(t *testing.T) {
 }
 
 func TestASourceInEveryStatus(t *testing.T) {
-	want := map[step]Kind{wait: Busy, leaving: NotFound, refuse: Conflict}
-	check := func(t *testing.T, c *fakeCloud, w CreateSpec, step step) {
+	want := map[Step]Kind{Wait: Busy, BeingDeleted: NotFound, Refuse: Conflict}
+	check := func(t *testing.T, c *fakeCloud, w CreateSpec, step Step) {
 		w.Name = "made"
 		synctest.Test(t, func(t *testing.T) {
 			_, err := service(c).Create(within(t, 60), w)
-			if step == proceed {
+			if step == Proceed {
 				if err != nil {
 					t.Error(err)
 				}
@@ -79,11 +79,11 @@ func TestASourceInEveryStatus(t *testing.T) {
 	for _, status := range everyStatus {
 		v := source
 		v.Status = status
-		t.Run("volume "+string(status), func(t *testing.T) { check(t, newCloud(v), CreateSpec{Source: v.ID}, statuses[status].extend) })
+		t.Run("volume "+string(status), func(t *testing.T) { check(t, newCloud(v), CreateSpec{Source: v.ID}, status.Meaning().Extend) })
 	}
 	for _, status := range everySnapshotStatus {
 		t.Run("snapshot "+string(status), func(t *testing.T) {
-			check(t, newCloud(source).withSnapshots(pictureOfOurs(1, status)), CreateSpec{Snapshot: sid(1)}, snapshotStatuses[status].source)
+			check(t, newCloud(source).withSnapshots(pictureOfOurs(1, status)), CreateSpec{Snapshot: sid(1)}, status.SnapshotMeaning().Source)
 		})
 	}
 }

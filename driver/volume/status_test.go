@@ -27,7 +27,7 @@ func TestEveryStatusOfCinderHasAMeaning(t *testing.T) {
 func TestDeleteIsSentOnlyInStatusesInWhichCinderTakesIt(t *testing.T) {
 	taken := []Status{"available", "error", "error_restoring", "error_extending", "error_managing"}
 	for _, status := range everyStatus {
-		if want, got := slices.Contains(taken, status), statuses[status].delete == proceed; want != got {
+		if want, got := slices.Contains(taken, status), status.Meaning().Delete == Proceed; want != got {
 			t.Errorf("%s: want %v, got %v", status, want, got)
 		}
 	}
@@ -36,7 +36,7 @@ func TestDeleteIsSentOnlyInStatusesInWhichCinderTakesIt(t *testing.T) {
 func TestNovaIsAskedToAttachOnlyWhatCinderReserves(t *testing.T) {
 	for _, status := range everyStatus {
 		want := status == Available
-		if got := statuses[status].attach == proceed; want != got {
+		if got := status.Meaning().Attach == Proceed; want != got {
 			t.Errorf("%s: want %v, got %v", status, want, got)
 		}
 	}

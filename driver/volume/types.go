@@ -15,10 +15,10 @@ const (
 )
 
 // singleServer reports whether the type is known to allow one server only.
-func (t Type) singleServer() bool { return t.Specs != nil && t.Specs[specMultiattach] != "<is> True" }
+func singleServer(t Type) bool { return t.Specs != nil && t.Specs[specMultiattach] != "<is> True" }
 
-// anyOf reports whether volumes of the type may be in one of the zones; "" is any zone.
-func (t Type) anyOf(zones []string) bool {
+// allowsAnyOf reports whether volumes of the type may be in one of the zones; "" is any zone.
+func allowsAnyOf(t Type, zones []string) bool {
 	allowed := t.Specs[specZones]
 	if allowed == "" || slices.Contains(zones, "") {
 		return true
@@ -28,7 +28,7 @@ func (t Type) anyOf(zones []string) bool {
 	})
 }
 
-// free is what is left; unlimited reports that nothing bounds it.
-func (q Quota) free() (n int64, unlimited bool) {
+// freeOf is what is left; unlimited reports that nothing bounds it.
+func freeOf(q Quota) (n int64, unlimited bool) {
 	return max(0, q.Limit-q.InUse-q.Reserved), q.Limit < 0
 }

@@ -29,9 +29,8 @@ type Volumes struct {
 	zones   *zones
 	quotas  *quotaCache
 
-	recent     *Recent
-	holdOffs   holdOffs
-	duplicates duplicateReporter
+	recent   *Recent
+	resource *Resource[Volume]
 }
 
 // NewVolumes returns the service for the volumes of cloud c; w waits for their changes.
@@ -45,9 +44,28 @@ func NewVolumes(c Cloud, w Waiter, o Options) *Volumes {
 	if o.Recent == nil {
 		o.Recent = &Recent{}
 	}
-	return &Volumes{
+	s := &Volumes{
 		cloud: c, volumes: Observer{Cloud: c, Waiter: w, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
-		zones: newZones(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent, duplicates: duplicateReporter{o.Log, o.CountDuplicate},
+		zones: newZones(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
+	}
+	s.resource = &Resource[Volume]{
+		Noun: "volume", List: c.VolumesNamed, Facts: s.facts, AwaitDeletable: s.removable, Log: o.Log, CountDuplicate: o.CountDuplicate,
+		Delete:       func(ctx context.Context, v Volume) error { return c.DeleteVolume(ctx, v.ID) },
+		AwaitDeleted: func(ctx context.Context, v Volume) error { return s.volumes.AwaitDeleted(ctx, v.ID) },
+	}
+	return s
+}
+
+// facts are what the rule for creates must know about a volume. Cinder replaces the metadata of a restored volume, so its description has
+// the time of the create too.
+func (s *Volumes) facts(v Volume) Facts {
+	_, sent, restored := contract.ParseDescriptionOfRestored(v.Description)
+	if !restored {
+		sent = ParseSent(v.Metadata)
+	}
+	return Facts{
+		ID: string(v.ID), Name: v.Name, Status: string(v.Status), CreatedAt: v.CreatedAt, SentAt: sent,
+		CreatedForName: s.createdForName(v), InUse: len(v.Attachments) > 0, BeingDeleted: v.Status.Meaning().Create == BeingDeleted,
 	}
 }
 
