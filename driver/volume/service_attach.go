@@ -21,7 +21,7 @@ type AttachService struct {
 	locks   *Locks
 	queues  serverQueues
 
-	calls        calls
+	calls        Calls
 	lostAttaches unconfirmed
 	lostDetaches unconfirmed
 
@@ -49,7 +49,7 @@ func NewAttachService(c Cloud, w Waiter, o AttachOptions) *AttachService {
 
 // Drain waits until ctx ends for requests whose callers have left; no call may come any more.
 func (s *AttachService) Drain(ctx context.Context) {
-	if !s.calls.drain(ctx) {
+	if !s.calls.Drain(ctx) {
 		s.log.WarnContext(ctx, "the driver ends while Nova has not answered a request; what comes of it shows in Cinder only")
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 )
 
@@ -16,24 +15,6 @@ const (
 	// 2026-11): what begins with less is most likely abandoned, and keeps the volume locked for a caller who may not come back.
 	shortestCall = time.Second
 )
-
-// calls are the requests to Nova that are seen through, whether or not their callers stay.
-//
-// Nova goes on with a request whose connection is dropped, and until it has claimed the volume in Cinder there is nothing to see of
-// that: a detach in the meantime would find nothing attached, and be wrong a moment later.
-type calls struct{ underWay sync.WaitGroup }
-
-// drain waits until ctx ends for what is under way; no call may come any more. It reports whether all has ended.
-func (e *calls) drain(ctx context.Context) bool {
-	idle := make(chan struct{})
-	go func() { e.underWay.Wait(); close(idle) }()
-	select {
-	case <-idle:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // askNova sends a request about a volume and a server once it is the caller's turn there. The caller leaves with its context; the volume,
 // which it has locked, stays so, and its turn does not end, until Nova has answered: who comes for the volume meanwhile is told to come
@@ -54,7 +35,7 @@ func (s *AttachService) askNova(ctx context.Context, verb string, id ID, server 
 	}
 	unlock := s.locks.Share(VolumeKey(id), verb)
 	answered := make(chan error, 1)
-	s.calls.underWay.Go(func() {
+	s.calls.Go(func() {
 		on, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestCall)
 		defer cancel()
 		if bounded {
