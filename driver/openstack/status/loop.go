@@ -102,7 +102,7 @@ func (l *loop[ID, T]) add(w *waiter[ID, T]) {
 	w.due = w.began
 	w.next = anyhow
 	if !w.once {
-		w.due, w.next = w.began.Add(w.first), changed // whoever waits has just asked for a change: it takes a while
+		w.due, w.next = w.began.Add(minInterval), changed // the caller has just requested the change, which takes a while
 	}
 	l.waiters = append(l.waiters, w)
 }
@@ -293,7 +293,7 @@ func (l *loop[ID, T]) tell(a answer[ID, T]) {
 			continue
 		}
 		// A cloud that answers slowly is left alone for as long as the answer took.
-		w.due = later(now.Add(max(breath, now.Sub(a.begun))), a.begun.Add(pause(now.Sub(w.began))))
+		w.due = later(now.Add(max(leaveTime, now.Sub(a.begun))), a.begun.Add(interval(now.Sub(w.began))))
 	}
 	l.waiters = slices.DeleteFunc(l.waiters, func(w *waiter[ID, T]) bool { return w.once && !w.told.IsZero() })
 }

@@ -135,13 +135,12 @@ type hub[ID ~string, T any] struct {
 	kind   kind[ID, T]
 	meter  Meter
 	join   chan *waiter[ID, T]
-	usual  *usual
 	left   chan struct{} // somebody has left since the loop looked last
 	closed chan struct{}
 }
 
 func newHub[ID ~string, T any](k kind[ID, T]) *hub[ID, T] {
-	return &hub[ID, T]{kind: k, meter: unmeasured{}, usual: &usual{}, join: make(chan *waiter[ID, T]), left: make(chan struct{}, 1), closed: make(chan struct{})}
+	return &hub[ID, T]{kind: k, meter: unmeasured{}, join: make(chan *waiter[ID, T]), left: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 type unmeasured struct{}
@@ -166,13 +165,7 @@ type reading[T any] struct {
 // Await implements volume.Waiter and volume.SnapshotWaiter. A cloud that cannot be reached is asked again until ctx ends; a cloud that refuses to tell ends
 // the wait with its error. After Run has ended the answer is Unavailable.
 func (h *hub[ID, T]) Await(ctx context.Context, id ID, done func(object T, ok bool) (bool, error)) (T, error) {
-	begun, purpose := time.Now(), volume.Purpose(ctx)
-	return h.wait(ctx, &waiter[ID, T]{id: id, first: h.usual.first(purpose)}, func(r reading[T]) (finished bool, err error) {
-		defer func() {
-			if finished && err == nil {
-				h.usual.lasted(purpose, begun)
-			}
-		}()
+	return h.wait(ctx, &waiter[ID, T]{id: id}, func(r reading[T]) (finished bool, err error) {
 		switch {
 		case r.absent:
 			return done(r.object, false)

@@ -8,24 +8,26 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// How long after the wait's begin, and after each reading, a waiter is due again: a share of how long it has waited, so that
-// what takes long is not told much later than it happens, and is not asked for all the time either.
+// The poll interval: a waiter gets its next reading after a share of the time that it has waited, within bounds. A long wait ends
+// little later than the change it waits for, and does not poll all the time.
+//
+// test/bench chose minInterval. 75 ms costs 86.6 calls a life of one volume alone and 28.2 of each of eight; 150 ms costs 56.9
+// and 24.8, and adds 10 to 30 ms to the median operation. A small cloud creates a volume in 300 ms and attaches it in 400 ms.
 const (
-	eagerly = 75 * time.Millisecond // a small cloud makes a volume in 300 ms and attaches it in 400 ms
-	share   = 0.08
-	lazily  = 5 * time.Second
-	breath  = 10 * time.Millisecond // for whoever is content to leave before the next call begins
+	minInterval   = 150 * time.Millisecond
+	maxInterval   = 5 * time.Second
+	intervalShare = 0.08
+	leaveTime     = 10 * time.Millisecond // at least, between a reading and the next call: a satisfied waiter leaves first
 )
 
 // stale is how old a waiter's last reading may be before the object itself is read: listings of what changed rest on the clocks
 // of the cloud's hosts, which may differ.
 const stale = 10 * time.Second
 
-// waiter is one Await or Read. All but the first five fields are the loop's.
+// waiter is one Await or Read. All but the first four fields are the loop's.
 type waiter[ID ~string, T any] struct {
 	ctx      context.Context
 	id       ID
-	first    time.Duration   // after which it wants its first reading
 	once     bool            // any reading ends it
 	readings chan reading[T] // holds the newest reading only
 
@@ -45,9 +47,9 @@ func (w *waiter[ID, T]) tell(r reading[T]) {
 	w.readings <- r
 }
 
-// pause is how long a waiter waits for its next reading after it has waited for age.
-func pause(age time.Duration) time.Duration {
-	return min(lazily, max(eagerly, time.Duration(float64(age)*share)))
+// interval is the poll interval of a waiter that has waited for age.
+func interval(age time.Duration) time.Duration {
+	return min(maxInterval, max(minInterval, time.Duration(float64(age)*intervalShare)))
 }
 
 // The ways in which the loop finds out about an object.
