@@ -86,7 +86,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				log = log.With("cloud", name)
 			}
 			adapter := openstack.NewCurrent(live.Current, log)
-			at := wait(work, background, adapter, name, hubs, cfg.PollEach)
+			at := wait(work, background, adapter, name, hubs)
 			owner, locks, recent := volume.Owner{Driver: cfg.DriverName, Cluster: cfg.Cluster}, &volume.Locks{}, &volume.Recent{}
 			attachments := volume.NewAttachService(at.cloud, at.volumes, volume.AttachOptions{Locks: locks, Recent: recent, Log: log})
 			clouds[name] = controller.Cloud{

@@ -41,7 +41,6 @@ type Config struct {
 	DefaultFSType string
 	DrainTimeout  time.Duration
 	Reads, Writes float64 // requests a second to one cloud; 0 is no limit
-	PollEach      bool    // the baseline of the benchmark
 
 	SysRoot, DevRoot, ProcRoot string
 	ConfigDriveDir             string
@@ -108,7 +107,6 @@ var flags = []struct {
 	{name: "openstack-reads-per-second", usage: "reading requests a second sent to one cloud on average, twenty seconds' worth of them at once; fewer while the cloud answers 429 or 503; 0 for no limit", bind: number(100, func(c *Config) *float64 { return &c.Reads })},
 	{name: "openstack-writes-per-second", usage: "changing requests a second, likewise", bind: number(50, func(c *Config) *float64 { return &c.Writes })},
 	{name: "logging-format", usage: "text or json", bind: text("text", func(c *Config) *string { return &c.LogFormat })},
-	{name: "poll-each", usage: "poll every volume by itself with upstream's timings: for comparisons only", hidden: true, bind: truth(false, func(c *Config) *bool { return &c.PollEach })},
 	{name: "sys-root", usage: "where sysfs is", hidden: true, bind: text("/sys", func(c *Config) *string { return &c.SysRoot })},
 	{name: "dev-root", usage: "where device nodes are", hidden: true, bind: text("/dev", func(c *Config) *string { return &c.DevRoot })},
 	{name: "proc-root", usage: "where procfs is", hidden: true, bind: text("/proc", func(c *Config) *string { return &c.ProcRoot })},

@@ -1,5 +1,5 @@
-// Package bench measures what waiting costs: the driver with its hub against the same driver polling every volume by itself with
-// upstream's timings (--poll-each), on a simulated cloud in virtual time.
+// Package bench measures what waiting costs: the driver with its hub against a baseline, on a simulated cloud in virtual time. The
+// baseline is the same controller, but it polls every volume by itself with the timings of upstream's plugin.
 //
 // Durations are log-normal (the 99th percentile is four times the median), listings take longer per row, and a server does one
 // thing at a time, as nova-compute has it. The cloud's own time for an operation is what the simulation spends on it when

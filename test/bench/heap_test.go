@@ -47,7 +47,7 @@ func heap(t *testing.T) string {
 	go func() { _ = hub.Run(ctx) }()
 	shared := measure(hub)
 	return fmt.Sprintf("\n## Memory\n\nOne wait of %d holds %.0f KiB with the hub, %.0f KiB when each polls by itself, the stack of the goroutine that waits included.\n",
-		waits, shared, measure(status.EachOf(status.NewHub(still{}))))
+		waits, shared, measure(each{still{}.Volume}))
 }
 
 func inUse() uint64 {

@@ -3,11 +3,11 @@ package bench
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,8 +86,8 @@ func serverID(n int) string { return fmt.Sprintf("5e4f0000-0000-4000-8000-%012x"
 
 func name(round, n int) string { return fmt.Sprintf("pvc-%d-%d", round, n) }
 
-// controller starts a driver on sim, in the bubble of the test.
-func controller(t *testing.T, sim *openstacksim.Sim, args ...string) csi.ControllerClient {
+// product starts a driver on sim, in the bubble of the test.
+func product(t *testing.T, sim *openstacksim.Sim) csi.ControllerClient {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cloud.conf")
 	if err := os.WriteFile(path, sim.CloudConf(baseURL), 0o600); err != nil {
@@ -96,17 +96,23 @@ func controller(t *testing.T, sim *openstacksim.Sim, args ...string) csi.Control
 	var cfg config.Config
 	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
 	cfg.Bind(flags)
-	if err := flags.Parse(append([]string{"--endpoint=unix:///unused", "--cloud-config=" + path, "--cluster=bench", "--provide-node-service=false"}, args...)); err != nil {
+	if err := flags.Parse([]string{"--endpoint=unix:///unused", "--cloud-config=" + path, "--cluster=bench", "--provide-node-service=false"}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	listener, ended, log := memnet.Listen(), make(chan error, 1), &strings.Builder{}
-	go func() {
-		ended <- driver.Run(ctx, cfg, driver.Dependencies{
-			Version: "bench", Stderr: log, Listener: listener, Transport: memnet.Transport(sim.Handler()), Env: func(string) string { return "" },
+	listener := memnet.Listen()
+	return client(t, listener, func(ctx context.Context) error {
+		return driver.Run(ctx, cfg, driver.Dependencies{
+			Version: "bench", Stderr: io.Discard, Listener: listener, Transport: memnet.Transport(sim.Handler()), Env: func(string) string { return "" },
 			Watch: func(context.Context, []string) (<-chan struct{}, error) { return nil, nil }, // inotify knows no virtual time
 		})
-	}()
+	})
+}
+
+// client runs a controller, which answers at listener, until the test ends.
+func client(t *testing.T, listener *memnet.Listener, serve func(context.Context) error) csi.ControllerClient {
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- serve(ctx) }()
 	conn, err := grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.Dial(ctx) }))
 	if err != nil {
@@ -116,7 +122,7 @@ func controller(t *testing.T, sim *openstacksim.Sim, args ...string) csi.Control
 		_ = conn.Close()
 		stop()
 		if err := <-ended; err != nil {
-			t.Errorf("the driver: %v\n%s", err, log)
+			t.Errorf("the driver: %v", err)
 		}
 	})
 	return csi.NewControllerClient(conn)
@@ -132,11 +138,11 @@ type life struct {
 // live takes a run's volumes through their lives.
 func (r run) live(t *testing.T) life {
 	sim := r.cloud(jitter)
-	var args []string
+	start := product
 	if r.each {
-		args = []string{"--poll-each", "--openstack-reads-per-second=0", "--openstack-writes-per-second=0"} // upstream has no budget
+		start = baseline
 	}
-	client := controller(t, sim, args...)
+	client := start(t, sim)
 	if _, err := client.ListVolumes(t.Context(), &csi.ListVolumesRequest{}); err != nil { // logs in
 		t.Fatal(err)
 	}

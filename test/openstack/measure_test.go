@@ -20,9 +20,8 @@ import (
 )
 
 var (
-	volumes  = flag.Int("volumes", 4, "how many volumes live at once in TestVolumesAtOnce; 50 is what is measured")
-	pollEach = flag.Bool("poll-each", false, "let the driver poll each volume by itself, for comparison")
-	idleFor  = flag.Duration("idle", 10*time.Second, "how long TestNothingIsAskedWhileNothingHappens listens")
+	volumes = flag.Int("volumes", 4, "how many volumes live at once in TestVolumesAtOnce; 50 is what is measured")
+	idleFor = flag.Duration("idle", 10*time.Second, "how long TestNothingIsAskedWhileNothingHappens listens")
 )
 
 // disks is how many volumes a server has at most: 26 letters for virtio disks, less its own and some spare, as Nova's limit on many clouds.
@@ -106,11 +105,7 @@ func (l *lived) run(t *testing.T, d *driver, places chan struct{}) {
 func TestVolumesAtOnce(t *testing.T) {
 	x := newTenant(t, bed(t), zonesOfBed...)
 	f := x.newFront(t, nil)
-	args := f.args
-	if *pollEach {
-		args = append(args, "--poll-each")
-	}
-	d := x.start(t, x.servers[0], args...)
+	d := x.start(t, x.servers[0], f.args...)
 	cloudLogs := x.openLogs(t)
 	places := map[string]chan struct{}{}
 	for _, s := range x.servers {

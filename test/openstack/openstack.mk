@@ -10,10 +10,9 @@ openstack-up: ## start a real OpenStack on loopback (root, Debian 12)
 openstack-down: ## stop that OpenStack and delete its data
 	test/openstack/down.sh --wipe
 
-bench-openstack: build ## fifty volumes at once on the real cloud, with the hub and without; an idle driver. Say VOLUMES=N for another number
+bench-openstack: build ## fifty volumes at once on the real cloud; an idle driver. Say VOLUMES=N for another number
 	$(MAKE) openstack-up
 	$(BED_TEST) -tags openstack ./test/openstack -run 'TestVolumesAtOnce|TestNothingIsAskedWhileNothingHappens' -volumes $(or $(VOLUMES),50) -idle 2m
-	$(BED_TEST) -tags openstack ./test/openstack -run TestVolumesAtOnce -volumes $(or $(VOLUMES),50) -poll-each
 
 test-openstack-restarts: build ## volumes' lives while the real cloud's services restart; disturbs whoever else uses it
 	$(MAKE) openstack-up
