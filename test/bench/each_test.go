@@ -72,9 +72,11 @@ func (e each) Await(ctx context.Context, id volume.ID, done func(v volume.Volume
 func baseline(t *testing.T, sim *openstacksim.Sim) csi.ControllerClient {
 	t.Helper()
 	api := adapter(t, sim)
-	volumes := volume.NewVolumes(api, each{api.Volume}, volume.Options{Driver: contract.DriverName, Cluster: "bench"})
+	wait := each{api.Volume}
+	volumes := volume.NewVolumes(api, wait, volume.Options{Owner: volume.Owner{Driver: contract.DriverName, Cluster: "bench"}})
+	attachments := volume.NewAttachService(api, wait, volume.AttachOptions{})
 	server := rpc.NewServer(rpc.Services{Controller: controller.New(controller.Options{
-		Clouds: map[string]controller.Volumes{"": volumes}, TopologyKey: contract.TopologyKey, CanExpand: true, Log: slog.New(slog.DiscardHandler),
+		Clouds: map[string]controller.Cloud{"": {Volumes: volumes, Attachments: attachments}}, TopologyKey: contract.TopologyKey, CanExpand: true, Log: slog.New(slog.DiscardHandler),
 	})}, rpc.Codes())
 	listener := memnet.Listen()
 	return client(t, listener, func(ctx context.Context) error { return server.Serve(ctx, listener, time.Minute) })
