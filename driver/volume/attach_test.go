@@ -199,3 +199,10 @@ func testAttachIn(t *testing.T, status Status) {
 		}
 	})
 }
+
+// What an attach does with a volume in each status: the requests it sends, the end it comes to.
+func TestAttachInEveryStatus(t *testing.T) {
+	for _, status := range everyStatus {
+		t.Run(string(status), func(t *testing.T) { testAttachIn(t, status) })
+	}
+}

@@ -15,18 +15,6 @@ import (
 
 var gib = CreateSpec{Name: "pvc-1", Size: Range{Required: GiB(1)}}
 
-// ofOurs is a volume that this driver made for gib.
-func ofOurs(n int, status Status) Volume {
-	return Volume{ID: id(n), Name: "pvc-1", Status: status, Size: GiB(1), Metadata: testOwner.Metadata("pvc-1", nil)}
-}
-
-// ofOthers is one of the same name that somebody else made.
-func ofOthers(n int, status Status) Volume {
-	v := ofOurs(n, status)
-	v.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
-	return v
-}
-
 func TestCreateReturnsOnceTheVolumeIsAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
@@ -475,5 +463,12 @@ func TestAVolumeThatCannotBeSharedGoesInALaterCallToo(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What a create does with a volume in each status: the requests it sends, the end it comes to.
+func TestCreateInEveryStatus(t *testing.T) {
+	for _, status := range everyStatus {
+		t.Run(string(status), func(t *testing.T) { testCreateIn(t, status) })
 	}
 }

@@ -102,3 +102,10 @@ func TestDeleteOfAVolumeThatAHostHasIsRefusedByTheNameOfTheHost(t *testing.T) {
 		t.Errorf("delete: %v", err)
 	}
 }
+
+// What a deletion does with a volume in each status: the requests it sends, the end it comes to.
+func TestDeleteInEveryStatus(t *testing.T) {
+	for _, status := range everyStatus {
+		t.Run(string(status), func(t *testing.T) { testDeleteIn(t, status) })
+	}
+}

@@ -7,14 +7,6 @@ import (
 	"time"
 )
 
-func attachedTo(servers ...ServerID) Volume {
-	v := Volume{ID: id(1), Status: InUse, Multiattach: len(servers) > 1}
-	for _, server := range servers {
-		v.Attachments = append(v.Attachments, Attachment{Volume: v.ID, Server: server})
-	}
-	return v
-}
-
 func TestDetachReturnsOnceCinderAndNovaAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(attachedTo(serverA))
@@ -195,15 +187,6 @@ func TestOneVolumeIsAttachedOrDetachedByOneCallAtATime(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// hostAttached is a volume that a host has which is no server of Nova's: "server_id": null.
-func hostAttached(more ...ServerID) *fakeCloud {
-	v := attachedTo(append([]ServerID{""}, more...)...)
-	v.Attachments[0].Host = "kvm-7"
-	c := newCloud(v)
-	delete(c.servers, "") // the adapter answers NotFound for an id that is not a UUID
-	return c
 }
 
 func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {

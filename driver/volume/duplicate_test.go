@@ -91,15 +91,15 @@ func TestAYoungerSnapshotThatACallMayHaveReturnedStaysAndIsReported(t *testing.T
 				begin := time.Now()
 				ahead := snapshotCreatedAt(pictureOfOurs(2, Available), begin)
 				ahead.CreatedAt = begin.Add(10 * time.Minute)
-				c.kept(w)[sid(1)] = new(snapshotCreatedAt(pictureOfOurs(1, Available), begin))
-				c.kept(w)[sid(2)] = &ahead
-				c.kept(w)[sid(3)] = new(snapshotCreatedAt(pictureOfOurs(3, Available), begin.Add(time.Second)))
+				c.kept(w.Backup != nil)[sid(1)] = new(snapshotCreatedAt(pictureOfOurs(1, Available), begin))
+				c.kept(w.Backup != nil)[sid(2)] = &ahead
+				c.kept(w.Backup != nil)[sid(3)] = new(snapshotCreatedAt(pictureOfOurs(3, Available), begin.Add(time.Second)))
 				its, reports, _ := counted(c)
 				p, err := its.snapshots.Create(within(t, 60), w)
 				if err != nil || p.ID != sid(1) {
 					t.Fatalf("got %v, %v", p, err)
 				}
-				if diff := cmp.Diff([]string{name}, *reports); diff != "" || len(c.kept(w)) != 2 || c.kept(w)[sid(2)] == nil {
+				if diff := cmp.Diff([]string{name}, *reports); diff != "" || len(c.kept(w.Backup != nil)) != 2 || c.kept(w.Backup != nil)[sid(2)] == nil {
 					t.Errorf("left %v, reports -want +got\n%s", c.left(), diff)
 				}
 			})

@@ -122,3 +122,10 @@ func testExpandIn(t *testing.T, status Status) {
 		}
 	})
 }
+
+// What an expansion does with a volume in each status: the requests it sends, the end it comes to.
+func TestExpandInEveryStatus(t *testing.T) {
+	for _, status := range everyStatus {
+		t.Run(string(status), func(t *testing.T) { testExpandIn(t, status) })
+	}
+}

@@ -162,7 +162,3 @@ func (w snapshotWaiter) Await(ctx context.Context, id SnapshotID, done func(Snap
 		}
 	}
 }
-
-func snapshots(c *fakeCloud) *Snapshots {
-	return NewSnapshots(c, c, snapshotWaiter{c}, backupWaiter{c}, SnapshotServiceOptions{Owner: testOwner})
-}

@@ -357,15 +357,6 @@ func (c *fakeCloud) Await(ctx context.Context, id ID, done func(Volume, bool) (b
 	}
 }
 
-func service(c *fakeCloud) *Volumes {
-	return NewVolumes(c, c, Options{Owner: testOwner})
-}
-
-func attaching(c *fakeCloud) *AttachService { return NewAttachService(c, c, AttachOptions{}) }
-
-// testOwner is the owner of the objects of a test.
-var testOwner = Owner{Driver: "driver", Cluster: "cluster"}
-
 // within is a context whose deadline is that many virtual seconds away.
 func within(t *testing.T, seconds int) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)

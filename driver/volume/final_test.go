@@ -1,55 +1,10 @@
 package volume
 
 import (
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// fakeLate says which calls are answered by a proxy that gave up, and how long after that the cloud has done them all the same: each
-// once, by method.
-type fakeLate struct{ late map[string]time.Duration }
-
-var errLost = Errorf(Unavailable, "HTTP 504").AfterWrite()
-
-// loses reports whether the answer to a call is lost, whose work is done later then. It needs c.mu.
-func (c *fakeCloud) loses(method string, work func()) bool {
-	after, lost := c.late[method]
-	if lost {
-		delete(c.late, method)
-		time.AfterFunc(after, func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			work()
-		})
-	}
-	return lost
-}
-
-// left are the ids of all that there is.
-func (c *fakeCloud) left() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var ids []string
-	for id := range c.volumes {
-		ids = append(ids, string(id))
-	}
-	for _, objects := range []map[SnapshotID]*Snapshot{c.snaps, c.backups} {
-		for id := range objects {
-			ids = append(ids, string(id))
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// put adds a volume while the cloud is in use.
-func (c *fakeCloud) put(v Volume) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.volumes[v.ID] = &v
-}
 
 // The sidecar would forget the claim, and the volume that another request for it made would be nobody's.
 func TestAFailureIsNotTheLastWordWhileAnotherVolumeHasTheName(t *testing.T) {
@@ -132,7 +87,7 @@ func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *test
 				c.hook[call] = func() {
 					c.mu.Lock()
 					defer c.mu.Unlock()
-					c.kept(w)[sid(7)] = new(pictureOfOurs(7, Available))
+					c.kept(w.Backup != nil)[sid(7)] = new(pictureOfOurs(7, Available))
 				}
 				_, err := snapshots(c).Create(within(t, 60), w)
 				wantKind(t, err, Exhausted, true)
@@ -144,7 +99,7 @@ func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *test
 		t.Run(name+" failed while one of the same second is there", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source)
-				c.kept(w)[sid(1)], c.kept(w)[sid(7)] = new(pictureOfOurs(1, ErrorSt)), new(pictureOfOurs(7, Available))
+				c.kept(w.Backup != nil)[sid(1)], c.kept(w.Backup != nil)[sid(7)] = new(pictureOfOurs(1, ErrorSt)), new(pictureOfOurs(7, Available))
 				_, err := snapshots(c).Create(within(t, 60), w)
 				wantKind(t, err, Failed, true)
 				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || p.ID != sid(7) {

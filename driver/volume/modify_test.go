@@ -177,3 +177,10 @@ func TestTwoCallsDoNotChangeOneVolumeAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// What a change does with a volume in each status: the requests it sends, the end it comes to.
+func TestModifyInEveryStatus(t *testing.T) {
+	for _, status := range everyStatus {
+		t.Run(string(status), func(t *testing.T) { testModifyIn(t, status) })
+	}
+}

@@ -27,33 +27,11 @@ func TestEverySnapshotStatusOfCinderHasAMeaning(t *testing.T) {
 }
 
 var (
-	source  = Volume{ID: id(1), Name: "pvc-1", Status: Available, Size: GiB(3), Zone: "az 2"}
 	picture = SnapshotSpec{Name: "snapshot-1", Volume: id(1)}
 )
 
-// pictureOfOurs is a snapshot that this driver made for picture.
-func pictureOfOurs(n int, status Status) Snapshot {
-	return Snapshot{ID: sid(n), Name: "snapshot-1", Volume: id(1), Status: status, Size: GiB(3), Metadata: testOwner.Metadata("snapshot-1", nil)}
-}
-
 // wishes are those for both things that a handle can name.
 var wishes = map[string]SnapshotSpec{"snapshot": picture, "backup": archive()}
-
-// kept is what a cloud has of the kind that w asks for.
-func (c *fakeCloud) kept(w SnapshotSpec) map[SnapshotID]*Snapshot {
-	if w.Backup != nil {
-		return c.backups
-	}
-	return c.snaps
-}
-
-// putSnapshot adds a snapshot or a backup while the cloud is in use.
-func (c *fakeCloud) putSnapshot(w SnapshotSpec, p Snapshot) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p.Backup = w.Backup != nil
-	c.kept(w)[p.ID] = &p
-}
 
 // retried calls every five seconds as external-snapshotter does, until there is a result or a final error. It keeps the first ID that
 // it gets, so what that names must be ready.
@@ -107,11 +85,11 @@ func TestASnapshotThatIsNotAvailableInTimeIsWaitedForByTheRetry(t *testing.T) {
 					if p.CreatedAt = time.Now(); whose != "ours" {
 						p.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 					}
-					c.putSnapshot(w, p)
+					c.putSnapshot(w.Backup != nil, p)
 					_, err := snapshots(c).Create(within(t, 30), w)
 					wantKind(t, err, DeadlineExceeded, true)
 					c.mu.Lock()
-					c.kept(w)[p.ID].Status = Available
+					c.kept(w.Backup != nil)[p.ID].Status = Available
 					c.mu.Unlock()
 					if got, err := retried(t, snapshots(c), w); err != nil || got.ID != p.ID || c.count("Create")+c.count("Delete") != 0 {
 						t.Errorf("got %v, %v after %v", got, err, c.calls)
@@ -169,26 +147,26 @@ func TestAnOlderOneThatAppearsDuringTheWaitCounts(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c, begin := newCloud(source), time.Now()
 					if found {
-						c.putSnapshot(w, snapshotCreatedAt(pictureOfOurs(2, Creating), begin))
+						c.putSnapshot(w.Backup != nil, snapshotCreatedAt(pictureOfOurs(2, Creating), begin))
 						time.AfterFunc(10*time.Second, func() {
 							c.mu.Lock()
 							defer c.mu.Unlock()
-							c.kept(w)[sid(2)].Status = Available
+							c.kept(w.Backup != nil)[sid(2)].Status = Available
 						})
 					}
 					time.AfterFunc(1200*time.Millisecond, func() { // the temporary snapshot takes one second
-						c.putSnapshot(w, snapshotCreatedAt(pictureOfOurs(1, Creating), begin.Add(-time.Second)))
+						c.putSnapshot(w.Backup != nil, snapshotCreatedAt(pictureOfOurs(1, Creating), begin.Add(-time.Second)))
 						time.AfterFunc(20*time.Second, func() {
 							c.mu.Lock()
 							defer c.mu.Unlock()
-							c.kept(w)[sid(1)].Status = Available
+							c.kept(w.Backup != nil)[sid(1)].Status = Available
 						})
 					})
 					if !found && w.Backup == nil {
 						c.slowSnapshots = 5 * time.Second
 					}
 					p, err := snapshots(c).Create(within(t, 50), w)
-					if err != nil || p.ID != sid(1) || len(c.kept(w)) != 1 {
+					if err != nil || p.ID != sid(1) || len(c.kept(w.Backup != nil)) != 1 {
 						t.Errorf("got %v, %v; left %v", p, err, c.left())
 					}
 				})
@@ -204,15 +182,15 @@ func TestAYoungerOneStaysUntilTheOldestIsAvailable(t *testing.T) {
 			t.Run(name+" "+string(end), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c, begin := newCloud(source), time.Now()
-					c.putSnapshot(w, snapshotCreatedAt(pictureOfOurs(1, Creating), begin))
-					c.putSnapshot(w, snapshotCreatedAt(pictureOfOurs(2, Available), begin.Add(time.Second)))
+					c.putSnapshot(w.Backup != nil, snapshotCreatedAt(pictureOfOurs(1, Creating), begin))
+					c.putSnapshot(w.Backup != nil, snapshotCreatedAt(pictureOfOurs(2, Available), begin.Add(time.Second)))
 					time.AfterFunc(10*time.Second, func() {
 						if c.count("Delete") != 0 {
 							t.Errorf("too early: %v", c.calls)
 						}
 						c.mu.Lock()
 						defer c.mu.Unlock()
-						c.kept(w)[sid(1)].Status = end
+						c.kept(w.Backup != nil)[sid(1)].Status = end
 					})
 					want := sid(1)
 					if end == ErrorSt {
@@ -220,7 +198,7 @@ func TestAYoungerOneStaysUntilTheOldestIsAvailable(t *testing.T) {
 						wantKind(t, err, Failed, true)
 						want = sid(2)
 					}
-					if p, err := retried(t, snapshots(c), w); err != nil || p.ID != want || len(c.kept(w)) != 1 {
+					if p, err := retried(t, snapshots(c), w); err != nil || p.ID != want || len(c.kept(w.Backup != nil)) != 1 {
 						t.Errorf("got %v, %v; left %v", p, err, c.left())
 					}
 				})

@@ -69,19 +69,6 @@ func TestAStaleRecordStaysUnlessEverythingAgrees(t *testing.T) {
 	}
 }
 
-// breaks lets a method fail from now on.
-func (c *fakeCloud) breaks(method string, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.fail[method] = err
-}
-
-func (c *fakeCloud) restore(server ServerID, list []ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.servers[server] = list
-}
-
 func TestARecordThatComesToLifeIsNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(Volume{ID: id(1), Status: Reserved})

@@ -22,17 +22,6 @@ func zonal(zones ...string) CreateSpec {
 
 func first(zones []string) string { return slices.Concat(zones, []string{""})[0] }
 
-// sameZoneOnly makes a cloud refuse copies in another zone than their source's, as Cinder's cloned_volume_same_az does.
-func (c *fakeCloud) sameZoneOnly(zone string) *fakeCloud {
-	c.create = func(o CreateOptions, _ *Volume) error {
-		if o.Zone != zone {
-			return Errorf(NotHere, "Volume must be in the same availability zone as the source")
-		}
-		return nil
-	}
-	return c
-}
-
 const noRoom = "schedule allocate volume:Could not find any available weighted backend."
 
 // Behaviour check 25 of upstream's failures: the zone "zone 1" round-trips.

@@ -1,0 +1,3 @@
+package volume
+
+func attaching(c *fakeCloud) *AttachService { return NewAttachService(c, c, AttachOptions{}) }

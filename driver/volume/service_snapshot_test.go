@@ -1,0 +1,5 @@
+package volume
+
+func snapshots(c *fakeCloud) *Snapshots {
+	return NewSnapshots(c, c, snapshotWaiter{c}, backupWaiter{c}, SnapshotServiceOptions{Owner: testOwner})
+}
