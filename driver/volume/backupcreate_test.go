@@ -529,26 +529,3 @@ func TestTheListGoesOnFromSnapshotsToBackups(t *testing.T) {
 		}
 	}
 }
-
-// Two replicas restored one backup and both gave up: the younger copy has lost our metadata to the restore, but not its description.
-func TestAnAbandonedCopyOfARestoreIsRemoved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		restored := func(n, second int) Volume {
-			return Volume{
-				ID: id(n), Name: "restored", Status: Available, Size: GiB(3), BackupID: string(sid(1)), CreatedAt: time.Now().Add(time.Duration(second) * time.Second),
-				Description: contract.DescriptionOfRestored(testOwner.Token("restored"), time.Now().Add(time.Duration(second)*time.Second)), Metadata: map[string]string{contract.MetadataCluster: "another"},
-			}
-		}
-		young, attached, foreign := restored(3, 1), restored(4, 2), restored(5, 3)
-		attached.Attachments = []Attachment{{Server: serverA}}
-		foreign.Description = contract.Description
-		c := newCloud(restored(2, 0), young, attached, foreign).withBackups(archived(Available))
-		v, err := service(c).Create(within(t, 60), CreateSpec{Name: "restored", Snapshot: sid(1)})
-		if err != nil || v.ID != id(2) || c.volumes[id(2)].Metadata[contract.MetadataCluster] != "cluster" {
-			t.Errorf("got %v, %v", v, err)
-		}
-		if _, left := c.volumes[id(3)]; left || len(c.volumes) != 3 {
-			t.Errorf("left: %v", c.volumes)
-		}
-	})
-}

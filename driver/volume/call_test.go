@@ -102,8 +102,8 @@ func TestATurnLastsUntilNovaHasAnsweredWhoeverHasLeft(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
-		if s.queues.inUse() != 0 || len(s.locks.held) != 0 {
-			t.Errorf("%d serverQueues and the locks %v are left", s.queues.inUse(), s.locks.held)
+		if s.queues.inUse() != 0 || s.locked(id(1)) {
+			t.Errorf("%d queues are left; volume locked: %v", s.queues.inUse(), s.locked(id(1)))
 		}
 	})
 }
@@ -130,8 +130,8 @@ func TestAnErrandEnds(t *testing.T) {
 			t.Errorf("the volume is not locked: %v", err)
 		}
 		s.Drain(t.Context())
-		if took := time.Since(began); took != longestCall || s.queues.inUse() != 0 || len(s.locks.held) != 0 {
-			t.Errorf("ended after %v; %d serverQueues and the locks %v are left", took, s.queues.inUse(), s.locks.held)
+		if took := time.Since(began); took != longestCall || s.queues.inUse() != 0 || s.locked(id(1)) {
+			t.Errorf("ended after %v; %d queues are left; volume locked: %v", took, s.queues.inUse(), s.locked(id(1)))
 		}
 	})
 }
@@ -218,8 +218,8 @@ func TestAPanicInARequestIsAnErrorAndLeavesNothingLocked(t *testing.T) {
 		s := attaching(c)
 		_, err := s.Attach(within(t, 60), id(1), serverA)
 		wantKind(t, err, Unknown, true)
-		if s.queues.inUse() != 0 || len(s.locks.held) != 0 {
-			t.Errorf("%d serverQueues and the locks %v are left", s.queues.inUse(), s.locks.held)
+		if s.queues.inUse() != 0 || s.locked(id(1)) {
+			t.Errorf("%d queues are left; volume locked: %v", s.queues.inUse(), s.locked(id(1)))
 		}
 	})
 }
@@ -302,4 +302,13 @@ func TestWhoLeavesBeforeALostAttachHasEndedIsToldWhatIsWaitedFor(t *testing.T) {
 			t.Errorf("kept: %v", s.lostAttaches.pairs)
 		}
 	})
+}
+
+// locked reports whether a call holds the lock of a volume.
+func (s *AttachService) locked(id ID) bool {
+	unlock, err := s.locks.Take(VolumeKey(id), "test")
+	if err == nil {
+		unlock()
+	}
+	return err != nil
 }

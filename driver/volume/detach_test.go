@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -237,5 +238,13 @@ func TestAVolumeThatAHostHasIsRefusedByItsName(t *testing.T) {
 	wantKind(t, err, Conflict, false)
 	if !strings.Contains(err.Error(), "host kvm-7") {
 		t.Errorf("attach: %v", err)
+	}
+}
+
+func TestTheFirstOfSeveralErrorsKeepsWhatTheOthersSay(t *testing.T) {
+	plain, written := Errorf(NotFound, "plain"), Errorf(Busy, "written").AfterWrite()
+	err := firstOf([]error{plain, nil, written})
+	if !MayHaveWritten(err) || !errors.Is(err, plain) || !errors.Is(err, written) || KindOf(err) != NotFound {
+		t.Errorf("got %v", err)
 	}
 }

@@ -11,18 +11,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// createdAt is v, sent and created at that time.
-func createdAt(v Volume, at time.Time) Volume {
-	v.CreatedAt, v.Metadata = at, merged(v.Metadata, map[string]string{contract.MetadataSent: at.UTC().Format(time.RFC3339)})
-	return v
-}
-
-// snapshotCreatedAt is p, sent and created at that time.
-func snapshotCreatedAt(p Snapshot, at time.Time) Snapshot {
-	p.CreatedAt, p.Metadata = at, merged(p.Metadata, map[string]string{contract.MetadataSent: at.UTC().Format(time.RFC3339)})
-	return p
-}
-
 // A younger volume goes only where the times show that no call can have returned it; else it stays and is reported.
 func TestAYoungerVolumeThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -50,7 +38,7 @@ func TestAYoungerVolumeThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) 
 				}
 				c := newCloud(old, young)
 				s, reports, log := counted(c)
-				v, err := s.volumes.Create(within(t, 60), gib)
+				v, err := s.volumes.Create(within(t, 60), volumeSpec)
 				if err != nil || v.ID != old.ID {
 					t.Fatalf("got %v, %v", v, err)
 				}
@@ -74,7 +62,7 @@ func TestADuplicateThatCinderDoesNotDeleteIsReported(t *testing.T) {
 		c := newCloud(createdAt(ofOurs(1, Available), time.Now()), createdAt(ofOurs(2, Available), time.Now().Add(time.Second)))
 		c.fail["DeleteVolume"] = Errorf(Conflict, "Volume still has 1 dependent snapshots")
 		s, reports, log := counted(c)
-		if v, err := s.volumes.Create(within(t, 60), gib); err != nil || v.ID != id(1) {
+		if v, err := s.volumes.Create(within(t, 60), volumeSpec); err != nil || v.ID != id(1) {
 			t.Errorf("got %v, %v", v, err)
 		}
 		if len(*reports) != 1 || !strings.Contains(log.String(), "dependent snapshots") {
@@ -84,7 +72,7 @@ func TestADuplicateThatCinderDoesNotDeleteIsReported(t *testing.T) {
 }
 
 func TestAYoungerSnapshotThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) {
-	for name, w := range wishes {
+	for name, w := range map[string]SnapshotSpec{"snapshot": snapshotSpec, "backup": backupSpec} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCloud(source)
@@ -111,14 +99,14 @@ func TestAYoungerSnapshotThatACallMayHaveReturnedStaysAndIsReported(t *testing.T
 func TestOfTwoOfTheSameSecondNoneIsRemovedAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
-		s := service(c)
+		s := both(c).volumes
 		c.late = map[string]time.Duration{"CreateVolume": 0}
-		_, err := s.Create(within(t, 60), gib)
+		_, err := s.Create(within(t, 60), volumeSpec)
 		wantKind(t, err, Unavailable, true)
 		c.put(createdAt(ofOurs(1, Available), time.Now()))
 		synctest.Wait()
 		for range 2 {
-			v, err := s.Create(within(t, 60), gib)
+			v, err := s.Create(within(t, 60), volumeSpec)
 			if err != nil || v.ID != id(1) || len(c.volumes) != 2 {
 				t.Errorf("got %s, %v; left %v", v.ID, err, c.left())
 			}

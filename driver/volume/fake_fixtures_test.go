@@ -138,3 +138,25 @@ var everyStatus = []Status{
 	"error_backing-up", "error_extending", "downloading", "uploading", "retyping", "extending",
 	"unmanaging", "error_managing_deleting",
 }
+
+// archived is backup 1 of source.
+func archived(status Status) Snapshot {
+	return Snapshot{ID: sid(1), Volume: source.ID, Status: status, Size: source.Size, Reason: "disk full"}
+}
+
+// every status that Cinder 21 gives a snapshot: objects/fields.py SnapshotStatus.ALL.
+var everySnapshotStatus = []Status{
+	"error", "available", "creating", "deleting", "deleted", "updating", "error_deleting", "unmanaging", "backing-up", "restoring",
+}
+
+// createdAt is v, sent and created at that time.
+func createdAt(v Volume, at time.Time) Volume {
+	v.CreatedAt, v.Metadata = at, merged(v.Metadata, map[string]string{contract.MetadataSent: at.UTC().Format(time.RFC3339)})
+	return v
+}
+
+// snapshotCreatedAt is p, sent and created at that time.
+func snapshotCreatedAt(p Snapshot, at time.Time) Snapshot {
+	p.CreatedAt, p.Metadata = at, merged(p.Metadata, map[string]string{contract.MetadataSent: at.UTC().Format(time.RFC3339)})
+	return p
+}

@@ -2,8 +2,6 @@ package volume
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -17,7 +15,7 @@ type creator struct {
 }
 
 func createsVolume(ctx context.Context, s services) (string, error) {
-	v, err := s.volumes.Create(ctx, CreateSpec{Name: "pvc-new", Size: gib.Size})
+	v, err := s.volumes.Create(ctx, CreateSpec{Name: "pvc-new", Size: volumeSpec.Size})
 	return string(v.ID), err
 }
 
@@ -30,9 +28,9 @@ func creates(w SnapshotSpec) func(context.Context, services) (string, error) {
 
 var creators = map[string]creator{
 	"volume":             {"CreateVolume", createsVolume},
-	"snapshot":           {"CreateSnapshot", creates(picture)},
-	"backup":             {"CreateBackup", creates(archive())},
-	"temporary snapshot": {"CreateSnapshot", creates(archive())},
+	"snapshot":           {"CreateSnapshot", creates(snapshotSpec)},
+	"backup":             {"CreateBackup", creates(backupSpec)},
+	"temporary snapshot": {"CreateSnapshot", creates(backupSpec)},
 }
 
 // eachCreator runs a test for each kind of object, in a cloud with the source of snapshots alone.
@@ -144,14 +142,14 @@ func TestNoFinalErrorDuringAHoldOff(t *testing.T) {
 func TestAnIncompatibleVolumeIsFinalDuringAHoldOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
-		s := service(c)
+		s := both(c).volumes
 		c.fail["CreateVolume"] = errLost
-		_, err := s.Create(within(t, 60), gib)
+		_, err := s.Create(within(t, 60), volumeSpec)
 		wantKind(t, err, Unavailable, true)
 		other := ofOthers(1, Available)
 		other.Size = GiB(7)
 		c.put(other)
-		w := gib
+		w := volumeSpec
 		w.Size.Limit = GiB(2)
 		_, err = s.Create(within(t, 60), w)
 		wantKind(t, err, Incompatible, false)
@@ -162,18 +160,18 @@ func TestAnIncompatibleVolumeIsFinalDuringAHoldOff(t *testing.T) {
 func TestAHoldOffEndsWhenTheObjectIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
-		s := service(c)
+		s := both(c).volumes
 		c.late = map[string]time.Duration{"CreateVolume": time.Second}
-		_, err := s.Create(within(t, 60), gib)
+		_, err := s.Create(within(t, 60), volumeSpec)
 		wantKind(t, err, Unavailable, true)
 		time.Sleep(2 * time.Second)
 		c.change(id(101), func(v *Volume) { v.Status = ErrorSt })
-		_, err = s.Create(within(t, 60), gib)
+		_, err = s.Create(within(t, 60), volumeSpec)
 		if wantKind(t, err, Failed, false); len(c.left()) != 0 {
 			t.Errorf("left %v", c.left())
 		}
-		if len(s.resource.holdOffs.active) != 0 {
-			t.Errorf("remembered: %v", s.resource.holdOffs.active)
+		if _, err = s.Create(within(t, 60), volumeSpec); err != nil || c.count("CreateVolume") != 2 {
+			t.Errorf("still held off: %v after %v", err, c.calls)
 		}
 	})
 }
@@ -182,16 +180,16 @@ func TestAHoldOffEndsWhenTheObjectIsFound(t *testing.T) {
 func TestAHoldOffGoesOnBesideAVolumeOfSomeoneElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
-		s := service(c)
+		s := both(c).volumes
 		c.fail["CreateVolume"] = errLost
-		_, err := s.Create(within(t, 60), gib)
+		_, err := s.Create(within(t, 60), volumeSpec)
 		wantKind(t, err, Unavailable, true)
 		clear(c.fail)
 		c.put(ofOthers(1, ErrorSt))
-		_, err = s.Create(within(t, 60), gib)
+		_, err = s.Create(within(t, 60), volumeSpec)
 		wantKind(t, err, Failed, true)
 		c.remove(id(1)) // by hand
-		_, err = s.Create(within(t, 60), gib)
+		_, err = s.Create(within(t, 60), volumeSpec)
 		if wantKind(t, err, Unavailable, true); c.count("CreateVolume") != 1 {
 			t.Errorf("sent again: %v", c.calls)
 		}
@@ -220,58 +218,3 @@ func TestNothingRunsAfterACreateHasReturned(t *testing.T) {
 		}
 	})
 }
-
-func TestHoldOffsAreForgottenAndBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var h holdOffs
-		for n := range 50 {
-			_ = h.begin(fmt.Sprint("volume ", n), fmt.Sprint(n), errLost)
-		}
-		time.Sleep(createHoldOff)
-		for n := range mostHoldOffs + 5 {
-			_ = h.begin(fmt.Sprint("volume late-", n), fmt.Sprint(n), errLost)
-			if n < 10 {
-				time.Sleep(time.Millisecond)
-			}
-		}
-		if len(h.active) != mostHoldOffs {
-			t.Errorf("%d are remembered", len(h.active))
-		}
-		if h.check("volume 1") != nil || h.check("volume late-4") != nil || h.check("volume late-5") == nil {
-			t.Error("want those forgotten that end first")
-		}
-	})
-}
-
-func TestTheHoldOffNamesTheCauseWithoutTheObjectTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var h holdOffs
-		lost := Errorf(Unavailable, `volume "pvc-1": Cinder answers HTTP 504: Gateway Timeout`).Op("create volume").Request("req-1").AfterWrite()
-		want := "create volume pvc-1: outcome unknown (Cinder answers HTTP 504: Gateway Timeout (request req-1)); " +
-			"the driver checks by name and retries the create after 00:02:00 UTC"
-		if err := h.begin("volume pvc-1", "pvc-1", lost); err.Error() != want {
-			t.Errorf("want %s\ngot  %v", want, err)
-		}
-		if err := h.check("volume pvc-1"); err.Error() != want {
-			t.Errorf("want %s\ngot  %v", want, err)
-		}
-	})
-}
-
-// counted are services that count what they report.
-func counted(c *fakeCloud) (s services, reports *[]string, log *strings.Builder) {
-	reports, log = &[]string{}, &strings.Builder{}
-	logger, count := slog.New(slog.NewTextHandler(log, nil)), func(noun string) { *reports = append(*reports, noun) }
-	return services{
-		NewVolumes(c, c, Options{Owner: testOwner, Log: logger, CountDuplicate: count}),
-		NewSnapshots(c, c, snapshotWaiter{c}, backupWaiter{c}, SnapshotServiceOptions{Owner: testOwner, Log: logger, CountDuplicate: count}),
-	}, reports, log
-}
-
-// services create all kinds of objects.
-type services struct {
-	volumes   *Volumes
-	snapshots *Snapshots
-}
-
-func both(c *fakeCloud) services { return services{service(c), snapshots(c)} }

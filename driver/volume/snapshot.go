@@ -1,6 +1,10 @@
 package volume
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // SnapshotID is the UUID of a Cinder snapshot or backup, as it stands in a VolumeSnapshotContent's snapshotHandle.
 type SnapshotID string
@@ -56,3 +60,6 @@ var snapshotStatuses = map[Status]SnapshotMeaning{
 
 // SnapshotMeaning is what s means for a snapshot or backup. A status that Cinder adds later means Wait for everything.
 func (s Status) SnapshotMeaning() SnapshotMeaning { return snapshotStatuses[s] }
+
+// SnapshotStatuses are all that the table knows, sorted.
+func SnapshotStatuses() []Status { return slices.Sorted(maps.Keys(snapshotStatuses)) }

@@ -2,7 +2,6 @@ package volume
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -14,14 +13,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// every status that Cinder 21 gives a snapshot: objects/fields.py SnapshotStatus.ALL.
-var everySnapshotStatus = []Status{
-	"error", "available", "creating", "deleting", "deleted", "updating", "error_deleting", "unmanaging", "backing-up", "restoring",
-}
-
 func TestEverySnapshotStatusOfCinderHasAMeaning(t *testing.T) {
 	want := slices.Sorted(slices.Values(everySnapshotStatus))
-	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(snapshotStatuses))); diff != "" {
+	if diff := cmp.Diff(want, SnapshotStatuses()); diff != "" {
 		t.Error("-want +got\n", diff)
 	}
 }
@@ -554,5 +548,49 @@ func TestReadingASnapshot(t *testing.T) {
 		if _, err := snapshots(c).Get(t.Context(), id); !Is(err, NotFound) {
 			t.Errorf("got %v", err)
 		}
+	}
+}
+
+func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *testing.T) {
+	for name, w := range wishes {
+		call := map[bool]string{true: "CreateBackup", false: "CreateSnapshot"}[w.Backup != nil]
+		t.Run(name+" refused while another replica's is there", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.fail[call] = Errorf(Exhausted, "HTTP 413")
+				c.hook[call] = func() {
+					c.mu.Lock()
+					defer c.mu.Unlock()
+					c.kept(w.Backup != nil)[sid(7)] = new(pictureOfOurs(7, Available))
+				}
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Exhausted, true)
+				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || p.ID != sid(7) {
+					t.Errorf("the next try: got %v, %v", p, err)
+				}
+			})
+		})
+		t.Run(name+" failed while one of the same second is there", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.kept(w.Backup != nil)[sid(1)], c.kept(w.Backup != nil)[sid(7)] = new(pictureOfOurs(1, ErrorSt)), new(pictureOfOurs(7, Available))
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Failed, true)
+				if p, err := snapshots(c).Create(within(t, 60), w); err != nil || p.ID != sid(7) {
+					t.Errorf("the next try: got %v, %v", p, err)
+				}
+			})
+		})
+		t.Run(name+" refused and its name cannot be read", func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(source)
+				c.fail[call] = Errorf(Exhausted, "HTTP 413")
+				c.hook[call] = func() {
+					c.fail["SnapshotsNamed"], c.fail["BackupsNamed"] = Errorf(Unavailable, "HTTP 503"), Errorf(Unavailable, "HTTP 503")
+				}
+				_, err := snapshots(c).Create(within(t, 60), w)
+				wantKind(t, err, Exhausted, true)
+			})
+		})
 	}
 }

@@ -1,5 +1,10 @@
 package volume
 
+import (
+	"maps"
+	"slices"
+)
+
 // Step is what a volume's status means for what somebody wants of it. The zero Step is to wait: a status that a later Cinder
 // adds passes, or the caller's deadline comes and says which one it was.
 type Step int
@@ -52,3 +57,6 @@ var statuses = map[Status]Meaning{
 
 // Meaning is what s means for a volume. A status that Cinder adds later means Wait for everything.
 func (s Status) Meaning() Meaning { return statuses[s] }
+
+// Statuses are all that the tables know, sorted.
+func Statuses() []Status { return slices.Sorted(maps.Keys(statuses)) }
