@@ -17,7 +17,7 @@ var everyBackupStatus = []Status{"error", "error_deleting", "creating", "availab
 
 func TestEveryBackupStatusOfCinderHasAMeaning(t *testing.T) {
 	for _, status := range everyBackupStatus {
-		if _, ok := snapshotStatuses[status]; !ok {
+		if !slices.Contains(SnapshotStatuses(), status) {
 			t.Errorf("%s has none", status)
 		}
 	}

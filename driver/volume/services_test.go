@@ -22,7 +22,12 @@ type services struct {
 	snapshots *Snapshots
 }
 
-func both(c *fakeCloud) services { return services{service(c), snapshots(c)} }
+func both(c *fakeCloud) services {
+	return services{
+		NewVolumes(c, c, Options{Owner: testOwner}),
+		NewSnapshots(c, c, snapshotWaiter{c}, backupWaiter{c}, SnapshotServiceOptions{Owner: testOwner}),
+	}
+}
 
 var (
 	volumeSpec   = CreateSpec{Name: "pvc-1", Size: Range{Required: GiB(1)}}
