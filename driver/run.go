@@ -17,11 +17,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cinder-csi/cinder-csi/driver/attach"
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/controller"
+	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/identity"
+	"github.com/cinder-csi/cinder-csi/driver/inflight"
+	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
@@ -87,14 +93,14 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 			}
 			adapter := openstack.NewCurrent(live.Current, log)
 			at := wait(work, background, adapter, name, hubs)
-			owner, locks, recent := volume.Owner{Driver: cfg.DriverName, Cluster: cfg.Cluster}, &volume.Locks{}, &volume.Recent{}
-			attachments := volume.NewAttachService(at.cloud, at.volumes, volume.AttachOptions{Locks: locks, Recent: recent, Log: log})
+			owner, locks, recent := idempotent.Owner{Driver: cfg.DriverName, Cluster: cfg.Cluster}, &inflight.Locks{}, &observe.Recent{}
+			attachments := attach.New(at.cloud, at.volumes, attach.Options{Locks: locks, Recent: recent, Log: log})
 			clouds[name] = controller.Cloud{
-				Volumes: volume.NewVolumes(at.cloud, at.volumes, volume.Options{
+				Volumes: provision.New(at.cloud, at.volumes, provision.Options{
 					Owner: owner, Locks: locks, Recent: recent, Log: log, CountDuplicate: duplicates.Of(name), ObserveQuotas: quota.Saw,
 				}),
 				Attachments: attachments,
-				Snapshots: volume.NewSnapshots(at.cloud, at.volumes, at.snapshots, at.backups, volume.SnapshotServiceOptions{
+				Snapshots: snapshot.New(at.cloud, at.volumes, at.snapshots, at.backups, snapshot.Options{
 					Owner: owner, Locks: locks, Log: log, CountDuplicate: duplicates.Of(name),
 				}),
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) GetCapacity(ctx context.Context, req *csi.GetCapacityRequest) (
 	if class.Zone != "" && !places.reach(class.Zone, segment) {
 		return &csi.GetCapacityResponse{}, nil
 	}
-	room := volume.CapacityRequest{
+	room := provision.CapacityRequest{
 		Type: class.Type, Zone: class.Zone, Zones: places.zones(&csi.TopologyRequirement{Requisite: []*csi.Topology{segment}}), AnyZone: places.ignored, Shared: shared,
 	}
 	capacity, err := s.o.Clouds[s.clouds[0]].Volumes.Capacity(ctx, room)

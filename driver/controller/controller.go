@@ -12,6 +12,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -30,15 +31,15 @@ type Attachments interface {
 
 // Volumes creates, changes, reads and deletes the volumes of one cloud; *volume.Volumes does.
 type Volumes interface {
-	Create(ctx context.Context, w volume.CreateSpec) (volume.Volume, error)
+	Create(ctx context.Context, w provision.CreateSpec) (volume.Volume, error)
 	Delete(ctx context.Context, id volume.ID) error
 	Get(ctx context.Context, id volume.ID) (volume.Volume, error)
 	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
 	Expand(ctx context.Context, id volume.ID, size volume.Range) (volume.Volume, error)
-	Modify(ctx context.Context, id volume.ID, c volume.Change) error
-	Capacity(ctx context.Context, r volume.CapacityRequest) (volume.Capacity, error)
-	Health(ctx context.Context, id volume.ID) (volume.Health, error)
-	ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
+	Modify(ctx context.Context, id volume.ID, c provision.Change) error
+	Capacity(ctx context.Context, r provision.CapacityRequest) (provision.Capacity, error)
+	Health(ctx context.Context, id volume.ID) (provision.Health, error)
+	ListHealth(ctx context.Context, p volume.Position, limit int) ([]provision.Health, error)
 }
 
 // Claims are the claims that volumes are made for; *kube.API knows them. Errors are *volume.Error; a missing claim is NotFound.

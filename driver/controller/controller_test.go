@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // fake answers with what a test put there, and keeps the wish.
 type fake struct {
-	wish   volume.CreateSpec
+	wish   provision.CreateSpec
 	volume volume.Volume
 	err    error
 	list   []volume.Volume
@@ -34,7 +35,7 @@ type fake struct {
 	changes
 }
 
-func (f *fake) Create(_ context.Context, w volume.CreateSpec) (volume.Volume, error) {
+func (f *fake) Create(_ context.Context, w provision.CreateSpec) (volume.Volume, error) {
 	f.wish, f.calls = w, append(f.calls, "create "+w.Name)
 	return f.volume, f.err
 }
@@ -137,7 +138,7 @@ func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantWish := volume.CreateSpec{
+	wantWish := provision.CreateSpec{
 		Name: "pvc-1", Size: volume.Range{Required: 5, Limit: 9}, Type: "fast", Zones: []string{"az2", "az1"}, Source: second,
 		Metadata: map[string]string{"team": "storage", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1"},
 

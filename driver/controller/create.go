@@ -8,6 +8,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -30,40 +31,40 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 }
 
 // wish reads what a request asks for, of the cloud and of whoever makes the file system.
-func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places places) (volume.CreateSpec, contract.Format, error) {
+func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places places) (provision.CreateSpec, contract.Format, error) {
 	if req.GetName() == "" {
-		return volume.CreateSpec{}, contract.Format{}, missing("name")
+		return provision.CreateSpec{}, contract.Format{}, missing("name")
 	}
 	shared, err := needsSharing(req.GetVolumeCapabilities())
 	if err != nil {
-		return volume.CreateSpec{}, contract.Format{}, err
+		return provision.CreateSpec{}, contract.Format{}, err
 	}
 	class, err := s.class(ctx, req.GetParameters())
 	if err != nil {
-		return volume.CreateSpec{}, contract.Format{}, err
+		return provision.CreateSpec{}, contract.Format{}, err
 	}
 	size := volume.Range{Required: volume.Size(req.GetCapacityRange().GetRequiredBytes()), Limit: volume.Size(req.GetCapacityRange().GetLimitBytes())}
 	if err := s.makeable(class.Format, req.GetVolumeCapabilities()); err != nil {
-		return volume.CreateSpec{}, contract.Format{}, err
+		return provision.CreateSpec{}, contract.Format{}, err
 	}
 	metadata, err := class.VolumeMetadata()
 	if err != nil {
-		return volume.CreateSpec{}, contract.Format{}, volume.Errorf(volume.InvalidArgument, "the StorageClass: %w", err)
+		return provision.CreateSpec{}, contract.Format{}, volume.Errorf(volume.InvalidArgument, "the StorageClass: %w", err)
 	}
 	attributes, err := attributesClass(req.GetMutableParameters())
 	if err != nil {
-		return volume.CreateSpec{}, contract.Format{}, err
+		return provision.CreateSpec{}, contract.Format{}, err
 	}
 	clone, snapshot, err := sourceOf(req.GetVolumeContentSource())
 	if err != nil {
-		return volume.CreateSpec{}, contract.Format{}, err
+		return provision.CreateSpec{}, contract.Format{}, err
 	}
 	if clone == "" && snapshot == "" {
 		if err := fits(class.Format, size); err != nil {
-			return volume.CreateSpec{}, contract.Format{}, err
+			return provision.CreateSpec{}, contract.Format{}, err
 		}
 	}
-	return volume.CreateSpec{
+	return provision.CreateSpec{
 		Name:     req.GetName(),
 		Size:     size,
 		Type:     cmp.Or(attributes.Type, class.Type), // mutable parameters win (CSI specification, CreateVolume)

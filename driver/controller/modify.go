@@ -7,6 +7,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -23,7 +24,7 @@ func (s *Server) ControllerModifyVolume(ctx context.Context, req *csi.Controller
 	if err != nil {
 		return nil, err
 	}
-	change := volume.Change{Type: class.Type, Migrate: class.Migrate, Metadata: class.Metadata}
+	change := provision.Change{Type: class.Type, Migrate: class.Migrate, Metadata: class.Metadata}
 	if err := cloud.Volumes.Modify(ctx, volume.ID(req.GetVolumeId()), change); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -33,7 +34,7 @@ func TestModifyTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	_, err := server(f).ControllerModifyVolume(t.Context(), &csi.ControllerModifyVolumeRequest{
 		VolumeId: first, MutableParameters: map[string]string{"type": "fast", "policy": "on-demand", "metadata.team": "storage"},
 	})
-	want := volume.Change{Type: "fast", Migrate: true, Metadata: map[string]string{"team": "storage"}}
+	want := provision.Change{Type: "fast", Migrate: true, Metadata: map[string]string{"team": "storage"}}
 	if diff := cmp.Diff(want, f.change); diff != "" || err != nil || !slices.Equal(f.calls, []string{"modify " + first}) {
 		t.Errorf("%v, %v (-want +got):\n%s", err, f.calls, diff)
 	}
@@ -66,7 +67,7 @@ func TestMutableParametersOfANewVolumeWinOverTheClass(t *testing.T) {
 		Parameters:        map[string]string{"type": "slow", "appendVolumeMetadata": `{"team":"a","other":"stays"}`},
 		MutableParameters: map[string]string{"type": "fast", "metadata.team": "b"},
 	})
-	want := volume.CreateSpec{Name: "a", Type: "fast", Metadata: map[string]string{"team": "b", "other": "stays"}}
+	want := provision.CreateSpec{Name: "a", Type: "fast", Metadata: map[string]string{"team": "b", "other": "stays"}}
 	if diff := cmp.Diff(want, f.wish); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -76,32 +77,32 @@ func TestCapacityOfAClassInASegment(t *testing.T) {
 	segment := zone("az2")[0]
 	for name, test := range map[string]struct {
 		req      *csi.GetCapacityRequest
-		capacity volume.Capacity
+		capacity provision.Capacity
 		change   func(*Options)
-		room     volume.CapacityRequest
+		room     provision.CapacityRequest
 		want     *csi.GetCapacityResponse
 		asked    bool
 	}{
 		"nothing said": {
-			req: &csi.GetCapacityRequest{}, capacity: volume.Capacity{Available: 7}, asked: true, want: &csi.GetCapacityResponse{AvailableCapacity: 7},
+			req: &csi.GetCapacityRequest{}, capacity: provision.Capacity{Available: 7}, asked: true, want: &csi.GetCapacityResponse{AvailableCapacity: 7},
 		},
 		"all said": {
 			req: &csi.GetCapacityRequest{
 				Parameters: map[string]string{"type": "fast"}, AccessibleTopology: segment, VolumeCapabilities: []*csi.VolumeCapability{capability(manyWriters, true)},
 			},
-			capacity: volume.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, room: volume.CapacityRequest{Type: "fast", Zones: []string{"az2"}, Shared: true},
+			capacity: provision.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, room: provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}, Shared: true},
 			want: &csi.GetCapacityResponse{AvailableCapacity: 7, MinimumVolumeSize: wrapperspb.Int64(2), MaximumVolumeSize: wrapperspb.Int64(5)},
 		},
 		"the class's zone is the segment's": {
 			req:  &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az2"}, AccessibleTopology: segment},
-			room: volume.CapacityRequest{Zone: "az2", Zones: []string{"az2"}}, asked: true, want: &csi.GetCapacityResponse{},
+			room: provision.CapacityRequest{Zone: "az2", Zones: []string{"az2"}}, asked: true, want: &csi.GetCapacityResponse{},
 		},
 		"the class's zone is another": {
 			req: &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az1"}, AccessibleTopology: segment}, want: &csi.GetCapacityResponse{},
 		},
 		"the class's zone is another, and zones do not matter": {
 			req:    &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az1"}, AccessibleTopology: segment},
-			change: func(o *Options) { o.IgnoreZone = func() bool { return true } }, room: volume.CapacityRequest{Zone: "az1", Zones: []string{"az2"}, AnyZone: true}, asked: true, want: &csi.GetCapacityResponse{},
+			change: func(o *Options) { o.IgnoreZone = func() bool { return true } }, room: provision.CapacityRequest{Zone: "az1", Zones: []string{"az2"}, AnyZone: true}, asked: true, want: &csi.GetCapacityResponse{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,10 +141,10 @@ func TestCapacityIsAdvertisedWhereItIsTold(t *testing.T) {
 // sick gives two clouds of which two volumes and one are ill.
 func sick() *Server {
 	s := twoClouds()
-	ill := []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "Error", Message: "broken"}, {Severity: volume.Degraded, Reason: "Other", Message: "slow"}}
+	ill := []provision.HealthIssue{{Severity: provision.Inaccessible, Reason: "Error", Message: "broken"}, {Severity: provision.Degraded, Reason: "Other", Message: "slow"}}
 	plain, east := s.o.Clouds[""].Volumes.(*fake), s.o.Clouds["east"].Volumes.(*fake)
-	plain.ailments = map[volume.ID][]volume.HealthIssue{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
-	east.ailments = map[volume.ID][]volume.HealthIssue{east.list[0].ID: ill[1:]}
+	plain.ailments = map[volume.ID][]provision.HealthIssue{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
+	east.ailments = map[volume.ID][]provision.HealthIssue{east.list[0].ID: ill[1:]}
 	return s
 }
 

@@ -8,13 +8,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
 // Snapshots are the snapshots of one cloud; *volume.Snapshots is them.
 type Snapshots interface {
-	Create(ctx context.Context, w volume.SnapshotSpec) (volume.Snapshot, error)
+	Create(ctx context.Context, w snapshot.Spec) (volume.Snapshot, error)
 	Delete(ctx context.Context, id volume.SnapshotID) error
 	Get(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error)
 	List(ctx context.Context, of volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error)
@@ -36,11 +37,11 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 	if err != nil {
 		return nil, err
 	}
-	wish := volume.SnapshotSpec{
+	wish := snapshot.Spec{
 		Name: req.GetName(), Volume: volume.ID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(req.GetParameters()),
 	}
 	if class.Kind == contract.KindBackup {
-		wish.Backup = &volume.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
+		wish.Backup = &snapshot.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
 	}
 	p, err := cloud.Snapshots.Create(ctx, wish)
 	if err != nil {

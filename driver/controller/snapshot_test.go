@@ -14,19 +14,20 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // fakeSnapshots answers with what a test put there, and keeps the wish.
 type fakeSnapshots struct {
-	wish     volume.SnapshotSpec
+	wish     snapshot.Spec
 	snapshot volume.Snapshot
 	list     []volume.Snapshot
 	err      error
 	calls    []string
 }
 
-func (f *fakeSnapshots) Create(_ context.Context, w volume.SnapshotSpec) (volume.Snapshot, error) {
+func (f *fakeSnapshots) Create(_ context.Context, w snapshot.Spec) (volume.Snapshot, error) {
 	f.wish, f.calls = w, append(f.calls, "create "+w.Name)
 	return f.snapshot, f.err
 }
@@ -85,7 +86,7 @@ func TestCreateSnapshotTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wish := volume.SnapshotSpec{Name: "snapshot-1", Volume: first, Force: true, Metadata: map[string]string{
+	wish := snapshot.Spec{Name: "snapshot-1", Volume: first, Force: true, Metadata: map[string]string{
 		"csi.storage.k8s.io/volumesnapshot/name": "s", "csi.storage.k8s.io/volumesnapshot/namespace": "shop", "csi.storage.k8s.io/volumesnapshotcontent/name": "snapcontent-1",
 	}}
 	if diff := cmp.Diff(wish, f.wish); diff != "" {
@@ -100,12 +101,12 @@ func TestCreateSnapshotTellsTheDomainWhatIsAskedFor(t *testing.T) {
 func TestAClassOfTypeBackupAsksForABackup(t *testing.T) {
 	for name, test := range map[string]struct {
 		parameters map[string]string
-		want       volume.BackupSpec
+		want       snapshot.BackupSpec
 	}{
-		"plain": {nil, volume.BackupSpec{PerGiB: 20 * time.Second}},
+		"plain": {nil, snapshot.BackupSpec{PerGiB: 20 * time.Second}},
 		"full": {
 			map[string]string{"availability": "az2", "incremental": "true", "backup-max-duration-seconds-per-gb": "7", "force-create": "true"},
-			volume.BackupSpec{Zone: "az2", Incremental: true, PerGiB: 7 * time.Second},
+			snapshot.BackupSpec{Zone: "az2", Incremental: true, PerGiB: 7 * time.Second},
 		},
 	} {
 		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Status: volume.Available, Backup: true}}
@@ -115,7 +116,7 @@ func TestAClassOfTypeBackupAsksForABackup(t *testing.T) {
 		if err != nil || !got.GetSnapshot().GetReadyToUse() || got.GetSnapshot().GetSnapshotId() != second {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
-		want := volume.SnapshotSpec{Name: "s", Volume: first, Force: test.parameters["force-create"] == "true", Metadata: map[string]string{}, Backup: &test.want}
+		want := snapshot.Spec{Name: "s", Volume: first, Force: test.parameters["force-create"] == "true", Metadata: map[string]string{}, Backup: &test.want}
 		if diff := cmp.Diff(want, f.wish); diff != "" {
 			t.Errorf("%s: wish, -want +got\n%s", name, diff)
 		}

@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	attachment "github.com/cinder-csi/cinder-csi/driver/attach"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/status"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
@@ -38,9 +40,9 @@ func TestAVolumeGrowsOnASimulatedCloud(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		sim.SetQuota("demo", "gigabytes", 4)
-		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		attachments := volume.NewAttachService(a, hub, volume.AttachOptions{})
-		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc"})
+		volumes := provision.New(a, hub, provision.Options{})
+		attachments := attachment.New(a, hub, attachment.Options{})
+		v, err := volumes.Create(ctx, provision.CreateSpec{Name: "pvc"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	attachment "github.com/cinder-csi/cinder-csi/driver/attach"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/status"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
@@ -72,48 +74,48 @@ func TestAVolumeIsRetypedOnASimulatedCloud(t *testing.T) {
 	simulated(t, config, func(t *testing.T, a *Cloud, hub *status.Hub, sim *openstacksim.Sim) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		attachments := volume.NewAttachService(a, hub, volume.AttachOptions{})
-		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc"})
+		volumes := provision.New(a, hub, provision.Options{})
+		attachments := attachment.New(a, hub, attachment.Options{})
+		v, err := volumes.Create(ctx, provision.CreateSpec{Name: "pvc"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		modify := func(change volume.Change) error { return volumes.Modify(ctx, v.ID, change) }
+		modify := func(change provision.Change) error { return volumes.Modify(ctx, v.ID, change) }
 		typeIs := func(want string) {
 			t.Helper()
 			if got, err := volumes.Get(ctx, v.ID); err != nil || got.Type != want {
 				t.Errorf("want type %s, got %v, %v", want, got, err)
 			}
 		}
-		if err := modify(volume.Change{Type: "fast"}); !volume.Is(err, volume.InvalidArgument) || !strings.Contains(err.Error(), "policy: on-demand") || volume.MayHaveWritten(err) {
+		if err := modify(provision.Change{Type: "fast"}); !volume.Is(err, volume.InvalidArgument) || !strings.Contains(err.Error(), "policy: on-demand") || volume.MayHaveWritten(err) {
 			t.Errorf("a move that is not allowed: %v", err)
 		}
 		typeIs("standard")
-		if err := modify(volume.Change{Type: "multiattach"}); err != nil { // in the same backend
+		if err := modify(provision.Change{Type: "multiattach"}); err != nil { // in the same backend
 			t.Error(err)
 		}
 		typeIs("multiattach")
 		if _, err = attachments.Attach(ctx, v.ID, volume.ServerID(config.Servers[0].ID)); err != nil {
 			t.Fatal(err)
 		}
-		if err := modify(volume.Change{Type: "standard"}); !volume.Is(err, volume.Conflict) || !strings.Contains(err.Error(), "only allowed on available") {
+		if err := modify(provision.Change{Type: "standard"}); !volume.Is(err, volume.Conflict) || !strings.Contains(err.Error(), "only allowed on available") {
 			t.Errorf("multiattach taken from a volume in use: %v", err)
 		}
 		if err := attachments.Detach(ctx, v.ID, ""); err != nil {
 			t.Fatal(err)
 		}
 		sim.SetQuota("demo", "gigabytes_fast", 0)
-		if err := modify(volume.Change{Type: "fast", Migrate: true}); !volume.Is(err, volume.Exhausted) {
+		if err := modify(provision.Change{Type: "fast", Migrate: true}); !volume.Is(err, volume.Exhausted) {
 			t.Errorf("beyond the type's quota: %v", err)
 		}
 		sim.SetQuota("demo", "gigabytes_fast", 10)
 		sim.ResetRequests()
-		if err := modify(volume.Change{Type: "fast", Migrate: true, Metadata: map[string]string{"team": "a"}}); err != nil {
+		if err := modify(provision.Change{Type: "fast", Migrate: true, Metadata: map[string]string{"team": "a"}}); err != nil {
 			t.Error(err)
 		}
 		typeIs("fast")
 		writes := sim.RequestCount()
-		if err := modify(volume.Change{Type: "fast", Metadata: map[string]string{"team": "a"}}); err != nil || sim.RequestCount()-writes != 1 {
+		if err := modify(provision.Change{Type: "fast", Metadata: map[string]string{"team": "a"}}); err != nil || sim.RequestCount()-writes != 1 {
 			t.Errorf("a change that is done: %v after %d requests", err, sim.RequestCount()-writes)
 		}
 	})
@@ -122,18 +124,18 @@ func TestAVolumeIsRetypedOnASimulatedCloud(t *testing.T) {
 func TestTheRoomOnASimulatedCloud(t *testing.T) {
 	t.Parallel()
 	simulated(t, openstacksim.Default(), func(t *testing.T, a *Cloud, hub *status.Hub, sim *openstacksim.Sim) {
-		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		if _, err := volumes.Create(t.Context(), volume.CreateSpec{Name: "pvc", Type: "fast", Size: volume.Range{Required: volume.GiB(7)}}); err != nil {
+		volumes := provision.New(a, hub, provision.Options{})
+		if _, err := volumes.Create(t.Context(), provision.CreateSpec{Name: "pvc", Type: "fast", Size: volume.Range{Required: volume.GiB(7)}}); err != nil {
 			t.Fatal(err)
 		}
 		sim.SetQuota("demo", "per_volume_gigabytes", 500)
 		for _, test := range []struct {
-			room volume.CapacityRequest
-			want volume.Capacity
+			room provision.CapacityRequest
+			want provision.Capacity
 		}{
-			{volume.CapacityRequest{}, volume.Capacity{Available: volume.GiB(20000 - 7), Largest: volume.GiB(500)}},
-			{volume.CapacityRequest{Type: "fast", Zones: []string{"az2"}}, volume.Capacity{Available: volume.GiB(1000 - 7), Largest: volume.GiB(500)}},
-			{volume.CapacityRequest{Zones: []string{"moon"}}, volume.Capacity{}},
+			{provision.CapacityRequest{}, provision.Capacity{Available: volume.GiB(20000 - 7), Largest: volume.GiB(500)}},
+			{provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}}, provision.Capacity{Available: volume.GiB(1000 - 7), Largest: volume.GiB(500)}},
+			{provision.CapacityRequest{Zones: []string{"moon"}}, provision.Capacity{}},
 		} {
 			got, err := volumes.Capacity(t.Context(), test.room)
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {

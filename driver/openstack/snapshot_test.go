@@ -9,7 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	attachment "github.com/cinder-csi/cinder-csi/driver/attach"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/status"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
@@ -157,10 +160,10 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 		hubOfSnapshots, hubOfBackups := status.NewSnapshotHub(a), status.NewBackupHub(a)
 		go func() { _ = hubOfSnapshots.Run(ctx) }()
 		go func() { _ = hubOfBackups.Run(ctx) }()
-		volumes := volume.NewVolumes(a, hub, volume.Options{})
-		attachments := volume.NewAttachService(a, hub, volume.AttachOptions{})
-		snapshots := volume.NewSnapshots(a, hub, hubOfSnapshots, hubOfBackups, volume.SnapshotServiceOptions{})
-		v, err := volumes.Create(ctx, volume.CreateSpec{Name: "pvc", Zones: []string{"az2"}})
+		volumes := provision.New(a, hub, provision.Options{})
+		attachments := attachment.New(a, hub, attachment.Options{})
+		snapshots := snapshot.New(a, hub, hubOfSnapshots, hubOfBackups, snapshot.Options{})
+		v, err := volumes.Create(ctx, provision.CreateSpec{Name: "pvc", Zones: []string{"az2"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +171,7 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 			t.Fatal(err)
 		}
 		sim.ResetRequests()
-		wish := volume.SnapshotSpec{Name: "snap", Volume: v.ID}
+		wish := snapshot.Spec{Name: "snap", Volume: v.ID}
 		if _, err := snapshots.Create(ctx, wish); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +187,7 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 		if err != nil || !slices.ContainsFunc(page, func(q volume.Snapshot) bool { return q.ID == p.ID }) {
 			t.Errorf("listed %v, %v", page, err)
 		}
-		restored, err := volumes.Create(ctx, volume.CreateSpec{Name: "restored", Snapshot: p.ID})
+		restored, err := volumes.Create(ctx, provision.CreateSpec{Name: "restored", Snapshot: p.ID})
 		if err != nil || restored.Zone != "az2" || restored.SnapshotID != string(p.ID) {
 			t.Errorf("got %+v, %v", restored, err)
 		}

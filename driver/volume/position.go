@@ -24,9 +24,9 @@ type SnapshotPosition struct {
 
 // SnapshotPositionOf is the place right after p.
 func SnapshotPositionOf(p Snapshot) SnapshotPosition {
-	return SnapshotPosition{Backups: p.Backup, PagePosition: placeOf(p)}
+	return SnapshotPosition{Backups: p.Backup, PagePosition: SnapshotPagePosition(p)}
 }
 
-func placeOf(p Snapshot) PagePosition[SnapshotID] {
+func SnapshotPagePosition(p Snapshot) PagePosition[SnapshotID] {
 	return PagePosition[SnapshotID]{After: p.ID, Created: p.CreatedAt}
 }

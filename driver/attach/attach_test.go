@@ -1,0 +1,212 @@
+package attach
+
+import (
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestAttachReturnsOnceCinderShowsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volumetest.ForeignVolume(1, volume.Available))
+		v, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		if err != nil || v.Status != volume.InUse || !v.AttachedTo(volumetest.ServerA) {
+			t.Errorf("got %v, %v", v, err)
+		}
+	})
+}
+
+func TestAttachAgainAsksNobodyForAnything(t *testing.T) {
+	c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}}})
+	if _, err := attaching(c).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Attach") != 0 {
+		t.Errorf("got %v after %v", err, c.Calls)
+	}
+}
+
+func TestAttachWhenAlreadyAttachedElsewhereIsRefusedBeforeNovaIsAsked(t *testing.T) {
+	c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
+	_, err := attaching(c).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA)
+	volumetest.WantKind(t, err, volume.Conflict, false)
+	if !strings.Contains(err.Error(), string(volumetest.ServerB)) || c.Count("Attach") != 0 {
+		t.Errorf("got %v after %v", err, c.Calls)
+	}
+}
+
+func TestAMultiattachVolumeIsAttachedToTwoServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
+		v, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		if err != nil || !v.AttachedTo(volumetest.ServerA) || !v.AttachedTo(volumetest.ServerB) {
+			t.Errorf("got %v, %v", v, err)
+		}
+	})
+}
+
+func TestAnAttachThatTheHostGivesUpIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
+		c.Refuse = true
+		start := time.Now()
+		_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		volumetest.WantKind(t, err, volume.Failed, true)
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("told after %v only", took)
+		}
+	})
+}
+
+// A volume that is in use elsewhere stays so, whatever becomes of the attach: its record tells, or Nova's list where there is none.
+func TestAnAttachOfASharedVolumeThatTheHostGivesUpIsNoticedEarly(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
+			c.Refuse = true
+			if hidden {
+				c.Fail["Rows"] = volume.Errorf(volume.PermissionDenied, "no")
+			}
+			start := time.Now()
+			_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+			volumetest.WantKind(t, err, volume.Failed, true)
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("hidden %v: told after %v only", hidden, took)
+			}
+		})
+	}
+}
+
+// Cinder may show a shared volume as in use, because of another server, while this one's record is on its way.
+func TestAnAttachOfASharedVolumeIsAwaitedWhileItsRecordIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
+		c.Hook["Attach"] = func() {
+			time.AfterFunc(500*time.Millisecond, func() { c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.InUse }) })
+		}
+		v, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		if err != nil || !v.AttachedTo(volumetest.ServerA) || c.Count("Rows") == 0 {
+			t.Errorf("%v, %v after %v", v, err, c.Calls)
+		}
+	})
+}
+
+func TestAnAttachUnderWayIsAwaited(t *testing.T) {
+	for name, test := range map[string]struct {
+		server volume.ServerID
+		kind   volume.Kind
+	}{"to this server": {server: volumetest.ServerA}, "to another": {server: volumetest.ServerB, kind: volume.Conflict}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Attaching))
+				c.Servers[test.server] = []volume.ID{volumetest.VolumeID(1)}
+				c.AttachmentRecords = []volume.Row{{ID: volumetest.AttachmentID(test.server), Volume: volumetest.VolumeID(1), Server: test.server, Status: volume.AttachmentAttaching}}
+				c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
+					v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: test.server}}
+				})
+				_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				if test.kind != volume.Unknown {
+					volumetest.WantKind(t, err, test.kind, false)
+				} else if err != nil {
+					t.Error(err)
+				}
+				if c.Count("Attach") != 0 {
+					t.Error("Nova was asked")
+				}
+			})
+		})
+	}
+}
+
+func TestAttachToWhatIsNotThere(t *testing.T) {
+	for name, test := range map[string]struct {
+		volume volume.ID
+		server volume.ServerID
+	}{
+		"no volume":      {volumetest.VolumeID(2), volumetest.ServerA},
+		"no server":      {volumetest.VolumeID(1), "cccccccc-0000-4000-8000-000000000003"},
+		"no volume's id": {"vol", volumetest.ServerA},
+		"no server's id": {volumetest.VolumeID(1), "node-1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := attaching(volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))).Attach(t.Context(), test.volume, test.server)
+			volumetest.WantKind(t, err, volume.NotFound, false)
+		})
+	}
+}
+
+func TestNovasRefusalIsToldByTheVolumesState(t *testing.T) {
+	for name, test := range map[string]struct {
+		refusal volume.Kind
+		now     volume.Volume // what the volume is once Nova has refused
+		want    volume.Kind   // Unknown means that it is attached in the end
+		asked   int
+	}{
+		"attached elsewhere meanwhile": {volume.InvalidArgument, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}}, volume.Conflict, 1},
+		"attached here meanwhile":      {volume.InvalidArgument, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}}}, volume.Unknown, 1},
+		"changing":                     {volume.InvalidArgument, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved}, volume.Unknown, 2},
+		"nothing to see":               {volume.InvalidArgument, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available}, volume.InvalidArgument, 1},
+		"locked":                       {volume.Busy, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available}, volume.Busy, 1},
+		"full":                         {volume.Exhausted, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available}, volume.Exhausted, 1},
+		"forbidden":                    {volume.PermissionDenied, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available}, volume.PermissionDenied, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
+				c.Fail["Attach"] = volume.Errorf(test.refusal, "no")
+				c.Hook["Attach"] = func() {
+					if c.Count("Attach") > 1 { // it has changed, and Nova takes it
+						delete(c.Fail, "Attach")
+						return
+					}
+					c.VolumesByID[volumetest.VolumeID(1)] = &test.now
+					if test.now.AttachedTo(volumetest.ServerA) {
+						c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
+					}
+					if test.now.Status == volume.Reserved {
+						c.Later(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.Available })
+					}
+				}
+				_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				if test.want != volume.Unknown {
+					volumetest.WantKind(t, err, test.want, false)
+				} else if err != nil {
+					t.Error(err)
+				}
+				if c.Count("Attach") != test.asked {
+					t.Errorf("want Nova asked %d times, got %v", test.asked, c.Calls)
+				}
+			})
+		})
+	}
+}
+
+func testAttachIn(t *testing.T, status volume.Status) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volumetest.OwnVolume(1, status))
+		_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		sent := c.Count("Attach") == 1
+		switch status.Meaning().Attach {
+		case volume.Proceed:
+			if err != nil || !sent {
+				t.Errorf("got %v, sent %v", err, sent)
+			}
+		case volume.Wait:
+			volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
+		case volume.BeingDeleted:
+			volumetest.WantKind(t, err, volume.NotFound, false)
+		default:
+			volumetest.WantKind(t, err, volume.Conflict, false)
+		}
+		if sent && status.Meaning().Attach != volume.Proceed {
+			t.Error("Nova was asked")
+		}
+	})
+}
+
+// What an attach does with a volume in each status: the requests it sends, the end it comes to.
+func TestAttachInEveryStatus(t *testing.T) {
+	for _, status := range volumetest.EveryStatus {
+		t.Run(string(status), func(t *testing.T) { testAttachIn(t, status) })
+	}
+}

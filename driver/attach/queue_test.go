@@ -1,0 +1,253 @@
+package attach
+
+import (
+	"context"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// inUse is how many servers have a lane.
+func (l *serverQueues) inUse() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queues)
+}
+
+func TestCallsOfOneServerWaitTheirTurnInOrder(t *testing.T) {
+	for width := 1; width <= 3; width++ {
+		synctest.Test(t, func(t *testing.T) {
+			l := &serverQueues{width: width}
+			var mu sync.Mutex
+			var order []int
+			most, at := 0, 0
+			for n := range 9 {
+				go func() {
+					leave, err := l.enter(t.Context(), volumetest.ServerA)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					mu.Lock()
+					at++
+					most = max(most, at)
+					order = append(order, n)
+					mu.Unlock()
+					time.Sleep(time.Second)
+					mu.Lock()
+					at--
+					mu.Unlock()
+					leave()
+				}()
+				synctest.Wait()
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(time.Minute)
+			mu.Lock()
+			defer mu.Unlock()
+			if !slices.IsSorted(order) || len(order) != 9 || most != width || l.inUse() != 0 {
+				t.Errorf("width %d: order %v, at most %d at once, left %v", width, order, most, l.inUse())
+			}
+		})
+	}
+}
+
+func TestServersDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &serverQueues{width: 1}
+		leave, _ := l.enter(t.Context(), volumetest.ServerA)
+		defer leave()
+		began := time.Now()
+		other, err := l.enter(t.Context(), volumetest.ServerB)
+		if err != nil || time.Since(began) != 0 {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		other()
+	})
+}
+
+func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &serverQueues{width: 1}
+		leave, _ := l.enter(t.Context(), volumetest.ServerA)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		gaveUp, entered := make(chan error, 1), make(chan error, 1)
+		go func() { _, err := l.enter(short, volumetest.ServerA); gaveUp <- err }()
+		synctest.Wait()
+		go func() {
+			leave, err := l.enter(t.Context(), volumetest.ServerA)
+			entered <- err
+			leave()
+		}()
+		volumetest.WantKind(t, <-gaveUp, volume.DeadlineExceeded, false)
+		leave()
+		if err := <-entered; err != nil {
+			t.Error(err)
+		}
+		// The turn may come at the very moment the caller gives up: it goes to the next all the same.
+		for range 100 {
+			leave, _ := l.enter(t.Context(), volumetest.ServerA)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				if leave, err := l.enter(ctx, volumetest.ServerA); err == nil {
+					leave()
+				}
+			}()
+			synctest.Wait()
+			go cancel()
+			leave()
+			synctest.Wait()
+			if n := l.inUse(); n != 0 {
+				t.Fatalf("%d serverQueues left", n)
+			}
+		}
+	})
+}
+
+// Eight volumes at once on one server and one on another: Nova gets those of the first one by one, the other's at once.
+func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var volumes []volume.Volume
+		for n := range 9 {
+			volumes = append(volumes, volumetest.OwnVolume(n, volume.Available))
+		}
+		c := volumetest.NewCloud(volumes...)
+		at, most := 0, 0
+		c.Hook["Attach"] = func() {
+			c.Mu.Lock()
+			at++
+			most = max(most, at)
+			c.Mu.Unlock()
+			time.Sleep(time.Second) // Nova answers once the host has a device
+			c.Mu.Lock()
+			at--
+			c.Mu.Unlock()
+		}
+		s := attaching(c)
+		began := time.Now()
+		ended := make(chan error, len(volumes))
+		for n := range 8 {
+			go func() {
+				_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(n), volumetest.ServerA)
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		if _, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(8), volumetest.ServerB); err != nil || time.Since(began) > 3*time.Second {
+			t.Errorf("the other server: %v after %v", err, time.Since(began))
+		}
+		for range 8 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		c.Mu.Lock()
+		defer c.Mu.Unlock()
+		if most != queueWidth+1 { // and the other server's
+			t.Errorf("%d at once", most)
+		}
+	})
+}
+
+// Forty workers, fewer than our bundles give external-attacher, have 59 volumes to attach to a server that does not answer and one to
+// another.
+func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var volumes []volume.Volume
+		for n := range 61 {
+			volumes = append(volumes, volumetest.OwnVolume(n, volume.Available))
+		}
+		c := volumetest.NewCloud(volumes...)
+		s := attaching(c)
+		slow := make(chan struct{})
+		var first sync.Once
+		c.Hook["Attach"] = func() {
+			hold := false
+			first.Do(func() { hold = true })
+			if hold {
+				<-slow
+			}
+		}
+		var workers sync.WaitGroup
+		workers.Go(func() { _, _ = s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(0), volumetest.ServerA) })
+		time.Sleep(5 * time.Second) // Nova has the first by now
+		work := make(chan int, 60)
+		for n := range 60 {
+			work <- n + 1
+		}
+		close(work)
+		began := time.Now()
+		other := make(chan time.Duration, 1)
+		for range 40 {
+			workers.Go(func() {
+				for n := range work {
+					server := volumetest.ServerA
+					if n == 60 {
+						server = volumetest.ServerB
+					}
+					_, err := s.Attach(volumetest.Within(t, 180), volumetest.VolumeID(n), server)
+					switch {
+					case n == 60:
+						other <- time.Since(began)
+					case err != nil:
+						volumetest.WantKind(t, err, volume.Busy, false)
+					}
+				}
+			})
+		}
+		if waited := <-other; waited > 5*time.Second {
+			t.Errorf("the other server's volume waited %v for a worker", waited)
+		}
+		time.Sleep(time.Until(began.Add(longestTurn)))
+		synctest.Wait()
+		s.queues.mu.Lock()
+		if left := len(s.queues.queues[volumetest.ServerA].waiting); left != 0 {
+			t.Errorf("after %v %d calls wait still", longestTurn, left)
+		}
+		s.queues.mu.Unlock()
+		close(slow)
+		workers.Wait()
+		synctest.Wait() // the first call has left; its request ends now
+		if n := s.queues.inUse(); n != 0 {
+			t.Errorf("%d queues left", n)
+		}
+	})
+}
+
+// A node comes back with 26 volumes, which is what Nova attaches to a server: what does the bounded queue cost where all is well?
+func TestABurstOnAHealthyServerIsHardlyDelayedByTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var volumes []volume.Volume
+		for n := range 26 {
+			volumes = append(volumes, volumetest.OwnVolume(n, volume.Available))
+		}
+		c := volumetest.NewCloud(volumes...)
+		c.Hook["Attach"] = func() { time.Sleep(300 * time.Millisecond) }
+		s := attaching(c)
+		began := time.Now()
+		var all sync.WaitGroup
+		for n := range 26 {
+			all.Go(func() {
+				for pause := time.Second; ; pause *= 2 { // external-attacher's
+					_, err := s.Attach(volumetest.Within(t, 180), volumetest.VolumeID(n), volumetest.ServerA)
+					if err == nil {
+						return
+					}
+					volumetest.WantKind(t, err, volume.Busy, false)
+					time.Sleep(pause)
+				}
+			})
+		}
+		all.Wait()
+		took := time.Since(began)
+		t.Logf("26 attaches of 0.3 s take %v; one after the other %v", took, 26*300*time.Millisecond)
+		if took > 16*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+package idempotent_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+)
+
+// A younger volume goes only where the times show that no call can have returned it; else it stays and is reported.
+func TestAYoungerVolumeThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) {
+	for name, test := range map[string]struct {
+		old, young func(v *volume.Volume) // how they differ from volumes that are created as they are sent, ten seconds apart
+		stays      bool
+	}{
+		"younger":                              {},
+		"younger by a late answer":             {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(90 * time.Second) }},
+		"of the same second":                   {young: func(v *volume.Volume) { *v = volumetest.CreatedAt(*v, v.CreatedAt.Add(-10*time.Second)) }, stays: true},
+		"created by a host ten minutes ahead":  {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(10 * time.Minute) }, stays: true},
+		"the old by a host ten minutes behind": {old: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(-10 * time.Minute) }, stays: true},
+		"without the time of sending":          {young: func(v *volume.Volume) { delete(v.Metadata, contract.MetadataSent) }, stays: true},
+		"with what an earlier version wrote":   {young: func(v *volume.Volume) { v.Metadata[contract.MetadataSent] = "MFRGGZDFMZTWQ2LK" }, stays: true},
+		"attached": {young: func(v *volume.Volume) {
+			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
+		}, stays: true},
+		"of another cluster": {young: func(v *volume.Volume) { v.Metadata[contract.MetadataCluster] = "another" }, stays: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				old, young := volumetest.CreatedAt(volumetest.OwnVolume(9, volume.Available), time.Now()), volumetest.CreatedAt(volumetest.OwnVolume(10, volume.Available), time.Now().Add(10*time.Second))
+				if test.old != nil {
+					test.old(&old)
+				}
+				if test.young != nil {
+					test.young(&young)
+				}
+				c := volumetest.NewCloud(old, young)
+				s, reports, log := counted(c)
+				v, err := s.volumes.Create(volumetest.Within(t, 60), volumeSpec)
+				if err != nil || v.ID != old.ID {
+					t.Fatalf("got %v, %v", v, err)
+				}
+				want, left := []string{}, 1
+				if test.stays {
+					want, left = []string{"volume"}, 2
+				}
+				if diff := cmp.Diff(want, *reports); diff != "" || len(c.VolumesByID) != left {
+					t.Errorf("left %v, reports -want +got\n%s", c.Remaining(), diff)
+				}
+				if test.stays && (!strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "volume="+string(young.ID))) {
+					t.Errorf("the log does not tell of it: %s", log)
+				}
+			})
+		})
+	}
+}
+
+func TestADuplicateThatCinderDoesNotDeleteIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volumetest.CreatedAt(volumetest.OwnVolume(1, volume.Available), time.Now()), volumetest.CreatedAt(volumetest.OwnVolume(2, volume.Available), time.Now().Add(time.Second)))
+		c.Fail["DeleteVolume"] = volume.Errorf(volume.Conflict, "Volume still has 1 dependent snapshots")
+		s, reports, log := counted(c)
+		if v, err := s.volumes.Create(volumetest.Within(t, 60), volumeSpec); err != nil || v.ID != volumetest.VolumeID(1) {
+			t.Errorf("got %v, %v", v, err)
+		}
+		if len(*reports) != 1 || !strings.Contains(log.String(), "dependent snapshots") {
+			t.Errorf("reports %v, log %s", *reports, log)
+		}
+	})
+}
+
+func TestAYoungerSnapshotThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) {
+	for name, w := range map[string]snapshot.Spec{"snapshot": snapshotSpec, "backup": backupSpec} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud(volumetest.SourceVolume)
+				begin := time.Now()
+				ahead := volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(2, volume.Available), begin)
+				ahead.CreatedAt = begin.Add(10 * time.Minute)
+				c.Objects(w.Backup != nil)[volumetest.SnapshotID(1)] = new(volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(1, volume.Available), begin))
+				c.Objects(w.Backup != nil)[volumetest.SnapshotID(2)] = &ahead
+				c.Objects(w.Backup != nil)[volumetest.SnapshotID(3)] = new(volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(3, volume.Available), begin.Add(time.Second)))
+				its, reports, _ := counted(c)
+				p, err := its.snapshots.Create(volumetest.Within(t, 60), w)
+				if err != nil || p.ID != volumetest.SnapshotID(1) {
+					t.Fatalf("got %v, %v", p, err)
+				}
+				if diff := cmp.Diff([]string{name}, *reports); diff != "" || len(c.Objects(w.Backup != nil)) != 2 || c.Objects(w.Backup != nil)[volumetest.SnapshotID(2)] == nil {
+					t.Errorf("left %v, reports -want +got\n%s", c.Remaining(), diff)
+				}
+			})
+		})
+	}
+}
+
+// Two replicas create within a second, and the answer to one is lost: which of the two was returned, nobody knows.
+func TestOfTwoOfTheSameSecondNoneIsRemovedAfterALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		s := both(c).volumes
+		c.Late = map[string]time.Duration{"CreateVolume": 0}
+		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		c.Put(volumetest.CreatedAt(volumetest.OwnVolume(1, volume.Available), time.Now()))
+		synctest.Wait()
+		for range 2 {
+			v, err := s.Create(volumetest.Within(t, 60), volumeSpec)
+			if err != nil || v.ID != volumetest.VolumeID(1) || len(c.VolumesByID) != 2 {
+				t.Errorf("got %s, %v; left %v", v.ID, err, c.Remaining())
+			}
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package idempotent
+
+import (
+	"fmt"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lostAnswer is the error of a create without an answer.
+var lostAnswer = volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
+
+func TestHoldOffsAreForgottenAndBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h holdOffs
+		for n := range 50 {
+			_ = h.begin(fmt.Sprint("volume ", n), fmt.Sprint(n), lostAnswer)
+		}
+		time.Sleep(createHoldOff)
+		for n := range mostHoldOffs + 5 {
+			_ = h.begin(fmt.Sprint("volume late-", n), fmt.Sprint(n), lostAnswer)
+			if n < 10 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		if len(h.active) != mostHoldOffs {
+			t.Errorf("%d are remembered", len(h.active))
+		}
+		if h.check("volume 1") != nil || h.check("volume late-4") != nil || h.check("volume late-5") == nil {
+			t.Error("want those forgotten that end first")
+		}
+	})
+}
+
+func TestTheHoldOffNamesTheCauseWithoutTheObjectTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h holdOffs
+		lost := volume.Errorf(volume.Unavailable, `volume "pvc-1": Cinder answers HTTP 504: Gateway Timeout`).Op("create volume").Request("req-1").AfterWrite()
+		want := "create volume pvc-1: outcome unknown (Cinder answers HTTP 504: Gateway Timeout (request req-1)); " +
+			"the driver checks by name and retries the create after 00:02:00 UTC"
+		if err := h.begin("volume pvc-1", "pvc-1", lost); err.Error() != want {
+			t.Errorf("want %s\ngot  %v", want, err)
+		}
+		if err := h.check("volume pvc-1"); err.Error() != want {
+			t.Errorf("want %s\ngot  %v", want, err)
+		}
+	})
+}

@@ -1,0 +1,224 @@
+package idempotent_test
+
+import (
+	"context"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// creator creates one kind of object and tells what there is of it.
+type creator struct {
+	call   string // the create request that goes wrong
+	create func(ctx context.Context, s services) (id string, err error)
+}
+
+func createsVolume(ctx context.Context, s services) (string, error) {
+	v, err := s.volumes.Create(ctx, provision.CreateSpec{Name: "pvc-new", Size: volumeSpec.Size})
+	return string(v.ID), err
+}
+
+func creates(w snapshot.Spec) func(context.Context, services) (string, error) {
+	return func(ctx context.Context, s services) (string, error) {
+		p, err := s.snapshots.Create(ctx, w)
+		return string(p.ID), err
+	}
+}
+
+var creators = map[string]creator{
+	"volume":             {"CreateVolume", createsVolume},
+	"snapshot":           {"CreateSnapshot", creates(snapshotSpec)},
+	"backup":             {"CreateBackup", creates(backupSpec)},
+	"temporary snapshot": {"CreateSnapshot", creates(backupSpec)},
+}
+
+// eachCreator runs a test for each kind of object, in a cloud with the source of snapshots alone.
+func eachCreator(t *testing.T, test func(t *testing.T, c *volumetest.Cloud, s services, x creator)) {
+	for name, x := range creators {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud(volumetest.SourceVolume)
+				test(t, c, both(c), x)
+			})
+		})
+	}
+}
+
+func TestACreateWithoutAnAnswerIsNotSentAgainForTwoMinutes(t *testing.T) {
+	eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
+		c.Fail[x.call] = volumetest.ErrLost
+		_, err := x.create(volumetest.Within(t, 60), s)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		delete(c.Fail, x.call)
+		first := time.Now()
+		until := first.Add(2 * time.Minute).UTC().Format("15:04:05 UTC")
+		for time.Since(first) < 2*time.Minute {
+			_, err = x.create(volumetest.Within(t, 60), s)
+			volumetest.WantKind(t, err, volume.Unavailable, true)
+			for _, text := range []string{"outcome unknown (HTTP 504)", "checks by name", "retries the create after " + until} {
+				if !strings.Contains(err.Error(), text) {
+					t.Fatalf("%q is not in %v", text, err)
+				}
+			}
+			if n := c.Count(x.call); n != 1 {
+				t.Fatalf("the create was sent %d times after %s", n, time.Since(first))
+			}
+			time.Sleep(10 * time.Second)
+		}
+		if id, err := x.create(volumetest.Within(t, 60), s); err != nil || id == "" || c.Count(x.call) != 2 {
+			t.Errorf("after the hold-off: %q, %v after %v", id, err, c.Calls)
+		}
+	})
+}
+
+func TestWhatACreateWithoutAnAnswerMadeLaterIsUsed(t *testing.T) {
+	eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
+		c.Late = map[string]time.Duration{x.call: 90 * time.Second}
+		_, err := x.create(volumetest.Within(t, 60), s)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		time.Sleep(80 * time.Second)
+		_, err = x.create(volumetest.Within(t, 60), s)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		time.Sleep(20 * time.Second)
+		if id, err := x.create(volumetest.Within(t, 60), s); err != nil || id == "" || c.Count(x.call) != 1 {
+			t.Errorf("got %q, %v after %v", id, err, c.Calls)
+		}
+	})
+}
+
+// The API of Cinder has worked on the request since it was sent, not since its answer was lost.
+func TestTheHoldOffBeginsWhenTheRequestWasSent(t *testing.T) {
+	eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
+		lost := volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
+		c.Fail[x.call] = lost
+		c.Hook[x.call] = func() { lost.SentAt = time.Now(); time.Sleep(time.Minute) }
+		_, err := x.create(volumetest.Within(t, 100), s)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		clear(c.Fail)
+		clear(c.Hook)
+		time.Sleep(59 * time.Second)
+		_, err = x.create(volumetest.Within(t, 60), s)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		time.Sleep(time.Second)
+		if _, err = x.create(volumetest.Within(t, 60), s); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A refused or unsent request cannot create anything: a full quota is final at once, so that the scheduler tries another node.
+func TestACreateThatWasRefusedOrNotSentHoldsNothingBack(t *testing.T) {
+	for _, kind := range volume.Kinds() {
+		eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
+			c.Fail[x.call] = volume.Errorf(kind, "not sent")
+			if _, err := x.create(volumetest.Within(t, 60), s); err == nil {
+				t.Fatal("no error")
+			}
+			c.Fail[x.call] = volume.Errorf(volume.Exhausted, "HTTP 413")
+			_, err := x.create(volumetest.Within(t, 60), s)
+			volumetest.WantKind(t, err, volume.Exhausted, false)
+		})
+	}
+}
+
+func TestNoFinalErrorDuringAHoldOff(t *testing.T) {
+	eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
+		c.Fail[x.call] = volumetest.ErrLost
+		_, err := x.create(volumetest.Within(t, 60), s)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		c.Fail[x.call] = volume.Errorf(volume.Exhausted, "HTTP 413")
+		c.Remove(volumetest.SourceVolume.ID) // a snapshot of it would be NotFound
+		_, err = x.create(volumetest.Within(t, 60), s)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		time.Sleep(2 * time.Minute)
+		_, err = x.create(volumetest.Within(t, 60), s)
+		if volume.KindOf(err) != volume.Exhausted && volume.KindOf(err) != volume.NotFound || volume.MayHaveWritten(err) {
+			t.Errorf("after the hold-off: %v", err)
+		}
+	})
+}
+
+func TestAnIncompatibleVolumeIsFinalDuringAHoldOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		s := both(c).volumes
+		c.Fail["CreateVolume"] = volumetest.ErrLost
+		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		other := volumetest.ForeignVolume(1, volume.Available)
+		other.Size = volume.GiB(7)
+		c.Put(other)
+		w := volumeSpec
+		w.Size.Limit = volume.GiB(2)
+		_, err = s.Create(volumetest.Within(t, 60), w)
+		volumetest.WantKind(t, err, volume.Incompatible, false)
+	})
+}
+
+// What the create made is known once it is found: its failure is final.
+func TestAHoldOffEndsWhenTheObjectIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		s := both(c).volumes
+		c.Late = map[string]time.Duration{"CreateVolume": time.Second}
+		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		time.Sleep(2 * time.Second)
+		c.Change(volumetest.VolumeID(101), func(v *volume.Volume) { v.Status = volume.ErrorSt })
+		_, err = s.Create(volumetest.Within(t, 60), volumeSpec)
+		if volumetest.WantKind(t, err, volume.Failed, false); len(c.Remaining()) != 0 {
+			t.Errorf("left %v", c.Remaining())
+		}
+		if _, err = s.Create(volumetest.Within(t, 60), volumeSpec); err != nil || c.Count("CreateVolume") != 2 {
+			t.Errorf("still held off: %v after %v", err, c.Calls)
+		}
+	})
+}
+
+// A volume that this driver did not create for the request says nothing about the lost create.
+func TestAHoldOffGoesOnBesideAVolumeOfSomeoneElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		s := both(c).volumes
+		c.Fail["CreateVolume"] = volumetest.ErrLost
+		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		clear(c.Fail)
+		c.Put(volumetest.ForeignVolume(1, volume.ErrorSt))
+		_, err = s.Create(volumetest.Within(t, 60), volumeSpec)
+		volumetest.WantKind(t, err, volume.Failed, true)
+		c.Remove(volumetest.VolumeID(1)) // by hand
+		_, err = s.Create(volumetest.Within(t, 60), volumeSpec)
+		if volumetest.WantKind(t, err, volume.Unavailable, true); c.Count("CreateVolume") != 1 {
+			t.Errorf("sent again: %v", c.Calls)
+		}
+	})
+}
+
+// Once a call has returned, the driver changes nothing in the cloud: nobody could tell an operator why.
+func TestNothingRunsAfterACreateHasReturned(t *testing.T) {
+	eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
+		c.Late = map[string]time.Duration{x.call: 20 * time.Second}
+		_, err := x.create(volumetest.Within(t, 60), s)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		// Another replica, which knows nothing of the lost create, creates one and returns it.
+		other := both(c)
+		if _, err := x.create(volumetest.Within(t, 60), other); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.create(volumetest.Within(t, 60), s); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second) // those that need time, and the late one, are there
+		before := len(c.Calls)
+		time.Sleep(10 * time.Minute)
+		if later := c.Calls[before:]; len(later) != 0 {
+			t.Errorf("sent after the answer: %v", later)
+		}
+	})
+}

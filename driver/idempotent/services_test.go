@@ -1,0 +1,40 @@
+package idempotent_test
+
+import (
+	"github.com/cinder-csi/cinder-csi/driver/provision"
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// counted are services that count what they report.
+func counted(c *volumetest.Cloud) (s services, reports *[]string, log *strings.Builder) {
+	reports, log = &[]string{}, &strings.Builder{}
+	logger, count := slog.New(slog.NewTextHandler(log, nil)), func(noun string) { *reports = append(*reports, noun) }
+	return services{
+		provision.New(c, c, provision.Options{Owner: volumetest.TestOwner, Log: logger, CountDuplicate: count}),
+		snapshot.New(c, c, volumetest.SnapshotWaiter{Cloud: c}, volumetest.BackupWaiter{Cloud: c}, snapshot.Options{Owner: volumetest.TestOwner, Log: logger, CountDuplicate: count}),
+	}, reports, log
+}
+
+// services create all kinds of objects.
+type services struct {
+	volumes   *provision.Service
+	snapshots *snapshot.Service
+}
+
+func both(c *volumetest.Cloud) services {
+	return services{
+		provision.New(c, c, provision.Options{Owner: volumetest.TestOwner}),
+		snapshot.New(c, c, volumetest.SnapshotWaiter{Cloud: c}, volumetest.BackupWaiter{Cloud: c}, snapshot.Options{Owner: volumetest.TestOwner}),
+	}
+}
+
+var (
+	volumeSpec   = provision.CreateSpec{Name: "pvc-1", Size: volume.Range{Required: volume.GiB(1)}}
+	snapshotSpec = snapshot.Spec{Name: "snapshot-1", Volume: volumetest.VolumeID(1)}
+	backupSpec   = snapshot.Spec{Name: "snapshot-1", Volume: volumetest.VolumeID(1), Backup: &snapshot.BackupSpec{PerGiB: 20 * time.Second}}
+)

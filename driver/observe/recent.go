@@ -1,0 +1,55 @@
+package observe
+
+import (
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"sync"
+	"time"
+)
+
+// Recent is a short-lived cache of volumes as the last call left them. An attach follows a create, and a delete follows a detach, within
+// a second or two. The cache saves the read before a request that the cloud itself refuses where the volume has changed; after a refusal
+// the driver reads the volume as usual. No RPC is answered from the cache. A restart empties it, and the volumes are read again. The mutex
+// is never held across a call.
+type Recent struct {
+	mu       sync.Mutex
+	readings map[volume.ID]reading
+}
+
+type reading struct {
+	volume volume.Volume
+	until  time.Time
+}
+
+// recentAge is how long a reading may be used. It may be older when its request is sent, which waits in the queue of its server.
+const recentAge = 5 * time.Second
+
+// Put keeps v, and forgets what is too old.
+func (r *Recent) Put(v volume.Volume) {
+	now := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.readings == nil {
+		r.readings = map[volume.ID]reading{}
+	}
+	for id, old := range r.readings {
+		if now.After(old.until) {
+			delete(r.readings, id)
+		}
+	}
+	r.readings[v.ID] = reading{v, now.Add(recentAge)}
+}
+
+// Take returns the reading of a volume, if there is one, and removes it: each is used once.
+func (r *Recent) Take(id volume.ID) (volume.Volume, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, ok := r.readings[id]
+	delete(r.readings, id)
+	return last.volume, ok && time.Now().Before(last.until)
+}
+
+// TakeAvailable is Take for a volume that nothing had and on which nothing was in progress.
+func (r *Recent) TakeAvailable(id volume.ID) (volume.Volume, bool) {
+	v, ok := r.Take(id)
+	return v, ok && v.Status == volume.Available && len(v.Attachments) == 0
+}

@@ -1,0 +1,20 @@
+package observe
+
+import (
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestRecentForgetsWhatIsTooOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Recent
+		r.Put(volume.Volume{ID: "old"})
+		time.Sleep(recentAge + 1)
+		r.Put(volume.Volume{ID: "other"})
+		if len(r.readings) != 1 {
+			t.Errorf("kept: %v", r.readings)
+		}
+	})
+}

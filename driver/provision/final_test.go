@@ -1,0 +1,81 @@
+package provision
+
+import (
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The sidecar would forget the claim, and the volume that another request for it made would be nobody's.
+func TestAFailureIsNotTheLastWordWhileAnotherVolumeHasTheName(t *testing.T) {
+	at := func(v volume.Volume, second int) volume.Volume {
+		v.CreatedAt = time.Now().Add(time.Duration(second) * time.Second)
+		return v
+	}
+	for name, test := range map[string]struct {
+		begin func(c *volumetest.Cloud)
+		kind  volume.Kind
+	}{
+		"the oldest failed, a younger is there": {func(c *volumetest.Cloud) {
+			c.Put(at(volumetest.OwnVolume(1, volume.ErrorSt), 0))
+			c.Put(at(volumetest.OwnVolume(7, volume.Available), 2))
+		}, volume.Failed},
+		"one of the same second failed": {func(c *volumetest.Cloud) {
+			c.Put(at(volumetest.OwnVolume(1, volume.ErrorSt), 0))
+			c.Put(at(volumetest.OwnVolume(7, volume.Available), 0))
+		}, volume.Failed},
+		"its own failed, another replica's is there": {func(c *volumetest.Cloud) {
+			c.Outcome = volume.ErrorSt
+			c.Hook["CreateVolume"] = func() { c.Put(at(volumetest.OwnVolume(7, volume.Available), -2)) }
+		}, volume.Failed},
+		"refused, another replica's is there": {func(c *volumetest.Cloud) {
+			c.Fail["CreateVolume"] = volume.Errorf(volume.Exhausted, "HTTP 413")
+			c.Hook["CreateVolume"] = func() { c.Put(at(volumetest.OwnVolume(7, volume.Creating), 0)) }
+		}, volume.Exhausted},
+		"no zone can have it, another replica's is there": {func(c *volumetest.Cloud) {
+			c.Fail["VolumeZones"] = volume.Errorf(volume.PermissionDenied, "HTTP 403")
+			c.Hook["VolumeZones"] = func() { c.Put(at(volumetest.OwnVolume(7, volume.Available), 0)) }
+			c.Fail["CreateVolume"] = volume.Errorf(volume.NotHere, "HTTP 400")
+		}, volume.NotHere},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud()
+				test.begin(c)
+				s, w := service(c), zonal("az1")
+				w.Name, w.Size = gib.Name, gib.Size
+				_, err := s.Create(volumetest.Within(t, 60), w)
+				volumetest.WantKind(t, err, test.kind, true)
+				clear(c.Hook)
+				c.Change(volumetest.VolumeID(7), func(v *volume.Volume) { v.Status = volume.Available })
+				v, err := s.Create(volumetest.Within(t, 60), w)
+				if err != nil || v.ID != volumetest.VolumeID(7) || len(c.Remaining()) != 1 {
+					t.Errorf("the next try: got %s, %v; left %v", v.ID, err, c.Remaining())
+				}
+			})
+		})
+	}
+}
+
+func TestAFailureIsNotTheLastWordWhereTheNameCannotBeReadAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		c.Fail["CreateVolume"] = volume.Errorf(volume.Exhausted, "HTTP 413")
+		c.Hook["CreateVolume"] = func() { c.Fail["VolumesNamed"] = volume.Errorf(volume.Unavailable, "HTTP 503") }
+		_, err := service(c).Create(volumetest.Within(t, 60), gib)
+		volumetest.WantKind(t, err, volume.Exhausted, true)
+	})
+}
+
+func TestACreateThatGoesWellReadsTheNameTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		if _, err := service(c).Create(volumetest.Within(t, 60), gib); err != nil || c.Count("VolumesNamed") != 2 {
+			t.Errorf("%v after %v", err, c.Calls)
+		}
+	})
+}
+
+// As with volumes: whoever forgets the VolumeSnapshot now leaves what is there, or what comes.

@@ -1,0 +1,99 @@
+package provision
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/google/go-cmp/cmp"
+)
+
+const serverGone volume.ServerID = "aaaaaaaa-0000-4000-8000-00000000dead"
+
+func TestWhatIsWrongWithAVolume(t *testing.T) {
+	at := func(servers ...volume.ServerID) (all []volume.Attachment) {
+		for _, s := range servers {
+			all = append(all, volume.Attachment{Server: s})
+		}
+		return all
+	}
+	type ailment struct {
+		severity Severity
+		reason   string
+	}
+	for name, test := range map[string]struct {
+		volume volume.Volume
+		want   []ailment
+	}{
+		"available":                      {volume: volume.Volume{Status: volume.Available}},
+		"in use":                         {volume: volume.Volume{Status: volume.InUse, Attachments: at(volumetest.ServerA)}},
+		"changing":                       {volume: volume.Volume{Status: "extending"}},
+		"in error":                       {volume: volume.Volume{Status: volume.ErrorSt}, want: []ailment{{Inaccessible, "Error"}}},
+		"in error, but somebody has it":  {volume: volume.Volume{Status: "error_extending", Attachments: at(volumetest.ServerA)}, want: []ailment{{Degraded, "ErrorExtending"}}},
+		"at a server that is gone":       {volume: volume.Volume{Status: volume.InUse, Attachments: at(serverGone)}, want: []ailment{{Inaccessible, "AttachedToMissingServer"}}},
+		"at two, one of which is gone":   {volume: volume.Volume{Status: volume.InUse, Multiattach: true, Attachments: at(volumetest.ServerA, serverGone)}, want: []ailment{{Degraded, "AttachedToMissingServer"}}},
+		"at a host that Nova never had":  {volume: volume.Volume{Status: volume.InUse, Attachments: at("")}},
+		"in error at a server that went": {volume: volume.Volume{Status: volume.ErrorSt, Attachments: at(serverGone)}, want: []ailment{{Degraded, "Error"}, {Inaccessible, "AttachedToMissingServer"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.volume.ID = volumetest.VolumeID(1)
+			c := volumetest.NewCloud(test.volume)
+			delete(c.Servers, serverGone)
+			delete(c.Servers, "")
+			c.Reason = "the disk broke"
+			h, err := service(c).Health(t.Context(), volumetest.VolumeID(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []ailment
+			for _, a := range h.Issues {
+				got = append(got, ailment{a.Severity, a.Reason})
+				if strings.HasPrefix(a.Reason, "Error") != strings.Contains(a.Message, "the disk broke") {
+					t.Errorf("message %q", a.Message)
+				}
+			}
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(ailment{})); diff != "" {
+				t.Error("-want +got\n", diff)
+			}
+		})
+	}
+	_, err := service(volumetest.NewCloud()).Health(t.Context(), volumetest.VolumeID(1))
+	volumetest.WantKind(t, err, volume.NotFound, false)
+}
+
+// A reason is one word, and none stands twice: (severity, reason) names an ailment of a volume (CSI specification, VolumeHealthEntry).
+func TestEveryErrorStatusIsAnAilmentOfItsOwn(t *testing.T) {
+	var reasons []string
+	for _, status := range volumetest.EveryStatus {
+		a, ill := statusIssues[status]
+		if want := strings.HasPrefix(string(status), "error") || status == "awaiting-transfer"; ill != want {
+			t.Errorf("%s: ill %v, want %v", status, ill, want)
+		}
+		if ill && (slices.Contains(reasons, a.reason) || strings.ContainsAny(a.reason, " _-") || a.advice == "") {
+			t.Errorf("%s: %+v", status, a)
+		}
+		reasons = append(reasons, a.reason)
+	}
+}
+
+func TestTheHealthOfAPageAsksForEachServerOnce(t *testing.T) {
+	var all []volume.Volume
+	for n := range 3 {
+		all = append(all, volume.Volume{ID: volumetest.VolumeID(n), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}, {Server: serverGone}}})
+	}
+	c := volumetest.NewCloud(all...)
+	delete(c.Servers, serverGone)
+	got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
+	if err != nil || len(got) != 3 || len(got[0].Issues) != 1 || c.Count("Server") != 2 {
+		t.Errorf("got %v, %v after %v", got, err, c.Calls)
+	}
+	for kind, want := range map[volume.Kind]volume.Kind{volume.PermissionDenied: volume.Unknown, volume.Unavailable: volume.Unavailable} {
+		c.Fail["Server"] = volume.Errorf(kind, "no")
+		got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
+		if volume.KindOf(err) != want || err == nil && len(got[0].Issues) != 0 {
+			t.Errorf("servers that cannot be looked at (%s): got %v, %v", kind, got, err)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package provision
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cinder-csi/cinder-csi/driver/observe"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
+)
+
+// List reads at most limit of the project's volumes from p on, whoever made them; limit 0 means all, of which only ids, sizes, statuses
+// and attachments are kept. With a limit only an empty answer is surely the list's end, since a cloud may give less than was asked for.
+// NotFound when the volume of p is gone and p does not know when it was created.
+func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
+	if limit > 0 {
+		page, _, err := s.listFrom(ctx, p, limit)
+		return page, err
+	}
+	var all []volume.Volume
+	attachments := 0
+	err := paging.Walk(paging.MaxItems, func(string) (page []volume.Volume, more bool, err error) {
+		page, more, err = s.listFrom(ctx, p, 0)
+		if len(page) > 0 {
+			p = volume.PositionOf(page[len(page)-1])
+		}
+		return page, more, err
+	}, func(v volume.Volume) string { return string(v.ID) }, func(page []volume.Volume) bool {
+		for _, v := range page {
+			attachments += len(v.Attachments)
+			all = append(all, volume.Volume{ID: v.ID, Size: v.Size, Status: v.Status, Multiattach: v.Multiattach, Attachments: v.Attachments, CreatedAt: v.CreatedAt})
+		}
+		return attachments <= paging.MaxItems
+	})
+	if err == nil && attachments > paging.MaxItems {
+		err = fmt.Errorf("%w: its volumes have more than %d attachments", paging.ErrEndless, paging.MaxItems)
+	}
+	return all, observe.EndlessList(err, "the project's volumes")
+}
+
+// listFrom reads one page, and whether there may be more.
+func (s *Service) listFrom(ctx context.Context, p volume.Position, limit int) (page []volume.Volume, more bool, err error) {
+	more = true
+	page, err = observe.PageFrom(p, limit, volume.PositionOf, func(after volume.ID, limit int) (page []volume.Volume, err error) {
+		if c, can := s.cloud.(volume.Selector); can {
+			page, more, err = c.Select(ctx, volume.Selection{Page: volume.Page{Marker: after, Limit: limit}})
+			return page, err
+		}
+		return s.cloud.Volumes(ctx, volume.Page{Marker: after, Limit: limit})
+	})
+	return page, more, err
+}

@@ -1,0 +1,72 @@
+package provision
+
+import (
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"slices"
+	"testing"
+	"time"
+)
+
+// seven volumes, of which 2 and 3 were made in the same second; the list is 7 6 5 4 3 2 1.
+func sevenVolumes() *volumetest.Cloud {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	var all []volume.Volume
+	for n := 1; n <= 7; n++ {
+		v := volume.Volume{ID: volumetest.VolumeID(n), Status: volume.Available, CreatedAt: start.Add(time.Duration(n) * time.Second)}
+		if n == 3 {
+			v.CreatedAt = start.Add(2 * time.Second)
+		}
+		all = append(all, v)
+	}
+	return volumetest.NewCloud(all...)
+}
+
+func TestAWalkOverTheListSeesEveryVolumeOnce(t *testing.T) {
+	for _, limit := range []int{0, 1, 2, 5} {
+		if got := walk(t, sevenVolumes(), limit, 0); !slices.Equal(got, []int{7, 6, 5, 4, 3, 2, 1}) {
+			t.Errorf("limit %d: got %v", limit, got)
+		}
+	}
+}
+
+func TestAWalkGoesOnWhenTheLastVolumeOfEveryPageIsDeleted(t *testing.T) {
+	for _, limit := range []int{0, 1, 2, 5} {
+		if got := walk(t, sevenVolumes(), limit, 9); !slices.Equal(got, []int{7, 6, 5, 4, 3, 2, 1}) {
+			t.Errorf("limit %d: got %v", limit, got)
+		}
+	}
+}
+
+// walk lists page by page, and deletes the last volume of as many pages as are told.
+func walk(t *testing.T, c *volumetest.Cloud, limit, deletions int) []int {
+	t.Helper()
+	s := service(c)
+	var seen []int
+	for p := (volume.Position{}); ; {
+		page, err := s.List(t.Context(), p, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			return seen
+		}
+		for _, v := range page {
+			for n := 1; n <= 7; n++ {
+				if v.ID == volumetest.VolumeID(n) {
+					seen = append(seen, n)
+				}
+			}
+		}
+		p = volume.PositionOf(page[len(page)-1])
+		if deletions > 0 {
+			c.Remove(p.After)
+			deletions--
+		}
+	}
+}
+
+func TestAPositionWithoutATimeEndsWithItsVolume(t *testing.T) {
+	_, err := service(sevenVolumes()).List(t.Context(), volume.Position{After: volumetest.VolumeID(9)}, 0)
+	volumetest.WantKind(t, err, volume.NotFound, false)
+}

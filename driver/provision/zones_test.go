@@ -1,0 +1,414 @@
+package provision
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+)
+
+// zonal is a wish for the zones a node's label and others stand for.
+func zonal(zones ...string) CreateSpec {
+	w := gib
+	w.Zones = zones
+	return w
+}
+
+func first(zones []string) string { return slices.Concat(zones, []string{""})[0] }
+
+const noRoom = "schedule allocate volume:Could not find any available weighted backend."
+
+// Behaviour check 25 of upstream's failures: the zone "zone 1" round-trips.
+func TestAZonesLabelFindsTheZone(t *testing.T) {
+	for name, test := range map[string]struct {
+		known  []string // what Cinder tells
+		wish   []string
+		want   string
+		listed int
+	}{
+		"a name that is a label":          {known: []string{"az1", "az2"}, wish: []string{"az2"}, want: "az2", listed: 1},
+		"upstream's label of a blank":     {known: []string{"az1", "zone 1"}, wish: []string{"zone-1"}, want: "zone 1", listed: 1},
+		"the zone of the very name wins":  {known: []string{"zone 1", "zone-1"}, wish: []string{"zone-1"}, want: "zone-1", listed: 1},
+		"a name no label is left of":      {known: []string{"az1", "東京"}, wish: []string{contract.ZoneLabel("東京")}, want: "東京", listed: 1},
+		"a name itself":                   {known: []string{"az1", "zone 1"}, wish: []string{"zone 1"}, want: "zone 1", listed: 1},
+		"unknown ones are passed over":    {known: []string{"az1", "az2"}, wish: []string{"nova", "az1"}, want: "az1", listed: 1},
+		"a cloud that does not tell":      {wish: []string{"zone-1"}, want: "zone-1", listed: 1},
+		"no zone wished, none is read of": {known: []string{"az1"}, want: "", listed: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud()
+				c.ZoneNames = test.known
+				v, err := service(c).Create(volumetest.Within(t, 60), zonal(test.wish...))
+				if err != nil || v.Zone != test.want || c.Count("VolumeZones") != test.listed {
+					t.Errorf("got %q, %v after %v", v.Zone, err, c.Calls)
+				}
+			})
+		})
+	}
+}
+
+func TestAZoneThatCinderDoesNotHaveIsForElsewhereBeforeAnythingIsMade(t *testing.T) {
+	c := volumetest.NewCloud()
+	c.ZoneNames = []string{"nova", "zone 1"}
+	_, err := service(c).Create(t.Context(), zonal("az1", "az2"))
+	volumetest.WantKind(t, err, volume.NotHere, false)
+	for _, part := range []string{"az1 or az2", "nova, zone 1", "[Zone]"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+	if c.Count("CreateVolume") != 0 {
+		t.Error(c.Calls)
+	}
+}
+
+func TestTheListOfZonesIsReadOnceAMinuteAndWhenItFailedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		s := service(c)
+		ask := func(want int, zones ...string) {
+			t.Helper()
+			if got := s.known(volumetest.Within(t, 60)); !slices.Equal(got, zones) || c.Count("VolumeZones") != want {
+				t.Errorf("want %v and %d calls, got %v and %v", zones, want, got, c.Calls)
+			}
+		}
+		c.Fail["VolumeZones"] = volume.Errorf(volume.Unavailable, "no answer")
+		ask(1)
+		ask(2)
+		c.Fail["VolumeZones"] = volume.Errorf(volume.PermissionDenied, "policy")
+		ask(3)
+		ask(3)
+		time.Sleep(zonesAge)
+		delete(c.Fail, "VolumeZones")
+		c.ZoneNames = []string{"az1"}
+		ask(4, "az1")
+		ask(4, "az1")
+	})
+}
+
+func TestWhoeverWaitsForTheListOfZonesGivesUpWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		s := service(c)
+		c.Hook["VolumeZones"] = func() { time.Sleep(time.Minute) }
+		go s.known(t.Context())
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		s.known(ctx)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it took %v", took)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// One zone after another is tried, and nothing is left of an attempt when the next begins.
+func TestZonesAreTriedInOrderOfPreference(t *testing.T) {
+	for name, test := range map[string]struct {
+		wish    []string
+		refused []string // a POST for that zone is answered with 400
+		full    []string // a volume there ends in error
+		want    string   // empty: NotHere
+		made    int      // POSTs
+	}{
+		"the first":                     {wish: []string{"az2", "az1"}, want: "az2", made: 1},
+		"refused, then the next":        {wish: []string{"az2", "az1"}, refused: []string{"az2"}, want: "az1", made: 2},
+		"full, then the next":           {wish: []string{"az2", "az1"}, full: []string{"az2"}, want: "az1", made: 2},
+		"both ways, then the third":     {wish: []string{"az2", "az1", "az3"}, refused: []string{"az1"}, full: []string{"az2"}, want: "az3", made: 3},
+		"none":                          {wish: []string{"az2", "az1"}, refused: []string{"az1"}, full: []string{"az2"}, made: 2},
+		"the only one is full":          {wish: []string{"az2"}, full: []string{"az2"}, made: 1},
+		"twice the same is tried once":  {wish: []string{"az2", "az2"}, full: []string{"az2"}, made: 1},
+		"none is wished, and it is not": {want: "", refused: []string{""}, made: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud()
+				c.ZoneNames = []string{"az1", "az2", "az3"}
+				c.Create = func(o volume.CreateOptions, v *volume.Volume) error {
+					if len(c.VolumesByID) != 0 {
+						t.Errorf("%d volumes are there when zone %q is tried", len(c.VolumesByID), o.Zone)
+					}
+					if slices.Contains(test.refused, o.Zone) {
+						return volume.Errorf(volume.NotHere, "Availability zone '%s' is invalid.", o.Zone)
+					}
+					c.Outcome, c.Reason = "", ""
+					if slices.Contains(test.full, o.Zone) {
+						c.Outcome, c.Reason = "error", noRoom
+					}
+					return nil
+				}
+				v, err := service(c).Create(volumetest.Within(t, 60), zonal(test.wish...))
+				if got := c.Count("CreateVolume"); got != test.made {
+					t.Errorf("want %d asked for, got %d", test.made, got)
+				}
+				if test.want != "" {
+					if err != nil || v.Zone != test.want {
+						t.Errorf("got %v, %v", v, err)
+					}
+					return
+				}
+				kind := volume.NotHere
+				if len(test.wish) == 0 {
+					kind = volume.InvalidArgument // the scheduler has no choice to make
+				}
+				volumetest.WantKind(t, err, kind, false)
+				if len(c.VolumesByID) != 0 {
+					t.Errorf("left over: %v", c.VolumesByID)
+				}
+			})
+		})
+	}
+}
+
+func TestOnlyAZoneThatCannotHaveItMakesTheNextBeTried(t *testing.T) {
+	for _, kind := range volume.Kinds() {
+		if kind == volume.NotHere {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			c := volumetest.NewCloud()
+			c.Fail["CreateVolume"] = volume.Errorf(kind, "no")
+			_, err := service(c).Create(volumetest.Within(t, 60), zonal("az1", "az2"))
+			if !volume.Is(err, kind) || c.Count("CreateVolume") != 1 {
+				t.Errorf("%s: got %v after %v", kind, err, c.Calls)
+			}
+		})
+	}
+}
+
+func TestARefusalAfterAWriteIsNoReasonToTryAnotherZone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		c.Fail["CreateVolume"] = volume.Errorf(volume.NotHere, "a proxy's answer").AfterWrite()
+		_, err := service(c).Create(volumetest.Within(t, 60), zonal("az1", "az2"))
+		volumetest.WantKind(t, err, volume.NotHere, true)
+		if c.Count("CreateVolume") != 1 {
+			t.Error(c.Calls)
+		}
+	})
+}
+
+// An earlier call's deadline came before Cinder gave up in the first zone.
+func TestARetryGoesOnWithTheZonesThatAreLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := volumetest.OwnVolume(1, "error")
+		failed.Zone = "zone 1"
+		c := volumetest.NewCloud(failed)
+		c.ZoneNames, c.Reason = []string{"az2", "zone 1"}, noRoom
+		v, err := service(c).Create(volumetest.Within(t, 60), zonal("zone-1", "az2"))
+		if err != nil || v.Zone != "az2" || c.Count("CreateVolume") != 1 || len(c.VolumesByID) != 1 {
+			t.Errorf("got %v, %v after %v", v, err, c.Calls)
+		}
+	})
+}
+
+// Cinder's allow_availability_zone_fallback puts a volume into the default zone where it does not know the one asked for.
+func TestAVolumeInAZoneThatWillNotDoIsRemoved(t *testing.T) {
+	fallback := func(c *volumetest.Cloud) {
+		c.Create = func(_ volume.CreateOptions, v *volume.Volume) error { v.Zone = "nova"; return nil }
+	}
+	t.Run("made by this call", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := volumetest.NewCloud()
+			fallback(c)
+			_, err := service(c).Create(volumetest.Within(t, 60), zonal("az1"))
+			volumetest.WantKind(t, err, volume.NotHere, false)
+			if !strings.Contains(err.Error(), "in zone nova instead of az1") || len(c.VolumesByID) != 0 {
+				t.Errorf("got %v; left %v", err, c.VolumesByID)
+			}
+		})
+	})
+	t.Run("found while it is made", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := volumetest.NewCloud()
+			fallback(c)
+			s := service(c)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			_, err := s.Create(ctx, zonal("az1"))
+			volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
+			_, err = s.Create(volumetest.Within(t, 60), zonal("az1"))
+			volumetest.WantKind(t, err, volume.NotHere, false)
+			if len(c.VolumesByID) != 0 {
+				t.Errorf("left %v", c.VolumesByID)
+			}
+		})
+	})
+	t.Run("that cannot be removed is pursued", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := volumetest.NewCloud()
+			fallback(c)
+			c.Fail["DeleteVolume"] = volume.Errorf(volume.Unavailable, "no answer")
+			_, err := service(c).Create(volumetest.Within(t, 60), zonal("az1", "az2"))
+			volumetest.WantKind(t, err, volume.Unavailable, true)
+		})
+	})
+	t.Run("restored from a backup", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(volumetest.OwnSnapshot(1, volume.Available))
+			fallback(c)
+			w := zonal("az1")
+			w.Name, w.Size, w.Snapshot = "restored", volume.Range{}, volumetest.SnapshotID(1)
+			_, err := service(c).Create(volumetest.Within(t, 60), w)
+			volumetest.WantKind(t, err, volume.NotHere, false)
+			if len(c.VolumesByID) != 1 {
+				t.Errorf("left %v", c.VolumesByID)
+			}
+		})
+	})
+	// upstream-compatible: cloud.conf's ignore-volume-az.
+	t.Run("stays where any zone will do", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := volumetest.NewCloud()
+			c.ZoneNames = []string{"nova"}
+			fallback(c)
+			w := zonal("az1")
+			w.AnyZone = true
+			v, err := service(c).Create(volumetest.Within(t, 60), w)
+			if err != nil || v.Zone != "nova" {
+				t.Errorf("got %v, %v", v, err)
+			}
+		})
+	})
+	t.Run("stays where the class names the zone", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := volumetest.NewCloud()
+			fallback(c)
+			w := zonal("az1")
+			w.Zone = "az9"
+			if v, err := service(c).Create(volumetest.Within(t, 60), w); err != nil || v.Zone != "nova" {
+				t.Errorf("got %v, %v", v, err)
+			}
+		})
+	})
+	t.Run("stays when somebody may have been told of it", func(t *testing.T) {
+		v := volumetest.OwnVolume(1, volume.Available)
+		v.Zone = "nova"
+		c := volumetest.NewCloud(v)
+		if _, err := service(c).Create(t.Context(), zonal("az1")); err != nil || c.Count("DeleteVolume") != 0 {
+			t.Errorf("got %v after %v", err, c.Calls)
+		}
+	})
+}
+
+// The class's zone is sent as it stands, whatever the topology says and whatever Cinder lists.
+func TestTheClasssZoneIsTheOnlyOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud()
+		c.ZoneNames = []string{"az1"}
+		w := zonal("az1")
+		w.Zone = "hidden zone"
+		if v, err := service(c).Create(volumetest.Within(t, 60), w); err != nil || v.Zone != "hidden zone" || c.Count("VolumeZones") != 0 {
+			t.Errorf("got %v, %v after %v", v, err, c.Calls)
+		}
+		c.Fail["CreateVolume"] = volume.Errorf(volume.NotHere, "Availability zone 'hidden zone' is invalid.")
+		w.Name = "pvc-2"
+		_, err := service(c).Create(volumetest.Within(t, 60), w)
+		volumetest.WantKind(t, err, volume.InvalidArgument, false)
+	})
+}
+
+// A copy goes to its source's zone where that will do; elsewhere only where the cloud's cloned_volume_same_az is off.
+func TestTheZoneOfACopy(t *testing.T) {
+	for name, test := range map[string]struct {
+		zones  []string
+		zone   string // of the class
+		strict bool   // the cloud refuses other zones
+		want   string
+		kind   volume.Kind
+	}{
+		"nobody says":                            {strict: true, want: "az 2"},
+		"its source's will do, as second":        {zones: []string{"az1", "az-2"}, strict: true, want: "az 2"},
+		"its source's will not do":               {zones: []string{"az1"}, strict: true, kind: volume.NotHere},
+		"its source's will not do, need not":     {zones: []string{"az1"}, want: "az1"},
+		"the class says another":                 {zone: "az1", zones: []string{"az-2"}, strict: true, kind: volume.InvalidArgument},
+		"the class says another, which need not": {zone: "az1", want: "az1"},
+	} {
+		for _, kind := range []string{"clone", "restore"} {
+			t.Run(kind+" "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					from := volumetest.SourceVolume
+					from.Zone = "az 2"
+					c := volumetest.NewCloud(from).WithSnapshots(volumetest.OwnSnapshot(1, volume.Available))
+					c.ZoneNames = []string{"az1", "az 2"}
+					if test.strict {
+						c.SameZoneOnly("az 2")
+					}
+					w := CreateSpec{Name: "copy", Zones: test.zones, Zone: test.zone, Source: from.ID}
+					if kind == "restore" {
+						w.Source, w.Snapshot = "", volumetest.SnapshotID(1)
+					}
+					v, err := service(c).Create(volumetest.Within(t, 60), w)
+					if test.want != "" {
+						if err != nil || v.Zone != test.want {
+							t.Errorf("got %v, %v", v, err)
+						}
+						return
+					}
+					volumetest.WantKind(t, err, test.kind, false)
+					if !strings.Contains(err.Error(), "is in zone az 2") || len(c.VolumesByID) != 1 {
+						t.Errorf("got %v; left %v", err, c.VolumesByID)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestHintsNameVolumesByIDOrName(t *testing.T) {
+	v := func(n int, name string) volume.Volume {
+		return volume.Volume{ID: volumetest.VolumeID(n), Name: name, Status: volume.Available, Size: volume.GiB(1)}
+	}
+	named := string(volumetest.VolumeID(8)) // a volume whose name looks like an id
+	all := []volume.Volume{v(1, "db"), v(2, "web"), v(3, "twice"), v(4, "twice"), v(5, named)}
+	for name, test := range map[string]struct {
+		hints contract.Hints
+		want  contract.Hints
+		text  string // of an error
+	}{
+		"none":           {},
+		"by name and id": {hints: contract.Hints{SameHost: []string{"db"}, DifferentHost: []string{string(volumetest.VolumeID(2))}}, want: contract.Hints{SameHost: []string{string(volumetest.VolumeID(1))}, DifferentHost: []string{string(volumetest.VolumeID(2))}}},
+		"one volume by both": {
+			hints: contract.Hints{SameHost: []string{"db", string(volumetest.VolumeID(1))}},
+			want:  contract.Hints{SameHost: []string{string(volumetest.VolumeID(1))}},
+		},
+		"a name like an id": {hints: contract.Hints{SameHost: []string{named}}, want: contract.Hints{SameHost: []string{string(volumetest.VolumeID(5))}}},
+		"the others as they are": {
+			hints: contract.Hints{Query: `["=","a","b"]`, LocalToServer: string(volumetest.ServerA)}, want: contract.Hints{Query: `["=","a","b"]`, LocalToServer: string(volumetest.ServerA)},
+		},
+		"not there": {hints: contract.Hints{SameHost: []string{"gone"}}, text: "does not exist"},
+		"ambiguous": {hints: contract.Hints{DifferentHost: []string{"twice"}}, text: "2 volumes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud(all...)
+				var got contract.Hints
+				c.Create = func(o volume.CreateOptions, _ *volume.Volume) error { got = o.Hints; return nil }
+				w := gib
+				w.Hints = test.hints
+				_, err := service(c).Create(volumetest.Within(t, 60), w)
+				if test.text != "" {
+					volumetest.WantKind(t, err, volume.InvalidArgument, false)
+					if !strings.Contains(err.Error(), test.text) || c.Count("CreateVolume") != 0 {
+						t.Errorf("got %v after %v", err, c.Calls)
+					}
+					return
+				}
+				if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+					t.Error(err, "-want +got\n", diff)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,143 @@
+package snapshot
+
+import (
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+func TestDeletingABackup(t *testing.T) {
+	down := volume.Errorf(volume.Unavailable, "down")
+	for name, test := range map[string]struct {
+		status volume.Status // empty: there is none
+		cloud  func(*volumetest.Cloud)
+		kind   volume.Kind // Unknown: gone
+		sent   bool
+		text   string
+	}{
+		"that is there":     {status: volume.Available},
+		"that failed":       {status: "error"},
+		"that is not there": {},
+		"that is being made": {status: volume.Creating, cloud: func(c *volumetest.Cloud) {
+			c.ChangeBackup(volumetest.SnapshotID(1), func(b *volume.Snapshot) { b.Status = volume.Available })
+		}},
+		"that is being read": {status: "restoring", cloud: func(c *volumetest.Cloud) {
+			c.ChangeBackup(volumetest.SnapshotID(1), func(b *volume.Snapshot) { b.Status = volume.Available })
+		}},
+		"that goes meanwhile": {status: "restoring", cloud: func(c *volumetest.Cloud) {
+			c.ChangeBackup(volumetest.SnapshotID(1), func(b *volume.Snapshot) { b.ID = "" })
+		}},
+		"that is leaving": {status: volume.Deleting, cloud: func(c *volumetest.Cloud) {
+			c.ChangeBackup(volumetest.SnapshotID(1), func(b *volume.Snapshot) { b.ID = "" })
+		}},
+		"that is leaving long": {status: volume.Deleting, kind: volume.DeadlineExceeded, text: "go"},
+		"that is made long":    {status: volume.Creating, kind: volume.DeadlineExceeded, text: "deletable"},
+		"that is stuck":        {status: "error_deleting", kind: volume.Failed, text: "disk full"},
+		"that gets stuck":      {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Undeletable = "error_deleting" }, kind: volume.Failed, sent: true, text: "the store is gone"},
+		"that fails to go":     {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Undeletable = "error" }, kind: volume.Failed, sent: true, text: "the store is gone"},
+		"that others rest on": {
+			status: volume.Available, cloud: func(c *volumetest.Cloud) {
+				c.Fail["DeleteBackup"] = volume.Errorf(volume.Conflict, "Incremental backups exist")
+			},
+			kind: volume.Conflict, text: "incremental",
+		},
+		"that someone begins to restore": {status: volume.Available, cloud: func(c *volumetest.Cloud) {
+			c.Hook["DeleteBackup"] = func() { c.BackupsByID[volumetest.SnapshotID(1)].Status = "restoring" }
+			c.Fail["DeleteBackup"] = volume.Errorf(volume.Conflict, "status must be available")
+		}, kind: volume.Busy, text: "restoring"},
+		"that someone else deletes": {status: volume.Available, cloud: func(c *volumetest.Cloud) {
+			c.Hook["DeleteBackup"] = func() { delete(c.BackupsByID, volumetest.SnapshotID(1)) }
+			c.Fail["DeleteBackup"] = volume.Errorf(volume.NotFound, "no backup")
+		}},
+		"while no cinder-backup works": {
+			status: volume.Available, cloud: func(c *volumetest.Cloud) {
+				c.Fail["DeleteBackup"] = volume.Errorf(volume.NotFound, "Service cinder-backup could not be found")
+			},
+			kind: volume.Unavailable, text: "no cinder-backup",
+		},
+		"that a policy protects": {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Fail["DeleteBackup"] = volume.Errorf(volume.PermissionDenied, "policy") }, kind: volume.PermissionDenied, text: "policy"},
+		"that cannot be read":    {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Fail["Backup"] = down }, kind: volume.Unavailable, text: "down"},
+		"that cannot be read any more": {status: volume.Available, cloud: func(c *volumetest.Cloud) {
+			c.Fail["DeleteBackup"] = volume.Errorf(volume.Conflict, "no")
+			c.Hook["DeleteBackup"] = func() { c.Mu.Lock(); c.Fail["Backup"] = down; c.Mu.Unlock() }
+		}, kind: volume.Unavailable, text: "down"},
+		"that snapshots hide": {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Fail["Snapshot"] = down }, kind: volume.Unavailable, text: "down"},
+		// A policy may forbid to read backups: then a snapshot that is gone must not be taken for a backup for ever.
+		"that is not there, and one may not be read": {cloud: func(c *volumetest.Cloud) { c.Fail["Backup"] = volume.Errorf(volume.PermissionDenied, "policy") }},
+		"that is not there, and none may be read or listed": {cloud: func(c *volumetest.Cloud) {
+			c.Fail["Backup"], c.Fail["Backups"] = volume.Errorf(volume.PermissionDenied, "policy"), volume.Errorf(volume.PermissionDenied, "policy")
+		}},
+		"that is not there, and nothing about one is allowed": {cloud: func(c *volumetest.Cloud) {
+			for _, call := range []string{"Backup", "Backups", "DeleteBackup"} {
+				c.Fail[call] = volume.Errorf(volume.PermissionDenied, "policy")
+			}
+		}},
+		"that is there, and may be deleted only": {status: volume.Available, cloud: func(c *volumetest.Cloud) {
+			c.Fail["Backup"], c.Fail["Backups"] = volume.Errorf(volume.PermissionDenied, "policy"), volume.Errorf(volume.PermissionDenied, "policy")
+		}, kind: volume.Unavailable, sent: true, text: "next retry"},
+		"that is there, may be deleted only, and is not": {status: "restoring", cloud: func(c *volumetest.Cloud) {
+			c.Fail["Backup"], c.Fail["Backups"] = volume.Errorf(volume.PermissionDenied, "policy"), volume.Errorf(volume.PermissionDenied, "policy")
+		}, kind: volume.Conflict, text: "status must be"},
+		"that is there, and may be listed only": {status: volume.Available, cloud: func(c *volumetest.Cloud) {
+			for n := range 9 { // three pages
+				c.WithBackups(volume.Snapshot{ID: volumetest.SnapshotID(900 + n), Status: volume.Available})
+			}
+			c.Fail["Backup"] = volume.Errorf(volume.PermissionDenied, "policy")
+		}, kind: volume.PermissionDenied, text: "policy"},
+		"that may not be read, while the list fails": {status: volume.Available, cloud: func(c *volumetest.Cloud) {
+			c.Fail["Backup"], c.Fail["Backups"] = volume.Errorf(volume.PermissionDenied, "policy"), down
+		}, kind: volume.Unavailable, text: "down"},
+		"that nobody may ask about now": {cloud: func(c *volumetest.Cloud) { c.Fail["Backup"] = volume.Errorf(volume.Unauthenticated, "who?") }, kind: volume.Unauthenticated, text: "who?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud(volumetest.SourceVolume)
+				if test.status != "" {
+					c.WithBackups(volumetest.NewBackup(test.status))
+				}
+				if test.cloud != nil {
+					test.cloud(c)
+				}
+				err := snapshots(c).Delete(volumetest.Within(t, 60), volumetest.SnapshotID(1))
+				if test.kind == volume.Unknown {
+					if _, there := c.BackupsByID[volumetest.SnapshotID(1)]; err != nil || there {
+						t.Errorf("%v; is it there: %v", err, there)
+					}
+					return
+				}
+				volumetest.WantKind(t, err, test.kind, test.sent)
+				if !strings.Contains(err.Error(), test.text) {
+					t.Errorf("%q is not in %v", test.text, err)
+				}
+			})
+		})
+	}
+}
+
+func TestASnapshotIsNoBackup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, volume.Available)).WithBackups(volumetest.NewBackup(volume.Available))
+		if p, err := snapshots(c).Get(t.Context(), volumetest.SnapshotID(1)); err != nil || p.Backup {
+			t.Errorf("got %v, %v", p, err)
+		}
+		if err := snapshots(c).Delete(volumetest.Within(t, 60), volumetest.SnapshotID(1)); err != nil || c.Count("DeleteSnapshot") != 1 || c.Count("Backup")+c.Count("DeleteBackup") != 0 {
+			t.Errorf("%v: %v", err, c.Calls)
+		}
+	})
+}
+
+func TestReadingABackup(t *testing.T) {
+	for status, ready := range map[volume.Status]bool{volume.Available: true, volume.Creating: false, "restoring": false, "error": false, volume.Deleting: false} {
+		b, err := snapshots(volumetest.NewCloud().WithBackups(volumetest.NewBackup(status))).Get(t.Context(), volumetest.SnapshotID(1))
+		if err != nil || b.Ready() != ready || b.Volume != volumetest.SourceVolume.ID || b.Size != volumetest.SourceVolume.Size {
+			t.Errorf("%s: got %v, %v", status, b, err)
+		}
+	}
+	c := volumetest.NewCloud()
+	c.Fail["Backup"] = volume.Errorf(volume.Unavailable, "down")
+	if _, err := snapshots(c).Get(t.Context(), volumetest.SnapshotID(1)); !volume.Is(err, volume.Unavailable) {
+		t.Errorf("an unknown backup: %v", err)
+	}
+}

@@ -1,3 +1,0 @@
-package volume
-
-func attaching(c *fakeCloud) *AttachService { return NewAttachService(c, c, AttachOptions{}) }

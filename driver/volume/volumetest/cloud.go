@@ -1,0 +1,373 @@
+package volumetest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// fakeCloud is a cloud whose volumes change one virtual second after they were told to. A test says what fails by fail, and what
+// else happens at a call by hook.
+type Cloud struct {
+	attachments
+	backupFaults
+	lostAnswers
+	Mu            sync.Mutex
+	VolumesByID   map[volume.ID]*volume.Volume
+	SnapshotsByID map[volume.SnapshotID]*volume.Snapshot
+	BackupsByID   map[volume.SnapshotID]*volume.Snapshot
+	Servers       map[volume.ServerID][]volume.ID                      // what Nova lists
+	Calls         []string                                             // "DeleteVolume 1", in order
+	Fail          map[string]error                                     // by method
+	Hook          map[string]func()                                    // by method, runs before the method's own work
+	Reason        string                                               // of Failure
+	Outcome       volume.Status                                        // what a creating volume becomes; empty means available
+	ZoneNames     []string                                             // that it tells
+	Undeletable   volume.Status                                        // what a snapshot that was to be deleted becomes; empty means that it goes
+	Refuse        bool                                                 // the servers' hosts fail every attach and detach
+	Create        func(o volume.CreateOptions, v *volume.Volume) error // what else a create does to the volume
+	now           func() time.Time
+	made          int
+	typed
+}
+
+const (
+	ServerA volume.ServerID = "aaaaaaaa-0000-4000-8000-000000000001"
+	ServerB volume.ServerID = "bbbbbbbb-0000-4000-8000-000000000002"
+)
+
+func NewCloud(volumes ...volume.Volume) *Cloud {
+	c := &Cloud{
+		VolumesByID: map[volume.ID]*volume.Volume{}, SnapshotsByID: map[volume.SnapshotID]*volume.Snapshot{}, BackupsByID: map[volume.SnapshotID]*volume.Snapshot{}, Servers: map[volume.ServerID][]volume.ID{ServerA: nil, ServerB: nil},
+		Fail: map[string]error{}, Hook: map[string]func(){}, now: time.Now,
+	}
+	for _, v := range volumes {
+		c.VolumesByID[v.ID] = &v
+		for _, a := range v.Attachments {
+			c.Servers[a.Server] = append(c.Servers[a.Server], v.ID)
+		}
+	}
+	return c
+}
+
+// id is the id of the n-th volume of a test.
+func VolumeID(n int) volume.ID { return volume.ID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
+
+func (c *Cloud) Called(method string, args ...any) error {
+	c.Mu.Lock()
+	c.Calls = append(c.Calls, method+fmt.Sprint(args...))
+	hook := c.Hook[method]
+	c.Mu.Unlock()
+	if hook != nil {
+		hook()
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.Fail[method]
+}
+
+func (c *Cloud) Count(method string) int {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	n := 0
+	for _, call := range c.Calls {
+		if len(call) >= len(method) && call[:len(method)] == method {
+			n++
+		}
+	}
+	return n
+}
+
+// change alters a volume now, later alters it after one second.
+func (c *Cloud) Change(id volume.ID, f func(*volume.Volume)) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if v, ok := c.VolumesByID[id]; ok {
+		f(v)
+	}
+}
+
+func (c *Cloud) Later(id volume.ID, f func(*volume.Volume)) {
+	time.AfterFunc(time.Second, func() { c.Change(id, f) })
+}
+
+func (c *Cloud) Remove(id volume.ID) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	delete(c.VolumesByID, id)
+}
+
+func (c *Cloud) CreateVolume(_ context.Context, o volume.CreateOptions) (volume.Volume, error) {
+	if err := c.Called("CreateVolume"); err != nil {
+		return volume.Volume{}, err
+	}
+	c.Mu.Lock()
+	c.made++
+	v := volume.Volume{
+		ID: VolumeID(100 + c.made), Name: o.Name, Status: volume.Creating, Size: o.Size, Type: o.Type, Zone: o.Zone, SourceID: o.SourceID, SnapshotID: o.SnapshotID,
+		BackupID: o.BackupID, Description: o.Description, Metadata: o.Metadata, CreatedAt: c.now(),
+	}
+	if c.Create != nil {
+		if err := c.Create(o, &v); err != nil {
+			c.Mu.Unlock()
+			return volume.Volume{}, err
+		}
+	}
+	if c.loses("CreateVolume", func() { v.Status, v.CreatedAt = volume.Available, c.now(); c.VolumesByID[v.ID] = &v }) {
+		c.Mu.Unlock()
+		return volume.Volume{}, ErrLost
+	}
+	c.VolumesByID[v.ID] = &v
+	answer := v
+	c.Mu.Unlock()
+	c.Later(v.ID, func(v *volume.Volume) {
+		v.Status = volume.Available
+		if c.Outcome != "" {
+			v.Status = c.Outcome
+		}
+		if v.BackupID != "" && v.Status == volume.Available { // as Cinder does
+			v.Metadata = map[string]string{contract.MetadataCluster: "another", "theirs": "1"}
+		}
+	})
+	return answer, nil
+}
+
+func (c *Cloud) AddMetadata(_ context.Context, id volume.ID, metadata map[string]string) error {
+	err := c.Called("AddMetadata", id)
+	if err == nil {
+		c.Change(id, func(v *volume.Volume) { v.Metadata = merged(v.Metadata, metadata) })
+	}
+	return err
+}
+
+func merged(all ...map[string]string) map[string]string {
+	one := map[string]string{}
+	for _, m := range all {
+		maps.Copy(one, m)
+	}
+	return one
+}
+
+func (c *Cloud) Volume(_ context.Context, id volume.ID) (volume.Volume, error) {
+	if err := c.Called("Volume", id); err != nil {
+		return volume.Volume{}, err
+	}
+	return c.Read(id)
+}
+
+func (c *Cloud) Read(id volume.ID) (volume.Volume, error) {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if v, ok := c.VolumesByID[id]; ok {
+		copied := *v
+		copied.Attachments = slices.Clone(v.Attachments)
+		for i := range copied.Attachments {
+			copied.Attachments[i].ID = AttachmentID(copied.Attachments[i].Server)
+		}
+		return copied, nil
+	}
+	return volume.Volume{}, volume.Errorf(volume.NotFound, "no volume %s", id)
+}
+
+func (c *Cloud) VolumesNamed(_ context.Context, name string) ([]volume.Volume, error) {
+	if err := c.Called("VolumesNamed"); err != nil {
+		return nil, err
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	var found []volume.Volume
+	for _, v := range c.VolumesByID {
+		if v.Name == name {
+			found = append(found, *v)
+		}
+	}
+	return found, nil
+}
+
+// Volumes gives three volumes in one answer at most, whatever is asked for.
+func (c *Cloud) Volumes(_ context.Context, page volume.Page) ([]volume.Volume, error) {
+	if err := c.Called("Volumes"); err != nil {
+		return nil, err
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	var all []volume.Volume
+	for _, v := range c.VolumesByID {
+		all = append(all, *v)
+	}
+	slices.SortFunc(all, func(a, b volume.Volume) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID)) })
+	if page.Marker != "" {
+		i := slices.IndexFunc(all, func(v volume.Volume) bool { return v.ID == page.Marker })
+		if i < 0 {
+			return nil, volume.Errorf(volume.NotFound, "no volume %s", page.Marker)
+		}
+		all = all[i+1:]
+	}
+	most := 3
+	if page.Limit > 0 {
+		most = min(most, page.Limit)
+	}
+	return all[:min(most, len(all))], nil
+}
+
+func (c *Cloud) DeleteVolume(_ context.Context, id volume.ID) error {
+	if err := c.Called("DeleteVolume", id); err != nil {
+		return err
+	}
+	c.Mu.Lock()
+	v, ok := c.VolumesByID[id]
+	if ok {
+		v.Status = volume.Deleting
+	}
+	c.Mu.Unlock()
+	if !ok {
+		return volume.Errorf(volume.NotFound, "no volume %s", id)
+	}
+	time.AfterFunc(time.Second, func() {
+		if v, err := c.Read(id); err == nil && v.Status == volume.Deleting {
+			c.Remove(id)
+		}
+	})
+	return nil
+}
+
+func (c *Cloud) Failure(context.Context, volume.ID) (string, error) {
+	return c.Reason, c.Called("Failure")
+}
+
+func (c *Cloud) Server(_ context.Context, id volume.ServerID) (volume.Server, error) {
+	if err := c.Called("Server", id); err != nil {
+		return volume.Server{}, err
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if _, ok := c.Servers[id]; !ok {
+		return volume.Server{}, volume.Errorf(volume.NotFound, "no server %s", id)
+	}
+	return volume.Server{ID: id, Status: cmp.Or(c.ServerStatus, "ACTIVE"), TaskState: c.Task}, nil
+}
+
+func (c *Cloud) ServerAttachments(_ context.Context, server volume.ServerID) ([]volume.Attachment, error) {
+	if err := c.Called("Listed", server); err != nil {
+		return nil, err
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	ids, ok := c.Servers[server]
+	if !ok {
+		return nil, volume.Errorf(volume.NotFound, "no server %s", server)
+	}
+	var all []volume.Attachment
+	for _, id := range ids {
+		all = append(all, volume.Attachment{Volume: id, Server: server})
+	}
+	return all, nil
+}
+
+func (c *Cloud) Attach(_ context.Context, server volume.ServerID, v volume.Volume) error {
+	if err := c.Called("Attach", server); err != nil {
+		return err
+	}
+	c.Mu.Lock()
+	_, ok := c.Servers[server]
+	if ok {
+		c.Servers[server] = append(c.Servers[server], v.ID)
+	}
+	c.Mu.Unlock()
+	if !ok {
+		return volume.Errorf(volume.NotFound, "no server %s", server)
+	}
+	c.Change(v.ID, func(v *volume.Volume) {
+		v.Status = volume.Reserved
+		c.AttachmentRecords = append(c.AttachmentRecords, volume.Row{ID: AttachmentID(server), Volume: v.ID, Server: server, Status: volume.AttachmentReserved})
+	})
+	c.Later(v.ID, func(v *volume.Volume) {
+		v.Status = volume.InUse
+		c.AttachmentRecords = slices.DeleteFunc(c.AttachmentRecords, func(r volume.Row) bool { return r.Volume == v.ID && r.Server == server })
+		if c.Refuse {
+			c.Servers[server] = slices.DeleteFunc(c.Servers[server], func(other volume.ID) bool { return other == v.ID })
+			if len(v.Attachments) == 0 {
+				v.Status = volume.Available
+			}
+			return
+		}
+		v.Attachments = append(v.Attachments, volume.Attachment{Volume: v.ID, Server: server})
+	})
+	return nil
+}
+
+func (c *Cloud) Detach(_ context.Context, server volume.ServerID, id volume.ID) error {
+	if err := c.Called("Detach", server); err != nil {
+		return err
+	}
+	c.Mu.Lock()
+	ids, ok := c.Servers[server]
+	c.Mu.Unlock()
+	if !ok || !slices.Contains(ids, id) {
+		return volume.Errorf(volume.NotFound, "not attached")
+	}
+	c.Change(id, func(v *volume.Volume) { v.Status = volume.Detaching })
+	if c.Stuck {
+		return nil
+	}
+	c.Later(id, func(v *volume.Volume) {
+		v.Status = volume.InUse
+		if c.Refuse {
+			return
+		}
+		v.Attachments = slices.DeleteFunc(v.Attachments, func(a volume.Attachment) bool { return a.Server == server })
+		if len(v.Attachments) == 0 {
+			v.Status = volume.Available
+		}
+	})
+	// Nova's list lags behind Cinder.
+	time.AfterFunc(3*time.Second, func() {
+		c.Mu.Lock()
+		defer c.Mu.Unlock()
+		if !c.Refuse && !c.ListsForever {
+			c.Servers[server] = slices.DeleteFunc(c.Servers[server], func(other volume.ID) bool { return other == id })
+		}
+	})
+	return nil
+}
+
+// Await reads the volume every 300 virtual milliseconds.
+func (c *Cloud) Await(ctx context.Context, id volume.ID, done func(volume.Volume, bool) (bool, error)) (volume.Volume, error) {
+	tick := time.NewTicker(300 * time.Millisecond)
+	defer tick.Stop()
+	var last volume.Status
+	for {
+		select {
+		case <-ctx.Done():
+			return volume.Volume{}, volume.Errorf(volume.KindOf(ctx.Err()), "volume %s: it is %s: %w", id, last, ctx.Err())
+		case <-tick.C:
+		}
+		v, err := c.Read(id)
+		last = v.Status
+		if end, err := done(v, err == nil); end || err != nil {
+			return v, err
+		}
+	}
+}
+
+// within is a context whose deadline is that many virtual seconds away.
+func Within(t *testing.T, seconds int) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func WantKind(t *testing.T, err error, want volume.Kind, afterWrite bool) {
+	t.Helper()
+	if err == nil || volume.KindOf(err) != want || volume.MayHaveWritten(err) != afterWrite {
+		t.Fatalf("want an error of kind %q, after a write: %v; got %v, kind %q, after a write: %v", want, afterWrite, err, volume.KindOf(err), volume.MayHaveWritten(err))
+	}
+}
