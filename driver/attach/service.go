@@ -1,12 +1,23 @@
+// Package attach attaches volumes to servers and detaches them.
+//
+// It observes what Cinder and Nova say, looks up the next action in one table (action.go), and acts, until both show what was asked for.
+// A retry after any failure continues from what they show.
+//
+// What the package keeps in memory, and what is lost with it when the process restarts or another replica takes over:
+//   - attaches and detaches whose answers were lost (unconfirmed.go). A detach then does not wait for what Nova may still attach, and an
+//     attach is sent although Nova may still carry out a detach from the same server;
+//   - requests to Nova whose callers have left (call.go). A call does not wait for their end. Drain awaits them before a clean exit;
+//   - queues by server (queue.go). Several requests may then be at work on one server, which Nova carries out one after the other.
 package attach
 
 import (
 	"context"
+	"log/slog"
+	"sync/atomic"
+
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"log/slog"
-	"sync/atomic"
 )
 
 // AttachOptions are what the service shares with others.

@@ -38,8 +38,8 @@ type Volumes interface {
 	Expand(ctx context.Context, id volume.ID, size volume.Range) (volume.Volume, error)
 	Modify(ctx context.Context, id volume.ID, c provision.Change) error
 	Capacity(ctx context.Context, r provision.CapacityRequest) (provision.Capacity, error)
-	Health(ctx context.Context, id volume.ID) (provision.Health, error)
-	ListHealth(ctx context.Context, p volume.Position, limit int) ([]provision.Health, error)
+	Health(ctx context.Context, id volume.ID) (volume.Health, error)
+	ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
 }
 
 // Claims are the claims that volumes are made for; *kube.API knows them. Errors are *volume.Error; a missing claim is NotFound.

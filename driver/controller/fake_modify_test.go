@@ -12,7 +12,7 @@ type changes struct {
 	change   provision.Change
 	room     provision.CapacityRequest
 	capacity provision.Capacity
-	ailments map[volume.ID][]provision.HealthIssue
+	ailments map[volume.ID][]volume.HealthIssue
 }
 
 func (f *fake) Modify(_ context.Context, id volume.ID, c provision.Change) error {
@@ -25,16 +25,16 @@ func (f *fake) Capacity(_ context.Context, r provision.CapacityRequest) (provisi
 	return f.capacity, f.err
 }
 
-func (f *fake) Health(ctx context.Context, id volume.ID) (provision.Health, error) {
+func (f *fake) Health(ctx context.Context, id volume.ID) (volume.Health, error) {
 	v, err := f.Get(ctx, id)
-	return provision.Health{Volume: v, Issues: f.ailments[id]}, err
+	return volume.Health{Volume: v, Issues: f.ailments[id]}, err
 }
 
-func (f *fake) ListHealth(ctx context.Context, p volume.Position, limit int) ([]provision.Health, error) {
+func (f *fake) ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
 	page, err := f.List(ctx, p, limit)
-	var all []provision.Health
+	var all []volume.Health
 	for _, v := range page {
-		all = append(all, provision.Health{Volume: v, Issues: f.ailments[v.ID]})
+		all = append(all, volume.Health{Volume: v, Issues: f.ailments[v.ID]})
 	}
 	return all, err
 }

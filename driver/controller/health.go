@@ -6,14 +6,13 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
-	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // What the severities are in CSI.
-var severities = map[provision.Severity]csi.VolumeHealthErrorType{
-	provision.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
-	provision.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,
+var severities = map[volume.Severity]csi.VolumeHealthErrorType{
+	volume.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
+	volume.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,
 }
 
 // ControllerGetVolumeHealth implements csi.ControllerServer. A request without the secret's cloud is about any of them.
@@ -81,7 +80,7 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 	return answer, nil
 }
 
-func healthOf(h provision.Health) *csi.VolumeHealth {
+func healthOf(h volume.Health) *csi.VolumeHealth {
 	answer := &csi.VolumeHealth{VolumeId: string(h.Volume.ID)}
 	for _, a := range h.Issues {
 		answer.HealthStatuses = append(answer.HealthStatuses, &csi.VolumeHealth_VolumeHealthEntry{

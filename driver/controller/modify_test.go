@@ -141,10 +141,10 @@ func TestCapacityIsAdvertisedWhereItIsTold(t *testing.T) {
 // sick gives two clouds of which two volumes and one are ill.
 func sick() *Server {
 	s := twoClouds()
-	ill := []provision.HealthIssue{{Severity: provision.Inaccessible, Reason: "Error", Message: "broken"}, {Severity: provision.Degraded, Reason: "Other", Message: "slow"}}
+	ill := []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "Error", Message: "broken"}, {Severity: volume.Degraded, Reason: "Other", Message: "slow"}}
 	plain, east := s.o.Clouds[""].Volumes.(*fake), s.o.Clouds["east"].Volumes.(*fake)
-	plain.ailments = map[volume.ID][]provision.HealthIssue{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
-	east.ailments = map[volume.ID][]provision.HealthIssue{east.list[0].ID: ill[1:]}
+	plain.ailments = map[volume.ID][]volume.HealthIssue{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
+	east.ailments = map[volume.ID][]volume.HealthIssue{east.list[0].ID: ill[1:]}
 	return s
 }
 

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/mount-utils"
 
-	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
@@ -193,7 +192,7 @@ func TestAFileSystemThatWasShutDownIsReportedAndUnstaged(t *testing.T) {
 	err = unix.IoctlSetPointerInt(int(dir.Fd()), goingDown, noLog)
 	must(t, errors.Join(err, dir.Close()))
 	ailments, err := h.Health(t.Context(), vol, staging)
-	if err != nil || len(ailments) != 1 || ailments[0].Severity != provision.Inaccessible || ailments[0].Reason != "InputOutputError" {
+	if err != nil || len(ailments) != 1 || ailments[0].Severity != volume.Inaccessible || ailments[0].Reason != "InputOutputError" {
 		t.Errorf("want the input and output errors reported, got %+v, %v", ailments, err)
 	}
 	must(t, h.Unstage(t.Context(), vol, staging)) // it can be written out no more, and must not stay

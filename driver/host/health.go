@@ -8,13 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // Health looks what is wrong with a volume as this server sees it: its disk, the file system on it, and whether that answers at the
 // paths where the volume is or should be. NotFound when it is not here and nobody says that it should be.
-func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]provision.HealthIssue, error) {
+func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error) {
 	if err := checkID(id); err != nil {
 		return nil, err
 	}
@@ -31,11 +30,11 @@ func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]pro
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ended(ctx, "the disk of volume %s has not answered", id)
 	default:
-		return []provision.HealthIssue{unanswered(fmt.Sprintf("the disk of volume %s has not answered, asked at %s; its backend may hang", id, q.asked.Format(time.RFC3339)))}, nil
+		return []volume.HealthIssue{unanswered(fmt.Sprintf("the disk of volume %s has not answered, asked at %s; its backend may hang", id, q.asked.Format(time.RFC3339)))}, nil
 	}
 	e := q.answer
 	if volume.Is(e.err, volume.NotFound) && len(paths) > 0 {
-		return []provision.HealthIssue{{Severity: provision.Inaccessible, Reason: "DiskMissing", Message: e.err.Error()}}, nil
+		return []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: e.err.Error()}}, nil
 	}
 	if e.err != nil {
 		return nil, e.err
@@ -50,13 +49,13 @@ func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]pro
 	return distinct(found), nil
 }
 
-func unanswered(message string) provision.HealthIssue {
-	return provision.HealthIssue{Severity: provision.Inaccessible, Reason: "NotResponding", Message: message}
+func unanswered(message string) volume.HealthIssue {
+	return volume.HealthIssue{Severity: volume.Inaccessible, Reason: "NotResponding", Message: message}
 }
 
 // examination is what is found out about a volume without asking its file system.
 type examination struct {
-	ailments []provision.HealthIssue
+	ailments []volume.HealthIssue
 	mounted  []string
 	err      error
 }
@@ -66,11 +65,11 @@ func (h *Host) examine(ctx context.Context, id volume.ID) examination {
 	disk, err := h.Find(ctx, id)
 	switch {
 	case volume.Is(err, volume.Unavailable), volume.Is(err, volume.DeadlineExceeded):
-		return examination{ailments: []provision.HealthIssue{unanswered(err.Error())}}
+		return examination{ailments: []volume.HealthIssue{unanswered(err.Error())}}
 	case volume.Is(err, volume.NotFound):
 		return examination{err: err}
 	case err != nil:
-		return examination{ailments: []provision.HealthIssue{{Severity: provision.Inaccessible, Reason: "DiskRefused", Message: err.Error()}}}
+		return examination{ailments: []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskRefused", Message: err.Error()}}}
 	}
 	defer disk.Close()
 	table, err := h.mounts()
@@ -81,18 +80,18 @@ func (h *Host) examine(ctx context.Context, id volume.ID) examination {
 }
 
 // fileSystemAilments are what the kernel says of the file system without asking it.
-func (h *Host) fileSystemAilments(disk *Disk, table Table) (found []provision.HealthIssue) {
+func (h *Host) fileSystemAilments(disk *Disk, table Table) (found []volume.HealthIssue) {
 	for _, m := range table {
 		if m.On(disk) && m.readOnlyAfterError() {
-			found = append(found, provision.HealthIssue{
-				Severity: provision.Degraded, Reason: "FileSystemReadOnly",
+			found = append(found, volume.HealthIssue{
+				Severity: volume.Degraded, Reason: "FileSystemReadOnly",
 				Message: "the kernel made the file system read-only after an error; its log says which. Stop the pods that use it, so that it is checked when it is staged again",
 			})
 		}
 	}
 	if count := readLine(filepath.Join(h.sys, "fs", "ext4", disk.Name, "errors_count")); count != "" && count != "0" {
-		found = append(found, provision.HealthIssue{
-			Severity: provision.Degraded, Reason: "FileSystemErrors",
+		found = append(found, volume.HealthIssue{
+			Severity: volume.Degraded, Reason: "FileSystemErrors",
 			Message: "ext4 has noted " + count + " errors; stop the pods that use it, so that it is checked when it is staged again",
 		})
 	}
@@ -106,21 +105,21 @@ func (m Mount) readOnlyAfterError() bool {
 }
 
 // answers asks the file system at path. A path without a mount says nothing of the volume.
-func (h *Host) answers(ctx context.Context, path string) []provision.HealthIssue {
+func (h *Host) answers(ctx context.Context, path string) []volume.HealthIssue {
 	_, err := h.Stats(ctx, path)
 	switch {
 	case err == nil, volume.Is(err, volume.NotFound), volume.Is(err, volume.Canceled):
 		return nil
 	case volume.Is(err, volume.Unavailable), volume.Is(err, volume.DeadlineExceeded):
-		return []provision.HealthIssue{unanswered(err.Error())}
+		return []volume.HealthIssue{unanswered(err.Error())}
 	}
-	return []provision.HealthIssue{{Severity: provision.Inaccessible, Reason: "InputOutputError", Message: err.Error()}}
+	return []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "InputOutputError", Message: err.Error()}}
 }
 
 // distinct keeps the first of each severity and reason, as the CSI specification has it (VolumeHealthEntry).
-func distinct(all []provision.HealthIssue) (kept []provision.HealthIssue) {
+func distinct(all []volume.HealthIssue) (kept []volume.HealthIssue) {
 	for _, a := range all {
-		if !slices.ContainsFunc(kept, func(k provision.HealthIssue) bool { return k.Severity == a.Severity && k.Reason == a.Reason }) {
+		if !slices.ContainsFunc(kept, func(k volume.HealthIssue) bool { return k.Severity == a.Severity && k.Reason == a.Reason }) {
 			kept = append(kept, a)
 		}
 	}

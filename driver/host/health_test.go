@@ -8,7 +8,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -93,7 +92,7 @@ func TestHealthOfAFileSystemThatDoesNotAnswer(t *testing.T) {
 		b.stat = func(string) (Stats, error) { <-answer; return Stats{}, nil }
 		for range 2 { // the second finds the first still waiting, and asks nothing
 			found, err := b.Health(t.Context(), vol)
-			if err != nil || len(found) != 1 || found[0].Reason != "NotResponding" || found[0].Severity != provision.Inaccessible {
+			if err != nil || len(found) != 1 || found[0].Reason != "NotResponding" || found[0].Severity != volume.Inaccessible {
 				t.Errorf("want it reported, got %+v, %v", found, err)
 			}
 		}

@@ -1,12 +1,18 @@
+// Package idempotent holds the rule by which volumes, snapshots and backups are created: find by name, or create; the oldest object of the
+// name counts; an error is final only where nothing of the name exists or may still appear.
+//
+// It remembers creates whose answers were lost (holdoff.go). After a restart, or in another replica, such a create is sent again at once,
+// so a duplicate may result. A duplicate that a call may have returned stays and is reported.
 package idempotent
 
 import (
 	"cmp"
 	"context"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // Resource is one kind of object that is created by name: volumes, snapshots, or backups. Its methods are the steps of one rule: find by name,

@@ -1,9 +1,14 @@
+// Package inflight tracks what is in progress in this process: which objects a call works on, and which requests outlive their callers.
+//
+// It only saves calls to the cloud. After a restart, or with a second replica, two calls may work on one object, and one of them finds it
+// changing.
 package inflight
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"strings"
 	"sync"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // locks let one call at a time work on a name. They save calls to the cloud, and bridge the time in which it does not show what it is

@@ -13,7 +13,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host"
-	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -56,7 +55,7 @@ type machine interface {
 	PublishBlock(ctx context.Context, p host.Publication) error
 	Unmount(path string) error
 	Unstage(ctx context.Context, id volume.ID, path string) error
-	Health(ctx context.Context, id volume.ID, paths ...string) ([]provision.HealthIssue, error)
+	Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error)
 	Stats(ctx context.Context, path string) (host.Stats, error)
 	Grow(ctx context.Context, g host.Growth) (volume.Size, error)
 }

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/cinder-csi/cinder-csi/driver/host"
-	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -23,7 +22,7 @@ type fakeMachine struct {
 	identity host.Identity
 	room     host.Room
 	stats    host.Stats
-	ailments []provision.HealthIssue
+	ailments []volume.HealthIssue
 	err      error
 	asked    []any
 }
@@ -73,7 +72,7 @@ func (f *fakeMachine) Unstage(_ context.Context, id volume.ID, path string) erro
 	return f.err
 }
 
-func (f *fakeMachine) Health(_ context.Context, id volume.ID, paths ...string) ([]provision.HealthIssue, error) {
+func (f *fakeMachine) Health(_ context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error) {
 	f.asked = append(f.asked, paths)
 	return f.ailments, f.err
 }
@@ -382,7 +381,7 @@ func TestAStageThatMayHaveMountedIsToldSo(t *testing.T) {
 
 func TestHealthIsToldInTheWordsOfTheSpecification(t *testing.T) {
 	t.Parallel()
-	m := &fakeMachine{ailments: []provision.HealthIssue{{Severity: provision.Inaccessible, Reason: "DiskMissing", Message: "m"}, {Severity: provision.Degraded, Reason: "FileSystemReadOnly", Message: "n"}}}
+	m := &fakeMachine{ailments: []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: "m"}, {Severity: volume.Degraded, Reason: "FileSystemReadOnly", Message: "n"}}}
 	got, err := serverOf(m, Options{}).NodeGetVolumeHealth(t.Context(), &csi.NodeGetVolumeHealthRequest{VolumeId: vol, StagingTargetPath: "/s", VolumePublishPath: "/p"})
 	want := &csi.NodeGetVolumeHealthResponse{VolumeHealth: &csi.VolumeHealth{VolumeId: vol, HealthStatuses: []*csi.VolumeHealth_VolumeHealthEntry{
 		{Status: csi.VolumeHealthErrorType_INACCESSIBLE, Reason: "DiskMissing", Message: "m"},

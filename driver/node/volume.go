@@ -6,7 +6,6 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/driver/host"
-	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -90,9 +89,9 @@ func usage(unit csi.VolumeUsage_Unit, u host.Usage) *csi.VolumeUsage {
 }
 
 // severities are the domain's in CSI's words.
-var severities = map[provision.Severity]csi.VolumeHealthErrorType{
-	provision.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
-	provision.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,
+var severities = map[volume.Severity]csi.VolumeHealthErrorType{
+	volume.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
+	volume.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,
 }
 
 // NodeGetVolumeHealth tells what is wrong with a volume as this node sees it. It takes no lane: it changes nothing, and is asked

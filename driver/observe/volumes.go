@@ -1,9 +1,13 @@
+// Package observe reads the volumes of a cloud, waits for them, and says why Cinder gave up on one.
+//
+// It keeps the last reading of a volume for five seconds (recent.go). A restart loses nothing: the volume is read again.
 package observe
 
 import (
 	"context"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"log/slog"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // Observer reads the volumes of one cloud and waits for them.

@@ -10,28 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Severity is how bad something is for whoever uses a volume.
-type Severity int
-
-// The severities, as the CSI specification has them (VolumeHealthErrorType).
-const (
-	Degraded     Severity = iota // usable, but not as it should be
-	Inaccessible                 // no server can use it
-)
-
-// HealthIssue is one thing that is wrong with a volume.
-type HealthIssue struct {
-	Severity Severity
-	Reason   string // one word in CamelCase, for machines
-	Message  string // what it is and what to do
-}
-
-// Health is a volume and what is wrong with it; nothing where there is no ailment.
-type Health struct {
-	Volume volume.Volume
-	Issues []HealthIssue
-}
-
 // What is wrong with a volume in each status that stays until somebody acts. One that a server still has may go on working there.
 var statusIssues = map[volume.Status]struct{ reason, advice string }{
 	"error":                   {"Error", "the backend lost it or could not make it; an administrator must look, and reset its status once it is well"},
@@ -45,14 +23,14 @@ var statusIssues = map[volume.Status]struct{ reason, advice string }{
 }
 
 // Health reads one volume and what is wrong with it. NotFound where there is none.
-func (s *Service) Health(ctx context.Context, id volume.ID) (Health, error) {
+func (s *Service) Health(ctx context.Context, id volume.ID) (volume.Health, error) {
 	v, err := s.Get(ctx, id)
 	if err != nil {
-		return Health{}, err
+		return volume.Health{}, err
 	}
 	gone, err := s.goneServers(ctx, []volume.Volume{v})
 	if err != nil {
-		return Health{}, err
+		return volume.Health{}, err
 	}
 	h := healthOf(v, gone)
 	if _, ill := statusIssues[v.Status]; ill {
@@ -63,7 +41,7 @@ func (s *Service) Health(ctx context.Context, id volume.ID) (Health, error) {
 
 // ListHealth reads a page of the project's volumes as List does, and what is wrong with each. Why an object is in an error it leaves
 // to Health.
-func (s *Service) ListHealth(ctx context.Context, p volume.Position, limit int) ([]Health, error) {
+func (s *Service) ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
 	page, err := s.List(ctx, p, limit)
 	if err != nil {
 		return nil, err
@@ -72,21 +50,21 @@ func (s *Service) ListHealth(ctx context.Context, p volume.Position, limit int) 
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Health, len(page))
+	all := make([]volume.Health, len(page))
 	for i, v := range page {
 		all[i] = healthOf(v, gone)
 	}
 	return all, nil
 }
 
-func healthOf(v volume.Volume, gone map[volume.ServerID]bool) Health {
-	h := Health{Volume: v}
+func healthOf(v volume.Volume, gone map[volume.ServerID]bool) volume.Health {
+	h := volume.Health{Volume: v}
 	if a, ill := statusIssues[v.Status]; ill {
-		severity := Inaccessible
+		severity := volume.Inaccessible
 		if len(v.Attachments) > 0 {
-			severity = Degraded
+			severity = volume.Degraded
 		}
-		h.Issues = append(h.Issues, HealthIssue{severity, a.reason, fmt.Sprintf("the volume is in status %s: %s", v.Status, a.advice)})
+		h.Issues = append(h.Issues, volume.HealthIssue{Severity: severity, Reason: a.reason, Message: fmt.Sprintf("the volume is in status %s: %s", v.Status, a.advice)})
 	}
 	var missing []string
 	for _, a := range v.Attachments {
@@ -95,11 +73,11 @@ func healthOf(v volume.Volume, gone map[volume.ServerID]bool) Health {
 		}
 	}
 	if len(missing) > 0 {
-		severity := Inaccessible
+		severity := volume.Inaccessible
 		if v.Multiattach {
-			severity = Degraded
+			severity = volume.Degraded
 		}
-		h.Issues = append(h.Issues, HealthIssue{severity, "AttachedToMissingServer", fmt.Sprintf("Cinder has the volume attached to server %s, which Nova does not know; "+
+		h.Issues = append(h.Issues, volume.HealthIssue{Severity: severity, Reason: "AttachedToMissingServer", Message: fmt.Sprintf("Cinder has the volume attached to server %s, which Nova does not know; "+
 			"detach it from there by deleting its VolumeAttachment, or have an administrator delete the attachment", strings.Join(missing, ", "))})
 	}
 	return h

@@ -20,7 +20,7 @@ func TestWhatIsWrongWithAVolume(t *testing.T) {
 		return all
 	}
 	type ailment struct {
-		severity Severity
+		severity volume.Severity
 		reason   string
 	}
 	for name, test := range map[string]struct {
@@ -30,12 +30,12 @@ func TestWhatIsWrongWithAVolume(t *testing.T) {
 		"available":                      {volume: volume.Volume{Status: volume.Available}},
 		"in use":                         {volume: volume.Volume{Status: volume.InUse, Attachments: at(volumetest.ServerA)}},
 		"changing":                       {volume: volume.Volume{Status: "extending"}},
-		"in error":                       {volume: volume.Volume{Status: volume.ErrorSt}, want: []ailment{{Inaccessible, "Error"}}},
-		"in error, but somebody has it":  {volume: volume.Volume{Status: "error_extending", Attachments: at(volumetest.ServerA)}, want: []ailment{{Degraded, "ErrorExtending"}}},
-		"at a server that is gone":       {volume: volume.Volume{Status: volume.InUse, Attachments: at(serverGone)}, want: []ailment{{Inaccessible, "AttachedToMissingServer"}}},
-		"at two, one of which is gone":   {volume: volume.Volume{Status: volume.InUse, Multiattach: true, Attachments: at(volumetest.ServerA, serverGone)}, want: []ailment{{Degraded, "AttachedToMissingServer"}}},
+		"in error":                       {volume: volume.Volume{Status: volume.ErrorSt}, want: []ailment{{volume.Inaccessible, "Error"}}},
+		"in error, but somebody has it":  {volume: volume.Volume{Status: "error_extending", Attachments: at(volumetest.ServerA)}, want: []ailment{{volume.Degraded, "ErrorExtending"}}},
+		"at a server that is gone":       {volume: volume.Volume{Status: volume.InUse, Attachments: at(serverGone)}, want: []ailment{{volume.Inaccessible, "AttachedToMissingServer"}}},
+		"at two, one of which is gone":   {volume: volume.Volume{Status: volume.InUse, Multiattach: true, Attachments: at(volumetest.ServerA, serverGone)}, want: []ailment{{volume.Degraded, "AttachedToMissingServer"}}},
 		"at a host that Nova never had":  {volume: volume.Volume{Status: volume.InUse, Attachments: at("")}},
-		"in error at a server that went": {volume: volume.Volume{Status: volume.ErrorSt, Attachments: at(serverGone)}, want: []ailment{{Degraded, "Error"}, {Inaccessible, "AttachedToMissingServer"}}},
+		"in error at a server that went": {volume: volume.Volume{Status: volume.ErrorSt, Attachments: at(serverGone)}, want: []ailment{{volume.Degraded, "Error"}, {volume.Inaccessible, "AttachedToMissingServer"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.volume.ID = volumetest.VolumeID(1)

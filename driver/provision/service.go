@@ -1,3 +1,10 @@
+// Package provision creates, expands, changes and deletes volumes, and says what capacity and health they have.
+//
+// A create finds the volume by name or creates it, in the zones that are allowed one after the other. Every method returns once Cinder
+// shows the result.
+//
+// The package keeps Cinder's zones for one minute (zones.go) and the project's quotas for ten seconds (capacity.go). A restart loses
+// nothing: they are read again.
 package provision
 
 import (

@@ -1,12 +1,16 @@
+// Package snapshot creates and deletes snapshots and backups: a CSI snapshot ID names either.
+//
+// A create finds the object by name or creates it, and returns once it is available. It keeps nothing in memory.
 package snapshot
 
 import (
 	"context"
+	"log/slog"
+
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"log/slog"
 )
 
 // SnapshotOptions_ say who the driver is in a cloud, and what the service shares with others.

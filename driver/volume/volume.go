@@ -1,17 +1,7 @@
-// Package volume is the domain: what a volume, a server and an attachment are, what their states mean, and how a volume is
-// made, attached, detached and deleted so that nothing is lost and every retry converges.
+// Package volume is the vocabulary of the domain: what a volume, a snapshot, an attachment and a server are, what their statuses mean, the
+// kinds of errors, and the ports through which the other packages ask the cloud.
 //
-// It knows neither gRPC nor HTTP. It asks the cloud through the ports of ports.go, decides by the tables of its state files, and
-// answers with a value or an *Error whose Kind says what the caller may do next. Every answer rests on what the cloud said after the
-// call began.
-//
-// What it remembers between calls, and what a restart or another replica loses with it:
-//   - creates whose answers were lost (holdoff.go): the create is sent again at once, so a duplicate may result, which stays;
-//   - attaches and detaches whose answers were lost (unconfirmed.go): a detach does not wait for what Nova may still attach, and an attach
-//     is sent although Nova may still carry out a detach from the same server;
-//   - requests to Nova whose callers have left (errand.go): a call does not wait for their end; Drain awaits them before a clean exit;
-//   - volumes as they were just seen (reading.go), Cinder's zones and the project's quotas: they are read again;
-//   - locks by name, and queues by server (lane.go): two calls may work on one object, and one of them finds it changing.
+// It knows neither gRPC nor HTTP, calls nothing and keeps nothing.
 package volume
 
 import (

@@ -10,8 +10,11 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/cinder-csi/cinder-csi/driver/attach"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/controller"
+	"github.com/cinder-csi/cinder-csi/driver/idempotent"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
@@ -73,8 +76,8 @@ func baseline(t *testing.T, sim *openstacksim.Sim) csi.ControllerClient {
 	t.Helper()
 	api := adapter(t, sim)
 	wait := each{api.Volume}
-	volumes := volume.NewVolumes(api, wait, volume.Options{Owner: volume.Owner{Driver: contract.DriverName, Cluster: "bench"}})
-	attachments := volume.NewAttachService(api, wait, volume.AttachOptions{})
+	volumes := provision.New(api, wait, provision.Options{Owner: idempotent.Owner{Driver: contract.DriverName, Cluster: "bench"}})
+	attachments := attach.New(api, wait, attach.Options{})
 	server := rpc.NewServer(rpc.Services{Controller: controller.New(controller.Options{
 		Clouds: map[string]controller.Cloud{"": {Volumes: volumes, Attachments: attachments}}, TopologyKey: contract.TopologyKey, CanExpand: true, Log: slog.New(slog.DiscardHandler),
 	})}, rpc.Codes())
