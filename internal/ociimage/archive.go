@@ -1,210 +1,195 @@
 package ociimage
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
+	"debug/elf"
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Image is what a container runtime is given (OCI Image Format Specification 1.1).
+// Image is the image of one architecture.
 type Image struct {
-	Name         string // with tag, as a runtime lists it: registry/repository:tag
-	Architecture string // as Go names it
-	Created      time.Time
+	Architecture string // as Go names it: amd64, arm64
 	Entrypoint   []string
 	Env          []string
 	Labels       map[string]string
 	Layers       []Tree // the lowest first
 }
 
-// Media types and annotations (OCI Image Format Specification: media-types.md, annotations.md); containerd takes a full name from
-// an annotation of its own.
+// Annotations of the entry in index.json: OCI Image Format Specification (annotations.md), and containerd's full name.
 const (
-	typeIndex      = "application/vnd.oci.image.index.v1+json"
-	typeManifest   = "application/vnd.oci.image.manifest.v1+json"
-	typeConfig     = "application/vnd.oci.image.config.v1+json"
-	typeLayer      = "application/vnd.oci.image.layer.v1.tar+gzip"
 	refName        = "org.opencontainers.image.ref.name"
 	containerdName = "io.containerd.image.name"
 )
 
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int               `json:"size"`
-	Platform    *platform         `json:"platform,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
+// Archive is what Write writes: the images of one name.
+type Archive struct {
+	Name    string    // with tag: registry/repository:tag
+	Created time.Time // the time of every image, layer and file
+	Images  []Image   // one per architecture
 }
 
-type platform struct {
-	Architecture string `json:"architecture"`
-	OS           string `json:"os"`
-}
-
-type manifest struct {
-	SchemaVersion int          `json:"schemaVersion"`
-	MediaType     string       `json:"mediaType"`
-	Config        descriptor   `json:"config"`
-	Layers        []descriptor `json:"layers"`
-}
-
-type index struct {
-	SchemaVersion int          `json:"schemaVersion"`
-	MediaType     string       `json:"mediaType"`
-	Manifests     []descriptor `json:"manifests"`
-}
-
-type config struct {
-	Created      time.Time `json:"created"`
-	Architecture string    `json:"architecture"`
-	OS           string    `json:"os"`
-	Config       runConfig `json:"config"`
-	RootFS       rootFS    `json:"rootfs"`
-	History      []history `json:"history"`
-}
-
-type runConfig struct {
-	Entrypoint []string          `json:"Entrypoint"`
-	Env        []string          `json:"Env"`
-	Labels     map[string]string `json:"Labels,omitempty"`
-	WorkingDir string            `json:"WorkingDir"`
-}
-
-type rootFS struct {
-	Type    string   `json:"type"`
-	DiffIDs []string `json:"diff_ids"`
-}
-
-type history struct {
-	Created time.Time `json:"created"`
-}
-
-// dockerManifest is an entry of manifest.json, by which `docker load` finds its way (docker save's format).
-type dockerManifest struct {
-	Config   string   `json:"Config"`
-	RepoTags []string `json:"RepoTags"`
-	Layers   []string `json:"Layers"`
-}
-
-// blobs are the contents of an archive by their digest.
-type blobs map[string][]byte
-
-func (b blobs) add(mediaType string, content []byte) descriptor {
-	digest := digestOf(content)
-	b[blobPath(digest)] = content
-	return descriptor{MediaType: mediaType, Digest: digest, Size: len(content)}
-}
-
-func (b blobs) addJSON(mediaType string, v any) (descriptor, error) {
-	content, err := json.Marshal(v)
-	return b.add(mediaType, content), err
-}
-
-func digestOf(content []byte) string {
-	sum := sha256.Sum256(content)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-func blobPath(digest string) string { return "blobs/" + strings.Replace(digest, ":", "/", 1) }
-
-// Write writes the image as a tar that is an OCI image layout and a `docker save` archive at once. Equal images give equal bytes.
-func (m Image) Write(w io.Writer) error {
-	files, err := m.files()
+// Write writes a tar that is both an OCI image layout and a `docker save` archive. Equal archives give equal bytes.
+//
+// With several architectures, index.json names one nested image index, as a registry stores it. The `docker save` part has no such index
+// and names the first image.
+func (a Archive) Write(w io.Writer) error {
+	var images []v1.Image
+	for _, m := range a.Images {
+		built, err := m.build(a.Created)
+		if err != nil {
+			return fmt.Errorf("build the image for %s: %w", m.Architecture, err)
+		}
+		images = append(images, built)
+	}
+	dir, err := os.MkdirTemp("", "image-layout-")
 	if err != nil {
 		return err
 	}
-	stream := tar.NewWriter(w)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: int64(len(files[name])), ModTime: m.Created, Format: tar.FormatPAX}
-		if err := stream.WriteHeader(h); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
-		}
-		if _, err := stream.Write(files[name]); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
-		}
+	defer os.RemoveAll(dir)
+	if _, err := layout.Write(dir, a.index(images)); err != nil {
+		return fmt.Errorf("write the image layout: %w", err)
 	}
-	return stream.Close()
+	docker, err := a.dockerManifest(images[0])
+	if err != nil {
+		return err
+	}
+	files := Tree{}
+	files.AddFile("manifest.json", 0o644, docker)
+	if err := files.addDirectory(dir); err != nil {
+		return err
+	}
+	return files.WriteTar(w, a.Created)
 }
 
-func (m Image) files() (blobs, error) {
-	files := blobs{}
-	layers, diffIDs, err := m.layers(files)
+// index makes index.json. Its only entry has the name: that of the image, or that of an index of several images.
+func (a Archive) index(images []v1.Image) v1.ImageIndex {
+	var entries []mutate.IndexAddendum
+	for i, built := range images {
+		platform := &v1.Platform{OS: "linux", Architecture: a.Images[i].Architecture}
+		entries = append(entries, mutate.IndexAddendum{Add: built, Descriptor: v1.Descriptor{Platform: platform}})
+	}
+	if len(entries) > 1 {
+		entries = []mutate.IndexAddendum{{Add: newIndex(entries)}}
+	}
+	_, tag, _ := cutTag(a.Name)
+	entries[0].Annotations = map[string]string{refName: tag, containerdName: a.Name}
+	return newIndex(entries)
+}
+
+func newIndex(entries []mutate.IndexAddendum) v1.ImageIndex {
+	return mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), entries...)
+}
+
+// dockerManifest makes manifest.json, which `docker load` reads to find the configuration and the layers.
+func (a Archive) dockerManifest(m v1.Image) ([]byte, error) {
+	config, err := m.ConfigName()
 	if err != nil {
 		return nil, err
 	}
-	settings, err := files.addJSON(typeConfig, m.config(diffIDs))
+	layers, err := m.Layers()
 	if err != nil {
 		return nil, err
 	}
-	top, err := files.addJSON(typeManifest, manifest{SchemaVersion: 2, MediaType: typeManifest, Config: settings, Layers: layers})
-	if err != nil {
-		return nil, err
-	}
-	top.Platform = &platform{Architecture: m.Architecture, OS: "linux"}
-	_, tag, _ := cutTag(m.Name)
-	top.Annotations = map[string]string{refName: tag, containerdName: m.Name}
-	docker := dockerManifest{Config: blobPath(settings.Digest), RepoTags: []string{m.Name}}
+	entry := tarball.Descriptor{Config: blobPath(config), RepoTags: []string{a.Name}}
 	for _, layer := range layers {
-		docker.Layers = append(docker.Layers, blobPath(layer.Digest))
+		digest, err := layer.Digest()
+		if err != nil {
+			return nil, err
+		}
+		entry.Layers = append(entry.Layers, blobPath(digest))
 	}
-	for name, v := range map[string]any{
-		"oci-layout":    map[string]string{"imageLayoutVersion": "1.0.0"},
-		"index.json":    index{SchemaVersion: 2, MediaType: typeIndex, Manifests: []descriptor{top}},
-		"manifest.json": []dockerManifest{docker},
-	} {
-		if files[name], err = json.Marshal(v); err != nil {
+	return json.Marshal(tarball.Manifest{entry})
+}
+
+func blobPath(digest v1.Hash) string { return "blobs/" + digest.Algorithm + "/" + digest.Hex }
+
+func (m Image) build(created time.Time) (v1.Image, error) {
+	at := v1.Time{Time: created.UTC()}
+	built, err := mutate.ConfigFile(
+		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		&v1.ConfigFile{
+			Created: at, Architecture: m.Architecture, OS: "linux", RootFS: v1.RootFS{Type: "layers"},
+			Config: v1.Config{Entrypoint: m.Entrypoint, Env: m.Env, Labels: m.Labels, WorkingDir: "/"},
+		})
+	if err != nil {
+		return nil, err
+	}
+	for _, tree := range m.Layers {
+		layer, err := tree.layer(created)
+		if err != nil {
+			return nil, err
+		}
+		if built, err = mutate.Append(built, mutate.Addendum{Layer: layer, History: v1.History{Created: at}}); err != nil {
 			return nil, err
 		}
 	}
-	return files, nil
+	return built, nil
 }
 
-func (m Image) config(diffIDs []string) config {
-	c := config{
-		Created: m.Created.UTC(), Architecture: m.Architecture, OS: "linux",
-		Config: runConfig{Entrypoint: m.Entrypoint, Env: m.Env, Labels: m.Labels, WorkingDir: "/"},
-		RootFS: rootFS{Type: "layers", DiffIDs: diffIDs},
+func (t Tree) layer(created time.Time) (v1.Layer, error) {
+	var plain bytes.Buffer
+	if err := t.WriteTar(&plain, created); err != nil {
+		return nil, err
 	}
-	for range diffIDs {
-		c.History = append(c.History, history{Created: m.Created.UTC()})
-	}
-	return c
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(plain.Bytes())), nil }
+	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer),
+		tarball.WithCompressionLevel(gzip.DefaultCompression), tarball.WithCompressedCaching)
 }
 
-// layers writes every layer; a diff id is the digest of the uncompressed tar.
-func (m Image) layers(files blobs) (layers []descriptor, diffIDs []string, err error) {
-	for _, tree := range m.Layers {
-		var plain, packed bytes.Buffer
-		if err := tree.WriteTar(&plain, m.Created); err != nil {
-			return nil, nil, err
+// addDirectory adds the regular files below a directory, readable for everybody.
+func (t Tree) addDirectory(dir string) error {
+	return filepath.WalkDir(dir, func(full string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
 		}
-		diffIDs = append(diffIDs, digestOf(plain.Bytes()))
-		z := gzip.NewWriter(&packed)
-		if _, err := plain.WriteTo(z); err != nil {
-			return nil, nil, err
+		content, err := os.ReadFile(full)
+		if err != nil {
+			return err
 		}
-		if err := z.Close(); err != nil {
-			return nil, nil, err
+		name, err := filepath.Rel(dir, full)
+		if err != nil {
+			return err
 		}
-		layers = append(layers, files.add(typeLayer, packed.Bytes()))
-	}
-	return layers, diffIDs, nil
+		t.AddFile(filepath.ToSlash(name), 0o644, content)
+		return nil
+	})
 }
 
-// cutTag splits an image's name at its tag; a colon before the last slash is a registry's port.
+// cutTag splits an image name at its tag. A colon before the last slash belongs to a registry's port.
 func cutTag(name string) (repository, tag string, found bool) {
 	i := strings.LastIndex(name, ":")
 	if i < 0 || strings.Contains(name[i:], "/") {
 		return name, "", false
 	}
 	return name[:i], name[i+1:], true
+}
+
+// architectures are the ones an image can be made for, by the machine in a program's ELF header.
+var architectures = map[elf.Machine]string{elf.EM_X86_64: "amd64", elf.EM_AARCH64: "arm64"}
+
+// architectureOf reads for which architecture a program was built.
+func architectureOf(program []byte) (string, error) {
+	file, err := elf.NewFile(bytes.NewReader(program))
+	if err != nil {
+		return "", err
+	}
+	architecture, known := architectures[file.Machine]
+	if !known {
+		return "", fmt.Errorf("its machine is %s; images are made for amd64 and arm64", file.Machine)
+	}
+	return architecture, nil
 }

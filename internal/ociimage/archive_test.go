@@ -1,143 +1,204 @@
 package ociimage
 
 import (
-	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"encoding/json"
-	"errors"
+	"debug/elf"
 	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func small(created time.Time) Image {
+func small(architecture string) Image {
 	lower := NewTree()
-	lower.AddFile("usr/bin/tool", 0o755, []byte("tool"))
+	lower.AddFile("usr/bin/tool", 0o755, []byte("tool for "+architecture))
 	return Image{
-		Name: "registry.example:5000/csi/driver:v1", Architecture: "amd64", Created: created,
-		Entrypoint: []string{"/bin/cinder-csi-driver"}, Env: Env, Layers: []Tree{lower, Driver([]byte("program"))},
+		Architecture: architecture, Entrypoint: []string{"/bin/cinder-csi-driver"}, Env: Env,
+		Labels: map[string]string{"title": "driver"}, Layers: []Tree{lower, Driver([]byte("program"))},
 	}
 }
 
-func written(t *testing.T, m Image) []byte {
+func archiveOf(architectures ...string) Archive {
+	a := Archive{Name: "registry.example:5000/csi/driver:v1", Created: noon}
+	for _, architecture := range architectures {
+		a.Images = append(a.Images, small(architecture))
+	}
+	return a
+}
+
+func written(t *testing.T, a Archive) []byte {
 	t.Helper()
 	var w bytes.Buffer
-	if err := m.Write(&w); err != nil {
+	if err := a.Write(&w); err != nil {
 		t.Fatal(err)
 	}
 	return w.Bytes()
 }
 
-// entries reads a tar into contents by name, and the names in order.
-func entries(t *testing.T, content []byte) (files map[string][]byte, names []string) {
+// unpacked writes an archive into a directory and gives its image index, after a check of every digest and size in it.
+func unpacked(t *testing.T, content []byte) (files Tree, index v1.ImageIndex) {
 	t.Helper()
-	files = map[string][]byte{}
-	for stream := tar.NewReader(bytes.NewReader(content)); ; {
-		h, err := stream.Next()
-		if errors.Is(err, io.EOF) {
-			return files, names
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		data, err := io.ReadAll(stream)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[h.Name] = data
-		names = append(names, h.Name)
+	files = Tree{}
+	if _, err := files.AddTar(bytes.NewReader(content)); err != nil {
+		t.Fatal(err)
 	}
+	dir := t.TempDir()
+	if err := files.Extract(dir); err != nil {
+		t.Fatal(err)
+	}
+	index, err := layout.ImageIndexFromPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := validate.Index(index); err != nil {
+		t.Errorf("the image layout is not valid: %v", err)
+	}
+	return files, index
 }
 
-func decode[T any](t *testing.T, files map[string][]byte, name string) T {
+func manifests(t *testing.T, index v1.ImageIndex) []v1.Descriptor {
 	t.Helper()
-	var v T
-	if err := json.Unmarshal(files[name], &v); err != nil {
-		t.Fatalf("%s: %v", name, err)
+	m, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return v
+	return m.Manifests
 }
 
-// follow gives a descriptor's content after checking that it is the one described.
-func follow(t *testing.T, files map[string][]byte, d descriptor) string {
-	t.Helper()
-	name := blobPath(d.Digest)
-	content, found := files[name]
-	if !found {
-		t.Fatalf("the archive has no %s", name)
-	}
-	if got := digestOf(content); got != d.Digest || len(content) != d.Size {
-		t.Errorf("%s: described as %s of %d bytes, is %s of %d", name, d.Digest, d.Size, got, len(content))
-	}
-	return name
+var fullName = map[string]string{
+	"org.opencontainers.image.ref.name": "v1",
+	"io.containerd.image.name":          "registry.example:5000/csi/driver:v1",
 }
 
-func TestImageIsAnOCILayoutWhoseDigestsMatch(t *testing.T) {
+func TestArchiveIsAnOCILayoutOfOneImage(t *testing.T) {
 	t.Parallel()
-	files, _ := entries(t, written(t, small(noon)))
-	if want, got := `{"imageLayoutVersion":"1.0.0"}`, string(files["oci-layout"]); want != got {
-		t.Errorf("oci-layout: want %s, got %s", want, got)
+	files, index := unpacked(t, written(t, archiveOf("amd64")))
+	all := manifests(t, index)
+	if len(all) != 1 {
+		t.Fatalf("want one manifest, got %d", len(all))
 	}
-	top := decode[index](t, files, "index.json")
-	if len(top.Manifests) != 1 {
-		t.Fatalf("want one manifest, got %d", len(top.Manifests))
+	if diff := cmp.Diff(&v1.Platform{OS: "linux", Architecture: "amd64"}, all[0].Platform); diff != "" {
+		t.Errorf("platform (-want +got):\n%s", diff)
 	}
-	m := decode[manifest](t, files, follow(t, files, top.Manifests[0]))
-	c := decode[config](t, files, follow(t, files, m.Config))
-	if len(m.Layers) != 2 || len(c.RootFS.DiffIDs) != len(m.Layers) || len(c.History) != len(m.Layers) {
-		t.Fatalf("want two layers everywhere, got %d, diff ids %d, history %d", len(m.Layers), len(c.RootFS.DiffIDs), len(c.History))
-	}
-	for i, layer := range m.Layers {
-		z, err := gzip.NewReader(bytes.NewReader(files[follow(t, files, layer)]))
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain, err := io.ReadAll(z)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want, got := c.RootFS.DiffIDs[i], digestOf(plain); want != got {
-			t.Errorf("layer %d: diff id %s, content %s", i, want, got)
-		}
-	}
-	if want, got := 3+1+1+2, len(files); want != got {
-		t.Errorf("want %d files and no blob that nothing names, got %d", want, got)
-	}
-}
-
-func TestImageIsNamedForEveryRuntime(t *testing.T) {
-	t.Parallel()
-	files, _ := entries(t, written(t, small(noon)))
-	top := decode[index](t, files, "index.json").Manifests[0]
-	want := map[string]string{
-		"org.opencontainers.image.ref.name": "v1",
-		"io.containerd.image.name":          "registry.example:5000/csi/driver:v1",
-	}
-	if diff := cmp.Diff(want, top.Annotations); diff != "" {
+	if diff := cmp.Diff(fullName, all[0].Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
-	docker := decode[[]dockerManifest](t, files, "manifest.json")[0]
-	if diff := cmp.Diff([]string{"registry.example:5000/csi/driver:v1"}, docker.RepoTags); diff != "" {
-		t.Errorf("repository tags (-want +got):\n%s", diff)
+	image, err := index.Image(all[0].Digest)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range append(docker.Layers, docker.Config) {
-		if files[name] == nil {
-			t.Errorf("manifest.json names %s, which is not there", name)
+	checkConfig(t, image)
+	// index.json, oci-layout, manifest.json, the image's manifest, its configuration, two layers: no blob that nothing names.
+	if want, got := 7, regularFiles(files); want != got {
+		t.Errorf("want %d files, got %d: %q", want, got, files.names())
+	}
+}
+
+func checkConfig(t *testing.T, image v1.Image) {
+	t.Helper()
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := v1.Config{
+		Entrypoint: []string{"/bin/cinder-csi-driver"}, Env: Env, Labels: map[string]string{"title": "driver"}, WorkingDir: "/",
+	}
+	if diff := cmp.Diff(want, config.Config); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
+	}
+	if !config.Created.Equal(noon) || config.Architecture != "amd64" || config.OS != "linux" {
+		t.Errorf("want linux/amd64 of %v, got %s/%s of %v", noon, config.OS, config.Architecture, config.Created)
+	}
+	if len(config.RootFS.DiffIDs) != 2 || len(config.History) != 2 || !config.History[1].Created.Equal(noon) {
+		t.Errorf("want two layers of %v, got %d with history %v", noon, len(config.RootFS.DiffIDs), config.History)
+	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []types.MediaType{manifest.MediaType, manifest.Config.MediaType, manifest.Layers[0].MediaType}
+	if diff := cmp.Diff([]types.MediaType{types.OCIManifestSchema1, types.OCIConfigJSON, types.OCILayer}, got); diff != "" {
+		t.Errorf("media types (-want +got):\n%s", diff)
+	}
+}
+
+func regularFiles(t Tree) (n int) {
+	for _, f := range t {
+		if f.Mode.IsRegular() {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTwoArchitecturesAreOneIndexWithTheName(t *testing.T) {
+	t.Parallel()
+	_, top := unpacked(t, written(t, archiveOf("amd64", "arm64")))
+	all := manifests(t, top)
+	if len(all) != 1 || all[0].MediaType != types.OCIImageIndex {
+		t.Fatalf("want one image index, got %v", all)
+	}
+	if diff := cmp.Diff(fullName, all[0].Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	index, err := top.ImageIndex(all[0].Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range manifests(t, index) {
+		got = append(got, m.Platform.String())
+	}
+	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, got); diff != "" {
+		t.Errorf("platforms (-want +got):\n%s", diff)
+	}
+}
+
+func TestDockerLoadFindsTheFirstImage(t *testing.T) {
+	t.Parallel()
+	for _, architectures := range [][]string{{"amd64"}, {"arm64", "amd64"}} {
+		files, _ := unpacked(t, written(t, archiveOf(architectures...)))
+		docker, err := tarball.LoadManifest(func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(written(t, archiveOf(architectures...)))), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"registry.example:5000/csi/driver:v1"}, docker[0].RepoTags); diff != "" {
+			t.Errorf("repository tags (-want +got):\n%s", diff)
+		}
+		if len(docker[0].Layers) != 2 {
+			t.Errorf("want two layers, got %q", docker[0].Layers)
+		}
+		for _, name := range append(docker[0].Layers, docker[0].Config) {
+			if files[name] == nil {
+				t.Fatalf("manifest.json names %s, which is not there", name)
+			}
+		}
+		if want := `"architecture":"` + architectures[0] + `"`; !strings.Contains(string(files[docker[0].Config].Data), want) {
+			t.Errorf("manifest.json names a configuration without %s: %s", want, files[docker[0].Config].Data)
 		}
 	}
 }
 
 func TestEqualImagesAreEqualBytes(t *testing.T) {
 	t.Parallel()
-	if !bytes.Equal(written(t, small(noon)), written(t, small(noon))) {
-		t.Error("two images of the same contents differ")
+	once := written(t, archiveOf("amd64", "arm64"))
+	if !bytes.Equal(once, written(t, archiveOf("amd64", "arm64"))) {
+		t.Error("two archives of the same contents differ")
 	}
-	if bytes.Equal(written(t, small(noon)), written(t, small(noon.Add(time.Second)))) {
+	later := archiveOf("amd64", "arm64")
+	later.Created = noon.Add(time.Second)
+	if bytes.Equal(once, written(t, later)) {
 		t.Error("the creation time makes no difference")
 	}
 }
@@ -169,11 +230,32 @@ func TestUpstreamsNameLeadsToTheDriver(t *testing.T) {
 
 func TestDriverThatIsNotStaticIsRefused(t *testing.T) {
 	t.Parallel()
-	_, err := New(t.Context(), "driver:v1", noon, program("/lib64/ld.so"), Debian{Dir: t.TempDir()})
+	_, err := New(t.Context(), program("/lib64/ld.so"), Debian{Dir: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "CGO_ENABLED=0") {
 		t.Errorf("want advice to build without cgo, got %v", err)
 	}
-	if _, err := New(t.Context(), "driver:v1", noon, []byte("text"), Debian{Dir: t.TempDir()}); err == nil {
+	if _, err := New(t.Context(), []byte("text"), Debian{Dir: t.TempDir()}); err == nil {
 		t.Error("a text was accepted as the driver")
+	}
+}
+
+func TestArchitectureIsReadFromTheProgram(t *testing.T) {
+	t.Parallel()
+	const machine = 18 // offset of e_machine, elf(5)
+	for want, code := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "": elf.EM_RISCV} {
+		content := program("")
+		content[machine] = byte(code)
+		got, err := architectureOf(content)
+		if want != got || (err != nil) != (want == "") {
+			t.Errorf("%v: want %q, got %q and %v", code, want, got, err)
+		}
+	}
+}
+
+func TestPackagesOfEachArchitectureHaveTheirOwnDirectory(t *testing.T) {
+	t.Parallel()
+	amd64, arm64 := Debian{Dir: "cache"}.For("amd64"), Debian{Dir: "cache"}.For("arm64")
+	if amd64.Dir == arm64.Dir || amd64.Architecture != "amd64" || arm64.Architecture != "arm64" {
+		t.Errorf("got %+v and %+v", amd64, arm64)
 	}
 }

@@ -11,21 +11,27 @@ import (
 	"strings"
 )
 
-// Debian fetches packages from the machine's own apt sources, checked by apt's signatures, into a directory. The machine's list of
-// installed packages is neither used nor changed, and root is not needed.
+// Debian downloads packages from this machine's apt sources into a directory. apt checks their signatures. It neither reads nor changes
+// the list of packages that are installed on this machine, and it does not need root.
 type Debian struct {
-	Dir string // keeps package lists and packages between runs
+	Dir          string // keeps package lists and packages between runs
+	Architecture string // as Debian names it, which is Go's name for amd64 and arm64; "" is this machine's
 }
 
-// Package is one package file.
+// For gives the source of the packages of another architecture, in a directory of its own.
+func (d Debian) For(architecture string) Debian {
+	return Debian{Dir: filepath.Join(d.Dir, architecture), Architecture: architecture}
+}
+
+// Package is a Debian package that Fetch downloaded.
 type Package struct {
 	Name    string
-	Control []byte   // its control file, as /var/lib/dpkg/status.d of a slim image has it
+	Control []byte   // its control file, which the image keeps in /var/lib/dpkg/status.d
 	Files   []string // its names in the tree it was added to
 	archive string
 }
 
-// Fetch downloads the packages and everything they depend on, but not what they recommend.
+// Fetch downloads the packages and their dependencies. Recommended packages are left out.
 func (d Debian) Fetch(ctx context.Context, names []string) ([]Package, error) {
 	for _, dir := range []string{"archives/partial", "none/partial", "state/lists/partial"} {
 		dir = filepath.Join(d.Dir, filepath.FromSlash(dir))
@@ -33,7 +39,7 @@ func (d Debian) Fetch(ctx context.Context, names []string) ([]Package, error) {
 			return nil, err
 		}
 	}
-	// No package is installed, says this file: so apt finds the whole closure.
+	// An empty status file says that no package is installed, so apt lists every dependency.
 	if err := os.WriteFile(filepath.Join(d.Dir, "state", "status"), nil, 0o644); err != nil {
 		return nil, err
 	}
@@ -41,7 +47,7 @@ func (d Debian) Fetch(ctx context.Context, names []string) ([]Package, error) {
 		return nil, err
 	}
 	install := append([]string{"--no-install-recommends", "install"}, names...)
-	// Packages that are already here are not printed, so here is where none is.
+	// apt does not print packages that it has already downloaded, so this call looks in an empty directory.
 	uris, err := d.apt(ctx, append([]string{"-o", "Dir::Cache::Archives=none/", "--print-uris"}, install...)...)
 	if err != nil {
 		return nil, err
@@ -77,7 +83,7 @@ func (d Debian) apt(ctx context.Context, args ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return output(ctx, "apt-get", append([]string{
+	options := []string{
 		"-qq", "-y",
 		"-o", "Dir::State=" + filepath.Join(dir, "state"),
 		"-o", "Dir::State::Status=" + filepath.Join(dir, "state", "status"),
@@ -85,7 +91,12 @@ func (d Debian) apt(ctx context.Context, args ...string) ([]byte, error) {
 		"-o", "APT::Sandbox::User=",
 		"-o", "Debug::NoLocking=true",
 		"-o", "Acquire::Languages=none",
-	}, args...)...)
+	}
+	if d.Architecture != "" {
+		// Without Architectures, apt also reads the lists of this machine's architecture.
+		options = append(options, "-o", "APT::Architecture="+d.Architecture, "-o", "APT::Architectures="+d.Architecture)
+	}
+	return output(ctx, "apt-get", append(options, args...)...)
 }
 
 // AddPackage adds a package's files to the tree.

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"runtime"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Tools are the programs of the image besides the driver, and the configuration they read. fsck runs fsck.xfs and fsck.btrfs, which
@@ -95,22 +93,26 @@ func Driver(program []byte) Tree {
 // Env is the environment of the driver and of the tools it runs.
 var Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 
-// New makes the driver's image for this machine's architecture.
-func New(ctx context.Context, name string, created time.Time, program []byte, debian Debian) (Image, error) {
+// New makes the driver image for the architecture of the given program.
+func New(ctx context.Context, program []byte, debian Debian) (Image, error) {
+	architecture, err := architectureOf(program)
+	if err != nil {
+		return Image{}, fmt.Errorf("the driver is not a program for Linux: %w", err)
+	}
 	interpreter, _, err := needed(program)
 	if err != nil {
-		return Image{}, fmt.Errorf("the driver is no program for Linux: %w", err)
+		return Image{}, fmt.Errorf("read the driver: %w", err)
 	}
 	if interpreter != "" {
-		return Image{}, fmt.Errorf("the driver asks for %s; build it with CGO_ENABLED=0", interpreter)
+		return Image{}, fmt.Errorf("the driver needs %s; build it with CGO_ENABLED=0", interpreter)
 	}
-	root, err := Root(ctx, debian)
+	root, err := Root(ctx, debian.For(architecture))
 	if err != nil {
-		return Image{}, err
+		return Image{}, fmt.Errorf("make the root file system for %s: %w", architecture, err)
 	}
 	return Image{
-		Name: name, Architecture: runtime.GOARCH, Created: created,
-		Entrypoint: []string{"/bin/cinder-csi-driver"}, Env: Env,
+		Architecture: architecture,
+		Entrypoint:   []string{"/bin/cinder-csi-driver"}, Env: Env,
 		Labels: map[string]string{
 			"org.opencontainers.image.title":    "cinder-csi-driver",
 			"org.opencontainers.image.licenses": "Apache-2.0",

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -19,9 +20,10 @@ import (
 )
 
 func main() {
-	driver := flag.String("driver", "bin/cinder-csi-driver", "the driver, statically linked for this machine's architecture")
+	drivers := flag.String("driver", "bin/cinder-csi-driver",
+		"the statically linked driver; several, separated by commas, make one image for all their architectures (amd64, arm64)")
 	output := flag.String("output", "bin/cinder-csi-image.tar", "the file to write")
-	name := flag.String("name", "ghcr.io/cinder-csi/cinder-csi-driver:dev", "the image's name and tag")
+	name := flag.String("name", "ghcr.io/cinder-csi/cinder-csi-driver:dev", "the image name and tag")
 	cache := flag.String("cache", "bin/image", "directory that keeps downloaded packages")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -30,40 +32,55 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := build(ctx, *driver, *output, *name, *cache); err != nil {
+	if err := build(ctx, strings.Split(*drivers, ","), *output, *name, *cache); err != nil {
 		fmt.Fprintln(os.Stderr, "oci-image:", err)
 		os.Exit(1)
 	}
 }
 
-func build(ctx context.Context, driver, output, name, cache string) error {
+func build(ctx context.Context, drivers []string, output, name, cache string) error {
 	created, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
 	}
-	program, err := os.ReadFile(driver)
-	if err != nil {
-		return err
-	}
-	image, err := ociimage.New(ctx, name, created, program, ociimage.Debian{Dir: cache})
-	if err != nil {
-		return err
-	}
-	if err := ociimage.Probe(ctx, image.Layers); err != nil {
-		return err
+	archive := ociimage.Archive{Name: name, Created: created}
+	var platforms []string
+	for _, driver := range drivers {
+		image, err := buildOne(ctx, driver, cache)
+		if err != nil {
+			return fmt.Errorf("image of %s: %w", driver, err)
+		}
+		archive.Images = append(archive.Images, image)
+		platforms = append(platforms, "linux/"+image.Architecture)
 	}
 	var content bytes.Buffer
-	if err := image.Write(&content); err != nil {
+	if err := archive.Write(&content); err != nil {
 		return err
 	}
 	if err := errors.Join(os.WriteFile(output+".new", content.Bytes(), 0o644), os.Rename(output+".new", output)); err != nil {
 		return err
 	}
-	fmt.Printf("%s: %s, %s/%s, %.1f MiB\n", filepath.ToSlash(output), name, "linux", runtime.GOARCH, float64(content.Len())/(1<<20))
+	fmt.Printf("%s: %s, %s, %.1f MiB\n", filepath.ToSlash(output), name, strings.Join(platforms, " "), float64(content.Len())/(1<<20))
 	return nil
 }
 
-// epoch reads SOURCE_DATE_EPOCH (reproducible-builds.org): seconds; without it the image is of 1970, equal every time.
+func buildOne(ctx context.Context, driver, cache string) (ociimage.Image, error) {
+	program, err := os.ReadFile(driver)
+	if err != nil {
+		return ociimage.Image{}, err
+	}
+	image, err := ociimage.New(ctx, program, ociimage.Debian{Dir: cache})
+	if err != nil {
+		return ociimage.Image{}, err
+	}
+	if image.Architecture != runtime.GOARCH {
+		fmt.Fprintf(os.Stderr, "oci-image: the programs of the %s image are not run: this machine is %s\n", image.Architecture, runtime.GOARCH)
+		return image, nil
+	}
+	return image, ociimage.Probe(ctx, image.Layers)
+}
+
+// epoch reads SOURCE_DATE_EPOCH (reproducible-builds.org), in seconds. Without it, the creation time is 1970, which is the same every time.
 func epoch(text string) (time.Time, error) {
 	if text == "" {
 		text = "0"
