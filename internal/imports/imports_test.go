@@ -1,5 +1,5 @@
-// Package house holds the tests that keep the rooms of this project apart: who may import whom.
-package house
+// Package imports_test holds the import rules: which package may import which package and which library.
+package imports_test
 
 import (
 	"encoding/json"
@@ -20,18 +20,19 @@ type pkg struct {
 	Deps       []string
 }
 
-// room is the package's path inside the module, "" for others'.
-func (p pkg) room() string { return room(p.ImportPath) }
+// path is the package's path inside this module, "" for a package of another module.
+func (p pkg) path() string { return pathInModule(p.ImportPath) }
 
-func room(path string) string {
-	if r, ours := strings.CutPrefix(path, module); ours {
-		return r
+func pathInModule(importPath string) string {
+	if path, ours := strings.CutPrefix(importPath, module); ours {
+		return path
 	}
 	return ""
 }
 
-func within(path string, rooms ...string) bool {
-	return slices.ContainsFunc(rooms, func(r string) bool { return path == r || strings.HasPrefix(path, r+"/") })
+// within says whether a path is one of the directories or below one.
+func within(path string, dirs ...string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
 }
 
 func packages(t *testing.T) []pkg {
@@ -55,35 +56,35 @@ func packages(t *testing.T) []pkg {
 	}
 }
 
-// knows says which rooms alone may import a library directly.
-var knows = []struct {
-	library []string
-	rooms   []string
+// libraryImporters says which packages may import a library directly.
+var libraryImporters = []struct {
+	library   []string
+	importers []string
 }{
 	{[]string{"github.com/gophercloud"}, []string{"internal/cloud", "driver/openstack", "generator/inspect", "generator/doctor"}},
 	{[]string{"github.com/container-storage-interface", "google.golang.org/grpc"}, []string{"driver/rpc", "driver/identity", "driver/controller", "driver/group", "driver/node", "driver/telemetry"}},
 	{[]string{"sigs.k8s.io/kustomize", "helm.sh/helm"}, []string{"generator/verify"}},
 	{[]string{"k8s.io/client-go"}, []string{"driver/kube"}},
 	{[]string{"k8s.io/mount-utils"}, []string{"driver/host"}},
+	{[]string{"github.com/google/go-containerregistry"}, []string{"internal/ociimage"}},
 }
 
-func TestLibrariesAreKnownToTheirRoomsAlone(t *testing.T) {
+func TestOnlyNamedPackagesImportALibrary(t *testing.T) {
 	for _, p := range packages(t) {
-		if within(p.room(), "test", "internal/house") {
+		if within(p.path(), "test") {
 			continue
 		}
-		for _, k := range knows {
+		for _, rule := range libraryImporters {
 			for _, imported := range p.Imports {
-				if within(imported, k.library...) && !within(p.room(), k.rooms...) {
-					t.Errorf("%s imports %s, which only %s may", p.room(), imported, strings.Join(k.rooms, ", "))
+				if within(imported, rule.library...) && !within(p.path(), rule.importers...) {
+					t.Errorf("%s imports %s, which only %s may import", p.path(), imported, strings.Join(rule.importers, ", "))
 				}
 			}
 		}
 	}
 }
 
-// mayImport lists, for each room, the rooms of this module it may import directly; a room may always import its own sub-rooms'
-// siblings only if they are listed.
+// mayImport lists, for each package and the packages below it, what it may import directly of this module.
 var mayImport = map[string][]string{
 	"cmd":                      {"driver", "driver/config", "generator/cli", "internal"},
 	"driver":                   {"driver", "internal"}, // run.go, the only wiring file
@@ -125,84 +126,98 @@ var mayImport = map[string][]string{
 	"charts":                   {},
 }
 
-func TestRoomsImportOneWay(t *testing.T) {
+func TestPackagesImportOneWay(t *testing.T) {
 	for _, p := range packages(t) {
-		r := p.room()
-		if within(r, "test", "docs", "examples", "overlays", "internal/house", "internal/testenv", "internal/ociimage") {
+		path := p.path()
+		if within(path, "test", "docs", "examples", "overlays", "internal/imports", "internal/testenv", "internal/ociimage") {
 			continue
 		}
-		allowed, listed := ruleFor(r)
+		allowed, listed := ruleFor(path)
 		if !listed {
-			t.Errorf("%s is a room without an import rule: add it here", r)
+			t.Errorf("%s has no import rule; add one to mayImport", path)
 			continue
 		}
 		for _, imported := range p.Imports {
-			if other := room(imported); other != "" && other != r && !within(other, allowed...) {
-				t.Errorf("%s must not import %s (it may import: %s)", r, other, strings.Join(allowed, ", "))
+			if other := pathInModule(imported); other != "" && other != path && !within(other, allowed...) {
+				t.Errorf("%s must not import %s (it may import: %s)", path, other, strings.Join(allowed, ", "))
 			}
 		}
 	}
 }
 
-func ruleFor(room string) (allowed []string, listed bool) {
+// ruleFor gives the rule of a package, or of the nearest directory above it that has one.
+func ruleFor(path string) (allowed []string, listed bool) {
 	for {
-		if allowed, listed = mayImport[room]; listed {
+		if allowed, listed = mayImport[path]; listed {
 			return allowed, true
 		}
-		i := strings.LastIndexByte(room, '/')
+		i := strings.LastIndexByte(path, '/')
 		if i < 0 {
 			return nil, false
 		}
-		room = room[:i]
+		path = path[:i]
+	}
+}
+
+func TestProgramsDoNotLinkTheImageLibrary(t *testing.T) {
+	for _, p := range packages(t) {
+		if !within(p.path(), "cmd") {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if within(dep, "github.com/google/go-containerregistry") {
+				t.Errorf("%s reaches %s", p.path(), dep)
+			}
+		}
 	}
 }
 
 func TestDriverNeverImportsTheGenerator(t *testing.T) {
 	for _, p := range packages(t) {
-		if !within(p.room(), "driver", "cmd/cinder-csi-driver") {
+		if !within(p.path(), "driver", "cmd/cinder-csi-driver") {
 			continue
 		}
 		for _, dep := range p.Deps {
-			if within(room(dep), "generator", "manifests", "charts") {
-				t.Errorf("%s reaches %s", p.room(), dep)
+			if within(pathInModule(dep), "generator", "manifests", "charts") {
+				t.Errorf("%s reaches %s", p.path(), dep)
 			}
 		}
 	}
 }
 
-// pure rooms never reach the outside world, not even through what they import.
+// pure packages have no I/O, not even through what they import.
 var pure = []string{"driver/contract", "driver/volume", "driver/provision", "driver/attach", "driver/snapshot", "driver/idempotent", "generator/plan", "generator/guard", "generator/bundle"}
 
-func TestPureRoomsNeverReachTheOutsideWorld(t *testing.T) {
+func TestPurePackagesReachNoIO(t *testing.T) {
 	outside := []string{"net/http", "os/exec", "github.com/gophercloud", "google.golang.org/grpc"}
 	seen := map[string]bool{}
 	for _, p := range packages(t) {
-		if !slices.Contains(pure, p.room()) {
+		if !slices.Contains(pure, p.path()) {
 			continue
 		}
-		seen[p.room()] = true
+		seen[p.path()] = true
 		for _, dep := range p.Deps {
 			if within(dep, outside...) {
-				t.Errorf("%s reaches %s", p.room(), dep)
+				t.Errorf("%s reaches %s", p.path(), dep)
 			}
 		}
 	}
-	for _, r := range pure {
-		if !seen[r] {
-			t.Errorf("room %s is gone: correct this list", r)
+	for _, path := range pure {
+		if !seen[path] {
+			t.Errorf("package %s does not exist; correct this list", path)
 		}
 	}
 }
 
-func TestContractAndCloudconfNeedTheStandardLibraryAlone(t *testing.T) {
+func TestContractAndCloudconfNeedOnlyTheStandardLibrary(t *testing.T) {
 	for _, p := range packages(t) {
-		if r := p.room(); r != "driver/contract" && r != "internal/cloudconf" {
+		if path := p.path(); path != "driver/contract" && path != "internal/cloudconf" {
 			continue
 		}
 		for _, dep := range p.Deps {
 			// The standard library's import paths have no dot in their first element.
 			if first, _, _ := strings.Cut(dep, "/"); strings.Contains(first, ".") {
-				t.Errorf("%s reaches %s", p.room(), dep)
+				t.Errorf("%s reaches %s", p.path(), dep)
 			}
 		}
 	}
