@@ -58,7 +58,7 @@ const longestRPC = 5 * time.Minute
 // Run serves until ctx ends, and then lets the RPCs under way finish. Its errors are what keeps the driver from starting, or the
 // listener's; nil is a clean end. The cloud need not answer: RPCs say so until it does.
 func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
-	deps = deps.orReal()
+	deps = deps.withDefaults()
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
@@ -180,7 +180,8 @@ func ended(err error) error {
 	return err
 }
 
-func (d Dependencies) orReal() Dependencies {
+// withDefaults fills in what is not set: the streams, the environment, the file watcher and the random source of the process.
+func (d Dependencies) withDefaults() Dependencies {
 	if d.Stderr == nil {
 		d.Stderr = os.Stderr
 	}

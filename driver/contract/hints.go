@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -76,14 +75,12 @@ func parseHints(text string) (Hints, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Hints{}, errors.New("something follows the JSON object")
 	}
-	if wire.LocalTo != "" && !uuid.MatchString(wire.LocalTo) {
-		return Hints{}, fmt.Errorf("local_to_instance: %.40q is not the id of a server", wire.LocalTo)
+	if wire.LocalTo != "" && !IsUUID(wire.LocalTo) {
+		return Hints{}, fmt.Errorf("local_to_instance: %.40q is not a server ID, which is a UUID", wire.LocalTo)
 	}
 	query, err := parseQuery(wire.Query)
 	return Hints{SameHost: wire.SameHost, DifferentHost: wire.DifferentHost, Query: query, LocalToServer: wire.LocalTo}, err
 }
-
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 // parseQuery reads a query, which may be written as the JSON array that it is or as a string that holds one.
 func parseQuery(raw json.RawMessage) (string, error) {

@@ -32,7 +32,7 @@ func TestHints(t *testing.T) {
 		"an empty name":     {text: `{"same_host": ["a", ""]}`, problem: "empty"},
 		"too many":          {text: `{"same_host": ["` + strings.Join(strings.Split(strings.Repeat("abcdefghijklmnopqrstuvwxyzABCDEFGH", 1), ""), `","`) + `"]}`, problem: "at most 32"},
 		"no query":          {text: `{"query": "backend"}`, problem: "condition"},
-		"no server's id":    {text: `{"local_to_instance": "node-1"}`, problem: "id of a server"},
+		"no server's id":    {text: `{"local_to_instance": "node-1"}`, problem: "not a server ID"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			class, _, err := ParseStorageClass(map[string]string{ParameterHints: test.text})

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"io"
 	"maps"
 	"slices"
@@ -17,7 +18,7 @@ func Inventory(out io.Writer, inv v1alpha1.Inventory) error {
 		where += " (simulated)"
 	}
 	t.row("Cloud", where)
-	t.row("Region", orDash(inv.Cloud.Region))
+	t.row("Region", cmp.Or(inv.Cloud.Region, "-"))
 	t.row("Project", inv.Cloud.ProjectID)
 	services(t, inv.Services)
 	zones(t, inv.Zones)
@@ -62,14 +63,14 @@ func zones(t *table, z v1alpha1.Zones) {
 	note(1, z.Volume)
 	t.head("ZONE", "COMPUTE", "VOLUME")
 	for _, name := range slices.Sorted(maps.Keys(state)) {
-		t.row(name, orDash(state[name][0]), orDash(state[name][1]))
+		t.row(name, cmp.Or(state[name][0], "-"), cmp.Or(state[name][1], "-"))
 	}
 }
 
 func types(t *table, inv v1alpha1.Inventory) {
 	t.head("VOLUME TYPE", "DEFAULT", "PUBLIC", "MULTIATTACH", "REPLICATION", "ENCRYPTION", "ZONES", "DESCRIPTION")
 	for _, v := range inv.VolumeTypes.Value {
-		encryption := orDash(v.Encryption.Value.Provider)
+		encryption := cmp.Or(v.Encryption.Value.Provider, "-")
 		if v.Encryption.State != v1alpha1.Known {
 			encryption = string(v.Encryption.State)
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +12,7 @@ import (
 // Plan writes the decisions, each with its value, reason and facts.
 func Plan(out io.Writer, p v1alpha1.Plan) error {
 	t := newTable(out)
-	cloud := fmt.Sprintf("%s, region %s, project %s", p.Cloud.AuthURL, orDash(p.Cloud.Region), p.Cloud.ProjectID)
+	cloud := fmt.Sprintf("%s, region %s, project %s", p.Cloud.AuthURL, cmp.Or(p.Cloud.Region, "-"), p.Cloud.ProjectID)
 	if p.Simulated {
 		cloud += " (simulated)"
 	}
@@ -19,7 +20,7 @@ func Plan(out io.Writer, p v1alpha1.Plan) error {
 	t.row("Target", string(p.Target))
 	t.head("DECISION", "VALUE", "SOURCE", "REASON", "FACTS")
 	for _, d := range p.Decisions {
-		t.row(d.ID, value(d.Value), d.Source, d.Reason, orDash(strings.Join(d.Facts, "; ")))
+		t.row(d.ID, value(d.Value), d.Source, d.Reason, cmp.Or(strings.Join(d.Facts, "; "), "-"))
 	}
 	return t.flush()
 }

@@ -2,6 +2,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,13 +62,6 @@ func amount(n int) string {
 	return fmt.Sprint(n)
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
 // unknown says of a fact that is not known why.
 func unknown(state v1alpha1.State, reason string) string {
 	if reason == "" {
@@ -78,7 +72,7 @@ func unknown(state v1alpha1.State, reason string) string {
 
 func compact(v any) string {
 	if s, ok := v.(string); ok {
-		return orDash(strings.Join(strings.Split(strings.TrimSpace(s), "\n"), "; "))
+		return cmp.Or(strings.Join(strings.Split(strings.TrimSpace(s), "\n"), "; "), "-")
 	}
 	b, err := json.Marshal(v)
 	if err != nil {

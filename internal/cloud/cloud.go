@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -118,11 +119,11 @@ func (c *Cloud) readToken() error {
 
 // chooseEndpoints keeps the catalog's endpoints of the interface and region asked for.
 func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
-	wanted := strings.TrimSuffix(first(c.settings.Interface, "public"), "URL")
+	wanted := strings.TrimSuffix(cmp.Or(c.settings.Interface, "public"), "URL")
 	var regions []string
 	for _, service := range catalog.Entries {
 		for _, e := range service.Endpoints {
-			region := Clean(first(e.RegionID, e.Region))
+			region := Clean(cmp.Or(e.RegionID, e.Region))
 			if !slices.Contains(regions, region) && region != "" {
 				regions = append(regions, region)
 			}

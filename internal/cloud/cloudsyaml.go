@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -177,7 +178,7 @@ func list(names []string) string {
 
 // inRegion applies the values of a region. The first region of a list is the default, as in openstacksdk.
 func (e cloudEntry) inRegion(name, region string) (cloudEntry, error) {
-	region = first(region, e.RegionName)
+	region = cmp.Or(region, e.RegionName)
 	if region == "" && len(e.Regions) > 0 {
 		region = e.Regions[0].Name
 	}
@@ -229,13 +230,13 @@ func (e cloudEntry) settings(name string) (Settings, error) {
 		Name: name, AuthURL: a.AuthURL,
 		UserID: a.UserID, Username: a.Username, Password: Secret(a.Password),
 		UserDomainID: a.UserDomainID, UserDomainName: a.UserDomainName,
-		ProjectID: first(a.ProjectID, a.TenantID), ProjectName: first(a.ProjectName, a.TenantName),
+		ProjectID: cmp.Or(a.ProjectID, a.TenantID), ProjectName: cmp.Or(a.ProjectName, a.TenantName),
 		ProjectDomainID: a.ProjectDomainID, ProjectDomainName: a.ProjectDomainName,
 		DomainID: a.DomainID, DomainName: a.DomainName, DefaultDomainID: a.DefaultDomain,
 		ApplicationCredentialID: a.ApplicationCredentialID, ApplicationCredentialName: a.ApplicationCredentialName,
 		ApplicationCredentialSecret: Secret(a.ApplicationCredentialSecret),
 		Token:                       Secret(a.Token), TrustID: a.TrustID,
-		Region: e.RegionName, Interface: first(e.EndpointType, e.Interface),
+		Region: e.RegionName, Interface: cmp.Or(e.EndpointType, e.Interface),
 		CACertFile: e.CACert, CertFile: e.Cert, KeyFile: e.Key,
 		Insecure: e.Insecure != nil && *e.Insecure || e.Verify != nil && !*e.Verify,
 	}

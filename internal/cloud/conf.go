@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
@@ -32,7 +33,7 @@ func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings
 		return Settings{}, errorf(ErrUnknownCloud, "cloud.conf has no section %s", title)
 	}
 	s := confSettings(section)
-	s.Name = first(name, "of cloud.conf")
+	s.Name = cmp.Or(name, "of cloud.conf")
 	useClouds, err := section.Bool("use-clouds")
 	if err != nil {
 		return Settings{}, errorf(ErrBadFile, "cloud.conf: %w", err)
@@ -100,12 +101,12 @@ func (s Settings) over(base Settings, baseLogsIn bool) Settings {
 		merged = base
 	}
 	merged.Name = s.Name
-	merged.AuthURL = first(s.AuthURL, base.AuthURL)
-	merged.Region = first(s.Region, base.Region)
-	merged.Interface = first(s.Interface, base.Interface)
-	merged.CACertFile = first(s.CACertFile, base.CACertFile)
-	merged.CertFile = first(s.CertFile, base.CertFile)
-	merged.KeyFile = first(s.KeyFile, base.KeyFile)
+	merged.AuthURL = cmp.Or(s.AuthURL, base.AuthURL)
+	merged.Region = cmp.Or(s.Region, base.Region)
+	merged.Interface = cmp.Or(s.Interface, base.Interface)
+	merged.CACertFile = cmp.Or(s.CACertFile, base.CACertFile)
+	merged.CertFile = cmp.Or(s.CertFile, base.CertFile)
+	merged.KeyFile = cmp.Or(s.KeyFile, base.KeyFile)
 	merged.Insecure = s.Insecure || base.Insecure
 	merged.Endpoints = base.Endpoints
 	return merged

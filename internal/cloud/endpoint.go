@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -113,7 +114,7 @@ func (c *Cloud) locate(ctx context.Context, serviceType string) (string, error) 
 		}
 	}
 	return "", errorf(ErrNoService, "the catalog of cloud %s has no %s service for interface %s in region %q", c.settings.Name, serviceType,
-		first(c.settings.Interface, "public"), c.settings.Region)
+		cmp.Or(c.settings.Interface, "public"), c.settings.Region)
 }
 
 func (c *Cloud) override(aliases []string) (string, bool) {

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -10,7 +11,7 @@ import (
 // withProfile is an entry over the profile that it names. A profile says where a cloud is: its auth_url, its regions and their
 // auth_url, the interface and the domains. Whatever the entry says itself wins over the profile, a region's values included.
 func (f *cloudsFiles) withProfile(entry cloudEntry, name, region string) (cloudEntry, error) {
-	title := first(entry.Profile, entry.Cloud)
+	title := cmp.Or(entry.Profile, entry.Cloud)
 	if title == "" {
 		return entry, nil
 	}
@@ -22,7 +23,7 @@ func (f *cloudsFiles) withProfile(entry cloudEntry, name, region string) (cloudE
 		return entry, nil
 	}
 	if len(entry.Regions) == 0 {
-		profile.RegionName = first(region, entry.RegionName, profile.RegionName)
+		profile.RegionName = cmp.Or(region, entry.RegionName, profile.RegionName)
 	} else {
 		profile.Regions = nil
 	}

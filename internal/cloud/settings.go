@@ -6,6 +6,7 @@
 package cloud
 
 import (
+	"cmp"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -87,11 +88,11 @@ func (s Settings) who() string {
 	case s.ApplicationCredentialID != "":
 		return "application credential " + s.ApplicationCredentialID
 	case s.ApplicationCredentialName != "":
-		return "application credential " + s.ApplicationCredentialName + " of user " + first(s.UserID, s.Username)
+		return "application credential " + s.ApplicationCredentialName + " of user " + cmp.Or(s.UserID, s.Username)
 	case s.Token != "":
 		return "a token"
 	}
-	return "user " + first(s.Username, s.UserID)
+	return "user " + cmp.Or(s.Username, s.UserID)
 }
 
 func (s Settings) hasCredentials() bool {
@@ -117,7 +118,7 @@ func (s Settings) validate() error {
 	if (s.CertFile == "") != (s.KeyFile == "") {
 		return missing("one of client certificate and key", "set both or neither")
 	}
-	user := s.UserID != "" || s.Username != "" && first(s.userDomain()...) != ""
+	user := s.UserID != "" || s.Username != "" && cmp.Or(s.userDomain()...) != ""
 	const userHint = "set user_id, or username with user_domain_name"
 	switch {
 	case s.ApplicationCredentialID != "" || s.ApplicationCredentialName != "":
@@ -134,7 +135,7 @@ func (s Settings) validate() error {
 		return missing("a password, application credential or token", "set one of them")
 	case !user:
 		return missing("the user or the user's domain", userHint)
-	case s.TrustID == "" && s.ProjectID == "" && (s.ProjectName == "" || first(s.projectDomain()...) == ""):
+	case s.TrustID == "" && s.ProjectID == "" && (s.ProjectName == "" || cmp.Or(s.projectDomain()...) == ""):
 		return missing("the project or the project's domain", "set project_id, or project_name with project_domain_name")
 	}
 	return nil
@@ -214,14 +215,4 @@ func (s Settings) authOptions() gophercloud.AuthOptions {
 		o.Scope = &gophercloud.AuthScope{ProjectName: s.ProjectName, DomainID: d[0], DomainName: d[1]}
 	}
 	return o
-}
-
-// first is the first string that is not empty.
-func first(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -32,7 +33,7 @@ func (src Source) read() (Settings, error) {
 	if src.Env == nil {
 		src.Env = os.Getenv
 	}
-	name := first(src.CloudName, src.Env("OS_CLOUD"))
+	name := cmp.Or(src.CloudName, src.Env("OS_CLOUD"))
 	if name == "" && src.Env("OS_AUTH_URL") != "" {
 		s, err := src.fromEnv()
 		return src.override(s), err
@@ -41,7 +42,7 @@ func (src Source) read() (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	region := first(src.Region, src.Env("OS_REGION_NAME"))
+	region := cmp.Or(src.Region, src.Env("OS_REGION_NAME"))
 	s, err := files.settings(name, region)
 	if err != nil {
 		return Settings{}, err
@@ -51,11 +52,11 @@ func (src Source) read() (Settings, error) {
 
 // override puts flags and those variables over s that count for a cloud from any source.
 func (src Source) override(s Settings) Settings {
-	s.Region = first(src.Region, src.Env("OS_REGION_NAME"), s.Region)
-	s.Interface = first(src.Env("OS_INTERFACE"), s.Interface)
-	s.CACertFile = src.expand(first(src.CACert, src.Env("OS_CACERT"), s.CACertFile))
-	s.CertFile = src.expand(first(src.Env("OS_CERT"), s.CertFile))
-	s.KeyFile = src.expand(first(src.Env("OS_KEY"), s.KeyFile))
+	s.Region = cmp.Or(src.Region, src.Env("OS_REGION_NAME"), s.Region)
+	s.Interface = cmp.Or(src.Env("OS_INTERFACE"), s.Interface)
+	s.CACertFile = src.expand(cmp.Or(src.CACert, src.Env("OS_CACERT"), s.CACertFile))
+	s.CertFile = src.expand(cmp.Or(src.Env("OS_CERT"), s.CertFile))
+	s.KeyFile = src.expand(cmp.Or(src.Env("OS_KEY"), s.KeyFile))
 	return s
 }
 
@@ -72,22 +73,22 @@ func (src Source) fromEnv() (Settings, error) {
 	s := Settings{
 		Name:                        "from the environment",
 		AuthURL:                     env("OS_AUTH_URL"),
-		UserID:                      first(env("OS_USER_ID"), env("OS_USERID")),
+		UserID:                      cmp.Or(env("OS_USER_ID"), env("OS_USERID")),
 		Username:                    env("OS_USERNAME"),
 		Password:                    Secret(env("OS_PASSWORD")),
 		UserDomainID:                env("OS_USER_DOMAIN_ID"),
 		UserDomainName:              env("OS_USER_DOMAIN_NAME"),
-		ProjectID:                   first(env("OS_PROJECT_ID"), env("OS_TENANT_ID")),
-		ProjectName:                 first(env("OS_PROJECT_NAME"), env("OS_TENANT_NAME")),
+		ProjectID:                   cmp.Or(env("OS_PROJECT_ID"), env("OS_TENANT_ID")),
+		ProjectName:                 cmp.Or(env("OS_PROJECT_NAME"), env("OS_TENANT_NAME")),
 		ProjectDomainID:             env("OS_PROJECT_DOMAIN_ID"),
 		ProjectDomainName:           env("OS_PROJECT_DOMAIN_NAME"),
 		DomainID:                    env("OS_DOMAIN_ID"),
 		DomainName:                  env("OS_DOMAIN_NAME"),
-		DefaultDomainID:             first(env("OS_DEFAULT_DOMAIN_ID"), env("OS_DEFAULT_DOMAIN")),
+		DefaultDomainID:             cmp.Or(env("OS_DEFAULT_DOMAIN_ID"), env("OS_DEFAULT_DOMAIN")),
 		ApplicationCredentialID:     env("OS_APPLICATION_CREDENTIAL_ID"),
 		ApplicationCredentialName:   env("OS_APPLICATION_CREDENTIAL_NAME"),
 		ApplicationCredentialSecret: Secret(env("OS_APPLICATION_CREDENTIAL_SECRET")),
-		Token:                       Secret(first(env("OS_TOKEN"), env("OS_AUTH_TOKEN"))),
+		Token:                       Secret(cmp.Or(env("OS_TOKEN"), env("OS_AUTH_TOKEN"))),
 		TrustID:                     env("OS_TRUST_ID"),
 		Interface:                   env("OS_ENDPOINT_TYPE"),
 		Insecure:                    truth(env("OS_INSECURE")),
@@ -122,7 +123,7 @@ func (s Settings) only(authType string) (Settings, error) {
 
 // places lists where clouds.yaml may be, best first.
 func (src Source) places() []string {
-	if file := first(src.CloudsFile, src.Env("OS_CLIENT_CONFIG_FILE")); file != "" {
+	if file := cmp.Or(src.CloudsFile, src.Env("OS_CLIENT_CONFIG_FILE")); file != "" {
 		return []string{src.expand(file)}
 	}
 	var places []string

@@ -52,7 +52,7 @@ type Guest struct {
 
 // Start boots a guest in dir, an empty directory with a short name (its sockets are there), and waits until it is up.
 func Start(ctx context.Context, i Image, m Machine, dir string) (*Guest, error) {
-	g := &Guest{Machine: m.orDefault(), dir: dir, ended: make(chan error, 1), ports: map[string]bool{}, disks: map[string]string{}}
+	g := &Guest{Machine: m.withDefaults(), dir: dir, ended: make(chan error, 1), ports: map[string]bool{}, disks: map[string]string{}}
 	for n := range m.Ports {
 		g.ports[freePort(n)] = false
 	}

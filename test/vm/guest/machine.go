@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -21,7 +22,7 @@ type Machine struct {
 
 // String names the machine in reports.
 func (m Machine) String() string {
-	m = m.orDefault()
+	m = m.withDefaults()
 	name := m.Type
 	if m.Bus != "virtio" {
 		name += ", runs from " + m.Bus
@@ -35,16 +36,10 @@ func (m Machine) String() string {
 	return name
 }
 
-func (m Machine) orDefault() Machine {
-	if m.Type == "" {
-		m.Type = "pc"
-	}
-	if m.Bus == "" {
-		m.Bus = "virtio"
-	}
-	if m.MemoryMiB == 0 {
-		m.MemoryMiB = 768
-	}
+func (m Machine) withDefaults() Machine {
+	m.Type = cmp.Or(m.Type, "pc")
+	m.Bus = cmp.Or(m.Bus, "virtio")
+	m.MemoryMiB = cmp.Or(m.MemoryMiB, 768)
 	return m
 }
 
