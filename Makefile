@@ -75,7 +75,7 @@ test-node-kills-ci: test-tools ## the part of test-node-kills that CI runs
 	cd test/nodekills && go test -count 1 -timeout 10m -ci
 
 .PHONY: lint
-lint: ## format, vet, staticcheck, shell scripts, module files
+lint: prose ## format, vet, staticcheck, texts and names, shell scripts, module files
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
 	go vet ./...
 	go vet -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
@@ -89,6 +89,13 @@ lint: ## format, vet, staticcheck, shell scripts, module files
 	shellcheck $(SHFILES) .ci/run
 	go mod tidy -diff
 	go mod verify
+
+.PHONY: prose prose-update
+prose: ## texts and names: rejected words (internal/prose/words.txt) and sentences of more than 25 words; findings may only become fewer
+	go run ./internal/prose/cmd/prose
+
+prose-update: ## write the baseline of the prose check, after texts were rewritten
+	go run ./internal/prose/cmd/prose -update
 
 .PHONY: format
 format: ## write every Go file in gofumpt's format
