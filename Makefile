@@ -33,6 +33,14 @@ test: test-tools ## all tests that need no cloud, with the race detector, and cs
 	go run ./test/gate -- -race -timeout 20m ./...
 	$(MAKE) test-errors test-sanity
 
+# Left out: the suites that play faults, attacks, histories and kills, the benchmark, and the check of every rendered object. -short leaves
+# out what needs root: real devices, file systems and mounts.
+SLOW_PACKAGES := generator/verify test/attack test/bench test/cloudparity test/errortable test/histories test/nodekills test/soak
+
+.PHONY: test-fast
+test-fast: ## the tests of most packages in under a minute: without root, race detector and the slow suites (SLOW_PACKAGES)
+	go test -short $$(go list ./... $(SLOW_PACKAGES:%=| grep -v /%))
+
 .PHONY: test-errors
 test-errors: ## everything goes wrong with every request of every RPC; each answer is the error table's, and nothing is left
 	go test ./test/errortable -count 1 -timeout 15m -full

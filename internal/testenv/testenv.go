@@ -1,5 +1,5 @@
-// Package testenv says what a test needs of the machine it runs on, and builds small machines for tests: trees that look like
-// sysfs and /dev, with loop devices as disks. What is missing fails a test; a skip must be committed in test/skips.txt.
+// Package testenv checks what a test needs of its machine, and builds small machines for tests: trees that look like sysfs and
+// /dev, with loop devices as disks. If something is missing, the test fails. A skip must be committed in test/skips.txt.
 package testenv
 
 import (
@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NeedRoot lets a test go on only as root. Other users' runs skip it if test/skips.txt names it with the condition not-root, and
-// fail it otherwise.
+// NeedRoot skips a test of real devices or file systems for other users than root, and for everybody with -short. The file
+// test/skips.txt must name the test with the condition not-root; otherwise the test fails.
 func NeedRoot(t testing.TB) {
 	t.Helper()
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !testing.Short() {
 		return
 	}
 	name, _, _ := strings.Cut(t.Name(), "/")
@@ -33,7 +33,7 @@ func NeedRoot(t testing.TB) {
 	t.Skip(reason)
 }
 
-// skipReason finds the reason for a test's skip in lines of name, condition and reason, separated by tabs.
+// skipReason returns the reason of a skip. The lines of text have name, condition and reason, separated by tabs.
 func skipReason(text, name, condition string) (string, bool) {
 	for line := range strings.Lines(text) {
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
@@ -44,7 +44,7 @@ func skipReason(text, name, condition string) (string, bool) {
 	return "", false
 }
 
-// NeedTools fails the test if a program is not installed, naming its Debian package; pairs are program and package.
+// NeedTools fails the test if a program is missing, and names its Debian package. Pairs are program and package.
 func NeedTools(t testing.TB, pairs ...string) {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
