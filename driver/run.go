@@ -105,7 +105,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				}),
 			}
 			background.Go(func() error { drain(work, attachments); return nil })
-			background.Go(func() error { greet(work, live.Current, log); return nil })
+			background.Go(func() error { logLogin(work, live.Current, log); return nil })
 		}
 		claims, err := claimsOf(cfg, deps)
 		if err != nil {
@@ -219,8 +219,8 @@ func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenS
 	}
 }
 
-// greet logs in once, so that wrong credentials show in the log before the first claim.
-func greet(ctx context.Context, current cloud.Current, log *slog.Logger) {
+// logLogin logs in once, so that the log reports wrong credentials before the first claim.
+func logLogin(ctx context.Context, current cloud.Current, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c, err := current(ctx)
@@ -231,7 +231,7 @@ func greet(ctx context.Context, current cloud.Current, log *slog.Logger) {
 	default:
 		log.Info("logged in", "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
 		for _, address := range c.Unencrypted() {
-			log.Warn("the cloud's catalog names an address without encryption; whoever is on the way can read the token", "url", address)
+			log.Warn("the catalog of the cloud has a URL without encryption; an attacker on the network can read the token", "url", address)
 		}
 	}
 }

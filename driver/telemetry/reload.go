@@ -24,7 +24,7 @@ func NewReload(registry prometheus.Registerer) *Reload {
 			Name: "cinder_csi_config_complaints", Help: "Keys, sections and values of cloud.conf that are not used because nobody knows them.",
 		}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_config_insecure_settings", Help: "Settings that leave a connection to a cloud open to whoever is on the way: certificates that are not verified, http URLs.",
+			Name: "cinder_csi_config_insecure_settings", Help: "Settings that leave a connection to a cloud open to an attacker on the network: certificates that are not verified, http URLs.",
 		}),
 	}
 	registry.MustRegister(m.total, m.last, m.odd, m.open)

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// boundedBody is a body of which so many bytes can be read.
+// boundedBody is a response body with a limit on the bytes that can be read.
 type boundedBody struct {
 	io.ReadCloser
 	ctx        context.Context
 	limits     *Limits
 	most, read int
-	cut        bool // what is more is left out without an error
+	cut        bool // at the limit the body ends, without an error
 	separators separators
-	release    func() // gives the slot back; nil while there is none
+	release    func() // frees the slot; nil while the body has none
 }
 
 // Read implements io.Reader.
@@ -34,12 +34,12 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += n
 	if b.separators.count(p[:n]); b.read > b.most || b.separators.seen > maxSeparators {
-		return 0, fmt.Errorf("the answer is too large: more than %d bytes or %d values", b.most, maxSeparators)
+		return 0, fmt.Errorf("the reply is too large: more than %d bytes or %d values", b.most, maxSeparators)
 	}
 	return n, err
 }
 
-// takeSlot waits for a slot. It is given back when the body is closed or the request's context ends.
+// takeSlot waits for a slot. Close frees it, and so does the end of the request context.
 func (b *boundedBody) takeSlot() error {
 	select {
 	case b.limits.slots <- struct{}{}:

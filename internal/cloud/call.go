@@ -2,8 +2,8 @@ package cloud
 
 import "strings"
 
-// Call is one kind of request that a package sends to a cloud: data for documents, access rules of application credentials, and
-// for the test suite that holds the simulated cloud to the real one.
+// Call is one kind of request that a package sends to a cloud. The documents, the access rules of application credentials and the
+// tests that compare the simulated cloud with a real one are made from it.
 type Call struct {
 	Service      string // catalog type: "compute", "block-storage", "identity"
 	Method       string
@@ -11,8 +11,8 @@ type Call struct {
 	Microversion string // empty means the service's base version
 }
 
-// Is reports whether a request is of this kind: its method, the end of its URL's path, and the microversion it asks for (without
-// the service's name, empty where it asks for none). The service is for the caller to tell by the URL's beginning.
+// Is reports whether a request has this method, path and microversion. It compares the end of the path, so the caller checks the
+// service by the beginning of the URL. The microversion is without the service name, and empty if the request asks for none.
 func (c Call) Is(method, path, microversion string) bool {
 	if method != c.Method || microversion != c.Microversion {
 		return false

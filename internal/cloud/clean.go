@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// LongestText is how many bytes of a text that a cloud sends are kept. Cinder's and Nova's own texts have at most 255 characters.
+// LongestText is how many bytes Clean keeps of a text from a cloud. The texts of Cinder and Nova have at most 255 characters.
 const LongestText = 1 << 10
 
-// Clean makes a text that a cloud sends fit for a log, an error or a terminal: every control character, and every invisible one that
-// changes the direction or the look of what follows, becomes U+FFFD, line ends become blanks, and what is longer than LongestText is
-// cut.
+// Clean makes a text from a cloud safe for a log, an error or a terminal. Control characters become U+FFFD, and so do invisible
+// characters that change the direction or look of the text after them. Line ends become blanks. Clean cuts a text that is longer
+// than LongestText.
 func Clean(s string) string {
 	if len(s) > LongestText {
 		end := LongestText - len("…")
@@ -32,7 +32,8 @@ func Clean(s string) string {
 	}, s)
 }
 
-// CleanStrings does what Clean does to every string, and to every key of a map, in what an answer was decoded into; not to those in an any, into which nothing here is decoded.
+// CleanStrings applies Clean to every string and every map key in a decoded reply. It does not look into values of type any;
+// nothing here decodes into one.
 func CleanStrings(into any) {
 	if into != nil {
 		cleanValue(reflect.ValueOf(into))
@@ -65,7 +66,7 @@ func cleanValue(v reflect.Value) {
 	}
 }
 
-// cleanMap puts cleaned copies of the entries in the place of those that need it.
+// cleanMap replaces entries by cleaned copies where that is needed.
 func cleanMap(m reflect.Value) {
 	for _, key := range m.MapKeys() {
 		newKey, value := reflect.New(key.Type()).Elem(), reflect.New(m.Type().Elem()).Elem()

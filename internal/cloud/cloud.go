@@ -17,17 +17,17 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
-// Options is what Connect may be given.
+// Options are the options of Connect.
 type Options struct {
 	// Transport sends the requests; nil means one of NewTransport.
 	Transport http.RoundTripper
-	// Wrap puts retries, budgets, metrics around the transport; nil means none.
+	// Wrap adds retries, budgets and metrics around the transport; nil adds nothing.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// UserAgent tokens stand before gophercloud's own, so that a cloud's operator sees who calls.
+	// UserAgent tokens come before gophercloud's own, so that the operator of a cloud sees the client.
 	UserAgent []string
 }
 
-// Cloud is one cloud that somebody is logged in to. It renews its token by itself and may be used from many goroutines.
+// Cloud is a connection to one cloud, logged in. It renews its token by itself. Goroutines may share it.
 type Cloud struct {
 	settings  Settings
 	provider  *gophercloud.ProviderClient
@@ -35,10 +35,10 @@ type Cloud struct {
 	projectID string
 	catalog   []entry
 	endpoints *endpoints
-	successor func(ctx context.Context, c *Cloud) (*Cloud, bool) // nil where the settings never change
+	successor func(ctx context.Context, c *Cloud) (*Cloud, bool) // nil if the settings never change
 }
 
-// entry is one endpoint of the catalog, of the interface and region that the settings ask for.
+// entry is one catalog endpoint of the configured interface and region.
 type entry struct {
 	CatalogEntry
 	region string
@@ -46,15 +46,15 @@ type entry struct {
 
 // CatalogEntry is one endpoint of the service catalog.
 type CatalogEntry struct {
-	Type string // as the catalog names it: "volumev3", "block-storage", …
+	Type string // the name in the catalog: "volumev3", "block-storage", …
 	URL  string
 }
 
-// loginTimeout bounds a login where the caller's context does not.
+// loginTimeout limits a login if the context of the caller does not.
 const loginTimeout = time.Minute
 
-// Connect logs in. Errors: ErrUnreachable, ErrUnauthorised, ErrMisconfigured, ErrBadFile; with the context's error as cause when
-// that came first.
+// Connect logs in. Errors: ErrUnreachable, ErrUnauthorised, ErrMisconfigured, ErrBadFile. If the context ended first, its error
+// is the cause.
 func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	provider.HTTPClient = http.Client{Transport: wrapped, CheckRedirect: checkRedirect}
 	provider.UserAgent.Prepend(o.UserAgent...)
 	options := s.authOptions()
-	// Straight to v3, without asking Keystone for its versions first: v2 was removed in 2018, and the versions document of a
-	// Keystone behind a proxy often names hosts that cannot be reached from outside.
+	// Use v3 without a request for the versions: v2 was removed in 2018. The versions document of a Keystone behind a proxy often
+	// names hosts that cannot be reached from outside.
 	limited, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	if err := openstack.AuthenticateV3(limited, provider, &options, gophercloud.EndpointOpts{}); err != nil {
@@ -93,31 +93,31 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	return c, nil
 }
 
-// readToken takes project and catalog from Keystone's answer.
+// readToken reads the project and the catalog from the token response.
 func (c *Cloud) readToken() error {
 	result, ok := c.provider.GetAuthResult().(interface {
 		ExtractProject() (*tokens.Project, error)
 		ExtractServiceCatalog() (*tokens.ServiceCatalog, error)
 	})
 	if !ok {
-		return errorf(ErrMisconfigured, "cloud %s: Keystone's answer holds no token", c.settings.Name)
+		return errorf(ErrMisconfigured, "cloud %s: the reply of Keystone holds no token", c.settings.Name)
 	}
 	project, err := result.ExtractProject()
 	if err != nil {
-		return errorf(ErrMisconfigured, "cloud %s: Keystone's answer cannot be read: %w", c.settings.Name, err)
+		return errorf(ErrMisconfigured, "cloud %s: the reply of Keystone cannot be read: %w", c.settings.Name, err)
 	}
 	if project == nil || project.ID == "" {
-		return errorf(ErrMisconfigured, "cloud %s: the token is for no project; name the project", c.settings.Name)
+		return errorf(ErrMisconfigured, "cloud %s: the token is for no project; configure the project", c.settings.Name)
 	}
 	c.projectID = Clean(project.ID)
 	catalog, err := result.ExtractServiceCatalog()
 	if err != nil {
-		return errorf(ErrMisconfigured, "cloud %s: Keystone's catalog cannot be read: %w", c.settings.Name, err)
+		return errorf(ErrMisconfigured, "cloud %s: the catalog of Keystone cannot be read: %w", c.settings.Name, err)
 	}
 	return c.chooseEndpoints(catalog)
 }
 
-// chooseEndpoints keeps the catalog's endpoints of the interface and region asked for.
+// chooseEndpoints keeps the catalog endpoints of the configured interface and region.
 func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 	wanted := strings.TrimSuffix(cmp.Or(c.settings.Interface, "public"), "URL")
 	var regions []string
@@ -140,13 +140,13 @@ func (c *Cloud) chooseEndpoints(catalog *tokens.ServiceCatalog) error {
 	return nil
 }
 
-// AuthURL is Keystone's address as configured.
+// AuthURL is the configured URL of Keystone.
 func (c *Cloud) AuthURL() string { return c.settings.AuthURL }
 
-// Name is what people call the cloud; for messages.
+// Name is the configured name of the cloud, for messages.
 func (c *Cloud) Name() string { return c.settings.Name }
 
-// Region is the region configured, else the one of the first endpoint in use.
+// Region is the configured region, else that of the first endpoint in use.
 func (c *Cloud) Region() string {
 	if c.settings.Region != "" || len(c.catalog) == 0 {
 		return c.settings.Region
@@ -157,7 +157,7 @@ func (c *Cloud) Region() string {
 // ProjectID is the project that the token is for.
 func (c *Cloud) ProjectID() string { return c.projectID }
 
-// Catalog lists the endpoints of the interface and region in use, in the catalog's order.
+// Catalog lists the endpoints of the interface and region in use, in the order of the catalog.
 func (c *Cloud) Catalog() []CatalogEntry {
 	entries := make([]CatalogEntry, len(c.catalog))
 	for i, e := range c.catalog {
@@ -166,7 +166,7 @@ func (c *Cloud) Catalog() []CatalogEntry {
 	return entries
 }
 
-// Unencrypted lists the catalog's addresses of the services this project uses that are http, where Keystone's is https.
+// Unencrypted lists the http URLs in the catalog of services that this project uses, if Keystone has https.
 func (c *Cloud) Unencrypted() []string {
 	var all []string
 	for _, e := range c.catalog {
@@ -179,7 +179,7 @@ func (c *Cloud) Unencrypted() []string {
 	return all
 }
 
-// Ping asks whether Keystone answers at all; it needs no token. Errors: ErrUnreachable.
+// Ping checks that Keystone responds; it needs no token. Errors: ErrUnreachable.
 func (c *Cloud) Ping(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.settings.AuthURL, http.NoBody)
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *Cloud) Ping(ctx context.Context) error {
 	if err != nil {
 		return c.settings.loginError(ctx, &url.Error{Err: err})
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // or the connection is not kept
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // an unread body would close the connection
 	_ = resp.Body.Close()
 	if resp.StatusCode >= http.StatusInternalServerError {
 		return c.settings.refusal(resp.StatusCode, c.settings.redactedURL())
@@ -197,15 +197,14 @@ func (c *Cloud) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close drops kept connections. The cloud may be used again.
+// Close closes idle connections. The cloud may be used again.
 func (c *Cloud) Close() {
 	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// loginError says in one sentence why logging in failed. Keystone's own message is kept for 4xx answers only: it tells a wrong
-// password from a missing project, and holds nothing that was not asked about.
+// loginError explains a failed login in one sentence. The status of a 4xx reply distinguishes a wrong password from a wrong URL.
 func (s Settings) loginError(ctx context.Context, err error) error {
 	at := s.redactedURL()
 	var answer gophercloud.ErrUnexpectedResponseCode
@@ -216,15 +215,15 @@ func (s Settings) loginError(ctx context.Context, err error) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return errorf(ErrUnreachable, "cloud %s: no answer from Keystone at %s in time: %w", s.Name, at, ctx.Err())
+		return errorf(ErrUnreachable, "cloud %s: no reply from Keystone at %s in time: %w", s.Name, at, ctx.Err())
 	case errors.As(err, &answer):
 		return s.refusal(answer.Actual, at)
 	case errors.Is(err, errRedirect):
-		return errorf(ErrMisconfigured, "cloud %s: cannot log in at %s: %w; set the authentication URL to the address that answers without a redirect", s.Name, at, cause)
+		return errorf(ErrMisconfigured, "cloud %s: cannot log in at %s: %w; set an authentication URL that does not redirect", s.Name, at, cause)
 	case network != nil:
 		return errorf(ErrUnreachable, "cloud %s: cannot reach Keystone at %s: %w", s.Name, at, cause)
 	}
-	return errorf(ErrMisconfigured, "cloud %s: what answers at %s is not Keystone v3: %w", s.Name, at, err)
+	return errorf(ErrMisconfigured, "cloud %s: the server at %s is not Keystone v3: %w", s.Name, at, err)
 }
 
 func (s Settings) refusal(status int, at string) error {
@@ -233,7 +232,7 @@ func (s Settings) refusal(status int, at string) error {
 		return errorf(ErrUnauthorised, "cloud %s: Keystone at %s refuses the credentials of %s (HTTP %d); check them, the domains and the project",
 			s.Name, at, s.who(), status)
 	case status == http.StatusTooManyRequests, status >= 500:
-		return errorf(ErrUnreachable, "cloud %s: Keystone at %s answers HTTP %d; try again later", s.Name, at, status)
+		return errorf(ErrUnreachable, "cloud %s: Keystone at %s returns HTTP %d; try again later", s.Name, at, status)
 	}
-	return errorf(ErrMisconfigured, "cloud %s: what answers at %s is not Keystone v3 (HTTP %d)", s.Name, at, status)
+	return errorf(ErrMisconfigured, "cloud %s: the server at %s is not Keystone v3 (HTTP %d)", s.Name, at, status)
 }

@@ -17,8 +17,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// cloudsYAML is clouds.yaml, secure.yaml or clouds-public.yaml. Keys that say nothing about logging in are other programs' and
-// left alone. It is decoded by YAML, not by way of JSON: a password written as 0123 or 1e5 must stay what it looks like.
+// cloudsYAML is clouds.yaml, secure.yaml or clouds-public.yaml. Keys that do not concern the login belong to other programs; this
+// package ignores them. The YAML decoder reads it without a detour over JSON: a password written as 0123 or 1e5 must stay as it
+// is written.
 type cloudsYAML struct {
 	Clouds       map[string]cloudEntry `yaml:"clouds"`
 	PublicClouds map[string]cloudEntry `yaml:"public-clouds"`
@@ -65,7 +66,7 @@ type authEntry struct {
 	TrustID                     string `yaml:"trust_id"`
 }
 
-// regionEntry is a name, or a name with values that hold for that region.
+// regionEntry is a region name, or a name with values for that region.
 type regionEntry struct {
 	Name   string    `yaml:"name"`
 	Values yaml.Node `yaml:"values"`
@@ -79,7 +80,7 @@ func (r *regionEntry) UnmarshalYAML(n *yaml.Node) error {
 	return n.Decode((*plain)(r))
 }
 
-// cloudsFiles is one clouds.yaml and its companions.
+// cloudsFiles is one clouds.yaml and its companion files.
 type cloudsFiles struct {
 	path   string
 	clouds map[string]cloudEntry
@@ -87,8 +88,9 @@ type cloudsFiles struct {
 	public map[string]cloudEntry
 }
 
-// readCompanions reads secure.yaml and clouds-public.yaml beside clouds.yaml. openstacksdk also takes a clouds-public.yaml of the
-// working directory; a pull request controls that of a pipeline, and could send the pipeline's credentials elsewhere.
+// readCompanions reads secure.yaml and clouds-public.yaml beside clouds.yaml. openstacksdk also reads a clouds-public.yaml in the
+// working directory. This package does not: a pull request controls that directory in a pipeline, and could send the credentials
+// elsewhere.
 func (f *cloudsFiles) readCompanions() error {
 	var secure, public cloudsYAML
 	for path, into := range map[string]*cloudsYAML{f.beside("secure.yaml"): &secure, f.beside(publicFile): &public} {
@@ -106,7 +108,7 @@ func (f *cloudsFiles) beside(name string) string { return filepath.Join(filepath
 
 var lineNumber = regexp.MustCompile(`\bline \d+`)
 
-// readYAML reads one file. Of the parser's message only line numbers are passed on: the rest may quote a password.
+// readYAML reads one file. It passes on only the line numbers of the parser message: the rest may quote a password.
 func readYAML(path string, into *cloudsYAML) error {
 	src, err := readFile(path)
 	if err != nil {
@@ -129,7 +131,7 @@ func decodeYAML(path string, src []byte, into *cloudsYAML) error {
 	return nil
 }
 
-// largestFile is the most that a clouds file may hold, in bytes; Kubernetes' Secrets hold no more.
+// largestFile is the size limit of a clouds file in bytes. A Kubernetes Secret has the same limit.
 const largestFile = 1 << 20
 
 func readFile(path string) ([]byte, error) {
@@ -145,7 +147,7 @@ func readFile(path string) ([]byte, error) {
 	return src, err
 }
 
-// settings is the entry called name, or the only one where name is empty, for a region.
+// settings returns the entry with that name, or the only entry if name is empty, for a region.
 func (f *cloudsFiles) settings(name, region string) (Settings, error) {
 	names := slices.Sorted(maps.Keys(f.clouds))
 	if name == "" && len(names) == 1 {
@@ -207,7 +209,7 @@ func (e cloudEntry) inRegion(name, region string) (cloudEntry, error) {
 	return e, nil
 }
 
-// overlay walks the fields, so that a new one cannot be forgotten.
+// overlay copies every field that is set. It walks the fields, so nobody can forget a new one.
 func overlay(into, over reflect.Value) {
 	switch {
 	case over.Kind() == reflect.Struct:

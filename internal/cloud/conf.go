@@ -7,7 +7,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
-// ConfKeys lists the keys of cloud.conf's [Global] that FromConf reads.
+// ConfKeys lists the keys of [Global] in cloud.conf that FromConf reads.
 func ConfKeys() []string {
 	return []string{
 		"auth-url", "user-id", "username", "password", "tenant-id", "tenant-name", "tenant-domain-id", "tenant-domain-name",
@@ -17,9 +17,9 @@ func ConfKeys() []string {
 	}
 }
 
-// FromConf reads [Global] of cloud.conf, or [Global "name"], as the upstream driver does: with use-clouds, whatever is not set
-// there comes from clouds.yaml; with a cloud named, who logs in always does. A nil env means the process's environment.
-// Errors: ErrUnknownCloud for a missing section, ErrBadFile, ErrMisconfigured.
+// FromConf reads [Global] of cloud.conf, or [Global "name"], as the upstream driver does. With use-clouds, keys that are not set
+// come from clouds.yaml. If cloud names an entry there, the credentials always come from that entry. A nil env means the
+// environment of the process. Errors: ErrUnknownCloud for a missing section, ErrBadFile, ErrMisconfigured.
 func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings, error) {
 	if env == nil {
 		env = os.Getenv
@@ -50,8 +50,8 @@ func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings
 	return s, s.validate()
 }
 
-// ConfFiles lists the files that decide, besides cloud.conf itself, what FromConf gives and how one logs in with it: where
-// clouds.yaml is or may be, and the files of TLS. Some of them may not exist.
+// ConfFiles lists the files besides cloud.conf that change the result of FromConf or a login: the candidates for clouds.yaml, and
+// the CA, certificate and key files. Some of them may not exist.
 func ConfFiles(f *cloudconf.File, name string, env func(string) string) []string {
 	if env == nil {
 		env = os.Getenv
@@ -60,7 +60,7 @@ func ConfFiles(f *cloudconf.File, name string, env func(string) string) []string
 	section := f.Section("Global", name)
 	if useClouds, _ := section.Bool("use-clouds"); useClouds {
 		file, _ := section.Get("clouds-file")
-		files = Source{CloudsFile: file, Env: env}.places()
+		files = Source{CloudsFile: file, Env: env}.candidates()
 	}
 	if s, err := FromConf(f, name, env); err == nil {
 		for _, file := range []string{s.CACertFile, s.CertFile, s.KeyFile} {
@@ -86,7 +86,7 @@ func confSettings(section *cloudconf.Section) Settings {
 		Token:                       Secret(get("token")), TrustID: get("trust-id"),
 		Region: get("region"), Interface: get("os-endpoint-type"),
 		CACertFile: get("ca-file"), CertFile: get("cert-file"), KeyFile: get("key-file"),
-		Insecure: get("tls-insecure") == "true", // a string upstream, and only this one
+		Insecure: get("tls-insecure") == "true", // upstream compares the string with "true" alone
 	}
 	if s.TrustID != "" && get("trustee-id") != "" {
 		s.UserID, s.Password = get("trustee-id"), Secret(get("trustee-password"))
@@ -94,7 +94,7 @@ func confSettings(section *cloudconf.Section) Settings {
 	return s
 }
 
-// over puts s over base. Who logs in is one thing and is taken whole from one side: mixed halves of two identities fit no cloud.
+// over puts s over base. Credentials come whole from one side, because no cloud accepts halves of two identities.
 func (s Settings) over(base Settings, baseLogsIn bool) Settings {
 	merged := s
 	if !s.hasCredentials() || baseLogsIn && base.hasCredentials() {

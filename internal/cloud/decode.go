@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// largeText are buffers for answers of more than smallBody bytes, of which Limits lets two be read at a time. json.Decoder would grow a
-// buffer of its own for each by doubling it: 32 MiB, where these are 8.
+// largeText holds buffers for replies of more than smallBody bytes; Limits allows two at a time. json.Decoder would double a
+// buffer of its own for each reply, up to 32 MiB. These have 8 MiB.
 var largeText = sync.Pool{New: func() any { return new([MaxBody + 1]byte) }}
 
-// Decode reads a body of JSON to its end and decodes it, with every string cleaned.
+// Decode reads a JSON body to its end, decodes it, and cleans every string.
 func Decode(body io.Reader, into any) error {
 	text, err := readSome(body, make([]byte, 0, 4<<10), smallBody)
-	if err == nil { // there may be more; the next byte waits for a slot, before there is a large buffer
+	if err == nil { // the next byte waits for a slot, so no large buffer is allocated before
 		if text, err = readSome(body, append(make([]byte, 0, smallBody+1), text...), smallBody+1); err == nil {
 			large := largeText.Get().(*[MaxBody + 1]byte)
 			defer largeText.Put(large)
@@ -23,7 +23,7 @@ func Decode(body io.Reader, into any) error {
 	}
 	switch {
 	case err == nil:
-		return errors.New("the answer is too large")
+		return errors.New("the reply is too large")
 	case !errors.Is(err, io.EOF):
 		return err
 	}
@@ -34,7 +34,7 @@ func Decode(body io.Reader, into any) error {
 	return nil
 }
 
-// readSome reads until text has most bytes, or to an error, which io.EOF is too.
+// readSome reads until text has most bytes, or until an error. io.EOF counts as an error.
 func readSome(body io.Reader, text []byte, most int) ([]byte, error) {
 	for len(text) < most {
 		if len(text) == cap(text) {

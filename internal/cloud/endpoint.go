@@ -13,14 +13,15 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// known is what is known of a service before anybody asks.
+// known describes a service before any request.
 type known struct {
 	aliases  []string
 	versions []string // last segment of the versioned URL, best first
-	project  bool     // the versioned URL ends in the project's id
+	project  bool     // the versioned URL ends in the project ID
 }
 
-// A service's names in catalogs, best first (OpenStack Service Types Authority), and the versions this project speaks.
+// The names of a service in catalogs, best first (OpenStack Service Types Authority), and the API versions that this project
+// uses.
 var services = map[string]known{
 	"block-storage": {aliases: []string{"block-storage", "volumev3", "block-store", "volume"}, versions: []string{"v3"}, project: true},
 	"compute":       {aliases: []string{"compute"}, versions: []string{"v2.1", "v2"}},
@@ -29,11 +30,11 @@ var services = map[string]known{
 
 var versionSegment = regexp.MustCompile(`^v\d+(\.\d+)?$`)
 
-// discoveryTimeout bounds the one GET that finds an unversioned endpoint's versions where no caller's context does.
+// discoveryTimeout limits the one GET that reads the versions of an unversioned endpoint, if the caller has no context.
 const discoveryTimeout = 30 * time.Second
 
-// endpoints remembers versioned URLs. The channel is its lock: a waiter on it leaves when its context ends, which a mutex's
-// would not.
+// endpoints caches versioned URLs. The channel is its lock: a caller that waits for it can stop when its context ends, which a
+// mutex does not allow.
 type endpoints struct {
 	cloud *Cloud
 	lock  chan struct{}
@@ -44,9 +45,9 @@ func newEndpoints(c *Cloud) *endpoints {
 	return &endpoints{cloud: c, lock: make(chan struct{}, 1), found: map[string]string{}}
 }
 
-// Client makes a client of one service at one microversion ("" means the service's base version). Every call gives a client of
-// its own, so a caller may change it. An endpoint without a version in the catalog costs one request the first time.
-// Errors: ErrNoService, ErrUnreachable.
+// Client makes a client of one service at one microversion; "" means the base version of the service. Every call returns a new
+// client, which the caller may change. For an endpoint without a version, the first call costs one request. Errors: ErrNoService,
+// ErrUnreachable.
 func (c *Cloud) Client(serviceType, microversion string) (*gophercloud.ServiceClient, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()
@@ -79,7 +80,7 @@ func (e *endpoints) of(ctx context.Context, serviceType string) (string, error) 
 	return found, err
 }
 
-// locate finds a service's versioned URL.
+// locate returns the versioned URL of a service.
 func (c *Cloud) locate(ctx context.Context, serviceType string) (string, error) {
 	known := services[serviceType]
 	if known.aliases == nil {
@@ -98,9 +99,9 @@ func (c *Cloud) locate(ctx context.Context, serviceType string) (string, error) 
 			case known.versions == nil, slices.Contains(known.versions, have):
 				return slash(e.URL), nil
 			case serviceType == "identity":
-				return slash(withVersion(e.URL, have, "v3")), nil // any Keystone that issued our token has v3, whatever the catalog says
+				return slash(withVersion(e.URL, have, "v3")), nil // a Keystone that issued a v3 token has v3, even if the catalog names v2.0
 			case have != "":
-				continue // a version we do not speak: "volume" is v1 or v2 in old catalogs
+				continue // an unsupported version: "volume" is v1 or v2 in old catalogs
 			}
 			version, err := c.discover(ctx, serviceType, e.URL, known.versions)
 			if err != nil {
@@ -126,8 +127,8 @@ func (c *Cloud) override(aliases []string) (string, bool) {
 	return "", false
 }
 
-// discover asks an unversioned endpoint which of the versions it has. Only ids are taken from the answer: its links often name
-// hosts of the cloud's inside.
+// discover asks an unversioned endpoint for its versions. It uses only the IDs in the reply: the links often name internal hosts
+// of the cloud.
 func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, versions []string) (string, error) {
 	var document struct {
 		Versions Items[struct {
@@ -138,7 +139,7 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 		OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}, KeepResponseBody: true,
 	})
 	if err != nil {
-		return "", errorf(ErrUnreachable, "cloud %s: cannot ask %s at %s for its versions: %w", c.settings.Name, serviceType, endpoint, err)
+		return "", errorf(ErrUnreachable, "cloud %s: cannot read the versions of %s at %s: %w", c.settings.Name, serviceType, endpoint, err)
 	}
 	defer resp.Body.Close()
 	if err := Decode(resp.Body, &document); err != nil {
@@ -155,7 +156,7 @@ func (c *Cloud) discover(ctx context.Context, serviceType, endpoint string, vers
 		strings.Join(versions, ", "))
 }
 
-// versionIn is the version segment of a URL's path, empty where there is none.
+// versionIn returns the version segment in the path of a URL, or "".
 func versionIn(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestARedirectFromHTTPSToHTTPCarriesNoPassword(t *testing.T) {
 		for _, to := range []string{"http://cloud.test/v3/auth/tokens", "https://other.test/v3/auth/tokens", "https://cloud.test:8443/v3/auth/tokens", "https://cloud.test/elsewhere"} {
 			transport, reached := redirecting(t, "/v3/auth/tokens", status, to)
 			_, err := Connect(t.Context(), secure(), Options{Transport: transport})
-			if !errors.Is(err, ErrMisconfigured) || !strings.Contains(err.Error(), "redirected to") {
+			if !errors.Is(err, ErrMisconfigured) || !strings.Contains(err.Error(), "redirects a POST to") {
 				t.Errorf("%d to %s: error %v", status, to, err)
 			}
 			if len(*reached) != 1 {

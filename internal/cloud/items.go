@@ -7,15 +7,15 @@ import (
 	"reflect"
 )
 
-// MaxItems is how many elements an array in one answer of a cloud may have. Cinder gives at most 1,000 in a page unless its
-// administrator raises osapi_max_limit, and more than this many volumes do not fit into MaxBody bytes. An element of three bytes ({},)
-// may become some hundred in memory, so the number of bytes alone bounds nothing.
+// MaxItems is how many elements an array in one reply may have. Cinder returns at most 1,000 in a page, unless its administrator
+// raises osapi_max_limit. More volumes than this do not fit into MaxBody bytes. An element of three bytes ({},) may take some
+// hundred in memory, so a limit on bytes is not enough.
 const MaxItems = 10_000
 
-// Items is an array in an answer of a cloud.
+// Items is an array in a reply of a cloud.
 type Items[T any] []T
 
-// UnmarshalJSON implements json.Unmarshaler. More than MaxItems elements are an error.
+// UnmarshalJSON implements json.Unmarshaler. It returns an error for more than MaxItems elements.
 func (l *Items[T]) UnmarshalJSON(data []byte) error {
 	*l = nil
 	decoder := json.NewDecoder(bytes.NewReader(data))

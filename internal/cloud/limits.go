@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// The bounds of one answer, counted after decompression. A page of 1,000 volumes as an administrator sees them, each with three
-// attachments, a description of 255 characters and ten entries of metadata of 100, has 4.9 MB and 75,000 separators
-// (TestAFullPageOfVolumesFits). A page of volumes that all have the most metadata there can be does not fit.
+// The limits of one reply, counted after decompression. A page of 1,000 volumes with all that an administrator sees has 4.9 MB
+// and 75,000 separators (TestAFullPageOfVolumesFits). There each volume has three attachments, a description of 255 characters
+// and ten metadata entries of 100. A page of volumes that all have the most metadata possible does not fit.
 const (
-	MaxBody       = 8 << 20   // bytes of an answer
-	maxLogin      = 512 << 10 // bytes of a login's answer: the catalogs of large clouds have some 100 KiB, and gophercloud decodes it several times
-	maxErrorBody  = 64 << 10  // bytes of an error; the rest is cut off
-	maxSeparators = 256 << 10 // commas and opening brackets outside strings: what a short JSON text may become in memory
-	smallBody     = 64 << 10  // bytes; what is shorter needs no slot
-	largeBodies   = 2         // slots: larger answers that are read and decoded at a time
+	MaxBody       = 8 << 20   // bytes of a reply
+	maxLogin      = 512 << 10 // bytes of a login reply: catalogs of large clouds have some 100 KiB, and gophercloud decodes them several times
+	maxErrorBody  = 64 << 10  // bytes of an error reply; the reader does not see the rest
+	maxSeparators = 256 << 10 // commas and opening brackets outside strings, which bound the memory of a short JSON text
+	smallBody     = 64 << 10  // bytes; a shorter reply needs no slot
+	largeBodies   = 2         // slots: larger replies that are read and decoded at a time
 )
 
-// Limits bound what a cloud's answers can cost. One of them serves all clouds of a process.
+// Limits bound the memory that a cloud's replies can take. All clouds of a process share one.
 type Limits struct{ slots chan struct{} }
 
-// NewLimits gives the limits of a process.
+// NewLimits returns the limits of a process.
 func NewLimits() *Limits { return &Limits{slots: make(chan struct{}, largeBodies)} }
 
-// Bound gives next with its answers bounded: reading more than MaxBody bytes of one is an error, of an answer from status 400 on only the
-// beginning is given, and at most two answers of more than 64 KiB are read and decoded at a time.
+// Bound wraps next so that replies have a limit. Reading more than MaxBody bytes of a reply returns an error. From status 400 on,
+// a reader sees only the beginning. At most two replies of more than 64 KiB are read and decoded at a time.
 func (l *Limits) Bound(next http.RoundTripper) http.RoundTripper { return bounded{l, next} }
 
 type bounded struct {

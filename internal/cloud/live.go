@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Live is a cloud whose settings may change while it is in use: credentials, authorities, region. Whoever has got a *Cloud from it
-// goes on with that; whoever asks again gets the latest one that could be logged in to.
+// Live is a cloud whose settings may change while it is in use: credentials, certificate authorities, region. A *Cloud that a
+// caller already has stays as it is. Current returns the latest one whose login succeeded.
 type Live struct {
 	read    func() (Settings, error)
 	options LiveOptions
 	cloud   atomic.Pointer[Cloud] // nil until the first login
 
-	// busy is the lock of what follows and of every login. A channel, so that who waits for another's login leaves with its own
-	// context.
+	// busy is the lock of the fields below and of every login. It is a channel, so a caller that waits for a login of another
+	// caller can stop when its own context ends.
 	busy   chan struct{}
 	wanted reading
 	failed error // of the last login, while there is no cloud
@@ -26,29 +26,29 @@ type Live struct {
 // LiveOptions are Options and one more.
 type LiveOptions struct {
 	Options
-	// Refused is called when the cloud refuses credentials that it took before, before the caller's request is given up. It should
-	// reload what it is responsible for; nil reloads this cloud alone.
+	// Refused runs when the cloud refuses credentials that it accepted before, and before the request of the caller fails. It
+	// should reload the settings. If it is nil, Live reloads its own.
 	Refused func(ctx context.Context)
 }
 
-// reading is everything that decides how to log in: the settings and the content of the files they name.
+// reading is everything that decides how to log in: the settings and the content of the files that they name.
 type reading struct {
 	settings Settings
 	files    map[string]string // content of the CA, certificate and key files
 }
 
-// NewLive reads the settings for the first time; it does not log in. Errors are read's.
+// NewLive reads the settings for the first time; it does not log in. Its errors are those of read.
 func NewLive(read func() (Settings, error), o LiveOptions) (*Live, error) {
 	l := &Live{read: read, options: o, busy: make(chan struct{}, 1)}
 	settings, err := read()
 	if err != nil {
 		return nil, err
 	}
-	l.wanted, _ = withFiles(settings) // a CA that is not there yet is the login's error
+	l.wanted, _ = withFiles(settings) // the login reports a CA file that is still missing
 	return l, nil
 }
 
-// withFiles reads the files that settings name. Where one cannot be read, the rest is given all the same. Errors: ErrBadFile.
+// withFiles reads the files that settings name. If it cannot read one, it still returns the others. Errors: ErrBadFile.
 func withFiles(settings Settings) (reading, error) {
 	now := reading{settings: settings, files: map[string]string{}}
 	var failed error
@@ -65,8 +65,7 @@ func withFiles(settings Settings) (reading, error) {
 	return now, failed
 }
 
-// Current implements Current: it logs in when it is first asked and keeps the login; a failed one is tried again for a later
-// caller.
+// Current implements Current: it logs in at its first call and keeps the login. After a failed login, a later call tries again.
 func (l *Live) Current(ctx context.Context) (*Cloud, error) {
 	if c := l.cloud.Load(); c != nil {
 		return c, nil
@@ -85,9 +84,9 @@ func (l *Live) Current(ctx context.Context) (*Cloud, error) {
 	return l.login(ctx, l.wanted)
 }
 
-// Reload reads the settings again. If they are others, it logs in with them, and only if that succeeds they replace the ones in
-// use: a broken file or a credential that is refused leaves the cloud as it is. Before the first login there is nothing to keep,
-// and whatever can be read is what the next caller logs in with. Errors: read's and Connect's.
+// Reload reads the settings again. If they changed, it logs in with them. The new login replaces the one in use only if it
+// succeeds: a broken file or a refused credential leaves the cloud as it is. Before the first login there is nothing to keep, so
+// the next caller logs in with the new settings. Errors: those of read and Connect.
 func (l *Live) Reload(ctx context.Context) (changed bool, err error) {
 	if err := l.lock(ctx); err != nil {
 		return false, err
@@ -113,11 +112,11 @@ func (l *Live) Reload(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	l.wanted = now
-	old.Close() // what is under way goes on; only connections that nobody uses are dropped
+	old.Close() // requests in flight continue; only idle connections close
 	return true, nil
 }
 
-// login logs in and makes the result the one that callers get. The caller holds the lock.
+// login logs in and stores the result for all callers. The caller holds the lock.
 func (l *Live) login(ctx context.Context, with reading) (*Cloud, error) {
 	c, err := Connect(ctx, with.settings, l.options.Options)
 	switch {
@@ -125,13 +124,13 @@ func (l *Live) login(ctx context.Context, with reading) (*Cloud, error) {
 		c.successor = l.after
 		l.failed = nil
 		l.cloud.Store(c)
-	case ctx.Err() == nil: // an impatient caller's failure is not the cloud's
+	case ctx.Err() == nil: // a caller that gave up says nothing about the cloud
 		l.failed, l.since = err, time.Now()
 	}
 	return c, err
 }
 
-// after gives the cloud that replaces one whose credentials are refused, if what is configured has changed meanwhile.
+// after returns the cloud that replaces one whose credentials were refused, if the configuration changed meanwhile.
 func (l *Live) after(ctx context.Context, refused *Cloud) (*Cloud, bool) {
 	if now := l.cloud.Load(); now != refused {
 		return now, true
@@ -139,7 +138,7 @@ func (l *Live) after(ctx context.Context, refused *Cloud) (*Cloud, bool) {
 	if l.options.Refused != nil {
 		l.options.Refused(ctx)
 	} else {
-		_, _ = l.Reload(ctx) // whoever was refused has an error to tell already
+		_, _ = l.Reload(ctx) // the caller already has the error of the refused request
 	}
 	now := l.cloud.Load()
 	return now, now != refused

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// withProfile is an entry over the profile that it names. A profile says where a cloud is: its auth_url, its regions and their
-// auth_url, the interface and the domains. Whatever the entry says itself wins over the profile, a region's values included.
+// withProfile puts an entry over the profile that it names. A profile says where a cloud is: its auth_url, its regions and their
+// auth_url, the interface and the domains. Values of the entry win over the profile, and over the values of its regions.
 func (f *cloudsFiles) withProfile(entry cloudEntry, name, region string) (cloudEntry, error) {
 	title := cmp.Or(entry.Profile, entry.Cloud)
 	if title == "" {
@@ -18,7 +18,7 @@ func (f *cloudsFiles) withProfile(entry cloudEntry, name, region string) (cloudE
 	profile, known := f.public[title]
 	if !known {
 		if entry.Auth.AuthURL == "" {
-			return entry, errorf(ErrMisconfigured, "cloud %s: its profile %q is not in %s, and it has no auth_url of its own", name, title, f.beside(publicFile))
+			return entry, errorf(ErrMisconfigured, "cloud %s: its profile %q is not in %s, and the entry has no auth_url", name, title, f.beside(publicFile))
 		}
 		return entry, nil
 	}
@@ -27,24 +27,24 @@ func (f *cloudsFiles) withProfile(entry cloudEntry, name, region string) (cloudE
 	} else {
 		profile.Regions = nil
 	}
-	refused, err := profile.notAProfiles()
+	refused, err := profile.forbiddenKeys()
 	if err != nil {
 		return entry, err
 	}
 	if len(refused) > 0 {
-		return entry, errorf(ErrMisconfigured, "cloud %s: its profile %q in %s sets %s; a profile may only say where a cloud is (auth_url, regions, interface, domains): put it into the entry itself",
+		return entry, errorf(ErrMisconfigured, "cloud %s: its profile %q in %s sets %s; set that in the entry itself. A profile may only have auth_url, regions, interface and domains",
 			name, title, f.beside(publicFile), strings.Join(refused, ", "))
 	}
 	if profile, err = profile.inRegion(name, region); err != nil {
 		return entry, err
 	}
-	profile.Regions = nil // its values are applied, below the entry
+	profile.Regions = nil // inRegion applied the values of the region
 	return profile.under(entry), nil
 }
 
-// notAProfiles lists the keys about a login that a profile must not have: what sends requests elsewhere, weakens TLS or says who
-// logs in. Keys of other programs are no concern of ours.
-func (e cloudEntry) notAProfiles() ([]string, error) {
+// forbiddenKeys lists the keys that a profile must not have: they send requests elsewhere, weaken TLS or hold credentials. Keys
+// of other programs do not matter here.
+func (e cloudEntry) forbiddenKeys() ([]string, error) {
 	var keys []string
 	for _, r := range e.Regions {
 		var values cloudEntry
@@ -53,7 +53,7 @@ func (e cloudEntry) notAProfiles() ([]string, error) {
 				return nil, errorf(ErrBadFile, "profile: region %s: its values are of the wrong type", r.Name)
 			}
 		}
-		below, err := values.notAProfiles()
+		below, err := values.forbiddenKeys()
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (e cloudEntry) notAProfiles() ([]string, error) {
 	return keys, nil
 }
 
-// keysOf lists the YAML keys of the fields that are set. It walks the fields, so that a new one is refused until it is allowed.
+// keysOf lists the YAML keys of the fields that are set. It walks the fields, so a new field is refused until somebody allows it.
 func keysOf(v reflect.Value, prefix string) []string {
 	var keys []string
 	for i := range v.NumField() {
@@ -96,7 +96,7 @@ func keysOf(v reflect.Value, prefix string) []string {
 	return keys
 }
 
-// under is e with everything that over says put over it.
+// under returns e with every value that over sets.
 func (e cloudEntry) under(over cloudEntry) cloudEntry {
 	merged := e
 	merged.Other = maps.Clone(e.Other)

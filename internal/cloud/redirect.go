@@ -6,20 +6,20 @@ import (
 	"net/http"
 )
 
-// errRedirect is the reason of a request that ended at a redirect.
+// errRedirect is why a request that got a redirect failed.
 var errRedirect = errors.New("the redirect is not followed")
 
-// checkRedirect follows a redirect only of a request that reads, and only within one scheme and one host: net/http would repeat the
-// token's header anywhere on the same host, also without encryption, and the password of a login with it.
+// checkRedirect allows a redirect only for GET and HEAD, within one scheme and one host. net/http would repeat the token header
+// anywhere on the same host, also without encryption. It would do the same with the password of a login.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	from, to := via[0], req.URL.Scheme+"://"+req.URL.Host
 	switch {
 	case from.Method != http.MethodGet && from.Method != http.MethodHead:
-		return fmt.Errorf("a %s is redirected to %s; %w: credentials and changes go only to the configured address", from.Method, Clean(to), errRedirect)
+		return fmt.Errorf("the server redirects a %s to %s; %w: the client sends credentials and changes only to the configured address", from.Method, Clean(to), errRedirect)
 	case req.URL.Scheme != from.URL.Scheme || req.URL.Host != from.URL.Host:
-		return fmt.Errorf("the request is redirected to %s; %w: credentials go only to %s://%s", Clean(to), errRedirect, from.URL.Scheme, from.URL.Host)
+		return fmt.Errorf("the server redirects the request to %s; %w: the client sends credentials only to %s://%s", Clean(to), errRedirect, from.URL.Scheme, from.URL.Host)
 	case len(via) >= 10:
-		return fmt.Errorf("the request is redirected more than 10 times; %w", errRedirect)
+		return fmt.Errorf("the server redirects the request more than 10 times; %w", errRedirect)
 	}
 	return nil
 }

@@ -1,8 +1,8 @@
-// Package cloud turns what people write down about an OpenStack cloud (clouds.yaml, cloud.conf's [Global], OS_* variables) into
-// Settings, and Settings into clients that are logged in.
+// Package cloud reads the configuration of an OpenStack cloud (clouds.yaml, [Global] of cloud.conf, OS_* variables) into
+// Settings. From Settings it makes clients that are logged in.
 //
-// It reads the process's environment only through the function it is given and changes nothing of it, so any number of clouds
-// with files of their own live side by side. Secrets are of type Secret and do not print.
+// It reads the environment only through the function that the caller gives, and never changes it. So one process can use any
+// number of clouds, each with its own files. Secrets have the type Secret and do not print.
 package cloud
 
 import (
@@ -37,9 +37,9 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText hides the secret from encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Settings is all that is needed to log in to one cloud. Of pairs of id and name the id wins.
+// Settings is all that a login to one cloud needs. If both an ID and a name are set, the ID counts.
 type Settings struct {
-	Name string // what people call it: the clouds.yaml entry or cloud.conf section; for messages only
+	Name string // for messages only: the entry in clouds.yaml or the section in cloud.conf
 
 	AuthURL string
 
@@ -48,27 +48,27 @@ type Settings struct {
 	UserDomainID, UserDomainName       string
 	ProjectID, ProjectName             string
 	ProjectDomainID, ProjectDomainName string
-	DomainID, DomainName               string // stand in for a missing user or project domain
-	DefaultDomainID                    string // stands in for a missing domain of any kind
+	DomainID, DomainName               string // replace a missing user or project domain
+	DefaultDomainID                    string // replaces any missing domain
 
 	ApplicationCredentialID, ApplicationCredentialName string
 	ApplicationCredentialSecret                        Secret
 
-	Token   Secret // cannot be renewed: the cloud is lost when it expires
+	Token   Secret // cannot be renewed: requests fail after it expires
 	TrustID string
 
-	Region    string // empty means the first region of the catalog that has a service
-	Interface string // public (also when empty), internal or admin
+	Region    string // "" means the first region in the catalog with the service
+	Interface string // public, internal or admin; "" means public
 
-	CACertFile        string // replaces the system's roots
+	CACertFile        string // replaces the certificate authorities of the system
 	CertFile, KeyFile string // client certificate
-	Insecure          bool   // the server's certificate is not verified
+	Insecure          bool   // the client does not verify the certificate of the server
 
 	// Endpoints override the catalog, by service type ("block-storage").
 	Endpoints map[string]string
 }
 
-// LogValue says which cloud and who, without secrets.
+// LogValue names the cloud and the user, without secrets.
 func (s Settings) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("name", s.Name), slog.String("auth_url", s.redactedURL()), slog.String("user", s.who()),
 		slog.String("region", s.Region))
@@ -99,7 +99,7 @@ func (s Settings) hasCredentials() bool {
 	return s.Password != "" || s.ApplicationCredentialSecret != "" || s.Token != ""
 }
 
-// validate finds what no cloud could accept.
+// validate refuses settings that no cloud could accept.
 func (s Settings) validate() error {
 	missing := func(what, hint string) error {
 		return errorf(ErrMisconfigured, "cloud %s: %s is missing; %s", s.Name, what, hint)
@@ -123,10 +123,10 @@ func (s Settings) validate() error {
 	switch {
 	case s.ApplicationCredentialID != "" || s.ApplicationCredentialName != "":
 		if s.ApplicationCredentialSecret == "" {
-			return missing("the application credential's secret", "set application_credential_secret")
+			return missing("the secret of the application credential", "set application_credential_secret")
 		}
 		if s.ApplicationCredentialID == "" && !user {
-			return missing("the owner of the application credential", userHint+", or use the credential's id")
+			return missing("the owner of the application credential", userHint+", or use the ID of the credential")
 		}
 		return nil
 	case s.Token != "":
@@ -134,20 +134,20 @@ func (s Settings) validate() error {
 	case s.Password == "":
 		return missing("a password, application credential or token", "set one of them")
 	case !user:
-		return missing("the user or the user's domain", userHint)
+		return missing("the user or the domain of the user", userHint)
 	case s.TrustID == "" && s.ProjectID == "" && (s.ProjectName == "" || cmp.Or(s.projectDomain()...) == ""):
-		return missing("the project or the project's domain", "set project_id, or project_name with project_domain_name")
+		return missing("the project or the domain of the project", "set project_id, or project_name with project_domain_name")
 	}
 	return nil
 }
 
-// Weaknesses says in sentences where the connection is open to whoever is on its way. They are settings that somebody has made on
-// purpose, so they are warned about and nothing is refused.
+// Weaknesses returns a sentence for each setting that lets an attacker on the network read the credentials. Somebody chose such
+// settings on purpose, so the driver warns about them and refuses nothing.
 func (s Settings) Weaknesses() []string {
 	var all []string
 	if s.Insecure {
 		all = append(all, "cloud "+s.Name+": the certificates of the cloud are not verified (insecure, verify: false, tls-insecure); "+
-			"whoever is on the way can read the credentials: name the cloud's CA file instead")
+			"an attacker on the network can read the credentials. Set the CA file of the cloud instead")
 	}
 	urls := []string{s.AuthURL}
 	for _, kind := range slices.Sorted(maps.Keys(s.Endpoints)) {
@@ -155,18 +155,18 @@ func (s Settings) Weaknesses() []string {
 	}
 	for _, address := range urls {
 		if u, err := url.Parse(address); err == nil && u.Scheme == "http" {
-			all = append(all, "cloud "+s.Name+": the connection to "+Clean(u.Redacted())+" is not encrypted; whoever is on the way can read the credentials: use https")
+			all = append(all, "cloud "+s.Name+": the connection to "+Clean(u.Redacted())+" is not encrypted; an attacker on the network can read the credentials. Use https")
 		}
 	}
 	return all
 }
 
-// userDomain is the user's domain as id and name, at most one of them set.
+// userDomain is the domain of the user as ID and name, at most one of them set.
 func (s Settings) userDomain() []string {
 	return domain(s.UserDomainID, s.UserDomainName, s.DomainID, s.DomainName, s.DefaultDomainID)
 }
 
-// projectDomain is the project's domain as id and name, at most one of them set.
+// projectDomain is the domain of the project as ID and name, at most one of them set.
 func (s Settings) projectDomain() []string {
 	return domain(s.ProjectDomainID, s.ProjectDomainName, s.DomainID, s.DomainName, s.DefaultDomainID)
 }
@@ -185,7 +185,7 @@ func domain(id, name, fallbackID, fallbackName, defaultID string) []string {
 	return []string{defaultID, ""}
 }
 
-// authOptions is what gophercloud logs in with.
+// authOptions is the login request of gophercloud.
 func (s Settings) authOptions() gophercloud.AuthOptions {
 	o := gophercloud.AuthOptions{IdentityEndpoint: s.AuthURL, AllowReauth: s.Token == ""}
 	switch {

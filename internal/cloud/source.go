@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// Source says where a command looks for its cloud: flags first, then the environment, then the files that python-openstackclient
+// Source is where a command looks for its cloud: first flags, then the environment, then the files that python-openstackclient
 // reads (openstacksdk, "Configuring OpenStack SDK Applications").
 type Source struct {
 	CloudName  string              // --os-cloud; empty means OS_CLOUD
-	CloudsFile string              // empty means OS_CLIENT_CONFIG_FILE, then the usual places
-	Region     string              // --os-region-name; empty means OS_REGION_NAME, then what the file says
-	CACert     string              // --os-cacert; empty means OS_CACERT, then what the file says
-	Env        func(string) string // the environment; nil means the process's
+	CloudsFile string              // empty means OS_CLIENT_CONFIG_FILE, then the standard paths
+	Region     string              // --os-region-name; empty means OS_REGION_NAME, then the value in the file
+	CACert     string              // --os-cacert; empty means OS_CACERT, then the value in the file
+	Env        func(string) string // the environment; nil means that of the process
 }
 
-// FromSource finds the settings of one cloud. A name chooses an entry of clouds.yaml; without a name OS_AUTH_URL and its sisters
-// are the cloud, and without those a clouds.yaml with one single entry. Errors: ErrUnknownCloud, ErrBadFile, ErrMisconfigured.
+// FromSource returns the settings of one cloud. A name selects an entry of clouds.yaml. Without a name, OS_AUTH_URL and the other
+// OS_* variables describe the cloud. Without those, a clouds.yaml with a single entry does. Errors: ErrUnknownCloud, ErrBadFile,
+// ErrMisconfigured.
 func FromSource(src Source) (Settings, error) {
 	s, err := src.read()
 	if err != nil {
@@ -50,7 +51,7 @@ func (src Source) read() (Settings, error) {
 	return src.override(s), nil
 }
 
-// override puts flags and those variables over s that count for a cloud from any source.
+// override applies the flags and the variables that count for a cloud from any source.
 func (src Source) override(s Settings) Settings {
 	s.Region = cmp.Or(src.Region, src.Env("OS_REGION_NAME"), s.Region)
 	s.Interface = cmp.Or(src.Env("OS_INTERFACE"), s.Interface)
@@ -60,7 +61,7 @@ func (src Source) override(s Settings) Settings {
 	return s
 }
 
-// expand resolves ~/ as the shell would have.
+// expand resolves ~/ as a shell does.
 func (src Source) expand(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && src.Env("HOME") != "" {
 		return filepath.Join(src.Env("HOME"), rest)
@@ -104,7 +105,7 @@ func truth(s string) bool {
 	return false
 }
 
-// only keeps the credentials that an auth_type of keystoneauth names; an empty one keeps all.
+// only keeps the credentials that the auth_type of keystoneauth names; an empty auth_type keeps all.
 func (s Settings) only(authType string) (Settings, error) {
 	switch authType {
 	case "":
@@ -121,25 +122,25 @@ func (s Settings) only(authType string) (Settings, error) {
 	return s, nil
 }
 
-// places lists where clouds.yaml may be, best first.
-func (src Source) places() []string {
+// candidates lists the paths where clouds.yaml may be, in the order of search.
+func (src Source) candidates() []string {
 	if file := cmp.Or(src.CloudsFile, src.Env("OS_CLIENT_CONFIG_FILE")); file != "" {
 		return []string{src.expand(file)}
 	}
-	var places []string
+	var paths []string
 	for _, dir := range src.directories() {
-		places = append(places, filepath.Join(dir, "clouds.yaml"), filepath.Join(dir, "clouds.yml"))
+		paths = append(paths, filepath.Join(dir, "clouds.yaml"), filepath.Join(dir, "clouds.yml"))
 	}
-	return places
+	return paths
 }
 
-// findClouds reads the first clouds.yaml there is, and what belongs to it.
+// findClouds reads the first clouds.yaml that exists, and its companion files.
 func (src Source) findClouds() (*cloudsFiles, error) {
-	places := src.places()
-	for _, path := range places {
+	paths := src.candidates()
+	for _, path := range paths {
 		var clouds cloudsYAML
 		err := readYAML(path, &clouds)
-		if errors.Is(err, fs.ErrNotExist) && len(places) > 1 {
+		if errors.Is(err, fs.ErrNotExist) && len(paths) > 1 {
 			continue
 		}
 		if err != nil {
@@ -148,8 +149,8 @@ func (src Source) findClouds() (*cloudsFiles, error) {
 		files := &cloudsFiles{path: path, clouds: clouds.Clouds}
 		return files, files.readCompanions()
 	}
-	return nil, errorf(ErrBadFile, "no clouds.yaml found; looked for %s; set OS_CLIENT_CONFIG_FILE, or OS_AUTH_URL and credentials",
-		strings.Join(places, ", "))
+	return nil, errorf(ErrBadFile, "no clouds.yaml found; the search was for %s; set OS_CLIENT_CONFIG_FILE, or OS_AUTH_URL and credentials",
+		strings.Join(paths, ", "))
 }
 
 func (src Source) directories() []string {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// NewTransport makes the HTTP transport that Connect uses where it is given none: the settings' TLS, proxies from the
-// environment, and as many kept connections as there are workers in the sidecars, so that handshakes are not repeated under load.
-// Errors: ErrBadFile.
+// NewTransport makes the HTTP transport that Connect uses by default. It applies the TLS settings and the proxy of the
+// environment. It keeps as many connections as the sidecars have workers, so that load causes no repeated handshakes. Errors:
+// ErrBadFile.
 func NewTransport(s Settings) (*http.Transport, error) {
 	config, err := s.tlsConfig()
 	if err != nil {
@@ -25,15 +25,15 @@ func NewTransport(s Settings) (*http.Transport, error) {
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          400,
 		MaxIdleConnsPerHost:   128,
-		IdleConnTimeout:       60 * time.Second, // below the usual 75 s and more of proxies, which would close them under us
-		ResponseHeaderTimeout: 3 * time.Minute,  // Nova answers an attach only once the host did
+		IdleConnTimeout:       60 * time.Second, // proxies close idle connections after 75 s or more; this is earlier
+		ResponseHeaderTimeout: 3 * time.Minute,  // Nova replies to an attach after the compute host does
 
-		MaxResponseHeaderBytes: 64 << 10, // Keystone's largest tokens, which come in a header, have 16 KiB; net/http's default is 10 MiB
+		MaxResponseHeaderBytes: 64 << 10, // the largest Keystone tokens, which are a header, have 16 KiB; the default of net/http is 10 MiB
 	}, nil
 }
 
 func (s Settings) tlsConfig() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.Insecure} //nolint:gosec // only when asked for by name
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: s.Insecure} //nolint:gosec // only if the settings say so
 	if s.CACertFile != "" {
 		pem, err := os.ReadFile(s.CACertFile)
 		if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Watch sends on the channel it gives whenever something happened in a directory of these files, until ctx ends. Directories and
-// not files: kubelet puts new content of a mounted Secret into its place by renaming the directory's link ..data, and editors
-// rename files. A directory that is not there is left out, and named by the error; the rest is watched all the same. What happens
-// inside a directory that came later is not seen: whoever must not miss it looks from time to time too.
+// Watch sends on the returned channel when something changes in a directory of these files, until ctx ends. It watches
+// directories because kubelet updates a mounted Secret by renaming the link ..data in its directory, and editors rename files. It
+// skips a missing directory, names it in the error, and watches the others. It does not see changes in a directory that is
+// created later, so a caller also checks from time to time.
 func Watch(ctx context.Context, files []string) (<-chan struct{}, error) {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -26,7 +26,7 @@ func Watch(ctx context.Context, files []string) (<-chan struct{}, error) {
 			missing = errors.Join(missing, fmt.Errorf("cannot watch %s: %w", dir, err))
 		}
 	}
-	happened := make(chan struct{}, 1)
+	changed := make(chan struct{}, 1)
 	go func() {
 		defer watcher.Close()
 		for {
@@ -37,22 +37,22 @@ func Watch(ctx context.Context, files []string) (<-chan struct{}, error) {
 				if event.Op == fsnotify.Chmod {
 					continue
 				}
-			case <-watcher.Errors: // events were lost: something happened
+			case <-watcher.Errors: // the watcher lost events: assume a change
 			}
 			select {
-			case happened <- struct{}{}:
-			default: // told already
+			case changed <- struct{}{}:
+			default: // the receiver already has a notice
 			}
 		}
 	}()
-	return happened, missing
+	return changed, missing
 }
 
-// watchedDirectories are those of the files and, where a file is a link, those of what it leads to.
+// watchedDirectories are the directories of the files and, if a file is a link, those of its targets.
 func watchedDirectories(files []string) []string {
 	var dirs []string
 	for _, path := range files {
-		for range 8 { // a circle of links ends here
+		for range 8 { // ends a loop of links
 			dirs = append(dirs, filepath.Dir(path))
 			to, err := os.Readlink(path)
 			if err != nil {

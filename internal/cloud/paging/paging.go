@@ -1,5 +1,5 @@
-// Package paging reads the lists that a cloud gives in pages. A list that does not end is an error: a cloud that ignores the marker,
-// repeats itself or makes up items without end costs a bounded number of requests and a bounded amount of memory.
+// Package paging reads lists that a cloud returns in pages. A list that does not end is an error. A cloud that ignores the
+// marker, repeats itself or invents items costs a limited number of requests and limited memory.
 package paging
 
 import (
@@ -8,23 +8,25 @@ import (
 	"slices"
 )
 
-// The bounds of one walk. Projects have some ten thousand volumes at most, and Cinder gives a thousand in a page unless its
+// The limits of one list. Projects have some ten thousand volumes at most. Cinder returns a thousand in a page, unless its
 // administrator lowers osapi_max_limit.
 const (
 	MaxPages = 1000
 	MaxItems = 100_000
 )
 
-// ErrEndless is the error of a list that does not end.
+// ErrEndless means that a list does not end.
 var ErrEndless = errors.New("the list does not end")
 
-// Walk reads a list page by page and calls visit with each page, until visit returns false, or the list ends. read gets the id of the
-// last item of the page before, empty at first, and says whether Cinder announces a further page; an empty page ends the list, too.
-// Where a page contains the marker among others, it is left out. Errors: read's; ErrEndless for a page that ends with the marker, a
-// marker that comes again, more than MaxPages pages, or more items than maxItems.
+// Walk reads a list page by page and calls visit with each page, until visit returns false or the list ends. read gets the ID of
+// the last item of the previous page, empty at first. It returns whether Cinder announces a further page. An empty page also ends
+// the list. If a page contains the marker among other items, visit does not get that item.
 //
-// A cloud that runs in a circle is found without remembering what was seen: only one earlier marker is kept, and it is replaced after
-// 1, 2, 4, 8… pages (Brent's algorithm), so a circle of n pages ends after about 3n.
+// Errors: those of read. ErrEndless for a page that ends with the marker, a repeated marker, more than MaxPages pages, or more
+// than maxItems items.
+//
+// Walk finds a loop of pages without a list of all markers. It keeps one earlier marker and replaces it after 1, 2, 4, 8… pages
+// (Brent's algorithm). So it finds a loop of n pages after about 3n.
 func Walk[T any](maxItems int, read func(marker string) (page []T, more bool, err error), id func(T) string, visit func(page []T) bool) error {
 	marker, earlier := "", ""
 	replace, items := 1, 0
