@@ -1,5 +1,5 @@
-// Command openstack-sim runs a simulated OpenStack cloud as a process: it listens, writes clouds.yaml, cloud.conf and url into a
-// directory, prints the URL, and serves until SIGTERM or SIGINT.
+// Command openstack-sim runs a simulated OpenStack cloud as a process. It writes clouds.yaml, cloud.conf and url into a
+// directory, and prints the URL. It serves until SIGTERM or SIGINT.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim/dataplane"
 )
 
-// Exit codes, the same as the generator's.
+// The exit codes are those of the generator.
 const (
 	exitOK      = 0
 	exitFailure = 1
@@ -52,16 +52,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o options
 	flags := pflag.NewFlagSet("openstack-sim", pflag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
-	flags.StringVar(&o.dir, "dir", "", "directory to write clouds.yaml, cloud.conf and url into; made when missing")
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 selects a free port")
+	flags.StringVar(&o.dir, "dir", "", "directory for clouds.yaml, cloud.conf and url; the program creates it if it is missing")
 	flags.DurationVar(&o.latency, "latency", -1, "time of every operation; default: a few tens of milliseconds each")
-	flags.Uint64Var(&o.seed, "seed", 0, "start of the sequence of new ids")
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of the random IDs")
 	flags.BoolVar(&o.zoneFallback, "zone-fallback", false, "put volumes of unknown zones into the default zone (Cinder's allow_availability_zone_fallback)")
 	flags.BoolVar(&o.sameZone, "same-zone-attach", false, "refuse to attach across zones (Nova's cross_az_attach=false)")
-	flags.BoolVar(&o.unversioned, "unversioned-endpoints", false, "put service roots into the catalog")
-	flags.StringVar(&o.disks, "disks", "", "directory for volumes with bytes and for servers/by-name/NAME/{sys,dev}, in which attached ones are loop devices; Linux, root")
-	flags.DurationVar(&o.diskDelay, "disk-delay", 0, "how much later than Nova's word disks and new sizes appear")
-	flags.StringVar(&o.diskSerial, "disk-serial", "right", "what disks say they are: right (as virtio-blk does), wrong, or none")
+	flags.BoolVar(&o.unversioned, "unversioned-endpoints", false, "put endpoints without a version into the catalog")
+	flags.StringVar(&o.disks, "disks", "", "directory for the bytes of volumes and for servers/by-name/NAME/{sys,dev}, where attached volumes are loop devices; Linux, root")
+	flags.DurationVar(&o.diskDelay, "disk-delay", 0, "time between the reply of Nova and the disk or its new size")
+	flags.StringVar(&o.diskSerial, "disk-serial", "right", "serial of the disks: right (as with virtio-blk), wrong, or none")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, pflag.ErrHelp):
 		return exitOK
@@ -69,7 +69,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "openstack-sim:", err)
 		return exitUsage
 	case flags.NArg() > 0:
-		fmt.Fprintf(stderr, "openstack-sim: unexpected argument %q; there are only flags\n", flags.Arg(0))
+		fmt.Fprintf(stderr, "openstack-sim: unexpected argument %q; the command takes flags only\n", flags.Arg(0))
 		return exitUsage
 	}
 	if _, ok := serials[o.diskSerial]; !ok {
@@ -83,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// drain is how long requests under way may take after the signal.
+// drain is how long requests in progress may take after the signal.
 const drain = 2 * time.Second
 
 func serve(ctx context.Context, o options, stdout, stderr io.Writer) (failed error) {
@@ -140,7 +140,7 @@ var serials = map[string]func(volume string) string{
 	"none":  func(string) string { return "" },
 }
 
-// writeFiles writes url last: who waits for it finds the others.
+// writeFiles writes url last: a program that waits for it then finds the other files.
 func writeFiles(dir, url string, cloud *openstacksim.Sim) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -161,7 +161,7 @@ func writeFiles(dir, url string, cloud *openstacksim.Sim) error {
 	return nil
 }
 
-// writeFile replaces a file in one step.
+// writeFile replaces a file atomically.
 func writeFile(path string, content []byte, mode os.FileMode) error {
 	temporary := path + ".new"
 	if err := os.WriteFile(temporary, content, mode); err != nil {

@@ -1,9 +1,11 @@
-// Package cloudconf reads and writes cloud.conf, the INI dialect that the OpenStack cloud provider family uses (gcfg's, itself
-// close to git's): [Section "subsection"], case-insensitive section and key names, double quotes with \\ \" \n \t, comments from
-// # or ; to the end of the line, a backslash that joins lines, and keys without a value that mean true.
+// Package cloudconf reads and writes cloud.conf, an INI dialect of the OpenStack cloud providers. The dialect is gcfg's, which is
+// close to git's.
 //
-// It knows the syntax only; which sections and keys there are is told by the caller. Errors name lines and keys, never values:
-// the file holds credentials.
+// A section is [Section "subsection"]. Section and key names ignore case. Double quotes allow \\ \" \n \t. A comment runs from #
+// or ; to the end of the line. A backslash at the end of a line joins it with the next one. A key without a value means true.
+//
+// The package knows the syntax only; the caller knows the sections and keys. Errors name lines and keys, never values: the file
+// holds credentials.
 package cloudconf
 
 import (
@@ -11,28 +13,28 @@ import (
 	"strings"
 )
 
-// File is the settings of one or more files. The zero File is empty and ready to use.
+// File holds the settings of one or more files. The zero File is empty and ready to use.
 type File struct {
 	Sections []*Section // in order of first appearance
 }
 
 // Section is one [Name] or [Name "Subsection"].
 type Section struct {
-	Name       string // as first written; compared without regard to case
-	Subsection string // compared exactly; empty where there is none
-	Line       int    // of its first header; 0 when it was not read from a file
+	Name       string // as first written; comparisons ignore case
+	Subsection string // comparisons are exact; "" means none
+	Line       int    // of its first header; 0 if no file has it
 	Keys       []Key  // in order of first appearance; one per name
 }
 
 // Key is one setting.
 type Key struct {
-	Name  string // as written last; compared without regard to case
+	Name  string // as last written; comparisons ignore case
 	Value string // empty for a bare key
 	Bare  bool   // written without "=", which means true
-	Line  int    // where it was set last; 0 when it was not read from a file
+	Line  int    // of its last value; 0 if no file has it
 }
 
-// Section finds a section, nil where there is none; a nil *Section has no keys.
+// Section returns a section, or nil if the file has none. A nil *Section has no keys.
 func (f *File) Section(name, subsection string) *Section {
 	if f == nil {
 		return nil
@@ -56,12 +58,12 @@ func (f *File) Subsections(name string) []string {
 	return subs
 }
 
-// Set gives a key a value, making the section where it is missing.
+// Set sets the value of a key. It adds the section if it is missing.
 func (f *File) Set(section, subsection, key, value string) {
 	f.section(section, subsection, 0).put(Key{Name: key, Value: value})
 }
 
-// Merge puts later's keys over those of f, key by key.
+// Merge sets every key of later in f.
 func (f *File) Merge(later *File) {
 	for _, s := range later.Sections {
 		mine := f.section(s.Name, s.Subsection, s.Line)
@@ -80,7 +82,7 @@ func (f *File) section(name, subsection string, line int) *Section {
 	return s
 }
 
-// Key finds a key, nil where there is none.
+// Key returns a key, or nil if the section has none.
 func (s *Section) Key(name string) *Key {
 	if s == nil {
 		return nil
@@ -93,7 +95,7 @@ func (s *Section) Key(name string) *Key {
 	return nil
 }
 
-// Get is a key's value and whether the key is there.
+// Get returns the value of a key, and whether the section has the key.
 func (s *Section) Get(name string) (string, bool) {
 	k := s.Key(name)
 	if k == nil {
@@ -102,8 +104,8 @@ func (s *Section) Get(name string) (string, bool) {
 	return k.Value, true
 }
 
-// Bool is a key's value as gcfg reads booleans: true, yes, on, 1; false, no, off, 0; in any case; a bare key is true, a missing
-// key false. Anything else is an error.
+// Bool returns the value of a key as gcfg reads booleans. True is true, yes, on or 1; false is false, no, off or 0; case does not
+// matter. A key without a value is true, a missing key false. Any other value is an error.
 func (s *Section) Bool(name string) (bool, error) {
 	k := s.Key(name)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError is a file that is not written in the dialect.
+// SyntaxError says where a file does not follow the dialect.
 type SyntaxError struct {
 	Line    int
 	Message string
@@ -16,7 +16,7 @@ type SyntaxError struct {
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
-// Parse reads one file. A key that stands twice in a section, or in two sections of the same name, has its later value.
+// Parse reads one file. If a key occurs twice in a section, or in two sections of the same name, the later value counts.
 func Parse(src []byte) (*File, error) {
 	src = bytes.TrimPrefix(src, []byte("\ufeff"))
 	for line, rest := 1, src; len(rest) > 0; line++ {
@@ -87,7 +87,7 @@ func (r *reader) errorf(format string, args ...any) error {
 	return &SyntaxError{r.line, fmt.Sprintf(format, args...)}
 }
 
-// skip passes blanks and comments, and ends of lines too where newlines is true.
+// skip passes blanks and comments. With newlines, it also passes line ends.
 func (r *reader) skip(newlines bool) {
 	for {
 		switch c := r.peek(); {
@@ -111,12 +111,12 @@ func (r *reader) name() string {
 	return string(r.src[start:r.pos])
 }
 
-// header reads [Name] or [Name "sub"], and that nothing but a comment follows it.
+// header reads [Name] or [Name "sub"]. Only a comment may follow on the line.
 func (r *reader) header() (name, sub string, err error) {
 	r.next()
 	r.skip(false)
 	if !isLetter(r.peek()) {
-		return "", "", r.errorf("a section's name must begin with a letter")
+		return "", "", r.errorf("a section name must begin with a letter")
 	}
 	name = r.name()
 	r.skip(false)
@@ -143,11 +143,11 @@ func (r *reader) subsection() (string, error) {
 	for {
 		switch c := r.peek(); c {
 		case -1, '\n':
-			return "", r.errorf("a subsection's closing quote is missing")
+			return "", r.errorf("the closing quote of a subsection is missing")
 		case '"':
 			r.next()
 			if b.Len() == 0 {
-				return "", r.errorf("a subsection's name is empty")
+				return "", r.errorf("the name of a subsection is empty")
 			}
 			return b.String(), nil
 		case '\\':
@@ -182,11 +182,11 @@ func (r *reader) key() (Key, error) {
 	return k, err
 }
 
-// value reads to the end of the line or to a comment. Quoted and unquoted stretches may alternate; blanks at the end count only
-// where they are quoted. Carriage returns are dropped, so that files written on Windows read alike.
+// value reads to the end of the line or to a comment. Quoted and unquoted parts may alternate; blanks at the end count only in
+// quotes. value drops carriage returns, so that files from Windows read alike.
 func (r *reader) value(key string) (string, error) {
 	var b strings.Builder
-	quoted, keep := false, 0 // keep: what of b stands even if only blanks follow
+	quoted, keep := false, 0 // keep: the length of b without unquoted blanks at the end
 	for {
 		c := r.peek()
 		if !quoted && (c == -1 || c == '\n' || c == '#' || c == ';') {
@@ -216,7 +216,7 @@ func (r *reader) value(key string) (string, error) {
 	}
 }
 
-// escape reads what follows a backslash in a value.
+// escape reads the character after a backslash in a value.
 func (r *reader) escape(b *strings.Builder, quoted bool, key string) error {
 	if !quoted && r.peek() == '\r' {
 		r.next()

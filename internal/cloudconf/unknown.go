@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Name is a setting that somebody knows. Key "*" stands for every key of the section.
+// Name is a known setting. Key "*" means every key of the section.
 type Name struct {
 	Section string
 	Key     string
 }
 
-// Unknown is a setting that nobody knows.
+// Unknown is a setting that no program knows.
 type Unknown struct {
 	Section string
-	Key     string // empty when the section itself is unknown
+	Key     string // "" if the section itself is unknown
 	Line    int
-	Nearest string // the known name that is closest, empty when none is close
+	Nearest string // the most similar known name; "" if none is similar
 }
 
-// String says what is unknown, where, and what was probably meant.
+// String names the unknown setting, its line, and the most similar known name.
 func (u Unknown) String() string {
 	what := "section [" + u.Section + "]"
 	if u.Key != "" {
@@ -35,7 +35,7 @@ func (u Unknown) String() string {
 	return s
 }
 
-// Unknown lists what of the file is not in known, in the file's order. Names are compared without regard to case.
+// Unknown lists the settings of the file that known does not have, in the order of the file. Comparisons of names ignore case.
 func (f *File) Unknown(known []Name) []Unknown {
 	var unknown []Unknown
 	for _, s := range f.Sections {
@@ -61,7 +61,8 @@ func (f *File) Unknown(known []Name) []Unknown {
 	return unknown
 }
 
-// nearest is the candidate with the fewest edits, where those are few enough to be a slip; of equals the first.
+// nearest returns the candidate with the fewest edits, if they are few enough for a typing error. Of equal candidates, the first
+// one counts.
 func nearest(name string, candidates []string) string {
 	best, least := "", 1+len(name)/3
 	for _, c := range candidates {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Bytes writes the file: sections and keys in order, quotes where a value needs them. Parse reads the same settings back.
-// Comments are not kept. A carriage return has no spelling in the dialect and is dropped.
+// Bytes writes the file: sections and keys in order, with quotes where a value needs them. Parse reads the same settings back.
+// Bytes keeps no comments. It drops carriage returns, because the dialect cannot express them.
 func (f *File) Bytes() []byte {
 	var b bytes.Buffer
 	for i, s := range f.Sections {
@@ -30,7 +30,7 @@ func (f *File) Bytes() []byte {
 	return b.Bytes()
 }
 
-// Quote is a value as it is written: bare where that reads back the same, else in double quotes.
+// Quote returns a value as the file has it: without quotes if Parse reads the same value back, else in double quotes.
 func Quote(value string) string {
 	if value == strings.Trim(value, " \t\r") && !strings.ContainsAny(value, "#;\"\\\n\t\r") {
 		return value

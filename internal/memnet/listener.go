@@ -1,8 +1,8 @@
-// Package memnet is an in-memory network for tests with virtual time: sockets of the operating system never become idle in the
-// eyes of testing/synctest, pipes do.
+// Package memnet is an in-memory network for tests with virtual time. A goroutine that waits for a socket is never idle for
+// testing/synctest; one that waits for a pipe is.
 //
-// Listen gives a net.Listener whose connections are net.Pipe, faithful to a server's life (keep-alive, half-read bodies, drain);
-// Transport serves HTTP requests by a handler in a goroutine, the fast way.
+// Listen returns a net.Listener whose connections are net.Pipe. It behaves like a server: keep-alive, half-read bodies, drain.
+// Transport calls a handler in a goroutine for each HTTP request, which is faster.
 package memnet
 
 import (
@@ -11,14 +11,14 @@ import (
 	"sync"
 )
 
-// Listener accepts connections that were made by its own Dial. Make it with Listen.
+// Listener accepts the connections of its own Dial. Make it with Listen.
 type Listener struct {
 	accept chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-// Listen gives a listener that nothing but its Dial reaches. Inside a synctest bubble, create it there.
+// Listen returns a listener that only its Dial can reach. Inside a synctest bubble, create it there.
 func Listen() *Listener {
 	return &Listener{accept: make(chan net.Conn), closed: make(chan struct{})}
 }
@@ -33,8 +33,8 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Dial connects. It waits until the connection is accepted, and fails with ctx's error or, once the listener is closed,
-// net.ErrClosed.
+// Dial connects. It waits until the listener accepts the connection. Its error is that of ctx, or net.ErrClosed once the listener
+// is closed.
 func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	client, server := net.Pipe()
 	var err error
@@ -51,12 +51,12 @@ func (l *Listener) Dial(ctx context.Context) (net.Conn, error) {
 	return nil, &net.OpError{Op: "dial", Net: "mem", Addr: l.Addr(), Err: err}
 }
 
-// DialContext is Dial in the shape http.Transport and gRPC dialers want; network and address are not looked at.
+// DialContext is Dial with the signature that http.Transport and gRPC dialers expect. It ignores network and address.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	return l.Dial(ctx)
 }
 
-// Close wakes Accept and every Dial under way; accepted connections live on. Closing again does nothing.
+// Close ends Accept and every Dial in progress. Accepted connections stay open. A second Close does nothing.
 func (l *Listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil

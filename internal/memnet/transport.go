@@ -9,10 +9,12 @@ import (
 	"net/http/httptrace"
 )
 
-// Transport serves every request by h, in a goroutine of its own, and hands over the answer when h has returned: answers are
-// whole, not streamed. When the request's context ends first, its error is returned at once and h sees the same context. A
-// handler that panics with http.ErrAbortHandler looks like a dropped connection (io.ErrUnexpectedEOF). The hooks GetConn and GotConn of
-// net/http/httptrace are called as net/http does; there is always a connection.
+// Transport serves every request by h, in a goroutine of its own. It returns the response after h returns, so a response is whole
+// and not streamed.
+//
+// If the request context ends first, Transport returns its error at once, and h sees the same context. A handler that panics with
+// http.ErrAbortHandler looks like a lost connection (io.ErrUnexpectedEOF). Transport calls the hooks GetConn and GotConn of
+// net/http/httptrace as net/http does. A connection is always available.
 func Transport(h http.Handler) http.RoundTripper { return transport{h} }
 
 type transport struct{ handler http.Handler }
@@ -62,7 +64,7 @@ func (t transport) serve(r *http.Request) (_ *http.Response, err error) {
 	return w.response(r), nil
 }
 
-// serverSide is the request as a server would have read it from the wire.
+// serverSide is the request as a server reads it from the network.
 func serverSide(r *http.Request) *http.Request {
 	in := r.Clone(r.Context())
 	if in.Host == "" {
@@ -82,7 +84,7 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// writer collects an answer; the header is frozen at the first write, as net/http does.
+// writer collects a response. The first write freezes the header, as in net/http.
 type writer struct {
 	header, sent http.Header
 	status       int

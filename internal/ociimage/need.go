@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Slim gives a new root file system with only the named programs and files of t, and what they need to run: interpreters, shared
-// libraries, and the symlinks on the way. A program is a bare name looked up in the usual directories; a file has a slash.
+// Slim returns a new root file system with the named programs and files of t only. It adds what they need to run: interpreters,
+// shared libraries, and the symlinks on their paths. A bare name is a program in one of the usual directories; the name of a file
+// has a slash.
 func (t Tree) Slim(wanted []string) (Tree, error) {
 	s := slimmer{from: t, to: NewTree()}
 	for _, name := range wanted {
@@ -20,7 +21,7 @@ func (t Tree) Slim(wanted []string) (Tree, error) {
 			found = t.lookup(name, "usr/sbin", "usr/bin")
 		}
 		if found == "" || t.Find(found) == nil {
-			return nil, fmt.Errorf("%s is in none of the packages", name)
+			return nil, fmt.Errorf("no package has %s", name)
 		}
 		if err := s.keep(found); err != nil {
 			return nil, err
@@ -38,7 +39,7 @@ func (t Tree) lookup(name string, dirs ...string) string {
 	return ""
 }
 
-// libraries are the directories the loader searches without a cache or configuration: the architecture's own first.
+// libraries are the directories that the loader searches without a cache or configuration, that of the architecture first.
 func (t Tree) libraries() []string {
 	dirs := []string{"usr/lib", "usr/lib64"}
 	for name, f := range t {
@@ -55,7 +56,7 @@ type slimmer struct{ from, to Tree }
 func (s slimmer) keep(name string) error {
 	passed := s.from.Resolve(name)
 	if len(passed) == 0 {
-		return fmt.Errorf("%s is needed and in none of the packages", name)
+		return fmt.Errorf("a program needs %s, which no package has", name)
 	}
 	for _, p := range passed {
 		if s.to[p] != nil {
@@ -92,7 +93,7 @@ func (s slimmer) keepNeeded(name string, f *File) error {
 	for _, library := range libraries {
 		found := s.from.lookup(library, s.from.libraries()...)
 		if found == "" {
-			return fmt.Errorf("%s needs the library %s, which is in none of the packages", name, library)
+			return fmt.Errorf("%s needs the library %s, which no package has", name, library)
 		}
 		if err := s.keep(found); err != nil {
 			return err
@@ -101,7 +102,7 @@ func (s slimmer) keepNeeded(name string, f *File) error {
 	return nil
 }
 
-// needed reads what a program or library asks of the loader: its interpreter ("" if it has none) and its libraries.
+// needed reads what a program or library requires from the loader: its interpreter ("" if it has none) and its libraries.
 func needed(data []byte) (interpreter string, libraries []string, err error) {
 	file, err := elf.NewFile(bytes.NewReader(data))
 	if err != nil {
@@ -120,7 +121,7 @@ func needed(data []byte) (interpreter string, libraries []string, err error) {
 	return interpreter, libraries, err
 }
 
-// has says whether any of the names is a file of the tree.
+// has reports whether any of the names is a file of the tree.
 func (t Tree) has(names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		f := t[name]

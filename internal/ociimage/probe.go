@@ -17,7 +17,7 @@ var disks = []string{"tmp/ext4", "tmp/xfs", "tmp/btrfs"}
 
 type probeCommand struct {
 	command string
-	says    string // part of what it prints
+	output  string // part of what it prints
 }
 
 // probes run every tool once.
@@ -55,7 +55,8 @@ var probes = []probeCommand{
 	{"cinder-csi-plugin --version", ""},
 }
 
-// Probe runs every tool inside the image's root file system and fails if one does not run or says something else than expected.
+// Probe runs every tool inside the root file system of the image. It fails if a tool does not run, or prints something
+// unexpected.
 func Probe(ctx context.Context, layers []Tree) error {
 	root, err := os.MkdirTemp("", "image-root-")
 	if err != nil {
@@ -114,8 +115,8 @@ func (p probeCommand) run(ctx context.Context, root string) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("in the image, %s: %w: %s", p.command, err, strings.TrimSpace(out.String()))
 	}
-	if !strings.Contains(out.String(), p.says) {
-		return fmt.Errorf("in the image, %s printed no %q: %s", p.command, p.says, strings.TrimSpace(out.String()))
+	if !strings.Contains(out.String(), p.output) {
+		return fmt.Errorf("in the image, %s printed no %q: %s", p.command, p.output, strings.TrimSpace(out.String()))
 	}
 	return nil
 }

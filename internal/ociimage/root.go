@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Tools are the programs of the image besides the driver, and the configuration they read. fsck runs fsck.xfs and fsck.btrfs, which
-// are scripts: hence a shell.
+// Tools are the programs of the image besides the driver, and the configuration that they read. fsck runs fsck.xfs and
+// fsck.btrfs, which are scripts, so the image has a shell.
 var Tools = []string{
 	"mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "fsck.ext2", "fsck.ext3", "fsck.ext4", "resize2fs", "dumpe2fs", "tune2fs", "etc/mke2fs.conf",
 	"mkfs.xfs", "fsck.xfs", "xfs_growfs", "xfs_repair", "xfs_io",
@@ -18,7 +18,8 @@ var Tools = []string{
 	"sh", "etc/os-release",
 }
 
-// Packages have the tools; ca-certificates are there for the clouds' TLS, base-files for scanners that ask which Debian this is.
+// Packages are the Debian packages of the tools. ca-certificates is there for TLS to the clouds, base-files for scanners that
+// look for the Debian version.
 var Packages = []string{"base-files", "btrfs-progs", "ca-certificates", "dash", "e2fsprogs", "mount", "util-linux", "xfsprogs"}
 
 const (
@@ -26,8 +27,8 @@ const (
 	bundle       = "etc/ssl/certs/ca-certificates.crt" // where Go and OpenSSL look
 )
 
-// Root makes the image's lowest layer: the tools, what they need, certificate authorities, and for each package that something was
-// taken from its licence and its entry for scanners.
+// Root makes the lowest layer of the image: the tools, the files that they need, and the certificate authorities. For each
+// package with a file in the layer, it adds the licence and the entry for scanners.
 func Root(ctx context.Context, debian Debian) (Tree, error) {
 	packages, err := debian.Fetch(ctx, Packages)
 	if err != nil {
@@ -57,7 +58,7 @@ func Root(ctx context.Context, debian Debian) (Tree, error) {
 	return root, nil
 }
 
-// addCertificates does what update-ca-certificates does: one file of all authorities, in the order of their names.
+// addCertificates writes one file of all certificate authorities, in the order of their names, as update-ca-certificates does.
 func (t Tree) addCertificates(all Tree) error {
 	var text []byte
 	for _, name := range all.names() {

@@ -1,7 +1,7 @@
-// Package ociimage assembles an OCI image from Debian packages and a program, without a container engine or a registry.
+// Package ociimage builds an OCI image from Debian packages and a program, without a container engine or a registry.
 //
-// A root file system is a Tree in memory; the layers written from it depend on nothing but its contents and the one time given.
-// Only what the named tools need is kept, so the image has no package manager, no Python and no locale data.
+// A root file system is a Tree in memory. Its layer depends only on the content and on one given time. The image keeps only what
+// the named tools need, so it has no package manager, no Python and no locale data.
 package ociimage
 
 import (
@@ -26,13 +26,14 @@ type File struct {
 	Link string      // of a symlink
 }
 
-// Tree is a file system: clean relative paths without symlinks among their parents. Two names with one *File are hard links.
+// Tree is a file system. Its names are clean relative paths whose parents are no symlinks. Two names with one *File are hard
+// links.
 type Tree map[string]*File
 
-// merged are the directories that Debian keeps below /usr; packages may still ship files under the old names.
+// merged are the directories that Debian keeps below /usr. Packages may still use the old names.
 var merged = []string{"bin", "lib", "lib64", "sbin"}
 
-// NewTree is an empty root file system: the directories and links every Debian system has, and its users.
+// NewTree returns an empty root file system: the directories and links of every Debian system, and its users.
 func NewTree() Tree {
 	t := Tree{}
 	for _, name := range merged {
@@ -51,12 +52,12 @@ func NewTree() Tree {
 	return t
 }
 
-// AddFile adds a regular file, and its directories where they are missing.
+// AddFile adds a regular file, and its directories if they are missing.
 func (t Tree) AddFile(name string, mode fs.FileMode, data []byte) {
 	t.add(name, &File{Mode: mode.Perm(), Data: data})
 }
 
-// AddSymlink adds a symlink, and its directories where they are missing.
+// AddSymlink adds a symlink, and its directories if they are missing.
 func (t Tree) AddSymlink(name, target string) {
 	t.add(name, &File{Mode: fs.ModeSymlink | 0o777, Link: target})
 }
@@ -70,7 +71,7 @@ func (t Tree) add(name string, f *File) {
 	t[name] = f
 }
 
-// AddTar adds everything in a tar stream and gives the names it added. Owners, times and set-id bits are dropped.
+// AddTar adds everything in a tar stream and returns the names that it added. It drops owners, times and set-id bits.
 func (t Tree) AddTar(r io.Reader) ([]string, error) {
 	var names []string
 	for stream := tar.NewReader(r); ; {
@@ -109,18 +110,18 @@ func (t Tree) entry(h *tar.Header, content io.Reader) (*File, error) {
 	case tar.TypeLink:
 		name, err := t.place(h.Linkname)
 		if err == nil && t[name] == nil {
-			err = fmt.Errorf("it is a hard link to %s, which came not before it", h.Linkname)
+			err = fmt.Errorf("it is a hard link to %s, which does not precede it", h.Linkname)
 		}
 		return t[name], err
 	}
 	return nil, fmt.Errorf("entries of type %q are not supported", h.Typeflag)
 }
 
-// place is the name under which a tar entry belongs: clean, and below the merged directories.
+// place returns the name for a tar entry: clean, and below the merged directories.
 func (t Tree) place(name string) (string, error) {
 	name = path.Clean(strings.TrimPrefix(name, "/"))
 	if name == ".." || strings.HasPrefix(name, "../") {
-		return "", fmt.Errorf("tar entry %s leaves the root", name)
+		return "", fmt.Errorf("tar entry %s is outside the root", name)
 	}
 	top, _, _ := strings.Cut(name, "/")
 	if slices.Contains(merged, top) {
@@ -129,8 +130,8 @@ func (t Tree) place(name string) (string, error) {
 	return name, nil
 }
 
-// Resolve follows a path as the kernel would. It gives every name passed on the way that is a symlink, and the last one, in order;
-// none if the path leads nowhere.
+// Resolve follows a path as the kernel does. It returns every symlink on the path, in order, and then the target. If the path has
+// no target, it returns nothing.
 func (t Tree) Resolve(name string) []string {
 	const most = 40 // links, as in path_resolution(7)
 	var passed []string
@@ -160,7 +161,7 @@ func (t Tree) Resolve(name string) []string {
 	return append(passed, at)
 }
 
-// Find gives the regular file a path leads to, nil if none.
+// Find returns the regular file at the end of a path, or nil.
 func (t Tree) Find(name string) *File {
 	names := t.Resolve(name)
 	if len(names) == 0 {
@@ -172,10 +173,10 @@ func (t Tree) Find(name string) *File {
 	return nil
 }
 
-// names are the tree's names, parents before children, hard links in a fixed order.
+// names are the names of the tree, parents before children, hard links in a fixed order.
 func (t Tree) names() []string { return slices.Sorted(maps.Keys(t)) }
 
-// WriteTar writes the tree as a layer: owner root, every time the given one, names in order.
+// WriteTar writes the tree as a layer: owner root, one time for all, names in order.
 func (t Tree) WriteTar(w io.Writer, when time.Time) error {
 	stream := tar.NewWriter(w)
 	first := map[*File]string{}
@@ -208,7 +209,7 @@ func (t Tree) WriteTar(w io.Writer, when time.Time) error {
 	return stream.Close()
 }
 
-// Extract writes the tree below an existing directory, as the user who calls; hard links become copies.
+// Extract writes the tree below an existing directory, with the rights of the process. Hard links become copies.
 func (t Tree) Extract(dir string) error {
 	for _, name := range t.names() {
 		f, full := t[name], filepath.Join(dir, filepath.FromSlash(name))

@@ -211,7 +211,7 @@ func TestSlimNamesWhatIsMissing(t *testing.T) {
 	} {
 		tree := debian()
 		delete(tree, missing)
-		if _, err := tree.Slim([]string{wanted}); err == nil || !strings.Contains(err.Error(), "in none of the packages") {
+		if _, err := tree.Slim([]string{wanted}); err == nil || !strings.Contains(err.Error(), "no package has") {
 			t.Errorf("without %s: want an error that says so, got %v", missing, err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Log is a log that may be read while it is written.
+// Log is a log that a test may read while the program writes it.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -18,7 +18,7 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String is what was written so far.
+// String returns the text that was written so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// Login logs in to a simulated cloud by its own cloud.conf, over memory.
+// Login logs in to a simulated cloud with its own cloud.conf, over memory.
 func Login(t testing.TB, sim *openstacksim.Sim) *cloud.Cloud {
 	t.Helper()
 	conf, err := cloudconf.Parse(sim.CloudConf("http://cloud.test"))

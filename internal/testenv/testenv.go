@@ -54,7 +54,7 @@ func NeedTools(t testing.TB, pairs ...string) {
 	}
 }
 
-// Loop makes a disk of that many bytes, a loop device over a sparse file, for the time of the test.
+// Loop makes a disk of that many bytes for the duration of the test: a loop device over a sparse file.
 func Loop(t testing.TB, bytes int64) string {
 	t.Helper()
 	NeedRoot(t)
@@ -71,7 +71,7 @@ func Loop(t testing.TB, bytes int64) string {
 	return path
 }
 
-// GrowLoop makes a disk of Loop larger, as an extended volume grows under a running server.
+// GrowLoop enlarges a disk of Loop, as an extended volume grows under a running server.
 func GrowLoop(t testing.TB, path string, bytes int64) {
 	t.Helper()
 	file := strings.TrimSpace(Run(t, "losetup", "--noheadings", "--output", "BACK-FILE", path))
@@ -81,7 +81,7 @@ func GrowLoop(t testing.TB, path string, bytes int64) {
 	Run(t, "losetup", "--set-capacity", path)
 }
 
-// Run runs a program and gives what it printed; a failure fails the test.
+// Run runs a program and returns its output. If the program fails, the test fails.
 func Run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
@@ -98,7 +98,7 @@ type Machine struct {
 	dir string
 }
 
-// NewMachine makes a machine without disks. Whatever a test leaves mounted below Dir is unmounted at its end.
+// NewMachine makes a machine without disks. At the end of the test, it unmounts everything below Dir.
 func NewMachine(t testing.TB) *Machine {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -115,12 +115,12 @@ func NewMachine(t testing.TB) *Machine {
 	return m
 }
 
-// Path is a place of the machine's own directory, for mounts.
+// Path returns a path in the directory of the machine, for mounts.
 func (m *Machine) Path(elements ...string) string {
 	return filepath.Join(append([]string{m.dir}, elements...)...)
 }
 
-// Plug shows the block device at path as the disk name with a serial.
+// Plug adds the block device at path as a disk with that name and serial.
 func (m *Machine) Plug(t testing.TB, name, serial, path string) {
 	t.Helper()
 	var s unix.Stat_t
@@ -135,7 +135,7 @@ func (m *Machine) Plug(t testing.TB, name, serial, path string) {
 	}
 }
 
-// Sysfs writes files of the disk name, and their directories.
+// Sysfs writes sysfs files of a disk, and their directories.
 func (m *Machine) Sysfs(t testing.TB, name string, files map[string]string) {
 	t.Helper()
 	for file, content := range files {
@@ -149,7 +149,7 @@ func (m *Machine) Sysfs(t testing.TB, name string, files map[string]string) {
 	}
 }
 
-// UnmountBelow keeps the removal of a test's directory from meeting, or emptying, a file system that is still mounted in it.
+// UnmountBelow unmounts everything below a directory, so that its removal cannot reach a mounted file system.
 func UnmountBelow(dir string) {
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
