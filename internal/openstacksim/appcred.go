@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// AddApplicationCredential adds one to the cloud; missing ids and secrets are made up. It returns what was added.
+// AddApplicationCredential adds an application credential to the cloud and returns it. It generates a missing ID or secret.
 func (s *Sim) AddApplicationCredential(a ApplicationCredential) ApplicationCredential {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -23,7 +23,7 @@ func (s *Sim) addAppCred(a ApplicationCredential) *ApplicationCredential {
 	return &a
 }
 
-// DeleteApplicationCredential takes one away, and the tokens it gave with it.
+// DeleteApplicationCredential removes an application credential and the tokens from it.
 func (s *Sim) DeleteApplicationCredential(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (a *ApplicationCredential) view(s *Sim, c *call, secret bool) obj {
 	return append(v, pair{"links", obj{{"self", c.base(identity) + "/v3/application_credentials/" + a.ID}}})
 }
 
-// ownAppCreds are the application credentials of the user in the path; nil and a refusal for somebody else's.
+// ownAppCreds are the application credentials of the user in the path. For another user, it returns nil and a refusal.
 func (s *Sim) ownAppCreds(c *call, action string) ([]*ApplicationCredential, *reply) {
 	if c.vars["user"] != c.token.user.ID {
 		r := identityForbidden(c, action)

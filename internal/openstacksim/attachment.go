@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// attachment is one of Cinder's attachment records. Only an attached one shows in its volume.
+// attachment is a Cinder attachment. A volume shows it only in the status attached.
 type attachment struct {
 	id, status string // reserved, attaching, attached, detaching
 	volume     *volume
-	server     string // Nova's id; empty when nobody said
+	server     string // Nova ID; "" if the request named none
 	device     string
 	host       string
-	mode       string // rw or ro; null while nobody said
+	mode       string // rw or ro; null until a request sets it
 	attachedAt time.Time
 }
 
-// inVolume is the attachment as it stands in a volume.
+// inVolume is the attachment as the volume shows it.
 func (a *attachment) inVolume(c *call) obj {
 	var host any
 	if c.token.admin() {
@@ -69,7 +69,7 @@ func (a *attachment) field(key string) (string, bool) {
 		return a.volume.id, true
 	case "instance_id", "instance_uuid":
 		return a.server, true
-	case "attach_status": // not status: it may be asked for, and finds nothing
+	case "attach_status": // the filter status is allowed, and finds nothing
 		return a.status, true
 	case "created_at":
 		return a.attachedAt.UTC().Format("20060102150405"), true
@@ -77,7 +77,7 @@ func (a *attachment) field(key string) (string, bool) {
 	return "", false
 }
 
-// reserveVolume makes an attachment, which reserves the volume, or says why Cinder refuses.
+// reserveVolume creates an attachment, which reserves the volume, or returns why Cinder refuses.
 func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 	switch v.status {
 	case "error", "error_deleting", "error_extending", "error_restoring", "error_managing", "error_backing-up":
@@ -112,7 +112,7 @@ func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 	return a, ""
 }
 
-// release takes an attachment away and lets the volume's status follow.
+// release deletes an attachment and updates the status of the volume.
 func (s *Sim) release(a *attachment) {
 	v := a.volume
 	for i, x := range v.attachments {
@@ -121,14 +121,14 @@ func (s *Sim) release(a *attachment) {
 			break
 		}
 	}
-	v.restate()
+	v.updateStatus()
 }
 
-// restate makes a volume's status from the attachments it has.
-func (v *volume) restate() {
+// updateStatus sets the status of a volume from its attachments.
+func (v *volume) updateStatus() {
 	v.status = "available"
 	statuses := map[string]string{"attached": "in-use", "attaching": "attaching", "detaching": "detaching", "reserved": "reserved"}
-	for _, furthest := range []string{"reserved", "detaching", "attaching", "attached"} { // the last that one has; errors do not count
+	for _, furthest := range []string{"reserved", "detaching", "attaching", "attached"} { // the last status that an attachment has; errors do not count
 		if slices.ContainsFunc(v.attachments, func(x *attachment) bool { return x.status == furthest }) {
 			v.status = statuses[furthest]
 		}
@@ -162,10 +162,10 @@ func (s *Sim) listAttachments(c *call, detail bool) reply {
 	for _, a := range items {
 		list = append(list, a.view(detail))
 	}
-	return reply{status: http.StatusOK, body: obj{{"attachments", list}}} // alone among Cinder's lists, it never links to a next page
+	return reply{status: http.StatusOK, body: obj{{"attachments", list}}} // the only list of Cinder that never links to a next page
 }
 
-// oneAttachment finds an attachment of any project: Cinder 21 shows each to everybody who knows its id.
+// oneAttachment finds an attachment of any project: Cinder 21 shows an attachment to every user who knows its ID.
 func (s *Sim) oneAttachment(c *call) (*attachment, *reply) {
 	for _, a := range s.visibleAttachments(c, true) {
 		if a.id == c.vars["id"] {
@@ -183,7 +183,7 @@ func (s *Sim) showAttachment(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
 }
 
-// createAttachment only reserves: connectors are the hypervisors' business.
+// createAttachment only reserves: hypervisors send the connector later.
 func (s *Sim) createAttachment(c *call) reply {
 	body, bad := c.object("attachment", true, "volume_uuid", "instance_uuid", "connector", "mode")
 	if bad != nil {
@@ -211,8 +211,8 @@ func (s *Sim) createAttachment(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"attachment", a.view(true)}}}
 }
 
-// deleteAttachment refuses while Nova uses the attachment: only Nova may take it away then (CVE-2023-2088). Of one that has not
-// reached a host yet Cinder does not ask Nova.
+// deleteAttachment refuses while Nova uses the attachment: then only Nova may delete it (CVE-2023-2088). Cinder does not ask Nova
+// about an attachment that has not reached a host.
 func (s *Sim) deleteAttachment(c *call) reply {
 	a, missing := s.oneAttachment(c)
 	if missing != nil {
@@ -222,7 +222,7 @@ func (s *Sim) deleteAttachment(c *call) reply {
 		return forbidden("volume:attachment_delete")
 	}
 	if a.status != "reserved" && a.server != "" && c.token.appCred != nil {
-		return fault(http.StatusInternalServerError, serverError) // Cinder asks Nova in the user's name, for which Keystone gives it no token
+		return fault(http.StatusInternalServerError, serverError) // Cinder asks Nova in the name of the user; Keystone gives it no token for that
 	}
 	if v := s.servers[a.server]; v != nil && a.status != "reserved" {
 		if b := v.disk(a.volume.id); b != nil && b.attachment == a {
@@ -237,8 +237,8 @@ func (s *Sim) deleteAttachment(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"attachments", rest}}}
 }
 
-// AddAttachment gives a volume an attachment record in a status that Nova knows nothing of, as a failed attach leaves it, and returns
-// its id. The volume's status follows. There may be no such server.
+// AddAttachment adds an attachment in a status that Nova does not know, as a failed attach leaves it. It returns the ID. It
+// updates the status of the volume. The server need not exist.
 func (s *Sim) AddAttachment(volumeID, serverID, status string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,12 +248,12 @@ func (s *Sim) AddAttachment(volumeID, serverID, status string) string {
 	}
 	a := &attachment{id: s.newID(), status: status, volume: v, server: serverID, mode: "null"}
 	v.attachments = append(v.attachments, a)
-	v.restate()
+	v.updateStatus()
 	return a.id
 }
 
-// SetAttachmentStatus puts Cinder's record of a volume at a server into a status, as a service that died half-way leaves it; Nova's own
-// list stays. The volume's status follows, as Cinder's does.
+// SetAttachmentStatus sets the status of the attachment of a volume at a server, as a service that stopped in between leaves it.
+// The list of Nova stays as it is. The status of the volume changes as in Cinder.
 func (s *Sim) SetAttachmentStatus(volumeID, serverID, status string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,7 +261,7 @@ func (s *Sim) SetAttachmentStatus(volumeID, serverID, status string) error {
 		for _, a := range v.attachments {
 			if a.server == serverID {
 				a.status = status
-				v.restate()
+				v.updateStatus()
 				return nil
 			}
 		}

@@ -16,14 +16,14 @@ type backup struct {
 	volume            string // id
 	size              int
 	snapshot          string            // id
-	labels            map[string]string // its own metadata
+	labels            map[string]string // metadata of the backup
 	metadata          map[string]string // of the volume at that time
-	base              string            // id of the backup that an incremental one rests on
+	base              string            // ID of the backup that an incremental one depends on
 	reason            string            // why it failed
-	container         string            // where its data is; empty until there is some
+	container         string            // where its data is; "" until it has data
 	objects           int
 	created, updated  time.Time
-	data              time.Time // when the volume held what it holds
+	data              time.Time // time of the data
 	clock             clock
 }
 
@@ -66,7 +66,7 @@ func (s *Sim) visibleBackup(c *call, id string) (*backup, *reply) {
 	return b, nil
 }
 
-// dependents are the incremental backups that rest on b.
+// dependents reports whether incremental backups depend on b.
 func (s *Sim) dependents(b *backup) bool {
 	for _, other := range s.backups {
 		if other.base == b.id {
@@ -106,7 +106,7 @@ func (s *Sim) createBackup(c *call) reply {
 		bad = s.reserveBackup(v)
 	}
 	if bad == nil && isTrue(bare(body["incremental"])) {
-		bad = s.restOnLatest(b, p)
+		bad = s.setBase(b, p)
 	}
 	if bad != nil {
 		return *bad
@@ -116,7 +116,7 @@ func (s *Sim) createBackup(c *call) reply {
 	return reply{status: http.StatusAccepted, body: obj{{"backup", obj{{"id", b.id}, {"name", b.name}, {"links", c.selfLinks("backups", b.id)}}}}}
 }
 
-// checkBackup checks the body of a new backup, and gives the ids and the metadata in it.
+// checkBackup checks the body of a new backup and returns its IDs and metadata.
 func checkBackup(c *call, body map[string]any) (map[string]string, map[string]string, *reply) {
 	ids := map[string]string{}
 	if _, given := body["volume_id"]; !given {
@@ -150,7 +150,7 @@ func checkBackup(c *call, body map[string]any) (map[string]string, map[string]st
 	return ids, labels, bad
 }
 
-// backupSource checks what a backup is to be made from: the snapshot of that id, or the volume itself where there is no id.
+// backupSource checks the source of a backup: the snapshot with that ID, or the volume if the ID is empty.
 func (s *Sim) backupSource(c *call, b *backup, v *volume, id string, forced bool) (*snapshot, *reply) {
 	if id == "" {
 		switch {
@@ -174,9 +174,9 @@ func (s *Sim) backupSource(c *call, b *backup, v *volume, id string, forced bool
 	return p, nil
 }
 
-// restOnLatest makes b rest on the backup of the same volume with the latest data; data that is younger than the snapshot counts as
-// old as can be.
-func (s *Sim) restOnLatest(b *backup, p *snapshot) *reply {
+// setBase makes b depend on the backup of the same volume with the latest data. Data that is younger than the snapshot counts as
+// the oldest.
+func (s *Sim) setBase(b *backup, p *snapshot) *reply {
 	age := func(other *backup) time.Time {
 		if p == nil || other.data.Before(p.created) {
 			return other.data
@@ -199,8 +199,8 @@ func (s *Sim) restOnLatest(b *backup, p *snapshot) *reply {
 	return nil
 }
 
-// makeBackup is what the scheduler and cinder-backup do after the answer. The latter attaches what it reads to its own host, so what
-// goes wrong with an attach goes wrong with a backup and a restore.
+// makeBackup is what the scheduler and cinder-backup do after the reply. cinder-backup attaches the source to its own host. So
+// faults of an attach also affect a backup and a restore.
 func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 	release := func() { p.status, p.updated = "available", p.clock.now() }
 	if p == nil {
@@ -210,12 +210,12 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 	} else {
 		p.status, p.updated = "backing-up", p.clock.now()
 	}
-	if v.zone != s.volumeZones[0].name { // the scheduler finds no cinder-backup in the volume's zone; that one is disabled it does not notice
+	if v.zone != s.volumeZones[0].name { // the scheduler finds no cinder-backup in the zone of the volume; it does not notice a disabled one
 		s.after(s.latency[Answer], func() {
 			if p == nil {
 				release()
 			} else {
-				v.status = "" // it resets the volume, whose status of before nobody wrote down, and forgets the snapshot
+				v.status = "" // it resets the volume, whose previous status it does not know, and forgets the snapshot
 			}
 			b.turn("error", "Service not found for creating backup.")
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_024", "create backup:Backup failed to schedule. Service not found for creating backup.")
@@ -234,7 +234,7 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_021", "create backup:Failed to attach volume.")
 			return
 		}
-		b.container, b.objects = b.id, 21*b.size // objects of 50 MiB, as the file store makes them
+		b.container, b.objects = b.id, 21*b.size // objects of 50 MiB, as in the file store
 		b.turn("available", "")
 	})
 }
@@ -336,7 +336,7 @@ func (s *Sim) deleteBackup(c *call) reply {
 	return c.accepted(http.StatusAccepted)
 }
 
-// backupAction serves POST /backups/{id}/action, of which there is one for administrators.
+// backupAction serves POST /backups/{id}/action, which has one action, for administrators.
 func (s *Sim) backupAction(c *call) reply {
 	body, bad := c.object("os-reset_status", true, "status")
 	if bad != nil {
@@ -355,8 +355,8 @@ func (s *Sim) backupAction(c *call) reply {
 	return c.accepted(http.StatusAccepted)
 }
 
-// restore is what cinder-backup does once the backend has made the empty volume v: it writes the data, and gives the volume the
-// metadata of the one that was backed up.
+// restore is what cinder-backup does after the backend created the empty volume v. It writes the data. It gives v the metadata of
+// the source volume.
 func (s *Sim) restore(c *call, v *volume, b *backup) {
 	b.turn("restoring", "")
 	failure := s.operationFault(Attach)
@@ -377,7 +377,7 @@ func (s *Sim) restore(c *call, v *volume, b *backup) {
 	})
 }
 
-// setService serves PUT /os-services/disable and enable, as far as cinder-backup is concerned.
+// setService serves PUT /os-services/disable and enable, for cinder-backup only.
 func (s *Sim) setService(c *call, disabled bool) reply {
 	body, bad := c.decode()
 	if bad != nil {

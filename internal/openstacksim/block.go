@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// volumeRoutes are Cinder's calls, with the microversion each came with.
+// volumeRoutes are the requests of Cinder with the microversion that introduced each.
 var volumeRoutes = []route{
 	{"POST", "volumes", 0, (*Sim).createVolume},
 	{"GET", "volumes", 0, func(s *Sim, c *call) reply { return s.listVolumes(c, false) }},
@@ -72,7 +72,7 @@ var volumeRoutes = []route{
 	{"GET", "resource_filters", 33, (*Sim).listFilters},
 }
 
-// serveVolume answers as Cinder.
+// serveVolume serves a request as Cinder does.
 func (s *Sim) serveVolume(c *call) reply {
 	switch c.path {
 	case "", "/":
@@ -110,7 +110,7 @@ func (s *Sim) serveVolume(c *call) reply {
 	return s.volumeCall(c, rest[1:])
 }
 
-// volumeCall serves the path below /v3/, with or without a project id in front.
+// volumeCall serves the path below /v3/, with or without a project ID before it.
 func (s *Sim) volumeCall(c *call, path string) reply {
 	first, rest, _ := strings.Cut(path, "/")
 	if isUUID(first) && rest != "" {
@@ -122,10 +122,10 @@ func (s *Sim) volumeCall(c *call, path string) reply {
 	return s.dispatch(c, volumeRoutes, path)
 }
 
-// noItem answers where a controller lacks the action that its URL stands for.
+// noItem is the reply if a controller lacks the action of a URL.
 func (s *Sim) noItem(*call) reply { return fault(http.StatusNotFound, notFoundMessage) }
 
-// selfLinks are the links of one of Cinder's objects.
+// selfLinks are the links of a Cinder object.
 func (c *call) selfLinks(collection, id string) []obj {
 	p := c.token.project.ID
 	return []obj{

@@ -1,6 +1,6 @@
 package openstacksim
 
-// catalog lists the services with their endpoints, in the order of their types. What is not simulated is not listed.
+// catalog lists the simulated services with their endpoints, sorted by type.
 func (s *Sim) catalog(c *call, project string) []obj {
 	volume, nova, keystone := c.base(blocks)+"/v3/"+project, c.base(compute)+"/v2.1", c.base(identity)+"/v3/"
 	if s.config.UnversionedEndpoints {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// CloudsYAML is a clouds.yaml for every user and application credential of the cloud, served at baseURL (http://127.0.0.1:1234,
-// no final slash). Clouds are named sim-USER with the users' names as the real bed has them; the first application credential is
-// sim-appcred, further ones sim-appcred-NAME.
+// CloudsYAML is a clouds.yaml for every user and application credential of the cloud. baseURL is the URL of the cloud without a
+// final slash (http://127.0.0.1:1234). The entry of a user is sim-USER. The first application credential is sim-appcred, the
+// others are sim-appcred-NAME.
 func (s *Sim) CloudsYAML(baseURL string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Sim) CloudsYAML(baseURL string) []byte {
 	return []byte(b.String())
 }
 
-// CloudConf is a cloud.conf in upstream's dialect with the first application credential; empty when there is none.
+// CloudConf is a cloud.conf in upstream's dialect with the first application credential. It is empty if there is none.
 func (s *Sim) CloudConf(baseURL string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// serverRoutes are Nova's calls.
+// serverRoutes are the requests of Nova.
 var serverRoutes = []route{
 	{"GET", "servers", 0, func(s *Sim, c *call) reply { return s.listServers(c, false) }},
 	{"GET", "servers/detail", 0, func(s *Sim, c *call) reply { return s.listServers(c, true) }},
@@ -21,7 +21,7 @@ var serverRoutes = []route{
 	{"GET", "limits", 0, (*Sim).serverLimits},
 }
 
-// serveCompute answers as Nova.
+// serveCompute serves a request as Nova does.
 func (s *Sim) serveCompute(c *call) reply {
 	switch strings.TrimSuffix(c.path, "/") {
 	case "":
@@ -59,12 +59,12 @@ func (s *Sim) serveCompute(c *call) reply {
 	}
 	r := s.dispatch(c, serverRoutes, rest)
 	if c.echo == "" {
-		delete(r.header, "X-Compute-Request-Id") // Nova, unlike Cinder, sends it even where nothing is
+		delete(r.header, "X-Compute-Request-Id") // Nova, unlike Cinder, sends the request ID also if no route matches
 	}
 	return r
 }
 
-// computeVersioned reads Nova's microversion, from the common header or its older own.
+// computeVersioned reads the microversion for Nova, from the common header or Nova's older header.
 func (c *call) computeVersioned() *reply {
 	asked, ok := askedVersion(c.Header, "compute")
 	if !ok || asked == "" {
@@ -73,7 +73,7 @@ func (c *call) computeVersioned() *reply {
 	return c.versioned("compute", 2, 1, computeMaxMinor, asked)
 }
 
-// computeChoices is Nova's answer to a path outside of every version.
+// computeChoices is the reply of Nova to a path outside of every version.
 func (s *Sim) computeChoices(c *call) reply {
 	var choices []obj
 	for _, name := range []string{"v2.0", "v2.1"} {
@@ -84,7 +84,7 @@ func (s *Sim) computeChoices(c *call) reply {
 	return reply{status: http.StatusMultipleChoices, header: noRequestID(), body: obj{{"choices", choices}}}
 }
 
-// noRequestID takes the request ids away from answers that Nova gives before it has any.
+// noRequestID removes the request IDs from replies that Nova sends before it assigns one.
 func noRequestID() http.Header {
 	return http.Header{"X-Openstack-Request-Id": nil, "X-Compute-Request-Id": nil}
 }

@@ -2,58 +2,57 @@ package openstacksim
 
 import "time"
 
-// Config is a cloud to simulate. Default gives a useful one; change what matters before New.
+// Config is the configuration of a simulated cloud. Default returns a useful one; change it before New.
 type Config struct {
-	// Seed starts the source of the ids of new objects: the same calls in the same order give the same ids.
+	// Seed is the seed of the IDs of new objects: the same requests in the same order give the same IDs.
 	Seed   uint64
 	Region string
-	// TokenLifetime is how long a token is good for; Keystone's default is a day.
+	// TokenLifetime is how long a token is valid. The default of Keystone is a day.
 	TokenLifetime time.Duration
-	// UnversionedEndpoints puts service roots into the catalog (…/volume) instead of versioned URLs (…/volume/v3/PROJECT).
+	// UnversionedEndpoints puts endpoints without a version into the catalog (…/volume) instead of …/volume/v3/PROJECT.
 	UnversionedEndpoints bool
-	// VolumeServiceType and ComputeServiceType are what the services take themselves for when they check access rules (the
-	// service_type of Keystone's middleware). Empty means that the operator forgot to set it: every request under access rules
-	// is then 401.
+	// VolumeServiceType and ComputeServiceType are the types that the services use to check access rules (service_type of the
+	// Keystone middleware). "" means that the operator did not set it: then every request with access rules gets 401.
 	VolumeServiceType, ComputeServiceType string
 
 	Projects               []Project
 	Users                  []User
 	ApplicationCredentials []ApplicationCredential
 
-	// VolumeZones are Cinder's zones; the first is its default zone. ComputeZones are Nova's.
+	// VolumeZones are the zones of Cinder; the first is its default zone. ComputeZones are the zones of Nova.
 	VolumeZones, ComputeZones []string
-	// ZoneFallback is Cinder's allow_availability_zone_fallback: an unknown zone silently becomes the default zone.
+	// ZoneFallback is allow_availability_zone_fallback of Cinder: an unknown zone silently becomes the default zone.
 	ZoneFallback bool
-	// SameZoneAttach is Nova's [cinder]cross_az_attach = false: attaching across zones is refused.
+	// SameZoneAttach is [cinder]cross_az_attach = false of Nova: Nova refuses to attach across zones.
 	SameZoneAttach bool
-	// MaxDisks is the most disks Nova attaches to one server, the root disk included; 0 means 26, what virtio-blk names allow.
+	// MaxDisks is how many disks Nova attaches to a server, with the root disk; 0 means 26, the names of virtio-blk.
 	MaxDisks int
 
 	VolumeTypes []VolumeType
-	// DefaultVolumeType is the name of the type of volumes made without one.
+	// DefaultVolumeType is the type of volumes whose request names none.
 	DefaultVolumeType string
 	GroupTypes        []GroupType
 	Servers           []Server
 
-	// Latency is how long each operation takes; what is missing takes no time.
+	// Latency is how long each operation takes; a missing operation takes no time.
 	Latency map[Operation]time.Duration
 }
 
-// Project is a Keystone project. Quota holds Cinder's limits that differ from its defaults, by resource ("volumes",
+// Project is a Keystone project. Quota holds the limits of Cinder that differ from the defaults, by resource ("volumes",
 // "gigabytes_fast"); -1 is unlimited.
 type Project struct {
 	ID, Name string
 	Quota    map[string]int
 }
 
-// User is a Keystone user of the domain Default, with the roles (admin, member, reader) it has on projects, by project name.
+// User is a Keystone user of the domain Default. Its roles (admin, member, reader) are by project name.
 type User struct {
 	ID, Name, Password string
 	Roles              map[string][]string
 }
 
-// ApplicationCredential lets its holder act as User on Project with Roles. No AccessRules, or an empty list,
-// means no restriction.
+// ApplicationCredential allows its holder to act as User in Project with Roles. An empty list of AccessRules means no
+// restriction.
 type ApplicationCredential struct {
 	ID, Name, Secret string
 	User, Project    string // names
@@ -64,13 +63,13 @@ type ApplicationCredential struct {
 	spent            bool
 }
 
-// AccessRule allows one method on paths of one service, matched as Keystone's middleware does: "*" and "{name}" stand for one
-// path segment, "**" for any number. Paths begin at the service's version: /v3/{project}/volumes.
+// AccessRule allows one method on paths of one service, matched as the Keystone middleware does. "*" and "{name}" match one path
+// segment, "**" any number. A path begins with the version of the service: /v3/{project}/volumes.
 type AccessRule struct {
 	Service, Method, Path string
 }
 
-// VolumeType is a Cinder volume type. Private types are seen by administrators only.
+// VolumeType is a Cinder volume type. Only administrators see private types.
 type VolumeType struct {
 	ID, Name, Description string
 	ExtraSpecs            map[string]string
@@ -84,16 +83,17 @@ type GroupType struct {
 	Specs                 map[string]string
 }
 
-// Server is a Nova server. Status is ACTIVE when empty; TaskState is what Nova is doing to it, empty when nothing.
+// Server is a Nova server. An empty Status means ACTIVE. TaskState is the task in progress, or empty.
 type Server struct {
-	ID, Name, Project, Zone string // Project is a project's name
+	ID, Name, Project, Zone string // Project is the name of a project
 	Status, TaskState       string
 	Metadata                map[string]string
 	CreatedAt               time.Time
 }
 
-// Default is the demo cloud: two zones on both sides, the types standard (default), fast, multiattach and __DEFAULT__, the
-// projects admin, demo and other, and the servers node-az1 and node-az2 of project demo. Every call gives the same ids.
+// Default is the demo cloud. It has two zones for Cinder and Nova, and the types standard (default), fast, multiattach and
+// __DEFAULT__. The projects are admin, demo and other. The servers node-az1 and node-az2 belong to demo. Every call returns the
+// same IDs.
 func Default() Config {
 	born := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	server := func(zone string) Server {

@@ -2,28 +2,29 @@ package openstacksim
 
 import "errors"
 
-// DataPlane is the bytes that volumes, snapshots and backups hold, and the disks that servers see. A cloud without one keeps books
-// alone. Its methods are called one at a time while the cloud is locked, so they must not ask the cloud anything; their errors end
-// the operation as a backend's errors do. Ids are never used twice.
+// DataPlane holds the bytes of volumes, snapshots and backups, and the disks of servers. A cloud without one keeps only the state
+// of its objects. The cloud calls one method at a time and holds its lock, so a method must not call the cloud. An error fails
+// the operation, as an error of a backend does. The cloud never uses an ID twice.
 type DataPlane interface {
-	// Make makes the bytes of a volume, snapshot or backup: those of the object from, as they are now, and zeros up to the size.
+	// Make creates the bytes of a volume, snapshot or backup: those of the object from, as they are now, and zeros up to the
+	// size.
 	Make(id, from string, gib int) error
-	// Extend makes a volume larger, and the disks that show it.
+	// Extend enlarges a volume and its disks.
 	Extend(volume string, gib int) error
-	// Remove takes the bytes away, and disks that still show them. What is not there is removed.
+	// Remove deletes the bytes and the disks that still show them. It is no error if they do not exist.
 	Remove(id string) error
 
-	// AddServer makes a server's view of its disks; document makes its meta_data.json, at the cost of random numbers.
+	// AddServer creates the directory with the disks of a server. document returns its meta_data.json, and uses random numbers.
 	AddServer(id, name string, document func() []byte) error
-	// RemoveServer takes the view away, with every disk in it.
+	// RemoveServer removes that directory with every disk in it.
 	RemoveServer(id string) error
-	// Attach shows a volume to a server as the disk that Nova calls device (/dev/vdb).
+	// Attach adds a volume to a server as the disk that Nova calls device (/dev/vdb).
 	Attach(server, volume, device string) error
-	// Detach takes the disk out of the server. What is not there is detached.
+	// Detach removes the disk from the server. It is no error if the disk does not exist.
 	Detach(server, volume string) error
 }
 
-// UseDataPlane gives the cloud a data plane. It is for a new cloud: volumes that exist already have no bytes.
+// UseDataPlane sets the data plane of a new cloud: volumes that exist already have no bytes.
 func (s *Sim) UseDataPlane(d DataPlane) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,18 +41,18 @@ func (s *Sim) UseDataPlane(d DataPlane) error {
 	return nil
 }
 
-// books is the data plane of a cloud without one.
-type books struct{}
+// noDataPlane is the data plane of a cloud without one.
+type noDataPlane struct{}
 
-func (books) Make(string, string, int) error                { return nil }
-func (books) Extend(string, int) error                      { return nil }
-func (books) Remove(string) error                           { return nil }
-func (books) AddServer(string, string, func() []byte) error { return nil }
-func (books) RemoveServer(string) error                     { return nil }
-func (books) Attach(string, string, string) error           { return nil }
-func (books) Detach(string, string) error                   { return nil }
+func (noDataPlane) Make(string, string, int) error                { return nil }
+func (noDataPlane) Extend(string, int) error                      { return nil }
+func (noDataPlane) Remove(string) error                           { return nil }
+func (noDataPlane) AddServer(string, string, func() []byte) error { return nil }
+func (noDataPlane) RemoveServer(string) error                     { return nil }
+func (noDataPlane) Attach(string, string, string) error           { return nil }
+func (noDataPlane) Detach(string, string) error                   { return nil }
 
-// try does an operation's part of the data plane, unless the operation is to fail anyway, and makes the operation fail if that does.
+// try runs the data plane part of an operation, unless the operation fails anyway. If that part fails, so does the operation.
 func (f Fault) try(do func() error) Fault {
 	if f.fails() {
 		return f

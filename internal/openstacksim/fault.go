@@ -7,45 +7,45 @@ import (
 	"time"
 )
 
-// Fault makes a call or an operation go wrong. It names either requests (Method, Path) or an Operation.
+// Fault makes a request or an operation fail. It names either requests (Method, Path) or an Operation.
 type Fault struct {
-	// Method and Path choose requests: Method empty is any; Path is the URL's, with "*" for any one segment and a final "**" for
-	// the rest: /volume/v3/*/volumes/*.
+	// Method and Path select requests. An empty Method means any. Path is that of the URL; "*" matches one segment, and a final
+	// "**" the rest: /volume/v3/*/volumes/*.
 	Method, Path string
-	// Contains, when set, must occur in the request's body or query: it tells actions and names apart.
+	// Contains must occur in the body or the query of the request, unless it is empty. It selects actions and names.
 	Contains string
-	// Operation chooses what the cloud does by itself. It then fails: a create ends in error, an attach silently back in
-	// available, a detach back in in-use. Message replaces the user message that Cinder leaves.
+	// Operation selects work that the cloud does after a reply. That work fails: a create ends in error, an attach silently in
+	// available, a detach in in-use. Message replaces the user message of Cinder.
 	Operation Operation
 	Message   string
-	// Full makes a create find no room on any backend, which the scheduler tells, instead of fail on one.
+	// Full makes a create fail in the scheduler, which finds no backend with capacity, instead of on a backend.
 	Full bool
-	// Slow makes an operation take Delay longer but succeed.
+	// Slow makes an operation take Delay longer, but succeed.
 	Slow bool
 
-	// Status answers chosen requests, with Body as it is or a fault of the service's kind; 0 answers normally (with Delay or Drop).
+	// Status is the status of the reply, with Body as it is or an error body of the service. 0 gives the usual reply (with Delay
+	// or Drop).
 	Status int
 	Body   string
 	Header http.Header
-	// Delay holds the request or the operation for so long first.
+	// Delay is how long the request or the operation waits first.
 	Delay time.Duration
-	// Drop cuts the connection without an answer.
+	// Drop closes the connection without a reply.
 	Drop bool
-	// After lets the call do its work and only then spoils the answer: what was written stays written.
+	// After runs the request first and then replaces its reply: its writes stay.
 	After bool
-	// Late lets the call do its work so long after the spoilt answer, as a service does on which its proxy gave up. What it takes from
-	// a quota it takes then.
+	// Late runs the request this long after the replaced reply, as a service does after its proxy gave up. It takes quota then.
 	Late time.Duration
 
-	// Skip lets so many requests or operations pass before the first that it happens to.
+	// Skip is how many matching requests or operations pass before the first that fails.
 	Skip int
-	// Times is how often it happens; 0 means until removed.
+	// Times is how often the fault occurs; 0 means until its removal.
 	Times int
 
 	fired bool
 }
 
-// SetFault adds a fault; the first that matches wins. Call remove to take it away again.
+// SetFault adds a fault; the first match counts. Call remove to remove it.
 func (s *Sim) SetFault(f Fault) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Sim) SetFault(f Fault) (remove func()) {
 	}
 }
 
-// ClearFaults takes every fault away.
+// ClearFaults removes every fault.
 func (s *Sim) ClearFaults() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *Sim) dropFault(f *Fault) {
 	s.faults = slices.DeleteFunc(slices.Clone(s.faults), func(x *Fault) bool { return x == f })
 }
 
-// skips reports whether this one is let pass.
+// skips reports whether this request or operation passes.
 func (f *Fault) skips() bool {
 	if f.Skip == 0 {
 		return false
@@ -79,7 +79,7 @@ func (f *Fault) skips() bool {
 	return true
 }
 
-// take counts one use of a fault and gives what it does.
+// take counts one use of a fault and returns its effect.
 func (s *Sim) take(f *Fault) Fault {
 	if f.Times > 0 {
 		if f.Times--; f.Times == 0 {
@@ -91,7 +91,7 @@ func (s *Sim) take(f *Fault) Fault {
 	return taken
 }
 
-// httpFault is what goes wrong with a request; the zero Fault when nothing does. It needs s.mu.
+// httpFault is the fault of a request, or the zero Fault. The caller holds s.mu.
 func (s *Sim) httpFault(c *call) Fault {
 	for _, f := range s.faults {
 		if f.Operation == "" && (f.Method == "" || f.Method == c.Method) && faultPath(f.Path, c.URL.Path) &&
@@ -102,7 +102,7 @@ func (s *Sim) httpFault(c *call) Fault {
 	return Fault{}
 }
 
-// operationFault is what goes wrong with an operation that begins now. It needs s.mu.
+// operationFault is the fault of an operation that begins now. The caller holds s.mu.
 func (s *Sim) operationFault(op Operation) Fault {
 	for _, f := range s.faults {
 		if f.Operation == op && !f.skips() {
@@ -112,7 +112,7 @@ func (s *Sim) operationFault(op Operation) Fault {
 	return Fault{}
 }
 
-// fails tells whether an operation is to fail.
+// fails reports whether an operation fails.
 func (f Fault) fails() bool { return f.fired && !f.Slow }
 
 func (f Fault) message(standard string) string {
@@ -142,7 +142,7 @@ func indices(list []string) []int {
 	return out
 }
 
-// reply is the answer a fault gives, in the manner of the service.
+// reply is the reply of a fault, in the format of the service.
 func (f Fault) reply(c *call) reply {
 	r := fault(f.Status, http.StatusText(f.Status))
 	switch c.service {

@@ -2,8 +2,8 @@ package openstacksim
 
 const hintsKey = "OS-SCH-HNT:scheduler_hints"
 
-// checkHints checks the scheduler hints of a create as Cinder's schema does. They decide nothing: Cinder's default filters take
-// no hints.
+// checkHints checks the scheduler hints of a create as the schema of Cinder does. They have no effect: the default filters of
+// Cinder do not use them.
 func (c *call) checkHints() *reply {
 	body, bad := c.decode()
 	if bad != nil || body[hintsKey] == nil {

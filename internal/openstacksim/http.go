@@ -21,24 +21,24 @@ const (
 	metadata service = "metadata"
 )
 
-// call is one request as its service sees it.
+// call is one request to a service.
 type call struct {
 	*http.Request
 	service service
-	path    string // without the service's segment: /v3/PROJECT/volumes
+	path    string // without the segment of the service: /v3/PROJECT/volumes
 	id      string // request id
 	body    []byte
 	params  []param
 	version int    // minor microversion
-	echo    string // what to answer in OpenStack-API-Version: "volume 3.70"
+	echo    string // OpenStack-API-Version of the reply: "volume 3.70"
 	token   *token
 	vars    map[string]string // {name} segments of the route
-	begun   time.Time         // when it came
+	begun   time.Time         // when it arrived
 }
 
 type param struct{ key, value string }
 
-// reply is an answer; later, when set, carries the real one once it is known.
+// reply is a response. If later is set, it returns the real response once that is known.
 type reply struct {
 	status int
 	body   any // nil: no content; text: as it is; else JSON
@@ -50,10 +50,10 @@ type reply struct {
 // text is a body that is not JSON.
 type text struct{ kind, content string }
 
-// maxBody is more than any real request needs.
+// maxBody is larger than any real request body.
 const maxBody = 1 << 20
 
-// Handler serves the whole cloud: /identity, /compute, /volume and /metadata. URLs in its answers follow the request's Host.
+// Handler serves the whole cloud: /identity, /compute, /volume and /metadata. URLs in replies have the Host of the request.
 func (s *Sim) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +82,7 @@ func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 			select {
 			case answer = <-answer.later:
 			case <-r.Context().Done():
-				panic(http.ErrAbortHandler) // the caller is gone; the cloud goes on without it
+				panic(http.ErrAbortHandler) // the client left; the cloud continues
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func newCall(r *http.Request) *call {
 	return c
 }
 
-// wait waits for d; false when the caller went away first.
+// wait waits for d. It returns false if the client left first.
 func wait(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -135,11 +135,11 @@ func wait(r *http.Request, d time.Duration) bool {
 func (s *Sim) answer(c *call) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	s.applyDue()
 	return s.route(c).encoded()
 }
 
-// encoded writes the body's JSON now, while s.mu keeps what it refers to from changing.
+// encoded writes the JSON of the body now, while s.mu protects the objects in it.
 func (r reply) encoded() reply {
 	switch r.body.(type) {
 	case nil, text:
@@ -192,7 +192,7 @@ func (c *call) write(w http.ResponseWriter, r reply) {
 	}
 }
 
-// serviceHeader sets the headers that each service puts on every answer.
+// serviceHeader sets the headers that each service adds to every reply.
 func (c *call) serviceHeader(h http.Header, r reply) {
 	if c.service == metadata {
 		return
@@ -227,7 +227,7 @@ func (c *call) serviceHeader(h http.Header, r reply) {
 	}
 }
 
-// base is the URL of a service at the host the caller used.
+// base is the URL of a service at the host that the client used.
 func (c *call) base(s service) string {
 	scheme := "http"
 	if c.TLS != nil || c.Header.Get("X-Forwarded-Proto") == "https" {
@@ -236,7 +236,7 @@ func (c *call) base(s service) string {
 	return scheme + "://" + c.Host + "/" + string(s)
 }
 
-// param is the last value of a query parameter; ok tells whether it is there.
+// param is the last value of a query parameter; ok reports whether the query has it.
 func (c *call) param(key string) (value string, ok bool) {
 	for _, p := range c.params {
 		if p.key == key {
@@ -250,7 +250,7 @@ func (c *call) param(key string) (value string, ok bool) {
 func (c *call) decode() (map[string]any, *reply) {
 	kind := c.Header.Get("Content-Type")
 	if c.service == blocks && len(c.body) == 0 {
-		return nil, ptr(fault(http.StatusInternalServerError, serverError)) // Cinder's schema check stumbles over nothing
+		return nil, ptr(fault(http.StatusInternalServerError, serverError)) // the schema check of Cinder fails on an empty body
 	}
 	if (kind != "" || c.service == blocks) && !strings.HasPrefix(kind, "application/json") {
 		return nil, ptr(fault(http.StatusUnsupportedMediaType, "Unsupported Content-Type"))
@@ -268,7 +268,7 @@ func (c *call) decode() (map[string]any, *reply) {
 	return object, nil
 }
 
-// raw is a part of the body as it was sent, its keys in order.
+// raw is a part of the body as the client sent it, with its keys in order.
 func (c *call) raw(path ...string) json.RawMessage {
 	part := json.RawMessage(c.body)
 	for _, key := range path {
@@ -281,7 +281,7 @@ func (c *call) raw(path ...string) json.RawMessage {
 	return part
 }
 
-// faultNames are the keys of Cinder's and Nova's error bodies, by status; everything else is computeFault, of Cinder too.
+// faultNames are the keys of error bodies of Cinder and Nova, by status. For any other status, both use computeFault.
 var faultNames = map[int]string{
 	http.StatusBadRequest: "badRequest", http.StatusUnauthorized: "unauthorized", http.StatusForbidden: "forbidden",
 	http.StatusNotFound: "itemNotFound", http.StatusMethodNotAllowed: "badMethod", http.StatusConflict: "conflictingRequest",
@@ -305,26 +305,26 @@ func fault(status int, message string) reply {
 	return r
 }
 
-// accepted is an answer without content from a call that says nothing of its own about it: it keeps the headers of one that has.
+// accepted is a reply without content. It has the headers of a reply with content.
 func (c *call) accepted(status int) reply {
 	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}, "X-Compute-Request-Id": {c.id}}}
 }
 
-// The messages both services give when they have no better one.
+// The messages of both services if they have no specific one.
 const (
 	badRequestMessage = "The server could not comply with the request since it is either malformed or otherwise incorrect."
 	notFoundMessage   = "The resource could not be found."
 	serverError       = "The server has either erred or is incapable of performing the requested operation."
 )
 
-// noRoute is the answer to a path that no controller serves.
+// noRoute is the reply to a path that no controller serves.
 func noRoute() reply {
 	return reply{status: http.StatusNotFound, header: http.Header{"Content-Type": {"application/json"}, "X-Compute-Request-Id": nil}, body: obj{
 		{"message", "The resource could not be found.<br /><br />\n\n\n"}, {"code", "404 Not Found"}, {"title", "Not Found"},
 	}}
 }
 
-// noPage is webob's answer to a path outside of every version of the API.
+// noPage is the reply of webob to a path outside of every API version.
 func noPage() reply {
 	return reply{status: http.StatusNotFound, body: text{"text/html; charset=UTF-8", `<html>
  <head>
@@ -340,7 +340,7 @@ func noPage() reply {
 </html>`}}
 }
 
-// forbidden is a policy's refusal.
+// forbidden is the refusal of a policy.
 func forbidden(policy string) reply {
 	return fault(http.StatusForbidden, "Policy doesn't allow "+policy+" to be performed.")
 }

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// fixedID is the UUID of a thing that every simulated cloud of the same configuration has.
+// fixedID is the UUID of an object that every cloud with the same configuration has.
 func fixedID(kind, name string) string {
 	sum := sha256.Sum256([]byte("openstacksim/" + kind + "/" + name))
 	return uuid([16]byte(sum[:16]))
 }
 
-// fixedHex is fixedID in the shape of Keystone's ids: without hyphens.
+// fixedHex is fixedID in the format of Keystone: without hyphens.
 func fixedHex(kind, name string) string { return strings.ReplaceAll(fixedID(kind, name), "-", "") }
 
 // uuid writes b as a random (version 4) UUID.
@@ -38,7 +38,7 @@ func (s *Sim) random(n int) []byte {
 	return b
 }
 
-// isUUID reports whether OpenStack takes id for a UUID: 32 hexadecimal digits, hyphens anywhere.
+// isUUID reports whether OpenStack accepts id as a UUID: 32 hexadecimal digits with hyphens anywhere.
 func isUUID(id string) bool {
 	digits := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(id, "{"), "}"), "-", "")
 	if len(digits) != 32 {

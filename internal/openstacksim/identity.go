@@ -70,7 +70,7 @@ func (s *Sim) serveIdentity(c *call) reply {
 		"<p>The requested URL was not found on the server. If you entered the URL manually please check your spelling and try again.</p>\n"}}
 }
 
-// dig walks nested JSON objects; nil where one is missing.
+// dig walks nested JSON objects; it returns nil if one is missing.
 func dig(v any, keys ...string) any {
 	for _, k := range keys {
 		m, _ := v.(map[string]any)
@@ -130,13 +130,13 @@ func (s *Sim) createToken(c *call) reply {
 	return reply{status: http.StatusCreated, body: issued.view(s, c), header: http.Header{"X-Subject-Token": {issued.id}}}
 }
 
-// notExpected is Keystone's complaint about a body that lacks something.
+// notExpected is the error of Keystone for a body that lacks a field.
 func notExpected(c *call, what, where string) reply {
 	return identityError(c, http.StatusBadRequest, "Bad Request", "Expecting to find "+what+" in "+where+". The server could not comply with the request "+
 		"since it is either malformed or otherwise incorrect. The client is assumed to be in error.")
 }
 
-// user finds the user an identity names, by id or by name in the domain Default.
+// user finds the user of an identity, by ID or by name in the domain Default.
 func (s *Sim) user(who any) *User {
 	id, name := digString(who, "id"), digString(who, "name")
 	if d := dig(who, "domain"); name != "" && d != nil && digString(d, "id") != "default" && digString(d, "name") != "Default" {
@@ -196,7 +196,7 @@ func (s *Sim) byAppCred(c *call, who any) (*token, *reply) {
 	return &token{methods: []string{"application_credential"}, user: *owner, project: s.project(found.Project), roles: found.Roles, appCred: found}, nil
 }
 
-// scope gives the token the project it asks for; false when the user has no role there.
+// scope gives the token the requested project. It returns false if the user has no role there.
 func (s *Sim) scope(t *token, scope any) bool {
 	if scope == nil || scope == "unscoped" {
 		return true

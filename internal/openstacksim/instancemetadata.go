@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// serveMetadata answers as Nova's metadata service does to one server, which the first segment names: /metadata/NAME/openstack/….
+// serveMetadata serves one server as the metadata service of Nova does. The first segment names the server:
+// /metadata/NAME/openstack/….
 func (s *Sim) serveMetadata(c *call) reply {
 	name, path, _ := strings.Cut(strings.Trim(c.path, "/"), "/")
 	var v *server
@@ -56,8 +57,8 @@ func (s *Sim) metadataDocument(v *server) obj {
 	}
 }
 
-// MetadataDocument is the meta_data.json of a server, as it stands on its config drive too. ok is false when there is none of
-// that name or id.
+// MetadataDocument is the meta_data.json of a server, which its config drive also has. ok is false if no server has that name or
+// ID.
 func (s *Sim) MetadataDocument(nameOrID string) (document []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

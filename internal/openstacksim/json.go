@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// obj is a JSON object that keeps its keys in order, as the services write them.
+// obj is a JSON object that keeps the order of its keys, as the services do.
 type obj []pair
 
 type pair struct {
@@ -33,13 +33,13 @@ func (o obj) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode writes JSON without escaping <, > and &, which the services do not escape either.
+// encode writes JSON without escaping <, > and &, as the services do.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("an answer cannot be encoded: %v", err)) // only our own values get here
+		panic(fmt.Sprintf("a reply cannot be encoded: %v", err)) // only values of this package reach this function
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
@@ -52,7 +52,7 @@ func orNull(s string) any {
 	return s
 }
 
-// micros is how Cinder and Keystone write times; read back from the database they have no fraction.
+// micros is the time format of Cinder and Keystone. Times from the database have no fraction.
 func micros(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000") }
 
 func microsOrNull(t time.Time) any {
@@ -62,7 +62,7 @@ func microsOrNull(t time.Time) any {
 	return micros(t)
 }
 
-// now is the time as the database keeps it: whole seconds.
+// now is the time as the database stores it, in whole seconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
 // python writes a decoded JSON value as Python's repr does, for the messages of schema errors.
@@ -97,14 +97,14 @@ func python(v any) string {
 		for k, e := range v {
 			parts = append(parts, python(k)+": "+python(e))
 		}
-		slices.Sort(parts) // the order on the wire is lost; any order is as good
+		slices.Sort(parts) // the order in the request is lost; any order will do
 		return "{" + strings.Join(parts, ", ") + "}"
 	default:
 		return fmt.Sprint(v)
 	}
 }
 
-// pythonStream is python for the next value of a stream, with the keys in the order they come.
+// pythonStream is python for the next value of a stream, with the keys in their order.
 func pythonStream(d *json.Decoder) string {
 	token, err := d.Token()
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Operation is something the cloud does after it has answered, or while it answers (Answer, Reserve).
+// Operation is work that the cloud does after a reply, or during it (Answer, Reserve).
 type Operation string
 
 // The operations whose time can be set and that a Fault can make fail.
 const (
-	Answer         Operation = "answer"  // every HTTP answer
-	Reserve        Operation = "reserve" // Nova asks the compute host for a device before it answers an attach
+	Answer         Operation = "answer"  // every HTTP reply
+	Reserve        Operation = "reserve" // Nova asks the compute host for a device before it replies to an attach
 	CreateVolume   Operation = "create-volume"
 	DeleteVolume   Operation = "delete-volume"
 	ExtendVolume   Operation = "extend-volume"
@@ -20,9 +20,9 @@ const (
 	DeleteSnapshot Operation = "delete-snapshot"
 	CreateBackup   Operation = "create-backup"
 	DeleteBackup   Operation = "delete-backup"
-	RestoreBackup  Operation = "restore-backup" // after the volume was made
+	RestoreBackup  Operation = "restore-backup" // after the create of the volume
 	Attach         Operation = "attach"         // from reserved to in-use
-	Detach         Operation = "detach"         // from detaching until Nova has forgotten too
+	Detach         Operation = "detach"         // from detaching until Nova has no record either
 )
 
 func defaultLatency() map[Operation]time.Duration {
@@ -35,14 +35,14 @@ func defaultLatency() map[Operation]time.Duration {
 	}
 }
 
-// SetLatency changes how long an operation takes from now on; operations under way keep their time.
+// SetLatency sets how long an operation takes from now on. Operations in progress keep their time.
 func (s *Sim) SetLatency(op Operation, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.latency[op] = d
 }
 
-// SetAllLatency gives every operation the same time; 0 makes every effect visible in the answer that starts it.
+// SetAllLatency sets the same time for every operation. With 0, the reply that starts an operation shows its effect.
 func (s *Sim) SetAllLatency(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,14 +51,14 @@ func (s *Sim) SetAllLatency(d time.Duration) {
 	}
 }
 
-// event is a change of state that is due.
+// event is a change of state at a time.
 type event struct {
 	at  time.Time
 	seq int
 	do  func()
 }
 
-// after does something once the clock has moved by d: at once when d is nothing. It needs s.mu, and do runs with it.
+// after runs do once d has passed, or at once if d is not positive. The caller holds s.mu, and so does do.
 func (s *Sim) after(d time.Duration, do func()) {
 	if d <= 0 {
 		do()
@@ -71,12 +71,12 @@ func (s *Sim) after(d time.Duration, do func()) {
 	time.AfterFunc(d, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.settle()
+		s.applyDue()
 	})
 }
 
-// settle applies every event that is due, in order, so that an answer never shows a state older than its moment. It needs s.mu.
-func (s *Sim) settle() {
+// applyDue applies every event whose time has come, in order. So no reply shows an outdated state. The caller holds s.mu.
+func (s *Sim) applyDue() {
 	for len(s.events) > 0 && !s.events[0].at.After(time.Now()) {
 		e := s.events[0]
 		s.events = s.events[1:]

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// maxLimit is Cinder's osapi_max_limit and Nova's max_limit.
+// maxLimit is osapi_max_limit of Cinder and max_limit of Nova.
 const maxLimit = 1000
 
-// query is a list request of Cinder's, split into paging and filters.
+// query is a list request of Cinder, split into paging and filters.
 type query struct {
 	limit, offset int
 	marker        string
@@ -27,7 +27,7 @@ type sortKey struct {
 	down bool
 }
 
-// listQuery reads the parameters of a list. allowed are the filters that non-administrators may use.
+// listQuery reads the parameters of a list. Users who are not administrators may use the filters in allowed.
 func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 	q := &query{limit: maxLimit}
 	var keys, directions string
@@ -56,7 +56,7 @@ func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 		case "sort":
 			keys, directions = splitSort(p.value)
 		case "sort_key":
-			keys = p.value // one only, whatever it holds
+			keys = p.value // one value, whatever it holds
 			if strings.Contains(keys, ",") {
 				return nil, inputError("Invalid sort key")
 			}
@@ -85,7 +85,7 @@ func isTrue(s string) bool {
 	return slices.Contains([]string{"1", "t", "true", "on", "y", "yes"}, strings.ToLower(s))
 }
 
-// isBool reports whether s is one of the words for true or false.
+// isBool reports whether s is a word for true or false.
 func isBool(s string) bool {
 	return isTrue(s) || slices.Contains([]string{"0", "f", "false", "off", "n", "no"}, strings.ToLower(s))
 }
@@ -129,8 +129,8 @@ func (q *query) sortBy(keys, directions string, sortable []string) *reply {
 	return nil
 }
 
-// checkFilters refuses what Cinder's resource_filters.json does not list; before 3.31 it was dropped without a word.
-// Administrators may filter by anything.
+// checkFilters refuses filters that resource_filters.json of Cinder does not list. Before 3.31, Cinder ignored them.
+// Administrators may use any filter.
 func (c *call) checkFilters(q *query, allowed []string) *reply {
 	if c.token.admin() {
 		return nil
@@ -152,7 +152,7 @@ func (c *call) checkFilters(q *query, allowed []string) *reply {
 	return nil
 }
 
-// pop takes one filter out.
+// pop removes one filter and returns it.
 func (q *query) pop(key string) (string, bool) {
 	for i, f := range q.filters {
 		if f.key == key {
@@ -163,19 +163,20 @@ func (q *query) pop(key string) (string, bool) {
 	return "", false
 }
 
-// row is what lists need to know of an object: its fields by name, as text that sorts.
+// row is the view of an object for lists: its fields by name, as text that sorts.
 type row interface {
 	ident() string
 	field(key string) (value string, ok bool)
 }
 
-// page sorts, filters and cuts a list. more tells that a next link is due; missing that the marker's object is gone.
+// page sorts, filters and cuts a list. more reports whether a next link follows, missing whether the object of the marker does
+// not exist.
 func page[T row](q *query, all []T, matches func(T, param) bool) (items []T, total int, more, missing bool) {
 	slices.SortFunc(all, func(a, b T) int {
 		for _, k := range q.sort {
 			x, _ := a.field(k.key)
 			y, _ := b.field(k.key)
-			if order := strings.Compare(strings.ToUpper(x), strings.ToUpper(y)); order != 0 { // as the database collates
+			if order := strings.Compare(strings.ToUpper(x), strings.ToUpper(y)); order != 0 { // the collation of the database
 				if k.down {
 					return -order
 				}
@@ -220,7 +221,7 @@ func (c *call) nextLink(collection, last string) []obj {
 	return []obj{link("next", collection+"?"+query+"marker="+last)}
 }
 
-// sameText compares as the services' database does, without regard to case.
+// sameText compares as the database of the services does: it ignores case.
 func sameText(a, b string) bool { return strings.EqualFold(a, b) }
 
 // sortNumber writes a number so that it sorts as text.
@@ -270,7 +271,7 @@ func timeMatches(t time.Time, filter string) bool {
 
 var dictItem = regexp.MustCompile(`^\s*(?:u?'((?:[^'\\]|\\.)*)'|u?"((?:[^"\\]|\\.)*)")\s*:\s*(?:u?'((?:[^'\\]|\\.)*)'|u?"((?:[^"\\]|\\.)*)")\s*(,|$)`)
 
-// parseDict reads a Python dictionary of strings, which is how metadata is filtered: {'k':'v'}. ok is false for anything else.
+// parseDict reads a Python dictionary of strings, the format of metadata filters: {'k':'v'}. ok is false for anything else.
 func parseDict(s string) (map[string]string, bool) {
 	s = strings.TrimSpace(s)
 	if !strings.HasPrefix(s, "{") || !strings.HasSuffix(s, "}") {

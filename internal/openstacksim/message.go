@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// message is one of Cinder's user messages: why something failed after the answer.
+// message is a user message of Cinder: why something failed after the reply.
 type message struct {
 	id, project, kind, resource string
 	event, content, request     string

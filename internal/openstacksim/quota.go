@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// defaultLimits are Cinder's default quotas; a type's own are unlimited.
+// defaultLimits are the default quotas of Cinder; those of a type are unlimited.
 var defaultLimits = map[string]int{
 	"volumes": 10, "per_volume_gigabytes": -1, "snapshots": 10, "gigabytes": 1000, "backups": 10, "backup_gigabytes": 1000, "groups": 10,
 }
 
-// SetQuota changes a project's limit of a resource ("volumes", "gigabytes_fast"); -1 is unlimited.
+// SetQuota sets the limit of a project for a resource ("volumes", "gigabytes_fast"); -1 is unlimited.
 func (s *Sim) SetQuota(project, resource string, limit int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +39,7 @@ func (s *Sim) limit(project, resource string) int {
 	return -1
 }
 
-// used counts what a project has, by resource.
+// used counts what a project uses, by resource.
 func (s *Sim) used(project string) map[string]int {
 	used := map[string]int{}
 	for _, v := range s.volumes {
@@ -109,7 +109,7 @@ func (s *Sim) reserve(project string, kind *VolumeType, size int) *reply {
 	return nil
 }
 
-// reserveGrowth checks an extension. Cinder's message names the total even when the type's own quota is the one that is full.
+// reserveGrowth checks an extension. The message of Cinder names the total even if the quota of the type is exceeded.
 func (s *Sim) reserveGrowth(v *volume, more int) *reply {
 	used := s.used(v.project)
 	if limit := s.limit(v.project, "per_volume_gigabytes"); limit >= 0 && v.size+more > limit {
@@ -168,7 +168,7 @@ func (s *Sim) volumeLimits(c *call) reply {
 	}}}}}}
 }
 
-// quotaSet answers with one value per resource.
+// quotaSet replies with one value per resource.
 func (s *Sim) quotaSet(id string, value func(resource string) any) reply {
 	var o obj
 	for _, r := range s.resources() {
@@ -308,7 +308,7 @@ func (s *Sim) listVolumeServices(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"services", list}}}
 }
 
-// listFilters is what may be filtered by, as Debian's and upstream's resource_filters.json have it.
+// listFilters is the allowed filters, from resource_filters.json of Debian and upstream.
 func (s *Sim) listFilters(*call) reply {
 	entry := func(resource string, filters ...string) obj { return obj{{"resource", resource}, {"filters", filters}} }
 	return reply{status: http.StatusOK, body: obj{{"resource_filters", []obj{

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Request is one request the cloud has been asked.
+// Request is one request that the cloud received.
 type Request struct {
 	Method, Path, Query string // Path as in the URL: /volume/v3/PROJECT/volumes
-	Microversion        string // as answered: "volume 3.70"; empty where the service has none
-	Status              int    // 0: no answer was sent
+	Microversion        string // from the reply: "volume 3.70"; "" if the service has none
+	Status              int    // 0: the cloud sent no reply
 	Begun               time.Time
 	Took                time.Duration
 	Body                string // of the request
 }
 
-// kept is how many requests are remembered; counting goes on.
+// kept is how many requests the record keeps; the count continues.
 const kept = 1 << 15
 
 func (s *Sim) record(c *call, status int, begun time.Time) {
@@ -32,7 +32,7 @@ func (s *Sim) record(c *call, status int, begun time.Time) {
 	s.requests = append(s.requests, Request{c.Method, c.URL.Path, c.URL.RawQuery, c.echo, status, begun, time.Since(begun), body})
 }
 
-// Requests are the requests so far, oldest first; of very many only the latest.
+// Requests are the requests so far, oldest first. Of very many, only the latest remain.
 func (s *Sim) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

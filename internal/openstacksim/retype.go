@@ -7,7 +7,7 @@ import (
 )
 
 func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
-	policy, kind, bad := s.retypeWish(c, args)
+	policy, kind, bad := s.parseRetype(c, args)
 	if bad != nil {
 		return *bad
 	}
@@ -34,7 +34,7 @@ func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
 		v.update()
 		moves := kind.ExtraSpecs["volume_backend_name"] != "" && !compatible(kind, v.kind)
 		if failure.fails() || moves && (policy == "never" || len(s.snapshotsOf(v)) > 0) {
-			return // Cinder gives up without a word
+			return // Cinder stops without an error
 		}
 		v.kind, v.multiattach = kind, kind.multiattach()
 		v.host = s.hostOf(v)
@@ -42,8 +42,8 @@ func (s *Sim) retypeVolume(c *call, v *volume, args map[string]any) reply {
 	return c.accepted(http.StatusAccepted)
 }
 
-// retypeWish reads what a retype asks for.
-func (s *Sim) retypeWish(c *call, args map[string]any) (policy string, kind *VolumeType, bad *reply) {
+// parseRetype reads the request of a retype.
+func (s *Sim) parseRetype(c *call, args map[string]any) (policy string, kind *VolumeType, bad *reply) {
 	if extra := unexpected(args, []string{"new_type", "migration_policy"}); extra != "" {
 		return "", nil, invalid("os-retype", c.raw("os-retype"), extra)
 	}
@@ -67,7 +67,7 @@ func (s *Sim) retypeWish(c *call, args map[string]any) (policy string, kind *Vol
 
 func (t *VolumeType) multiattach() bool { return t.ExtraSpecs["multiattach"] == "<is> True" }
 
-// reserveType checks the quotas of the type that a volume shall have; those of the project it has used already.
+// reserveType checks the quotas of the new type of a volume. The volume already counts in those of the project.
 func (s *Sim) reserveType(v *volume, kind *VolumeType) *reply {
 	used := s.used(v.project)
 	size, count := v.size, 1
@@ -83,7 +83,7 @@ func (s *Sim) reserveType(v *volume, kind *VolumeType) *reply {
 	return nil
 }
 
-// provisionable checks the sizes that a type allows, in extra specs that only administrators see.
+// provisionable checks the sizes that a type allows. They are in extra specs that only administrators see.
 func provisionable(kind *VolumeType, size int) *reply {
 	if least, err := strconv.Atoi(kind.ExtraSpecs["provisioning:min_vol_size"]); err == nil && size < least {
 		return inputError("Specified volume size of '%d' is less than the minimum required size of '%d' for volume type '%s'.", size, least, kind.Name)

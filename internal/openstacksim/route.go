@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// route is one call of an API: which method and path, from which minor microversion on, what serves it.
+// route is one request of an API: its method, its path, its first minor microversion and its handler.
 type route struct {
 	method, path string // path after the version and the project: volumes/{id}/action
 	since        int
 	serve        func(*Sim, *call) reply
 }
 
-// dispatch finds the route of a path and serves it. A path that exists only in later microversions is an item not found.
+// dispatch finds the route of a path and serves it. If only later microversions have the path, the reply is itemNotFound.
 func (s *Sim) dispatch(c *call, routes []route, path string) reply {
 	for _, r := range routes {
 		vars, ok := match(r.path, path)
@@ -25,11 +25,11 @@ func (s *Sim) dispatch(c *call, routes []route, path string) reply {
 		c.vars = vars
 		return r.serve(s, c)
 	}
-	c.echo = "" // no controller, no microversion
+	c.echo = "" // without a controller, no microversion is in the reply
 	return noRoute()
 }
 
-// match compares a path with a pattern segment by segment; {name} takes any one segment.
+// match compares a path with a pattern segment by segment; {name} matches any one segment.
 func match(pattern, path string) (map[string]string, bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {

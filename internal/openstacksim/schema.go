@@ -10,14 +10,14 @@ import (
 	"unicode/utf8"
 )
 
-// What follows checks request bodies as Cinder's and Nova's JSON schemas do, and complains in the same words.
+// The checks below follow the JSON schemas of Cinder and Nova for request bodies, with the same messages.
 
 func invalid(field string, value any, complaint string) *reply {
 	r := fault(http.StatusBadRequest, fmt.Sprintf("Invalid input for field/attribute %s. Value: %s. %s", field, bare(value), complaint))
 	return &r
 }
 
-// object is the one object that a body holds, with no other keys than those allowed when strict.
+// object is the only object in a body. With strict, it must have no other keys than the allowed ones.
 func (c *call) object(name string, strict bool, allowed ...string) (map[string]any, *reply) {
 	body, bad := c.decode()
 	if bad != nil {
@@ -44,7 +44,7 @@ func (c *call) object(name string, strict bool, allowed ...string) (map[string]a
 	return o, nil
 }
 
-// unexpected complains about keys that are not allowed; empty when there are none.
+// unexpected is the message about keys that are not allowed, or "".
 func unexpected(o map[string]any, allowed []string) string {
 	var extra []string
 	for _, key := range sortedKeys(o) {
@@ -62,7 +62,7 @@ func unexpected(o map[string]any, allowed []string) string {
 	}
 }
 
-// textOrNull checks a string that may be null; least is the fewest characters it may have.
+// textOrNull checks a string that may be null; least is the smallest number of characters.
 func textOrNull(body map[string]any, field string, least int) (string, *reply) {
 	switch v := body[field].(type) {
 	case nil:
@@ -80,7 +80,7 @@ func textOrNull(body map[string]any, field string, least int) (string, *reply) {
 	}
 }
 
-// booleans are the ways Cinder's schemas write true and false.
+// booleans are the spellings of true and false in the schemas of Cinder.
 var booleans = []any{
 	true, "True", "TRUE", "true", "1", "ON", "On", "on", "YES", "Yes", "yes", "y", "t",
 	false, "False", "FALSE", "false", "0", "OFF", "Off", "off", "NO", "No", "no", "n", "f",
@@ -88,7 +88,7 @@ var booleans = []any{
 
 var digits = regexp.MustCompile(`^[0-9]+$`)
 
-// size reads a size in GiB; 0 when absent or null.
+// size reads a size in GiB; 0 if it is absent or null.
 func size(field string, v any) (int, *reply) {
 	var n json.Number
 	switch x := v.(type) {
@@ -116,10 +116,10 @@ func size(field string, v any) (int, *reply) {
 	return int(i), nil
 }
 
-// metadataKey is what a metadata key may look like.
+// metadataKey is the pattern of a metadata key.
 var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. /]{1,255}$`)
 
-// metadataOf checks metadata; null is empty. types is what the schema calls its type.
+// metadataOf checks metadata; null means empty. types is the name of the type in the schema.
 func metadataOf(v any, types string) (map[string]string, *reply) {
 	if v == nil {
 		return map[string]string{}, nil
@@ -143,7 +143,7 @@ func metadataOf(v any, types string) (map[string]string, *reply) {
 	return stringMap(m), nil
 }
 
-// optionalUUID checks an id that may be absent, null or a UUID.
+// optionalUUID checks an ID that may be absent, null or a UUID.
 func optionalUUID(body map[string]any, field string) (string, *reply) {
 	v, ok := body[field]
 	if !ok || v == nil {
@@ -156,7 +156,7 @@ func optionalUUID(body map[string]any, field string) (string, *reply) {
 	return s, nil
 }
 
-// name255 checks a name or description, as Cinder trims and measures it.
+// name255 checks a name or description, trimmed and measured as in Cinder.
 func name255(body map[string]any, fields ...string) *reply {
 	for _, field := range fields {
 		switch v := body[field].(type) {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// server is one Nova server with the disks Nova has attached to it.
+// server is a Nova server with the disks that Nova attached to it.
 type server struct {
 	Server
 	project string // id
@@ -25,14 +25,14 @@ type server struct {
 	disks   []*disk
 }
 
-// disk is one of Nova's block device mappings.
+// disk is a block device mapping of Nova.
 type disk struct {
 	id         string
 	volume     string
 	device     string
 	tag        any
 	drop       bool        // delete on termination
-	attachment *attachment // nil until the volume is reserved
+	attachment *attachment // nil until Cinder reserves the volume
 }
 
 func (v *server) disk(volumeID string) *disk {
@@ -44,7 +44,7 @@ func (v *server) disk(volumeID string) *disk {
 	return nil
 }
 
-// AddServer adds a server; missing id, status and creation time are made up. It returns the id.
+// AddServer adds a server and returns its ID. It generates a missing ID, status or creation time.
 func (s *Sim) AddServer(v Server) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Sim) addServer(v Server) *server {
 	return made
 }
 
-// SetServerStatus changes a server's status (ACTIVE, SHUTOFF, ERROR, …) and task state (empty: nothing under way).
+// SetServerStatus sets the status of a server (ACTIVE, SHUTOFF, ERROR, …) and its task state ("" for none).
 func (s *Sim) SetServerStatus(id, status, taskState string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,8 +84,8 @@ func (s *Sim) SetServerStatus(id, status, taskState string) {
 	}
 }
 
-// RemoveServer takes a server away. Its volumes become free, unless stale: then Cinder keeps their attachments, as after a
-// cell's database was lost or a host was evacuated badly.
+// RemoveServer removes a server. Its volumes become available. With stale, Cinder keeps their attachments, as after the loss of a
+// cell database or a failed evacuation.
 func (s *Sim) RemoveServer(id string, stale bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *Sim) removeServer(v *server, stale bool) {
 	}
 }
 
-// visibleServer finds a server that the caller may see.
+// visibleServer finds a server that the user may see.
 func (s *Sim) visibleServer(c *call, id string) (*server, *reply) {
 	v := s.servers[id]
 	if v == nil || v.project != c.token.project.ID && !c.token.admin() {
@@ -119,7 +119,7 @@ func (s *Sim) visibleServer(c *call, id string) (*server, *reply) {
 	return v, nil
 }
 
-// vmStates are Nova's vm_state and power_state for each status that can be set.
+// vmStates are vm_state and power_state of Nova for each status.
 var vmStates = map[string]struct {
 	vm    string
 	power int
@@ -142,7 +142,7 @@ func (v *server) summary(c *call) obj {
 
 func (v *server) host() string { return "compute-" + v.Zone }
 
-// view is the server as GET /servers/{id} shows it; lists leave the groups out.
+// view is the server in the reply to GET /servers/{id}; lists omit the groups.
 func (v *server) view(c *call, single bool) obj {
 	image, flavor := fixedID("image", "node"), fixedID("flavor", "sim.small")
 	hostID := sha256.Sum224([]byte(v.project + v.host()))
@@ -186,7 +186,7 @@ func (v *server) view(c *call, single bool) obj {
 	return v.extended(c, o, attached, single)
 }
 
-// extended adds what later microversions and administrators see.
+// extended adds the fields of later microversions and of administrators.
 func (v *server) extended(c *call, o obj, attached []obj, single bool) obj {
 	admin := c.token.admin()
 	if admin {
@@ -231,7 +231,7 @@ func (s *Sim) showServer(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"server", v.view(c, true)}}}
 }
 
-// serverQuery are the parameters Nova knows for a list; another one is refused from 2.75 on.
+// serverQuery are the parameters that Nova knows for a list. From 2.75 on, it refuses any other.
 var serverQuery = []string{
 	"all_tenants", "limit", "marker", "name", "status", "sort_key", "sort_dir", "availability_zone", "changes-since", "changes-before",
 	"deleted", "flavor", "host", "image", "ip", "ip6", "reservation_id", "tags", "tags-any", "not-tags", "not-tags-any", "tenant_id",
@@ -258,7 +258,7 @@ func (s *Sim) listServers(c *call, detail bool) reply {
 		case "all_tenants":
 			everywhere = p.value == "" || isTrue(p.value)
 		case "name":
-			pattern, err := regexp.Compile("(?i)" + p.value) // Nova hands it to the database as a regular expression
+			pattern, err := regexp.Compile("(?i)" + p.value) // Nova passes it to the database as a regular expression
 			if err != nil {
 				return fault(http.StatusBadRequest, badRequestMessage)
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// view is a volume attachment as Nova shows it.
+// view is a volume attachment in a reply of Nova.
 func (d *disk) view(c *call, serverID string) obj {
 	var o obj
 	if c.version < 89 {
@@ -58,7 +58,7 @@ func (s *Sim) listServerAttachments(c *call) reply {
 	}
 	list := []obj{}
 	for i, d := range v.disks {
-		if place := i + 1; place >= offset && place < offset+limit { // the root disk is counted, though not listed
+		if position := i + 1; position >= offset && position < offset+limit { // the root disk counts, although the list omits it
 			list = append(list, d.view(c, v.ID))
 		}
 	}
@@ -81,7 +81,7 @@ func (s *Sim) showServerAttachment(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"volumeAttachment", d.view(c, v.ID)}}}
 }
 
-// mustBe refuses what Nova refuses in a server's present state.
+// mustBe refuses a request that Nova refuses in the present state of a server.
 func (v *server) mustBe(c *call, action string, states ...string) *reply {
 	if v.locked && !c.token.admin() {
 		return ptr(fault(http.StatusConflict, "Instance "+v.ID+" is locked"))
@@ -103,7 +103,7 @@ type attachRequest struct {
 	drop   bool
 }
 
-// devicePath is what Nova takes for a device; which one the disk gets is the hypervisor's business all the same.
+// devicePath is what Nova accepts as a device. The hypervisor chooses the device of the disk anyway.
 var devicePath = regexp.MustCompile(`(^/dev/x{0,1}[a-z]{0,1}d{0,1})([a-z]+)[0-9]*$`)
 
 func (c *call) attachRequest() (attachRequest, *reply) {
@@ -138,8 +138,8 @@ func (c *call) attachRequest() (attachRequest, *reply) {
 	return attachRequest{volumeID, body["tag"], drop}, nil
 }
 
-// attach answers only once the compute host has given a device and Cinder has reserved the volume; the rest happens later, and
-// when it fails nobody is told.
+// attach replies after the compute host returned a device and Cinder reserved the volume. The rest happens later. If the rest
+// fails, no reply or message says so.
 func (s *Sim) attach(c *call) reply {
 	want, bad := c.attachRequest()
 	if bad != nil {
@@ -176,7 +176,7 @@ func (s *Sim) attach(c *call) reply {
 	return reply{later: answers}
 }
 
-// alreadyAttached looks for the volume in every server: only multiattach ones may be in two.
+// alreadyAttached looks for the volume in every server. Only a multiattach volume may have two.
 func (s *Sim) alreadyAttached(v *server, vol *volume) *reply {
 	var holders []string
 	for _, id := range sortedKeys(s.servers) {
@@ -202,10 +202,10 @@ func (s *Sim) alreadyAttached(v *server, vol *volume) *reply {
 	return nil
 }
 
-// virtioNames is how many disks virtio-blk has names for, the root disk included.
+// virtioNames is how many disk names virtio-blk has, with the root disk.
 const virtioNames = 26
 
-// newDisk takes the first free device name.
+// newDisk uses the first free device name.
 func (s *Sim) newDisk(v *server, want attachRequest) (*disk, *reply) {
 	most := s.config.MaxDisks
 	if most == 0 {
@@ -225,7 +225,7 @@ func (s *Sim) newDisk(v *server, want attachRequest) (*disk, *reply) {
 	}
 }
 
-// deviceName is what Nova calls the disk at a place; the root disk has place 0.
+// deviceName is the Nova name of the disk at a position; the root disk has position 0.
 func deviceName(place int) string {
 	const letters = 26
 	if place < letters {
@@ -238,7 +238,7 @@ func (v *server) drop(d *disk) {
 	v.disks = slices.DeleteFunc(slices.Clone(v.disks), func(x *disk) bool { return x == d })
 }
 
-// reserveDisk asks Cinder for the volume and starts the attach.
+// reserveDisk reserves the volume in Cinder and starts the attach.
 func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) reply {
 	refusal := ""
 	switch {
@@ -270,12 +270,12 @@ func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) reply {
 	return reply{status: http.StatusOK, body: obj{{"volumeAttachment", answer}}}
 }
 
-// fromCinder is a complaint of Cinder's as Nova passes it on.
+// fromCinder is an error of Cinder as Nova passes it on.
 func (s *Sim) fromCinder(why string) string {
 	return "Invalid input received: " + why + " (HTTP 400) (Request-ID: req-" + s.newID() + ")"
 }
 
-// plug is the compute host's part: reserved, attaching, in-use; or, told to fail, back to available without a word.
+// plug is the part of the compute host: reserved, attaching, in-use. With a fault, the volume silently becomes available again.
 func (s *Sim) plug(v *server, d *disk, vol *volume, asked time.Time) {
 	a := d.attachment
 	failure := s.operationFault(Attach)
@@ -329,7 +329,7 @@ func (s *Sim) detach(c *call) reply {
 	return reply{status: http.StatusAccepted}
 }
 
-// unplug is the compute host's part: Cinder is told before Nova forgets the disk.
+// unplug is the part of the compute host. Cinder deletes its attachment before Nova forgets the disk.
 func (s *Sim) unplug(v *server, d *disk, vol *volume, asked time.Time) {
 	failure := s.operationFault(Detach)
 	takes := s.takes(Detach, deref(vol.name)) + failure.Delay

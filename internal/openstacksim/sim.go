@@ -1,10 +1,10 @@
 // Package openstacksim is a simulated OpenStack: Keystone v3, Cinder v3 up to 3.70, Nova v2.1 up to 2.93 and the metadata
-// service, as seen over HTTP by a member, a reader or an administrator.
+// service. It serves HTTP to a member, a reader or an administrator.
 //
-// It is held to a real cloud by a suite of cases that runs against both: where they differ, the simulation is wrong. It knows
-// nothing of the code that uses it. Objects change state after times that can be set, calls and operations fail when told to,
-// and only package time is used, so that in a testing/synctest bubble a day passes at once. What the real bed cannot show
-// (newer microversions, services other than these) is not simulated.
+// The cases of test/cloudparity run against it and against a real cloud: where they differ, the simulation is wrong. It does not
+// know the code that uses it. Objects change state after times that a test sets. Requests and operations fail if a test asks for
+// it. Only package time is used, so in a testing/synctest bubble a day passes at once. Newer microversions and other services,
+// which the real bed lacks, are not simulated.
 package openstacksim
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Sim is one simulated cloud. Make it with New; its methods may be called at any time, from anywhere.
+// Sim is one simulated cloud. Make it with New. Goroutines may share it.
 type Sim struct {
-	// mu guards everything below and is never held over a wait.
+	// mu guards everything below. Nothing waits while it holds mu.
 	mu       sync.Mutex
 	config   Config
 	source   *rand.ChaCha8
 	latency  map[Operation]time.Duration
 	timing   Timing
-	draws    map[string]int       // how often something was done to an object
-	free     map[string]time.Time // when a server has done what it was asked for
+	draws    map[string]int       // how often an operation ran on an object
+	free     map[string]time.Time // when a server has finished its operations
 	effects  []Effect
 	events   []event
 	sequence int
@@ -48,18 +48,18 @@ type Sim struct {
 
 	backupsDisabled bool
 
-	ahead   time.Duration // of the clock of Cinder's second host
-	objects int           // made so far; every second one is the second host's
+	ahead   time.Duration // of the clock of the second Cinder host
+	objects int           // created so far; every second one belongs to the second host
 }
 
-// New starts a cloud. Nothing runs until it is asked something, so there is nothing to stop.
+// New makes a cloud. It starts no goroutine, so nothing has to be stopped.
 func New(c Config) *Sim {
 	var seed [32]byte
 	for i := range 8 {
 		seed[i] = byte(c.Seed >> (8 * i))
 	}
 	s := &Sim{
-		config: c, source: rand.NewChaCha8(seed), latency: maps.Clone(c.Latency), defaultType: c.DefaultVolumeType, data: books{},
+		config: c, source: rand.NewChaCha8(seed), latency: maps.Clone(c.Latency), defaultType: c.DefaultVolumeType, data: noDataPlane{},
 		tokens: map[string]*token{}, quota: map[string]map[string]int{},
 		volumes: map[string]*volume{}, snapshots: map[string]*snapshot{}, backups: map[string]*backup{}, servers: map[string]*server{},
 	}
@@ -83,7 +83,7 @@ func New(c Config) *Sim {
 	return s
 }
 
-// project finds a project by id or name.
+// project finds a project by ID or name.
 func (s *Sim) project(idOrName string) *Project {
 	for i, p := range s.config.Projects {
 		if p.ID == idOrName || p.Name == idOrName {

@@ -239,7 +239,7 @@ func (s *Sim) deleteSnapshot(c *call) reply {
 	return reply{status: http.StatusAccepted}
 }
 
-// snapshotAction serves POST /snapshots/{id}/action, of which there is one for administrators.
+// snapshotAction serves POST /snapshots/{id}/action, which has one action, for administrators.
 func (s *Sim) snapshotAction(c *call) reply {
 	body, bad := c.object("os-reset_status", true, "status")
 	if bad != nil {

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// Timing makes times vary as a busy cloud's do. The latencies are then medians of log-normal distributions, drawn by what is
-// done to which object, so that the same work takes the same time whoever asks for it in whatever order. The zero Timing takes
+// Timing makes times vary as in a busy cloud. The latencies are then medians of log-normal distributions. The random number
+// depends on the operation and its object, so the same work takes the same time in any order of requests. The zero Timing uses
 // every latency as it is.
 type Timing struct {
 	Seed uint64
-	// Spread is the standard deviation of the logarithm: with 0.6 the 99th percentile is four times the median. Jitter is that of
-	// the API's answers.
+	// Spread is the standard deviation of the logarithm: with 0.6, the 99th percentile is four times the median. Jitter is that
+	// of the API replies.
 	Spread, Jitter float64
-	// Row is how much longer the answer to a list takes for each object in it, after the state was read that it shows.
+	// Row is how much longer the reply to a list takes for each object in it, after the cloud read the state of the object.
 	Row time.Duration
-	// Serial makes each server do one thing at a time, in the order asked: give a device, attach, detach (nova-compute's lock by
-	// instance).
+	// Serial makes each server run one operation at a time, in the order of the requests: device, attach, detach (the lock of
+	// nova-compute per instance).
 	Serial bool
-	// Forget is how much later than Cinder Nova forgets a detached volume; 0 is a quarter of the detach's time.
+	// Forget is how much later than Cinder Nova forgets a detached volume; 0 is a quarter of the time of the detach.
 	Forget time.Duration
 }
 
-// SetTiming changes how long what begins from now on takes.
+// SetTiming sets the timing of operations that begin later.
 func (s *Sim) SetTiming(t Timing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.timing, s.draws, s.free = t, map[string]int{}, map[string]time.Time{}
 }
 
-// takes is how long an operation on an object takes this time. It needs s.mu.
+// takes is how long an operation on an object takes this time. The caller holds s.mu.
 func (s *Sim) takes(op Operation, object string) time.Duration {
 	median, spread := s.latency[op], s.timing.Spread
 	if op == Answer {
@@ -45,16 +45,16 @@ func (s *Sim) takes(op Operation, object string) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key + " " + strconv.Itoa(s.draws[key]) + " " + strconv.FormatUint(s.timing.Seed, 10)))
 	x := h.Sum64()
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // the finaliser of splitmix64: FNV's low bits alone are not even
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9 // the finaliser of splitmix64: the low bits of FNV are not uniform
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	x ^= x >> 31
-	// Box and Muller's transform of the two halves.
+	// The transform of Box and Muller, on the two halves.
 	u, v := (float64(x>>32)+1)/(1<<32), float64(x&(1<<32-1))/(1<<32)
 	z := math.Sqrt(-2*math.Log(min(u, 1))) * math.Cos(2*math.Pi*v)
 	return time.Duration(float64(median) * math.Exp(spread*z))
 }
 
-// turn takes a server's time for d, and gives how long from now its turn is over. It needs s.mu.
+// turn reserves the time d of a server, and returns how long from now that time ends. The caller holds s.mu.
 func (s *Sim) turn(server string, d time.Duration) time.Duration {
 	if !s.timing.Serial {
 		return d
@@ -68,7 +68,7 @@ func (s *Sim) turn(server string, d time.Duration) time.Duration {
 	return begin.Add(d).Sub(now)
 }
 
-// forgets is how long before the end of a detach that takes d Cinder is told.
+// forgets is how long before the end of a detach of length d Cinder deletes its attachment.
 func (t Timing) forgets(d time.Duration) time.Duration {
 	if t.Forget > 0 {
 		return min(t.Forget, d)
@@ -76,13 +76,13 @@ func (t Timing) forgets(d time.Duration) time.Duration {
 	return d / 4
 }
 
-// Effect is an operation on a volume that has come to its end, whether well or not.
+// Effect is an operation on a volume that ended, with or without success.
 type Effect struct {
 	Operation Operation
-	Volume    string // its name
-	Server    string // its id; empty where no server has to do with it
+	Volume    string // name
+	Server    string // ID; "" if no server takes part
 	Asked     time.Time
-	Done      time.Time // Asked is when the request came, Done when its effect could be seen
+	Done      time.Time // Asked is the time of the request, Done that of its visible effect
 }
 
 // Effects are the operations that have ended since the last ResetEffects, in the order of their ends.
@@ -99,7 +99,7 @@ func (s *Sim) ResetEffects() {
 	s.effects = nil
 }
 
-// effect notes the end of an operation. It needs s.mu.
+// effect records the end of an operation. The caller holds s.mu.
 func (s *Sim) effect(op Operation, v *volume, server string, asked time.Time) {
 	if len(s.effects) == kept {
 		s.effects = append(s.effects[:0], s.effects[kept/2:]...)

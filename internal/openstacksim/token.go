@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// token is a Keystone token: who acts, where, with which roles, until when.
+// token is a Keystone token: its user, project, roles and end.
 type token struct {
 	id, audit       string
 	methods         []string
@@ -20,26 +20,26 @@ type token struct {
 	appCred         *ApplicationCredential
 }
 
-// admin reports the role that Cinder's and Nova's policies ask for.
+// admin reports whether the token has the role that the policies of Cinder and Nova require.
 func (t *token) admin() bool { return t.has("admin") }
 
 func (t *token) has(role string) bool { return slices.Contains(t.roles, role) }
 
-// SetTokenLifetime changes how long tokens issued from now on are good for.
+// SetTokenLifetime sets how long tokens issued from now on are valid.
 func (s *Sim) SetTokenLifetime(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.config.TokenLifetime = d
 }
 
-// RevokeTokens makes every token issued so far invalid, as a lost Fernet key does.
+// RevokeTokens makes every token issued so far invalid, as the loss of a Fernet key does.
 func (s *Sim) RevokeTokens() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.tokens)
 }
 
-// valid finds a token that can still be used.
+// valid finds a token that is still valid.
 func (s *Sim) valid(id string) *token {
 	t := s.tokens[strings.TrimSpace(id)]
 	if t == nil || !time.Now().Before(t.expires) || t.appCred != nil && t.appCred.spent {
@@ -48,7 +48,7 @@ func (s *Sim) valid(id string) *token {
 	return t
 }
 
-// authenticate does what Keystone's middleware does in front of a service; a refusal is always 401, for access rules too.
+// authenticate does what the Keystone middleware does before a service. A refusal is always 401, also for access rules.
 func (s *Sim) authenticate(c *call, serviceType string) *reply {
 	t := s.valid(c.Header.Get("X-Auth-Token"))
 	if t == nil || !t.allows(c, serviceType) {
@@ -62,7 +62,7 @@ func (s *Sim) authenticate(c *call, serviceType string) *reply {
 	return nil
 }
 
-// allows checks a request against the access rules of the token's application credential.
+// allows checks a request against the access rules of the application credential.
 func (t *token) allows(c *call, serviceType string) bool {
 	if t.appCred == nil || len(t.appCred.AccessRules) == 0 {
 		return true
@@ -83,7 +83,7 @@ func (t *token) allows(c *call, serviceType string) bool {
 
 var ruleToken = regexp.MustCompile(`\{[^}]*\}|\*\*|\*|[^{}*]+`)
 
-// ruleMatches compares a path with an access rule's.
+// ruleMatches compares a path with that of an access rule.
 func ruleMatches(rule, path string) bool {
 	var b strings.Builder
 	for _, part := range ruleToken.FindAllString(rule, -1) {
@@ -99,7 +99,7 @@ func ruleMatches(rule, path string) bool {
 	return regexp.MustCompile("^" + b.String() + "$").MatchString(path)
 }
 
-// issue makes a token. Roles imply others, as Keystone's bootstrap sets up: admin is member, member is reader.
+// issue makes a token. Roles imply others, as Keystone sets up: admin implies member, member implies reader.
 func (s *Sim) issue(t token) *token {
 	t.id = "gAAAAA" + base64.RawURLEncoding.EncodeToString(s.random(96))
 	t.audit = base64.RawURLEncoding.EncodeToString(s.random(16))
@@ -124,7 +124,7 @@ func impliedRoles(roles []string) []string {
 
 var defaultDomain = obj{{"id", "default"}, {"name", "Default"}}
 
-// view is the token as Keystone shows it.
+// view is the token in a reply of Keystone.
 func (t *token) view(s *Sim, c *call) obj {
 	v := obj{
 		{"methods", t.methods},

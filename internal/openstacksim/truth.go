@@ -2,18 +2,18 @@ package openstacksim
 
 import "time"
 
-// VolumeState is one volume as the services' databases hold it, whatever their APIs show of it.
+// VolumeState is a volume as the databases of the services have it, whatever their APIs show.
 type VolumeState struct {
 	ID, Name, Status, Zone, Type string
 	Size                         int // GiB
 	Multiattach                  bool
 	Metadata                     map[string]string
-	Created                      time.Time // by the clock of the host that made it
+	Created                      time.Time // by the clock of its host
 	Attachments                  []AttachmentState
-	Disks                        []string // the servers that have it as a disk, as Nova knows
+	Disks                        []string // the servers that have it as a disk, according to Nova
 }
 
-// AttachmentState is one of Cinder's attachment records.
+// AttachmentState is a Cinder attachment.
 type AttachmentState struct{ ID, Server, Status string }
 
 // SnapshotState is one snapshot or backup.
@@ -22,11 +22,11 @@ type SnapshotState struct {
 	Backup                   bool
 }
 
-// VolumeState reads one volume of any project; ok tells whether it exists.
+// VolumeState reads a volume of any project; ok reports whether it exists.
 func (s *Sim) VolumeState(id string) (state VolumeState, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	s.applyDue()
 	v, ok := s.volumes[id]
 	if !ok {
 		return VolumeState{}, false
@@ -38,7 +38,7 @@ func (s *Sim) VolumeState(id string) (state VolumeState, ok bool) {
 func (s *Sim) VolumeStates() []VolumeState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	s.applyDue()
 	all := make([]VolumeState, 0, len(s.volumes))
 	for _, id := range sortedKeys(s.volumes) {
 		all = append(all, s.volumeState(s.volumes[id]))
@@ -62,7 +62,7 @@ func (s *Sim) volumeState(v *volume) VolumeState {
 	return state
 }
 
-// AttachmentVolume tells which volume and server an attachment record is of.
+// AttachmentVolume returns the volume and the server of an attachment.
 func (s *Sim) AttachmentVolume(id string) (volume, server string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,11 +76,11 @@ func (s *Sim) AttachmentVolume(id string) (volume, server string, ok bool) {
 	return "", "", false
 }
 
-// SnapshotState reads one snapshot or backup; ok tells whether it exists.
+// SnapshotState reads a snapshot or backup; ok reports whether it exists.
 func (s *Sim) SnapshotState(id string) (state SnapshotState, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	s.applyDue()
 	if p := s.snapshots[id]; p != nil {
 		return SnapshotState{p.id, deref(p.name), p.status, p.volume.id, false}, true
 	}
@@ -94,7 +94,7 @@ func (s *Sim) SnapshotState(id string) (state SnapshotState, ok bool) {
 func (s *Sim) SnapshotStates() []SnapshotState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.settle()
+	s.applyDue()
 	var all []SnapshotState
 	for _, id := range sortedKeys(s.snapshots) {
 		p := s.snapshots[id]
@@ -107,7 +107,8 @@ func (s *Sim) SnapshotStates() []SnapshotState {
 	return all
 }
 
-// ResetStatus puts a volume, snapshot or backup into a status, as an administrator does. It does nothing if there is no such object.
+// ResetStatus sets the status of a volume, snapshot or backup, as an administrator does. It does nothing if there is no such
+// object.
 func (s *Sim) ResetStatus(id, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *Sim) ResetStatus(id, status string) {
 	}
 }
 
-// Unplug takes a volume away from a server at once, as an administrator does with os-force_detach and Nova's database.
+// Unplug removes a volume from a server at once, as an administrator does with os-force_detach and the database of Nova.
 func (s *Sim) Unplug(volume, server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

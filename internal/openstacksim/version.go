@@ -13,8 +13,8 @@ const (
 	computeMaxMinor = 93
 )
 
-// versioned parses the microversion a request asks for and notes it in c, with what to answer of it. name is the service in
-// OpenStack-API-Version, major its major version, lowest and highest the minors it has.
+// versioned parses the microversion of a request and sets it in c, with the header of the reply. name is the service in
+// OpenStack-API-Version, major its major version. lowest and highest are its minor versions.
 func (c *call) versioned(name string, major, lowest, highest int, asked string) *reply {
 	switch asked {
 	case "":
@@ -45,10 +45,11 @@ var microversion = regexp.MustCompile(`^([1-9]\d*)\.([1-9]\d*|0)$`)
 
 func dotted(major, minor int) string { return strconv.Itoa(major) + "." + strconv.Itoa(minor) }
 
-// malformed stands for an OpenStack-API-Version of one word, over which Cinder stumbles.
+// malformed is an OpenStack-API-Version of one word, which makes Cinder fail.
 const malformed = "\x00"
 
-// askedVersion is what OpenStack-API-Version asks of one service; ok is false when the header is there and names others only.
+// askedVersion is the version that OpenStack-API-Version requests from a service. ok is false if the header names only other
+// services.
 func askedVersion(h http.Header, name string) (asked string, ok bool) {
 	header := strings.Join(h.Values("OpenStack-API-Version"), ",")
 	if header == "" {
@@ -67,7 +68,7 @@ func askedVersion(h http.Header, name string) (asked string, ok bool) {
 
 func link(rel, href string) obj { return obj{{"rel", rel}, {"href", href}} }
 
-// identityVersion is Keystone's version document.
+// identityVersion is the version document of Keystone.
 func identityVersion(c *call) obj {
 	return obj{
 		{"id", "v3.14"},
@@ -78,7 +79,7 @@ func identityVersion(c *call) obj {
 	}
 }
 
-// volumeVersions is Cinder's version document.
+// volumeVersions is the version document of Cinder.
 func volumeVersions(c *call) obj {
 	return obj{{"versions", []obj{{
 		{"id", "v3.0"},
@@ -94,7 +95,7 @@ func volumeVersions(c *call) obj {
 	}}}}
 }
 
-// computeVersion is Nova's description of one of its APIs.
+// computeVersion describes one API version of Nova.
 func computeVersion(c *call, name string) obj {
 	version, lowest, status, updated := dotted(2, computeMaxMinor), "2.1", "CURRENT", "2013-07-23T11:33:21Z"
 	if name == "v2.0" {
@@ -110,7 +111,7 @@ func computeVersion(c *call, name string) obj {
 	}
 }
 
-// computeVersionDetail adds what GET /v2.1/ says beyond the list.
+// computeVersionDetail adds the fields that only GET /v2.1/ has.
 func computeVersionDetail(c *call, name string) obj {
 	v := computeVersion(c, name)
 	number := strings.TrimPrefix(strings.TrimSuffix(name, ".0"), "v")

@@ -19,11 +19,11 @@ type volume struct {
 	bootable             bool
 	multiattach          bool
 	attachments          []*attachment
-	host                 string // backend@pool; empty until scheduled
+	host                 string // backend@pool; "" until the scheduler chose one
 	clock                clock
 }
 
-// update notes a change of a volume.
+// update records a change of a volume.
 func (v *volume) update() { v.updated = v.clock.now() }
 
 // attached are the attachments that are complete.
@@ -37,7 +37,7 @@ func (v *volume) attached() []*attachment {
 	return list
 }
 
-// visible finds a volume that the caller may see.
+// visible finds a volume that the user may see.
 func (s *Sim) visible(c *call, id string) (*volume, *reply) {
 	v := s.volumes[id]
 	if v == nil || v.project != c.token.project.ID && !c.token.admin() {
@@ -47,7 +47,7 @@ func (s *Sim) visible(c *call, id string) (*volume, *reply) {
 	return v, nil
 }
 
-// The volume views differ: the answer to a create has microseconds and lacks what the extensions add to a show.
+// The volume views differ: the reply to a create has microseconds and lacks the fields of the extensions.
 type volumeView int
 
 const (
@@ -119,7 +119,7 @@ func (v *volume) view(s *Sim, c *call, kind volumeView) obj {
 	return o
 }
 
-// service is the UUID of the cinder-volume service that holds the volume; null before it is scheduled.
+// service is the UUID of the cinder-volume service of the volume; null before it is scheduled.
 func (v *volume) service() any {
 	if v.host == "" {
 		return nil
@@ -171,12 +171,12 @@ func (s *Sim) updateVolume(c *call) reply {
 		v.metadata = stringMap(m)
 	}
 	answer := v.view(s, c, updated)
-	answer[5].value = microsOrNull(before) // Cinder shows the object as it was loaded
+	answer[5].value = microsOrNull(before) // Cinder shows the object as it was before the change
 	v.update()
 	return reply{status: http.StatusOK, body: obj{{"volume", answer}}}
 }
 
-// undeletable is why Cinder refuses to delete a volume, in its own words.
+// undeletable is why Cinder refuses to delete a volume, in the words of Cinder.
 const undeletable = "Invalid volume: Volume status must be available or error or error_restoring or error_extending or error_managing and must not be " +
 	"migrating, attached, belong to a group, have snapshots, awaiting a transfer, or be disassociated from snapshots after volume transfer."
 
@@ -187,7 +187,7 @@ func (s *Sim) deleteVolume(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	if v.host == "" { // no backend has it: Cinder forgets it at once, whatever its status
+	if v.host == "" { // no backend has it: Cinder deletes the record at once, in any status
 		if err := s.data.Remove(v.id); err != nil {
 			return fault(http.StatusInternalServerError, err.Error())
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// volumeAction serves POST /volumes/{id}/action, whose body names what to do.
+// volumeAction serves POST /volumes/{id}/action; the body names the action.
 func (s *Sim) volumeAction(c *call) reply {
 	body, bad := c.decode()
 	if bad != nil {

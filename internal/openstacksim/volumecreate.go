@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// draft is a volume as it is asked for, while it is checked.
+// draft is a requested volume during the checks.
 type draft struct {
 	size              int
 	zone              string
@@ -67,7 +67,7 @@ func (s *Sim) createVolume(c *call) reply {
 	return reply{status: http.StatusAccepted, body: obj{{"volume", answer}}}
 }
 
-// buildVolume is what the scheduler and the backend do after the answer.
+// buildVolume is what the scheduler and the backend do after the reply.
 func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
 	from := cmp.Or(v.snapshotID, v.sourceID)
 	if b != nil {
@@ -114,7 +114,7 @@ func (s *Sim) hostOf(v *volume) string {
 	return "sim@backend-" + v.zone + "#" + pool
 }
 
-// draftVolume reads the body and finds what it names.
+// draftVolume reads the body and looks up the objects that it names.
 func (s *Sim) draftVolume(c *call, body map[string]any) (*draft, *reply) {
 	d := &draft{}
 	var bad *reply
@@ -147,7 +147,7 @@ func (s *Sim) draftVolume(c *call, body map[string]any) (*draft, *reply) {
 	return d, s.findSources(c, d, body, kind, ids)
 }
 
-// findSources looks up what the body names: type, snapshot, source volume, backup. Groups and images this cloud has none of.
+// findSources looks up the objects in the body: type, snapshot, source volume, backup. This cloud has no groups and images.
 func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, ids map[string]string) (bad *reply) {
 	if kind != "" {
 		if d.kind, bad = s.typeNamed(c, kind); bad != nil {
@@ -187,7 +187,7 @@ func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, i
 
 func ptr[T any](v T) *T { return &v }
 
-// firstText is the trimmed text of the first key that is there.
+// firstText is the trimmed text of the first key that the body has.
 func firstText(body map[string]any, keys ...string) *string {
 	for _, k := range keys {
 		if v, ok := body[k]; ok {
@@ -206,12 +206,12 @@ func firstString(body map[string]any, keys ...string) string {
 	return ""
 }
 
-// compatible reports whether a volume of one type can be made from an object of another: they share a backend.
+// compatible reports whether a volume of one type can be created from an object of another: they share a backend.
 func compatible(a, b *VolumeType) bool {
 	return a.ExtraSpecs["volume_backend_name"] == b.ExtraSpecs["volume_backend_name"]
 }
 
-// checkSource judges what the volume is made from and fills in type and size from it.
+// checkSource checks the source of the volume and takes type and size from it.
 func (s *Sim) checkSource(_ *call, d *draft) *reply {
 	if d.source != nil && d.kind != nil && d.kind != d.source.kind && !compatible(d.kind, d.source.kind) {
 		return inputError("Invalid volume_type provided: %s (requested type is not compatible; either match source volume, or omit type argument).", d.kind.ID)
@@ -234,7 +234,7 @@ func (s *Sim) checkSource(_ *call, d *draft) *reply {
 	return nil
 }
 
-// checkTypeSize judges the size by what the type, or the default type, allows.
+// checkTypeSize checks the size against the type or the default type.
 func (s *Sim) checkTypeSize(_ *call, d *draft) *reply {
 	kind, size := d.kind, d.size
 	if kind == nil {
@@ -255,7 +255,7 @@ func (s *Sim) checkTypeSize(_ *call, d *draft) *reply {
 	return kind.checkSize(size)
 }
 
-// checkSize refuses a size outside of what the type's extra specs allow.
+// checkSize refuses a size that the extra specs of the type do not allow.
 func (k *VolumeType) checkSize(size int) *reply {
 	if least, err := strconv.Atoi(k.ExtraSpecs["provisioning:min_vol_size"]); err == nil && size < least {
 		return inputError("Specified volume size of '%d' is less than the minimum required size of '%d' for volume type '%s'.", size, least, k.Name)
@@ -311,7 +311,7 @@ func (s *Sim) checkSize(_ *call, d *draft) *reply {
 // zonesKey is the extra spec that ties a type to zones.
 const zonesKey = "RESKEY:availability_zones"
 
-// placeVolume decides the zone: what is asked, else the source's, else the type's or Cinder's default.
+// placeVolume chooses the zone: the requested one, else that of the source, else that of the type, else the default of Cinder.
 func (s *Sim) placeVolume(_ *call, d *draft) *reply {
 	allowed := zoneNames(s.volumeZones)
 	var typeZones []string

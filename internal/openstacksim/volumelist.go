@@ -54,7 +54,7 @@ var (
 	volumeSortable = []string{"id", "name", "status", "size", "availability_zone", "created_at", "updated_at", "bootable", "host"}
 )
 
-// matches judges one filter. Unknown fields match nothing, as in Cinder's database layer.
+// matches applies one filter. Unknown fields match nothing, as in the database layer of Cinder.
 func (v *volume) matches(f param) bool {
 	switch f.key {
 	case "name":
@@ -131,7 +131,7 @@ func (s *Sim) listVolumes(c *call, detail bool) reply {
 	return reply{status: http.StatusOK, body: body, rows: len(list)}
 }
 
-// summarizeVolumes counts (3.12); with their metadata from 3.36 on.
+// summarizeVolumes counts volumes (3.12). From 3.36 on, it adds their metadata.
 func (s *Sim) summarizeVolumes(c *call) reply {
 	q, bad := c.listQuery(volumeFilters, volumeSortable)
 	if bad != nil {
@@ -155,13 +155,13 @@ func (s *Sim) summarizeVolumes(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"volume-summary", summary}}}
 }
 
-// allProjects reports whether an administrator asks for every project's objects.
+// allProjects reports whether an administrator requests the objects of every project.
 func (c *call) allProjects(q *query) bool {
 	value, ok := q.pop("all_tenants")
 	return ok && c.token.admin() && (value == "" || isTrue(value))
 }
 
-// collection is the URL of one of Cinder's lists.
+// collection is the URL of a Cinder list.
 func (c *call) collection(name string, detail bool) string {
 	url := c.base(blocks) + "/v3/" + c.token.project.ID + "/" + name
 	if detail {

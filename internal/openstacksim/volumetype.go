@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// AddVolumeType adds a type; a missing id and creation time are made up. A type of that name is replaced. It returns the id.
+// AddVolumeType adds a type and returns its ID. It generates a missing ID or creation time. It replaces a type of that name.
 func (s *Sim) AddVolumeType(t VolumeType) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,14 +35,15 @@ func (s *Sim) addVolumeType(t VolumeType) *VolumeType {
 	return &t
 }
 
-// RemoveVolumeType takes a type away, by name. Volumes of it stay.
+// RemoveVolumeType removes a type by name. Volumes of the type stay.
 func (s *Sim) RemoveVolumeType(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.types = slices.DeleteFunc(s.types, func(t *VolumeType) bool { return t.Name == name })
 }
 
-// SetDefaultVolumeType changes the name of the type of volumes made without one. It need not exist: then such creates are 500.
+// SetDefaultVolumeType sets the type of volumes whose request names none. If the type does not exist, such requests fail with
+// 500.
 func (s *Sim) SetDefaultVolumeType(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +82,7 @@ func (s *Sim) typeNamed(c *call, nameOrID string) (*VolumeType, *reply) {
 	return nil, ptr(fault(http.StatusNotFound, "Volume type with name "+nameOrID+" could not be found."))
 }
 
-// userVisible are the extra specs that Cinder shows to everybody.
+// userVisible are the extra specs that Cinder shows to every user.
 var userVisible = []string{"RESKEY:availability_zones", "multiattach", "replication_enabled"}
 
 func (t *VolumeType) specs(c *call) map[string]string {
@@ -92,10 +93,10 @@ func (t *VolumeType) specs(c *call) map[string]string {
 	return specs
 }
 
-// plain is the type without what the extensions add.
+// plain is the type without the fields of the extensions.
 func (t *VolumeType) plain(c *call) obj {
 	o := obj{{"id", t.ID}, {"name", t.Name}, {"is_public", !t.Private}, {"description", orNull(t.Description)}}
-	if c.token.has("reader") { // which an application credential made for the role member lacks
+	if c.token.has("reader") { // an application credential for the role member lacks it
 		o = append(o, pair{"extra_specs", t.specs(c)})
 	}
 	return o
@@ -148,7 +149,7 @@ func (s *Sim) listTypes(c *call) reply {
 		}
 	}
 	if !slices.ContainsFunc(all, func(t *VolumeType) bool { return t.ID == q.marker }) {
-		q.marker = "" // of types only, Cinder takes an unknown marker for none
+		q.marker = "" // for types only, Cinder ignores an unknown marker
 	}
 	items, _, more, _ := page(q, all, func(t *VolumeType, f param) bool {
 		specs, ok := parseDict(f.value)
@@ -317,7 +318,7 @@ func (s *Sim) deleteSpec(c *call) reply {
 	return c.accepted(http.StatusAccepted)
 }
 
-// showEncryption: no simulated type is encrypted; members may not even ask.
+// showEncryption refuses members; no simulated type is encrypted.
 func (s *Sim) showEncryption(c *call) reply {
 	if _, missing := s.visibleType(c, c.vars["id"]); missing != nil {
 		return *missing

@@ -24,21 +24,21 @@ func zoneNames(zones []zone) []string {
 	return names
 }
 
-// SetVolumeZones replaces Cinder's zones; the first becomes the default. Volumes stay where they are.
+// SetVolumeZones replaces the zones of Cinder; the first becomes the default. Volumes keep their zones.
 func (s *Sim) SetVolumeZones(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.volumeZones = zonesOf(names)
 }
 
-// SetComputeZones replaces Nova's zones. Servers stay where they are.
+// SetComputeZones replaces the zones of Nova. Servers keep their zones.
 func (s *Sim) SetComputeZones(names ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.serverZones = zonesOf(names)
 }
 
-// SetZoneAvailable says whether a zone is up, on both sides.
+// SetZoneAvailable sets whether a zone is available, in Cinder and Nova.
 func (s *Sim) SetZoneAvailable(name string, available bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 )
 
-// disk is an attached volume: one loop device, however many servers see it.
+// disk is an attached volume: one loop device for any number of servers.
 type disk struct {
 	loop  *loop
-	names map[string]string // what it is called, by server
+	names map[string]string // its name, by server
 }
 
 // Attach implements openstacksim.DataPlane.
@@ -20,7 +20,7 @@ func (p *Plane) Attach(serverID, volume, device string) error {
 	defer p.mu.Unlock()
 	s := p.servers[serverID]
 	if s == nil {
-		return fmt.Errorf("server %s has no disks here", serverID)
+		return fmt.Errorf("server %s is unknown to the data plane", serverID)
 	}
 	d := p.disks[volume]
 	if d == nil {
@@ -35,7 +35,7 @@ func (p *Plane) Attach(serverID, volume, device string) error {
 	d.names[serverID] = name
 	err := p.later(volume, func() error {
 		if p.disks[volume] != d || d.names[serverID] != name {
-			return nil // it went before it came
+			return nil // the volume was detached before the disk appeared
 		}
 		return s.show(name, p.serial(volume), d.loop)
 	})
@@ -45,7 +45,7 @@ func (p *Plane) Attach(serverID, volume, device string) error {
 	return err
 }
 
-const shortSerial = 20 // VIRTIO_BLK_ID_BYTES: virtio-blk cuts the rest
+const shortSerial = 20 // VIRTIO_BLK_ID_BYTES: virtio-blk drops the rest
 
 func (p *Plane) serial(volume string) string {
 	if p.options.Serial != nil {
@@ -54,7 +54,8 @@ func (p *Plane) serial(volume string) string {
 	return volume[:min(shortSerial, len(volume))]
 }
 
-// Detach implements openstacksim.DataPlane. A disk that is still mounted leaves the server's view; the device goes when it is let go.
+// Detach implements openstacksim.DataPlane. A disk that is still mounted disappears from the server; its device remains until the
+// unmount.
 func (p *Plane) Detach(serverID, volume string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,7 +80,7 @@ func (p *Plane) detach(serverID, volume string) error {
 	return d.loop.Close()
 }
 
-// resize lets an attached volume's disk have the size of its file.
+// resize gives the disk of an attached volume the size of its file.
 func (p *Plane) resize(volume string) error {
 	d := p.disks[volume]
 	if d == nil {

@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// image is the file that holds the bytes of a volume, snapshot or backup; with an empty id, the directory of all.
+// image is the file with the bytes of a volume, snapshot or backup. For an empty ID, it is the directory of all.
 func (p *Plane) image(id string) string { return filepath.Join(p.dir, "images", id) }
 
-// Make implements openstacksim.DataPlane. Data that was written to an attached volume's disk, but is still in a cache of a mounted
-// file system, is not in the copy: neither is it in a real backend's.
+// Make implements openstacksim.DataPlane. A copy lacks data that is still in the cache of a mounted file system, as with a real
+// backend.
 func (p *Plane) Make(id, from string, gib int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d := p.disks[from]; d != nil {
-		// We keep the device open, so the kernel does not write its cache back when the last other user closes it, as it would.
+		// The plane keeps the device open, so the kernel does not write the cache back when the last other user closes it.
 		if err := d.loop.file.Sync(); err != nil {
 			return fmt.Errorf("copy volume %s: %w", from, err)
 		}
@@ -31,7 +31,7 @@ func (p *Plane) Make(id, from string, gib int) error {
 
 func (p *Plane) makeImage(id, from string, size int64) (err error) {
 	if !filepath.IsLocal(id) || filepath.Base(id) != id {
-		return fmt.Errorf("%q is no id of a volume", id)
+		return fmt.Errorf("%q is not a volume ID", id)
 	}
 	if err := os.MkdirAll(p.image(""), 0o700); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (p *Plane) makeImage(id, from string, size int64) (err error) {
 	return made.Truncate(size)
 }
 
-// copySparse copies a file with its holes: by reference where the file system can, else extent by extent.
+// copySparse copies a file with its holes: by reference if the file system can do it, else extent by extent.
 func copySparse(to, from *os.File) error {
 	if unix.IoctlFileClone(int(to.Fd()), int(from.Fd())) == nil {
 		return nil
@@ -76,7 +76,7 @@ func copySparse(to, from *os.File) error {
 	for offset := int64(0); ; {
 		begin, err := from.Seek(offset, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			return nil // only a hole is left
+			return nil // the rest is a hole
 		}
 		if err != nil {
 			return err

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loop is a loop device over a file. The kernel takes it away when nobody has it open or mounted any more; we keep it open.
+// loop is a loop device over a file. The plane keeps it open. The kernel removes it when nothing has it open or mounted.
 type loop struct {
 	file   *os.File
 	path   string // /dev/loop7
 	number uint64
 }
 
-// openLoop shows a file as a loop device.
+// openLoop makes a loop device over a file.
 func openLoop(image string) (*loop, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
@@ -38,7 +38,7 @@ func openLoop(image string) (*loop, error) {
 			return nil, fmt.Errorf("a free loop device: %w", err)
 		}
 		l, err := configure(uint32(free), backing)
-		if !errors.Is(err, unix.EBUSY) { // another process was quicker
+		if !errors.Is(err, unix.EBUSY) { // another process took it first
 			return l, err
 		}
 	}
@@ -47,7 +47,7 @@ func openLoop(image string) (*loop, error) {
 func configure(minor uint32, backing *os.File) (*loop, error) {
 	const loopMajor = 7
 	l := &loop{path: fmt.Sprintf("/dev/loop%d", minor), number: unix.Mkdev(loopMajor, minor)}
-	// Containers often have a /dev of their own, in which the kernel makes no nodes.
+	// A container often has its own /dev, where the kernel creates no nodes.
 	if err := unix.Mknod(l.path, unix.S_IFBLK|0o600, int(l.number)); err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, fmt.Errorf("make %s: %w", l.path, err)
 	}
@@ -63,13 +63,13 @@ func configure(minor uint32, backing *os.File) (*loop, error) {
 	return l, nil
 }
 
-// Close lets go of the device, after what was written to it has reached the file.
+// Close closes the device, after all writes have reached the file.
 func (l *loop) Close() error { return errors.Join(l.file.Sync(), l.file.Close()) }
 
-// grow lets the device have the size of its file.
+// grow gives the device the size of its file.
 func (l *loop) grow() error { return unix.IoctlSetInt(int(l.file.Fd()), unix.LOOP_SET_CAPACITY, 0) }
 
-// sectors is the size as the device's own sysfs tells it.
+// sectors is the size in the sysfs of the device.
 func (l *loop) sectors() (string, error) {
 	text, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(l.path), "size"))
 	return string(text), err
@@ -85,7 +85,7 @@ func loops(dir string) (map[string]string, error) {
 	for _, path := range backings {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // the device has just gone
+			continue // the device disappeared in between
 		}
 		file := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), " (deleted)")
 		if strings.HasPrefix(file, filepath.Clean(dir)+"/") {
@@ -95,8 +95,8 @@ func loops(dir string) (map[string]string, error) {
 	return found, nil
 }
 
-// clearLoops takes away loop devices over files below dir that an earlier process left. The kernel keeps mounted ones until they
-// are unmounted; nothing refers to them any more, so they do no harm.
+// clearLoops removes loop devices over files below dir that an earlier process left. The kernel keeps mounted ones until their
+// unmount; nothing uses them any more.
 func clearLoops(dir string) error {
 	left, err := loops(dir)
 	for name := range left {
@@ -106,14 +106,14 @@ func clearLoops(dir string) error {
 			continue
 		}
 		if clearErr := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0); clearErr != nil && !errors.Is(clearErr, unix.ENXIO) {
-			err = errors.Join(err, fmt.Errorf("take away /dev/%s: %w", name, clearErr))
+			err = errors.Join(err, fmt.Errorf("remove /dev/%s: %w", name, clearErr))
 		}
 		err = errors.Join(err, device.Close())
 	}
 	return err
 }
 
-// awaitNoLoops waits until there is no loop device over a file below dir, and names those that stay.
+// awaitNoLoops waits until no loop device over a file below dir exists, and names those that remain.
 func awaitNoLoops(dir string, patience time.Duration) error {
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		left, err := loops(dir)
@@ -122,7 +122,7 @@ func awaitNoLoops(dir string, patience time.Duration) error {
 		}
 		if time.Now().After(end) {
 			for name, file := range left {
-				err = errors.Join(err, fmt.Errorf("/dev/%s of %s is still in use; it goes when it is unmounted and closed", name, filepath.Base(file)))
+				err = errors.Join(err, fmt.Errorf("/dev/%s of %s is still in use; the kernel removes it after the unmount and the last close", name, filepath.Base(file)))
 			}
 			return err
 		}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package dataplane gives the objects of a simulated cloud their bytes and its servers disks. It needs Linux and root.
+// Package dataplane holds the bytes of the objects of a simulated cloud and the disks of its servers. It needs Linux and root.
 package dataplane
 
 import (
@@ -14,17 +14,17 @@ import (
 // Plane exists on Linux only.
 type Plane struct{ openstacksim.DataPlane }
 
-// Options are what may be odd about disks.
+// Options change the behaviour of disks.
 type Options struct {
 	Delay  time.Duration
 	Serial func(volume string) string
 	Log    *slog.Logger
 }
 
-// New refuses.
+// New returns an error.
 func New(string, Options) (*Plane, error) {
-	return nil, errors.New("disks are loop devices, which only Linux has")
+	return nil, errors.New("disks are loop devices, which exist on Linux only")
 }
 
-// Close has nothing to do.
+// Close does nothing.
 func (*Plane) Close() error { return nil }

@@ -1,11 +1,11 @@
 //go:build linux
 
-// Package dataplane gives the objects of a simulated cloud their bytes and its servers disks, on the kernel that runs it: volumes,
-// snapshots and backups are sparse files, and an attached volume is a loop device that appears in a directory which looks like its
-// server's /sys and /dev. It needs Linux 5.8 and root.
+// Package dataplane holds the bytes of the objects of a simulated cloud and the disks of its servers, in the kernel of this
+// machine. Volumes, snapshots and backups are sparse files. An attached volume is a loop device in a directory that looks like
+// /sys and /dev of its server. The package needs Linux 5.8 and root.
 //
-// Nothing of it outlives its process, killed or not, but what is still mounted or open elsewhere: the kernel takes a loop device
-// away once its last user lets go. Files that a killed process left are removed by the next one of the same directory.
+// When the process ends, even by a signal, only devices that are mounted or open elsewhere remain. The kernel removes such a loop
+// device after its last use. The next process with the same directory removes files that a killed process left.
 package dataplane
 
 import (
@@ -40,27 +40,28 @@ type Plane struct {
 	mu      sync.Mutex
 	servers map[string]*server
 	disks   map[string]*disk // by volume
-	late    error            // of what happened when nobody could be told
+	late    error            // of delayed work, which has no caller
 	closed  bool
 }
 
 var _ openstacksim.DataPlane = (*Plane)(nil)
 
-// Options are what may be odd about disks. The zero value is a quick and honest cloud.
+// Options change the behaviour of disks. With the zero value, disks appear at once and have the right serial.
 type Options struct {
-	// Delay is how much later than Nova's word disks and new sizes appear.
+	// Delay is the time between the reply of Nova and the disk or its new size.
 	Delay time.Duration
-	// Serial is what the disk of a volume says it is; empty: it has no serial. Nil is virtio-blk's: the id's first 20 characters.
+	// Serial is the serial of the disk of a volume; "" means none. Nil means that of virtio-blk: the first 20 characters of the
+	// ID.
 	Serial func(volume string) string
-	// Log hears of disks that could not be shown late; nobody when nil.
+	// Log reports disks that could not appear after the delay; nil reports nothing.
 	Log *slog.Logger
 }
 
-// marker is the file that says whose directory it is. The process that uses the directory holds a lock on it.
+// marker is the file that marks a directory of this package. The process that uses the directory holds a lock on it.
 const marker = ".openstack-sim-disks"
 
-// New makes a data plane in dir, which is made if need be. It takes away what an earlier process left there and refuses a directory
-// that holds other things or that another process uses.
+// New makes a data plane in dir and creates dir if it is missing. It removes what an earlier process left. It refuses a directory
+// with other files, and one that another process uses.
 func New(dir string, options Options) (*Plane, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -72,7 +73,7 @@ func New(dir string, options Options) (*Plane, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil { // as the kernel will write the names of backing files
+	if dir, err = filepath.EvalSymlinks(dir); err != nil { // the kernel shows backing files by their resolved names
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, marker), os.O_CREATE|os.O_RDWR, 0o600)
@@ -93,7 +94,7 @@ func New(dir string, options Options) (*Plane, error) {
 	return p, nil
 }
 
-// ours refuses a directory that was not made for a data plane: everything in it would be removed.
+// ours refuses a directory of another origin, because New removes everything in it.
 func ours(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -103,7 +104,7 @@ func ours(dir string) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, marker)); err != nil {
-		return fmt.Errorf("%s is not empty and is no earlier directory of disks; name another", dir)
+		return fmt.Errorf("%s is not empty and was not made by a data plane; use another directory", dir)
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (p *Plane) wipe() error {
 	return errors.Join(os.RemoveAll(filepath.Join(p.dir, "images")), os.RemoveAll(filepath.Join(p.dir, "servers")))
 }
 
-// tryLoop finds out at once whether this machine has loop devices for us.
+// tryLoop checks at once whether this machine has loop devices.
 func (p *Plane) tryLoop() error {
 	const id = "try"
 	if err := p.makeImage(id, "", 1<<20); err != nil {
@@ -126,8 +127,8 @@ func (p *Plane) tryLoop() error {
 	return errors.Join(l.Close(), os.Remove(p.image(id)))
 }
 
-// Close takes every disk and file away. Its error tells of disks that are still in use: the kernel keeps those until they are let
-// go; and of what went wrong when nobody could be told.
+// Close removes every disk and file. Its error names disks that are still in use, which the kernel keeps until then. It also has
+// the errors of delayed work.
 func (p *Plane) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,13 +140,13 @@ func (p *Plane) Close() error {
 	for id := range p.servers {
 		err = errors.Join(err, p.removeServer(id))
 	}
-	return errors.Join(err, awaitNoLoops(p.image(""), letGo), p.wipe(), p.lock.Close())
+	return errors.Join(err, awaitNoLoops(p.image(""), releaseTimeout), p.wipe(), p.lock.Close())
 }
 
-// letGo is how long others may take to let go of a disk that is gone: udev and blkid look at every disk for a moment.
-const letGo = 2 * time.Second
+// releaseTimeout is how long other programs may keep a removed disk open: udev and blkid read every disk for a moment.
+const releaseTimeout = 2 * time.Second
 
-// later does what a server's kernel does, after the delay if there is one. It needs p.mu, and do runs with it.
+// later runs do after the delay, as the kernel of a server would. The caller holds p.mu, and so does do.
 func (p *Plane) later(what string, do func() error) error {
 	if p.options.Delay <= 0 {
 		return do()
@@ -158,7 +159,7 @@ func (p *Plane) later(what string, do func() error) error {
 		}
 		if err := do(); err != nil {
 			p.late = errors.Join(p.late, err)
-			p.options.Log.Error("a disk could not be shown", "disk", what, "error", err)
+			p.options.Log.Error("a disk cannot appear", "disk", what, "error", err)
 		}
 	})
 	return nil

@@ -220,7 +220,7 @@ func TestWhatIsLateOrOddIsSo(t *testing.T) {
 	wantFiles(t, filepath.Join(server, "by-id"), "virtio-wrong")
 }
 
-func TestADiskInUseGoesWhenItIsLetGo(t *testing.T) {
+func TestADiskInUseGoesWhenItIsReleased(t *testing.T) {
 	p := newPlane(t, Options{})
 	do(t, p.Make(one, "", 1))
 	do(t, p.Attach(nodeA, one, "/dev/vdb"))
@@ -271,7 +271,7 @@ func TestAKilledProcessLeavesNothing(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "images", one)); err != nil {
 		t.Fatalf("the process made no volume: %v", err)
 	}
-	if err := awaitNoLoops(filepath.Join(dir, "images"), letGo); err != nil {
+	if err := awaitNoLoops(filepath.Join(dir, "images"), releaseTimeout); err != nil {
 		t.Error(err)
 	}
 	p, err := New(dir, Options{})

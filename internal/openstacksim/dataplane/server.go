@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server is the directory in which one server's disks can be seen.
+// server is the directory with the disks of one server.
 type server struct{ dir, link string }
 
 // AddServer implements openstacksim.DataPlane.
@@ -22,7 +22,7 @@ func (p *Plane) AddServer(id, name string, document func() []byte) error {
 	defer p.mu.Unlock()
 	for _, s := range []string{id, name} {
 		if !filepath.IsLocal(s) || filepath.Base(s) != s {
-			return fmt.Errorf("%q cannot be the name of a server's directory", s)
+			return fmt.Errorf("%q cannot name the directory of a server", s)
 		}
 	}
 	all := filepath.Join(p.dir, "servers")
@@ -59,7 +59,7 @@ func (p *Plane) removeServer(id string) error {
 	}
 	delete(p.servers, id)
 	var err error
-	if to, readErr := os.Readlink(s.link); readErr == nil && filepath.Base(to) == id { // a namesake may have taken it over
+	if to, readErr := os.Readlink(s.link); readErr == nil && filepath.Base(to) == id { // another server of that name may have replaced the link
 		err = os.Remove(s.link)
 	}
 	return errors.Join(err, os.RemoveAll(s.dir))
@@ -67,7 +67,7 @@ func (p *Plane) removeServer(id string) error {
 
 func (s *server) block(name string) string { return filepath.Join(s.dir, "sys", "block", name) }
 
-// show lets a disk appear: its nodes, and then in one step its entry in sysfs.
+// show adds a disk: first its nodes, and then its entry in sysfs, atomically.
 func (s *server) show(name, serial string, l *loop) error {
 	if err := point(filepath.Join(s.dir, "dev", name), l.path); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (s *server) byID(serial string) string {
 	return filepath.Join(s.dir, "by-id", "virtio-"+strings.ReplaceAll(serial, "/", "_"))
 }
 
-// hide lets a disk disappear, in the opposite order. It may not have appeared yet.
+// hide removes a disk in the opposite order. The disk may not exist yet.
 func (s *server) hide(name, serial string) error {
 	gone := filepath.Join(s.dir, ".old-"+name)
 	if err := os.Rename(s.block(name), gone); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -114,7 +114,7 @@ func (s *server) hide(name, serial string) error {
 	return os.RemoveAll(gone)
 }
 
-// resize lets sysfs tell the disk's new size, if the disk has appeared.
+// resize writes the new size of the disk to sysfs, if the disk exists.
 func (s *server) resize(name string, l *loop) error {
 	if _, err := os.Stat(s.block(name)); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -130,7 +130,7 @@ func (s *server) resize(name string, l *loop) error {
 	return os.Rename(staged, filepath.Join(s.block(name), "size"))
 }
 
-// point makes a symbolic link or replaces it in one step.
+// point creates or replaces a symbolic link atomically.
 func point(link, target string) error {
 	staged := link + ".new" + strconv.Itoa(os.Getpid())
 	if err := os.Symlink(target, staged); err != nil {
