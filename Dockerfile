@@ -1,6 +1,6 @@
-# The driver's image for those who have a container engine; `make image` needs none and makes a smaller one.
+# The driver image for builds with a container engine. `make image` needs none and makes a smaller image.
 #
-# Tags of base images move. Pin them by the digest that you reviewed, which only a registry can tell (crane digest, skopeo inspect):
+# Tags of base images can change. Pin the digest that you reviewed; a registry has it (crane digest, skopeo inspect):
 #   docker build --build-arg GO_IMAGE=golang:1.26-bookworm@sha256:... --build-arg BASE_IMAGE=debian:bookworm-slim@sha256:... .
 ARG GO_IMAGE=golang:1.26-bookworm
 ARG BASE_IMAGE=debian:bookworm-slim
@@ -14,8 +14,7 @@ ARG VERSION=unknown
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /cinder-csi-driver ./cmd/cinder-csi-driver
 
 FROM ${BASE_IMAGE}
-# The programs that gain rights when they are run (mount, su, passwd and so on) lose that: the node's container is root without them, and
-# the controller's must not become it.
+# Remove the set-user-ID bit of mount, su, passwd and others: the node container runs as root anyway, and the controller must not become root.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends btrfs-progs ca-certificates e2fsprogs mount util-linux xfsprogs \
  && rm -rf /var/lib/apt/lists/* \

@@ -1,5 +1,5 @@
 # cinder-csi: a Cinder CSI driver that configures itself from the cloud it runs on.
-# `make help` lists what can be made; every target's comment after ## is its help.
+# `make help` lists the targets; the comment after ## is the help of a target.
 
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -12,7 +12,7 @@ TOOL := go tool -modfile=.ci/tools.mod
 # Where the real cloud of `make openstack-up` lives.
 OPENSTACK_BED ?= $(or $(TMPDIR),/tmp)/openstack-bed
 export OPENSTACK_BED
-# By find, not by git: a checkout that belongs to somebody else, or an archive, has no answer of git's.
+# By find, not by git: git lists nothing in an archive or in a checkout of another user.
 GOFILES = $(shell find . -name '*.go' -not -path './bin/*')
 SHFILES = $(shell find . -name '*.sh' -not -path './bin/*')
 
@@ -25,11 +25,11 @@ build: ## build the three programs into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
 .PHONY: demo
-demo: build ## the main job on a simulated cloud: inspect, generate, verify, and one volume's life (with a file on it, as root)
+demo: build ## inspect, generate and verify on a simulated cloud, and the life of one volume (as root, with a file on it)
 	go run ./test/demo -bin bin -dir bin/demo
 
 .PHONY: test
-test: test-tools ## all tests that need no cloud, with the race detector, and csi-sanity (what needs real devices runs as root)
+test: test-tools ## all tests without a cloud, with the race detector, and csi-sanity; tests of real devices need root
 	go run ./test/gate -- -race -timeout 20m ./...
 	$(MAKE) test-errors test-sanity
 
@@ -42,20 +42,20 @@ test-fast: ## the tests of most packages in under a minute: without root, race d
 	go test -short $$(go list ./... $(SLOW_PACKAGES:%=| grep -v /%))
 
 .PHONY: test-errors
-test-errors: ## everything goes wrong with every request of every RPC; each answer is the error table's, and nothing is left
+test-errors: ## every fault at every request of every RPC; each reply follows the error table, and nothing is left behind
 	go test ./test/errortable -count 1 -timeout 15m -full
 
-# What the node role's tests run on real devices, as Debian packages. Only root runs those tests; only root installs.
+# Debian packages for the tests of the node role on real devices. Those tests and this installation need root.
 TEST_TOOLS := e2fsprogs xfsprogs btrfs-progs util-linux fdisk strace
 
 .PHONY: test-tools
-test-tools: ## as root on Debian: install the file systems' tools that tests run, if any is missing
+test-tools: ## as root on Debian: install the file system tools that tests run, if any is missing
 	@if [ "$$(id -u)" = 0 ] && command -v dpkg-query apt-get >/dev/null && \
 	  [ "$$(dpkg-query -W -f '$${db:Status-Status}\n' $(TEST_TOOLS) 2>/dev/null | grep -cx installed)" -lt $(words $(TEST_TOOLS)) ]; then \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
 
 .PHONY: test-histories
-test-histories: ## nothing is lost: every fault at every request of every RPC, random histories of several replicas, the patches of mutants apply
+test-histories: ## no volume is lost: every fault at every request of every RPC, random histories of several replicas; the patches of mutants apply
 	go test ./test/histories -count 1 -timeout 15m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
 
 .PHONY: test-histories-long
@@ -63,20 +63,20 @@ test-histories-long: ## at least a million random operations from seed 1 on (SEE
 	GOGC=400 go test ./test/histories -count 1 -timeout 6h -v -run Random -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),4200) -keep $(or $(TMPDIR),/tmp)
 
 .PHONY: test-soak
-test-soak: ## the driver as a process for 15 minutes of real time on a cloud that fails: nothing grows, SIGTERM drains (SOAK=15m)
+test-soak: ## the driver as a process for 15 minutes on a cloud with faults: memory does not grow, SIGTERM drains (SOAK=15m)
 	go test -tags soak ./test/soak -count 1 -v -timeout 0 -soak $(or $(SOAK),15m)
 
 .PHONY: test-mutants
-test-mutants: ## proof that test-histories checks: each mutant of the driver (test/histories/mutants) is caught on its recorded history; minutes
+test-mutants: ## test-histories finds each mutant of the driver (test/histories/mutants) on its recorded history; minutes
 	go test ./test/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v
 
 .PHONY: test-attack
-test-attack: test-tools ## the attacks of a hostile tenant, cloud and pull request, each of which must fail; prints the peak of memory
+test-attack: test-tools ## attacks by a hostile tenant, cloud and pull request, which must all fail; prints the peak of memory
 	go run ./test/gate -- -count 1 -timeout 10m ./test/attack/...
 
 .PHONY: test-node-kills test-node-kills-ci
-# In its own directory, where go test shows what a test prints.
-test-node-kills: test-tools ## as root: the node process killed at every system call and at ten writes of each mkfs, fsck and growth; prints the table
+# In its own directory, so that go test shows the output of the tests.
+test-node-kills: test-tools ## as root: kill the node process at every system call and at ten writes of each mkfs, fsck and resize; prints the table
 	cd test/nodekills && go test -count 1 -timeout 30m -full
 
 test-node-kills-ci: test-tools ## the part of test-node-kills that CI runs
@@ -110,23 +110,22 @@ format: ## write every Go file in gofumpt's format
 	$(TOOL) gofumpt -w $(GOFILES)
 
 .PHONY: update
-update: build ## write anew what tests compare with: goldens and overlays/
+update: build ## update the files that tests compare with: goldens and overlays/
 	go test ./generator/cli ./overlays ./docs -update
 
-# What the driver reads of others' text: cloud.conf, parameters, templates, annotations, tokens, and on the node what the kernel, the metadata
-# and the disks say.
+# Input of the driver: cloud.conf, parameters, templates, annotations and tokens; on the node, data of the kernel, the metadata and the disks.
 FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue driver/config:FuzzParseSettings \
   driver/contract:FuzzParseStorageClass driver/contract:FuzzParseSnapshotClass driver/contract:FuzzParseAttributesClass \
   driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/contract:FuzzMountFlags driver/controller:FuzzToken \
   driver/openstack:FuzzCinderReplies driver/openstack:FuzzNovaReplies \
   $(addprefix driver/host:Fuzz,ParseMountInfo SysfsTree ParseUevent ParseMetadata ConfigDrives Directories Superblocks)
 
-# What the generator reads of others' files: clouds.yaml and its profiles, configuration and inventory, checked-out bundles.
+# Input of the generator: clouds.yaml and its profiles, configuration and inventory, bundles of a checkout.
 FUZZ_GENERATOR := internal/cloud:FuzzCloudsYAML internal/cloud:FuzzProfiles generator/printable:FuzzEscape generator/verify:FuzzGenerate \
   generator/verify:FuzzBundle
 
 .PHONY: fuzz-driver
-fuzz-driver: ## the fuzz targets of what driver and generator read of others: configuration, parameters, tokens, disks, bundles; each for FUZZTIME (10s)
+fuzz-driver: ## each fuzz target for the input of driver and generator, for FUZZTIME (10s)
 	@for target in $(FUZZ_DRIVER) $(FUZZ_GENERATOR); do \
 	  echo "$$target"; go test "./$${target%:*}" -run '^$$' -fuzz "^$${target#*:}\$$" -fuzztime "$${FUZZTIME:-10s}" -fuzzminimizetime 10x -parallel 2; done
 
@@ -138,19 +137,19 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 	  done; done
 
 .PHONY: bench
-bench: ## what waiting costs, hub against per-volume polling, in virtual time; writes test/bench/RESULTS.md (minutes)
+bench: ## the cost of waiting, hub against polling per volume, in virtual time; writes test/bench/RESULTS.md (minutes)
 	go test ./test/bench -run Results -results RESULTS.md -timeout 30m -v
 
 .PHONY: deps
-deps: ## the modules that are compiled into each program
+deps: ## the modules in each program
 	@for p in $(PROGRAMS); do echo "$$p:"; go list -deps -f '{{with .Module}}  {{.Path}} {{.Version}}{{end}}' ./cmd/$$p | sort -u; done
 
 .PHONY: vulncheck
-vulncheck: ## known vulnerabilities that the programs can reach, by govulncheck; its database is on the internet (https://vuln.go.dev, or GOVULNDB)
+vulncheck: ## known vulnerabilities that the programs reach (govulncheck; it needs the internet: https://vuln.go.dev, or GOVULNDB)
 	$(TOOL) govulncheck $${GOVULNDB:+-db $$GOVULNDB} ./cmd/...
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove built files
 	rm -rf bin
 
 include test/openstack/openstack.mk
@@ -160,10 +159,10 @@ include test/vm/vm.mk
 include internal/ociimage/image.mk
 
 .PHONY: test-openstack
-test-openstack: test-parity test-openstack-driver ## the real cloud (started if it is not up): cloudparity, generator, driver, csi-sanity against it
+test-openstack: test-parity test-openstack-driver ## cloudparity, generator, driver and csi-sanity against the real cloud; starts it if it is not up
 
 .PHONY: test-parity
-test-parity: ## the simulation's contract suite, on the real cloud
+test-parity: ## the cases of the simulated cloud, on the real cloud
 	$(MAKE) openstack-up
 	go run ./test/gate -- -count 1 -timeout 30m ./test/cloudparity -bed="$(OPENSTACK_BED)"
 

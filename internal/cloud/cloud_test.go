@@ -184,7 +184,7 @@ func TestAServiceThatIsNotThereIsNamed(t *testing.T) {
 	}
 }
 
-func TestLoginFailuresAreToldApart(t *testing.T) {
+func TestLoginFailuresHaveDistinctErrors(t *testing.T) {
 	t.Parallel()
 	answering := func(status int) func(*testing.T) Settings {
 		return func(t *testing.T) Settings { return (&keystone{status: status}).serve(t) }
@@ -288,7 +288,7 @@ func TestTLSFollowsTheSettings(t *testing.T) {
 	}
 }
 
-func TestCredentialsReachKeystoneInItsWords(t *testing.T) {
+func TestCredentialsBecomeKeystoneRequests(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		settings Settings

@@ -50,8 +50,8 @@ func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings
 	return s, s.validate()
 }
 
-// ConfFiles lists the files besides cloud.conf that change the result of FromConf or a login: the candidates for clouds.yaml, and
-// the CA, certificate and key files. Some of them may not exist.
+// ConfFiles lists the files besides cloud.conf that change the result of FromConf or a login. These are the candidates for
+// clouds.yaml, and the CA, certificate and key files. Some of them may not exist.
 func ConfFiles(f *cloudconf.File, name string, env func(string) string) []string {
 	if env == nil {
 		env = os.Getenv

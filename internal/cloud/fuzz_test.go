@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// FuzzProfiles reads any clouds.yaml with any clouds-public.yaml. Nothing panics, an error is one line, and whatever the profiles
-// say, who logs in, how TLS is checked and which endpoints are overridden is what clouds.yaml alone says.
+// FuzzProfiles reads any clouds.yaml with any clouds-public.yaml. Nothing panics, and an error is one line. Only clouds.yaml sets
+// credentials, TLS checks and endpoint overrides, whatever the profiles have.
 func FuzzProfiles(f *testing.F) {
 	const public = "public-clouds: {vendor: {region_name: V1, regions: [{name: V1, values: {auth: {auth_url: 'https://v1/v3'}}}, V2], auth: {auth_url: 'https://vendor/v3'}}}"
 	f.Add(cloudsFile, public, "profiled", "")

@@ -245,8 +245,8 @@ func TestTwoLargeAnswersAreReadAtATimeAndSmallOnesDoNotWait(t *testing.T) {
 	})
 }
 
-// TestAFullPageOfVolumesFits uses what Cinder writes of a volume to an administrator (Cinder API reference, "List accessible volumes
-// with details"), with three attachments and ten entries of metadata, and ids and names of their usual lengths.
+// TestAFullPageOfVolumesFits uses a volume as Cinder shows it to an administrator (Cinder API reference, "List accessible volumes
+// with details"). It has three attachments and ten metadata entries, and IDs and names of the usual lengths.
 func TestAFullPageOfVolumesFits(t *testing.T) {
 	t.Parallel()
 	const id = "1f0a3c52-7b6d-4a52-9f6e-0d1c2b3a4f5e"
@@ -380,7 +380,7 @@ func TestAnErrorHoldsNoControlCharacterOfTheCloud(t *testing.T) {
 	}
 }
 
-func TestSettingsThatOpenTheConnectionAreTold(t *testing.T) {
+func TestInsecureSettingsAreReported(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]Settings{
 		"":                                      {Name: "c", AuthURL: "https://k/v3"},
@@ -396,7 +396,7 @@ func TestSettingsThatOpenTheConnectionAreTold(t *testing.T) {
 	}
 }
 
-func TestACatalogThatLeavesEncryptionIsTold(t *testing.T) {
+func TestUnencryptedCatalogURLsAreReported(t *testing.T) {
 	t.Parallel()
 	k := &keystone{catalog: []map[string]any{
 		service("compute", endpoint("r", "public", "http://cloud.test/v2.1")), service("volumev3", endpoint("r", "public", "https://cloud.test/v3")),

@@ -177,7 +177,7 @@ func TestConfFilesNamesWhatDecidesALogin(t *testing.T) {
 	}
 }
 
-func TestWatchTellsOfEveryWayAFileChanges(t *testing.T) {
+func TestWatchReportsEveryWayAFileChanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	mounted, linked := filepath.Join(dir, "mounted", "clouds.yaml"), filepath.Join(dir, "elsewhere", "clouds.yaml")

@@ -13,7 +13,7 @@ import (
 
 const module = "github.com/cinder-csi/cinder-csi/"
 
-// pkg is what `go list` says of one package; Imports are the direct ones without tests, Deps all of them.
+// pkg is one package in the output of `go list`. Imports are the direct ones without those of tests; Deps are all.
 type pkg struct {
 	ImportPath string
 	Imports    []string

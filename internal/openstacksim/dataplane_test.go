@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// plane notes what it is asked for and fails when told to.
+// plane records its calls, and fails those that broken names.
 type plane struct {
 	calls  []string
 	broken string

@@ -9,7 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-func TestACallFailsAsOftenAsTold(t *testing.T) {
+func TestFaultOccursTimesTimes(t *testing.T) {
 	sim := instant()
 	c := login(t, sim, "demo", "demo")
 	sim.SetFault(openstacksim.Fault{Method: "GET", Path: "/volume/v3/*/volumes", Status: http.StatusServiceUnavailable, Times: 2, Header: http.Header{"Retry-After": {"7"}}})
@@ -25,7 +25,7 @@ func TestACallFailsAsOftenAsTold(t *testing.T) {
 	c.want(http.StatusOK, c.do("GET", "/volume/volumes/detail", "", ""))
 }
 
-func TestAFaultLetsPassAsManyAsTold(t *testing.T) {
+func TestFaultSkipsSkipRequests(t *testing.T) {
 	sim := instant()
 	c := login(t, sim, "demo", "demo")
 	sim.SetFault(openstacksim.Fault{Method: "GET", Status: http.StatusTeapot, Skip: 2, Times: 1})
@@ -113,7 +113,7 @@ func TestACreateFailsWithAMessageForItsOwner(t *testing.T) {
 	c.want(http.StatusAccepted, c.do("DELETE", "/volume/volumes/"+id, "", ""))
 }
 
-func TestAnAttachThatFailsOnTheHostTellsNobody(t *testing.T) {
+func TestAttachThatFailsOnTheHostHasNoError(t *testing.T) {
 	node := serverID("node-az1")
 	bubble(t, map[openstacksim.Operation]time.Duration{openstacksim.Attach: 2 * time.Second}, func(t *testing.T, sim *openstacksim.Sim, c *caller) {
 		volume := c.create(`"size":1`)

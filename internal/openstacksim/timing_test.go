@@ -34,7 +34,7 @@ func TestTimesAreLogNormalAndTheSameForTheSameWork(t *testing.T) {
 	}
 }
 
-func TestAServerDoesOneThingAtATimeWhereTold(t *testing.T) {
+func TestSerialServerRunsOneOperationAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Default())
 		if got := s.turn("a", time.Second) + s.turn("a", time.Second); got != 2*time.Second {

@@ -1,4 +1,4 @@
-// Package testenv checks what a test needs of its machine, and builds small machines for tests: trees that look like sysfs and
+// Package testenv checks what a test needs of its machine. It builds small machines for tests: trees that look like sysfs and
 // /dev, with loop devices as disks. If something is missing, the test fails. A skip must be committed in test/skips.txt.
 package testenv
 
