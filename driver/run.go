@@ -29,7 +29,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
@@ -76,7 +75,6 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	background, work := errgroup.WithContext(work)
 
 	var services rpc.Services
-	_, canExpand := any((*openstack.Cloud)(nil)).(volume.Extender) // a node's process tells it too: the plugin's, not the process's
 	if cfg.Controller {
 		clouds := map[string]controller.Cloud{}
 		counter, quota := telemetry.NewOpenStack(registry), telemetry.NewQuota(registry)
@@ -113,7 +111,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		}
 		services.Controller = controller.New(controller.Options{
 			Clouds: clouds, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
-			DefaultFSType: cfg.DefaultFSType, Claims: claims, CanExpand: canExpand, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
+			DefaultFSType: cfg.DefaultFSType, Claims: claims, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
 		})
 	}
 	if cfg.Node {
@@ -123,7 +121,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	}
 
 	services.Identity = identity.New(identity.Options{
-		DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology, CanExpand: canExpand,
+		DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology,
 	})
 
 	// The first is the outermost: the log shows the code that the caller gets, and a panic becomes an error before both.

@@ -65,8 +65,6 @@ type Options struct {
 	DefaultFSType string
 	// Claims reads scheduler hints from claims' annotations; nil reads none.
 	Claims Claims
-	// CanExpand says that every cloud's volumes can be expanded.
-	CanExpand bool
 	// WithCapacity answers GetCapacity, for the one cloud that there then is.
 	WithCapacity bool
 	// Strict refuses class parameters that nobody knows, and attachments for several writers of a file system, instead of warning
@@ -129,9 +127,7 @@ func (s *Server) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 		csi.ControllerServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
 		csi.ControllerServiceCapability_RPC_GET_VOLUME_HEALTH,
 		csi.ControllerServiceCapability_RPC_LIST_VOLUME_HEALTH,
-	}
-	if s.o.CanExpand {
-		capabilities = append(capabilities, csi.ControllerServiceCapability_RPC_EXPAND_VOLUME)
+		csi.ControllerServiceCapability_RPC_EXPAND_VOLUME,
 	}
 	if s.o.WithCapacity {
 		capabilities = append(capabilities, csi.ControllerServiceCapability_RPC_GET_CAPACITY)

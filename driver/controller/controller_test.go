@@ -481,21 +481,16 @@ func TestExpand(t *testing.T) {
 }
 
 func TestWhatIsAdvertised(t *testing.T) {
-	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS", "GET_SNAPSHOT", "MODIFY_VOLUME", "SINGLE_NODE_MULTI_WRITER", "GET_VOLUME_HEALTH", "LIST_VOLUME_HEALTH"}
-	for _, canExpand := range []bool{false, true} {
-		if canExpand {
-			want = append(want, "EXPAND_VOLUME")
-		}
-		got, err := server(&fake{}, func(o *Options) { o.CanExpand = canExpand }).ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var names []string
-		for _, c := range got.GetCapabilities() {
-			names = append(names, c.GetRpc().GetType().String())
-		}
-		if diff := cmp.Diff(want, names); diff != "" {
-			t.Error("-want +got\n", diff)
-		}
+	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS", "GET_SNAPSHOT", "MODIFY_VOLUME", "SINGLE_NODE_MULTI_WRITER", "GET_VOLUME_HEALTH", "LIST_VOLUME_HEALTH", "EXPAND_VOLUME"}
+	got, err := server(&fake{}).ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range got.GetCapabilities() {
+		names = append(names, c.GetRpc().GetType().String())
+	}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Error("-want +got\n", diff)
 	}
 }

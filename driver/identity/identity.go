@@ -1,4 +1,4 @@
-// Package identity says who the driver is and what it can do (CSI specification, "Identity Service RPC").
+// Package identity reports what the driver is and what it can do (CSI specification, "Identity Service RPC").
 package identity
 
 import (
@@ -8,12 +8,11 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Options are what the server tells.
+// Options are what the server reports.
 type Options struct {
 	DriverName   string
 	Version      string
 	WithTopology bool
-	CanExpand    bool // volumes can be expanded, attached or not
 }
 
 // Server implements csi.IdentityServer.
@@ -22,7 +21,7 @@ type Server struct {
 	o Options
 }
 
-// New gives a Server.
+// New returns a Server.
 func New(o Options) *Server { return &Server{o: o} }
 
 // GetPluginInfo implements csi.IdentityServer.
@@ -30,8 +29,8 @@ func (s *Server) GetPluginInfo(context.Context, *csi.GetPluginInfoRequest) (*csi
 	return &csi.GetPluginInfoResponse{Name: s.o.DriverName, VendorVersion: s.o.Version}, nil
 }
 
-// GetPluginCapabilities implements csi.IdentityServer. The controller service is named by a node's process too, as upstream's does:
-// it says what the plugin has, not what answers on this socket.
+// GetPluginCapabilities implements csi.IdentityServer. The process of a node reports the controller service too, as upstream does: the
+// answer describes the plugin, not the services on this socket.
 func (s *Server) GetPluginCapabilities(context.Context, *csi.GetPluginCapabilitiesRequest) (*csi.GetPluginCapabilitiesResponse, error) {
 	services := []csi.PluginCapability_Service_Type{csi.PluginCapability_Service_CONTROLLER_SERVICE}
 	if s.o.WithTopology {
@@ -43,18 +42,16 @@ func (s *Server) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 			Type: &csi.PluginCapability_Service_{Service: &csi.PluginCapability_Service{Type: service}},
 		})
 	}
-	if s.o.CanExpand {
-		for _, expansion := range []csi.PluginCapability_VolumeExpansion_Type{csi.PluginCapability_VolumeExpansion_ONLINE, csi.PluginCapability_VolumeExpansion_OFFLINE} {
-			answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
-				Type: &csi.PluginCapability_VolumeExpansion_{VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: expansion}},
-			})
-		}
+	for _, expansion := range []csi.PluginCapability_VolumeExpansion_Type{csi.PluginCapability_VolumeExpansion_ONLINE, csi.PluginCapability_VolumeExpansion_OFFLINE} {
+		answer.Capabilities = append(answer.Capabilities, &csi.PluginCapability{
+			Type: &csi.PluginCapability_VolumeExpansion_{VolumeExpansion: &csi.PluginCapability_VolumeExpansion{Type: expansion}},
+		})
 	}
 	return answer, nil
 }
 
-// Probe implements csi.IdentityServer. A process that answers has read its configuration, and is ready: an outage of the cloud
-// is no reason to be restarted.
+// Probe implements csi.IdentityServer. A process that answers has read its configuration and is ready. It does not check the cloud:
+// the liveness probe would restart the driver during an outage.
 func (s *Server) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
 	return &csi.ProbeResponse{Ready: wrapperspb.Bool(true)}, nil
 }

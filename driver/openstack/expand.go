@@ -14,9 +14,7 @@ var (
 	extendAttachedVolume = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/action", Microversion: "3.42"}
 )
 
-var _ volume.Extender = (*Cloud)(nil)
-
-// Extend implements volume.Extender.
+// Extend implements volume.Cloud.
 func (c *Cloud) Extend(ctx context.Context, id volume.ID, size volume.Size, attached bool) error {
 	type body struct {
 		Size int `json:"new_size"`

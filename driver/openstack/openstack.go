@@ -25,10 +25,7 @@ type Cloud struct {
 	log     *slog.Logger
 }
 
-var (
-	_ volume.Cloud    = (*Cloud)(nil)
-	_ volume.Selector = (*Cloud)(nil)
-)
+var _ volume.Cloud = (*Cloud)(nil)
 
 // New makes the adapter of a cloud that somebody is logged in to.
 func New(c *cloud.Cloud, log *slog.Logger) *Cloud { return NewCurrent(cloud.Fixed(c), log) }

@@ -151,7 +151,7 @@ var operations = slices.Concat([]operation{
 		return err
 	}},
 	{"volumes", false, answer{status: 200, body: `{"volumes": []}`}, func(ctx context.Context, c *Cloud) error {
-		_, err := c.Volumes(ctx, volume.Page{})
+		_, _, err := c.Select(ctx, volume.Selection{})
 		return err
 	}},
 	{"changed volumes", false, answer{status: 200, body: `{"volumes": []}`}, func(ctx context.Context, c *Cloud) error {
@@ -229,7 +229,9 @@ func TestRequestsSayWhatIsMeant(t *testing.T) {
 			seen{"GET", "/v3/p/volumes/detail", "name=a%26b+c", "", ""},
 		},
 		"page": {
-			func(ctx context.Context, c *Cloud) { _, _ = c.Volumes(ctx, volume.Page{Marker: volumeID, Limit: 7}) },
+			func(ctx context.Context, c *Cloud) {
+				_, _, _ = c.Select(ctx, volume.Selection{Page: volume.Page{Marker: volumeID, Limit: 7}})
+			},
 			seen{"GET", "/v3/p/volumes/detail", "limit=7&marker=" + volumeID, "", ""},
 		},
 		"messages": {
@@ -368,7 +370,7 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 		_, read := c.Volume(ctx, volume.ID(id))
 		_, server := c.Server(ctx, volume.ServerID(id))
 		_, attachments := c.ServerAttachments(ctx, volume.ServerID(id))
-		_, page := c.Volumes(ctx, volume.Page{Marker: volume.ID("x" + id)})
+		_, _, page := c.Select(ctx, volume.Selection{Page: volume.Page{Marker: volume.ID("x" + id)}})
 		for name, err := range map[string]error{
 			"create": create, "clone": clone, "read": read, "server": server, "attachments": attachments, "page": page,
 			"extend": c.Extend(ctx, volume.ID(id), volume.GiB(1), true), "delete": c.DeleteVolume(ctx, volume.ID(id)), "attach": c.Attach(ctx, serverID, volume.Volume{ID: volume.ID(id)}),

@@ -29,7 +29,7 @@ func TestListsOfACloudThatDoesNotKeepToTheirRules(t *testing.T) {
 	}{
 		"the marker is ignored by a search": {same, func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "does not end", 2},
 		"the marker is ignored by a list": {same, func(t *testing.T, c *Cloud) error {
-			_, err := c.Volumes(t.Context(), volume.Page{Marker: volume.ID(numbered(1))})
+			_, _, err := c.Select(t.Context(), volume.Selection{Page: volume.Page{Marker: volume.ID(numbered(1))}})
 			return err
 		}, "does not end", 1},
 		"more of one name than there can be": {
@@ -41,7 +41,7 @@ func TestListsOfACloudThatDoesNotKeepToTheirRules(t *testing.T) {
 			func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "no UUID", 1,
 		},
 		"more elements than an array may have": {
-			pageWith(10_001, func(int) string { return `{}` }), func(t *testing.T, c *Cloud) error { _, err := c.Volumes(t.Context(), volume.Page{}); return err }, "10000 elements", 1,
+			pageWith(10_001, func(int) string { return `{}` }), func(t *testing.T, c *Cloud) error { _, _, err := c.Select(t.Context(), volume.Selection{}); return err }, "10000 elements", 1,
 		},
 		"another volume than the one asked for": {
 			`{"volume": {"id": "` + numbered(1) + `"}}`, func(t *testing.T, c *Cloud) error { _, err := c.Volume(t.Context(), volumeID); return err }, numbered(1), 1,

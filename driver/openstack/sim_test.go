@@ -129,7 +129,7 @@ func TestARequestThatAccessRulesForbidIsDeniedAndNoWrongPassword(t *testing.T) {
 	config := openstacksim.Default()
 	config.ApplicationCredentials[0].AccessRules = []openstacksim.AccessRule{{Service: "volumev3", Method: "GET", Path: "/v3/*/volumes/detail"}}
 	simulated(t, config, func(t *testing.T, a *Cloud, _ *status.Hub, _ *openstacksim.Sim) {
-		if _, err := a.Volumes(t.Context(), volume.Page{}); err != nil {
+		if _, _, err := a.Select(t.Context(), volume.Selection{}); err != nil {
 			t.Errorf("allowed, but %v", err)
 		}
 		_, err := a.CreateVolume(t.Context(), volume.CreateOptions{Name: "n", Size: volume.GiB(1)})

@@ -134,13 +134,7 @@ func (c *Cloud) VolumesNamed(ctx context.Context, name string) ([]volume.Volume,
 	}, func(v volume.Volume) (id, name string) { return string(v.ID), v.Name })
 }
 
-// Volumes implements volume.Cloud. A marker whose volume is gone is NotFound: a walk over a list that changes starts again.
-func (c *Cloud) Volumes(ctx context.Context, p volume.Page) ([]volume.Volume, error) {
-	page, _, err := c.Select(ctx, volume.Selection{Page: p})
-	return page, err
-}
-
-// Select implements volume.Selector. Cinder compares times from 3.60 on.
+// Select implements volume.Cloud. Cinder compares times from 3.60 on.
 func (c *Cloud) Select(ctx context.Context, s volume.Selection) ([]volume.Volume, bool, error) {
 	const verb = "list volumes"
 	call, query := listVolumes, url.Values{}

@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )

@@ -1,12 +1,13 @@
 package provision
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
 func TestDeleteReturnsOnceTheVolumeIsGone(t *testing.T) {

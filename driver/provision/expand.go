@@ -2,6 +2,7 @@ package provision
 
 import (
 	"context"
+
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -9,10 +10,6 @@ import (
 // Expand makes a volume at least as large as the range requires and returns it once Cinder shows the new size. A volume that is
 // large enough stays as it is. A server that has the volume learns of the new size by itself, a little later.
 func (s *Service) Expand(ctx context.Context, id volume.ID, r volume.Range) (volume.Volume, error) {
-	cloud, can := s.cloud.(volume.Extender)
-	if !can {
-		return volume.Volume{}, volume.Errorf(volume.Unimplemented, "volumes cannot be expanded").Op("expand")
-	}
 	size, err := r.Smallest()
 	if err != nil {
 		return volume.Volume{}, err
@@ -36,7 +33,7 @@ func (s *Service) Expand(ctx context.Context, id volume.ID, r volume.Range) (vol
 	case v.Status.Meaning().Extend != volume.Proceed:
 		return volume.Volume{}, volume.Errorf(volume.Conflict, "volume %s is in status %s%s; it cannot be expanded until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("expand")
 	}
-	if err := cloud.Extend(ctx, id, size, v.Status == volume.InUse); err != nil {
+	if err := s.cloud.Extend(ctx, id, size, v.Status == volume.InUse); err != nil {
 		return volume.Volume{}, err
 	}
 	if v, err = s.extended(ctx, id, size); err == nil {

@@ -1,37 +1,15 @@
 package provision
 
 import (
-	"context"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// extender is a fakeCloud whose volumes can grow.
-type extender struct{ *volumetest.Cloud }
-
-func (c extender) Extend(_ context.Context, id volume.ID, size volume.Size, attached bool) error {
-	if err := c.Called("Extend", id, attached); err != nil {
-		return err
-	}
-	c.Change(id, func(v *volume.Volume) { v.Status = "extending" })
-	c.Later(id, func(v *volume.Volume) {
-		v.Status = volume.InUse
-		if !attached {
-			v.Status = volume.Available
-		}
-		if c.Outcome != "" {
-			v.Status = c.Outcome
-			return
-		}
-		v.Size = size
-	})
-	return nil
-}
-
-func growing(c *volumetest.Cloud) *Service { return New(extender{c}, c, Options{}) }
+func growing(c *volumetest.Cloud) *Service { return New(c, c, Options{}) }
 
 func TestExpandReturnsOnceCinderShowsTheSize(t *testing.T) {
 	for _, status := range []volume.Status{volume.Available, volume.InUse} {
@@ -98,8 +76,6 @@ func TestExpansionsThatCannotBe(t *testing.T) {
 			volumetest.WantKind(t, err, test.kind, false)
 		})
 	}
-	_, err := service(volumetest.NewCloud()).Expand(t.Context(), volumetest.VolumeID(1), volume.Range{Required: volume.GiB(2)})
-	volumetest.WantKind(t, err, volume.Unimplemented, false)
 }
 
 func testExpandIn(t *testing.T, status volume.Status) {

@@ -1,11 +1,12 @@
 package provision
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
 // The sidecar would forget the claim, and the volume that another request for it made would be nobody's.

@@ -40,13 +40,9 @@ func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]vol
 
 // listFrom reads one page, and whether there may be more.
 func (s *Service) listFrom(ctx context.Context, p volume.Position, limit int) (page []volume.Volume, more bool, err error) {
-	more = true
 	page, err = observe.PageFrom(p, limit, volume.PositionOf, func(after volume.ID, limit int) (page []volume.Volume, err error) {
-		if c, can := s.cloud.(volume.Selector); can {
-			page, more, err = c.Select(ctx, volume.Selection{Page: volume.Page{Marker: after, Limit: limit}})
-			return page, err
-		}
-		return s.cloud.Volumes(ctx, volume.Page{Marker: after, Limit: limit})
+		page, more, err = s.cloud.Select(ctx, volume.Selection{Page: volume.Page{Marker: after, Limit: limit}})
+		return page, err
 	})
 	return page, more, err
 }

@@ -1,11 +1,12 @@
 package provision
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
 // seven volumes, of which 2 and 3 were made in the same second; the list is 7 6 5 4 3 2 1.

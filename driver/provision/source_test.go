@@ -1,10 +1,11 @@
 package provision
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"testing"
 	"testing/synctest"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
 func TestAVolumeFromASnapshot(t *testing.T) {

@@ -1,9 +1,10 @@
 package provision
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // Extra specs that say something to the driver (Cinder admin guide, "Volume multi-attach", "Availability-zone types",

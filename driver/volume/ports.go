@@ -24,8 +24,13 @@ type Cloud interface {
 	// VolumesNamed reads every volume of the project with exactly that name; names are not unique in Cinder.
 	// GET /v3/volumes/detail?name=…
 	VolumesNamed(ctx context.Context, name string) ([]Volume, error)
-	// Volumes reads one page of the project's volumes in Cinder's order, created_at descending. GET /v3/volumes/detail.
-	Volumes(ctx context.Context, page Page) ([]Volume, error)
+	// Select reads one page of the project's volumes that match, in Cinder's order (created_at descending), and whether there are
+	// more. Errors: NotFound when the marker's volume is gone, Unimplemented when the cloud has no such filter.
+	// GET /v3/volumes/detail?status=…&updated_at=gte:… (3.60).
+	Select(ctx context.Context, s Selection) (page []Volume, more bool, err error)
+	// Extend asks Cinder for a larger volume. Size is in whole GiB and above the present one. An attached volume needs 3.42.
+	// POST /v3/volumes/{id}/action, os-extend.
+	Extend(ctx context.Context, id ID, size Size, attached bool) error
 	// DeleteVolume asks Cinder to delete one volume, never its snapshots. DELETE /v3/volumes/{id}.
 	DeleteVolume(ctx context.Context, id ID) error
 	// AddMetadata adds to a volume's metadata, replacing what is there under the same keys. POST /v3/volumes/{id}/metadata.
@@ -42,13 +47,6 @@ type Cloud interface {
 	Attach(ctx context.Context, server ServerID, v Volume) error
 	// Detach asks Nova to detach a volume. DELETE /v2.1/servers/{id}/os-volume_attachments/{volume}.
 	Detach(ctx context.Context, server ServerID, id ID) error
-}
-
-// Extender is a Cloud that makes volumes larger. A Cloud need not be one.
-type Extender interface {
-	// Extend asks Cinder for a larger volume. Size is in whole GiB and above the present one. POST /v3/volumes/{id}/action,
-	// os-extend; for a volume that is attached from 3.42 on.
-	Extend(ctx context.Context, id ID, size Size, attached bool) error
 }
 
 // Waiter answers the question every command ends with: has it happened yet? The status hub is the one there is.

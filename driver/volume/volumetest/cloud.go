@@ -192,10 +192,10 @@ func (c *Cloud) VolumesNamed(_ context.Context, name string) ([]volume.Volume, e
 	return found, nil
 }
 
-// Volumes gives three volumes in one answer at most, whatever is asked for.
-func (c *Cloud) Volumes(_ context.Context, page volume.Page) ([]volume.Volume, error) {
-	if err := c.Called("Volumes"); err != nil {
-		return nil, err
+// Select returns at most three volumes, whatever the limit is.
+func (c *Cloud) Select(_ context.Context, page volume.Selection) ([]volume.Volume, bool, error) {
+	if err := c.Called("Select"); err != nil {
+		return nil, false, err
 	}
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -207,7 +207,7 @@ func (c *Cloud) Volumes(_ context.Context, page volume.Page) ([]volume.Volume, e
 	if page.Marker != "" {
 		i := slices.IndexFunc(all, func(v volume.Volume) bool { return v.ID == page.Marker })
 		if i < 0 {
-			return nil, volume.Errorf(volume.NotFound, "no volume %s", page.Marker)
+			return nil, false, volume.Errorf(volume.NotFound, "no volume %s", page.Marker)
 		}
 		all = all[i+1:]
 	}
@@ -215,7 +215,7 @@ func (c *Cloud) Volumes(_ context.Context, page volume.Page) ([]volume.Volume, e
 	if page.Limit > 0 {
 		most = min(most, page.Limit)
 	}
-	return all[:min(most, len(all))], nil
+	return all[:min(most, len(all))], len(all) > most, nil
 }
 
 func (c *Cloud) DeleteVolume(_ context.Context, id volume.ID) error {
