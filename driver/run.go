@@ -25,6 +25,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
@@ -81,7 +82,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		hubs, budgets, duplicates := telemetry.NewHubs(registry), telemetry.NewBudgets(registry), telemetry.NewDuplicates(registry)
 		limits := cloud.NewLimits()
 		for _, name := range cfg.CloudNames {
-			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter, openstack.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name)), limits))
+			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter, transport.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name)), limits))
 			if err != nil {
 				return err
 			}
@@ -207,12 +208,12 @@ func newLog(w io.Writer, cfg config.Config) *slog.Logger {
 }
 
 // cloudOptions are how a cloud is spoken to.
-func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack, budget *openstack.Budget, limits *cloud.Limits) cloud.Options {
+func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack, budget *transport.Budget, limits *cloud.Limits) cloud.Options {
 	return cloud.Options{
 		Transport: deps.Transport,
 		UserAgent: append(append([]string{}, cfg.UserAgent...), "cinder-csi-driver/"+deps.Version),
 		Wrap: func(next http.RoundTripper) http.RoundTripper {
-			return openstack.Retry{Next: budget.Spend(counter.Count(limits.Bound(next))), Rand: deps.Rand}
+			return transport.Retry(budget.Limit(transport.Count(limits.Bound(next), counter)), deps.Rand)
 		},
 	}
 }

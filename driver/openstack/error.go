@@ -10,6 +10,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -99,7 +100,7 @@ func connectError(ctx context.Context, r request, err error) *volume.Error {
 
 // requestError says what became of a request that did not succeed. A request that changes something counts as sent unless it is
 // certain that the cloud has seen nothing of it.
-func requestError(ctx context.Context, r request, err error, sent *sending) *volume.Error {
+func requestError(ctx context.Context, r request, err error, sent *transport.Sent) *volume.Error {
 	failure := failureOf(ctx, r, err)
 	var answer gophercloud.ErrUnexpectedResponseCode
 	switch {
@@ -108,10 +109,10 @@ func requestError(ctx context.Context, r request, err error, sent *sending) *vol
 		// A refusal (4xx) changed nothing; after a 5xx the write may have been carried out all the same.
 		failure.Sent = answer.Actual < 400 || answer.Actual >= 500
 	default:
-		failure.Sent = !neverSent(err) && !sent.never()
+		failure.Sent = !transport.NeverSent(err) && !sent.Never()
 	}
 	if failure.Sent {
-		failure.SentAt = sent.at()
+		failure.SentAt = sent.At()
 	}
 	return failure
 }
@@ -126,7 +127,7 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	case errors.As(err, &answer):
 		return answerError(r, answer, errors.As(err, new(*gophercloud.ErrErrorAfterReauthentication)))
 	}
-	var throttled errThrottled
+	var throttled transport.ThrottledError
 	switch {
 	case errors.As(err, &throttled):
 		return volume.Errorf(volume.Unavailable, "%s: %w", r.object, throttled).Op(r.verb)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -116,8 +117,8 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout())
 	defer cancel()
-	var sent sending
-	limited = sent.watch(limited)
+	var sent transport.Sent
+	limited = sent.Watch(limited)
 	options := &gophercloud.RequestOpts{JSONBody: r.body, KeepResponseBody: r.into != nil, OkCodes: []int{r.ok}}
 	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path(now.ProjectID())), options)
 	if err == nil && r.into != nil {

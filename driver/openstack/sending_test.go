@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
@@ -22,13 +23,20 @@ func stages(t *testing.T, cinder http.RoundTripper) *Cloud {
 	f := &fake{}
 	s := cloud.Settings{Name: "fake", AuthURL: "http://keystone/v3", UserID: "u", Password: "p", ProjectID: "p"}
 	c, err := cloud.Connect(t.Context(), s, cloud.Options{Transport: split{f, cinder}, Wrap: func(next http.RoundTripper) http.RoundTripper {
-		return Retry{Next: NewBudget(0, 0, &noted{}).Spend(next), Rand: func() float64 { return 0 }}
+		return transport.Retry(transport.NewBudget(0, 0, unmeasured{}).Limit(next), func() float64 { return 0 })
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return New(c, slog.New(slog.DiscardHandler))
 }
+
+// unmeasured is a transport.BudgetMeter that ignores everything.
+type unmeasured struct{}
+
+func (unmeasured) Limited(string, float64)      {}
+func (unmeasured) Waited(string, time.Duration) {}
+func (unmeasured) Complained(string, int)       {}
 
 // split sends logins to Keystone and all else to Cinder.
 type split struct{ keystone, cinder http.RoundTripper }

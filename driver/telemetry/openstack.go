@@ -91,27 +91,13 @@ func NewOpenStack(registry prometheus.Registerer) *OpenStack {
 	return m
 }
 
-// Count gives next with every request counted.
-func (m *OpenStack) Count(next http.RoundTripper) http.RoundTripper { return counted{m, next} }
-
-type counted struct {
-	metrics *OpenStack
-	next    http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
-	name, start := nameOf(r), time.Now()
-	resp, err := c.next.RoundTrip(r)
-	code := 0
-	if err == nil {
-		code = resp.StatusCode
+// Answered counts a request; it makes OpenStack a transport.Meter. Status 0 means that there was no answer.
+func (m *OpenStack) Answered(req *http.Request, status int, took time.Duration) {
+	name := nameOf(req)
+	m.total.WithLabelValues(name).Inc()
+	m.duration.WithLabelValues(name).Observe(took.Seconds())
+	m.answers.WithLabelValues(name, strconv.Itoa(status)).Inc()
+	if status == 0 || status >= 400 {
+		m.errors.WithLabelValues(name).Inc()
 	}
-	c.metrics.total.WithLabelValues(name).Inc()
-	c.metrics.duration.WithLabelValues(name).Observe(time.Since(start).Seconds())
-	c.metrics.answers.WithLabelValues(name, strconv.Itoa(code)).Inc()
-	if code == 0 || code >= 400 {
-		c.metrics.errors.WithLabelValues(name).Inc()
-	}
-	return resp, err
 }

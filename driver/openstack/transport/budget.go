@@ -1,0 +1,72 @@
+package transport
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Budget keeps the requests to one cloud below a rate. Reads and writes have limiters of their own, so that polling never delays an
+// attach. Logins are not limited. If the deadline of a request ends before its turn, Budget does not send it and returns a
+// ThrottledError at once.
+type Budget struct{ reads, writes *limiter }
+
+// BudgetMeter measures a Budget. Its methods must not block.
+type BudgetMeter interface {
+	// Limited reports the present limit of a kind ("read" or "write"), in requests a second; +Inf for none.
+	Limited(kind string, perSecond float64)
+	// Waited reports that a request waited for its turn.
+	Waited(kind string, d time.Duration)
+	// Complained reports that the cloud asked for fewer requests, and the HTTP status of that answer.
+	Complained(kind string, status int)
+}
+
+// NewBudget returns a budget of so many requests a second on average. 0 sets no limit until the cloud asks for fewer requests.
+func NewBudget(reads, writes float64, m BudgetMeter) *Budget {
+	return &Budget{reads: newLimiter("read", reads, m), writes: newLimiter("write", writes, m)}
+}
+
+// Limit returns next, with each request delayed until the budget allows it.
+func (b *Budget) Limit(next http.RoundTripper) http.RoundTripper { return limited{b, next} }
+
+type limited struct {
+	budget *Budget
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(req.URL.Path, "/auth/tokens") {
+		return l.next.RoundTrip(req)
+	}
+	kind := l.budget.writes
+	if isRead(req) {
+		kind = l.budget.reads
+	}
+	deadline, _ := volume.StartBy(req.Context())
+	if err := kind.wait(req.Context(), deadline); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
+	}
+	resp, err := l.next.RoundTrip(req)
+	if err == nil && (rateLimited(resp.StatusCode) || resp.StatusCode == http.StatusServiceUnavailable) {
+		kind.complained(resp.StatusCode, resp.Header)
+	}
+	return resp, err
+}
+
+// ThrottledError is the error of a request that was not sent because the deadline ends before its turn.
+type ThrottledError struct {
+	kind string
+	wait time.Duration
+}
+
+func (e ThrottledError) Error() string {
+	return fmt.Sprintf("not sent: the request limit allows the next %s in %s, after the caller's deadline; the cloud asked for fewer requests, or --openstack-%ss-per-second is too low",
+		e.kind, e.wait.Round(time.Millisecond), e.kind)
+}

@@ -1,0 +1,52 @@
+package transport
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// statusRateLimited is the 429 of Swift and of some proxies.
+const statusRateLimited = 498
+
+// rateLimited reports whether a status says that the service refused a request because there were too many.
+func rateLimited(status int) bool {
+	return status == http.StatusTooManyRequests || status == statusRateLimited
+}
+
+// isRead reports whether a request changes nothing.
+func isRead(req *http.Request) bool {
+	return req.Method == http.MethodGet || req.Method == http.MethodHead
+}
+
+// repeatable reports whether the driver may send a failed request again. A read may follow a 5xx, a 429 or a broken connection. A write
+// may follow only a 429 or a failed connect, because the cloud has not acted then.
+func repeatable(req *http.Request, resp *http.Response, err error) bool {
+	if req.Context().Err() != nil || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+		return false
+	}
+	switch {
+	case errors.As(err, new(ThrottledError)):
+		return false
+	case err != nil:
+		return isRead(req) || NeverSent(err)
+	case rateLimited(resp.StatusCode):
+		return true
+	case resp.StatusCode == http.StatusNotImplemented:
+		return false
+	}
+	return isRead(req) && resp.StatusCode >= 500
+}
+
+// retryAfter reads the header Retry-After, which holds seconds or a date (RFC 9110, section 10.2.3).
+func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(value); err == nil && seconds >= 0 {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now)), true
+	}
+	return 0, false
+}

@@ -1,0 +1,61 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// Sent records whether a request got a connection, and when. The cloud sees nothing of a request before that. The zero Sent is ready.
+type Sent struct {
+	mu        sync.Mutex
+	asked     bool
+	connected time.Time // when the last attempt got its connection; zero before the first
+}
+
+// Watch returns a context for the request to record. A transport without net/http/httptrace records nothing.
+func (s *Sent) Watch(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.asked = true
+		},
+		GotConn: func(httptrace.GotConnInfo) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.connected = time.Now()
+		},
+	})
+}
+
+// Never reports that the transport asked for a connection and got none.
+func (s *Sent) Never() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked && s.connected.IsZero()
+}
+
+// At is when the last attempt was sent; zero where the transport records nothing.
+func (s *Sent) At() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.connected
+}
+
+// notSentError is the error of a request whose context ended while it waited for its turn.
+type notSentError struct{ cause error }
+
+func (e notSentError) Error() string { return "not sent: " + e.cause.Error() }
+func (e notSentError) Unwrap() error { return e.cause }
+
+// NeverSent reports whether err itself proves that the cloud has seen nothing of the request.
+func NeverSent(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || errors.As(err, new(*tls.CertificateVerificationError)) ||
+		errors.As(err, new(ThrottledError)) || errors.As(err, new(notSentError))
+}
