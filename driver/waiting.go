@@ -28,5 +28,5 @@ func wait(work context.Context, background *errgroup.Group, adapter *openstack.C
 	for _, run := range []func(context.Context) error{volumes.Run, snapshots.Run, backups.Run, servers.Run} {
 		background.Go(func() error { return ended(run(work)) })
 	}
-	return waiting{openstack.Shared{Cloud: adapter, Hub: volumes, Servers: servers, Names: openstack.NewNames(adapter)}, volumes, snapshots, backups}
+	return waiting{openstack.Shared{Cloud: adapter, Hub: volumes, Servers: servers, Names: openstack.NewNameBatcher(adapter)}, volumes, snapshots, backups}
 }

@@ -12,15 +12,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// From 3.43 on backups have metadata, from 3.51 on a zone can be asked for.
-var (
-	createBackup       = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups", Microversion: "3.43"}
-	createBackupInZone = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups", Microversion: "3.51"}
-	listBackups        = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/detail", Microversion: "3.43"}
-	getBackup          = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}"}
-	deleteBackup       = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
-)
-
 const sourceBackup = contract.MetadataSourceBackup
 
 // wireBackup is a backup as Cinder writes it (Cinder API reference, "Show backup detail").

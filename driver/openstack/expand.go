@@ -5,13 +5,6 @@ import (
 	"net/http"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
-)
-
-// Cinder extends attached volumes from 3.42 on; a volume that no server has at any version.
-var (
-	extendVolume         = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/action"}
-	extendAttachedVolume = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/action", Microversion: "3.42"}
 )
 
 // Extend implements volume.Cloud.

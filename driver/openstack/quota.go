@@ -7,10 +7,7 @@ import (
 	"net/url"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
-
-var getQuotas = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-quota-sets/{project}"}
 
 // Quotas implements volume.QuotaCloud. Besides the quotas the answer holds the project's id, which is none.
 func (c *Cloud) Quotas(ctx context.Context) (map[string]volume.Quota, error) {

@@ -11,12 +11,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
-var (
-	listTypes    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types"}
-	defaultType  = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/default"}
-	retypeVolume = extendVolume // both are actions, told apart by their bodies
-)
-
 // wireType is a volume type as Cinder writes it (Cinder API reference, "Show volume type detail").
 type wireType struct {
 	ID    string            `json:"id"`
@@ -57,7 +51,7 @@ func (c *Cloud) DefaultType(ctx context.Context) (volume.Type, error) {
 	var answer struct {
 		Type wireType `json:"volume_type"`
 	}
-	err := c.do(ctx, request{call: defaultType, verb: "read default type", object: "the default volume type", ok: http.StatusOK, into: &answer})
+	err := c.do(ctx, request{call: getDefaultType, verb: "read default type", object: "the default volume type", ok: http.StatusOK, into: &answer})
 	return answer.Type.volumeType(), err
 }
 

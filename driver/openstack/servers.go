@@ -39,7 +39,7 @@ func (c *Cloud) ServerAttachments(ctx context.Context, server volume.ServerID) (
 		}] `json:"volumeAttachments"`
 	}
 	err := c.do(ctx, request{
-		call: listAttachments, verb: "list attachments", object: "server " + string(server), ids: []string{string(server)},
+		call: listServerAttachments, verb: "list attachments", object: "server " + string(server), ids: []string{string(server)},
 		ok: http.StatusOK, into: &answer,
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Cloud) Attach(ctx context.Context, server volume.ServerID, v volume.Vol
 		Volume string `json:"volumeId"`
 	}
 	r := request{
-		call: attach, verb: verb, object: "volume " + string(v.ID) + " to server " + string(server), ids: []string{string(server)},
+		call: attachVolume, verb: verb, object: "volume " + string(v.ID) + " to server " + string(server), ids: []string{string(server)},
 		ok: http.StatusOK, body: map[string]body{"volumeAttachment": {string(v.ID)}},
 	}
 	if v.Multiattach {
@@ -74,7 +74,7 @@ func (c *Cloud) Attach(ctx context.Context, server volume.ServerID, v volume.Vol
 // Detach implements volume.Cloud. NotFound means that the server has no such volume, or that there is no such server.
 func (c *Cloud) Detach(ctx context.Context, server volume.ServerID, id volume.ID) error {
 	return c.do(ctx, request{
-		call: detach, verb: "detach volume", object: "volume " + string(id) + " from server " + string(server),
+		call: detachVolume, verb: "detach volume", object: "volume " + string(id) + " from server " + string(server),
 		ids: []string{string(server), string(id)}, ok: http.StatusAccepted,
 	})
 }

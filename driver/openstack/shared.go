@@ -7,13 +7,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Shared is a Cloud whose reads of one volume, of the volumes of a name, and of one server's attachments, are answered together
-// with all others that are wanted at the same time. An answer still was read after the call for it began.
+// Shared is a Cloud whose callers share reads: of one volume, of the volumes with a name, and of the attachments of one server. Every
+// answer was read after its call began.
 type Shared struct {
 	*Cloud
 	Hub     *status.Hub
 	Servers *status.ServerHub
-	Names   *Names
+	Names   *NameBatcher
 }
 
 // Volume implements volume.Cloud.

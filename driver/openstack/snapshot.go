@@ -11,15 +11,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// From 3.66 on Cinder makes snapshots of volumes in use without being told to by force, which it refuses there.
-var (
-	createSnapshot      = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots"}
-	createSnapshotInUse = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots", Microversion: "3.66"}
-	getSnapshot         = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/{id}"}
-	listSnapshots       = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/snapshots/detail"}
-	deleteSnapshot      = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/snapshots/{id}"}
-)
-
 // wireSnapshot is a snapshot as Cinder writes it (Cinder API reference, "Show a snapshot's details").
 type wireSnapshot struct {
 	ID        string            `json:"id"`

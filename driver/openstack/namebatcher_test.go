@@ -68,7 +68,7 @@ func (r *register) holds(n int) *register {
 }
 
 // findAll looks for n names and says how many were found right. All but the first ask while the first is being answered.
-func findAll(t *testing.T, names *openstack.Names, n int) (right int) {
+func findAll(t *testing.T, names *openstack.NameBatcher, n int) (right int) {
 	t.Helper()
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -105,7 +105,7 @@ func TestManyNamesAreFoundInOneListing(t *testing.T) {
 		t.Run(test.about, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				test.project.takes = 30 * time.Millisecond
-				names := openstack.NewNames(test.project)
+				names := openstack.NewNameBatcher(test.project)
 				for _, most := range []int{test.most, test.again} {
 					test.project.searches, test.project.listings = 0, 0
 					if right := findAll(t, names, test.ask); right != test.ask {
@@ -123,7 +123,7 @@ func TestManyNamesAreFoundInOneListing(t *testing.T) {
 func TestOnceAProjectIsKnownToBeSmallAFewNamesAreEnoughForAListing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		project := (&register{takes: 30 * time.Millisecond}).holds(40)
-		names := openstack.NewNames(project)
+		names := openstack.NewNameBatcher(project)
 		findAll(t, names, 40)
 		project.searches, project.listings = 0, 0
 		if right := findAll(t, names, 4); right != 4 || project.searches > 1 || project.listings != 1 {
@@ -135,7 +135,7 @@ func TestOnceAProjectIsKnownToBeSmallAFewNamesAreEnoughForAListing(t *testing.T)
 func TestANameIsLookedForAfterItWasAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		project := (&register{takes: 100 * time.Millisecond}).holds(1)
-		names := openstack.NewNames(project)
+		names := openstack.NewNameBatcher(project)
 		go func() { _, _ = names.VolumesNamed(t.Context(), "pvc-0") }()
 		time.Sleep(50 * time.Millisecond) // its call has begun
 		project.mu.Lock()
@@ -151,7 +151,7 @@ func TestANameIsLookedForAfterItWasAskedFor(t *testing.T) {
 func TestASearchThatHangsDelaysOthersByASecondAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		project := (&register{takes: 30 * time.Millisecond, hangs: "pvc-9"}).holds(1)
-		names := openstack.NewNames(project)
+		names := openstack.NewNameBatcher(project)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		hung := make(chan error)
@@ -173,7 +173,7 @@ func TestASearchThatHangsDelaysOthersByASecondAtMost(t *testing.T) {
 func TestARefusedListingAnswersAllWhoWaitForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		project := (&register{takes: 30 * time.Millisecond, refuses: volume.Errorf(volume.PermissionDenied, "no")}).holds(40)
-		names := openstack.NewNames(project)
+		names := openstack.NewNameBatcher(project)
 		if right := findAll(t, names, 40); right != 1 {
 			t.Errorf("%d found, want the one that was searched for by itself", right)
 		}
@@ -186,7 +186,7 @@ func TestARefusedListingAnswersAllWhoWaitForIt(t *testing.T) {
 func TestAListingEndsOnceNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		project := (&register{takes: time.Hour}).holds(40)
-		names := openstack.NewNames(project)
+		names := openstack.NewNameBatcher(project)
 		project.takes = 0
 		findAll(t, names, 40)
 		project.takes = time.Hour
