@@ -55,7 +55,7 @@ func (c *Cloud) ShowAttachment(ctx context.Context, id string) (volume.Row, erro
 		Attachment wireAttachment `json:"attachment"`
 	}
 	r := request{call: getAttachment, verb: "read attachment", object: "attachment " + id, ids: []string{id}, ok: http.StatusOK, into: &answer}
-	if err := c.about(ctx, r, &answer.Attachment.ID, id); err != nil {
+	if err := c.doObject(ctx, r, &answer.Attachment.ID, id); err != nil {
 		return volume.Row{}, err
 	}
 	return answer.Attachment.attachment(), nil

@@ -67,7 +67,7 @@ func (c *Cloud) CreateBackup(ctx context.Context, o volume.BackupOptions) (volum
 	if o.Zone != "" {
 		r.call = createBackupInZone
 	}
-	if err := c.about(ctx, r, &answer.Backup.ID, ""); err != nil {
+	if err := c.doObject(ctx, r, &answer.Backup.ID, ""); err != nil {
 		return "", err
 	}
 	return volume.SnapshotID(answer.Backup.ID), nil
@@ -78,7 +78,7 @@ func (c *Cloud) Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapsh
 	var answer struct {
 		Backup wireBackup `json:"backup"`
 	}
-	err := c.about(ctx, request{
+	err := c.doObject(ctx, request{
 		call: getBackup, verb: "read backup", object: "backup " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
 	}, &answer.Backup.ID, string(id))
 	if err != nil {

@@ -1,7 +1,10 @@
-// Package openstack is the driver's side of Cinder and Nova: it sends exactly the requests that Calls lists and says what the
-// answers mean in the domain's words. It waits for nothing, decides nothing and remembers nothing; that is the domain's.
+// Package openstack is the adapter between the domain (package volume) and Cinder and Nova. It sends only the requests in Calls, and
+// translates the answers into the domain's types and error kinds. It does not wait for changes and decides nothing.
 //
-// Requests ask for the lowest microversion that has what is needed, so that old clouds work and new ones behave the same.
+// Each request asks for the lowest microversion that it needs. Old clouds then work, and new ones behave the same.
+//
+// What the package keeps in memory, for each cloud: NameBatcher the number of the project's volumes, package status the waiters, and
+// package transport the request limits. All of it only saves calls. After a restart the driver measures it again.
 package openstack
 
 import (
@@ -20,7 +23,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// Cloud is one OpenStack cloud, as the domain wants it.
+// Cloud is one OpenStack cloud. It implements volume.Cloud, and all its errors are *volume.Error.
 type Cloud struct {
 	current cloud.Current
 	log     *slog.Logger
@@ -28,31 +31,31 @@ type Cloud struct {
 
 var _ volume.Cloud = (*Cloud)(nil)
 
-// New makes the adapter of a cloud that somebody is logged in to.
+// New returns the adapter of a cloud that the driver is logged in to.
 func New(c *cloud.Cloud, log *slog.Logger) *Cloud { return NewCurrent(cloud.Fixed(c), log) }
 
-// NewCurrent makes the adapter of whatever cloud is configured when a request is made.
+// NewCurrent returns the adapter of the cloud that is configured at the time of each request.
 func NewCurrent(current cloud.Current, log *slog.Logger) *Cloud {
 	return &Cloud{current: current, log: log}
 }
 
-// How long one request may take, apart from the caller's deadline. Reads are answered from a database. Nova answers an attach
-// only once the compute host has reserved a device, for which it waits a minute itself.
+// How long one request may take; the caller's deadline may end it sooner. Cinder answers a read from its database. Nova answers an attach
+// after the compute host has reserved a device, and waits a minute for that itself.
 const (
 	readTimeout  = 30 * time.Second
 	writeTimeout = 2 * time.Minute
 )
 
-// request is one request to be made.
+// request is one request to Cinder or Nova.
 type request struct {
 	call   cloud.Call
 	verb   string   // for errors: "delete volume"
 	object string   // for errors: "volume 1b4e…"
-	ids    []string // fill the call's variables, in order; each is a UUID
+	ids    []string // the values of the variables in the path, in order; each is a UUID
 	query  url.Values
 	body   any
-	into   any // what the answer is decoded into
-	ok     int
+	into   any // receives the decoded answer
+	ok     int // the status of success
 }
 
 func (r request) writes() bool { return r.call.Method != http.MethodGet }
@@ -66,7 +69,7 @@ func (r request) timeout() time.Duration {
 
 var variable = regexp.MustCompile(`\{[a-z]+\}`)
 
-// path fills the call's template; {project} is the project that the cloud's token is for.
+// path fills in the variables of the call's path. {project} is the project of the token.
 func (r request) path(project string) string {
 	ids := r.ids
 	path := variable.ReplaceAllStringFunc(r.call.Path, func(variable string) string {
@@ -83,7 +86,7 @@ func (r request) path(project string) string {
 	return strings.TrimPrefix(path, "/")
 }
 
-// do makes a request and decodes its answer. Its errors are *volume.Error.
+// do sends a request and decodes the answer.
 func (c *Cloud) do(ctx context.Context, r request) error {
 	for _, id := range r.ids {
 		if !isUUID(id) {
@@ -98,7 +101,7 @@ func (c *Cloud) do(ctx context.Context, r request) error {
 		return connectError(ctx, r, err)
 	}
 	err = c.send(ctx, now, r)
-	if volume.Is(err, volume.Unauthenticated) { // nothing was done; the credentials may have been replaced a moment ago
+	if volume.Is(err, volume.Unauthenticated) { // the cloud did nothing; somebody may just have replaced the credentials
 		if next, replaced := now.Successor(ctx); replaced {
 			return c.send(ctx, next, r)
 		}
@@ -106,9 +109,9 @@ func (c *Cloud) do(ctx context.Context, r request) error {
 	return err
 }
 
-// send makes a request as somebody who is logged in.
-func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
-	client, err := now.ClientContext(ctx, r.call.Service, r.call.Microversion)
+// send sends a request with the token of one login.
+func (c *Cloud) send(ctx context.Context, login *cloud.Cloud, r request) error {
+	client, err := login.ClientContext(ctx, r.call.Service, r.call.Microversion)
 	if err != nil {
 		return connectError(ctx, r, err)
 	}
@@ -120,7 +123,7 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	var sent transport.Sent
 	limited = sent.Watch(limited)
 	options := &gophercloud.RequestOpts{JSONBody: r.body, KeepResponseBody: r.into != nil, OkCodes: []int{r.ok}}
-	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path(now.ProjectID())), options)
+	resp, err := client.Request(limited, r.call.Method, client.ServiceURL(r.path(login.ProjectID())), options)
 	if err == nil && r.into != nil {
 		err = cloud.Decode(resp.Body, r.into)
 		_ = resp.Body.Close()
@@ -139,40 +142,34 @@ func (c *Cloud) send(ctx context.Context, now *cloud.Cloud, r request) error {
 	return nil
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
-func isUUID(s string) bool { return uuid.MatchString(s) }
-
-// longestRequestID is how many bytes of a request's id are kept: OpenStack's have 40, and a header may hold anything.
-const longestRequestID = 64
-
-func requestID(h http.Header) string {
-	id := h.Get("X-Openstack-Request-Id")
-	if id == "" {
-		id = h.Get("X-Compute-Request-Id")
+// doObject sends a request whose answer holds one object, and checks the id of that object: the caller decodes it into id. An empty want
+// accepts any UUID, as that of a new object. Another object's state would let the driver act on an object that no request names.
+func (c *Cloud) doObject(ctx context.Context, r request, id *string, want string) error {
+	if err := c.do(ctx, r); err != nil {
+		return err
 	}
-	return cloud.Clean(id[:min(len(id), longestRequestID)])
-}
-
-// unusable is the error of an answer that is not about the object it should be about: a zero value or another object's state, taken
-// for this one's, would let the driver act on what nobody asked for.
-func unusable(r request, got string) error {
-	failure := volume.Errorf(volume.Unavailable, "%s: the answer of %s has the id %.64q, which is not the one it should have; the driver does not use it, and a retry asks again",
-		r.object, serviceName(r), got).Op(r.verb)
+	if isUUID(*id) && (want == "" || strings.EqualFold(*id, want)) {
+		return nil
+	}
+	failure := volume.Errorf(volume.Unavailable, "%s: %s answered with another object, whose id is %.64q; the driver ignores the answer, and a retry asks again",
+		r.object, serviceName(r), *id).Op(r.verb)
 	if r.writes() {
 		failure = failure.AfterWrite()
 	}
 	return failure
 }
 
-// about makes a request about one object and checks that the answer is about it: into holds the answer's id afterwards. Without a
-// wanted id any UUID will do, as that of a new object.
-func (c *Cloud) about(ctx context.Context, r request, id *string, want string) error {
-	if err := c.do(ctx, r); err != nil {
-		return err
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+func isUUID(s string) bool { return uuid.MatchString(s) }
+
+// maxRequestID is how many bytes of a request id the driver keeps. OpenStack's have 40, but the header may hold anything.
+const maxRequestID = 64
+
+func requestID(h http.Header) string {
+	id := h.Get("X-Openstack-Request-Id")
+	if id == "" {
+		id = h.Get("X-Compute-Request-Id")
 	}
-	if !isUUID(*id) || want != "" && !strings.EqualFold(*id, want) {
-		return unusable(r, *id)
-	}
-	return nil
+	return cloud.Clean(id[:min(len(id), maxRequestID)])
 }

@@ -19,7 +19,7 @@ func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, 
 			Zone      string `json:"OS-EXT-AZ:availability_zone"`
 		} `json:"server"`
 	}
-	err := c.about(ctx, request{
+	err := c.doObject(ctx, request{
 		call: getServer, verb: "read server", object: "server " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
 	}, &answer.Server.ID, string(id))
 	if err != nil {

@@ -53,7 +53,7 @@ func (c *Cloud) CreateSnapshot(ctx context.Context, o volume.SnapshotOptions) (v
 	if o.InUse {
 		r.call = createSnapshotInUse
 	}
-	if err := c.about(ctx, r, &answer.Snapshot.ID, ""); err != nil {
+	if err := c.doObject(ctx, r, &answer.Snapshot.ID, ""); err != nil {
 		return volume.Snapshot{}, err
 	}
 	return answer.Snapshot.snapshot(), nil
@@ -64,7 +64,7 @@ func (c *Cloud) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snap
 	var answer struct {
 		Snapshot wireSnapshot `json:"snapshot"`
 	}
-	err := c.about(ctx, request{
+	err := c.doObject(ctx, request{
 		call: getSnapshot, verb: "read snapshot", object: "snapshot " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
 	}, &answer.Snapshot.ID, string(id))
 	if err != nil {

@@ -103,7 +103,7 @@ func (c *Cloud) CreateVolume(ctx context.Context, o volume.CreateOptions) (volum
 		r.call = createVolumeFromBackup
 	}
 	r.body = withHints(map[string]any{"volume": wanted}, o.Hints)
-	if err := c.about(ctx, r, &answer.Volume.ID, ""); err != nil {
+	if err := c.doObject(ctx, r, &answer.Volume.ID, ""); err != nil {
 		return volume.Volume{}, err
 	}
 	return answer.Volume.volume(), nil
@@ -114,7 +114,7 @@ func (c *Cloud) Volume(ctx context.Context, id volume.ID) (volume.Volume, error)
 	var answer struct {
 		Volume wireVolume `json:"volume"`
 	}
-	err := c.about(ctx, request{
+	err := c.doObject(ctx, request{
 		call: getVolume, verb: "read volume", object: "volume " + string(id), ids: []string{string(id)}, ok: http.StatusOK, into: &answer,
 	}, &answer.Volume.ID, string(id))
 	if err != nil {
