@@ -11,28 +11,28 @@ import (
 // AccessRule allows the user of an application credential one kind of request (Identity API reference, "Application Credentials",
 // access_rules). In JSON it is what `openstack application credential create --access-rules` takes.
 type AccessRule struct {
-	Service string `json:"service"` // what the service calls itself: [keystone_authtoken] service_type
+	Service string `json:"service"` // the service's own name: [keystone_authtoken] service_type
 	Method  string `json:"method"`
 	Path    string `json:"path"` // "*" stands for one segment, "**" for one or more
 }
 
-// String is the rule as people read it.
+// String is the rule as one line of text.
 func (r AccessRule) String() string { return r.Service + " " + r.Method + " " + r.Path }
 
-// services is how the services look to the middleware that checks access rules: their own type, which is Cinder's old one, and
-// the beginning of their paths as they stand in catalogs. Cinder's has the project's id in it.
+// services are the names and paths that the middleware for access rules sees: Cinder's old type, and the start of the paths in the catalog.
+// The path of Cinder contains the project id.
 var services = map[string]struct{ name, path string }{
 	"block-storage": {"volumev3", "/v3/*"},
 	"compute":       {"compute", "/v2.1"},
 }
 
-// ruleOf is the rule that allows a call and nothing else. Rules know no microversions.
+// ruleOf is the rule that allows a call and nothing else. Rules do not contain microversions.
 func ruleOf(c cloud.Call) AccessRule {
 	s := services[c.Service]
 	return AccessRule{Service: s.name, Method: c.Method, Path: s.path + variable.ReplaceAllString(c.Path, "*")}
 }
 
-// allows reports whether the rule allows all that the other does.
+// allows reports whether the rule allows everything that the other allows.
 func (r AccessRule) allows(other AccessRule) bool {
 	if r.Service != other.Service || r.Method != other.Method {
 		return false
@@ -41,8 +41,7 @@ func (r AccessRule) allows(other AccessRule) bool {
 	return slices.EqualFunc(mine, its, func(a, b string) bool { return a == b || a == "*" })
 }
 
-// AccessRules are the rules that allow the controller all its Calls, and no more than rules can tell apart: one for
-// /volumes/* allows /volumes/detail too. Logging in needs none.
+// AccessRules are the fewest rules that allow all Calls. A rule for /volumes/* also allows /volumes/detail. A login needs no rule.
 func AccessRules() []AccessRule {
 	var rules []AccessRule
 	for _, call := range Calls {
@@ -57,7 +56,7 @@ func AccessRules() []AccessRule {
 	})
 }
 
-// missingRule is the one of AccessRules that allows a call.
+// missingRule is the rule of AccessRules that allows a call.
 func missingRule(c cloud.Call) AccessRule {
 	its := ruleOf(c)
 	for _, r := range AccessRules() {

@@ -9,7 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// wireAttachment is an attachment as Cinder's attachments API writes it; the instance is null where nobody named one.
+// wireAttachment is an attachment of Cinder's attachments API (Cinder API reference, "Attachments"). The instance may be null.
 type wireAttachment struct {
 	ID       string `json:"id"`
 	Volume   string `json:"volume_id"`
@@ -25,7 +25,7 @@ func (w wireAttachment) attachment() volume.Row {
 	return r
 }
 
-// VolumeAttachments implements volume.AttachmentCloud. A volume has a few: the list is never longer than a page.
+// VolumeAttachments implements volume.AttachmentCloud. A volume has only a few, so that they fit in one page.
 func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.Row, error) {
 	const verb = "list attachments"
 	if !isUUID(string(id)) {
@@ -42,7 +42,7 @@ func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.R
 	}
 	rows := make([]volume.Row, 0, len(answer.Attachments))
 	for _, w := range answer.Attachments {
-		if w.Volume == string(id) { // a cloud that ignores the filter lists the project's
+		if w.Volume == string(id) { // a cloud that ignores the filter lists the whole project
 			rows = append(rows, w.attachment())
 		}
 	}

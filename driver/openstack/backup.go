@@ -14,7 +14,7 @@ import (
 
 const sourceBackup = contract.MetadataSourceBackup
 
-// wireBackup is a backup as Cinder writes it (Cinder API reference, "Show backup detail").
+// wireBackup is a backup in Cinder's JSON (Cinder API reference, "Show backup detail").
 type wireBackup struct {
 	ID         string            `json:"id"`
 	Name       string            `json:"name"`
@@ -33,12 +33,12 @@ func (w wireBackup) snapshot() volume.Snapshot {
 		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
 		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot),
 	}
-	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
+	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as for volumes
 	b.DataAt, _ = time.Parse("2006-01-02T15:04:05", w.DataAt)
 	return b
 }
 
-// CreateBackup implements volume.BackupCloud. The volume need not be told to be in use: the snapshot is not.
+// CreateBackup implements volume.BackupCloud. It needs no "force" for a volume in use, because it names a snapshot.
 func (c *Cloud) CreateBackup(ctx context.Context, o volume.BackupOptions) (volume.SnapshotID, error) {
 	const verb = "create backup"
 	for what, id := range map[string]string{"volume": string(o.Volume), "snapshot": string(o.Snapshot)} {
@@ -87,18 +87,18 @@ func (c *Cloud) Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapsh
 	return answer.Backup.snapshot(), nil
 }
 
-// BackupsNamed implements volume.BackupCloud, as VolumesNamed does for volumes.
+// BackupsNamed implements volume.BackupCloud.
 func (c *Cloud) BackupsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
 	const verb = "find backup by name"
 	if name == "" {
-		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty").Op(verb) // Cinder would list every backup
+		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty; the driver does not list all backups").Op(verb)
 	}
 	return allNamed(name, func(query url.Values) ([]volume.Snapshot, bool, error) {
 		return c.listBackups(ctx, verb, "backups named "+strconv.Quote(name), query)
 	}, snapshotIDAndName)
 }
 
-// Backups implements volume.BackupCloud. A marker whose backup is gone is NotFound.
+// Backups implements volume.BackupCloud.
 func (c *Cloud) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, error) {
 	const verb = "list backups"
 	query, err := pageQuery(p, verb)
@@ -109,7 +109,7 @@ func (c *Cloud) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Sn
 	return page, err
 }
 
-// listBackups reads one page, and whether Cinder says that there are more.
+// listBackups reads one page, and whether there are more.
 func (c *Cloud) listBackups(ctx context.Context, verb, object string, query url.Values) ([]volume.Snapshot, bool, error) {
 	var answer struct {
 		Backups cloud.Items[wireBackup] `json:"backups"`

@@ -15,43 +15,43 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// meaning is what one kind of HTTP answer means. The first row that fits decides.
-type meaning struct {
-	status int    // 0 fits any
-	verb   string // "" fits any
-	text   string // part of the answer's message; "" fits any
+// errorRule gives the error kind for one kind of HTTP answer.
+type errorRule struct {
+	status int    // 0 matches any
+	verb   string // "" matches any
+	text   string // part of the message in the answer; "" matches any
 	kind   volume.Kind
 }
 
-// What Cinder and Nova answer, and what it means. Their 400 is often not about the request but about the object's state, which
-// the text tells at best; the domain reads the object again where that matters. Texts are of Cinder and Nova from Queens to 2026.
-var meanings = []meaning{
-	{400, "delete volume", "", volume.Conflict}, // one text for all: attached, has snapshots, migrating, being deleted already
+// errorRules are the answers of Cinder and Nova, from Queens to 2026. The first rule that matches decides. A 400 is often about the state
+// of the object, not about the request, and only the text shows which. Where that matters, the domain reads the object again.
+var errorRules = []errorRule{
+	{400, "delete volume", "", volume.Conflict}, // one text for all reasons: attached, has snapshots, migrating, already deleting
 	{400, "attach volume", "already attached", volume.Conflict},
 	{400, "attach volume", "same availability_zone", volume.Conflict},
 	{400, "attach volume", "only supported starting with", volume.Unimplemented},
 	{400, "attach volume", "status must be", volume.Busy},                // creating, detaching, reserved
-	{400, "detach volume", "", volume.Busy},                              // detaching already, or attaching still
-	{400, "delete snapshot", "", volume.Conflict},                        // one text for all: its status, or a group
-	{400, "delete backup", "", volume.Conflict},                          // its status, or incremental backups that rest on it
-	{400, "create snapshot", "status must be", volume.Busy},              // it was looked at before and has changed
+	{400, "detach volume", "", volume.Busy},                              // already detaching, or still attaching
+	{400, "delete snapshot", "", volume.Conflict},                        // one text for all reasons: its status, or a group
+	{400, "delete backup", "", volume.Conflict},                          // its status, or it has incremental backups
+	{400, "create snapshot", "status must be", volume.Busy},              // the driver checked it before, so it has changed
 	{400, "create snapshot", "Invalid volume", volume.Conflict},          // migrating, in maintenance, in error
-	{400, "create backup", "must be available", volume.Busy},             // the snapshot's status, or the parent's: both were looked at before
-	{400, "create backup", "No backups available", volume.Busy},          // to rest on, though there was one
-	{400, "create volume", "Originating", volume.Busy},                   // the source's status, looked at before
-	{400, "create volume", "vailability zone", volume.NotHere},           // Cinder has no such zone, the type is not in it, the source is in another
+	{400, "create backup", "must be available", volume.Busy},             // the snapshot or the parent backup; the driver checked both before
+	{400, "create backup", "No backups available", volume.Busy},          // for an incremental one, though the driver saw one
+	{400, "create volume", "Originating", volume.Busy},                   // the status of the source, which the driver checked before
+	{400, "create volume", "vailability zone", volume.NotHere},           // Cinder has no such zone, the type is not in it, or the source is in another
 	{400, "retype volume", "only allowed on available", volume.Conflict}, // the types differ in multiattach
-	{400, "retype volume", "Retype needs volume", volume.Conflict},       // its status, or its type already; the domain looks again
+	{400, "retype volume", "Retype needs volume", volume.Conflict},       // its status, or it has the type already; the domain reads it again
 	{400, "retype volume", "", volume.InvalidArgument},
 	{400, "add metadata", "is not allowed for", volume.Busy}, // maintenance, uploading
 	{400, "", "Specified volume size", volume.OutOfRange},    // the type's provisioning:min_vol_size or max_vol_size
-	{400, "extend volume", "", volume.Busy},                  // its status, or it has grown meanwhile: the size was looked at before
+	{400, "extend volume", "", volume.Busy},                  // its status, or somebody extended it: the driver checked the size before
 	{400, "", "", volume.InvalidArgument},
-	{401, "", "", volume.Unauthenticated},               // with a fresh token it is something else: refused
+	{401, "", "", volume.Unauthenticated},               // with a fresh token it means a missing right: see answerError
 	{403, "attach volume", "maximum", volume.Exhausted}, // Nova's TooManyDiskDevices
 	{403, "", "Quota exceeded", volume.Exhausted},
 	{403, "", "", volume.PermissionDenied},
-	{404, "create volume", "Volume type", volume.InvalidArgument}, // a parameter of the request, not its source
+	{404, "create volume", "Volume type", volume.InvalidArgument}, // a parameter of the request, not the source
 	{404, "retype volume", "Volume type", volume.InvalidArgument},
 	{404, "", "", volume.NotFound},
 	{405, "", "", volume.Unimplemented},
@@ -67,7 +67,7 @@ var meanings = []meaning{
 }
 
 func kindOf(status int, verb, text string) volume.Kind {
-	for _, m := range meanings {
+	for _, m := range errorRules {
 		if (m.status == status) && (m.verb == "" || m.verb == verb) && strings.Contains(text, m.text) {
 			return m.kind
 		}
@@ -78,17 +78,17 @@ func kindOf(status int, verb, text string) volume.Kind {
 	return volume.Unknown
 }
 
-// interrupted is the error of a caller whose context has ended.
+// interrupted is the error of a request whose context has ended.
 func interrupted(ctx context.Context, r request) *volume.Error {
-	return volume.Errorf(volume.KindOf(ctx.Err()), "%s: %w", r.object, ctx.Err()).Op(r.verb)
+	return volume.Interrupted(ctx, "%s", r.object).Op(r.verb)
 }
 
-// connectError says why there is no cloud to ask. Nothing was sent.
+// connectError is the error of a request that was not sent because there is no login or no endpoint.
 func connectError(ctx context.Context, r request, err error) *volume.Error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, r)
 	}
-	kind := volume.Unavailable // broken settings too: whoever retries comes through once they are mended
+	kind := volume.Unavailable // invalid settings too: a retry succeeds once somebody has corrected them
 	switch {
 	case errors.Is(err, cloud.ErrUnauthorised):
 		kind = volume.Unauthenticated
@@ -98,15 +98,14 @@ func connectError(ctx context.Context, r request, err error) *volume.Error {
 	return volume.Errorf(kind, "%s: %w", r.object, err).Op(r.verb)
 }
 
-// requestError says what became of a request that did not succeed. A request that changes something counts as sent unless it is
-// certain that the cloud has seen nothing of it.
+// requestError is the error of a request that failed. A write counts as sent unless something proves that it never reached the cloud.
 func requestError(ctx context.Context, r request, err error, sent *transport.Sent) *volume.Error {
 	failure := failureOf(ctx, r, err)
 	var answer gophercloud.ErrUnexpectedResponseCode
 	switch {
 	case !r.writes() || errors.As(err, new(*gophercloud.ErrUnableToReauthenticate)):
 	case errors.As(err, &answer):
-		// A refusal (4xx) changed nothing; after a 5xx the write may have been carried out all the same.
+		// A 4xx changed nothing. After a 5xx the cloud may have carried out the write all the same.
 		failure.Sent = answer.Actual < 400 || answer.Actual >= 500
 	default:
 		failure.Sent = !transport.NeverSent(err) && !sent.Never()
@@ -117,7 +116,7 @@ func requestError(ctx context.Context, r request, err error, sent *transport.Sen
 	return failure
 }
 
-// failureOf is the error of a request that did not succeed.
+// failureOf is requestError without what was sent.
 func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	var login *gophercloud.ErrUnableToReauthenticate
@@ -134,17 +133,17 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 	case ctx.Err() != nil:
 		return interrupted(ctx, r)
 	}
-	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), plain(err)).Op(r.verb)
+	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), withoutURL(err)).Op(r.verb)
 }
 
-// answerError is the error of an answer that is not the one hoped for.
+// answerError is the error of an answer with another status than that of success.
 func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshToken bool) *volume.Error {
 	text := message(answer.Body)
 	kind := kindOf(answer.Actual, r.verb, text)
 	if answer.Actual == http.StatusUnauthorized && freshToken {
-		// The credentials have just been accepted. Keystone's middleware answers so where an application credential's access
-		// rules do not allow the request.
-		kind, text = volume.PermissionDenied, "the credentials are valid, but not for this request; if they have access rules, one is missing: "+missingRule(r.call).String()
+		// Keystone has just accepted the credentials. Its middleware answers 401 where the access rules of an application
+		// credential do not allow the request.
+		kind, text = volume.PermissionDenied, "the credentials are valid but do not allow this request; if they have access rules, add: "+missingRule(r.call).String()
 	}
 	if text == "" {
 		text = http.StatusText(answer.Actual)
@@ -153,40 +152,37 @@ func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshT
 		Op(r.verb).Request(requestID(answer.ResponseHeader))
 }
 
-// loginError is the error of a request whose token had expired and could not be renewed. The request itself was refused.
+// loginError is the error of a request whose token had expired, when the driver could not get a new one. The cloud refused the request.
 func loginError(ctx context.Context, r request, err error) *volume.Error {
 	if ctx.Err() != nil {
 		return interrupted(ctx, r)
 	}
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if errors.As(err, &answer) && answer.Actual < 500 && answer.Actual != http.StatusTooManyRequests {
-		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refuses to renew the login: HTTP %d: %s", r.object, answer.Actual,
+		return volume.Errorf(volume.Unauthenticated, "%s: Keystone refused a new token: HTTP %d: %s", r.object, answer.Actual,
 			message(answer.Body)).Op(r.verb)
 	}
-	// Among others the canceled context of another caller, in whose name the login was renewed.
-	return volume.Errorf(volume.Unavailable, "%s: cannot renew the login: %w", r.object, plain(err)).Op(r.verb)
+	// One cause is a canceled context of another caller, who also waited for the new token.
+	return volume.Errorf(volume.Unavailable, "%s: cannot get a new token: %w", r.object, withoutURL(err)).Op(r.verb)
 }
 
-// plain drops the URL that net/http puts before its errors: it says nothing that the rest of the sentence does not. What is left may
-// quote the answer, so it is cleaned.
-func plain(err error) error {
+// withoutURL removes the URL that net/http puts before its errors; the error names the object already.
+func withoutURL(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	return cleaned{err}
+	return cleanError{err}
 }
 
-// cleaned is an error whose text may hold what a cloud has answered, such as a number of a million digits.
-type cleaned struct{ error }
+// cleanError shortens a text that may quote the answer of a cloud, such as a number of a million digits.
+type cleanError struct{ error }
 
-func (c cleaned) Error() string { return cloud.Clean(c.error.Error()) }
+func (e cleanError) Error() string { return cloud.Clean(e.error.Error()) }
+func (e cleanError) Unwrap() error { return e.error }
 
-// Unwrap gives the error itself.
-func (c cleaned) Unwrap() error { return c.error }
-
-// message takes the sentence out of an error's body: {"badRequest": {"code": 400, "message": "…"}}, under any key. Anything else,
-// such as a proxy's HTML, says less than its status.
+// message returns the message of an error body: {"badRequest": {"code": 400, "message": "…"}}, under any key. It ignores anything else:
+// the HTML of a proxy says less than the status.
 func message(body []byte) string {
 	var faults map[string]json.RawMessage
 	if json.Unmarshal(body, &faults) != nil {

@@ -2,7 +2,7 @@ package openstack
 
 import "github.com/cinder-csi/cinder-csi/driver/contract"
 
-// wireHints is what Cinder's API calls OS-SCH-HNT:scheduler_hints; it stands beside the volume in the body of a create.
+// wireHints is the object OS-SCH-HNT:scheduler_hints beside the volume in the body of a create (Cinder API reference, "Create a volume").
 type wireHints struct {
 	SameHost      []string `json:"same_host,omitempty"`
 	DifferentHost []string `json:"different_host,omitempty"`
@@ -12,7 +12,7 @@ type wireHints struct {
 
 const hintsKey = "OS-SCH-HNT:scheduler_hints"
 
-// withHints adds hints to the body of a create, where there are any: with none Cinder need not know the key.
+// withHints adds the hints, if there are any, to the body of a create. An old Cinder without them refuses the key.
 func withHints(body map[string]any, h contract.Hints) map[string]any {
 	if !h.Empty() {
 		body[hintsKey] = wireHints{SameHost: h.SameHost, DifferentHost: h.DifferentHost, Query: h.Query, LocalTo: h.LocalToServer}

@@ -11,8 +11,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
-// links is an entry <collection>_links of an answer; there is one where a further page is. Where it leads to is not read: the next
-// page is asked for by marker, at the endpoint that the catalog names.
+// links is the entry <collection>_links of an answer, which is there if a further page exists. The driver does not follow the link: it asks
+// for the next page by marker, at the endpoint in the catalog.
 type links cloud.Items[struct {
 	Rel string `json:"rel"`
 }]
@@ -24,12 +24,12 @@ func (l *links) UnmarshalJSON(data []byte) error {
 	}])(l).UnmarshalJSON(data)
 }
 
-// mostNamed is how many objects of one name are kept. Names of volumes are not unique in Cinder, but more than a few of one are a
-// mistake, and a hostile cloud would have the driver keep its whole list.
-const mostNamed = 16
+// maxNamed is how many objects with one name the driver accepts. Names are not unique in Cinder, but more than a few objects with one name
+// are a mistake, and the driver must not keep an endless list in memory.
+const maxNamed = 16
 
-// allNamed reads every object of exactly that name, page by page. Names are compared here once more: the database behind Cinder may
-// ignore their case, and a Cinder without the filter lists everything.
+// allNamed reads every object with exactly that name, page by page. It compares the names again: the database behind Cinder may ignore their
+// case, and an old Cinder without the filter lists everything.
 func allNamed[T any](name string, list func(query url.Values) ([]T, bool, error), of func(T) (id, name string)) ([]T, error) {
 	var found []T
 	query := url.Values{"name": {name}}
@@ -44,21 +44,21 @@ func allNamed[T any](name string, list func(query url.Values) ([]T, bool, error)
 				found = append(found, object)
 			}
 		}
-		return len(found) <= mostNamed
+		return len(found) <= maxNamed
 	})
 	switch {
 	case err != nil:
 		return nil, endless(err, "find by name", "objects named "+strconv.Quote(name))
-	case len(found) > mostNamed:
-		return nil, volume.Errorf(volume.Unavailable, "Cinder lists more than %d objects named %q; delete or rename those that are not needed", mostNamed, name).Op("find by name")
+	case len(found) > maxNamed:
+		return nil, volume.Errorf(volume.Unavailable, "Cinder lists more than %d objects named %q; delete or rename those that nobody needs", maxNamed, name).Op("find by name")
 	}
 	return found, nil
 }
 
 func snapshotIDAndName(p volume.Snapshot) (id, name string) { return string(p.ID), p.Name }
 
-// pageOf is one page of a list: at most as many objects as were asked for, whatever the cloud gives. Errors: Unavailable for an object
-// without a proper id, and for a page that ends with its own marker, since whoever goes on from there never comes to an end.
+// pageOf converts one page of a list. It keeps at most as many objects as the query's limit, even if the cloud sends more. Errors: Unavailable
+// for an id that is not a UUID, and for a page that ends with its own marker: the driver would read that page for ever.
 func pageOf[W, T any](query url.Values, wire []W, domain func(W) (object T, id string), more bool, verb string) ([]T, bool, error) {
 	if limit, err := strconv.Atoi(query.Get("limit")); err == nil && limit > 0 && len(wire) > limit {
 		wire, more = wire[:limit], true
@@ -66,19 +66,19 @@ func pageOf[W, T any](query url.Values, wire []W, domain func(W) (object T, id s
 	page, last := make([]T, len(wire)), ""
 	for i, w := range wire {
 		if page[i], last = domain(w); !isUUID(last) {
-			return nil, false, volume.Errorf(volume.Unavailable, "Cinder lists an object whose id is %.64q, which is no UUID; the list is not used", last).Op(verb)
+			return nil, false, volume.Errorf(volume.Unavailable, "Cinder lists an object with the id %.64q, which is not a UUID; the driver ignores the list", last).Op(verb)
 		}
 	}
 	if last != "" && last == query.Get("marker") {
-		return nil, false, endless(fmt.Errorf("%w: a page ends with the item after which it should begin", paging.ErrEndless), verb, "the page after "+last)
+		return nil, false, endless(fmt.Errorf("%w: a page ends with the item that it should follow", paging.ErrEndless), verb, "the page after "+last)
 	}
 	return page, more, nil
 }
 
-// endless turns the error of a list that does not end into one that a retry may find repaired; other errors stay as they are.
+// endless makes the error of a list without an end retryable: somebody may repair Cinder. It leaves other errors as they are.
 func endless(err error, verb, object string) error {
 	if !errors.Is(err, paging.ErrEndless) {
 		return err
 	}
-	return volume.Errorf(volume.Unavailable, "%s: %w; Cinder, or a proxy before it, is broken: tell the administrator of the cloud", object, err).Op(verb)
+	return volume.Errorf(volume.Unavailable, "%s: %w; Cinder, or a proxy before it, has a defect: report it to the administrator of the cloud", object, err).Op(verb)
 }

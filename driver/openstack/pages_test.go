@@ -33,12 +33,12 @@ func TestListsOfACloudThatDoesNotKeepToTheirRules(t *testing.T) {
 			return err
 		}, "does not end", 1},
 		"more of one name than there can be": {
-			pageWith(mostNamed+1, func(i int) string { return `{"id": "` + numbered(i) + `", "name": "n"}` }),
+			pageWith(maxNamed+1, func(i int) string { return `{"id": "` + numbered(i) + `", "name": "n"}` }),
 			func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "more than 16", 1,
 		},
 		"an id that is none": {
 			pageWith(1, func(int) string { return `{"id": "../../secret", "name": "n"}` }),
-			func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "no UUID", 1,
+			func(t *testing.T, c *Cloud) error { _, err := c.VolumesNamed(t.Context(), "n"); return err }, "not a UUID", 1,
 		},
 		"more elements than an array may have": {
 			pageWith(10_001, func(int) string { return `{}` }), func(t *testing.T, c *Cloud) error { _, _, err := c.Select(t.Context(), volume.Selection{}); return err }, "10000 elements", 1,
@@ -52,7 +52,7 @@ func TestListsOfACloudThatDoesNotKeepToTheirRules(t *testing.T) {
 				t.Error("the request may have made the volume")
 			}
 			return err
-		}, `id ""`, 1},
+		}, `id is ""`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status := 200

@@ -9,7 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Quotas implements volume.QuotaCloud. Besides the quotas the answer holds the project's id, which is none.
+// Quotas implements volume.QuotaCloud. It skips what is not a quota in the answer: the project id.
 func (c *Cloud) Quotas(ctx context.Context) (map[string]volume.Quota, error) {
 	var answer struct {
 		Set map[string]json.RawMessage `json:"quota_set"`

@@ -11,18 +11,18 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
-// wireType is a volume type as Cinder writes it (Cinder API reference, "Show volume type detail").
+// wireType is a volume type in Cinder's JSON (Cinder API reference, "Show volume type detail").
 type wireType struct {
 	ID    string            `json:"id"`
 	Name  string            `json:"name"`
-	Specs map[string]string `json:"extra_specs"` // absent for who may not read them
+	Specs map[string]string `json:"extra_specs"` // absent without the right to read them
 }
 
 func (w wireType) volumeType() volume.Type {
 	return volume.Type{ID: w.ID, Name: w.Name, Specs: w.Specs}
 }
 
-// maxTypes is how many volume types a project can see; the largest clouds have some hundred.
+// maxTypes is how many volume types the driver reads; the largest clouds have a few hundred.
 const maxTypes = 1000
 
 // Types implements volume.TypeCloud.
@@ -55,7 +55,7 @@ func (c *Cloud) DefaultType(ctx context.Context) (volume.Type, error) {
 	return answer.Type.volumeType(), err
 }
 
-// Retype implements volume.TypeCloud. The policy is always sent: what Cinder does without one is for Cinder to change.
+// Retype implements volume.TypeCloud. It always sends a policy, because the default of Cinder may change.
 func (c *Cloud) Retype(ctx context.Context, id volume.ID, typeID string, migrate bool) error {
 	type body struct {
 		Type   string `json:"new_type"`

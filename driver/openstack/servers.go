@@ -29,7 +29,7 @@ func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, 
 	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone}, nil
 }
 
-// ServerAttachments implements volume.Cloud. Nova gives no attachment ids at this microversion: its "id" is the volume's.
+// ServerAttachments implements volume.Cloud. At this microversion the "id" in Nova's answer is the id of the volume, not of the attachment.
 func (c *Cloud) ServerAttachments(ctx context.Context, server volume.ServerID) ([]volume.Attachment, error) {
 	var answer struct {
 		Attachments cloud.Items[struct {
@@ -71,7 +71,7 @@ func (c *Cloud) Attach(ctx context.Context, server volume.ServerID, v volume.Vol
 	return c.do(ctx, r)
 }
 
-// Detach implements volume.Cloud. NotFound means that the server has no such volume, or that there is no such server.
+// Detach implements volume.Cloud. NotFound means that the server does not have the volume, or that it does not exist.
 func (c *Cloud) Detach(ctx context.Context, server volume.ServerID, id volume.ID) error {
 	return c.do(ctx, request{
 		call: detachVolume, verb: "detach volume", object: "volume " + string(id) + " from server " + string(server),

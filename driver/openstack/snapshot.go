@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// wireSnapshot is a snapshot as Cinder writes it (Cinder API reference, "Show a snapshot's details").
+// wireSnapshot is a snapshot in Cinder's JSON (Cinder API reference, "Show a snapshot's details").
 type wireSnapshot struct {
 	ID        string            `json:"id"`
 	Name      string            `json:"name"`
@@ -26,7 +26,7 @@ func (w wireSnapshot) snapshot() volume.Snapshot {
 	p := volume.Snapshot{
 		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
 	}
-	p.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as with volumes
+	p.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as for volumes
 	return p
 }
 
@@ -73,18 +73,18 @@ func (c *Cloud) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snap
 	return answer.Snapshot.snapshot(), nil
 }
 
-// SnapshotsNamed implements volume.SnapshotCloud, as VolumesNamed does for volumes.
+// SnapshotsNamed implements volume.SnapshotCloud.
 func (c *Cloud) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
 	const verb = "find snapshot by name"
 	if name == "" {
-		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty").Op(verb) // Cinder would list every snapshot
+		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty; the driver does not list all snapshots").Op(verb)
 	}
 	return allNamed(name, func(query url.Values) ([]volume.Snapshot, bool, error) {
 		return c.listSnapshots(ctx, verb, "snapshots named "+strconv.Quote(name), query)
 	}, snapshotIDAndName)
 }
 
-// Snapshots implements volume.SnapshotCloud. A marker whose snapshot is gone is NotFound.
+// Snapshots implements volume.SnapshotCloud.
 func (c *Cloud) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, error) {
 	const verb = "list snapshots"
 	query, err := pageQuery(p, verb)
@@ -95,7 +95,7 @@ func (c *Cloud) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.
 	return page, err
 }
 
-// pageQuery asks for one page of snapshots or backups.
+// pageQuery is the query for one page of snapshots or backups.
 func pageQuery(p volume.SnapshotPage, verb string) (url.Values, error) {
 	query := url.Values{}
 	for key, id := range map[string]string{"marker": string(p.Marker), "volume_id": string(p.Volume)} {
@@ -103,7 +103,7 @@ func pageQuery(p volume.SnapshotPage, verb string) (url.Values, error) {
 			continue
 		}
 		if !isUUID(id) {
-			return nil, volume.Errorf(volume.NotFound, "the list's %s %q is not a UUID", key, id).Op(verb)
+			return nil, volume.Errorf(volume.NotFound, "%s %q does not exist: it is not a UUID", key, id).Op(verb)
 		}
 		query.Set(key, id)
 	}
@@ -113,7 +113,7 @@ func pageQuery(p volume.SnapshotPage, verb string) (url.Values, error) {
 	return query, nil
 }
 
-// listSnapshots reads one page, and whether Cinder says that there are more.
+// listSnapshots reads one page, and whether there are more.
 func (c *Cloud) listSnapshots(ctx context.Context, verb, object string, query url.Values) ([]volume.Snapshot, bool, error) {
 	var answer struct {
 		Snapshots cloud.Items[wireSnapshot] `json:"snapshots"`

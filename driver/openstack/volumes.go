@@ -15,7 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// wireVolume is a volume as Cinder writes it (Cinder API reference, "Show a volume's details").
+// wireVolume is a volume in Cinder's JSON (Cinder API reference, "Show a volume's details").
 type wireVolume struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
@@ -34,15 +34,15 @@ type wireVolume struct {
 	UpdatedAt   string            `json:"updated_at"`
 	Attachments cloud.Items[struct {
 		ID     string `json:"attachment_id"`
-		Server string `json:"server_id"` // null for a host that is no server of Nova's
-		Host   string `json:"host_name"` // null for whoever is no administrator
+		Server string `json:"server_id"` // null for a host outside Nova
+		Host   string `json:"host_name"` // null without the administrator role
 		Device string `json:"device"`
 	}] `json:"attachments"`
 }
 
 const cinderTime = "2006-01-02T15:04:05"
 
-// gib is a size that Cinder tells. One that no number of bytes can express, or below nothing, is 0, which fits no request.
+// gib is a size in Cinder's unit. A size that is negative, or too large for a number of bytes, is 0, which fits no request.
 func gib(n int) volume.Size {
 	if n < 0 || n > 1<<32 {
 		return 0
@@ -59,7 +59,7 @@ func (w wireVolume) volume() volume.Volume {
 	for _, a := range w.Attachments {
 		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Host: a.Host, Device: a.Device})
 	}
-	// UTC without a zone, with or without a fraction; a time that cannot be read is only a tie not broken.
+	// UTC without a zone, with or without a fraction. Times only break ties, so a time that does not parse is not an error.
 	v.CreatedAt, _ = time.Parse(cinderTime, w.CreatedAt)
 	v.UpdatedAt, _ = time.Parse(cinderTime, w.UpdatedAt)
 	return v
@@ -123,11 +123,11 @@ func (c *Cloud) Volume(ctx context.Context, id volume.ID) (volume.Volume, error)
 	return answer.Volume.volume(), nil
 }
 
-// VolumesNamed implements volume.Cloud. Names are compared here once more: the database behind Cinder may ignore their case.
+// VolumesNamed implements volume.Cloud.
 func (c *Cloud) VolumesNamed(ctx context.Context, name string) ([]volume.Volume, error) {
 	const verb = "find volume by name"
 	if name == "" {
-		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty").Op(verb) // Cinder would list every volume
+		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty; the driver does not list all volumes").Op(verb)
 	}
 	return allNamed(name, func(query url.Values) ([]volume.Volume, bool, error) {
 		return c.listVolumes(ctx, listVolumes, verb, "volumes named "+strconv.Quote(name), query)
@@ -140,7 +140,7 @@ func (c *Cloud) Select(ctx context.Context, s volume.Selection) ([]volume.Volume
 	call, query := listVolumes, url.Values{}
 	if s.Marker != "" {
 		if !isUUID(string(s.Marker)) {
-			return nil, false, volume.Errorf(volume.NotFound, "the page's marker %q is not a volume's id", s.Marker).Op(verb)
+			return nil, false, volume.Errorf(volume.NotFound, "marker %q does not exist: it is not a UUID", s.Marker).Op(verb)
 		}
 		query.Set("marker", string(s.Marker))
 	}
@@ -157,7 +157,7 @@ func (c *Cloud) Select(ctx context.Context, s volume.Selection) ([]volume.Volume
 	return c.listVolumes(ctx, call, verb, "the project's volumes", query)
 }
 
-// listVolumes reads one page, and whether Cinder says that there are more.
+// listVolumes reads one page, and whether there are more.
 func (c *Cloud) listVolumes(ctx context.Context, call cloud.Call, verb, object string, query url.Values) ([]volume.Volume, bool, error) {
 	var answer struct {
 		Volumes cloud.Items[wireVolume] `json:"volumes"`
@@ -170,7 +170,7 @@ func (c *Cloud) listVolumes(ctx context.Context, call cloud.Call, verb, object s
 	return pageOf(query, answer.Volumes, func(w wireVolume) (volume.Volume, string) { return w.volume(), w.ID }, len(answer.Links) > 0, verb)
 }
 
-// DeleteVolume implements volume.Cloud. It never asks for cascade, which would take snapshots along.
+// DeleteVolume implements volume.Cloud. It never sets "cascade", which would delete the snapshots too.
 func (c *Cloud) DeleteVolume(ctx context.Context, id volume.ID) error {
 	return c.do(ctx, request{
 		call: deleteVolume, verb: "delete volume", object: "volume " + string(id), ids: []string{string(id)}, ok: http.StatusAccepted,
@@ -185,7 +185,7 @@ func (c *Cloud) AddMetadata(ctx context.Context, id volume.ID, metadata map[stri
 	})
 }
 
-// userMessage is one of Cinder's messages about a resource.
+// userMessage is a message about a resource (Cinder API reference, "Messages").
 type userMessage struct {
 	Level   string `json:"message_level"`
 	Text    string `json:"user_message"`
@@ -197,9 +197,9 @@ func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
 	return c.failure(ctx, "volume "+string(id), string(id))
 }
 
-// failure is the errors among Cinder's user messages about an object, each once, oldest first. A create that failed on a backend
-// leaves that error and then the scheduler's, often of the same second: both are told, or the cause may be lost. A cloud without
-// messages does not say; one that does not show them is told of, since that can be mended.
+// failure joins the errors among Cinder's user messages about an object, each once, oldest first. After a create that failed, the backend
+// and then the scheduler write one, often in the same second; only the first names the cause. It is empty for a cloud without messages. If
+// a policy hides them, the text says so: an administrator can change that.
 func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) {
 	if !isUUID(id) {
 		return "", nil
@@ -215,15 +215,15 @@ func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) 
 	case volume.NotFound, volume.Unimplemented:
 		return "", nil
 	case volume.PermissionDenied:
-		return "the cloud does not show why: " + err.Error(), nil
+		return "Cinder does not show the reason: " + err.Error(), nil
 	}
-	// One format, so text order is time order.
+	// All times have one format, so the text order is the time order.
 	slices.SortStableFunc(answer.Messages, func(a, b userMessage) int { return cmp.Compare(a.Created, b.Created) })
-	var said []string
+	var texts []string
 	for _, m := range answer.Messages {
-		if m.Level == "ERROR" && !slices.Contains(said, m.Text) {
-			said = append(said, m.Text)
+		if m.Level == "ERROR" && !slices.Contains(texts, m.Text) {
+			texts = append(texts, m.Text)
 		}
 	}
-	return cloud.Clean(strings.Join(said, "; ")), err
+	return cloud.Clean(strings.Join(texts, "; ")), err
 }

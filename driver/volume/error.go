@@ -85,6 +85,11 @@ func Errorf(k Kind, format string, args ...any) *Error {
 	return e
 }
 
+// Interrupted is the error of an operation whose context has ended: DeadlineExceeded or Canceled. The format says on which object.
+func Interrupted(ctx context.Context, format string, args ...any) *Error {
+	return Errorf(KindOf(ctx.Err()), "%s: %w", fmt.Sprintf(format, args...), ctx.Err())
+}
+
 // Op names the operation that failed.
 func (e *Error) Op(verb string) *Error { e.Operation = verb; return e }
 
