@@ -174,7 +174,7 @@ func TestARefusalWithoutNewCredentialsIsTold(t *testing.T) {
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1")))
 		sim.DeleteApplicationCredential(theFirst(sim))
 		_, err := d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: theServer()})
-		wantCode(t, err, codes.Unauthenticated, "Keystone refuses")
+		wantCode(t, err, codes.Unauthenticated, "Keystone refused a new token")
 		project(t, d.conf, confOf(another(sim, "next")))
 		_, err = d.ControllerGetVolume(asSidecar(t), &csi.ControllerGetVolumeRequest{VolumeId: theServer()})
 		wantCode(t, err, codes.NotFound, "")

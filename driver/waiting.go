@@ -21,10 +21,10 @@ type waiting struct {
 
 // wait starts the hubs of a cloud, which run until work ends.
 func wait(work context.Context, background *errgroup.Group, adapter *openstack.Cloud, name string, hubs *telemetry.Hubs) waiting {
-	volumes := status.NewHub(adapter).Measured(hubs.Of(name, "volume"))
-	snapshots := status.NewSnapshotHub(adapter).Measured(hubs.Of(name, "snapshot"))
-	backups := status.NewBackupHub(adapter).Measured(hubs.Of(name, "backup"))
-	servers := status.NewServerHub(adapter).Measured(hubs.Of(name, "server"))
+	volumes := status.NewHub(adapter).WithMeter(hubs.Of(name, "volume"))
+	snapshots := status.NewSnapshotHub(adapter).WithMeter(hubs.Of(name, "snapshot"))
+	backups := status.NewBackupHub(adapter).WithMeter(hubs.Of(name, "backup"))
+	servers := status.NewServerHub(adapter).WithMeter(hubs.Of(name, "server"))
 	for _, run := range []func(context.Context) error{volumes.Run, snapshots.Run, backups.Run, servers.Run} {
 		background.Go(func() error { return ended(run(work)) })
 	}

@@ -11,8 +11,9 @@ import (
 // NameBatcher finds volumes by name for many callers at once. While one batch of searches is under way, the next one collects. A batch for
 // which one listing of all volumes costs Cinder less than its searches becomes that listing. Every answer was read after its call began.
 //
-// It stays because test/bench shows what it saves: with 50 volumes 1.3 to 1.5 of 12.7 to 18.8 calls in a volume's life, with 1,000 one of
-// 12.4. The price is a median create that takes 50 ms longer with 50 volumes. It changes nothing for one volume, or for eight.
+// test/bench shows what it saves in a volume's life: 1.3 of 18.6 calls with 50 volumes, 1.0 of 12.4 with 1,000. The price is a median create
+// that takes 65 ms longer with 50 volumes, and 270 ms longer with 1,000. With up to ten volumes it saves nothing and adds 40 ms. It stays
+// because a busy Cinder answers everything more slowly: see docs/explanation/performance.md.
 type NameBatcher struct {
 	cloud nameReader
 

@@ -76,7 +76,7 @@ func TestAWaitForASnapshotThatDoesNotEndSaysHowItLooked(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := hub.Await(short, "s", snapshotGone)
-		if !volume.Is(err, volume.DeadlineExceeded) || !strings.Contains(err.Error(), "snapshot s: it is deleting") {
+		if !volume.Is(err, volume.DeadlineExceeded) || !strings.Contains(err.Error(), "snapshot s: its status is deleting") {
 			t.Errorf("got %v", err)
 		}
 		stop()

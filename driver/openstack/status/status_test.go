@@ -251,7 +251,7 @@ func TestContextsEndWaitsWithTheirKindAndWhatWasSeen(t *testing.T) {
 		if !volume.Is(err, volume.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
-		if want := "wait: volume v: it is creating; a retry resumes the wait: context deadline exceeded"; err.Error() != want {
+		if want := "wait: volume v: its status is creating; a retry resumes the wait: context deadline exceeded"; err.Error() != want {
 			t.Errorf("error %q, want %q", err, want)
 		}
 		leaving, leave := context.WithCancel(t.Context())
@@ -284,7 +284,7 @@ func TestAnOutageIsWaitedOutAndARefusalIsNot(t *testing.T) {
 	inBubble(t, outage, func(t *testing.T, h *Hub, _ *cloudOf) {
 		soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if _, err := h.Await(soon, "v", available); !volume.Is(err, volume.DeadlineExceeded) || err.Error() != "wait: volume v: the last try to read it failed: HTTP 503; a retry resumes the wait: context deadline exceeded" {
+		if _, err := h.Await(soon, "v", available); !volume.Is(err, volume.DeadlineExceeded) || err.Error() != "wait: volume v: the last read failed: HTTP 503; a retry resumes the wait: context deadline exceeded" {
 			t.Errorf("error %v", err)
 		}
 		if _, err := h.Await(t.Context(), "v", available); err != nil {
@@ -342,7 +342,7 @@ func TestManyWaitersShareOneListing(t *testing.T) {
 		last := -time.Hour
 		for i, call := range c.calls {
 			if call == "list" {
-				if c.times[i]-last < listGap {
+				if c.times[i]-last < minListInterval {
 					t.Errorf("listings at %v and %v", last, c.times[i])
 				}
 				last = c.times[i]
@@ -516,7 +516,7 @@ func TestAChangeStampedByAClockThatIsBehindIsFoundAllTheSame(t *testing.T) {
 		if err := errors.Join(awaitAll(t.Context(), h, c.project, available)...); err != nil {
 			t.Fatal(err)
 		}
-		if late := time.Since(c.begin) - 12*time.Second; late > stale+5*time.Second {
+		if late := time.Since(c.begin) - 12*time.Second; late > staleAfter+5*time.Second {
 			t.Errorf("told %v late", late)
 		}
 	})
@@ -750,7 +750,7 @@ func TestTheHubTellsItsMeterEveryCallAndWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, m := newCloud(), &metered{calls: map[string]int{}}
 		c.project, c.stamps, c.status = hundred(), true, staggered(volume.Creating, volume.Available)
-		h := NewHub(c).Measured(m)
+		h := NewHub(c).WithMeter(m)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() { _ = h.Run(ctx) }()
@@ -794,7 +794,7 @@ func TestManyReadsAtOnceAreOneListingOfEverything(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if single, lists := c.kindOf("volume"), c.kindOf("list"); single > together+2 || lists != 1 {
+		if single, lists := c.kindOf("volume"), c.kindOf("list"); single > maxExtraReads+2 || lists != 1 {
 			t.Errorf("%d single reads and %d listings for 100 readers at once", single, lists)
 		}
 		if took := time.Since(begun); took > 500*time.Millisecond {

@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// The poll interval: a waiter gets its next reading after a share of the time that it has waited, within bounds. A long wait ends
+// The poll interval: a waiter gets its next result after a share of the time that it has waited, within bounds. A long wait ends
 // little later than the change it waits for, and does not poll all the time.
 //
 // test/bench chose minInterval. 75 ms costs 86.6 calls a life of one volume alone and 28.2 of each of eight; 150 ms costs 56.9
@@ -17,84 +17,84 @@ const (
 	minInterval   = 150 * time.Millisecond
 	maxInterval   = 5 * time.Second
 	intervalShare = 0.08
-	leaveTime     = 10 * time.Millisecond // at least, between a reading and the next call: a satisfied waiter leaves first
+	leaveTime     = 10 * time.Millisecond // at least, between a result and the next call: a satisfied waiter leaves first
 )
-
-// stale is how old a waiter's last reading may be before the object itself is read: listings of what changed rest on the clocks
-// of the cloud's hosts, which may differ.
-const stale = 10 * time.Second
-
-// waiter is one Await or Read. All but the first four fields are the loop's.
-type waiter[ID ~string, T any] struct {
-	ctx      context.Context
-	id       ID
-	once     bool            // any reading ends it
-	readings chan reading[T] // holds the newest reading only
-
-	number uint64 // of its join; calls that began before do not serve it
-	began  time.Time
-	due    time.Time
-	told   time.Time // when it was last told anything; zero if never
-	next   way       // to get its next reading when many wait
-}
-
-// tell replaces whatever the waiter has not looked at yet. Only the loop sends, so the send cannot block.
-func (w *waiter[ID, T]) tell(r reading[T]) {
-	select {
-	case <-w.readings:
-	default:
-	}
-	w.readings <- r
-}
 
 // interval is the poll interval of a waiter that has waited for age.
 func interval(age time.Duration) time.Duration {
 	return min(maxInterval, max(minInterval, time.Duration(float64(age)*intervalShare)))
 }
 
-// The ways in which the loop finds out about an object.
-type way int
+// staleAfter is the age of a waiter's latest result after which the hub reads the object itself. Listings of changes depend on the clocks of
+// the cloud's hosts, which may differ.
+const staleAfter = 10 * time.Second
+
+// waiter is one Await or Read. Only the loop uses the fields after results.
+type waiter[ID ~string, T any] struct {
+	ctx     context.Context
+	id      ID
+	once    bool           // any result ends it
+	results chan result[T] // holds only the newest
+
+	number    uint64 // in the order of joining; a call that began earlier does not serve this waiter
+	began     time.Time
+	due       time.Time // when it wants its next result
+	delivered time.Time // when it got the latest; zero before the first
+	next      source    // of its next result when many wait
+}
+
+// deliver replaces the result that the waiter has not taken yet. Only the loop sends, so the send cannot block.
+func (w *waiter[ID, T]) deliver(r result[T]) {
+	select {
+	case <-w.results:
+	default:
+	}
+	w.results <- r
+}
+
+// source is the kind of request that gives a waiter its next result.
+type source int
 
 const (
-	alone    way = iota // by reading it
-	anyhow              // by reading it or in a listing of everything
-	changed             // in a listing of what changed
-	deleting            // in a listing of what is being deleted
+	singleRead      source = iota // a read of the object
+	readOrList                    // a read of the object, or a listing of everything
+	changesListing                // a listing of what changed
+	deletingListing               // a listing of what is being deleted
 )
 
-// way is how the waiter's next reading is got when many wait.
-func (w *waiter[ID, T]) way(now time.Time) way {
-	if w.next >= changed && !w.told.IsZero() && now.Sub(w.told) >= stale {
-		return anyhow
+// source is where the waiter's next result comes from when many wait.
+func (w *waiter[ID, T]) source(now time.Time) source {
+	if w.next >= changesListing && !w.delivered.IsZero() && now.Sub(w.delivered) >= staleAfter {
+		return readOrList
 	}
 	return w.next
 }
 
-// show passes on what a call showed of the waiter's object.
-func (w *waiter[ID, T]) show(r reading[T], status volume.Status, now time.Time) {
-	w.told, w.next = now, changed
+// found delivers a result with the waiter's object.
+func (w *waiter[ID, T]) found(r result[T], status volume.Status, now time.Time) {
+	w.delivered, w.next = now, changesListing
 	if status == volume.Deleting {
-		w.next = deleting
+		w.next = deletingListing
 	}
-	w.tell(r)
+	w.deliver(r)
 }
 
-// miss notes that a listing did not show the waiter's object, and reports whether that means anything. One that a listing of
-// everything or of those being deleted does not show is gone or was passed over: only reading it tells. One that no listing of
-// changes ever showed had settled before.
-func (w *waiter[ID, T]) miss(q query[ID]) bool {
+// missing notes that a listing did not contain the waiter's object. It reports whether another source must tell why. An object missing in
+// a listing of everything, or of what is being deleted, is gone or was omitted: only a read tells. An object that no listing of changes
+// ever contained had changed before.
+func (w *waiter[ID, T]) missing(q query[ID]) bool {
 	switch {
-	case q.since.IsZero() && (q.status == "" || w.next == deleting):
-		w.next = alone
-	case !q.since.IsZero() && w.told.IsZero():
-		w.next = anyhow
+	case q.since.IsZero() && (q.status == "" || w.next == deletingListing):
+		w.next = singleRead
+	case !q.since.IsZero() && w.delivered.IsZero():
+		w.next = readOrList
 	default:
 		return false
 	}
 	return true
 }
 
-// ids lists the objects that some of the waiters wait for.
+// ids lists the objects of the waiters, each once.
 func ids[ID ~string, T any](waiters []*waiter[ID, T]) []ID {
 	var ids []ID
 	for _, w := range waiters {
