@@ -19,7 +19,7 @@ func newNode(cfg config.Config, settings config.Settings, deps Dependencies, reg
 	machine := host.New(host.Options{
 		SysRoot: cfg.SysRoot, DevRoot: cfg.DevRoot, ProcRoot: cfg.ProcRoot,
 		ConfigDriveDir: cfg.ConfigDriveDir, MetadataURL: cfg.MetadataURL, SearchOrder: settings.SearchOrder,
-		Events: host.EventsOf(cfg.SysRoot, cfg.DevRoot), Transport: deps.Transport, Log: log,
+		Transport: deps.Transport, Log: log,
 	})
 	options := node.Options{
 		DriverName: cfg.DriverName, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, AdditionalTopology: cfg.AdditionalTopology,

@@ -67,9 +67,8 @@ func (h *Host) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	}
 	ctx, cancel := beforeDeadline(ctx)
 	defer cancel()
-	changed := h.watchDisks(ctx) // before the next look, so that what comes after that look is told
 	began, patience, rescanned := time.Now(), patience(ctx), false
-	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
+	for {
 		disk, err := h.find(ctx, id)
 		if disk != nil || err != nil {
 			return disk, err
@@ -78,7 +77,7 @@ func (h *Host) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 			rescanned = true
 			h.startRescan()
 		}
-		if !sleep(ctx, pause, changed) {
+		if !sleep(ctx, pollInterval) {
 			return nil, ended(ctx, "the disk of volume %s did not appear on this server within %s; %s",
 				id, time.Since(began).Round(time.Millisecond), h.describe(id))
 		}

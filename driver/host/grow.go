@@ -69,8 +69,7 @@ func (h *Host) Grow(ctx context.Context, g Growth) (volume.Size, error) {
 func (h *Host) awaitSize(ctx context.Context, disk *Disk, g Growth) (volume.Size, error) {
 	ctx, cancel := beforeDeadline(ctx)
 	defer cancel()
-	var changed <-chan struct{}
-	for pause := firstLook; ; pause = min(2*pause, slowestLook) {
+	for {
 		size, err := disk.Size()
 		switch {
 		case err != nil:
@@ -80,11 +79,8 @@ func (h *Host) awaitSize(ctx context.Context, disk *Disk, g Growth) (volume.Size
 		case size >= g.Size-smaller:
 			return g.Size, nil
 		}
-		if changed == nil {
-			changed = h.watchDisks(ctx)
-		}
 		h.rescanDisk(disk)
-		if !sleep(ctx, pause, changed) {
+		if !sleep(ctx, pollInterval) {
 			return 0, ended(ctx, "disk %s of volume %s has %s and not the %s asked for", disk.Path, g.Volume, size, g.Size)
 		}
 	}

@@ -54,7 +54,7 @@ func (h *Host) isHeld(ctx context.Context, disk *Disk) (bool, error) {
 		if time.Now().After(end) {
 			return true, nil
 		}
-		if !sleep(ctx, holdPause, nil) {
+		if !sleep(ctx, holdPause) {
 			return true, ended(ctx, "disk %s is still held", disk.Path)
 		}
 	}

@@ -87,7 +87,7 @@ func (s metadataService) content(ctx context.Context) ([]byte, error) {
 		if err == nil || !again || try == metadataTries {
 			return content, err
 		}
-		if !sleep(ctx, pause, nil) {
+		if !sleep(ctx, pause) {
 			return nil, err
 		}
 		pause *= 2

@@ -1,7 +1,6 @@
 // Command guest-agent runs inside the test guest; see package agent.
 //
 //	guest-agent                 answers the host
-//	guest-agent deaf PROGRAM    runs a program that hears none of the kernel's events
 package main
 
 import (
@@ -22,10 +21,7 @@ func main() {
 }
 
 func run(args []string) error {
-	switch {
-	case len(args) > 1 && args[0] == "deaf":
-		return agent.Deaf(args[1:])
-	case len(args) > 0:
+	if len(args) > 0 {
 		return fmt.Errorf("unexpected argument %q", args[0])
 	}
 	port, err := openPort()
