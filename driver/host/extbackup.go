@@ -23,7 +23,7 @@ func tornSuperblock(disk io.ReaderAt) (extBackup, bool) {
 	if _, err := disk.ReadAt(primary, extSuper); err != nil {
 		return extBackup{}, false
 	}
-	if _, ok := extSize(primary); !ok || !extHasChecksum(primary) || extChecksumRight(primary) {
+	if !isExt(primary) || !extHasChecksum(primary) || extChecksumRight(primary) {
 		return extBackup{}, false
 	}
 	little := binary.LittleEndian
@@ -35,7 +35,7 @@ func tornSuperblock(disk io.ReaderAt) (extBackup, bool) {
 	if _, err := disk.ReadAt(backup, at.block*at.blockSize); err != nil {
 		return extBackup{}, false
 	}
-	if _, ok := extSize(backup); !ok || !extHasChecksum(backup) || !extChecksumRight(backup) || little.Uint16(backup[0x5A:]) != 1 { // s_block_group_nr
+	if !isExt(backup) || !extHasChecksum(backup) || !extChecksumRight(backup) || little.Uint16(backup[0x5A:]) != 1 { // s_block_group_nr
 		return extBackup{}, false
 	}
 	for _, field := range extLayout {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -49,7 +48,6 @@ func newBench(t *testing.T, o Options) *bench {
 	o.SysRoot, o.DevRoot, o.ProcRoot = m.Sys, m.Dev, m.Path("proc")
 	o.Runner, o.Mounter, o.Log = b.tools, b.mounter, slog.New(slog.DiscardHandler)
 	b.Host = New(o)
-	b.measure = func(_ string, disk io.ReaderAt, _ string) (volume.Size, error) { return disk.(*Disk).Size() }
 	b.btrfsDisks = func(string) (uint64, error) { return 1, nil }
 	b.syncfs, b.openAlone = func(string) error { return nil }, func(string) error { return nil }
 	b.openDevice = func(path string) (device, error) {

@@ -7,7 +7,6 @@
 package host
 
 import (
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -55,7 +54,6 @@ type Host struct {
 	release    func() string // of the kernel
 	openDevice func(path string) (device, error)
 	stat       func(path string) (Stats, error)
-	measure    func(fsType string, disk io.ReaderAt, path string) (volume.Size, error)
 	syncfs     func(path string) error
 	openAlone  func(path string) error
 	btrfsDisks func(path string) (uint64, error)
@@ -86,7 +84,7 @@ func New(o Options) *Host {
 	h := &Host{
 		sys: or(o.SysRoot, "/sys"), dev: or(o.DevRoot, "/dev"), proc: or(o.ProcRoot, "/proc"),
 		run: o.Runner, mounter: o.Mounter, log: o.Log,
-		readFile: os.ReadFile, release: sync.OnceValue(kernelRelease), openDevice: openBlockDevice, stat: statPath, measure: measure,
+		readFile: os.ReadFile, release: sync.OnceValue(kernelRelease), openDevice: openBlockDevice, stat: statPath,
 		syncfs: syncfs, openAlone: openAlone, btrfsDisks: btrfsDisks,
 	}
 	if h.log == nil {

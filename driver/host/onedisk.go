@@ -48,7 +48,7 @@ func extReaches(disk io.ReaderAt) (why string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if _, ok := extSize(super); !ok {
+		if !isExt(super) {
 			continue
 		}
 		if why := extSuperReaches(super); why != "" {
@@ -89,7 +89,7 @@ func btrfsReaches(disk io.ReaderAt) (why string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if _, ok := btrfsSize(super); !ok {
+	if !isBtrfs(super) {
 		return "", nil
 	}
 	if n := binary.LittleEndian.Uint64(super[0x88:]); n != 1 || binary.LittleEndian.Uint64(super[0x38:])&seeding != 0 {

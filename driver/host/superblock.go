@@ -4,13 +4,9 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
-
-	"golang.org/x/sys/unix"
-
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Where the superblocks are, and the fields of them that tell a size.
+// Where the superblocks are.
 const (
 	extSuper   = 1024    // Linux, fs/ext4/ext4.h, struct ext4_super_block
 	btrfsSuper = 0x10000 // Linux, include/uapi/linux/btrfs_tree.h, struct btrfs_super_block
@@ -22,73 +18,25 @@ var superblocks = []struct {
 	at int64
 	is func(super []byte) bool
 }{
-	{extSuper, func(super []byte) bool { _, ok := extSize(super); return ok }},
-	{0, func(super []byte) bool { _, ok := xfsLog(super); return ok }},
-	{btrfsSuper, func(super []byte) bool { _, ok := btrfsSize(super); return ok }},
+	{extSuper, isExt},
+	{0, isXFS},
+	{btrfsSuper, isBtrfs},
 }
 
-// measure gives the size of the file system of that kind that lies on the disk and is mounted at path. It is what the file system
-// itself says: a tool that ends well may have found nothing to do.
-func measure(fsType string, disk io.ReaderAt, path string) (volume.Size, error) {
-	at := map[string]int64{"ext": extSuper, "btrfs": btrfsSuper}[fileSystems[fsType].family]
-	super := make([]byte, superSize)
-	if _, err := disk.ReadAt(super, at); err != nil {
-		return 0, volume.Errorf(volume.Failed, "read the superblock: %w", err)
-	}
-	var size volume.Size
-	var ok bool
-	switch fileSystems[fsType].family {
-	case "ext":
-		size, ok = extSize(super)
-	case "btrfs":
-		size, ok = btrfsSize(super)
-	case "xfs":
-		// xfs keeps its superblock out of the device's cache, so the kernel is asked; what it tells lacks the log.
-		var s unix.Statfs_t
-		if err := unix.Statfs(path, &s); err != nil {
-			return 0, volume.Errorf(volume.Failed, "ask the file system at %s for its size: %w", path, err)
-		}
-		var log int64
-		if log, ok = xfsLog(super); ok {
-			size = volume.Size((int64(s.Blocks) + log) * s.Bsize)
-		}
-	}
-	if !ok {
-		return 0, volume.Errorf(volume.Failed, "there is no superblock of %s where it should be", fsType)
-	}
-	return size, nil
-}
-
-func extSize(super []byte) (volume.Size, bool) {
-	const magic, wide, largest = 0xEF53, 0x80, 6 // blocks have 1 KiB shifted left by up to 6
+// isExt reports whether the bytes are the superblock of an ext2, ext3 or ext4 file system (Linux, fs/ext4/ext4.h, struct
+// ext4_super_block).
+func isExt(super []byte) bool {
+	const magic, wide, largest = 0xEF53, 0x80, 6 // a block has 1 KiB shifted left by up to 6
 	little := binary.LittleEndian
-	shift := little.Uint32(super[24:])
-	if little.Uint16(super[56:]) != magic || shift > largest {
-		return 0, false
-	}
-	blocks := uint64(little.Uint32(super[4:]))
-	if little.Uint32(super[96:])&wide != 0 {
-		blocks |= uint64(little.Uint32(super[0x150:])) << 32
-	}
-	return sizeOf(blocks, 1024<<shift)
+	hasBlocks := little.Uint32(super[4:]) != 0 || little.Uint32(super[96:])&wide != 0 && little.Uint32(super[0x150:]) != 0
+	return little.Uint16(super[56:]) == magic && little.Uint32(super[24:]) <= largest && hasBlocks
 }
 
-func btrfsSize(super []byte) (volume.Size, bool) {
-	if string(super[0x40:0x48]) != "_BHRfS_M" {
-		return 0, false
-	}
-	return sizeOf(binary.LittleEndian.Uint64(super[0x70:]), 1)
-}
+func isXFS(super []byte) bool { return string(super[:4]) == "XFSB" }
 
-// xfsLog is how many blocks the log takes (Linux, fs/xfs/libxfs/xfs_format.h, struct xfs_dsb): none, if it is elsewhere.
-func xfsLog(super []byte) (int64, bool) {
-	if string(super[:4]) != "XFSB" {
-		return 0, false
-	}
-	if binary.BigEndian.Uint64(super[48:]) == 0 {
-		return 0, true
-	}
-	return int64(binary.BigEndian.Uint32(super[96:])), true
+// isBtrfs reads the magic and the size (Linux, include/uapi/linux/btrfs_tree.h, struct btrfs_super_block).
+func isBtrfs(super []byte) bool {
+	return string(super[0x40:0x48]) == "_BHRfS_M" && binary.LittleEndian.Uint64(super[0x70:]) != 0
 }
 
 // xfsUnfinished reports whether mkfs.xfs was killed before it had finished, so that the disk holds no file. Everything must speak for it:
@@ -118,13 +66,4 @@ func xfsUnfinished(disk io.ReaderAt) (bool, error) {
 	clear(super[224:228])
 	inProgress, inodes, logged := super[126], big.Uint64(super[128:]), big.Uint64(super[240:])
 	return crc32.Checksum(super, crc32.MakeTable(crc32.Castagnoli)) == sum && inProgress == 1 && inodes <= chunk && logged == 0, nil
-}
-
-// sizeOf refuses what no disk has, so that a damaged superblock gives no negative size.
-func sizeOf(blocks, unit uint64) (volume.Size, bool) {
-	const most = 1 << 62
-	if blocks == 0 || blocks > most/unit {
-		return 0, false
-	}
-	return volume.Size(blocks * unit), true
 }
