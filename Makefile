@@ -118,7 +118,8 @@ FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue dri
   driver/contract:FuzzParseStorageClass driver/contract:FuzzParseSnapshotClass driver/contract:FuzzParseAttributesClass \
   driver/contract:FuzzTemplate driver/contract:FuzzHintsOfClaim driver/contract:FuzzMountFlags driver/controller:FuzzToken \
   driver/openstack:FuzzCinderReplies driver/openstack:FuzzNovaReplies \
-  $(addprefix driver/host:Fuzz,ParseMountInfo SysfsTree ParseMetadata ConfigDrives Directories Superblocks)
+  driver/host/mount:FuzzParseMountInfo driver/host/disk:FuzzSysfsTree driver/host/fs:FuzzSuperblocks \
+  $(addprefix driver/host/metadata:Fuzz,ParseMetadata ConfigDrives Directories)
 
 # Input of the generator: clouds.yaml and its profiles, configuration and inventory, bundles of a checkout.
 FUZZ_GENERATOR := internal/cloud:FuzzCloudsYAML internal/cloud:FuzzProfiles generator/printable:FuzzEscape generator/verify:FuzzGenerate \

@@ -8,18 +8,21 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/node"
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// newNode gives the node service of this machine. It has no credentials and asks nobody but the server's own metadata.
+// newNode returns the node service of this machine. It has no credentials and requests nothing but the metadata of its own server.
 func newNode(cfg config.Config, settings config.Settings, deps Dependencies, registry prometheus.Registerer, log *slog.Logger) *node.Server {
 	machine := host.New(host.Options{
 		SysRoot: cfg.SysRoot, DevRoot: cfg.DevRoot, ProcRoot: cfg.ProcRoot,
-		ConfigDriveDir: cfg.ConfigDriveDir, MetadataURL: cfg.MetadataURL, SearchOrder: settings.SearchOrder,
-		Transport: deps.Transport, Log: log,
+		Metadata: metadata.Options{
+			ConfigDriveDir: cfg.ConfigDriveDir, URL: cfg.MetadataURL, SearchOrder: settings.SearchOrder, Transport: deps.Transport,
+		},
+		Log: log,
 	})
 	options := node.Options{
 		DriverName: cfg.DriverName, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, AdditionalTopology: cfg.AdditionalTopology,
@@ -35,8 +38,8 @@ func newNode(cfg config.Config, settings config.Settings, deps Dependencies, reg
 	return node.New(machine, options)
 }
 
-// besideSocket is a file for the node's zone in the directory of its socket, which is one of kubelet's for this plugin alone. Other
-// endpoints have no such place.
+// besideSocket is the path of the file with the zone of the node: in the directory of the socket, which kubelet keeps for this plugin alone. It is
+// empty for other endpoints.
 func besideSocket(endpoint string) string {
 	network, address, err := rpc.ParseEndpoint(endpoint)
 	if err != nil || network != "unix" || filepath.Dir(address) == "/" {

@@ -2,14 +2,14 @@ package host
 
 import (
 	"errors"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
-	"k8s.io/mount-utils"
+	mountutils "k8s.io/mount-utils"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
@@ -35,7 +35,7 @@ func asUpstream(t *testing.T, m *testenv.Machine, disk, fsType string) (staging,
 	return staging, pod
 }
 
-func TestAVolumeThatUpstreamsPluginStagedIsTakenOverWithAFileHeldOpen(t *testing.T) {
+func TestAVolumeStagedByUpstreamIsAdoptedWhileAFileIsOpen(t *testing.T) {
 	for _, fsType := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fsType, func(t *testing.T) {
 			h, m, disk := realHost(t, 400<<20)
@@ -44,24 +44,24 @@ func TestAVolumeThatUpstreamsPluginStagedIsTakenOverWithAFileHeldOpen(t *testing
 			must(t, err)
 			_, err = held.WriteString("before, ")
 			must(t, err)
-			before, err := h.mounts()
+			before, err := h.mounts.Table()
 			must(t, err)
 
 			for range 2 {
-				stage(t, h, Staging{Path: staging, FSType: fsType})
-				must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
+				stage(t, h, StageSpec{Path: staging, FSType: fsType})
+				must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: pod}))
 			}
 			second := m.Path("pods", "2", "mount")
-			must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: second}))
+			must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: second}))
 			if fsType != "ext4" { // whose growth needs a right that sandboxes withhold
 				testenv.GrowLoop(t, disk, 800<<20)
-				_, err = h.Grow(t.Context(), Growth{Volume: vol, Path: staging, Size: 800 << 20})
+				_, err = h.Expand(t.Context(), ExpandSpec{Volume: vol, Path: staging, Size: 800 << 20})
 				must(t, err)
 			}
 			if ailments, err := h.Health(t.Context(), vol, staging, pod); err != nil || len(ailments) > 0 {
 				t.Errorf("want nothing wrong, got %v, %v", ailments, err)
 			}
-			after, err := h.mounts()
+			after, err := h.mounts.Table()
 			must(t, err)
 			for _, path := range []string{staging, pod} {
 				was, _ := before.At(path)
@@ -87,15 +87,15 @@ func TestAVolumeThatUpstreamsPluginStagedIsTakenOverWithAFileHeldOpen(t *testing
 
 // The way back: upstream's plugin asks of what it finds whether it is a mount point and which device is there (findmnt), and takes it
 // away with mount-utils.
-func TestUpstreamsPluginCanTakeOverWhatThisDriverMounted(t *testing.T) {
+func TestUpstreamCanAdoptWhatThisDriverMounted(t *testing.T) {
 	h, m, disk := realHost(t, 64<<20)
 	staging, pod, device := m.Path("globalmount"), m.Path("pods", "1", "mount"), m.Path(blockTargets, "1")
-	stage(t, h, Staging{Path: staging})
-	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
-	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: device}))
+	stage(t, h, StageSpec{Path: staging})
+	must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: pod}))
+	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: device}))
 	held, err := os.Create(filepath.Join(pod, "held"))
 	must(t, err)
-	upstream := mount.New("")
+	upstream := mountutils.New("")
 	for _, path := range []string{staging, pod} {
 		if not, err := upstream.IsLikelyNotMountPoint(path); not || err != nil {
 			t.Errorf("%s: want a mount point, so that upstream mounts nothing over it, got %t, %v", path, !not, err)
@@ -107,14 +107,14 @@ func TestUpstreamsPluginCanTakeOverWhatThisDriverMounted(t *testing.T) {
 	}
 	must(t, held.Close())
 	for _, path := range []string{device, pod, staging} {
-		must(t, mount.CleanupMountPoint(path, upstream, true))
+		must(t, mountutils.CleanupMountPoint(path, upstream, true))
 	}
 	if n := countMounts(t, h, m); n != 0 {
 		t.Errorf("want no mount left, got %d", n)
 	}
 }
 
-func TestUpstreamsStackedBlockTargetsAreTakenAwayTogether(t *testing.T) {
+func TestStackedBlockTargetsOfUpstreamAreUnmountedTogether(t *testing.T) {
 	h, m, disk := realHost(t, 8<<20)
 	target := m.Path("dev", "pod")
 	must(t, os.MkdirAll(filepath.Dir(target), 0o750))
@@ -122,7 +122,7 @@ func TestUpstreamsStackedBlockTargetsAreTakenAwayTogether(t *testing.T) {
 	for range 3 { // upstream's plugin stacks a mount at each call
 		testenv.Run(t, "mount", "-o", "bind", disk, target)
 	}
-	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: target}))
+	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target}))
 	if n := countMounts(t, h, m); n != 3 {
 		t.Errorf("want no further mount, got %d", n)
 	}
@@ -135,25 +135,25 @@ func TestUpstreamsStackedBlockTargetsAreTakenAwayTogether(t *testing.T) {
 // blockTargets is where kubelet has block volumes published.
 const blockTargets = "plugins/kubernetes.io/csi/volumeDevices/publish/pv"
 
-func TestAnAccessModeForOneTargetAllowsOne(t *testing.T) {
+func TestAnAccessModeForASingleTargetAllowsOne(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
 	staging := m.Path("plugins", "0123", "globalmount")
-	stage(t, h, Staging{Path: staging})
-	first := Publication{Volume: vol, Staging: staging, Target: m.Path("pods", "1", "mount"), Alone: true}
+	stage(t, h, StageSpec{Path: staging})
+	first := PublishSpec{Volume: vol, Staging: staging, Target: m.Path("pods", "1", "mount"), SingleTarget: true}
 	second := first
 	second.Target = m.Path("pods", "2", "mount")
 	for range 2 {
 		must(t, h.Publish(t.Context(), first))
 	}
 	wantKind(t, h.Publish(t.Context(), second), volume.Conflict, first.Target)
-	if _, err := os.Lstat(second.Target); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(second.Target); !errors.Is(err, iofs.ErrNotExist) {
 		t.Errorf("want nothing made, got %v", err)
 	}
-	second.Alone = false
+	second.SingleTarget = false
 	must(t, h.Publish(t.Context(), second)) // a mode for several
 	must(t, h.Unmount(second.Target))
 	must(t, h.Unmount(first.Target))
-	second.Alone = true
+	second.SingleTarget = true
 	must(t, h.Publish(t.Context(), second))
 	must(t, h.Unmount(second.Target))
 	must(t, h.Unstage(t.Context(), vol, staging))
@@ -167,15 +167,15 @@ func TestAnAccessModeForOneTargetAllowsOne(t *testing.T) {
 	must(t, h.PublishBlock(t.Context(), second))
 }
 
-func TestAVolumeInUseIsNotUnstagedForGood(t *testing.T) {
+func TestAVolumeInUseIsNotUnstaged(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
 	staging, pod, device := m.Path("staging"), m.Path("pods", "1", "mount"), m.Path(blockTargets, "1")
-	stage(t, h, Staging{Path: staging})
-	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
+	stage(t, h, StageSpec{Path: staging})
+	must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: pod}))
 	wantKind(t, h.Unstage(t.Context(), vol, staging), volume.Busy, pod)
 	must(t, h.Unmount(pod))
 	must(t, h.Unstage(t.Context(), vol, staging))
-	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: device}))
+	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: device}))
 	wantKind(t, h.Unstage(t.Context(), vol, staging), volume.Busy, device)
 	must(t, h.Unmount(device))
 	must(t, h.Unstage(t.Context(), vol, staging))
@@ -185,7 +185,7 @@ func TestAVolumeInUseIsNotUnstagedForGood(t *testing.T) {
 func TestAFileSystemThatWasShutDownIsReportedAndUnstaged(t *testing.T) {
 	h, m, _ := realHost(t, 400<<20)
 	staging := m.Path("staging")
-	stage(t, h, Staging{Path: staging, FSType: "xfs"})
+	stage(t, h, StageSpec{Path: staging, FSType: "xfs"})
 	dir, err := os.Open(staging)
 	must(t, err)
 	const goingDown, noLog = 0x8004587D, 2 // XFS_IOC_GOINGDOWN, XFS_FSOP_GOING_FLAGS_NOLOGFLUSH

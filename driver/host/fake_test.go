@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	iofs "io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,6 +14,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/command"
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/fs"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
@@ -24,8 +28,24 @@ const (
 	serial string    = "0a9f1b2c-3d4e-4f50-8"
 )
 
-// bench is a Host on a machine of fakes: its sysfs is real files, its mount table is a file that the fake mounter keeps.
-type bench struct {
+// The offsets of superblocks, as package fs has them.
+const (
+	extSuper   = 1024
+	btrfsSuper = 0x10000
+)
+
+// The types that most tests use.
+type (
+	Entry         = mount.Entry
+	Table         = mount.Table
+	Result        = command.Result
+	FormatOptions = fs.FormatOptions
+)
+
+func num(major, minor uint32) disk.Number { return disk.Number{Major: major, Minor: minor} }
+
+// fakeHost is a Host on a machine of fakes: its sysfs is real files, its mount table is a file that the fake mounter writes.
+type fakeHost struct {
 	*Host
 	*testenv.Machine
 
@@ -34,41 +54,52 @@ type bench struct {
 	tools   *fakeTools
 	mu      sync.Mutex
 	devices map[string]*fakeDevice
+
+	open       func(path string) (disk.Device, error) // device nodes
+	readSerial func(path string) ([]byte, error)      // serials
+	readTable  func(path string) ([]byte, error)      // the mount table
+	release    string                                 // of the kernel
 }
 
-func newBench(t *testing.T, o Options) *bench {
+func newFakeHost(t *testing.T) *fakeHost {
 	t.Helper()
 	m := testenv.NewMachine(t)
-	b := &bench{t: t, Machine: m, tools: &fakeTools{answers: map[string]Result{"blkid": {Code: 2}}}, devices: map[string]*fakeDevice{}}
-	b.mounter = &fakeMounter{bench: b, file: m.Path("proc", "self", "mountinfo")}
+	b := &fakeHost{t: t, Machine: m, tools: &fakeTools{answers: map[string]Result{"blkid": {Code: 2}}}, devices: map[string]*fakeDevice{}}
+	b.mounter = &fakeMounter{host: b, file: m.Path("proc", "self", "mountinfo")}
 	if err := os.MkdirAll(filepath.Dir(b.mounter.file), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	b.mounter.write()
-	o.SysRoot, o.DevRoot, o.ProcRoot = m.Sys, m.Dev, m.Path("proc")
-	o.Runner, o.Mounter, o.Log = b.tools, b.mounter, slog.New(slog.DiscardHandler)
-	b.Host = New(o)
-	b.btrfsDisks = func(string) (uint64, error) { return 1, nil }
-	b.syncfs, b.openAlone = func(string) error { return nil }, func(string) error { return nil }
-	b.openDevice = func(path string) (device, error) {
+	o := Options{SysRoot: m.Sys, DevRoot: m.Dev, ProcRoot: m.Path("proc"), Commands: b.tools, Mounter: b.mounter, Log: slog.New(slog.DiscardHandler)}
+	b.readSerial, b.readTable, b.release = os.ReadFile, os.ReadFile, "6.1.0"
+	b.Host = newHost(o, disk.Options{
+		Open:     func(path string) (disk.Device, error) { return b.open(path) },
+		ReadFile: func(path string) ([]byte, error) { return b.readSerial(path) },
+	}, mount.Options{
+		ReadFile:      func(path string) ([]byte, error) { return b.readTable(path) },
+		KernelRelease: func() string { return b.release },
+	})
+	b.kernel.btrfsDevices = func(string) (uint64, error) { return 1, nil }
+	b.kernel.sync, b.kernel.inUse = func(string) error { return nil }, func(string) bool { return false }
+	b.open = func(path string) (disk.Device, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if d, ok := b.devices[path]; ok {
 			return d, nil
 		}
-		return nil, fmt.Errorf("open %s: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("open %s: %w", path, iofs.ErrNotExist)
 	}
 	return b
 }
 
 // plug attaches a fake disk of 16 MiB.
-func (b *bench) plug(t *testing.T, name, serial string, number Number) *fakeDevice {
+func (b *fakeHost) plug(t *testing.T, name, serial string, number disk.Number) *fakeDevice {
 	t.Helper()
 	b.Sysfs(t, name, map[string]string{"serial": serial, "dev": number.String() + "\n"})
 	return b.device(name, number)
 }
 
-func (b *bench) device(name string, number Number) *fakeDevice {
+func (b *fakeHost) device(name string, number disk.Number) *fakeDevice {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	d := &fakeDevice{number: number, size: 16 << 20}
@@ -76,11 +107,11 @@ func (b *bench) device(name string, number Number) *fakeDevice {
 	return d
 }
 
-// place is a directory for mounts, not made yet.
-func (b *bench) place(name string) string { return b.Path("kubelet", name) }
+// place is a directory for mounts that does not exist yet.
+func (b *fakeHost) place(name string) string { return b.Path("kubelet", name) }
 
 type fakeDevice struct {
-	number   Number
+	number   disk.Number
 	mu       sync.Mutex // of size
 	size     volume.Size
 	badFrom  int64 // reads that reach this far fail; 0 for none
@@ -88,7 +119,7 @@ type fakeDevice struct {
 	opened   func()
 }
 
-func (d *fakeDevice) Number() Number {
+func (d *fakeDevice) Number() disk.Number {
 	if d.opened != nil {
 		d.opened()
 	}
@@ -137,17 +168,17 @@ func (f *fakeTools) Run(_ context.Context, name string, args ...string) (Result,
 
 // changed gives what was run besides the tools that only look.
 func (f *fakeTools) changed() []string {
-	return slices.DeleteFunc(slices.Clone(f.ran), func(s string) bool { return hasPrefix(s, "blkid ", "wipefs --no-act ") })
+	return slices.DeleteFunc(slices.Clone(f.ran), func(s string) bool { return disk.HasPrefix(s, "blkid ", "wipefs --no-act ") })
 }
 
 // fakeMounter keeps a mount table in a file.
 type fakeMounter struct {
-	bench *bench
+	host  *fakeHost
 	file  string
 	table Table
 	fail  error
-	wrong Number // when set, mounts end up on this device
-	steps bool   // a read-only bind is made in two steps
+	wrong disk.Number // when set, mounts end up on this device
+	steps bool        // a read-only bind is made in two steps
 }
 
 func (f *fakeMounter) write() {
@@ -161,7 +192,7 @@ func (f *fakeMounter) write() {
 	}
 }
 
-func (f *fakeMounter) add(m Mount) {
+func (f *fakeMounter) add(m Entry) {
 	if m.Root == "" {
 		m.Root = "/"
 	}
@@ -173,8 +204,8 @@ func (f *fakeMounter) Mount(_ context.Context, source, target, fsType string, op
 	if f.fail != nil {
 		return f.fail
 	}
-	m := Mount{Device: f.bench.devices[source].number, Path: target, FSType: fsType, Source: source, Options: append([]string{"relatime"}, options...)}
-	if f.wrong != (Number{}) {
+	m := Entry{Device: f.host.devices[source].number, Path: target, FSType: fsType, Source: source, Options: append([]string{"relatime"}, options...)}
+	if f.wrong != (disk.Number{}) {
 		m.Device = f.wrong
 	}
 	f.add(m)
@@ -210,7 +241,7 @@ func (f *fakeMounter) FinishReadOnly(target string) (bool, error) {
 	return true, nil
 }
 
-func (f *fakeMounter) Unmount(target string) error {
+func (f *fakeMounter) UnmountTop(target string) error {
 	if f.fail != nil {
 		return f.fail
 	}

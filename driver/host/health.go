@@ -4,119 +4,116 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Health looks what is wrong with a volume as this server sees it: its disk, the file system on it, and whether that answers at the
-// paths where the volume is or should be. NotFound when it is not here and nobody says that it should be.
+// Health reports what is wrong with a volume as this server sees it: with its disk, with the file system on it, and whether that answers at the
+// paths where the volume is or should be (CSI specification, "NodeGetVolumeHealth"). NotFound if the volume is not here and paths are empty.
 func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error) {
-	if err := checkID(id); err != nil {
+	if err := disk.CheckID(id); err != nil {
 		return nil, err
 	}
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" })
-	ctx, cancel := beforeDeadline(ctx)
+	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
-	q, _ := h.examining.put(id, func() examination {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statLimit)
+	call, _ := h.health.Start(id, func() diskHealth {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statsTimeout)
 		defer cancel()
-		return h.examine(ctx, id)
+		return h.readHealth(ctx, id)
 	})
 	switch {
-	case q.await(ctx, statLimit):
+	case call.WaitUntil(ctx, statsTimeout):
 	case errors.Is(ctx.Err(), context.Canceled):
-		return nil, ended(ctx, "the disk of volume %s has not answered", id)
+		return nil, wait.Ended(ctx, "read the health of volume %s: its disk has not answered", id)
 	default:
-		return []volume.HealthIssue{unanswered(fmt.Sprintf("the disk of volume %s has not answered, asked at %s; its backend may hang", id, q.asked.Format(time.RFC3339)))}, nil
+		return []volume.HealthIssue{notResponding(fmt.Sprintf("the disk of volume %s has not answered since %s; its backend may be down",
+			id, call.Started.Format(time.RFC3339)))}, nil
 	}
-	e := q.answer
-	if volume.Is(e.err, volume.NotFound) && len(paths) > 0 {
-		return []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: e.err.Error()}}, nil
+	result := call.Value
+	if volume.Is(result.err, volume.NotFound) && len(paths) > 0 {
+		return []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: result.err.Error()}}, nil
 	}
-	if e.err != nil {
-		return nil, e.err
+	if result.err != nil {
+		return nil, result.err
 	}
 	if len(paths) == 0 {
-		paths = e.mounted
+		paths = result.paths
 	}
-	found := slices.Clone(e.ailments)
+	found := slices.Clone(result.issues)
 	for _, path := range paths {
-		found = append(found, h.answers(ctx, path)...)
+		found = append(found, h.pathHealth(ctx, path)...)
 	}
 	return distinct(found), nil
 }
 
-func unanswered(message string) volume.HealthIssue {
+func notResponding(message string) volume.HealthIssue {
 	return volume.HealthIssue{Severity: volume.Inaccessible, Reason: "NotResponding", Message: message}
 }
 
-// examination is what is found out about a volume without asking its file system.
-type examination struct {
-	ailments []volume.HealthIssue
-	mounted  []string
-	err      error
+// diskHealth is the health of a volume as far as the driver reads it without its file system.
+type diskHealth struct {
+	issues []volume.HealthIssue
+	paths  []string // where it is mounted
+	err    error
 }
 
-// examine may wait for a dead disk for ever: it opens it, and closes it again.
-func (h *Host) examine(ctx context.Context, id volume.ID) examination {
-	disk, err := h.Find(ctx, id)
+// readHealth may block for ever on a dead disk: it opens and closes it.
+func (h *Host) readHealth(ctx context.Context, id volume.ID) diskHealth {
+	d, err := h.disks.Find(ctx, id)
 	switch {
 	case volume.Is(err, volume.Unavailable), volume.Is(err, volume.DeadlineExceeded):
-		return examination{ailments: []volume.HealthIssue{unanswered(err.Error())}}
+		return diskHealth{issues: []volume.HealthIssue{notResponding(err.Error())}}
 	case volume.Is(err, volume.NotFound):
-		return examination{err: err}
+		return diskHealth{err: err}
 	case err != nil:
-		return examination{ailments: []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskRefused", Message: err.Error()}}}
+		return diskHealth{issues: []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskRefused", Message: err.Error()}}}
 	}
-	defer disk.Close()
-	table, err := h.mounts()
+	defer d.Close()
+	table, err := h.mounts.Table()
 	if err != nil {
-		return examination{err: err}
+		return diskHealth{err: err}
 	}
-	return examination{ailments: h.fileSystemAilments(disk, table), mounted: table.paths(disk)}
+	return diskHealth{issues: h.fileSystemIssues(d, table), paths: table.PathsOn(d.Number)}
 }
 
-// fileSystemAilments are what the kernel says of the file system without asking it.
-func (h *Host) fileSystemAilments(disk *Disk, table Table) (found []volume.HealthIssue) {
-	for _, m := range table {
-		if m.On(disk) && m.readOnlyAfterError() {
+// fileSystemIssues are the issues of a file system that the kernel reports without asking it.
+func (h *Host) fileSystemIssues(d *disk.Disk, table mount.Table) (found []volume.HealthIssue) {
+	for _, e := range table {
+		if e.On(d.Number) && e.ReadOnlyAfterError() {
 			found = append(found, volume.HealthIssue{
 				Severity: volume.Degraded, Reason: "FileSystemReadOnly",
-				Message: "the kernel made the file system read-only after an error; its log says which. Stop the pods that use it, so that it is checked when it is staged again",
+				Message: "the kernel made the file system read-only after an error; see the kernel log. Stop the pods that use it: the driver checks it when it is staged again",
 			})
 		}
 	}
-	if count := readLine(filepath.Join(h.sys, "fs", "ext4", disk.Name, "errors_count")); count != "" && count != "0" {
+	if count := h.fs.Ext4Errors(d.Name); count != "" {
 		found = append(found, volume.HealthIssue{
 			Severity: volume.Degraded, Reason: "FileSystemErrors",
-			Message: "ext4 has noted " + count + " errors; stop the pods that use it, so that it is checked when it is staged again",
+			Message: "ext4 recorded " + count + " errors; stop the pods that use it: the driver checks it when it is staged again",
 		})
 	}
 	return found
 }
 
-// readOnlyAfterError reports whether the kernel made the file system read-only after an error. It then has the option ro, which whoever
-// mounted it so has among the mount's own options too. ext4 says emergency_ro from Linux 6.14 on, and has rw beside it.
-func (m Mount) readOnlyAfterError() bool {
-	return slices.Contains(m.SuperOptions, "ro") && !m.ReadOnly() || slices.Contains(m.SuperOptions, "emergency_ro")
-}
-
-// answers asks the file system at path. A path without a mount says nothing of the volume.
-func (h *Host) answers(ctx context.Context, path string) []volume.HealthIssue {
+// pathHealth reads the file system at path. A path without a mount tells nothing about the volume.
+func (h *Host) pathHealth(ctx context.Context, path string) []volume.HealthIssue {
 	_, err := h.Stats(ctx, path)
 	switch {
 	case err == nil, volume.Is(err, volume.NotFound), volume.Is(err, volume.Canceled):
 		return nil
 	case volume.Is(err, volume.Unavailable), volume.Is(err, volume.DeadlineExceeded):
-		return []volume.HealthIssue{unanswered(err.Error())}
+		return []volume.HealthIssue{notResponding(err.Error())}
 	}
 	return []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "InputOutputError", Message: err.Error()}}
 }
 
-// distinct keeps the first of each severity and reason, as the CSI specification has it (VolumeHealthEntry).
+// distinct keeps the first entry of each severity and reason (CSI specification, VolumeHealthEntry).
 func distinct(all []volume.HealthIssue) (kept []volume.HealthIssue) {
 	for _, a := range all {
 		if !slices.ContainsFunc(kept, func(k volume.HealthIssue) bool { return k.Severity == a.Severity && k.Reason == a.Reason }) {

@@ -11,47 +11,47 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-func TestHealthNamesWhatIsWrong(t *testing.T) {
+func TestHealthReportsEachProblem(t *testing.T) {
 	t.Parallel()
-	gone := func(b *bench) { must(b.t, os.RemoveAll(filepath.Join(b.Sys, "block", "vdb"))) }
+	gone := func(b *fakeHost) { must(b.t, os.RemoveAll(filepath.Join(b.Sys, "block", "vdb"))) }
 	for name, c := range map[string]struct {
-		do    func(*bench)
+		do    func(*fakeHost)
 		paths []string
 		want  string // severity, reason
 	}{
-		"nothing": {do: func(*bench) {}, paths: []string{"staging", ""}},
+		"nothing": {do: func(*fakeHost) {}, paths: []string{"staging", ""}},
 		"no disk": {do: gone, paths: []string{"staging"}, want: "1 DiskMissing"},
-		"two disks": {do: func(b *bench) {
-			b.plug(b.t, "vdc", serial, Number{254, 32})
+		"two disks": {do: func(b *fakeHost) {
+			b.plug(b.t, "vdc", serial, num(254, 32))
 		}, want: "1 DiskRefused"},
-		"made read-only by the kernel": {do: func(b *bench) {
+		"made read-only by the kernel": {do: func(b *fakeHost) {
 			b.mounter.table[0].SuperOptions = []string{"ro"}
 			b.mounter.write()
 		}, want: "0 FileSystemReadOnly"},
-		"made read-only by the kernel of Linux 6.14": {do: func(b *bench) {
+		"made read-only by the kernel of Linux 6.14": {do: func(b *fakeHost) {
 			b.mounter.table[0].SuperOptions = []string{"rw", "errors=remount-ro", "emergency_ro"}
 			b.mounter.write()
 		}, want: "0 FileSystemReadOnly"},
-		"mounted read-only": {do: func(b *bench) {
+		"mounted read-only": {do: func(b *fakeHost) {
 			b.mounter.table[0].SuperOptions, b.mounter.table[0].Options = []string{"ro"}, []string{"ro"}
 			b.mounter.write()
 		}},
-		"errors that ext4 noted": {do: func(b *bench) {
+		"errors that ext4 noted": {do: func(b *fakeHost) {
 			dir := filepath.Join(b.Sys, "fs", "ext4", "vdb")
 			must(b.t, os.MkdirAll(dir, 0o755))
 			must(b.t, os.WriteFile(filepath.Join(dir, "errors_count"), []byte("3\n"), 0o600))
 		}, want: "0 FileSystemErrors"},
-		"an input or output error": {do: func(b *bench) {
-			b.stat = func(string) (Stats, error) { return Stats{}, errors.New("input/output error") }
+		"an input or output error": {do: func(b *fakeHost) {
+			b.kernel.stat = func(string) (Stats, error) { return Stats{}, errors.New("input/output error") }
 		}, want: "1 InputOutputError"},
-		"nothing is mounted there": {do: func(b *bench) {
-			b.stat = func(string) (Stats, error) { return Stats{}, errors.New("asked") }
+		"nothing is mounted there": {do: func(b *fakeHost) {
+			b.kernel.stat = func(string) (Stats, error) { return Stats{}, errors.New("asked") }
 		}, paths: []string{"elsewhere"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := staged(t, "rw")
-			b.stat = func(string) (Stats, error) { return Stats{}, nil }
+			b.kernel.stat = func(string) (Stats, error) { return Stats{}, nil }
 			c.do(b)
 			var paths []string
 			for _, p := range c.paths {
@@ -85,12 +85,12 @@ func TestHealthNamesWhatIsWrong(t *testing.T) {
 	wantKind(t, err, volume.NotFound)
 }
 
-func TestHealthOfAFileSystemThatDoesNotAnswer(t *testing.T) {
+func TestHealthOfAnUnresponsiveFileSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, "rw")
 		answer := make(chan struct{})
-		b.stat = func(string) (Stats, error) { <-answer; return Stats{}, nil }
-		for range 2 { // the second finds the first still waiting, and asks nothing
+		b.kernel.stat = func(string) (Stats, error) { <-answer; return Stats{}, nil }
+		for range 2 { // the second joins the first and starts no read
 			found, err := b.Health(t.Context(), vol)
 			if err != nil || len(found) != 1 || found[0].Reason != "NotResponding" || found[0].Severity != volume.Inaccessible {
 				t.Errorf("want it reported, got %+v, %v", found, err)

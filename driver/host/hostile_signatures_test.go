@@ -47,11 +47,16 @@ func (s signature) bytes() int64 {
 }
 
 func le16(v uint16) string { return string(binary.LittleEndian.AppendUint16(nil, v)) }
+
 func le32(v uint32) string { return string(binary.LittleEndian.AppendUint32(nil, v)) }
+
 func le64(v uint64) string { return string(binary.LittleEndian.AppendUint64(nil, v)) }
+
 func be16(v uint16) string { return string(binary.BigEndian.AppendUint16(nil, v)) }
+
 func be32(v uint32) string { return string(binary.BigEndian.AppendUint32(nil, v)) }
-func zeros(n int) string   { return strings.Repeat("\x00", n) }
+
+func zeros(n int) string { return strings.Repeat("\x00", n) }
 
 // pad fills s with zeros up to n bytes.
 func pad(s string, n int) string { return s + zeros(n-len(s)) }

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/command"
+	"github.com/cinder-csi/cinder-csi/driver/host/fs"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
@@ -34,14 +36,14 @@ type hostile struct {
 
 // watchedTools runs programs, and keeps which.
 type watchedTools struct {
-	processes
+	command.Processes
 	ran   []string
 	after func(name string) // runs when a program has ended
 }
 
 func (w *watchedTools) Run(ctx context.Context, name string, args ...string) (Result, error) {
 	w.ran = append(w.ran, name)
-	result, err := w.processes.Run(ctx, name, args...)
+	result, err := w.Processes.Run(ctx, name, args...)
 	if w.after != nil {
 		w.after(name)
 	}
@@ -57,22 +59,22 @@ func newHostile(t *testing.T, bytes int64) *hostile {
 	t.Helper()
 	_, m, disk := realHost(t, bytes)
 	x := &hostile{Machine: m, disk: disk, tools: &watchedTools{}}
-	x.Host = New(Options{SysRoot: m.Sys, DevRoot: m.Dev, Runner: x.tools, Log: slog.New(slog.DiscardHandler)})
+	x.Host = New(Options{SysRoot: m.Sys, DevRoot: m.Dev, Commands: x.tools, Log: slog.New(slog.DiscardHandler)})
 	return x
 }
 
-func (x *hostile) stage(t *testing.T, s Staging) error {
+func (x *hostile) stage(t *testing.T, s StageSpec) error {
 	t.Helper()
 	s.Volume, s.Path = vol, x.Path("staging")
 	return x.Host.Stage(t.Context(), s)
 }
 
-// staysAsItIs stages the disk with each wish and makes sure that each is refused with the words, that the disk keeps every byte and
-// is not mounted, and that nothing that makes a file system was as much as run.
-func (x *hostile) staysAsItIs(t *testing.T, words string, wishes ...Staging) {
+// staysAsItIs stages the disk with each request, and checks that each is refused with the words, that the disk keeps every byte and is not
+// mounted, and that no mkfs ran.
+func (x *hostile) staysAsItIs(t *testing.T, words string, requests ...StageSpec) {
 	t.Helper()
 	before := sum(t, x.disk)
-	for _, s := range wishes {
+	for _, s := range requests {
 		err := x.stage(t, s)
 		if !volume.Is(err, volume.DataLoss) && !volume.Is(err, volume.Conflict) || !strings.Contains(err.Error(), words) {
 			t.Errorf("asked for %+v: want a refusal that names %q, got %v", s, words, err)
@@ -100,16 +102,17 @@ func sum(t *testing.T, disk string) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// wishes are what may be asked of a disk with that on it: a file system that it does not hold, and, where the driver would not
-// mount it anyway, whatever is there.
-func wishes(holds string) []Staging {
-	switch fileSystems[holds].family {
-	case "":
-		return []Staging{{}, {FSType: "xfs"}}
-	case "ext":
-		return []Staging{{FSType: "btrfs"}, {FSType: "xfs"}}
+// otherRequests are requests for a disk with that content: for a file system that the disk does not hold, and, if the driver cannot mount
+// the content, for whatever is there.
+func otherRequests(holds string) []StageSpec {
+	switch holds {
+	default:
+		return []StageSpec{{}, {FSType: "xfs"}}
+	case "ext2", "ext3", "ext4":
+		return []StageSpec{{FSType: "btrfs"}, {FSType: "xfs"}}
+	case "xfs", "btrfs":
+		return []StageSpec{{FSType: "ext4"}, {FSType: "ext2"}}
 	}
-	return []Staging{{FSType: "ext4"}, {FSType: "ext2"}}
 }
 
 func TestNoFileSystemIsMadeOverAnySignatureThatBlkidKnows(t *testing.T) {
@@ -125,14 +128,14 @@ func TestNoFileSystemIsMadeOverAnySignatureThatBlkidKnows(t *testing.T) {
 			if says := testenv.Run(t, "blkid", "-p", "-o", "export", x.disk); !strings.Contains(says, "\nTYPE="+s.name+"\n") {
 				t.Fatalf("want blkid to take it for %s, got:\n%s", s.name, says)
 			}
-			x.staysAsItIs(t, s.name, wishes(s.name)...)
+			x.staysAsItIs(t, s.name, otherRequests(s.name)...)
 		})
 	}
 }
 
 // testdata/signatures-not-made.txt names what cannot be made, and why. Whatever else a blkid knows must be made above: one that
 // is new, after an update of the tools, fails this test and wants a line there or here.
-func TestEverySignatureThatBlkidKnowsIsMadeOrSaidNotToBe(t *testing.T) {
+func TestEverySignatureThatBlkidKnowsIsTestedOrListed(t *testing.T) {
 	t.Parallel()
 	testenv.NeedTools(t, "blkid", "util-linux")
 	made := map[string]bool{}
@@ -159,7 +162,7 @@ func TestEverySignatureThatBlkidKnowsIsMadeOrSaidNotToBe(t *testing.T) {
 	}
 }
 
-func TestNoFileSystemIsMadeOverAPartitionTableOrWhatTheToolsOverlook(t *testing.T) {
+func TestNoFileSystemIsMadeOverAPartitionTableOrAnExtraSignature(t *testing.T) {
 	sector := func(s string) string { return pad(s, 512) }
 	for _, c := range []struct {
 		name, table string
@@ -185,7 +188,7 @@ func TestNoFileSystemIsMadeOverAPartitionTableOrWhatTheToolsOverlook(t *testing.
 		t.Run(c.name, func(t *testing.T) {
 			x := newHostile(t, smallDisk)
 			c.make(t, x.disk)
-			x.staysAsItIs(t, c.table, Staging{}, Staging{FSType: "ext4"}, Staging{FSType: "xfs"})
+			x.staysAsItIs(t, c.table, StageSpec{}, StageSpec{FSType: "ext4"}, StageSpec{FSType: "xfs"})
 		})
 	}
 }
@@ -224,11 +227,11 @@ func TestADiskThatCannotBeReadIsNotFormatted(t *testing.T) {
 			x := newHostile(t, smallDisk)
 			backing := x.backing(t)
 			must(t, os.Truncate(backing, c.left)) // the kernel answers reads beyond with an input/output error
-			if probe, _ := x.tools.processes.Run(t.Context(), "blkid", "-p", x.disk); probe.Code != 2 {
+			if probe, _ := x.tools.Processes.Run(t.Context(), "blkid", "-p", x.disk); probe.Code != 2 {
 				t.Fatalf("want blkid to call it empty, which is the trap, got %+v", probe)
 			}
 			for _, fsType := range []string{"", "xfs"} {
-				wantKind(t, x.stage(t, Staging{FSType: fsType}), volume.DataLoss, "cannot be read", "input/output error")
+				wantKind(t, x.stage(t, StageSpec{FSType: fsType}), volume.DataLoss, "cannot be read", "input/output error")
 			}
 			if info, err := os.Stat(backing); err != nil || info.Size() != c.left || len(x.tools.ran) > 1 {
 				t.Errorf("want nothing run and nothing written, got %q, %v, %v", x.tools.ran, info, err)
@@ -247,7 +250,7 @@ func TestADiskWithoutSizeIsNotFormatted(t *testing.T) {
 	x := newHostile(t, smallDisk)
 	must(t, os.Truncate(x.backing(t), 0))
 	testenv.Run(t, "losetup", "--set-capacity", x.disk)
-	wantKind(t, x.stage(t, Staging{}), volume.DataLoss, "no size")
+	wantKind(t, x.stage(t, StageSpec{}), volume.DataLoss, "size is 0")
 	if len(x.tools.ran) > 0 {
 		t.Errorf("want nothing run, got %q", x.tools.ran)
 	}
@@ -263,13 +266,13 @@ func (x *hostile) protect(t *testing.T, told bool) {
 	}
 }
 
-func TestAWriteProtectedDiskIsNeitherFormattedNorTakenForAWritableOne(t *testing.T) {
+func TestAWriteProtectedDiskIsNeitherFormattedNorStagedWritable(t *testing.T) {
 	for name, told := range map[string]bool{"known": true, "found out": false} {
 		t.Run("empty, "+name, func(t *testing.T) {
 			x := newHostile(t, smallDisk)
 			x.protect(t, told)
 			before := sum(t, x.disk)
-			if err := x.stage(t, Staging{}); err == nil || told && !volume.Is(err, volume.Conflict) {
+			if err := x.stage(t, StageSpec{}); err == nil || told && !volume.Is(err, volume.Conflict) {
 				t.Errorf("want a refusal, got %v", err)
 			}
 			if sum(t, x.disk) != before || countMounts(t, x.Host, x.Machine) != 0 {
@@ -281,13 +284,13 @@ func TestAWriteProtectedDiskIsNeitherFormattedNorTakenForAWritableOne(t *testing
 			testenv.Run(t, "mkfs.ext4", "-q", x.disk)
 			x.protect(t, told)
 			before := sum(t, x.disk)
-			if err := x.stage(t, Staging{}); err == nil || !strings.Contains(err.Error(), "write-protected") {
+			if err := x.stage(t, StageSpec{}); err == nil || !strings.Contains(err.Error(), "write-protected") {
 				t.Errorf("want it refused as write-protected, got %v", err)
 			}
 			if n := countMounts(t, x.Host, x.Machine); n != 0 {
 				t.Errorf("want no mount that cannot be written, got %d", n)
 			}
-			must(t, x.stage(t, Staging{ReadOnly: true}))
+			must(t, x.stage(t, StageSpec{ReadOnly: true}))
 			must(t, x.Unmount(x.Path("staging")))
 			if sum(t, x.disk) != before {
 				t.Error("want every byte as it was")
@@ -297,7 +300,7 @@ func TestAWriteProtectedDiskIsNeitherFormattedNorTakenForAWritableOne(t *testing
 }
 
 // A disk that goes, and whose name another takes, between the look at it and mkfs.
-func TestADiskThatVanishesBeforeMkfsIsNotFormattedNorIsItsSuccessor(t *testing.T) {
+func TestNoDiskIsFormattedIfTheDiskIsRemovedBeforeMkfs(t *testing.T) {
 	for name, exchange := range map[string]func(t *testing.T, x *hostile, other string){
 		"gone from the machine": func(t *testing.T, x *hostile, _ string) {
 			must(t, os.RemoveAll(filepath.Join(x.Sys, "block", "vdb")))
@@ -326,7 +329,7 @@ func TestADiskThatVanishesBeforeMkfsIsNotFormattedNorIsItsSuccessor(t *testing.T
 					exchange(t, x, other)
 				}
 			}
-			wantKind(t, x.stage(t, Staging{FSType: "ext4"}), volume.Conflict, "refused")
+			wantKind(t, x.stage(t, StageSpec{FSType: "ext4"}), volume.Conflict, "does not use it")
 			if made := x.tools.made(); len(made) > 0 || sum(t, x.disk) != before || sum(t, other) != others {
 				t.Errorf("want both disks as they were, got %q run", made)
 			}
@@ -345,7 +348,7 @@ func TestADiskThatDiesUnderMkfsIsNotMounted(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { testenv.Run(t, "blockdev", "--setrw", x.disk) })
-	wantKind(t, x.stage(t, Staging{}), volume.Failed, "make ext4")
+	wantKind(t, x.stage(t, StageSpec{}), volume.Failed, "as ext4")
 	if n := countMounts(t, x.Host, x.Machine); n != 0 {
 		t.Errorf("want no mount, got %d", n)
 	}
@@ -353,25 +356,25 @@ func TestADiskThatDiesUnderMkfsIsNotMounted(t *testing.T) {
 
 // Bytes without a signature are no reason to refuse: what an array gives as a new volume need not be zeros. A volume made from
 // a source is never new.
-func TestBytesWithoutASignatureAreFormattedOverOnlyWhereNoSourceIs(t *testing.T) {
+func TestBytesWithoutASignatureAreOverwrittenOnlyWithoutASource(t *testing.T) {
 	x := newHostile(t, smallDisk)
 	noise := make([]byte, smallDisk)
 	_, err := rand.NewChaCha8([32]byte{1}).Read(noise)
 	must(t, err)
 	write(t, x.disk, 0, noise)
-	x.staysAsItIs(t, "made from a source", Staging{FromSource: true}, Staging{FromSource: true, FSType: "ext4"})
-	x.staysAsItIs(t, "read-only", Staging{ReadOnly: true})
-	must(t, x.stage(t, Staging{FSType: "ext4"}))
+	x.staysAsItIs(t, "made from a source", StageSpec{FromSource: true}, StageSpec{FromSource: true, FSType: "ext4"})
+	x.staysAsItIs(t, "read-only", StageSpec{ReadOnly: true})
+	must(t, x.stage(t, StageSpec{FSType: "ext4"}))
 	must(t, x.Unmount(x.Path("staging")))
 }
 
 // A server that lost its power leaves a journal that must be replayed: by fsck for ext, by the kernel for XFS, never by mkfs.
-func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNeverMadeAnew(t *testing.T) {
+func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNotFormatted(t *testing.T) {
 	for fsType, size := range map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20} {
 		t.Run(fsType, func(t *testing.T) {
 			x := newHostile(t, size)
 			staging := x.Path("staging")
-			must(t, x.stage(t, Staging{FSType: fsType}))
+			must(t, x.stage(t, StageSpec{FSType: fsType}))
 			f, err := os.Create(filepath.Join(staging, "data"))
 			must(t, err)
 			_, err = f.WriteString("kept")
@@ -379,9 +382,9 @@ func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNeverMadeAnew(t *testing.T)
 			crash(t, staging)
 			must(t, x.Unmount(staging))
 			x.tools.ran = nil
-			x.staysAsItIs(t, fsType, wishes(fsType)...)
+			x.staysAsItIs(t, fsType, otherRequests(fsType)...)
 			for _, readOnly := range []bool{false, true} {
-				must(t, x.stage(t, Staging{FSType: fsType, ReadOnly: readOnly}))
+				must(t, x.stage(t, StageSpec{FSType: fsType, ReadOnly: readOnly}))
 				if got, _ := os.ReadFile(filepath.Join(staging, "data")); string(got) != "kept" {
 					t.Errorf("want the file, got %q", got)
 				}
@@ -394,24 +397,24 @@ func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNeverMadeAnew(t *testing.T)
 	}
 }
 
-// What needs its log replayed cannot be mounted where nothing can be written, and the kernel tells its own log alone why.
-func TestAWriteProtectedFileSystemThatWasNotUnmountedSaysHowItCanBeRead(t *testing.T) {
+// A file system whose log needs a replay cannot be mounted on a write-protected disk, and the kernel writes the reason only to its log.
+func TestTheErrorForAWriteProtectedFileSystemNamesTheOptionThatReadsIt(t *testing.T) {
 	for fsType, size := range map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20} {
 		t.Run(fsType, func(t *testing.T) {
 			x := newHostile(t, size)
 			staging := x.Path("staging")
-			must(t, x.stage(t, Staging{FSType: fsType}))
+			must(t, x.stage(t, StageSpec{FSType: fsType}))
 			must(t, os.WriteFile(filepath.Join(staging, "data"), []byte("kept"), 0o600))
 			must(t, x.Unmount(staging))
-			must(t, x.stage(t, Staging{}))
+			must(t, x.stage(t, StageSpec{}))
 			must(t, os.WriteFile(filepath.Join(staging, "late"), nil, 0o600))
 			crash(t, staging)
 			must(t, x.Unmount(staging))
 			x.protect(t, true)
 			before := sum(t, x.disk)
-			unrecovered := fileSystems[fsType].unrecovered
-			wantKind(t, x.stage(t, Staging{ReadOnly: true}), volume.Failed, "write-protected", unrecovered)
-			must(t, x.stage(t, Staging{ReadOnly: true, Flags: []string{unrecovered}}))
+			unrecovered := fs.NoRecoveryOption(fsType)
+			wantKind(t, x.stage(t, StageSpec{ReadOnly: true}), volume.Failed, "write-protected", unrecovered)
+			must(t, x.stage(t, StageSpec{ReadOnly: true, MountFlags: []string{unrecovered}}))
 			if got, _ := os.ReadFile(filepath.Join(staging, "data")); string(got) != "kept" {
 				t.Errorf("want the file, got %q", got)
 			}
@@ -434,7 +437,7 @@ func crash(t *testing.T, mounted string) {
 }
 
 // A file system that its own kernel code refuses stays what it is.
-func TestADamagedFileSystemIsNeverMadeAnew(t *testing.T) {
+func TestADamagedFileSystemIsNotFormatted(t *testing.T) {
 	for name, c := range map[string]struct {
 		size   int64
 		fsType string
@@ -448,7 +451,7 @@ func TestADamagedFileSystemIsNeverMadeAnew(t *testing.T) {
 			x := newHostile(t, c.size)
 			testenv.Run(t, "mkfs."+c.fsType, "-q", x.disk)
 			write(t, x.disk, c.lost[0], make([]byte, c.lost[1]))
-			for _, s := range []Staging{{FSType: c.fsType}, {}} {
+			for _, s := range []StageSpec{{FSType: c.fsType}, {}} {
 				if err := x.stage(t, s); err == nil {
 					t.Error("want it refused")
 				}
@@ -483,17 +486,16 @@ func killedMkfs(t *testing.T, disk string, sector int, change func(super []byte)
 	write(t, disk, 0, super)
 }
 
-// Before, a driver that was killed while mkfs.xfs ran left a disk that blkid calls xfs, that the kernel does not mount, and that was never
-// formatted: the volume could not be staged any more.
-func TestAnXFSWhoseMkfsWasKilledIsMadeAgain(t *testing.T) {
+// A kill while mkfs.xfs runs leaves a disk that blkid calls xfs and that the kernel does not mount.
+func TestAnXFSWhoseMkfsWasKilledIsFormattedAgain(t *testing.T) {
 	for _, sector := range []int{512, 4096} {
 		t.Run(strconv.Itoa(sector), func(t *testing.T) {
 			x := newHostile(t, 320<<20)
 			killedMkfs(t, x.disk, sector, nil)
-			must(t, x.stage(t, Staging{FSType: "xfs"}))
+			must(t, x.stage(t, StageSpec{FSType: "xfs"}))
 			must(t, os.WriteFile(x.Path("staging", "data"), []byte("kept"), 0o600))
 			must(t, x.Unmount(x.Path("staging")))
-			must(t, x.stage(t, Staging{FSType: "xfs"}))
+			must(t, x.stage(t, StageSpec{FSType: "xfs"}))
 			if got, _ := os.ReadFile(x.Path("staging", "data")); string(got) != "kept" {
 				t.Errorf("want the file, got %q", got)
 			}
@@ -504,19 +506,19 @@ func TestAnXFSWhoseMkfsWasKilledIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestAnXFSThatMayHoldAFileIsNeverMadeAgain(t *testing.T) {
+func TestAnXFSThatMayHoldAFileIsNotFormatted(t *testing.T) {
 	big := binary.BigEndian
 	for name, c := range map[string]struct {
 		change func(super []byte)
-		asked  Staging
+		asked  StageSpec
 	}{
-		"its checksum is wrong":           {func(super []byte) { super[len(super)-1] = 1 }, Staging{}},
-		"the kernel has logged something": {func(super []byte) { big.PutUint64(super[240:], 1<<32) }, Staging{}},
-		"it has inodes of files":          {func(super []byte) { big.PutUint64(super[128:], 128) }, Staging{}},
-		"it has no checksum":              {func(super []byte) { big.PutUint16(super[100:], 0xB4A4) }, Staging{}},
-		"it is finished":                  {func(super []byte) { super[126], super[40] = 0, super[40]^1 }, Staging{FSType: "ext4"}},
-		"the volume is a copy":            {nil, Staging{FromSource: true}},
-		"it is asked for read-only":       {nil, Staging{ReadOnly: true}},
+		"its checksum is wrong":           {func(super []byte) { super[len(super)-1] = 1 }, StageSpec{}},
+		"the kernel has logged something": {func(super []byte) { big.PutUint64(super[240:], 1<<32) }, StageSpec{}},
+		"it has inodes of files":          {func(super []byte) { big.PutUint64(super[128:], 128) }, StageSpec{}},
+		"it has no checksum":              {func(super []byte) { big.PutUint16(super[100:], 0xB4A4) }, StageSpec{}},
+		"it is finished":                  {func(super []byte) { super[126], super[40] = 0, super[40]^1 }, StageSpec{FSType: "ext4"}},
+		"the volume is a copy":            {nil, StageSpec{FromSource: true}},
+		"it is asked for read-only":       {nil, StageSpec{ReadOnly: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newHostile(t, 320<<20)
@@ -538,13 +540,12 @@ func tear(t *testing.T, disk string) {
 	write(t, disk, extSuper+0x34, []byte{0x77})
 }
 
-// Before, a driver that was killed while e2fsck wrote the superblock left a disk that neither the kernel nor `fsck -a` takes: the volume
-// could not be staged any more.
-func TestASuperblockThatE2fsckWroteHalfIsRestored(t *testing.T) {
+// A kill while e2fsck writes the superblock leaves a disk that neither the kernel nor `fsck -a` accepts.
+func TestATornSuperblockIsRestoredFromItsBackup(t *testing.T) {
 	for name, size := range map[string]int64{"blocks of 1 KiB": 64 << 20, "blocks of 4 KiB": 1 << 30} {
 		t.Run(name, func(t *testing.T) {
 			x := newHostile(t, size)
-			must(t, x.stage(t, Staging{FSType: "ext4"}))
+			must(t, x.stage(t, StageSpec{FSType: "ext4"}))
 			f, err := os.Create(x.Path("staging", "data"))
 			must(t, err)
 			_, err = f.WriteString("kept")
@@ -552,7 +553,7 @@ func TestASuperblockThatE2fsckWroteHalfIsRestored(t *testing.T) {
 			crash(t, x.Path("staging")) // so that the journal has something to replay
 			must(t, x.Unmount(x.Path("staging")))
 			tear(t, x.disk)
-			must(t, x.stage(t, Staging{FSType: "ext4"}))
+			must(t, x.stage(t, StageSpec{FSType: "ext4"}))
 			if got, _ := os.ReadFile(x.Path("staging", "data")); string(got) != "kept" {
 				t.Errorf("want the file, got %q", got)
 			}
@@ -565,7 +566,7 @@ func TestASuperblockThatE2fsckWroteHalfIsRestored(t *testing.T) {
 	}
 }
 
-func TestASuperblockThatIsDamagedOtherwiseIsLeftToAPerson(t *testing.T) {
+func TestASuperblockWithOtherDamageIsNotRestored(t *testing.T) {
 	const groupOne = 8193 << 10 // the copy of a file system with blocks of 1 KiB
 	for name, damage := range map[string]func(t *testing.T, disk string){
 		"another UUID":                   func(t *testing.T, disk string) { write(t, disk, extSuper+0x68, []byte{0, 1, 2, 3}) },
@@ -582,7 +583,7 @@ func TestASuperblockThatIsDamagedOtherwiseIsLeftToAPerson(t *testing.T) {
 			tear(t, x.disk)
 			damage(t, x.disk)
 			before := sum(t, x.disk)
-			if err := x.stage(t, Staging{FSType: "ext4"}); err == nil {
+			if err := x.stage(t, StageSpec{FSType: "ext4"}); err == nil {
 				t.Error("want it refused")
 			}
 			if slices.Contains(x.tools.ran, "fsck.ext4") || len(x.tools.made()) > 0 || sum(t, x.disk) != before {

@@ -3,176 +3,195 @@ package host
 import (
 	"context"
 	"errors"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Publication is a volume at a place where a pod sees it.
-type Publication struct {
+// PublishSpec says how a volume is published to a pod (CSI specification, "NodePublishVolume").
+type PublishSpec struct {
 	Volume   volume.ID
-	Staging  string // where it is staged; not looked at for a block volume
+	Staging  string // where it is staged; ignored for a block volume
 	Target   string // a directory, or a file for a block volume
 	ReadOnly bool
-	// ByMode says that it is read-only by its access mode alone, which upstream's plugin does not look at: a writable publication that is
-	// there already, of before a swap, serves too. Looked at only with ReadOnly.
-	ByMode bool
-	// Alone says that the access mode allows no second target on this machine.
-	Alone bool
+	// ReadOnlyByMode is true if only the access mode makes it read-only. Upstream's plugin ignores the mode, so a writable publication that was
+	// made before a swap is accepted. It counts only with ReadOnly.
+	ReadOnlyByMode bool
+	// SingleTarget is true if the access mode allows no second target on this machine.
+	SingleTarget bool
 }
 
-// Publish shows a staged file system at the target too. It does nothing if that is so.
+// Publish binds a staged file system at the target. It does nothing if it is bound already.
 //
-// Errors: NotFound when the volume's disk is gone; Conflict when staging holds nothing or another disk, something else is
-// mounted at the target, or the volume is at another target and may not be; Incompatible when it is there with the other writability.
-func (h *Host) Publish(ctx context.Context, p Publication) error {
-	id, readOnly := p.Volume, p.ReadOnly
-	staging, err := resolve(p.Staging)
+// Errors: NotFound if the volume has no disk here; Conflict if nothing or another disk is staged, something else is mounted at the target, or
+// the volume has another target and allows only one; Incompatible if it is published there with the other writability.
+func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
+	staging, err := mount.Resolve(p.Staging)
 	if err != nil {
 		return err
 	}
-	target, err := resolve(p.Target)
+	target, err := mount.Resolve(p.Target)
 	if err != nil {
 		return err
 	}
-	disk, err := h.Find(ctx, id)
+	d, err := h.disks.Find(ctx, p.Volume)
 	if err != nil {
 		return err
 	}
-	defer disk.Close()
-	table, err := h.mounts()
+	defer d.Close()
+	table, err := h.mounts.Table()
 	if err != nil {
 		return err
 	}
-	source, ok := table.At(staging)
+	staged, ok := table.At(staging)
 	switch {
 	case !ok:
-		return volume.Errorf(volume.Conflict, "volume %s is not staged: nothing is mounted at %s", id, staging)
-	case !source.On(disk):
-		return volume.Errorf(volume.Conflict, "%s is mounted at %s, but volume %s is disk %s (%s)", source, staging, id, disk.Path, disk.Number)
+		return volume.Errorf(volume.Conflict, "publish volume %s: it is not staged: nothing is mounted at %s", p.Volume, staging)
+	case !staged.On(d.Number):
+		return volume.Errorf(volume.Conflict, "publish volume %s: %s is mounted at the staging path %s, and the disk of the volume is %s (%s)",
+			p.Volume, staged, staging, d.Path, d.Number)
 	}
-	readOnly = readOnly || source.ReadOnly()
-	if there, ok := table.At(target); ok {
-		return h.acceptPublished(p, there, source, readOnly)
+	readOnly := p.ReadOnly || staged.ReadOnly()
+	if published, ok := table.At(target); ok {
+		if published.Device != staged.Device || published.Root != staged.Root {
+			return volume.Errorf(volume.Conflict, "publish volume %s: %s is mounted at %s; unpublish the path first", p.Volume, published, published.Path)
+		}
+		return h.checkWritability(p, published, readOnly)
 	}
-	if err := h.checkAlone(table, disk, p, staging, target); err != nil {
+	if err := p.checkSingleTarget(table.PathsInUse(d.Number, d.Path), staging, target); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		return volume.Errorf(volume.Failed, "make the target directory: %w", err)
 	}
-	if err := h.confirm(ctx, disk); err != nil {
+	if err := d.Verify(ctx); err != nil {
 		return err
 	}
-	return h.mounter.Bind(staging, target, readOnly)
+	return h.mounts.Bind(staging, target, readOnly)
 }
 
-func (h *Host) acceptPublished(p Publication, there, source Mount, readOnly bool) error {
-	if there.Device != source.Device || there.Root != source.Root {
-		return volume.Errorf(volume.Conflict, "%s is mounted at %s instead of volume %s; unpublish the path first", there, there.Path, p.Volume)
-	}
-	return h.acceptWritability(p, there, readOnly)
-}
-
-func (h *Host) acceptWritability(p Publication, there Mount, readOnly bool) error {
-	switch {
-	case there.ReadOnly() == readOnly:
+// checkSingleTarget returns Conflict if the access mode allows one target and there is another one.
+func (p PublishSpec) checkSingleTarget(inUse []string, staging, target string) error {
+	if !p.SingleTarget {
 		return nil
-	case !there.ReadOnly() && p.ReadOnly && p.ByMode:
-		if _, said := h.lenient.LoadOrStore(there.Path, nil); !said {
-			h.log.Warn("a volume that only readers may use was published writable, as upstream's plugin does; it stays so until its pod ends, and is read-only for the next one",
-				"volume", p.Volume, "path", there.Path)
+	}
+	for _, path := range inUse {
+		// kubelet stages at .../globalmount; the staging path of an older kubelet differs in what comes before.
+		if path != staging && path != target && filepath.Base(path) != "globalmount" {
+			return volume.Errorf(volume.Conflict, "publish volume %s: it is published at %s, and its access mode allows one target; unpublish it there first", p.Volume, path)
 		}
-		return nil
-	case !there.ReadOnly(): // the driver was killed between the two steps of a read-only bind, or the caller wants something else now
-		if finished, err := h.mounter.FinishReadOnly(there.Path); finished || err != nil {
-			return err
-		}
-	}
-	return volume.Errorf(volume.Incompatible, "volume %s is published at %s, read-only %t; asked for is read-only %t", p.Volume, there.Path, there.ReadOnly(), readOnly)
-}
-
-// PublishBlock shows a volume's device node at the target, a file. It does nothing if that is so. ReadOnly marks the mount; that
-// nobody writes to the device is seen to by the container runtime, which kubelet tells.
-func (h *Host) PublishBlock(ctx context.Context, p Publication) error {
-	id, readOnly := p.Volume, p.ReadOnly
-	target, err := resolve(p.Target)
-	if err != nil {
-		return err
-	}
-	disk, err := h.Await(ctx, id)
-	if err != nil {
-		return err
-	}
-	defer disk.Close()
-	table, err := h.mounts()
-	if err != nil {
-		return err
-	}
-	if there, ok := table.At(target); ok {
-		if err := checkNode(id, there, disk); err != nil {
-			return err
-		}
-		return h.acceptWritability(p, there, readOnly)
-	}
-	if err := h.checkAlone(table, disk, p, "", target); err != nil {
-		return err
-	}
-	node, err := filepath.EvalSymlinks(disk.Path)
-	if err != nil {
-		return volume.Errorf(volume.Failed, "resolve the device node of volume %s: %w", id, err)
-	}
-	if err := makeFile(target); err != nil {
-		return err
-	}
-	if err := h.confirm(ctx, disk); err != nil {
-		return err
-	}
-	if err := h.mounter.Bind(node, target, readOnly); err != nil {
-		return err
-	}
-	table, err = h.mounts()
-	if err != nil {
-		return err
-	}
-	there, ok := table.At(target)
-	if !ok {
-		return volume.Errorf(volume.Failed, "device %s was bound at %s, and the mount table does not show it", node, target)
-	}
-	if err := checkNode(id, there, disk); err != nil {
-		return err
-	}
-	if there.ReadOnly() != readOnly {
-		return volume.Errorf(volume.Failed, "device %s was bound at %s, and the mount table shows it with read-only %t, not %t", node, target, there.ReadOnly(), readOnly)
 	}
 	return nil
 }
 
-// checkNode refuses a block volume's target where something else is mounted.
-func checkNode(id volume.ID, there Mount, disk *Disk) error {
-	if isNode(there.Path, disk.Number) {
+func (h *Host) checkWritability(p PublishSpec, published mount.Entry, readOnly bool) error {
+	switch {
+	case published.ReadOnly() == readOnly:
 		return nil
+	case !published.ReadOnly() && p.ReadOnly && p.ReadOnlyByMode:
+		if _, logged := h.warnings.LoadOrStore(p.Target, nil); !logged {
+			h.log.Warn("upstream's plugin published a volume writable although its access mode allows only readers; "+
+				"it stays writable until its pod ends, and the driver publishes it read-only to the next pod",
+				"volume", p.Volume, "path", published.Path)
+		}
+		return nil
+	case !published.ReadOnly(): // the driver was killed between the two steps of a read-only bind, or the caller asks for something else now
+		if finished, err := h.mounts.FinishReadOnly(published.Path); finished || err != nil {
+			return err
+		}
 	}
-	return volume.Errorf(volume.Conflict, "%s is mounted at %s and is not disk %s (%s) of volume %s; unpublish the path first",
-		there, there.Path, disk.Path, disk.Number, id)
+	return volume.Errorf(volume.Incompatible, "volume %s is published at %s with read-only %t, and the request has read-only %t",
+		p.Volume, published.Path, published.ReadOnly(), readOnly)
 }
 
-// makeFile makes an empty file to bind a device node over. What is there already must be an empty file too.
-func makeFile(path string) error {
+// PublishBlock binds the device node of a volume at the target, a file. It does nothing if it is bound already. ReadOnly applies to the mount;
+// kubelet tells the container runtime to open the device read-only.
+func (h *Host) PublishBlock(ctx context.Context, p PublishSpec) error {
+	target, err := mount.Resolve(p.Target)
+	if err != nil {
+		return err
+	}
+	d, err := h.disks.Await(ctx, p.Volume)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	table, err := h.mounts.Table()
+	if err != nil {
+		return err
+	}
+	if published, ok := table.At(target); ok {
+		if err := checkBlockTarget(p.Volume, published, d); err != nil {
+			return err
+		}
+		return h.checkWritability(p, published, p.ReadOnly)
+	}
+	if err := p.checkSingleTarget(table.PathsInUse(d.Number, d.Path), "", target); err != nil {
+		return err
+	}
+	node, err := filepath.EvalSymlinks(d.Path)
+	if err != nil {
+		return volume.Errorf(volume.Failed, "publish volume %s: resolve its device node: %w", p.Volume, err)
+	}
+	if err := makeTargetFile(target); err != nil {
+		return err
+	}
+	if err := d.Verify(ctx); err != nil {
+		return err
+	}
+	if err := h.mounts.Bind(node, target, p.ReadOnly); err != nil {
+		return err
+	}
+	return h.checkBound(p, d, node, target)
+}
+
+// checkBound checks that the mount table shows the bind of a device node.
+func (h *Host) checkBound(p PublishSpec, d *disk.Disk, node, target string) error {
+	table, err := h.mounts.Table()
+	if err != nil {
+		return err
+	}
+	published, ok := table.At(target)
+	if !ok {
+		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound device %s at %s, but the mount table does not show it", p.Volume, node, target)
+	}
+	if err := checkBlockTarget(p.Volume, published, d); err != nil {
+		return err
+	}
+	if published.ReadOnly() != p.ReadOnly {
+		return volume.Errorf(volume.Failed, "publish volume %s: the driver bound device %s at %s with read-only %t, but the mount table shows read-only %t",
+			p.Volume, node, target, p.ReadOnly, published.ReadOnly())
+	}
+	return nil
+}
+
+// checkBlockTarget returns Conflict if the mount is not the device node of the disk.
+func checkBlockTarget(id volume.ID, published mount.Entry, d *disk.Disk) error {
+	if disk.IsNode(published.Path, d.Number) {
+		return nil
+	}
+	return volume.Errorf(volume.Conflict, "volume %s: %s is mounted at %s, and the disk of the volume is %s (%s); unpublish the path first",
+		id, published, published.Path, d.Path, d.Number)
+}
+
+// makeTargetFile makes an empty file over which a device node is bound. A file that exists must be empty too.
+func makeTargetFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return volume.Errorf(volume.Failed, "make the target's directory: %w", err)
+		return volume.Errorf(volume.Failed, "make the parent directory of the target: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 	if err == nil {
 		return f.Close()
 	}
-	if !errors.Is(err, fs.ErrExist) {
+	if !errors.Is(err, iofs.ErrExist) {
 		return volume.Errorf(volume.Failed, "make the target file: %w", err)
 	}
 	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() != 0 {
-		return volume.Errorf(volume.Conflict, "%s exists and is not an empty file; it is not used as a block volume's target", path)
+		return volume.Errorf(volume.Conflict, "%s exists and is not an empty file; the driver does not bind a block volume there", path)
 	}
 	return nil
 }

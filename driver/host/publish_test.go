@@ -21,20 +21,20 @@ func expand(line, disk, path string) string {
 }
 
 // staged is a bench with the volume's disk mounted at the place staging.
-func staged(t *testing.T, option string) *bench {
+func staged(t *testing.T, option string) *fakeHost {
 	t.Helper()
-	b := newBench(t, Options{})
-	b.plug(t, "vdb", serial, Number{254, 16})
-	b.mounter.add(Mount{Device: Number{254, 16}, Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{option}})
+	b := newFakeHost(t)
+	b.plug(t, "vdb", serial, num(254, 16))
+	b.mounter.add(Entry{Device: num(254, 16), Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{option}})
 	return b
 }
 
-func TestPublishShowsTheStagedFileSystemOnce(t *testing.T) {
+func TestPublishBindsTheStagedFileSystemOnce(t *testing.T) {
 	t.Parallel()
 	for _, readOnly := range []bool{false, true} {
 		b := staged(t, "rw")
 		for range 3 {
-			if err := b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: readOnly}); err != nil {
+			if err := b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: readOnly}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -44,17 +44,17 @@ func TestPublishShowsTheStagedFileSystemOnce(t *testing.T) {
 		if m, _ := b.mounter.table.At(b.place("pod")); m.ReadOnly() != readOnly {
 			t.Errorf("want read-only %t, got %v", readOnly, m.Options)
 		}
-		wantKind(t, b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: !readOnly}), volume.Incompatible, b.place("pod"))
+		wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: !readOnly}), volume.Incompatible, b.place("pod"))
 	}
 }
 
-// Before Linux 5.12 a driver that is killed between the two steps of a read-only publication leaves a writable mount. kubelet repeats the
-// call, and the pod never started if the driver refused for ever.
-func TestAReadOnlyPublicationThatWasKilledBetweenItsTwoStepsIsFinished(t *testing.T) {
+// Before Linux 5.12 a driver that is killed between the two steps of a read-only publication leaves a writable mount. kubelet retries the call,
+// and the pod would never start if the driver kept refusing.
+func TestAKilledReadOnlyPublicationIsFinished(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
 	b.mounter.steps = true
-	p := Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}
+	p := PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}
 	if err := b.mounter.Bind(p.Staging, p.Target, false); err != nil { // the first of them
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "ro")
 	for range 2 {
-		if err := b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}); err != nil {
+		if err := b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,25 +83,25 @@ func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
 }
 
 // Upstream's plugin publishes ReadOnlyMany writable, unless the pod says readOnly.
-func TestAWritablePublicationServesAnAccessModeThatOnlyReadsAndNoPodThatSaysReadOnly(t *testing.T) {
+func TestAWritablePublicationServesAReadOnlyAccessModeButNotAReadOnlyPod(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
 	log := &testenv.Log{}
 	b.log = slog.New(slog.NewTextHandler(log, nil))
 	old, next := b.place("old"), b.place("next")
 	must(t, os.MkdirAll(old, 0o750))
-	p := Publication{Volume: vol, Staging: b.place("staging"), Target: old}
+	p := PublishSpec{Volume: vol, Staging: b.place("staging"), Target: old}
 	must(t, b.Publish(t.Context(), p))
 	p.ReadOnly = true
 	wantKind(t, b.Publish(t.Context(), p), volume.Incompatible, old)
-	p.ByMode = true
+	p.ReadOnlyByMode = true
 	for range 3 {
 		must(t, b.Publish(t.Context(), p))
 	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), old) {
 		t.Errorf("want one warning that names the place, got %q", log)
 	}
-	b.mounter.add(Mount{Device: Number{254, 32}, Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+	b.mounter.add(Entry{Device: num(254, 32), Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
 	p.Target = b.place("other")
 	wantKind(t, b.Publish(t.Context(), p), volume.Conflict, "unpublish the path first")
 	must(t, b.Unmount(old))
@@ -111,24 +111,24 @@ func TestAWritablePublicationServesAnAccessModeThatOnlyReadsAndNoPodThatSaysRead
 			t.Errorf("want what is published anew read-only, got %v", m.Options)
 		}
 	}
-	p.ReadOnly, p.ByMode = false, false
+	p.ReadOnly, p.ReadOnlyByMode = false, false
 	wantKind(t, b.Publish(t.Context(), p), volume.Incompatible, next)
 }
 
-func TestPublishRefusesWhatIsNotTheVolume(t *testing.T) {
+func TestPublishRefusesOtherVolumes(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
-	wantKind(t, b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("elsewhere"), Target: b.place("pod")}), volume.Conflict, "not staged")
-	b.mounter.add(Mount{Device: Number{254, 32}, Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
-	wantKind(t, b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("other"), Target: b.place("pod")}), volume.Conflict, "254:32", "254:16")
-	wantKind(t, b.Publish(t.Context(), Publication{Volume: vol, Staging: b.place("staging"), Target: b.place("other")}), volume.Conflict, "unpublish the path first")
-	wantKind(t, b.Publish(t.Context(), Publication{Volume: "1a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", Staging: b.place("staging"), Target: b.place("pod")}), volume.NotFound)
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("elsewhere"), Target: b.place("pod")}), volume.Conflict, "not staged")
+	b.mounter.add(Entry{Device: num(254, 32), Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("other"), Target: b.place("pod")}), volume.Conflict, "254:32", "254:16")
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("other")}), volume.Conflict, "unpublish the path first")
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: "1a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", Staging: b.place("staging"), Target: b.place("pod")}), volume.NotFound)
 	if len(b.mounter.table) != 2 {
 		t.Errorf("want nothing mounted, got %v", b.mounter.table)
 	}
 }
 
-func TestABlockTargetWithContentIsNotUsed(t *testing.T) {
+func TestABlockTargetThatIsNotEmptyIsRefused(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
 	if err := os.WriteFile(filepath.Join(b.Dev, "vdb"), nil, 0o600); err != nil { // the fake's node, to be resolved
@@ -138,19 +138,19 @@ func TestABlockTargetWithContentIsNotUsed(t *testing.T) {
 	if err := os.WriteFile(target, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, b.PublishBlock(t.Context(), Publication{Volume: vol, Target: target}), volume.Conflict, "not an empty file")
-	wantKind(t, b.PublishBlock(t.Context(), Publication{Volume: vol, Target: b.Path("dev")}), volume.Conflict, "not an empty file")
+	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target}), volume.Conflict, "not an empty file")
+	wantKind(t, b.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: b.Path("dev")}), volume.Conflict, "not an empty file")
 	if text, _ := os.ReadFile(target); string(text) != "data" {
 		t.Errorf("want the file as it was, got %q", text)
 	}
 }
 
-func TestUnmountTakesEveryMountAndTheEmptyPlace(t *testing.T) {
+func TestUnmountRemovesEveryMountAndTheEmptyDirectory(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
 	target := b.place("pod")
 	for range 3 { // as upstream stacked them
-		b.mounter.add(Mount{Device: Number{254, 16}, Path: target, FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+		b.mounter.add(Entry{Device: num(254, 16), Path: target, FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
 	}
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		t.Fatal(err)
@@ -163,15 +163,15 @@ func TestUnmountTakesEveryMountAndTheEmptyPlace(t *testing.T) {
 	if _, err := os.Lstat(target); !os.IsNotExist(err) {
 		t.Errorf("want the directory removed, got %v", err)
 	}
-	want := Table{{Device: Number{254, 16}, Root: "/", Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}}}
+	want := Table{{Device: num(254, 16), Root: "/", Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}}}
 	if diff := cmp.Diff(want, b.mounter.table); diff != "" {
 		t.Errorf("other mounts (-want +got):\n%s", diff)
 	}
 }
 
-func TestUnmountLeavesDataAlone(t *testing.T) {
+func TestUnmountKeepsData(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, Options{})
+	b := newFakeHost(t)
 	dir := b.place("full")
 	file := filepath.Join(dir, "data")
 	if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -183,8 +183,8 @@ func TestUnmountLeavesDataAlone(t *testing.T) {
 	if err := os.Symlink(dir, b.place("link")); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, b.Unmount(dir), volume.Conflict, "left alone")
-	wantKind(t, b.Unmount(file), volume.Conflict, "left alone")
+	wantKind(t, b.Unmount(dir), volume.Conflict, "leaves it as it is")
+	wantKind(t, b.Unmount(file), volume.Conflict, "leaves it as it is")
 	wantKind(t, b.Unmount(b.place("link")), volume.InvalidArgument, "symbolic link")
 	wantKind(t, b.Unmount("/"), volume.InvalidArgument)
 	if text, _ := os.ReadFile(file); string(text) != "data" {
@@ -195,7 +195,7 @@ func TestUnmountLeavesDataAlone(t *testing.T) {
 	}
 }
 
-func TestABusyMountIsSaidToBeBusy(t *testing.T) {
+func TestUnmountReturnsBusy(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
 	b.mounter.fail = volume.Errorf(volume.Busy, "target is busy")

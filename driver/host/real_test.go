@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
@@ -34,7 +35,7 @@ func realHost(t *testing.T, bytes int64) (h *Host, m *testenv.Machine, disk stri
 	return New(Options{SysRoot: m.Sys, DevRoot: m.Dev, Log: slog.New(slog.DiscardHandler)}), m, disk
 }
 
-func stage(t *testing.T, h *Host, s Staging) {
+func stage(t *testing.T, h *Host, s StageSpec) {
 	t.Helper()
 	s.Volume = vol
 	if err := h.Stage(t.Context(), s); err != nil {
@@ -49,18 +50,18 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestDataOutlivesEveryMountOnRealFileSystems(t *testing.T) {
+func TestDataPersistsOverRemountsOnRealFileSystems(t *testing.T) {
 	for _, fsType := range []string{"ext4", "xfs", "btrfs", "ext3", "ext2"} {
 		t.Run(fsType, func(t *testing.T) {
 			h, m, _ := realHost(t, 400<<20)
 			staging, pod := m.Path("staging"), m.Path("pods", "1", "mount")
-			s := Staging{Path: staging, FSType: fsType, Flags: []string{"noatime"}}
+			s := StageSpec{Path: staging, FSType: fsType, MountFlags: []string{"noatime"}}
 			for round, want := range []string{"", "first", "second"} {
 				for range 2 { // each call is made twice: the second finds everything done
 					stage(t, h, s)
 				}
 				for range 2 {
-					must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: pod}))
+					must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: pod}))
 				}
 				if got, _ := os.ReadFile(filepath.Join(pod, "data")); string(got) != want {
 					t.Fatalf("round %d: want %q read back, got %q", round, want, got)
@@ -89,7 +90,7 @@ func TestDataOutlivesEveryMountOnRealFileSystems(t *testing.T) {
 
 // superblock is what the disk's superblock says (ext4's documentation, "Super Block"; XFS Algorithms & Data Structures, "Superblocks").
 // xfs has no number of inodes to compare: it makes them as they are needed.
-func superblock(t *testing.T, disk, fsType string) Format {
+func superblock(t *testing.T, disk, fsType string) FormatOptions {
 	t.Helper()
 	d, err := os.Open(disk)
 	must(t, err)
@@ -98,41 +99,41 @@ func superblock(t *testing.T, disk, fsType string) Format {
 	_, err = d.ReadAt(b, 0)
 	must(t, err)
 	if fsType == "xfs" {
-		return Format{BlockSize: int64(binary.BigEndian.Uint32(b[4:])), InodeSize: int64(binary.BigEndian.Uint16(b[104:]))}
+		return FormatOptions{BlockSize: int64(binary.BigEndian.Uint32(b[4:])), InodeSize: int64(binary.BigEndian.Uint16(b[104:]))}
 	}
 	b = b[1024:]
 	little := binary.LittleEndian
-	return Format{BlockSize: 1024 << little.Uint32(b[24:]), InodeSize: int64(little.Uint16(b[88:])), Inodes: int64(little.Uint32(b))}
+	return FormatOptions{BlockSize: 1024 << little.Uint32(b[24:]), InodeSize: int64(little.Uint16(b[88:])), Inodes: int64(little.Uint32(b))}
 }
 
-func TestARealFileSystemIsMadeAsItIsAskedForAndNeverMadeAgain(t *testing.T) {
+func TestARealFileSystemHasTheRequestedFormatAndIsNotFormattedAgain(t *testing.T) {
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
 		fsType string
-		asked  Format
-		want   Format
+		asked  FormatOptions
+		want   FormatOptions
 	}{
-		"ext4":                {"ext4", Format{}, Format{BlockSize: 4096, InodeSize: 256, Inodes: 65536}},
-		"ext4 blocks":         {"ext4", Format{BlockSize: 1024}, Format{BlockSize: 1024, InodeSize: 256, Inodes: 65536}},
-		"ext4 inodes' size":   {"ext4", Format{InodeSize: 1024}, Format{BlockSize: 4096, InodeSize: 1024, Inodes: 65536}},
-		"ext4 inodes":         {"ext4", Format{BytesPerInode: 65536}, Format{BlockSize: 4096, InodeSize: 256, Inodes: 16384}},
-		"ext4 number":         {"ext4", Format{Inodes: 300000}, Format{BlockSize: 4096, InodeSize: 256, Inodes: 300000}},
-		"ext4 most inodes":    {"ext4", Format{Inodes: 1 << 20}, Format{BlockSize: 4096, InodeSize: 256, Inodes: 1 << 20}},
-		"ext4 largest inodes": {"ext4", Format{InodeSize: 4096, BytesPerInode: 8192}, Format{BlockSize: 4096, InodeSize: 4096, Inodes: 131072}},
-		"ext4 smallest":       {"ext4", Format{BlockSize: 1024, InodeSize: 128, BytesPerInode: 1024}, Format{BlockSize: 1024, InodeSize: 128, Inodes: 1 << 20}},
-		"ext2 inodes' size":   {"ext2", Format{InodeSize: 512, Inodes: 1 << 19}, Format{BlockSize: 4096, InodeSize: 512, Inodes: 1 << 19}},
-		"ext3 blocks":         {"ext3", Format{BlockSize: 2048, InodeSize: 2048, BytesPerInode: 4096}, Format{BlockSize: 2048, InodeSize: 2048, Inodes: 262144}},
-		"xfs":                 {"xfs", Format{}, Format{BlockSize: 4096, InodeSize: 512}},
-		"xfs blocks":          {"xfs", Format{BlockSize: 1024}, Format{BlockSize: 1024, InodeSize: 512}},
-		"xfs inodes' size":    {"xfs", Format{InodeSize: 2048}, Format{BlockSize: 4096, InodeSize: 2048}},
-		"xfs both":            {"xfs", Format{BlockSize: 2048, InodeSize: 1024}, Format{BlockSize: 2048, InodeSize: 1024}},
+		"ext4":                {"ext4", FormatOptions{}, FormatOptions{BlockSize: 4096, InodeSize: 256, Inodes: 65536}},
+		"ext4 blocks":         {"ext4", FormatOptions{BlockSize: 1024}, FormatOptions{BlockSize: 1024, InodeSize: 256, Inodes: 65536}},
+		"ext4 inodes' size":   {"ext4", FormatOptions{InodeSize: 1024}, FormatOptions{BlockSize: 4096, InodeSize: 1024, Inodes: 65536}},
+		"ext4 inodes":         {"ext4", FormatOptions{BytesPerInode: 65536}, FormatOptions{BlockSize: 4096, InodeSize: 256, Inodes: 16384}},
+		"ext4 number":         {"ext4", FormatOptions{Inodes: 300000}, FormatOptions{BlockSize: 4096, InodeSize: 256, Inodes: 300000}},
+		"ext4 most inodes":    {"ext4", FormatOptions{Inodes: 1 << 20}, FormatOptions{BlockSize: 4096, InodeSize: 256, Inodes: 1 << 20}},
+		"ext4 largest inodes": {"ext4", FormatOptions{InodeSize: 4096, BytesPerInode: 8192}, FormatOptions{BlockSize: 4096, InodeSize: 4096, Inodes: 131072}},
+		"ext4 smallest":       {"ext4", FormatOptions{BlockSize: 1024, InodeSize: 128, BytesPerInode: 1024}, FormatOptions{BlockSize: 1024, InodeSize: 128, Inodes: 1 << 20}},
+		"ext2 inodes' size":   {"ext2", FormatOptions{InodeSize: 512, Inodes: 1 << 19}, FormatOptions{BlockSize: 4096, InodeSize: 512, Inodes: 1 << 19}},
+		"ext3 blocks":         {"ext3", FormatOptions{BlockSize: 2048, InodeSize: 2048, BytesPerInode: 4096}, FormatOptions{BlockSize: 2048, InodeSize: 2048, Inodes: 262144}},
+		"xfs":                 {"xfs", FormatOptions{}, FormatOptions{BlockSize: 4096, InodeSize: 512}},
+		"xfs blocks":          {"xfs", FormatOptions{BlockSize: 1024}, FormatOptions{BlockSize: 1024, InodeSize: 512}},
+		"xfs inodes' size":    {"xfs", FormatOptions{InodeSize: 2048}, FormatOptions{BlockSize: 4096, InodeSize: 2048}},
+		"xfs both":            {"xfs", FormatOptions{BlockSize: 2048, InodeSize: 1024}, FormatOptions{BlockSize: 2048, InodeSize: 1024}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, m, disk := realHost(t, 1024*mib) // the least that Cinder makes
 			staging := m.Path("staging")
-			for _, asked := range []Format{c.asked, {BlockSize: 1024, InodeSize: 512}} { // the second finds a file system
-				stage(t, h, Staging{Path: staging, FSType: c.fsType, Format: asked})
-				if size, err := h.Grow(t.Context(), Growth{Volume: vol, Path: staging}); err != nil || size != 1024*mib {
+			for _, asked := range []FormatOptions{c.asked, {BlockSize: 1024, InodeSize: 512}} { // the second finds a file system
+				stage(t, h, StageSpec{Path: staging, FSType: c.fsType, Format: asked})
+				if size, err := h.Expand(t.Context(), ExpandSpec{Volume: vol, Path: staging}); err != nil || size != 1024*mib {
 					t.Errorf("want it as large as its disk, got %s, %v", size, err)
 				}
 				must(t, h.Unmount(staging))
@@ -146,7 +147,7 @@ func TestARealFileSystemIsMadeAsItIsAskedForAndNeverMadeAgain(t *testing.T) {
 
 func countMounts(t *testing.T, h *Host, m *testenv.Machine) int {
 	t.Helper()
-	table, err := h.mounts()
+	table, err := h.mounts.Table()
 	must(t, err)
 	n := 0
 	for _, mount := range table {
@@ -160,15 +161,15 @@ func countMounts(t *testing.T, h *Host, m *testenv.Machine) int {
 func TestAReadOnlyPublicationRefusesWritesAndKeepsTheFlagsOfTheStage(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
 	staging := m.Path("staging")
-	stage(t, h, Staging{Path: staging, FSType: "ext4", Flags: []string{"noexec,nosuid", "noatime"}})
+	stage(t, h, StageSpec{Path: staging, FSType: "ext4", MountFlags: []string{"noexec,nosuid", "noatime"}})
 	must(t, os.WriteFile(filepath.Join(staging, "data"), []byte("data"), 0o600))
-	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: m.Path("ro"), ReadOnly: true}))
-	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: m.Path("rw")}))
+	must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: m.Path("ro"), ReadOnly: true}))
+	must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: m.Path("rw")}))
 	if err := os.WriteFile(filepath.Join(m.Path("ro"), "data"), nil, 0o600); err == nil {
 		t.Error("want a write through the read-only mount refused")
 	}
 	must(t, os.WriteFile(filepath.Join(m.Path("rw"), "data"), []byte("more"), 0o600))
-	table, err := h.mounts()
+	table, err := h.mounts.Table()
 	must(t, err)
 	for _, name := range []string{"ro", "rw"} {
 		there, _ := table.At(m.Path(name))
@@ -196,16 +197,16 @@ func TestAReadOnlyPublicationIsReadOnlyInEveryMountNamespace(t *testing.T) {
 	must(t, err)
 
 	staging := filepath.Join(shared, "staging")
-	stage(t, h, Staging{Path: staging})
+	stage(t, h, StageSpec{Path: staging})
 	for _, name := range []string{"ro", "rw"} {
-		p := Publication{Volume: vol, Staging: staging, Target: filepath.Join(shared, name), ReadOnly: name == "ro"}
+		p := PublishSpec{Volume: vol, Staging: staging, Target: filepath.Join(shared, name), ReadOnly: name == "ro"}
 		must(t, h.Publish(t.Context(), p))
 		p.Target += "-device"
 		must(t, h.PublishBlock(t.Context(), p))
 	}
-	seen, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(other.Process.Pid), "mountinfo"))
-	must(t, err)
-	table, err := parseMountInfo(string(seen))
+	table, err := mount.New(mount.Options{ReadFile: func(string) ([]byte, error) {
+		return os.ReadFile(filepath.Join("/proc", strconv.Itoa(other.Process.Pid), "mountinfo"))
+	}}).Table()
 	must(t, err)
 	for name, want := range map[string]bool{"ro": true, "rw": false, "ro-device": true, "rw-device": false} {
 		if there, ok := table.At(filepath.Join(shared, name)); !ok || there.ReadOnly() != want {
@@ -216,38 +217,25 @@ func TestAReadOnlyPublicationIsReadOnlyInEveryMountNamespace(t *testing.T) {
 	must(t, h.Unmount(staging))
 }
 
-func TestABindMadeReadOnlyInTwoStepsKeepsItsFlags(t *testing.T) {
-	h, m, _ := realHost(t, 64<<20)
-	staging, target := m.Path("staging"), m.Path("target")
-	stage(t, h, Staging{Path: staging, Flags: []string{"noexec,nosuid,noatime"}})
-	must(t, os.MkdirAll(target, 0o750))
-	must(t, bindThenMakeReadOnly(staging, target))
-	table, err := h.mounts()
-	must(t, err)
-	if there, _ := table.At(target); strings.Join(there.Options, ",") != "ro,nosuid,noexec,noatime" {
-		t.Errorf("want it read-only with the stage's flags, got %q", there.Options)
-	}
-}
-
 // Where the kernel makes a read-only bind at once, a writable mount was asked for.
-func TestAWritableMountStaysWritableWhereAReadOnlyOneIsMadeAtOnce(t *testing.T) {
+func TestAWritableMountStaysWritableIfBindsNeedOneStep(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
 	staging, target := m.Path("staging"), m.Path("target")
-	stage(t, h, Staging{Path: staging})
-	must(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: target}))
-	if !bindsInOneStep(target) {
-		t.Fatal("this test needs Linux 5.12")
+	stage(t, h, StageSpec{Path: staging})
+	must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: target}))
+	if finished, err := h.mounts.FinishReadOnly(target); finished || err != nil {
+		t.Fatalf("this test needs Linux 5.12, got %t, %v", finished, err)
 	}
-	wantKind(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: staging, Target: target, ReadOnly: true}), volume.Incompatible)
+	wantKind(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: target, ReadOnly: true}), volume.Incompatible)
 	must(t, os.WriteFile(filepath.Join(target, "data"), nil, 0o600))
 }
 
 func TestAReadOnlyStageRefusesWrites(t *testing.T) {
 	h, m, _ := realHost(t, 400<<20)
 	for _, fsType := range []string{"xfs"} {
-		stage(t, h, Staging{Path: m.Path("staging"), FSType: fsType})
+		stage(t, h, StageSpec{Path: m.Path("staging"), FSType: fsType})
 		must(t, h.Unmount(m.Path("staging")))
-		stage(t, h, Staging{Path: m.Path("staging"), FSType: fsType, ReadOnly: true})
+		stage(t, h, StageSpec{Path: m.Path("staging"), FSType: fsType, ReadOnly: true})
 		if err := os.WriteFile(m.Path("staging", "data"), nil, 0o600); err == nil {
 			t.Error("want a write refused")
 		}
@@ -258,7 +246,7 @@ func Test16ARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
 	h, m, disk := realHost(t, 8<<20)
 	target := m.Path("pods", "1", "dev")
 	for range 3 {
-		must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: target}))
+		must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target}))
 	}
 	if n := countMounts(t, h, m); n != 1 {
 		t.Fatalf("want one mount, got %d", n)
@@ -273,8 +261,8 @@ func Test16ARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
 	if err != nil || !stats.Block || stats.Bytes.Total != 8<<20 {
 		t.Errorf("want a block volume of 8 MiB, got %+v, %v", stats, err)
 	}
-	wantKind(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: target, ReadOnly: true}), volume.Incompatible)
-	must(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: target, ReadOnly: true, ByMode: true})) // as upstream publishes
+	wantKind(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target, ReadOnly: true}), volume.Incompatible)
+	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target, ReadOnly: true, ReadOnlyByMode: true})) // as upstream publishes
 	for range 2 {
 		must(t, h.Unmount(target))
 	}
@@ -294,9 +282,9 @@ func TestABlockTargetOfAnotherDiskIsRefused(t *testing.T) {
 	h, m, _ := realHost(t, 8<<20)
 	other := volume.ID("b7e2d8c4-19f3-4a6e-9c0d-1e2f3a4b5c6d")
 	m.Plug(t, "vdc", string(other[:20]), testenv.Loop(t, 8<<20))
-	must(t, h.PublishBlock(t.Context(), Publication{Volume: other, Target: m.Path("target")}))
-	wantKind(t, h.PublishBlock(t.Context(), Publication{Volume: vol, Target: m.Path("target")}), volume.Conflict, "unpublish the path first")
-	_, err := h.Grow(t.Context(), Growth{Volume: vol, Path: m.Path("target")})
+	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: other, Target: m.Path("target")}))
+	wantKind(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: m.Path("target")}), volume.Conflict, "unpublish the path first")
+	_, err := h.Expand(t.Context(), ExpandSpec{Volume: vol, Path: m.Path("target")})
 	wantKind(t, err, volume.Conflict)
 }
 
@@ -304,9 +292,9 @@ func TestAStagingPathOfAnotherDiskIsRefused(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
 	other := volume.ID("b7e2d8c4-19f3-4a6e-9c0d-1e2f3a4b5c6d")
 	m.Plug(t, "vdc", string(other[:20]), testenv.Loop(t, 64<<20))
-	must(t, h.Stage(t.Context(), Staging{Volume: other, Path: m.Path("staging")}))
-	wantKind(t, h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "unstage the path first")
-	wantKind(t, h.Publish(t.Context(), Publication{Volume: vol, Staging: m.Path("staging"), Target: m.Path("pod")}), volume.Conflict)
+	must(t, h.Stage(t.Context(), StageSpec{Volume: other, Path: m.Path("staging")}))
+	wantKind(t, h.Stage(t.Context(), StageSpec{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "unstage the path first")
+	wantKind(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: m.Path("staging"), Target: m.Path("pod")}), volume.Conflict)
 }
 
 func TestADeviceNodeThatIsNoLongerTheDiskIsRefused(t *testing.T) {
@@ -314,10 +302,10 @@ func TestADeviceNodeThatIsNoLongerTheDiskIsRefused(t *testing.T) {
 	node := filepath.Join(m.Dev, "vdb")
 	must(t, os.Remove(node))
 	must(t, os.Symlink(testenv.Loop(t, 8<<20), node)) // a link that nobody maintained
-	wantKind(t, h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "stale")
+	wantKind(t, h.Stage(t.Context(), StageSpec{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "stale")
 	must(t, os.Remove(node))
 	must(t, os.WriteFile(node, make([]byte, 8<<20), 0o600))
-	wantKind(t, h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging")}), volume.Failed, "not a block device")
+	wantKind(t, h.Stage(t.Context(), StageSpec{Volume: vol, Path: m.Path("staging")}), volume.Failed, "not a block device")
 }
 
 func TestADiskWithAnythingOnItIsNotFormatted(t *testing.T) {
@@ -359,7 +347,7 @@ func TestADiskWithAnythingOnItIsNotFormatted(t *testing.T) {
 			h, m, disk := realHost(t, 400<<20)
 			c.fill(t, disk)
 			before := headOf(t, disk)
-			err := h.Stage(t.Context(), Staging{Volume: vol, Path: m.Path("staging"), FSType: "ext4"})
+			err := h.Stage(t.Context(), StageSpec{Volume: vol, Path: m.Path("staging"), FSType: "ext4"})
 			wantKind(t, err, c.kind, string(vol))
 			if headOf(t, disk) != before || countMounts(t, h, m) != 0 {
 				t.Error("want the disk untouched and not mounted")
@@ -388,9 +376,9 @@ func headOf(t *testing.T, disk string) string {
 	return string(head)
 }
 
-func TestAnUnmountOfABusyVolumeSaysSoAndWaitsForNobody(t *testing.T) {
+func TestUnmountOfABusyVolumeReturnsBusyAtOnce(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
-	stage(t, h, Staging{Path: m.Path("staging")})
+	stage(t, h, StageSpec{Path: m.Path("staging")})
 	f, err := os.Create(m.Path("staging", "open"))
 	must(t, err)
 	wantKind(t, h.Unmount(m.Path("staging")), volume.Busy, m.Path("staging"))
@@ -402,7 +390,7 @@ func TestAMountedFileSystemGrowsWithItsDisk(t *testing.T) {
 	for _, fsType := range []string{"xfs", "btrfs"} { // growing a mounted ext4 needs CAP_SYS_RESOURCE, which sandboxes withhold
 		t.Run(fsType, func(t *testing.T) {
 			h, m, disk := realHost(t, 400<<20)
-			stage(t, h, Staging{Path: m.Path("staging"), FSType: fsType})
+			stage(t, h, StageSpec{Path: m.Path("staging"), FSType: fsType})
 			before, err := h.Stats(t.Context(), m.Path("staging"))
 			must(t, err)
 			go func() {
@@ -411,7 +399,7 @@ func TestAMountedFileSystemGrowsWithItsDisk(t *testing.T) {
 			}()
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			size, err := h.Grow(ctx, Growth{Volume: vol, Path: m.Path("staging"), Size: 800 << 20})
+			size, err := h.Expand(ctx, ExpandSpec{Volume: vol, Path: m.Path("staging"), Size: 800 << 20})
 			if err != nil || size != 800<<20 {
 				t.Fatalf("want 800 MiB, got %s, %v", size, err)
 			}
@@ -426,37 +414,14 @@ func TestAMountedFileSystemGrowsWithItsDisk(t *testing.T) {
 
 func TestAVolumeMadeFromASmallerSourceIsGrownWhenItIsStaged(t *testing.T) {
 	h, m, disk := realHost(t, 400<<20)
-	stage(t, h, Staging{Path: m.Path("staging"), FSType: "xfs"})
+	stage(t, h, StageSpec{Path: m.Path("staging"), FSType: "xfs"})
 	must(t, h.Unmount(m.Path("staging")))
 	testenv.GrowLoop(t, disk, 800<<20)
-	stage(t, h, Staging{Path: m.Path("staging"), FromSource: true})
+	stage(t, h, StageSpec{Path: m.Path("staging"), FromSource: true})
 	stats, err := h.Stats(t.Context(), m.Path("staging"))
 	if err != nil || stats.Bytes.Total < 700<<20 {
 		t.Errorf("want a file system of 800 MiB, got %s, %v", strconv.FormatInt(stats.Bytes.Total, 10), err)
 	}
-}
-
-func TestAToolThatIsMissingIsNamedWithItsPackage(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	_, err := processes{}.Run(t.Context(), "mkfs.xfs")
-	wantKind(t, err, volume.Failed, "mkfs.xfs", "xfsprogs")
-}
-
-func TestAToolThatHangsEndsWithItsCaller(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err := processes{}.Run(ctx, "sleep", "60")
-	wantKind(t, err, volume.DeadlineExceeded, "sleep")
-}
-
-func TestAToolsExitCodeIsItsAnswer(t *testing.T) {
-	t.Parallel()
-	r, err := processes{}.Run(t.Context(), "sh", "-c", "echo out; echo err >&2; exit 3")
-	if err != nil || r != (Result{Code: 3, Stdout: "out\n", Stderr: "err\n"}) || r.Said() != "err out" {
-		t.Errorf("want code 3 and both streams, got %+v, %v", r, err)
-	}
-	_, err = processes{}.Run(t.Context(), "sh", "-c", "kill -9 $$")
-	wantKind(t, err, volume.Failed, "killed")
 }
 
 // hang mounts a file system at dir that answers nothing, as that of a dead disk: one of FUSE that nobody serves.
@@ -466,11 +431,11 @@ func hang(t *testing.T, dir string) {
 	server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	must(t, err)
 	err = unix.Mount("dead", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd()))
-	t.Cleanup(func() { _ = server.Close() }) // ends the questions too
+	t.Cleanup(func() { _ = server.Close() }) // ends the blocked reads too
 	must(t, err)
 }
 
-func TestADeadFileSystemHoldsNoCallerAndIsUnmounted(t *testing.T) {
+func TestADeadFileSystemBlocksNoCallerAndIsUnmounted(t *testing.T) {
 	h, m, _ := realHost(t, 64<<20)
 	target := m.Path("target")
 	hang(t, target)
@@ -482,9 +447,9 @@ func TestADeadFileSystemHoldsNoCallerAndIsUnmounted(t *testing.T) {
 	if err != nil || len(ailments) != 1 || ailments[0].Reason != "NotResponding" {
 		t.Errorf("want it reported, got %+v, %v", ailments, err)
 	}
-	wantKind(t, h.Unmount(target), volume.Busy) // the question is in it still
+	wantKind(t, h.Unmount(target), volume.Busy) // the read is still in it
 
-	unasked := m.Path("unasked")
-	hang(t, unasked)
-	must(t, h.Unmount(unasked))
+	second := m.Path("second")
+	hang(t, second)
+	must(t, h.Unmount(second))
 }

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -8,37 +9,38 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/fs"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Staging is a volume's file system at a place of this machine.
-type Staging struct {
+// StageSpec says how a file system volume is staged (CSI specification, "NodeStageVolume").
+type StageSpec struct {
 	Volume volume.ID
-	Path   string
-	// FSType is the kind of file system to make and expect; empty expects what is there and makes Default, or ext4 when
+	Path   string // the staging target path
+	// FSType is the file system to make and to expect. If it is empty, the driver accepts what is there, or makes DefaultFSType, or ext4 if
 	// that is empty too.
-	FSType  string
-	Default string
-	Format  Format   // looked at only when a file system is made
-	Flags   []string // mount options
+	FSType        string
+	DefaultFSType string
+	Format        fs.FormatOptions // used only if a file system is made
+	MountFlags    []string
 	// ReadOnly mounts read-only, and then nothing is made, repaired or grown.
 	ReadOnly bool
-	// FromSource says that the volume was made from a snapshot, a volume, a backup or an image. Then it is never formatted, and its
-	// file system is grown to the disk, which may be larger than its source was.
+	// FromSource is true if the volume was made from a snapshot, a volume, a backup or an image. Such a volume is never formatted, and its file
+	// system is grown to the disk, which may be larger than the source was.
 	FromSource bool
 }
 
-// Stage mounts a volume's file system, made first if the disk is empty. It does nothing if the right disk is mounted there.
+// Stage mounts the file system of a volume, and makes it first if the disk is empty. It does nothing if the right disk is mounted already.
 //
-// While anything is mounted at the path its errors are marked as after a write, so that kubelet goes on to unstage: after a final answer it
-// holds the volume for unstaged, lets it be detached under the mount, and no later stage gets past what is there. Only Incompatible stays
-// final, as the CSI specification has it.
+// While anything is mounted at the path, Stage marks its errors as after a write, so that kubelet goes on to unstage. After a final answer
+// kubelet considers the volume unstaged and lets it be detached under the mount. Only Incompatible stays final, as the CSI specification says.
 //
-// Errors, besides Await's: InvalidArgument for an unknown file system, a refused mount flag, or a Format that the file system to be
-// made has no option for; Incompatible when the volume is
-// there in another way; Conflict when another disk is mounted there or the disk holds another file system; DataLoss when
-// the disk holds anything else or cannot be read.
-func (h *Host) Stage(ctx context.Context, s Staging) error {
+// Errors, besides those of disk.Finder.Await: InvalidArgument for an unknown file system, a refused mount flag, or a format option that the
+// file system lacks; Incompatible if the volume is staged in another way; Conflict if another disk is mounted there or the disk holds another
+// file system; DataLoss if the disk holds anything else or cannot be read.
+func (h *Host) Stage(ctx context.Context, s StageSpec) error {
 	err := h.stage(ctx, s)
 	if err != nil && !volume.Is(err, volume.Incompatible) && h.mayBeMounted(s.Path) {
 		return volume.AfterWrite(err)
@@ -48,10 +50,10 @@ func (h *Host) Stage(ctx context.Context, s Staging) error {
 
 // mayBeMounted reports whether anything is mounted at path, or that is unknown.
 func (h *Host) mayBeMounted(path string) bool {
-	if resolved, err := resolve(path); err == nil {
+	if resolved, err := mount.Resolve(path); err == nil {
 		path = resolved
 	}
-	table, err := h.mounts()
+	table, err := h.mounts.Table()
 	if err != nil {
 		return true
 	}
@@ -59,157 +61,187 @@ func (h *Host) mayBeMounted(path string) bool {
 	return mounted
 }
 
-func (h *Host) stage(ctx context.Context, s Staging) error {
-	options, readOnly, err := contract.ParseMountFlags(s.Flags)
+func (h *Host) stage(ctx context.Context, s StageSpec) error {
+	options, readOnly, err := s.mountOptions()
 	if err != nil {
-		return volume.Errorf(volume.InvalidArgument, "%w", err)
+		return err
 	}
-	if readOnly = readOnly || s.ReadOnly; s.ReadOnly {
-		options = append(options, "ro")
+	if s.Path, err = mount.Resolve(s.Path); err != nil {
+		return err
 	}
-	for _, fsType := range []string{s.FSType, s.Default} {
-		if fsType != "" && !Known(fsType) {
-			return volume.Errorf(volume.InvalidArgument, "file system %q is not supported; the driver knows %s", shorten(fsType), kinds())
+	d, err := h.disks.Await(ctx, s.Volume)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	table, err := h.mounts.Table()
+	if err != nil {
+		return err
+	}
+	staged, isStaged := table.At(s.Path)
+	fsType := staged.FSType
+	if isStaged {
+		err = s.checkStaged(staged, d, readOnly)
+	} else {
+		mounted := len(table.PathsOn(d.Number)) > 0
+		fsType, err = h.prepareAndMount(ctx, s, d, options, readOnly, mounted)
+	}
+	if err != nil {
+		return err
+	}
+	if s.FromSource && !readOnly { // also if it was staged already: an earlier call may have failed to grow it
+		return h.fs.Grow(ctx, d, fsType, s.Path)
+	}
+	return nil
+}
+
+// mountOptions checks the file system types and parses the mount flags.
+func (s StageSpec) mountOptions() (options []string, readOnly bool, err error) {
+	options, readOnly, err = contract.ParseMountFlags(s.MountFlags)
+	if err != nil {
+		return nil, false, volume.Errorf(volume.InvalidArgument, "stage volume %s: %w", s.Volume, err)
+	}
+	for _, fsType := range []string{s.FSType, s.DefaultFSType} {
+		if fsType != "" && !fs.Supported(fsType) {
+			return nil, false, volume.Errorf(volume.InvalidArgument, "stage volume %s: file system %.200q is not supported; use one of %s", s.Volume, fsType, fs.SupportedTypes())
 		}
 	}
-	path, err := resolve(s.Path)
-	if err != nil {
-		return err
+	if s.ReadOnly {
+		return append(options, "ro"), true, nil
 	}
-	disk, err := h.Await(ctx, s.Volume)
-	if err != nil {
-		return err
-	}
-	defer disk.Close()
-	table, err := h.mounts()
-	if err != nil {
-		return err
-	}
-	there, staged := table.At(path)
-	fsType := there.FSType
-	if staged {
-		err = s.accept(there, disk, readOnly)
-	} else {
-		fsType, err = h.prepareAndMount(ctx, s, disk, path, options, readOnly, table.Uses(disk))
-	}
-	if err != nil {
-		return err
-	}
-	if s.FromSource && !readOnly { // also when it was staged: the growth may be what failed then
-		return h.grow(ctx, disk, fsType, path)
-	}
-	return nil
+	return options, readOnly, nil
 }
 
-func (h *Host) prepareAndMount(ctx context.Context, s Staging, disk *Disk, path string, options []string, readOnly, mounted bool) (string, error) {
-	fsType, err := h.prepare(ctx, s, disk, readOnly, mounted)
+func (h *Host) prepareAndMount(ctx context.Context, s StageSpec, d *disk.Disk, options []string, readOnly, mounted bool) (string, error) {
+	fsType, err := h.prepare(ctx, s, d, readOnly, mounted)
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(path, 0o750); err != nil {
+	if err := os.MkdirAll(s.Path, 0o750); err != nil {
 		return "", volume.Errorf(volume.Failed, "make the staging directory: %w", err)
 	}
-	return fsType, h.mount(ctx, s.Volume, disk, path, fsType, options)
+	return fsType, h.mount(ctx, s.Volume, d, s.Path, fsType, options)
 }
 
-// accept says whether what is mounted at the staging path is what is asked for. A writable mount serves a read-only wish, since
-// each publication is read-only by itself; that is also how upstream stages.
-func (s Staging) accept(there Mount, disk *Disk, readOnly bool) error {
+// checkStaged checks whether the mount at the staging path is what the caller asked for. A writable mount serves a read-only request: each
+// publication is read-only by itself, and upstream's plugin stages like that too.
+func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) error {
 	switch {
-	case !there.On(disk):
-		return volume.Errorf(volume.Conflict, "%s is mounted at %s, but volume %s is disk %s (%s); unstage the path first",
-			there, there.Path, s.Volume, disk.Path, disk.Number)
-	case s.FSType != "" && fileSystems[there.FSType].family != fileSystems[s.FSType].family:
-		return volume.Errorf(volume.Incompatible, "volume %s is staged at %s as %s, not %s", s.Volume, there.Path, there.FSType, s.FSType)
-	case there.ReadOnly() && !readOnly:
-		return volume.Errorf(volume.Incompatible, "volume %s is staged read-only at %s and asked for writable", s.Volume, there.Path)
+	case !staged.On(d.Number):
+		return volume.Errorf(volume.Conflict, "stage volume %s: %s is mounted at %s, and the disk of the volume is %s (%s); unstage the path first",
+			s.Volume, staged, staged.Path, d.Path, d.Number)
+	case s.FSType != "" && !fs.SameFamily(staged.FSType, s.FSType):
+		return volume.Errorf(volume.Incompatible, "volume %s is staged at %s as %s, not %s", s.Volume, staged.Path, staged.FSType, s.FSType)
+	case staged.ReadOnly() && !readOnly:
+		return volume.Errorf(volume.Incompatible, "volume %s is staged read-only at %s, and the request is writable", s.Volume, staged.Path)
 	}
 	return nil
 }
 
-// prepare makes sure that a mountable file system is on the disk, and says which.
-func (h *Host) prepare(ctx context.Context, s Staging, disk *Disk, readOnly, mounted bool) (string, error) {
-	if !readOnly && h.attribute(disk.Name, "ro") == "1" {
-		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s is write-protected and asked for writable; ask for it read-only, or attach the volume for writing",
-			disk.Path, s.Volume)
+// prepare makes sure that a mountable file system is on the disk, and returns its type. mounted is true if the disk is mounted elsewhere.
+func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly, mounted bool) (string, error) {
+	if !readOnly && d.ReadOnly() {
+		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is write-protected and the request is writable; use the volume read-only, or attach it writable",
+			s.Volume, d.Path)
 	}
-	found, err := h.inspect(ctx, disk)
+	found, err := h.fs.Probe(ctx, d)
 	if err != nil {
 		return "", err
 	}
 	switch {
-	case found.foreign != "":
-		return "", volume.Errorf(volume.DataLoss, "disk %s of volume %s holds %s and no file system of ours; it is neither mounted nor formatted. "+
-			"If nothing on it is needed, wipe it by hand", disk.Path, s.Volume, found.foreign)
-	case found.unfinished && !mounted:
-		h.log.WarnContext(ctx, "the tool that made the file system was killed before it had finished; no file can be on it, so it is made again",
-			"disk", disk.Path, "serial", disk.Serial, "type", found.fsType)
-		return h.prepareEmpty(ctx, s, disk, readOnly)
-	case found.fsType == "":
-		return h.prepareEmpty(ctx, s, disk, readOnly)
-	case !Known(found.fsType):
-		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s holds a %s file system; the driver mounts %s", disk.Path, s.Volume, found.fsType, kinds())
-	case s.FSType != "" && fileSystems[found.fsType].family != fileSystems[s.FSType].family:
-		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s holds a %s file system and %s is asked for; name %s as the fsType",
-			disk.Path, s.Volume, found.fsType, s.FSType, found.fsType)
+	case found.Other != "":
+		return "", volume.Errorf(volume.DataLoss, "stage volume %s: disk %s holds %s and no supported file system; the driver neither mounts nor formats it. "+
+			"If nothing on the disk is needed, wipe it by hand", s.Volume, d.Path, found.Other)
+	case found.Unfinished && !mounted:
+		h.log.WarnContext(ctx, "mkfs was killed before it finished; no file can be on the file system, so the driver makes it again",
+			"disk", d.Path, "serial", d.Serial, "type", found.FSType)
+		return h.format(ctx, s, d, readOnly)
+	case found.FSType == "":
+		return h.format(ctx, s, d, readOnly)
+	case !fs.Supported(found.FSType):
+		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s holds a %s file system; the driver mounts only %s", s.Volume, d.Path, found.FSType, fs.SupportedTypes())
+	case s.FSType != "" && !fs.SameFamily(found.FSType, s.FSType):
+		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s holds a %s file system and the request names %s; set the fsType to %s",
+			s.Volume, d.Path, found.FSType, s.FSType, found.FSType)
 	}
-	if err := checkOneDisk(disk, s.Volume, found.fsType); err != nil || !fileSystems[found.fsType].check || readOnly || mounted {
-		return found.fsType, err
+	if err := fs.CheckSingleDevice(d, s.Volume, found.FSType); err != nil || !fs.NeedsCheck(found.FSType) || readOnly || mounted {
+		return found.FSType, err
 	}
-	if err := h.check(ctx, disk); err != nil {
+	if err := h.fs.Check(ctx, d); err != nil {
 		return "", err
 	}
-	return found.fsType, checkOneDisk(disk, s.Volume, found.fsType) // again: fsck may have put a copy in the superblock's place
+	return found.FSType, fs.CheckSingleDevice(d, s.Volume, found.FSType) // again: fsck may have replaced the superblock by a backup
 }
 
-func (h *Host) prepareEmpty(ctx context.Context, s Staging, disk *Disk, readOnly bool) (string, error) {
+// format makes a file system on an empty disk and returns its type.
+func (h *Host) format(ctx context.Context, s StageSpec, d *disk.Disk, readOnly bool) (string, error) {
 	switch {
 	case s.FromSource:
-		return "", volume.Errorf(volume.DataLoss, "disk %s of volume %s, made from a source, shows no file system; it is not formatted, "+
-			"since its source may hold data in a form unknown here", disk.Path, s.Volume)
+		return "", volume.Errorf(volume.DataLoss, "stage volume %s: it was made from a source, but disk %s shows no file system; the driver does not format it, "+
+			"since the source may hold data in a form that the driver does not know", s.Volume, d.Path)
 	case readOnly:
-		return "", volume.Errorf(volume.Conflict, "disk %s of volume %s is empty and asked for read-only; mount it writable once", disk.Path, s.Volume)
+		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is empty and the request is read-only; mount the volume writable once", s.Volume, d.Path)
 	}
-	fsType := or(s.FSType, or(s.Default, "ext4"))
-	return fsType, h.format(ctx, disk, fsType, s.Format)
+	fsType := cmp.Or(s.FSType, s.DefaultFSType, fs.DefaultType)
+	return fsType, h.fs.Format(ctx, d, fsType, s.Format)
 }
 
-// explain adds to the error of a mount what the kernel tells nobody but its log: a file system that was not unmounted is recovered by
-// writing to its disk, also for a read-only mount, and a write-protected disk takes none.
-func (h *Host) explain(err error, disk *Disk, fsType string) error {
-	if fsType == "btrfs" && strings.Contains(err.Error(), "File exists") {
-		return volume.Errorf(volume.KindOf(err), "%w; another disk of this server has a mounted btrfs of the same UUID, as a clone and its source have, and Linux "+
-			"before 6.7 mounts one of them: use the volume on another node, or change its UUID (btrfstune -u)", err)
-	}
-	if h.attribute(disk.Name, "ro") != "1" {
-		return err
-	}
-	return volume.Errorf(volume.KindOf(err), "%w; the disk is write-protected, and a file system that was not unmounted cleanly is recovered by writing: "+
-		"stage the volume writable once, or add %s to mountOptions to read it as it is", err, fileSystems[fsType].unrecovered)
-}
-
-// mount mounts, and then looks whether the kernel says the same.
-func (h *Host) mount(ctx context.Context, id volume.ID, disk *Disk, path, fsType string, options []string) error {
-	if err := h.confirm(ctx, disk); err != nil {
+// mount mounts the disk, and then checks that the mount table shows it.
+func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsType string, options []string) error {
+	if err := d.Verify(ctx); err != nil {
 		return err
 	}
 	if fsType == "btrfs" {
-		h.forgetDisks(ctx)
+		h.fs.ForgetBtrfs(ctx, h.disks.VolumeNodes())
 	}
-	options = slices.Concat(fileSystems[fsType].mount, options)
-	if err := h.mounter.Mount(ctx, disk.Path, path, fsType, options); err != nil {
-		return h.explain(err, disk, fsType)
+	options = slices.Concat(fs.MountOptions(fsType), options)
+	if err := h.mounts.Mount(ctx, d.Path, path, fsType, options); err != nil {
+		return explainMountError(err, d, fsType)
 	}
-	table, err := h.mounts()
+	table, err := h.mounts.Table()
 	if err != nil {
 		return err
 	}
-	there, ok := table.At(path)
+	mounted, ok := table.At(path)
 	if !ok {
-		return volume.Errorf(volume.Failed, "disk %s was mounted at %s, and the mount table does not show it", disk.Path, path).AfterWrite()
+		return volume.Errorf(volume.Failed, "stage volume %s: mount(8) succeeded for disk %s at %s, but the mount table does not show it", id, d.Path, path).AfterWrite()
 	}
-	if err := h.checkMounted(there, disk, id); err != nil { // and nobody may write to it
-		return errors.Join(err, h.mounter.Unmount(path))
+	if err := h.checkMounted(mounted, d, id); err != nil { // and nobody may write to it
+		return errors.Join(err, h.mounts.UnmountTop(path))
 	}
 	return nil
+}
+
+// checkMounted checks that the mounted file system is on the disk of the volume and on no other.
+func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) error {
+	if !mounted.On(d.Number) {
+		return volume.Errorf(volume.Conflict, "stage volume %s: after mounting disk %s (%s) at %s the mount table shows %s; the driver unmounted it",
+			id, d.Path, d.Number, mounted.Path, mounted)
+	}
+	if mounted.FSType != "btrfs" {
+		return nil
+	}
+	switch n, err := h.kernel.btrfsDevices(mounted.Path); {
+	case err != nil:
+		return volume.Errorf(volume.Failed, "stage volume %s: the kernel does not report how many devices the btrfs on disk %s at %s has; the driver unmounted it: %w",
+			id, d.Path, mounted.Path, err)
+	case n != 1:
+		return volume.Errorf(volume.Conflict, "stage volume %s: mounting disk %s at %s gave a btrfs of %d devices; the driver unmounted it. "+
+			"Another disk of this server has the same UUID: detach it, or change its UUID (btrfstune -u)", id, d.Path, mounted.Path, n)
+	}
+	return nil
+}
+
+// explainMountError adds to the error of a mount what the kernel writes only to its log. The kernel recovers a file system that was not
+// unmounted by writing to its disk, also for a read-only mount, and a write-protected disk does not allow that.
+func explainMountError(err error, d *disk.Disk, fsType string) error {
+	if fsType == "btrfs" && strings.Contains(err.Error(), "File exists") {
+		return volume.Errorf(volume.KindOf(err), "%w; another disk of this server has a mounted btrfs of the same UUID, as a clone and its source have, and Linux "+
+			"before 6.7 mounts only one of them: use the volume on another node, or change its UUID (btrfstune -u)", err)
+	}
+	if !d.ReadOnly() {
+		return err
+	}
+	return volume.Errorf(volume.KindOf(err), "%w; the disk is write-protected, and the kernel recovers a file system that was not unmounted cleanly by writing: "+
+		"stage the volume writable once, or add %s to mountOptions to read it as it is", err, fs.NoRecoveryOption(fsType))
 }

@@ -3,85 +3,87 @@ package host
 import (
 	"context"
 	"errors"
-	"io/fs"
+	iofs "io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
-	"k8s.io/mount-utils"
+	mountutils "k8s.io/mount-utils"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Usage is a total and what is left of it, in bytes or inodes.
+// Usage is a capacity with its available and used parts, in bytes or inodes.
 type Usage struct{ Total, Available, Used int64 }
 
-// Stats is how full a volume is. Of a block volume only the total bytes are known.
+// Stats is the usage of a volume. For a block volume only the total of Bytes is known.
 type Stats struct {
 	Block         bool
 	Bytes, Inodes Usage
 }
 
-// statLimit ends the wait for a file system that does not answer; kubelet asks about every volume each minute.
-const statLimit = 10 * time.Second
+// statsTimeout is how long the driver waits for a file system that does not answer. kubelet asks about every volume each minute.
+const statsTimeout = 10 * time.Second
 
-// Stats reads how full the volume mounted at path is. Errors: NotFound when nothing is mounted there, so that the numbers of the
-// file system around it are never taken for the volume's; Unavailable when it does not answer.
+// Stats reads the usage of the volume mounted at path. Errors: NotFound if nothing is mounted there, so that the usage of the machine's own
+// file system is never reported; Unavailable if the file system does not answer.
 func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
-	q, _ := h.asking.put(filepath.Clean(path), func() stated {
-		stats, err := h.ask(path)
-		return stated{stats, err}
+	call, _ := h.stats.Start(filepath.Clean(path), func() statsResult {
+		stats, err := h.readStats(path)
+		return statsResult{stats, err}
 	})
 	switch {
-	case q.await(ctx, statLimit):
-		return q.answer.stats, q.answer.err
+	case call.WaitUntil(ctx, statsTimeout):
+		return call.Value.stats, call.Value.err
 	case ctx.Err() != nil:
-		return Stats{}, ended(ctx, "the volume at %s has not answered", path)
+		return Stats{}, wait.Ended(ctx, "read the usage of the volume at %s: it has not answered", path)
 	}
-	return Stats{}, volume.Errorf(volume.Unavailable, "the volume at %s has not answered within %s, asked at %s; its disk may be gone or stuck",
-		path, statLimit, q.asked.Format(time.RFC3339))
+	return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: it has not answered within %s since %s; its disk may be removed or down",
+		path, statsTimeout, call.Started.Format(time.RFC3339))
 }
 
-// stated is what a file system answers.
-type stated struct {
+type statsResult struct {
 	stats Stats
 	err   error
 }
 
-// ask may wait for a dead file system for ever.
-func (h *Host) ask(path string) (Stats, error) {
-	path, err := resolveUsed(path)
+// readStats may block for ever on a dead file system.
+func (h *Host) readStats(path string) (Stats, error) {
+	path, err := mount.ResolveVolume(path)
 	if err != nil {
 		return Stats{}, err
 	}
-	table, err := h.mounts()
+	table, err := h.mounts.Table()
 	if err != nil {
 		return Stats{}, err
 	}
 	if _, ok := table.At(path); !ok {
-		return Stats{}, volume.Errorf(volume.NotFound, "nothing is mounted at %s", path)
+		return Stats{}, volume.Errorf(volume.NotFound, "read the usage of the volume at %s: nothing is mounted there", path)
 	}
-	return h.stat(path)
+	return h.kernel.stat(path)
 }
 
 func statPath(path string) (Stats, error) {
 	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, iofs.ErrNotExist) {
 		return Stats{}, volume.Errorf(volume.NotFound, "%s does not exist", path)
 	}
-	if err != nil && mount.IsCorruptedMnt(err) {
-		return Stats{}, volume.Errorf(volume.Failed, "the mount at %s has lost its disk; delete the pod so that it is mounted anew: %w", path, err)
+	if err != nil && mountutils.IsCorruptedMnt(err) {
+		return Stats{}, volume.Errorf(volume.Failed, "the mount at %s has lost its disk; delete the pod, so that the volume is mounted again: %w", path, err)
 	}
 	if err != nil {
-		return Stats{}, volume.Errorf(volume.Failed, "look at the volume: %w", err)
+		return Stats{}, volume.Errorf(volume.Failed, "read the mount point of the volume: %w", err)
 	}
 	if info.Mode()&os.ModeDevice != 0 {
 		return statBlock(path)
 	}
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
-		return Stats{}, volume.Errorf(volume.Failed, "ask the file system at %s how full it is: %w", path, err)
+		return Stats{}, volume.Errorf(volume.Failed, "read the usage of the file system at %s: %w", path, err)
 	}
 	return Stats{
 		Bytes: Usage{
@@ -92,14 +94,14 @@ func statPath(path string) (Stats, error) {
 }
 
 func statBlock(path string) (Stats, error) {
-	d, err := openBlockDevice(path)
+	d, err := disk.Open(path)
 	if err != nil {
 		return Stats{}, volume.Errorf(volume.Failed, "open the block volume: %w", err)
 	}
 	defer d.Close()
 	size, err := d.Size()
 	if err != nil {
-		return Stats{}, volume.Errorf(volume.Failed, "ask %s for its size: %w", path, err)
+		return Stats{}, volume.Errorf(volume.Failed, "read the size of the block volume at %s: %w", path, err)
 	}
 	return Stats{Block: true, Bytes: Usage{Total: int64(size)}}, nil
 }

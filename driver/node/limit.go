@@ -5,37 +5,37 @@ import (
 	"log/slog"
 	"maps"
 
-	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/host/limit"
 )
 
-// DefaultAttachLimit is how many volumes a node takes when neither cloud.conf nor sysfs says: what a server of QEMU's machine type pc
-// with virtio disks has left, 25, less the reserve; measured. Never 0, which CSI reads as no limit.
+// DefaultAttachLimit is the attach limit of a node if neither cloud.conf nor sysfs has one. A server of QEMU's machine type pc with virtio disks has
+// 25 free slots (measured), less the reserve. It is never 0, which CSI reads as no limit.
 const DefaultAttachLimit = 24
 
-// DefaultAttachReserve is how many places for disks are kept free when nobody says: a network card may be plugged later, and others
-// than the driver may attach a disk.
+// DefaultAttachReserve is how many slots stay free by default: for a network card that is plugged later, and for disks that others attach.
 const DefaultAttachReserve = 1
 
-// limits works out how many volumes this node takes. The channel holds what was said last, and is the lock.
-type limits struct {
+// attachLimit computes the attach limit of this node.
+type attachLimit struct {
 	options Options
-	said    chan map[string]int64
+	// last is a lock that holds the terms that were logged last.
+	last chan map[string]int64
 }
 
-func newLimits(o Options) *limits {
-	l := &limits{options: o, said: make(chan map[string]int64, 1)}
-	l.said <- nil
+func newAttachLimit(o Options) *attachLimit {
+	l := &attachLimit{options: o, last: make(chan map[string]int64, 1)}
+	l.last <- nil
 	return l
 }
 
-// now counts anew, and says every term when one has changed.
-func (l *limits) now(ctx context.Context, m machine) int64 {
+// current counts, and logs all terms if one has changed.
+func (l *attachLimit) current(ctx context.Context, m machine) int64 {
 	terms, source := l.terms(ctx, m)
-	said := <-l.said
-	defer func() { l.said <- terms }()
-	if !maps.Equal(terms, said) {
+	last := <-l.last
+	defer func() { l.last <- terms }()
+	if !maps.Equal(terms, last) {
 		l.options.Metrics.VolumeLimit(terms)
-		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "how many volumes this node takes",
+		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "attach limit of this node",
 			slog.Int64("limit", terms["limit"]), slog.String("source", source),
 			slog.Int64("attached", terms["attached"]), slog.Int64("arriving", terms["arriving"]), slog.Int64("free", terms["free"]),
 			slog.Int64("reserve", terms["reserve"]), slog.Int64("foreign", terms["foreign"]))
@@ -43,8 +43,8 @@ func (l *limits) now(ctx context.Context, m machine) int64 {
 	return terms["limit"]
 }
 
-// terms gives the limit and what it is made of. A limit that was set is the whole answer.
-func (l *limits) terms(ctx context.Context, m machine) (terms map[string]int64, source string) {
+// terms returns the limit and the terms that it is computed from. A configured limit has no other terms.
+func (l *attachLimit) terms(ctx context.Context, m machine) (terms map[string]int64, source string) {
 	if l.options.AttachLimit > 0 {
 		return map[string]int64{"limit": l.options.AttachLimit}, "cloud.conf"
 	}
@@ -52,17 +52,17 @@ func (l *limits) terms(ctx context.Context, m machine) (terms map[string]int64, 
 	if l.options.AttachReserve != nil {
 		reserve = *l.options.AttachReserve
 	}
-	room := m.Room(ctx, l.options.ForeignVolumes)
+	c := m.AttachCapacity(ctx, l.options.ForeignVolumes)
 	terms = map[string]int64{
-		"attached": int64(room.Attached), "arriving": int64(room.Arriving), "free": int64(room.Free), "foreign": int64(room.Foreign), "reserve": reserve,
+		"attached": int64(c.Attached), "arriving": int64(c.Arriving), "free": int64(c.Free), "foreign": int64(c.Foreign), "reserve": reserve,
 	}
-	terms["limit"], source = limitOf(room, reserve)
+	terms["limit"], source = limitOf(c, reserve)
 	return terms, source
 }
 
-func limitOf(room host.Room, reserve int64) (limit int64, source string) {
-	if room.Unknown != "" {
-		return DefaultAttachLimit, "default: " + room.Unknown
+func limitOf(c limit.Capacity, reserve int64) (n int64, source string) {
+	if c.Unknown != "" {
+		return DefaultAttachLimit, "default: " + c.Unknown
 	}
-	return max(int64(room.Volumes())-reserve, 1), "the " + room.Bus + " disks of this server"
+	return max(int64(c.Volumes())-reserve, 1), "the " + c.Bus + " disks of this server"
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/host/limit"
+	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -25,25 +26,25 @@ func Test20AnUnsetAttachLimitIsWorkedOutAndNeverZero(t *testing.T) {
 	t.Parallel()
 	reserve := func(n int64) *int64 { return &n }
 	for name, c := range map[string]struct {
-		options Options
-		room    host.Room
-		want    int64
+		options  Options
+		capacity limit.Capacity
+		want     int64
 	}{
-		"an empty server of type pc":         {Options{}, host.Room{Bus: "virtio", Free: 25}, 24},
-		"half full":                          {Options{}, host.Room{Bus: "virtio", Attached: 12, Free: 13}, 24},
-		"one on its way":                     {Options{}, host.Room{Bus: "virtio", Attached: 12, Arriving: 1, Free: 12}, 24},
-		"a larger reserve":                   {Options{AttachReserve: reserve(4)}, host.Room{Bus: "virtio", Free: 25}, 21},
-		"no reserve":                         {Options{AttachReserve: reserve(0)}, host.Room{Bus: "virtio", Free: 25}, 25},
-		"q35 as Nova makes it by default":    {Options{}, host.Room{Bus: "virtio", Free: 1}, 1},
-		"no place at all":                    {Options{}, host.Room{Bus: "virtio"}, 1},
-		"virtio-scsi":                        {Options{}, host.Room{Bus: "scsi", Attached: 3, Free: 124, Foreign: 1}, 126},
-		"sysfs tells nothing":                {Options{}, host.Room{Unknown: "no sysfs", Attached: 3}, DefaultAttachLimit},
-		"set":                                {Options{AttachLimit: 7}, host.Room{Bus: "virtio", Free: 25}, 7},
-		"set to what only upstream can mean": {Options{AttachLimit: -1}, host.Room{Bus: "virtio", Free: 25}, 24},
+		"an empty server of type pc":         {Options{}, limit.Capacity{Bus: "virtio", Free: 25}, 24},
+		"half full":                          {Options{}, limit.Capacity{Bus: "virtio", Attached: 12, Free: 13}, 24},
+		"one on its way":                     {Options{}, limit.Capacity{Bus: "virtio", Attached: 12, Arriving: 1, Free: 12}, 24},
+		"a larger reserve":                   {Options{AttachReserve: reserve(4)}, limit.Capacity{Bus: "virtio", Free: 25}, 21},
+		"no reserve":                         {Options{AttachReserve: reserve(0)}, limit.Capacity{Bus: "virtio", Free: 25}, 25},
+		"q35 as Nova makes it by default":    {Options{}, limit.Capacity{Bus: "virtio", Free: 1}, 1},
+		"no place at all":                    {Options{}, limit.Capacity{Bus: "virtio"}, 1},
+		"virtio-scsi":                        {Options{}, limit.Capacity{Bus: "scsi", Attached: 3, Free: 124, Foreign: 1}, 126},
+		"sysfs tells nothing":                {Options{}, limit.Capacity{Unknown: "no sysfs", Attached: 3}, DefaultAttachLimit},
+		"set":                                {Options{AttachLimit: 7}, limit.Capacity{Bus: "virtio", Free: 25}, 7},
+		"set to what only upstream can mean": {Options{AttachLimit: -1}, limit.Capacity{Bus: "virtio", Free: 25}, 24},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := &fakeMachine{identity: host.Identity{Server: vol}, room: c.room}
+			m := &fakeMachine{server: metadata.Server{ID: vol}, capacity: c.capacity}
 			got, err := serverOf(m, c.options).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
 			if err != nil || got.GetMaxVolumesPerNode() != c.want {
 				t.Errorf("want %d, got %v, %v", c.want, got, err)
@@ -56,7 +57,7 @@ func TestEveryTermOfTheLimitIsSaidOnceAndCounted(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	n := &numbers{}
-	m := &fakeMachine{identity: host.Identity{Server: vol}, room: host.Room{Bus: "virtio", Attached: 2, Arriving: 1, Free: 22, Foreign: 1}}
+	m := &fakeMachine{server: metadata.Server{ID: vol}, capacity: limit.Capacity{Bus: "virtio", Attached: 2, Arriving: 1, Free: 22, Foreign: 1}}
 	s := newServer(m, Options{ForeignVolumes: []volume.ID{vol}, Metrics: n, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	ask := func() int64 {
 		got, err := s.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
@@ -76,11 +77,11 @@ func TestEveryTermOfTheLimitIsSaidOnceAndCounted(t *testing.T) {
 	if strings.Count(log.String(), line) != 1 {
 		t.Errorf("want one line with every term, got:\n%s", log.String())
 	}
-	m.room.Free = 21 // a network card came
+	m.capacity.Free = 21 // a network card came
 	if got := ask(); got != 23 || strings.Count(log.String(), "limit=") != 2 {
 		t.Errorf("want the limit counted anew and said, got %d:\n%s", got, log.String())
 	}
-	if diff := cmp.Diff([]any{[]volume.ID{vol}}, m.asked[:1]); diff != "" {
+	if diff := cmp.Diff([]any{[]volume.ID{vol}}, m.calls[:1]); diff != "" {
 		t.Errorf("foreign volumes (-want +got):\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
-// Package node is the CSI node service: it checks what kubelet asks, lets package host do it, and answers in CSI's words.
+// Package node is the CSI node service: it validates requests, calls package host, and translates its answers to CSI.
 //
-// One call at a time works on a volume. A call whose context ends gets its answer at once; what it began goes on to a safe point,
-// and until then the volume is busy for others.
+// One operation at a time works on a volume. If the context of a call ends, the caller gets its answer at once. The operation continues to a safe
+// point, and until then the driver answers other calls for the volume with Aborted.
 package node
 
 import (
@@ -13,30 +13,32 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/host/limit"
+	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Options says how the node presents itself.
+// Options configures the node service.
 type Options struct {
-	DriverName   string // contract.DriverName when empty
-	TopologyKey  string // made of DriverName when empty
-	WithTopology bool   // whether NodeGetInfo tells the zone
-	// AdditionalTopology are segments told beside the zone, and over it when they have its key, as upstream's flag.
+	DriverName   string // contract.DriverName if empty
+	TopologyKey  string // derived from DriverName if empty
+	WithTopology bool   // whether NodeGetInfo reports the zone
+	// AdditionalTopology are segments that are reported beside the zone. They replace the zone if they have its key, as with upstream's flag.
 	AdditionalTopology map[string]string
-	AttachLimit        int64       // volumes a node takes; worked out when not positive
-	AttachReserve      *int64      // places for disks to keep free when it is worked out; DefaultAttachReserve when nil
+	AttachLimit        int64       // volumes per node; computed if not positive
+	AttachReserve      *int64      // slots that stay free if the limit is computed; DefaultAttachReserve if nil
 	ForeignVolumes     []volume.ID // volumes that others attach to nodes
-	ZoneFile           string      // keeps the zone that this node was registered in; no file when empty
-	DefaultFSType      string      // made on an empty disk when nobody says; ext4 when empty
-	Metrics            Metrics     // counted nowhere when nil
+	ZoneFile           string      // stores the zone in which this node was registered; no file if empty
+	DefaultFSType      string      // for requests that name no file system; ext4 if empty
+	Metrics            Metrics     // no metrics if nil
 	Log                *slog.Logger
 }
 
-// Metrics are the numbers that monitoring reads; package telemetry has them.
+// Metrics receives the metrics of the node; package telemetry implements it.
 type Metrics interface {
-	// VolumeLimit takes the terms of the attach limit, "limit" among them, in volumes.
+	// VolumeLimit sets the terms of the attach limit, "limit" among them, in volumes.
 	VolumeLimit(terms map[string]int64)
-	// ZoneChanged says whether the server is in another zone than the node was registered in.
+	// ZoneChanged sets whether the server is in another zone than the one in which the node was registered.
 	ZoneChanged(changed bool)
 }
 
@@ -45,34 +47,34 @@ type noMetrics struct{}
 func (noMetrics) VolumeLimit(map[string]int64) {}
 func (noMetrics) ZoneChanged(bool)             {}
 
-// machine is what the service asks of this machine; *host.Host is the one there is.
+// machine is what the service needs of package host; *host.Host implements it.
 type machine interface {
-	Identity(ctx context.Context) (host.Identity, error)
-	Room(ctx context.Context, foreign []volume.ID) host.Room
-	Await(ctx context.Context, id volume.ID) (*host.Disk, error)
-	Stage(ctx context.Context, s host.Staging) error
-	Publish(ctx context.Context, p host.Publication) error
-	PublishBlock(ctx context.Context, p host.Publication) error
+	Server(ctx context.Context) (metadata.Server, error)
+	AttachCapacity(ctx context.Context, foreign []volume.ID) limit.Capacity
+	AwaitDisk(ctx context.Context, id volume.ID) error
+	Stage(ctx context.Context, s host.StageSpec) error
+	Publish(ctx context.Context, p host.PublishSpec) error
+	PublishBlock(ctx context.Context, p host.PublishSpec) error
 	Unmount(path string) error
 	Unstage(ctx context.Context, id volume.ID, path string) error
 	Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error)
 	Stats(ctx context.Context, path string) (host.Stats, error)
-	Grow(ctx context.Context, g host.Growth) (volume.Size, error)
+	Expand(ctx context.Context, e host.ExpandSpec) (volume.Size, error)
 }
 
 // Server implements csi.NodeServer. Its errors are *volume.Error.
 type Server struct {
 	csi.UnimplementedNodeServer
 
-	machine machine
-	options Options
-	lanes   *lanes
-	limits  *limits
-	zone    zoneRecord
-	log     *slog.Logger
+	machine  machine
+	options  Options
+	inFlight *inFlight
+	limit    *attachLimit
+	zone     zoneRecord
+	log      *slog.Logger
 }
 
-// New makes the node service of the machine h.
+// New returns the node service of the machine h.
 func New(h *host.Host, o Options) *Server { return newServer(h, o) }
 
 func newServer(m machine, o Options) *Server {
@@ -89,16 +91,16 @@ func newServer(m machine, o Options) *Server {
 		o.Log = slog.Default()
 	}
 	return &Server{
-		machine: m, options: o, lanes: newLanes(o.Log), limits: newLimits(o), zone: zoneRecord{path: o.ZoneFile, log: o.Log, metrics: o.Metrics}, log: o.Log,
+		machine: m, options: o, inFlight: newInFlight(o.Log), limit: newAttachLimit(o), zone: zoneRecord{path: o.ZoneFile, log: o.Log, metrics: o.Metrics}, log: o.Log,
 	}
 }
 
-// Drain waits until ctx ends for work that nobody waits for any more: a half-made file system is neither empty nor usable. It is
-// called when the server has stopped.
-func (s *Server) Drain(ctx context.Context) { s.lanes.drain(ctx) }
+// Drain waits for operations whose callers are gone, until ctx ends: a file system that is half made is neither empty nor usable. The caller stops
+// the gRPC server first.
+func (s *Server) Drain(ctx context.Context) { s.inFlight.drain(ctx) }
 
-// NodeGetCapabilities lists what this service does (CSI specification, "NodeGetCapabilities"). VOLUME_MOUNT_GROUP is not among it and
-// never will be: the file systems here take no group as a mount option, so kubelet sets ownership.
+// NodeGetCapabilities lists the capabilities of this service (CSI specification, "NodeGetCapabilities"). VOLUME_MOUNT_GROUP is not among them: the
+// supported file systems take no group as a mount option, so kubelet sets the ownership.
 func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	response := &csi.NodeGetCapabilitiesResponse{}
 	for _, c := range []csi.NodeServiceCapability_RPC_Type{
@@ -115,34 +117,34 @@ func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	return response, nil
 }
 
-// NodeGetInfo tells which server this is, how many volumes it takes and where it is. kubelet asks when the driver registers, and
-// again from time to time for the number of volumes (CSIDriver, nodeAllocatableUpdatePeriodSeconds).
+// NodeGetInfo returns the server ID, the attach limit and the zone (CSI specification, "NodeGetInfo"). kubelet calls it when the driver registers, and
+// from time to time for the attach limit (CSIDriver, nodeAllocatableUpdatePeriodSeconds).
 func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
-	server, err := s.machine.Identity(ctx)
+	server, err := s.machine.Server(ctx)
 	if err != nil {
 		return nil, err
 	}
-	response := &csi.NodeGetInfoResponse{NodeId: string(server.Server), MaxVolumesPerNode: s.limits.now(ctx, s.machine)}
+	response := &csi.NodeGetInfoResponse{NodeId: string(server.ID), MaxVolumesPerNode: s.limit.current(ctx, s.machine)}
 	if !s.options.WithTopology {
 		return response, nil
 	}
 	segments := map[string]string{}
-	if zone := s.zone.registered(ctx, server.Server, s.options.TopologyKey, contract.ZoneLabel(server.Zone)); zone != "" {
+	if zone := s.zone.registered(ctx, server.ID, s.options.TopologyKey, contract.ZoneLabel(server.Zone)); zone != "" {
 		segments[s.options.TopologyKey] = zone
 	}
 	maps.Copy(segments, s.options.AdditionalTopology)
 	if segments[s.options.TopologyKey] == "" {
-		return nil, volume.Errorf(volume.Failed, "%s names no zone of server %s that can be a label (availability_zone %q); "+
-			"run with --with-topology=false or give %s by --additional-topology%s",
-			server.Place, server.Server, server.Zone, s.options.TopologyKey, silence(server.Silent))
+		return nil, volume.Errorf(volume.Failed, "the %s of server %s has no zone that can be a label (availability_zone %q); "+
+			"run with --with-topology=false, or set %s by --additional-topology%s",
+			server.Source, server.ID, server.Zone, s.options.TopologyKey, skipped(server.Skipped))
 	}
 	response.AccessibleTopology = &csi.Topology{Segments: segments}
 	return response, nil
 }
 
-func silence(reasons string) string {
+func skipped(reasons string) string {
 	if reasons == "" {
 		return ""
 	}
-	return "; other places said nothing: " + reasons
+	return "; other sources failed: " + reasons
 }

@@ -12,24 +12,27 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/host/fs"
+	"github.com/cinder-csi/cinder-csi/driver/host/limit"
+	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 const vol = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
 
-// fakeMachine keeps what was asked of it.
+// fakeMachine records its calls.
 type fakeMachine struct {
-	identity host.Identity
-	room     host.Room
+	server   metadata.Server
+	capacity limit.Capacity
 	stats    host.Stats
 	ailments []volume.HealthIssue
 	err      error
-	asked    []any
+	calls    []any
 }
 
 type (
 	published struct {
-		host.Publication
+		host.PublishSpec
 		Block bool
 	}
 	unmounted struct{ Path string }
@@ -39,54 +42,54 @@ type (
 	}
 )
 
-func (f *fakeMachine) Identity(context.Context) (host.Identity, error) { return f.identity, f.err }
+func (f *fakeMachine) Server(context.Context) (metadata.Server, error) { return f.server, f.err }
 
-func (f *fakeMachine) Room(_ context.Context, foreign []volume.ID) host.Room {
+func (f *fakeMachine) AttachCapacity(_ context.Context, foreign []volume.ID) limit.Capacity {
 	if len(foreign) > 0 {
-		f.asked = append(f.asked, foreign)
+		f.calls = append(f.calls, foreign)
 	}
-	return f.room
+	return f.capacity
 }
 
-func (f *fakeMachine) Await(context.Context, volume.ID) (*host.Disk, error) {
-	return nil, errors.New("no block volume in this test")
+func (f *fakeMachine) AwaitDisk(context.Context, volume.ID) error {
+	return errors.New("no block volume in this test")
 }
 
-func (f *fakeMachine) Stage(_ context.Context, s host.Staging) error {
-	f.asked = append(f.asked, s)
+func (f *fakeMachine) Stage(_ context.Context, s host.StageSpec) error {
+	f.calls = append(f.calls, s)
 	return f.err
 }
 
-func (f *fakeMachine) Publish(_ context.Context, p host.Publication) error {
-	f.asked = append(f.asked, published{p, false})
+func (f *fakeMachine) Publish(_ context.Context, p host.PublishSpec) error {
+	f.calls = append(f.calls, published{p, false})
 	return f.err
 }
 
-func (f *fakeMachine) PublishBlock(_ context.Context, p host.Publication) error {
-	f.asked = append(f.asked, published{p, true})
+func (f *fakeMachine) PublishBlock(_ context.Context, p host.PublishSpec) error {
+	f.calls = append(f.calls, published{p, true})
 	return f.err
 }
 
 func (f *fakeMachine) Unstage(_ context.Context, id volume.ID, path string) error {
-	f.asked = append(f.asked, unstaged{id, path})
+	f.calls = append(f.calls, unstaged{id, path})
 	return f.err
 }
 
 func (f *fakeMachine) Health(_ context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error) {
-	f.asked = append(f.asked, paths)
+	f.calls = append(f.calls, paths)
 	return f.ailments, f.err
 }
 
 func (f *fakeMachine) Unmount(path string) error {
-	f.asked = append(f.asked, unmounted{path})
+	f.calls = append(f.calls, unmounted{path})
 	return f.err
 }
 
 func (f *fakeMachine) Stats(context.Context, string) (host.Stats, error) { return f.stats, f.err }
 
-func (f *fakeMachine) Grow(_ context.Context, g host.Growth) (volume.Size, error) {
-	f.asked = append(f.asked, g)
-	return g.Size, f.err
+func (f *fakeMachine) Expand(_ context.Context, e host.ExpandSpec) (volume.Size, error) {
+	f.calls = append(f.calls, e)
+	return e.Size, f.err
 }
 
 func serverOf(m machine, o Options) *Server {
@@ -139,7 +142,7 @@ func TestANodeTellsItsServerItsZoneAndANumberOfVolumesThatIsNeverZero(t *testing
 		{"a zone of blanks", "  ", Options{WithTopology: true}, nil},
 		{"a zone of which no label is left", "東京", Options{TopologyKey: "k", WithTopology: true}, topology(id, map[string]string{"k": "zone-130016b2599bf7e5"})},
 	} {
-		m := &fakeMachine{identity: host.Identity{Server: id, Zone: c.zone}, room: host.Room{Unknown: "no sysfs"}}
+		m := &fakeMachine{server: metadata.Server{ID: id, Zone: c.zone}, capacity: limit.Capacity{Unknown: "no sysfs"}}
 		got, err := serverOf(m, c.o).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
 		if c.want == nil {
 			if !volume.Is(err, volume.Failed) || !strings.Contains(err.Error(), "--with-topology=false") {
@@ -213,8 +216,8 @@ func TestIncompleteRequestsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 	}
 	for name, f := range call {
 		m := &fakeMachine{}
-		if err := f(serverOf(m, Options{})); !volume.Is(err, want[name]) || len(m.asked) > 0 {
-			t.Errorf("%s: want %s and nothing done, got %v, %v", name, want[name], err, m.asked)
+		if err := f(serverOf(m, Options{})); !volume.Is(err, want[name]) || len(m.calls) > 0 {
+			t.Errorf("%s: want %s and nothing done, got %v, %v", name, want[name], err, m.calls)
 		}
 	}
 }
@@ -251,29 +254,29 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 		call func(*Server) error
 		want any
 	}{
-		{"stage", stage(mount(writer, "xfs", "noatime"), nil), host.Staging{Volume: vol, Path: s, FSType: "xfs", Default: "ext3", Flags: []string{"noatime"}}},
-		{"stage what came from a source", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/resizeRequired": "True"}), host.Staging{Volume: vol, Path: s, Default: "ext3", FromSource: true}},
+		{"stage", stage(mount(writer, "xfs", "noatime"), nil), host.StageSpec{Volume: vol, Path: s, FSType: "xfs", DefaultFSType: "ext3", MountFlags: []string{"noatime"}}},
+		{"stage what came from a source", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/resizeRequired": "True"}), host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", FromSource: true}},
 		{
 			"stage with a format", stage(mount(writer, "ext4"), map[string]string{"cinder.csi.openstack.org/blockSize": "1024", "cinder.csi.openstack.org/inodeSize": "512", "cinder.csi.openstack.org/numberOfInodes": "9"}),
-			host.Staging{Volume: vol, Path: s, FSType: "ext4", Default: "ext3", Format: host.Format{BlockSize: 1024, InodeSize: 512, Inodes: 9}},
+			host.StageSpec{Volume: vol, Path: s, FSType: "ext4", DefaultFSType: "ext3", Format: fs.FormatOptions{BlockSize: 1024, InodeSize: 512, Inodes: 9}},
 		},
 		{
 			"stage with a format, nobody says of what", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/inodeSize": "2048", "cinder.csi.openstack.org/blockSize": "4096"}),
-			host.Staging{Volume: vol, Path: s, Default: "ext3", Format: host.Format{BlockSize: 4096, InodeSize: 2048}},
+			host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", Format: fs.FormatOptions{BlockSize: 4096, InodeSize: 2048}},
 		},
-		{"stage for readers", stage(mount(manyRead, ""), nil), host.Staging{Volume: vol, Path: s, Default: "ext3", ReadOnly: true}},
-		{"publish", publish(mount(writer, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, false}},
-		{"publish read-only", publish(mount(writer, ""), true), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
-		{"publish for readers", publish(mount(manyRead, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true, ByMode: true}, false}},
-		{"publish for readers, read-only by itself", publish(mount(manyRead, ""), true), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
-		{"publish for one pod", publish(mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p, Alone: true}, false}},
-		{"publish for pods of one node", publish(mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER, ""), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, false}},
-		{"publish a device for one reader", publish(block(csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true, ByMode: true, Alone: true}, true}},
-		{"publish a device", publish(block(manyWrite), false), published{host.Publication{Volume: vol, Staging: s, Target: p}, true}},
-		{"publish a device for readers", publish(block(manyRead), false), published{host.Publication{Volume: vol, Staging: s, Target: p, ReadOnly: true, ByMode: true}, true}},
-		{"expand", expand(&csi.NodeExpandVolumeRequest{}), host.Growth{Volume: vol, Path: p, Size: 5}},
-		{"expand what is staged", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: mount(writer, "")}), host.Growth{Volume: vol, Path: s, Size: 5}},
-		{"expand a device", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: block(writer)}), host.Growth{Volume: vol, Path: p, Size: 5, Block: true}},
+		{"stage for readers", stage(mount(manyRead, ""), nil), host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", ReadOnly: true}},
+		{"publish", publish(mount(writer, ""), false), published{host.PublishSpec{Volume: vol, Staging: s, Target: p}, false}},
+		{"publish read-only", publish(mount(writer, ""), true), published{host.PublishSpec{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
+		{"publish for readers", publish(mount(manyRead, ""), false), published{host.PublishSpec{Volume: vol, Staging: s, Target: p, ReadOnly: true, ReadOnlyByMode: true}, false}},
+		{"publish for readers, read-only by itself", publish(mount(manyRead, ""), true), published{host.PublishSpec{Volume: vol, Staging: s, Target: p, ReadOnly: true}, false}},
+		{"publish for one pod", publish(mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER, ""), false), published{host.PublishSpec{Volume: vol, Staging: s, Target: p, SingleTarget: true}, false}},
+		{"publish for pods of one node", publish(mount(csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER, ""), false), published{host.PublishSpec{Volume: vol, Staging: s, Target: p}, false}},
+		{"publish a device for one reader", publish(block(csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY), false), published{host.PublishSpec{Volume: vol, Staging: s, Target: p, ReadOnly: true, ReadOnlyByMode: true, SingleTarget: true}, true}},
+		{"publish a device", publish(block(manyWrite), false), published{host.PublishSpec{Volume: vol, Staging: s, Target: p}, true}},
+		{"publish a device for readers", publish(block(manyRead), false), published{host.PublishSpec{Volume: vol, Staging: s, Target: p, ReadOnly: true, ReadOnlyByMode: true}, true}},
+		{"expand", expand(&csi.NodeExpandVolumeRequest{}), host.ExpandSpec{Volume: vol, Path: p, Size: 5}},
+		{"expand what is staged", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: mount(writer, "")}), host.ExpandSpec{Volume: vol, Path: s, Size: 5}},
+		{"expand a device", expand(&csi.NodeExpandVolumeRequest{StagingTargetPath: s, VolumeCapability: block(writer)}), host.ExpandSpec{Volume: vol, Path: p, Size: 5, Block: true}},
 		{"unpublish, whatever the id", func(server *Server) error {
 			_, err := server.NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: "odd", TargetPath: p})
 			return err
@@ -287,7 +290,7 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 		if err := c.call(serverOf(m, Options{DefaultFSType: "ext3"})); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if diff := cmp.Diff([]any{c.want}, m.asked); diff != "" {
+		if diff := cmp.Diff([]any{c.want}, m.calls); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -314,10 +317,10 @@ func TestNoPublishContextChangesWhatIsStagedAndPublished(t *testing.T) {
 			t.Errorf("publish with %v: %v", context, err)
 		}
 		want := []any{
-			host.Staging{Volume: vol, Path: "/staging", Default: "ext4", FromSource: true},
-			published{host.Publication{Volume: vol, Staging: "/staging", Target: "/pod"}, false},
+			host.StageSpec{Volume: vol, Path: "/staging", DefaultFSType: "ext4", FromSource: true},
+			published{host.PublishSpec{Volume: vol, Staging: "/staging", Target: "/pod"}, false},
 		}
-		if diff := cmp.Diff(want, m.asked); diff != "" {
+		if diff := cmp.Diff(want, m.calls); diff != "" {
 			t.Errorf("with %v (-want +got):\n%s", context, diff)
 		}
 	}
@@ -390,7 +393,7 @@ func TestHealthIsToldInTheWordsOfTheSpecification(t *testing.T) {
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]any{[]string{"/s", "/p"}}, m.asked); diff != "" {
+	if diff := cmp.Diff([]any{[]string{"/s", "/p"}}, m.calls); diff != "" {
 		t.Errorf("paths (-want +got):\n%s", diff)
 	}
 	if _, err := serverOf(m, Options{}).NodeGetVolumeHealth(t.Context(), &csi.NodeGetVolumeHealthRequest{}); !volume.Is(err, volume.InvalidArgument) {

@@ -9,65 +9,61 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// NodeStageVolume mounts a volume's file system at the staging path, made first if the disk is empty. Of a block volume it makes
-// sure that the disk is here.
+// NodeStageVolume mounts the file system of a volume at the staging path, and makes it first if the disk is empty. For a block volume it waits for
+// the disk.
 func (s *Server) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
-	staging, use, err := s.parseStage(r)
+	spec, capability, err := s.parseStage(r)
 	if err != nil {
 		return nil, err
 	}
-	err = s.lanes.run(ctx, r.GetVolumeId(), "stage", func(ctx context.Context) error {
-		if !use.block {
-			return s.machine.Stage(ctx, staging)
+	err = s.inFlight.run(ctx, r.GetVolumeId(), "stage", func(ctx context.Context) error {
+		if capability.block {
+			return s.machine.AwaitDisk(ctx, spec.Volume)
 		}
-		disk, err := s.machine.Await(ctx, staging.Volume)
-		if err != nil {
-			return err
-		}
-		return disk.Close()
+		return s.machine.Stage(ctx, spec)
 	})
 	return answer(&csi.NodeStageVolumeResponse{}, err)
 }
 
-// NodeUnstageVolume takes the mount at the staging path away.
+// NodeUnstageVolume unmounts the staging path.
 func (s *Server) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
 	if err := required(r.GetVolumeId(), "volume_id", r.GetStagingTargetPath(), "staging_target_path"); err != nil {
 		return nil, err
 	}
-	err := s.lanes.run(ctx, r.GetVolumeId(), "unstage", func(ctx context.Context) error {
+	err := s.inFlight.run(ctx, r.GetVolumeId(), "unstage", func(ctx context.Context) error {
 		return s.machine.Unstage(ctx, volume.ID(r.GetVolumeId()), r.GetStagingTargetPath())
 	})
 	return answer(&csi.NodeUnstageVolumeResponse{}, err)
 }
 
-// NodePublishVolume shows a staged volume to a pod.
+// NodePublishVolume binds a staged volume at the target path of a pod.
 func (s *Server) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
-	publication, use, err := parsePublish(r)
+	spec, capability, err := parsePublish(r)
 	if err != nil {
 		return nil, err
 	}
-	err = s.lanes.run(ctx, r.GetVolumeId(), "publish", func(ctx context.Context) error {
-		if use.block {
-			return s.machine.PublishBlock(ctx, publication)
+	err = s.inFlight.run(ctx, r.GetVolumeId(), "publish", func(ctx context.Context) error {
+		if capability.block {
+			return s.machine.PublishBlock(ctx, spec)
 		}
-		return s.machine.Publish(ctx, publication)
+		return s.machine.Publish(ctx, spec)
 	})
 	return answer(&csi.NodePublishVolumeResponse{}, err)
 }
 
-// NodeUnpublishVolume takes a volume away from a pod.
+// NodeUnpublishVolume unmounts the target path of a pod.
 func (s *Server) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	if err := required(r.GetVolumeId(), "volume_id", r.GetTargetPath(), "target_path"); err != nil {
 		return nil, err
 	}
-	err := s.lanes.run(ctx, r.GetVolumeId(), "unpublish", func(context.Context) error {
+	err := s.inFlight.run(ctx, r.GetVolumeId(), "unpublish", func(context.Context) error {
 		return s.machine.Unmount(r.GetTargetPath())
 	})
 	return answer(&csi.NodeUnpublishVolumeResponse{}, err)
 }
 
-// NodeGetVolumeStats tells how full a published or staged volume is. It takes no lane: it changes nothing, and kubelet asks while
-// other calls work.
+// NodeGetVolumeStats returns the usage of a published or staged volume. It does not lock the volume: it changes nothing, and kubelet calls it while
+// other operations are in flight.
 func (s *Server) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	if err := required(r.GetVolumeId(), "volume_id", r.GetVolumePath(), "volume_path"); err != nil {
 		return nil, err
@@ -88,24 +84,24 @@ func usage(unit csi.VolumeUsage_Unit, u host.Usage) *csi.VolumeUsage {
 	return &csi.VolumeUsage{Unit: unit, Total: u.Total, Available: u.Available, Used: u.Used}
 }
 
-// severities are the domain's in CSI's words.
+// severities translates severities to CSI.
 var severities = map[volume.Severity]csi.VolumeHealthErrorType{
 	volume.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
 	volume.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,
 }
 
-// NodeGetVolumeHealth tells what is wrong with a volume as this node sees it. It takes no lane: it changes nothing, and is asked
-// because other calls do not get on.
+// NodeGetVolumeHealth reports what is wrong with a volume as this node sees it. It does not lock the volume: it changes nothing, and it is called
+// because other operations are stuck.
 func (s *Server) NodeGetVolumeHealth(ctx context.Context, r *csi.NodeGetVolumeHealthRequest) (*csi.NodeGetVolumeHealthResponse, error) {
 	if err := required(r.GetVolumeId(), "volume_id"); err != nil {
 		return nil, err
 	}
-	ailments, err := s.machine.Health(ctx, volume.ID(r.GetVolumeId()), r.GetStagingTargetPath(), r.GetVolumePublishPath())
+	issues, err := s.machine.Health(ctx, volume.ID(r.GetVolumeId()), r.GetStagingTargetPath(), r.GetVolumePublishPath())
 	if err != nil {
 		return nil, err
 	}
 	health := &csi.VolumeHealth{VolumeId: r.GetVolumeId()}
-	for _, a := range ailments {
+	for _, a := range issues {
 		health.HealthStatuses = append(health.HealthStatuses, &csi.VolumeHealth_VolumeHealthEntry{
 			Status: severities[a.Severity], Reason: a.Reason, Message: a.Message,
 		})
@@ -113,24 +109,24 @@ func (s *Server) NodeGetVolumeHealth(ctx context.Context, r *csi.NodeGetVolumeHe
 	return &csi.NodeGetVolumeHealthResponse{VolumeHealth: health}, nil
 }
 
-// NodeExpandVolume grows a volume's file system to its disk, once the disk has grown.
+// NodeExpandVolume waits until the disk of a volume has grown, and grows its file system.
 func (s *Server) NodeExpandVolume(ctx context.Context, r *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
-	growth, err := parseExpand(r)
+	spec, err := parseExpand(r)
 	if err != nil {
 		return nil, err
 	}
 	var size volume.Size
-	err = s.lanes.run(ctx, r.GetVolumeId(), "expand", func(ctx context.Context) (err error) {
-		size, err = s.machine.Grow(ctx, growth)
+	err = s.inFlight.run(ctx, r.GetVolumeId(), "expand", func(ctx context.Context) (err error) {
+		size, err = s.machine.Expand(ctx, spec)
 		return err
 	})
 	if err != nil {
-		return nil, err // and size is not looked at: work that goes on may still write it
+		return nil, err // without reading size: an operation that continues may still write it
 	}
 	return &csi.NodeExpandVolumeResponse{CapacityBytes: int64(size)}, nil
 }
 
-// answer keeps a response from going out beside an error.
+// answer returns either the response or the error.
 func answer[R any](response *R, err error) (*R, error) {
 	if err != nil {
 		return nil, err

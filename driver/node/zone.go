@@ -11,10 +11,10 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// zoneRecord keeps the zone that the node was registered in. kubelet refuses to register a driver that tells another value of a
-// label than the Node has, and then nothing can be mounted or unmounted here. So a server that was moved keeps its first zone, and
-// who runs the cluster is told. The node has no access to the Kubernetes API, and the file is beside the socket: it lives as long as
-// kubelet's directory, and counts only for the server that wrote it.
+// zoneRecord stores the zone in which the node was registered. kubelet refuses to register a driver that reports another value of a label than the
+// Node has, and then nothing can be mounted or unmounted here. So a server that was moved keeps reporting its first zone, and a metric and the log
+// tell the administrator. The node has no access to the Kubernetes API, so the record is a file beside the socket. It lives as long as the directory
+// of kubelet, and counts only for the server that wrote it.
 type zoneRecord struct {
 	path    string
 	log     *slog.Logger
@@ -27,7 +27,7 @@ type record struct {
 	Zone   string          `json:"zone"`
 }
 
-// registered gives the zone to report for the one that the server is in now. An unknown zone is the one it was.
+// registered returns the zone to report, given the zone in which the server is now. If that is unknown, it is the recorded one.
 func (z zoneRecord) registered(ctx context.Context, server volume.ServerID, key, zone string) string {
 	if z.path == "" {
 		return zone
@@ -35,12 +35,12 @@ func (z zoneRecord) registered(ctx context.Context, server volume.ServerID, key,
 	first, err := z.read()
 	if err == nil && first.Server == server && first.Key == key && first.Zone != "" {
 		if zone == "" {
-			return first.Zone // and whether the server was moved is as unknown as before
+			return first.Zone // and whether the server was moved stays unknown
 		}
 		changed := first.Zone != zone
 		z.metrics.ZoneChanged(changed)
 		if changed {
-			z.log.LogAttrs(ctx, slog.LevelError, "this server is in another zone than the node was registered in, which is reported still; "+
+			z.log.LogAttrs(ctx, slog.LevelError, "the server was moved to another zone; the driver still reports the zone in which the node was registered; "+
 				"drain the node, delete its Node object and the file, and restart kubelet",
 				slog.String("server", string(server)), slog.String("zone", zone), slog.String("registered", first.Zone), slog.String("file", z.path))
 		}
@@ -50,11 +50,11 @@ func (z zoneRecord) registered(ctx context.Context, server volume.ServerID, key,
 		return ""
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		z.log.LogAttrs(ctx, slog.LevelWarn, "the record of this node's zone cannot be read and is written anew", slog.String("file", z.path), slog.Any("error", err))
+		z.log.LogAttrs(ctx, slog.LevelWarn, "the file with the zone of this node cannot be read; the driver writes it again", slog.String("file", z.path), slog.Any("error", err))
 	}
 	z.metrics.ZoneChanged(false)
 	if err := z.write(record{Server: server, Key: key, Zone: zone}); err != nil {
-		z.log.LogAttrs(ctx, slog.LevelWarn, "this node's zone is not recorded: should the server be moved, kubelet will refuse the driver",
+		z.log.LogAttrs(ctx, slog.LevelWarn, "the zone of this node cannot be stored; if the server is moved to another zone, kubelet will refuse the driver",
 			slog.String("file", z.path), slog.Any("error", err))
 	}
 	return zone
@@ -69,7 +69,7 @@ func (z zoneRecord) read() (record, error) {
 	return r, json.Unmarshal(content, &r)
 }
 
-// write leaves the old file or the new one, never a part.
+// write replaces the file in one step.
 func (z zoneRecord) write(r record) error {
 	content, err := json.Marshal(r)
 	if err != nil {

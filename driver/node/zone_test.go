@@ -10,7 +10,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
-	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -36,7 +36,7 @@ func TestAServerThatWasMovedKeepsTheZoneThatTheNodeHas(t *testing.T) {
 	} {
 		var log strings.Builder
 		n := &numbers{changed: c.zone == "" && c.changed} // what it was
-		m := &fakeMachine{identity: host.Identity{Server: volume.ServerID(c.server), Zone: c.zone}}
+		m := &fakeMachine{server: metadata.Server{ID: volume.ServerID(c.server), Zone: c.zone}}
 		s := newServer(m, Options{TopologyKey: c.key, WithTopology: true, ZoneFile: file, Metrics: n, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		got, err := s.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
 		if err != nil || got.GetAccessibleTopology().GetSegments()[c.key] != c.want || n.changed != c.changed {

@@ -25,7 +25,7 @@ func TestEveryToolIsProbed(t *testing.T) {
 // The node role keeps the names of the programs it runs in one map; the image has to have them.
 func TestImageHasEveryProgramTheNodeRoleRuns(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "../../driver/host/runner.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../driver/host/command/command.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func TestImageHasEveryProgramTheNodeRoleRuns(t *testing.T) {
 		return false
 	})
 	if len(programs) == 0 {
-		t.Fatal("driver/host/runner.go has no map named packages")
+		t.Fatal("driver/host/command/command.go has no map named packages")
 	}
 	for _, program := range programs {
 		if !slices.Contains(Tools, program) {

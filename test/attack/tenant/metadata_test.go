@@ -21,6 +21,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"github.com/cinder-csi/cinder-csi/driver/host"
+	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/node"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
@@ -44,7 +45,7 @@ func registered(t *testing.T, hardware map[string]string, service http.Handler) 
 	t.Cleanup(server.CloseClientConnections)
 	t.Cleanup(server.Close)
 	log := slog.New(slog.DiscardHandler)
-	h := host.New(host.Options{SysRoot: m.Sys, DevRoot: m.Dev, MetadataURL: server.URL, SearchOrder: []string{host.MetadataService}, Log: log})
+	h := host.New(host.Options{SysRoot: m.Sys, DevRoot: m.Dev, Metadata: metadata.Options{URL: server.URL, SearchOrder: []string{metadata.MetadataService}}, Log: log})
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	return node.New(h, node.Options{WithTopology: true, Log: log}).NodeGetInfo(ctx, &csi.NodeGetInfoRequest{})

@@ -1,0 +1,136 @@
+// Package command runs the programs of the node role: mkfs, fsck, blkid, mount and others.
+//
+// A program ends when the driver ends. The driver keeps only the end of its output, since what is on a volume may decide how much there is.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Runner runs programs.
+type Runner interface {
+	// Run runs a program to its end and returns its output, whatever its exit code. It returns an error if the program did not start, a
+	// signal ended it, or ctx ended first.
+	Run(ctx context.Context, name string, args ...string) (Result, error)
+}
+
+// Result is the outcome of a program: its exit code and the last 64 KiB of each output.
+type Result struct {
+	Code           int
+	Stdout, Stderr string
+}
+
+// Message is the end of the output on one line, for an error. The output may repeat what is on a volume, such as its label. So Message
+// replaces each character that is not printable by a question mark: errors reach logs, events and terminals.
+func (r Result) Message() string {
+	const longest = 500
+	text := strings.Join(strings.Fields(r.Stderr+" "+r.Stdout), " ")
+	if len(text) > longest {
+		text = "…" + text[len(text)-longest:]
+	}
+	if text == "" {
+		return "no output"
+	}
+	return Printable(text)
+}
+
+// Printable replaces each character that is not printable by a question mark, for a text that a tenant may have written.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// outputLimit is how many bytes of each output are kept. A crafted ext4 image made e2fsck write hundreds of MB, one line for each repair
+// (measured).
+const outputLimit = 64 << 10
+
+// tail keeps the end of what is written to it. It accepts every byte: a program whose output nobody reads blocks or dies, perhaps in the
+// middle of a repair.
+type tail struct{ kept []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	n := len(p)
+	if n > outputLimit {
+		p = p[n-outputLimit:]
+	}
+	if len(t.kept)+len(p) > 2*outputLimit { // only then, so that short writes do not move 64 KiB each
+		t.kept = append(t.kept[:0], t.kept[len(t.kept)-outputLimit:]...)
+	}
+	t.kept = append(t.kept, p...)
+	return n, nil
+}
+
+func (t *tail) String() string {
+	return string(t.kept[max(0, len(t.kept)-outputLimit):])
+}
+
+// packages names the Debian package of each program. The driver image has these programs, and the error for a missing one names its
+// package.
+var packages = map[string]string{
+	"mkfs.ext2": "e2fsprogs", "mkfs.ext3": "e2fsprogs", "mkfs.ext4": "e2fsprogs", "fsck.ext4": "e2fsprogs", "resize2fs": "e2fsprogs",
+	"mkfs.xfs": "xfsprogs", "xfs_growfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "btrfs": "btrfs-progs",
+	"blkid": "util-linux", "wipefs": "util-linux", "fsck": "util-linux", "mount": "mount",
+}
+
+// Processes runs programs as processes of this machine.
+type Processes struct{}
+
+// Run implements Runner.
+func (Processes) Run(ctx context.Context, name string, args ...string) (Result, error) {
+	var stdout, stderr tail
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Env = append(os.Environ(), "LC_ALL=C") // the driver parses the output
+	if ctx.Done() != nil {                     // else the program may write, and a child that outlives it too: wait for the end of their output
+		cmd.WaitDelay = 2 * time.Second
+	}
+	// The program ends with the driver. mkfs.btrfs does not lock its disk. One that continued overwrote the file system that the restarted
+	// driver had made and mounted. The kernel sends the signal when the thread that started the program ends, hence the locked thread.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := cmd.Start()
+	if err == nil {
+		if strings.HasPrefix(name, "fsck") {
+			preferForOOM(cmd.Process.Pid)
+		}
+		err = cmd.Wait()
+	}
+	result := Result{Code: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return result, nil
+	case ctx.Err() != nil:
+		return result, wait.Ended(ctx, "run %s: the program did not end in time", name)
+	case errors.As(err, &exit) && exit.Exited():
+		return result, nil
+	case errors.Is(err, exec.ErrNotFound):
+		return result, volume.Errorf(volume.Failed, "run %s: the program is not installed in the driver image (Debian package %s): %w", name, packages[name], err)
+	}
+	return result, volume.Errorf(volume.Failed, "run %s: %w", name, err)
+}
+
+// preferForOOM makes the kernel kill a process and its children before any pod when the node has no memory left. The content of a volume
+// decides how much memory e2fsck takes: 400 MB for 64 GiB with every second block in use (measured). Without this, e2fsck inherits the score
+// of the driver, which is critical to the node, and the kernel would kill pods first. The next stage repeats a repair that was cut short.
+func preferForOOM(pid int) {
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0) // best effort: the process may have ended
+}

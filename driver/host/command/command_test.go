@@ -1,0 +1,159 @@
+package command
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantKind fails the test unless err is of that kind and contains all the words.
+func wantKind(t *testing.T, err error, kind volume.Kind, words ...string) {
+	t.Helper()
+	if !volume.Is(err, kind) {
+		t.Fatalf("want an error of kind %q, got %v (%s)", kind, err, volume.KindOf(err))
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("want %q in the error, got %q", w, err)
+		}
+	}
+}
+
+// allocated is how many bytes of memory a piece of work takes in all.
+func allocated(work func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func TestTheEndOfTheOutputIsKept(t *testing.T) { // measures memory: not beside other tests
+	testenv.NeedTools(t, "sh", "dash", "head", "coreutils")
+	const script = `head -c 67108864 /dev/zero | tr '\0' x; echo the end; head -c 67108864 /dev/zero | tr '\0' y >&2; echo the other end >&2`
+	var result Result
+	var err error
+	took := allocated(func() { result, err = Processes{}.Run(t.Context(), "sh", "-c", script) })
+	must(t, err)
+	if result.Code != 0 || !strings.HasSuffix(result.Stdout, "xxxthe end\n") || !strings.HasSuffix(result.Stderr, "yyythe other end\n") {
+		t.Errorf("want the end of each, got code %d, %.20q, %.20q", result.Code, result.Stdout, result.Stderr)
+	}
+	if len(result.Stdout) > outputLimit || len(result.Stderr) > outputLimit || took > 2<<20 {
+		t.Errorf("want at most %d bytes of each kept and 2 MiB used, got %d and %d and %d used", outputLimit, len(result.Stdout), len(result.Stderr), took)
+	}
+}
+
+func TestOutputInPiecesIsKeptInOrder(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []int{1, 7, outputLimit - 1, outputLimit, outputLimit + 1, 3 * outputLimit} {
+		var all strings.Builder
+		var kept tail
+		for n := 0; n < 4*outputLimit; n += piece {
+			text := strings.Repeat(string(rune('a'+n%26)), piece)
+			all.WriteString(text)
+			if written, err := kept.Write([]byte(text)); written != piece || err != nil {
+				t.Fatalf("want every byte accepted, or the program would block; got %d, %v", written, err)
+			}
+		}
+		want := all.String()[all.Len()-outputLimit:]
+		if got := kept.String(); got != want {
+			t.Errorf("pieces of %d: want the last %d bytes, got %d bytes that differ", piece, outputLimit, len(got))
+		}
+	}
+	var few tail
+	_, _ = few.Write([]byte("a"))
+	_, _ = few.Write([]byte("b"))
+	if few.String() != "ab" {
+		t.Errorf("want what little there is, got %q", few.String())
+	}
+}
+
+// A tenant chooses the label and the file names of a volume, and programs repeat them in messages.
+func TestAMessageHasNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	got := Result{Stderr: "label \x1b[2J\x1b]0;owned\x07\xff\u202e:\n clean"}.Message()
+	if want := "label ?[2J?]0;owned???: clean"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}
+
+// The content of a volume decides how much memory fsck takes, so the pods of other tenants must not be killed first.
+func TestTheKernelKillsFsckFirstIfTheNodeHasNoMemory(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"fsck", "mkfs.ext4"} {
+		script := "#!/bin/sh\nfor n in $(seq 100); do read -r adj < /proc/$$/oom_score_adj; [ $adj = 1000 ] && break; /bin/true; done\ncat /proc/self/oom_score_adj\n"
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700))
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	own, err := os.ReadFile("/proc/self/oom_score_adj")
+	must(t, err)
+	for name, want := range map[string]string{"fsck": "1000\n", "mkfs.ext4": string(own)} {
+		result, err := Processes{}.Run(t.Context(), name)
+		if err != nil || result.Stdout != want {
+			t.Errorf("%s: want %q, got %+v, %v", name, want, result, err)
+		}
+	}
+}
+
+// A program that continues may overwrite what the restarted driver makes.
+func TestAProgramEndsWithTheDriver(t *testing.T) {
+	const variable = "HOST_TEST_TOOL_HOLDS"
+	if held := os.Getenv(variable); held != "" { // the driver
+		_, _ = Processes{}.Run(t.Context(), "sh", "-c", `exec 9>"$1"; exec sleep 60`, "sh", held)
+		return
+	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	must(t, unix.Mkfifo(pipe, 0o600))
+	driver := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+	driver.Env = append(os.Environ(), variable+"="+pipe)
+	must(t, driver.Start())
+	f, err := os.Open(pipe) // when the tool has it open
+	must(t, err)
+	defer f.Close()
+	must(t, driver.Process.Kill())
+	_ = driver.Wait()
+	if _, err := io.ReadAll(f); err != nil { // until nobody has it open any more
+		t.Fatal(err)
+	}
+}
+
+func TestAMissingProgramIsNamedWithItsPackage(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Processes{}.Run(t.Context(), "mkfs.xfs")
+	wantKind(t, err, volume.Failed, "mkfs.xfs", "xfsprogs")
+}
+
+func TestAProgramEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := Processes{}.Run(ctx, "sleep", "60")
+	wantKind(t, err, volume.DeadlineExceeded, "sleep")
+}
+
+func TestRunReturnsTheExitCode(t *testing.T) {
+	t.Parallel()
+	r, err := Processes{}.Run(t.Context(), "sh", "-c", "echo out; echo err >&2; exit 3")
+	if err != nil || r != (Result{Code: 3, Stdout: "out\n", Stderr: "err\n"}) || r.Message() != "err out" {
+		t.Errorf("want code 3 and both streams, got %+v, %v", r, err)
+	}
+	_, err = Processes{}.Run(t.Context(), "sh", "-c", "kill -9 $$")
+	wantKind(t, err, volume.Failed, "killed")
+}

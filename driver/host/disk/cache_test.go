@@ -1,0 +1,159 @@
+package disk
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+func list(t *testing.T, b *fakeFinder) []Entry {
+	t.Helper()
+	disks, err := b.List(t.Context())
+	must(t, err)
+	return disks
+}
+
+func TestListWaitsForAllUnresponsiveDisksAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFakeFinder(t)
+		b.plug(t, "vdb", serial, Number{254, 16})
+		r := b.watchReads()
+		var dead []string
+		for _, name := range []string{"vdc", "vdd", "vde", "vdf"} {
+			b.plug(t, name, "", Number{254, uint32(name[2]) * 16})
+			dead = append(dead, name)
+		}
+		defer r.block(dead...)()
+		began := time.Now()
+		_, err := b.Find(t.Context(), vol)
+		must(t, err)
+		if took := time.Since(began); took != serialTimeout {
+			t.Errorf("want %s for all of them, got %s", serialTimeout, took)
+		}
+	})
+}
+
+func TestAnUnresponsiveDiskLeavesTimeForOneThatAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFakeFinder(t)
+		b.plug(t, "vda", "", Number{254, 0})
+		b.plug(t, "vdb", serial, Number{254, 16})
+		defer b.watchReads().block("vda")()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := b.Find(ctx, vol)
+		must(t, err)
+	})
+}
+
+// Before Linux 5.15 the name and the number may be another disk's by now.
+func TestWithoutDiskseqTheCachedSerialOfAnUnresponsiveDiskDoesNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFakeFinder(t)
+		b.plug(t, "vdb", serial, Number{254, 16})
+		r := b.watchReads()
+		_, err := b.Find(t.Context(), vol)
+		must(t, err)
+		defer r.block("vdb")()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = b.Find(ctx, vol)
+		wantKind(t, err, volume.Unavailable, "vdb (serial", serial, "earlier, no answer since")
+	})
+}
+
+func TestASerialIsReadAgainIfTheDiskMayBeAnother(t *testing.T) {
+	t.Parallel()
+	scsi := func(serial string) map[string]string { return map[string]string{"device/vpd_pg80": page80(serial)} }
+	for name, c := range map[string]struct {
+		before, after map[string]string
+		asked         int
+	}{
+		"the kernel says that it is":              {map[string]string{"serial": serial, "diskseq": "7"}, map[string]string{"serial": otherSerial, "diskseq": "8"}, 4},
+		"another number":                          {map[string]string{"serial": serial, "diskseq": "7"}, map[string]string{"serial": otherSerial, "dev": "254:48\n"}, 4},
+		"a kernel that does not number disks":     {map[string]string{"serial": serial}, map[string]string{"serial": otherSerial}, 5},
+		"a LUN that was given to another volume":  {scsi(string(vol)), scsi(string(otherVol)), 5},
+		"a numbered LUN that was given to others": {map[string]string{"device/vpd_pg80": page80(string(vol)), "diskseq": "7"}, scsi(string(otherVol)), 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFakeFinder(t)
+			b.Sysfs(t, "vdb", map[string]string{"dev": "254:16\n"})
+			b.Sysfs(t, "vdb", c.before)
+			b.device("vdb", Number{254, 16})
+			r := b.watchReads()
+			_, err := b.Find(t.Context(), vol)
+			must(t, err)
+			b.Sysfs(t, "vdb", c.after)
+			number, _ := parseNumber(b.Attribute("vdb", "dev"))
+			b.device("vdb", number)
+			_, err = b.Find(t.Context(), vol)
+			wantKind(t, err, volume.NotFound)
+			_, err = b.Find(t.Context(), otherVol)
+			must(t, err)
+			if n := r.of("vdb"); n != c.asked {
+				t.Errorf("want it asked %d times, got %d", c.asked, n)
+			}
+		})
+	}
+}
+
+func TestACachedSerialIsNotReadAgainForOtherVolumes(t *testing.T) {
+	t.Parallel()
+	b := newFakeFinder(t)
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.number("vdb", "7")
+	r := b.watchReads()
+	for range 5 {
+		_, err := b.Find(t.Context(), otherVol)
+		wantKind(t, err, volume.NotFound, serial)
+		list(t, b)
+	}
+	if n := r.of("vdb"); n != 1 {
+		t.Errorf("want it asked once, got %d times", n)
+	}
+	must(t, os.RemoveAll(filepath.Join(b.Sys, "block", "vdb")))
+	list(t, b)
+	if len(b.cache.serials) > 0 {
+		t.Errorf("want disks that went away forgotten, got %v", b.cache.serials)
+	}
+}
+
+func TestAnEmptyAnswerDoesNotReplaceACachedSerial(t *testing.T) {
+	t.Parallel()
+	b := newFakeFinder(t)
+	b.plug(t, "vdb", serial, Number{254, 16})
+	b.number("vdb", "7")
+	_, err := b.Find(t.Context(), vol)
+	must(t, err)
+	b.Sysfs(t, "vdb", map[string]string{"serial": ""}) // as virtio-blk says when the request failed
+	_, err = b.Find(t.Context(), vol)
+	wantKind(t, err, volume.Conflict, serial)
+	if disks := list(t, b); len(disks) != 1 || !disks[0].Serial.IsVolume() {
+		t.Errorf("want it listed as a volume, got %+v", disks)
+	}
+	b.Sysfs(t, "vdb", map[string]string{"serial": serial})
+	_, err = b.Find(t.Context(), vol)
+	must(t, err)
+}
+
+func TestADiskThatIsBeingReadIsNotUnresponsiveYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFakeFinder(t)
+		b.plug(t, "vdb", otherSerial, Number{254, 16})
+		r := b.watchReads()
+		list(t, b)
+		unblock := r.block("vdb")
+		go list(t, b)
+		time.Sleep(serialTimeout / 2)
+		wantKind(t, b.notFound(vol), volume.NotFound, "vdb (serial", otherSerial+`")`)
+		time.Sleep(serialTimeout)
+		wantKind(t, b.notFound(vol), volume.Unavailable, "no answer since")
+		unblock()
+	})
+}

@@ -1,0 +1,220 @@
+// Package disk finds the disk of a volume by the serial that the disk itself reports.
+//
+// No name, link or order decides which disk belongs to a volume. The driver holds a disk open while it uses it, and verifies it again before
+// each use. Nothing in this package writes to a disk.
+//
+// The Finder keeps the serials that disks reported in memory. When the process restarts, it reads them again.
+package disk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Number is a device number, as sysfs, mountinfo and stat(2) show it.
+type Number struct{ Major, Minor uint32 }
+
+// String formats the number as sysfs does: major:minor.
+func (n Number) String() string { return fmt.Sprintf("%d:%d", n.Major, n.Minor) }
+
+func parseNumber(s string) (Number, bool) {
+	var n Number
+	s = strings.TrimSpace(s)
+	if _, err := fmt.Sscanf(s, "%d:%d", &n.Major, &n.Minor); err != nil || n.String() != s {
+		return Number{}, false
+	}
+	return n, true
+}
+
+// NumberOf splits a device number of stat(2).
+func NumberOf(dev uint64) Number { return Number{unix.Major(dev), unix.Minor(dev)} }
+
+// IsNode reports whether path is the node of the block device with that number.
+func IsNode(path string, number Number) bool {
+	got, ok := nodeNumber(path)
+	return ok && got == number
+}
+
+func nodeNumber(path string) (Number, bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Number{}, false
+	}
+	return numberOfInfo(info)
+}
+
+func numberOfInfo(info os.FileInfo) (Number, bool) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || info.Mode()&(os.ModeDevice|os.ModeCharDevice) != os.ModeDevice {
+		return Number{}, false
+	}
+	return NumberOf(stat.Rdev), true
+}
+
+// Device is an open block device.
+type Device interface {
+	io.ReaderAt
+	io.Closer
+	Number() Number
+	Size() (volume.Size, error)
+}
+
+// Open opens a block device of this machine for reading.
+func Open(path string) (Device, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	number, ok := numberOfInfo(info)
+	if !ok {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s is not a block device (%s)", path, info.Mode())
+	}
+	return blockDevice{f, number}, nil
+}
+
+type blockDevice struct {
+	*os.File
+	number Number
+}
+
+func (d blockDevice) Number() Number { return d.number }
+
+// Size seeks to the end of the device, so it is right after the device has grown.
+func (d blockDevice) Size() (volume.Size, error) {
+	end, err := d.Seek(0, io.SeekEnd)
+	return volume.Size(end), err
+}
+
+// Disk is the disk of a volume, found by its serial and held open. While it is open, the kernel gives its name and number to no other disk.
+type Disk struct {
+	Name   string // in sysfs: vdb
+	Path   string // of its device node
+	Number Number
+	Serial string // as the disk itself reports it
+	Device
+
+	sequence string // diskseq of sysfs, which the kernel never uses twice; empty before Linux 5.15
+	finder   *Finder
+}
+
+// Verify checks that the disk is still the one that Find found. Callers verify a disk just before each use: an open disk keeps its name, but
+// after a disk was pulled out, another disk may take its device node. So cached serials do not count here.
+//
+// Errors: Conflict if another disk is there now, DeadlineExceeded if the disk does not answer.
+func (d *Disk) Verify(ctx context.Context) error {
+	ctx, cancel := wait.BeforeDeadline(ctx)
+	defer cancel()
+	f := d.finder
+	serial, ok := f.readSerialNow(ctx, d.Name)
+	if !ok {
+		return wait.Ended(ctx, "verify disk %s with serial %q: the disk has not answered since %s; its backend may be down",
+			d.Path, d.Serial, serial.Unresponsive.Format(time.RFC3339))
+	}
+	number, sequence := f.Attribute(d.Name, "dev"), f.Attribute(d.Name, "diskseq")
+	if !serial.has(d.Serial) || number != d.Number.String() || sequence != d.sequence {
+		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and sysfs now shows device %q with serial %q; "+
+			"the disk was exchanged or removed, so the driver does not use it", d.Path, d.Number, d.Serial, number, serial.Values)
+	}
+	return d.verifyNode()
+}
+
+// verifyNode checks that a program that opens the path opens the disk that is open here.
+func (d *Disk) verifyNode() error {
+	again, err := d.finder.open(d.Path)
+	if err != nil {
+		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q and cannot be opened again; "+
+			"the disk was removed, so the driver does not use it: %w", d.Path, d.Number, d.Serial, err)
+	}
+	defer again.Close()
+	if got := again.Number(); got != d.Number {
+		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and the device node is now device %s; "+
+			"the device node was exchanged, so the driver does not use it", d.Path, d.Number, d.Serial, got)
+	}
+	return nil
+}
+
+// ReadOnly reports whether the kernel has the disk as write-protected.
+func (d *Disk) ReadOnly() bool { return d.finder.Attribute(d.Name, "ro") == "1" }
+
+// SizeTolerance is by how much a disk may be smaller than the requested size: the LUKS header of an encrypted volume takes space.
+const SizeTolerance = volume.Size(32 << 20)
+
+// AwaitSize waits until the disk has the requested size and returns its size. Within SizeTolerance it returns the requested size, since the
+// caller compares the two. Error: DeadlineExceeded if the disk stays smaller.
+func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Size) (volume.Size, error) {
+	ctx, cancel := wait.BeforeDeadline(ctx)
+	defer cancel()
+	for {
+		size, err := d.Size()
+		switch {
+		case err != nil:
+			return 0, volume.Errorf(volume.Failed, "read the size of disk %s of volume %s: %w", d.Path, id, err)
+		case size >= requested:
+			return size, nil
+		case size >= requested-SizeTolerance:
+			return requested, nil
+		}
+		d.rescan()
+		if !wait.Sleep(ctx, pollInterval) {
+			return 0, wait.Ended(ctx, "disk %s of volume %s has %s; the driver waits until it has %s", d.Path, id, size, requested)
+		}
+	}
+}
+
+// rescan makes the kernel read the size of a SCSI disk again. Other disks report a new size by themselves and have no such file.
+func (d *Disk) rescan() {
+	file := filepath.Join(d.finder.sys, "block", d.Name, "device", "rescan")
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if _, err := f.WriteString("1"); err != nil {
+		d.finder.log.Debug("disk not rescanned", "file", file, "error", err)
+	}
+}
+
+// Holders names the devices that the kernel or a tool made of the disk, such as a mapping of the device mapper.
+func (d *Disk) Holders() []string {
+	entries, err := os.ReadDir(filepath.Join(d.finder.sys, "block", d.Name, "holders"))
+	if err != nil {
+		return nil
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		name := e.Name()
+		if mapped := d.finder.Attribute(name, filepath.Join("dm", "name")); mapped != "" {
+			name += " (" + mapped + ")"
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+// InUse reports whether the kernel refuses to open the device exclusively. A mounted file system, in whatever mount namespace, and a device
+// made of the disk hold it exclusively.
+func InUse(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+	if err == nil {
+		_ = unix.Close(fd)
+	}
+	return errors.Is(err, unix.EBUSY)
+}

@@ -1,0 +1,153 @@
+package disk
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+)
+
+// The volume of most tests, and what virtio-blk keeps of its ID.
+const (
+	vol         volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
+	serial      string    = "0a9f1b2c-3d4e-4f50-8"
+	otherVol    volume.ID = "b7e2d8c4-19f3-4a6e-9b21-5d1c0e7f3a44"
+	otherSerial string    = "b7e2d8c4-19f3-4a6e-9"
+)
+
+// fakeFinder is a Finder on fake disks: its sysfs is real files.
+type fakeFinder struct {
+	*Finder
+	*testenv.Machine
+
+	t       *testing.T
+	mu      sync.Mutex
+	devices map[string]*fakeDevice
+}
+
+func newFakeFinder(t *testing.T) *fakeFinder {
+	t.Helper()
+	b := &fakeFinder{t: t, Machine: testenv.NewMachine(t), devices: map[string]*fakeDevice{}}
+	b.Finder = NewFinder(Options{SysRoot: b.Sys, DevRoot: b.Dev, Log: slog.New(slog.DiscardHandler), Open: func(path string) (Device, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if d, ok := b.devices[path]; ok {
+			return d, nil
+		}
+		return nil, fmt.Errorf("open %s: %w", path, fs.ErrNotExist)
+	}})
+	return b
+}
+
+// plug attaches a fake disk.
+func (b *fakeFinder) plug(t *testing.T, name, serial string, number Number) *fakeDevice {
+	t.Helper()
+	b.Sysfs(t, name, map[string]string{"serial": serial, "dev": number.String() + "\n"})
+	return b.device(name, number)
+}
+
+func (b *fakeFinder) device(name string, number Number) *fakeDevice {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	d := &fakeDevice{number: number}
+	b.devices[filepath.Join(b.Dev, name)] = d
+	return d
+}
+
+// number gives a disk its diskseq, as the kernel does from Linux 5.15 on.
+func (b *fakeFinder) number(name, sequence string) {
+	b.Sysfs(b.t, name, map[string]string{"diskseq": sequence + "\n"})
+}
+
+type fakeDevice struct {
+	number Number
+	opened func()
+}
+
+func (d *fakeDevice) Number() Number {
+	if d.opened != nil {
+		d.opened()
+	}
+	return d.number
+}
+
+func (d *fakeDevice) Size() (volume.Size, error)        { return 16 << 20, nil }
+func (d *fakeDevice) Close() error                      { return nil }
+func (d *fakeDevice) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+
+// reads counts reads of serials, and blocks those of disks that do not answer, as serial_show of virtio-blk does when the backend is down.
+type reads struct {
+	mu      sync.Mutex
+	count   map[string]int
+	blocked map[string]chan struct{}
+}
+
+func (b *fakeFinder) watchReads() *reads {
+	r := &reads{count: map[string]int{}, blocked: map[string]chan struct{}{}}
+	b.readFile = func(path string) ([]byte, error) {
+		name, isSerial := strings.CutSuffix(path, "/serial")
+		if name = filepath.Base(name); isSerial && name != "device" {
+			r.mu.Lock()
+			r.count[name]++
+			blocked := r.blocked[name]
+			r.mu.Unlock()
+			if blocked != nil {
+				<-blocked
+			}
+		}
+		return os.ReadFile(path)
+	}
+	return r
+}
+
+// block makes disks unresponsive until the returned function is called.
+func (r *reads) block(names ...string) (unblock func()) {
+	until := make(chan struct{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range names {
+		r.blocked[name] = until
+	}
+	return sync.OnceFunc(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, name := range names {
+			delete(r.blocked, name)
+		}
+		close(until)
+	})
+}
+
+func (r *reads) of(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.count[name]
+}
+
+// wantKind fails the test unless err is of that kind and contains all the words.
+func wantKind(t *testing.T, err error, kind volume.Kind, words ...string) {
+	t.Helper()
+	if !volume.Is(err, kind) {
+		t.Fatalf("want an error of kind %q, got %v (%s)", kind, err, volume.KindOf(err))
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("want %q in the error, got %q", w, err)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

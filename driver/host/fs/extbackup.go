@@ -1,0 +1,77 @@
+package fs
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+	"io"
+)
+
+// backupSuperblock is the place of a backup of the superblock of an ext file system.
+type backupSuperblock struct{ block, blockSize int64 }
+
+// tornSuperblock reports whether e2fsck was killed while it wrote the superblock of the ext file system on the disk, and from which backup
+// e2fsck can restore it (e2fsck(8), -b).
+//
+// e2fsck writes the superblock last, in several small writes, and the checksum is the last of them (e2fsprogs, lib/ext2fs/closefs.c,
+// write_primary_superblock). After a kill between two of them the kernel refuses to mount and `fsck -a` refuses to repair, so the volume could
+// never be staged again. This function recognises only that case: the superblock has a wrong checksum, and every field of it that says where
+// something is equals that of the backup in the next group, whose checksum is right. Any other damage is for a person to decide on.
+func tornSuperblock(r io.ReaderAt) (backupSuperblock, bool) {
+	primary := make([]byte, superSize)
+	if _, err := r.ReadAt(primary, extSuper); err != nil {
+		return backupSuperblock{}, false
+	}
+	if !isExt(primary) || !extHasChecksum(primary) || extChecksumValid(primary) {
+		return backupSuperblock{}, false
+	}
+	little := binary.LittleEndian
+	at := backupSuperblock{
+		block:     int64(little.Uint32(primary[0x14:])) + int64(little.Uint32(primary[0x20:])), // s_first_data_block, s_blocks_per_group
+		blockSize: 1024 << little.Uint32(primary[0x18:]),
+	}
+	backup := make([]byte, superSize)
+	if _, err := r.ReadAt(backup, at.block*at.blockSize); err != nil {
+		return backupSuperblock{}, false
+	}
+	if !isExt(backup) || !extHasChecksum(backup) || !extChecksumValid(backup) || little.Uint16(backup[0x5A:]) != 1 { // s_block_group_nr
+		return backupSuperblock{}, false
+	}
+	for _, field := range extLayout {
+		if !bytes.Equal(primary[field[0]:field[1]], backup[field[0]:field[1]]) {
+			return backupSuperblock{}, false
+		}
+	}
+	const needsRecovery = 0x4 // of s_feature_incompat: set while the file system is mounted, in the first superblock only
+	incompat := func(super []byte) uint32 { return little.Uint32(super[0x60:]) &^ needsRecovery }
+	return at, incompat(primary) == incompat(backup)
+}
+
+// extLayout are the fields of a superblock that say where something is, from and to (Linux, fs/ext4/ext4.h, struct ext4_super_block).
+var extLayout = [][2]int{
+	{0x00, 0x08},   // s_inodes_count, s_blocks_count_lo
+	{0x14, 0x2C},   // s_first_data_block to s_inodes_per_group
+	{0x38, 0x3A},   // s_magic
+	{0x4C, 0x50},   // s_rev_level
+	{0x54, 0x5A},   // s_first_ino, s_inode_size
+	{0x5C, 0x60},   // s_feature_compat
+	{0x64, 0x78},   // s_feature_ro_compat, s_uuid
+	{0xCE, 0xD0},   // s_reserved_gdt_blocks
+	{0xD0, 0xE8},   // s_journal_uuid, s_journal_inum, s_journal_dev
+	{0xFE, 0x100},  // s_desc_size
+	{0x104, 0x108}, // s_first_meta_bg
+	{0x150, 0x154}, // s_blocks_count_hi
+	{0x174, 0x176}, // s_log_groups_per_flex, s_checksum_type
+	{0x270, 0x274}, // s_checksum_seed
+}
+
+func extHasChecksum(super []byte) bool {
+	const metadataChecksums = 0x400 // of s_feature_ro_compat
+	return binary.LittleEndian.Uint32(super[0x64:])&metadataChecksums != 0
+}
+
+// extChecksumValid computes the checksum as ext4_superblock_csum of Linux does: CRC-32C without the last inversion.
+func extChecksumValid(super []byte) bool {
+	const at = 0x3FC
+	return ^crc32.Checksum(super[:at], crc32.MakeTable(crc32.Castagnoli)) == binary.LittleEndian.Uint32(super[at:])
+}

@@ -1,0 +1,250 @@
+// Package fs probes, makes, checks and grows the file systems on the disks of volumes.
+//
+// A file system is made only on a disk that the driver read and two tools found empty. What is on a volume is for its tenant to write, so no
+// field of it is trusted: a file system that names another device is refused.
+package fs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/command"
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// DefaultType is the file system that is made if neither the request nor the driver's settings name one.
+const DefaultType = "ext4"
+
+// fileSystem describes one type of file system.
+type fileSystem struct {
+	family       string   // a type of the same family may be mounted in place of the requested one
+	mkfs         []string // the program that makes one; the device follows
+	mountOptions []string // always given, before those of the request
+	fsck         bool     // whether `fsck -a` before a mount does anything useful
+	noRecovery   string   // the mount option that reads a file system that was not unmounted, without writing
+}
+
+// fileSystems has the types and options of upstream's plugin, and errors=remount-ro for ext: a superblock may say errors=panic, in two fields,
+// and a tenant can write both. The last of several such options counts, so a class can override it. XFS and btrfs have no such field: XFS
+// panics where the sysctl fs.xfs.panic_mask says so, btrfs where the mount option fatal_errors does. XFS gets nouuid because a clone has the
+// UUID of its source, and one server may have both.
+var fileSystems = map[string]fileSystem{
+	"ext2":  {family: "ext", mkfs: []string{"mkfs.ext2", "-F", "-m0"}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
+	"ext3":  {family: "ext", mkfs: []string{"mkfs.ext3", "-F", "-m0"}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
+	"ext4":  {family: "ext", mkfs: []string{"mkfs.ext4", "-F", "-m0"}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
+	"xfs":   {family: "xfs", mkfs: []string{"mkfs.xfs", "-f"}, mountOptions: []string{"nouuid"}, noRecovery: "norecovery"},
+	"btrfs": {family: "btrfs", mkfs: []string{"mkfs.btrfs"}, noRecovery: "rescue=nologreplay"},
+}
+
+// Supported reports whether the driver makes and mounts file systems of that type.
+func Supported(fsType string) bool { _, ok := fileSystems[fsType]; return ok }
+
+// SupportedTypes lists the supported types, for messages.
+func SupportedTypes() string {
+	names := make([]string, 0, len(fileSystems))
+	for name := range fileSystems {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// SameFamily reports whether a file system of type has may be mounted where the request names type want. ext2, ext3 and ext4 are one family.
+func SameFamily(has, want string) bool { return fileSystems[has].family == fileSystems[want].family }
+
+// MountOptions are the options that every mount of that type gets, before those of the request.
+func MountOptions(fsType string) []string { return fileSystems[fsType].mountOptions }
+
+// NoRecoveryOption is the mount option that reads a file system that was not unmounted as it is, without writing to its disk.
+func NoRecoveryOption(fsType string) string { return fileSystems[fsType].noRecovery }
+
+// NeedsCheck reports whether Check does anything useful for that type.
+func NeedsCheck(fsType string) bool { return fileSystems[fsType].fsck }
+
+// FormatOptions says how a file system is made: sizes in bytes, Inodes a number. A zero value leaves the choice to mkfs.
+type FormatOptions struct {
+	BlockSize, InodeSize, BytesPerInode int64
+	Inodes                              int64
+}
+
+// formatArguments are the arguments of mkfs for each of FormatOptions, by family. A family without one does not have the option.
+var formatArguments = map[string]struct{ blockSize, inodeSize, bytesPerInode, inodes []string }{
+	"ext": {[]string{"-b", "%d"}, []string{"-I", "%d"}, []string{"-i", "%d"}, []string{"-N", "%d"}},
+	"xfs": {blockSize: []string{"-b", "size=%d"}, inodeSize: []string{"-i", "size=%d"}},
+}
+
+// arguments returns the arguments for the mkfs of a type; InvalidArgument if it lacks an option.
+func (f FormatOptions) arguments(fsType string) ([]string, error) {
+	options := formatArguments[fileSystems[fsType].family]
+	var arguments []string
+	for _, o := range []struct {
+		name     string
+		value    int64
+		argument []string
+	}{
+		{"block size", f.BlockSize, options.blockSize},
+		{"inode size", f.InodeSize, options.inodeSize},
+		{"number of bytes per inode", f.BytesPerInode, options.bytesPerInode},
+		{"number of inodes", f.Inodes, options.inodes},
+	} {
+		switch {
+		case o.value == 0:
+		case o.argument == nil:
+			return nil, volume.Errorf(volume.InvalidArgument, "the request sets a %s (%d), and %s has no such option", o.name, o.value, fsType)
+		default:
+			arguments = append(arguments, o.argument[0], fmt.Sprintf(o.argument[1], o.value))
+		}
+	}
+	return arguments, nil
+}
+
+// Tools runs the programs of the file systems. Each method verifies the disk just before it runs a program that may write to it.
+//
+// A program that writes runs to its end even if the caller's context ends: a file system that is half made is neither empty nor usable.
+type Tools struct {
+	run  command.Runner
+	sys  string
+	ctrl string // of btrfs
+	log  *slog.Logger
+}
+
+// Options says how Tools works. The zero value is the real machine.
+type Options struct {
+	SysRoot  string         // sysfs; /sys if empty
+	DevRoot  string         // device nodes; /dev if empty
+	Commands command.Runner // runs the programs; processes of this machine if nil
+	Log      *slog.Logger
+}
+
+// NewTools returns the tools of this machine.
+func NewTools(o Options) *Tools {
+	t := &Tools{run: o.Commands, sys: cmp.Or(o.SysRoot, "/sys"), ctrl: filepath.Join(cmp.Or(o.DevRoot, "/dev"), "btrfs-control"), log: o.Log}
+	if t.run == nil {
+		t.run = command.Processes{}
+	}
+	if t.log == nil {
+		t.log = slog.Default()
+	}
+	return t
+}
+
+// Format makes a file system on an empty disk. Errors: InvalidArgument for an option that the type lacks, Failed if mkfs fails, and those of
+// Disk.Verify.
+func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, o FormatOptions) error {
+	options, err := o.arguments(fsType)
+	if err != nil {
+		return err
+	}
+	if err := d.Verify(ctx); err != nil {
+		return err
+	}
+	mkfs := fileSystems[fsType].mkfs
+	t.log.InfoContext(ctx, "making a file system", "disk", d.Path, "serial", d.Serial, "type", fsType, "options", options)
+	result, err := t.run.Run(context.WithoutCancel(ctx), mkfs[0], slices.Concat(mkfs[1:], options, []string{d.Path})...)
+	if err != nil {
+		return err
+	}
+	if result.Code != 0 {
+		return volume.Errorf(volume.Failed, "format disk %s as %s: %s", d.Path, fsType, result.Message())
+	}
+	return nil
+}
+
+// The exit codes of fsck (fsck(8), "Exit status").
+const (
+	fsckCorrected   = 1
+	fsckUncorrected = 4
+	fsckFailed      = 8
+)
+
+// Check repairs what fsck can repair without a decision of a person (fsck(8), e2fsck(8) -a). Errors: DataLoss if errors remain, and those of
+// Disk.Verify.
+func (t *Tools) Check(ctx context.Context, d *disk.Disk) error {
+	if err := d.Verify(ctx); err != nil {
+		return err
+	}
+	result, err := t.run.Run(context.WithoutCancel(ctx), "fsck", "-a", d.Path)
+	if err != nil {
+		return err
+	}
+	if backup, torn := tornSuperblock(d); torn && result.Code&fsckFailed != 0 {
+		if result, err = t.restoreSuperblock(ctx, d, backup); err != nil {
+			return err
+		}
+	}
+	switch {
+	case result.Code&fsckUncorrected != 0:
+		return volume.Errorf(volume.DataLoss, "check the file system on disk %s: fsck cannot repair it without a decision of a person; "+
+			"run fsck on a copy of the volume: %s", d.Path, result.Message())
+	case result.Code == fsckCorrected:
+		t.log.WarnContext(ctx, "fsck corrected errors of a file system", "disk", d.Path, "serial", d.Serial, "fsck", result.Message())
+	case result.Code != 0:
+		t.log.WarnContext(ctx, "fsck did not check a file system", "disk", d.Path, "serial", d.Serial, "code", result.Code, "fsck", result.Message())
+	}
+	return nil
+}
+
+func (t *Tools) restoreSuperblock(ctx context.Context, d *disk.Disk, backup backupSuperblock) (command.Result, error) {
+	t.log.WarnContext(ctx, "fsck was killed while it wrote the superblock; the driver restores it from its backup",
+		"disk", d.Path, "serial", d.Serial, "block", backup.block)
+	if err := d.Verify(ctx); err != nil {
+		return command.Result{}, err
+	}
+	return t.run.Run(context.WithoutCancel(ctx), "fsck.ext4", "-p", "-b", fmt.Sprint(backup.block), "-B", fmt.Sprint(backup.blockSize), d.Path)
+}
+
+// Grow makes the file system that is mounted at path as large as its disk. It does nothing if it is that large already. Errors: Unimplemented
+// for an unsupported type, Failed if the program fails, and those of Disk.Verify.
+func (t *Tools) Grow(ctx context.Context, d *disk.Disk, fsType, path string) error {
+	if err := d.Verify(ctx); err != nil {
+		return err
+	}
+	var tool []string
+	switch fileSystems[fsType].family {
+	case "ext":
+		tool = []string{"resize2fs", d.Path}
+	case "xfs":
+		tool = []string{"xfs_growfs", "-d", path}
+	case "btrfs":
+		tool = []string{"btrfs", "filesystem", "resize", "max", path}
+	default:
+		return volume.Errorf(volume.Unimplemented, "grow the %s file system at %s: the driver grows only %s", fsType, path, SupportedTypes())
+	}
+	result, err := t.run.Run(context.WithoutCancel(ctx), tool[0], tool[1:]...)
+	if err != nil {
+		return err
+	}
+	if result.Code != 0 {
+		return volume.Errorf(volume.Failed, "grow the %s file system on disk %s at %s: %s", fsType, d.Path, path, result.Message())
+	}
+	return nil
+}
+
+// Ext4Errors returns how many errors ext4 recorded for the file system on a disk, by its name in sysfs; empty if none or unknown.
+func (t *Tools) Ext4Errors(name string) string {
+	content, err := os.ReadFile(filepath.Join(t.sys, "fs", "ext4", name, "errors_count"))
+	count := strings.TrimSpace(string(content))
+	if err != nil || count == "0" {
+		return ""
+	}
+	return count
+}
+
+// Sync writes out the file system mounted at path. It may block for as long as the disk does not answer.
+func Sync(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return unix.Syncfs(fd) // from Linux 5.8 on it reports writes that failed
+}

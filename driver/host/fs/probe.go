@@ -1,0 +1,156 @@
+package fs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/command"
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Content is what a disk holds. The zero value is a disk that was read and is empty.
+type Content struct {
+	FSType string // of the one file system that fills the disk
+	Other  string // a description of anything else: a partition table, LUKS, LVM, two signatures at once
+	// Unfinished is true if mkfs was killed while it made the file system, so that it cannot be mounted and holds no file.
+	Unfinished bool
+}
+
+// What is read of a disk before it counts as empty. blkid also answers "nothing found" for a disk that it cannot read.
+const (
+	headSize = 4 << 20
+	tailSize = 1 << 20
+)
+
+// Probe finds out what a disk holds. Only a disk with the zero Content, or with an unfinished file system, may be formatted.
+//
+// Error: DataLoss if the disk cannot be read or a tool gives no answer.
+func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
+	if err := readEnds(d); err != nil {
+		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk cannot be read, so its content is unknown and "+
+			"the driver does not use it: %w", d.Path, d.Serial, err)
+	}
+	probe, err := t.run.Run(ctx, "blkid", "-p", "-o", "export", "--", d.Path)
+	if err != nil {
+		return Content{}, err
+	}
+	signatures, err := t.run.Run(ctx, "wipefs", "--no-act", "--noheadings", "--output", "OFFSET,TYPE", "--", d.Path)
+	if err != nil {
+		return Content{}, err
+	}
+	if signatures.Code != 0 {
+		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s: wipefs failed, so its content is unknown and the driver does not use it: %s",
+			d.Path, signatures.Message())
+	}
+	found, ok := parseProbe(probe, strings.Join(strings.Fields(signatures.Stdout), " "))
+	if !ok {
+		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s: blkid failed with exit code %d, so its content is unknown and "+
+			"the driver does not use it: %s", d.Path, probe.Code, probe.Message())
+	}
+	if found == (Content{}) {
+		found.Other, err = findExtraSignature(d)
+	}
+	if found.FSType == "xfs" { // mkfs of the other types writes its signature last
+		found.Unfinished, err = xfsUnfinished(d)
+	}
+	if err != nil {
+		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk can no longer be read, so the driver does not use it: %w",
+			d.Path, d.Serial, err)
+	}
+	return found, nil
+}
+
+type sized interface {
+	io.ReaderAt
+	Size() (volume.Size, error)
+}
+
+// readEnds reads the parts of the disk in which every known signature lies.
+func readEnds(d sized) error {
+	size, err := d.Size()
+	if err != nil {
+		return err
+	}
+	if size <= 0 {
+		return errors.New("its size is 0")
+	}
+	head := min(int64(size), headSize)
+	if _, err := io.Copy(io.Discard, io.NewSectionReader(d, 0, head)); err != nil {
+		return err
+	}
+	tail := min(int64(size), tailSize)
+	n, err := io.Copy(io.Discard, io.NewSectionReader(d, int64(size)-tail, tail))
+	if err == nil && n != tail {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// parseProbe evaluates the exit code and output of blkid (blkid(8), "Exit codes", "export") and the list of wipefs, which knows signatures that
+// blkid skips. It returns false if they allow no conclusion.
+func parseProbe(probe command.Result, signatures string) (c Content, ok bool) {
+	const nothingFound, ambivalent = 2, 8
+	switch probe.Code {
+	case nothingFound:
+		if signatures != "" {
+			c.Other = "signatures that blkid does not recognise: " + signatures
+		}
+		return c, true
+	case ambivalent:
+		c.Other = "several signatures at once: " + signatures
+		return c, true
+	case 0:
+	default:
+		return c, false
+	}
+	tags := map[string]string{}
+	for line := range strings.Lines(probe.Stdout) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		tags[key] = value
+	}
+	switch {
+	case tags["TYPE"] != "" && tags["USAGE"] == "filesystem" && tags["PTTYPE"] == "":
+		c.FSType = tags["TYPE"]
+	case tags["TYPE"] != "":
+		c.Other = strings.TrimSpace(tags["TYPE"] + " " + tags["PTTYPE"])
+	case tags["PTTYPE"] != "":
+		c.Other = "a " + tags["PTTYPE"] + " partition table"
+	default:
+		return c, false
+	}
+	return c, true
+}
+
+// extraSignatures are those that blkid and wipefs of util-linux 2.38, which the driver image has, do not find (measured): the BSD label on a
+// whole disk, which they look for only inside a DOS partition, and bcachefs, which they do not know. The magic of bcachefs is at byte 24 of the
+// superblock at sector 8, where bcache has its own; the first versions of bcachefs used that of bcache.
+var extraSignatures = []struct {
+	name, magic string
+	offsets     []int64
+}{
+	{"a bsd partition table", "\x57\x45\x56\x82", []int64{64, 128, 512}},
+	{"bcachefs", "\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef", []int64{4096 + 24}},
+	{"bcachefs", "\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81", []int64{4096 + 24}},
+}
+
+// findExtraSignature returns the name of the first of extraSignatures on the disk; empty if there is none.
+func findExtraSignature(r io.ReaderAt) (string, error) {
+	head := make([]byte, 8<<10)
+	n, err := r.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	head = head[:n]
+	for _, s := range extraSignatures {
+		for _, at := range s.offsets {
+			if at < int64(len(head)) && bytes.HasPrefix(head[at:], []byte(s.magic)) {
+				return s.name, nil
+			}
+		}
+	}
+	return "", nil
+}

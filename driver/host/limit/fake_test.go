@@ -1,0 +1,105 @@
+package limit
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+)
+
+// The volume of most tests, and what virtio-blk keeps of its ID.
+const (
+	vol         volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
+	serial      string    = "0a9f1b2c-3d4e-4f50-8"
+	otherVol    volume.ID = "b7e2d8c4-19f3-4a6e-9b21-5d1c0e7f3a44"
+	otherSerial string    = "b7e2d8c4-19f3-4a6e-9"
+)
+
+type Entry = mount.Entry
+
+func num(major, minor uint32) disk.Number { return disk.Number{Major: major, Minor: minor} }
+
+// fakeServer is a server of fakes: its sysfs and its mount table are files.
+type fakeServer struct {
+	*Counter
+	*testenv.Machine
+
+	t       *testing.T
+	mounts  []Entry
+	mu      sync.Mutex
+	blocked map[string]chan struct{} // disks that do not answer
+}
+
+func newFakeServer(t *testing.T) *fakeServer {
+	t.Helper()
+	b := &fakeServer{t: t, Machine: testenv.NewMachine(t), blocked: map[string]chan struct{}{}}
+	must(t, os.MkdirAll(b.Path("proc", "self"), 0o755))
+	b.setMounts()
+	disks := disk.NewFinder(disk.Options{SysRoot: b.Sys, DevRoot: b.Dev, Log: slog.New(slog.DiscardHandler), ReadFile: b.readSerial})
+	b.Counter = New(Options{SysRoot: b.Sys, Disks: disks, Mounts: mount.New(mount.Options{ProcRoot: b.Path("proc"), KernelRelease: func() string { return "6.1" }})})
+	return b
+}
+
+func (b *fakeServer) readSerial(path string) ([]byte, error) {
+	b.mu.Lock()
+	blocked := b.blocked[filepath.Base(filepath.Dir(path))]
+	b.mu.Unlock()
+	if blocked != nil {
+		<-blocked
+	}
+	return os.ReadFile(path)
+}
+
+// block makes disks unresponsive until the returned function is called.
+func (b *fakeServer) block(names ...string) (unblock func()) {
+	until := make(chan struct{})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range names {
+		b.blocked[name] = until
+	}
+	return func() { close(until) }
+}
+
+func (b *fakeServer) setMounts(mounts ...Entry) {
+	b.mounts = nil
+	b.add(mounts...)
+}
+
+func (b *fakeServer) add(mounts ...Entry) {
+	b.mounts = append(b.mounts, mounts...)
+	var text strings.Builder
+	for _, m := range b.mounts {
+		if m.Root == "" {
+			m.Root = "/"
+		}
+		fmt.Fprintf(&text, "20 1 %s %s %s rw shared:1 - %s %s rw\n", m.Device, m.Root, m.Path, m.FSType, m.Source)
+	}
+	must(b.t, os.WriteFile(b.Path("proc", "self", "mountinfo"), []byte(text.String()), 0o600))
+}
+
+// plug attaches a disk to the server.
+func (b *fakeServer) plug(t *testing.T, name, serial string, number disk.Number) {
+	t.Helper()
+	b.Sysfs(t, name, map[string]string{"serial": serial, "dev": number.String() + "\n"})
+}
+
+// number gives a disk its diskseq, as the kernel does from Linux 5.15 on.
+func (b *fakeServer) number(name, sequence string) {
+	b.Sysfs(b.t, name, map[string]string{"diskseq": sequence + "\n"})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

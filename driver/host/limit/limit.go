@@ -1,0 +1,171 @@
+// Package limit counts how many volumes can be attached to this server, from its hot-plug slots and disks.
+//
+// It only reads sysfs and the mount table.
+package limit
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// SCSILimit is how many disks the driver allows on a server with a virtio-scsi controller. The controller has no limit that the server could
+// read: 300 disks were attached to one, at about a third of a MiB of kernel memory each.
+const SCSILimit = 128
+
+// Capacity is how many volumes can be attached to this server, term by term. Attached, Arriving and Free change together while a volume comes or
+// goes; their sum does not.
+type Capacity struct {
+	Bus      string // of the next volume: virtio or scsi; empty if unknown
+	Attached int    // volumes that are attached, without the foreign ones
+	Arriving int    // virtio disks that the kernel has not named yet, or no longer names
+	Free     int    // hot-plug slots, or what is left of SCSILimit
+	Foreign  int    // attached volumes that the driver does not manage: those that this machine runs from, and those named by the caller
+	Unknown  string // why the capacity is unknown; empty if it is known
+}
+
+// Volumes is how many volumes of the driver fit on the server, with those that are attached.
+func (c Capacity) Volumes() int { return c.Attached + c.Arriving + c.Free }
+
+// Options says what is counted.
+type Options struct {
+	SysRoot string // sysfs; /sys if empty
+	Disks   *disk.Finder
+	Mounts  *mount.Mounts
+}
+
+// Counter counts volumes and slots.
+type Counter struct {
+	sys    string
+	disks  *disk.Finder
+	mounts *mount.Mounts
+}
+
+// New returns a Counter. It reads nothing yet.
+func New(o Options) *Counter {
+	return &Counter{sys: cmp.Or(o.SysRoot, "/sys"), disks: o.Disks, mounts: o.Mounts}
+}
+
+// Count counts. foreign names volumes that others attached to this server.
+//
+// A disk that comes or goes while sysfs is read is in none of the terms or in two, so Count returns what two readings agree on. A disk that does not
+// answer counts as what it was: it still takes its slot.
+func (c *Counter) Count(ctx context.Context, foreign []volume.ID) Capacity {
+	const readings = 5
+	last := c.countOnce(ctx, foreign)
+	for range readings {
+		next := c.countOnce(ctx, foreign)
+		if next == last {
+			break
+		}
+		last = next
+	}
+	return last
+}
+
+func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) Capacity {
+	disks, err := c.disks.List(ctx)
+	if err != nil {
+		return Capacity{Unknown: err.Error()}
+	}
+	system := c.systemDisks(disks)
+	var result Capacity
+	var root, first string // a disk that this machine runs from, a volume
+	scsi := 0
+	for _, d := range disks {
+		if busOf(d.Name) == "scsi" {
+			scsi++
+		}
+		isSystem := slices.Contains(system, d.Name)
+		if isSystem && root == "" {
+			root = d.Name
+		}
+		if !countsAsVolume(d.Serial, isSystem) {
+			continue
+		}
+		isForeign := slices.ContainsFunc(foreign, func(id volume.ID) bool { _, ok := d.Serial.Match(id); return ok })
+		if isSystem || isForeign {
+			result.Foreign++
+			continue
+		}
+		result.Attached++
+		if first == "" {
+			first = d.Name
+		}
+	}
+	// Nova gives every disk of a server the bus of the image property hw_disk_bus, so the root disk shows it.
+	c.countFree(&result, cmp.Or(root, first), scsi)
+	return result
+}
+
+// countsAsVolume reports whether a volume takes a slot by the disk. A disk that never answered counts as a volume unless the machine runs from it:
+// a disk without a serial has no backend that could be down while the machine runs.
+func countsAsVolume(s disk.Serial, isSystem bool) bool {
+	return s.IsVolume() || !s.Known && !isSystem
+}
+
+// countFree adds the bus and the free slots. Volumes will have the bus of the example disk.
+func (c *Counter) countFree(result *Capacity, example string, scsi int) {
+	switch busOf(example) {
+	case "virtio":
+		pci := c.pciSlots()
+		if pci.Total == 0 {
+			result.Unknown = "the kernel shows no hot-plug slots of the PCI bus"
+			return
+		}
+		result.Bus, result.Free, result.Arriving = "virtio", pci.Free, pci.Arriving
+	case "scsi":
+		if driver := c.scsiDriver(example); driver != "virtio_scsi" {
+			result.Unknown = "the limit of the SCSI controller " + driver + " of disk " + example + " is unknown"
+			return
+		}
+		result.Bus, result.Free = "scsi", max(SCSILimit-scsi, 0)
+	case "":
+		result.Unknown = "the server shows neither a system disk nor a volume"
+	default:
+		result.Unknown = "the limit of the bus of disk " + example + " is unknown"
+	}
+}
+
+func busOf(name string) string {
+	switch {
+	case name == "":
+		return ""
+	case strings.HasPrefix(name, "vd"):
+		return "virtio"
+	case strings.HasPrefix(name, "sd"):
+		return "scsi"
+	}
+	return "other"
+}
+
+var scsiHost = regexp.MustCompile(`/(host[0-9]+)/`)
+
+// scsiDriver returns the name of the driver of the controller of a SCSI disk.
+func (c *Counter) scsiDriver(name string) string {
+	path, err := filepath.EvalSymlinks(filepath.Join(c.sys, "block", name, "device"))
+	if err != nil {
+		return ""
+	}
+	host := scsiHost.FindStringSubmatch(path + "/")
+	if host == nil {
+		return ""
+	}
+	return readLine(filepath.Join(c.sys, "class", "scsi_host", host[1], "proc_name"))
+}
+
+func readLine(path string) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.Trim(string(content), " \t\n\x00")
+}

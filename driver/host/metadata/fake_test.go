@@ -1,0 +1,112 @@
+package metadata
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
+)
+
+// The volume of most tests, and what virtio-blk keeps of its ID.
+const (
+	vol    volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
+	serial string    = "0a9f1b2c-3d4e-4f50-8"
+)
+
+func num(major, minor uint32) disk.Number { return disk.Number{Major: major, Minor: minor} }
+
+// fakeServer is a server of fakes: its sysfs is real files.
+type fakeServer struct {
+	*Reader
+	*testenv.Machine
+
+	devices    map[string]*fakeDevice
+	open       func(path string) (disk.Device, error)
+	readSerial func(path string) ([]byte, error)
+	mounted    []string // devices that were mounted as FAT
+}
+
+func newFakeServer(t *testing.T, o Options) *fakeServer {
+	t.Helper()
+	b := &fakeServer{Machine: testenv.NewMachine(t), devices: map[string]*fakeDevice{}}
+	b.open = func(path string) (disk.Device, error) {
+		if d, ok := b.devices[path]; ok {
+			return d, nil
+		}
+		return nil, fmt.Errorf("open %s: %w", path, fs.ErrNotExist)
+	}
+	o.SysRoot = b.Sys
+	b.readSerial = os.ReadFile
+	o.Disks = disk.NewFinder(disk.Options{
+		SysRoot: b.Sys, DevRoot: b.Dev, Log: slog.New(slog.DiscardHandler),
+		Open:     func(path string) (disk.Device, error) { return b.open(path) },
+		ReadFile: func(path string) ([]byte, error) { return b.readSerial(path) },
+	})
+	b.Reader = New(o)
+	b.mountFAT = func(device string) ([]byte, error) {
+		b.mounted = append(b.mounted, device)
+		return []byte(metaData), nil
+	}
+	return b
+}
+
+// plug attaches a fake disk.
+func (b *fakeServer) plug(t *testing.T, name, serial string, number disk.Number) *fakeDevice {
+	t.Helper()
+	b.Sysfs(t, name, map[string]string{"serial": serial, "dev": number.String() + "\n"})
+	return b.device(name, number)
+}
+
+func (b *fakeServer) device(name string, number disk.Number) *fakeDevice {
+	d := &fakeDevice{number: number}
+	b.devices[filepath.Join(b.Dev, name)] = d
+	return d
+}
+
+type fakeDevice struct {
+	number   disk.Number
+	contents []byte
+	size     volume.Size // that of contents if 0
+}
+
+func (d *fakeDevice) Number() disk.Number { return d.number }
+func (d *fakeDevice) Close() error        { return nil }
+
+func (d *fakeDevice) Size() (volume.Size, error) {
+	if d.size != 0 {
+		return d.size, nil
+	}
+	return volume.Size(len(d.contents)), nil
+}
+
+func (d *fakeDevice) ReadAt(p []byte, at int64) (int, error) {
+	return bytes.NewReader(d.contents).ReadAt(p, at)
+}
+
+// wantKind fails the test unless err is of that kind and contains all the words.
+func wantKind(t *testing.T, err error, kind volume.Kind, words ...string) {
+	t.Helper()
+	if !volume.Is(err, kind) {
+		t.Fatalf("want an error of kind %q, got %v (%s)", kind, err, volume.KindOf(err))
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("want %q in the error, got %q", w, err)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,147 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/fs"
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// Unstage writes out the file system at the staging path and unmounts it, as Unmount does. Error: Busy while the volume is in use anywhere else,
+// even if only another mount namespace has it mounted, so that its disk is not detached under a mount.
+func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
+	sync := func(path string) error { return h.sync(ctx, path) }
+	if err := h.unmount(path, sync); err != nil || disk.CheckID(id) != nil {
+		return err
+	}
+	d, err := h.disks.FindCached(ctx, id) // a disk that does not answer now does not delay it
+	if d == nil || err != nil {
+		return nil // there is no disk that is surely the one of this volume
+	}
+	defer d.Close()
+	table, err := h.mounts.Table()
+	if err != nil {
+		return err
+	}
+	if paths := table.PathsInUse(d.Number, d.Path); len(paths) > 0 {
+		return volume.Errorf(volume.Busy, "unstage volume %s: it is unmounted from the staging path, but disk %s is still in use at %s; "+
+			"unpublish it there, and unmount by hand what Kubernetes does not know", id, d.Path, firstPaths(paths))
+	}
+	return h.checkReleased(ctx, id, d)
+}
+
+// firstPaths keeps a list of paths from filling a message.
+func firstPaths(paths []string) string {
+	const limit = 8
+	if len(paths) <= limit {
+		return strings.Join(paths, ", ")
+	}
+	return fmt.Sprintf("%s and %d more paths", strings.Join(paths[:limit], ", "), len(paths)-limit)
+}
+
+// Unmount removes every mount at path and the empty directory or file under it; see mount.Mounts.
+func (h *Host) Unmount(path string) error { return h.unmount(path, nil) }
+
+func (h *Host) unmount(path string, before func(path string) error) error {
+	if err := h.mounts.Unmount(path, before); err != nil {
+		return err
+	}
+	h.warnings.Delete(path)
+	return nil
+}
+
+// sync writes out the file system mounted at path. umount(2) does that only for the last mount of a file system, and another mount namespace may
+// have one that this one does not show. If the disk answers with errors, unmounting continues, since a dead disk must be unstaged too. If it does
+// not answer, sync waits until shortly before ctx ends, and the mount stays: a mount with a call in progress cannot be unmounted.
+func (h *Host) sync(ctx context.Context, path string) error {
+	ctx, cancel := wait.BeforeDeadline(ctx)
+	defer cancel()
+	call, _ := h.syncs.Start(path, func() struct{} {
+		if err := h.kernel.sync(path); err != nil {
+			h.log.Warn("a file system could not be written out before it is unmounted; its disk may be dead, and then the last writes are lost",
+				"path", path, "error", err)
+		}
+		return struct{}{}
+	})
+	if !call.Wait(ctx) {
+		return wait.Ended(ctx, "unmount %s: the driver has been writing out the file system since %s and has not unmounted it yet; if this never ends, its disk does not answer",
+			path, call.Started.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// How long a disk may stay in use after its last mount was removed. The kernel shuts a file system down a moment later if a process elsewhere was
+// the last to use it, and programs such as fsck hold a disk while they read it.
+const (
+	releaseTimeout = 2 * time.Second
+	releasePoll    = 100 * time.Millisecond
+)
+
+// checkReleased returns Busy while something that this mount namespace does not show uses the file system of a volume: a mount in another
+// namespace, which may still have data to write, or a device that was made of the disk. It ignores users of a disk without a supported file
+// system: the LVM of the server may have found a raw block volume.
+func (h *Host) checkReleased(ctx context.Context, id volume.ID, d *disk.Disk) error {
+	inUse, err := h.awaitRelease(ctx, d)
+	if err != nil || !inUse {
+		return err
+	}
+	const message = "unstage volume %s: it is unmounted here, but disk %s is still mounted or in use elsewhere: %s"
+	ctx, cancel := wait.BeforeDeadline(ctx)
+	defer cancel()
+	call, _ := h.holders.Start(d.Path, func() bool { return h.hasFileSystem(d.Name, d.Path, d.Number) })
+	if !call.Wait(ctx) {
+		return wait.Ended(ctx, message+"; the disk does not answer, so the driver does not know whether it holds a file system", id, d.Path, describeUsers(d))
+	}
+	if !call.Value {
+		return nil
+	}
+	return volume.Errorf(volume.Busy, message, id, d.Path, describeUsers(d))
+}
+
+// awaitRelease waits a short time until nothing uses the disk exclusively, as every mounted file system does. It reports whether the disk is
+// still in use.
+func (h *Host) awaitRelease(ctx context.Context, d *disk.Disk) (bool, error) {
+	for end := time.Now().Add(releaseTimeout); ; {
+		if !h.kernel.inUse(d.Path) {
+			return false, nil // or the disk is gone, and nothing can use it
+		}
+		if time.Now().After(end) {
+			return true, nil
+		}
+		if !wait.Sleep(ctx, releasePoll) {
+			return true, wait.Ended(ctx, "unstage: disk %s is still in use", d.Path)
+		}
+	}
+}
+
+// hasFileSystem reports whether the disk holds a supported file system. A disk that cannot be read counts as holding none: it is dead, and the
+// volume must be unstaged.
+func (h *Host) hasFileSystem(name, path string, number disk.Number) bool {
+	device, err := h.disks.Open(name)
+	if err != nil {
+		return false
+	}
+	defer device.Close()
+	if device.Number() != number {
+		return false
+	}
+	found, err := fs.HasFileSystem(device)
+	if err != nil {
+		h.log.Warn("a disk that is in use elsewhere cannot be read, so the driver lets it be detached", "disk", path, "error", err)
+	}
+	return found
+}
+
+// describeUsers names the devices that were made of the disk, or says how to find other users.
+func describeUsers(d *disk.Disk) string {
+	if holders := d.Holders(); len(holders) > 0 {
+		return "the devices " + strings.Join(holders, ", ") + " were made of it"
+	}
+	return fmt.Sprintf("another mount namespace has it mounted, that of a container or a service of the server; as root there, "+
+		"`grep -e ' %s ' -e ' /dev/%s ' /proc/*/mountinfo` shows which", d.Number, d.Name)
+}

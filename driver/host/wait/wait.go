@@ -1,0 +1,43 @@
+// Package wait has the waits of the node role: each ends early enough that the caller still receives the answer.
+package wait
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// margin is how long before the deadline a wait ends, so that the answer reaches the caller in time.
+const margin = 2 * time.Second
+
+// BeforeDeadline returns a context that ends two seconds before ctx does, or after nine tenths of a shorter time. The caller of the RPC then
+// receives an error that says what the driver saw, instead of a bare timeout.
+func BeforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline.Add(-min(margin, time.Until(deadline)/10)))
+}
+
+// Sleep waits for d. It returns false if ctx ended first or ends at the same moment.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+			<-ctx.Done() // it ends at this moment
+		}
+		return ctx.Err() == nil
+	}
+}
+
+// Ended returns the error for work that the end of ctx cut short: DeadlineExceeded or Canceled.
+func Ended(ctx context.Context, format string, args ...any) error {
+	return volume.Errorf(volume.KindOf(ctx.Err()), "%s: %w", fmt.Sprintf(format, args...), ctx.Err())
+}

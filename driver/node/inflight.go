@@ -1,0 +1,98 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// grace is how much longer a call waits after its context ended: long enough for work that ends with its context.
+const grace = 500 * time.Millisecond
+
+// inFlight allows one operation at a time on each volume. An operation that is stuck in the kernel, on a dead disk or a hung unmount, does not
+// keep its caller beyond the deadline. It keeps its volume locked, so that no other operation works on the volume at the same time.
+type inFlight struct {
+	// operations is a lock that holds the operation of each volume while nobody uses it.
+	operations chan map[string]string
+	work       sync.WaitGroup
+	log        *slog.Logger
+}
+
+func newInFlight(log *slog.Logger) *inFlight {
+	f := &inFlight{operations: make(chan map[string]string, 1), log: log}
+	f.operations <- map[string]string{}
+	return f
+}
+
+// insert locks the volume for an operation; Busy if another operation has it.
+func (f *inFlight) insert(id, operation string) error {
+	operations := <-f.operations
+	defer func() { f.operations <- operations }()
+	if other, busy := operations[id]; busy {
+		return volume.Errorf(volume.Busy, "another operation (%s) is in flight for volume %s; retry later", other, id).Op(operation)
+	}
+	operations[id] = operation
+	return nil
+}
+
+func (f *inFlight) delete(id string) {
+	operations := <-f.operations
+	delete(operations, id)
+	f.operations <- operations
+}
+
+// run locks the volume, runs work, and returns its error. Busy if another operation is in flight for the volume. If ctx ends first, run returns
+// DeadlineExceeded or Canceled, and the volume stays locked until work returns.
+func (f *inFlight) run(ctx context.Context, id, operation string, work func(context.Context) error) error {
+	if err := f.insert(id, operation); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	f.work.Go(func() {
+		err := f.recovered(ctx, id, operation, work)
+		f.delete(id) // before the answer, or the next call of the same caller would find the volume locked
+		done <- err
+	})
+	select {
+	case err := <-done:
+		return volume.WithOp(err, operation)
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return volume.WithOp(err, operation)
+	case <-timer.C:
+		return volume.Errorf(volume.KindOf(ctx.Err()), "volume %s: the operation continues and may be stuck; a retry is refused until it ends: %w", id, ctx.Err()).Op(operation)
+	}
+}
+
+// drain waits for operations whose callers are gone, such as a mkfs. No new operation may begin.
+func (f *inFlight) drain(ctx context.Context) {
+	idle := make(chan struct{})
+	go func() { f.work.Wait(); close(idle) }()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+		operations := <-f.operations
+		f.log.WarnContext(ctx, "the driver ends while operations are in flight", "volumes", fmt.Sprint(operations))
+		f.operations <- operations
+	}
+}
+
+// recovered turns a panic into an error: the recovery of the gRPC server does not cover this goroutine.
+func (f *inFlight) recovered(ctx context.Context, id, operation string, work func(context.Context) error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			f.log.ErrorContext(ctx, "panic", "operation", operation, "volume", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = volume.Errorf(volume.Unknown, "volume %s: the driver failed unexpectedly; its log has the stack", id)
+		}
+	}()
+	return work(ctx)
+}
