@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -588,4 +589,21 @@ func (c cancelingTools) Run(ctx context.Context, name string, args ...string) (R
 		}
 	}
 	return c.Runner.Run(ctx, name, args...)
+}
+
+// Before Linux 5.8 one reading of the mount table may miss a mount.
+func TestStageDoesNothingWhileTheMountTableIsUnstable(t *testing.T) {
+	t.Parallel()
+	b := newFakeHost(t)
+	b.release = "5.4.0"
+	readings := 0
+	b.readTable = func(string) ([]byte, error) {
+		readings++
+		return fmt.Appendf(nil, "%d 1 254:0 / / rw - ext4 /dev/vda rw\n", readings), nil
+	}
+	b.plug(t, "vdb", serial, num(254, 16))
+	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging")}), volume.Unavailable, "5.8")
+	if len(b.tools.ran) > 0 || len(b.mounter.table) > 0 {
+		t.Errorf("want nothing done, got %q, %v", b.tools.ran, b.mounter.table)
+	}
 }

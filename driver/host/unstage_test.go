@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -276,4 +277,14 @@ func TestARawBlockVolumeInUseIsUnstagedAndAFileSystemInUseIsNot(t *testing.T) {
 	wantKind(t, h.Unstage(t.Context(), vol, staging), volume.Busy)
 	must(t, held.Close())
 	must(t, h.Unstage(t.Context(), vol, staging))
+}
+
+func TestAMessageNamesTheFirstPathsAndCountsTheRest(t *testing.T) {
+	t.Parallel()
+	if got := firstPaths([]string{"/a", "/b"}); got != "/a, /b" {
+		t.Errorf("want both, got %q", got)
+	}
+	if got := firstPaths(slices.Repeat([]string{"/a"}, 100)); strings.Count(got, "/a") != 8 || !strings.HasSuffix(got, " and 92 more paths") {
+		t.Errorf("want eight and a count, got %q", got)
+	}
 }

@@ -305,3 +305,32 @@ func FuzzParseMetadata(f *testing.F) {
 		}
 	})
 }
+
+// Firmware may show the first three fields of a UUID in the other byte order.
+func TestTheHardwareMayContradictTheServerID(t *testing.T) {
+	t.Parallel()
+	const other = "c4d3e2f1-0a9b-4c8d-8e7f-6a5b4c3d2e1f"
+	for _, c := range []struct {
+		product, uuid, serial string
+		refused               bool
+	}{
+		{"OpenStack Nova", string(node1.ID), "", false},
+		{"OpenStack Nova", "1e6d0c5f-7a8b-3d4c-9e21-0a1b2c3d4e5f", "", false},
+		{"OpenStack Nova", other, strings.ToUpper(string(node1.ID)), false},
+		{"OpenStack Nova", other, other, true},
+		{"KVM", other, other, false},
+	} {
+		b := newFakeServer(t, Options{ConfigDriveDir: writeConfigDrive(t, metaData)})
+		dir := filepath.Join(b.Sys, "class", "dmi", "id")
+		must(t, os.MkdirAll(dir, 0o755))
+		for file, content := range map[string]string{"product_name": c.product, "product_uuid": c.uuid, "product_serial": c.serial} {
+			must(t, os.WriteFile(filepath.Join(dir, file), []byte(content+"\n"), 0o600))
+		}
+		got, err := b.Server(t.Context())
+		if c.refused {
+			wantKind(t, err, volume.Conflict, string(node1.ID), other)
+		} else if err != nil || got.ID != node1.ID {
+			t.Errorf("%+v: want the server, got %+v, %v", c, got, err)
+		}
+	}
+}

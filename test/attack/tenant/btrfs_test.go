@@ -44,7 +44,7 @@ func btrfsOf(t *testing.T, from, to string) {
 func TestM1ABtrfsImageCannotDrawAnotherTenantsDiskIntoItsMount(t *testing.T) {
 	n := newTenants(t, 256<<20)
 	testenv.Run(t, "mkfs.btrfs", "-q", "-f", n.disks[attacker], n.disks[victim]) // and udev tells the kernel of both
-	n.refused(t, claim{volume: attacker, pod: "evil", fsType: "btrfs"}, "several disks")
+	n.refused(t, claim{volume: attacker, pod: "evil", fsType: "btrfs"}, "several devices")
 }
 
 // A tenant who knows the UUID of another's btrfs claims to be its second disk, or its clone. The other's file system is mounted by itself.
