@@ -15,7 +15,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// newNode returns the node service of this machine. It has no credentials and requests nothing but the metadata of its own server.
+// newNode returns the node service of this machine. It has no credentials and requests nothing but the metadata of its
+// own server.
 func newNode(cfg config.Config, settings config.Settings, deps Dependencies, registry prometheus.Registerer, log *slog.Logger) *node.Server {
 	machine := host.New(host.Options{
 		SysRoot: cfg.SysRoot, DevRoot: cfg.DevRoot, ProcRoot: cfg.ProcRoot,
@@ -38,8 +39,8 @@ func newNode(cfg config.Config, settings config.Settings, deps Dependencies, reg
 	return node.New(machine, options)
 }
 
-// besideSocket is the path of the file with the zone of the node: in the directory of the socket, which kubelet keeps for this plugin alone. It is
-// empty for other endpoints.
+// besideSocket is the path of the file with the zone of the node: in the directory of the socket, which kubelet keeps
+// for this plugin alone. It is empty for other endpoints.
 func besideSocket(endpoint string) string {
 	network, address, err := rpc.ParseEndpoint(endpoint)
 	if err != nil || network != "unix" || filepath.Dir(address) == "/" {

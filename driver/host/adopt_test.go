@@ -15,8 +15,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// asUpstream stages and publishes the disk as upstream's plugin does: mounted by a link in by-id, with upstream's options, bound to
-// the pod's directory.
+// asUpstream stages and publishes the disk as upstream's plugin does: mounted by a link in by-id, with upstream's
+// options, bound to the pod's directory.
 func asUpstream(t *testing.T, m *testenv.Machine, disk, fsType string) (staging, pod string) {
 	t.Helper()
 	link := filepath.Join(m.Dev, "disk", "by-id", "virtio-"+serial)
@@ -85,8 +85,8 @@ func TestAVolumeStagedByUpstreamIsAdoptedWhileAFileIsOpen(t *testing.T) {
 	}
 }
 
-// The way back: upstream's plugin asks of what it finds whether it is a mount point and which device is there (findmnt), and takes it
-// away with mount-utils.
+// The way back: upstream's plugin asks of what it finds whether it is a mount point and which device is there
+// (findmnt), and takes it away with mount-utils.
 func TestUpstreamCanAdoptWhatThisDriverMounted(t *testing.T) {
 	h, m, disk := realHost(t, 64<<20)
 	staging, pod, device := m.Path("globalmount"), m.Path("pods", "1", "mount"), m.Path(blockTargets, "1")

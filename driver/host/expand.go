@@ -12,15 +12,17 @@ type ExpandSpec struct {
 	Volume volume.ID
 	Path   string // where it is staged or published
 	Size   volume.Size
-	// Block is true if the volume is used as a block device. Then Expand only waits for the size of the disk and ignores Path: kubelet names
-	// the empty staging directory while the volume is not published yet.
+	// Block is true if the volume is used as a block device. Then Expand only waits for the size of the disk and
+	// ignores Path: kubelet names the empty staging directory while the volume is not published yet.
 	Block bool
 }
 
-// Expand waits until the disk of the volume has the requested size, grows the file system on it, and returns the size of the disk.
+// Expand waits until the disk of the volume has the requested size, grows the file system on it, and returns the size
+// of the disk.
 //
-// Errors, besides those of disk.Finder.Find: NotFound if nothing is mounted at Path, so that the file system of the machine is never grown;
-// Conflict if something else is; DeadlineExceeded if the disk does not grow; Failed if the file system does not.
+// Errors, besides those of disk.Finder.Find: NotFound if nothing is mounted at Path, so that the file system of the
+// machine is never grown; Conflict if something else is; DeadlineExceeded if the disk does not grow; Failed if the file
+// system does not.
 func (h *Host) Expand(ctx context.Context, e ExpandSpec) (volume.Size, error) {
 	path, err := mount.ResolveVolume(e.Path)
 	if err != nil {

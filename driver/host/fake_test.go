@@ -44,7 +44,8 @@ type (
 
 func num(major, minor uint32) disk.Number { return disk.Number{Major: major, Minor: minor} }
 
-// fakeHost is a Host on a machine of fakes: its sysfs is real files, its mount table is a file that the fake mounter writes.
+// fakeHost is a Host on a machine of fakes: its sysfs is real files, its mount table is a file that the fake mounter
+// writes.
 type fakeHost struct {
 	*Host
 	*testenv.Machine

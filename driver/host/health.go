@@ -13,8 +13,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Health reports what is wrong with a volume as this server sees it: with its disk, with the file system on it, and whether that answers at the
-// paths where the volume is or should be (CSI specification, "NodeGetVolumeHealth"). NotFound if the volume is not here and paths are empty.
+// Health reports what is wrong with a volume as this server sees it: with its disk, with the file system on it, and
+// whether that answers at the paths where the volume is or should be (CSI specification, "NodeGetVolumeHealth").
+// NotFound if the volume is not here and paths are empty.
 func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error) {
 	if err := disk.CheckID(id); err != nil {
 		return nil, err

@@ -1,8 +1,9 @@
-// Package host is the Linux side of the node role: it stages, publishes, expands and unstages volumes, and reports their statistics and health.
+// Package host is the Linux side of the node role: it stages, publishes, expands and unstages volumes, and reports
+// their statistics and health.
 //
-// It combines its sub-packages: disk finds a disk by its serial, fs probes and makes file systems, mount reads and changes the mount table,
-// metadata reads which server this is, limit counts the volumes that fit on it. None of them asks the cloud for more than the metadata of this
-// server.
+// It combines its sub-packages: disk finds a disk by its serial, fs probes and makes file systems, mount reads and
+// changes the mount table, metadata reads which server this is, limit counts the volumes that fit on it. None of them
+// asks the cloud for more than the metadata of this server.
 //
 // The state of a volume is in the kernel: in sysfs, in the mount table and on the disk. In memory there are only
 //   - calls in progress into a disk or file system that may not answer (stats, health, sync, holders, serials, the config drive). Each runs
@@ -40,8 +41,8 @@ type Options struct {
 	Mounter  mount.Mounter    // changes mounts; the kernel if nil
 }
 
-// Host is one machine. Its methods may be called concurrently. It does not keep two callers from working on the same volume: the caller
-// locks the volume.
+// Host is one machine. Its methods may be called concurrently. It does not keep two callers from working on the same
+// volume: the caller locks the volume.
 type Host struct {
 	disks    *disk.Finder
 	fs       *fs.Tools
@@ -96,7 +97,8 @@ func newHost(o Options, d disk.Options, m mount.Options) *Host {
 // Server reads which Nova server this is; see metadata.Reader.
 func (h *Host) Server(ctx context.Context) (metadata.Server, error) { return h.metadata.Server(ctx) }
 
-// AttachCapacity counts the volumes that fit on this server; see limit.Counter. foreign names volumes that others attached to it.
+// AttachCapacity counts the volumes that fit on this server; see limit.Counter. foreign names volumes that others
+// attached to it.
 func (h *Host) AttachCapacity(ctx context.Context, foreign []volume.ID) limit.Capacity {
 	return h.limit.Count(ctx, foreign)
 }

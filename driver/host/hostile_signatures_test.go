@@ -9,8 +9,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// signature is a way to make a disk that the tools know as name. Where its own mkfs is among the test tools, that makes it;
-// otherwise the fewest bytes that blkid takes for it are planted, by the formats' public descriptions, and blkid confirms them.
+// signature is a way to make a disk that the tools know as name. Where its own mkfs is among the test tools, that makes
+// it; otherwise the fewest bytes that blkid takes for it are planted, by the formats' public descriptions, and blkid
+// confirms them.
 type signature struct {
 	name  string   // as blkid says it
 	size  int64    // bytes; smallDisk when zero
@@ -117,7 +118,8 @@ func luks(magic string, version uint16) string {
 	return pad(magic+be16(version), 168) + "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
 }
 
-// signatures has every name that `blkid -k` lists, up to util-linux 2.41; the first of each name comes from util-linux 2.38.
+// signatures has every name that `blkid -k` lists, up to util-linux 2.41; the first of each name comes from util-linux
+// 2.38.
 var signatures = []signature{
 	{name: "linux_raid_member", plant: []patch{{-0x10000, le32(0xa92b4efc) + le32(0) + le32(90) + zeros(20) + le32(1024)}}},
 	{name: "linux_raid_member", plant: []patch{{-0x2000, mdSuper1((smallDisk - 0x2000) / 512)}}}, // 1.0, at the end

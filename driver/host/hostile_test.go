@@ -69,8 +69,8 @@ func (x *hostile) stage(t *testing.T, s StageSpec) error {
 	return x.Host.Stage(t.Context(), s)
 }
 
-// staysAsItIs stages the disk with each request, and checks that each is refused with the words, that the disk keeps every byte and is not
-// mounted, and that no mkfs ran.
+// staysAsItIs stages the disk with each request, and checks that each is refused with the words, that the disk keeps
+// every byte and is not mounted, and that no mkfs ran.
 func (x *hostile) staysAsItIs(t *testing.T, words string, requests ...StageSpec) {
 	t.Helper()
 	before := sum(t, x.disk)
@@ -102,8 +102,8 @@ func sum(t *testing.T, disk string) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// otherRequests are requests for a disk with that content: for a file system that the disk does not hold, and, if the driver cannot mount
-// the content, for whatever is there.
+// otherRequests are requests for a disk with that content: for a file system that the disk does not hold, and, if the
+// driver cannot mount the content, for whatever is there.
 func otherRequests(holds string) []StageSpec {
 	switch holds {
 	default:
@@ -133,8 +133,8 @@ func TestNoFileSystemIsMadeOverAnySignatureThatBlkidKnows(t *testing.T) {
 	}
 }
 
-// testdata/signatures-not-made.txt names what cannot be made, and why. Whatever else a blkid knows must be made above: one that
-// is new, after an update of the tools, fails this test and wants a line there or here.
+// testdata/signatures-not-made.txt names what cannot be made, and why. Whatever else a blkid knows must be made above:
+// one that is new, after an update of the tools, fails this test and wants a line there or here.
 func TestEverySignatureThatBlkidKnowsIsTestedOrListed(t *testing.T) {
 	t.Parallel()
 	testenv.NeedTools(t, "blkid", "util-linux")
@@ -354,8 +354,8 @@ func TestADiskThatDiesUnderMkfsIsNotMounted(t *testing.T) {
 	}
 }
 
-// Bytes without a signature are no reason to refuse: what an array gives as a new volume need not be zeros. A volume made from
-// a source is never new.
+// Bytes without a signature are no reason to refuse: what an array gives as a new volume need not be zeros. A volume
+// made from a source is never new.
 func TestBytesWithoutASignatureAreOverwrittenOnlyWithoutASource(t *testing.T) {
 	x := newHostile(t, smallDisk)
 	noise := make([]byte, smallDisk)
@@ -368,7 +368,8 @@ func TestBytesWithoutASignatureAreOverwrittenOnlyWithoutASource(t *testing.T) {
 	must(t, x.Unmount(x.Path("staging")))
 }
 
-// A server that lost its power leaves a journal that must be replayed: by fsck for ext, by the kernel for XFS, never by mkfs.
+// A server that lost its power leaves a journal that must be replayed: by fsck for ext, by the kernel for XFS, never by
+// mkfs.
 func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNotFormatted(t *testing.T) {
 	for fsType, size := range map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20} {
 		t.Run(fsType, func(t *testing.T) {
@@ -397,7 +398,8 @@ func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNotFormatted(t *testing.T) 
 	}
 }
 
-// A file system whose log needs a replay cannot be mounted on a write-protected disk, and the kernel writes the reason only to its log.
+// A file system whose log needs a replay cannot be mounted on a write-protected disk, and the kernel writes the reason
+// only to its log.
 func TestTheErrorForAWriteProtectedFileSystemNamesTheOptionThatReadsIt(t *testing.T) {
 	for fsType, size := range map[string]int64{"ext4": 64 << 20, "xfs": 320 << 20} {
 		t.Run(fsType, func(t *testing.T) {
@@ -534,7 +536,8 @@ func TestAnXFSThatMayHoldAFileIsNotFormatted(t *testing.T) {
 	}
 }
 
-// tear writes one half of what e2fsck writes when it updates a superblock: a mount count without the checksum that follows.
+// tear writes one half of what e2fsck writes when it updates a superblock: a mount count without the checksum that
+// follows.
 func tear(t *testing.T, disk string) {
 	t.Helper()
 	write(t, disk, extSuper+0x34, []byte{0x77})

@@ -18,8 +18,8 @@ type PublishSpec struct {
 	Staging  string // where it is staged; ignored for a block volume
 	Target   string // a directory, or a file for a block volume
 	ReadOnly bool
-	// ReadOnlyByMode is true if only the access mode makes it read-only. Upstream's plugin ignores the mode, so a writable publication that was
-	// made before a swap is accepted. It counts only with ReadOnly.
+	// ReadOnlyByMode is true if only the access mode makes it read-only. Upstream's plugin ignores the mode, so a
+	// writable publication that was made before a swap is accepted. It counts only with ReadOnly.
 	ReadOnlyByMode bool
 	// SingleTarget is true if the access mode allows no second target on this machine.
 	SingleTarget bool
@@ -27,8 +27,9 @@ type PublishSpec struct {
 
 // Publish binds a staged file system at the target. It does nothing if it is bound already.
 //
-// Errors: NotFound if the volume has no disk here; Conflict if nothing or another disk is staged, something else is mounted at the target, or
-// the volume has another target and allows only one; Incompatible if it is published there with the other writability.
+// Errors: NotFound if the volume has no disk here; Conflict if nothing or another disk is staged, something else is
+// mounted at the target, or the volume has another target and allows only one; Incompatible if it is published there
+// with the other writability.
 func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 	staging, err := mount.Resolve(p.Staging)
 	if err != nil {
@@ -108,8 +109,8 @@ func (h *Host) checkWritability(p PublishSpec, published mount.Entry, readOnly b
 		p.Volume, published.Path, published.ReadOnly(), readOnly)
 }
 
-// PublishBlock binds the device node of a volume at the target, a file. It does nothing if it is bound already. ReadOnly applies to the mount;
-// kubelet tells the container runtime to open the device read-only.
+// PublishBlock binds the device node of a volume at the target, a file. It does nothing if it is bound already.
+// ReadOnly applies to the mount; kubelet tells the container runtime to open the device read-only.
 func (h *Host) PublishBlock(ctx context.Context, p PublishSpec) error {
 	target, err := mount.Resolve(p.Target)
 	if err != nil {

@@ -48,8 +48,8 @@ func TestPublishBindsTheStagedFileSystemOnce(t *testing.T) {
 	}
 }
 
-// Before Linux 5.12 a driver that is killed between the two steps of a read-only publication leaves a writable mount. kubelet retries the call,
-// and the pod would never start if the driver kept refusing.
+// Before Linux 5.12 a driver that is killed between the two steps of a read-only publication leaves a writable mount.
+// kubelet retries the call, and the pod would never start if the driver kept refusing.
 func TestAKilledReadOnlyPublicationIsFinished(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")

@@ -22,7 +22,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// These tests use the kernel's own block devices, file systems and mount table, and the tools that the driver's image has.
+// These tests use the kernel's own block devices, file systems and mount table, and the tools that the driver's image
+// has.
 
 // realHost is a Host on a machine with one disk, a loop device, that has the serial of vol.
 func realHost(t *testing.T, bytes int64) (h *Host, m *testenv.Machine, disk string) {
@@ -88,8 +89,8 @@ func TestDataPersistsOverRemountsOnRealFileSystems(t *testing.T) {
 	}
 }
 
-// superblock is what the disk's superblock says (ext4's documentation, "Super Block"; XFS Algorithms & Data Structures, "Superblocks").
-// xfs has no number of inodes to compare: it makes them as they are needed.
+// superblock is what the disk's superblock says (ext4's documentation, "Super Block"; XFS Algorithms & Data Structures,
+// "Superblocks"). xfs has no number of inodes to compare: it makes them as they are needed.
 func superblock(t *testing.T, disk, fsType string) FormatOptions {
 	t.Helper()
 	d, err := os.Open(disk)

@@ -19,27 +19,30 @@ import (
 type StageSpec struct {
 	Volume volume.ID
 	Path   string // the staging target path
-	// FSType is the file system to make and to expect. If it is empty, the driver accepts what is there, or makes DefaultFSType, or ext4 if
-	// that is empty too.
+	// FSType is the file system to make and to expect. If it is empty, the driver accepts what is there, or makes
+	// DefaultFSType, or ext4 if that is empty too.
 	FSType        string
 	DefaultFSType string
 	Format        fs.FormatOptions // used only if a file system is made
 	MountFlags    []string
 	// ReadOnly mounts read-only, and then nothing is made, repaired or grown.
 	ReadOnly bool
-	// FromSource is true if the volume was made from a snapshot, a volume, a backup or an image. Such a volume is never formatted, and its file
-	// system is grown to the disk, which may be larger than the source was.
+	// FromSource is true if the volume was made from a snapshot, a volume, a backup or an image. Such a volume is never
+	// formatted, and its file system is grown to the disk, which may be larger than the source was.
 	FromSource bool
 }
 
-// Stage mounts the file system of a volume, and makes it first if the disk is empty. It does nothing if the right disk is mounted already.
+// Stage mounts the file system of a volume, and makes it first if the disk is empty. It does nothing if the right disk
+// is mounted already.
 //
-// While anything is mounted at the path, Stage marks its errors as after a write, so that kubelet goes on to unstage. After a final answer
-// kubelet considers the volume unstaged and lets it be detached under the mount. Only Incompatible stays final, as the CSI specification says.
+// While anything is mounted at the path, Stage marks its errors as after a write, so that kubelet goes on to unstage.
+// After a final answer kubelet considers the volume unstaged and lets it be detached under the mount. Only Incompatible
+// stays final, as the CSI specification says.
 //
-// Errors, besides those of disk.Finder.Await: InvalidArgument for an unknown file system, a refused mount flag, or a format option that the
-// file system lacks; Incompatible if the volume is staged in another way; Conflict if another disk is mounted there or the disk holds another
-// file system; DataLoss if the disk holds anything else or cannot be read.
+// Errors, besides those of disk.Finder.Await: InvalidArgument for an unknown file system, a refused mount flag, or a
+// format option that the file system lacks; Incompatible if the volume is staged in another way; Conflict if another
+// disk is mounted there or the disk holds another file system; DataLoss if the disk holds anything else or cannot be
+// read.
 func (h *Host) Stage(ctx context.Context, s StageSpec) error {
 	err := h.stage(ctx, s)
 	if err != nil && !volume.Is(err, volume.Incompatible) && h.mayBeMounted(s.Path) {
@@ -123,8 +126,8 @@ func (h *Host) prepareAndMount(ctx context.Context, s StageSpec, d *disk.Disk, o
 	return fsType, h.mount(ctx, s.Volume, d, s.Path, fsType, options)
 }
 
-// checkStaged checks whether the mount at the staging path is what the caller asked for. A writable mount serves a read-only request: each
-// publication is read-only by itself, and upstream's plugin stages like that too.
+// checkStaged checks whether the mount at the staging path is what the caller asked for. A writable mount serves a
+// read-only request: each publication is read-only by itself, and upstream's plugin stages like that too.
 func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) error {
 	switch {
 	case !staged.On(d.Number):
@@ -138,7 +141,8 @@ func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) 
 	return nil
 }
 
-// prepare makes sure that a mountable file system is on the disk, and returns its type. mounted is true if the disk is mounted elsewhere.
+// prepare makes sure that a mountable file system is on the disk, and returns its type. mounted is true if the disk is
+// mounted elsewhere.
 func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly, mounted bool) (string, error) {
 	if !readOnly && d.ReadOnly() {
 		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is write-protected and the request is writable; use the volume read-only, or attach it writable",
@@ -232,8 +236,9 @@ func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) err
 	return nil
 }
 
-// explainMountError adds to the error of a mount what the kernel writes only to its log. The kernel recovers a file system that was not
-// unmounted by writing to its disk, also for a read-only mount, and a write-protected disk does not allow that.
+// explainMountError adds to the error of a mount what the kernel writes only to its log. The kernel recovers a file
+// system that was not unmounted by writing to its disk, also for a read-only mount, and a write-protected disk does not
+// allow that.
 func explainMountError(err error, d *disk.Disk, fsType string) error {
 	if fsType == "btrfs" && strings.Contains(err.Error(), "File exists") {
 		return volume.Errorf(volume.KindOf(err), "%w; another disk of this server has a mounted btrfs of the same UUID, as a clone and its source have, and Linux "+

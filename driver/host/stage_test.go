@@ -574,7 +574,8 @@ func TestAProgramThatWritesContinuesWhenTheContextEnds(t *testing.T) {
 	}
 }
 
-// cancelingTools cancels the context when a program that writes begins, and checks that the program has a context without an end.
+// cancelingTools cancels the context when a program that writes begins, and checks that the program has a context
+// without an end.
 type cancelingTools struct {
 	command.Runner
 	cancel context.CancelFunc

@@ -26,11 +26,12 @@ type Stats struct {
 	Bytes, Inodes Usage
 }
 
-// statsTimeout is how long the driver waits for a file system that does not answer. kubelet asks about every volume each minute.
+// statsTimeout is how long the driver waits for a file system that does not answer. kubelet asks about every volume
+// each minute.
 const statsTimeout = 10 * time.Second
 
-// Stats reads the usage of the volume mounted at path. Errors: NotFound if nothing is mounted there, so that the usage of the machine's own
-// file system is never reported; Unavailable if the file system does not answer.
+// Stats reads the usage of the volume mounted at path. Errors: NotFound if nothing is mounted there, so that the usage
+// of the machine's own file system is never reported; Unavailable if the file system does not answer.
 func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
 	call, _ := h.stats.Start(filepath.Clean(path), func() statsResult {
 		stats, err := h.readStats(path)

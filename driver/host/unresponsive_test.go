@@ -14,7 +14,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// reads counts reads of serials, and blocks those of disks that do not answer, as serial_show of virtio-blk does when the backend is down.
+// reads counts reads of serials, and blocks those of disks that do not answer, as serial_show of virtio-blk does when
+// the backend is down.
 type reads struct {
 	mu      sync.Mutex
 	count   map[string]int

@@ -196,7 +196,8 @@ func (d stuckDevice) ReadAt(p []byte, at int64) (int, error) {
 	return d.Device.ReadAt(p, at)
 }
 
-// elsewhere runs a script in a mount namespace of its own, whose mounts are private copies of those here, until end is called.
+// elsewhere runs a script in a mount namespace of its own, whose mounts are private copies of those here, until end is
+// called.
 func elsewhere(t *testing.T, script string, args ...string) (pid int, end func()) {
 	t.Helper()
 	other := exec.Command("unshare", append([]string{"--mount", "--propagation", "private", "sh", "-e", "-c", script + "; echo ready; exec cat", "sh"}, args...)...)

@@ -14,8 +14,9 @@ import (
 // grace is how much longer a call waits after its context ended: long enough for work that ends with its context.
 const grace = 500 * time.Millisecond
 
-// inFlight allows one operation at a time on each volume. An operation that is stuck in the kernel, on a dead disk or a hung unmount, does not
-// keep its caller beyond the deadline. It keeps its volume locked, so that no other operation works on the volume at the same time.
+// inFlight allows one operation at a time on each volume. An operation that is stuck in the kernel, on a dead disk or a
+// hung unmount, does not keep its caller beyond the deadline. It keeps its volume locked, so that no other operation
+// works on the volume at the same time.
 type inFlight struct {
 	// operations is a lock that holds the operation of each volume while nobody uses it.
 	operations chan map[string]string
@@ -46,8 +47,8 @@ func (f *inFlight) delete(id string) {
 	f.operations <- operations
 }
 
-// run locks the volume, runs work, and returns its error. Busy if another operation is in flight for the volume. If ctx ends first, run returns
-// DeadlineExceeded or Canceled, and the volume stays locked until work returns.
+// run locks the volume, runs work, and returns its error. Busy if another operation is in flight for the volume. If ctx
+// ends first, run returns DeadlineExceeded or Canceled, and the volume stays locked until work returns.
 func (f *inFlight) run(ctx context.Context, id, operation string, work func(context.Context) error) error {
 	if err := f.insert(id, operation); err != nil {
 		return err

@@ -8,11 +8,12 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/limit"
 )
 
-// DefaultAttachLimit is the attach limit of a node if neither cloud.conf nor sysfs has one. A server of QEMU's machine type pc with virtio disks has
-// 25 free slots (measured), less the reserve. It is never 0, which CSI reads as no limit.
+// DefaultAttachLimit is the attach limit of a node if neither cloud.conf nor sysfs has one. A server of QEMU's machine
+// type pc with virtio disks has 25 free slots (measured), less the reserve. It is never 0, which CSI reads as no limit.
 const DefaultAttachLimit = 24
 
-// DefaultAttachReserve is how many slots stay free by default: for a network card that is plugged later, and for disks that others attach.
+// DefaultAttachReserve is how many slots stay free by default: for a network card that is plugged later, and for disks
+// that others attach.
 const DefaultAttachReserve = 1
 
 // attachLimit computes the attach limit of this node.

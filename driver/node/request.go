@@ -33,7 +33,8 @@ type capability struct {
 	singleTarget bool // one target on a node
 }
 
-// readOnlyModes says for each supported access mode whether nobody may write (CSI specification, "VolumeCapability.AccessMode").
+// readOnlyModes says for each supported access mode whether nobody may write (CSI specification,
+// "VolumeCapability.AccessMode").
 var readOnlyModes = map[csi.VolumeCapability_AccessMode_Mode]bool{
 	csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   true,
 	csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY:    true,
@@ -44,9 +45,10 @@ var readOnlyModes = map[csi.VolumeCapability_AccessMode_Mode]bool{
 	csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER:   false,
 }
 
-// singleTargetModes are the access modes in which a volume has one target on a node (CSI specification, "NodePublishVolume", second table).
-// SINGLE_NODE_WRITER is not among them, unlike in that table. kubelet before 1.22, and other callers that do not know the newer modes, send it for
-// ReadWriteOnce, which lets several pods of a node use the volume; upstream's plugin allows that too.
+// singleTargetModes are the access modes in which a volume has one target on a node (CSI specification,
+// "NodePublishVolume", second table). SINGLE_NODE_WRITER is not among them, unlike in that table. kubelet before 1.22,
+// and other callers that do not know the newer modes, send it for ReadWriteOnce, which lets several pods of a node use
+// the volume; upstream's plugin allows that too.
 var singleTargetModes = map[csi.VolumeCapability_AccessMode_Mode]bool{
 	csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER: true,
 	csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   true,
@@ -89,8 +91,9 @@ func (s *Server) parseStage(r *csi.NodeStageVolumeRequest) (host.StageSpec, capa
 	}, c, nil
 }
 
-// parseFormat parses how a file system is made. If the request names no file system, the options need only fit one of them: the default may have
-// changed since the volume was formatted, and the driver does not compare the options with an existing file system.
+// parseFormat parses how a file system is made. If the request names no file system, the options need only fit one of
+// them: the default may have changed since the volume was formatted, and the driver does not compare the options with
+// an existing file system.
 func parseFormat(context map[string]string, fsType string) (contract.Format, error) {
 	format, err := contract.FormatOfContext(context)
 	if err != nil {

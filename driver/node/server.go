@@ -1,7 +1,7 @@
 // Package node is the CSI node service: it validates requests, calls package host, and translates its answers to CSI.
 //
-// One operation at a time works on a volume. If the context of a call ends, the caller gets its answer at once. The operation continues to a safe
-// point, and until then the driver answers other calls for the volume with Aborted.
+// One operation at a time works on a volume. If the context of a call ends, the caller gets its answer at once. The
+// operation continues to a safe point, and until then the driver answers other calls for the volume with Aborted.
 package node
 
 import (
@@ -23,7 +23,8 @@ type Options struct {
 	DriverName   string // contract.DriverName if empty
 	TopologyKey  string // derived from DriverName if empty
 	WithTopology bool   // whether NodeGetInfo reports the zone
-	// AdditionalTopology are segments that are reported beside the zone. They replace the zone if they have its key, as with upstream's flag.
+	// AdditionalTopology are segments that are reported beside the zone. They replace the zone if they have its key, as
+	// with upstream's flag.
 	AdditionalTopology map[string]string
 	AttachLimit        int64       // volumes per node; computed if not positive
 	AttachReserve      *int64      // slots that stay free if the limit is computed; DefaultAttachReserve if nil
@@ -95,12 +96,13 @@ func newServer(m machine, o Options) *Server {
 	}
 }
 
-// Drain waits for operations whose callers are gone, until ctx ends: a file system that is half made is neither empty nor usable. The caller stops
-// the gRPC server first.
+// Drain waits for operations whose callers are gone, until ctx ends: a file system that is half made is neither empty
+// nor usable. The caller stops the gRPC server first.
 func (s *Server) Drain(ctx context.Context) { s.inFlight.drain(ctx) }
 
-// NodeGetCapabilities lists the capabilities of this service (CSI specification, "NodeGetCapabilities"). VOLUME_MOUNT_GROUP is not among them: the
-// supported file systems take no group as a mount option, so kubelet sets the ownership.
+// NodeGetCapabilities lists the capabilities of this service (CSI specification, "NodeGetCapabilities").
+// VOLUME_MOUNT_GROUP is not among them: the supported file systems take no group as a mount option, so kubelet sets the
+// ownership.
 func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	response := &csi.NodeGetCapabilitiesResponse{}
 	for _, c := range []csi.NodeServiceCapability_RPC_Type{
@@ -117,8 +119,9 @@ func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	return response, nil
 }
 
-// NodeGetInfo returns the server ID, the attach limit and the zone (CSI specification, "NodeGetInfo"). kubelet calls it when the driver registers, and
-// from time to time for the attach limit (CSIDriver, nodeAllocatableUpdatePeriodSeconds).
+// NodeGetInfo returns the server ID, the attach limit and the zone (CSI specification, "NodeGetInfo"). kubelet calls it
+// when the driver registers, and from time to time for the attach limit (CSIDriver,
+// nodeAllocatableUpdatePeriodSeconds).
 func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	server, err := s.machine.Server(ctx)
 	if err != nil {

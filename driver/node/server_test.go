@@ -296,8 +296,8 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 	}
 }
 
-// The controller half may be upstream's plugin or an older driver, whose publish context tells where Cinder believes the disk to
-// be. Wrong, empty or missing, it changes nothing: the disk is found by its serial.
+// The controller half may be upstream's plugin or an older driver, whose publish context tells where Cinder believes
+// the disk to be. Wrong, empty or missing, it changes nothing: the disk is found by its serial.
 func TestNoPublishContextChangesWhatIsStagedAndPublished(t *testing.T) {
 	t.Parallel()
 	for _, context := range []map[string]string{

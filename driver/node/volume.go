@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// NodeStageVolume mounts the file system of a volume at the staging path, and makes it first if the disk is empty. For a block volume it waits for
-// the disk.
+// NodeStageVolume mounts the file system of a volume at the staging path, and makes it first if the disk is empty. For
+// a block volume it waits for the disk.
 func (s *Server) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	spec, capability, err := s.parseStage(r)
 	if err != nil {
@@ -62,8 +62,8 @@ func (s *Server) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVo
 	return answer(&csi.NodeUnpublishVolumeResponse{}, err)
 }
 
-// NodeGetVolumeStats returns the usage of a published or staged volume. It does not lock the volume: it changes nothing, and kubelet calls it while
-// other operations are in flight.
+// NodeGetVolumeStats returns the usage of a published or staged volume. It does not lock the volume: it changes
+// nothing, and kubelet calls it while other operations are in flight.
 func (s *Server) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	if err := required(r.GetVolumeId(), "volume_id", r.GetVolumePath(), "volume_path"); err != nil {
 		return nil, err
@@ -90,8 +90,8 @@ var severities = map[volume.Severity]csi.VolumeHealthErrorType{
 	volume.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,
 }
 
-// NodeGetVolumeHealth reports what is wrong with a volume as this node sees it. It does not lock the volume: it changes nothing, and it is called
-// because other operations are stuck.
+// NodeGetVolumeHealth reports what is wrong with a volume as this node sees it. It does not lock the volume: it changes
+// nothing, and it is called because other operations are stuck.
 func (s *Server) NodeGetVolumeHealth(ctx context.Context, r *csi.NodeGetVolumeHealthRequest) (*csi.NodeGetVolumeHealthResponse, error) {
 	if err := required(r.GetVolumeId(), "volume_id"); err != nil {
 		return nil, err

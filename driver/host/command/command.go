@@ -1,6 +1,7 @@
 // Package command runs the programs of the node role: mkfs, fsck, blkid, mount and others.
 //
-// A program ends when the driver ends. The driver keeps only the end of its output, since what is on a volume may decide how much there is.
+// A program ends when the driver ends. The driver keeps only the end of its output, since what is on a volume may
+// decide how much there is.
 package command
 
 import (
@@ -22,8 +23,8 @@ import (
 
 // Runner runs programs.
 type Runner interface {
-	// Run runs a program to its end and returns its output, whatever its exit code. It returns an error if the program did not start, a
-	// signal ended it, or ctx ended first.
+	// Run runs a program to its end and returns its output, whatever its exit code. It returns an error if the program
+	// did not start, a signal ended it, or ctx ended first.
 	Run(ctx context.Context, name string, args ...string) (Result, error)
 }
 
@@ -33,13 +34,14 @@ type Result struct {
 	Stdout, Stderr string
 }
 
-// Message is the end of the output on one line, for an error. The output may repeat what is on a volume, such as its label. So Message
-// replaces each character that is not printable by a question mark: errors reach logs, events and terminals.
+// Message is the end of the output on one line, for an error. The output may repeat what is on a volume, such as its
+// label. So Message replaces each character that is not printable by a question mark: errors reach logs, events and
+// terminals.
 func (r Result) Message() string {
-	const longest = 500
+	const limit = 500
 	text := strings.Join(strings.Fields(r.Stderr+" "+r.Stdout), " ")
-	if len(text) > longest {
-		text = "…" + text[len(text)-longest:]
+	if len(text) > limit {
+		text = "…" + text[len(text)-limit:]
 	}
 	if text == "" {
 		return "no output"
@@ -47,7 +49,8 @@ func (r Result) Message() string {
 	return Printable(text)
 }
 
-// Printable replaces each character that is not printable by a question mark, for a text that a tenant may have written.
+// Printable replaces each character that is not printable by a question mark, for a text that a tenant may have
+// written.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
@@ -57,12 +60,12 @@ func Printable(text string) string {
 	}, text)
 }
 
-// outputLimit is how many bytes of each output are kept. A crafted ext4 image made e2fsck write hundreds of MB, one line for each repair
-// (measured).
+// outputLimit is how many bytes of each output are kept. A crafted ext4 image made e2fsck write hundreds of MB, one
+// line for each repair (measured).
 const outputLimit = 64 << 10
 
-// tail keeps the end of what is written to it. It accepts every byte: a program whose output nobody reads blocks or dies, perhaps in the
-// middle of a repair.
+// tail keeps the end of what is written to it. It accepts every byte: a program whose output nobody reads blocks or
+// dies, perhaps in the middle of a repair.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -81,8 +84,8 @@ func (t *tail) String() string {
 	return string(t.kept[max(0, len(t.kept)-outputLimit):])
 }
 
-// packages names the Debian package of each program. The driver image has these programs, and the error for a missing one names its
-// package.
+// packages names the Debian package of each program. The driver image has these programs, and the error for a missing
+// one names its package.
 var packages = map[string]string{
 	"mkfs.ext2": "e2fsprogs", "mkfs.ext3": "e2fsprogs", "mkfs.ext4": "e2fsprogs", "fsck.ext4": "e2fsprogs", "resize2fs": "e2fsprogs",
 	"mkfs.xfs": "xfsprogs", "xfs_growfs": "xfsprogs", "mkfs.btrfs": "btrfs-progs", "btrfs": "btrfs-progs",
@@ -101,8 +104,9 @@ func (Processes) Run(ctx context.Context, name string, args ...string) (Result, 
 	if ctx.Done() != nil {                     // else the program may write, and a child that outlives it too: wait for the end of their output
 		cmd.WaitDelay = 2 * time.Second
 	}
-	// The program ends with the driver. mkfs.btrfs does not lock its disk. One that continued overwrote the file system that the restarted
-	// driver had made and mounted. The kernel sends the signal when the thread that started the program ends, hence the locked thread.
+	// The program ends with the driver. mkfs.btrfs does not lock its disk. One that continued overwrote the file system
+	// that the restarted driver had made and mounted. The kernel sends the signal when the thread that started the
+	// program ends, hence the locked thread.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -128,9 +132,10 @@ func (Processes) Run(ctx context.Context, name string, args ...string) (Result, 
 	return result, volume.Errorf(volume.Failed, "run %s: %w", name, err)
 }
 
-// preferForOOM makes the kernel kill a process and its children before any pod when the node has no memory left. The content of a volume
-// decides how much memory e2fsck takes: 400 MB for 64 GiB with every second block in use (measured). Without this, e2fsck inherits the score
-// of the driver, which is critical to the node, and the kernel would kill pods first. The next stage repeats a repair that was cut short.
+// preferForOOM makes the kernel kill a process and its children before any pod when the node has no memory left. The
+// content of a volume decides how much memory e2fsck takes: 400 MB for 64 GiB with every second block in use
+// (measured). Without this, e2fsck inherits the score of the driver, which is critical to the node, and the kernel
+// would kill pods first. The next stage repeats a repair that was cut short.
 func preferForOOM(pid int) {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte("1000"), 0) // best effort: the process may have ended
 }

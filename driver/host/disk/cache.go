@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// serialTimeout is how long a disk has to report its serial. A read of the serial of a virtio-blk disk is a request in the queue of the disk
-// (Linux, virtblk_get_id), so a disk whose backend is down never answers. A healthy disk answers in less than a millisecond.
+// serialTimeout is how long a disk has to report its serial. A read of the serial of a virtio-blk disk is a request in
+// the queue of the disk (Linux, virtblk_get_id), so a disk whose backend is down never answers. A healthy disk answers
+// in less than a millisecond.
 const serialTimeout = 2 * time.Second
 
 // key tells a disk from another one that later has the same name.
@@ -34,7 +35,8 @@ type cachedSerial struct {
 	final bool // valid for as long as the key is that of the disk
 }
 
-// put stores a serial. An empty answer does not replace a final serial: virtio-blk also returns an empty one when the request failed.
+// put stores a serial. An empty answer does not replace a final serial: virtio-blk also returns an empty one when the
+// request failed.
 func (c *serialCache) put(disk key, s cachedSerial) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,9 +65,9 @@ func (c *serialCache) retain(disks []key) {
 	}
 }
 
-// readSerial reads the serial of a disk from sysfs and stores it. A missing or unreadable file holds no serial: QEMU's SCSI disks answer
-// EINVAL to a read of wwid. Only the answer to a request is final. The other files cost nothing to read, and that of a SCSI disk changes when
-// its LUN is mapped to another volume.
+// readSerial reads the serial of a disk from sysfs and stores it. A missing or unreadable file holds no serial: QEMU's
+// SCSI disks answer EINVAL to a read of wwid. Only the answer to a request is final. The other files cost nothing to
+// read, and that of a SCSI disk changes when its LUN is mapped to another volume.
 func (f *Finder) readSerial(disk key) Serial {
 	s := cachedSerial{Serial: Serial{Known: true}}
 	for _, file := range serialFiles {
@@ -95,8 +97,8 @@ type Entry struct {
 	Serial Serial
 }
 
-// List lists the disks of this machine with their serials. It reads all serials at once. A disk that does not answer in time is
-// unresponsive: later calls do not wait for it and do not read it until it has answered.
+// List lists the disks of this machine with their serials. It reads all serials at once. A disk that does not answer in
+// time is unresponsive: later calls do not wait for it and do not read it until it has answered.
 func (f *Finder) List(ctx context.Context) ([]Entry, error) {
 	names, err := f.names()
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package disk finds the disk of a volume by the serial that the disk itself reports.
 //
-// No name, link or order decides which disk belongs to a volume. The driver holds a disk open while it uses it, and verifies it again before
-// each use. Nothing in this package writes to a disk.
+// No name, link or order decides which disk belongs to a volume. The driver holds a disk open while it uses it, and
+// verifies it again before each use. Nothing in this package writes to a disk.
 //
 // The Finder keeps the serials that disks reported in memory. When the process restarts, it reads them again.
 package disk
@@ -103,7 +103,8 @@ func (d blockDevice) Size() (volume.Size, error) {
 	return volume.Size(end), err
 }
 
-// Disk is the disk of a volume, found by its serial and held open. While it is open, the kernel gives its name and number to no other disk.
+// Disk is the disk of a volume, found by its serial and held open. While it is open, the kernel gives its name and
+// number to no other disk.
 type Disk struct {
 	Name   string // in sysfs: vdb
 	Path   string // of its device node
@@ -115,8 +116,9 @@ type Disk struct {
 	finder   *Finder
 }
 
-// Verify checks that the disk is still the one that Find found. Callers verify a disk just before each use: an open disk keeps its name, but
-// after a disk was pulled out, another disk may take its device node. So cached serials do not count here.
+// Verify checks that the disk is still the one that Find found. Callers verify a disk just before each use: an open
+// disk keeps its name, but after a disk was pulled out, another disk may take its device node. So cached serials do not
+// count here.
 //
 // Errors: Conflict if another disk is there now, DeadlineExceeded if the disk does not answer.
 func (d *Disk) Verify(ctx context.Context) error {
@@ -154,11 +156,12 @@ func (d *Disk) verifyNode() error {
 // ReadOnly reports whether the kernel has the disk as write-protected.
 func (d *Disk) ReadOnly() bool { return d.finder.Attribute(d.Name, "ro") == "1" }
 
-// SizeTolerance is by how much a disk may be smaller than the requested size: the LUKS header of an encrypted volume takes space.
+// SizeTolerance is by how much a disk may be smaller than the requested size: the LUKS header of an encrypted volume
+// takes space.
 const SizeTolerance = volume.Size(32 << 20)
 
-// AwaitSize waits until the disk has the requested size and returns its size. Within SizeTolerance it returns the requested size, since the
-// caller compares the two. Error: DeadlineExceeded if the disk stays smaller.
+// AwaitSize waits until the disk has the requested size and returns its size. Within SizeTolerance it returns the
+// requested size, since the caller compares the two. Error: DeadlineExceeded if the disk stays smaller.
 func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Size) (volume.Size, error) {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
@@ -179,7 +182,8 @@ func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Siz
 	}
 }
 
-// rescan makes the kernel read the size of a SCSI disk again. Other disks report a new size by themselves and have no such file.
+// rescan makes the kernel read the size of a SCSI disk again. Other disks report a new size by themselves and have no
+// such file.
 func (d *Disk) rescan() {
 	file := filepath.Join(d.finder.sys, "block", d.Name, "device", "rescan")
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
@@ -209,8 +213,8 @@ func (d *Disk) Holders() []string {
 	return names
 }
 
-// InUse reports whether the kernel refuses to open the device exclusively. A mounted file system, in whatever mount namespace, and a device
-// made of the disk hold it exclusively.
+// InUse reports whether the kernel refuses to open the device exclusively. A mounted file system, in whatever mount
+// namespace, and a device made of the disk hold it exclusively.
 func InUse(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 	if err == nil {

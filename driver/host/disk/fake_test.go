@@ -83,7 +83,8 @@ func (d *fakeDevice) Size() (volume.Size, error)        { return 16 << 20, nil }
 func (d *fakeDevice) Close() error                      { return nil }
 func (d *fakeDevice) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
 
-// reads counts reads of serials, and blocks those of disks that do not answer, as serial_show of virtio-blk does when the backend is down.
+// reads counts reads of serials, and blocks those of disks that do not answer, as serial_show of virtio-blk does when
+// the backend is down.
 type reads struct {
 	mu      sync.Mutex
 	count   map[string]int

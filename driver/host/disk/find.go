@@ -59,18 +59,19 @@ func NewFinder(o Options) *Finder {
 	return f
 }
 
-// pollInterval is how often the driver reads sysfs while it waits for a disk or for its new size. One reading of 25 disks takes 0.4 ms,
-// so a wait costs 0.2% of a processor, and a disk is found 100 ms after it appears on average. Kernel events would save those.
+// pollInterval is how often the driver reads sysfs while it waits for a disk or for its new size. One reading of 25
+// disks takes 0.4 ms, so a wait costs 0.2% of a processor, and a disk is found 100 ms after it appears on average.
+// Kernel events would save those.
 const pollInterval = 200 * time.Millisecond
 
-// rescanAfter is how long a wait lasts before the driver asks the SCSI hosts for new disks. It is the last resort: virtio and virtio-scsi
-// announce disks by themselves.
+// rescanAfter is how long a wait lasts before the driver asks the SCSI hosts for new disks. It is the last resort:
+// virtio and virtio-scsi announce disks by themselves.
 const rescanAfter = 15 * time.Second
 
 // Await waits until the disk of a volume appears, and returns it verified and open.
 //
-// Errors: NotFound for an ID that is not a UUID, Conflict if two disks have the serial of the volume or a device node is not the disk that
-// sysfs describes, DeadlineExceeded with the disks that are there instead, Canceled.
+// Errors: NotFound for an ID that is not a UUID, Conflict if two disks have the serial of the volume or a device node
+// is not the disk that sysfs describes, DeadlineExceeded with the disks that are there instead, Canceled.
 func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -105,8 +106,8 @@ func rescanDelay(ctx context.Context) time.Duration {
 	return min(rescanAfter, time.Until(deadline)/2)
 }
 
-// Find returns the disk of a volume, verified and open, without waiting for it. Errors, besides those of Await: NotFound if no disk has the
-// serial of the volume, Unavailable if none has it and some disk does not answer.
+// Find returns the disk of a volume, verified and open, without waiting for it. Errors, besides those of Await:
+// NotFound if no disk has the serial of the volume, Unavailable if none has it and some disk does not answer.
 func (f *Finder) Find(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -118,7 +119,8 @@ func (f *Finder) Find(ctx context.Context, id volume.ID) (*Disk, error) {
 	return disk, err
 }
 
-// notFound is the error for a volume without a disk. While some disk does not answer, that disk may be the one of the volume.
+// notFound is the error for a volume without a disk. While some disk does not answer, that disk may be the one of the
+// volume.
 func (f *Finder) notFound(id volume.ID) error {
 	names, _ := f.names()
 	if slices.ContainsFunc(names, func(name string) bool { return !f.cached(name).Answers() }) {
@@ -127,7 +129,8 @@ func (f *Finder) notFound(id volume.ID) error {
 	return volume.Errorf(volume.NotFound, "volume %s has no disk on this server; %s", id, f.describe(id))
 }
 
-// find returns nil without an error if there is no such disk, its device node is not there yet, or the disk does not answer.
+// find returns nil without an error if there is no such disk, its device node is not there yet, or the disk does not
+// answer.
 func (f *Finder) find(ctx context.Context, id volume.ID) (*Disk, error) {
 	disk, err := f.FindCached(ctx, id)
 	if disk == nil || err != nil {
@@ -140,8 +143,9 @@ func (f *Finder) find(ctx context.Context, id volume.ID) (*Disk, error) {
 	return disk, nil
 }
 
-// FindCached returns the disk of a volume by cached serials, open but not verified; nil if there is none. This is enough to see who uses the
-// disk, and a disk that stopped answering does not delay it. Before any other use the caller verifies the disk.
+// FindCached returns the disk of a volume by cached serials, open but not verified; nil if there is none. This is
+// enough to see who uses the disk, and a disk that stopped answering does not delay it. Before any other use the caller
+// verifies the disk.
 func (f *Finder) FindCached(ctx context.Context, id volume.ID) (*Disk, error) {
 	entries, err := f.List(ctx)
 	if err != nil {
@@ -165,8 +169,8 @@ func (f *Finder) FindCached(ctx context.Context, id volume.ID) (*Disk, error) {
 		"detach the disk that is not meant", len(matches), id, strings.Join(matches, ", "), shortSerial)
 }
 
-// openDisk opens a disk and checks that its device node is the device that sysfs describes: a node left over from an earlier disk has the
-// same name.
+// openDisk opens a disk and checks that its device node is the device that sysfs describes: a node left over from an
+// earlier disk has the same name.
 func (f *Finder) openDisk(id volume.ID, name, serial string) (*Disk, error) {
 	path := f.Node(name)
 	want, ok := parseNumber(f.Attribute(name, "dev"))
@@ -188,110 +192,8 @@ func (f *Finder) openDisk(id volume.ID, name, serial string) (*Disk, error) {
 	return &Disk{Name: name, Path: path, Number: want, Serial: serial, Device: opened, sequence: f.Attribute(name, "diskseq"), finder: f}, nil
 }
 
-// names lists the whole disks in sysfs, without hidden ones. The paths to an NVMe disk with multipath are hidden disks without a device
-// node; they have the serial of the disk.
-func (f *Finder) names() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(f.sys, "block"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, volume.Errorf(volume.Failed, "list the disks of this machine: %w", err)
-	}
-	var names []string
-	for _, e := range entries {
-		if f.Attribute(e.Name(), "hidden") != "1" {
-			names = append(names, e.Name())
-		}
-	}
-	return names, nil
-}
-
-// Attribute reads a file of one line below /sys/block/NAME; empty if it is not there.
-func (f *Finder) Attribute(name, file string) string {
-	content, err := os.ReadFile(filepath.Join(f.sys, "block", name, file))
-	if err != nil {
-		return ""
-	}
-	return plainSerial(content)
-}
-
-// Partitions lists the partitions of a disk.
-func (f *Finder) Partitions(name string) []string {
-	files, _ := filepath.Glob(filepath.Join(f.sys, "block", name, "*", "partition"))
-	var names []string
-	for _, file := range files {
-		names = append(names, filepath.Base(filepath.Dir(file)))
-	}
-	return names
-}
-
-// Node is the path of the device node of a disk or partition.
-func (f *Finder) Node(name string) string { return filepath.Join(f.dev, name) }
-
-// Open opens the device node of a disk or partition.
-func (f *Finder) Open(name string) (Device, error) { return f.open(f.Node(name)) }
-
-// VolumeNodes lists the device nodes of the disks that are volumes, by cached serials.
-func (f *Finder) VolumeNodes() []string {
-	names, _ := f.names()
-	var nodes []string
-	for _, name := range names {
-		if f.cached(name).IsVolume() {
-			nodes = append(nodes, f.Node(name))
-		}
-	}
-	return nodes
-}
-
-// describe lists what a person needs to see why no disk matches: every disk that could be a volume with its cached serial, and links that
-// name the volume and lead to another disk.
-func (f *Finder) describe(id volume.ID) string {
-	const longest = 32
-	names, _ := f.names()
-	var all []string
-	for _, name := range names {
-		serial := f.cached(name)
-		if HasPrefix(name, "loop", "ram", "zram") && len(serial.Values) == 0 && serial.Answers() {
-			continue
-		}
-		all = append(all, fmt.Sprintf("%s (%s)", name, serial))
-	}
-	text := "the disks on this server are "
-	switch {
-	case len(all) == 0:
-		text = "this server has no disks"
-	case len(all) > longest:
-		text += strings.Join(all[:longest], ", ") + fmt.Sprintf(" and %d more", len(all)-longest)
-	default:
-		text += strings.Join(all, ", ")
-	}
-	return text + f.describeLinks(id)
-}
-
-// describeLinks names links in /dev/disk/by-id that carry the ID of the volume. They only help a person: udev may be late or absent, and a
-// link that nobody maintains leads to whichever disk has the name today.
-func (f *Finder) describeLinks(id volume.ID) string {
-	links, _ := filepath.Glob(filepath.Join(f.dev, "disk", "by-id", "*"))
-	var text strings.Builder
-	for _, link := range links {
-		name := filepath.Base(link)
-		bare := strings.ReplaceAll(string(id), "-", "")
-		if !strings.HasSuffix(name, string(id)) && !strings.HasSuffix(name, string(id[:shortSerial])) && !strings.HasSuffix(name, bare) {
-			continue
-		}
-		target, err := os.Readlink(link)
-		if err != nil {
-			continue
-		}
-		disk := filepath.Base(target)
-		fmt.Fprintf(&text, "; the link %s leads to %s (%s), but only the serial of the disk itself counts", name, disk, f.cached(disk))
-	}
-	return text.String()
-}
-
-// startRescan returns at once: if a SCSI host has no disk at number 0, the kernel tries hundreds, which took 8 s in an emulated server. While
-// a scan is stuck in the kernel, no further one starts.
+// startRescan returns at once: if a SCSI host has no disk at number 0, the kernel tries hundreds, which took 8 s in an
+// emulated server. While a scan is stuck in the kernel, no further one starts.
 func (f *Finder) startRescan() {
 	if !f.scanning.CompareAndSwap(false, true) {
 		return
@@ -302,7 +204,8 @@ func (f *Finder) startRescan() {
 	}()
 }
 
-// rescanHosts asks every SCSI host to look for new disks. A read-only sysfs is no failure: the kernel usually knows the disks already.
+// rescanHosts asks every SCSI host to look for new disks. A read-only sysfs is no failure: the kernel usually knows the
+// disks already.
 func (f *Finder) rescanHosts() {
 	hosts, _ := filepath.Glob(filepath.Join(f.sys, "class", "scsi_host", "*", "scan"))
 	for _, scan := range hosts {
@@ -310,9 +213,4 @@ func (f *Finder) rescanHosts() {
 			f.log.Debug("SCSI host not rescanned", "file", scan, "error", err)
 		}
 	}
-}
-
-// HasPrefix reports whether s begins with one of the prefixes.
-func HasPrefix(s string, prefixes ...string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }

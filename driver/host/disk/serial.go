@@ -29,7 +29,8 @@ var serialFiles = []struct {
 
 func plainSerial(content []byte) string { return strings.Trim(string(content), " \t\n\x00") }
 
-// unitSerial parses a SCSI unit serial number page (SPC-4, 7.8.15): a header of four bytes, with the length in the last two.
+// unitSerial parses a SCSI unit serial number page (SPC-4, 7.8.15): a header of four bytes, with the length in the last
+// two.
 func unitSerial(page []byte) string {
 	if len(page) < 4 || page[1] != 0x80 {
 		return ""
@@ -53,8 +54,8 @@ func worldWideSerial(content []byte) string {
 // qemuPrefix begins the name of an NVMe subsystem of QEMU; the serial follows (QEMU, hw/nvme/subsys.c).
 const qemuPrefix = "nqn.2019-08.org.qemu:"
 
-// qemuSerial parses the name of an NVMe subsystem, which holds the whole serial where the serial field holds only 20 bytes. It returns nothing
-// for subsystems of other vendors: a UUID in their names is that of the subsystem.
+// qemuSerial parses the name of an NVMe subsystem, which holds the whole serial where the serial field holds only 20
+// bytes. It returns nothing for subsystems of other vendors: a UUID in their names is that of the subsystem.
 func qemuSerial(content []byte) string {
 	serial, ok := strings.CutPrefix(plainSerial(content), qemuPrefix)
 	if !ok || !IsUUID(serial) {
@@ -70,7 +71,8 @@ type Serial struct {
 	Whole string
 	// Known is true once the disk has answered, even with no serial.
 	Known bool
-	// Unresponsive is since when the disk has not answered; zero if it answers. Values are then those of its last answer.
+	// Unresponsive is since when the disk has not answered; zero if it answers. Values are then those of its last
+	// answer.
 	Unresponsive time.Time
 }
 
@@ -117,8 +119,8 @@ func isVolumeSerial(serial string) bool {
 	return IsUUID(serial) || len(serial) == shortSerial && IsUUID(serial+filler[shortSerial:])
 }
 
-// CheckID returns NotFound for an ID that is not a UUID. Cinder IDs are UUIDs, so such a volume does not exist; and a short ID would match
-// any serial.
+// CheckID returns NotFound for an ID that is not a UUID. Cinder IDs are UUIDs, so such a volume does not exist; and a
+// short ID would match any serial.
 func CheckID(id volume.ID) error {
 	if !IsUUID(string(id)) {
 		return volume.Errorf(volume.NotFound, "volume %.200q does not exist: a Cinder volume ID is a UUID", string(id))

@@ -1,7 +1,7 @@
 // Package fs probes, makes, checks and grows the file systems on the disks of volumes.
 //
-// A file system is made only on a disk that the driver read and two tools found empty. What is on a volume is for its tenant to write, so no
-// field of it is trusted: a file system that names another device is refused.
+// A file system is made only on a disk that the driver read and two tools found empty. What is on a volume is for its
+// tenant to write, so no field of it is trusted: a file system that names another device is refused.
 package fs
 
 import (
@@ -33,10 +33,11 @@ type fileSystem struct {
 	noRecovery   string   // the mount option that reads a file system that was not unmounted, without writing
 }
 
-// fileSystems has the types and options of upstream's plugin, and errors=remount-ro for ext: a superblock may say errors=panic, in two fields,
-// and a tenant can write both. The last of several such options counts, so a class can override it. XFS and btrfs have no such field: XFS
-// panics where the sysctl fs.xfs.panic_mask says so, btrfs where the mount option fatal_errors does. XFS gets nouuid because a clone has the
-// UUID of its source, and one server may have both.
+// fileSystems has the types and options of upstream's plugin, and errors=remount-ro for ext: a superblock may say
+// errors=panic, in two fields, and a tenant can write both. The last of several such options counts, so a class can
+// override it. XFS and btrfs have no such field: XFS panics where the sysctl fs.xfs.panic_mask says so, btrfs where the
+// mount option fatal_errors does. XFS gets nouuid because a clone has the UUID of its source, and one server may have
+// both.
 var fileSystems = map[string]fileSystem{
 	"ext2":  {family: "ext", mkfs: []string{"mkfs.ext2", "-F", "-m0"}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
 	"ext3":  {family: "ext", mkfs: []string{"mkfs.ext3", "-F", "-m0"}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
@@ -58,25 +59,29 @@ func SupportedTypes() string {
 	return strings.Join(names, ", ")
 }
 
-// SameFamily reports whether a file system of type has may be mounted where the request names type want. ext2, ext3 and ext4 are one family.
+// SameFamily reports whether a file system of type has may be mounted where the request names type want. ext2, ext3 and
+// ext4 are one family.
 func SameFamily(has, want string) bool { return fileSystems[has].family == fileSystems[want].family }
 
 // MountOptions are the options that every mount of that type gets, before those of the request.
 func MountOptions(fsType string) []string { return fileSystems[fsType].mountOptions }
 
-// NoRecoveryOption is the mount option that reads a file system that was not unmounted as it is, without writing to its disk.
+// NoRecoveryOption is the mount option that reads a file system that was not unmounted as it is, without writing to its
+// disk.
 func NoRecoveryOption(fsType string) string { return fileSystems[fsType].noRecovery }
 
 // NeedsCheck reports whether Check does anything useful for that type.
 func NeedsCheck(fsType string) bool { return fileSystems[fsType].fsck }
 
-// FormatOptions says how a file system is made: sizes in bytes, Inodes a number. A zero value leaves the choice to mkfs.
+// FormatOptions says how a file system is made: sizes in bytes, Inodes a number. A zero value leaves the choice to
+// mkfs.
 type FormatOptions struct {
 	BlockSize, InodeSize, BytesPerInode int64
 	Inodes                              int64
 }
 
-// formatArguments are the arguments of mkfs for each of FormatOptions, by family. A family without one does not have the option.
+// formatArguments are the arguments of mkfs for each of FormatOptions, by family. A family without one does not have
+// the option.
 var formatArguments = map[string]struct{ blockSize, inodeSize, bytesPerInode, inodes []string }{
 	"ext": {[]string{"-b", "%d"}, []string{"-I", "%d"}, []string{"-i", "%d"}, []string{"-N", "%d"}},
 	"xfs": {blockSize: []string{"-b", "size=%d"}, inodeSize: []string{"-i", "size=%d"}},
@@ -107,9 +112,11 @@ func (f FormatOptions) arguments(fsType string) ([]string, error) {
 	return arguments, nil
 }
 
-// Tools runs the programs of the file systems. Each method verifies the disk just before it runs a program that may write to it.
+// Tools runs the programs of the file systems. Each method verifies the disk just before it runs a program that may
+// write to it.
 //
-// A program that writes runs to its end even if the caller's context ends: a file system that is half made is neither empty nor usable.
+// A program that writes runs to its end even if the caller's context ends: a file system that is half made is neither
+// empty nor usable.
 type Tools struct {
 	run  command.Runner
 	sys  string
@@ -137,8 +144,8 @@ func NewTools(o Options) *Tools {
 	return t
 }
 
-// Format makes a file system on an empty disk. Errors: InvalidArgument for an option that the type lacks, Failed if mkfs fails, and those of
-// Disk.Verify.
+// Format makes a file system on an empty disk. Errors: InvalidArgument for an option that the type lacks, Failed if
+// mkfs fails, and those of Disk.Verify.
 func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, o FormatOptions) error {
 	options, err := o.arguments(fsType)
 	if err != nil {
@@ -166,8 +173,8 @@ const (
 	fsckFailed      = 8
 )
 
-// Check repairs what fsck can repair without a decision of a person (fsck(8), e2fsck(8) -a). Errors: DataLoss if errors remain, and those of
-// Disk.Verify.
+// Check repairs what fsck can repair without a decision of a person (fsck(8), e2fsck(8) -a). Errors: DataLoss if errors
+// remain, and those of Disk.Verify.
 func (t *Tools) Check(ctx context.Context, d *disk.Disk) error {
 	if err := d.Verify(ctx); err != nil {
 		return err
@@ -202,8 +209,8 @@ func (t *Tools) restoreSuperblock(ctx context.Context, d *disk.Disk, backup back
 	return t.run.Run(context.WithoutCancel(ctx), "fsck.ext4", "-p", "-b", fmt.Sprint(backup.block), "-B", fmt.Sprint(backup.blockSize), d.Path)
 }
 
-// Grow makes the file system that is mounted at path as large as its disk. It does nothing if it is that large already. Errors: Unimplemented
-// for an unsupported type, Failed if the program fails, and those of Disk.Verify.
+// Grow makes the file system that is mounted at path as large as its disk. It does nothing if it is that large already.
+// Errors: Unimplemented for an unsupported type, Failed if the program fails, and those of Disk.Verify.
 func (t *Tools) Grow(ctx context.Context, d *disk.Disk, fsType, path string) error {
 	if err := d.Verify(ctx); err != nil {
 		return err
@@ -229,7 +236,8 @@ func (t *Tools) Grow(ctx context.Context, d *disk.Disk, fsType, path string) err
 	return nil
 }
 
-// Ext4Errors returns how many errors ext4 recorded for the file system on a disk, by its name in sysfs; empty if none or unknown.
+// Ext4Errors returns how many errors ext4 recorded for the file system on a disk, by its name in sysfs; empty if none
+// or unknown.
 func (t *Tools) Ext4Errors(name string) string {
 	content, err := os.ReadFile(filepath.Join(t.sys, "fs", "ext4", name, "errors_count"))
 	count := strings.TrimSpace(string(content))

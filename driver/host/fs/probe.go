@@ -16,7 +16,8 @@ import (
 type Content struct {
 	FSType string // of the one file system that fills the disk
 	Other  string // a description of anything else: a partition table, LUKS, LVM, two signatures at once
-	// Unfinished is true if mkfs was killed while it made the file system, so that it cannot be mounted and holds no file.
+	// Unfinished is true if mkfs was killed while it made the file system, so that it cannot be mounted and holds no
+	// file.
 	Unfinished bool
 }
 
@@ -26,7 +27,8 @@ const (
 	tailSize = 1 << 20
 )
 
-// Probe finds out what a disk holds. Only a disk with the zero Content, or with an unfinished file system, may be formatted.
+// Probe finds out what a disk holds. Only a disk with the zero Content, or with an unfinished file system, may be
+// formatted.
 //
 // Error: DataLoss if the disk cannot be read or a tool gives no answer.
 func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
@@ -90,8 +92,8 @@ func readEnds(d sized) error {
 	return err
 }
 
-// parseProbe evaluates the exit code and output of blkid (blkid(8), "Exit codes", "export") and the list of wipefs, which knows signatures that
-// blkid skips. It returns false if they allow no conclusion.
+// parseProbe evaluates the exit code and output of blkid (blkid(8), "Exit codes", "export") and the list of wipefs,
+// which knows signatures that blkid skips. It returns false if they allow no conclusion.
 func parseProbe(probe command.Result, signatures string) (c Content, ok bool) {
 	const nothingFound, ambivalent = 2, 8
 	switch probe.Code {
@@ -125,9 +127,10 @@ func parseProbe(probe command.Result, signatures string) (c Content, ok bool) {
 	return c, true
 }
 
-// extraSignatures are those that blkid and wipefs of util-linux 2.38, which the driver image has, do not find (measured): the BSD label on a
-// whole disk, which they look for only inside a DOS partition, and bcachefs, which they do not know. The magic of bcachefs is at byte 24 of the
-// superblock at sector 8, where bcache has its own; the first versions of bcachefs used that of bcache.
+// extraSignatures are those that blkid and wipefs of util-linux 2.38, which the driver image has, do not find
+// (measured): the BSD label on a whole disk, which they look for only inside a DOS partition, and bcachefs, which they
+// do not know. The magic of bcachefs is at byte 24 of the superblock at sector 8, where bcache has its own; the first
+// versions of bcachefs used that of bcache.
 var extraSignatures = []struct {
 	name, magic string
 	offsets     []int64

@@ -13,8 +13,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// CheckSingleDevice refuses a file system that uses any device but its own disk. The tenant of a volume writes what is on it, and the kernel and
-// e2fsck open whatever block device a superblock names for writing: that of another tenant, or of the machine.
+// CheckSingleDevice refuses a file system that uses any device but its own disk. The tenant of a volume writes what is
+// on it, and the kernel and e2fsck open whatever block device a superblock names for writing: that of another tenant,
+// or of the machine.
 //
 // Errors: Conflict for such a file system, DataLoss if its superblock cannot be read.
 func CheckSingleDevice(d *disk.Disk, id volume.ID, fsType string) error {
@@ -26,7 +27,8 @@ func CheckSingleDevice(d *disk.Disk, id volume.ID, fsType string) error {
 	case "btrfs":
 		reason, err = btrfsOtherDevice(d)
 	}
-	// An XFS superblock names no other device: the kernel needs the mount options logdev and rtdev for that, which the driver refuses.
+	// An XFS superblock names no other device: the kernel needs the mount options logdev and rtdev for that, which the
+	// driver refuses.
 	switch {
 	case err != nil:
 		return volume.Errorf(volume.DataLoss, "read the superblock on disk %s of volume %s: %w; the driver does not use the disk", d.Path, id, err)
@@ -36,8 +38,8 @@ func CheckSingleDevice(d *disk.Disk, id volume.ID, fsType string) error {
 	return nil
 }
 
-// extOtherDevice checks the superblock, and the backups that e2fsck reads if the first is bad (e2fsprogs, e2fsck/util.c, get_backup_sb): the
-// first backup for each block size, and the one that the superblock leads to.
+// extOtherDevice checks the superblock, and the backups that e2fsck reads if the first is bad (e2fsprogs,
+// e2fsck/util.c, get_backup_sb): the first backup for each block size, and the one that the superblock leads to.
 func extOtherDevice(r io.ReaderAt) (reason string, err error) {
 	offsets := []int64{extSuper}
 	for block := int64(1 << 10); block <= 64<<10; block *= 2 {
@@ -85,8 +87,8 @@ func extSuperOtherDevice(super []byte) string {
 	return ""
 }
 
-// btrfsOtherDevice reads the fields of Linux, include/uapi/linux/btrfs_tree.h, struct btrfs_super_block. For a file system of several devices the
-// kernel opens all whose superblock has its UUID, and any tenant can write that UUID.
+// btrfsOtherDevice reads the fields of Linux, include/uapi/linux/btrfs_tree.h, struct btrfs_super_block. For a file
+// system of several devices the kernel opens all whose superblock has its UUID, and any tenant can write that UUID.
 func btrfsOtherDevice(r io.ReaderAt) (reason string, err error) {
 	const seeding = 1 << 32
 	super, err := readSuper(r, btrfsSuper)

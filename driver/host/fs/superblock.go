@@ -46,7 +46,8 @@ func HasFileSystem(r io.ReaderAt) (bool, error) {
 	return false, nil
 }
 
-// xfsUnfinished reports whether mkfs.xfs was killed before it ended, so that the disk holds no file. All of this must be true:
+// xfsUnfinished reports whether mkfs.xfs was killed before it ended, so that the disk holds no file. All of this must
+// be true:
 //   - The checksum of the superblock is right, so no byte of it is damaged.
 //   - sb_inprogress is set. mkfs.xfs sets it in the first superblock that it writes and clears it in its very last write (xfsprogs,
 //     mkfs/xfs_mkfs.c). The kernel refuses to mount such a file system (Linux, fs/xfs/libxfs/xfs_sb.c), so nobody has ever written a file.

@@ -189,7 +189,8 @@ func TestTheCountIsStableWhileVolumesComeAndGo(t *testing.T) {
 	}
 }
 
-// The kernel shows a disk below its PCI device a moment before it is in /sys/block: a reader of /sys/block finds it in neither directory.
+// The kernel shows a disk below its PCI device a moment before it is in /sys/block: a reader of /sys/block finds it in
+// neither directory.
 func TestADiskThatComesWhileTheDriverCountsIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	b := newFakeServer(t)
@@ -240,7 +241,8 @@ func TestForeignVolumesAreNotCounted(t *testing.T) {
 			}
 			c.mount.Options = []string{"rw"}
 			b.add(c.mount)
-			// A volume of the driver's and a part of it, as kubelet shows it to a container: both are no reason to think it foreign.
+			// A volume of the driver's and a part of it, as kubelet shows it to a container: both are no reason to
+			// think it foreign.
 			b.add(Entry{Device: num(254, 32), Path: "/var/lib/kubelet/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
 			b.add(Entry{Device: num(254, 32), Root: "/sub", Path: "/var/lib/kubelet/pods/1/volume-subpaths/pv/c/0", FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
 			want := Capacity{Bus: "virtio", Attached: 1, Free: 23, Foreign: 2}

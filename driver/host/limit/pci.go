@@ -25,8 +25,8 @@ const (
 	toPCIBridge    bridge = 7
 )
 
-// pciSlots counts the hot-plug slots that take a virtio disk. These rules gave the exact number on QEMU's machine types pc and q35 with root ports, a
-// PCI bridge and a PCIe-to-PCI bridge, on a full server and after a detach:
+// pciSlots counts the hot-plug slots that take a virtio disk. These rules gave the exact number on QEMU's machine types
+// pc and q35 with root ports, a PCI bridge and a PCIe-to-PCI bridge, on a full server and after a detach:
 //
 //   - Below a root or downstream port only device 0 counts: the port has no other.
 //   - If there is PCI Express, the root bus takes no hot-plug.

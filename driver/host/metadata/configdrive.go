@@ -88,8 +88,8 @@ type candidate struct {
 	partition bool
 }
 
-// configDriveCandidates lists the disks and partitions that may be a config drive. Volumes are not among them: a tenant writes what is on a
-// volume, and could give the node any ID.
+// configDriveCandidates lists the disks and partitions that may be a config drive. Volumes are not among them: a tenant
+// writes what is on a volume, and could give the node any ID.
 func (r *Reader) configDriveCandidates(ctx context.Context) ([]candidate, error) {
 	disks, err := r.disks.List(ctx)
 	if err != nil {
@@ -111,14 +111,14 @@ func (r *Reader) configDriveCandidates(ctx context.Context) ([]candidate, error)
 	return found, nil
 }
 
-// fatLimit is the size that Nova gives a config drive with FAT (nova/virt/configdrive.py, CONFIGDRIVESIZE_BYTES). A Cinder volume has at least
-// 1 GiB.
+// fatLimit is the size that Nova gives a config drive with FAT (nova/virt/configdrive.py, CONFIGDRIVESIZE_BYTES). A
+// Cinder volume has at least 1 GiB.
 const fatLimit = 64 << 20
 
 // readCandidate reads the metadata of a config drive; nil if the candidate is none.
 //
-// The driver parses ISO 9660 itself, in bounds. FAT is read by the kernel, so a crafted image could reach a defect of the kernel. Hence only a
-// whole disk of at most 64 MiB is mounted: no volume and no partition of an image is.
+// The driver parses ISO 9660 itself, in bounds. FAT is read by the kernel, so a crafted image could reach a defect of
+// the kernel. Hence only a whole disk of at most 64 MiB is mounted: no volume and no partition of an image is.
 func (r *Reader) readCandidate(c candidate) ([]byte, error) {
 	d, err := r.disks.Open(c.name)
 	if err != nil {
@@ -147,7 +147,8 @@ func isoLabel(r io.ReaderAt) string {
 	return strings.TrimRight(string(descriptor[40:]), " \x00")
 }
 
-// fatLabel reads the label in the boot sector of FAT12, FAT16 and FAT32 (Microsoft, "FAT32 File System Specification", section 3).
+// fatLabel reads the label in the boot sector of FAT12, FAT16 and FAT32 (Microsoft, "FAT32 File System Specification",
+// section 3).
 func fatLabel(r io.ReaderAt) string {
 	sector := make([]byte, 512)
 	if _, err := r.ReadAt(sector, 0); err != nil || binary.LittleEndian.Uint16(sector[510:]) != 0xAA55 {

@@ -10,8 +10,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// isoImage reads files of an ISO 9660 file system (ECMA-119), by their Rock Ridge or Joliet names if it has such names. It needs no mount and no
-// driver of the kernel, and checks every number that it reads.
+// isoImage reads files of an ISO 9660 file system (ECMA-119), by their Rock Ridge or Joliet names if it has such names.
+// It needs no mount and no driver of the kernel, and checks every number that it reads.
 type isoImage struct{ io.ReaderAt }
 
 // The sizes of the format, and limits of ours.

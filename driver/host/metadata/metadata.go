@@ -1,7 +1,9 @@
-// Package metadata reads which Nova server this machine is, from the config drive, the metadata service or the hardware.
+// Package metadata reads which Nova server this machine is, from the config drive, the metadata service or the
+// hardware.
 //
-// The metadata service answers over plain HTTP, and a config drive is a disk. So every size that they name is bounded, and an ID that contradicts
-// the hardware is refused. A volume is never taken for a config drive: its tenant writes what is on it.
+// The metadata service answers over plain HTTP, and a config drive is a disk. So every size that they name is bounded,
+// and an ID that contradicts the hardware is refused. A volume is never taken for a config drive: its tenant writes
+// what is on it.
 package metadata
 
 import (
@@ -43,13 +45,14 @@ type Server struct {
 
 // Options says where the metadata is. The zero value is the real machine.
 type Options struct {
-	// ConfigDriveDir is a directory that already holds the content of the config drive. If it is empty, the driver reads the disk with the
-	// label config-2.
+	// ConfigDriveDir is a directory that already holds the content of the config drive. If it is empty, the driver
+	// reads the disk with the label config-2.
 	ConfigDriveDir string
-	// URL is the address of the metadata service, without /openstack/latest/meta_data.json. If it is empty, the driver tries
-	// http://169.254.169.254 and then http://[fe80::a9fe:a9fe] on each interface.
+	// URL is the address of the metadata service, without /openstack/latest/meta_data.json. If it is empty, the driver
+	// tries http://169.254.169.254 and then http://[fe80::a9fe:a9fe] on each interface.
 	URL string
-	// SearchOrder lists the sources to ask, in this order; Sources if empty. It is [Metadata] search-order of upstream's cloud.conf.
+	// SearchOrder lists the sources to ask, in this order; Sources if empty. It is [Metadata] search-order of
+	// upstream's cloud.conf.
 	SearchOrder []string
 	Transport   http.RoundTripper // requests the metadata service; one without a proxy if nil
 
@@ -67,7 +70,8 @@ type Reader struct {
 
 	searching atomic.Bool // a search for the config drive is in progress
 	mountFAT  func(node string) ([]byte, error)
-	// known is a lock that holds the answer while nobody reads it. A waiter on it ends with its context, unlike one on a mutex.
+	// known is a lock that holds the answer while nobody reads it. A waiter on it ends with its context, unlike one on
+	// a mutex.
 	known chan Server
 }
 
@@ -84,10 +88,12 @@ func New(o Options) *Reader {
 	return r
 }
 
-// Server returns which server this is, from the first source of the search order that answers. It keeps the first answer with a zone, since
-// neither changes while the server runs. It does not keep an answer without a zone: another source may have the zone later.
+// Server returns which server this is, from the first source of the search order that answers. It keeps the first
+// answer with a zone, since neither changes while the server runs. It does not keep an answer without a zone: another
+// source may have the zone later.
 //
-// Errors: Unavailable with the reason of each source, Conflict if the hardware contradicts the answer, Canceled, DeadlineExceeded.
+// Errors: Unavailable with the reason of each source, Conflict if the hardware contradicts the answer, Canceled,
+// DeadlineExceeded.
 func (r *Reader) Server(ctx context.Context) (Server, error) {
 	var known Server
 	select {

@@ -16,15 +16,16 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// How often and how long the driver asks the metadata service. The service is local to the hypervisor: it answers at once, or is not there, or its
-// proxy is starting.
+// How often and how long the driver asks the metadata service. The service is local to the hypervisor: it answers at
+// once, or is not there, or its proxy is starting.
 const (
 	serviceTries   = 4
 	serviceTimeout = 5 * time.Second
 	serviceBackoff = 500 * time.Millisecond // doubled after each try
 )
 
-// The addresses of the metadata service (Nova, "Metadata service"). The IPv6 address is link-local, so it needs an interface.
+// The addresses of the metadata service (Nova, "Metadata service"). The IPv6 address is link-local, so it needs an
+// interface.
 const (
 	serviceIPv4 = "http://169.254.169.254"
 	serviceIPv6 = "http://[fe80::a9fe:a9fe%%25%s]"
@@ -57,7 +58,8 @@ func newService(o Options) service {
 	}}
 }
 
-// linkLocalURLs are the addresses of the service on this machine: that of IPv4, and that of IPv6 on each interface that could reach it.
+// linkLocalURLs are the addresses of the service on this machine: that of IPv4, and that of IPv6 on each interface that
+// could reach it.
 func linkLocalURLs() []string {
 	urls := []string{serviceIPv4}
 	interfaces, _ := net.Interfaces()

@@ -8,8 +8,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// readFAT reads meta_data.json of the FAT file system on a device through a mount that only this process sees: read-only, without programs, set-ID
-// bits and device nodes. The mount is in no mount namespace and goes with its file descriptor, so a killed driver leaves nothing behind.
+// readFAT reads meta_data.json of the FAT file system on a device through a mount that only this process sees:
+// read-only, without programs, set-ID bits and device nodes. The mount is in no mount namespace and goes with its file
+// descriptor, so a killed driver leaves nothing behind.
 //
 // It needs Linux 5.2 (fsopen(2)). Error: Unavailable.
 func readFAT(device string) ([]byte, error) {

@@ -17,19 +17,20 @@ import (
 type Mounter interface {
 	// Mount mounts the file system on the device source at the directory target.
 	Mount(ctx context.Context, source, target, fsType string, options []string) error
-	// Bind mounts source at target too. readOnly makes only the new mount read-only; it keeps nosuid, noexec and such flags of source.
+	// Bind mounts source at target too. readOnly makes only the new mount read-only; it keeps nosuid, noexec and such
+	// flags of source.
 	Bind(source, target string, readOnly bool) error
-	// FinishReadOnly makes the mount at target read-only if Bind needs two steps for that on this kernel, and reports whether it did. A
-	// driver that is killed between the two steps leaves a writable mount behind.
+	// FinishReadOnly makes the mount at target read-only if Bind needs two steps for that on this kernel, and reports
+	// whether it did. A driver that is killed between the two steps leaves a writable mount behind.
 	FinishReadOnly(target string) (bool, error)
-	// UnmountTop removes the topmost mount at target and does not follow a link. Busy if a process uses it. It is an error if nothing is
-	// mounted there.
+	// UnmountTop removes the topmost mount at target and does not follow a link. Busy if a process uses it. It is an
+	// error if nothing is mounted there.
 	UnmountTop(target string) error
 }
 
-// Kernel mounts file systems by mount(8), which tells the options of a file system from those of the kernel, and does everything else by
-// system calls, whose errors need no parsing. It takes only mount(8)'s arguments from mount-utils: the mounter there has no context, so a mount
-// that hangs would hold the call beyond its deadline.
+// Kernel mounts file systems by mount(8), which tells the options of a file system from those of the kernel, and does
+// everything else by system calls, whose errors need no parsing. It takes only mount(8)'s arguments from mount-utils:
+// the mounter there has no context, so a mount that hangs would hold the call beyond its deadline.
 type Kernel struct{ Commands command.Runner }
 
 // Mount implements Mounter.
@@ -76,8 +77,9 @@ func (k Kernel) Bind(source, target string, readOnly bool) error {
 	return nil
 }
 
-// bindReadOnly makes a mount that is read-only before anybody can see it. A mount that becomes read-only afterwards is read-only in this mount
-// namespace alone: the copy that kubelet received at the bind stays writable (measured on Linux 6.18). ENOSYS before Linux 5.12.
+// bindReadOnly makes a mount that is read-only before anybody can see it. A mount that becomes read-only afterwards is
+// read-only in this mount namespace alone: the copy that kubelet received at the bind stays writable (measured on Linux
+// 6.18). ENOSYS before Linux 5.12.
 func bindReadOnly(source, target string) error {
 	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Resolve returns path as the mount table shows it: it follows links in the parents and leaves the last element as it is. A last element that
-// is a link is an error, InvalidArgument: mount(2) would follow it to a path that the caller did not name.
+// Resolve returns path as the mount table shows it: it follows links in the parents and leaves the last element as it
+// is. A last element that is a link is an error, InvalidArgument: mount(2) would follow it to a path that the caller
+// did not name.
 func Resolve(path string) (string, error) {
 	clean := filepath.Clean(path)
 	if !filepath.IsAbs(path) || clean == "/" || strings.ContainsRune(path, 0) {
@@ -29,8 +30,8 @@ func Resolve(path string) (string, error) {
 	return full, nil
 }
 
-// ResolveVolume is Resolve for a path at which the caller says that a volume is. Nothing is ever mounted at a relative path, and the CSI
-// specification requires NotFound if the volume is not there.
+// ResolveVolume is Resolve for a path at which the caller says that a volume is. Nothing is ever mounted at a relative
+// path, and the CSI specification requires NotFound if the volume is not there.
 func ResolveVolume(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", volume.Errorf(volume.NotFound, "no volume is at %q: the path is not absolute", path)

@@ -1,7 +1,7 @@
 // Package mount reads and changes the mounts of the driver's mount namespace.
 //
-// The mount table of the kernel is the only source: after each change the caller reads it again. Nothing here deletes anything but an empty
-// directory or an empty file at a mount point.
+// The mount table of the kernel is the only source: after each change the caller reads it again. Nothing here deletes
+// anything but an empty directory or an empty file at a mount point.
 package mount
 
 import (
@@ -35,14 +35,15 @@ type Entry struct {
 // ReadOnly reports whether this mount refuses writes. The file system may be writable at another mount.
 func (e Entry) ReadOnly() bool { return slices.Contains(e.Options, "ro") }
 
-// ReadOnlyAfterError reports whether the kernel made the file system read-only after an error. A mount that was read-only from the start has
-// ro among the options of the mount too. From Linux 6.14 on ext4 shows emergency_ro beside rw.
+// ReadOnlyAfterError reports whether the kernel made the file system read-only after an error. A mount that was
+// read-only from the start has ro among the options of the mount too. From Linux 6.14 on ext4 shows emergency_ro beside
+// rw.
 func (e Entry) ReadOnlyAfterError() bool {
 	return slices.Contains(e.SuperOptions, "ro") && !e.ReadOnly() || slices.Contains(e.SuperOptions, "emergency_ro")
 }
 
-// On reports whether the file system of the mount is on the device. For btrfs it compares the source, since btrfs has a device number of
-// its own.
+// On reports whether the file system of the mount is on the device. For btrfs it compares the source, since btrfs has a
+// device number of its own.
 func (e Entry) On(device disk.Number) bool {
 	if e.FSType != "btrfs" {
 		return e.Device == device
@@ -77,8 +78,9 @@ func (t Table) PathsOn(device disk.Number) (paths []string) {
 	return paths
 }
 
-// PathsInUse lists the paths at which a disk is in use: the mount points of its file system, and the paths at which its device node, named
-// by node, is bound for a block volume. It counts only binds that a tenant cannot make (security.md, "a device node in a pod's volume").
+// PathsInUse lists the paths at which a disk is in use: the mount points of its file system, and the paths at which its
+// device node, named by node, is bound for a block volume. It counts only binds that a tenant cannot make (security.md,
+// "a device node in a pod's volume").
 func (t Table) PathsInUse(device disk.Number, node string) []string {
 	paths := t.PathsOn(device)
 	var nodes unix.Stat_t
@@ -93,10 +95,10 @@ func (t Table) PathsInUse(device disk.Number, node string) []string {
 	return slices.Compact(paths) // a mount in a shared tree may be listed twice at one path
 }
 
-// inPodVolume reports whether a tenant can choose a part of the path: the path is in the directory of a pod below the directory of kubelet,
-// wherever that is, and not in pods/UID/volumeDevices, where kubelet binds the device nodes of block volumes. By subPath a tenant chooses what
-// kubelet binds in pods/UID/volume-subpaths. Elsewhere only root mounts: in the plugins directory of kubelet, or wherever another
-// orchestrator publishes volumes.
+// inPodVolume reports whether a tenant can choose a part of the path: the path is in the directory of a pod below the
+// directory of kubelet, wherever that is, and not in pods/UID/volumeDevices, where kubelet binds the device nodes of
+// block volumes. By subPath a tenant chooses what kubelet binds in pods/UID/volume-subpaths. Elsewhere only root
+// mounts: in the plugins directory of kubelet, or wherever another orchestrator publishes volumes.
 func inPodVolume(path string) bool {
 	parts := strings.Split(path, "/")
 	for i, part := range parts {
@@ -107,7 +109,8 @@ func inPodVolume(path string) bool {
 	return false
 }
 
-// Table reads the mount table. Errors: Unavailable if it changes at each reading on a kernel where one reading may miss a mount.
+// Table reads the mount table. Errors: Unavailable if it changes at each reading on a kernel where one reading may miss
+// a mount.
 func (m *Mounts) Table() (Table, error) {
 	content, err := m.read()
 	if errors.Is(err, errUnstable) {
@@ -123,8 +126,8 @@ func (m *Mounts) Table() (Table, error) {
 	return table, nil
 }
 
-// read reads the file. Before Linux 5.8 the kernel returns it page by page, and a mount may be on none of the pages while others unmount
-// (Linux, commit 9f6c61f96f2d). There the driver reads until two readings agree.
+// read reads the file. Before Linux 5.8 the kernel returns it page by page, and a mount may be on none of the pages
+// while others unmount (Linux, commit 9f6c61f96f2d). There the driver reads until two readings agree.
 func (m *Mounts) read() ([]byte, error) {
 	const limit = 10
 	file := filepath.Join(m.proc, "self", "mountinfo")
@@ -144,7 +147,8 @@ func (m *Mounts) read() ([]byte, error) {
 
 var errUnstable = errors.New("the table changed at each reading, and before Linux 5.8 one reading may miss a mount; the caller retries")
 
-// olderThan compares a kernel release, such as 5.4.0-187-generic, with a version. A release that it cannot parse counts as older.
+// olderThan compares a kernel release, such as 5.4.0-187-generic, with a version. A release that it cannot parse counts
+// as older.
 func olderThan(release string, major, minor int) bool {
 	var kernel struct{ major, minor int }
 	if _, err := fmt.Sscanf(release, "%d.%d", &kernel.major, &kernel.minor); err != nil {
@@ -162,7 +166,8 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// parse parses mountinfo. A line that it cannot parse is an error: the driver would mount over a mount that it does not see.
+// parse parses mountinfo. A line that it cannot parse is an error: the driver would mount over a mount that it does not
+// see.
 func parse(content []byte) (Table, error) {
 	mounts, err := mountinfo.GetMountsFromReader(bytes.NewReader(content), nil)
 	if err != nil {

@@ -9,16 +9,18 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// stackLimit is how many mounts over one another Unmount removes: upstream adds one at each repeated publication of a block volume.
+// stackLimit is how many mounts over one another Unmount removes: upstream adds one at each repeated publication of a
+// block volume.
 const stackLimit = 64
 
-// Unmount removes every mount at path, and then the empty directory or empty file that was under it. It calls before, if it is not nil, ahead
-// of each mount that it removes. It does nothing if nothing is there.
+// Unmount removes every mount at path, and then the empty directory or empty file that was under it. It calls before,
+// if it is not nil, ahead of each mount that it removes. It does nothing if nothing is there.
 //
-// Errors: Busy if a process uses the mount, Conflict if the directory or file is not empty: Unmount leaves that as it is.
+// Errors: Busy if a process uses the mount, Conflict if the directory or file is not empty: Unmount leaves that as it
+// is.
 //
-// With the directory the kernel also removes copies of the mount that other mount namespaces have at the same path (Linux, namespace.c,
-// detach_mounts).
+// With the directory the kernel also removes copies of the mount that other mount namespaces have at the same path
+// (Linux, namespace.c, detach_mounts).
 func (m *Mounts) Unmount(path string, before func(path string) error) error {
 	path, err := Resolve(path)
 	if err != nil {

@@ -1,8 +1,9 @@
-// Package singleflight shares one call among all callers that ask for the same key, and keeps no caller longer than the caller wants.
+// Package singleflight shares one call among all callers that ask for the same key, and keeps no caller longer than the
+// caller wants.
 //
-// A read of a dead disk or file system may block in the kernel for ever, and nothing can end it. So each such call runs once in a goroutine
-// of its own, and costs one thread however often it is requested. golang.org/x/sync/singleflight does not tell when a call began, which
-// decides how long a later caller still waits.
+// A read of a dead disk or file system may block in the kernel for ever, and nothing can end it. So each such call runs
+// once in a goroutine of its own, and costs one thread however often it is requested. golang.org/x/sync/singleflight
+// does not tell when a call began, which decides how long a later caller still waits.
 package singleflight
 
 import (
@@ -29,7 +30,8 @@ type Call[V any] struct {
 	abandoned atomic.Bool // a caller gave up
 }
 
-// Start runs fn in a goroutine, unless a call for the key is in progress. It returns that call; fresh is true for a new one.
+// Start runs fn in a goroutine, unless a call for the key is in progress. It returns that call; fresh is true for a new
+// one.
 func (g *Group[K, V]) Start(key K, fn func() V) (call *Call[V], fresh bool) {
 	call = &Call[V]{Started: time.Now(), Done: make(chan struct{})}
 	if earlier, loaded := g.calls.LoadOrStore(key, call); loaded {
@@ -43,8 +45,8 @@ func (g *Group[K, V]) Start(key K, fn func() V) (call *Call[V], fresh bool) {
 	return call, true
 }
 
-// Unresponsive returns since when a call for the key has been in progress. It returns false if there is none, or no caller has given up on
-// it yet.
+// Unresponsive returns since when a call for the key has been in progress. It returns false if there is none, or no
+// caller has given up on it yet.
 func (g *Group[K, V]) Unresponsive(key K) (since time.Time, ok bool) {
 	call, ok := g.calls.Load(key)
 	if !ok || !call.(*Call[V]).abandoned.Load() {
@@ -63,8 +65,8 @@ func (c *Call[V]) Wait(ctx context.Context) bool {
 	}
 }
 
-// WaitUntil is Wait with a limit. The limit counts from the start of the call, so a caller that joins a blocked call does not wait
-// for the whole limit again.
+// WaitUntil is Wait with a limit. The limit counts from the start of the call, so a caller that joins a blocked call
+// does not wait for the whole limit again.
 func (c *Call[V]) WaitUntil(ctx context.Context, limit time.Duration) bool {
 	ctx, cancel := context.WithDeadline(ctx, c.Started.Add(limit))
 	defer cancel()

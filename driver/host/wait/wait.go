@@ -12,8 +12,8 @@ import (
 // margin is how long before the deadline a wait ends, so that the answer reaches the caller in time.
 const margin = 2 * time.Second
 
-// BeforeDeadline returns a context that ends two seconds before ctx does, or after nine tenths of a shorter time. The caller of the RPC then
-// receives an error that says what the driver saw, instead of a bare timeout.
+// BeforeDeadline returns a context that ends two seconds before ctx does, or after nine tenths of a shorter time. The
+// caller of the RPC then receives an error that says what the driver saw, instead of a bare timeout.
 func BeforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -1,0 +1,73 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// names lists the whole disks in sysfs, without hidden ones. The paths to an NVMe disk with multipath are hidden disks
+// without a device node; they have the serial of the disk.
+func (f *Finder) names() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(f.sys, "block"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, volume.Errorf(volume.Failed, "list the disks of this machine: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if f.Attribute(e.Name(), "hidden") != "1" {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Attribute reads a file of one line below /sys/block/NAME; empty if it is not there.
+func (f *Finder) Attribute(name, file string) string {
+	content, err := os.ReadFile(filepath.Join(f.sys, "block", name, file))
+	if err != nil {
+		return ""
+	}
+	return plainSerial(content)
+}
+
+// Partitions lists the partitions of a disk.
+func (f *Finder) Partitions(name string) []string {
+	files, _ := filepath.Glob(filepath.Join(f.sys, "block", name, "*", "partition"))
+	var names []string
+	for _, file := range files {
+		names = append(names, filepath.Base(filepath.Dir(file)))
+	}
+	return names
+}
+
+// Node is the path of the device node of a disk or partition.
+func (f *Finder) Node(name string) string { return filepath.Join(f.dev, name) }
+
+// Open opens the device node of a disk or partition.
+func (f *Finder) Open(name string) (Device, error) { return f.open(f.Node(name)) }
+
+// VolumeNodes lists the device nodes of the disks that are volumes, by cached serials.
+func (f *Finder) VolumeNodes() []string {
+	names, _ := f.names()
+	var nodes []string
+	for _, name := range names {
+		if f.cached(name).IsVolume() {
+			nodes = append(nodes, f.Node(name))
+		}
+	}
+	return nodes
+}
+
+// HasPrefix reports whether s begins with one of the prefixes.
+func HasPrefix(s string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
+}
