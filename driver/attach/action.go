@@ -70,14 +70,14 @@ var attachmentActions = map[volume.AttachStatus]map[novaState]actions{
 	volume.AttachmentErrorDetaching: {
 		novaLists: {waitForChange, send}, novaOmits: {conflict, conflict}, novaServerChanging: {waitForChange, waitForChange}, novaServerGone: {serverNotFound, deleteStale}, novaUnknown: {novaSilent, novaSilent},
 	},
-	volume.AttachmentHidden: { // the volume does not show the server, or the row would be attached
+	volume.AttachmentHidden: { // the volume does not show the server, or the attachment would be attached
 		novaLists: {waitForNova, waitForNova}, novaOmits: {attachedElsewhere, done}, novaServerChanging: {attachedElsewhere, done}, novaServerGone: {serverNotFound, done}, novaUnknown: {novaSilent, novaSilent},
 	},
 }
 
 // attachAction is what an attach does about a volume in a status, whose record for the server and whose place in Nova's list are these.
-func attachAction(status volume.Status, row volume.AttachStatus, nova novaState) action {
-	next := attachmentActions[row][nova].attach
+func attachAction(status volume.Status, attachment volume.AttachStatus, nova novaState) action {
+	next := attachmentActions[attachment][nova].attach
 	switch meaning := status.Meaning().Attach; {
 	case meaning == volume.BeingDeleted:
 		return volumeDeleting
@@ -95,8 +95,8 @@ func attachAction(status volume.Status, row volume.AttachStatus, nova novaState)
 
 // detachAction is what a detach does. Cinder lets Nova detach what is in use, and nothing else; and when a record goes, it makes the
 // volume's status anew from those that are left, which would hide an error or end somebody else's work.
-func detachAction(status volume.Status, row volume.AttachStatus, nova novaState) action {
-	next := attachmentActions[row][nova].detach
+func detachAction(status volume.Status, attachment volume.AttachStatus, nova novaState) action {
+	next := attachmentActions[attachment][nova].detach
 	switch {
 	case next != send && next != deleteStale, status == volume.InUse, next == deleteStale && (inTransition(status) || status == volume.Available):
 		return next

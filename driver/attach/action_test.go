@@ -19,17 +19,17 @@ var update = flag.Bool("update", false, "write testdata/attachments.txt")
 
 // every status of an attachment record (Cinder 21, objects/fields.py, VolumeAttachStatus.ALL, without detached and deleted), detaching,
 // which its database knows besides, and the two ways to have none.
-var everyRow = []volume.AttachStatus{
+var everyAttachStatus = []volume.AttachStatus{
 	volume.AttachmentNone, volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentAttached, volume.AttachmentDetaching, volume.AttachmentErrorAttaching, volume.AttachmentErrorDetaching, volume.AttachmentHidden,
 }
 
 var everyOpinion = []novaState{novaLists, novaOmits, novaServerChanging, novaServerGone, novaUnknown}
 
-func eachCell(f func(status volume.Status, row volume.AttachStatus, nova novaState)) {
-	for _, row := range everyRow {
+func eachCell(f func(status volume.Status, attachment volume.AttachStatus, nova novaState)) {
+	for _, attachment := range everyAttachStatus {
 		for _, nova := range everyOpinion {
 			for _, status := range volumetest.EveryStatus {
-				f(status, row, nova)
+				f(status, attachment, nova)
 			}
 		}
 	}
@@ -39,17 +39,17 @@ func eachCell(f func(status volume.Status, row volume.AttachStatus, nova novaSta
 // opinion of Nova's.
 func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
 	var b strings.Builder
-	for _, row := range everyRow {
+	for _, attachment := range everyAttachStatus {
 		for _, nova := range everyOpinion {
-			name := map[volume.AttachStatus]string{volume.AttachmentNone: "no record", volume.AttachmentHidden: "records hidden"}[row]
+			name := map[volume.AttachStatus]string{volume.AttachmentNone: "no record", volume.AttachmentHidden: "records hidden"}[attachment]
 			if name == "" {
-				name = string(row)
+				name = string(attachment)
 			}
 			fmt.Fprintf(&b, "%s, Nova: %s\n", name, nova)
 			for verb, next := range map[string]func(volume.Status, volume.AttachStatus, novaState) action{"attach": attachAction} {
-				writeMoves(&b, verb, row, nova, next)
+				writeMoves(&b, verb, attachment, nova, next)
 			}
-			writeMoves(&b, "detach", row, nova, detachAction)
+			writeMoves(&b, "detach", attachment, nova, detachAction)
 		}
 	}
 	const file = "testdata/attachments.txt"
@@ -67,10 +67,10 @@ func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
 	}
 }
 
-func writeMoves(b *strings.Builder, verb string, row volume.AttachStatus, nova novaState, next func(volume.Status, volume.AttachStatus, novaState) action) {
+func writeMoves(b *strings.Builder, verb string, attachment volume.AttachStatus, nova novaState, next func(volume.Status, volume.AttachStatus, novaState) action) {
 	by := map[action][]string{}
 	for _, status := range volumetest.EveryStatus {
-		m := next(status, row, nova)
+		m := next(status, attachment, nova)
 		by[m] = append(by[m], string(status))
 	}
 	for m := range actionNames {
@@ -84,26 +84,26 @@ func writeMoves(b *strings.Builder, verb string, row volume.AttachStatus, nova n
 }
 
 func TestEveryRecordAndOpinionHasAMeaning(t *testing.T) {
-	for _, row := range everyRow {
+	for _, attachment := range everyAttachStatus {
 		for _, nova := range everyOpinion {
-			if _, ok := attachmentActions[row][nova]; !ok {
-				t.Errorf("%q, %s: not in the table", row, nova)
+			if _, ok := attachmentActions[attachment][nova]; !ok {
+				t.Errorf("%q, %s: not in the table", attachment, nova)
 			}
 		}
 	}
-	if len(attachmentActions) != len(everyRow) {
-		t.Errorf("the table has %d records, the tests %d", len(attachmentActions), len(everyRow))
+	if len(attachmentActions) != len(everyAttachStatus) {
+		t.Errorf("the table has %d records, the tests %d", len(attachmentActions), len(everyAttachStatus))
 	}
 }
 
 // What must hold in every cell, whatever else is changed in the table.
 func TestNoCellHarms(t *testing.T) {
 	leftover := []volume.AttachStatus{volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentErrorAttaching}
-	eachCell(func(status volume.Status, row volume.AttachStatus, nova novaState) {
-		recorded := row != volume.AttachmentNone && row != volume.AttachmentHidden
-		for verb, m := range map[string]action{"attach": attachAction(status, row, nova), "detach": detachAction(status, row, nova)} {
-			at := fmt.Sprintf("%s of a volume %s, record %q, Nova: %s: %s", verb, status, row, nova, m)
-			if m == deleteStale && !(recorded && nova == novaServerGone || slices.Contains(leftover, row) && nova == novaOmits) {
+	eachCell(func(status volume.Status, attachment volume.AttachStatus, nova novaState) {
+		recorded := attachment != volume.AttachmentNone && attachment != volume.AttachmentHidden
+		for verb, m := range map[string]action{"attach": attachAction(status, attachment, nova), "detach": detachAction(status, attachment, nova)} {
+			at := fmt.Sprintf("%s of a volume %s, record %q, Nova: %s: %s", verb, status, attachment, nova, m)
+			if m == deleteStale && !(recorded && nova == novaServerGone || slices.Contains(leftover, attachment) && nova == novaOmits) {
 				t.Errorf("%s: a record is deleted that may be used", at)
 			}
 			if m == deleteStale && !inTransition(status) && status != volume.InUse && status != volume.Available {
@@ -115,7 +115,7 @@ func TestNoCellHarms(t *testing.T) {
 			if m == done && verb == "detach" && (recorded || nova == novaLists || nova == novaUnknown) {
 				t.Errorf("%s: Cinder or Nova has it still", at)
 			}
-			if m == done && verb == "attach" && (row != volume.AttachmentAttached || status != volume.InUse || nova != novaLists && nova != novaUnknown) {
+			if m == done && verb == "attach" && (attachment != volume.AttachmentAttached || status != volume.InUse || nova != novaLists && nova != novaUnknown) {
 				t.Errorf("%s: it is not attached", at)
 			}
 			if nova == novaUnknown && slices.Contains([]action{deleteStale, conflict, waitForNova}, m) || nova == novaServerChanging && slices.Contains([]action{deleteStale, conflict}, m) {
@@ -126,9 +126,9 @@ func TestNoCellHarms(t *testing.T) {
 }
 
 // place puts a volume into one cell of the table.
-func place(status volume.Status, row volume.AttachStatus, nova novaState) *volumetest.Cloud {
+func place(status volume.Status, attachment volume.AttachStatus, nova novaState) *volumetest.Cloud {
 	v := volume.Volume{ID: volumetest.VolumeID(1), Status: status}
-	if row == volume.AttachmentAttached {
+	if attachment == volume.AttachmentAttached {
 		v.Attachments = []volume.Attachment{{Volume: v.ID, Server: volumetest.ServerA}}
 	}
 	c := volumetest.NewCloud(v)
@@ -141,35 +141,35 @@ func place(status volume.Status, row volume.AttachStatus, nova novaState) *volum
 	case novaServerGone:
 		delete(c.Servers, volumetest.ServerA)
 	case novaUnknown:
-		c.Fail["Listed"] = volume.Errorf(volume.Unavailable, "Nova is down")
+		c.Fail["ServerAttachments"] = volume.Errorf(volume.Unavailable, "Nova is down")
 	}
-	switch row {
+	switch attachment {
 	case volume.AttachmentHidden:
-		c.Fail["Rows"] = volume.Errorf(volume.PermissionDenied, "no")
+		c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no")
 	case volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentDetaching, volume.AttachmentErrorAttaching, volume.AttachmentErrorDetaching:
-		c.AttachmentRecords = []volume.Row{{ID: volumetest.AttachmentID(volumetest.ServerA), Volume: v.ID, Server: volumetest.ServerA, Status: row}}
+		c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(volumetest.ServerA), Volume: v.ID, Server: volumetest.ServerA, Status: attachment}}
 	}
 	return c
 }
 
 // wrote is what a call has sent.
 func wrote(c *volumetest.Cloud) string {
-	return fmt.Sprintf("attach %d, detach %d, delete %d", c.Count("Attach"), c.Count("Detach"), c.Count("DeleteRow"))
+	return fmt.Sprintf("attach %d, detach %d, delete %d", c.Count("Attach"), c.Count("Detach"), c.Count("DeleteAttachment"))
 }
 
 // Every cell is walked through Attach: what is sent, and what the caller is told.
 func TestAttachInEveryCell(t *testing.T) {
-	eachCell(func(status volume.Status, row volume.AttachStatus, nova novaState) {
-		if nova == novaServerChanging && (row == volume.AttachmentNone || row == volume.AttachmentHidden) {
+	eachCell(func(status volume.Status, attachment volume.AttachStatus, nova novaState) {
+		if nova == novaServerChanging && (attachment == volume.AttachmentNone || attachment == volume.AttachmentHidden) {
 			return // the server is asked about only where there is a record
 		}
-		t.Run(fmt.Sprintf("%s/%s/%s", status, row, nova), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/%s/%s", status, attachment, nova), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := place(status, row, nova)
+				c := place(status, attachment, nova)
 				began := time.Now()
 				_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-				next := attachAction(status, row, nova)
-				if !inTransition(status) && !(status == volume.InUse && row == volume.AttachmentAttached) {
+				next := attachAction(status, attachment, nova)
+				if !inTransition(status) && !(status == volume.InUse && attachment == volume.AttachmentAttached) {
 					next = attachAction(status, volume.AttachmentNone, novaOmits) // the volume's status alone decides
 				}
 				want, kind := "attach 0, detach 0, delete 0", volume.DeadlineExceeded
@@ -203,19 +203,19 @@ func TestAttachInEveryCell(t *testing.T) {
 
 // Every cell is walked through Detach.
 func TestDetachInEveryCell(t *testing.T) {
-	eachCell(func(status volume.Status, row volume.AttachStatus, nova novaState) {
-		if nova == novaServerChanging && (row == volume.AttachmentNone || row == volume.AttachmentHidden) {
+	eachCell(func(status volume.Status, attachment volume.AttachStatus, nova novaState) {
+		if nova == novaServerChanging && (attachment == volume.AttachmentNone || attachment == volume.AttachmentHidden) {
 			return
 		}
-		t.Run(fmt.Sprintf("%s/%s/%s", status, row, nova), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/%s/%s", status, attachment, nova), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := place(status, row, nova)
+				c := place(status, attachment, nova)
 				began := time.Now()
 				err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 				want, kind := "attach 0, detach 0, delete 0", volume.DeadlineExceeded
-				next := detachAction(status, row, nova)
+				next := detachAction(status, attachment, nova)
 				asked := 0
-				if status == volume.InUse && row == volume.AttachmentAttached {
+				if status == volume.InUse && attachment == volume.AttachmentAttached {
 					asked = 1 // Nova is asked before anybody looks
 				}
 				switch next {
@@ -230,7 +230,7 @@ func TestDetachInEveryCell(t *testing.T) {
 				case send:
 					want, kind = "attach 0, detach 1, delete 0", volume.Unknown
 				}
-				if next == send && row == volume.AttachmentErrorDetaching {
+				if next == send && attachment == volume.AttachmentErrorDetaching {
 					kind = volume.Conflict // Nova has forgotten it, Cinder keeps its record
 				}
 				want = strings.Replace(want, "detach 0", fmt.Sprint("detach ", asked), 1)

@@ -159,11 +159,11 @@ func givenUp(id volume.ID, server volume.ServerID) *volume.Error {
 
 // onItsWay is an error unless Cinder, or Nova where Cinder's records are hidden, has an attach of the volume to the server under way.
 func (s *Service) onItsWay(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	row, _, err := s.attachmentAt(ctx, v, server)
+	attachment, _, err := s.attachmentAt(ctx, v, server)
 	if err != nil {
 		return err
 	}
-	switch row.Status {
+	switch attachment.Status {
 	case volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentAttached:
 		return nil
 	case volume.AttachmentHidden:

@@ -65,7 +65,7 @@ func TestAnAttachOfASharedVolumeThatTheHostGivesUpIsNoticedEarly(t *testing.T) {
 			c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
 			c.Refuse = true
 			if hidden {
-				c.Fail["Rows"] = volume.Errorf(volume.PermissionDenied, "no")
+				c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no")
 			}
 			start := time.Now()
 			_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
@@ -85,7 +85,7 @@ func TestAnAttachOfASharedVolumeIsAwaitedWhileItsRecordIsOnItsWay(t *testing.T) 
 			time.AfterFunc(500*time.Millisecond, func() { c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.InUse }) })
 		}
 		v, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-		if err != nil || !v.AttachedTo(volumetest.ServerA) || c.Count("Rows") == 0 {
+		if err != nil || !v.AttachedTo(volumetest.ServerA) || c.Count("VolumeAttachments") == 0 {
 			t.Errorf("%v, %v after %v", v, err, c.Calls)
 		}
 	})
@@ -100,7 +100,7 @@ func TestAnAttachUnderWayIsAwaited(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Attaching))
 				c.Servers[test.server] = []volume.ID{volumetest.VolumeID(1)}
-				c.AttachmentRecords = []volume.Row{{ID: volumetest.AttachmentID(test.server), Volume: volumetest.VolumeID(1), Server: test.server, Status: volume.AttachmentAttaching}}
+				c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(test.server), Volume: volumetest.VolumeID(1), Server: test.server, Status: volume.AttachmentAttaching}}
 				c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
 					v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: test.server}}
 				})

@@ -35,11 +35,11 @@ func (s *Service) Detach(ctx context.Context, id volume.ID, server volume.Server
 // detachAll detaches a volume from every server that Cinder has a record of. A host that is no server of Nova's keeps it: who attached
 // it there has not asked for this.
 func (s *Service) detachAll(ctx context.Context, v volume.Volume) error {
-	rows, _, err := s.volumeAttachments(ctx, v.ID)
+	attachments, _, err := s.volumeAttachments(ctx, v.ID)
 	if err != nil {
 		return err
 	}
-	servers, foreign := s.attachedTo(ctx, v, rows)
+	servers, foreign := s.attachedTo(ctx, v, attachments)
 	var all []error
 	for i, server := range servers {
 		if i > 0 { // the detach before has changed it
@@ -58,7 +58,7 @@ func (s *Service) detachAll(ctx context.Context, v volume.Volume) error {
 
 // attachedTo are the servers that Cinder has a record of, or may come to have, each once, and the attachments to hosts that are none of
 // Nova's. A record that names neither and has reached no host is a reservation, which is no attachment.
-func (s *Service) attachedTo(ctx context.Context, v volume.Volume, rows []volume.Row) (servers []volume.ServerID, foreign []volume.Attachment) {
+func (s *Service) attachedTo(ctx context.Context, v volume.Volume, attachments []volume.Attachment) (servers []volume.ServerID, foreign []volume.Attachment) {
 	for _, a := range v.Attachments {
 		if a.Server.Exists() {
 			servers = append(servers, a.Server)
@@ -66,16 +66,16 @@ func (s *Service) attachedTo(ctx context.Context, v volume.Volume, rows []volume
 			foreign = append(foreign, a)
 		}
 	}
-	for _, row := range rows {
+	for _, attachment := range attachments {
 		switch {
-		case row.Server.Exists():
-			servers = append(servers, row.Server)
+		case attachment.Server.Exists():
+			servers = append(servers, attachment.Server)
 			continue
-		case slices.ContainsFunc(foreign, func(a volume.Attachment) bool { return a.ID == row.ID }):
-		case slices.Contains(reachedHost, row.Status):
-			foreign = append(foreign, volume.Attachment{ID: row.ID, Volume: v.ID})
+		case slices.ContainsFunc(foreign, func(a volume.Attachment) bool { return a.ID == attachment.ID }):
+		case slices.Contains(reachedHost, attachment.Status):
+			foreign = append(foreign, volume.Attachment{ID: attachment.ID, Volume: v.ID})
 		}
-		s.log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", row.ID, "status", row.Status)
+		s.log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", attachment.ID, "status", attachment.Status)
 	}
 	servers = append(servers, s.lostAttaches.servers(v.ID)...)
 	slices.Sort(servers)
@@ -108,7 +108,7 @@ func (s *Service) detach(ctx context.Context, v volume.Volume, server volume.Ser
 	var doubt staleCandidate
 	for looking := !inUseAt(v, server); err == nil; {
 		// Whether Nova has what is in use there, its answer to the request says.
-		seen := observation{volume: v, server: server, attachment: volume.Row{Status: volume.AttachmentAttached}, novaSays: novaLists}
+		seen := observation{volume: v, server: server, attachment: volume.Attachment{Status: volume.AttachmentAttached}, novaSays: novaLists}
 		if looking {
 			if seen, err = s.observe(ctx, v, server); err != nil {
 				break

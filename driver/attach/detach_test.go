@@ -207,7 +207,7 @@ func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
 		"beside a server":         {cloud: volumetest.HostAttached(volumetest.ServerA), text: "host kvm-7"},
 		"on its way there":        {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Attaching}), spoil: recordOfNobody(volume.AttachmentAttaching), text: "(attachment nobody's)"},
 		"on its way from there":   {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Detaching}), spoil: recordOfNobody(volume.AttachmentDetaching), text: "(attachment nobody's)"},
-		"records that are hidden": {cloud: volumetest.HostAttached(), spoil: func(c *volumetest.Cloud) { c.Fail["Rows"] = volume.Errorf(volume.PermissionDenied, "no") }, text: "host kvm-7"},
+		"records that are hidden": {cloud: volumetest.HostAttached(), spoil: func(c *volumetest.Cloud) { c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no") }, text: "host kvm-7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
 				}
 				err := attaching(test.cloud).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), "")
 				volumetest.WantKind(t, err, volume.Conflict, false)
-				if !strings.Contains(err.Error(), test.text) || test.cloud.Count("DeleteRow") != 0 {
+				if !strings.Contains(err.Error(), test.text) || test.cloud.Count("DeleteAttachment") != 0 {
 					t.Errorf("%v after %v", err, test.cloud.Calls)
 				}
 				if v, _ := test.cloud.Read(volumetest.VolumeID(1)); v.AttachedTo(volumetest.ServerA) {
@@ -229,7 +229,7 @@ func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
 
 func recordOfNobody(status volume.AttachStatus) func(*volumetest.Cloud) {
 	return func(c *volumetest.Cloud) {
-		c.AttachmentRecords = []volume.Row{{ID: "nobody's", Volume: volumetest.VolumeID(1), Status: status}}
+		c.AttachmentRecords = []volume.Attachment{{ID: "nobody's", Volume: volumetest.VolumeID(1), Status: status}}
 	}
 }
 
@@ -237,7 +237,7 @@ func TestNovaIsNotSaidToKnowAHostThatItWasNotAskedFor(t *testing.T) {
 	c := volumetest.HostAttached()
 	v, _ := c.Read(volumetest.VolumeID(1))
 	seen, err := attaching(c).observe(t.Context(), v, "")
-	if err != nil || seen.novaSays != novaUnknown || c.Count("Listed")+c.Count("Server") != 0 {
+	if err != nil || seen.novaSays != novaUnknown || c.Count("ServerAttachments")+c.Count("Server") != 0 {
 		t.Errorf("%v, %v after %v", seen, err, c.Calls)
 	}
 }

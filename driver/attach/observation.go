@@ -20,8 +20,8 @@ const (
 type observation struct {
 	volume      volume.Volume
 	server      volume.ServerID
-	attachment  volume.Row   // Cinder's record of the volume at the server; without an id where there is none to see
-	others      []volume.Row // Cinder's records of the volume at other servers, as far as it shows them
+	attachment  volume.Attachment   // Cinder's record of the volume at the server; without an id where there is none to see
+	others      []volume.Attachment // Cinder's records of the volume at other servers, as far as it shows them
 	novaSays    novaState
 	serverState string // the server's status and task, where Nova was asked
 	novaErr     error  // why Nova's opinion is unknown
@@ -44,25 +44,25 @@ func (s *Service) observe(ctx context.Context, v volume.Volume, server volume.Se
 
 // attachmentAt gives Cinder's record of a volume at a server, the furthest of several (a server on its way to another host has two), and
 // the volume's other records. An attached one the volume itself shows.
-func (s *Service) attachmentAt(ctx context.Context, v volume.Volume, server volume.ServerID) (row volume.Row, others []volume.Row, err error) {
+func (s *Service) attachmentAt(ctx context.Context, v volume.Volume, server volume.ServerID) (attachment volume.Attachment, others []volume.Attachment, err error) {
 	for _, a := range v.Attachments {
 		if a.Server == server {
-			return volume.Row{ID: a.ID, Volume: v.ID, Server: server, Status: volume.AttachmentAttached}, nil, nil
+			return a, nil, nil
 		}
 	}
-	rows, hidden, err := s.volumeAttachments(ctx, v.ID)
+	attachments, hidden, err := s.volumeAttachments(ctx, v.ID)
 	if hidden {
-		row.Status = volume.AttachmentHidden
+		attachment.Status = volume.AttachmentHidden
 	}
-	for _, r := range rows {
+	for _, r := range attachments {
 		switch {
 		case r.Server != server:
 			others = append(others, r)
-		case progress(r.Status) > progress(row.Status):
-			row = r
+		case progress(r.Status) > progress(attachment.Status):
+			attachment = r
 		}
 	}
-	return row, others, err
+	return attachment, others, err
 }
 
 // progress is how far a record has come. One that a later Cinder adds goes before all: nothing is done about it but to wait.
@@ -75,8 +75,8 @@ func progress(far volume.AttachStatus) int {
 }
 
 // volumeAttachments reads Cinder's records of a volume, or that it does not show any.
-func (s *Service) volumeAttachments(ctx context.Context, id volume.ID) (rows []volume.Row, hidden bool, err error) {
-	rows, err = s.cloud.VolumeAttachments(ctx, id)
+func (s *Service) volumeAttachments(ctx context.Context, id volume.ID) (attachments []volume.Attachment, hidden bool, err error) {
+	attachments, err = s.cloud.VolumeAttachments(ctx, id)
 	switch volume.KindOf(err) {
 	case volume.PermissionDenied, volume.NotFound, volume.Unimplemented:
 		if volume.Is(err, volume.PermissionDenied) && s.hidden.CompareAndSwap(false, true) {
@@ -84,11 +84,11 @@ func (s *Service) volumeAttachments(ctx context.Context, id volume.ID) (rows []v
 		}
 		return nil, true, nil
 	}
-	return rows, false, err
+	return attachments, false, err
 }
 
 // askNovaState asks Nova; what cannot be a server's id is unknown to it, never gone. The server itself is asked about only where Cinder has a record that may be stale.
-func (s *Service) askNovaState(ctx context.Context, id volume.ID, server volume.ServerID, row volume.AttachStatus) (says novaState, state string, why error) {
+func (s *Service) askNovaState(ctx context.Context, id volume.ID, server volume.ServerID, attachment volume.AttachStatus) (says novaState, state string, why error) {
 	if !server.Exists() { // the adapter's NotFound of such an id would be nobody's word: Nova was not asked
 		return novaUnknown, "", volume.Errorf(volume.Conflict, "what has the volume is no server of Nova's")
 	}
@@ -98,7 +98,7 @@ func (s *Service) askNovaState(ctx context.Context, id volume.ID, server volume.
 		return novaUnknown, "", err
 	case slices.ContainsFunc(attachments, func(a volume.Attachment) bool { return a.Volume == id }):
 		return novaLists, "", nil
-	case row != volume.AttachmentNone && row != volume.AttachmentHidden:
+	case attachment != volume.AttachmentNone && attachment != volume.AttachmentHidden:
 		return s.serverState(ctx, server, err != nil)
 	case err != nil:
 		return novaServerGone, "", nil
@@ -150,12 +150,12 @@ func (seen observation) String() string {
 	if seen.serverState != "" {
 		text += ", and the server is " + seen.serverState
 	}
-	for _, row := range seen.others {
-		to := "server " + string(row.Server)
-		if !row.Server.Exists() {
+	for _, attachment := range seen.others {
+		to := "server " + string(attachment.Server)
+		if !attachment.Server.Exists() {
 			to = "no server of Nova's"
 		}
-		text += fmt.Sprintf("; attachment %s to %s is %s", row.ID, to, row.Status)
+		text += fmt.Sprintf("; attachment %s to %s is %s", attachment.ID, to, attachment.Status)
 	}
 	return text
 }

@@ -14,7 +14,7 @@ type staleCandidate struct {
 
 // confirmed reports whether now says the same as a look that is long enough ago; if not, now may be confirmed later.
 func (d *staleCandidate) confirmed(now observation) bool {
-	same := d.seen.attachment == now.attachment && d.seen.novaSays == now.novaSays && d.seen.volume.Status == now.volume.Status
+	same := d.seen.attachment.Same(now.attachment) && d.seen.novaSays == now.novaSays && d.seen.volume.Status == now.volume.Status
 	if !same || d.since.IsZero() {
 		d.seen, d.since = now, time.Now()
 		return false
@@ -41,27 +41,27 @@ func (s *Service) resolveStale(ctx context.Context, doubt *staleCandidate, seen 
 // deleteStaleAttachment reads a record once more and deletes it if it is as it was. Nova and Cinder are those of one cloud and region, and the
 // request has named the record's server, or none.
 func (s *Service) deleteStaleAttachment(ctx context.Context, seen observation) error {
-	row, err := s.cloud.ShowAttachment(ctx, seen.attachment.ID)
+	attachment, err := s.cloud.ShowAttachment(ctx, seen.attachment.ID)
 	switch {
-	case volume.Is(err, volume.NotFound), err == nil && row != seen.attachment:
+	case volume.Is(err, volume.NotFound), err == nil && !attachment.Same(seen.attachment):
 		return nil // it lives: the caller looks again
 	case err != nil:
 		return staleNotDeletable(seen, err)
 	}
-	switch err := s.cloud.DeleteAttachment(ctx, row.ID); {
+	switch err := s.cloud.DeleteAttachment(ctx, attachment.ID); {
 	case volume.Is(err, volume.NotFound):
 	case err != nil:
 		return staleNotDeletable(seen, err)
 	default:
-		s.log.WarnContext(ctx, "deleted a stale attachment", "volume", row.Volume, "server", row.Server, "attachment", row.ID,
-			"was", row.Status, "nova", seen.novaSays.String())
+		s.log.WarnContext(ctx, "deleted a stale attachment", "volume", attachment.Volume, "server", attachment.Server, "attachment", attachment.ID,
+			"was", attachment.Status, "nova", seen.novaSays.String())
 	}
 	return nil
 }
 
 // adminCommand is what an administrator does about a record.
-func adminCommand(row volume.Row) string {
-	return "openstack --os-volume-api-version 3.27 volume attachment delete " + row.ID
+func adminCommand(attachment volume.Attachment) string {
+	return "openstack --os-volume-api-version 3.27 volume attachment delete " + attachment.ID
 }
 
 // staleNotDeletable is the error of a record that the cloud does not let go of. Cinder 21 answers 500 to an application credential: it wants

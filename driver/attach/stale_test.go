@@ -25,7 +25,7 @@ func TestTheRecordOfADeletedServerGoesAfterTwoLooks(t *testing.T) {
 		if err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), goneServer); err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 || c.Count("DeleteRow") != 1 || time.Since(began) < staleConfirmInterval {
+		if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 || c.Count("DeleteAttachment") != 1 || time.Since(began) < staleConfirmInterval {
 			t.Errorf("%v after %v and %v", v, time.Since(began), c.Calls)
 		}
 		if c.Count("Server") < 2 {
@@ -46,9 +46,13 @@ func TestAStaleRecordStaysUnlessEverythingAgrees(t *testing.T) {
 		"the server is being built":       {func(c *volumetest.Cloud) { c.Servers[goneServer] = nil; c.ServerStatus = "BUILD" }, volume.DeadlineExceeded, "BUILD"},
 		"the server is there":             {func(c *volumetest.Cloud) { c.Servers[goneServer] = nil }, volume.Conflict, "volume attachment delete " + volumetest.AttachmentID(goneServer)},
 		"the server comes back":           {func(c *volumetest.Cloud) { time.AfterFunc(5*time.Second, func() { c.Restore(goneServer, nil) }) }, volume.Conflict, "may still use the disk"},
-		"Cinder finds that Nova uses it":  {func(c *volumetest.Cloud) { c.Fail["DeleteRow"] = volume.Errorf(volume.Busy, "HTTP 409") }, volume.Busy, "a person with a password can"},
-		"a policy forbids to delete it":   {func(c *volumetest.Cloud) { c.Fail["DeleteRow"] = volume.Errorf(volume.PermissionDenied, "HTTP 403") }, volume.PermissionDenied, "volume attachment delete " + volumetest.AttachmentID(goneServer)},
-		"it cannot be read once more":     {func(c *volumetest.Cloud) { c.Fail["Row"] = volume.Errorf(volume.PermissionDenied, "HTTP 403") }, volume.PermissionDenied, "a person with a password can"},
+		"Cinder finds that Nova uses it":  {func(c *volumetest.Cloud) { c.Fail["DeleteAttachment"] = volume.Errorf(volume.Busy, "HTTP 409") }, volume.Busy, "a person with a password can"},
+		"a policy forbids to delete it": {func(c *volumetest.Cloud) {
+			c.Fail["DeleteAttachment"] = volume.Errorf(volume.PermissionDenied, "HTTP 403")
+		}, volume.PermissionDenied, "volume attachment delete " + volumetest.AttachmentID(goneServer)},
+		"it cannot be read once more": {func(c *volumetest.Cloud) {
+			c.Fail["ShowAttachment"] = volume.Errorf(volume.PermissionDenied, "HTTP 403")
+		}, volume.PermissionDenied, "a person with a password can"},
 		"the volume's status is an error": {func(c *volumetest.Cloud) {
 			c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = "error_restoring" })
 		}, volume.Conflict, "error_restoring"},
@@ -60,7 +64,7 @@ func TestAStaleRecordStaysUnlessEverythingAgrees(t *testing.T) {
 			time.AfterFunc(5*time.Second, func() { c.Breaks("Volume", volume.Errorf(volume.Unavailable, "HTTP 503")) })
 		}, volume.Unavailable, "HTTP 503"},
 		"Nova answers 404 for its list only": {func(c *volumetest.Cloud) {
-			c.Fail["Listed"] = volume.Errorf(volume.NotFound, "no list")
+			c.Fail["ServerAttachments"] = volume.Errorf(volume.NotFound, "no list")
 			c.Servers[goneServer] = nil
 		}, volume.Unavailable, "does not know the volumes"},
 	} {
@@ -81,8 +85,8 @@ func TestAStaleRecordStaysUnlessEverythingAgrees(t *testing.T) {
 func TestARecordThatComesToLifeIsNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved})
-		c.AttachmentRecords = []volume.Row{{ID: volumetest.AttachmentID(volumetest.ServerA), Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: volume.AttachmentReserved}}
-		c.Hook["Row"] = func() { // another replica's attach was faster than the second look
+		c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(volumetest.ServerA), Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: volume.AttachmentReserved}}
+		c.Hook["ShowAttachment"] = func() { // another replica's attach was faster than the second look
 			c.Mu.Lock()
 			defer c.Mu.Unlock()
 			c.AttachmentRecords[0].Status = volume.AttachmentAttaching
@@ -90,7 +94,7 @@ func TestARecordThatComesToLifeIsNotDeleted(t *testing.T) {
 		}
 		c.Later(volumetest.VolumeID(1), func(*volume.Volume) {})
 		volumetest.WantKind(t, attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA), volume.DeadlineExceeded, false)
-		if c.Count("Row") == 0 || c.Count("DeleteRow") != 0 {
+		if c.Count("ShowAttachment") == 0 || c.Count("DeleteAttachment") != 0 {
 			t.Error(c.Calls)
 		}
 	})
@@ -99,14 +103,14 @@ func TestARecordThatComesToLifeIsNotDeleted(t *testing.T) {
 func TestARecordThatIsNewAtTheSecondLookWaitsForAThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved})
-		c.AttachmentRecords = []volume.Row{{ID: "first", Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: volume.AttachmentReserved}}
+		c.AttachmentRecords = []volume.Attachment{{ID: "first", Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: volume.AttachmentReserved}}
 		time.AfterFunc(5*time.Second, func() {
 			c.Mu.Lock()
 			defer c.Mu.Unlock()
 			c.AttachmentRecords[0].ID = "second"
 		})
 		volumetest.WantKind(t, attaching(c).Detach(volumetest.Within(t, 15), volumetest.VolumeID(1), volumetest.ServerA), volume.DeadlineExceeded, false)
-		if c.Count("DeleteRow") != 0 {
+		if c.Count("DeleteAttachment") != 0 {
 			t.Error(c.Calls)
 		}
 	})
@@ -118,7 +122,7 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 			t.Run(string(status)+", "+verb, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved})
-					c.AttachmentRecords = []volume.Row{{ID: volumetest.AttachmentID(volumetest.ServerA), Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: status}}
+					c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(volumetest.ServerA), Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: status}}
 					var err error
 					want := volume.Available
 					if verb == "attach" {
@@ -127,7 +131,7 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 					} else {
 						err = attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 					}
-					if v, _ := c.Read(volumetest.VolumeID(1)); err != nil || v.Status != want || c.Count("DeleteRow") != 1 {
+					if v, _ := c.Read(volumetest.VolumeID(1)); err != nil || v.Status != want || c.Count("DeleteAttachment") != 1 {
 						t.Errorf("%v, %v after %v", v, err, c.Calls)
 					}
 				})
@@ -139,7 +143,7 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 func TestRecordsOfOtherServersAreNeverTouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved})
-		c.AttachmentRecords = []volume.Row{{ID: volumetest.AttachmentID(goneServer), Volume: volumetest.VolumeID(1), Server: goneServer, Status: volume.AttachmentReserved}, {ID: "nobody's", Volume: volumetest.VolumeID(1), Status: volume.AttachmentReserved}}
+		c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(goneServer), Volume: volumetest.VolumeID(1), Server: goneServer, Status: volume.AttachmentReserved}, {ID: "nobody's", Volume: volumetest.VolumeID(1), Status: volume.AttachmentReserved}}
 		_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
 		if !strings.Contains(err.Error(), volumetest.AttachmentID(goneServer)+" to server "+string(goneServer)+" is reserved") {
@@ -148,7 +152,7 @@ func TestRecordsOfOtherServersAreNeverTouched(t *testing.T) {
 		if err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
 			t.Error(err)
 		}
-		if c.Count("DeleteRow") != 0 || c.Count("Attach") != 0 {
+		if c.Count("DeleteAttachment") != 0 || c.Count("Attach") != 0 {
 			t.Error(c.Calls)
 		}
 	})
@@ -158,12 +162,12 @@ func TestDetachFromAllClearsEveryServersRecordAndNobodysStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerA}, {Server: goneServer}}})
 		delete(c.Servers, goneServer)
-		c.AttachmentRecords = []volume.Row{{ID: volumetest.AttachmentID(volumetest.ServerB), Volume: volumetest.VolumeID(1), Server: volumetest.ServerB, Status: volume.AttachmentReserved}, {ID: "nobody's", Volume: volumetest.VolumeID(1), Status: volume.AttachmentReserved}}
+		c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(volumetest.ServerB), Volume: volumetest.VolumeID(1), Server: volumetest.ServerB, Status: volume.AttachmentReserved}, {ID: "nobody's", Volume: volumetest.VolumeID(1), Status: volume.AttachmentReserved}}
 		if err := attaching(c).Detach(volumetest.Within(t, 120), volumetest.VolumeID(1), ""); err != nil {
 			t.Fatal(err)
 		}
 		left := c.Recorded(volumetest.VolumeID(1))
-		if len(left) != 1 || left[0].ID != "nobody's" || c.Count("Detach") != 2 || c.Count("DeleteRow") != 2 { // of the server that is gone, too
+		if len(left) != 1 || left[0].ID != "nobody's" || c.Count("Detach") != 2 || c.Count("DeleteAttachment") != 2 { // of the server that is gone, too
 			t.Errorf("left %v after %v", left, c.Calls)
 		}
 	})
@@ -174,7 +178,7 @@ func TestACloudThatHidesItsRecordsIsGoneOnWith(t *testing.T) {
 	for _, kind := range []volume.Kind{volume.PermissionDenied, volume.NotFound, volume.Unimplemented} {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Attaching))
-			c.Fail["Rows"] = volume.Errorf(kind, "no records")
+			c.Fail["VolumeAttachments"] = volume.Errorf(kind, "no records")
 			c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
 			c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
 				v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}

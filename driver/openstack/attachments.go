@@ -17,8 +17,8 @@ type wireAttachment struct {
 	Status   string `json:"status"`
 }
 
-func (w wireAttachment) attachment() volume.Row {
-	r := volume.Row{ID: w.ID, Volume: volume.ID(w.Volume), Server: volume.ServerID(w.Instance), Status: volume.AttachStatus(w.Status)}
+func (w wireAttachment) attachment() volume.Attachment {
+	r := volume.Attachment{ID: w.ID, Volume: volume.ID(w.Volume), Server: volume.ServerID(w.Instance), Status: volume.AttachStatus(w.Status)}
 	if w.Status == "detached" || w.Status == "deleted" {
 		r.Status = volume.AttachmentNone
 	}
@@ -26,7 +26,7 @@ func (w wireAttachment) attachment() volume.Row {
 }
 
 // VolumeAttachments implements volume.AttachmentCloud. A volume has only a few, so that they fit in one page.
-func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.Row, error) {
+func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.Attachment, error) {
 	const verb = "list attachments"
 	if !isUUID(string(id)) {
 		return nil, volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", id).Op(verb)
@@ -40,7 +40,7 @@ func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.R
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]volume.Row, 0, len(answer.Attachments))
+	rows := make([]volume.Attachment, 0, len(answer.Attachments))
 	for _, w := range answer.Attachments {
 		if w.Volume == string(id) { // a cloud that ignores the filter lists the whole project
 			rows = append(rows, w.attachment())
@@ -50,13 +50,13 @@ func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.R
 }
 
 // ShowAttachment implements volume.AttachmentCloud.
-func (c *Cloud) ShowAttachment(ctx context.Context, id string) (volume.Row, error) {
+func (c *Cloud) ShowAttachment(ctx context.Context, id string) (volume.Attachment, error) {
 	var answer struct {
 		Attachment wireAttachment `json:"attachment"`
 	}
 	r := request{call: getAttachment, verb: "read attachment", object: "attachment " + id, ids: []string{id}, ok: http.StatusOK, into: &answer}
 	if err := c.doObject(ctx, r, &answer.Attachment.ID, id); err != nil {
-		return volume.Row{}, err
+		return volume.Attachment{}, err
 	}
 	return answer.Attachment.attachment(), nil
 }

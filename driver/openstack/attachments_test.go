@@ -35,7 +35,7 @@ func TestRowsOfAVolumeAreReadWhateverTheirStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []volume.Row{
+	want := []volume.Attachment{
 		{ID: rowID, Volume: volumeID, Server: serverID, Status: volume.AttachmentReserved},
 		{ID: "1", Volume: volumeID, Status: volume.AttachmentAttaching},
 		{ID: "2", Volume: volumeID, Server: serverID, Status: volume.AttachmentNone},

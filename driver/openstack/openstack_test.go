@@ -276,7 +276,7 @@ func TestAVolumeIsReadWhole(t *testing.T) {
 	want := volume.Volume{
 		ID: volumeID, Name: "pvc", Status: volume.InUse, Size: volume.GiB(2), Zone: "az1", Type: "fast", Multiattach: true, Bootable: true,
 		Description: "d", Metadata: map[string]string{"k": "v"},
-		Attachments: []volume.Attachment{{ID: "72f3c0de-0000-4000-8000-000000000000", Volume: volumeID, Server: serverID, Device: "/dev/vdb"}},
+		Attachments: []volume.Attachment{{ID: "72f3c0de-0000-4000-8000-000000000000", Volume: volumeID, Server: serverID, Status: volume.AttachmentAttached, Device: "/dev/vdb"}},
 		CreatedAt:   time.Date(2026, 11, 21, 10, 42, 47, 897026000, time.UTC),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -293,7 +293,7 @@ func TestAHostsAttachmentHasNoServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []volume.Attachment{{ID: "72f3c0de-0000-4000-8000-000000000000", Volume: volumeID, Host: "kvm-7", Device: "/dev/vdb"}}
+	want := []volume.Attachment{{ID: "72f3c0de-0000-4000-8000-000000000000", Volume: volumeID, Status: volume.AttachmentAttached, Host: "kvm-7", Device: "/dev/vdb"}}
 	if diff := cmp.Diff(want, got.Attachments); diff != "" {
 		t.Errorf("attachments (-want +got):\n%s", diff)
 	}

@@ -57,7 +57,7 @@ func (w wireVolume) volume() volume.Volume {
 		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], Description: w.Description, Metadata: w.Metadata,
 	}
 	for _, a := range w.Attachments {
-		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Host: a.Host, Device: a.Device})
+		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Status: volume.AttachmentAttached, Host: a.Host, Device: a.Device})
 	}
 	// UTC without a zone, with or without a fraction. Times only break ties, so a time that does not parse is not an error.
 	v.CreatedAt, _ = time.Parse(cinderTime, w.CreatedAt)

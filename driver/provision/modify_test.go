@@ -29,15 +29,15 @@ func TestModifyWritesOnlyWhatDiffers(t *testing.T) {
 		"all as it is":                 {change: Change{Type: "slow", Metadata: map[string]string{"team": "a"}}, want: volume.Volume{Type: "slow", Metadata: map[string]string{"team": "a", "other": "stays"}}},
 		"its type in other letters":    {change: Change{Type: "SLOW"}, want: volume.Volume{Type: "slow", Metadata: map[string]string{"team": "a", "other": "stays"}}},
 		"its type by id":               {change: Change{Type: "11111111-0000-4000-8000-000000000002"}, want: volume.Volume{Type: "slow", Metadata: map[string]string{"team": "a", "other": "stays"}}},
-		"another type":                 {change: Change{Type: "fast"}, writes: []string{"Retype" + string(volumetest.VolumeID(1)) + fastID + "false"}, want: volume.Volume{Type: "fast", Metadata: map[string]string{"team": "a", "other": "stays"}}},
-		"another type by id, may move": {change: Change{Type: fastID, Migrate: true}, writes: []string{"Retype" + string(volumetest.VolumeID(1)) + fastID + "true"}, want: volume.Volume{Type: "fast", Metadata: map[string]string{"team": "a", "other": "stays"}}},
+		"another type":                 {change: Change{Type: "fast"}, writes: []string{"Retype " + string(volumetest.VolumeID(1)) + fastID + "false"}, want: volume.Volume{Type: "fast", Metadata: map[string]string{"team": "a", "other": "stays"}}},
+		"another type by id, may move": {change: Change{Type: fastID, Migrate: true}, writes: []string{"Retype " + string(volumetest.VolumeID(1)) + fastID + "true"}, want: volume.Volume{Type: "fast", Metadata: map[string]string{"team": "a", "other": "stays"}}},
 		"metadata": {
-			change: Change{Metadata: map[string]string{"team": "b", "new": ""}}, writes: []string{"AddMetadata" + string(volumetest.VolumeID(1))},
+			change: Change{Metadata: map[string]string{"team": "b", "new": ""}}, writes: []string{"AddMetadata " + string(volumetest.VolumeID(1))},
 			want: volume.Volume{Type: "slow", Metadata: map[string]string{"team": "b", "new": "", "other": "stays"}},
 		},
 		"both": {
 			change: Change{Type: "fast", Metadata: map[string]string{"team": "b"}},
-			writes: []string{"Retype" + string(volumetest.VolumeID(1)) + fastID + "false", "AddMetadata" + string(volumetest.VolumeID(1))},
+			writes: []string{"Retype " + string(volumetest.VolumeID(1)) + fastID + "false", "AddMetadata " + string(volumetest.VolumeID(1))},
 			want:   volume.Volume{Type: "fast", Metadata: map[string]string{"team": "b", "other": "stays"}},
 		},
 	} {

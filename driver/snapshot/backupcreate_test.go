@@ -65,7 +65,7 @@ func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReturned(t *testin
 		s, began, w := snapshots(c), time.Now(), archive(func(w *BackupSpec) { w.Zone = "az1" })
 		w.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
 		time.AfterFunc(5*time.Second, func() {
-			if len(c.SnapshotsByID) != 1 || !s.temporary(*c.SnapshotsByID[volumetest.SnapshotID(101)]) || c.Count("CreateBackup"+string(volumetest.SnapshotID(101))+" az1") != 1 {
+			if len(c.SnapshotsByID) != 1 || !s.temporary(*c.SnapshotsByID[volumetest.SnapshotID(101)]) || c.Count("CreateBackup "+string(volumetest.SnapshotID(101))+" az1") != 1 {
 				t.Errorf("snapshots %v after %v", c.SnapshotsByID, c.Calls)
 			}
 		})
@@ -101,7 +101,7 @@ func TestOneCallWaitsForABackupForAMinute(t *testing.T) {
 			}
 		}
 		c.ChangeBackup(volumetest.SnapshotID(2), func(b *volume.Snapshot) { b.Status = volume.Available })
-		if b, err := snapshots(c).Create(volumetest.Within(t, 180), w); err != nil || b.ID != volumetest.SnapshotID(2) || c.Count("Create")+c.Count("Delete") != 0 {
+		if b, err := snapshots(c).Create(volumetest.Within(t, 180), w); err != nil || b.ID != volumetest.SnapshotID(2) || c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
 			t.Errorf("got %v, %v after %v", b, err, c.Calls)
 		}
 	})
@@ -202,7 +202,7 @@ func TestAFailedBackupOfSomeoneElseIsNeverRemoved(t *testing.T) {
 		b.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(b)
 		_, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
-		if volumetest.WantKind(t, err, volume.Failed, true); c.Count("Delete") != 0 {
+		if volumetest.WantKind(t, err, volume.Failed, true); c.CountPrefix("Delete") != 0 {
 			t.Error(c.Calls)
 		}
 	})
@@ -222,7 +222,7 @@ func TestASnapshotThatCinderForgotIsToldOf(t *testing.T) {
 				t.Errorf("%q is not in %v", text, err)
 			}
 		}
-		if time.Since(began) != 0 || c.Count("Delete") != 0 {
+		if time.Since(began) != 0 || c.CountPrefix("Delete") != 0 {
 			t.Errorf("after %v: %v", time.Since(began), c.Calls)
 		}
 		c.SnapshotsByID[volumetest.SnapshotID(1)].Status = volume.Available // by the administrator
@@ -255,7 +255,7 @@ func TestBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 			c := volumetest.NewCloud(volumetest.SourceVolume)
 			c.Fail["BackupsNamed"] = volume.Errorf(kind, "no")
 			_, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
-			if volumetest.WantKind(t, err, kind, true); c.Count("Create") != 0 {
+			if volumetest.WantKind(t, err, kind, true); c.CountPrefix("Create") != 0 {
 				t.Errorf("%s: %v", kind, c.Calls)
 			}
 		})
@@ -305,7 +305,7 @@ func TestNamesOfOtherThingsAreIncompatible(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume, volume.Volume{ID: volumetest.VolumeID(2), Status: volume.Available}).WithSnapshots(test.snapshots...).WithBackups(test.backups...)
 				_, err := snapshots(c).Create(volumetest.Within(t, 60), test.wish)
-				if volumetest.WantKind(t, err, volume.Incompatible, false); c.Count("Create")+c.Count("Delete") != 0 {
+				if volumetest.WantKind(t, err, volume.Incompatible, false); c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
 					t.Error(c.Calls)
 				}
 			})
@@ -442,7 +442,7 @@ func TestATemporarySnapshotThatIsBusyIsLeftToItsOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(temporaryOfOurs(1, backingUp))
 		_, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
-		if volumetest.WantKind(t, err, volume.Busy, true); c.Count("CreateBackup")+c.Count("Delete") != 0 {
+		if volumetest.WantKind(t, err, volume.Busy, true); c.Count("CreateBackup")+c.CountPrefix("Delete") != 0 {
 			t.Error(c.Calls)
 		}
 	})

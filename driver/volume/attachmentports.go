@@ -7,20 +7,12 @@ import "context"
 type AttachmentCloud interface {
 	// VolumeAttachments reads the attachment records of a volume, in every status. A cloud whose policy shows them to nobody, or that is older
 	// than they are, answers PermissionDenied, NotFound or Unimplemented. GET /v3/attachments?volume_id=….
-	VolumeAttachments(ctx context.Context, id ID) ([]Row, error)
+	VolumeAttachments(ctx context.Context, id ID) ([]Attachment, error)
 	// ShowAttachment reads one attachment record. GET /v3/attachments/{id}.
-	ShowAttachment(ctx context.Context, id string) (Row, error)
+	ShowAttachment(ctx context.Context, id string) (Attachment, error)
 	// DeleteAttachment deletes one attachment record; the volume's status follows. Busy when Nova still uses it, which Cinder asks Nova for
 	// records that have reached a host (Cinder's fix of CVE-2023-2088), and for no others. DELETE /v3/attachments/{id}.
 	DeleteAttachment(ctx context.Context, id string) error
-}
-
-// Row is one of Cinder's attachment records: what a volume's own list of attachments shows once it is attached, and more.
-type Row struct {
-	ID     string
-	Volume ID
-	Server ServerID // empty where nobody said: a reservation that is not Nova's
-	Status AttachStatus
 }
 
 // AttachStatus is an attachment record's status (Cinder's objects/fields.py, VolumeAttachStatus).

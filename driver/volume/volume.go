@@ -76,14 +76,22 @@ type Volume struct {
 	UpdatedAt   time.Time // zero until it first changes
 }
 
-// Attachment ties a volume to a server. Cinder lists only completed ones in a volume; rows that are reserved or attaching show
-// in its attachments API alone.
+// Attachment connects a volume to a server. Three lists show attachments:
+//   - Volume.Attachments shows the attached ones only (Cinder API reference, "Show a volume's details");
+//   - AttachmentCloud shows them in every status, without Host and Device (Cinder API reference, "Attachments", microversion 3.27);
+//   - Nova's list for a server shows Volume, Server and Device (Nova API reference, "List volume attachments for an instance").
 type Attachment struct {
-	ID     string // Cinder's attachment id; empty where Nova did not tell it
+	ID     string // Cinder's attachment ID; empty in Nova's list
 	Volume ID
-	Server ServerID // empty where a host has it that is no server of Nova's
-	Host   string   // what holds the server, or has the volume itself; Cinder tells administrators only
-	Device string   // what the hypervisor was asked to call the disk; a hint, never to be relied on
+	Server ServerID     // empty where no Nova server has the volume: a host attached it, or somebody reserved it
+	Status AttachStatus // empty in Nova's list
+	Host   string       // the compute host of the server, or the host that attached the volume; Cinder shows it to administrators only
+	Device string       // the device name that Nova asked the hypervisor for, such as /dev/vdb; a hint only
+}
+
+// Same reports whether both are the same attachment in the same status. It ignores Host and Device, which not every list shows.
+func (a Attachment) Same(b Attachment) bool {
+	return a.ID == b.ID && a.Volume == b.Volume && a.Server == b.Server && a.Status == b.Status
 }
 
 // holder is who has the volume, for a sentence.

@@ -2,87 +2,85 @@ package volumetest
 
 import (
 	"context"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"slices"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// fakeRows are the attachment records of a fakeCloud beside those of attached volumes.
+// attachments are the attachments of a Cloud beside those that its volumes list, and how its servers behave.
 type attachments struct {
-	AttachmentRecords []volume.Row
-	ServerStatus      string // of every server; empty means ACTIVE
-	Task              string // that every server is at
-	Stuck             bool   // a detach never ends
-	ListsForever      bool   // Nova forgets no volume
+	AttachmentRecords []volume.Attachment // those that are not attached
+	ServerStatus      string              // of every server; empty means ACTIVE
+	Task              string              // of every server
+	Stuck             bool                // a detach never ends
+	ListsForever      bool                // Nova never removes a volume from its list
 }
 
-// rowID is the id of the record of any volume at a server.
-func AttachmentID(server volume.ServerID) string { return "row-" + string(server) }
+// AttachmentID is the ID of the attachment of any volume to a server.
+func AttachmentID(server volume.ServerID) string { return "attachment-" + string(server) }
 
-// recorded is every record of a volume.
-func (c *Cloud) Recorded(id volume.ID) []volume.Row {
+// Recorded returns the attachments of a volume in every status.
+func (c *Cloud) Recorded(id volume.ID) []volume.Attachment {
 	v, err := c.Read(id)
 	if err != nil {
 		return nil
 	}
-	var all []volume.Row
-	for _, a := range v.Attachments {
-		all = append(all, volume.Row{ID: AttachmentID(a.Server), Volume: id, Server: a.Server, Status: volume.AttachmentAttached})
-	}
+	all := v.Attachments
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	for _, r := range c.AttachmentRecords {
-		if r.Volume == id {
-			all = append(all, r)
+	for _, a := range c.AttachmentRecords {
+		if a.Volume == id {
+			all = append(all, a)
 		}
 	}
 	return all
 }
 
-func (c *Cloud) VolumeAttachments(_ context.Context, id volume.ID) ([]volume.Row, error) {
-	if err := c.Called("Rows", id); err != nil {
+func (c *Cloud) VolumeAttachments(_ context.Context, id volume.ID) ([]volume.Attachment, error) {
+	if err := c.Called("VolumeAttachments", id); err != nil {
 		return nil, err
 	}
 	return c.Recorded(id), nil
 }
 
-func (c *Cloud) ShowAttachment(_ context.Context, row string) (volume.Row, error) {
-	if err := c.Called("Row", row); err != nil {
-		return volume.Row{}, err
+func (c *Cloud) ShowAttachment(_ context.Context, id string) (volume.Attachment, error) {
+	if err := c.Called("ShowAttachment", id); err != nil {
+		return volume.Attachment{}, err
 	}
-	return c.find(row)
+	return c.findAttachment(id)
 }
 
-func (c *Cloud) find(row string) (volume.Row, error) {
+func (c *Cloud) findAttachment(id string) (volume.Attachment, error) {
 	c.Mu.Lock()
-	ids := make([]volume.ID, 0, len(c.VolumesByID))
-	for id := range c.VolumesByID {
-		ids = append(ids, id)
+	volumes := make([]volume.ID, 0, len(c.VolumesByID))
+	for v := range c.VolumesByID {
+		volumes = append(volumes, v)
 	}
 	c.Mu.Unlock()
-	for _, id := range ids {
-		for _, r := range c.Recorded(id) {
-			if r.ID == row {
-				return r, nil
+	for _, v := range volumes {
+		for _, a := range c.Recorded(v) {
+			if a.ID == id {
+				return a, nil
 			}
 		}
 	}
-	return volume.Row{}, volume.Errorf(volume.NotFound, "no attachment %s", row)
+	return volume.Attachment{}, volume.Errorf(volume.NotFound, "no attachment %s", id)
 }
 
-// DeleteAttachment deletes a record; the volume follows at once, as in Cinder.
-func (c *Cloud) DeleteAttachment(_ context.Context, row string) error {
-	if err := c.Called("DeleteRow", row); err != nil {
+// DeleteAttachment deletes an attachment; the volume's status follows at once, as in Cinder.
+func (c *Cloud) DeleteAttachment(_ context.Context, id string) error {
+	if err := c.Called("DeleteAttachment", id); err != nil {
 		return err
 	}
-	found, err := c.find(row)
+	found, err := c.findAttachment(id)
 	if err != nil {
 		return err
 	}
 	c.Mu.Lock()
-	c.AttachmentRecords = slices.DeleteFunc(c.AttachmentRecords, func(r volume.Row) bool { return r.ID == row })
+	c.AttachmentRecords = slices.DeleteFunc(c.AttachmentRecords, func(a volume.Attachment) bool { return a.ID == id })
 	c.Mu.Unlock()
 	c.Change(found.Volume, func(v *volume.Volume) {
-		v.Attachments = slices.DeleteFunc(v.Attachments, func(a volume.Attachment) bool { return AttachmentID(a.Server) == row })
+		v.Attachments = slices.DeleteFunc(v.Attachments, func(a volume.Attachment) bool { return AttachmentID(a.Server) == id })
 		if v.Status = volume.Available; len(v.Attachments) > 0 {
 			v.Status = volume.InUse
 		}

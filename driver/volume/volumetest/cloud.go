@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func VolumeID(n int) volume.ID { return volume.ID(fmt.Sprintf("00000000-0000-400
 
 func (c *Cloud) Called(method string, args ...any) error {
 	c.Mu.Lock()
-	c.Calls = append(c.Calls, method+fmt.Sprint(args...))
+	c.Calls = append(c.Calls, strings.TrimSpace(method+" "+fmt.Sprint(args...)))
 	hook := c.Hook[method]
 	c.Mu.Unlock()
 	if hook != nil {
@@ -74,12 +75,16 @@ func (c *Cloud) Called(method string, args ...any) error {
 	return c.Fail[method]
 }
 
-func (c *Cloud) Count(method string) int {
+// Count returns how often a method was called. With arguments behind the method it counts the calls with those: "Extend 1".
+func (c *Cloud) Count(method string) int { return c.CountPrefix(method + " ") }
+
+// CountPrefix returns how often all methods were called whose names begin so: "Create".
+func (c *Cloud) CountPrefix(prefix string) int {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	n := 0
 	for _, call := range c.Calls {
-		if len(call) >= len(method) && call[:len(method)] == method {
+		if strings.HasPrefix(call+" ", prefix) {
 			n++
 		}
 	}
@@ -170,7 +175,8 @@ func (c *Cloud) Read(id volume.ID) (volume.Volume, error) {
 		copied := *v
 		copied.Attachments = slices.Clone(v.Attachments)
 		for i := range copied.Attachments {
-			copied.Attachments[i].ID = AttachmentID(copied.Attachments[i].Server)
+			a := &copied.Attachments[i]
+			a.ID, a.Volume, a.Status = AttachmentID(a.Server), id, volume.AttachmentAttached
 		}
 		return copied, nil
 	}
@@ -256,7 +262,7 @@ func (c *Cloud) Server(_ context.Context, id volume.ServerID) (volume.Server, er
 }
 
 func (c *Cloud) ServerAttachments(_ context.Context, server volume.ServerID) ([]volume.Attachment, error) {
-	if err := c.Called("Listed", server); err != nil {
+	if err := c.Called("ServerAttachments", server); err != nil {
 		return nil, err
 	}
 	c.Mu.Lock()
@@ -287,11 +293,11 @@ func (c *Cloud) Attach(_ context.Context, server volume.ServerID, v volume.Volum
 	}
 	c.Change(v.ID, func(v *volume.Volume) {
 		v.Status = volume.Reserved
-		c.AttachmentRecords = append(c.AttachmentRecords, volume.Row{ID: AttachmentID(server), Volume: v.ID, Server: server, Status: volume.AttachmentReserved})
+		c.AttachmentRecords = append(c.AttachmentRecords, volume.Attachment{ID: AttachmentID(server), Volume: v.ID, Server: server, Status: volume.AttachmentReserved})
 	})
 	c.Later(v.ID, func(v *volume.Volume) {
 		v.Status = volume.InUse
-		c.AttachmentRecords = slices.DeleteFunc(c.AttachmentRecords, func(r volume.Row) bool { return r.Volume == v.ID && r.Server == server })
+		c.AttachmentRecords = slices.DeleteFunc(c.AttachmentRecords, func(r volume.Attachment) bool { return r.Volume == v.ID && r.Server == server })
 		if c.Refuse {
 			c.Servers[server] = slices.DeleteFunc(c.Servers[server], func(other volume.ID) bool { return other == v.ID })
 			if len(v.Attachments) == 0 {
