@@ -123,7 +123,7 @@ func (s *Server) confirm(ctx context.Context, v volume.Volume, req *csi.Validate
 	if err != nil {
 		return err
 	}
-	if err := s.makeable(class.Format, req.GetVolumeCapabilities()); err != nil {
+	if err := s.validateFormat(class.Format, req.GetVolumeCapabilities()); err != nil {
 		return err
 	}
 	attributes, err := attributesClass(req.GetMutableParameters())

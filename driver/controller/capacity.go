@@ -27,12 +27,12 @@ func (s *Server) GetCapacity(ctx context.Context, req *csi.GetCapacityRequest) (
 	if err != nil {
 		return nil, err
 	}
-	places, segment := s.places(), req.GetAccessibleTopology()
-	if class.Zone != "" && !places.reach(class.Zone, segment) {
+	mapper, segment := s.topologyMapper(), req.GetAccessibleTopology()
+	if class.Zone != "" && !mapper.reach(class.Zone, segment) {
 		return &csi.GetCapacityResponse{}, nil
 	}
 	room := provision.CapacityRequest{
-		Type: class.Type, Zone: class.Zone, Zones: places.zones(&csi.TopologyRequirement{Requisite: []*csi.Topology{segment}}), AnyZone: places.ignored, Shared: shared,
+		Type: class.Type, Zone: class.Zone, Zones: mapper.zones(&csi.TopologyRequirement{Requisite: []*csi.Topology{segment}}), AnyZone: mapper.ignored, Shared: shared,
 	}
 	capacity, err := s.o.Clouds[s.clouds[0]].Volumes.Capacity(ctx, room)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) GetCapacity(ctx context.Context, req *csi.GetCapacityRequest) (
 }
 
 // reach reports whether a volume in that zone can be used in a segment.
-func (p places) reach(zone string, segment *csi.Topology) bool {
+func (p topologyMapper) reach(zone string, segment *csi.Topology) bool {
 	label := segment.GetSegments()[p.key]
 	return label == "" || p.ignored || slices.Contains(p.zoneMap.Labels(zone), label)
 }

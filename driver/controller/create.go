@@ -18,8 +18,8 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	places := s.places()
-	wish, format, err := s.wish(ctx, req, places)
+	mapper := s.topologyMapper()
+	wish, format, err := s.wish(ctx, req, mapper)
 	if err != nil {
 		return nil, err
 	}
@@ -27,11 +27,11 @@ func (s *Server) CreateVolume(ctx context.Context, req *csi.CreateVolumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	return &csi.CreateVolumeResponse{Volume: created(v, req, format, places)}, nil
+	return &csi.CreateVolumeResponse{Volume: created(v, req, format, mapper)}, nil
 }
 
 // wish reads what a request asks for, of the cloud and of whoever makes the file system.
-func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places places) (provision.CreateSpec, contract.Format, error) {
+func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, mapper topologyMapper) (provision.CreateSpec, contract.Format, error) {
 	if req.GetName() == "" {
 		return provision.CreateSpec{}, contract.Format{}, missing("name")
 	}
@@ -44,7 +44,7 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 		return provision.CreateSpec{}, contract.Format{}, err
 	}
 	size := volume.Range{Required: volume.Size(req.GetCapacityRange().GetRequiredBytes()), Limit: volume.Size(req.GetCapacityRange().GetLimitBytes())}
-	if err := s.makeable(class.Format, req.GetVolumeCapabilities()); err != nil {
+	if err := s.validateFormat(class.Format, req.GetVolumeCapabilities()); err != nil {
 		return provision.CreateSpec{}, contract.Format{}, err
 	}
 	metadata, err := class.VolumeMetadata()
@@ -60,7 +60,7 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 		return provision.CreateSpec{}, contract.Format{}, err
 	}
 	if clone == "" && snapshot == "" {
-		if err := fits(class.Format, size); err != nil {
+		if err := validateInodes(class.Format, size); err != nil {
 			return provision.CreateSpec{}, contract.Format{}, err
 		}
 	}
@@ -69,8 +69,8 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, places 
 		Size:     size,
 		Type:     cmp.Or(attributes.Type, class.Type), // mutable parameters win (CSI specification, CreateVolume)
 		Zone:     class.Zone,
-		Zones:    places.zones(req.GetAccessibilityRequirements()),
-		AnyZone:  places.ignored,
+		Zones:    mapper.zones(req.GetAccessibilityRequirements()),
+		AnyZone:  mapper.ignored,
 		Shared:   shared,
 		Source:   clone,
 		Snapshot: snapshot,
@@ -182,10 +182,10 @@ func sourceOf(source *csi.VolumeContentSource) (volume.ID, volume.SnapshotID, er
 }
 
 // created describes a volume that was just made. The file system of one that was made from a source is its source's.
-func created(v volume.Volume, req *csi.CreateVolumeRequest, format contract.Format, places places) *csi.Volume {
+func created(v volume.Volume, req *csi.CreateVolumeRequest, format contract.Format, mapper topologyMapper) *csi.Volume {
 	answer := &csi.Volume{
 		VolumeId: string(v.ID), CapacityBytes: int64(v.Size), ContentSource: req.GetVolumeContentSource(),
-		AccessibleTopology: places.accessible(v, req.GetAccessibilityRequirements()), VolumeContext: format.Context(),
+		AccessibleTopology: mapper.accessible(v, req.GetAccessibilityRequirements()), VolumeContext: format.Context(),
 	}
 	if answer.ContentSource != nil {
 		answer.VolumeContext = map[string]string{contract.ContextResizeRequired: "true"}

@@ -9,14 +9,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// makeable says why the file system that one of the capabilities is for cannot be made as the StorageClass has it.
-func (s *Server) makeable(format contract.Format, capabilities []*csi.VolumeCapability) error {
+// validateFormat refuses formatting parameters of the StorageClass that the file system of a capability does not have.
+func (s *Server) validateFormat(format contract.Format, capabilities []*csi.VolumeCapability) error {
 	if format == (contract.Format{}) {
 		return nil
 	}
 	for _, c := range capabilities {
 		if c.GetBlock() != nil {
-			return volume.Errorf(volume.InvalidArgument, "the StorageClass says how a file system is made (%s, %s, %s or %s), and a block volume has none; "+
+			return volume.Errorf(volume.InvalidArgument, "the StorageClass has parameters of a file system (%s, %s, %s or %s), which a block volume does not have; "+
 				"use volumeMode Filesystem, or a class without these parameters",
 				contract.ParameterBlockSize, contract.ParameterInodeSize, contract.ParameterBytesPerInode, contract.ParameterInodes)
 		}
@@ -27,11 +27,12 @@ func (s *Server) makeable(format contract.Format, capabilities []*csi.VolumeCapa
 	return nil
 }
 
-// fits says why a new volume has no room for the inodes that the StorageClass asks for. A size that cannot be is for the domain to refuse.
-func fits(format contract.Format, wanted volume.Range) error {
+// validateInodes refuses a size that is too small for the inodes that the StorageClass requires. Another package refuses an
+// invalid size.
+func validateInodes(format contract.Format, wanted volume.Range) error {
 	size, err := wanted.Smallest()
 	if err != nil {
-		return nil // the domain says it, in its turn
+		return nil // Create reports it
 	}
 	if err := format.CheckSize(int64(size)); err != nil {
 		return volume.Errorf(volume.InvalidArgument, "the StorageClass: parameter %w", err)

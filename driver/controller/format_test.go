@@ -64,7 +64,7 @@ func TestAFileSystemThatCannotBeMadeSoIsRefusedBeforeItsVolumeIsMade(t *testing.
 		"xfs has no bytes per inode":   {"xfs", "", "bytesPerInode", "4096", `bytesPerInode 4096: the file system "xfs" has no such option`},
 		"nor has it as the default":    {"", "xfs", "numberOfInodes", "4096", `numberOfInodes 4096: the file system "xfs" has no such option`},
 		"btrfs has nothing":            {"btrfs", "", "blockSize", "4096", `blockSize 4096: the file system "btrfs" has no such option`},
-		"no file system at all":        {"block", "", "blockSize", "4096", "a block volume has none"},
+		"no file system at all":        {"block", "", "blockSize", "4096", "a block volume does not have"},
 		"more inodes than room for it": {"ext4", "", "numberOfInodes", "1048577", "numberOfInodes 1048577: a volume of 1073741824 bytes takes up to 1048576"},
 	} {
 		t.Run(name, func(t *testing.T) {

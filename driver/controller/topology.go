@@ -9,15 +9,15 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// places translates between CSI's topologies and volume zones, by the options as they were when a request came.
-type places struct {
-	key     string // of the segment whose value is a zone; empty without topology
+// topologyMapper translates between CSI topologies and volume zones, with the options at the time of the request.
+type topologyMapper struct {
+	key     string // of the segment whose value is a zone; "" without topology
 	zoneMap contract.ZoneMap
 	ignored bool // ignore-volume-az
 }
 
-func (s *Server) places() places {
-	var p places
+func (s *Server) topologyMapper() topologyMapper {
+	var p topologyMapper
 	if s.o.WithTopology {
 		p.key = s.o.TopologyKey
 	}
@@ -30,9 +30,9 @@ func (s *Server) places() places {
 	return p
 }
 
-// zones are the volume zones that will do for a requirement, best first: each is the one that the zone map names, or else the
-// node's label itself. Segments of other keys say nothing about volumes.
-func (p places) zones(wanted *csi.TopologyRequirement) []string {
+// zones are the volume zones for a requirement, in order of preference. Each is the one in the zone map, or else the value of the
+// segment itself. Segments with other keys do not concern volumes.
+func (p topologyMapper) zones(wanted *csi.TopologyRequirement) []string {
 	if p.key == "" {
 		return nil
 	}
@@ -50,9 +50,10 @@ func (p places) zones(wanted *csi.TopologyRequirement) []string {
 	return zones
 }
 
-// accessible says from where a volume can be used: from the compute zones that its own zone serves, which is the zone it really
-// is in; with ignore-volume-az, as upstream's, from wherever the request preferred; without topology nothing is said.
-func (p places) accessible(v volume.Volume, wanted *csi.TopologyRequirement) []*csi.Topology {
+// accessible returns the topologies where a volume can be used: the compute zones that its own zone serves. That zone is the one
+// that Cinder reports. With ignore-volume-az, it returns the preferred topologies of the request, as upstream does. Without
+// topology, it returns none.
+func (p topologyMapper) accessible(v volume.Volume, wanted *csi.TopologyRequirement) []*csi.Topology {
 	switch {
 	case p.key == "" || strings.TrimSpace(v.Zone) == "" && !p.ignored:
 		return nil
