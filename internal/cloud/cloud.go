@@ -171,7 +171,7 @@ func (c *Cloud) Unencrypted() []string {
 	var all []string
 	for _, e := range c.catalog {
 		u, err := url.Parse(e.URL)
-		used := slices.ContainsFunc(slices.Collect(maps.Values(services)), func(s known) bool { return slices.Contains(s.aliases, e.Type) })
+		used := slices.ContainsFunc(slices.Collect(maps.Values(services)), func(s knownService) bool { return slices.Contains(s.aliases, e.Type) })
 		if err == nil && used && u.Scheme == "http" && strings.HasPrefix(c.settings.AuthURL, "https:") {
 			all = append(all, Clean(u.Redacted()))
 		}

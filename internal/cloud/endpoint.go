@@ -13,8 +13,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// known describes a service before any request.
-type known struct {
+// knownService describes a service before any request.
+type knownService struct {
 	aliases  []string
 	versions []string // last segment of the versioned URL, best first
 	project  bool     // the versioned URL ends in the project ID
@@ -22,7 +22,7 @@ type known struct {
 
 // The names of a service in catalogs, best first (OpenStack Service Types Authority), and the API versions that this project
 // uses.
-var services = map[string]known{
+var services = map[string]knownService{
 	"block-storage": {aliases: []string{"block-storage", "volumev3", "block-store", "volume"}, versions: []string{"v3"}, project: true},
 	"compute":       {aliases: []string{"compute"}, versions: []string{"v2.1", "v2"}},
 	"identity":      {aliases: []string{"identity"}, versions: []string{"v3"}},
