@@ -15,9 +15,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/vm/guest"
 )
 
-// What the config drives say. The id is not that of the hardware, so that the answer tells where it came from.
+// What the config drives say. The ID is that of the hardware, or the driver would refuse it; the hardware has no zone.
 const (
-	driveServer = "0a4d1f6e-52b7-4b38-8f1c-6f3f7f6c1b11"
+	driveServer = guest.ServerID
 	driveZone   = "az-config"
 )
 
@@ -75,8 +75,8 @@ func (n *node) wantFileSystem(t *testing.T, format string, there bool) {
 		n.sh(t, "! grep -qw "+format+" /proc/filesystems")
 		return
 	}
-	module := map[string]string{"iso9660": "isofs", "vfat": "vfat"}[format]
-	n.sh(t, "modprobe "+module+" && grep -qw "+format+" /proc/filesystems")
+	modules := map[string]string{"iso9660": "isofs", "vfat": "vfat nls_cp437 nls_ascii"}[format]
+	n.sh(t, "modprobe -a "+modules+" && grep -qw "+format+" /proc/filesystems")
 }
 
 // makeDrive makes a config drive as Nova does (nova/virt/configdrive.py).
