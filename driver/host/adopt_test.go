@@ -58,8 +58,8 @@ func TestAVolumeStagedByUpstreamIsAdoptedWhileAFileIsOpen(t *testing.T) {
 				_, err = h.Expand(t.Context(), ExpandSpec{Volume: vol, Path: staging, Size: 800 << 20})
 				must(t, err)
 			}
-			if ailments, err := h.Health(t.Context(), vol, staging, pod); err != nil || len(ailments) > 0 {
-				t.Errorf("want nothing wrong, got %v, %v", ailments, err)
+			if issues, err := h.Health(t.Context(), vol, staging, pod); err != nil || len(issues) > 0 {
+				t.Errorf("want nothing wrong, got %v, %v", issues, err)
 			}
 			after, err := h.mounts.Table()
 			must(t, err)
@@ -191,9 +191,9 @@ func TestAFileSystemThatWasShutDownIsReportedAndUnstaged(t *testing.T) {
 	const goingDown, noLog = 0x8004587D, 2 // XFS_IOC_GOINGDOWN, XFS_FSOP_GOING_FLAGS_NOLOGFLUSH
 	err = unix.IoctlSetPointerInt(int(dir.Fd()), goingDown, noLog)
 	must(t, errors.Join(err, dir.Close()))
-	ailments, err := h.Health(t.Context(), vol, staging)
-	if err != nil || len(ailments) != 1 || ailments[0].Severity != volume.Inaccessible || ailments[0].Reason != "InputOutputError" {
-		t.Errorf("want the input and output errors reported, got %+v, %v", ailments, err)
+	issues, err := h.Health(t.Context(), vol, staging)
+	if err != nil || len(issues) != 1 || issues[0].Severity != volume.Inaccessible || issues[0].Reason != "InputOutputError" {
+		t.Errorf("want the input and output errors reported, got %+v, %v", issues, err)
 	}
 	must(t, h.Unstage(t.Context(), vol, staging)) // it can be written out no more, and must not stay
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-func Test18ExpandWaitsForTheDiskAndThenGrowsTheFileSystem(t *testing.T) {
+func TestExpandWaitsForTheDiskAndThenGrowsTheFileSystem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, "rw")
 		d := b.devices[filepath.Join(b.Dev, "vdb")]
@@ -25,7 +25,7 @@ func Test18ExpandWaitsForTheDiskAndThenGrowsTheFileSystem(t *testing.T) {
 				t.Error("want nothing grown before the disk is")
 			}
 		}
-		size, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: b.place("staging"), Size: volume.GiB(2)})
+		size, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: b.kubelet("staging"), Size: volume.GiB(2)})
 		if err != nil || size != volume.GiB(2) {
 			t.Fatalf("want 2 GiB, got %s, %v", size, err)
 		}
@@ -35,13 +35,13 @@ func Test18ExpandWaitsForTheDiskAndThenGrowsTheFileSystem(t *testing.T) {
 	})
 }
 
-func Test18ExpandFailsIfTheDiskDoesNotGrow(t *testing.T) {
+func TestExpandFailsIfTheDiskDoesNotGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, "rw")
 		b.Sysfs(t, "vdb", map[string]string{"device/rescan": ""})
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		_, err := b.Expand(ctx, ExpandSpec{Volume: vol, Path: b.place("staging"), Size: volume.GiB(2)})
+		_, err := b.Expand(ctx, ExpandSpec{Volume: vol, Path: b.kubelet("staging"), Size: volume.GiB(2)})
 		wantKind(t, err, volume.DeadlineExceeded, "16777216 bytes", "2 GiB")
 		if len(b.tools.ran) > 0 {
 			t.Errorf("want nothing grown, got %q", b.tools.ran)
@@ -55,13 +55,13 @@ func Test18ExpandFailsIfTheDiskDoesNotGrow(t *testing.T) {
 func TestExpandNeverGrowsAnotherFileSystem(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
-	b.mounter.add(Entry{Device: num(254, 32), Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
-	if err := os.MkdirAll(b.place("other"), 0o750); err != nil {
+	b.mounter.add(Entry{Device: num(254, 32), Path: b.kubelet("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+	if err := os.MkdirAll(b.kubelet("other"), 0o750); err != nil {
 		t.Fatal(err)
 	}
-	b.mounter.add(Entry{Device: num(254, 16), Path: b.place("ro"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"ro"}})
+	b.mounter.add(Entry{Device: num(254, 16), Path: b.kubelet("ro"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"ro"}})
 	for path, kind := range map[string]volume.Kind{"nothing": volume.NotFound, "staging/below": volume.NotFound, "other": volume.Conflict, "ro": volume.Conflict} {
-		if _, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: b.place(path)}); !volume.Is(err, kind) {
+		if _, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: b.kubelet(path)}); !volume.Is(err, kind) {
 			t.Errorf("%s: want %s, got %v", path, kind, err)
 		}
 	}
@@ -75,7 +75,7 @@ func TestExpandOfABlockVolumeOnlyWaits(t *testing.T) {
 	b := newFakeHost(t)
 	d := b.plug(t, "vdb", serial, num(254, 16))
 	d.size = volume.GiB(2) - 16<<20 // the LUKS header of an encrypted volume
-	size, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: b.place("anywhere"), Size: volume.GiB(2), Block: true})
+	size, err := b.Expand(t.Context(), ExpandSpec{Volume: vol, Path: b.kubelet("anywhere"), Size: volume.GiB(2), Block: true})
 	if err != nil || size != volume.GiB(2) || len(b.tools.ran) > 0 {
 		t.Errorf("want 2 GiB and nothing run, got %s, %v, %q", size, err, b.tools.ran)
 	}

@@ -108,8 +108,8 @@ func (b *fakeHost) device(name string, number disk.Number) *fakeDevice {
 	return d
 }
 
-// place is a directory for mounts that does not exist yet.
-func (b *fakeHost) place(name string) string { return b.Path("kubelet", name) }
+// kubelet is a path below the directory of kubelet, which does not exist yet.
+func (b *fakeHost) kubelet(name string) string { return b.Path("kubelet", name) }
 
 type fakeDevice struct {
 	number   disk.Number

@@ -56,7 +56,7 @@ func TestHealthReportsEachProblem(t *testing.T) {
 			var paths []string
 			for _, p := range c.paths {
 				if p != "" {
-					p = b.place(p)
+					p = b.kubelet(p)
 				}
 				paths = append(paths, p)
 			}

@@ -21,7 +21,7 @@ type signature struct {
 
 const smallDisk = 8 << 20
 
-// patch is bytes at a place of a disk; a negative place counts from its end.
+// patch is bytes at an offset of a disk; a negative offset counts from its end.
 type patch struct {
 	at    int64
 	bytes string

@@ -26,7 +26,7 @@ import (
 
 // Disks that must not be formatted, staged by the driver's own code with the kernel's block devices and the real tools.
 
-// hostile is a machine with one disk of vol, whose programs are real and written down.
+// hostile is a machine with one disk of vol, with real programs that are recorded.
 type hostile struct {
 	*Host
 	*testenv.Machine
@@ -177,7 +177,7 @@ func TestNoFileSystemIsMadeOverAPartitionTableOrAnExtraSignature(t *testing.T) {
 		{"sun", "sun", partitioned("sun", "")},
 		{"sgi", "sgi", partitioned("sgi", "")},
 		{"bsd", "bsd", plant(patch{512, sector(pad("\x57\x45\x56\x82", 132) + "\x57\x45\x56\x82")})},
-		{"bsd, at its other places", "bsd", plant(patch{64, "\x57\x45\x56\x82"}, patch{128, "\x57\x45\x56\x82"})},
+		{"bsd, at its other offsets", "bsd", plant(patch{64, "\x57\x45\x56\x82"}, patch{128, "\x57\x45\x56\x82"})},
 		{"bcachefs", "bcachefs", plant(patch{4096 + 24, "\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef"})},
 		{"bcachefs of its first years", "bcachefs", plant(patch{4096 + 24, "\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81"})},
 		{"mac", "mac", plant(patch{0, "\x45\x52" + be16(512) + be32(16384)}, patch{512, "PM" + be16(0) + be32(1) + be32(1) + be32(63) + "Apple"})},
@@ -256,23 +256,23 @@ func TestADiskWithoutSizeIsNotFormatted(t *testing.T) {
 	}
 }
 
-// protect makes the disk read-only in the kernel, and says so where sysfs would, if told is true.
-func (x *hostile) protect(t *testing.T, told bool) {
+// protect makes the disk read-only in the kernel, and in the fake sysfs if inSysfs is true.
+func (x *hostile) protect(t *testing.T, inSysfs bool) {
 	t.Helper()
 	testenv.Run(t, "blockdev", "--setro", x.disk)
 	t.Cleanup(func() { testenv.Run(t, "blockdev", "--setrw", x.disk) })
-	if told {
+	if inSysfs {
 		x.Sysfs(t, "vdb", map[string]string{"ro": "1\n"})
 	}
 }
 
 func TestAWriteProtectedDiskIsNeitherFormattedNorStagedWritable(t *testing.T) {
-	for name, told := range map[string]bool{"known": true, "found out": false} {
+	for name, inSysfs := range map[string]bool{"in sysfs": true, "not in sysfs": false} {
 		t.Run("empty, "+name, func(t *testing.T) {
 			x := newHostile(t, smallDisk)
-			x.protect(t, told)
+			x.protect(t, inSysfs)
 			before := sum(t, x.disk)
-			if err := x.stage(t, StageSpec{}); err == nil || told && !volume.Is(err, volume.Conflict) {
+			if err := x.stage(t, StageSpec{}); err == nil || inSysfs && !volume.Is(err, volume.Conflict) {
 				t.Errorf("want a refusal, got %v", err)
 			}
 			if sum(t, x.disk) != before || countMounts(t, x.Host, x.Machine) != 0 {
@@ -282,7 +282,7 @@ func TestAWriteProtectedDiskIsNeitherFormattedNorStagedWritable(t *testing.T) {
 		t.Run("with a file system, "+name, func(t *testing.T) {
 			x := newHostile(t, smallDisk)
 			testenv.Run(t, "mkfs.ext4", "-q", x.disk)
-			x.protect(t, told)
+			x.protect(t, inSysfs)
 			before := sum(t, x.disk)
 			if err := x.stage(t, StageSpec{}); err == nil || !strings.Contains(err.Error(), "write-protected") {
 				t.Errorf("want it refused as write-protected, got %v", err)
@@ -299,7 +299,7 @@ func TestAWriteProtectedDiskIsNeitherFormattedNorStagedWritable(t *testing.T) {
 	}
 }
 
-// A disk that goes, and whose name another takes, between the look at it and mkfs.
+// A disk is removed between the probe and mkfs, and another one may take its name.
 func TestNoDiskIsFormattedIfTheDiskIsRemovedBeforeMkfs(t *testing.T) {
 	for name, exchange := range map[string]func(t *testing.T, x *hostile, other string){
 		"gone from the machine": func(t *testing.T, x *hostile, _ string) {

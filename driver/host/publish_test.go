@@ -20,12 +20,12 @@ func expand(line, disk, path string) string {
 	return strings.NewReplacer("DISK", disk, "PATH", path).Replace(line)
 }
 
-// staged is a bench with the volume's disk mounted at the place staging.
+// staged is a host on which the disk of the volume is mounted at the path staging.
 func staged(t *testing.T, option string) *fakeHost {
 	t.Helper()
 	b := newFakeHost(t)
 	b.plug(t, "vdb", serial, num(254, 16))
-	b.mounter.add(Entry{Device: num(254, 16), Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{option}})
+	b.mounter.add(Entry{Device: num(254, 16), Path: b.kubelet("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{option}})
 	return b
 }
 
@@ -34,17 +34,17 @@ func TestPublishBindsTheStagedFileSystemOnce(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
 		b := staged(t, "rw")
 		for range 3 {
-			if err := b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: readOnly}); err != nil {
+			if err := b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("pod"), ReadOnly: readOnly}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if len(b.mounter.table) != 2 {
 			t.Fatalf("want one mount more, got %v", b.mounter.table)
 		}
-		if m, _ := b.mounter.table.At(b.place("pod")); m.ReadOnly() != readOnly {
+		if m, _ := b.mounter.table.At(b.kubelet("pod")); m.ReadOnly() != readOnly {
 			t.Errorf("want read-only %t, got %v", readOnly, m.Options)
 		}
-		wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("pod"), ReadOnly: !readOnly}), volume.Incompatible, b.place("pod"))
+		wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("pod"), ReadOnly: !readOnly}), volume.Incompatible, b.kubelet("pod"))
 	}
 }
 
@@ -54,7 +54,7 @@ func TestAKilledReadOnlyPublicationIsFinished(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
 	b.mounter.steps = true
-	p := PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}
+	p := PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("pod")}
 	if err := b.mounter.Bind(p.Staging, p.Target, false); err != nil { // the first of them
 		t.Fatal(err)
 	}
@@ -73,11 +73,11 @@ func TestAReadOnlyStageIsPublishedReadOnly(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "ro")
 	for range 2 {
-		if err := b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("pod")}); err != nil {
+		if err := b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("pod")}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if m, _ := b.mounter.table.At(b.place("pod")); !m.ReadOnly() {
+	if m, _ := b.mounter.table.At(b.kubelet("pod")); !m.ReadOnly() {
 		t.Errorf("want a read-only mount, got %v", m.Options)
 	}
 }
@@ -88,9 +88,9 @@ func TestAWritablePublicationServesAReadOnlyAccessModeButNotAReadOnlyPod(t *test
 	b := staged(t, "rw")
 	log := &testenv.Log{}
 	b.log = slog.New(slog.NewTextHandler(log, nil))
-	old, next := b.place("old"), b.place("next")
+	old, next := b.kubelet("old"), b.kubelet("next")
 	must(t, os.MkdirAll(old, 0o750))
-	p := PublishSpec{Volume: vol, Staging: b.place("staging"), Target: old}
+	p := PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: old}
 	must(t, b.Publish(t.Context(), p))
 	p.ReadOnly = true
 	wantKind(t, b.Publish(t.Context(), p), volume.Incompatible, old)
@@ -99,16 +99,16 @@ func TestAWritablePublicationServesAReadOnlyAccessModeButNotAReadOnlyPod(t *test
 		must(t, b.Publish(t.Context(), p))
 	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), old) {
-		t.Errorf("want one warning that names the place, got %q", log)
+		t.Errorf("want one warning that names the path, got %q", log)
 	}
-	b.mounter.add(Entry{Device: num(254, 32), Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
-	p.Target = b.place("other")
+	b.mounter.add(Entry{Device: num(254, 32), Path: b.kubelet("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+	p.Target = b.kubelet("other")
 	wantKind(t, b.Publish(t.Context(), p), volume.Conflict, "unpublish the path first")
 	must(t, b.Unmount(old))
 	for _, p.Target = range []string{old, next} {
 		must(t, b.Publish(t.Context(), p))
 		if m, _ := b.mounter.table.At(p.Target); !m.ReadOnly() {
-			t.Errorf("want what is published anew read-only, got %v", m.Options)
+			t.Errorf("want what is published again read-only, got %v", m.Options)
 		}
 	}
 	p.ReadOnly, p.ReadOnlyByMode = false, false
@@ -118,11 +118,11 @@ func TestAWritablePublicationServesAReadOnlyAccessModeButNotAReadOnlyPod(t *test
 func TestPublishRefusesOtherVolumes(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
-	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("elsewhere"), Target: b.place("pod")}), volume.Conflict, "not staged")
-	b.mounter.add(Entry{Device: num(254, 32), Path: b.place("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
-	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("other"), Target: b.place("pod")}), volume.Conflict, "254:32", "254:16")
-	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.place("staging"), Target: b.place("other")}), volume.Conflict, "unpublish the path first")
-	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: "1a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", Staging: b.place("staging"), Target: b.place("pod")}), volume.NotFound)
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("elsewhere"), Target: b.kubelet("pod")}), volume.Conflict, "not staged")
+	b.mounter.add(Entry{Device: num(254, 32), Path: b.kubelet("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("other"), Target: b.kubelet("pod")}), volume.Conflict, "254:32", "254:16")
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: vol, Staging: b.kubelet("staging"), Target: b.kubelet("other")}), volume.Conflict, "unpublish the path first")
+	wantKind(t, b.Publish(t.Context(), PublishSpec{Volume: "1a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", Staging: b.kubelet("staging"), Target: b.kubelet("pod")}), volume.NotFound)
 	if len(b.mounter.table) != 2 {
 		t.Errorf("want nothing mounted, got %v", b.mounter.table)
 	}
@@ -148,7 +148,7 @@ func TestABlockTargetThatIsNotEmptyIsRefused(t *testing.T) {
 func TestUnmountRemovesEveryMountAndTheEmptyDirectory(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
-	target := b.place("pod")
+	target := b.kubelet("pod")
 	for range 3 { // as upstream stacked them
 		b.mounter.add(Entry{Device: num(254, 16), Path: target, FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
 	}
@@ -163,7 +163,7 @@ func TestUnmountRemovesEveryMountAndTheEmptyDirectory(t *testing.T) {
 	if _, err := os.Lstat(target); !os.IsNotExist(err) {
 		t.Errorf("want the directory removed, got %v", err)
 	}
-	want := Table{{Device: num(254, 16), Root: "/", Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}}}
+	want := Table{{Device: num(254, 16), Root: "/", Path: b.kubelet("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}}}
 	if diff := cmp.Diff(want, b.mounter.table); diff != "" {
 		t.Errorf("other mounts (-want +got):\n%s", diff)
 	}
@@ -172,7 +172,7 @@ func TestUnmountRemovesEveryMountAndTheEmptyDirectory(t *testing.T) {
 func TestUnmountKeepsData(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)
-	dir := b.place("full")
+	dir := b.kubelet("full")
 	file := filepath.Join(dir, "data")
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		t.Fatal(err)
@@ -180,17 +180,17 @@ func TestUnmountKeepsData(t *testing.T) {
 	if err := os.WriteFile(file, []byte("data"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(dir, b.place("link")); err != nil {
+	if err := os.Symlink(dir, b.kubelet("link")); err != nil {
 		t.Fatal(err)
 	}
 	wantKind(t, b.Unmount(dir), volume.Conflict, "leaves it as it is")
 	wantKind(t, b.Unmount(file), volume.Conflict, "leaves it as it is")
-	wantKind(t, b.Unmount(b.place("link")), volume.InvalidArgument, "symbolic link")
+	wantKind(t, b.Unmount(b.kubelet("link")), volume.InvalidArgument, "symbolic link")
 	wantKind(t, b.Unmount("/"), volume.InvalidArgument)
 	if text, _ := os.ReadFile(file); string(text) != "data" {
 		t.Errorf("want the data there, got %q", text)
 	}
-	if err := b.Unmount(b.place("never/was/there")); err != nil {
+	if err := b.Unmount(b.kubelet("never/was/there")); err != nil {
 		t.Errorf("want success where nothing is, got %v", err)
 	}
 }
@@ -199,5 +199,5 @@ func TestUnmountReturnsBusy(t *testing.T) {
 	t.Parallel()
 	b := staged(t, "rw")
 	b.mounter.fail = volume.Errorf(volume.Busy, "target is busy")
-	wantKind(t, b.Unmount(b.place("staging")), volume.Busy)
+	wantKind(t, b.Unmount(b.kubelet("staging")), volume.Busy)
 }

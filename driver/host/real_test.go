@@ -243,7 +243,7 @@ func TestAReadOnlyStageRefusesWrites(t *testing.T) {
 	}
 }
 
-func Test16ARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
+func TestARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
 	h, m, disk := realHost(t, 8<<20)
 	target := m.Path("pods", "1", "dev")
 	for range 3 {
@@ -302,7 +302,7 @@ func TestADeviceNodeThatIsNoLongerTheDiskIsRefused(t *testing.T) {
 	h, m, _ := realHost(t, 8<<20)
 	node := filepath.Join(m.Dev, "vdb")
 	must(t, os.Remove(node))
-	must(t, os.Symlink(testenv.Loop(t, 8<<20), node)) // a link that nobody maintained
+	must(t, os.Symlink(testenv.Loop(t, 8<<20), node)) // a stale link
 	wantKind(t, h.Stage(t.Context(), StageSpec{Volume: vol, Path: m.Path("staging")}), volume.Conflict, "stale")
 	must(t, os.Remove(node))
 	must(t, os.WriteFile(node, make([]byte, 8<<20), 0o600))
@@ -425,7 +425,7 @@ func TestAVolumeMadeFromASmallerSourceIsGrownWhenItIsStaged(t *testing.T) {
 	}
 }
 
-// hang mounts a file system at dir that answers nothing, as that of a dead disk: one of FUSE that nobody serves.
+// hang mounts a file system at dir that never answers, like that of a dead disk: one of FUSE without a server.
 func hang(t *testing.T, dir string) {
 	t.Helper()
 	must(t, os.MkdirAll(dir, 0o750))
@@ -444,9 +444,9 @@ func TestADeadFileSystemBlocksNoCallerAndIsUnmounted(t *testing.T) {
 	defer cancel()
 	_, err := h.Stats(ctx, target)
 	wantKind(t, err, volume.DeadlineExceeded, "has not answered")
-	ailments, err := h.Health(ctx, vol, target)
-	if err != nil || len(ailments) != 1 || ailments[0].Reason != "NotResponding" {
-		t.Errorf("want it reported, got %+v, %v", ailments, err)
+	issues, err := h.Health(ctx, vol, target)
+	if err != nil || len(issues) != 1 || issues[0].Reason != "NotResponding" {
+		t.Errorf("want it reported, got %+v, %v", issues, err)
 	}
 	wantKind(t, h.Unmount(target), volume.Busy) // the read is still in it
 

@@ -35,7 +35,7 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 		{name: "ext4", blkid: empty, s: StageSpec{FSType: "ext4"}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "xfs", blkid: empty, s: StageSpec{FSType: "xfs", MountFlags: []string{"noatime", "discard"}}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid", "noatime", "discard"}},
 		{name: "SELinux's context", blkid: empty, s: StageSpec{FSType: "ext4", MountFlags: []string{`context="system_u:object_r:container_file_t:s0:c1,c2"`}}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro", `context="system_u:object_r:container_file_t:s0:c1,c2"`}},
-		{name: "nobody says which", blkid: empty, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
+		{name: "no type in the request", blkid: empty, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "the driver's default", blkid: empty, s: StageSpec{DefaultFSType: "xfs"}, ran: []string{"mkfs.xfs -f DISK"}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "ext4, made so", blkid: empty, s: StageSpec{FSType: "ext4", Format: FormatOptions{BlockSize: 1024, InodeSize: 512, BytesPerInode: 4096}}, ran: []string{"mkfs.ext4 -F -m0 -b 1024 -I 512 -i 4096 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "ext3 by default, with inodes", blkid: empty, s: StageSpec{DefaultFSType: "ext3", Format: FormatOptions{Inodes: 77}}, ran: []string{"mkfs.ext3 -F -m0 -N 77 DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
@@ -44,7 +44,7 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 		{name: "xfs is there, with a format that it has not", blkid: holds("xfs"), s: StageSpec{Format: FormatOptions{Inodes: 77}}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "ext4 is there", blkid: holds("ext4"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
 		{name: "ext3 is there, ext4 asked for", blkid: holds("ext3"), s: StageSpec{FSType: "ext4"}, ran: []string{"fsck -a DISK"}, fsType: "ext3", options: []string{"errors=remount-ro"}},
-		{name: "xfs is there, nobody says which", blkid: holds("xfs"), s: StageSpec{DefaultFSType: "ext4"}, fsType: "xfs", options: []string{"nouuid"}},
+		{name: "xfs is there, no type in the request", blkid: holds("xfs"), s: StageSpec{DefaultFSType: "ext4"}, fsType: "xfs", options: []string{"nouuid"}},
 		{name: "ext4 is there, read-only", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", ReadOnly: true}, fsType: "ext4", options: []string{"errors=remount-ro", "ro"}},
 		{name: "ext4, the class says what to do about errors", blkid: empty, s: StageSpec{FSType: "ext4", MountFlags: []string{"errors=panic"}}, ran: []string{"mkfs.ext4 -F -m0 DISK"}, fsType: "ext4", options: []string{"errors=remount-ro", "errors=panic"}}, // the last one counts
 		{name: "made from a source", blkid: holds("ext4"), s: StageSpec{FSType: "ext4", FromSource: true}, ran: []string{"fsck -a DISK", "resize2fs DISK"}, fsType: "ext4", options: []string{"errors=remount-ro"}},
@@ -57,7 +57,7 @@ func TestStageMakesAFileSystemOnlyOnAnEmptyDisk(t *testing.T) {
 			b.tools.answers["blkid"] = c.blkid
 			b.plug(t, "vdb", serial, num(254, 16))
 			disk := filepath.Join(b.Dev, "vdb")
-			c.s.Volume, c.s.Path = vol, b.place("staging")
+			c.s.Volume, c.s.Path = vol, b.kubelet("staging")
 			if err := b.Stage(t.Context(), c.s); err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestAnUnsupportedFormatOptionMakesNoFileSystem(t *testing.T) {
 	} {
 		b := newFakeHost(t)
 		b.plug(t, "vdb", serial, num(254, 16))
-		s.Volume, s.Path = vol, b.place("staging")
+		s.Volume, s.Path = vol, b.kubelet("staging")
 		wantKind(t, b.Stage(t.Context(), s), volume.InvalidArgument, "has no such option")
 		if len(b.mounter.table) != 0 || len(b.tools.changed()) != 0 {
 			t.Errorf("%+v: want nothing made or mounted, got %v, %q", s, b.mounter.table, b.tools.changed())
@@ -98,7 +98,7 @@ func TestAnEmptyDiskMadeFromASourceIsNotFormattedWhateverItsFormat(t *testing.T)
 	t.Parallel()
 	b := newFakeHost(t)
 	b.plug(t, "vdb", serial, num(254, 16))
-	s := StageSpec{Volume: vol, Path: b.place("staging"), FSType: "ext4", FromSource: true, Format: FormatOptions{BlockSize: 1024}}
+	s := StageSpec{Volume: vol, Path: b.kubelet("staging"), FSType: "ext4", FromSource: true, Format: FormatOptions{BlockSize: 1024}}
 	wantKind(t, b.Stage(t.Context(), s), volume.DataLoss, "does not format it")
 	if len(b.tools.changed()) != 0 {
 		t.Errorf("want nothing made, got %q", b.tools.changed())
@@ -109,7 +109,7 @@ func TestStageAgainOfTheRightDiskDoesNothing(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)
 	b.plug(t, "vdb", serial, num(254, 16))
-	s := StageSpec{Volume: vol, Path: b.place("staging"), FSType: "ext4"}
+	s := StageSpec{Volume: vol, Path: b.kubelet("staging"), FSType: "ext4"}
 	for range 3 {
 		if err := b.Stage(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestStageRetriesAFailedGrowth(t *testing.T) {
 	b.plug(t, "vdb", serial, num(254, 16))
 	b.tools.answers["blkid"] = Result{Stdout: "TYPE=xfs\nUSAGE=filesystem\n"}
 	b.tools.answers["xfs_growfs"] = Result{Code: 1, Stderr: "cannot"}
-	s := StageSpec{Volume: vol, Path: b.place("staging"), FromSource: true}
+	s := StageSpec{Volume: vol, Path: b.kubelet("staging"), FromSource: true}
 	wantKind(t, b.Stage(t.Context(), s), volume.Failed, "grow the xfs", "cannot")
 	wantKind(t, b.Stage(t.Context(), s), volume.Failed, "cannot")
 	b.tools.answers["xfs_growfs"] = Result{}
@@ -141,7 +141,7 @@ func TestAFailureIsFinalOnlyWhereNothingIsMounted(t *testing.T) {
 	const ext4, xfs = "TYPE=ext4\nUSAGE=filesystem\n", "TYPE=xfs\nUSAGE=filesystem\n"
 	mounted := func(n disk.Number, option string) func(*fakeHost) {
 		return func(b *fakeHost) {
-			b.mounter.add(Entry{Device: n, Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{option}})
+			b.mounter.add(Entry{Device: n, Path: b.kubelet("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{option}})
 		}
 	}
 	for _, c := range []struct {
@@ -172,7 +172,7 @@ func TestAFailureIsFinalOnlyWhereNothingIsMounted(t *testing.T) {
 		{name: "another kind of file system is on the disk", blkid: xfs, s: StageSpec{FSType: "ext4"}, kind: volume.Conflict, final: true},
 		{name: "the check", blkid: ext4, do: func(b *fakeHost) { b.tools.answers["fsck"] = Result{Code: 4} }, kind: volume.DataLoss, final: true},
 		{name: "the mount", blkid: ext4, do: func(b *fakeHost) { b.mounter.fail = volume.Errorf(volume.Failed, "wrong fs type") }, kind: volume.Failed, final: true},
-		{name: "another disk was mounted, and taken away", blkid: ext4, do: func(b *fakeHost) { b.mounter.wrong = num(254, 64) }, kind: volume.Conflict, final: true},
+		{name: "another disk was mounted, and unmounted again", blkid: ext4, do: func(b *fakeHost) { b.mounter.wrong = num(254, 64) }, kind: volume.Conflict, final: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -182,7 +182,7 @@ func TestAFailureIsFinalOnlyWhereNothingIsMounted(t *testing.T) {
 			if c.do != nil {
 				c.do(b)
 			}
-			c.s.Volume, c.s.Path = vol, b.place("staging")
+			c.s.Volume, c.s.Path = vol, b.kubelet("staging")
 			err := b.Stage(t.Context(), c.s)
 			wantKind(t, err, c.kind)
 			if volume.MayHaveWritten(err) == c.final {
@@ -206,7 +206,7 @@ func TestAVolumeAttachedAgainUnderAnotherNameIsUnstagedAndStaged(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)
 	b.plug(t, "vdb", serial, num(254, 16))
-	s := StageSpec{Volume: vol, Path: b.place("staging")}
+	s := StageSpec{Volume: vol, Path: b.kubelet("staging")}
 	must(t, b.Stage(t.Context(), s))
 	must(t, os.RemoveAll(filepath.Join(b.Sys, "block", "vdb"))) // detached under its mount, which holds the name
 	b.plug(t, "vdc", serial, num(254, 32))
@@ -241,7 +241,7 @@ func TestStageRefusesAnotherMountAtThePath(t *testing.T) {
 			t.Parallel()
 			b := newFakeHost(t)
 			b.plug(t, "vdb", serial, num(254, 16))
-			c.m.Path = b.place("staging")
+			c.m.Path = b.kubelet("staging")
 			b.mounter.add(c.m)
 			c.s.Volume, c.s.Path = vol, c.m.Path
 			wantKind(t, b.Stage(t.Context(), c.s), c.kind, c.m.Path)
@@ -256,22 +256,22 @@ func TestAWritableStageServesAReadOnlyRequest(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)
 	b.plug(t, "vdb", serial, num(254, 16))
-	b.mounter.add(Entry{Device: num(254, 16), Path: b.place("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
-	if err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging"), FSType: "ext4", ReadOnly: true}); err != nil {
+	b.mounter.add(Entry{Device: num(254, 16), Path: b.kubelet("staging"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+	if err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging"), FSType: "ext4", ReadOnly: true}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestStageRejectsInvalidRequestsBeforeItFindsTheDisk(t *testing.T) {
 	t.Parallel()
-	b := newFakeHost(t) // no disk: whoever waits for one hangs this test
+	b := newFakeHost(t) // no disk: a wait for one would hang this test
 	if err := os.Symlink(t.TempDir(), b.Path("link")); err != nil {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]StageSpec{
-		"file system":         {Path: b.place("s"), FSType: "ntfs"},
-		"default file system": {Path: b.place("s"), DefaultFSType: "zfs"},
-		"mount flag":          {Path: b.place("s"), MountFlags: []string{"remount"}},
+		"file system":         {Path: b.kubelet("s"), FSType: "ntfs"},
+		"default file system": {Path: b.kubelet("s"), DefaultFSType: "zfs"},
+		"mount flag":          {Path: b.kubelet("s"), MountFlags: []string{"remount"}},
 		"root directory":      {Path: "/"},
 		"root, spelled out":   {Path: "/x/.."},
 		"relative":            {Path: "x"},
@@ -292,7 +292,7 @@ func TestADiskWithAnotherFileSystemIsNotMounted(t *testing.T) {
 		b := newFakeHost(t)
 		b.plug(t, "vdb", serial, num(254, 16))
 		b.tools.answers["blkid"] = Result{Stdout: "TYPE=" + c.holds + "\nUSAGE=filesystem\n"}
-		err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("s"), FSType: c.wants})
+		err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("s"), FSType: c.wants})
 		if !volume.Is(err, volume.Conflict) || len(b.tools.changed()) > 0 || len(b.mounter.table) > 0 {
 			t.Errorf("%s: want a conflict and nothing changed, got %v, %q", name, err, b.tools.changed())
 		}
@@ -306,7 +306,7 @@ func TestFsckDecidesWhetherADamagedFileSystemIsMounted(t *testing.T) {
 		b.plug(t, "vdb", serial, num(254, 16))
 		b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
 		b.tools.answers["fsck"] = Result{Code: code, Stdout: "UNEXPECTED INCONSISTENCY"}
-		err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("s")})
+		err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("s")})
 		if got := len(b.mounter.table) == 1; got != mounted || mounted != (err == nil) {
 			t.Errorf("exit code %d: want mounted %t, got %t, error %v", code, mounted, got, err)
 		}
@@ -321,8 +321,8 @@ func TestAMountedDiskIsNotChecked(t *testing.T) {
 	b := newFakeHost(t)
 	b.plug(t, "vdb", serial, num(254, 16))
 	b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
-	b.mounter.add(Entry{Device: num(254, 16), Path: b.place("pod"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
-	if err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("s")}); err != nil {
+	b.mounter.add(Entry{Device: num(254, 16), Path: b.kubelet("pod"), FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+	if err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("s")}); err != nil {
 		t.Fatal(err)
 	}
 	if ran := b.tools.changed(); len(ran) > 0 {
@@ -335,7 +335,7 @@ func TestStageBelievesTheMountTableAndNotTheMount(t *testing.T) {
 	b := newFakeHost(t)
 	b.plug(t, "vdb", serial, num(254, 16))
 	b.mounter.wrong = num(254, 64)
-	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("s")}), volume.Conflict, "254:64", "254:16")
+	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("s")}), volume.Conflict, "254:64", "254:16")
 	if len(b.mounter.table) > 0 {
 		t.Errorf("want no mount of another disk left, got %v", b.mounter.table)
 	}
@@ -346,10 +346,10 @@ func TestAFailedMkfsLeavesNothingMounted(t *testing.T) {
 	b := newFakeHost(t)
 	b.plug(t, "vdb", serial, num(254, 16))
 	b.tools.answers["mkfs.ext4"] = Result{Code: 1, Stderr: "No space left\non device"}
-	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("s")}), volume.Failed, "No space left on device")
+	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("s")}), volume.Failed, "No space left on device")
 	b.tools.answers["mkfs.ext4"] = Result{}
 	b.mounter.fail = errors.New("wrong fs type")
-	if err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("s")}); err == nil || len(b.mounter.table) > 0 {
+	if err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("s")}); err == nil || len(b.mounter.table) > 0 {
 		t.Errorf("want the mount's error and no mount, got %v, %v", err, b.mounter.table)
 	}
 }
@@ -375,14 +375,14 @@ func TestNoFileSystemIsMadeOnADiskThatMayHoldData(t *testing.T) {
 		{"blkid sees two", func(b *fakeHost, _ *fakeDevice, _ *StageSpec) { b.tools.answers["blkid"] = Result{Code: 8} }, volume.DataLoss, "several"},
 		{"blkid fails", func(b *fakeHost, _ *fakeDevice, _ *StageSpec) { b.tools.answers["blkid"] = Result{Code: 4} }, volume.DataLoss, "exit code 4"},
 		{"it was made from a source", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.FromSource = true }, volume.DataLoss, "made from a source"},
-		{"nobody may write", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.ReadOnly = true }, volume.Conflict, "read-only"},
+		{"read-only by its mode", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.ReadOnly = true }, volume.Conflict, "read-only"},
 		{"the class says ro", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.MountFlags = []string{"noatime,ro"} }, volume.Conflict, "read-only"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b := newFakeHost(t)
 			d := b.plug(t, "vdb", serial, num(254, 16))
-			s := StageSpec{Volume: vol, Path: b.place("staging"), FSType: "ext4"}
+			s := StageSpec{Volume: vol, Path: b.kubelet("staging"), FSType: "ext4"}
 			c.change(b, d, &s)
 			wantKind(t, b.Stage(t.Context(), s), c.kind, c.words)
 			if ran := b.tools.changed(); len(ran) > 0 || len(b.mounter.table) > 0 {
@@ -392,7 +392,7 @@ func TestNoFileSystemIsMadeOnADiskThatMayHoldData(t *testing.T) {
 	}
 }
 
-func Test15AStaleLinkToAnotherDiskIsRefused(t *testing.T) {
+func TestAStaleLinkToAnotherDiskIsIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFakeHost(t)
 		b.plug(t, "vdb", "b7e2d8c4-19f3-4a6e-9", num(254, 16))
@@ -401,7 +401,7 @@ func Test15AStaleLinkToAnotherDiskIsRefused(t *testing.T) {
 		must(t, os.Symlink("../../vdb", filepath.Join(byID, "virtio-"+serial)))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := b.Stage(ctx, StageSpec{Volume: vol, Path: b.place("staging")})
+		err := b.Stage(ctx, StageSpec{Volume: vol, Path: b.kubelet("staging")})
 		wantKind(t, err, volume.DeadlineExceeded, "virtio-"+serial, "leads to vdb", "b7e2d8c4-19f3-4a6e-9")
 		if len(b.tools.ran) > 0 || len(b.mounter.table) > 0 {
 			t.Errorf("want the disk left alone, got %q, %v", b.tools.ran, b.mounter.table)
@@ -428,7 +428,7 @@ func TestADiskExchangedBeforeEachUseIsRefused(t *testing.T) {
 						b.Sysfs(t, "vdb", files)
 					}
 				}
-				err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging")})
+				err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")})
 				wantKind(t, err, volume.Conflict, "exchanged or removed", serial)
 				if len(b.mounter.table) > 0 || moment == "blkid" && len(b.tools.changed()) > 0 {
 					t.Errorf("want nothing done to the other disk, got %q, %v", b.tools.changed(), b.mounter.table)
@@ -439,9 +439,9 @@ func TestADiskExchangedBeforeEachUseIsRefused(t *testing.T) {
 }
 
 // superOf is a disk with an ext superblock at those offsets, changed by do.
-func superOf(do func(super []byte), places ...int) []byte {
+func superOf(do func(super []byte), offsets ...int) []byte {
 	content := make([]byte, 40<<20)
-	for _, at := range places {
+	for _, at := range offsets {
 		super := content[at:]
 		binary.LittleEndian.PutUint16(super[56:], 0xEF53)
 		super[4] = 1 // block
@@ -469,7 +469,7 @@ func TestAFileSystemThatUsesAnotherDeviceIsNeitherCheckedNorMounted(t *testing.T
 	}{
 		{"no journal", "ext2", superOf(nil, extSuper), ""},
 		{"a journal in the file system", "ext4", superOf(func(s []byte) { s[journal], s[inode] = 4, 8 }, extSuper), ""},
-		{"a journal without a place", "ext4", superOf(func(s []byte) { s[journal] = 4 }, extSuper), "journal is on another device"},
+		{"a journal without an inode", "ext4", superOf(func(s []byte) { s[journal] = 4 }, extSuper), "journal is on another device"},
 		{"no journal, and one to recover", "ext4", superOf(func(s []byte) { s[recovery] = 4 }, extSuper), "journal is on another device"},
 		{"a journal's device", "ext4", superOf(func(s []byte) { s[journal], s[inode], s[device] = 4, 8, 1 }, extSuper), "journal is on another device"},
 		{"a journal's UUID", "ext3", superOf(func(s []byte) { s[inode], s[0xD0] = 8, 1 }, extSuper), "journal is on another device"},
@@ -498,7 +498,7 @@ func TestAFileSystemThatUsesAnotherDeviceIsNeitherCheckedNorMounted(t *testing.T
 					must(t, fs.CheckSingleDevice(&disk.Disk{Device: device}, vol, c.fsType))
 					continue
 				}
-				err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging"), ReadOnly: readOnly})
+				err := b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging"), ReadOnly: readOnly})
 				wantKind(t, err, volume.Conflict, string(vol), "vdb", c.fsType, c.words)
 				if len(b.mounter.table) != 0 || len(b.tools.changed()) != 0 {
 					t.Errorf("want nothing run or mounted, got %q, %v", b.tools.changed(), b.mounter.table)
@@ -520,7 +520,7 @@ func TestTheSuperblockIsCheckedAgainAfterFsck(t *testing.T) {
 			disk.contents = superOf(func(s []byte) { s[0xE4] = 1 }, extSuper)
 		}
 	}
-	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging")}), volume.Conflict, "journal is on another device")
+	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}), volume.Conflict, "journal is on another device")
 	if len(b.mounter.table) != 0 {
 		t.Errorf("want nothing mounted, got %v", b.mounter.table)
 	}
@@ -557,7 +557,7 @@ func TestTheErrorForABtrfsWithAMountedUUIDSaysSo(t *testing.T) {
 	b.plug(t, "vdb", serial, num(254, 16))
 	b.tools.answers["blkid"] = Result{Stdout: "TYPE=btrfs\nUSAGE=filesystem\n"}
 	b.mounter.fail = volume.Errorf(volume.Failed, "mount %s: mount(2) system call failed: File exists.", filepath.Join(b.Dev, "vdb"))
-	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging")}), volume.Failed, "File exists", "the same UUID", "btrfstune -u")
+	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}), volume.Failed, "File exists", "the same UUID", "btrfstune -u")
 }
 
 // A program that makes or repairs a file system must run to its end: a kill leaves part of its work.
@@ -568,7 +568,7 @@ func TestAProgramThatWritesContinuesWhenTheContextEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	b.Host.fs = fs.NewTools(fs.Options{Commands: cancelingTools{b.tools, cancel, t}, Log: b.log})
-	_ = b.Stage(ctx, StageSpec{Volume: vol, Path: b.place("staging"), FSType: "ext4"})
+	_ = b.Stage(ctx, StageSpec{Volume: vol, Path: b.kubelet("staging"), FSType: "ext4"})
 	if ctx.Err() == nil {
 		t.Error("want the context canceled when mkfs ran")
 	}
@@ -603,7 +603,7 @@ func TestStageDoesNothingWhileTheMountTableIsUnstable(t *testing.T) {
 		return fmt.Appendf(nil, "%d 1 254:0 / / rw - ext4 /dev/vda rw\n", readings), nil
 	}
 	b.plug(t, "vdb", serial, num(254, 16))
-	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging")}), volume.Unavailable, "5.8")
+	wantKind(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}), volume.Unavailable, "5.8")
 	if len(b.tools.ran) > 0 || len(b.mounter.table) > 0 {
 		t.Errorf("want nothing done, got %q, %v", b.tools.ran, b.mounter.table)
 	}

@@ -91,7 +91,7 @@ func TestAnUnresponsiveDiskDelaysNoOtherVolume(t *testing.T) {
 				b.kernel.stat = func(string) (Stats, error) { return Stats{}, nil }
 				r := b.watchReads()
 				defer r.block("vdc")()
-				staging, pod := b.place("staging"), b.place("pod")
+				staging, pod := b.kubelet("staging"), b.kubelet("pod")
 				for i, do := range []func(context.Context) error{
 					func(ctx context.Context) error { return b.Stage(ctx, StageSpec{Volume: vol, Path: staging}) },
 					func(ctx context.Context) error {
@@ -143,7 +143,7 @@ func TestTheVolumeOfAnUnresponsiveDiskIsUnknown(t *testing.T) {
 		defer unblock()
 		_, err := b.disks.Find(t.Context(), vol)
 		wantKind(t, err, volume.Unavailable, "vdb (no answer since")
-		found, err := b.Health(t.Context(), vol, b.place("staging"))
+		found, err := b.Health(t.Context(), vol, b.kubelet("staging"))
 		if err != nil || len(found) != 1 || found[0].Reason != "NotResponding" || !strings.Contains(found[0].Message, "vdb (no answer since") {
 			t.Errorf("want it reported, got %+v, %v", found, err)
 		}
@@ -178,7 +178,7 @@ func TestAVolumeWithAnUnresponsiveDiskIsNotUsed(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		wantKind(t, b.Stage(ctx, StageSpec{Volume: vol, Path: b.place("staging")}), volume.DeadlineExceeded, "has not answered", serial)
+		wantKind(t, b.Stage(ctx, StageSpec{Volume: vol, Path: b.kubelet("staging")}), volume.DeadlineExceeded, "has not answered", serial)
 		if took := time.Since(began); took != 58*time.Second {
 			t.Errorf("want the answer two seconds before the deadline, got it after %s", took)
 		}
@@ -186,13 +186,13 @@ func TestAVolumeWithAnUnresponsiveDiskIsNotUsed(t *testing.T) {
 			t.Errorf("want nothing done, got %q, %v", b.tools.ran, b.mounter.table)
 		}
 		began = time.Now()
-		found, err := b.Health(t.Context(), vol, b.place("staging"))
+		found, err := b.Health(t.Context(), vol, b.kubelet("staging"))
 		if err != nil || len(found) != 1 || found[0].Reason != "NotResponding" || time.Since(began) > statsTimeout {
 			t.Errorf("want it reported within %s, got %+v, %v after %s", statsTimeout, found, err, time.Since(began))
 		}
 		unblock()
 		synctest.Wait()
-		must(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging")}))
+		must(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}))
 	})
 }
 
@@ -206,7 +206,7 @@ func TestHealthOfADiskThatCannotBeOpened(t *testing.T) {
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			began := time.Now()
-			found, err := b.Health(ctx, vol, b.place("staging"))
+			found, err := b.Health(ctx, vol, b.kubelet("staging"))
 			if err != nil || len(found) != 1 || found[0].Reason != "NotResponding" || time.Since(began) >= 5*time.Second {
 				t.Errorf("want it reported before the deadline, got %+v, %v", found, err)
 			}
@@ -225,13 +225,13 @@ func TestAVolumeWithAnUnresponsiveDiskIsUnstaged(t *testing.T) {
 		b.plug(t, "vdb", serial, num(254, 16))
 		b.number("vdb", "7")
 		r := b.watchReads()
-		must(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.place("staging")}))
+		must(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}))
 		b.mounter.add(Entry{Device: num(254, 16), Path: "/elsewhere", FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
 		defer r.block("vdb")()
 		began := time.Now()
-		wantKind(t, b.Unstage(t.Context(), vol, b.place("staging")), volume.Busy, "/elsewhere")
+		wantKind(t, b.Unstage(t.Context(), vol, b.kubelet("staging")), volume.Busy, "/elsewhere")
 		must(t, b.mounter.UnmountTop("/elsewhere"))
-		must(t, b.Unstage(t.Context(), vol, b.place("staging")))
+		must(t, b.Unstage(t.Context(), vol, b.kubelet("staging")))
 		if took := time.Since(began); took != 0 {
 			t.Errorf("want no wait for the disk, took %s", took)
 		}

@@ -26,7 +26,7 @@ func TestUnstageWritesTheFileSystemOutBeforeTheUnmount(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]error{"a good disk": nil, "a dead disk": unix.EIO} {
 		b := staged(t, "rw")
-		must(t, os.MkdirAll(b.place("staging"), 0o750))
+		must(t, os.MkdirAll(b.kubelet("staging"), 0o750))
 		var written []string
 		b.kernel.sync = func(path string) error {
 			if _, mounted := b.mounter.table.At(path); !mounted {
@@ -36,11 +36,11 @@ func TestUnstageWritesTheFileSystemOutBeforeTheUnmount(t *testing.T) {
 			return fail
 		}
 		for range 2 {
-			if err := b.Unstage(t.Context(), vol, b.place("staging")); err != nil || len(b.mounter.table) != 0 {
+			if err := b.Unstage(t.Context(), vol, b.kubelet("staging")); err != nil || len(b.mounter.table) != 0 {
 				t.Fatalf("%s: want it unstaged, got %v, %v", name, err, b.mounter.table)
 			}
 		}
-		if len(written) != 1 || written[0] != b.place("staging") {
+		if len(written) != 1 || written[0] != b.kubelet("staging") {
 			t.Errorf("%s: want it written out once, got %q", name, written)
 		}
 	}
@@ -50,7 +50,7 @@ func TestUnstageOfAnUnresponsiveDiskEndsBeforeTheDeadlineAndKeepsTheMount(t *tes
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, "rw")
-		must(t, os.MkdirAll(b.place("staging"), 0o750))
+		must(t, os.MkdirAll(b.kubelet("staging"), 0o750))
 		answers := make(chan struct{})
 		var asked atomic.Int32
 		b.kernel.sync = func(string) error {
@@ -60,8 +60,8 @@ func TestUnstageOfAnUnresponsiveDiskEndsBeforeTheDeadlineAndKeepsTheMount(t *tes
 		}
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			err := b.Unstage(ctx, vol, b.place("staging"))
-			wantKind(t, err, volume.DeadlineExceeded, b.place("staging"), "has not unmounted it yet")
+			err := b.Unstage(ctx, vol, b.kubelet("staging"))
+			wantKind(t, err, volume.DeadlineExceeded, b.kubelet("staging"), "has not unmounted it yet")
 			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 				t.Error("want the answer before the deadline")
 			}
@@ -72,7 +72,7 @@ func TestUnstageOfAnUnresponsiveDiskEndsBeforeTheDeadlineAndKeepsTheMount(t *tes
 		}
 		close(answers)
 		synctest.Wait()
-		if err := b.Unstage(t.Context(), vol, b.place("staging")); err != nil || len(b.mounter.table) != 0 {
+		if err := b.Unstage(t.Context(), vol, b.kubelet("staging")); err != nil || len(b.mounter.table) != 0 {
 			t.Errorf("want it unstaged when the disk answers, got %v, %v", err, b.mounter.table)
 		}
 	})
@@ -107,8 +107,8 @@ func TestUnstageIsBusyWhileAnotherUserHasTheFileSystem(t *testing.T) {
 		do    func(*fakeHost, *fakeDevice)
 		words []string // of the refusal; none for success
 	}{
-		{name: "nobody", holds: "ext"},
-		{name: "somebody for a moment", inUse: 5, holds: "ext"},
+		{name: "no user", holds: "ext"},
+		{name: "in use for a moment", inUse: 5, holds: "ext"},
 		{name: "ext", inUse: always, holds: "ext", words: []string{string(vol), "another mount namespace", "254:16", "/dev/vdb"}},
 		{name: "xfs", inUse: always, holds: "xfs", words: []string{"another mount namespace"}},
 		{name: "btrfs", inUse: always, holds: "btrfs", words: []string{"another mount namespace"}},
@@ -144,7 +144,7 @@ func TestUnstageIsBusyWhileAnotherUserHasTheFileSystem(t *testing.T) {
 					c.do(b, device)
 				}
 				for range 2 { // the second finds nothing mounted here, and asks again
-					err := b.Unstage(t.Context(), vol, b.place("staging"))
+					err := b.Unstage(t.Context(), vol, b.kubelet("staging"))
 					if len(c.words) > 0 {
 						wantKind(t, err, volume.Busy, c.words...)
 					} else if err != nil {
@@ -152,8 +152,8 @@ func TestUnstageIsBusyWhileAnotherUserHasTheFileSystem(t *testing.T) {
 					}
 				}
 				inUse = 0
-				if err := b.Unstage(t.Context(), vol, b.place("staging")); err != nil || len(b.mounter.table) != 0 {
-					t.Errorf("want it unstaged when nobody holds it, got %v, %v", err, b.mounter.table)
+				if err := b.Unstage(t.Context(), vol, b.kubelet("staging")); err != nil || len(b.mounter.table) != 0 {
+					t.Errorf("want it unstaged when nothing uses it, got %v, %v", err, b.mounter.table)
 				}
 			})
 		})
@@ -173,7 +173,7 @@ func TestUnstageOfAnUnresponsiveDiskInUseEndsBeforeTheDeadline(t *testing.T) {
 		}
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			wantKind(t, b.Unstage(ctx, vol, b.place("staging")), volume.DeadlineExceeded, "still mounted or in use elsewhere")
+			wantKind(t, b.Unstage(ctx, vol, b.kubelet("staging")), volume.DeadlineExceeded, "still mounted or in use elsewhere")
 			cancel()
 		}
 		if n := looks.Load(); n != 1 {
@@ -183,7 +183,7 @@ func TestUnstageOfAnUnresponsiveDiskInUseEndsBeforeTheDeadline(t *testing.T) {
 	})
 }
 
-// stuckDevice answers no read until it is told to.
+// stuckDevice answers no read until answers is closed.
 type stuckDevice struct {
 	disk.Device
 	answers chan struct{}

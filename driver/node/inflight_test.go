@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
+func TestOneOperationAtATimePerVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newInFlight(slog.New(slog.DiscardHandler))
 		release := make(chan struct{})
@@ -23,7 +23,7 @@ func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
 		nothing := func(context.Context) error { return nil }
 		err := l.run(t.Context(), "a", "unstage", nothing)
 		if !volume.Is(err, volume.Busy) || !strings.Contains(err.Error(), "(stage)") {
-			t.Errorf("want to be told who works on it, got %v", err)
+			t.Errorf("want the operation in flight named, got %v", err)
 		}
 		if err := l.run(t.Context(), "b", "stage", nothing); err != nil {
 			t.Errorf("want another volume free, got %v", err)
@@ -39,7 +39,7 @@ func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
 }
 
 // An error may be shared, as between the callers that wait for one disk.
-func TestAnErrorOfTheWorkIsNamedAndNotChanged(t *testing.T) {
+func TestRunNamesTheOperationAndKeepsTheSharedError(t *testing.T) {
 	l, shared := newInFlight(slog.New(slog.DiscardHandler)), volume.Errorf(volume.NotFound, "no disk")
 	for _, verb := range []string{"stage", "expand"} {
 		err := l.run(t.Context(), "a", verb, func(context.Context) error { return shared })
@@ -52,7 +52,7 @@ func TestAnErrorOfTheWorkIsNamedAndNotChanged(t *testing.T) {
 	}
 }
 
-func TestStuckWorkHoldsItsVolumeAndNotItsCaller(t *testing.T) {
+func TestAStuckOperationLocksItsVolumeAndFreesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newInFlight(slog.New(slog.DiscardHandler))
 		release := make(chan struct{})
@@ -74,7 +74,7 @@ func TestStuckWorkHoldsItsVolumeAndNotItsCaller(t *testing.T) {
 	})
 }
 
-func TestWorkThatHeedsItsContextAnswersForItself(t *testing.T) {
+func TestAnOperationThatEndsWithItsContextReturnsItsOwnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newInFlight(slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -105,14 +105,14 @@ func TestAPanicIsAnErrorAndFreesTheVolume(t *testing.T) {
 	}
 }
 
-func TestDrainWaitsForWorkWhoseCallerWent(t *testing.T) {
+func TestDrainWaitsForOperationsWithoutACaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newInFlight(slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		finish := make(chan struct{})
 		if err := l.run(ctx, vol, "stage", func(context.Context) error { <-finish; return nil }); err == nil {
-			t.Fatal("want the caller told that the work goes on")
+			t.Fatal("want an error that says that the operation continues")
 		}
 		began := time.Now()
 		short, cancel := context.WithTimeout(t.Context(), 8*time.Second)
@@ -125,7 +125,7 @@ func TestDrainWaitsForWorkWhoseCallerWent(t *testing.T) {
 		began = time.Now()
 		l.drain(t.Context())
 		if took := time.Since(began); took != 3*time.Second {
-			t.Errorf("want the work waited for, 3 s, took %s", took)
+			t.Errorf("want drain to wait for the work, 3 s, took %s", took)
 		}
 	})
 }

@@ -22,7 +22,7 @@ type numbers struct {
 func (n *numbers) VolumeLimit(terms map[string]int64) { n.limit = terms }
 func (n *numbers) ZoneChanged(changed bool)           { n.changed = changed }
 
-func Test20AnUnsetAttachLimitIsWorkedOutAndNeverZero(t *testing.T) {
+func TestAnUnsetAttachLimitIsComputedAndNeverZero(t *testing.T) {
 	t.Parallel()
 	reserve := func(n int64) *int64 { return &n }
 	for name, c := range map[string]struct {
@@ -36,7 +36,7 @@ func Test20AnUnsetAttachLimitIsWorkedOutAndNeverZero(t *testing.T) {
 		"a larger reserve":                   {Options{AttachReserve: reserve(4)}, limit.Capacity{Bus: "virtio", Free: 25}, 21},
 		"no reserve":                         {Options{AttachReserve: reserve(0)}, limit.Capacity{Bus: "virtio", Free: 25}, 25},
 		"q35 as Nova makes it by default":    {Options{}, limit.Capacity{Bus: "virtio", Free: 1}, 1},
-		"no place at all":                    {Options{}, limit.Capacity{Bus: "virtio"}, 1},
+		"no free slot":                       {Options{}, limit.Capacity{Bus: "virtio"}, 1},
 		"virtio-scsi":                        {Options{}, limit.Capacity{Bus: "scsi", Attached: 3, Free: 124, Foreign: 1}, 126},
 		"sysfs tells nothing":                {Options{}, limit.Capacity{Unknown: "no sysfs", Attached: 3}, DefaultAttachLimit},
 		"set":                                {Options{AttachLimit: 7}, limit.Capacity{Bus: "virtio", Free: 25}, 7},
@@ -53,7 +53,7 @@ func Test20AnUnsetAttachLimitIsWorkedOutAndNeverZero(t *testing.T) {
 	}
 }
 
-func TestEveryTermOfTheLimitIsSaidOnceAndCounted(t *testing.T) {
+func TestEveryTermOfTheLimitIsLoggedOnceAndMeasured(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	n := &numbers{}
@@ -79,7 +79,7 @@ func TestEveryTermOfTheLimitIsSaidOnceAndCounted(t *testing.T) {
 	}
 	m.capacity.Free = 21 // a network card came
 	if got := ask(); got != 23 || strings.Count(log.String(), "limit=") != 2 {
-		t.Errorf("want the limit counted anew and said, got %d:\n%s", got, log.String())
+		t.Errorf("want the limit counted and logged again, got %d:\n%s", got, log.String())
 	}
 	if diff := cmp.Diff([]any{[]volume.ID{vol}}, m.calls[:1]); diff != "" {
 		t.Errorf("foreign volumes (-want +got):\n%s", diff)

@@ -32,7 +32,7 @@ func realServer(t *testing.T, bytes int64) (*Server, *testenv.Machine) {
 	return New(host.New(host.Options{SysRoot: m.Sys, DevRoot: m.Dev, Log: log}), Options{Log: log}), m
 }
 
-func TestAVolumesLifeOnANode(t *testing.T) {
+func TestAllOperationsOfAVolumeOnANode(t *testing.T) {
 	for name, c := range map[string]*csi.VolumeCapability{"ext4": mount(writer, "ext4"), "xfs": mount(writer, "xfs"), "block": block(writer)} {
 		t.Run(name, func(t *testing.T) {
 			s, m := realServer(t, 400<<20)
@@ -103,7 +103,7 @@ func readAt(t *testing.T, path string, n int) string {
 	return string(got)
 }
 
-func Test17ExpandOfAnUnmountedPathLeavesTheRootFileSystemAlone(t *testing.T) {
+func TestExpandOfAnUnmountedPathKeepsTheRootFileSystem(t *testing.T) {
 	s, m := realServer(t, 64<<20)
 	_, err := s.NodeExpandVolume(t.Context(), &csi.NodeExpandVolumeRequest{VolumeId: vol, VolumePath: m.Path("nothing")})
 	if !volume.Is(err, volume.NotFound) {
@@ -111,7 +111,7 @@ func Test17ExpandOfAnUnmountedPathLeavesTheRootFileSystemAlone(t *testing.T) {
 	}
 }
 
-func Test14AnOddVolumeIDIsAnErrorAndNoPanic(t *testing.T) {
+func TestAnInvalidVolumeIDIsNotFound(t *testing.T) {
 	s, m := realServer(t, 64<<20)
 	for _, id := range []string{"8charact", "short", vol[:20], "../" + vol, vol + vol} {
 		_, err := s.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: id, StagingTargetPath: m.Path("staging"), VolumeCapability: mount(writer, "")})

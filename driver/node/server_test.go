@@ -25,7 +25,7 @@ type fakeMachine struct {
 	server   metadata.Server
 	capacity limit.Capacity
 	stats    host.Stats
-	ailments []volume.HealthIssue
+	issues   []volume.HealthIssue
 	err      error
 	calls    []any
 }
@@ -77,7 +77,7 @@ func (f *fakeMachine) Unstage(_ context.Context, id volume.ID, path string) erro
 
 func (f *fakeMachine) Health(_ context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error) {
 	f.calls = append(f.calls, paths)
-	return f.ailments, f.err
+	return f.issues, f.err
 }
 
 func (f *fakeMachine) Unmount(path string) error {
@@ -117,7 +117,7 @@ const (
 	manyWrite = csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER
 )
 
-func TestANodeTellsItsServerItsZoneAndANumberOfVolumesThatIsNeverZero(t *testing.T) {
+func TestNodeGetInfo(t *testing.T) {
 	t.Parallel()
 	const id = "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f"
 	for _, c := range []struct {
@@ -160,7 +160,7 @@ func topology(id string, segments map[string]string) *csi.NodeGetInfoResponse {
 	return &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit, AccessibleTopology: &csi.Topology{Segments: segments}}
 }
 
-func TestIncompleteRequestsAreRefusedBeforeAnythingIsDone(t *testing.T) {
+func TestIncompleteRequestsAreRejected(t *testing.T) {
 	t.Parallel()
 	type kind = volume.Kind
 	call := map[string]func(*Server) error{}
@@ -222,7 +222,7 @@ func TestIncompleteRequestsAreRefusedBeforeAnythingIsDone(t *testing.T) {
 	}
 }
 
-func TestWhatIsAskedReachesTheMachine(t *testing.T) {
+func TestRequestsAreTranslated(t *testing.T) {
 	t.Parallel()
 	const s, p = "/staging", "/pod"
 	stage := func(c *csi.VolumeCapability, context map[string]string) func(*Server) error {
@@ -261,7 +261,7 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 			host.StageSpec{Volume: vol, Path: s, FSType: "ext4", DefaultFSType: "ext3", Format: fs.FormatOptions{BlockSize: 1024, InodeSize: 512, Inodes: 9}},
 		},
 		{
-			"stage with a format, nobody says of what", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/inodeSize": "2048", "cinder.csi.openstack.org/blockSize": "4096"}),
+			"stage with a format and no file system", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/inodeSize": "2048", "cinder.csi.openstack.org/blockSize": "4096"}),
 			host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", Format: fs.FormatOptions{BlockSize: 4096, InodeSize: 2048}},
 		},
 		{"stage for readers", stage(mount(manyRead, ""), nil), host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", ReadOnly: true}},
@@ -296,9 +296,9 @@ func TestWhatIsAskedReachesTheMachine(t *testing.T) {
 	}
 }
 
-// The controller half may be upstream's plugin or an older driver, whose publish context tells where Cinder believes
+// The controller half may be upstream's plugin or an older driver, whose publish context says where Cinder believes
 // the disk to be. Wrong, empty or missing, it changes nothing: the disk is found by its serial.
-func TestNoPublishContextChangesWhatIsStagedAndPublished(t *testing.T) {
+func TestThePublishContextIsIgnored(t *testing.T) {
 	t.Parallel()
 	for _, context := range []map[string]string{
 		nil, {}, {"DevicePath": "/dev/vdb"}, {"DevicePath": "/dev/sda"}, {"DevicePath": ""}, {"DevicePath": "na", "of-a-later-driver": "x"},
@@ -345,7 +345,7 @@ func TestStatsOfAFileSystemAndOfADevice(t *testing.T) {
 	}
 }
 
-func TestAnErrorComesAloneAndSaysWhatWasTried(t *testing.T) {
+func TestAnErrorHasNoResponseAndNamesTheOperation(t *testing.T) {
 	t.Parallel()
 	m := &fakeMachine{err: volume.Errorf(volume.DataLoss, "refused")}
 	s := serverOf(m, Options{})
@@ -359,7 +359,7 @@ func TestAnErrorComesAloneAndSaysWhatWasTried(t *testing.T) {
 	}
 }
 
-func TestTheCapabilitiesAreThoseThatKubeletActsOn(t *testing.T) {
+func TestNodeGetCapabilities(t *testing.T) {
 	t.Parallel()
 	got, err := serverOf(&fakeMachine{}, Options{}).NodeGetCapabilities(t.Context(), &csi.NodeGetCapabilitiesRequest{})
 	step(t, "NodeGetCapabilities", err)
@@ -373,7 +373,7 @@ func TestTheCapabilitiesAreThoseThatKubeletActsOn(t *testing.T) {
 	}
 }
 
-func TestAStageThatMayHaveMountedIsToldSo(t *testing.T) {
+func TestAStageErrorAfterAMountIsMarked(t *testing.T) {
 	t.Parallel()
 	m := &fakeMachine{err: volume.AfterWrite(volume.Errorf(volume.Failed, "the growth failed"))}
 	_, err := serverOf(m, Options{}).NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{VolumeId: vol, StagingTargetPath: "/s", VolumeCapability: mount(writer, "")})
@@ -382,9 +382,9 @@ func TestAStageThatMayHaveMountedIsToldSo(t *testing.T) {
 	}
 }
 
-func TestHealthIsToldInTheWordsOfTheSpecification(t *testing.T) {
+func TestNodeGetVolumeHealth(t *testing.T) {
 	t.Parallel()
-	m := &fakeMachine{ailments: []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: "m"}, {Severity: volume.Degraded, Reason: "FileSystemReadOnly", Message: "n"}}}
+	m := &fakeMachine{issues: []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "DiskMissing", Message: "m"}, {Severity: volume.Degraded, Reason: "FileSystemReadOnly", Message: "n"}}}
 	got, err := serverOf(m, Options{}).NodeGetVolumeHealth(t.Context(), &csi.NodeGetVolumeHealthRequest{VolumeId: vol, StagingTargetPath: "/s", VolumePublishPath: "/p"})
 	want := &csi.NodeGetVolumeHealthResponse{VolumeHealth: &csi.VolumeHealth{VolumeId: vol, HealthStatuses: []*csi.VolumeHealth_VolumeHealthEntry{
 		{Status: csi.VolumeHealthErrorType_INACCESSIBLE, Reason: "DiskMissing", Message: "m"},

@@ -14,7 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-func TestAServerThatWasMovedKeepsTheZoneThatTheNodeHas(t *testing.T) {
+func TestAMovedServerKeepsTheZoneOfTheNode(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "zone.json")
 	const other = "b7e2d8c4-19f3-4a6e-9c0d-1e2f3a4b5c6d"
@@ -48,7 +48,7 @@ func TestAServerThatWasMovedKeepsTheZoneThatTheNodeHas(t *testing.T) {
 	}
 }
 
-func TestABrokenRecordOfTheZoneIsWrittenAnewAndAMissingPlaceIsNoFailure(t *testing.T) {
+func TestABrokenZoneFileIsReplacedAndAMissingDirectoryIsNoError(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	broken := filepath.Join(dir, "zone.json")
@@ -66,6 +66,6 @@ func TestABrokenRecordOfTheZoneIsWrittenAnewAndAMissingPlaceIsNoFailure(t *testi
 		}
 	}
 	if got := (zoneRecord{path: broken, log: slog.New(slog.DiscardHandler), metrics: noMetrics{}}).registered(context.Background(), vol, "k", "az2"); got != "az1" {
-		t.Errorf("want the record written anew, got %s", got)
+		t.Errorf("want the record written again, got %s", got)
 	}
 }

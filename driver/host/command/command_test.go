@@ -130,7 +130,7 @@ func TestAProgramEndsWithTheDriver(t *testing.T) {
 	defer f.Close()
 	must(t, driver.Process.Kill())
 	_ = driver.Wait()
-	if _, err := io.ReadAll(f); err != nil { // until nobody has it open any more
+	if _, err := io.ReadAll(f); err != nil { // until no process has it open
 		t.Fatal(err)
 	}
 }

@@ -257,11 +257,11 @@ func TestAVolumeOfWhichAPartIsMountedIsCounted(t *testing.T) {
 	t.Parallel()
 	const kubelet = "/var/lib/kubelet"
 	for name, m := range map[string]Entry{
-		"a subvolume of btrfs":      {Device: num(0, 51), Root: "/data", Path: kubelet + "/plugins/kubernetes.io/csi/x/0123/globalmount", FSType: "btrfs", Source: "/dev/vdb"},
-		"a directory":               {Device: num(254, 16), Root: "/disks", Path: kubelet + "/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdb"},
-		"a file, as KubeVirt's":     {Device: num(254, 16), Root: "/disk.img", Path: kubelet + "/pods/1/volumes/kubernetes.io~empty-dir/x/disk.img", FSType: "ext4", Source: "/dev/vdb"},
-		"kubelet at another place":  {Device: num(254, 16), Root: "/disks", Path: "/data/kubelet/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdb"},
-		"a volume with a directory": {Device: num(254, 16), Path: kubelet + "/pods/1/volumes/kubernetes.io~csi/pv/mount/kubelet", FSType: "ext4", Source: "/dev/vdb"},
+		"a subvolume of btrfs":         {Device: num(0, 51), Root: "/data", Path: kubelet + "/plugins/kubernetes.io/csi/x/0123/globalmount", FSType: "btrfs", Source: "/dev/vdb"},
+		"a directory":                  {Device: num(254, 16), Root: "/disks", Path: kubelet + "/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdb"},
+		"a file, as KubeVirt's":        {Device: num(254, 16), Root: "/disk.img", Path: kubelet + "/pods/1/volumes/kubernetes.io~empty-dir/x/disk.img", FSType: "ext4", Source: "/dev/vdb"},
+		"kubelet in another directory": {Device: num(254, 16), Root: "/disks", Path: "/data/kubelet/pods/1/volumes/kubernetes.io~csi/pv/mount", FSType: "ext4", Source: "/dev/vdb"},
+		"a volume with a directory":    {Device: num(254, 16), Path: kubelet + "/pods/1/volumes/kubernetes.io~csi/pv/mount/kubelet", FSType: "ext4", Source: "/dev/vdb"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -85,7 +85,7 @@ func image(t testing.TB, name string) []byte {
 var images = []string{"rockridge.iso", "joliet.iso", "plain.iso", "fat12.img", "fat16.img", "fat32.img"}
 
 // Where the driver parses an image itself, and where the kernel mounts it.
-func Test19TheConfigDriveIsRead(t *testing.T) {
+func TestTheConfigDriveIsRead(t *testing.T) {
 	t.Parallel()
 	for _, name := range images {
 		isFAT := strings.HasPrefix(name, "fat")

@@ -25,14 +25,14 @@ const metaData = `{"uuid": "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f", "name": "node
 
 var node1 = Server{ID: "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f", Zone: "zone 1", Name: "node-1"}
 
-// at is node1 as a place told it.
-func from(place string) Server {
+// from is node1 as a source reports it.
+func from(source string) Server {
 	s := node1
-	s.Source = place
+	s.Source = source
 	return s
 }
 
-// fakeService is a metadata service that gives its answers in turn, the last one for ever.
+// fakeService is a metadata service that returns its answers one after another, then repeats the last.
 type fakeService struct {
 	mu      sync.Mutex
 	answers []func(*http.Request) (*http.Response, error)
@@ -87,8 +87,8 @@ func TestTheSearchOrderDecidesTheSource(t *testing.T) {
 		{name: "no drive", want: "from-service"},
 		{name: "a broken drive", drive: "{", want: "from-service"},
 		{name: "only the drive", order: []string{ConfigDrive}, words: []string{"configDrive", "no such file"}},
-		{name: "a place nobody knows, and one that works", order: []string{"metadata", MetadataService}, want: "from-service"},
-		{name: "only a place nobody knows", order: []string{"metadata"}, words: []string{`"metadata"`, ConfigDrive, MetadataService, DMI}},
+		{name: "an unknown source, and one that works", order: []string{"metadata", MetadataService}, want: "from-service"},
+		{name: "only an unknown source", order: []string{"metadata"}, words: []string{`"metadata"`, ConfigDrive, MetadataService, DMI}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -152,7 +152,7 @@ func TestTheMetadataServiceIsRetriedWhileItMayStart(t *testing.T) {
 					t.Errorf("want an error with %q, got %v", c.words, err)
 				}
 				if took := time.Since(began); took != c.took || len(s.asked) != c.asked {
-					t.Errorf("want %d questions in %s, got %d in %s", c.asked, c.took, len(s.asked), took)
+					t.Errorf("want %d requests in %s, got %d in %s", c.asked, c.took, len(s.asked), took)
 				}
 				if s.asked[0] != "http://169.254.169.254/openstack/latest/meta_data.json" {
 					t.Errorf("want the link-local address by default, got %s", s.asked[0])
@@ -262,7 +262,7 @@ func TestAnAnswerWithoutAZoneIsNotKeptAndNamesTheSkippedSources(t *testing.T) {
 			}
 		}
 		if len(s.asked) != 2 {
-			t.Errorf("want the answer with a zone kept, got %d questions", len(s.asked))
+			t.Errorf("want the answer with a zone kept, got %d requests", len(s.asked))
 		}
 	})
 }
@@ -283,7 +283,7 @@ func TestTheServiceIsTriedOverIPv6IfIPv4Fails(t *testing.T) {
 		}
 		s.asked, s.answers = nil, []func(*http.Request) (*http.Response, error){says(404, "")}
 		if _, err := m.read(t.Context()); err == nil || len(s.asked) != 1 {
-			t.Errorf("want one question for a server that has no metadata, got %q, %v", s.asked, err)
+			t.Errorf("want one request for a server without metadata, got %q, %v", s.asked, err)
 		}
 	})
 }

@@ -18,7 +18,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// readings returns one text after another as the mount table, the last one for ever.
+// readings returns one text after another as the mount table, then repeats the last.
 func readings(release string, texts ...string) *Mounts {
 	return New(Options{KernelRelease: func() string { return release }, ReadFile: func(string) ([]byte, error) {
 		text := texts[0]
