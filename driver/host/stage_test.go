@@ -217,7 +217,7 @@ func TestAVolumeAttachedAgainUnderAnotherNameIsUnstagedAndStaged(t *testing.T) {
 	}
 	must(t, b.Unstage(t.Context(), vol, s.Path))
 	must(t, b.Stage(t.Context(), s))
-	if there, _ := b.mounter.table.At(s.Path); there.Device != (num(254, 32)) {
+	if there, _ := b.mounter.table.At(s.Path); there.Device != num(254, 32) {
 		t.Errorf("want the disk of now mounted, got %v", b.mounter.table)
 	}
 }
