@@ -17,15 +17,22 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/fs"
+	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// The volume of most tests, and what virtio-blk keeps of its id.
 const (
-	vol    volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
-	serial string    = "0a9f1b2c-3d4e-4f50-8"
+	vol         = hosttest.Volume
+	serial      = hosttest.Serial
+	otherVol    = hosttest.OtherVolume
+	otherSerial = hosttest.OtherSerial
+)
+
+var (
+	must     = hosttest.Must
+	wantKind = hosttest.WantKind
 )
 
 // The offsets of superblocks, as package fs has them.
@@ -254,17 +261,4 @@ func (f *fakeMounter) UnmountTop(target string) error {
 		}
 	}
 	return errors.New("not mounted")
-}
-
-// wantKind fails the test unless err is of that kind and says all the words.
-func wantKind(t *testing.T, err error, kind volume.Kind, words ...string) {
-	t.Helper()
-	if !volume.Is(err, kind) {
-		t.Fatalf("want an error of kind %q, got %v (%s)", kind, err, volume.KindOf(err))
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("want %q in the error, got %q", w, err)
-		}
-	}
 }

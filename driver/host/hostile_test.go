@@ -193,6 +193,15 @@ func TestNoFileSystemIsMadeOverAPartitionTableOrAnExtraSignature(t *testing.T) {
 	}
 }
 
+func TestNoFileSystemIsMadeOverTwoFileSystems(t *testing.T) {
+	x := newHostile(t, 128<<20)
+	testenv.Run(t, "mkfs.btrfs", "-q", x.disk)
+	super := headOf(t, x.disk)[btrfsSuper : btrfsSuper+4096]
+	testenv.Run(t, "mkfs.ext4", "-q", "-F", x.disk)
+	write(t, x.disk, btrfsSuper, []byte(super))
+	x.staysAsItIs(t, "several signatures", StageSpec{}, StageSpec{FSType: "ext4"})
+}
+
 // partitioned makes a partition table with sfdisk; script is one partition, or empty for none.
 func partitioned(kind, script string) func(*testing.T, string) {
 	return func(t *testing.T, disk string) {

@@ -194,10 +194,3 @@ func TestUnmountKeepsData(t *testing.T) {
 		t.Errorf("want success where nothing is, got %v", err)
 	}
 }
-
-func TestUnmountReturnsBusy(t *testing.T) {
-	t.Parallel()
-	b := staged(t, "rw")
-	b.mounter.fail = volume.Errorf(volume.Busy, "target is busy")
-	wantKind(t, b.Unmount(b.kubelet("staging")), volume.Busy)
-}

@@ -44,13 +44,6 @@ func stage(t *testing.T, h *Host, s StageSpec) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestDataPersistsOverRemountsOnRealFileSystems(t *testing.T) {
 	for _, fsType := range []string{"ext4", "xfs", "btrfs", "ext3", "ext2"} {
 		t.Run(fsType, func(t *testing.T) {
@@ -233,13 +226,11 @@ func TestAWritableMountStaysWritableIfBindsNeedOneStep(t *testing.T) {
 
 func TestAReadOnlyStageRefusesWrites(t *testing.T) {
 	h, m, _ := realHost(t, 400<<20)
-	for _, fsType := range []string{"xfs"} {
-		stage(t, h, StageSpec{Path: m.Path("staging"), FSType: fsType})
-		must(t, h.Unmount(m.Path("staging")))
-		stage(t, h, StageSpec{Path: m.Path("staging"), FSType: fsType, ReadOnly: true})
-		if err := os.WriteFile(m.Path("staging", "data"), nil, 0o600); err == nil {
-			t.Error("want a write refused")
-		}
+	stage(t, h, StageSpec{Path: m.Path("staging"), FSType: "xfs"})
+	must(t, h.Unmount(m.Path("staging")))
+	stage(t, h, StageSpec{Path: m.Path("staging"), FSType: "xfs", ReadOnly: true})
+	if err := os.WriteFile(m.Path("staging", "data"), nil, 0o600); err == nil {
+		t.Error("want a write refused")
 	}
 }
 
@@ -307,54 +298,6 @@ func TestADeviceNodeThatIsNoLongerTheDiskIsRefused(t *testing.T) {
 	must(t, os.Remove(node))
 	must(t, os.WriteFile(node, make([]byte, 8<<20), 0o600))
 	wantKind(t, h.Stage(t.Context(), StageSpec{Volume: vol, Path: m.Path("staging")}), volume.Failed, "not a block device")
-}
-
-func TestADiskWithAnythingOnItIsNotFormatted(t *testing.T) {
-	gpt := make([]byte, 1024)
-	copy(gpt[512:], "EFI PART\x00\x00\x01\x00\x5c\x00\x00\x00")
-	for _, c := range []struct {
-		name string
-		fill func(t *testing.T, disk string)
-		kind volume.Kind
-	}{
-		{"swap", func(t *testing.T, disk string) { testenv.Run(t, "mkswap", disk) }, volume.DataLoss},
-		{"a DOS partition table", func(t *testing.T, disk string) {
-			at := make([]byte, 66)
-			copy(at, []byte{0, 0, 1, 0, 0x83, 0, 2, 0, 8, 0, 0, 0, 0, 1, 0, 0})
-			at[64], at[65] = 0x55, 0xAA
-			write(t, disk, 446, at)
-		}, volume.DataLoss},
-		{"LUKS", func(t *testing.T, disk string) {
-			header := make([]byte, 592)
-			copy(header, "LUKS\xba\xbe\x00\x01aes\x00")
-			copy(header[168:], "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b")
-			write(t, disk, 0, header)
-		}, volume.DataLoss},
-		{"LVM", func(t *testing.T, disk string) {
-			label := make([]byte, 512)
-			copy(label, "LABELONE\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x20\x00\x00\x00LVM2 001")
-			copy(label[32:], "abcdefghijklmnopqrstuvwxyzABCDEF")
-			write(t, disk, 512, label)
-		}, volume.DataLoss},
-		{"two file systems", func(t *testing.T, disk string) {
-			testenv.Run(t, "mkfs.btrfs", "-q", disk)
-			super := headOf(t, disk)[0x10000:0x11000]
-			testenv.Run(t, "mkfs.ext4", "-q", "-F", disk)
-			write(t, disk, 0x10000, []byte(super))
-		}, volume.DataLoss},
-		{"another file system", func(t *testing.T, disk string) { testenv.Run(t, "mkfs.btrfs", "-q", disk) }, volume.Conflict},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h, m, disk := realHost(t, 400<<20)
-			c.fill(t, disk)
-			before := headOf(t, disk)
-			err := h.Stage(t.Context(), StageSpec{Volume: vol, Path: m.Path("staging"), FSType: "ext4"})
-			wantKind(t, err, c.kind, string(vol))
-			if headOf(t, disk) != before || countMounts(t, h, m) != 0 {
-				t.Error("want the disk untouched and not mounted")
-			}
-		})
-	}
 }
 
 func write(t *testing.T, disk string, at int64, bytes []byte) {

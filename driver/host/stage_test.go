@@ -94,17 +94,6 @@ func TestAnUnsupportedFormatOptionMakesNoFileSystem(t *testing.T) {
 	}
 }
 
-func TestAnEmptyDiskMadeFromASourceIsNotFormattedWhateverItsFormat(t *testing.T) {
-	t.Parallel()
-	b := newFakeHost(t)
-	b.plug(t, "vdb", serial, num(254, 16))
-	s := StageSpec{Volume: vol, Path: b.kubelet("staging"), FSType: "ext4", FromSource: true, Format: FormatOptions{BlockSize: 1024}}
-	wantKind(t, b.Stage(t.Context(), s), volume.DataLoss, "does not format it")
-	if len(b.tools.changed()) != 0 {
-		t.Errorf("want nothing made, got %q", b.tools.changed())
-	}
-}
-
 func TestStageAgainOfTheRightDiskDoesNothing(t *testing.T) {
 	t.Parallel()
 	b := newFakeHost(t)
@@ -375,6 +364,7 @@ func TestNoFileSystemIsMadeOnADiskThatMayHoldData(t *testing.T) {
 		{"blkid sees two", func(b *fakeHost, _ *fakeDevice, _ *StageSpec) { b.tools.answers["blkid"] = Result{Code: 8} }, volume.DataLoss, "several"},
 		{"blkid fails", func(b *fakeHost, _ *fakeDevice, _ *StageSpec) { b.tools.answers["blkid"] = Result{Code: 4} }, volume.DataLoss, "exit code 4"},
 		{"it was made from a source", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.FromSource = true }, volume.DataLoss, "made from a source"},
+		{"it was made from a source, with a format", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.FromSource, s.Format.BlockSize = true, 1024 }, volume.DataLoss, "does not format it"},
 		{"read-only by its mode", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.ReadOnly = true }, volume.Conflict, "read-only"},
 		{"the class says ro", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.MountFlags = []string{"noatime,ro"} }, volume.Conflict, "read-only"},
 	} {

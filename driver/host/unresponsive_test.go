@@ -64,12 +64,7 @@ func (r *reads) of(name string) int {
 	return r.count[name]
 }
 
-const (
-	unresponsiveAfter = 2 * time.Second // package disk waits so long for a serial
-
-	otherVol    volume.ID = "b7e2d8c4-19f3-4a6e-9b21-5d1c0e7f3a44"
-	otherSerial string    = "b7e2d8c4-19f3-4a6e-9"
-)
+const unresponsiveAfter = 2 * time.Second // package disk waits so long for a serial
 
 // number gives a disk its diskseq, as the kernel does from Linux 5.15 on.
 func (b *fakeHost) number(name, sequence string) {

@@ -13,29 +13,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// wantKind fails the test unless err is of that kind and contains all the words.
-func wantKind(t *testing.T, err error, kind volume.Kind, words ...string) {
-	t.Helper()
-	if !volume.Is(err, kind) {
-		t.Fatalf("want an error of kind %q, got %v (%s)", kind, err, volume.KindOf(err))
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("want %q in the error, got %q", w, err)
-		}
-	}
-}
+var (
+	must     = hosttest.Must
+	wantKind = hosttest.WantKind
+)
 
 // allocated is how many bytes of memory a piece of work takes in all.
 func allocated(work func()) uint64 {

@@ -11,16 +11,21 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// The volume of most tests, and what virtio-blk keeps of its ID.
 const (
-	vol         volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
-	serial      string    = "0a9f1b2c-3d4e-4f50-8"
-	otherVol    volume.ID = "b7e2d8c4-19f3-4a6e-9b21-5d1c0e7f3a44"
-	otherSerial string    = "b7e2d8c4-19f3-4a6e-9"
+	vol         = hosttest.Volume
+	serial      = hosttest.Serial
+	otherVol    = hosttest.OtherVolume
+	otherSerial = hosttest.OtherSerial
+)
+
+var (
+	must     = hosttest.Must
+	wantKind = hosttest.WantKind
 )
 
 // fakeFinder is a Finder on fake disks: its sysfs is real files.
@@ -131,24 +136,4 @@ func (r *reads) of(name string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.count[name]
-}
-
-// wantKind fails the test unless err is of that kind and contains all the words.
-func wantKind(t *testing.T, err error, kind volume.Kind, words ...string) {
-	t.Helper()
-	if !volume.Is(err, kind) {
-		t.Fatalf("want an error of kind %q, got %v (%s)", kind, err, volume.KindOf(err))
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("want %q in the error, got %q", w, err)
-		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,18 +10,19 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// The volume of most tests, and what virtio-blk keeps of its ID.
 const (
-	vol         volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
-	serial      string    = "0a9f1b2c-3d4e-4f50-8"
-	otherVol    volume.ID = "b7e2d8c4-19f3-4a6e-9b21-5d1c0e7f3a44"
-	otherSerial string    = "b7e2d8c4-19f3-4a6e-9"
+	vol         = hosttest.Volume
+	serial      = hosttest.Serial
+	otherVol    = hosttest.OtherVolume
+	otherSerial = hosttest.OtherSerial
 )
+
+var must = hosttest.Must
 
 type Entry = mount.Entry
 
@@ -95,11 +96,4 @@ func (b *fakeServer) plug(t *testing.T, name, serial string, number disk.Number)
 // number gives a disk its diskseq, as the kernel does from Linux 5.15 on.
 func (b *fakeServer) number(name, sequence string) {
 	b.Sysfs(b.t, name, map[string]string{"diskseq": sequence + "\n"})
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

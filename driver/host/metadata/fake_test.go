@@ -7,18 +7,22 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// The volume of most tests, and what virtio-blk keeps of its ID.
 const (
-	vol    volume.ID = "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b"
-	serial string    = "0a9f1b2c-3d4e-4f50-8"
+	vol    = hosttest.Volume
+	serial = hosttest.Serial
+)
+
+var (
+	must     = hosttest.Must
+	wantKind = hosttest.WantKind
 )
 
 func num(major, minor uint32) disk.Number { return disk.Number{Major: major, Minor: minor} }
@@ -89,24 +93,4 @@ func (d *fakeDevice) Size() (volume.Size, error) {
 
 func (d *fakeDevice) ReadAt(p []byte, at int64) (int, error) {
 	return bytes.NewReader(d.contents).ReadAt(p, at)
-}
-
-// wantKind fails the test unless err is of that kind and contains all the words.
-func wantKind(t *testing.T, err error, kind volume.Kind, words ...string) {
-	t.Helper()
-	if !volume.Is(err, kind) {
-		t.Fatalf("want an error of kind %q, got %v (%s)", kind, err, volume.KindOf(err))
-	}
-	for _, w := range words {
-		if !strings.Contains(err.Error(), w) {
-			t.Errorf("want %q in the error, got %q", w, err)
-		}
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

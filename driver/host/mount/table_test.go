@@ -8,15 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = hosttest.Must
 
 // readings returns one text after another as the mount table, then repeats the last.
 func readings(release string, texts ...string) *Mounts {
