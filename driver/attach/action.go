@@ -2,80 +2,103 @@ package attach
 
 import "github.com/cinder-csi/cinder-csi/driver/volume"
 
-// action is what an attach or a detach does next, with what it has seen.
+// action is the next step of an attach or a detach after an observation. The steps from statusForbids on end the call with an error.
 type action int
 
 const (
-	waitForChange     action = iota // something is under way: look again once the volume has changed
-	done                            // it is as wanted
-	send                            // Nova takes the request
-	waitForNova                     // Cinder is done and Nova is not: look again soon
-	deleteStale                     // nothing stands behind Cinder's record: delete it, if a second look agrees
-	conflict                        // Cinder and Nova disagree for good, if a second look agrees: an administrator must act
-	statusForbids                   // the volume's status forbids it until an administrator acts
-	attachedElsewhere               // the volume is at another server, or on its way there
-	volumeDeleting                  // the volume is on its way out
-	serverNotFound                  // there is no such server
-	novaSilent                      // Nova does not say
+	waitForChange     action = iota // a request is in progress: wait until the volume changes
+	done                            // Cinder and Nova show what the call asked for
+	send                            // send the request to Nova
+	waitForNova                     // Cinder has finished and Nova has not: read again soon
+	deleteStale                     // no server uses the attachment: delete it if a second observation agrees
+	conflict                        // Cinder and Nova disagree: fail if a second observation agrees
+	statusForbids                   // the volume status forbids it until an administrator resets the status
+	attachedElsewhere               // the volume is attached to another server, or an attach to one is in progress
+	volumeDeleting                  // Cinder is deleting the volume
+	serverNotFound                  // Nova has no such server
+	novaStateUnknown                // the driver cannot read what Nova has
 )
 
-var actionNames = [...]string{"pause", "finish", "ask", "catch up", "heal", "stuck", "forbidden", "elsewhere", "no volume", "no server", "unsure"}
+var actionNames = [...]string{
+	"wait for change", "done", "send", "wait for Nova", "delete stale", "conflict",
+	"status forbids", "attached elsewhere", "volume deleting", "server not found", "Nova state unknown",
+}
 
-func (m action) String() string { return actionNames[m] }
+func (a action) String() string { return actionNames[a] }
 
-// novaState is what Nova says of a volume and a server.
+// novaState is what Nova shows of a volume and a server.
 type novaState int
 
 const (
-	novaLists          novaState = iota // Nova's list for the server has the volume
-	novaOmits                           // it has not, and the server is at rest
-	novaServerChanging                  // it has not, but the server is being built, moved or deleted: its list may be about to change
+	novaListed         novaState = iota // Nova lists the volume for the server
+	novaNotListed                       // Nova does not list it, and no task of the server is in progress
+	novaServerChanging                  // Nova does not list it, but builds, moves or deletes the server: the list may change
 	novaServerGone                      // Nova answers 404 for the server
-	novaUnknown                         // Nova refuses to say, cannot be reached, or does not know itself
+	novaUnknown                         // Nova denies access, does not answer, or does not know the state of the server
 )
 
-var novaStateNames = [...]string{"listed", "unlisted", "busy", "gone", "unknown"}
+var novaStateNames = [...]string{"listed", "not listed", "server changing", "server gone", "unknown"}
 
-func (o novaState) String() string { return novaStateNames[o] }
+func (n novaState) String() string { return novaStateNames[n] }
 
-// actions are what an attach and a detach do.
+// actions are the next steps of an attach and of a detach.
 type actions struct{ attach, detach action }
 
-// What Cinder's record of a volume at a server and Nova's list for that server mean together, for a volume whose status lets the
-// attachments decide.
+// attachmentActions is what Cinder's attachment of a volume to a server and Nova's state mean together, for a volume whose status leaves
+// the decision to them.
 //
-// Nova makes its own record first and Cinder's after it, and ends them in the other order (compute/api.py and compute/manager.py of
-// Nova 26). So a record that is reserved or attaching while Nova's list does not have the volume, and the server is at rest, is what
-// an attach has left that failed when Cinder could not be told: no server uses it. One that is attached is another matter: a guest
-// may still have the disk. It is deleted only with its server gone.
+// Nova creates its own record before Cinder's, and deletes them in the reverse order (compute/api.py and compute/manager.py of Nova 26).
+// So an attachment that is reserved or attaching is stale if Nova does not list the volume and the server is idle: a failed attach
+// left it, and no server uses the volume. For an attachment that is attached this proof is missing: the guest may still have the disk.
+// The driver deletes that one only once the server is gone.
 var attachmentActions = map[volume.AttachStatus]map[novaState]actions{
-	volume.AttachmentNone: {
-		novaLists: {waitForNova, waitForNova}, novaOmits: {attachedElsewhere, done}, novaServerChanging: {attachedElsewhere, done}, novaServerGone: {serverNotFound, done}, novaUnknown: {novaSilent, novaSilent},
-	},
-	volume.AttachmentReserved: {
-		novaLists: {waitForChange, waitForChange}, novaOmits: {deleteStale, deleteStale}, novaServerChanging: {waitForChange, waitForChange}, novaServerGone: {serverNotFound, deleteStale}, novaUnknown: {novaSilent, novaSilent},
-	},
-	volume.AttachmentAttaching: {
-		novaLists: {waitForChange, waitForChange}, novaOmits: {deleteStale, deleteStale}, novaServerChanging: {waitForChange, waitForChange}, novaServerGone: {serverNotFound, deleteStale}, novaUnknown: {novaSilent, novaSilent},
-	},
+	volume.AttachmentNone:           notAttached,
+	volume.AttachmentHidden:         notAttached, // the volume itself lists every attachment that is attached
+	volume.AttachmentReserved:       attachIncomplete,
+	volume.AttachmentAttaching:      attachIncomplete,
+	volume.AttachmentErrorAttaching: attachIncomplete,
 	volume.AttachmentAttached: {
-		novaLists: {done, send}, novaOmits: {conflict, conflict}, novaServerChanging: {waitForChange, waitForChange}, novaServerGone: {serverNotFound, deleteStale}, novaUnknown: {done, novaSilent},
+		novaListed:         {done, send},
+		novaNotListed:      {conflict, conflict},
+		novaServerChanging: {waitForChange, waitForChange},
+		novaServerGone:     {serverNotFound, deleteStale},
+		novaUnknown:        {done, novaStateUnknown},
 	},
 	volume.AttachmentDetaching: {
-		novaLists: {waitForChange, waitForChange}, novaOmits: {conflict, conflict}, novaServerChanging: {waitForChange, waitForChange}, novaServerGone: {serverNotFound, deleteStale}, novaUnknown: {novaSilent, novaSilent},
-	},
-	volume.AttachmentErrorAttaching: {
-		novaLists: {waitForChange, waitForChange}, novaOmits: {deleteStale, deleteStale}, novaServerChanging: {waitForChange, waitForChange}, novaServerGone: {serverNotFound, deleteStale}, novaUnknown: {novaSilent, novaSilent},
+		novaListed:         {waitForChange, waitForChange},
+		novaNotListed:      {conflict, conflict},
+		novaServerChanging: {waitForChange, waitForChange},
+		novaServerGone:     {serverNotFound, deleteStale},
+		novaUnknown:        {novaStateUnknown, novaStateUnknown},
 	},
 	volume.AttachmentErrorDetaching: {
-		novaLists: {waitForChange, send}, novaOmits: {conflict, conflict}, novaServerChanging: {waitForChange, waitForChange}, novaServerGone: {serverNotFound, deleteStale}, novaUnknown: {novaSilent, novaSilent},
-	},
-	volume.AttachmentHidden: { // the volume does not show the server, or the attachment would be attached
-		novaLists: {waitForNova, waitForNova}, novaOmits: {attachedElsewhere, done}, novaServerChanging: {attachedElsewhere, done}, novaServerGone: {serverNotFound, done}, novaUnknown: {novaSilent, novaSilent},
+		novaListed:         {waitForChange, send},
+		novaNotListed:      {conflict, conflict},
+		novaServerChanging: {waitForChange, waitForChange},
+		novaServerGone:     {serverNotFound, deleteStale},
+		novaUnknown:        {novaStateUnknown, novaStateUnknown},
 	},
 }
 
-// attachAction is what an attach does about a volume in a status, whose record for the server and whose place in Nova's list are these.
+// notAttached are the actions where Cinder shows no attachment to the server.
+var notAttached = map[novaState]actions{
+	novaListed:         {waitForNova, waitForNova},
+	novaNotListed:      {attachedElsewhere, done},
+	novaServerChanging: {attachedElsewhere, done},
+	novaServerGone:     {serverNotFound, done},
+	novaUnknown:        {novaStateUnknown, novaStateUnknown},
+}
+
+// attachIncomplete are the actions where Cinder shows an attachment that never became attached.
+var attachIncomplete = map[novaState]actions{
+	novaListed:         {waitForChange, waitForChange},
+	novaNotListed:      {deleteStale, deleteStale},
+	novaServerChanging: {waitForChange, waitForChange},
+	novaServerGone:     {serverNotFound, deleteStale},
+	novaUnknown:        {novaStateUnknown, novaStateUnknown},
+}
+
+// attachAction returns the next step of an attach.
 func attachAction(status volume.Status, attachment volume.AttachStatus, nova novaState) action {
 	next := attachmentActions[attachment][nova].attach
 	switch meaning := status.Meaning().Attach; {
@@ -83,9 +106,9 @@ func attachAction(status volume.Status, attachment volume.AttachStatus, nova nov
 		return volumeDeleting
 	case meaning == volume.Refuse:
 		return statusForbids
-	case meaning == volume.Proceed && next == waitForNova, meaning == volume.Proceed && (next == serverNotFound || next == novaSilent):
+	case meaning == volume.Proceed && (next == waitForNova || next == serverNotFound || next == novaStateUnknown):
 		return next
-	case meaning == volume.Proceed: // a record of an error keeps no volume from being reserved
+	case meaning == volume.Proceed: // Nova can reserve an available volume although a failed attachment exists
 		return send
 	case meaning == volume.Wait && !inTransition(status), next == done && status != volume.InUse:
 		return waitForChange
@@ -93,8 +116,8 @@ func attachAction(status volume.Status, attachment volume.AttachStatus, nova nov
 	return next
 }
 
-// detachAction is what a detach does. Cinder lets Nova detach what is in use, and nothing else; and when a record goes, it makes the
-// volume's status anew from those that are left, which would hide an error or end somebody else's work.
+// detachAction returns the next step of a detach. Nova can detach only a volume that is in use. When Cinder deletes an attachment, it
+// computes the volume status from those that are left. That would hide an error, or interfere with another operation.
 func detachAction(status volume.Status, attachment volume.AttachStatus, nova novaState) action {
 	next := attachmentActions[attachment][nova].detach
 	switch {
@@ -106,7 +129,7 @@ func detachAction(status volume.Status, attachment volume.AttachStatus, nova nov
 	return statusForbids
 }
 
-// inTransition reports whether a status says that a volume is on its way to a server or from one.
+// inTransition reports whether the status says that an attach or a detach is in progress.
 func inTransition(status volume.Status) bool {
 	return status == volume.Reserved || status == volume.Attaching || status == volume.Detaching
 }

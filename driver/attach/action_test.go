@@ -15,19 +15,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write testdata/attachments.txt")
+var update = flag.Bool("update", false, "write testdata/actions.txt")
 
-// every status of an attachment record (Cinder 21, objects/fields.py, VolumeAttachStatus.ALL, without detached and deleted), detaching,
-// which its database knows besides, and the two ways to have none.
+// everyAttachStatus is every attachment status (Cinder 21, objects/fields.py, VolumeAttachStatus.ALL, without detached and deleted),
+// detaching, which only its database knows, and the two for which Cinder shows no attachment.
 var everyAttachStatus = []volume.AttachStatus{
 	volume.AttachmentNone, volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentAttached, volume.AttachmentDetaching, volume.AttachmentErrorAttaching, volume.AttachmentErrorDetaching, volume.AttachmentHidden,
 }
 
-var everyOpinion = []novaState{novaLists, novaOmits, novaServerChanging, novaServerGone, novaUnknown}
+var everyNovaState = []novaState{novaListed, novaNotListed, novaServerChanging, novaServerGone, novaUnknown}
 
 func eachCell(f func(status volume.Status, attachment volume.AttachStatus, nova novaState)) {
 	for _, attachment := range everyAttachStatus {
-		for _, nova := range everyOpinion {
+		for _, nova := range everyNovaState {
 			for _, status := range volumetest.EveryStatus {
 				f(status, attachment, nova)
 			}
@@ -35,24 +35,23 @@ func eachCell(f func(status volume.Status, attachment volume.AttachStatus, nova 
 	}
 }
 
-// The table as a whole is reviewed test data: what is done with a volume in each status, under each record of Cinder's and each
-// opinion of Nova's.
-func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
+// The table as a whole is reviewed test data: the action for a volume in each status, for each attachment status and state of Nova.
+func TestTheActionTableIsAsReviewed(t *testing.T) {
 	var b strings.Builder
 	for _, attachment := range everyAttachStatus {
-		for _, nova := range everyOpinion {
-			name := map[volume.AttachStatus]string{volume.AttachmentNone: "no record", volume.AttachmentHidden: "records hidden"}[attachment]
+		for _, nova := range everyNovaState {
+			name := map[volume.AttachStatus]string{volume.AttachmentNone: "no attachment", volume.AttachmentHidden: "attachments hidden"}[attachment]
 			if name == "" {
 				name = string(attachment)
 			}
 			fmt.Fprintf(&b, "%s, Nova: %s\n", name, nova)
 			for verb, next := range map[string]func(volume.Status, volume.AttachStatus, novaState) action{"attach": attachAction} {
-				writeMoves(&b, verb, attachment, nova, next)
+				writeActions(&b, verb, attachment, nova, next)
 			}
-			writeMoves(&b, "detach", attachment, nova, detachAction)
+			writeActions(&b, "detach", attachment, nova, detachAction)
 		}
 	}
-	const file = "testdata/attachments.txt"
+	const file = "testdata/actions.txt"
 	if *update {
 		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -67,7 +66,7 @@ func TestTheTableOfAttachmentsIsAsReviewed(t *testing.T) {
 	}
 }
 
-func writeMoves(b *strings.Builder, verb string, attachment volume.AttachStatus, nova novaState, next func(volume.Status, volume.AttachStatus, novaState) action) {
+func writeActions(b *strings.Builder, verb string, attachment volume.AttachStatus, nova novaState, next func(volume.Status, volume.AttachStatus, novaState) action) {
 	by := map[action][]string{}
 	for _, status := range volumetest.EveryStatus {
 		m := next(status, attachment, nova)
@@ -83,9 +82,9 @@ func writeMoves(b *strings.Builder, verb string, attachment volume.AttachStatus,
 	}
 }
 
-func TestEveryRecordAndOpinionHasAMeaning(t *testing.T) {
+func TestTheTableHasEveryAttachmentStatusAndNovaState(t *testing.T) {
 	for _, attachment := range everyAttachStatus {
-		for _, nova := range everyOpinion {
+		for _, nova := range everyNovaState {
 			if _, ok := attachmentActions[attachment][nova]; !ok {
 				t.Errorf("%q, %s: not in the table", attachment, nova)
 			}
@@ -96,37 +95,37 @@ func TestEveryRecordAndOpinionHasAMeaning(t *testing.T) {
 	}
 }
 
-// What must hold in every cell, whatever else is changed in the table.
-func TestNoCellHarms(t *testing.T) {
-	leftover := []volume.AttachStatus{volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentErrorAttaching}
+// What must hold in every cell, whatever else changes in the table.
+func TestNoActionIsHarmful(t *testing.T) {
+	incomplete := []volume.AttachStatus{volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentErrorAttaching}
 	eachCell(func(status volume.Status, attachment volume.AttachStatus, nova novaState) {
-		recorded := attachment != volume.AttachmentNone && attachment != volume.AttachmentHidden
+		shown := attachment != volume.AttachmentNone && attachment != volume.AttachmentHidden
 		for verb, m := range map[string]action{"attach": attachAction(status, attachment, nova), "detach": detachAction(status, attachment, nova)} {
-			at := fmt.Sprintf("%s of a volume %s, record %q, Nova: %s: %s", verb, status, attachment, nova, m)
-			if m == deleteStale && !(recorded && nova == novaServerGone || slices.Contains(leftover, attachment) && nova == novaOmits) {
-				t.Errorf("%s: a record is deleted that may be used", at)
+			at := fmt.Sprintf("%s of a volume %s, attachment %q, Nova: %s: %s", verb, status, attachment, nova, m)
+			if m == deleteStale && !(shown && nova == novaServerGone || slices.Contains(incomplete, attachment) && nova == novaNotListed) {
+				t.Errorf("%s: deletes an attachment that may be in use", at)
 			}
 			if m == deleteStale && !inTransition(status) && status != volume.InUse && status != volume.Available {
-				t.Errorf("%s: the volume's status would be made anew", at)
+				t.Errorf("%s: Cinder would compute the volume status again", at)
 			}
-			if m == send && (verb == "detach" && (status != volume.InUse || nova != novaLists) || verb == "attach" && status != volume.Available) {
-				t.Errorf("%s: Nova is asked for what Cinder refuses", at)
+			if m == send && (verb == "detach" && (status != volume.InUse || nova != novaListed) || verb == "attach" && status != volume.Available) {
+				t.Errorf("%s: Cinder would refuse the request", at)
 			}
-			if m == done && verb == "detach" && (recorded || nova == novaLists || nova == novaUnknown) {
-				t.Errorf("%s: Cinder or Nova has it still", at)
+			if m == done && verb == "detach" && (shown || nova == novaListed || nova == novaUnknown) {
+				t.Errorf("%s: Cinder or Nova still has it", at)
 			}
-			if m == done && verb == "attach" && (attachment != volume.AttachmentAttached || status != volume.InUse || nova != novaLists && nova != novaUnknown) {
+			if m == done && verb == "attach" && (attachment != volume.AttachmentAttached || status != volume.InUse || nova != novaListed && nova != novaUnknown) {
 				t.Errorf("%s: it is not attached", at)
 			}
 			if nova == novaUnknown && slices.Contains([]action{deleteStale, conflict, waitForNova}, m) || nova == novaServerChanging && slices.Contains([]action{deleteStale, conflict}, m) {
-				t.Errorf("%s: nobody knows", at)
+				t.Errorf("%s: the state is unknown or may change", at)
 			}
 		}
 	})
 }
 
-// place puts a volume into one cell of the table.
-func place(status volume.Status, attachment volume.AttachStatus, nova novaState) *volumetest.Cloud {
+// cloudIn is a cloud with a volume in one cell of the table.
+func cloudIn(status volume.Status, attachment volume.AttachStatus, nova novaState) *volumetest.Cloud {
 	v := volume.Volume{ID: volumetest.VolumeID(1), Status: status}
 	if attachment == volume.AttachmentAttached {
 		v.Attachments = []volume.Attachment{{Volume: v.ID, Server: volumetest.ServerA}}
@@ -134,7 +133,7 @@ func place(status volume.Status, attachment volume.AttachStatus, nova novaState)
 	c := volumetest.NewCloud(v)
 	c.Servers[volumetest.ServerA] = nil
 	switch nova {
-	case novaLists:
+	case novaListed:
 		c.Servers[volumetest.ServerA] = []volume.ID{v.ID}
 	case novaServerChanging:
 		c.Task = "migrating"
@@ -152,25 +151,25 @@ func place(status volume.Status, attachment volume.AttachStatus, nova novaState)
 	return c
 }
 
-// wrote is what a call has sent.
-func wrote(c *volumetest.Cloud) string {
+// requestsTo describes the requests that a call has sent.
+func requestsTo(c *volumetest.Cloud) string {
 	return fmt.Sprintf("attach %d, detach %d, delete %d", c.Count("Attach"), c.Count("Detach"), c.Count("DeleteAttachment"))
 }
 
-// Every cell is walked through Attach: what is sent, and what the caller is told.
+// Attach in every cell: the requests that it sends, and its outcome.
 func TestAttachInEveryCell(t *testing.T) {
 	eachCell(func(status volume.Status, attachment volume.AttachStatus, nova novaState) {
 		if nova == novaServerChanging && (attachment == volume.AttachmentNone || attachment == volume.AttachmentHidden) {
-			return // the server is asked about only where there is a record
+			return // the driver reads the server only where Cinder shows an attachment
 		}
 		t.Run(fmt.Sprintf("%s/%s/%s", status, attachment, nova), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := place(status, attachment, nova)
+				c := cloudIn(status, attachment, nova)
 				began := time.Now()
-				_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 				next := attachAction(status, attachment, nova)
 				if !inTransition(status) && !(status == volume.InUse && attachment == volume.AttachmentAttached) {
-					next = attachAction(status, volume.AttachmentNone, novaOmits) // the volume's status alone decides
+					next = attachAction(status, volume.AttachmentNone, novaNotListed) // the volume status alone decides
 				}
 				want, kind := "attach 0, detach 0, delete 0", volume.DeadlineExceeded
 				switch {
@@ -181,7 +180,7 @@ func TestAttachInEveryCell(t *testing.T) {
 					kind = volume.Conflict
 				case next == volumeDeleting, next == serverNotFound:
 					kind = volume.NotFound
-				case next == novaSilent:
+				case next == novaStateUnknown:
 					kind = volume.Unavailable
 				case next == conflict:
 					kind = volume.Conflict
@@ -192,16 +191,16 @@ func TestAttachInEveryCell(t *testing.T) {
 				case next == send:
 					want, kind = "attach 1, detach 0, delete 0", volume.Unknown
 				}
-				wantEnd(t, c, err, want, kind, false)
+				wantOutcome(t, c, err, want, kind, false)
 				if next == deleteStale && time.Since(began) < staleConfirmInterval || next == conflict && time.Since(began) < staleConfirmInterval {
-					t.Errorf("after one look, in %v", time.Since(began))
+					t.Errorf("after one observation, in %v", time.Since(began))
 				}
 			})
 		})
 	})
 }
 
-// Every cell is walked through Detach.
+// Detach in every cell.
 func TestDetachInEveryCell(t *testing.T) {
 	eachCell(func(status volume.Status, attachment volume.AttachStatus, nova novaState) {
 		if nova == novaServerChanging && (attachment == volume.AttachmentNone || attachment == volume.AttachmentHidden) {
@@ -209,21 +208,21 @@ func TestDetachInEveryCell(t *testing.T) {
 		}
 		t.Run(fmt.Sprintf("%s/%s/%s", status, attachment, nova), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := place(status, attachment, nova)
+				c := cloudIn(status, attachment, nova)
 				began := time.Now()
-				err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 				want, kind := "attach 0, detach 0, delete 0", volume.DeadlineExceeded
 				next := detachAction(status, attachment, nova)
 				asked := 0
 				if status == volume.InUse && attachment == volume.AttachmentAttached {
-					asked = 1 // Nova is asked before anybody looks
+					asked = 1 // the driver sends the request before it observes
 				}
 				switch next {
 				case done:
 					kind = volume.Unknown
 				case statusForbids, conflict:
 					kind = volume.Conflict
-				case novaSilent:
+				case novaStateUnknown:
 					kind = volume.Unavailable
 				case deleteStale:
 					want, kind = "attach 0, detach 0, delete 1", volume.Unknown
@@ -231,21 +230,21 @@ func TestDetachInEveryCell(t *testing.T) {
 					want, kind = "attach 0, detach 1, delete 0", volume.Unknown
 				}
 				if next == send && attachment == volume.AttachmentErrorDetaching {
-					kind = volume.Conflict // Nova has forgotten it, Cinder keeps its record
+					kind = volume.Conflict // Nova no longer lists it, Cinder keeps the attachment
 				}
 				want = strings.Replace(want, "detach 0", fmt.Sprint("detach ", asked), 1)
-				wantEnd(t, c, err, want, kind, false)
+				wantOutcome(t, c, err, want, kind, false)
 				if (next == deleteStale || next == conflict) && time.Since(began) < staleConfirmInterval {
-					t.Errorf("after one look, in %v", time.Since(began))
+					t.Errorf("after one observation, in %v", time.Since(began))
 				}
 			})
 		})
 	})
 }
 
-func wantEnd(t *testing.T, c *volumetest.Cloud, err error, want string, kind volume.Kind, sent bool) {
+func wantOutcome(t *testing.T, c *volumetest.Cloud, err error, want string, kind volume.Kind, sent bool) {
 	t.Helper()
-	if got := wrote(c); got != want {
+	if got := requestsTo(c); got != want {
 		t.Errorf("want %s, got %s; %v", want, got, err)
 	}
 	if kind == volume.Unknown {

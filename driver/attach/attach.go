@@ -2,15 +2,17 @@ package attach
 
 import (
 	"context"
+	"time"
+
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"time"
 )
 
-// Attach attaches a volume to a server and returns once Cinder shows it there.
+// Attach attaches a volume to a server and returns once Cinder shows the attachment (CSI spec, ControllerPublishVolume).
 //
-// Conflict, before Nova is asked, when another server has it and its type does not allow two; NotFound when there is no such
-// volume or server; Failed when the server's host could not attach it, which Nova tells by no error: the volume just goes back.
+// Errors: Conflict, before anything is sent to Nova, where another server has the volume and its type is not multiattach, or where the
+// volume status forbids it; NotFound where there is no such volume or server; Failed where the compute host could not attach it, which
+// Nova reports by no error: the volume becomes available again; Busy where another call works on the volume.
 func (s *Service) Attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
 	if !id.Exists() {
 		return volume.Volume{}, volume.NoVolume(id).Op("attach")
@@ -23,109 +25,130 @@ func (s *Service) Attach(ctx context.Context, id volume.ID, server volume.Server
 		return volume.Volume{}, err
 	}
 	defer unlock()
-	v, err := s.attach(ctx, id, server)
-	if err == nil {
-		s.lostAttaches.confirmed(id, server)
+	a := attachCall{Service: s, id: id, server: server}
+	if err := a.run(ctx); err != nil {
+		return volume.Volume{}, volume.WithOp(err, "attach")
 	}
-	return v, err
+	s.unconfirmedAttaches.confirm(id, server)
+	return a.volume, nil
 }
 
-// attach looks and acts by the table until the volume is there, or cannot be.
-func (s *Service) attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
-	var err error
-	v, free := s.recent.TakeAvailable(id)
-	if !free {
-		v, err = s.cloud.Volume(ctx, id)
-	}
-	var refusal error // Nova's, of what the volume's own state seemed to allow
-	var doubt staleCandidate
-	for looking := false; err == nil; {
-		// The volume's status alone answers for what is free and for what is simply elsewhere.
-		seen := observation{volume: v, server: server, novaSays: novaOmits}
-		if looking || inTransition(v.Status) || v.Status == volume.InUse && v.AttachedTo(server) {
-			if seen, err = s.observe(ctx, v, server); err != nil {
-				break
-			}
-		}
-		switch next := attachAction(v.Status, seen.attachment.Status, seen.novaSays); {
-		case next == done:
-			return v, nil
-		case next == send, next == attachedElsewhere && v.Status == volume.InUse && v.Multiattach:
-			if refusal != nil {
-				return volume.Volume{}, refusal
-			}
-			if err := s.heldOff(id, server); err != nil {
-				return volume.Volume{}, err
-			}
-			if refusal = s.askToAttach(ctx, v, server); refusal == nil {
-				if v, err = s.attached(ctx, id, server); err == nil {
-					s.recent.Put(v)
-				}
-				return v, volume.AfterWrite(err)
-			}
-			if !volume.RefusedByState(refusal) {
-				return volume.Volume{}, s.unattachable(ctx, server, refusal)
-			}
-			looking = true
-			if v, err = s.cloud.Volume(ctx, id); err != nil {
-				return volume.Volume{}, refusal
-			}
-			if free { // it was a moment ago: that it is refused now is no contradiction
-				refusal, free = nil, false
-			}
-		case next == waitForChange, next == attachedElsewhere && inTransition(v.Status):
-			refusal = nil
-			v, err = s.awaitChange(ctx, seen, "become attachable")
-		case next == waitForNova:
-			refusal = nil
-			v, err = s.readAfter(ctx, seen, novaPollInterval)
-		case next == deleteStale, next == conflict:
-			v, err = s.resolveStale(ctx, &doubt, seen, next)
-		default:
-			return volume.Volume{}, s.notAttachable(ctx, seen, next)
-		}
-	}
-	return volume.Volume{}, volume.WithOp(err, "attach")
+// attachCall is one call of Attach.
+type attachCall struct {
+	*Service
+	id     volume.ID
+	server volume.ServerID
+
+	volume     volume.Volume  // as read last
+	cached     bool           // volume comes from the cache and may be out of date
+	observeAll bool           // the volume status alone did not explain a refusal
+	refusal    error          // of Nova, although the observation before it allowed the request
+	stale      staleCandidate // an attachment that seems stale
 }
 
-func (s *Service) askToAttach(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	return s.askNova(ctx, "attach", v.ID, server, func(ctx context.Context) error {
-		sent := time.Now()
-		s.lostAttaches.resends(v.ID, server)
-		err := s.cloud.Attach(ctx, server, v)
-		if volume.MayHaveWritten(err) {
-			s.lostAttaches.lost(v.ID, server, sent)
+// run observes and acts until the volume is attached, or cannot be.
+func (a *attachCall) run(ctx context.Context) (err error) {
+	if a.volume, a.cached = a.recent.TakeAvailable(a.id); !a.cached {
+		if a.volume, err = a.cloud.Volume(ctx, a.id); err != nil {
+			return err
 		}
-		return err
-	})
+	}
+	for {
+		if attached, err := a.step(ctx); attached || err != nil {
+			return err
+		}
+	}
 }
 
-// notAttachable is the error of what an attach cannot go on with.
-func (s *Service) notAttachable(ctx context.Context, seen observation, why action) error {
-	v := seen.volume
-	switch why {
-	case attachedElsewhere:
-		return volume.Errorf(volume.Conflict, "volume %s is attached to %s and its type allows one server only; detach it there first", v.ID, v.Holders()).Op("attach")
-	case volumeDeleting:
-		return volume.Errorf(volume.NotFound, "volume %s is being deleted", v.ID).Op("attach")
-	case serverNotFound:
-		return volume.NoServer(seen.server).Op("attach")
-	case novaSilent:
-		return seen.novaUnavailable("attach")
+// step observes once and acts once.
+func (a *attachCall) step(ctx context.Context) (attached bool, err error) {
+	seen, err := a.observeIfNeeded(ctx)
+	if err != nil {
+		return false, err
+	}
+	v := a.volume
+	switch next := attachAction(v.Status, seen.attachment.Status, seen.nova); {
+	case next == done:
+		return true, nil
+	case next == send, next == attachedElsewhere && v.Status == volume.InUse && v.Multiattach:
+		return a.send(ctx)
+	case next == waitForChange, next == attachedElsewhere && inTransition(v.Status):
+		a.refusal = nil
+		a.volume, err = a.awaitChange(ctx, seen, "become attachable")
+	case next == waitForNova:
+		a.refusal = nil
+		a.volume, err = a.readAfter(ctx, seen, novaPollInterval)
+	case next == deleteStale, next == conflict:
+		a.volume, err = a.resolveStale(ctx, &a.stale, seen, next)
 	default:
-		return volume.Errorf(volume.Conflict, "volume %s is in status %s%s; it cannot be attached until an administrator resets that", v.ID, v.Status, s.volumes.FailureReason(ctx, v.ID)).Op("attach")
+		err = a.attachError(ctx, seen, next)
 	}
+	return false, err
 }
 
-// inUseAt reports whether an attachment of v to server is complete and not about to end.
+// observeIfNeeded observes attachments and Nova where the volume status does not decide. An available volume is attached nowhere, and one
+// that is in use elsewhere is not attached here.
+func (a *attachCall) observeIfNeeded(ctx context.Context) (observation, error) {
+	v := a.volume
+	if a.observeAll || inTransition(v.Status) || inUseAt(v, a.server) {
+		return a.observe(ctx, v, a.server)
+	}
+	return observation{volume: v, server: a.server, nova: novaNotListed}, nil
+}
+
+// inUseAt reports whether the attachment of v to server is complete, and no detach from it is in progress.
 func inUseAt(v volume.Volume, server volume.ServerID) bool {
 	return v.Status == volume.InUse && v.AttachedTo(server)
 }
 
-// attached waits until Cinder shows the volume at the server. Nova has answered 200, and the volume was reserved before that:
-// one that is available again was given up by the server's host. So was one that is in use elsewhere, once Cinder has no record
-// that it is on its way to this server.
-func (s *Service) attached(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
+// send sends the attach to Nova and waits for its end. Nova refuses a volume in an unsuitable state. Then the next step observes
+// Cinder and Nova, and explains the refusal or sends the request again. A second refusal in a row is returned.
+func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
+	if a.refusal != nil {
+		return false, a.refusal
+	}
+	if err := a.checkUnconfirmedDetach(a.id, a.server); err != nil {
+		return false, err
+	}
+	refusal := a.sendAttach(ctx, a.volume, a.server)
+	if refusal == nil {
+		v, err := a.awaitAttached(ctx, a.id, a.server)
+		if err != nil {
+			return false, volume.AfterWrite(err)
+		}
+		a.volume = v
+		a.recent.Put(v)
+		return true, nil
+	}
+	if !volume.RefusedByState(refusal) {
+		return false, a.explainNotFound(ctx, a.server, refusal)
+	}
+	a.observeAll = true
+	if a.volume, err = a.cloud.Volume(ctx, a.id); err != nil {
+		return false, refusal
+	}
+	if !a.cached { // a refusal of an outdated reading does not count
+		a.refusal = refusal
+	}
+	a.cached = false
+	return false, nil
+}
+
+func (s *Service) sendAttach(ctx context.Context, v volume.Volume, server volume.ServerID) error {
+	return s.sendToNova(ctx, request{"attach", v.ID, server, func(ctx context.Context) error {
+		sent := time.Now()
+		s.unconfirmedAttaches.resend(v.ID, server)
+		err := s.cloud.Attach(ctx, server, v)
+		if volume.MayHaveWritten(err) {
+			s.unconfirmedAttaches.add(v.ID, server, sent)
+		}
+		return err
+	}})
+}
+
+// awaitAttached waits until Cinder shows the attachment. Nova has accepted the request, and had reserved the volume before. So the
+// compute host has failed to attach a volume that is available again, or that is in use elsewhere without an attachment to this server.
+func (s *Service) awaitAttached(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
 	for {
 		v, err := s.volumes.Await(ctx, id, "become attached to server "+string(server), func(v volume.Volume, ok bool) (bool, error) {
 			switch {
@@ -134,16 +157,16 @@ func (s *Service) attached(ctx context.Context, id volume.ID, server volume.Serv
 			case v.Status == volume.InUse:
 				return true, nil
 			case v.Status == volume.Available:
-				return true, givenUp(id, server)
+				return true, hostFailedToAttach(id, server)
 			case v.Status.Meaning().Attach == volume.Refuse:
-				return true, volume.Errorf(volume.Failed, "volume %s went to status %s while it was being attached to server %s", id, v.Status, server).Op("attach")
+				return true, volume.Errorf(volume.Failed, "volume %s changed to status %s while Nova attached it to server %s; an administrator must reset the status", id, v.Status, server)
 			}
 			return false, nil
 		})
 		if err != nil || inUseAt(v, server) {
 			return v, err
 		}
-		if err := s.onItsWay(ctx, v, server); err != nil {
+		if err := s.checkAttachInProgress(ctx, v, server); err != nil {
 			return v, err
 		}
 		if v, err = s.readAfter(ctx, observation{volume: v, server: server}, novaPollInterval); err != nil || inUseAt(v, server) {
@@ -152,14 +175,10 @@ func (s *Service) attached(ctx context.Context, id volume.ID, server volume.Serv
 	}
 }
 
-func givenUp(id volume.ID, server volume.ServerID) *volume.Error {
-	return volume.Errorf(volume.Failed, "Nova took the request, but the host of server %s could not attach volume %s and gave it back without a reason; see nova-compute's log there",
-		server, id).Op("attach")
-}
-
-// onItsWay is an error unless Cinder, or Nova where Cinder's records are hidden, has an attach of the volume to the server under way.
-func (s *Service) onItsWay(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	attachment, _, err := s.attachmentAt(ctx, v, server)
+// checkAttachInProgress returns an error unless Cinder shows an unfinished attachment of the volume to the server, or Nova lists it where
+// Cinder hides attachments.
+func (s *Service) checkAttachInProgress(ctx context.Context, v volume.Volume, server volume.ServerID) error {
+	attachment, _, err := s.attachmentTo(ctx, v, server)
 	if err != nil {
 		return err
 	}
@@ -167,23 +186,46 @@ func (s *Service) onItsWay(ctx context.Context, v volume.Volume, server volume.S
 	case volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentAttached:
 		return nil
 	case volume.AttachmentHidden:
-		if listed, err := s.listed(ctx, v.ID, server); err != nil || listed {
+		if listed, err := s.novaLists(ctx, v.ID, server); err != nil || listed {
 			return err
 		}
 	}
-	return givenUp(v.ID, server)
+	return hostFailedToAttach(v.ID, server)
 }
 
-// unattachable tells a server that is not there from a volume that is not: Nova answers 404 for both.
-func (s *Service) unattachable(ctx context.Context, server volume.ServerID, refusal error) error {
+func hostFailedToAttach(id volume.ID, server volume.ServerID) *volume.Error {
+	return volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to attach volume %s; Nova gives no reason, see the nova-compute log of that host",
+		server, id)
+}
+
+// attachError is the error of an action that ends an attach.
+func (s *Service) attachError(ctx context.Context, seen observation, end action) error {
+	v := seen.volume
+	switch end {
+	case attachedElsewhere:
+		return volume.Errorf(volume.Conflict, "volume %s is attached to %s and its volume type is not multiattach; detach it there first", v.ID, v.Holders())
+	case volumeDeleting:
+		return volume.Errorf(volume.NotFound, "volume %s cannot be attached to server %s: Cinder is deleting the volume", v.ID, seen.server)
+	case serverNotFound:
+		return volume.NoServer(seen.server)
+	case novaStateUnknown:
+		return seen.novaError("attach")
+	default:
+		return volume.Errorf(volume.Conflict, "volume %s is in status %s%s; Nova cannot attach it to server %s until an administrator resets the status",
+			v.ID, v.Status, s.volumes.FailureReason(ctx, v.ID), seen.server)
+	}
+}
+
+// explainNotFound finds out whether the volume or the server is missing: Nova answers 404 for both.
+func (s *Service) explainNotFound(ctx context.Context, server volume.ServerID, refusal error) error {
 	if !volume.Is(refusal, volume.NotFound) {
 		return refusal
 	}
 	switch _, err := s.cloud.Server(ctx, server); volume.KindOf(err) {
 	case volume.NotFound:
-		return volume.NoServer(server).Op("attach")
+		return volume.NoServer(server)
 	case volume.PermissionDenied:
-		return volume.Errorf(volume.NotFound, "%w; which of the two is missing cannot be told: %w", refusal, err)
+		return volume.Errorf(volume.NotFound, "%w; the driver cannot find out whether the volume or server %s is missing: %w", refusal, server, err)
 	}
 	return refusal
 }

@@ -1,34 +1,35 @@
 package attach
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-func TestAttachReturnsOnceCinderShowsIt(t *testing.T) {
+func TestAttachReturnsOnceCinderShowsTheAttachment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.ForeignVolume(1, volume.Available))
-		v, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		v, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		if err != nil || v.Status != volume.InUse || !v.AttachedTo(volumetest.ServerA) {
 			t.Errorf("got %v, %v", v, err)
 		}
 	})
 }
 
-func TestAttachAgainAsksNobodyForAnything(t *testing.T) {
+func TestAttachOfAnAttachedVolumeSendsNothing(t *testing.T) {
 	c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}}})
-	if _, err := attaching(c).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Attach") != 0 {
+	if _, err := newService(c).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Attach") != 0 {
 		t.Errorf("got %v after %v", err, c.Calls)
 	}
 }
 
 func TestAttachWhenAlreadyAttachedElsewhereIsRefusedBeforeNovaIsAsked(t *testing.T) {
 	c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
-	_, err := attaching(c).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA)
+	_, err := newService(c).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA)
 	volumetest.WantKind(t, err, volume.Conflict, false)
 	if !strings.Contains(err.Error(), string(volumetest.ServerB)) || c.Count("Attach") != 0 {
 		t.Errorf("got %v after %v", err, c.Calls)
@@ -38,28 +39,28 @@ func TestAttachWhenAlreadyAttachedElsewhereIsRefusedBeforeNovaIsAsked(t *testing
 func TestAMultiattachVolumeIsAttachedToTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
-		v, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		v, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		if err != nil || !v.AttachedTo(volumetest.ServerA) || !v.AttachedTo(volumetest.ServerB) {
 			t.Errorf("got %v, %v", v, err)
 		}
 	})
 }
 
-func TestAnAttachThatTheHostGivesUpIsAFailure(t *testing.T) {
+func TestAnAttachThatTheHostFailsIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
 		c.Refuse = true
 		start := time.Now()
-		_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.Failed, true)
 		if took := time.Since(start); took > 2*time.Second {
-			t.Errorf("told after %v only", took)
+			t.Errorf("reported only after %v", took)
 		}
 	})
 }
 
-// A volume that is in use elsewhere stays so, whatever becomes of the attach: its record tells, or Nova's list where there is none.
-func TestAnAttachOfASharedVolumeThatTheHostGivesUpIsNoticedEarly(t *testing.T) {
+// A volume that is in use elsewhere stays in use when the host fails the attach. The attachment shows the failure, or Nova's list.
+func TestAFailedAttachOfAMultiattachVolumeIsReportedEarly(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
@@ -68,30 +69,30 @@ func TestAnAttachOfASharedVolumeThatTheHostGivesUpIsNoticedEarly(t *testing.T) {
 				c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no")
 			}
 			start := time.Now()
-			_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+			_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 			volumetest.WantKind(t, err, volume.Failed, true)
 			if took := time.Since(start); took > 2*time.Second {
-				t.Errorf("hidden %v: told after %v only", hidden, took)
+				t.Errorf("hidden %v: reported only after %v", hidden, took)
 			}
 		})
 	}
 }
 
-// Cinder may show a shared volume as in use, because of another server, while this one's record is on its way.
-func TestAnAttachOfASharedVolumeIsAwaitedWhileItsRecordIsOnItsWay(t *testing.T) {
+// Cinder may show a multiattach volume as in use, because of another server, while this attachment is in progress.
+func TestAnAttachOfAMultiattachVolumeIsAwaitedWhileInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
 		c.Hook["Attach"] = func() {
 			time.AfterFunc(500*time.Millisecond, func() { c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.InUse }) })
 		}
-		v, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		v, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		if err != nil || !v.AttachedTo(volumetest.ServerA) || c.Count("VolumeAttachments") == 0 {
 			t.Errorf("%v, %v after %v", v, err, c.Calls)
 		}
 	})
 }
 
-func TestAnAttachUnderWayIsAwaited(t *testing.T) {
+func TestAnAttachInProgressIsAwaited(t *testing.T) {
 	for name, test := range map[string]struct {
 		server volume.ServerID
 		kind   volume.Kind
@@ -104,7 +105,7 @@ func TestAnAttachUnderWayIsAwaited(t *testing.T) {
 				c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
 					v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: test.server}}
 				})
-				_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 				if test.kind != volume.Unknown {
 					volumetest.WantKind(t, err, test.kind, false)
 				} else if err != nil {
@@ -118,7 +119,7 @@ func TestAnAttachUnderWayIsAwaited(t *testing.T) {
 	}
 }
 
-func TestAttachToWhatIsNotThere(t *testing.T) {
+func TestAttachWithoutVolumeOrServerIsNotFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		volume volume.ID
 		server volume.ServerID
@@ -129,13 +130,13 @@ func TestAttachToWhatIsNotThere(t *testing.T) {
 		"no server's id": {volumetest.VolumeID(1), "node-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := attaching(volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))).Attach(t.Context(), test.volume, test.server)
+			_, err := newService(volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))).Attach(t.Context(), test.volume, test.server)
 			volumetest.WantKind(t, err, volume.NotFound, false)
 		})
 	}
 }
 
-func TestNovasRefusalIsToldByTheVolumesState(t *testing.T) {
+func TestARefusedAttachIsExplainedByTheVolume(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusal volume.Kind
 		now     volume.Volume // what the volume is once Nova has refused
@@ -167,7 +168,7 @@ func TestNovasRefusalIsToldByTheVolumesState(t *testing.T) {
 						c.Later(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.Available })
 					}
 				}
-				_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 				if test.want != volume.Unknown {
 					volumetest.WantKind(t, err, test.want, false)
 				} else if err != nil {
@@ -184,7 +185,7 @@ func TestNovasRefusalIsToldByTheVolumesState(t *testing.T) {
 func testAttachIn(t *testing.T, status volume.Status) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, status))
-		_, err := attaching(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		sent := c.Count("Attach") == 1
 		switch status.Meaning().Attach {
 		case volume.Proceed:
@@ -204,7 +205,7 @@ func testAttachIn(t *testing.T, status volume.Status) {
 	})
 }
 
-// What an attach does with a volume in each status: the requests it sends, the end it comes to.
+// What an attach does with a volume in each status: the requests that it sends, and its outcome.
 func TestAttachInEveryStatus(t *testing.T) {
 	for _, status := range volumetest.EveryStatus {
 		t.Run(string(status), func(t *testing.T) { testAttachIn(t, status) })

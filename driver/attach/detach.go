@@ -3,61 +3,66 @@ package attach
 import (
 	"context"
 	"errors"
-	"github.com/cinder-csi/cinder-csi/driver/inflight"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"slices"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/inflight"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Detach detaches a volume from a server, or from every server when none is named, and returns once Cinder no longer shows it
-// there and Nova's list for the server agrees. What is not attached, and a volume that does not exist, is detached.
+// Detach detaches a volume from a server, or from every server where server is empty. It returns once Cinder no longer shows the
+// attachment and Nova no longer lists the volume (CSI spec, ControllerUnpublishVolume). A volume that does not exist or is not attached
+// counts as detached.
+//
+// Errors: Conflict where the volume status forbids it, where Cinder and Nova disagree, or where a host that is no Nova server has the
+// volume; Failed where the compute host could not detach it; Busy where another call works on the volume, or Nova refuses it for now.
 func (s *Service) Detach(ctx context.Context, id volume.ID, server volume.ServerID) error {
 	if !id.Exists() || server != "" && !server.Exists() {
-		return nil // no such volume, or no such server to have it
+		return nil
 	}
 	unlock, err := s.locks.Take(inflight.VolumeKey(id), "detach")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	v, seen := s.recent.Take(id)
-	if !seen || server == "" || !inUseAt(v, server) {
+	v, cached := s.recent.Take(id)
+	if !cached || server == "" || !inUseAt(v, server) {
 		if v, err = s.cloud.Volume(ctx, id); err != nil {
 			return volume.IgnoreNotFound(err)
 		}
 	}
-	if server != "" {
-		return s.detachOne(ctx, v, server)
+	if server == "" {
+		return s.detachAll(ctx, v)
 	}
-	return s.detachAll(ctx, v)
+	return s.detachFrom(ctx, v, server)
 }
 
-// detachAll detaches a volume from every server that Cinder has a record of. A host that is no server of Nova's keeps it: who attached
-// it there has not asked for this.
+// detachAll detaches a volume from every server to which Cinder shows an attachment. It returns the errors of all servers, and one for each
+// host that is no Nova server: whoever attached the volume there did not ask for this detach.
 func (s *Service) detachAll(ctx context.Context, v volume.Volume) error {
 	attachments, _, err := s.volumeAttachments(ctx, v.ID)
 	if err != nil {
 		return err
 	}
 	servers, foreign := s.attachedTo(ctx, v, attachments)
-	var all []error
+	var errs []error
 	for i, server := range servers {
-		if i > 0 { // the detach before has changed it
+		if i > 0 { // the detach before has changed the volume
 			if v, err = s.cloud.Volume(ctx, v.ID); err != nil {
-				return errors.Join(append(all, volume.IgnoreNotFound(err))...)
+				return errors.Join(append(errs, volume.IgnoreNotFound(err))...)
 			}
 		}
-		all = append(all, s.detachOne(ctx, v, server))
+		errs = append(errs, s.detachFrom(ctx, v, server))
 	}
 	for _, a := range foreign {
-		all = append(all, volume.Errorf(volume.Conflict, "volume %s is attached to %s, which only those who attached it there can detach: it may be using the disk",
+		errs = append(errs, volume.Errorf(volume.Conflict, "volume %s is attached to %s; the host may use the disk, so only an administrator can detach the volume there",
 			v.ID, a.Holder()).Op("detach"))
 	}
-	return firstOf(all)
+	return errors.Join(errs...) // its kind is that of the first
 }
 
-// attachedTo are the servers that Cinder has a record of, or may come to have, each once, and the attachments to hosts that are none of
-// Nova's. A record that names neither and has reached no host is a reservation, which is no attachment.
+// attachedTo returns each server to which Cinder shows an attachment or to which an attach may still complete, and the attachments to hosts
+// that are no Nova servers. An attachment without a server that has not reached a host is a reservation, which the driver ignores.
 func (s *Service) attachedTo(ctx context.Context, v volume.Volume, attachments []volume.Attachment) (servers []volume.ServerID, foreign []volume.Attachment) {
 	for _, a := range v.Attachments {
 		if a.Server.Exists() {
@@ -66,129 +71,142 @@ func (s *Service) attachedTo(ctx context.Context, v volume.Volume, attachments [
 			foreign = append(foreign, a)
 		}
 	}
-	for _, attachment := range attachments {
+	for _, a := range attachments {
 		switch {
-		case attachment.Server.Exists():
-			servers = append(servers, attachment.Server)
+		case a.Server.Exists():
+			servers = append(servers, a.Server)
 			continue
-		case slices.ContainsFunc(foreign, func(a volume.Attachment) bool { return a.ID == attachment.ID }):
-		case slices.Contains(reachedHost, attachment.Status):
-			foreign = append(foreign, volume.Attachment{ID: attachment.ID, Volume: v.ID})
+		case slices.ContainsFunc(foreign, func(known volume.Attachment) bool { return known.ID == a.ID }):
+		case slices.Contains(reachedHost, a.Status):
+			foreign = append(foreign, a)
 		}
-		s.log.WarnContext(ctx, "a volume has an attachment to no server; it stays", "volume", v.ID, "attachment", attachment.ID, "status", attachment.Status)
+		s.log.WarnContext(ctx, "the driver keeps an attachment to a host that is no Nova server", "volume", v.ID, "attachment", a.ID, "status", a.Status)
 	}
-	servers = append(servers, s.lostAttaches.servers(v.ID)...)
+	servers = append(servers, s.unconfirmedAttaches.servers(v.ID)...)
 	slices.Sort(servers)
 	return slices.Compact(servers), foreign
 }
 
-// reachedHost are the statuses of a record whose volume a host may be using.
+// reachedHost are the statuses of attachments whose volume a host may use.
 var reachedHost = []volume.AttachStatus{volume.AttachmentAttaching, volume.AttachmentAttached, volume.AttachmentDetaching, volume.AttachmentErrorDetaching}
 
-// firstOf is the first error, with the others behind it in its text.
-func firstOf(all []error) error {
-	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
-	if len(all) < 2 {
-		return errors.Join(all...)
-	}
-	return volume.Errorf(volume.KindOf(all[0]), "%w", errors.Join(all...))
-}
-
-func (s *Service) detachOne(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	err := s.detach(ctx, v, server)
-	if err == nil {
-		s.lostDetaches.confirmed(v.ID, server)
-	}
-	return err
-}
-
-// detach looks and acts by the table until the volume has left the server, or cannot.
-func (s *Service) detach(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	var err, refusal error
-	var doubt staleCandidate
-	for looking := !inUseAt(v, server); err == nil; {
-		// Whether Nova has what is in use there, its answer to the request says.
-		seen := observation{volume: v, server: server, attachment: volume.Attachment{Status: volume.AttachmentAttached}, novaSays: novaLists}
-		if looking {
-			if seen, err = s.observe(ctx, v, server); err != nil {
-				break
-			}
-		}
-		switch next := detachAction(v.Status, seen.attachment.Status, seen.novaSays); next {
-		case done:
-			left := s.lostAttaches.left(v.ID, server)
-			if left <= 0 || seen.novaSays == novaServerGone {
-				return nil
-			}
-			v, err = s.outlast(ctx, seen, left)
-		case send:
-			if refusal != nil {
-				return volume.Errorf(volume.Busy, "volume %s is in status %s and cannot be detached from server %s right now; try again: %w", v.ID, v.Status, server, refusal).Op("detach")
-			}
-			s.lostAttaches.confirmed(v.ID, server) // it is there
-			var kept bool
-			kept, refusal, err = s.askToDetach(ctx, v, server)
-			if err != nil || refusal == nil && !kept && seen.attachment.Status == volume.AttachmentAttached && s.lostAttaches.left(v.ID, server) <= 0 {
-				return err
-			}
-			looking = true
-			v, err = s.cloud.Volume(ctx, v.ID)
-		case waitForChange:
-			refusal = nil
-			v, err = s.awaitChange(ctx, seen, "be detachable")
-		case waitForNova:
-			refusal = nil
-			v, err = s.readAfter(ctx, seen, novaPollInterval)
-		case deleteStale, conflict:
-			v, err = s.resolveStale(ctx, &doubt, seen, next)
-		case novaSilent:
-			return seen.novaUnavailable("detach")
-		default:
-			return volume.Errorf(volume.Conflict, "volume %s is in status %s%s; it cannot be detached from server %s until an administrator resets that",
-				v.ID, v.Status, s.volumes.FailureReason(ctx, v.ID), server).Op("detach")
+// detachFrom detaches v from one server.
+func (s *Service) detachFrom(ctx context.Context, v volume.Volume, server volume.ServerID) error {
+	d := detachCall{Service: s, server: server, volume: v, observeAll: !inUseAt(v, server)}
+	for {
+		detached, err := d.step(ctx)
+		switch {
+		case detached, volume.Is(err, volume.NotFound): // a volume that does not exist is attached to no server
+			s.unconfirmedDetaches.confirm(v.ID, server)
+			return nil
+		case err != nil:
+			return volume.WithOp(err, "detach")
 		}
 	}
-	return volume.IgnoreNotFound(volume.WithOp(err, "detach")) // what does not exist is attached to nothing
 }
 
-// askToDetach sends the request once it is the caller's turn at the server, and awaits its end in Cinder and in Nova. The refusal is
-// one that a look at the volume explains; kept says that the server is gone and Cinder has kept the attachment.
-func (s *Service) askToDetach(ctx context.Context, v volume.Volume, server volume.ServerID) (kept bool, refusal, err error) {
-	err = s.askNova(ctx, "detach", v.ID, server, func(ctx context.Context) error {
+// detachCall is one detach of a volume from one server.
+type detachCall struct {
+	*Service
+	server volume.ServerID
+
+	volume     volume.Volume  // as read last
+	observeAll bool           // the volume alone does not show a completed attachment, or Nova has refused
+	refusal    error          // of Nova, although the observation before it allowed the request
+	stale      staleCandidate // an attachment that seems stale
+}
+
+// step observes once and acts once. Where Cinder shows a completed attachment, Nova's answer to the request says whether Nova has it too.
+func (d *detachCall) step(ctx context.Context) (detached bool, err error) {
+	seen := observation{volume: d.volume, server: d.server, attachment: volume.Attachment{Status: volume.AttachmentAttached}, nova: novaListed}
+	if d.observeAll {
+		if seen, err = d.observe(ctx, d.volume, d.server); err != nil {
+			return false, err
+		}
+	}
+	switch next := detachAction(d.volume.Status, seen.attachment.Status, seen.nova); next {
+	case done:
+		left := d.unconfirmedAttaches.remaining(d.volume.ID, d.server)
+		if left <= 0 || seen.nova == novaServerGone {
+			return true, nil
+		}
+		d.volume, err = d.awaitUnconfirmedAttach(ctx, seen, left)
+	case send:
+		return d.send(ctx, seen)
+	case waitForChange:
+		d.refusal = nil
+		d.volume, err = d.awaitChange(ctx, seen, "become detachable")
+	case waitForNova:
+		d.refusal = nil
+		d.volume, err = d.readAfter(ctx, seen, novaPollInterval)
+	case deleteStale, conflict:
+		d.volume, err = d.resolveStale(ctx, &d.stale, seen, next)
+	case novaStateUnknown:
+		err = seen.novaError("detach")
+	default:
+		err = volume.Errorf(volume.Conflict, "volume %s is in status %s%s; Nova cannot detach it from server %s until an administrator resets the status",
+			d.volume.ID, d.volume.Status, d.volumes.FailureReason(ctx, d.volume.ID), d.server)
+	}
+	return false, err
+}
+
+// send sends the detach to Nova and waits for its end. The volume is detached at once where nothing else can change it.
+func (d *detachCall) send(ctx context.Context, seen observation) (detached bool, err error) {
+	v := d.volume
+	if d.refusal != nil {
+		return false, volume.Errorf(volume.Busy, "volume %s is in status %s, but Nova refuses for now to detach it from server %s; retry later: %w", v.ID, v.Status, d.server, d.refusal)
+	}
+	d.unconfirmedAttaches.confirm(v.ID, d.server) // it has completed
+	var keptByCinder bool
+	if keptByCinder, d.refusal, err = d.sendDetach(ctx, v.ID, d.server); err != nil {
+		return false, err
+	}
+	if d.refusal == nil && !keptByCinder && seen.attachment.Status == volume.AttachmentAttached && d.unconfirmedAttaches.remaining(v.ID, d.server) <= 0 {
+		return true, nil
+	}
+	d.observeAll = true
+	d.volume, err = d.cloud.Volume(ctx, v.ID)
+	return false, err
+}
+
+// sendDetach sends the request and waits until Cinder and Nova show its end. A refusal is one that an observation explains. If the
+// server is gone and Cinder still shows the attachment, keptByCinder is true.
+func (s *Service) sendDetach(ctx context.Context, id volume.ID, server volume.ServerID) (keptByCinder bool, refusal, err error) {
+	err = s.sendToNova(ctx, request{"detach", id, server, func(ctx context.Context) error {
 		sent := time.Now()
-		s.lostDetaches.resends(v.ID, server)
-		err := s.cloud.Detach(ctx, server, v.ID)
+		s.unconfirmedDetaches.resend(id, server)
+		err := s.cloud.Detach(ctx, server, id)
 		if volume.MayHaveWritten(err) {
-			s.lostDetaches.lost(v.ID, server, sent)
+			s.unconfirmedDetaches.add(id, server, sent)
 		}
 		return err
-	})
+	}})
 	switch {
-	case volume.RefusedByState(err), volume.Is(err, volume.NotFound): // 404: no such server, or not attached there in Nova's eyes
+	case volume.RefusedByState(err), volume.Is(err, volume.NotFound): // 404: Nova has no such server, or no such attachment
 		return false, err, nil
 	case err != nil:
 		return false, nil, err
 	}
-	if kept, err = s.released(ctx, v.ID, server); err == nil && !kept {
-		err = s.unlisted(ctx, v.ID, server)
+	if keptByCinder, err = s.awaitDetached(ctx, id, server); err == nil && !keptByCinder {
+		err = s.awaitUnlisted(ctx, id, server)
 	}
-	return kept, nil, volume.AfterWrite(err)
+	return keptByCinder, nil, volume.AfterWrite(err)
 }
 
-// released waits until Cinder no longer shows the volume at the server. Nova puts a volume into detaching before it answers: one
-// that is in use there again was kept by the server's host. A volume with several servers is in use either way.
-func (s *Service) released(ctx context.Context, id volume.ID, server volume.ServerID) (kept bool, err error) {
-	back := false
-	v, err := s.volumes.Await(ctx, id, "leave server "+string(server), func(v volume.Volume, ok bool) (bool, error) {
-		left := !ok || !v.AttachedTo(server)
-		back = !left && v.Status == volume.InUse && !v.Multiattach
-		return left || back, nil
+// awaitDetached waits until Cinder no longer shows the attachment. Nova sets the volume to detaching before it answers. So a volume
+// that is in use again was kept by the compute host. A multiattach volume is in use either way.
+func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume.ServerID) (keptByCinder bool, err error) {
+	inUseAgain := false
+	v, err := s.volumes.Await(ctx, id, "become detached from server "+string(server), func(v volume.Volume, ok bool) (bool, error) {
+		detached := !ok || !v.AttachedTo(server)
+		inUseAgain = !detached && v.Status == volume.InUse && !v.Multiattach
+		return detached || inUseAgain, nil
 	})
 	if err != nil {
 		return false, err
 	}
-	if !back {
-		if v.ID != "" { // it may be gone
+	if !inUseAgain {
+		if v.ID != "" { // the volume may be gone
 			s.recent.Put(v)
 		}
 		return false, nil
@@ -196,30 +214,19 @@ func (s *Service) released(ctx context.Context, id volume.ID, server volume.Serv
 	if _, err := s.cloud.Server(ctx, server); volume.Is(err, volume.NotFound) {
 		return true, nil
 	}
-	return false, volume.Errorf(volume.Failed, "volume %s is still in use at server %s after the detach; see nova-compute's log there", id, server).Op("detach")
+	return false, volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to detach volume %s; Nova gives no reason, see the nova-compute log of that host",
+		server, id)
 }
 
-// listed reports whether Nova lists the volume for the server. A server that does not exist has none.
-func (s *Service) listed(ctx context.Context, id volume.ID, server volume.ServerID) (bool, error) {
-	attachments, err := s.cloud.ServerAttachments(ctx, server)
-	if volume.Is(err, volume.NotFound) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(attachments, func(a volume.Attachment) bool { return a.Volume == id }), nil
-}
-
-// unlisted waits until Nova's list for the server agrees that the volume is gone.
-func (s *Service) unlisted(ctx context.Context, id volume.ID, server volume.ServerID) error {
+// awaitUnlisted waits until Nova no longer lists the volume for the server.
+func (s *Service) awaitUnlisted(ctx context.Context, id volume.ID, server volume.ServerID) error {
 	for wait := novaPollInterval; ; wait = min(2*wait, novaPollLongest) {
-		listed, err := s.listed(ctx, id, server)
+		listed, err := s.novaLists(ctx, id, server)
 		if err != nil || !listed {
 			return err
 		}
 		if err := sleep(ctx, wait); err != nil {
-			return volume.Errorf(volume.KindOf(err), "volume %s: Cinder has released it from server %s, but Nova still lists it there; a retry resumes the wait: %w", id, server, err).Op("detach")
+			return volume.Errorf(volume.KindOf(err), "volume %s: Cinder has detached it from server %s, but Nova still lists it there; a retry continues to wait: %w", id, server, err)
 		}
 	}
 }

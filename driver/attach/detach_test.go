@@ -2,19 +2,20 @@ package attach
 
 import (
 	"errors"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
 func TestDetachReturnsOnceCinderAndNovaAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
 		start := time.Now()
-		if err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
+		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(c.Servers[volumetest.ServerA]) != 0 || time.Since(start) < 3*time.Second {
@@ -23,10 +24,10 @@ func TestDetachReturnsOnceCinderAndNovaAgree(t *testing.T) {
 	})
 }
 
-func TestDetachWithoutAServerIsFromAll(t *testing.T) {
+func TestDetachWithoutAServerDetachesFromAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA, volumetest.ServerB))
-		if err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), ""); err != nil {
+		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), ""); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 {
@@ -38,7 +39,7 @@ func TestDetachWithoutAServerIsFromAll(t *testing.T) {
 func TestDetachLeavesOtherServersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA, volumetest.ServerB))
-		if err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
+		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
 			t.Fatal(err)
 		}
 		if v, _ := c.Read(volumetest.VolumeID(1)); v.AttachedTo(volumetest.ServerA) || !v.AttachedTo(volumetest.ServerB) {
@@ -47,7 +48,7 @@ func TestDetachLeavesOtherServersAlone(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotAttachedIsDetached(t *testing.T) {
+func TestDetachOfAVolumeThatIsNotAttachedSucceeds(t *testing.T) {
 	for name, test := range map[string]struct {
 		volume volume.ID
 		server volume.ServerID
@@ -60,14 +61,14 @@ func TestWhatIsNotAttachedIsDetached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
-			if err := attaching(c).Detach(t.Context(), test.volume, test.server); err != nil || c.Count("Detach") != 0 {
+			if err := newService(c).Detach(t.Context(), test.volume, test.server); err != nil || c.Count("Detach") != 0 {
 				t.Errorf("got %v after %v", err, c.Calls)
 			}
 		})
 	}
 }
 
-func TestADetachUnderWayIsAwaitedAndNotSentAgain(t *testing.T) {
+func TestADetachInProgressIsAwaitedAndNotSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := volumetest.AttachedVolume(volumetest.ServerA)
 		v.Status = volume.Detaching
@@ -76,34 +77,34 @@ func TestADetachUnderWayIsAwaitedAndNotSentAgain(t *testing.T) {
 			v.Status, v.Attachments = volume.Available, nil
 			c.Servers[volumetest.ServerA] = nil
 		})
-		if err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 0 {
+		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 0 {
 			t.Errorf("got %v after %v", err, c.Calls)
 		}
 	})
 }
 
-func TestAnAttachUnderWayIsAwaitedAndThenDetached(t *testing.T) {
+func TestAnAttachInProgressIsAwaitedAndThenDetached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Attaching})
 		c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
 		c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
 			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
 		})
-		if err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 1 {
+		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 1 {
 			t.Errorf("got %v after %v", err, c.Calls)
 		}
 	})
 }
 
-func TestADetachThatTheHostGivesUpIsAFailure(t *testing.T) {
+func TestADetachThatTheHostFailsIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
 		c.Refuse = true
-		volumetest.WantKind(t, attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA), volume.Failed, true)
+		volumetest.WantKind(t, newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA), volume.Failed, true)
 	})
 }
 
-func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
+func TestARefusedDetachIsExplainedByTheVolume(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusal volume.Kind
 		now     volume.Status
@@ -128,7 +129,7 @@ func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
 					c.Servers[volumetest.ServerA] = nil
 					c.Mu.Unlock()
 				}
-				err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 				if test.want == volume.Unknown {
 					if err != nil {
 						t.Error(err)
@@ -141,7 +142,7 @@ func TestNovasRefusalToDetachIsToldByTheVolumesState(t *testing.T) {
 	}
 }
 
-func TestADetachThatNeverEndsTellsWhatWasSeenLast(t *testing.T) {
+func TestADetachThatTimesOutSaysWhatWasObservedLast(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(c *volumetest.Cloud)
 		text  string
@@ -153,7 +154,7 @@ func TestADetachThatNeverEndsTellsWhatWasSeenLast(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
 				test.spoil(c)
-				err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 				if volume.KindOf(err) != volume.DeadlineExceeded || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), string(volumetest.ServerA)) {
 					t.Errorf("got %v", err)
 				}
@@ -162,21 +163,21 @@ func TestADetachThatNeverEndsTellsWhatWasSeenLast(t *testing.T) {
 	}
 }
 
-func TestADetachIsDoneOnceNovaHasCaughtUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // of a volume that the host has given back: Cinder has it available, Nova lists it
+func TestDetachReturnsOnceNovaNoLongerListsTheVolume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the host failed an attach: Cinder shows the volume as available, Nova still lists it
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
 		c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
 		time.AfterFunc(5*time.Second, func() { c.Restore(volumetest.ServerA, nil) })
-		if err := attaching(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 0 {
+		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 0 {
 			t.Errorf("%v after %v", err, c.Calls)
 		}
 	})
 }
 
-func TestOneVolumeIsAttachedOrDetachedByOneCallAtATime(t *testing.T) {
+func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-		s := attaching(c)
+		s := newService(c)
 		done := make(chan error)
 		go func() {
 			_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
@@ -197,24 +198,24 @@ func TestOneVolumeIsAttachedOrDetachedByOneCallAtATime(t *testing.T) {
 	})
 }
 
-func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
+func TestDetachFromAllKeepsTheAttachmentToAHostAndReportsIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		cloud *volumetest.Cloud
 		spoil func(c *volumetest.Cloud)
 		text  string
 	}{
-		"alone":                   {cloud: volumetest.HostAttached(), text: "host kvm-7, no server of Nova's (attachment " + volumetest.AttachmentID("") + ")"},
-		"beside a server":         {cloud: volumetest.HostAttached(volumetest.ServerA), text: "host kvm-7"},
-		"on its way there":        {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Attaching}), spoil: recordOfNobody(volume.AttachmentAttaching), text: "(attachment nobody's)"},
-		"on its way from there":   {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Detaching}), spoil: recordOfNobody(volume.AttachmentDetaching), text: "(attachment nobody's)"},
-		"records that are hidden": {cloud: volumetest.HostAttached(), spoil: func(c *volumetest.Cloud) { c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no") }, text: "host kvm-7"},
+		"alone":                  {cloud: volumetest.HostAttached(), text: "host kvm-7, no server of Nova's (attachment " + volumetest.AttachmentID("") + ")"},
+		"beside a server":        {cloud: volumetest.HostAttached(volumetest.ServerA), text: "host kvm-7"},
+		"attaching there":        {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Attaching}), spoil: attachmentToNoServer(volume.AttachmentAttaching), text: "(attachment foreign)"},
+		"detaching from there":   {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Detaching}), spoil: attachmentToNoServer(volume.AttachmentDetaching), text: "(attachment foreign)"},
+		"attachments are hidden": {cloud: volumetest.HostAttached(), spoil: func(c *volumetest.Cloud) { c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no") }, text: "host kvm-7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				if test.spoil != nil {
 					test.spoil(test.cloud)
 				}
-				err := attaching(test.cloud).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), "")
+				err := newService(test.cloud).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), "")
 				volumetest.WantKind(t, err, volume.Conflict, false)
 				if !strings.Contains(err.Error(), test.text) || test.cloud.Count("DeleteAttachment") != 0 {
 					t.Errorf("%v after %v", err, test.cloud.Calls)
@@ -227,33 +228,41 @@ func TestDetachFromAllLeavesAHostsAttachmentAndSaysSo(t *testing.T) {
 	}
 }
 
-func recordOfNobody(status volume.AttachStatus) func(*volumetest.Cloud) {
+func attachmentToNoServer(status volume.AttachStatus) func(*volumetest.Cloud) {
 	return func(c *volumetest.Cloud) {
-		c.AttachmentRecords = []volume.Attachment{{ID: "nobody's", Volume: volumetest.VolumeID(1), Status: status}}
+		c.AttachmentRecords = []volume.Attachment{{ID: "foreign", Volume: volumetest.VolumeID(1), Status: status}}
 	}
 }
 
-func TestNovaIsNotSaidToKnowAHostThatItWasNotAskedFor(t *testing.T) {
+func TestNovaIsNotAskedForAHostThatIsNoServer(t *testing.T) {
 	c := volumetest.HostAttached()
 	v, _ := c.Read(volumetest.VolumeID(1))
-	seen, err := attaching(c).observe(t.Context(), v, "")
-	if err != nil || seen.novaSays != novaUnknown || c.Count("ServerAttachments")+c.Count("Server") != 0 {
+	seen, err := newService(c).observe(t.Context(), v, "")
+	if err != nil || seen.nova != novaUnknown || c.Count("ServerAttachments")+c.Count("Server") != 0 {
 		t.Errorf("%v, %v after %v", seen, err, c.Calls)
 	}
 }
 
-func TestAVolumeThatAHostHasIsRefusedByItsName(t *testing.T) {
-	_, err := attaching(volumetest.HostAttached()).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA)
+func TestTheErrorOfAnAttachNamesTheHostThatHasTheVolume(t *testing.T) {
+	_, err := newService(volumetest.HostAttached()).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA)
 	volumetest.WantKind(t, err, volume.Conflict, false)
 	if !strings.Contains(err.Error(), "host kvm-7") {
 		t.Errorf("attach: %v", err)
 	}
 }
 
-func TestTheFirstOfSeveralErrorsKeepsWhatTheOthersSay(t *testing.T) {
-	plain, written := volume.Errorf(volume.NotFound, "plain"), volume.Errorf(volume.Busy, "written").AfterWrite()
-	err := firstOf([]error{plain, nil, written})
-	if !volume.MayHaveWritten(err) || !errors.Is(err, plain) || !errors.Is(err, written) || volume.KindOf(err) != volume.NotFound {
-		t.Errorf("got %v", err)
-	}
+// The sidecar must not take the error for final if any of the detaches may have reached Nova.
+func TestDetachFromAllReturnsTheErrorsOfAllServersAndTheKindOfTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA, volumetest.ServerB))
+		forbidden, lost := volume.Errorf(volume.PermissionDenied, "HTTP 403"), volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
+		c.Hook["Detach"] = func() {
+			c.Breaks("Detach", map[int]error{1: forbidden, 2: lost}[c.Count("Detach")])
+		}
+		err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), "")
+		volumetest.WantKind(t, err, volume.PermissionDenied, true)
+		if !errors.Is(err, forbidden) || !errors.Is(err, lost) || c.Count("Detach") != 2 {
+			t.Errorf("%v after %v", err, c.Calls)
+		}
+	})
 }

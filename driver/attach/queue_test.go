@@ -2,67 +2,100 @@ package attach
 
 import (
 	"context"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// inUse is how many servers have a lane.
-func (l *serverQueues) inUse() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.queues)
+// length is how many servers have a queue.
+func (q *serverQueues) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.byServer)
 }
 
-func TestCallsOfOneServerWaitTheirTurnInOrder(t *testing.T) {
-	for width := 1; width <= 3; width++ {
-		synctest.Test(t, func(t *testing.T) {
-			l := &serverQueues{width: width}
-			var mu sync.Mutex
-			var order []int
-			most, at := 0, 0
-			for n := range 9 {
-				go func() {
-					leave, err := l.enter(t.Context(), volumetest.ServerA)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					mu.Lock()
-					at++
-					most = max(most, at)
-					order = append(order, n)
-					mu.Unlock()
-					time.Sleep(time.Second)
-					mu.Lock()
-					at--
-					mu.Unlock()
-					leave()
-				}()
-				synctest.Wait()
-				time.Sleep(time.Millisecond)
+func TestRequestsForOneServerAreServedInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &serverQueues{}
+		var mu sync.Mutex
+		var order []int
+		working, most := 0, 0
+		for n := range 9 {
+			go func() {
+				leave, err := q.enter(t.Context(), volumetest.ServerA)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				working++
+				most = max(most, working)
+				order = append(order, n)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				working--
+				mu.Unlock()
+				leave()
+			}()
+			synctest.Wait()
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if !slices.IsSorted(order) || len(order) != 9 || most != 1 || q.length() != 0 {
+			t.Errorf("order %v, at most %d at once, %d queues left", order, most, q.length())
+		}
+	})
+}
+
+func TestAFullQueueAndALongWaitAreBusyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &serverQueues{}
+		leave, err := q.enter(t.Context(), volumetest.ServerA)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waited := make(chan error, queueLimit)
+		for range queueLimit {
+			go func() { _, err := q.enter(t.Context(), volumetest.ServerA); waited <- err }()
+		}
+		synctest.Wait()
+		began := time.Now()
+		_, err = q.enter(t.Context(), volumetest.ServerA)
+		if volumetest.WantKind(t, err, volume.Busy, false); time.Since(began) != 0 || !strings.Contains(err.Error(), "25 other attach and detach requests already wait") {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		for range queueLimit {
+			err := <-waited
+			if volumetest.WantKind(t, err, volume.Busy, false); time.Since(began) != queueTimeout || !strings.Contains(err.Error(), "waited 1m0s behind") {
+				t.Errorf("after %v: %v", time.Since(began), err)
 			}
-			time.Sleep(time.Minute)
-			mu.Lock()
-			defer mu.Unlock()
-			if !slices.IsSorted(order) || len(order) != 9 || most != width || l.inUse() != 0 {
-				t.Errorf("width %d: order %v, at most %d at once, left %v", width, order, most, l.inUse())
-			}
-		})
-	}
+		}
+		leave()
+		if leave, err = q.enter(t.Context(), volumetest.ServerA); err != nil {
+			t.Fatal(err)
+		}
+		if leave(); q.length() != 0 {
+			t.Errorf("%d queues left", q.length())
+		}
+	})
 }
 
 func TestServersDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &serverQueues{width: 1}
-		leave, _ := l.enter(t.Context(), volumetest.ServerA)
+		q := &serverQueues{}
+		leave, _ := q.enter(t.Context(), volumetest.ServerA)
 		defer leave()
 		began := time.Now()
-		other, err := l.enter(t.Context(), volumetest.ServerB)
+		other, err := q.enter(t.Context(), volumetest.ServerB)
 		if err != nil || time.Since(began) != 0 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
@@ -70,17 +103,17 @@ func TestServersDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
+func TestARequestThatLeavesTheQueueBlocksNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &serverQueues{width: 1}
-		leave, _ := l.enter(t.Context(), volumetest.ServerA)
+		q := &serverQueues{}
+		leave, _ := q.enter(t.Context(), volumetest.ServerA)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		gaveUp, entered := make(chan error, 1), make(chan error, 1)
-		go func() { _, err := l.enter(short, volumetest.ServerA); gaveUp <- err }()
+		go func() { _, err := q.enter(short, volumetest.ServerA); gaveUp <- err }()
 		synctest.Wait()
 		go func() {
-			leave, err := l.enter(t.Context(), volumetest.ServerA)
+			leave, err := q.enter(t.Context(), volumetest.ServerA)
 			entered <- err
 			leave()
 		}()
@@ -89,12 +122,12 @@ func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
 		if err := <-entered; err != nil {
 			t.Error(err)
 		}
-		// The turn may come at the very moment the caller gives up: it goes to the next all the same.
+		// The turn may come at the moment at which the caller leaves. The next request gets it all the same.
 		for range 100 {
-			leave, _ := l.enter(t.Context(), volumetest.ServerA)
+			leave, _ := q.enter(t.Context(), volumetest.ServerA)
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
-				if leave, err := l.enter(ctx, volumetest.ServerA); err == nil {
+				if leave, err := q.enter(ctx, volumetest.ServerA); err == nil {
 					leave()
 				}
 			}()
@@ -102,15 +135,15 @@ func TestWhoGivesUpHoldsNobodyUp(t *testing.T) {
 			go cancel()
 			leave()
 			synctest.Wait()
-			if n := l.inUse(); n != 0 {
-				t.Fatalf("%d serverQueues left", n)
+			if n := q.length(); n != 0 {
+				t.Fatalf("%d queues left", n)
 			}
 		}
 	})
 }
 
-// Eight volumes at once on one server and one on another: Nova gets those of the first one by one, the other's at once.
-func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
+// Eight volumes at once on one server and one on another: Nova gets one request at a time for the first, and the other at once.
+func TestNovaGetsOneAttachAtATimeForAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var volumes []volume.Volume
 		for n := range 9 {
@@ -128,7 +161,7 @@ func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
 			at--
 			c.Mu.Unlock()
 		}
-		s := attaching(c)
+		s := newService(c)
 		began := time.Now()
 		ended := make(chan error, len(volumes))
 		for n := range 8 {
@@ -148,7 +181,7 @@ func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
 		}
 		c.Mu.Lock()
 		defer c.Mu.Unlock()
-		if most != queueWidth+1 { // and the other server's
+		if most != 2 { // one for each server
 			t.Errorf("%d at once", most)
 		}
 	})
@@ -156,14 +189,14 @@ func TestNovaGetsTheAttachesOfAServerOneByOne(t *testing.T) {
 
 // Forty workers, fewer than our bundles give external-attacher, have 59 volumes to attach to a server that does not answer and one to
 // another.
-func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
+func TestASlowServerDoesNotOccupyEveryWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var volumes []volume.Volume
 		for n := range 61 {
 			volumes = append(volumes, volumetest.OwnVolume(n, volume.Available))
 		}
 		c := volumetest.NewCloud(volumes...)
-		s := attaching(c)
+		s := newService(c)
 		slow := make(chan struct{})
 		var first sync.Once
 		c.Hook["Attach"] = func() {
@@ -203,24 +236,24 @@ func TestOneSlowServerNeverHoldsEveryWorker(t *testing.T) {
 		if waited := <-other; waited > 5*time.Second {
 			t.Errorf("the other server's volume waited %v for a worker", waited)
 		}
-		time.Sleep(time.Until(began.Add(longestTurn)))
+		time.Sleep(time.Until(began.Add(queueTimeout)))
 		synctest.Wait()
 		s.queues.mu.Lock()
-		if left := len(s.queues.queues[volumetest.ServerA].waiting); left != 0 {
-			t.Errorf("after %v %d calls wait still", longestTurn, left)
+		if left := s.queues.byServer[volumetest.ServerA].requests; left != 1 { // the one in Nova
+			t.Errorf("after %v %d requests are left", queueTimeout, left)
 		}
 		s.queues.mu.Unlock()
 		close(slow)
 		workers.Wait()
 		synctest.Wait() // the first call has left; its request ends now
-		if n := s.queues.inUse(); n != 0 {
+		if n := s.queues.length(); n != 0 {
 			t.Errorf("%d queues left", n)
 		}
 	})
 }
 
-// A node comes back with 26 volumes, which is what Nova attaches to a server: what does the bounded queue cost where all is well?
-func TestABurstOnAHealthyServerIsHardlyDelayedByTheBound(t *testing.T) {
+// A node returns with 26 volumes, which is what Nova attaches to a server: the queue limit hardly delays them.
+func TestTheQueueLimitHardlyDelaysABurstOnAHealthyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var volumes []volume.Volume
 		for n := range 26 {
@@ -228,7 +261,7 @@ func TestABurstOnAHealthyServerIsHardlyDelayedByTheBound(t *testing.T) {
 		}
 		c := volumetest.NewCloud(volumes...)
 		c.Hook["Attach"] = func() { time.Sleep(300 * time.Millisecond) }
-		s := attaching(c)
+		s := newService(c)
 		began := time.Now()
 		var all sync.WaitGroup
 		for n := range 26 {

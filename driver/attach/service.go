@@ -1,13 +1,14 @@
 // Package attach attaches volumes to servers and detaches them.
 //
-// It observes what Cinder and Nova say, looks up the next action in one table (action.go), and acts, until both show what was asked for.
+// It observes Cinder and Nova, looks up the next action in one table (action.go), and acts, until both show what the caller asked for.
 // A retry after any failure continues from what they show.
 //
-// What the package keeps in memory, and what is lost with it when the process restarts or another replica takes over:
-//   - attaches and detaches whose answers were lost (unconfirmed.go). A detach then does not wait for what Nova may still attach, and an
-//     attach is sent although Nova may still carry out a detach from the same server;
-//   - requests to Nova whose callers have left (call.go). A call does not wait for their end. Drain awaits them before a clean exit;
-//   - queues by server (queue.go). Several requests may then be at work on one server, which Nova carries out one after the other.
+// The package keeps three things in memory. A restart, or a change to another replica, loses them:
+//   - attaches and detaches whose outcome is unknown (unconfirmed.go). After the loss a detach does not wait for an attach that Nova may
+//     still complete. An attach does not wait for a detach from the same server that Nova may still complete;
+//   - requests to Nova whose callers have left (request.go). After the loss a new call does not wait for their end. Drain waits for them
+//     before a clean exit;
+//   - one queue for each server (queue.go). After the loss several requests for a server may reach Nova, which serialises them itself.
 package attach
 
 import (
@@ -20,31 +21,30 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// AttachOptions are what the service shares with others.
+// Options are what the service shares with others. The zero value is a service of its own.
 type Options struct {
-	Locks  *inflight.Locks // shared with every service for the same cloud; nil makes new ones
-	Log    *slog.Logger    // for what no RPC answer can say; nil discards
-	Recent *observe.Recent // shared with the service that creates volumes; nil makes a new one
+	Locks  *inflight.Locks // shared with every service of the same cloud; nil creates new locks
+	Log    *slog.Logger    // nil discards
+	Recent *observe.Recent // shared with the service that creates volumes; nil creates a new cache
 }
 
-// AttachService attaches and detaches the volumes of one cloud.
+// Service attaches and detaches the volumes of one cloud.
 type Service struct {
 	cloud   volume.Cloud
 	volumes observe.Volumes
+	recent  *observe.Recent
 	log     *slog.Logger
-	locks   *inflight.Locks
-	queues  serverQueues
 
-	calls        inflight.Calls
-	lostAttaches unconfirmed
-	lostDetaches unconfirmed
+	locks               *inflight.Locks
+	queues              serverQueues
+	requests            inflight.Calls
+	unconfirmedAttaches unconfirmedRequests
+	unconfirmedDetaches unconfirmedRequests
 
-	recent *observe.Recent
-
-	hidden atomic.Bool // the log says already that Cinder hides its attachments
+	warnedHidden atomic.Bool // the log already says that Cinder hides its attachments
 }
 
-// NewAttachService returns the service for the attachments of cloud c; w waits for changes of its volumes.
+// New returns the service for the volumes of cloud c. It waits for changes of volumes through w.
 func New(c volume.Cloud, w volume.Waiter, o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -55,15 +55,12 @@ func New(c volume.Cloud, w volume.Waiter, o Options) *Service {
 	if o.Recent == nil {
 		o.Recent = &observe.Recent{}
 	}
-	return &Service{
-		cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, log: o.Log, locks: o.Locks,
-		queues: serverQueues{width: queueWidth}, recent: o.Recent,
-	}
+	return &Service{cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, recent: o.Recent, log: o.Log, locks: o.Locks}
 }
 
-// Drain waits until ctx ends for requests whose callers have left; no call may come any more.
+// Drain waits for requests whose callers have left, until ctx ends. The caller must have stopped all calls of Attach and Detach.
 func (s *Service) Drain(ctx context.Context) {
-	if !s.calls.Drain(ctx) {
-		s.log.WarnContext(ctx, "the driver ends while Nova has not answered a request; what comes of it shows in Cinder only")
+	if !s.requests.Drain(ctx) {
+		s.log.WarnContext(ctx, "the driver exits before Nova has answered a request; only Cinder will show the outcome")
 	}
 }

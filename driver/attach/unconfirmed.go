@@ -2,105 +2,108 @@ package attach
 
 import (
 	"context"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// novaGoesOn is how long after an attach or detach was sent Nova may still carry it out although its answer was lost: Nova gives the
-// server's host a minute for a device, and then claims the volume in Cinder.
-const novaGoesOn = 90 * time.Second
+// unconfirmedFor is how long after an attach or detach was sent Nova may still complete it although its answer was lost. Nova gives the
+// compute host one minute for the device, and then updates the volume in Cinder.
+const unconfirmedFor = 90 * time.Second
 
-// unconfirmed are the attaches, or the detaches, of this process whose answers were lost. A detach waits until no lost attach can be
-// carried out after it; an attach is not sent while a lost detach may still take the volume away from the same server again. After a
-// restart, or in another replica, nothing of this is known. The mutex is held for a look only.
-type unconfirmed struct {
-	mu    sync.Mutex
-	pairs map[pair]lostRequest
+// unconfirmedRequests are the attaches, or the detaches, of this process whose answers were lost. A detach waits until no such attach can
+// complete after it. An attach waits until no such detach can remove the volume from the same server again.
+type unconfirmedRequests struct {
+	mu      sync.Mutex // never held across a call
+	pending map[target]unconfirmedRequest
 }
 
-// pair is a volume and a server; Cinder and Nova accept IDs in upper and lower case.
-type pair struct{ volume, server string }
+// target is a volume and a server in lower case: Cinder and Nova accept IDs in any case.
+type target struct{ volume, server string }
 
-func pairOf(id volume.ID, server volume.ServerID) pair {
-	return pair{strings.ToLower(string(id)), strings.ToLower(string(server))}
+func targetOf(id volume.ID, server volume.ServerID) target {
+	return target{strings.ToLower(string(id)), strings.ToLower(string(server))}
 }
 
-type lostRequest struct {
+type unconfirmedRequest struct {
 	until  time.Time
-	resent bool // so what is seen next may be the other's doing
+	resent bool // the same request was sent again, so either of the two may cause the next change
 }
 
-// lost notes a request that was sent at a time, and forgets those that are over.
-func (u *unconfirmed) lost(id volume.ID, server volume.ServerID, sent time.Time) {
+// add records a request whose answer was lost, and removes those that can no longer complete.
+func (u *unconfirmedRequests) add(id volume.ID, server volume.ServerID, sent time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.pairs == nil {
-		u.pairs = map[pair]lostRequest{}
+	if u.pending == nil {
+		u.pending = map[target]unconfirmedRequest{}
 	}
-	for p, request := range u.pairs {
-		if !time.Now().Before(request.until) {
-			delete(u.pairs, p)
+	for t, r := range u.pending {
+		if !time.Now().Before(r.until) {
+			delete(u.pending, t)
 		}
 	}
-	_, again := u.pairs[pairOf(id, server)]
-	u.pairs[pairOf(id, server)] = lostRequest{sent.Add(novaGoesOn), again}
+	_, resent := u.pending[targetOf(id, server)]
+	u.pending[targetOf(id, server)] = unconfirmedRequest{sent.Add(unconfirmedFor), resent}
 }
 
-// resends notes that the same request is sent once more.
-func (u *unconfirmed) resends(id volume.ID, server volume.ServerID) {
+// resend records that the same request is sent again.
+func (u *unconfirmedRequests) resend(id volume.ID, server volume.ServerID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if request, ok := u.pairs[pairOf(id, server)]; ok {
-		request.resent = true
-		u.pairs[pairOf(id, server)] = request
+	if r, ok := u.pending[targetOf(id, server)]; ok {
+		r.resent = true
+		u.pending[targetOf(id, server)] = r
 	}
 }
 
-// confirmed notes that what was asked for is done. That was the lost request, unless the same was sent once more: then the lost one may
-// still be carried out.
-func (u *unconfirmed) confirmed(id volume.ID, server volume.ServerID) {
+// confirm records that Cinder and Nova show the requested state. That completes the request, unless it was sent again: then one of the two
+// may still complete.
+func (u *unconfirmedRequests) confirm(id volume.ID, server volume.ServerID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.pairs[pairOf(id, server)].resent {
-		delete(u.pairs, pairOf(id, server))
+	if !u.pending[targetOf(id, server)].resent {
+		delete(u.pending, targetOf(id, server))
 	}
 }
 
-// left is how long Nova may still carry out a lost request.
-func (u *unconfirmed) left(id volume.ID, server volume.ServerID) time.Duration {
+// remaining is how long Nova may still complete a request; zero or less where there is none.
+func (u *unconfirmedRequests) remaining(id volume.ID, server volume.ServerID) time.Duration {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return time.Until(u.pairs[pairOf(id, server)].until)
+	return time.Until(u.pending[targetOf(id, server)].until)
 }
 
-// servers are those of the lost requests about a volume.
-func (u *unconfirmed) servers(id volume.ID) (all []volume.ServerID) {
+// servers are those of the requests for a volume that may still complete.
+func (u *unconfirmedRequests) servers(id volume.ID) (all []volume.ServerID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	for p, request := range u.pairs {
-		if p.volume == pairOf(id, "").volume && time.Now().Before(request.until) {
-			all = append(all, volume.ServerID(p.server))
+	for t, r := range u.pending {
+		if t.volume == targetOf(id, "").volume && time.Now().Before(r.until) {
+			all = append(all, volume.ServerID(t.server))
 		}
 	}
 	return all
 }
 
-// outlast waits until Nova can no longer carry out a lost attach, or until the volume must be looked at again.
-func (s *Service) outlast(ctx context.Context, seen observation, left time.Duration) (volume.Volume, error) {
+// awaitUnconfirmedAttach waits until Nova can no longer complete an attach whose answer was lost, or until the next observation is due.
+func (s *Service) awaitUnconfirmedAttach(ctx context.Context, seen observation, left time.Duration) (volume.Volume, error) {
+	until := time.Now().Add(left)
 	v, err := s.readAfter(ctx, seen, min(left, recheckInterval))
 	if err != nil {
-		return v, volume.Errorf(volume.KindOf(err), "the answer to an attach to server %s was lost, and Nova may still carry it out for %s: %w", seen.server, left.Round(time.Second), err)
+		return v, volume.Errorf(volume.KindOf(err), "outcome of an earlier attach to server %s unknown; Nova may still complete it until %s: %w", seen.server, clockTime(until), err)
 	}
 	return v, nil
 }
 
-// heldOff returns a retryable error while a lost detach may still take the volume away from the server.
-func (s *Service) heldOff(id volume.ID, server volume.ServerID) error {
-	if left := s.lostDetaches.left(id, server); left > 0 {
-		return volume.Errorf(volume.Busy, "volume %s: the answer to a detach from server %s was lost, and Nova may still carry it out until %s; the driver attaches the volume there after that",
-			id, server, time.Now().Add(left).UTC().Format("15:04:05 MST")).Op("attach")
+// checkUnconfirmedDetach returns a retryable error while Nova may still complete a detach of the volume from the server.
+func (s *Service) checkUnconfirmedDetach(id volume.ID, server volume.ServerID) error {
+	if left := s.unconfirmedDetaches.remaining(id, server); left > 0 {
+		return volume.Errorf(volume.Busy, "volume %s: outcome of an earlier detach from server %s unknown; Nova may still complete it until %s, and the driver attaches the volume there after that",
+			id, server, clockTime(time.Now().Add(left)))
 	}
 	return nil
 }
+
+func clockTime(t time.Time) string { return t.UTC().Format("15:04:05 MST") }

@@ -1,19 +1,20 @@
 package attach
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// The retry of a lost attach succeeds by itself; the lost one is carried out after the detach has begun.
-func TestADetachOutlastsALostAttachThatWasSentOnceMore(t *testing.T) {
+// The retry of an attach succeeds. Nova completes the first attach, whose answer was lost, after the detach has begun.
+func TestDetachWaitsForAnUnconfirmedAttachThatWasSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
 		c.Fail["Attach"] = volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
-		s := attaching(c)
+		s := newService(c)
 		_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
 		c.Breaks("Attach", nil)
@@ -27,16 +28,16 @@ func TestADetachOutlastsALostAttachThatWasSentOnceMore(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 {
-			t.Errorf("the detach was done, and then the volume is %s at %v", v.Status, v.Attachments)
+			t.Errorf("after the detach the volume is %s at %v", v.Status, v.Attachments)
 		}
 	})
 }
 
-// A lost detach that is carried out after the next attach would take the disk away under a mounted file system.
-func TestAnAttachWaitsUntilALostDetachFromTheSameServerIsOver(t *testing.T) {
+// A detach that Nova completes after the next attach would remove the disk under a mounted file system.
+func TestAttachWaitsForAnUnconfirmedDetachFromTheSameServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-		s := attaching(c)
+		s := newService(c)
 		if _, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
 			t.Fatal(err)
 		}
@@ -54,18 +55,18 @@ func TestAnAttachWaitsUntilALostDetachFromTheSameServerIsOver(t *testing.T) {
 		if err := s.Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerB); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(novaGoesOn)
+		time.Sleep(unconfirmedFor)
 		if _, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
 			t.Errorf("once it is over: %v", err)
 		}
 	})
 }
 
-// The volume has left the server and the detach was sent once: nothing else can come of it.
-func TestAnAttachDoesNotWaitForALostDetachThatIsDone(t *testing.T) {
+// The volume is detached and the driver sent one detach: it has completed.
+func TestAttachDoesNotWaitForADetachThatHasCompleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-		s := attaching(c)
+		s := newService(c)
 		if _, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
 			t.Fatal(err)
 		}

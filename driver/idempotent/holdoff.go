@@ -1,11 +1,12 @@
 package idempotent
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // createHoldOff is how long after a create request was sent Cinder may still carry it out although its answer was lost. A proxy in

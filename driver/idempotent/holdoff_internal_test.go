@@ -2,10 +2,11 @@ package idempotent
 
 import (
 	"fmt"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // lostAnswer is the error of a create without an answer.

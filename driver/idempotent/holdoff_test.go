@@ -2,14 +2,15 @@ package idempotent_test
 
 import (
 	"context"
-	"github.com/cinder-csi/cinder-csi/driver/provision"
-	"github.com/cinder-csi/cinder-csi/driver/snapshot"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/provision"
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
 // creator creates one kind of object and tells what there is of it.

@@ -1,13 +1,14 @@
 package idempotent_test
 
 import (
+	"log/slog"
+	"strings"
+	"time"
+
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
-	"log/slog"
-	"strings"
-	"time"
 )
 
 // counted are services that count what they report.

@@ -1,9 +1,10 @@
 package observe
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"sync"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // Recent is a short-lived cache of volumes as the last call left them. An attach follows a create, and a delete follows a detach, within

@@ -1,10 +1,11 @@
 package observe
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 func TestRecentForgetsWhatIsTooOld(t *testing.T) {

@@ -2,14 +2,15 @@ package observe_test
 
 import (
 	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
 	"github.com/cinder-csi/cinder-csi/driver/attach"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
-	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // made gives a cloud, its service, and the volume that Create has just made there.

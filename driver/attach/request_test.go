@@ -2,21 +2,22 @@ package attach
 
 import (
 	"context"
-	"github.com/cinder-csi/cinder-csi/driver/inflight"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/inflight"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// slowNova lets Nova's API take so long for a request before it acts and answers, whatever becomes of the connection.
-func slowNova(c *volumetest.Cloud, method string, takes time.Duration) {
+// delayNova delays each request in Nova: Nova acts and answers after that time, even if the connection has ended.
+func delayNova(c *volumetest.Cloud, method string, takes time.Duration) {
 	c.Hook[method] = func() { time.Sleep(takes) }
 }
 
-// retriedWhileBusy does f as a sidecar does, again and again, and gives how often the answer was Busy and the last one.
+// retriedWhileBusy retries f as a sidecar does. It returns how often the answer was Busy, and the last answer.
 func retriedWhileBusy(t *testing.T, f func(context.Context) error) (busy int, err error) {
 	t.Helper()
 	for range 60 {
@@ -30,13 +31,13 @@ func retriedWhileBusy(t *testing.T, f func(context.Context) error) (busy int, er
 	return 0, nil
 }
 
-// The VolumeAttachment is deleted while Nova, whose caller's time was over, still is at the attach.
-func TestADetachIsNotDoneWhileNovaIsAtAnAttachWhoseCallerHasLeft(t *testing.T) {
+// The VolumeAttachment is deleted while Nova still works on the attach, whose caller has left.
+func TestDetachWaitsForAnAttachInNovaWhoseCallerHasLeft(t *testing.T) {
 	for _, server := range []volume.ServerID{volumetest.ServerA, ""} {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-			slowNova(c, "Attach", 20*time.Second)
-			s := attaching(c)
+			delayNova(c, "Attach", 20*time.Second)
+			s := newService(c)
 			began := time.Now()
 			_, err := s.Attach(volumetest.Within(t, 2), volumetest.VolumeID(1), volumetest.ServerA)
 			volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
@@ -49,7 +50,7 @@ func TestADetachIsNotDoneWhileNovaIsAtAnAttachWhoseCallerHasLeft(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 {
-				t.Errorf("the detach was done, and then the volume is %s at %v", v.Status, v.Attachments)
+				t.Errorf("after the detach the volume is %s at %v", v.Status, v.Attachments)
 			}
 			if _, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerB); err != nil {
 				t.Errorf("an attach elsewhere: %v", err)
@@ -58,11 +59,11 @@ func TestADetachIsNotDoneWhileNovaIsAtAnAttachWhoseCallerHasLeft(t *testing.T) {
 	}
 }
 
-func TestARetryOfAnAttachFindsWhatNovaMadeOfTheFirst(t *testing.T) {
+func TestARetriedAttachObservesTheOutcomeOfTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-		slowNova(c, "Attach", 20*time.Second)
-		s := attaching(c)
+		delayNova(c, "Attach", 20*time.Second)
+		s := newService(c)
 		_, err := s.Attach(volumetest.Within(t, 2), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
 		_, err = retriedWhileBusy(t, func(ctx context.Context) error {
@@ -75,12 +76,12 @@ func TestARetryOfAnAttachFindsWhatNovaMadeOfTheFirst(t *testing.T) {
 	})
 }
 
-// A detach that comes to Nova late must not end what was attached after it.
-func TestNobodyAttachesWhileNovaIsAtADetachWhoseCallerHasLeft(t *testing.T) {
+// A late detach in Nova must not remove a volume that was attached after it.
+func TestAttachIsRefusedWhileADetachWhoseCallerHasLeftIsInNova(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
-		slowNova(c, "Detach", 20*time.Second)
-		s := attaching(c)
+		delayNova(c, "Detach", 20*time.Second)
+		s := newService(c)
 		volumetest.WantKind(t, s.Detach(volumetest.Within(t, 2), volumetest.VolumeID(1), volumetest.ServerA), volume.DeadlineExceeded, true)
 		_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.Busy, false)
@@ -91,11 +92,11 @@ func TestNobodyAttachesWhileNovaIsAtADetachWhoseCallerHasLeft(t *testing.T) {
 	})
 }
 
-func TestATurnLastsUntilNovaHasAnsweredWhoeverHasLeft(t *testing.T) {
+func TestTheQueueOfAServerWaitsUntilNovaHasAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available), volumetest.OwnVolume(2, volume.Available))
-		slowNova(c, "Attach", 20*time.Second)
-		s := attaching(c)
+		delayNova(c, "Attach", 20*time.Second)
+		s := newService(c)
 		_, err := s.Attach(volumetest.Within(t, 2), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
 		_, err = s.Attach(volumetest.Within(t, 5), volumetest.VolumeID(2), volumetest.ServerA)
@@ -108,50 +109,50 @@ func TestATurnLastsUntilNovaHasAnsweredWhoeverHasLeft(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
-		if s.queues.inUse() != 0 || s.locked(volumetest.VolumeID(1)) {
-			t.Errorf("%d queues are left; volume locked: %v", s.queues.inUse(), s.locked(volumetest.VolumeID(1)))
+		if s.queues.length() != 0 || s.locked(volumetest.VolumeID(1)) {
+			t.Errorf("%d queues are left; volume locked: %v", s.queues.length(), s.locked(volumetest.VolumeID(1)))
 		}
 	})
 }
 
-// A cloud that never answers does not keep a volume and a server for ever.
-func TestAnErrandEnds(t *testing.T) {
+// A cloud that never answers does not lock a volume and the queue of a server forever.
+func TestARequestTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := attaching(volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available)))
+		s := newService(volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available)))
 		unlock, err := s.locks.Take(inflight.VolumeKey(volumetest.VolumeID(1)), "attach")
 		if err != nil {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err = s.askNova(volumetest.Within(t, 2), "attach", volumetest.VolumeID(1), volumetest.ServerA, func(ctx context.Context) error {
+		err = s.sendToNova(volumetest.Within(t, 2), request{"attach", volumetest.VolumeID(1), volumetest.ServerA, func(ctx context.Context) error {
 			if by, ok := volume.StartBy(ctx); !ok || by.Sub(began) != 2*time.Second {
 				t.Errorf("it may start until %v", by.Sub(began))
 			}
 			<-ctx.Done()
 			return ctx.Err()
-		})
+		}})
 		volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
 		unlock()
 		if _, err := s.locks.Take(inflight.VolumeKey(volumetest.VolumeID(1)), "detach"); !volume.Is(err, volume.Busy) {
 			t.Errorf("the volume is not locked: %v", err)
 		}
 		s.Drain(t.Context())
-		if took := time.Since(began); took != longestCall || s.queues.inUse() != 0 || s.locked(volumetest.VolumeID(1)) {
-			t.Errorf("ended after %v; %d queues are left; volume locked: %v", took, s.queues.inUse(), s.locked(volumetest.VolumeID(1)))
+		if took := time.Since(began); took != requestTimeout || s.queues.length() != 0 || s.locked(volumetest.VolumeID(1)) {
+			t.Errorf("ended after %v; %d queues are left; volume locked: %v", took, s.queues.length(), s.locked(volumetest.VolumeID(1)))
 		}
 	})
 }
 
-// Its caller has two seconds, and the request thirty: package openstack gives each its own.
+// The caller has two seconds and the request has thirty: package openstack gives each request its own timeout.
 func TestARequestThatOutlivesItsCallerKeepsItsOwnTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, began := attaching(volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))), time.Now()
-		err := s.askNova(volumetest.Within(t, 2), "attach", volumetest.VolumeID(1), volumetest.ServerA, func(ctx context.Context) error {
+		s, began := newService(volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))), time.Now()
+		err := s.sendToNova(volumetest.Within(t, 2), request{"attach", volumetest.VolumeID(1), volumetest.ServerA, func(ctx context.Context) error {
 			limited, cancel := context.WithTimeout(ctx, 30*time.Second)
 			defer cancel()
 			<-limited.Done()
 			return limited.Err()
-		})
+		}})
 		volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
 		s.Drain(t.Context())
 		if took := time.Since(began); took != 30*time.Second {
@@ -160,49 +161,49 @@ func TestARequestThatOutlivesItsCallerKeepsItsOwnTimeout(t *testing.T) {
 	})
 }
 
-func TestNothingIsSentThatNovaCouldNotAnswerInTime(t *testing.T) {
+func TestNothingIsSentWithoutTimeForTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available), volumetest.OwnVolume(2, volume.Available))
-		slowNova(c, "Attach", 5*time.Second)
-		s := attaching(c)
+		delayNova(c, "Attach", 5*time.Second)
+		s := newService(c)
 		go func() { _, _ = s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA) }()
 		synctest.Wait()
-		late, cancel := context.WithTimeout(t.Context(), 5*time.Second+shortestCall/2)
+		late, cancel := context.WithTimeout(t.Context(), 5*time.Second+answerTime/2)
 		defer cancel()
 		_, err := s.Attach(late, volumetest.VolumeID(2), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
-		if c.Count("Attach") != 1 || !strings.Contains(err.Error(), "nothing was sent") {
+		if c.Count("Attach") != 1 || !strings.Contains(err.Error(), "sent nothing to Nova") {
 			t.Errorf("%v after %v", err, c.Calls)
 		}
 		time.Sleep(time.Minute)
-		if s.queues.inUse() != 0 {
-			t.Error("its turn never ends")
+		if s.queues.length() != 0 {
+			t.Error("the request is still in the queue")
 		}
 	})
 }
 
-// A free lane gives its turn at once, also to a caller who has left already.
-func TestNothingIsSentForACallerWhoHasLeft(t *testing.T) {
+// An empty queue gives the turn at once, also to a caller that has already left.
+func TestNothingIsSentForACallerThatHasLeft(t *testing.T) {
 	c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-	s := attaching(c)
+	s := newService(c)
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	for range 2 { // the second time the turn must be free again
-		err := s.askNova(left, "attach", volumetest.VolumeID(1), volumetest.ServerA, func(context.Context) error { t.Error("it was sent"); return nil })
+		err := s.sendToNova(left, request{"attach", volumetest.VolumeID(1), volumetest.ServerA, func(context.Context) error { t.Error("it was sent"); return nil }})
 		volumetest.WantKind(t, err, volume.Canceled, false)
 	}
 	sent := false
-	if err := s.askNova(volumetest.Within(t, 60), "attach", volumetest.VolumeID(1), volumetest.ServerA, func(context.Context) error { sent = true; return nil }); err != nil || !sent {
+	if err := s.sendToNova(volumetest.Within(t, 60), request{"attach", volumetest.VolumeID(1), volumetest.ServerA, func(context.Context) error { sent = true; return nil }}); err != nil || !sent {
 		t.Errorf("the next caller: sent %t, %v", sent, err)
 	}
 }
 
-func TestDrainWaitsForWhatNovaIsAtButNotForEver(t *testing.T) {
+func TestDrainWaitsForRequestsInNovaUntilItsContextEnds(t *testing.T) {
 	for _, patience := range []time.Duration{8 * time.Second, 30 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-			slowNova(c, "Attach", 20*time.Second)
-			s := attaching(c)
+			delayNova(c, "Attach", 20*time.Second)
+			s := newService(c)
 			began := time.Now()
 			_, err := s.Attach(volumetest.Within(t, 2), volumetest.VolumeID(1), volumetest.ServerA)
 			volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
@@ -217,30 +218,30 @@ func TestDrainWaitsForWhatNovaIsAtButNotForEver(t *testing.T) {
 	}
 }
 
-func TestAPanicInARequestIsAnErrorAndLeavesNothingLocked(t *testing.T) {
+func TestAPanicInARequestIsAnErrorAndReleasesLockAndQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
 		c.Hook["Attach"] = func() { panic("a defect") }
-		s := attaching(c)
+		s := newService(c)
 		_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.Unknown, true)
-		if s.queues.inUse() != 0 || s.locked(volumetest.VolumeID(1)) {
-			t.Errorf("%d queues are left; volume locked: %v", s.queues.inUse(), s.locked(volumetest.VolumeID(1)))
+		if s.queues.length() != 0 || s.locked(volumetest.VolumeID(1)) {
+			t.Errorf("%d queues are left; volume locked: %v", s.queues.length(), s.locked(volumetest.VolumeID(1)))
 		}
 	})
 }
 
-// A proxy ends an attach that Nova goes on with: until it shows in Cinder, or no longer can, a detach is not done.
-func TestADetachOutlastsAnAttachWhoseAnswerWasLost(t *testing.T) {
+// A proxy ends an attach that Nova continues. A detach waits until the attach shows in Cinder, or can no longer complete.
+func TestDetachWaitsForAnUnconfirmedAttach(t *testing.T) {
 	for name, test := range map[string]struct {
 		comes time.Duration // when Nova attaches after all; 0 means never
 		takes time.Duration // the detach
 	}{
 		"Nova attaches":          {comes: 40 * time.Second, takes: 45 * time.Second},
-		"nothing comes of it":    {takes: novaGoesOn},
-		"Nova attaches at last":  {comes: novaGoesOn - 2*time.Second, takes: novaGoesOn + 3*time.Second},
-		"it was over long ago":   {takes: -1},
-		"a retry has it done":    {comes: time.Second, takes: -2},
+		"Nova does not attach":   {takes: unconfirmedFor},
+		"Nova attaches late":     {comes: unconfirmedFor - 2*time.Second, takes: unconfirmedFor + 3*time.Second},
+		"the attach is too old":  {takes: -1},
+		"a retry attached it":    {comes: time.Second, takes: -2},
 		"the server is gone now": {takes: -3},
 	} {
 		for _, server := range []volume.ServerID{volumetest.ServerA, ""} {
@@ -248,7 +249,7 @@ func TestADetachOutlastsAnAttachWhoseAnswerWasLost(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
 					c.Fail["Attach"] = volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
-					s := attaching(c)
+					s := newService(c)
 					_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 					volumetest.WantKind(t, err, volume.Unavailable, true)
 					c.Breaks("Attach", nil)
@@ -258,7 +259,7 @@ func TestADetachOutlastsAnAttachWhoseAnswerWasLost(t *testing.T) {
 					want := test.takes
 					switch test.takes {
 					case -1:
-						time.Sleep(novaGoesOn)
+						time.Sleep(unconfirmedFor)
 						want = 0
 					case -2:
 						time.Sleep(2 * time.Second)
@@ -279,7 +280,7 @@ func TestADetachOutlastsAnAttachWhoseAnswerWasLost(t *testing.T) {
 					}
 					time.Sleep(2 * time.Minute)
 					if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 {
-						t.Errorf("the detach was done, and then the volume is %s at %v", v.Status, v.Attachments)
+						t.Errorf("after the detach the volume is %s at %v", v.Status, v.Attachments)
 					}
 				})
 			})
@@ -287,25 +288,25 @@ func TestADetachOutlastsAnAttachWhoseAnswerWasLost(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesBeforeALostAttachHasEndedIsToldWhatIsWaitedFor(t *testing.T) {
+func TestDetachNamesTheUnconfirmedAttachWhenTheCallerLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
 		c.Fail["Attach"] = volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
-		s := attaching(c)
+		s := newService(c)
 		_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
 		err = s.Detach(volumetest.Within(t, 15), volumetest.VolumeID(1), volumetest.ServerA)
 		volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
-		if !strings.Contains(err.Error(), "the answer to an attach to server "+string(volumetest.ServerA)+" was lost") {
+		if !strings.Contains(err.Error(), "outcome of an earlier attach to server "+string(volumetest.ServerA)+" unknown") {
 			t.Error(err)
 		}
 		if err := s.Detach(volumetest.Within(t, 15), volumetest.VolumeID(1), volumetest.ServerB); err != nil {
-			t.Errorf("from a server that it never was to come to: %v", err)
+			t.Errorf("from a server without an attach: %v", err)
 		}
-		time.Sleep(novaGoesOn)
-		s.lostAttaches.lost(volumetest.VolumeID(2), volumetest.ServerB, time.Now())
-		if len(s.lostAttaches.pairs) != 1 {
-			t.Errorf("kept: %v", s.lostAttaches.pairs)
+		time.Sleep(unconfirmedFor)
+		s.unconfirmedAttaches.add(volumetest.VolumeID(2), volumetest.ServerB, time.Now())
+		if len(s.unconfirmedAttaches.pending) != 1 {
+			t.Errorf("kept: %v", s.unconfirmedAttaches.pending)
 		}
 	})
 }
