@@ -12,16 +12,16 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// row is what a kind of error becomes.
-type row struct {
+// kindCodes are the gRPC codes of one error kind.
+type kindCodes struct {
 	code codes.Code
-	// pursued is the code after a request that may have changed the cloud, for RPCs that are in pursuits: one of those after
-	// which the sidecars and kubelet go on pursuing what they asked for, never a final one.
-	pursued codes.Code
+	// afterWrite is the code of a retryable RPC after a request that may have changed the cloud. It is never final: the sidecars and
+	// kubelet retry after it.
+	afterWrite codes.Code
 }
 
-// What the kinds become (CSI specification, "Error Scheme", and that of each RPC). This is the only place that knows codes.
-var table = map[volume.Kind]row{
+// codesByKind is the only place that chooses codes (CSI specification, "Error Scheme", and the errors of each RPC).
+var codesByKind = map[volume.Kind]kindCodes{
 	volume.Unknown:          {codes.Internal, codes.Aborted},
 	volume.InvalidArgument:  {codes.InvalidArgument, codes.Aborted},
 	volume.NotFound:         {codes.NotFound, codes.Aborted},
@@ -35,45 +35,45 @@ var table = map[volume.Kind]row{
 	volume.Unavailable:      {codes.Unavailable, codes.Unavailable},
 	volume.DeadlineExceeded: {codes.DeadlineExceeded, codes.DeadlineExceeded},
 	volume.Canceled:         {codes.Canceled, codes.Canceled},
-	// Internal is for what this driver did not foresee. That a cloud gives up on an object is a state like any other: final, and as
-	// it is until somebody looks or the caller begins anew.
+	// Not Internal, which is for defects of the driver. An object in an error status is a normal case: it stays so until somebody
+	// repairs it or the caller creates another.
 	volume.Failed:        {codes.FailedPrecondition, codes.Aborted},
 	volume.Unimplemented: {codes.Unimplemented, codes.Aborted},
 	volume.DataLoss:      {codes.FailedPrecondition, codes.Aborted},
-	// external-provisioner gives the claim back to the scheduler, which picks another node (CSI specification, CreateVolume Errors,
-	// "Unable to provision in accessible_topology").
+	// After this code external-provisioner asks the scheduler for another node (CSI specification, CreateVolume Errors, "Unable to
+	// provision in accessible_topology").
 	volume.NotHere: {codes.ResourceExhausted, codes.Aborted},
 }
 
-// pursuits lists the RPCs that make something which a final answer would orphan: external-provisioner and external-snapshotter
-// forget the object, external-attacher and kubelet the attachment and the staging. After the other RPCs whatever was asked for
-// is asked for again, whatever the code, so that the plain one tells most.
-var pursuits = map[string]bool{
+// retryable lists the RPCs that a caller gives up after a final code. external-provisioner and external-snapshotter then forget the object,
+// external-attacher and kubelet the attachment or the staging. Callers repeat the other RPCs after any code, so these return the most
+// specific one.
+var retryable = map[string]bool{
 	"CreateVolume": true, "CreateSnapshot": true, "CreateVolumeGroupSnapshot": true,
 	"ControllerPublishVolume": true, "ControllerExpandVolume": true, "ControllerModifyVolume": true,
 	"NodeStageVolume": true,
 }
 
-// codeOf is the code for an error of a method, named without its service.
+// codeOf is the code for an error of a method, which has no service in its name.
 func codeOf(method string, err error) codes.Code {
-	r := table[volume.KindOf(err)]
-	if pursuits[method] && volume.MayHaveWritten(err) {
-		return r.pursued
+	c := codesByKind[volume.KindOf(err)]
+	if retryable[method] && volume.MayHaveWritten(err) {
+		return c.afterWrite
 	}
-	return r.code
+	return c.code
 }
 
-// coded is an error of the domain with the code its caller gets; the wrappers around Codes see both.
-type coded struct {
+// statusError is an error of the domain with the code for the caller. The wrappers outside Codes see both.
+type statusError struct {
 	cause error
 	code  codes.Code
 }
 
-func (c coded) Error() string              { return c.GRPCStatus().String() }
-func (c coded) Unwrap() error              { return c.cause }
-func (c coded) GRPCStatus() *status.Status { return status.New(c.code, c.cause.Error()) }
+func (e statusError) Error() string              { return e.GRPCStatus().String() }
+func (e statusError) Unwrap() error              { return e.cause }
+func (e statusError) GRPCStatus() *status.Status { return status.New(e.code, e.cause.Error()) }
 
-// Codes turns the domain's errors into gRPC's. A gRPC status passes unchanged: that of an RPC which is not implemented.
+// Codes converts errors of the domain to gRPC errors. It leaves a gRPC status as it is: that of an RPC without an implementation.
 func Codes() Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		resp, err := handler(ctx, req)
@@ -84,7 +84,7 @@ func Codes() Wrapper {
 		if _, isStatus := status.FromError(err); isStatus && !errors.As(err, &ours) {
 			return nil, err
 		}
-		return nil, coded{cause: err, code: codeOf(methodOf(info), err)}
+		return nil, statusError{cause: err, code: codeOf(methodOf(info), err)}
 	}
 }
 

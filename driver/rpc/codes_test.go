@@ -15,8 +15,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// nonFinal are the codes after which external-provisioner, external-attacher, external-snapshotter and kubelet go on pursuing what
-// they asked for (isFinalError in each).
+// nonFinal are the codes after which external-provisioner, external-attacher, external-snapshotter and kubelet retry (isFinalError in
+// each).
 var nonFinal = []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted}
 
 // every RPC of the CSI specification 1.13 that this driver may ever serve.
@@ -32,30 +32,30 @@ var everyMethod = []string{
 
 func TestEveryKindHasACode(t *testing.T) {
 	want := volume.Kinds()
-	got := slices.Sorted(maps.Keys(table))
+	got := slices.Sorted(maps.Keys(codesByKind))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("-want +got\n", diff)
 	}
 }
 
-func TestEveryPursuitIsAMethod(t *testing.T) {
-	for method := range pursuits {
+func TestEveryRetryableIsAMethod(t *testing.T) {
+	for method := range retryable {
 		if !slices.Contains(everyMethod, method) {
-			t.Errorf("%s is no RPC", method)
+			t.Errorf("%s is not an RPC", method)
 		}
 	}
 }
 
-func TestNoPursuitEndsAfterAWrite(t *testing.T) {
+func TestNoRetryableGetsAFinalCodeAfterAWrite(t *testing.T) {
 	for _, method := range everyMethod {
 		for _, kind := range volume.Kinds() {
 			plain, after := codeOf(method, volume.Errorf(kind, "x")), codeOf(method, volume.Errorf(kind, "x").AfterWrite())
 			switch {
 			case plain == codes.OK || after == codes.OK:
-				t.Errorf("%s, %s: an error is answered with OK", method, kind)
-			case pursuits[method] && !slices.Contains(nonFinal, after):
+				t.Errorf("%s, %s: the code of an error is OK", method, kind)
+			case retryable[method] && !slices.Contains(nonFinal, after):
 				t.Errorf("%s, %s after a write: %s is final", method, kind, after)
-			case !pursuits[method] && plain != after:
+			case !retryable[method] && plain != after:
 				t.Errorf("%s, %s: %s before a write and %s after it", method, kind, plain, after)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseEndpoint splits an endpoint into the network and address that net.Listen takes: "unix://PATH" or "tcp://HOST:PORT", with
-// the scheme in any case. As upstream does, a unix path is made absolute: unix://csi/csi.sock is /csi/csi.sock.
+// ParseEndpoint splits "unix://PATH" or "tcp://HOST:PORT" into the network and address for net.Listen. The scheme may have any case. As in
+// upstream, a unix path is absolute: unix://csi/csi.sock is /csi/csi.sock.
 func ParseEndpoint(endpoint string) (network, address string, err error) {
 	scheme, rest, found := strings.Cut(endpoint, "://")
 	if !found || rest == "" {
@@ -25,7 +25,7 @@ func ParseEndpoint(endpoint string) (network, address string, err error) {
 	return "", "", fmt.Errorf("endpoint %q: the scheme %q is neither unix nor tcp", endpoint, scheme)
 }
 
-// Listen opens an endpoint. A socket that an earlier process left behind is removed; any other file in its place is not.
+// Listen opens an endpoint. It removes the socket of an earlier process, but no other file.
 func Listen(endpoint string) (net.Listener, error) {
 	network, address, err := ParseEndpoint(endpoint)
 	if err != nil {
@@ -49,13 +49,13 @@ func removeSocket(path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cannot look at the socket %s: %w", path, err)
+		return fmt.Errorf("cannot read the file type of %s: %w", path, err)
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("%s is in the socket's place and is no socket; remove it", path)
+		return fmt.Errorf("%s is not a socket; remove it, so that the driver can create its socket there", path)
 	}
 	if err := os.Remove(path); err != nil {
-		return fmt.Errorf("cannot remove the old socket: %w", err)
+		return fmt.Errorf("cannot remove the socket of an earlier process: %w", err)
 	}
 	return nil
 }

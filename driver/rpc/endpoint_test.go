@@ -55,12 +55,12 @@ func TestAStaleSocketIsReplaced(t *testing.T) {
 	_ = listener.Close()
 }
 
-func TestAFileThatIsNoSocketStays(t *testing.T) {
+func TestAFileThatIsNotASocketStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "csi.sock")
 	if err := os.WriteFile(path, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen("unix:/" + path); err == nil || !strings.Contains(err.Error(), "no socket") {
+	if _, err := Listen("unix:/" + path); err == nil || !strings.Contains(err.Error(), "not a socket") {
 		t.Errorf("got %v", err)
 	}
 	if content, _ := os.ReadFile(path); string(content) != "precious" {

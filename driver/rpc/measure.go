@@ -9,13 +9,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Meter is told of every RPC: its method, and the objects it is about, empty for one that only asks about the driver. What it
-// gives is called with the RPC's gRPC code when it has ended.
+// Meter measures RPCs. Began gets the method and the objects of an RPC; object is empty for an RPC about the driver itself. The returned
+// function gets the gRPC code at the end.
 type Meter interface {
 	Began(method, object string) (ended func(code string))
 }
 
-// Measure tells m of every RPC. It stands outside Codes, to see the code that the caller gets.
+// Measure reports every RPC to m. It stands outside Codes, so that it sees the code for the caller.
 func Measure(m Meter) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		object := strings.Trim(fmt.Sprint(objects(req, nil)), "[]")

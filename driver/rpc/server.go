@@ -1,5 +1,5 @@
-// Package rpc is the driver's gRPC server: endpoints, what is put around every RPC, and the one table that turns kinds of errors
-// into codes. It knows no RPC's meaning.
+// Package rpc is the gRPC server of the driver: endpoints, the wrappers around every RPC, and the one table from error kinds to codes. It
+// does not know what an RPC means.
 package rpc
 
 import (
@@ -12,17 +12,17 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Services are what a server offers; nil ones are not registered.
+// Services are the CSI services of a server; it does not register those that are nil.
 type Services struct {
 	Identity   csi.IdentityServer
 	Controller csi.ControllerServer
 	Node       csi.NodeServer
 }
 
-// Server answers RPCs.
+// Server serves RPCs.
 type Server struct{ grpc *grpc.Server }
 
-// NewServer gives a server whose RPCs go through the wrappers, the first being the outermost.
+// NewServer returns a server with wrappers around each RPC; the first wrapper is the outermost.
 func NewServer(s Services, wrappers ...Wrapper) *Server {
 	server := grpc.NewServer(grpc.ChainUnaryInterceptor(wrappers...))
 	if s.Identity != nil {
@@ -37,8 +37,8 @@ func NewServer(s Services, wrappers ...Wrapper) *Server {
 	return &Server{grpc: server}
 }
 
-// Serve answers RPCs until ctx ends. Then it takes no new ones, lets those under way finish, and cancels what is not done after
-// grace. It closes the listener and returns nil for such an end, the listener's error otherwise.
+// Serve serves RPCs until ctx ends. Then it accepts no new RPC, waits for those in flight, and cancels them after the grace time. It closes
+// the listener. Its only errors are those of the listener.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Duration) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.grpc.Serve(listener) }()
@@ -52,11 +52,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, grace time.Du
 		defer close(drained)
 		s.grpc.GracefulStop()
 	}()
-	late := time.NewTimer(grace)
-	defer late.Stop()
+	timeout := time.NewTimer(grace)
+	defer timeout.Stop()
 	select {
 	case <-drained:
-	case <-late.C:
+	case <-timeout.C:
 		s.grpc.Stop()
 		<-drained
 	}

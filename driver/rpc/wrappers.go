@@ -15,27 +15,26 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Wrapper is put around every RPC.
+// Wrapper surrounds every RPC.
 type Wrapper = grpc.UnaryServerInterceptor
 
-// LevelBodies is the level at which requests and answers are logged whole, without their secrets: kubelet's -v=5.
+// LevelBodies is the log level of complete requests and answers, without secrets; it is klog's -v=5.
 const LevelBodies = slog.LevelDebug - 1
 
-// Recover turns a panic into an error, so that one bad RPC does not end the others. What it had done is not known, so the error
-// is marked as coming after a write.
+// Recover converts a panic to an error, so that other RPCs continue. The RPC may have changed the cloud, so the error says AfterWrite.
 func Recover(log *slog.Logger) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 		defer func() {
 			if p := recover(); p != nil {
-				log.ErrorContext(ctx, "an RPC panicked: please report this", "method", methodOf(info), "panic", p, "stack", string(debug.Stack()))
-				resp, err = nil, volume.Errorf(volume.Unknown, "%s failed because of a defect in the driver (panic: %v); its log has the details", methodOf(info), p).AfterWrite()
+				log.ErrorContext(ctx, "an RPC panicked; please report this defect", "method", methodOf(info), "panic", p, "stack", string(debug.Stack()))
+				resp, err = nil, volume.Errorf(volume.Unknown, "%s: a defect in the driver (panic: %v); the log of the driver has the stack", methodOf(info), p).AfterWrite()
 			}
 		}()
 		return handler(ctx, req)
 	}
 }
 
-// Deadline gives RPCs without a deadline one, so that no wait is endless.
+// Deadline sets a deadline for RPCs without one, so that every wait ends.
 func Deadline(longest time.Duration) Wrapper {
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		if _, bounded := ctx.Deadline(); bounded {
@@ -47,8 +46,8 @@ func Deadline(longest time.Duration) Wrapper {
 	}
 }
 
-// quiet are the RPCs that only look, which sidecars and kubelet repeat all the time; their success is logged at level debug. What a node
-// says of itself is asked for once, and is worth a line.
+// quiet are the read-only RPCs that sidecars and kubelet repeat all the time. Their success has the log level debug. NodeGetInfo is called
+// once, so it is not quiet.
 var quiet = map[string]bool{
 	"Probe": true, "GetPluginInfo": true, "GetPluginCapabilities": true, "ControllerGetCapabilities": true, "NodeGetCapabilities": true,
 	"NodeGetVolumeStats": true, "NodeGetVolumeHealth": true, "NodeGetStorageHealth": true, "ListVolumes": true, "ControllerGetVolume": true,
@@ -56,10 +55,9 @@ var quiet = map[string]bool{
 	"ControllerListVolumeHealth": true,
 }
 
-// Log writes one line for every RPC that has ended: what, on which objects, how long, with which code, and under which of
-// OpenStack's request ids the cloud was changed for it; of an error also its kind and whether the cloud may have been changed
-// before it. Requests and answers
-// themselves are logged at LevelBodies, with the secrets that the CSI specification marks taken out.
+// Log writes one line at the end of each RPC: method, objects, duration, code, and the OpenStack request ids of the writes. For an error it
+// adds the kind, and whether the cloud may have changed. At LevelBodies it also logs requests and answers, without the fields that the CSI
+// specification marks as secret.
 func Log(log *slog.Logger) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		method := methodOf(info)
@@ -90,7 +88,7 @@ func Log(log *slog.Logger) Wrapper {
 	}
 }
 
-// levelOf tells what a person should look at from what a retry mends.
+// levelOf is error for what a person must fix, and warn for what a retry may fix.
 func levelOf(err error) slog.Level {
 	switch status.Code(err) {
 	case codes.Internal, codes.Unauthenticated, codes.PermissionDenied, codes.Unknown, codes.DataLoss:
@@ -101,7 +99,7 @@ func levelOf(err error) slog.Level {
 	return slog.LevelWarn
 }
 
-// objects picks out of a request, and out of the answer where that made something, the names and ids of what it is about.
+// objects lists the names and ids in a request, and those of a created object in the answer, as keys and values for a log line.
 func objects(req, resp any) []any {
 	var found []any
 	add := func(key, value string) {

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Budgets measures how requests are held back.
+// Budgets measures the request limits of the clouds.
 type Budgets struct {
 	limit      *prometheus.GaugeVec
 	waited     *prometheus.HistogramVec
@@ -18,34 +18,34 @@ type Budgets struct {
 func NewBudgets(registry prometheus.Registerer) *Budgets {
 	m := &Budgets{
 		limit: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cinder_csi_openstack_budget_per_second", Help: "Requests a second that may be sent on average; kind is read or write; lower than configured after the cloud complained.",
+			Name: "cinder_csi_openstack_budget_per_second", Help: "Requests a second that the driver sends on average; kind is read or write. It is lower than configured after the cloud asked for fewer requests.",
 		}, []string{"cloud", "kind"}),
 		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "cinder_csi_openstack_throttle_wait_seconds", Help: "How long requests were held back, of those that were.",
+			Name: "cinder_csi_openstack_throttle_wait_seconds", Help: "How long requests waited for the limit; requests that did not wait are not counted.",
 		}, []string{"cloud", "kind"}),
 		complaints: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cinder_csi_openstack_throttled_total", Help: "Answers by which the cloud asked for fewer requests, by HTTP status (429, 498, 503).",
+			Name: "cinder_csi_openstack_throttled_total", Help: "Answers that ask for fewer requests, by HTTP status (429, 498, 503).",
 		}, []string{"cloud", "kind", "code"}),
 	}
 	registry.MustRegister(m.limit, m.waited, m.complaints)
 	return m
 }
 
-// Of measures the budget of one cloud; it has the shape of the budget's meter.
+// Of returns the meter of the budget of one cloud. It implements transport.BudgetMeter.
 func (m *Budgets) Of(cloud string) *Budget { return &Budget{cloud, m} }
 
-// Budget measures one budget.
+// Budget is the meter of one budget.
 type Budget struct {
 	cloud string
 	m     *Budgets
 }
 
-// Limited says how many requests a second may be sent.
+// Limited sets the present limit.
 func (b *Budget) Limited(kind string, perSecond float64) {
 	b.m.limit.WithLabelValues(b.cloud, kind).Set(perSecond)
 }
 
-// Waited counts a request that was held back.
+// Waited counts a request that waited.
 func (b *Budget) Waited(kind string, d time.Duration) {
 	b.m.waited.WithLabelValues(b.cloud, kind).Observe(d.Seconds())
 }

@@ -2,20 +2,20 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Duplicates counts what the driver found beside another object of the same name and did not remove.
+// Duplicates counts the objects that share the name of another, and that the driver does not delete.
 type Duplicates struct{ seen *prometheus.CounterVec }
 
 // NewDuplicates registers the metric.
 func NewDuplicates(registry prometheus.Registerer) *Duplicates {
 	d := &Duplicates{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cinder_csi_duplicates_total",
-		Help: "How often a create found, beside the object it returned, another of the same name that it must not remove; kind is volume, snapshot or backup; the log has their ids.",
+		Help: "How often a create found a second object with the same name that the driver must not delete; kind is volume, snapshot or backup. The log has the ids.",
 	}, []string{"cloud", "kind"})}
 	registry.MustRegister(d.seen)
 	return d
 }
 
-// Of gives what counts those of one cloud, by kind.
+// Of returns the function that counts duplicates of one cloud, by kind.
 func (d *Duplicates) Of(cloud string) func(kind string) {
 	return func(kind string) { d.seen.WithLabelValues(cloud, kind).Inc() }
 }

@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Node tells what a node says of itself.
+// Node holds the metrics of a node.
 type Node struct {
 	limit *prometheus.GaugeVec
 	zone  prometheus.Gauge
@@ -13,17 +13,17 @@ func NewNode(registry prometheus.Registerer) *Node {
 	m := &Node{
 		limit: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cinder_csi_node_volume_limit",
-			Help: "How many volumes the node takes (term limit) and what that is made of: attached + arriving + free - reserve; foreign volumes are not counted. A limit that was set, or the default, stands alone.",
+			Help: "How many volumes the node can have (term limit), and its parts: attached + arriving + free - reserve, without foreign volumes. A configured limit, and the default, have no parts.",
 		}, []string{"term"}),
 		zone: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_node_zone_changed", Help: "1 if the server is in another zone than the node was registered in; the log says what to do.",
+			Name: "cinder_csi_node_zone_changed", Help: "1 if the zone of the server differs from the zone in which the node was registered. The log says what to do.",
 		}),
 	}
 	registry.MustRegister(m.limit, m.zone)
 	return m
 }
 
-// VolumeLimit takes the terms of the attach limit; terms that are not among them are unknown.
+// VolumeLimit sets the parts of the attach limit. Parts that are absent are unknown.
 func (m *Node) VolumeLimit(terms map[string]int64) {
 	m.limit.Reset()
 	for term, value := range terms {
@@ -31,7 +31,7 @@ func (m *Node) VolumeLimit(terms map[string]int64) {
 	}
 }
 
-// ZoneChanged says whether the server is in another zone than the node was registered in.
+// ZoneChanged sets whether the zone of the server differs from the zone in which the node was registered.
 func (m *Node) ZoneChanged(changed bool) {
 	m.zone.Set(0)
 	if changed {

@@ -1,4 +1,4 @@
-// Package telemetry counts what the driver does, for Prometheus.
+// Package telemetry holds the metrics of the driver, for Prometheus. The counts begin at zero after a restart.
 package telemetry
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requests names the requests by upstream's values of the label "request", so that existing dashboards go on; the rest are ours.
-// The first row that fits decides.
+// requests are the values of the label "request". Upstream's names come first, so that existing dashboards keep working; the others are
+// ours. The first row that matches decides.
 var requests = []struct {
 	method string
 	path   *regexp.Regexp
 	name   string
-	body   string // what it begins with, where path and method do not decide
+	body   string // its prefix, where path and method are not enough
 }{
 	{http.MethodPost, regexp.MustCompile(`/volumes$`), "volume_create", ""},
 	{http.MethodGet, regexp.MustCompile(`/volumes/detail$`), "volume_list", ""},
@@ -51,7 +51,7 @@ func nameOf(r *http.Request) string {
 	return "other"
 }
 
-// begins reports whether a request's body begins with text; it reads a copy.
+// begins reports whether the body of a request begins with text. It reads a copy.
 func begins(r *http.Request, text string) bool {
 	if text == "" {
 		return true
@@ -80,11 +80,11 @@ type OpenStack struct {
 func NewOpenStack(registry prometheus.Registerer) *OpenStack {
 	byRequest := []string{"request"}
 	m := &OpenStack{
-		total:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openstack_api_requests_total", Help: "Requests sent to OpenStack."}, byRequest),
-		errors:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openstack_api_request_errors_total", Help: "Requests to OpenStack that failed or were refused."}, byRequest),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "openstack_api_request_duration_seconds", Help: "How long OpenStack took to answer."}, byRequest),
+		total:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openstack_api_requests_total", Help: "Requests to OpenStack."}, byRequest),
+		errors:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openstack_api_request_errors_total", Help: "Requests to OpenStack without an answer, or with a status of 400 or above."}, byRequest),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "openstack_api_request_duration_seconds", Help: "Time until OpenStack answered."}, byRequest),
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cinder_csi_openstack_answers_total", Help: "Answers of OpenStack by HTTP status; code 0 is none.",
+			Name: "cinder_csi_openstack_answers_total", Help: "Answers of OpenStack by HTTP status; code 0 means no answer.",
 		}, []string{"request", "code"}),
 	}
 	registry.MustRegister(m.total, m.errors, m.duration, m.answers)

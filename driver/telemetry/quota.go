@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Quota shows the project's quotas as they were last read. It reads none itself.
+// Quota shows the project's quotas, as the driver read them last. It does not read them itself.
 type Quota struct{ last atomic.Pointer[quotas] }
 
 type quotas struct {
@@ -19,21 +19,21 @@ type quotas struct {
 	at  time.Time
 }
 
-// NewQuota registers the metrics, which are there once Saw was called.
+// NewQuota registers the metrics. They have no values before the first Saw.
 func NewQuota(registry prometheus.Registerer) *Quota {
 	q := &Quota{}
 	registry.MustRegister(q)
 	return q
 }
 
-// Saw takes the quotas that somebody has read, by Cinder's names.
+// Saw stores the quotas that the driver has read, by Cinder's names.
 func (q *Quota) Saw(all map[string]volume.Quota) { q.last.Store(&quotas{all, time.Now()}) }
 
 var (
 	quotaLabels = []string{"resource", "type"}
-	quotaLimit  = prometheus.NewDesc("cinder_csi_quota_limit", "The project's quotas in Cinder, in whole objects or GiB; +Inf is none. An empty type is all types.", quotaLabels, nil)
-	quotaUsed   = prometheus.NewDesc("cinder_csi_quota_used", "How much of the quotas is used or reserved.", quotaLabels, nil)
-	quotaRead   = prometheus.NewDesc("cinder_csi_quota_read_timestamp_seconds", "When the quotas were read, in Unix time.", nil, nil)
+	quotaLimit  = prometheus.NewDesc("cinder_csi_quota_limit", "The project's quotas in Cinder, in objects or GiB; +Inf means no limit. An empty type means all types.", quotaLabels, nil)
+	quotaUsed   = prometheus.NewDesc("cinder_csi_quota_used", "Used and reserved part of the quotas.", quotaLabels, nil)
+	quotaRead   = prometheus.NewDesc("cinder_csi_quota_read_timestamp_seconds", "When the driver read the quotas, as a Unix time.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -61,7 +61,7 @@ func (q *Quota) Collect(metrics chan<- prometheus.Metric) {
 	metrics <- prometheus.MustNewConstMetric(quotaRead, prometheus.GaugeValue, float64(last.at.Unix()))
 }
 
-// resourceOf takes the volume type out of a quota's name: gigabytes_fast is the quota of gigabytes of the type fast.
+// resourceOf splits the name of a quota: gigabytes_fast is the quota for gigabytes of the volume type fast.
 func resourceOf(name string) (resource, volumeType string) {
 	for _, resource := range []string{"volumes", "gigabytes", "snapshots"} {
 		if volumeType, ok := strings.CutPrefix(name, resource+"_"); ok {

@@ -2,32 +2,32 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Reload counts what became of changed configuration files.
+// Reload measures the reloads of configuration files.
 type Reload struct {
-	total *prometheus.CounterVec
-	last  prometheus.Gauge
-	odd   prometheus.Gauge
-	open  prometheus.Gauge
+	total    *prometheus.CounterVec
+	last     prometheus.Gauge
+	unknown  prometheus.Gauge
+	insecure prometheus.Gauge
 }
 
-// NewReload registers the metrics. The reading at the start counts as the first success.
+// NewReload registers the metrics. The first read, at the start, counts as a success.
 func NewReload(registry prometheus.Registerer) *Reload {
 	m := &Reload{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cinder_csi_config_reloads_total",
-			Help: "Changes of configuration files by result; after a failure the old configuration is in use, and it is tried again every minute.",
+			Help: "Reloads of configuration files by result. After a failure the driver keeps the old configuration and retries every minute.",
 		}, []string{"result"}),
 		last: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_config_last_reload_success_timestamp_seconds", Help: "When the configuration in use was taken, in Unix time.",
+			Name: "cinder_csi_config_last_reload_success_timestamp_seconds", Help: "When the driver loaded the present configuration, as a Unix time.",
 		}),
-		odd: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_config_complaints", Help: "Keys, sections and values of cloud.conf that are not used because nobody knows them.",
+		unknown: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "cinder_csi_config_complaints", Help: "Keys, sections and values of cloud.conf that the driver ignores because it does not know them.",
 		}),
-		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_config_insecure_settings", Help: "Settings that leave a connection to a cloud open to an attacker on the network: certificates that are not verified, http URLs.",
+		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "cinder_csi_config_insecure_settings", Help: "Settings that let others read or change the traffic to a cloud: unverified certificates, http URLs.",
 		}),
 	}
-	registry.MustRegister(m.total, m.last, m.odd, m.open)
+	registry.MustRegister(m.total, m.last, m.unknown, m.insecure)
 	for _, result := range []string{succeeded, failed} {
 		m.total.WithLabelValues(result)
 	}
@@ -48,8 +48,8 @@ func (m *Reload) Done(err error) {
 	m.last.SetToCurrentTime()
 }
 
-// Complaints says how many keys, sections and values of cloud.conf nobody knows.
-func (m *Reload) Complaints(n int) { m.odd.Set(float64(n)) }
+// Complaints sets the number of unknown keys, sections and values of cloud.conf.
+func (m *Reload) Complaints(n int) { m.unknown.Set(float64(n)) }
 
-// Insecure says how many settings leave a connection to a cloud open.
-func (m *Reload) Insecure(n int) { m.open.Set(float64(n)) }
+// Insecure sets the number of settings that make a connection to a cloud insecure.
+func (m *Reload) Insecure(n int) { m.insecure.Set(float64(n)) }

@@ -7,7 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// RPCs measures the RPCs, and since when what they are to achieve is pending: a sidecar calls again and again until it is done.
+// RPCs measures the RPCs, and the age of pending operations. An operation is pending from its first RPC until one succeeds: sidecars
+// repeat their calls until then.
 type RPCs struct {
 	duration *prometheus.HistogramVec
 	running  *prometheus.GaugeVec
@@ -24,27 +25,28 @@ type progress struct {
 	running     int
 }
 
-// forgotten is how long after its last try an operation that did not succeed is no longer taken for pending; the sidecars' longest
-// pause is five minutes.
-const forgotten = 10 * time.Minute
+// forgetAfter is the time after the last RPC when an operation no longer counts as pending. The longest pause of the sidecars is five
+// minutes.
+const forgetAfter = 10 * time.Minute
 
 // NewRPCs registers the metrics.
 func NewRPCs(registry prometheus.Registerer) *RPCs {
 	m := &RPCs{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "cinder_csi_rpc_duration_seconds", Help: "How long RPCs took, by method and gRPC code.",
+			Name: "cinder_csi_rpc_duration_seconds", Help: "Duration of RPCs, by method and gRPC code.",
 			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
 		}, []string{"method", "code"}),
-		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cinder_csi_rpcs_running", Help: "RPCs under way, by method."}, []string{"method"}),
+		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cinder_csi_rpcs_running", Help: "RPCs in progress, by method."}, []string{"method"}),
 		pending: prometheus.NewDesc("cinder_csi_operation_pending_seconds",
-			"Age of the oldest operation on one object that has not succeeded yet, its failed tries and the pauses between them included, by method.", []string{"method"}, nil),
+			"Age of the oldest operation on one object that has not succeeded yet, including its failed RPCs and the pauses between them, by method.", []string{"method"}, nil),
 		ops: map[operation]*progress{},
 	}
 	registry.MustRegister(m.duration, m.running, m)
 	return m
 }
 
-// Began notes an RPC; object says what it is about, empty for one that is about nothing. What it returns notes its end.
+// Began notes the start of an RPC; object is empty for an RPC about the driver itself. The returned function notes the end. It implements
+// rpc.Meter.
 func (m *RPCs) Began(method, object string) (ended func(code string)) {
 	begun, op := time.Now(), operation{method, object}
 	m.running.WithLabelValues(method).Inc()
@@ -60,12 +62,12 @@ func (m *RPCs) Began(method, object string) (ended func(code string)) {
 		m.running.WithLabelValues(method).Dec()
 		m.duration.WithLabelValues(method, code).Observe(time.Since(begun).Seconds())
 		if object != "" {
-			m.settle(op, code == "OK")
+			m.end(op, code == "OK")
 		}
 	}
 }
 
-func (m *RPCs) settle(op operation, done bool) {
+func (m *RPCs) end(op operation, done bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.ops[op]
@@ -77,7 +79,7 @@ func (m *RPCs) settle(op operation, done bool) {
 		delete(m.ops, op)
 	}
 	for op, p := range m.ops {
-		if p.running <= 0 && time.Since(p.last) > forgotten {
+		if p.running <= 0 && time.Since(p.last) > forgetAfter {
 			delete(m.ops, op)
 		}
 	}
@@ -91,7 +93,7 @@ func (m *RPCs) Collect(metrics chan<- prometheus.Metric) {
 	m.mu.Lock()
 	oldest := map[string]time.Duration{}
 	for op, p := range m.ops {
-		if p.running > 0 || time.Since(p.last) <= forgotten {
+		if p.running > 0 || time.Since(p.last) <= forgetAfter {
 			oldest[op.method] = max(oldest[op.method], time.Since(p.since))
 		}
 	}

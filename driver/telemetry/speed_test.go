@@ -74,7 +74,7 @@ func TestAnOperationIsPendingFromItsFirstTryUntilItSucceedsOrIsForgotten(t *test
 		pending("1")
 		wantOn(t, registry, `cinder_csi_rpcs_running{method="ControllerPublishVolume"} 1`)
 		other("Internal")
-		time.Sleep(forgotten)
+		time.Sleep(forgetAfter)
 		pending("601")
 		time.Sleep(time.Second)
 		if got := page(registry); strings.Contains(got, "operation_pending_seconds") {
