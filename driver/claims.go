@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/kube"
 )
 
-// claimsOf are the cluster's claims, where their annotations are to be read; nil elsewhere.
+// claimsOf returns the reader of annotations of claims; nil without --pvc-annotations.
 func claimsOf(cfg config.Config, deps Dependencies) (controller.Claims, error) {
 	if !cfg.PVCAnnotations {
 		return nil, nil

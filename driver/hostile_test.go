@@ -34,7 +34,7 @@ func TestReadinessTellsWhoeverReachesItNoAddressAndNoUser(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 		}
-		if log := d.log.String(); strings.Count(log, "not ready: a cloud cannot be used") != 1 || !strings.Contains(log, "cloud.test") {
+		if log := d.log.String(); strings.Count(log, "not ready: the driver cannot use a cloud") != 1 || !strings.Contains(log, "cloud.test") {
 			t.Errorf("want the reason once in\n%s", log)
 		}
 	})

@@ -11,8 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// serveHTTP serves what monitoring asks for until ctx ends: /metrics, /healthz (the process answers), /readyz (so does every
-// cloud).
+// serveHTTP serves /metrics, /healthz (the process answers) and /readyz (every cloud answers too) until ctx ends.
 func serveHTTP(ctx context.Context, listener net.Listener, registry prometheus.Gatherer, ready func(ctx context.Context) error) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
@@ -24,7 +23,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, registry prometheus.G
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-	// Whoever reaches the port could otherwise hold connections and their buffers for ever.
+	// Without these limits a client could hold connections and their buffers for ever.
 	server := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,

@@ -20,31 +20,33 @@ import (
 )
 
 const (
-	// lookAgain is how often files are read even if nothing was seen to change: inotify does not see every file system.
-	lookAgain = time.Minute
-	// settle is how long a change is left to become whole: a file is written in parts, a mounted Secret in several renames.
-	settle = 250 * time.Millisecond
+	// rereadInterval is how often the driver reads the files without an event: inotify does not work on every file system.
+	rereadInterval = time.Minute
+	// settleTime is how long the driver waits after an event: a writer writes a file in parts, and kubelet replaces a mounted Secret by
+	// several renames.
+	settleTime = 250 * time.Millisecond
 )
 
-// configuration is cloud.conf and whatever it names, followed while the driver runs.
+// configuration is cloud.conf and the files that it names. The driver reloads them while it runs. Its memory holds the latest valid
+// configuration, and which warnings the log has. After a restart the driver reads the files again, and does not start if they are invalid.
 type configuration struct {
 	cfg     config.Config
 	deps    Dependencies
 	log     *slog.Logger
 	metrics *telemetry.Reload
-	started config.Settings                 // what the parts that cannot change were made with
-	options atomic.Pointer[config.Settings] // the latest
+	started config.Settings                 // at the start; some options need a restart
+	options atomic.Pointer[config.Settings] // latest valid ones
 	clouds  []*cloud.Live
-	busy    chan struct{}          // the lock of what follows
-	said    map[string]bool        // complaints that were logged
-	weak    map[string]int         // settings that open the connection, by cloud
-	unready atomic.Pointer[string] // why a cloud was not ready when that was last asked; empty when it was
-	failure string                 // the last failure that was logged
+	busy    chan struct{}          // lock of the fields below
+	logged  map[string]bool        // warnings that the log has
+	weak    map[string]int         // number of insecure settings, by cloud
+	unready atomic.Pointer[string] // why a cloud was not ready at the last check; empty if all were
+	failure string                 // the last failure in the log
 }
 
-// readConfiguration reads cloud.conf. What nobody knows in it is warned about, or refused if the driver is strict.
+// readConfiguration reads cloud.conf. Unknown content is a warning, or an error if the driver is strict.
 func readConfiguration(cfg config.Config, deps Dependencies, log *slog.Logger, metrics *telemetry.Reload) (*configuration, error) {
-	c := &configuration{cfg: cfg, deps: deps, log: log, metrics: metrics, busy: make(chan struct{}, 1), said: map[string]bool{}, weak: map[string]int{}}
+	c := &configuration{cfg: cfg, deps: deps, log: log, metrics: metrics, busy: make(chan struct{}, 1), logged: map[string]bool{}, weak: map[string]int{}}
 	_, options, complaints, err := c.read()
 	if err != nil {
 		return nil, err
@@ -53,17 +55,16 @@ func readConfiguration(cfg config.Config, deps Dependencies, log *slog.Logger, m
 	c.options.Store(&options)
 	c.complain(complaints)
 	for _, flag := range cfg.Ineffective() {
-		log.Warn("a flag does nothing", "flag", flag)
+		log.Warn("a flag has no effect", "flag", flag)
 	}
 	return c, nil
 }
 
-// read reads cloud.conf as it is now. A node does without the file, as upstream's does. A strict driver's errors are the
-// complaints.
+// read reads the present cloud.conf. As in upstream, a node does not need the file. With --strict, complaints are errors.
 func (c *configuration) read() (file *cloudconf.File, options config.Settings, complaints []string, err error) {
 	file, err = config.ReadFiles(os.ReadFile, c.cfg.CloudConfig...)
 	if errors.Is(err, fs.ErrNotExist) && !c.cfg.Controller {
-		return &cloudconf.File{}, config.Settings{}, []string{"the node goes on with the defaults: " + err.Error()}, nil
+		return &cloudconf.File{}, config.Settings{}, []string{"the node uses the defaults: " + err.Error()}, nil
 	}
 	if err != nil {
 		return nil, config.Settings{}, nil, err
@@ -80,18 +81,18 @@ func (c *configuration) read() (file *cloudconf.File, options config.Settings, c
 	return file, options, complaints, err
 }
 
-// complain tells complaints that were not told before.
+// complain logs complaints that the log does not have yet.
 func (c *configuration) complain(complaints []string) {
 	c.metrics.Complaints(len(complaints))
 	for _, complaint := range complaints {
-		if !c.said[complaint] {
-			c.said[complaint] = true
-			c.log.Warn("cloud.conf is not as it should be", "problem", complaint)
+		if !c.logged[complaint] {
+			c.logged[complaint] = true
+			c.log.Warn("cloud.conf has a problem", "problem", complaint)
 		}
 	}
 }
 
-// cloud gives the cloud of one [Global] section, which is logged in to when it is first asked.
+// cloud returns the cloud of one [Global] section. The driver logs in with the first request.
 func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, error) {
 	live, err := cloud.NewLive(func() (cloud.Settings, error) {
 		file, _, _, err := c.read()
@@ -110,46 +111,46 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 	return live, err
 }
 
-// weaknesses warns once of each setting that opens the connection to a cloud. They are warned about with --strict too: it refuses
-// what nobody knows, and these the administrator has set on purpose.
+// weaknesses logs each insecure setting once. They are no errors with --strict, which refuses unknown settings: the administrator has chosen
+// these.
 func (c *configuration) weaknesses(cloud string, all []string) {
 	c.weak[cloud] = len(all)
-	open := 0
+	insecure := 0
 	for _, n := range c.weak {
-		open += n
+		insecure += n
 	}
-	c.metrics.Insecure(open)
+	c.metrics.Insecure(insecure)
 	for _, weakness := range all {
-		if !c.said[weakness] {
-			c.said[weakness] = true
-			c.log.Warn("the connection to a cloud is open", "problem", weakness)
+		if !c.logged[weakness] {
+			c.logged[weakness] = true
+			c.log.Warn("the connection to a cloud is insecure", "problem", weakness)
 		}
 	}
 }
 
-// ignoreZone is cloud.conf's ignore-volume-az as it is now.
+// ignoreZone is the present value of ignore-volume-az in cloud.conf.
 func (c *configuration) ignoreZone() bool { return c.options.Load().IgnoreZone }
 
-// zoneMap is cloud.conf's [Zone] sections as they are now.
+// zoneMap are the present [Zone] sections of cloud.conf.
 func (c *configuration) zoneMap() contract.ZoneMap { return c.options.Load().ZoneMap }
 
 // follow reloads whenever a file changes, until ctx ends.
 func (c *configuration) follow(ctx context.Context) {
-	tick := time.NewTicker(lookAgain)
+	tick := time.NewTicker(rereadInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		files := c.files()
 		watching, stop := context.WithCancel(ctx)
 		changed, err := c.deps.Watch(watching, files)
 		if err != nil {
-			c.log.Debug("some changes of configuration files are seen only after up to a minute", "reason", err)
+			c.log.Debug("cannot watch every configuration file; the driver notices some changes only after up to a minute", "reason", err)
 		}
 		c.followFiles(ctx, files, changed, tick.C)
 		stop()
 	}
 }
 
-// followFiles reloads until other files are to be watched or ctx ends.
+// followFiles reloads until the list of files changes or ctx ends.
 func (c *configuration) followFiles(ctx context.Context, files []string, changed <-chan struct{}, tick <-chan time.Time) {
 	for ctx.Err() == nil && slices.Equal(c.files(), files) {
 		select {
@@ -160,14 +161,14 @@ func (c *configuration) followFiles(ctx context.Context, files []string, changed
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(settle):
+			case <-time.After(settleTime):
 			}
 		}
 		c.reload(ctx)
 	}
 }
 
-// files lists what decides the configuration.
+// files lists the files of the configuration.
 func (c *configuration) files() []string {
 	files := slices.Clone(c.cfg.CloudConfig)
 	file, _, _, err := c.read()
@@ -180,7 +181,8 @@ func (c *configuration) files() []string {
 	return files
 }
 
-// reload reads everything again and takes what has changed. What is broken, or refused by the cloud, leaves the old in use.
+// reload reads all files again and applies the changes. The driver keeps the old configuration if the new one is invalid, or if the cloud
+// refuses it.
 func (c *configuration) reload(ctx context.Context) {
 	select {
 	case c.busy <- struct{}{}:
@@ -188,24 +190,24 @@ func (c *configuration) reload(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	changed, err := c.take(ctx)
+	changed, err := c.apply(ctx)
 	switch {
-	case ctx.Err() != nil: // an impatient caller's failure says nothing
+	case ctx.Err() != nil: // the caller has left; that says nothing about the files
 	case err != nil:
 		c.metrics.Done(err)
 		if err.Error() != c.failure {
-			c.log.Error("a changed configuration cannot be used; the old one stays in use, and the change is tried again every minute", "error", err)
+			c.log.Error("cannot use the changed configuration; the driver keeps the old one and retries every minute", "error", err)
 		}
 		c.failure = err.Error()
 	case len(changed) > 0 || c.failure != "":
 		c.metrics.Done(nil)
 		c.failure = ""
-		c.log.Info("the configuration is reloaded", "changed", changed)
+		c.log.Info("reloaded the configuration", "changed", changed)
 	}
 }
 
-// take reads cloud.conf, logs in where that has changed, and says what has.
-func (c *configuration) take(ctx context.Context) (changed []string, err error) {
+// apply reads cloud.conf, logs in again where the login has changed, and lists the changes.
+func (c *configuration) apply(ctx context.Context) (changed []string, err error) {
 	_, options, complaints, err := c.read()
 	if err != nil {
 		return nil, err
@@ -220,15 +222,15 @@ func (c *configuration) take(ctx context.Context) (changed []string, err error) 
 	if old := c.options.Swap(&options); !old.Equal(options) {
 		changed = append(changed, "options")
 		for _, key := range options.NeedRestart(c.started) {
-			c.log.Warn("an option of cloud.conf has changed that takes effect only when the driver starts again", "option", key)
+			c.log.Warn("an option of cloud.conf has changed; it takes effect when the driver restarts", "option", key)
 		}
 	}
 	c.complain(complaints)
 	return changed, err
 }
 
-// ready reports which cloud cannot be asked now. Whoever reaches the endpoint gets that error, so it holds no address, user or
-// cause; the log has those, once for each change.
+// ready returns an error if a cloud does not answer. Anybody who reaches the endpoint gets it, so it contains no address, user or cause.
+// The log has those, once for each change.
 func (c *configuration) ready(ctx context.Context) error {
 	var failed error
 	var name string
@@ -247,10 +249,10 @@ func (c *configuration) ready(ctx context.Context) error {
 		text = failed.Error()
 	}
 	if before := c.unready.Swap(&text); text != "" && (before == nil || *before != text) {
-		c.log.Warn("not ready: a cloud cannot be used", "cloud", name, "error", text)
+		c.log.Warn("not ready: the driver cannot use a cloud", "cloud", name, "error", text)
 	}
 	if failed == nil {
 		return nil
 	}
-	return fmt.Errorf("cloud %q cannot be used now; the driver's log says why", name)
+	return fmt.Errorf("the driver cannot use cloud %q now; its log has the reason", name)
 }

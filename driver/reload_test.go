@@ -189,12 +189,12 @@ func TestAFileIsReadAgainEveryMinuteEvenIfNobodySawItChange(t *testing.T) {
 		d := startWith(t, sim)
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1")))
 		project(t, d.conf, confOf(another(sim, "next")))
-		time.Sleep(lookAgain + 5*time.Second)
+		time.Sleep(rereadInterval + 5*time.Second)
 		if n := d.metric(t, reloaded); n != 1 {
 			t.Errorf("want one reload, got %v", n)
 		}
 		before := sim.RequestCount()
-		time.Sleep(10 * lookAgain)
+		time.Sleep(10 * rereadInterval)
 		if n := d.metric(t, reloaded); n != 1 {
 			t.Errorf("reloads of what did not change: %v", n-1)
 		}
@@ -235,10 +235,10 @@ func TestABrokenFileLeavesTheOldConfigurationInUse(t *testing.T) {
 					project(t, d.conf, []byte(test.content(sim)))
 				}
 				d.changed <- struct{}{}
-				time.Sleep(5*lookAgain + 10*time.Second)
+				time.Sleep(5*rereadInterval + 10*time.Second)
 				must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2")))
-				if n := strings.Count(d.log.String(), "cannot be used"); n != 1 || !strings.Contains(d.log.String(), strings.ReplaceAll(test.problem, `"`, `\"`)) || strings.Contains(d.log.String(), "hunter2") {
-					t.Errorf("want it told once with %q, got it %d times:\n%s", test.problem, n, d.log)
+				if n := strings.Count(d.log.String(), "cannot use the changed configuration"); n != 1 || !strings.Contains(d.log.String(), strings.ReplaceAll(test.problem, `"`, `\"`)) || strings.Contains(d.log.String(), "hunter2") {
+					t.Errorf("want it logged once with %q, got it %d times:\n%s", test.problem, n, d.log)
 				}
 				if good, bad := d.metric(t, reloaded), d.metric(t, unusable); good != 0 || bad != 6 {
 					t.Errorf("%v good and %v bad reloads", good, bad)
@@ -248,7 +248,7 @@ func TestABrokenFileLeavesTheOldConfigurationInUse(t *testing.T) {
 				time.Sleep(time.Second)
 				sim.DeleteApplicationCredential(theFirst(sim))
 				if n := d.metric(t, reloaded); n != 1 {
-					t.Errorf("the mended file was not taken; %s", d.log)
+					t.Errorf("the driver did not load the corrected file; %s", d.log)
 				}
 				must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-3")))
 			})

@@ -91,7 +91,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				log = log.With("cloud", name)
 			}
 			adapter := openstack.NewCurrent(live.Current, log)
-			at := wait(work, background, adapter, name, hubs)
+			at := startHubs(work, background, adapter, name, hubs)
 			owner, locks, recent := idempotent.Owner{Driver: cfg.DriverName, Cluster: cfg.Cluster}, &inflight.Locks{}, &observe.Recent{}
 			attachments := attach.New(at.cloud, at.volumes, attach.Options{Locks: locks, Recent: recent, Log: log})
 			clouds[name] = controller.Cloud{
@@ -226,7 +226,7 @@ func logLogin(ctx context.Context, current cloud.Current, log *slog.Logger) {
 	switch {
 	case err != nil && ctx.Err() != nil:
 	case err != nil:
-		log.Error("cannot log in to the cloud yet; every RPC tries again", "error", err)
+		log.Error("cannot log in to the cloud; the driver tries again for every RPC", "error", err)
 	default:
 		log.Info("logged in", "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
 		for _, address := range c.Unencrypted() {

@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// waiting is a cloud with those who wait for what happens in it.
+// waiting is a cloud with the waiters for its objects.
 type waiting struct {
 	cloud     volume.Cloud
 	volumes   volume.Waiter
@@ -19,8 +19,8 @@ type waiting struct {
 	backups   volume.SnapshotWaiter
 }
 
-// wait starts the hubs of a cloud, which run until work ends.
-func wait(work context.Context, background *errgroup.Group, adapter *openstack.Cloud, name string, hubs *telemetry.Hubs) waiting {
+// startHubs starts the status hubs of a cloud, which run until work ends.
+func startHubs(work context.Context, background *errgroup.Group, adapter *openstack.Cloud, name string, hubs *telemetry.Hubs) waiting {
 	volumes := status.NewHub(adapter).WithMeter(hubs.Of(name, "volume"))
 	snapshots := status.NewSnapshotHub(adapter).WithMeter(hubs.Of(name, "snapshot"))
 	backups := status.NewBackupHub(adapter).WithMeter(hubs.Of(name, "backup"))

@@ -1,5 +1,5 @@
-// Package kube asks the Kubernetes API the one thing that the driver wants to know of it: what is noted on a claim. It watches
-// nothing and keeps nothing; the standard library is enough for that.
+// Package kube reads the annotations of PersistentVolumeClaims from the Kubernetes API, and nothing else. It watches nothing and keeps
+// nothing in memory, so it needs only the standard library.
 package kube
 
 import (
@@ -23,28 +23,28 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Options say where the API is.
+// Options are the address of the API and the identity of the driver.
 type Options struct {
-	// Server is the API's URL; empty is the cluster's that the process runs in.
+	// Server is the URL of the API; empty means the cluster of the pod.
 	Server string
-	// Dir holds the token and ca.crt of the service account; empty is where kubelet mounts them.
+	// Dir holds the token and ca.crt of the service account; empty means the directory where kubelet mounts them.
 	Dir string
-	// Env is the process's environment.
+	// Env is the environment of the process.
 	Env func(string) string
-	// Transport sends the requests; one that trusts the service account's ca.crt when nil.
+	// Transport sends the requests; nil means one that trusts the ca.crt of the service account.
 	Transport http.RoundTripper
 }
 
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// API is the Kubernetes API. Its methods are safe to call from many goroutines.
+// API is the Kubernetes API. Many goroutines may use it.
 type API struct {
 	server, token string // the URL, and the token's file
 	client        *http.Client
-	named         bool // the URL was given, and there need be no service account: a proxy may stand before the API
+	named         bool // Options has a URL; the service account may be absent, because the URL may be that of a proxy
 }
 
-// New gives the API. Nothing is asked yet; an error says that the process does not run in a pod and was told of no API.
+// New returns the API. It sends no request. It fails outside a pod if Options has no URL.
 func New(o Options) (*API, error) {
 	if o.Dir == "" {
 		o.Dir = serviceAccount
@@ -53,7 +53,7 @@ func New(o Options) (*API, error) {
 	if a.server == "" {
 		host, port := o.Env("KUBERNETES_SERVICE_HOST"), o.Env("KUBERNETES_SERVICE_PORT")
 		if host == "" || port == "" {
-			return nil, errors.New("the process runs in no pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+			return nil, errors.New("no address of the Kubernetes API: the process does not run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); set --master")
 		}
 		a.server = "https://" + net.JoinHostPort(host, port)
 	}
@@ -67,27 +67,27 @@ func New(o Options) (*API, error) {
 		}
 		o.Transport = transport
 	}
-	// The API does not redirect; net/http would repeat the token on the same host also without encryption.
-	last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	a.client = &http.Client{Transport: o.Transport, Timeout: timeout, CheckRedirect: last}
+	// The API does not redirect. net/http would follow a redirect to http on the same host, and send the token without encryption.
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	a.client = &http.Client{Transport: o.Transport, Timeout: timeout, CheckRedirect: noRedirect}
 	return a, nil
 }
 
-// timeout bounds one request: the API answers it from memory.
+// timeout is the longest time of one request; the API answers it from memory.
 const timeout = 10 * time.Second
 
-// trusting is a transport that trusts the authorities of a file. The file may be missing where anybody may be asked.
+// trusting returns a transport that trusts the certificate authorities of a file. An optional file may be missing.
 func trusting(path string, optional bool) (http.RoundTripper, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if !optional {
-		transport.Proxy = nil // the proxy of the environment is for OpenStack; the pod's own cluster is not behind it
+		transport.Proxy = nil // the environment's proxy is for OpenStack, not for the cluster of the pod
 	}
 	pem, err := os.ReadFile(path)
 	switch {
 	case optional && errors.Is(err, fs.ErrNotExist):
 		return transport, nil
 	case err != nil:
-		return nil, fmt.Errorf("the service account's authority: %w", err)
+		return nil, fmt.Errorf("cannot read the certificate authority of the service account: %w", err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
@@ -97,29 +97,29 @@ func trusting(path string, optional bool) (http.RoundTripper, error) {
 	return transport, nil
 }
 
-// name is what namespaces and claims can be called (Kubernetes, "Object Names and IDs", DNS subdomains).
+// name is a valid name of a namespace or claim (Kubernetes, "Object Names and IDs", DNS subdomains).
 var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-// Annotations are those of a PersistentVolumeClaim. NotFound where there is none of that name, PermissionDenied where the service
-// account may not get it, Unavailable where the API does not answer.
+// Annotations reads the annotations of a PersistentVolumeClaim. Errors: InvalidArgument for a name that no claim can have, NotFound if the
+// claim does not exist, PermissionDenied if the service account must not get it, Unavailable if the API does not answer.
 func (a *API) Annotations(ctx context.Context, namespace, claim string) (map[string]string, error) {
 	if !name.MatchString(namespace) || !name.MatchString(claim) {
-		return nil, volume.Errorf(volume.InvalidArgument, "%.300q in namespace %.300q cannot be a claim", claim, namespace)
+		return nil, volume.Errorf(volume.InvalidArgument, "claim %.300q in namespace %.300q: these are not valid Kubernetes names", claim, namespace)
 	}
 	object := "claim " + namespace + "/" + claim
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+"/api/v1/namespaces/"+namespace+"/persistentvolumeclaims/"+claim, http.NoBody)
 	if err != nil {
 		return nil, volume.Errorf(volume.Unknown, "%s: %w", object, err)
 	}
-	// Its metadata alone (Kubernetes API concepts, "Metadata-only fetches").
+	// Only the metadata (Kubernetes API concepts, "Metadata-only fetches").
 	req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
 	if err := a.authorize(req); err != nil {
-		return nil, volume.Errorf(volume.Unavailable, "%s: the service account's token: %w", object, err)
+		return nil, volume.Errorf(volume.Unavailable, "%s: cannot read the token of the service account: %w", object, err)
 	}
 	resp, err := a.client.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, volume.Errorf(volume.KindOf(ctx.Err()), "%s: %w", object, ctx.Err())
+			return nil, volume.Interrupted(ctx, "%s", object)
 		}
 		return nil, volume.Errorf(volume.Unavailable, "%s: the Kubernetes API does not answer: %w", object, err)
 	}
@@ -127,7 +127,8 @@ func (a *API) Annotations(ctx context.Context, namespace, claim string) (map[str
 	return read(object, resp)
 }
 
-// authorize adds the service account's token, which kubelet replaces every now and then. It never goes over the wire in the clear.
+// authorize adds the token of the service account, but never to a request without encryption. It reads the file each time, because kubelet
+// replaces the token.
 func (a *API) authorize(req *http.Request) error {
 	if req.URL.Scheme != "https" {
 		return nil
@@ -143,16 +144,16 @@ func (a *API) authorize(req *http.Request) error {
 	return nil
 }
 
-// largest is the longest answer that is read, in bytes: etcd takes no larger object.
-const largest = 4 << 20
+// maxAnswer is the longest answer that the driver reads, in bytes. etcd stores no larger object.
+const maxAnswer = 4 << 20
 
 func read(object string, resp *http.Response) (map[string]string, error) {
-	body := io.LimitReader(resp.Body, largest)
+	body := io.LimitReader(resp.Body, maxAnswer)
 	if resp.StatusCode != http.StatusOK {
-		_, _ = io.Copy(io.Discard, body) // or the connection is not kept
-		kind, advice := meaning(resp.StatusCode), ""
+		_, _ = io.Copy(io.Discard, body) // so that the connection can be used again
+		kind, advice := kindOf(resp.StatusCode), ""
 		if kind == volume.PermissionDenied {
-			advice = "; the driver's service account needs the right to get persistentvolumeclaims"
+			advice = "; allow the service account of the driver to get persistentvolumeclaims"
 		}
 		return nil, volume.Errorf(kind, "%s: the Kubernetes API answers HTTP %d%s", object, resp.StatusCode, advice).Op("read annotations")
 	}
@@ -162,14 +163,14 @@ func read(object string, resp *http.Response) (map[string]string, error) {
 		} `json:"metadata"`
 	}
 	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return nil, volume.Errorf(volume.Unavailable, "%s: the Kubernetes API's answer cannot be read: %w", object, err)
+		return nil, volume.Errorf(volume.Unavailable, "%s: cannot decode the answer of the Kubernetes API: %w", object, err)
 	}
 	_, _ = io.Copy(io.Discard, body)
 	return answer.Metadata.Annotations, nil
 }
 
-// meaning is what an answer that is not 200 means (Kubernetes API conventions, "HTTP Status codes").
-func meaning(code int) volume.Kind {
+// kindOf is the error kind of a status other than 200 (Kubernetes API conventions, "HTTP Status codes").
+func kindOf(code int) volume.Kind {
 	switch {
 	case code == http.StatusNotFound:
 		return volume.NotFound
