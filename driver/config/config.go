@@ -1,8 +1,8 @@
-// Package config is what can be set: the flags of cinder-csi-driver and the options of cloud.conf, each described once. The
-// generator and the documentation read the same description.
+// Package config describes the flags of cinder-csi-driver and the options of cloud.conf, each once. The generator and the documentation
+// read the same description.
 //
-// Flags and options are upstream's, with upstream's defaults, so that the driver can take its place under an unchanged
-// Deployment; what is added is marked so. Credentials are not read here: [Global] belongs to package cloud.
+// Flags and options have the names and defaults of upstream, so that the driver can replace it under an unchanged Deployment. Additions are
+// marked as such. Package cloud reads the credentials in [Global].
 package config
 
 import (
@@ -18,19 +18,19 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// Config is what the flags say.
+// Config holds the values of the flags.
 type Config struct {
 	Endpoint           string
-	CloudConfig        []string // files; later ones win key by key
-	CloudNames         []string // of [Global "name"] sections; "" is plain [Global]
+	CloudConfig        []string // files; keys of a later one replace those of an earlier one
+	CloudNames         []string // of [Global "name"] sections; "" means plain [Global]
 	WithTopology       bool
 	AdditionalTopology map[string]string
 	Cluster            string
-	HTTPEndpoint       string // empty means none
+	HTTPEndpoint       string // empty serves none
 	Controller         bool
 	Node               bool
 	PVCAnnotations     bool
-	Master             string // URL of the Kubernetes API; empty is that of the cluster
+	Master             string // URL of the Kubernetes API; empty means the API of the cluster
 	UserAgent          []string
 	Verbosity          int
 	LogFormat          string // text or json
@@ -40,7 +40,7 @@ type Config struct {
 	WithCapacity  bool
 	DefaultFSType string
 	DrainTimeout  time.Duration
-	Reads, Writes float64 // requests a second to one cloud; 0 is no limit
+	Reads, Writes float64 // requests a second to one cloud; 0 means no limit
 
 	SysRoot, DevRoot, ProcRoot string
 	ConfigDriveDir             string
@@ -49,7 +49,7 @@ type Config struct {
 	ignored ignored
 }
 
-// ignored holds the flags that are accepted and do nothing.
+// ignored holds the flags without an effect.
 type ignored struct {
 	kubeconfig, nodeID, vmodule string
 	qps                         float32
@@ -58,91 +58,91 @@ type ignored struct {
 	noClient                    bool
 }
 
-// flags describes every flag, in the order of the help text. The part after "added:" is not upstream's.
+// flags describes every flag, in the order of the help text. Upstream does not have those after "added:".
 var flags = []struct {
 	name, usage string
-	deprecated  string // why it does nothing
+	deprecated  string // why it has no effect
 	hidden      bool
 	bind        func(fs *pflag.FlagSet, c *Config, name, usage string)
 }{
-	{name: "endpoint", usage: "gRPC address to listen on: unix://PATH or, without the node service, tcp://HOST:PORT (required)", bind: text("", func(c *Config) *string { return &c.Endpoint })},
-	{name: "cloud-config", usage: "cloud.conf `file`; may be given more than once, later files win key by key (required for the controller service)", bind: texts(nil, func(c *Config) *[]string { return &c.CloudConfig })},
-	{name: "cloud-name", usage: "`name` of a [Global \"name\"] section to manage; may be given more than once; empty is plain [Global]", bind: texts([]string{""}, func(c *Config) *[]string { return &c.CloudNames })},
-	{name: "with-topology", usage: "honour and report zones", bind: truth(true, func(c *Config) *bool { return &c.WithTopology })},
-	{name: "additional-topology", usage: "further segments of a node's topology, `key=value`", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
+	{name: "endpoint", usage: "gRPC address to listen on: unix://PATH or, without the node service, tcp://HOST:PORT (required)", bind: textFlag("", func(c *Config) *string { return &c.Endpoint })},
+	{name: "cloud-config", usage: "cloud.conf `file`; may be repeated; keys of a later file replace those of an earlier one (required for the controller service)", bind: textsFlag(nil, func(c *Config) *[]string { return &c.CloudConfig })},
+	{name: "cloud-name", usage: "`name` of a [Global \"name\"] section to manage; may be repeated; empty means plain [Global]", bind: textsFlag([]string{""}, func(c *Config) *[]string { return &c.CloudNames })},
+	{name: "with-topology", usage: "use the topology of requests, and report the zones of nodes and volumes", bind: boolFlag(true, func(c *Config) *bool { return &c.WithTopology })},
+	{name: "additional-topology", usage: "more segments for the topology of a node, as `key=value`", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.StringToStringVar(&c.AdditionalTopology, name, map[string]string{}, usage)
 	}},
-	{name: "cluster", usage: "id of the cluster, written to the metadata of what is made in the cloud", bind: text("", func(c *Config) *string { return &c.Cluster })},
-	{name: "http-endpoint", usage: "`address` to serve /metrics, /healthz and /readyz on; empty for none", bind: text("", func(c *Config) *string { return &c.HTTPEndpoint })},
-	{name: "provide-controller-service", usage: "serve the controller RPCs", bind: truth(true, func(c *Config) *bool { return &c.Controller })},
-	{name: "provide-node-service", usage: "serve the node RPCs", bind: truth(true, func(c *Config) *bool { return &c.Node })},
-	{name: "pvc-annotations", usage: "read scheduler hints from claims' annotations; for external-provisioner's --extra-create-metadata, with the right to get persistentvolumeclaims", bind: truth(false, func(c *Config) *bool { return &c.PVCAnnotations })},
-	{name: "user-agent", usage: "`token` to put before the driver's own in requests to OpenStack; may be given more than once", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
+	{name: "cluster", usage: "id of the cluster; the driver writes it to the metadata of each object that it creates in the cloud", bind: textFlag("", func(c *Config) *string { return &c.Cluster })},
+	{name: "http-endpoint", usage: "`address` for /metrics, /healthz and /readyz; empty serves none", bind: textFlag("", func(c *Config) *string { return &c.HTTPEndpoint })},
+	{name: "provide-controller-service", usage: "serve the controller RPCs", bind: boolFlag(true, func(c *Config) *bool { return &c.Controller })},
+	{name: "provide-node-service", usage: "serve the node RPCs", bind: boolFlag(true, func(c *Config) *bool { return &c.Node })},
+	{name: "pvc-annotations", usage: "read scheduler hints from the annotations of claims; needs --extra-create-metadata of external-provisioner, and the right to get persistentvolumeclaims", bind: boolFlag(false, func(c *Config) *bool { return &c.PVCAnnotations })},
+	{name: "user-agent", usage: "`text` before the driver's own user agent in requests to OpenStack; may be repeated", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.StringArrayVar(&c.UserAgent, name, nil, usage)
 	}},
-	{name: "v", usage: "log level: 4 and above also log the RPCs that only look, 5 and above requests and answers without secrets", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
+	{name: "v", usage: "log level; from 4 on the log has the read-only RPCs too, from 5 on also requests and answers, without secrets", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.IntVarP(&c.Verbosity, name, "v", 0, usage)
 	}},
 
-	{name: "master", usage: "`URL` of the Kubernetes API, for --pvc-annotations; empty is that of the cluster, with the pod's service account", bind: text("", func(c *Config) *string { return &c.Master })},
-	{name: "kubeconfig", usage: "no effect: see --master", bind: text("", func(c *Config) *string { return &c.ignored.kubeconfig })},
-	{name: "kube-api-qps", usage: "no effect: the Kubernetes API is asked once for each new volume", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
+	{name: "master", usage: "`URL` of the Kubernetes API, for --pvc-annotations; empty means the API of the cluster, with the service account of the pod", bind: textFlag("", func(c *Config) *string { return &c.Master })},
+	{name: "kubeconfig", usage: "no effect: see --master", bind: textFlag("", func(c *Config) *string { return &c.ignored.kubeconfig })},
+	{name: "kube-api-qps", usage: "no effect: the driver sends the Kubernetes API one request for each new volume", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.Float32Var(&c.ignored.qps, name, 5, usage)
 	}},
-	{name: "kube-api-burst", usage: "no effect, likewise", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
+	{name: "kube-api-burst", usage: "no effect: see --kube-api-qps", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.IntVar(&c.ignored.burst, name, 10, usage)
 	}},
-	{name: "min-resync-period", usage: "no effect: claims are not watched", bind: span(12*time.Hour, func(c *Config) *time.Duration { return &c.ignored.resync })},
-	{name: "nodeid", usage: "id of the node", deprecated: "the id is always the server's, from its metadata", bind: text("", func(c *Config) *string { return &c.ignored.nodeID })},
-	{name: "node-service-no-os-client", usage: "do without OpenStack on nodes", deprecated: "the node service never uses OpenStack credentials", bind: truth(false, func(c *Config) *bool { return &c.ignored.noClient })},
-	{name: "vmodule", usage: "log levels per file", deprecated: "use -v", bind: text("", func(c *Config) *string { return &c.ignored.vmodule })},
-	{name: "log-flush-frequency", usage: "how often logs are flushed", deprecated: "logs are not buffered", bind: span(5*time.Second, func(c *Config) *time.Duration { return &c.ignored.flush })},
+	{name: "min-resync-period", usage: "no effect: the driver does not watch claims", bind: durationFlag(12*time.Hour, func(c *Config) *time.Duration { return &c.ignored.resync })},
+	{name: "nodeid", usage: "id of the node", deprecated: "the id of a node is always the id of its server, from the metadata", bind: textFlag("", func(c *Config) *string { return &c.ignored.nodeID })},
+	{name: "node-service-no-os-client", usage: "do not use OpenStack on nodes", deprecated: "the node service never uses OpenStack credentials", bind: boolFlag(false, func(c *Config) *bool { return &c.ignored.noClient })},
+	{name: "vmodule", usage: "log levels per file", deprecated: "use -v", bind: textFlag("", func(c *Config) *string { return &c.ignored.vmodule })},
+	{name: "log-flush-frequency", usage: "how often to flush the log", deprecated: "the log has no buffer", bind: durationFlag(5*time.Second, func(c *Config) *time.Duration { return &c.ignored.flush })},
 
 	// added:
-	{name: "driver-name", usage: "`name` the driver registers; the topology key follows it", bind: text(contract.DriverName, func(c *Config) *string { return &c.DriverName })},
-	{name: "strict", usage: "refuse unknown keys of cloud.conf and unknown class parameters instead of warning", bind: truth(false, func(c *Config) *bool { return &c.Strict })},
-	{name: "with-capacity", usage: "answer GetCapacity from the project's quotas; for external-provisioner's --enable-capacity", bind: truth(false, func(c *Config) *bool { return &c.WithCapacity })},
-	{name: "default-fs-type", usage: "file `system` made where none is asked for: ext4, ext3, ext2, xfs or btrfs", bind: text("ext4", func(c *Config) *string { return &c.DefaultFSType })},
-	{name: "drain-timeout", usage: "how long RPCs under way may take to finish after SIGTERM", bind: span(20*time.Second, func(c *Config) *time.Duration { return &c.DrainTimeout })},
-	{name: "openstack-reads-per-second", usage: "reading requests a second sent to one cloud on average, twenty seconds' worth of them at once; fewer while the cloud answers 429 or 503; 0 for no limit", bind: number(100, func(c *Config) *float64 { return &c.Reads })},
-	{name: "openstack-writes-per-second", usage: "changing requests a second, likewise", bind: number(50, func(c *Config) *float64 { return &c.Writes })},
-	{name: "logging-format", usage: "text or json", bind: text("text", func(c *Config) *string { return &c.LogFormat })},
-	{name: "sys-root", usage: "where sysfs is", hidden: true, bind: text("/sys", func(c *Config) *string { return &c.SysRoot })},
-	{name: "dev-root", usage: "where device nodes are", hidden: true, bind: text("/dev", func(c *Config) *string { return &c.DevRoot })},
-	{name: "proc-root", usage: "where procfs is", hidden: true, bind: text("/proc", func(c *Config) *string { return &c.ProcRoot })},
-	{name: "metadata-url", usage: "where the metadata service is", hidden: true, bind: text("", func(c *Config) *string { return &c.MetadataURL })},
-	{name: "config-drive-dir", usage: "directory with the config drive's content", hidden: true, bind: text("", func(c *Config) *string { return &c.ConfigDriveDir })},
+	{name: "driver-name", usage: "`name` that the driver registers; the topology key contains it", bind: textFlag(contract.DriverName, func(c *Config) *string { return &c.DriverName })},
+	{name: "strict", usage: "refuse unknown keys of cloud.conf and unknown class parameters instead of warning", bind: boolFlag(false, func(c *Config) *bool { return &c.Strict })},
+	{name: "with-capacity", usage: "serve GetCapacity from the project's quotas; for --enable-capacity of external-provisioner", bind: boolFlag(false, func(c *Config) *bool { return &c.WithCapacity })},
+	{name: "default-fs-type", usage: "file `system` of a volume whose class names none: ext4, ext3, ext2, xfs or btrfs", bind: textFlag("ext4", func(c *Config) *string { return &c.DefaultFSType })},
+	{name: "drain-timeout", usage: "how long RPCs in progress may take after SIGTERM", bind: durationFlag(20*time.Second, func(c *Config) *time.Duration { return &c.DrainTimeout })},
+	{name: "openstack-reads-per-second", usage: "average limit of read requests a second to one cloud, with bursts of 20 seconds' worth; the driver sends fewer while the cloud answers 429 or 503; 0 means no limit", bind: numberFlag(100, func(c *Config) *float64 { return &c.Reads })},
+	{name: "openstack-writes-per-second", usage: "the same limit for requests that change something", bind: numberFlag(50, func(c *Config) *float64 { return &c.Writes })},
+	{name: "logging-format", usage: "text or json", bind: textFlag("text", func(c *Config) *string { return &c.LogFormat })},
+	{name: "sys-root", usage: "directory of sysfs", hidden: true, bind: textFlag("/sys", func(c *Config) *string { return &c.SysRoot })},
+	{name: "dev-root", usage: "directory of device nodes", hidden: true, bind: textFlag("/dev", func(c *Config) *string { return &c.DevRoot })},
+	{name: "proc-root", usage: "directory of procfs", hidden: true, bind: textFlag("/proc", func(c *Config) *string { return &c.ProcRoot })},
+	{name: "metadata-url", usage: "URL of the metadata service", hidden: true, bind: textFlag("", func(c *Config) *string { return &c.MetadataURL })},
+	{name: "config-drive-dir", usage: "directory with the content of the config drive", hidden: true, bind: textFlag("", func(c *Config) *string { return &c.ConfigDriveDir })},
 }
 
-func text(value string, field func(*Config) *string) func(*pflag.FlagSet, *Config, string, string) {
+func textFlag(value string, field func(*Config) *string) func(*pflag.FlagSet, *Config, string, string) {
 	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.StringVar(field(c), name, value, usage) }
 }
 
-func texts(value []string, field func(*Config) *[]string) func(*pflag.FlagSet, *Config, string, string) {
+func textsFlag(value []string, field func(*Config) *[]string) func(*pflag.FlagSet, *Config, string, string) {
 	return func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.StringSliceVar(field(c), name, value, usage)
 	}
 }
 
-func truth(value bool, field func(*Config) *bool) func(*pflag.FlagSet, *Config, string, string) {
+func boolFlag(value bool, field func(*Config) *bool) func(*pflag.FlagSet, *Config, string, string) {
 	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.BoolVar(field(c), name, value, usage) }
 }
 
-func number(value float64, field func(*Config) *float64) func(*pflag.FlagSet, *Config, string, string) {
+func numberFlag(value float64, field func(*Config) *float64) func(*pflag.FlagSet, *Config, string, string) {
 	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.Float64Var(field(c), name, value, usage) }
 }
 
-func span(value time.Duration, field func(*Config) *time.Duration) func(*pflag.FlagSet, *Config, string, string) {
+func durationFlag(value time.Duration, field func(*Config) *time.Duration) func(*pflag.FlagSet, *Config, string, string) {
 	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.DurationVar(field(c), name, value, usage) }
 }
 
-// Bind adds every flag to fs, sets c to the defaults, and makes fs take "_" for "-".
+// Bind adds every flag to fs and sets c to the defaults. In flag names fs then accepts "_" for "-".
 func (c *Config) Bind(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	for _, f := range flags {
 		f.bind(fs, c, f.name, f.usage)
 		if f.deprecated != "" {
-			_ = fs.MarkDeprecated(f.name, f.deprecated) // fails only for a flag that is not there
+			_ = fs.MarkDeprecated(f.name, f.deprecated) // fails only for an unknown flag
 		}
 		fs.Lookup(f.name).Hidden = f.hidden || f.deprecated != ""
 	}
@@ -151,7 +151,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	})
 }
 
-// Validate says which flags cannot be used together, or at all.
+// Validate reports invalid flags, and flags that exclude each other.
 func (c *Config) Validate() error {
 	var all []error
 	refuse := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
@@ -159,29 +159,29 @@ func (c *Config) Validate() error {
 		refuse("--endpoint is required")
 	}
 	if scheme, _, _ := strings.Cut(c.Endpoint, "://"); c.Node && strings.EqualFold(scheme, "tcp") {
-		refuse("--endpoint %q: the node service acts as root on this machine, and whoever reaches a TCP endpoint could use it; "+
-			"listen on unix://PATH, or give --provide-node-service=false", c.Endpoint)
+		refuse("--endpoint %q: the node service runs as root, and others on the network could use it through a TCP endpoint; "+
+			"listen on unix://PATH, or set --provide-node-service=false", c.Endpoint)
 	}
 	if c.Controller && len(c.CloudConfig) == 0 {
-		refuse("--cloud-config is required for the controller service; give it, or --provide-controller-service=false")
+		refuse("--cloud-config is required for the controller service; set it, or --provide-controller-service=false")
 	}
 	if !c.Controller && !c.Node {
-		refuse("neither service is to be provided: --provide-controller-service and --provide-node-service are both false")
+		refuse("the driver has no service to provide: --provide-controller-service and --provide-node-service are both false")
 	}
 	if c.Controller && len(c.CloudNames) == 0 {
 		refuse("--cloud-name is empty")
 	}
 	if c.Controller && c.WithCapacity && len(c.CloudNames) > 1 {
-		refuse("--with-capacity is for one cloud, and --cloud-name names %d: a request for capacity does not say which it is about", len(c.CloudNames))
+		refuse("--with-capacity works with one cloud, but --cloud-name names %d: a request for capacity does not name its cloud", len(c.CloudNames))
 	}
-	if !driverName(c.DriverName) {
-		refuse("--driver-name %q is not a name as the CSI specification has it: up to 63 letters, digits, dashes and dots, the first and last a letter or digit", c.DriverName)
+	if !validDriverName(c.DriverName) {
+		refuse("--driver-name %q is invalid: the CSI specification allows up to 63 letters, digits, dashes and dots, with a letter or digit at both ends", c.DriverName)
 	}
 	if !slices.Contains(fileSystems, c.DefaultFSType) {
 		refuse("--default-fs-type %q is not one of %s", c.DefaultFSType, strings.Join(fileSystems, ", "))
 	}
-	if !(c.Reads >= 0 && c.Writes >= 0) { // not a number is neither
-		refuse("--openstack-reads-per-second and --openstack-writes-per-second must not be below 0, which is no limit")
+	if !(c.Reads >= 0 && c.Writes >= 0) { // also refuses NaN
+		refuse("--openstack-reads-per-second and --openstack-writes-per-second must not be below 0; 0 means no limit")
 	}
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		refuse("--logging-format %q is neither text nor json", c.LogFormat)
@@ -191,7 +191,7 @@ func (c *Config) Validate() error {
 
 var fileSystems = []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}
 
-func driverName(name string) bool {
+func validDriverName(name string) bool {
 	if name == "" || len(name) > 63 {
 		return false
 	}
@@ -204,10 +204,10 @@ func driverName(name string) bool {
 	return true
 }
 
-// TopologyKey is the topology key of the driver's name.
+// TopologyKey is the topology key for the driver name.
 func (c *Config) TopologyKey() string { return contract.TopologyKeyOf(c.DriverName) }
 
-// LogLevel turns klog's -v into slog's levels: from 4 on every RPC is logged, from 5 on their bodies.
+// LogLevel converts klog's -v to a level of slog: from 4 on the log has every RPC, from 5 on also the bodies.
 func (c *Config) LogLevel() slog.Level {
 	switch {
 	case c.Verbosity >= 5:
@@ -218,10 +218,10 @@ func (c *Config) LogLevel() slog.Level {
 	return slog.LevelInfo
 }
 
-// Ineffective says which flags were set and do nothing, though somebody may count on them.
+// Ineffective lists the flags without an effect that somebody set and may rely on.
 func (c *Config) Ineffective() []string {
 	if c.PVCAnnotations && c.ignored.kubeconfig != "" {
-		return []string{"--kubeconfig: the Kubernetes API is asked with the pod's service account, or through a proxy that --master names"}
+		return []string{"--kubeconfig: the driver uses the service account of the pod, or a proxy that --master names"}
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func TestFlagsThatCannotBe(t *testing.T) {
 	}{
 		"no endpoint":       {[]string{"--cloud-config=a"}, "--endpoint"},
 		"no cloud config":   {[]string{"--endpoint=unix:///x"}, "--cloud-config"},
-		"nothing to serve":  {[]string{"--endpoint=unix:///x", "--provide-controller-service=false", "--provide-node-service=false"}, "neither service"},
+		"nothing to serve":  {[]string{"--endpoint=unix:///x", "--provide-controller-service=false", "--provide-node-service=false"}, "no service to provide"},
 		"capacity of two":   {append(good, "--with-capacity", "--cloud-name=x,y"), "--with-capacity"},
 		"driver name":       {append(good, "--driver-name=-a"), "--driver-name"},
 		"long driver name":  {append(good, "--driver-name="+strings.Repeat("a", 64)), "--driver-name"},

@@ -13,18 +13,18 @@ import (
 // Option describes one key of cloud.conf.
 type Option struct {
 	Section string
-	Key     string // "*" stands for every key: a section that others read
+	Key     string // "*" means every key of a section that only other programs read
 	Kind    string // bool, integer, list, text
 	Default string
 	Meaning string
 }
 
-// Sections of cloud.conf that the driver reads.
+// The sections of cloud.conf that the driver reads.
 const (
 	Global       = "Global"
 	BlockStorage = "BlockStorage"
 	Metadata     = "Metadata"
-	Zone         = "Zone" // its subsections are compute zones
+	Zone         = "Zone" // the subsections are compute zones
 )
 
 // The options of cloud.conf outside [Global].
@@ -40,56 +40,56 @@ const (
 	VolumeZone         = "volume-zone"
 )
 
-// Options lists every key of cloud.conf that is known, [Global]'s and those of the cloud controller manager among them: both
-// programs are often given the same file.
+// Options lists every known key of cloud.conf, including [Global] and the keys of the cloud controller manager: both programs often share
+// one file.
 var Options = []Option{
-	{BlockStorage, AttachLimit, "integer", "", "how many volumes a node may have; absent: the node works it out; below 0 or above 256: 256"},
-	{BlockStorage, AttachReserve, "integer", "1", "places for disks that a node keeps free when it works out its limit, for a network card plugged later or a disk of others. Added"},
-	{BlockStorage, ForeignVolumes, "list", "", "ids of volumes that others attached to nodes, so that they are not counted as the driver's; a disk that a node runs from need not be named. Added"},
-	{BlockStorage, RescanOnResize, "bool", "false", "look at a disk's size again before its file system grows; this driver always does"},
-	{BlockStorage, IgnoreZone, "bool", "false", "report the zones asked for as a new volume's topology, instead of the volume's own"},
-	{BlockStorage, IgnoreMicroversion, "bool", "false", "no effect: the lowest microversion that will do is used"},
+	{BlockStorage, AttachLimit, "integer", "", "maximum number of volumes of a node; absent: the node calculates it; below 0 or above 256: 256"},
+	{BlockStorage, AttachReserve, "integer", "1", "slots for disks that a node leaves free when it calculates its limit, for example for another network card. Added"},
+	{BlockStorage, ForeignVolumes, "list", "", "ids of volumes that other programs attached to nodes; the limit does not count them. The node's own system disk needs no entry. Added"},
+	{BlockStorage, RescanOnResize, "bool", "false", "read the size of a disk again before its file system grows; this driver always does"},
+	{BlockStorage, IgnoreZone, "bool", "false", "report the requested zones as the topology of a new volume, not the zone of the volume"},
+	{BlockStorage, IgnoreMicroversion, "bool", "false", "no effect: the driver uses the lowest microversion that works"},
 	{BlockStorage, "bs-version", "text", "", "no effect: an old key of the in-tree plugin"},
 	{BlockStorage, "trust-device-path", "bool", "false", "no effect: an old key of the in-tree plugin"},
-	{Metadata, SearchOrder, "list", "configDrive,metadataService,dmi", "where a node looks for its server's id and zone, first to last; dmi is the hardware's UUID, which tells no zone"},
-	{Metadata, RequestTimeout, "text", "", "no effect here; the cloud controller manager's"},
-	{Zone, VolumeZone, "text", "", "in a section [Zone \"COMPUTE ZONE\"]: the volume zone that serves servers of that compute zone; absent: the one of the same name. Added; upstream's plugin passes such sections over"},
-	{"Networking", "*", "", "", "the cloud controller manager's"},
-	{"LoadBalancer", "*", "", "", "the cloud controller manager's"},
-	{"LoadBalancerClass", "*", "", "", "the cloud controller manager's"},
-	{"Route", "*", "", "", "the cloud controller manager's"},
-	{"Router", "*", "", "", "the cloud controller manager's"},
-	{Global, "auth-url", "text", "", "Keystone's URL"},
-	{Global, "user-id", "text", "", "who logs in"},
-	{Global, "username", "text", "", "who logs in"},
+	{Metadata, SearchOrder, "list", "configDrive,metadataService,dmi", "where a node reads the id and zone of its server, in this order; dmi is the UUID of the hardware, which does not contain a zone"},
+	{Metadata, RequestTimeout, "text", "", "no effect; for the cloud controller manager"},
+	{Zone, VolumeZone, "text", "", "in a section [Zone \"COMPUTE ZONE\"]: the volume zone for servers of that compute zone; absent: the volume zone with the same name. Added; upstream's plugin ignores such sections"},
+	{"Networking", "*", "", "", "for the cloud controller manager"},
+	{"LoadBalancer", "*", "", "", "for the cloud controller manager"},
+	{"LoadBalancerClass", "*", "", "", "for the cloud controller manager"},
+	{"Route", "*", "", "", "for the cloud controller manager"},
+	{"Router", "*", "", "", "for the cloud controller manager"},
+	{Global, "auth-url", "text", "", "URL of Keystone"},
+	{Global, "user-id", "text", "", "id of the user"},
+	{Global, "username", "text", "", "name of the user"},
 	{Global, "password", "text", "", "secret"},
-	{Global, "tenant-id", "text", "", "project"},
-	{Global, "tenant-name", "text", "", "project"},
-	{Global, "tenant-domain-id", "text", "", "the project's domain"},
-	{Global, "tenant-domain-name", "text", "", "the project's domain"},
-	{Global, "user-domain-id", "text", "", "the user's domain"},
-	{Global, "user-domain-name", "text", "", "the user's domain"},
-	{Global, "domain-id", "text", "", "domain of both"},
-	{Global, "domain-name", "text", "", "domain of both"},
-	{Global, "application-credential-id", "text", "", "application credential"},
-	{Global, "application-credential-name", "text", "", "application credential"},
+	{Global, "tenant-id", "text", "", "id of the project"},
+	{Global, "tenant-name", "text", "", "name of the project"},
+	{Global, "tenant-domain-id", "text", "", "id of the domain of the project"},
+	{Global, "tenant-domain-name", "text", "", "name of the domain of the project"},
+	{Global, "user-domain-id", "text", "", "id of the domain of the user"},
+	{Global, "user-domain-name", "text", "", "name of the domain of the user"},
+	{Global, "domain-id", "text", "", "id of the domain of user and project"},
+	{Global, "domain-name", "text", "", "name of the domain of user and project"},
+	{Global, "application-credential-id", "text", "", "id of the application credential"},
+	{Global, "application-credential-name", "text", "", "name of the application credential"},
 	{Global, "application-credential-secret", "text", "", "secret"},
-	{Global, "trust-id", "text", "", "trust"},
-	{Global, "trustee-id", "text", "", "user of the trust"},
+	{Global, "trust-id", "text", "", "id of the trust"},
+	{Global, "trustee-id", "text", "", "id of the user of the trust"},
 	{Global, "trustee-password", "text", "", "secret"},
 	{Global, "token", "text", "", "secret"},
 	{Global, "region", "text", "", "region of the endpoints"},
 	{Global, "os-endpoint-type", "text", "public", "public, internal or admin"},
-	{Global, "ca-file", "text", "", "PEM file of the authorities to trust"},
-	{Global, "tls-insecure", "bool", "false", "only the word true turns verification off"},
-	{Global, "cert-file", "text", "", "client certificate"},
-	{Global, "key-file", "text", "", "its key"},
-	{Global, "use-clouds", "bool", "false", "take what is missing from clouds.yaml"},
-	{Global, "clouds-file", "text", "", "clouds.yaml to read"},
+	{Global, "ca-file", "text", "", "PEM file of the certificate authorities to trust"},
+	{Global, "tls-insecure", "bool", "false", "only the word true disables the verification of certificates"},
+	{Global, "cert-file", "text", "", "file of the client certificate"},
+	{Global, "key-file", "text", "", "file of the key of the client certificate"},
+	{Global, "use-clouds", "bool", "false", "read what is absent here from clouds.yaml"},
+	{Global, "clouds-file", "text", "", "path of clouds.yaml"},
 	{Global, "cloud", "text", "", "entry of clouds.yaml"},
 }
 
-// Known lists the names of all options, for cloudconf's report of unknown ones.
+// Known lists the names of all options; package cloudconf reports the others as unknown.
 func Known() []cloudconf.Name {
 	names := make([]cloudconf.Name, len(Options))
 	for i, o := range Options {
@@ -98,20 +98,21 @@ func Known() []cloudconf.Name {
 	return names
 }
 
-// Settings is what cloud.conf says outside [Global].
+// Settings holds the options of cloud.conf outside [Global].
 type Settings struct {
-	AttachLimit    int64    // volumes per node; 0 means that the node works it out
-	AttachReserve  *int64   // places kept free then; nil means the default
-	ForeignVolumes []string // ids of volumes that are not the driver's
+	AttachLimit    int64    // volumes per node; 0 means that the node calculates it
+	AttachReserve  *int64   // slots that the node leaves free then; nil means the default
+	ForeignVolumes []string // ids of volumes that other programs attached
 	IgnoreZone     bool
-	SearchOrder    []string // of configDrive, metadataService and dmi; nil means the default
+	SearchOrder    []string // some of configDrive, metadataService, dmi; nil means the default
 	ZoneMap        contract.ZoneMap
 }
 
-// maxAttachLimit is the most that upstream lets a node report.
+// maxAttachLimit is the highest limit that upstream reports for a node.
 const maxAttachLimit = 256
 
-// ReadFiles reads cloud.conf from its files, by read; later files win key by key. Errors name the file and the line.
+// ReadFiles reads the files of cloud.conf by the function read. Keys of a later file replace those of an earlier one. Errors name the file and
+// the line.
 func ReadFiles(read func(path string) ([]byte, error), paths ...string) (*cloudconf.File, error) {
 	all := &cloudconf.File{}
 	for _, path := range paths {
@@ -128,8 +129,8 @@ func ReadFiles(read func(path string) ([]byte, error), paths ...string) (*cloudc
 	return all, nil
 }
 
-// ParseSettings reads the options outside [Global]. What is unknown, sections and keys of [Global] too, comes back as complaints,
-// each a sentence that names the nearest known name; it is the caller's to warn or to refuse.
+// ParseSettings reads the options outside [Global]. Complaints are sentences about unknown content, also in [Global], with the nearest known
+// name. The caller logs or refuses them.
 func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err error) {
 	for _, unknown := range f.Unknown(Known()) {
 		complaints = append(complaints, unknown.String())
@@ -166,12 +167,12 @@ func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err erro
 	if !given {
 		return s, complaints, nil
 	}
-	for _, place := range strings.Split(order, ",") {
-		switch place = strings.TrimSpace(place); place {
+	for _, source := range strings.Split(order, ",") {
+		switch source = strings.TrimSpace(source); source {
 		case "configDrive", "metadataService", "dmi":
-			s.SearchOrder = append(s.SearchOrder, place)
+			s.SearchOrder = append(s.SearchOrder, source)
 		default:
-			complaints = append(complaints, fmt.Sprintf("[%s] %s: %q is none of configDrive, metadataService, dmi", Metadata, SearchOrder, place))
+			complaints = append(complaints, fmt.Sprintf("[%s] %s: %q is none of configDrive, metadataService, dmi", Metadata, SearchOrder, source))
 		}
 	}
 	if len(s.SearchOrder) == 0 {
@@ -180,7 +181,7 @@ func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err erro
 	return s, complaints, nil
 }
 
-// restarts are the options that a running driver does not follow: kubelet asks a node for them once, when it registers.
+// restarts are the options that need a restart: kubelet asks a node for them only when it registers.
 var restarts = []struct {
 	key string
 	of  func(Settings) any
@@ -191,7 +192,7 @@ var restarts = []struct {
 	{SearchOrder, func(s Settings) any { return s.SearchOrder }},
 }
 
-// NeedsRestart reports whether a changed value takes effect only when the driver starts again; the others do at once.
+// NeedsRestart reports whether a new value takes effect only after a restart. Other options take effect at once.
 func (o Option) NeedsRestart() bool {
 	for _, r := range restarts {
 		if r.key == o.Key {
@@ -201,7 +202,7 @@ func (o Option) NeedsRestart() bool {
 	return false
 }
 
-// NeedRestart lists the options that differ from those the driver was started with and need a restart.
+// NeedRestart lists the options that need a restart and differ from those at the start.
 func (s Settings) NeedRestart(started Settings) []string {
 	var keys []string
 	for _, r := range restarts {
@@ -212,7 +213,7 @@ func (s Settings) NeedRestart(started Settings) []string {
 	return keys
 }
 
-// Equal reports whether nothing differs.
+// Equal reports whether all options are the same.
 func (s Settings) Equal(other Settings) bool { return reflect.DeepEqual(s, other) }
 
 // parseZones reads the [Zone "compute zone"] sections.
