@@ -7,29 +7,29 @@ import (
 	"strings"
 )
 
-// ParameterPolicy of a VolumeAttributesClass says whether a change of the type may move the volume to another backend: PolicyNever,
-// the default, or PolicyOnDemand. Such a class may also have ParameterType, and ParameterMetadataPrefix with values as they stand.
+// ParameterPolicy of a VolumeAttributesClass says whether a new type may move the volume to another backend: PolicyNever, the default, or
+// PolicyOnDemand. Such a class may also have ParameterType, and ParameterMetadataPrefix with literal values.
 const ParameterPolicy = "policy"
 
-// What ParameterPolicy may be: Cinder's migration_policy (Cinder API reference, "Retype a volume").
+// The values of ParameterPolicy are those of Cinder's migration_policy (Cinder API reference, "Retype a volume").
 const (
 	PolicyNever    = "never"
 	PolicyOnDemand = "on-demand"
 )
 
-// AttributesClass is what the parameters of a VolumeAttributesClass ask of a volume. What is absent is left as it is (CSI
-// specification, ControllerModifyVolume).
+// AttributesClass holds the parameters of a VolumeAttributesClass. An absent parameter changes nothing (CSI specification,
+// ControllerModifyVolume).
 type AttributesClass struct {
 	// Type is the name or id of a volume type.
 	Type string
-	// Migrate allows the volume to be copied to another backend for that type.
+	// Migrate allows Cinder to copy the volume to another backend for that type.
 	Migrate bool
-	// Metadata is what the Cinder volume's metadata shall hold besides what it has.
+	// Metadata is added to the metadata of the Cinder volume.
 	Metadata map[string]string
 }
 
-// ParseAttributesClass reads the parameters of a VolumeAttributesClass. Every key that it does not know is an error, which names
-// the nearest known one: a volume must not be taken for changed when nothing was.
+// ParseAttributesClass reads the parameters of a VolumeAttributesClass. An unknown key is an error with the nearest known key: otherwise
+// Kubernetes would show a change that did not happen.
 func ParseAttributesClass(parameters map[string]string) (AttributesClass, error) {
 	var class AttributesClass
 	for _, key := range slices.Sorted(maps.Keys(parameters)) {
@@ -37,7 +37,7 @@ func ParseAttributesClass(parameters map[string]string) (AttributesClass, error)
 		name, isMetadata := strings.CutPrefix(key, ParameterMetadataPrefix)
 		switch {
 		case key == ParameterType && value == "":
-			return AttributesClass{}, fmt.Errorf("parameter %s is empty; name a volume type, or leave it out", ParameterType)
+			return AttributesClass{}, fmt.Errorf("parameter %s is empty; name a volume type, or remove the parameter", ParameterType)
 		case key == ParameterType:
 			class.Type = value
 		case key == ParameterPolicy && value != PolicyNever && value != PolicyOnDemand:
@@ -58,13 +58,13 @@ func ParseAttributesClass(parameters map[string]string) (AttributesClass, error)
 		}
 	}
 	if _, given := parameters[ParameterPolicy]; given && class.Type == "" {
-		return AttributesClass{}, fmt.Errorf("parameter %s is about a change of the type, and there is no parameter %s", ParameterPolicy, ParameterType)
+		return AttributesClass{}, fmt.Errorf("parameter %s needs a new volume type, but there is no parameter %s", ParameterPolicy, ParameterType)
 	}
 	return class, nil
 }
 
-// meant is what an unknown key was most likely meant to be, as the end of a clause: a whole key, or one that its own text holds,
-// as migration-policy does.
+// meant suggests a known key for an unknown one, as the end of a sentence. The known key is the nearest, or a part of the unknown key, as
+// in migration-policy.
 func meant(key string) string {
 	head, tail, dotted := strings.Cut(key, ".")
 	near, ok := Nearest(key, []string{ParameterType, ParameterPolicy})

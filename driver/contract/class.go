@@ -24,25 +24,25 @@ const (
 	ParameterIncremental = "incremental"
 )
 
-// Parameters of StorageClasses that are this driver's own.
+// Parameters of StorageClasses that upstream does not have.
 const (
 	// ParameterHints holds a JSON object of scheduler hints: see Hints.
 	ParameterHints = "scheduler-hints"
-	// ParameterMetadataPrefix before a key of metadata makes a parameter whose value is a Template: see ParseTemplate.
+	// ParameterMetadataPrefix with a metadata key is a parameter whose value is a Template: see ParseTemplate.
 	ParameterMetadataPrefix = "metadata."
 )
 
-// sidecarPrefix begins the parameters that belong to the CSI sidecars.
+// sidecarPrefix is the prefix of the parameters of the CSI sidecars.
 const sidecarPrefix = "csi.storage.k8s.io/"
 
-// The file system's kind, which external-provisioner reads and takes away; the second is its deprecated spelling.
+// The kind of file system. external-provisioner reads and removes this parameter; the second is its deprecated name.
 const (
 	parameterFSType    = sidecarPrefix + "fstype"
 	parameterOldFSType = "fstype"
 )
 
-// StorageClassKeys lists every parameter a StorageClass may have, including those that external-provisioner reads itself or adds,
-// but for those that begin with ParameterMetadataPrefix.
+// StorageClassKeys lists every parameter of a StorageClass, with those that external-provisioner reads or adds, and without those that
+// begin with ParameterMetadataPrefix.
 var StorageClassKeys = []string{
 	ParameterType, ParameterZone, ParameterMetadata, ParameterHints,
 	ParameterBlockSize, ParameterInodeSize, ParameterBytesPerInode, ParameterInodes,
@@ -56,8 +56,7 @@ var StorageClassKeys = []string{
 	"csi.storage.k8s.io/node-expand-secret-name", "csi.storage.k8s.io/node-expand-secret-namespace",
 }
 
-// SnapshotClassKeys lists every parameter a VolumeSnapshotClass may have, including those that external-snapshotter reads itself
-// or adds.
+// SnapshotClassKeys lists every parameter of a VolumeSnapshotClass, with those that external-snapshotter reads or adds.
 var SnapshotClassKeys = []string{
 	ParameterType, ParameterForce, ParameterZone, ParameterBackupTime, ParameterIncremental,
 	MetadataSnapshotName, MetadataSnapshotNamespace, MetadataSnapshotContentName,
@@ -66,26 +65,25 @@ var SnapshotClassKeys = []string{
 	"csi.storage.k8s.io/snapshotter-get-secret-name", "csi.storage.k8s.io/snapshotter-get-secret-namespace",
 }
 
-// StorageClass is what the parameters of a StorageClass, with what external-provisioner adds to them, ask of a new volume.
+// StorageClass holds the parameters of a StorageClass, with those that external-provisioner adds.
 type StorageClass struct {
 	// Type is the name or id of a volume type; empty means the cloud's default type.
 	Type string
-	// Zone is the volume zone; empty means that the topology decides. Where given it wins over the topology.
+	// Zone is the volume zone; it overrides the topology. Empty means that the topology decides.
 	Zone string
-	// Metadata is what ParameterMetadata adds to the Cinder volume.
+	// Metadata holds the keys and values of ParameterMetadata for the Cinder volume.
 	Metadata map[string]string
-	// Templates are further values of metadata, by key.
+	// Templates are more metadata values, by key.
 	Templates map[string]Template
 	Hints     Hints
-	// Format is how a new file system is made. It fits the kind that the parameters name, or ext4 where they name none.
+	// Format holds the options of a new file system. It is valid for the kind in the parameters, or for ext4 without one.
 	Format Format
-	// PVCName, PVCNamespace and PVName are there with external-provisioner's --extra-create-metadata.
+	// PVCName, PVCNamespace and PVName are set if external-provisioner has --extra-create-metadata.
 	PVCName, PVCNamespace, PVName string
 }
 
-// ParseStorageClass reads the parameters of a StorageClass. Keys it does not know are returned, sorted, and are no error: the
-// caller decides whether they are. Keys of the sidecars' own prefix that are not known are among them. An error names the
-// parameter and says what it should be.
+// ParseStorageClass reads the parameters of a StorageClass. It returns unknown keys, sorted, also those with the prefix of the sidecars; the
+// caller decides whether they are an error. Errors name the parameter and what it should be.
 func ParseStorageClass(parameters map[string]string) (StorageClass, []string, error) {
 	class := StorageClass{
 		Type:         parameters[ParameterType],
@@ -134,7 +132,7 @@ func (c *StorageClass) parseTemplates(parameters map[string]string) error {
 			err = checkMetadataKey(key)
 		}
 		if _, twice := c.Metadata[key]; twice && err == nil {
-			err = fmt.Errorf("%s has that key too", ParameterMetadata)
+			err = fmt.Errorf("%s sets the same key", ParameterMetadata)
 		}
 		if err != nil {
 			return fmt.Errorf("parameter %.300s: %w", parameter, err)
@@ -147,11 +145,11 @@ func (c *StorageClass) parseTemplates(parameters map[string]string) error {
 	return nil
 }
 
-// VolumeMetadata is everything a class adds to a volume's metadata, for the claim it was read with.
+// VolumeMetadata is the metadata that a class adds to a volume, for the claim in its parameters.
 func (c StorageClass) VolumeMetadata() (map[string]string, error) {
 	metadata := map[string]string{}
 	maps.Copy(metadata, c.Metadata)
-	values := map[string]string{PlacePVCName: c.PVCName, PlacePVCNamespace: c.PVCNamespace, PlacePVName: c.PVName}
+	values := map[string]string{PlaceholderPVCName: c.PVCName, PlaceholderPVCNamespace: c.PVCNamespace, PlaceholderPVName: c.PVName}
 	for _, key := range slices.Sorted(maps.Keys(c.Templates)) {
 		value, err := c.Templates[key].Fill(values)
 		if err != nil {
@@ -171,7 +169,7 @@ func (c StorageClass) VolumeMetadata() (map[string]string, error) {
 	return metadata, nil
 }
 
-// maxMetadata is the longest key or value of volume metadata that Cinder takes, in characters.
+// maxMetadata is the longest key or value of volume metadata in Cinder, in characters.
 const maxMetadata = 255
 
 func parseMetadata(text string) (map[string]string, error) {
@@ -187,7 +185,7 @@ func parseMetadata(text string) (map[string]string, error) {
 	return metadata, nil
 }
 
-// checkMetadata says why a key and value cannot be written to a volume's metadata.
+// checkMetadata reports a key or value that a class must not write to the metadata of a volume.
 func checkMetadata(key, value string) error {
 	if err := checkMetadataKey(key); err != nil {
 		return err
@@ -197,28 +195,28 @@ func checkMetadata(key, value string) error {
 
 func checkMetadataValue(key, value string) error {
 	if utf8.RuneCountInString(value) > maxMetadata {
-		return fmt.Errorf("key %.40q: Cinder takes values of up to %d characters", key, maxMetadata)
+		return fmt.Errorf("key %.40q: the value is longer than the %d characters that Cinder accepts", key, maxMetadata)
 	}
 	if strings.ContainsFunc(value, unicode.IsControl) {
-		return fmt.Errorf("key %.40q: the value %.40q has a control character, which would reach logs and terminals of the cloud", key, value)
+		return fmt.Errorf("key %.40q: the value %.40q contains a control character, which could change logs and terminals of the cloud", key, value)
 	}
 	return nil
 }
 
-// metadataKey is what Cinder takes as a key of metadata (its API's JSON schema, "extra_specs" of parameter_types.py).
+// metadataKey is a valid metadata key in Cinder (its API's JSON schema, "extra_specs" of parameter_types.py).
 var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9_:. /-]{1,255}$`)
 
 func checkMetadataKey(key string) error {
 	if !metadataKey.MatchString(key) {
-		return fmt.Errorf("key %.40q: Cinder takes keys of 1 to %d letters, digits, blanks and any of -_:./", key, maxMetadata)
+		return fmt.Errorf("key %.40q: Cinder accepts keys of 1 to %d letters, digits, blanks and the characters -_:./", key, maxMetadata)
 	}
 	if slices.Contains(OwnMetadata, key) || key == MetadataSourceBackup {
-		return fmt.Errorf("key %q is written by the driver itself", key)
+		return fmt.Errorf("only the driver itself writes the key %q", key)
 	}
 	return nil
 }
 
-// SnapshotKind is what a VolumeSnapshot becomes in Cinder.
+// SnapshotKind is the Cinder object for a VolumeSnapshot.
 type SnapshotKind string
 
 // The kinds of snapshot.
@@ -227,23 +225,23 @@ const (
 	KindBackup   SnapshotKind = "backup"
 )
 
-// SnapshotClass is what the parameters of a VolumeSnapshotClass ask of a new snapshot.
+// SnapshotClass holds the parameters of a VolumeSnapshotClass.
 type SnapshotClass struct {
 	Kind SnapshotKind
 	// Force allows a snapshot or backup of an attached volume.
 	Force bool
-	// Zone is the zone of the cinder-backup that makes a backup; empty means that Cinder chooses.
+	// Zone is the zone of the cinder-backup service for a backup; empty means that Cinder chooses.
 	Zone string
-	// BackupTime is how long one GiB of a backup may take before that is told as an error. The backup goes on all the same.
+	// BackupTime is the time for each GiB of a backup after which the driver returns an error. The backup continues in Cinder.
 	BackupTime time.Duration
-	// Incremental makes a backup rest on the volume's latest, where there is one that it can rest on.
+	// Incremental makes an incremental backup, if the volume has a backup that can be its parent.
 	Incremental bool
 }
 
 // defaultBackupTime is upstream's: 20 seconds per GiB.
 const defaultBackupTime = 20 * time.Second
 
-// ParseSnapshotClass reads the parameters of a VolumeSnapshotClass, as ParseStorageClass does.
+// ParseSnapshotClass reads the parameters of a VolumeSnapshotClass, like ParseStorageClass.
 func ParseSnapshotClass(parameters map[string]string) (SnapshotClass, []string, error) {
 	class := SnapshotClass{Kind: KindSnapshot, Zone: parameters[ParameterZone], BackupTime: defaultBackupTime}
 	switch kind := SnapshotKind(parameters[ParameterType]); kind {
@@ -282,7 +280,7 @@ func parseBool(parameters map[string]string, key string) (bool, error) {
 	return value, nil
 }
 
-// unknown lists the keys that are not known and do not begin with one of the prefixes.
+// unknown lists the keys that are neither known nor begin with one of the prefixes.
 func unknown(parameters map[string]string, known []string, prefixes ...string) []string {
 	var keys []string
 	for key := range parameters {
@@ -295,6 +293,6 @@ func unknown(parameters map[string]string, known []string, prefixes ...string) [
 	return keys
 }
 
-// FromSidecar reports whether a parameter belongs to the CSI sidecars, which check such keys themselves and may learn new ones
-// before this driver does.
+// FromSidecar reports whether a parameter belongs to the CSI sidecars. They check such keys themselves, and may know more of them than this
+// driver.
 func FromSidecar(key string) bool { return strings.HasPrefix(key, sidecarPrefix) }

@@ -12,43 +12,43 @@ import (
 	"unicode"
 )
 
-// Hints tell Cinder's scheduler where to put a new volume (Block Storage API reference, "Create a volume",
-// OS-SCH-HNT:scheduler_hints). They have an effect only where the cloud's scheduler has the filters for them.
+// Hints are the scheduler hints for a new volume (Block Storage API reference, "Create a volume", OS-SCH-HNT:scheduler_hints). They have an
+// effect only if Cinder's scheduler has the filters for them.
 type Hints struct {
-	// SameHost and DifferentHost are volumes, by id or name, whose backend the new one shall be on, or shall not be on.
+	// SameHost are the volumes, by id or name, whose backend the new volume must share; DifferentHost those whose backend it must not.
 	SameHost, DifferentHost []string
 	// Query is a condition of the JSON filter, as JSON text.
 	Query string
-	// LocalToServer is the id of a server whose host the volume shall be near.
+	// LocalToServer is the id of a server; the volume is created near its host.
 	LocalToServer string
 }
 
-// Empty reports whether nothing is hinted.
+// Empty reports whether there are no hints.
 func (h Hints) Empty() bool {
 	return len(h.SameHost) == 0 && len(h.DifferentHost) == 0 && h.Query == "" && h.LocalToServer == ""
 }
 
-// Annotations of claims that hint, as upstream's --pvc-annotations has them: volumes by name or id, separated by commas or blanks.
+// Annotations of claims with hints, as with upstream's --pvc-annotations: names or ids of volumes, with commas or blanks between them.
 const (
 	AnnotationSameHost      = "cinder.csi.openstack.org/affinity"
 	AnnotationDifferentHost = "cinder.csi.openstack.org/anti-affinity"
 )
 
-// HintsOfClaim reads the hints in a claim's annotations. An error says which of them names too many volumes.
+// HintsOfClaim reads the hints in the annotations of a claim. It fails if one of them names too many volumes.
 func HintsOfClaim(annotations map[string]string) (Hints, error) {
 	var h Hints
 	for key, to := range map[string]*[]string{AnnotationSameHost: &h.SameHost, AnnotationDifferentHost: &h.DifferentHost} {
 		list := strings.FieldsFunc(annotations[key], func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 		slices.Sort(list)
 		if list = slices.Compact(list); len(list) > maxHinted {
-			return Hints{}, fmt.Errorf("annotation %s: %d volumes are named; at most %d can be", key, len(list), maxHinted)
+			return Hints{}, fmt.Errorf("annotation %s names %d volumes, more than the %d allowed", key, len(list), maxHinted)
 		}
 		*to = list
 	}
 	return h, nil
 }
 
-// With is what both hint.
+// With returns the hints of both.
 func (h Hints) With(more Hints) Hints {
 	return Hints{
 		SameHost: slices.Concat(h.SameHost, more.SameHost), DifferentHost: slices.Concat(h.DifferentHost, more.DifferentHost),
@@ -56,7 +56,7 @@ func (h Hints) With(more Hints) Hints {
 	}
 }
 
-// maxHinted is how many volumes one hint may name: each costs a request to the cloud.
+// maxHinted is how many volumes one hint may name: each needs a request to the cloud.
 const maxHinted = 32
 
 // parseHints reads the JSON object of ParameterHints; its keys are Cinder's.
@@ -73,7 +73,7 @@ func parseHints(text string) (Hints, error) {
 		return Hints{}, fmt.Errorf("want a JSON object with any of same_host, different_host, query, local_to_instance: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Hints{}, errors.New("something follows the JSON object")
+		return Hints{}, errors.New("text follows the JSON object")
 	}
 	if wire.LocalTo != "" && !IsUUID(wire.LocalTo) {
 		return Hints{}, fmt.Errorf("local_to_instance: %.40q is not a server ID, which is a UUID", wire.LocalTo)
@@ -82,7 +82,7 @@ func parseHints(text string) (Hints, error) {
 	return Hints{SameHost: wire.SameHost, DifferentHost: wire.DifferentHost, Query: query, LocalToServer: wire.LocalTo}, err
 }
 
-// parseQuery reads a query, which may be written as the JSON array that it is or as a string that holds one.
+// parseQuery reads a query: a JSON array, or a string with one.
 func parseQuery(raw json.RawMessage) (string, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return "", nil
@@ -102,10 +102,10 @@ func parseQuery(raw json.RawMessage) (string, error) {
 	return compact.String(), nil
 }
 
-// names is one name or a list of them, none twice.
+// names is a name or a list of names, each once.
 type names []string
 
-// UnmarshalJSON takes a string too, as Cinder does.
+// UnmarshalJSON also accepts a string, as Cinder does.
 func (n *names) UnmarshalJSON(raw []byte) error {
 	var list []string
 	var one string
@@ -114,16 +114,16 @@ func (n *names) UnmarshalJSON(raw []byte) error {
 			list = []string{one}
 		}
 	} else if err := json.Unmarshal(raw, &list); err != nil {
-		return errors.New("want the id or name of a volume, or a list of such")
+		return errors.New("want the id or name of a volume, or a list of them")
 	}
 	list = slices.Clone(list)
 	slices.Sort(list)
 	list = slices.Compact(list)
 	if slices.Contains(list, "") {
-		return errors.New("a volume's name is empty")
+		return errors.New("the name of a volume is empty")
 	}
 	if len(list) > maxHinted {
-		return fmt.Errorf("%d volumes are named; at most %d can be", len(list), maxHinted)
+		return fmt.Errorf("it names %d volumes; at most %d are allowed", len(list), maxHinted)
 	}
 	*n = list
 	return nil

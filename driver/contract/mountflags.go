@@ -7,20 +7,20 @@ import (
 	"unicode"
 )
 
-// refusedMountFlags are mount options that would make a mount something else than this volume's file system at this place.
+// refusedMountFlags are mount options that would mount something other than the file system of the volume, or elsewhere.
 var refusedMountFlags = map[string]string{
-	"bind": "the driver binds by itself", "rbind": "the driver binds by itself", "move": "it takes a mount from elsewhere",
-	"remount": "it changes a mount that exists", "loop": "it uses another device", "offset": "it uses another device",
+	"bind": "the driver sets it where needed", "rbind": "the driver sets it where needed", "move": "it moves another mount",
+	"remount": "it changes an existing mount", "loop": "it uses another device", "offset": "it uses another device",
 	"sizelimit": "it uses another device", "logdev": "it uses another device", "rtdev": "it uses another device",
 	"device": "it uses another device", "journal_path": "it uses another device", "journal_dev": "it uses another device",
 }
 
-// refusedMountPrefixes begin options that change more than the mount.
+// refusedMountPrefixes are the prefixes of options that change more than the mount.
 var refusedMountPrefixes = []string{"x-mount.", "loop", "make-"}
 
-// ParseMountFlags reads mount flags as a PersistentVolume has them, each entry one option or several with commas between. A comma in
-// double quotes, as in an SELinux context, does not end an option. ReadOnly is whether the last of ro and rw was ro. It refuses what
-// no node mounts with; the controller asks it too, so that such a volume is not provisioned or attached first.
+// ParseMountFlags reads the mount flags of a PersistentVolume. An entry holds one option, or several with commas between them. A comma in
+// double quotes, as in an SELinux context, does not end an option. ReadOnly reports whether the last of ro and rw is ro. The error names an
+// option that the node refuses. The controller calls it too, so that it does not provision or attach such a volume.
 func ParseMountFlags(flags []string) (options []string, readOnly bool, err error) {
 	for _, entry := range flags {
 		split, ok := splitMountFlags(entry)
@@ -43,7 +43,7 @@ func ParseMountFlags(flags []string) (options []string, readOnly bool, err error
 	return options, readOnly, nil
 }
 
-// RefusedMountFlag says why an option is refused; empty where it is not.
+// RefusedMountFlag is the reason why the driver refuses an option; empty if it does not.
 func RefusedMountFlag(option string) string {
 	name, _, _ := strings.Cut(strings.ToLower(option), "=")
 	if why, refused := refusedMountFlags[name]; refused {

@@ -2,8 +2,8 @@ package contract
 
 import "strings"
 
-// Nearest is the known key that key was most likely meant to be, and false when none is near: more than half of the longer
-// key's letters would have to change. Case, "-", "_" and "." do not count as differences.
+// Nearest is the known key that is most similar to key. It reports false if more than half of the letters of the longer key differ from every
+// known key. Case, "-", "_" and "." do not count.
 func Nearest(key string, known []string) (string, bool) {
 	plain := plainKey(key)
 	best, bestDistance := "", -1

@@ -7,32 +7,31 @@ import (
 	"unicode/utf8"
 )
 
-// Template is text with places that a request fills: "${pvc.namespace}/${pvc.name}". "$$" stands for "$"; nothing else may
-// follow a "$".
+// Template is text with placeholders: "${pvc.namespace}/${pvc.name}". "$$" means "$"; nothing else may follow a "$".
 type Template struct {
 	parts []part
 }
 
-// part is literal text, or a place where name is not empty.
+// part is literal text, or a placeholder if name is not empty.
 type part struct{ text, name string }
 
-// Names of the places in a Template.
+// Names of the placeholders in a Template.
 const (
-	PlacePVCName      = "pvc.name"
-	PlacePVCNamespace = "pvc.namespace"
-	PlacePVName       = "pv.name"
+	PlaceholderPVCName      = "pvc.name"
+	PlaceholderPVCNamespace = "pvc.namespace"
+	PlaceholderPVName       = "pv.name"
 )
 
-// places lists what a Template may be filled with.
-var places = []string{PlacePVCName, PlacePVCNamespace, PlacePVName}
+// placeholders lists the placeholders of a Template.
+var placeholders = []string{PlaceholderPVCName, PlaceholderPVCNamespace, PlaceholderPVName}
 
-// maxTemplate is the longest text of a Template, in bytes: what it becomes is bounded by maxMetadata.
+// maxTemplate is the longest text of a Template, in bytes; the result has the limit maxMetadata.
 const maxTemplate = 1024
 
-// ParseTemplate reads a template. Errors say what is wrong with it.
+// ParseTemplate reads a template.
 func ParseTemplate(text string) (Template, error) {
 	if len(text) > maxTemplate {
-		return Template{}, fmt.Errorf("it has %d bytes; at most %d are allowed", len(text), maxTemplate)
+		return Template{}, fmt.Errorf("the template has %d bytes, more than the %d allowed", len(text), maxTemplate)
 	}
 	var t Template
 	for text != "" {
@@ -50,18 +49,17 @@ func ParseTemplate(text string) (Template, error) {
 		inside, open := strings.CutPrefix(rest, "{")
 		name, after, closed := strings.Cut(inside, "}")
 		if !open || !closed {
-			return Template{}, fmt.Errorf("a $ begins a place such as ${%s}; write $$ for the sign itself", PlacePVCName)
+			return Template{}, fmt.Errorf("a $ must begin a placeholder such as ${%s}; write $$ for the character $", PlaceholderPVCName)
 		}
-		if !slices.Contains(places, name) {
-			return Template{}, fmt.Errorf("nothing is known for ${%.40s}; there are %s", name, strings.Join(places, ", "))
+		if !slices.Contains(placeholders, name) {
+			return Template{}, fmt.Errorf("unknown placeholder ${%.40s}; the known ones are %s", name, strings.Join(placeholders, ", "))
 		}
 		t.parts, text = append(t.parts, part{name: name}), after
 	}
 	return t, nil
 }
 
-// Fill gives the text with every place filled. An error says which place has no value, or that the text is longer than Cinder
-// takes as a value of metadata.
+// Fill replaces the placeholders by values. It fails if a placeholder has no value, or if the text is too long for a metadata value of Cinder.
 func (t Template) Fill(values map[string]string) (string, error) {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -70,12 +68,12 @@ func (t Template) Fill(values map[string]string) (string, error) {
 			continue
 		}
 		if values[p.name] == "" {
-			return "", fmt.Errorf("the request does not tell ${%s}; external-provisioner needs --extra-create-metadata", p.name)
+			return "", fmt.Errorf("the request has no value for ${%s}; start external-provisioner with --extra-create-metadata", p.name)
 		}
 		b.WriteString(values[p.name])
 	}
 	if n := utf8.RuneCountInString(b.String()); n > maxMetadata {
-		return "", fmt.Errorf("it becomes %d characters long; Cinder takes up to %d", n, maxMetadata)
+		return "", fmt.Errorf("the text has %d characters, but Cinder accepts %d", n, maxMetadata)
 	}
 	return b.String(), nil
 }

@@ -28,8 +28,8 @@ func TestMetadataTemplates(t *testing.T) {
 		"a key of ours":        {parameters: map[string]string{"metadata.cinder.csi.openstack.org/cluster": "x"}, problem: "driver itself"},
 		"no key":               {parameters: map[string]string{"metadata.": "x"}, problem: "keys of 1 to 255"},
 		"a key Cinder refuses": {parameters: map[string]string{"metadata.ä": "x"}, problem: "keys of 1 to 255"},
-		"the same key twice":   {parameters: map[string]string{"metadata.a": "x", "appendVolumeMetadata": `{"a": "y"}`}, problem: "appendVolumeMetadata has that key too"},
-		"a long template":      {parameters: map[string]string{"metadata.a": strings.Repeat("x", 1025)}, problem: "at most 1024"},
+		"the same key twice":   {parameters: map[string]string{"metadata.a": "x", "appendVolumeMetadata": `{"a": "y"}`}, problem: "appendVolumeMetadata sets the same key"},
+		"a long template":      {parameters: map[string]string{"metadata.a": strings.Repeat("x", 1025)}, problem: "more than the 1024"},
 		"a long value":         {parameters: map[string]string{"metadata.a": strings.Repeat("x", 250) + "${pvc.name}${pv.name}"}, unfilled: "259 characters"},
 		"no claim is told":     {parameters: map[string]string{"metadata.a": "${pvc.name}"}, nameless: true, unfilled: "--extra-create-metadata"},
 		"none is needed":       {parameters: map[string]string{"metadata.a": "b"}, nameless: true, want: map[string]string{"a": "b"}},
@@ -71,7 +71,7 @@ func FuzzTemplate(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, err := template.Fill(map[string]string{PlacePVCName: value, PlacePVCNamespace: value, PlacePVName: value})
+		got, err := template.Fill(map[string]string{PlaceholderPVCName: value, PlaceholderPVCNamespace: value, PlaceholderPVName: value})
 		switch {
 		case err != nil && value != "" && utf8.RuneCountInString(text)+strings.Count(text, "{")*utf8.RuneCountInString(value) <= maxMetadata:
 			t.Errorf("%q with %q: %v", text, value, err)

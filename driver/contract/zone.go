@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// notLabel matches a run of characters that a label value may not hold.
+// notLabel matches characters that a label value must not contain.
 var notLabel = regexp.MustCompile(`[^-a-zA-Z0-9_.]+`)
 
-// maxLabel is the longest label value Kubernetes takes, in bytes.
+// maxLabel is the longest label value of Kubernetes, in bytes.
 const maxLabel = 63
 
-// SanitizeZone turns the name of a zone into a label value, by upstream's rule, so that affinities of existing PersistentVolumes
-// keep matching: every run of characters outside [-a-zA-Z0-9_.] becomes one "-", leading and trailing "-", "_" and "." go, and
-// what is longer than 63 characters is cut. Where the cut leaves a trailing "-", "_" or "." it goes too, since Kubernetes would
-// refuse the label. Nothing may be left, and several zones may have the same: see ZoneLabel and ZonesLabelled.
+// SanitizeZone converts the name of a zone to a label value, by upstream's rule, so that the affinities of existing PersistentVolumes still
+// match. It replaces each run of characters outside [-a-zA-Z0-9_.] by one "-", removes "-", "_" and "." at both ends, and cuts the text after
+// 63 characters. After the cut it again removes them at the end, because Kubernetes refuses such a label. The result may be empty, and
+// several zones may have the same: see ZoneLabel and ZonesLabelled.
 func SanitizeZone(zone string) string {
 	label := strings.Trim(notLabel.ReplaceAllString(zone, "-"), "-_.")
 	if len(label) > maxLabel {
@@ -28,11 +28,9 @@ func SanitizeZone(zone string) string {
 	return label
 }
 
-// ZoneLabel is the label value that stands for a zone in a node's topology and in a volume's; empty only for a zone without a
-// name. A name that is a label value already stands for itself, and any other becomes what upstream makes of it: kubelet refuses
-// to register a driver that tells another value than the label its node has ("topology value collision"), so that a node which
-// upstream labelled must keep its label. A name of which upstream's rule leaves nothing becomes "zone-" and a hash of it.
-// ZonesLabelled is the way back.
+// ZoneLabel is the label value of a zone in the topology of nodes and volumes; empty only for a zone without a name. It is the result of
+// SanitizeZone: a node that upstream labelled must keep its label, because kubelet does not register a driver that reports another value
+// ("topology value collision"). If that result is empty, the label is "zone-" and a hash of the name. ZonesLabelled is the inverse.
 func ZoneLabel(zone string) string {
 	label := SanitizeZone(zone)
 	if label == "" && strings.TrimSpace(zone) != "" {
@@ -42,8 +40,8 @@ func ZoneLabel(zone string) string {
 	return label
 }
 
-// ZonesLabelled finds the zones that a label stands for among all the zones there are: the one of that very name, or else those
-// that ZoneLabel gives that label, sorted. More than one cannot be told apart by their nodes' labels.
+// ZonesLabelled finds the zones with a label among all zones: the zone whose name is the label, otherwise those whose ZoneLabel it is, sorted.
+// The labels of nodes do not distinguish several of them.
 func ZonesLabelled(label string, zones []string) []string {
 	if slices.Contains(zones, label) {
 		return []string{label}
@@ -58,11 +56,10 @@ func ZonesLabelled(label string, zones []string) []string {
 	return slices.Compact(found)
 }
 
-// ZoneMap says which volume zone serves a compute zone, by their names: compute zone -> volume zone. A compute zone that is not
-// in it is served by the volume zone of its own name.
+// ZoneMap maps compute zones to volume zones, by name. The volume zone of a compute zone without an entry has the same name.
 type ZoneMap map[string]string
 
-// Check says why m cannot be used: a zone without a name, or two compute zones of different volume zones that have one label.
+// Check reports a zone without a name, and two compute zones with one label but different volume zones.
 func (m ZoneMap) Check() error {
 	labelled := map[string]string{}
 	for _, compute := range slices.Sorted(maps.Keys(m)) {
@@ -74,7 +71,7 @@ func (m ZoneMap) Check() error {
 		case strings.TrimSpace(m[compute]) == "":
 			return fmt.Errorf("compute zone %q has no volume zone", compute)
 		case twice && m[other] != m[compute]:
-			return fmt.Errorf("compute zones %q and %q cannot have different volume zones, %q and %q: the nodes of both are labelled %q",
+			return fmt.Errorf("compute zones %q and %q must not have different volume zones, %q and %q: the nodes of both have the label %q",
 				other, compute, m[other], m[compute], label)
 		}
 		labelled[label] = compute
@@ -82,7 +79,7 @@ func (m ZoneMap) Check() error {
 	return nil
 }
 
-// Volume is the volume zone that serves the compute zone with that label: its name where m has it, otherwise the label itself.
+// Volume is the volume zone for the compute zone with a label; the label itself if m has no entry.
 func (m ZoneMap) Volume(label string) string {
 	for compute, zone := range m {
 		if ZoneLabel(compute) == label {
@@ -92,8 +89,8 @@ func (m ZoneMap) Volume(label string) string {
 	return label
 }
 
-// Labels are the labels of the compute zones that a volume zone serves, sorted: those that m gives to it, and that of its own
-// name unless m gives that to another. There may be none.
+// Labels are the sorted labels of the compute zones of a volume zone: those that m maps to it, and the one with its own name unless m maps
+// that to another volume zone. The result may be empty.
 func (m ZoneMap) Labels(zone string) []string {
 	var labels []string
 	for compute, of := range m {

@@ -59,13 +59,13 @@ func TestAFileSystemThatCannotBeMadeSoIsRefusedBeforeItsVolumeIsMade(t *testing.
 		fsType, defaults, key, value, text string
 	}{
 		"no number":                    {"ext4", "", "blockSize", "4Ki", `blockSize: "4Ki" is not a whole number`},
-		"blocks that no node mounts":   {"ext4", "", "blockSize", "8192", "blockSize 8192: ext4 takes a power of two from 1024 to 4096"},
-		"inodes too small for xfs":     {"xfs", "", "inodeSize", "128", "inodeSize 128: xfs takes a power of two from 512 to 2048"},
-		"xfs has no bytes per inode":   {"xfs", "", "bytesPerInode", "4096", `bytesPerInode 4096: the file system "xfs" has no such option`},
-		"nor has it as the default":    {"", "xfs", "numberOfInodes", "4096", `numberOfInodes 4096: the file system "xfs" has no such option`},
-		"btrfs has nothing":            {"btrfs", "", "blockSize", "4096", `blockSize 4096: the file system "btrfs" has no such option`},
+		"blocks that no node mounts":   {"ext4", "", "blockSize", "8192", "blockSize 8192: ext4 needs a power of two from 1024 to 4096"},
+		"inodes too small for xfs":     {"xfs", "", "inodeSize", "128", "inodeSize 128: xfs needs a power of two from 512 to 2048"},
+		"xfs has no bytes per inode":   {"xfs", "", "bytesPerInode", "4096", `bytesPerInode 4096: the file system "xfs" does not have this option`},
+		"nor has it as the default":    {"", "xfs", "numberOfInodes", "4096", `numberOfInodes 4096: the file system "xfs" does not have this option`},
+		"btrfs has nothing":            {"btrfs", "", "blockSize", "4096", `blockSize 4096: the file system "btrfs" does not have this option`},
 		"no file system at all":        {"block", "", "blockSize", "4096", "a block volume does not have"},
-		"more inodes than room for it": {"ext4", "", "numberOfInodes", "1048577", "numberOfInodes 1048577: a volume of 1073741824 bytes takes up to 1048576"},
+		"more inodes than room for it": {"ext4", "", "numberOfInodes", "1048577", "numberOfInodes 1048577: a volume of 1073741824 bytes has room for 1048576"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, strict := range []bool{false, true} {
