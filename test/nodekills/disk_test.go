@@ -39,15 +39,15 @@ func (k *kubelet) ailments(t *testing.T, pod string) (reasons []string) {
 }
 
 // use stages and publishes the volume and writes to it.
-func (l *life) use(t *testing.T, pod string) {
+func (l *lifecycle) use(t *testing.T, pod string) {
 	t.Helper()
 	untilOK(t, "stage", 0, l.stage)
 	untilOK(t, "publish", 0, func(ctx context.Context) error { return l.publish(ctx, pod, false) })
 	l.write(t, pod)
 }
 
-// release takes the volume away from a pod and from the server.
-func (l *life) release(t *testing.T, pods ...string) {
+// release unpublishes and unstages the volume.
+func (l *lifecycle) release(t *testing.T, pods ...string) {
 	t.Helper()
 	for _, pod := range pods {
 		untilOK(t, "unpublish", 0, func(ctx context.Context) error { return l.unpublish(ctx, pod) })
@@ -78,7 +78,7 @@ func TestAFullVolumeIsServedGrownAndReleased(t *testing.T) {
 			continue
 		}
 		t.Run(k.name, func(t *testing.T) {
-			l := newLife(t, k)
+			l := newLifecycle(t, k)
 			l.use(t, "pod-1")
 			fill(t, l.target("pod-1"))
 			usage, err := l.stats(t, "pod-1")
@@ -111,7 +111,7 @@ func TestAFullVolumeIsServedGrownAndReleased(t *testing.T) {
 
 func TestAFileSystemThatTurnedReadOnlyIsReportedReleasedAndRepaired(t *testing.T) {
 	testenv.NeedRoot(t)
-	l := newLife(t, kindNamed("ext4"))
+	l := newLifecycle(t, kindNamed("ext4"))
 	untilOK(t, "stage", 0, l.stage)
 	untilOK(t, "unstage", 0, l.unstage)
 	testenv.Run(t, "tune2fs", "-e", "remount-ro", l.disk) // whatever the driver mounts with
@@ -154,7 +154,7 @@ func TestAFileSystemThatTurnedReadOnlyIsReportedReleasedAndRepaired(t *testing.T
 // XFS has no read-only state after an error: it shuts down, and every call is an error.
 func TestAFileSystemThatShutDownIsReportedReleasedAndRecovered(t *testing.T) {
 	testenv.NeedRoot(t)
-	l := newLife(t, kindNamed("xfs"))
+	l := newLifecycle(t, kindNamed("xfs"))
 	l.use(t, "pod-1")
 	l.loosePower(t)
 	if _, err := l.stats(t, "pod-1"); status.Code(err) != codes.FailedPrecondition {

@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// moment is a place in a life at which the driver is killed: a system call of a step, counted among those that look the same, and
-// whether the call is still to come or has ended.
+// moment is the point of a lifecycle at which the driver is killed: a system call of a step, counted among those that
+// look the same, and whether the call is still to come or has ended.
 type moment struct {
 	step  int
 	call  call
@@ -26,8 +26,8 @@ func (m moment) when() string {
 	return "before"
 }
 
-// TestTheNodeSurvivesAKillAtEverySystemCall lists the calls by a life without kills, and then leads one life for each of them, killed
-// before and after it.
+// TestTheNodeSurvivesAKillAtEverySystemCall lists the calls by a lifecycle without kills, and then runs one lifecycle
+// for each of them, killed before and after it.
 func TestTheNodeSurvivesAKillAtEverySystemCall(t *testing.T) {
 	testenv.NeedRoot(t)
 	for _, k := range kinds {
@@ -49,9 +49,9 @@ func TestTheNodeSurvivesAKillAtEverySystemCall(t *testing.T) {
 	}
 }
 
-// listMoments leads a life under strace, and lists every call that changes something.
+// listMoments runs a lifecycle under strace, and lists every call that changes something.
 func listMoments(t *testing.T, k kind) (all []moment) {
-	l := newLife(t, k)
+	l := newLifecycle(t, k)
 	for i, s := range l.steps() {
 		l.prepare(t, s)
 		if s.plain {
@@ -82,30 +82,30 @@ func listMoments(t *testing.T, k kind) (all []moment) {
 	return all
 }
 
-func (l *life) prepare(t *testing.T, s step) {
+func (l *lifecycle) prepare(t *testing.T, s step) {
 	if s.first != nil {
 		s.first(t)
 	}
 }
 
-func (l *life) check(t *testing.T, s step) {
+func (l *lifecycle) check(t *testing.T, s step) {
 	t.Helper()
 	if s.then != nil {
 		s.then(t)
 	}
 }
 
-// withoutOpenTree are strace's arguments that take open_tree(2) away, for a life before Linux 5.2.
-func (l *life) withoutOpenTree() []string {
+// withoutOpenTree are the arguments of strace that withhold open_tree(2), for a lifecycle before Linux 5.2.
+func (l *lifecycle) withoutOpenTree() []string {
 	if !l.oldKernel {
 		return nil
 	}
 	return []string{"-e", "inject=open_tree:error=ENOSYS"}
 }
 
-// killAt leads a life in which the driver is killed at one moment.
+// killAt runs a lifecycle in which the driver is killed at one moment.
 func killAt(t *testing.T, k kind, m moment) {
-	l := newLife(t, k)
+	l := newLifecycle(t, k)
 	o := outcome{kind: k.name, call: m.call, when: m.when()}
 	for i, s := range l.steps() {
 		l.prepare(t, s)
@@ -123,7 +123,7 @@ func killAt(t *testing.T, k kind, m moment) {
 }
 
 // retry retries after a kill, and gives how many retries it took.
-func (l *life) retry(t *testing.T, s step) int {
+func (l *lifecycle) retry(t *testing.T, s step) int {
 	if l.oldKernel {
 		tr := l.attach(t, []string{"open_tree"}, l.withoutOpenTree()...)
 		defer tr.detach()
@@ -132,7 +132,7 @@ func (l *life) retry(t *testing.T, s step) int {
 }
 
 // killDuring makes the call and kills the driver with its tools at the moment.
-func (l *life) killDuring(t *testing.T, s step, m moment) {
+func (l *lifecycle) killDuring(t *testing.T, s step, m moment) {
 	t.Helper()
 	hold := "delay_enter"
 	if m.after {
@@ -142,7 +142,8 @@ func (l *life) killDuring(t *testing.T, s step, m moment) {
 	if m.held > 0 {
 		length = "2s" // those before it are held as long
 	}
-	// strace chooses by system call and by path. Where it knows no path of a call, the test chooses among all of that name.
+	// strace chooses by system call and by path. Where it knows no path of a call, the test chooses among all of that
+	// name.
 	inject := fmt.Sprintf("inject=%s:%s=%s", m.call.name, hold, length)
 	arguments := append(l.withoutOpenTree(), "-e", inject)
 	if l.oldKernel && m.call.name == "open_tree" {

@@ -19,7 +19,8 @@ type kubelet struct {
 	kind
 }
 
-// capability is what kubelet makes of a ReadWriteOnce volume (pkg/volume/csi/csi_client.go, NodeStageVolume and NodePublishVolume).
+// capability is what kubelet makes of a ReadWriteOnce volume (pkg/volume/csi/csi_client.go, NodeStageVolume and
+// NodePublishVolume).
 func (k *kubelet) capability() *csi.VolumeCapability {
 	c := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER}}
 	if k.fsType == "" {
@@ -46,7 +47,8 @@ func (k *kubelet) target(pod string) string {
 	return k.Path("kubelet", "pods", pod, "volumes", "pvc-1", "mount")
 }
 
-// stage makes the staging directory before each call (pkg/volume/csi/csi_attacher.go, MountDevice; csi_block.go, stageVolumeForBlock).
+// stage makes the staging directory before each call (pkg/volume/csi/csi_attacher.go, MountDevice; csi_block.go,
+// stageVolumeForBlock).
 func (k *kubelet) stage(ctx context.Context) error {
 	if err := os.MkdirAll(k.staging(), 0o750); err != nil {
 		return err
@@ -55,8 +57,8 @@ func (k *kubelet) stage(ctx context.Context) error {
 	return err
 }
 
-// publish makes the directory above the target before each call, and not the target (pkg/volume/csi/csi_mounter.go, SetUpAt;
-// csi_block.go, publishVolumeForBlock).
+// publish makes the directory above the target before each call, and not the target (pkg/volume/csi/csi_mounter.go,
+// SetUpAt; csi_block.go, publishVolumeForBlock).
 func (k *kubelet) publish(ctx context.Context, pod string, readOnly bool) error {
 	if err := os.MkdirAll(filepath.Dir(k.target(pod)), 0o750); err != nil {
 		return err
@@ -79,8 +81,8 @@ func (k *kubelet) expand(ctx context.Context, pod string, bytes int64) error {
 	return err
 }
 
-// unpublish lets the driver remove the target, and removes a directory that is left (pkg/volume/csi/csi_mounter.go, TearDownAt and
-// removeMountDir). For a raw block volume csi_block.go, UnmapPodDevice, calls and removes nothing.
+// unpublish lets the driver remove the target, and removes a directory that is left (pkg/volume/csi/csi_mounter.go,
+// TearDownAt and removeMountDir). For a raw block volume csi_block.go, UnmapPodDevice, calls and removes nothing.
 func (k *kubelet) unpublish(ctx context.Context, pod string) error {
 	if _, err := k.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: volumeID, TargetPath: k.target(pod)}); err != nil {
 		return err
@@ -88,8 +90,8 @@ func (k *kubelet) unpublish(ctx context.Context, pod string) error {
 	return absent(k.target(pod))
 }
 
-// unstage removes the staging directory when the driver has unmounted it (pkg/volume/csi/csi_attacher.go, UnmountDevice; csi_block.go,
-// cleanupOrphanDeviceFiles).
+// unstage removes the staging directory when the driver has unmounted it (pkg/volume/csi/csi_attacher.go,
+// UnmountDevice; csi_block.go, cleanupOrphanDeviceFiles).
 func (k *kubelet) unstage(ctx context.Context) error {
 	if _, err := k.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: volumeID, StagingTargetPath: k.staging()}); err != nil {
 		return err
@@ -97,8 +99,9 @@ func (k *kubelet) unstage(ctx context.Context) error {
 	return absent(k.staging())
 }
 
-// absent is an error while anything is at path. The CSI specification wants both paths removed by the driver ("NodeUnpublishVolume",
-// "NodeUnstageVolume"); kubelet alone removed them until the driver did, so a driver that leaves them is not seen there.
+// absent is an error while anything is at path. The CSI specification wants both paths removed by the driver
+// ("NodeUnpublishVolume", "NodeUnstageVolume"); kubelet alone removed them until the driver did, so a driver that
+// leaves them is not seen there.
 func absent(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is still there after success: %v", path, err)
@@ -107,16 +110,17 @@ func absent(path string) error {
 }
 
 const (
-	// mostRetries is how many retries may fail after a kill until one succeeds. Two: one for what the killed call left, one for a
-	// tool that still works on the disk.
+	// mostRetries is how many retries may fail after a kill until one succeeds. Two: one for what the killed call left,
+	// one for a tool that still works on the disk.
 	mostRetries = 2
-	// callTimeout is how long kubelet waits for an answer (pkg/volume/csi/csi_plugin.go, csiTimeout, is two minutes; nothing here may
-	// take half of one).
+	// callTimeout is how long kubelet waits for an answer (pkg/volume/csi/csi_plugin.go, csiTimeout, is two minutes;
+	// nothing here may take half of one).
 	callTimeout = 30 * time.Second
 )
 
-// untilOK calls until the driver answers with success, as kubelet does whatever the error is, and waits half a second and then twice as
-// long each time (pkg/util/goroutinemap/exponentialbackoff/exponential_backoff.go). It gives how many calls failed.
+// untilOK calls until the driver answers with success, as kubelet does whatever the error is, and waits half a second
+// and then twice as long each time (pkg/util/goroutinemap/exponentialbackoff/exponential_backoff.go). It gives how many
+// calls failed.
 func untilOK(t *testing.T, what string, most int, call func(ctx context.Context) error) (failed int) {
 	t.Helper()
 	for wait := 500 * time.Millisecond; ; wait *= 2 {

@@ -70,8 +70,8 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// start starts the driver and waits until it answers. It is a session and a process group of its own, with the tools that it runs. In the
-// test's session the kernel would end a tool that stands still when the driver dies.
+// start starts the driver and waits until it answers. It is a session and a process group of its own, with the tools
+// that it runs. In the test's session the kernel would end a tool that stands still when the driver dies.
 func (n *node) start(t *testing.T) {
 	t.Helper()
 	path, err := program()
@@ -116,7 +116,7 @@ func (n *node) end(t *testing.T, id int, tr *trace) {
 	}
 	_ = n.conn.Close()
 	var exit *exec.ExitError
-	n.driver.WaitDelay = 100 * time.Millisecond // a tool that goes on holds the log's pipe
+	n.driver.WaitDelay = 100 * time.Millisecond // a tool that continues keeps the pipe of the log open
 	if waitErr := n.driver.Wait(); !errors.As(waitErr, &exit) && !errors.Is(waitErr, exec.ErrWaitDelay) {
 		err = errors.Join(err, waitErr)
 	}

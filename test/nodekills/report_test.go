@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// outcome is what became of one kill.
+// outcome is the outcome of one kill.
 type outcome struct {
 	kind, rpc string
 	call      call
@@ -68,7 +68,7 @@ func summed(all []outcome, name func(outcome) string) (groups []*group) {
 	return groups
 }
 
-// printReport prints what became of each kill, and sums up.
+// printReport prints the outcome of each kill and a summary.
 func printReport(w io.Writer) {
 	if len(outcomes) == 0 {
 		return

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// changing are the system calls that change the mount table, a file system's tree or what is on a disk, or start a tool. A question
-// mark lets strace accept a call that this architecture does not have.
+// changing are the system calls that change the mount table, a file system's tree or what is on a disk, or start a
+// tool. A question mark lets strace accept a call that this architecture does not have.
 var changing = []string{
 	"mount", "?umount", "umount2", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "pivot_root",
 	"?mkdir", "mkdirat", "?mknod", "mknodat", "?unlink", "unlinkat", "?rmdir", "?rename", "?renameat", "renameat2", "?link", "linkat",
@@ -27,11 +27,12 @@ var changing = []string{
 	"sync", "syncfs", "fsync", "fdatasync", "write", "pwrite64", "writev", "pwritev", "execve", "execveat",
 }
 
-// writing are the system calls by which a tool changes a disk. The ioctl calls are among them, since xfs and ext4 grow by one.
+// writing are the system calls by which a tool changes a disk. The ioctl calls are among them, since xfs and ext4 grow
+// by one.
 var writing = []string{"write", "pwrite64", "pwritev", "fallocate", "fsync", "ioctl", "mount"}
 
-// call is a system call as a trace shows it, without what differs from run to run: numbers of file descriptors, addresses, and the names
-// of the test's own directory ($DIR) and disk ($DISK).
+// call is a system call as a trace shows it, without what differs from run to run: numbers of file descriptors,
+// addresses, and the names of the test's own directory ($DIR) and disk ($DISK).
 type call struct {
 	by   string // the program: driver, or a tool that it runs
 	name string
@@ -56,9 +57,9 @@ func (c call) path() string {
 // namedPath finds a path in quotes, or behind a file descriptor as `strace -y` shows it.
 var namedPath = regexp.MustCompile(`"((?:/|\$)[^"]*)"|<((?:/|\$)[^>]*)>`)
 
-// changes reports whether the call changes anything that outlives the process. A log, a pipe, a socket and a setting in /proc do not
-// count, nor what a tool writes to the disk: those calls are hundreds, and TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten
-// of them.
+// changes reports whether the call changes anything that outlives the process. A log, a pipe, a socket and a setting in
+// /proc do not count, nor what a tool writes to the disk: those calls are hundreds, and
+// TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten of them.
 func (c call) changes() bool {
 	if c.by != "driver" && slices.Contains(writing, c.name) {
 		return c.name == "mount"
@@ -115,8 +116,8 @@ type trace struct {
 	raw    strings.Builder
 }
 
-// attach lets strace follow the driver, and returns when every thread of it is followed. hold are further arguments: which calls are
-// held, and which are shown.
+// attach lets strace follow the driver, and returns when every thread of it is followed. hold are further arguments:
+// which calls are held, and which are shown.
 func (n *node) attach(t *testing.T, calls []string, hold ...string) *trace {
 	t.Helper()
 	out, in, err := os.Pipe()
@@ -162,7 +163,8 @@ var line = regexp.MustCompile(`(?s)^(\d+)<([^>]*)>\s+(?:<\.\.\. (\w+) resumed>|(
 // result is the end of a line: strace puts it in a column of its own.
 var result = regexp.MustCompile(`\)\s+= `)
 
-// read turns strace's text into events. A call that is held shows as a line without an end, so text is looked at as it comes.
+// read turns strace's text into events. A call that is held shows as a line without an end, so text is looked at as it
+// comes.
 func (tr *trace) read(from *os.File) {
 	defer close(tr.events)
 	defer from.Close()

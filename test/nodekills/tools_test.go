@@ -30,8 +30,9 @@ var tools = []tool{
 	{"btrfs", "btrfs", "NodeExpandVolume", false},
 }
 
-// write is one call by which a tool changes the disk. Unlike the driver a tool keeps to one thread, so strace can count its calls:
-// count is which of that name it is on that path. What is written differs from run to run, for instance the UUID.
+// write is one call by which a tool changes the disk. Unlike the driver a tool keeps to one thread, so strace can count
+// its calls: count is which of that name it is on that path. What is written differs from run to run, for instance the
+// UUID.
 type write struct {
 	name  string
 	path  string
@@ -43,10 +44,10 @@ type write struct {
 // momentsOfATool is how many of its writes are killed at.
 const momentsOfATool = 10
 
-// TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten writes of each tool, the first and the last among them: once the driver
-// with the tool, as the end of a container does, and once the driver alone while the tool stands still. In the second case the driver
-// starts again and is called before the tool goes on, so two tools would meet on one disk. A tool that the driver has started dies with
-// it; fsck.ext4 does not, since fsck has started it.
+// TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten writes of each tool, the first and the last among them:
+// once the driver with the tool, as the end of a container does, and once the driver alone while the tool stands still.
+// In the second case the driver starts again and is called before the tool continues, so two tools would meet on one
+// disk. A tool that the driver has started dies with it; fsck.ext4 does not, since fsck has started it.
 func TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk(t *testing.T) {
 	testenv.NeedRoot(t)
 	if !*full && !*ci {
@@ -103,9 +104,9 @@ func spread(all []write, many int) (some []write) {
 	return some
 }
 
-// listWrites leads a life under strace, and lists what the tool does to the disk.
+// listWrites runs a lifecycle under strace, and lists what the tool does to the disk.
 func listWrites(t *testing.T, k kind, tl tool) (all []write) {
-	l := newLife(t, k)
+	l := newLifecycle(t, k)
 	l.upTo(t, tl.step, func(s step) {
 		tr := l.attach(t, writing)
 		untilOK(t, s.String(), 0, s.call)
@@ -132,8 +133,8 @@ func listWrites(t *testing.T, k kind, tl tool) (all []write) {
 	return all
 }
 
-// upTo leads a life to a step, and does that.
-func (l *life) upTo(t *testing.T, name string, do func(s step)) {
+// upTo runs a lifecycle to a step, and does that.
+func (l *lifecycle) upTo(t *testing.T, name string, do func(s step)) {
 	t.Helper()
 	for _, s := range l.steps() {
 		l.prepare(t, s)
@@ -144,12 +145,12 @@ func (l *life) upTo(t *testing.T, name string, do func(s step)) {
 		untilOK(t, s.String(), 0, s.call)
 		l.check(t, s)
 	}
-	t.Fatalf("a life has no step %q", name)
+	t.Fatalf("a lifecycle has no step %q", name)
 }
 
-// killAtWrite leads a life in which the driver is killed as a tool is about to change the disk.
+// killAtWrite runs a lifecycle in which the driver is killed as a tool is about to change the disk.
 func killAtWrite(t *testing.T, k kind, tl tool, w write, alone bool) {
-	l := newLife(t, k)
+	l := newLifecycle(t, k)
 	o := outcome{kind: k.name, call: call{by: tl.name, name: w.name}, when: "driver and tool", tool: true}
 	if alone {
 		o.when = "driver alone"
@@ -168,7 +169,7 @@ func killAtWrite(t *testing.T, k kind, tl tool, w write, alone bool) {
 }
 
 // killTool makes the call, kills at the write, and retries. It gives how many retries it took.
-func (l *life) killTool(t *testing.T, s step, tl tool, w write, alone bool) (retries int) {
+func (l *lifecycle) killTool(t *testing.T, s step, tl tool, w write, alone bool) (retries int) {
 	t.Helper()
 	tr := l.attach(t, []string{w.name}, "-e", fmt.Sprintf("inject=%s:delay_enter=20s:when=%d", w.name, w.count), "-P", (names{l.Path(), l.disk}).real(w.path))
 	answered := make(chan error, 1)

@@ -21,14 +21,14 @@ const plugs = 20
 // has what was measured.
 const soon = 500 * time.Millisecond
 
-func TestAVirtioDiskIsFoundAsSoonAsTheKernelTells(t *testing.T) {
+func TestAVirtioDiskIsFoundSoon(t *testing.T) {
 	n := boot(t, guest.Machine{})
 	n.startDriver(t, nil, "--with-topology=false")
 	n.measureDiscovery(t, "virtio")
 	recordMemory(t, n)
 }
 
-func TestDisksAreFoundAsSoonAsTheKernelTells(t *testing.T) {
+func TestDisksAreFoundSoon(t *testing.T) {
 	for _, m := range []guest.Machine{{SCSI: true}, {Type: "q35", Ports: 2, SCSI: true, Udev: true}} {
 		t.Run(m.String(), func(t *testing.T) {
 			n := boot(t, m)

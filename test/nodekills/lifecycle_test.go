@@ -26,11 +26,12 @@ const (
 type kind struct {
 	name   string
 	fsType string // empty for a raw block volume
-	// oldKernel takes open_tree(2) away from the driver, as before Linux 5.2.
+	// oldKernel withholds open_tree(2) from the driver, as before Linux 5.2.
 	oldKernel bool
 }
 
-// kinds are the lives that are led. ext2 and ext3 are made, checked and mounted by the tools and calls of ext4.
+// kinds are the lifecycles that the tests run. ext2 and ext3 are made, checked and mounted by the tools and calls of
+// ext4.
 var kinds = []kind{
 	{name: "ext4", fsType: "ext4"},
 	{name: "xfs", fsType: "xfs"},
@@ -40,8 +41,9 @@ var kinds = []kind{
 	{name: "block before Linux 5.2", oldKernel: true},
 }
 
-// life is one volume's life on a node. What it knows of the bytes is checked at every step, whatever was killed.
-type life struct {
+// lifecycle is the lifecycle of one volume on a node (CSI specification, "Volume Lifecycle"). Each step checks the
+// bytes that were written, whatever was killed.
+type lifecycle struct {
 	kubelet
 
 	before  string // the files of the server before the first step
@@ -62,15 +64,15 @@ type step struct {
 
 func (s step) String() string { return strings.TrimSuffix(s.rpc+", "+s.what, ", ") }
 
-func newLife(t *testing.T, k kind) *life {
-	l := &life{kubelet: kubelet{startNode(t, smallBytes), k}}
+func newLifecycle(t *testing.T, k kind) *lifecycle {
+	l := &lifecycle{kubelet: kubelet{startNode(t, smallBytes), k}}
 	l.before = l.tree(t)
 	return l
 }
 
-// steps are a volume's life: staged on an empty disk, published, written to, published read-only, expanded, taken away, and staged again
-// after its file system was left as by a loss of power.
-func (l *life) steps() []step {
+// steps are the lifecycle of a volume: staged on an empty disk, published, written to, published read-only, expanded,
+// unstaged, and staged again after its file system was left as by a loss of power.
+func (l *lifecycle) steps() []step {
 	const pod, reader, second = "pod-1", "pod-2", "pod-3"
 	publish := func(pod string, readOnly bool) func(context.Context) error {
 		return func(ctx context.Context) error { return l.publish(ctx, pod, readOnly) }
@@ -95,7 +97,7 @@ func (l *life) steps() []step {
 	for _, s := range steps {
 		switch {
 		case s.rpc == "NodeExpandVolume" && l.fsType == "ext4" && !mayGrowExt4(): // said in the report
-		case l.oldKernel && s.what != "read-only": // the others are those of the life without oldKernel
+		case l.oldKernel && s.what != "read-only": // the other steps are those of the lifecycle without oldKernel
 			s.plain = true
 			kept = append(kept, s)
 		default:
@@ -105,7 +107,8 @@ func (l *life) steps() []step {
 	return kept
 }
 
-// mayGrowExt4 reports whether the kernel lets this process grow a mounted ext4, which needs CAP_SYS_RESOURCE. Sandboxes withhold it.
+// mayGrowExt4 reports whether the kernel lets this process grow a mounted ext4, which needs CAP_SYS_RESOURCE. Sandboxes
+// withhold it.
 func mayGrowExt4() bool {
 	const sysResource = 24
 	status, err := os.ReadFile("/proc/self/status")
@@ -127,7 +130,7 @@ func content(part int) []byte {
 // places are where a pod writes to a raw block volume.
 var places = []int64{0, 100 << 20, smallBytes - 1<<20}
 
-func (l *life) files(pod string) (paths []string, offsets []int64) {
+func (l *lifecycle) files(pod string) (paths []string, offsets []int64) {
 	for part := range places {
 		if l.fsType == "" {
 			paths, offsets = append(paths, l.target(pod)), append(offsets, places[part])
@@ -138,8 +141,9 @@ func (l *life) files(pod string) (paths []string, offsets []int64) {
 	return paths, offsets
 }
 
-// write writes through the target, as the pod does, until the disk has the bytes. From here on the file system may not be made again.
-func (l *life) write(t *testing.T, pod string) {
+// write writes through the target, as the pod does, until the disk has the bytes. From here on the file system may not
+// be made again.
+func (l *lifecycle) write(t *testing.T, pod string) {
 	t.Helper()
 	paths, offsets := l.files(pod)
 	for part, path := range paths {
@@ -152,7 +156,7 @@ func (l *life) write(t *testing.T, pod string) {
 }
 
 // read wants what the pod wrote, and the same file system.
-func (l *life) read(t *testing.T, pod string) {
+func (l *lifecycle) read(t *testing.T, pod string) {
 	t.Helper()
 	paths, offsets := l.files(pod)
 	for part, path := range paths {
@@ -171,7 +175,7 @@ func (l *life) read(t *testing.T, pod string) {
 }
 
 // readUUID reads where ext4, xfs and btrfs keep it (Linux, struct ext4_super_block, xfs_dsb, btrfs_super_block).
-func (l *life) readUUID(t *testing.T) string {
+func (l *lifecycle) readUUID(t *testing.T) string {
 	t.Helper()
 	at, ok := map[string]int64{"ext4": 1024 + 0x68, "xfs": 32, "btrfs": 0x10000 + 0x20}[l.fsType]
 	if !ok {
@@ -181,7 +185,7 @@ func (l *life) readUUID(t *testing.T) string {
 }
 
 // diskAt reads the disk past the cache, which the kernel's own file system may have behind.
-func (l *life) diskAt(t *testing.T, at, length int64) []byte {
+func (l *lifecycle) diskAt(t *testing.T, at, length int64) []byte {
 	t.Helper()
 	f, err := os.Open(l.disk)
 	must(t, "open the disk", err)
@@ -192,13 +196,13 @@ func (l *life) diskAt(t *testing.T, at, length int64) []byte {
 	return got
 }
 
-func (l *life) growDisk(t *testing.T) {
+func (l *lifecycle) growDisk(t *testing.T) {
 	testenv.GrowLoop(t, l.disk, largeBytes)
 }
 
-// wantGrown wants the file system to have the size that the driver answered with. What xfs and btrfs keep for themselves is less than
-// a tenth.
-func (l *life) wantGrown(t *testing.T) {
+// wantGrown wants the file system to have the size that the driver answered with. What xfs and btrfs keep for
+// themselves is less than a tenth.
+func (l *lifecycle) wantGrown(t *testing.T) {
 	t.Helper()
 	if l.fsType == "" {
 		return
@@ -210,9 +214,9 @@ func (l *life) wantGrown(t *testing.T) {
 	}
 }
 
-// loosePower shuts the file system down when its log is written and nothing else, as a loss of power would. btrfs has no such call, and
-// neither does it have a log that a tool replays.
-func (l *life) loosePower(t *testing.T) {
+// loosePower shuts the file system down when its log is written and nothing else, as a loss of power would. btrfs has
+// no such call, and neither does it have a log that a tool replays.
+func (l *lifecycle) loosePower(t *testing.T) {
 	if l.fsType != "ext4" && l.fsType != "xfs" {
 		return
 	}
@@ -226,7 +230,7 @@ func (l *life) loosePower(t *testing.T) {
 // mount is a line of the mount table below the server's directory.
 type mount struct{ path, options string }
 
-func (l *life) mounts(t *testing.T) (found []mount) {
+func (l *lifecycle) mounts(t *testing.T) (found []mount) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	must(t, "read the mount table", err)
@@ -239,7 +243,7 @@ func (l *life) mounts(t *testing.T) (found []mount) {
 }
 
 // wantMount wants exactly one mount at path, as success says there is. A raw block volume has none where it is staged.
-func (l *life) wantMount(t *testing.T, path string, readOnly, mounted bool) {
+func (l *lifecycle) wantMount(t *testing.T, path string, readOnly, mounted bool) {
 	t.Helper()
 	var there []string
 	for _, m := range l.mounts(t) {
@@ -256,9 +260,9 @@ func (l *life) wantMount(t *testing.T, path string, readOnly, mounted bool) {
 	}
 }
 
-// wantNothingLeft is what holds when the volume was taken away: no mount, no file, no hold on the disk, and a file system that its own
-// tool finds whole.
-func (l *life) wantNothingLeft(t *testing.T) {
+// wantNothingLeft checks what must hold after unstage: no mount, no file, no user of the disk, and a file system that
+// its own tool finds whole.
+func (l *lifecycle) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	for _, m := range l.mounts(t) {
 		t.Errorf("the mount %s is left", m.path)
@@ -267,7 +271,7 @@ func (l *life) wantNothingLeft(t *testing.T) {
 		t.Errorf("files before:\n%sand after:\n%s", l.before, left)
 	}
 	fd, err := unix.Open(l.disk, unix.O_RDONLY|unix.O_EXCL, 0)
-	must(t, "open the disk alone, which nobody else may hold", err)
+	must(t, "open the disk exclusively, since nothing may use it", err)
 	must(t, "close the disk", unix.Close(fd))
 	file := strings.TrimSpace(testenv.Run(t, "losetup", "--noheadings", "--output", "BACK-FILE", l.disk))
 	if loops := strings.Fields(testenv.Run(t, "losetup", "--noheadings", "--output", "NAME", "--associated", file)); len(loops) != 1 {
@@ -277,7 +281,7 @@ func (l *life) wantNothingLeft(t *testing.T) {
 }
 
 // wantBytes looks at the disk of a volume that is not in use.
-func (l *life) wantBytes(t *testing.T) {
+func (l *lifecycle) wantBytes(t *testing.T) {
 	t.Helper()
 	if l.fsType != "" || !l.written {
 		if got := l.readUUID(t); l.written && got != l.uuid {
@@ -292,8 +296,9 @@ func (l *life) wantBytes(t *testing.T) {
 	}
 }
 
-// tree lists the server's files but for the directories that kubelet keeps: those above a target or a staging directory.
-func (l *life) tree(t *testing.T) string {
+// tree lists the server's files but for the directories that kubelet keeps: those above a target or a staging
+// directory.
+func (l *lifecycle) tree(t *testing.T) string {
 	t.Helper()
 	var list strings.Builder
 	keeps := map[string]bool{}
