@@ -176,7 +176,7 @@ func (f *fakeTools) Run(_ context.Context, name string, args ...string) (Result,
 
 // changed gives what was run besides the tools that only look.
 func (f *fakeTools) changed() []string {
-	return slices.DeleteFunc(slices.Clone(f.ran), func(s string) bool { return disk.HasPrefix(s, "blkid ", "wipefs --no-act ") })
+	return slices.DeleteFunc(slices.Clone(f.ran), func(s string) bool { return strings.HasPrefix(s, "blkid ") || strings.HasPrefix(s, "wipefs --no-act ") })
 }
 
 // fakeMounter keeps a mount table in a file.

@@ -17,7 +17,7 @@ func (f *Finder) describe(id volume.ID) string {
 	var all []string
 	for _, name := range names {
 		serial := f.cached(name)
-		if HasPrefix(name, "loop", "ram", "zram") && len(serial.Values) == 0 && serial.Answers() {
+		if hasPrefix(name, "loop", "ram", "zram") && len(serial.Values) == 0 && serial.Answers() {
 			continue
 		}
 		all = append(all, fmt.Sprintf("%s (%s)", name, serial))

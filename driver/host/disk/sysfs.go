@@ -67,7 +67,12 @@ func (f *Finder) VolumeNodes() []string {
 	return nodes
 }
 
-// HasPrefix reports whether s begins with one of the prefixes.
-func HasPrefix(s string, prefixes ...string) bool {
+// FromHypervisor reports whether a hypervisor may have provided the disk, by its name. It is false for devices that the
+// kernel makes, and for floppy drives, which take seconds to report that they are empty.
+func FromHypervisor(name string) bool {
+	return !hasPrefix(name, "loop", "ram", "zram", "fd", "dm-", "nbd", "rbd", "md")
+}
+
+func hasPrefix(s string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }

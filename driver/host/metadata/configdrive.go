@@ -97,8 +97,8 @@ func (r *Reader) configDriveCandidates(ctx context.Context) ([]candidate, error)
 	}
 	var found []candidate
 	for _, d := range disks {
-		if disk.HasPrefix(d.Name, "loop", "ram", "zram", "fd", "dm-", "nbd", "rbd", "md") {
-			continue // no disk of a hypervisor; and a floppy drive takes seconds to report that it is empty
+		if !disk.FromHypervisor(d.Name) {
+			continue
 		}
 		if d.Serial.IsVolume() || !d.Serial.Answers() {
 			continue // a disk that does not even report its serial may be a volume, and would block the reader
