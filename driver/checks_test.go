@@ -66,7 +66,7 @@ func TestCheck1ARetryWhileTheFirstVolumeIsInErrorIsNotOK(t *testing.T) {
 			t.Fatalf("want the failed volume, got %v", failed)
 		}
 		_, err = d.CreateVolume(asSidecar(t), claim("pvc-1"))
-		wantCode(t, err, codes.FailedPrecondition, "the failed volume was removed")
+		wantCode(t, err, codes.FailedPrecondition, "the driver deleted it")
 		if left := listed(t, d); len(left) != 0 {
 			t.Errorf("left: %v", left)
 		}

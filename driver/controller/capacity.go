@@ -32,7 +32,7 @@ func (s *Server) GetCapacity(ctx context.Context, req *csi.GetCapacityRequest) (
 		return &csi.GetCapacityResponse{}, nil
 	}
 	room := provision.CapacityRequest{
-		Type: class.Type, Zone: class.Zone, Zones: mapper.zones(&csi.TopologyRequirement{Requisite: []*csi.Topology{segment}}), AnyZone: mapper.ignored, Shared: shared,
+		Type: class.Type, Zone: class.Zone, Zones: mapper.zones(&csi.TopologyRequirement{Requisite: []*csi.Topology{segment}}), AnyZone: mapper.ignored, Multiattach: shared,
 	}
 	capacity, err := s.o.Clouds[s.clouds[0]].Volumes.Capacity(ctx, room)
 	if err != nil {

@@ -142,7 +142,7 @@ func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
 		Name: "pvc-1", Size: volume.Range{Required: 5, Limit: 9}, Type: "fast", Zones: []string{"az2", "az1"}, Source: second,
 		Metadata: map[string]string{"team": "storage", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1"},
 
-		HintsNamespace: "shop",
+		ClaimNamespace: "shop",
 	}
 	if diff := cmp.Diff(wantWish, f.wish); diff != "" {
 		t.Error("wish, -want +got\n", diff)
@@ -205,8 +205,8 @@ func TestAccessModes(t *testing.T) {
 				kindIs(t, err, volume.InvalidArgument, name)
 				continue
 			}
-			if err != nil || f.wish.Shared != several {
-				t.Errorf("%s, block %v: got %v, shared %v", name, block, err, f.wish.Shared)
+			if err != nil || f.wish.Multiattach != several {
+				t.Errorf("%s, block %v: got %v, shared %v", name, block, err, f.wish.Multiattach)
 			}
 		}
 	}

@@ -65,20 +65,20 @@ func (s *Server) wish(ctx context.Context, req *csi.CreateVolumeRequest, mapper 
 		}
 	}
 	return provision.CreateSpec{
-		Name:     req.GetName(),
-		Size:     size,
-		Type:     cmp.Or(attributes.Type, class.Type), // mutable parameters win (CSI specification, CreateVolume)
-		Zone:     class.Zone,
-		Zones:    mapper.zones(req.GetAccessibilityRequirements()),
-		AnyZone:  mapper.ignored,
-		Shared:   shared,
-		Source:   clone,
-		Snapshot: snapshot,
-		Metadata: withMetadata(metadata, attributes.Metadata),
-		Hints:    class.Hints,
+		Name:        req.GetName(),
+		Size:        size,
+		Type:        cmp.Or(attributes.Type, class.Type), // mutable parameters win (CSI specification, CreateVolume)
+		Zone:        class.Zone,
+		Zones:       mapper.zones(req.GetAccessibilityRequirements()),
+		AnyZone:     mapper.ignored,
+		Multiattach: shared,
+		Source:      clone,
+		Snapshot:    snapshot,
+		Metadata:    withMetadata(metadata, attributes.Metadata),
+		Hints:       class.Hints,
 
-		MoreHints:      s.hintsOf(class.PVCNamespace, class.PVCName),
-		HintsNamespace: class.PVCNamespace,
+		ClaimHints:     s.hintsOf(class.PVCNamespace, class.PVCName),
+		ClaimNamespace: class.PVCNamespace,
 	}, class.Format, nil
 }
 

@@ -90,7 +90,7 @@ func TestCapacityOfAClassInASegment(t *testing.T) {
 			req: &csi.GetCapacityRequest{
 				Parameters: map[string]string{"type": "fast"}, AccessibleTopology: segment, VolumeCapabilities: []*csi.VolumeCapability{capability(manyWriters, true)},
 			},
-			capacity: provision.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, room: provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}, Shared: true},
+			capacity: provision.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, room: provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}, Multiattach: true},
 			want: &csi.GetCapacityResponse{AvailableCapacity: 7, MinimumVolumeSize: wrapperspb.Int64(2), MaximumVolumeSize: wrapperspb.Int64(5)},
 		},
 		"the class's zone is the segment's": {

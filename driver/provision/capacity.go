@@ -7,50 +7,50 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// CapacityRequest is what volumes somebody wants to know the room for.
+// CapacityRequest describes the volumes whose capacity is asked for (CSI specification, GetCapacity).
 type CapacityRequest struct {
-	// Type is the name or id of a volume type; empty means the cloud's default type.
+	// Type is the name or ID of a volume type; empty means the default type of the cloud.
 	Type string
-	// Zone, Zones and AnyZone are as in a Wish.
+	// Zone, Zones and AnyZone mean the same as in CreateSpec.
 	Zone    string
 	Zones   []string
 	AnyZone bool
-	// Shared says that several servers will use such a volume at a time.
-	Shared bool
+	// Multiattach says that several servers will use such a volume at the same time.
+	Multiattach bool
 }
 
-// Capacity is the room a project has for volumes.
+// Capacity is how much a project may still create, in bytes.
 type Capacity struct {
-	// Available is how much can be made in all: Unlimited where no quota bounds it.
+	// Available is the sum of all new volumes: Unlimited where no quota limits it.
 	Available volume.Size
-	// Smallest and Largest are what a single volume can be; 0 where nothing but Available bounds it.
+	// Smallest and Largest limit the size of a single volume; 0 means no limit other than Available.
 	Smallest, Largest volume.Size
 }
 
-// Unlimited stands for no limit: 1 EiB, more than any cloud has and less than any counter of bytes holds.
+// Unlimited means that no quota limits the capacity: 1 EiB, more than any cloud has and less than a counter of bytes holds.
 const Unlimited = volume.Size(1) << 60
 
-// Capacity says how much room the project's quotas leave for such volumes. What the backends have left nobody but an administrator
-// can see. There is none in a zone that Cinder does not have, or for several servers on a type that allows one.
-//
-// Quotas are those of Cinder: gigabytes and volumes, in all and of the type; a quota of volumes that is used up leaves no room.
+// Capacity returns the capacity that the quotas of the project leave: gigabytes and volumes, in total and for the type. Only administrators
+// can see the free space of backends. The capacity is zero in a zone that Cinder does not have, and for several
+// servers on a type that allows one. It is also zero where the quota of volumes is used up. InvalidArgument for an unknown type.
 func (s *Service) Capacity(ctx context.Context, r CapacityRequest) (Capacity, error) {
-	f, err := s.quotas.read(ctx, s.cloud)
+	limits, err := s.quotas.read(ctx, s.cloud)
 	if err != nil {
 		return Capacity{}, err
 	}
-	t := f.defaultType
+	t := limits.defaultType
 	if r.Type != "" {
-		if t, err = findType(f.types, r.Type); err != nil {
+		if t, err = findType(limits.types, r.Type); err != nil {
 			return Capacity{}, err
 		}
 	}
-	zones, err := s.candidates(ctx, CreateSpec{Zone: r.Zone, Zones: r.Zones, AnyZone: r.AnyZone})
-	if known := s.known(ctx); r.Zone != "" && len(known) > 0 && !slices.Contains(known, r.Zone) {
+	zones, err := s.candidateZones(ctx, CreateSpec{Zone: r.Zone, Zones: r.Zones, AnyZone: r.AnyZone})
+	if existing := s.volumeZones(ctx); r.Zone != "" && len(existing) > 0 && !slices.Contains(existing, r.Zone) {
 		return Capacity{}, nil
 	}
 	switch {
@@ -58,39 +58,53 @@ func (s *Service) Capacity(ctx context.Context, r CapacityRequest) (Capacity, er
 		return Capacity{}, nil
 	case err != nil:
 		return Capacity{}, err
-	case !allowsAnyOf(t, zones), r.Shared && singleServer(t):
+	case !allowsAnyOf(t, zones), r.Multiattach && singleAttach(t):
 		return Capacity{}, nil
 	}
-	return f.capacity(t), nil
+	return limits.capacity(t), nil
 }
 
-// capacity is what the quotas leave for volumes of a type.
-func (f capacityFacts) capacity(t volume.Type) Capacity {
-	c := Capacity{Available: Unlimited, Smallest: wholeGiB(t.Specs[specMinimum])}
+// projectLimits is what Cinder says about the limits of a project.
+type projectLimits struct {
+	quotas      map[string]volume.Quota
+	types       []volume.Type
+	defaultType volume.Type // zero where there is none
+	readAt      time.Time
+}
+
+// capacity is what the limits leave for volumes of a type.
+func (l projectLimits) capacity(t volume.Type) Capacity {
+	c := Capacity{Available: Unlimited, Smallest: parseGiB(t.Specs[specMinimum])}
 	for _, suffix := range []string{"", "_" + t.Name} {
-		if q, ok := f.quotas["gigabytes"+suffix]; ok {
-			if free, unlimited := freeOf(q); !unlimited {
+		if q, ok := l.quotas["gigabytes"+suffix]; ok {
+			if free, limited := unused(q); limited {
 				c.Available = min(c.Available, volume.Size(min(free, int64(Unlimited>>30)))<<30)
 			}
 		}
-		if q, ok := f.quotas["volumes"+suffix]; ok {
-			if free, unlimited := freeOf(q); !unlimited && free == 0 {
+		if q, ok := l.quotas["volumes"+suffix]; ok {
+			if free, limited := unused(q); limited && free == 0 {
 				c.Available = 0
 			}
 		}
 	}
-	for _, largest := range []volume.Size{wholeGiB(t.Specs[specMaximum]), perVolume(f.quotas)} {
+	for _, largest := range []volume.Size{parseGiB(t.Specs[specMaximum]), largestVolume(l.quotas)} {
 		if largest > 0 && (c.Largest == 0 || largest < c.Largest) {
 			c.Largest = largest
 		}
 	}
 	if c.Largest > 0 {
-		c.Largest = min(c.Largest, c.Available) // Kubernetes' scheduler looks at this one alone where it is given
+		c.Largest = min(c.Largest, c.Available) // the Kubernetes scheduler then looks at this value alone
 	}
 	return c
 }
 
-func perVolume(quotas map[string]volume.Quota) volume.Size {
+// unused is what a quota leaves, if it is limited.
+func unused(q volume.Quota) (n int64, limited bool) {
+	return max(0, q.Limit-q.InUse-q.Reserved), q.Limit >= 0
+}
+
+// largestVolume is the quota for the size of one volume; 0 where there is none.
+func largestVolume(quotas map[string]volume.Quota) volume.Size {
 	q, ok := quotas["per_volume_gigabytes"]
 	if !ok || q.Limit <= 0 || q.Limit > int64(Unlimited>>30) {
 		return 0
@@ -98,8 +112,8 @@ func perVolume(quotas map[string]volume.Quota) volume.Size {
 	return volume.Size(q.Limit) << 30
 }
 
-// wholeGiB reads an extra spec that holds whole GiB; 0 where it holds none.
-func wholeGiB(text string) volume.Size {
+// parseGiB reads an extra spec that holds whole GiB; 0 where it holds no such number.
+func parseGiB(text string) volume.Size {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n <= 0 || n > int64(Unlimited>>30) {
 		return 0
@@ -107,55 +121,45 @@ func wholeGiB(text string) volume.Size {
 	return volume.Size(n) << 30
 }
 
-// capacityFacts is what Capacity rests on.
-type capacityFacts struct {
-	quotas      map[string]volume.Quota
-	types       []volume.Type
-	defaultType volume.Type // the default type; zero where there is none
-	read        time.Time
-}
+// quotaCacheAge is how long the driver uses the limits it has read. external-provisioner asks for each class in each zone, one right after
+// the other, and repeats that every minute. Its answers are estimates anyway.
+const quotaCacheAge = 10 * time.Second
 
-// factsLife is how long facts are good for. external-provisioner asks for every class in every zone, one right after the other,
-// and again each minute; its answers are guesses about the future anyway.
-const factsLife = 10 * time.Second
-
-// quotaCache reads facts, for one caller at a time.
+// quotaCache keeps the limits of the project.
 type quotaCache struct {
-	turn  chan struct{} // holds one element while somebody reads
-	facts capacityFacts
-	saw   func(map[string]volume.Quota)
+	lock    chan struct{} // full while a call reads or writes the limits
+	limits  projectLimits
+	observe func(map[string]volume.Quota) // gets the quotas after each read; may be nil
 }
 
-func newQuotaCache(saw func(map[string]volume.Quota)) *quotaCache {
-	return &quotaCache{turn: make(chan struct{}, 1), saw: saw}
+func newQuotaCache(observe func(map[string]volume.Quota)) *quotaCache {
+	return &quotaCache{lock: make(chan struct{}, 1), observe: observe}
 }
 
-func (r *quotaCache) read(ctx context.Context, cloud volume.Cloud) (capacityFacts, error) {
+func (c *quotaCache) read(ctx context.Context, cloud volume.Cloud) (projectLimits, error) {
 	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
+	case c.lock <- struct{}{}:
+		defer func() { <-c.lock }()
 	case <-ctx.Done():
-		return capacityFacts{}, volume.Errorf(volume.KindOf(ctx.Err()), "the project's quotas were not read in time: %w", ctx.Err()).Op("read capacity")
+		return projectLimits{}, volume.Errorf(volume.KindOf(ctx.Err()), "another request was still reading the quotas of the project: %w", ctx.Err()).Op("read capacity")
 	}
-	if !r.facts.read.IsZero() && time.Since(r.facts.read) < factsLife {
-		return r.facts, nil
+	if !c.limits.readAt.IsZero() && time.Since(c.limits.readAt) < quotaCacheAge {
+		return c.limits, nil
 	}
-	fresh := capacityFacts{read: time.Now()}
+	limits := projectLimits{readAt: time.Now()}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) { fresh.quotas, err = cloud.Quotas(ctx); return err })
-	group.Go(func() (err error) { fresh.types, err = cloud.Types(ctx); return err })
+	group.Go(func() (err error) { limits.quotas, err = cloud.Quotas(ctx); return err })
+	group.Go(func() (err error) { limits.types, err = cloud.Types(ctx); return err })
 	group.Go(func() (err error) {
-		if fresh.defaultType, err = cloud.DefaultType(ctx); volume.Is(err, volume.NotFound) {
-			err = nil
-		}
-		return err
+		limits.defaultType, err = cloud.DefaultType(ctx)
+		return volume.IgnoreNotFound(err)
 	})
 	if err := group.Wait(); err != nil {
-		return capacityFacts{}, err
+		return projectLimits{}, err
 	}
-	r.facts = fresh
-	if r.saw != nil {
-		r.saw(fresh.quotas)
+	c.limits = limits
+	if c.observe != nil {
+		c.observe(limits.quotas)
 	}
-	return fresh, nil
+	return limits, nil
 }

@@ -11,55 +11,55 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheRoomForVolumes(t *testing.T) {
+func TestCapacity(t *testing.T) {
 	multi := map[string]string{"multiattach": "<is> True"}
 	quota := func(limit, used, reserved int64) volume.Quota {
 		return volume.Quota{Limit: limit, InUse: used, Reserved: reserved}
 	}
 	for name, test := range map[string]struct {
-		quotas map[string]volume.Quota
-		specs  map[string]string // of the type fast
-		room   CapacityRequest
-		want   Capacity
-		kind   volume.Kind
+		quotas  map[string]volume.Quota
+		specs   map[string]string // of the type fast
+		request CapacityRequest
+		want    Capacity
+		kind    volume.Kind
 	}{
 		"no quota at all":              {want: Capacity{Available: Unlimited}},
 		"nothing is limited":           {quotas: map[string]volume.Quota{"gigabytes": quota(-1, 5, 0), "volumes": quota(-1, 3, 0), "per_volume_gigabytes": quota(-1, 0, 0)}, want: Capacity{Available: Unlimited}},
 		"all gigabytes":                {quotas: map[string]volume.Quota{"gigabytes": quota(100, 20, 5)}, want: Capacity{Available: volume.GiB(75)}},
 		"more used than there is":      {quotas: map[string]volume.Quota{"gigabytes": quota(10, 20, 0)}},
 		"the default type's gigabytes": {quotas: map[string]volume.Quota{"gigabytes": quota(100, 20, 0), "gigabytes_slow": quota(30, 20, 0), "gigabytes_fast": quota(3, 0, 0)}, want: Capacity{Available: volume.GiB(10)}},
-		"the type's gigabytes":         {room: CapacityRequest{Type: "fast"}, quotas: map[string]volume.Quota{"gigabytes": quota(-1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: volume.GiB(2)}},
-		"the type by id":               {room: CapacityRequest{Type: fastID}, quotas: map[string]volume.Quota{"gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: volume.GiB(2)}},
-		"all gigabytes are fewer":      {room: CapacityRequest{Type: "fast"}, quotas: map[string]volume.Quota{"gigabytes": quota(1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: volume.GiB(1)}},
+		"the type's gigabytes":         {request: CapacityRequest{Type: "fast"}, quotas: map[string]volume.Quota{"gigabytes": quota(-1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: volume.GiB(2)}},
+		"the type by id":               {request: CapacityRequest{Type: fastID}, quotas: map[string]volume.Quota{"gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: volume.GiB(2)}},
+		"all gigabytes are fewer":      {request: CapacityRequest{Type: "fast"}, quotas: map[string]volume.Quota{"gigabytes": quota(1, 0, 0), "gigabytes_fast": quota(3, 1, 0)}, want: Capacity{Available: volume.GiB(1)}},
 		"no further volume":            {quotas: map[string]volume.Quota{"gigabytes": quota(100, 0, 0), "volumes": quota(10, 9, 1)}},
-		"no further volume of it":      {room: CapacityRequest{Type: "fast"}, quotas: map[string]volume.Quota{"volumes_fast": quota(1, 1, 0)}},
-		"no further volume of another": {room: CapacityRequest{Type: "fast"}, quotas: map[string]volume.Quota{"volumes_slow": quota(1, 1, 0)}, want: Capacity{Available: Unlimited}},
+		"no further volume of it":      {request: CapacityRequest{Type: "fast"}, quotas: map[string]volume.Quota{"volumes_fast": quota(1, 1, 0)}},
+		"no further volume of another": {request: CapacityRequest{Type: "fast"}, quotas: map[string]volume.Quota{"volumes_slow": quota(1, 1, 0)}, want: Capacity{Available: Unlimited}},
 		"a quota for every volume":     {quotas: map[string]volume.Quota{"gigabytes": quota(100, 0, 0), "per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: volume.GiB(100), Largest: volume.GiB(50)}},
 		"a volume as large as is left": {quotas: map[string]volume.Quota{"gigabytes": quota(20, 0, 0), "per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: volume.GiB(20), Largest: volume.GiB(20)}},
 		"the type's sizes": {
-			room: CapacityRequest{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "4", "provisioning:max_vol_size": "40"},
+			request: CapacityRequest{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "4", "provisioning:max_vol_size": "40"},
 			quotas: map[string]volume.Quota{"per_volume_gigabytes": quota(50, 0, 0)}, want: Capacity{Available: Unlimited, Smallest: volume.GiB(4), Largest: volume.GiB(40)},
 		},
-		"sizes that are none":      {room: CapacityRequest{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "x", "provisioning:max_vol_size": "-1"}, want: Capacity{Available: Unlimited}},
-		"a zone":                   {room: CapacityRequest{Zones: []string{"az-1"}}, want: Capacity{Available: Unlimited}}, // the label of "az 1"
-		"one zone of two":          {room: CapacityRequest{Zones: []string{"moon", "az2"}}, want: Capacity{Available: Unlimited}},
-		"an unknown zone":          {room: CapacityRequest{Zones: []string{"moon"}}},
-		"a class's zone":           {room: CapacityRequest{Zone: "az 1", Zones: []string{"az2"}}, want: Capacity{Available: Unlimited}},
-		"a class's zone, unknown":  {room: CapacityRequest{Zone: "moon"}},
-		"any zone":                 {room: CapacityRequest{Zones: []string{"moon"}, AnyZone: true}, want: Capacity{Available: Unlimited}},
-		"a zone the type is not":   {room: CapacityRequest{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1,az3"}},
-		"a zone the type is in":    {room: CapacityRequest{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1, az2"}, want: Capacity{Available: Unlimited}},
-		"several servers":          {room: CapacityRequest{Type: "fast", Shared: true}, specs: multi, want: Capacity{Available: Unlimited}},
-		"one server only":          {room: CapacityRequest{Type: "fast", Shared: true}, specs: map[string]string{}},
-		"nobody tells how many":    {room: CapacityRequest{Type: "fast", Shared: true}, want: Capacity{Available: Unlimited}},
-		"an unknown type":          {room: CapacityRequest{Type: "fsat"}, kind: volume.InvalidArgument},
+		"sizes that are none":      {request: CapacityRequest{Type: "fast"}, specs: map[string]string{"provisioning:min_vol_size": "x", "provisioning:max_vol_size": "-1"}, want: Capacity{Available: Unlimited}},
+		"a zone":                   {request: CapacityRequest{Zones: []string{"az-1"}}, want: Capacity{Available: Unlimited}}, // the label of "az 1"
+		"one zone of two":          {request: CapacityRequest{Zones: []string{"moon", "az2"}}, want: Capacity{Available: Unlimited}},
+		"an unknown zone":          {request: CapacityRequest{Zones: []string{"moon"}}},
+		"a class's zone":           {request: CapacityRequest{Zone: "az 1", Zones: []string{"az2"}}, want: Capacity{Available: Unlimited}},
+		"a class's zone, unknown":  {request: CapacityRequest{Zone: "moon"}},
+		"any zone":                 {request: CapacityRequest{Zones: []string{"moon"}, AnyZone: true}, want: Capacity{Available: Unlimited}},
+		"a zone the type is not":   {request: CapacityRequest{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1,az3"}},
+		"a zone the type is in":    {request: CapacityRequest{Type: "fast", Zones: []string{"az2"}}, specs: map[string]string{"RESKEY:availability_zones": "az 1, az2"}, want: Capacity{Available: Unlimited}},
+		"several servers":          {request: CapacityRequest{Type: "fast", Multiattach: true}, specs: multi, want: Capacity{Available: Unlimited}},
+		"one server only":          {request: CapacityRequest{Type: "fast", Multiattach: true}, specs: map[string]string{}},
+		"hidden extra specs":       {request: CapacityRequest{Type: "fast", Multiattach: true}, want: Capacity{Available: Unlimited}},
+		"an unknown type":          {request: CapacityRequest{Type: "fsat"}, kind: volume.InvalidArgument},
 		"a number beyond all size": {quotas: map[string]volume.Quota{"gigabytes": quota(1<<62, 0, 0)}, want: Capacity{Available: Unlimited}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := volumetest.NewCloud()
 			c.Standard = volume.Type{Name: "slow"}
 			c.VolumeTypes, c.QuotaSet, c.ZoneNames = []volume.Type{c.Standard, {ID: fastID, Name: "fast", Specs: test.specs}}, test.quotas, []string{"az 1", "az2"}
-			got, err := service(c).Capacity(t.Context(), test.room)
+			got, err := service(c).Capacity(t.Context(), test.request)
 			if test.kind != volume.Unknown {
 				volumetest.WantKind(t, err, test.kind, false)
 				return
@@ -71,16 +71,16 @@ func TestTheRoomForVolumes(t *testing.T) {
 	}
 }
 
-func TestZonesThatNobodyTellsAreTakenForThere(t *testing.T) {
+func TestCapacityAssumesThatAZoneExistsWhereCinderShowsNoZones(t *testing.T) {
 	c := volumetest.NewCloud()
-	for _, room := range []CapacityRequest{{Zone: "az1"}, {Zones: []string{"az1"}}} {
-		if got, err := service(c).Capacity(t.Context(), room); err != nil || got.Available != Unlimited {
-			t.Errorf("%+v: got %v, %v", room, got, err)
+	for _, request := range []CapacityRequest{{Zone: "az1"}, {Zones: []string{"az1"}}} {
+		if got, err := service(c).Capacity(t.Context(), request); err != nil || got.Available != Unlimited {
+			t.Errorf("%+v: got %v, %v", request, got, err)
 		}
 	}
 }
 
-func TestAQuestionForEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
+func TestCapacityOfEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		s := service(c)
@@ -97,7 +97,7 @@ func TestAQuestionForEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
 			all.Wait()
 		}
 		ask()
-		time.Sleep(factsLife - 2*time.Second)
+		time.Sleep(quotaCacheAge - 2*time.Second)
 		ask()
 		if n := c.Count("Quotas"); n != 1 {
 			t.Errorf("read %d times", n)
@@ -110,7 +110,7 @@ func TestAQuestionForEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
 	})
 }
 
-func TestQuotasThatCannotBeReadAreAnErrorAndNotRemembered(t *testing.T) {
+func TestCapacityReturnsReadErrorsAndDoesNotCacheThem(t *testing.T) {
 	for _, method := range []string{"Quotas", "Types", "DefaultType"} {
 		c := volumetest.NewCloud()
 		s := service(c)
@@ -122,7 +122,7 @@ func TestQuotasThatCannotBeReadAreAnErrorAndNotRemembered(t *testing.T) {
 			t.Errorf("%s: got %v, %v", method, got, err)
 		}
 	}
-	synctest.Test(t, func(t *testing.T) { // who waits for another's reading waits no longer than he may
+	synctest.Test(t, func(t *testing.T) { // a call that waits for the read of another ends with its own deadline
 		c := volumetest.NewCloud()
 		s := service(c)
 		c.Hook["Quotas"] = func() { time.Sleep(time.Minute) }

@@ -42,7 +42,7 @@ func TestCreateReturnsOnceTheVolumeIsAvailable(t *testing.T) {
 	})
 }
 
-func TestCreateAgainFindsTheVolume(t *testing.T) {
+func TestCreateTwiceReturnsTheSameVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		s := service(c)
@@ -60,7 +60,7 @@ func TestCreateAgainFindsTheVolume(t *testing.T) {
 	})
 }
 
-func TestCreateIsResumedAfterADeadline(t *testing.T) {
+func TestCreateResumesAfterADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		s := service(c)
@@ -78,7 +78,7 @@ func TestCreateIsResumedAfterADeadline(t *testing.T) {
 	})
 }
 
-func TestCreateAfterALostAnswerFindsTheVolume(t *testing.T) {
+func TestCreateFindsTheVolumeAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		s := service(c)
@@ -95,8 +95,8 @@ func TestCreateAfterALostAnswerFindsTheVolume(t *testing.T) {
 	})
 }
 
-// Whether an error is final its kind says, once it is certain that nothing was created.
-func TestACreateThatWasRefusedOrNotSentLeavesNothing(t *testing.T) {
+// Once it is certain that nothing was created, only the kind of the error decides whether it is final.
+func TestCreateThatWasRefusedOrNotSentIsFinal(t *testing.T) {
 	for _, kind := range volume.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestACreateThatWasRefusedOrNotSentLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatMayHaveBeenLostIsNeverFinal(t *testing.T) {
+func TestCreateIsNeverFinalAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		c.Fail["CreateVolume"] = volume.Errorf(volume.InvalidArgument, "a proxy's answer").AfterWrite()
@@ -121,7 +121,7 @@ func TestAnAnswerThatMayHaveBeenLostIsNeverFinal(t *testing.T) {
 	})
 }
 
-func TestWhileTheNameCannotBeLookedUpAnEarlierVolumeMayExist(t *testing.T) {
+func TestCreateIsNeverFinalWhileTheNameCannotBeRead(t *testing.T) {
 	for _, kind := range volume.Kinds() {
 		c := volumetest.NewCloud()
 		c.Fail["VolumesNamed"] = volume.Errorf(kind, "no")
@@ -133,7 +133,7 @@ func TestWhileTheNameCannotBeLookedUpAnEarlierVolumeMayExist(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatCinderCannotMakeIsRemovedAndTheReasonTold(t *testing.T) {
+func TestCreateDeletesAFailedVolumeAndReturnsTheReason(t *testing.T) {
 	for reason, kind := range map[string]volume.Kind{
 		"": volume.Failed,
 		"create volume from backend storage:Driver failed to create the volume.":                                                                          volume.Failed,
@@ -157,7 +157,7 @@ func TestAVolumeThatCinderCannotMakeIsRemovedAndTheReasonTold(t *testing.T) {
 	}
 }
 
-func TestAFailedVolumeThatCannotBeRemovedIsPursued(t *testing.T) {
+func TestCreateIsRetryableWhereTheFailedVolumeCannotBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		c.Outcome = "error"
@@ -167,7 +167,7 @@ func TestAFailedVolumeThatCannotBeRemovedIsPursued(t *testing.T) {
 	})
 }
 
-func TestAFailedVolumeOfSomeoneElseIsNeverRemoved(t *testing.T) {
+func TestCreateNeverDeletesAFailedVolumeThatItDoesNotOwn(t *testing.T) {
 	otherName, otherCluster, attached := volumetest.OwnVolume(1, "error"), volumetest.OwnVolume(1, "error"), volumetest.OwnVolume(1, "error")
 	otherName.Metadata[contract.MetadataRequest] = volumetest.TestOwner.Token("pvc-2")
 	otherCluster.Metadata[contract.MetadataCluster] = "another"
@@ -184,21 +184,21 @@ func TestAFailedVolumeOfSomeoneElseIsNeverRemoved(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatDiffersIsIncompatible(t *testing.T) {
-	for name, change := range map[string]func(v *volume.Volume, w *CreateSpec){
-		"smaller":             func(_ *volume.Volume, w *CreateSpec) { w.Size.Required = volume.GiB(2) },
-		"above the limit":     func(v *volume.Volume, w *CreateSpec) { v.Size = volume.GiB(3); w.Size.Limit = volume.GiB(2) },
-		"another type":        func(v *volume.Volume, w *CreateSpec) { v.Type = "standard"; w.Type = "fast" },
+func TestCreateWithAVolumeThatDiffersIsIncompatible(t *testing.T) {
+	for name, change := range map[string]func(v *volume.Volume, spec *CreateSpec){
+		"smaller":             func(_ *volume.Volume, spec *CreateSpec) { spec.Size.Required = volume.GiB(2) },
+		"above the limit":     func(v *volume.Volume, spec *CreateSpec) { v.Size = volume.GiB(3); spec.Size.Limit = volume.GiB(2) },
+		"another type":        func(v *volume.Volume, spec *CreateSpec) { v.Type = "standard"; spec.Type = "fast" },
 		"cloned":              func(v *volume.Volume, _ *CreateSpec) { v.SourceID = volumetest.VolumeID(9) },
-		"not a clone":         func(_ *volume.Volume, w *CreateSpec) { w.Source = volumetest.VolumeID(9) },
+		"not a clone":         func(_ *volume.Volume, spec *CreateSpec) { spec.Source = volumetest.VolumeID(9) },
 		"from a snapshot":     func(v *volume.Volume, _ *CreateSpec) { v.SnapshotID = "s" },
-		"for one server only": func(_ *volume.Volume, w *CreateSpec) { w.Shared = true },
+		"for one server only": func(_ *volume.Volume, spec *CreateSpec) { spec.Multiattach = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, w := volumetest.OwnVolume(1, volume.Available), gib
-			change(&v, &w)
+			v, spec := volumetest.OwnVolume(1, volume.Available), gib
+			change(&v, &spec)
 			c := volumetest.NewCloud(v)
-			_, err := service(c).Create(t.Context(), w)
+			_, err := service(c).Create(t.Context(), spec)
 			volumetest.WantKind(t, err, volume.Incompatible, false)
 			if c.Count("DeleteVolume") != 0 {
 				t.Error("it was deleted")
@@ -207,17 +207,17 @@ func TestAVolumeThatDiffersIsIncompatible(t *testing.T) {
 	}
 }
 
-func TestNamesAndIDsMayBeInAnotherCase(t *testing.T) {
+func TestCreateComparesNamesAndIDsWithoutCase(t *testing.T) {
 	const upper, lower = "AAAAAAAA-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000001"
-	for name, change := range map[string]func(v *volume.Volume, w *CreateSpec){
-		"type":     func(v *volume.Volume, w *CreateSpec) { v.Type, w.Type = "fast", "FAST" },
-		"source":   func(v *volume.Volume, w *CreateSpec) { v.SourceID, w.Source = lower, upper },
-		"snapshot": func(v *volume.Volume, w *CreateSpec) { v.SnapshotID, w.Snapshot = lower, upper },
+	for name, change := range map[string]func(v *volume.Volume, spec *CreateSpec){
+		"type":     func(v *volume.Volume, spec *CreateSpec) { v.Type, spec.Type = "fast", "FAST" },
+		"source":   func(v *volume.Volume, spec *CreateSpec) { v.SourceID, spec.Source = lower, upper },
+		"snapshot": func(v *volume.Volume, spec *CreateSpec) { v.SnapshotID, spec.Snapshot = lower, upper },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, w := volumetest.OwnVolume(1, volume.Available), gib
-			change(&v, &w)
-			got, err := service(volumetest.NewCloud(v)).Create(t.Context(), w)
+			v, spec := volumetest.OwnVolume(1, volume.Available), gib
+			change(&v, &spec)
+			got, err := service(volumetest.NewCloud(v)).Create(t.Context(), spec)
 			if err != nil || got.ID != v.ID {
 				t.Errorf("want %s, got %v, %v", v.ID, got, err)
 			}
@@ -225,35 +225,35 @@ func TestNamesAndIDsMayBeInAnotherCase(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatCinderMadeOtherwiseThanAskedIsRemoved(t *testing.T) {
+func TestCreateDeletesItsVolumeThatDiffersFromTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		c.Create = func(_ volume.CreateOptions, v *volume.Volume) error { v.Type = "cheap"; return nil }
-		w := gib
-		w.Type = "fast"
-		_, err := service(c).Create(volumetest.Within(t, 60), w)
+		spec := gib
+		spec.Type = "fast"
+		_, err := service(c).Create(volumetest.Within(t, 60), spec)
 		volumetest.WantKind(t, err, volume.Failed, false)
 		if len(c.VolumesByID) != 0 || !strings.Contains(err.Error(), `"cheap"`) {
 			t.Errorf("%v; left: %v", err, c.VolumesByID)
 		}
 		c.Fail["DeleteVolume"] = volume.Errorf(volume.Unavailable, "no answer").AfterWrite()
-		_, err = service(c).Create(volumetest.Within(t, 60), w)
+		_, err = service(c).Create(volumetest.Within(t, 60), spec)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
 	})
 }
 
-func TestAVolumeThatIsLargerOrOfAnIDsTypeOrInAnotherZoneIsCompatible(t *testing.T) {
+func TestCreateAcceptsALargerVolumeAnyTypeIDAndAnotherZone(t *testing.T) {
 	v := volumetest.OwnVolume(1, volume.Available)
 	v.Size, v.Type, v.Zone = volume.GiB(5), "fast", "nova"
-	w := gib
-	w.Type, w.Zones = "f61b0000-0000-4000-8000-000000000000", []string{"az1"}
-	got, err := service(volumetest.NewCloud(v)).Create(t.Context(), w)
+	spec := gib
+	spec.Type, spec.Zones = "f61b0000-0000-4000-8000-000000000000", []string{"az1"}
+	got, err := service(volumetest.NewCloud(v)).Create(t.Context(), spec)
 	if err != nil || got.Zone != "nova" {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
 
-func TestOfSeveralTheOldestCountsAndOnlyOurUnusedYoungerOnesGo(t *testing.T) {
+func TestCreateReturnsTheOldestAndDeletesOnlyItsOwnUnusedDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		aged := func(v volume.Volume, seconds int) volume.Volume {
@@ -272,7 +272,7 @@ func TestOfSeveralTheOldestCountsAndOnlyOurUnusedYoungerOnesGo(t *testing.T) {
 	})
 }
 
-func TestOfTwoMadeInTheSameSecondNoneIsRemovedByALaterCall(t *testing.T) {
+func TestCreateKeepsDuplicatesOfTheSameSecond(t *testing.T) {
 	c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available), volumetest.OwnVolume(2, volume.Available))
 	v, err := service(c).Create(t.Context(), gib)
 	if err != nil || v.ID != volumetest.VolumeID(1) || c.Count("DeleteVolume") != 0 {
@@ -280,7 +280,7 @@ func TestOfTwoMadeInTheSameSecondNoneIsRemovedByALaterCall(t *testing.T) {
 	}
 }
 
-func TestTwoReplicasAtOnceEndWithOneVolume(t *testing.T) {
+func TestCreateByTwoReplicasEndsWithOneVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		older := volumetest.OwnVolume(1, volume.Available)
@@ -293,7 +293,7 @@ func TestTwoReplicasAtOnceEndWithOneVolume(t *testing.T) {
 	})
 }
 
-func TestAVolumeOfTheNameThatIsBeingDeletedIsWaitedFor(t *testing.T) {
+func TestCreateWaitsForADeletionOfTheSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Deleting))
 		time.AfterFunc(time.Second, func() { c.Remove(volumetest.VolumeID(1)) })
@@ -304,7 +304,7 @@ func TestAVolumeOfTheNameThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestAVolumeThatVanishesWhileItIsMadeIsNoSuccess(t *testing.T) {
+func TestCreateIsRetryableWhereTheVolumeDisappears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		time.AfterFunc(500*time.Millisecond, func() { c.Remove(volumetest.VolumeID(101)) })
@@ -313,12 +313,12 @@ func TestAVolumeThatVanishesWhileItIsMadeIsNoSuccess(t *testing.T) {
 	})
 }
 
-func TestSharingNeedsAMultiattachTypeAndLeavesNothingBehind(t *testing.T) {
+func TestCreateForSeveralServersNeedsAMultiattachType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
-		w := gib
-		w.Shared = true
-		_, err := service(c).Create(volumetest.Within(t, 60), w)
+		spec := gib
+		spec.Multiattach = true
+		_, err := service(c).Create(volumetest.Within(t, 60), spec)
 		volumetest.WantKind(t, err, volume.InvalidArgument, false)
 		if len(c.VolumesByID) != 0 {
 			t.Errorf("left over: %v", c.VolumesByID)
@@ -326,9 +326,9 @@ func TestSharingNeedsAMultiattachTypeAndLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-func TestAWishThatCannotBeIsRefusedBeforeTheCloudIsAsked(t *testing.T) {
+func TestCreateValidatesBeforeItCallsTheCloud(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish CreateSpec
+		spec CreateSpec
 		kind volume.Kind
 	}{
 		"no name":       {CreateSpec{}, volume.InvalidArgument},
@@ -338,7 +338,7 @@ func TestAWishThatCannotBeIsRefusedBeforeTheCloudIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := volumetest.NewCloud()
-			_, err := service(c).Create(t.Context(), test.wish)
+			_, err := service(c).Create(t.Context(), test.spec)
 			volumetest.WantKind(t, err, test.kind, false)
 			if len(c.Calls) != 0 {
 				t.Error(c.Calls)
@@ -347,30 +347,30 @@ func TestAWishThatCannotBeIsRefusedBeforeTheCloudIsAsked(t *testing.T) {
 	}
 }
 
-func TestAClone(t *testing.T) {
+func TestCreateFromAVolume(t *testing.T) {
 	source := volume.Volume{ID: volumetest.VolumeID(1), Name: "source", Status: volume.InUse, Size: volume.GiB(2), Zone: "az 2"}
 	for name, test := range map[string]struct {
-		wish CreateSpec
+		spec CreateSpec
 		zone string
 		kind volume.Kind
 	}{
-		"without a zone goes to its source's":  {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}}, zone: "az 2"},
-		"with a label of that zone too":        {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1", "az-2"}}, zone: "az 2"},
-		"into another zone is for elsewhere":   {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1"}}, kind: volume.NotHere},
-		"that is smaller is out of range":      {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}}, kind: volume.OutOfRange},
-		"of a volume that is not there":        {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: volumetest.VolumeID(7)}, kind: volume.NotFound},
-		"of a volume that cannot be: no UUID":  {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: "../types"}, kind: volume.NotFound},
-		"may be larger than what it came from": {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(9)}}, zone: "az 2"},
+		"without a zone goes to its source's":  {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}}, zone: "az 2"},
+		"with a label of that zone too":        {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1", "az-2"}}, zone: "az 2"},
+		"into another zone":                    {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1"}}, kind: volume.NotHere},
+		"that is smaller":                      {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}}, kind: volume.OutOfRange},
+		"of a volume that is not there":        {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: volumetest.VolumeID(7)}, kind: volume.NotFound},
+		"of a volume that cannot be: no UUID":  {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: "../types"}, kind: volume.NotFound},
+		"may be larger than what it came from": {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(9)}}, zone: "az 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(source).SameZoneOnly(source.Zone)
-				w := test.wish
-				w.Name = "clone"
-				if w.Source == "" {
-					w.Source = source.ID
+				spec := test.spec
+				spec.Name = "clone"
+				if spec.Source == "" {
+					spec.Source = source.ID
 				}
-				v, err := service(c).Create(volumetest.Within(t, 60), w)
+				v, err := service(c).Create(volumetest.Within(t, 60), spec)
 				if test.zone == "" {
 					volumetest.WantKind(t, err, test.kind, false)
 					return
@@ -383,7 +383,7 @@ func TestAClone(t *testing.T) {
 	}
 }
 
-func TestTwoCallsForOneNameDoNotMixUp(t *testing.T) {
+func TestCreateTwiceAtOnceIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		s := service(c)
@@ -401,7 +401,7 @@ func TestTwoCallsForOneNameDoNotMixUp(t *testing.T) {
 	})
 }
 
-// testCreateIn: a volume of ours in that status is there already and stays as it is.
+// testCreateIn creates a volume whose name a volume of this driver has, in that status.
 func testCreateIn(t *testing.T, status volume.Status) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, status))
@@ -441,12 +441,12 @@ func TestErrorsKeepTheirCause(t *testing.T) {
 	}
 }
 
-// The answer to the create was lost, so that a later call finds the volume: nobody was told of it.
-func TestAVolumeThatCannotBeSharedGoesInALaterCallToo(t *testing.T) {
+// The answer to the create was lost, so a later call finds the volume, which no call has returned.
+func TestCreateDeletesASingleAttachVolumeOfAnEarlierCall(t *testing.T) {
 	for name, test := range map[string]struct {
-		forSeveral bool
-		kind       volume.Kind
-		left       int
+		multiattach bool
+		kind        volume.Kind
+		left        int
 	}{
 		"made for several servers": {true, volume.InvalidArgument, 0},
 		"made for one":             {false, volume.Incompatible, 1},
@@ -454,13 +454,13 @@ func TestAVolumeThatCannotBeSharedGoesInALaterCallToo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud()
-				w := gib
-				w.Shared = test.forSeveral
+				spec := gib
+				spec.Multiattach = test.multiattach
 				earlier := volumetest.OwnVolume(1, volume.Available)
-				earlier.Metadata = service(c).createMetadata(w)
+				earlier.Metadata = service(c).createMetadata(spec)
 				c.VolumesByID[earlier.ID] = &earlier
-				w.Shared = true
-				_, err := service(c).Create(volumetest.Within(t, 60), w)
+				spec.Multiattach = true
+				_, err := service(c).Create(volumetest.Within(t, 60), spec)
 				volumetest.WantKind(t, err, test.kind, false)
 				if len(c.VolumesByID) != test.left {
 					t.Errorf("want %d left, got %v", test.left, c.VolumesByID)
@@ -470,7 +470,6 @@ func TestAVolumeThatCannotBeSharedGoesInALaterCallToo(t *testing.T) {
 	}
 }
 
-// What a create does with a volume in each status: the requests it sends, the end it comes to.
 func TestCreateInEveryStatus(t *testing.T) {
 	for _, status := range volumetest.EveryStatus {
 		t.Run(string(status), func(t *testing.T) { testCreateIn(t, status) })

@@ -4,11 +4,12 @@ import (
 	"context"
 
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
+	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Delete deletes a volume and returns once Cinder answers 404 for it; one that does not exist is deleted. Snapshots are never
-// taken along. Conflict names what stands in the way: servers, snapshots, a status that only an administrator can change.
+// Delete deletes a volume, never its snapshots, and returns once Cinder answers 404 for it. A volume that does not exist is a success (CSI
+// specification, DeleteVolume). Conflict names what prevents the delete: servers, snapshots, or a status that only an administrator can reset.
 func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 	if !id.Exists() {
 		return nil
@@ -18,12 +19,12 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 		return err
 	}
 	defer unlock()
-	if _, free := s.recent.TakeAvailable(id); free {
+	if _, available := s.recent.TakeAvailable(id); available {
 		if err := s.delete(ctx, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {
 			return err
 		}
 	}
-	v, err := s.settled(ctx, id)
+	v, err := s.readDeletable(ctx, id)
 	if volume.Is(err, volume.NotFound) {
 		return nil
 	}
@@ -33,10 +34,10 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 	if v.Status.Meaning().Delete == volume.BeingDeleted {
 		return s.volumes.AwaitDeleted(ctx, id)
 	}
-	return s.undeletable(ctx, id, s.delete(ctx, id))
+	return s.explainRefusal(ctx, id, s.delete(ctx, id))
 }
 
-// delete asks for the deletion and waits for its end.
+// delete requests the delete and waits until the volume is gone.
 func (s *Service) delete(ctx context.Context, id volume.ID) error {
 	if err := s.cloud.DeleteVolume(ctx, id); err != nil {
 		return volume.IgnoreNotFound(err)
@@ -44,37 +45,33 @@ func (s *Service) delete(ctx context.Context, id volume.ID) error {
 	return volume.AfterWrite(s.volumes.AwaitDeleted(ctx, id))
 }
 
-// settled reads a volume once it can be deleted or is on its way out.
-func (s *Service) settled(ctx context.Context, id volume.ID) (volume.Volume, error) {
+// readDeletable reads a volume once it can be deleted or is being deleted.
+func (s *Service) readDeletable(ctx context.Context, id volume.ID) (volume.Volume, error) {
 	v, err := s.cloud.Volume(ctx, id)
 	if err != nil {
 		return volume.Volume{}, err
 	}
-	if v.Status.Meaning().Delete == volume.Wait {
-		v, err = s.volumes.Await(ctx, id, "become deletable", func(v volume.Volume, ok bool) (bool, error) {
-			if !ok {
-				return true, volume.NoVolume(id)
-			}
-			return v.Status.Meaning().Delete != volume.Wait, nil
-		})
-		if err != nil {
-			return volume.Volume{}, err
-		}
+	if v, err = s.volumes.Settled(ctx, v, "become deletable", observe.ForDelete); err != nil {
+		return volume.Volume{}, err
 	}
 	switch step := v.Status.Meaning().Delete; {
 	case step == volume.BeingDeleted:
 		return v, nil
 	case len(v.Attachments) > 0:
-		return v, volume.Errorf(volume.Conflict, "volume %s is attached to %s; detach it first", id, v.Holders()).Op("delete")
+		return v, stillAttached(v)
 	case step == volume.Proceed:
 		return v, nil
 	}
-	return v, volume.Errorf(volume.Conflict, "volume %s is in status %s%s; Cinder does not delete it until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("delete")
+	return v, s.volumes.Stuck(ctx, v, "Cinder does not delete it").Op("delete")
 }
 
-// undeletable says why Cinder refused to delete a volume that looked deletable: most often it has snapshots. Other errors, and none,
-// stay as they are.
-func (s *Service) undeletable(ctx context.Context, id volume.ID, refusal error) error {
+func stillAttached(v volume.Volume) error {
+	return volume.Errorf(volume.Conflict, "volume %s is attached to %s; detach it first", v.ID, v.Holders()).Op("delete")
+}
+
+// explainRefusal says why Cinder refused to delete a volume whose status allows it: most often the volume has snapshots. It returns other
+// errors, and nil, unchanged.
+func (s *Service) explainRefusal(ctx context.Context, id volume.ID, refusal error) error {
 	if volume.MayHaveWritten(refusal) || !volume.Is(refusal, volume.InvalidArgument) && !volume.Is(refusal, volume.Conflict) {
 		return refusal
 	}
@@ -85,9 +82,9 @@ func (s *Service) undeletable(ctx context.Context, id volume.ID, refusal error) 
 	case err != nil:
 		return err
 	case v.Status.Meaning().Delete != volume.Proceed:
-		return volume.Errorf(volume.Busy, "volume %s went to status %s while it was to be deleted: %w", id, v.Status, refusal).Op("delete")
+		return volume.Errorf(volume.Busy, "volume %s changed to status %s before Cinder could delete it; the driver retries: %w", id, v.Status, refusal).Op("delete")
 	case len(v.Attachments) > 0:
-		return volume.Errorf(volume.Conflict, "volume %s is attached to %s; detach it first", id, v.Holders()).Op("delete")
+		return stillAttached(v)
 	}
-	return volume.Errorf(volume.Conflict, "Cinder does not delete volume %s, most likely because it has snapshots or is in a group; delete those first: %w", id, refusal).Op("delete")
+	return volume.Errorf(volume.Conflict, "Cinder refuses to delete volume %s, most likely because it has snapshots or belongs to a group; delete those first: %w", id, refusal).Op("delete")
 }

@@ -19,7 +19,7 @@ func TestDeleteReturnsOnceTheVolumeIsGone(t *testing.T) {
 	})
 }
 
-func TestDeletingWhatIsNotThereIsDone(t *testing.T) {
+func TestDeleteOfAMissingVolumeSucceeds(t *testing.T) {
 	for _, id := range []volume.ID{volumetest.VolumeID(1), "", "vol-1", "../types/x"} {
 		c := volumetest.NewCloud()
 		if err := service(c).Delete(t.Context(), id); err != nil {
@@ -31,7 +31,7 @@ func TestDeletingWhatIsNotThereIsDone(t *testing.T) {
 	}
 }
 
-func TestAnAttachedVolumeIsNotDeletedAndItsServersAreNamed(t *testing.T) {
+func TestDeleteOfAnAttachedVolumeNamesTheServers(t *testing.T) {
 	c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}, {Server: volumetest.ServerB}}})
 	err := service(c).Delete(t.Context(), volumetest.VolumeID(1))
 	volumetest.WantKind(t, err, volume.Conflict, false)
@@ -40,7 +40,7 @@ func TestAnAttachedVolumeIsNotDeletedAndItsServersAreNamed(t *testing.T) {
 	}
 }
 
-func TestAVolumeWithSnapshotsStays(t *testing.T) {
+func TestDeleteOfAVolumeWithSnapshotsIsAConflict(t *testing.T) {
 	c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
 	c.Fail["DeleteVolume"] = volume.Errorf(volume.InvalidArgument, "Volume must not have snapshots").Request("req-7")
 	err := service(c).Delete(t.Context(), volumetest.VolumeID(1))
@@ -50,7 +50,7 @@ func TestAVolumeWithSnapshotsStays(t *testing.T) {
 	}
 }
 
-func TestADeletionThatFailsSaysWhy(t *testing.T) {
+func TestDeleteThatFailsReturnsTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
 		c.Reason = "the backend is on fire"
@@ -65,7 +65,7 @@ func TestADeletionThatFailsSaysWhy(t *testing.T) {
 	})
 }
 
-func TestAVolumeThatIsBeingDetachedIsDeletedAfterwards(t *testing.T) {
+func TestDeleteWaitsForADetach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Detaching, Attachments: []volume.Attachment{{Server: volumetest.ServerA}}})
 		time.AfterFunc(5*time.Second, func() {
@@ -98,7 +98,7 @@ func testDeleteIn(t *testing.T, status volume.Status) {
 	})
 }
 
-func TestDeleteOfAVolumeThatAHostHasIsRefusedByTheNameOfTheHost(t *testing.T) {
+func TestDeleteOfAVolumeAttachedToAHostNamesTheHost(t *testing.T) {
 	err := service(volumetest.HostAttached()).Delete(t.Context(), volumetest.VolumeID(1))
 	volumetest.WantKind(t, err, volume.Conflict, false)
 	if !strings.Contains(err.Error(), "host kvm-7") {
@@ -106,7 +106,6 @@ func TestDeleteOfAVolumeThatAHostHasIsRefusedByTheNameOfTheHost(t *testing.T) {
 	}
 }
 
-// What a deletion does with a volume in each status: the requests it sends, the end it comes to.
 func TestDeleteInEveryStatus(t *testing.T) {
 	for _, status := range volumetest.EveryStatus {
 		t.Run(string(status), func(t *testing.T) { testDeleteIn(t, status) })

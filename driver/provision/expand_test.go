@@ -26,7 +26,7 @@ func TestExpandReturnsOnceCinderShowsTheSize(t *testing.T) {
 	}
 }
 
-func TestAVolumeThatIsLargeEnoughStays(t *testing.T) {
+func TestExpandOfALargeEnoughVolumeSendsNothing(t *testing.T) {
 	c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: "error_extending", Size: volume.GiB(5)})
 	v, err := growing(c).Expand(t.Context(), volumetest.VolumeID(1), volume.Range{Required: volume.GiB(2)})
 	if err != nil || v.Size != volume.GiB(5) || c.Count("Extend") != 0 {
@@ -34,7 +34,7 @@ func TestAVolumeThatIsLargeEnoughStays(t *testing.T) {
 	}
 }
 
-func TestAnExtensionUnderWayIsAwaited(t *testing.T) {
+func TestExpandWaitsForAnExpansionInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: "extending", Size: volume.GiB(1)})
 		c.Later(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status, v.Size = volume.Available, volume.GiB(2) })
@@ -45,7 +45,7 @@ func TestAnExtensionUnderWayIsAwaited(t *testing.T) {
 	})
 }
 
-func TestAnExtensionThatFailsSaysWhy(t *testing.T) {
+func TestExpandThatFailsReturnsTheReason(t *testing.T) {
 	for _, outcome := range []volume.Status{"error_extending", volume.Available} {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available, Size: volume.GiB(1)})
@@ -59,7 +59,7 @@ func TestAnExtensionThatFailsSaysWhy(t *testing.T) {
 	}
 }
 
-func TestExpansionsThatCannotBe(t *testing.T) {
+func TestExpandRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		id   volume.ID
 		size volume.Range
@@ -83,25 +83,10 @@ func testExpandIn(t *testing.T, status volume.Status) {
 		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: status, Size: volume.GiB(1)})
 		_, err := growing(c).Expand(volumetest.Within(t, 60), volumetest.VolumeID(1), volume.Range{Required: volume.GiB(2)})
 		sent := c.Count("Extend") == 1
-		switch status.Meaning().Extend {
-		case volume.Proceed:
-			if err != nil || !sent {
-				t.Errorf("got %v, sent %v", err, sent)
-			}
-		case volume.Wait:
-			volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
-		case volume.BeingDeleted:
-			volumetest.WantKind(t, err, volume.NotFound, false)
-		default:
-			volumetest.WantKind(t, err, volume.Conflict, false)
-		}
-		if sent && status != volume.Available && status != volume.InUse {
-			t.Error("Cinder was asked")
-		}
+		wantByExtendStatus(t, status, err, sent)
 	})
 }
 
-// What an expansion does with a volume in each status: the requests it sends, the end it comes to.
 func TestExpandInEveryStatus(t *testing.T) {
 	for _, status := range volumetest.EveryStatus {
 		t.Run(string(status), func(t *testing.T) { testExpandIn(t, status) })

@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// The sidecar would forget the claim, and the volume that another request for it made would be nobody's.
-func TestAFailureIsNotTheLastWordWhileAnotherVolumeHasTheName(t *testing.T) {
+// After a final error the sidecar forgets the claim, and nobody would delete the volume that another request for it created.
+func TestCreateIsNotFinalWhileAnotherVolumeHasTheName(t *testing.T) {
 	at := func(v volume.Volume, second int) volume.Volume {
 		v.CreatedAt = time.Now().Add(time.Duration(second) * time.Second)
 		return v
@@ -45,13 +45,13 @@ func TestAFailureIsNotTheLastWordWhileAnotherVolumeHasTheName(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud()
 				test.begin(c)
-				s, w := service(c), zonal("az1")
-				w.Name, w.Size = gib.Name, gib.Size
-				_, err := s.Create(volumetest.Within(t, 60), w)
+				s, spec := service(c), zonal("az1")
+				spec.Name, spec.Size = gib.Name, gib.Size
+				_, err := s.Create(volumetest.Within(t, 60), spec)
 				volumetest.WantKind(t, err, test.kind, true)
 				clear(c.Hook)
 				c.Change(volumetest.VolumeID(7), func(v *volume.Volume) { v.Status = volume.Available })
-				v, err := s.Create(volumetest.Within(t, 60), w)
+				v, err := s.Create(volumetest.Within(t, 60), spec)
 				if err != nil || v.ID != volumetest.VolumeID(7) || len(c.Remaining()) != 1 {
 					t.Errorf("the next try: got %s, %v; left %v", v.ID, err, c.Remaining())
 				}
@@ -60,7 +60,7 @@ func TestAFailureIsNotTheLastWordWhileAnotherVolumeHasTheName(t *testing.T) {
 	}
 }
 
-func TestAFailureIsNotTheLastWordWhereTheNameCannotBeReadAfterIt(t *testing.T) {
+func TestCreateIsNotFinalWhereTheNameCannotBeReadAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		c.Fail["CreateVolume"] = volume.Errorf(volume.Exhausted, "HTTP 413")
@@ -70,7 +70,7 @@ func TestAFailureIsNotTheLastWordWhereTheNameCannotBeReadAfterIt(t *testing.T) {
 	})
 }
 
-func TestACreateThatGoesWellReadsTheNameTwice(t *testing.T) {
+func TestCreateReadsTheNameTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		if _, err := service(c).Create(volumetest.Within(t, 60), gib); err != nil || c.Count("VolumesNamed") != 2 {
@@ -78,5 +78,3 @@ func TestACreateThatGoesWellReadsTheNameTwice(t *testing.T) {
 		}
 	})
 }
-
-// As with volumes: whoever forgets the VolumeSnapshot now leaves what is there, or what comes.

@@ -6,99 +6,101 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// What is wrong with a volume in each status that stays until somebody acts. One that a server still has may go on working there.
+// statusIssues says what is wrong with a volume in each status that does not change by itself (Cinder API reference, "Volume statuses"). A
+// server may still be able to use an attached volume in such a status.
 var statusIssues = map[volume.Status]struct{ reason, advice string }{
-	"error":                   {"Error", "the backend lost it or could not make it; an administrator must look, and reset its status once it is well"},
-	"error_deleting":          {"ErrorDeleting", "somebody deleted it and the backend could not; what it holds may be gone"},
-	"error_restoring":         {"ErrorRestoring", "its backup was not restored completely; delete it and restore it again"},
-	"error_extending":         {"ErrorExtending", "it did not grow; an administrator must look at its size in the backend and reset its status"},
-	"error_backing-up":        {"ErrorBackingUp", "a backup of it failed; an administrator must reset its status"},
-	"error_managing":          {"ErrorManaging", "Cinder could not take it over from its backend; an administrator must look"},
-	"error_managing_deleting": {"ErrorManagingDeleting", "Cinder could not let go of it; an administrator must look"},
-	"awaiting-transfer":       {"AwaitingTransfer", "it was offered to another project; cancel the transfer to use it again"},
+	"error":                   {"Error", "the backend lost it or could not create it; an administrator must find the cause and reset the status"},
+	"error_deleting":          {"ErrorDeleting", "somebody deleted it and the backend could not; its data may be gone"},
+	"error_restoring":         {"ErrorRestoring", "Cinder did not restore its backup completely; delete it and restore the backup again"},
+	"error_extending":         {"ErrorExtending", "Cinder could not expand it; an administrator must check its size in the backend and reset the status"},
+	"error_backing-up":        {"ErrorBackingUp", "a backup of it failed; an administrator must reset the status"},
+	"error_managing":          {"ErrorManaging", "Cinder could not import it from its backend; an administrator must find the cause"},
+	"error_managing_deleting": {"ErrorManagingDeleting", "Cinder could not remove it from its management; an administrator must find the cause"},
+	"awaiting-transfer":       {"AwaitingTransfer", "it is offered to another project; cancel the transfer to use it again"},
 }
 
-// Health reads one volume and what is wrong with it. NotFound where there is none.
+// Health reads one volume and what is wrong with it. NotFound where the volume does not exist.
 func (s *Service) Health(ctx context.Context, id volume.ID) (volume.Health, error) {
 	v, err := s.Get(ctx, id)
 	if err != nil {
 		return volume.Health{}, err
 	}
-	gone, err := s.goneServers(ctx, []volume.Volume{v})
+	missing, err := s.missingServers(ctx, []volume.Volume{v})
 	if err != nil {
 		return volume.Health{}, err
 	}
-	h := healthOf(v, gone)
-	if _, ill := statusIssues[v.Status]; ill {
+	h := healthOf(v, missing)
+	if _, faulty := statusIssues[v.Status]; faulty {
 		h.Issues[0].Message += s.volumes.FailureReason(ctx, id)
 	}
 	return h, nil
 }
 
-// ListHealth reads a page of the project's volumes as List does, and what is wrong with each. Why an object is in an error it leaves
-// to Health.
+// ListHealth reads a page of volumes as List does, and what is wrong with each. Only Health adds the message of Cinder about the cause.
 func (s *Service) ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
 	page, err := s.List(ctx, p, limit)
 	if err != nil {
 		return nil, err
 	}
-	gone, err := s.goneServers(ctx, page)
+	missing, err := s.missingServers(ctx, page)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]volume.Health, len(page))
+	health := make([]volume.Health, len(page))
 	for i, v := range page {
-		all[i] = healthOf(v, gone)
+		health[i] = healthOf(v, missing)
 	}
-	return all, nil
+	return health, nil
 }
 
-func healthOf(v volume.Volume, gone map[volume.ServerID]bool) volume.Health {
+func healthOf(v volume.Volume, missing map[volume.ServerID]bool) volume.Health {
 	h := volume.Health{Volume: v}
-	if a, ill := statusIssues[v.Status]; ill {
+	if issue, faulty := statusIssues[v.Status]; faulty {
 		severity := volume.Inaccessible
 		if len(v.Attachments) > 0 {
 			severity = volume.Degraded
 		}
-		h.Issues = append(h.Issues, volume.HealthIssue{Severity: severity, Reason: a.reason, Message: fmt.Sprintf("the volume is in status %s: %s", v.Status, a.advice)})
+		h.Issues = append(h.Issues, volume.HealthIssue{Severity: severity, Reason: issue.reason, Message: fmt.Sprintf("the volume is in status %s: %s", v.Status, issue.advice)})
 	}
-	var missing []string
+	var servers []string
 	for _, a := range v.Attachments {
-		if gone[a.Server] {
-			missing = append(missing, string(a.Server))
+		if missing[a.Server] {
+			servers = append(servers, string(a.Server))
 		}
 	}
-	if len(missing) > 0 {
+	if len(servers) > 0 {
 		severity := volume.Inaccessible
 		if v.Multiattach {
 			severity = volume.Degraded
 		}
-		h.Issues = append(h.Issues, volume.HealthIssue{Severity: severity, Reason: "AttachedToMissingServer", Message: fmt.Sprintf("Cinder has the volume attached to server %s, which Nova does not know; "+
-			"detach it from there by deleting its VolumeAttachment, or have an administrator delete the attachment", strings.Join(missing, ", "))})
+		h.Issues = append(h.Issues, volume.HealthIssue{Severity: severity, Reason: "AttachedToMissingServer", Message: fmt.Sprintf("Cinder shows the volume as attached to server %s, which does not exist in Nova. "+
+			"Delete its VolumeAttachment to detach it, or ask an administrator of the cloud to delete the attachment", strings.Join(servers, ", "))})
 	}
 	return h
 }
 
-// parallelServers is how many servers are looked at at a time.
+// parallelServers is how many servers the driver reads at the same time.
 const parallelServers = 8
 
-// goneServers says which of the servers that volumes are attached to do not exist. One that we may not look at counts as there.
-func (s *Service) goneServers(ctx context.Context, volumes []volume.Volume) (map[volume.ServerID]bool, error) {
+// missingServers returns the servers that volumes are attached to and that Nova does not have. A server that the driver may not read counts
+// as existing.
+func (s *Service) missingServers(ctx context.Context, volumes []volume.Volume) (map[volume.ServerID]bool, error) {
 	var ids []volume.ServerID
 	for _, v := range volumes {
 		for _, a := range v.Attachments {
-			if a.Server.Exists() { // a host that is none of Nova's is not gone
+			if a.Server.Exists() { // an attachment to a host has no Nova server
 				ids = append(ids, a.Server)
 			}
 		}
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	missing := make([]bool, len(ids))
+	isMissing := make([]bool, len(ids))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelServers)
 	for i, id := range ids {
@@ -106,7 +108,7 @@ func (s *Service) goneServers(ctx context.Context, volumes []volume.Volume) (map
 			_, err := s.cloud.Server(ctx, id)
 			switch volume.KindOf(err) {
 			case volume.NotFound:
-				missing[i] = true
+				isMissing[i] = true
 			case volume.PermissionDenied, volume.Unimplemented:
 			default:
 				return err
@@ -117,9 +119,9 @@ func (s *Service) goneServers(ctx context.Context, volumes []volume.Volume) (map
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	gone := map[volume.ServerID]bool{}
+	missing := map[volume.ServerID]bool{}
 	for i, id := range ids {
-		gone[id] = missing[i]
+		missing[id] = isMissing[i]
 	}
-	return gone, nil
+	return missing, nil
 }

@@ -12,30 +12,30 @@ import (
 
 const serverGone volume.ServerID = "aaaaaaaa-0000-4000-8000-00000000dead"
 
-func TestWhatIsWrongWithAVolume(t *testing.T) {
+func TestHealth(t *testing.T) {
 	at := func(servers ...volume.ServerID) (all []volume.Attachment) {
 		for _, s := range servers {
 			all = append(all, volume.Attachment{Server: s})
 		}
 		return all
 	}
-	type ailment struct {
+	type issue struct {
 		severity volume.Severity
 		reason   string
 	}
 	for name, test := range map[string]struct {
 		volume volume.Volume
-		want   []ailment
+		want   []issue
 	}{
 		"available":                      {volume: volume.Volume{Status: volume.Available}},
 		"in use":                         {volume: volume.Volume{Status: volume.InUse, Attachments: at(volumetest.ServerA)}},
 		"changing":                       {volume: volume.Volume{Status: "extending"}},
-		"in error":                       {volume: volume.Volume{Status: volume.ErrorSt}, want: []ailment{{volume.Inaccessible, "Error"}}},
-		"in error, but somebody has it":  {volume: volume.Volume{Status: "error_extending", Attachments: at(volumetest.ServerA)}, want: []ailment{{volume.Degraded, "ErrorExtending"}}},
-		"at a server that is gone":       {volume: volume.Volume{Status: volume.InUse, Attachments: at(serverGone)}, want: []ailment{{volume.Inaccessible, "AttachedToMissingServer"}}},
-		"at two, one of which is gone":   {volume: volume.Volume{Status: volume.InUse, Multiattach: true, Attachments: at(volumetest.ServerA, serverGone)}, want: []ailment{{volume.Degraded, "AttachedToMissingServer"}}},
+		"in error":                       {volume: volume.Volume{Status: volume.ErrorSt}, want: []issue{{volume.Inaccessible, "Error"}}},
+		"in error, but somebody has it":  {volume: volume.Volume{Status: "error_extending", Attachments: at(volumetest.ServerA)}, want: []issue{{volume.Degraded, "ErrorExtending"}}},
+		"at a server that is gone":       {volume: volume.Volume{Status: volume.InUse, Attachments: at(serverGone)}, want: []issue{{volume.Inaccessible, "AttachedToMissingServer"}}},
+		"at two, one of which is gone":   {volume: volume.Volume{Status: volume.InUse, Multiattach: true, Attachments: at(volumetest.ServerA, serverGone)}, want: []issue{{volume.Degraded, "AttachedToMissingServer"}}},
 		"at a host that Nova never had":  {volume: volume.Volume{Status: volume.InUse, Attachments: at("")}},
-		"in error at a server that went": {volume: volume.Volume{Status: volume.ErrorSt, Attachments: at(serverGone)}, want: []ailment{{volume.Degraded, "Error"}, {volume.Inaccessible, "AttachedToMissingServer"}}},
+		"in error at a server that went": {volume: volume.Volume{Status: volume.ErrorSt, Attachments: at(serverGone)}, want: []issue{{volume.Degraded, "Error"}, {volume.Inaccessible, "AttachedToMissingServer"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.volume.ID = volumetest.VolumeID(1)
@@ -47,14 +47,14 @@ func TestWhatIsWrongWithAVolume(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got []ailment
+			var got []issue
 			for _, a := range h.Issues {
-				got = append(got, ailment{a.Severity, a.Reason})
+				got = append(got, issue{a.Severity, a.Reason})
 				if strings.HasPrefix(a.Reason, "Error") != strings.Contains(a.Message, "the disk broke") {
 					t.Errorf("message %q", a.Message)
 				}
 			}
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(ailment{})); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(issue{})); diff != "" {
 				t.Error("-want +got\n", diff)
 			}
 		})
@@ -63,22 +63,22 @@ func TestWhatIsWrongWithAVolume(t *testing.T) {
 	volumetest.WantKind(t, err, volume.NotFound, false)
 }
 
-// A reason is one word, and none stands twice: (severity, reason) names an ailment of a volume (CSI specification, VolumeHealthEntry).
-func TestEveryErrorStatusIsAnAilmentOfItsOwn(t *testing.T) {
+// A reason is one word and unique: severity and reason identify an issue of a volume (CSI specification, VolumeHealthEntry).
+func TestEveryErrorStatusIsAHealthIssue(t *testing.T) {
 	var reasons []string
 	for _, status := range volumetest.EveryStatus {
-		a, ill := statusIssues[status]
-		if want := strings.HasPrefix(string(status), "error") || status == "awaiting-transfer"; ill != want {
-			t.Errorf("%s: ill %v, want %v", status, ill, want)
+		a, faulty := statusIssues[status]
+		if want := strings.HasPrefix(string(status), "error") || status == "awaiting-transfer"; faulty != want {
+			t.Errorf("%s: faulty %v, want %v", status, faulty, want)
 		}
-		if ill && (slices.Contains(reasons, a.reason) || strings.ContainsAny(a.reason, " _-") || a.advice == "") {
+		if faulty && (slices.Contains(reasons, a.reason) || strings.ContainsAny(a.reason, " _-") || a.advice == "") {
 			t.Errorf("%s: %+v", status, a)
 		}
 		reasons = append(reasons, a.reason)
 	}
 }
 
-func TestTheHealthOfAPageAsksForEachServerOnce(t *testing.T) {
+func TestListHealthReadsEachServerOnce(t *testing.T) {
 	var all []volume.Volume
 	for n := range 3 {
 		all = append(all, volume.Volume{ID: volumetest.VolumeID(n), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}, {Server: serverGone}}})

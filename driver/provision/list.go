@@ -9,9 +9,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
-// List reads at most limit of the project's volumes from p on, whoever made them; limit 0 means all, of which only ids, sizes, statuses
-// and attachments are kept. With a limit only an empty answer is surely the list's end, since a cloud may give less than was asked for.
-// NotFound when the volume of p is gone and p does not know when it was created.
+// List reads at most limit volumes of the project after position p, also those that others created (CSI specification, ListVolumes). Limit 0 means all
+// of them, and then it returns only IDs, sizes, statuses and attachments. With a limit only an empty page is the end of the list: a cloud may
+// return fewer volumes than asked for. NotFound where the volume of p is gone and p lacks its creation time.
 func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
 	if limit > 0 {
 		page, _, err := s.listFrom(ctx, p, limit)
@@ -38,7 +38,7 @@ func (s *Service) List(ctx context.Context, p volume.Position, limit int) ([]vol
 	return all, observe.EndlessList(err, "the project's volumes")
 }
 
-// listFrom reads one page, and whether there may be more.
+// listFrom reads one page, and whether another page may follow.
 func (s *Service) listFrom(ctx context.Context, p volume.Position, limit int) (page []volume.Volume, more bool, err error) {
 	page, err = observe.PageFrom(p, limit, volume.PositionOf, func(after volume.ID, limit int) (page []volume.Volume, err error) {
 		page, more, err = s.cloud.Select(ctx, volume.Selection{Page: volume.Page{Marker: after, Limit: limit}})

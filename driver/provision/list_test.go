@@ -23,7 +23,7 @@ func sevenVolumes() *volumetest.Cloud {
 	return volumetest.NewCloud(all...)
 }
 
-func TestAWalkOverTheListSeesEveryVolumeOnce(t *testing.T) {
+func TestListPagesHoldEveryVolumeOnce(t *testing.T) {
 	for _, limit := range []int{0, 1, 2, 5} {
 		if got := walk(t, sevenVolumes(), limit, 0); !slices.Equal(got, []int{7, 6, 5, 4, 3, 2, 1}) {
 			t.Errorf("limit %d: got %v", limit, got)
@@ -31,7 +31,7 @@ func TestAWalkOverTheListSeesEveryVolumeOnce(t *testing.T) {
 	}
 }
 
-func TestAWalkGoesOnWhenTheLastVolumeOfEveryPageIsDeleted(t *testing.T) {
+func TestListContinuesWhereTheLastVolumeOfAPageIsDeleted(t *testing.T) {
 	for _, limit := range []int{0, 1, 2, 5} {
 		if got := walk(t, sevenVolumes(), limit, 9); !slices.Equal(got, []int{7, 6, 5, 4, 3, 2, 1}) {
 			t.Errorf("limit %d: got %v", limit, got)
@@ -39,7 +39,7 @@ func TestAWalkGoesOnWhenTheLastVolumeOfEveryPageIsDeleted(t *testing.T) {
 	}
 }
 
-// walk lists page by page, and deletes the last volume of as many pages as are told.
+// walk lists page by page. It deletes the last volume of the first pages, as many as deletions says.
 func walk(t *testing.T, c *volumetest.Cloud, limit, deletions int) []int {
 	t.Helper()
 	s := service(c)
@@ -67,7 +67,7 @@ func walk(t *testing.T, c *volumetest.Cloud, limit, deletions int) []int {
 	}
 }
 
-func TestAPositionWithoutATimeEndsWithItsVolume(t *testing.T) {
+func TestListFromADeletedVolumeNeedsItsCreationTime(t *testing.T) {
 	_, err := service(sevenVolumes()).List(t.Context(), volume.Position{After: volumetest.VolumeID(9)}, 0)
 	volumetest.WantKind(t, err, volume.NotFound, false)
 }

@@ -65,7 +65,7 @@ func TestModifyWritesOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestARetypeThatWasTakenAndNotDoneIsAnError(t *testing.T) {
+func TestModifyReportsARetypeThatCinderDidNotCarryOut(t *testing.T) {
 	for _, migrate := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			c := retypable(volume.Available)
@@ -83,7 +83,7 @@ func TestARetypeThatWasTakenAndNotDoneIsAnError(t *testing.T) {
 	}
 }
 
-func TestARetypeUnderWayIsAwaitedAndNotAskedForAgain(t *testing.T) {
+func TestModifyWaitsForARetypeInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := retypable("retyping")
 		c.Later(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status, v.Type = volume.InUse, "fast" })
@@ -93,7 +93,7 @@ func TestARetypeUnderWayIsAwaitedAndNotAskedForAgain(t *testing.T) {
 	})
 }
 
-func TestChangesThatCannotBe(t *testing.T) {
+func TestModifyRefuses(t *testing.T) {
 	refused := volume.Errorf(volume.Conflict, "Retype needs volume to be in available or in-use state")
 	for name, test := range map[string]struct {
 		id     volume.ID
@@ -149,25 +149,11 @@ func testModifyIn(t *testing.T, status volume.Status) {
 		c := retypable(status)
 		err := service(c).Modify(volumetest.Within(t, 60), volumetest.VolumeID(1), Change{Type: "fast"})
 		sent := c.Count("Retype") == 1
-		switch status.Meaning().Extend {
-		case volume.Proceed:
-			if err != nil || !sent {
-				t.Errorf("got %v, sent %v", err, sent)
-			}
-		case volume.Wait:
-			volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
-		case volume.BeingDeleted:
-			volumetest.WantKind(t, err, volume.NotFound, false)
-		default:
-			volumetest.WantKind(t, err, volume.Conflict, false)
-		}
-		if sent && status != volume.Available && status != volume.InUse {
-			t.Error("Cinder was asked")
-		}
+		wantByExtendStatus(t, status, err, sent)
 	})
 }
 
-func TestTwoCallsDoNotChangeOneVolumeAtOnce(t *testing.T) {
+func TestModifyTwiceAtOnceIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := retypable(volume.Available)
 		s := service(c)
@@ -180,7 +166,6 @@ func TestTwoCallsDoNotChangeOneVolumeAtOnce(t *testing.T) {
 	})
 }
 
-// What a change does with a volume in each status: the requests it sends, the end it comes to.
 func TestModifyInEveryStatus(t *testing.T) {
 	for _, status := range volumetest.EveryStatus {
 		t.Run(string(status), func(t *testing.T) { testModifyIn(t, status) })

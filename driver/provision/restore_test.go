@@ -10,24 +10,24 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-func TestAVolumeFromABackup(t *testing.T) {
+func TestCreateFromABackup(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish   CreateSpec
+		spec   CreateSpec
 		status volume.Status
 		cloud  func(*volumetest.Cloud)
 		size   volume.Size
 		kind   volume.Kind // Unknown: it is made
 	}{
-		"is as large as the backup":    {size: volume.GiB(3)},
-		"may be larger":                {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(9)}}, size: volume.GiB(9)},
-		"goes to any zone":             {wish: CreateSpec{Zones: []string{"az1", "az-2"}}, size: volume.GiB(3)},
-		"that is smaller":              {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}}, kind: volume.OutOfRange},
-		"that is being made":           {status: volume.Creating, kind: volume.Busy},
-		"that is being restored":       {status: "restoring", kind: volume.Busy},
-		"that failed":                  {status: "error", kind: volume.Conflict},
-		"that goes":                    {status: volume.Deleting, kind: volume.NotFound},
-		"while backups are not told":   {cloud: func(c *volumetest.Cloud) { c.Fail["Backup"] = volume.Errorf(volume.Unavailable, "500") }, kind: volume.Unavailable},
-		"while snapshots are not told": {cloud: func(c *volumetest.Cloud) { c.Fail["Snapshot"] = volume.Errorf(volume.Unavailable, "500") }, kind: volume.Unavailable},
+		"is as large as the backup":      {size: volume.GiB(3)},
+		"may be larger":                  {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(9)}}, size: volume.GiB(9)},
+		"goes to any zone":               {spec: CreateSpec{Zones: []string{"az1", "az-2"}}, size: volume.GiB(3)},
+		"that is smaller":                {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}}, kind: volume.OutOfRange},
+		"that is being made":             {status: volume.Creating, kind: volume.Busy},
+		"that is being restored":         {status: "restoring", kind: volume.Busy},
+		"that failed":                    {status: "error", kind: volume.Conflict},
+		"that is being deleted":          {status: volume.Deleting, kind: volume.NotFound},
+		"while backups cannot be read":   {cloud: func(c *volumetest.Cloud) { c.Fail["Backup"] = volume.Errorf(volume.Unavailable, "500") }, kind: volume.Unavailable},
+		"while snapshots cannot be read": {cloud: func(c *volumetest.Cloud) { c.Fail["Snapshot"] = volume.Errorf(volume.Unavailable, "500") }, kind: volume.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -39,10 +39,10 @@ func TestAVolumeFromABackup(t *testing.T) {
 				if test.cloud != nil {
 					test.cloud(c)
 				}
-				w := test.wish
-				w.Name, w.Snapshot, w.Metadata = "restored", volumetest.SnapshotID(1), map[string]string{"mine": "1"}
+				spec := test.spec
+				spec.Name, spec.Snapshot, spec.Metadata = "restored", volumetest.SnapshotID(1), map[string]string{"mine": "1"}
 				for range 2 { // the second finds the first's
-					v, err := service(c).Create(volumetest.Within(t, 60), w)
+					v, err := service(c).Create(volumetest.Within(t, 60), spec)
 					if test.kind != volume.Unknown {
 						volumetest.WantKind(t, err, test.kind, false)
 						if c.Count("CreateVolume") != 0 {
@@ -50,7 +50,7 @@ func TestAVolumeFromABackup(t *testing.T) {
 						}
 						continue
 					}
-					if err != nil || v.BackupID != string(volumetest.SnapshotID(1)) || v.SnapshotID != "" || v.Size != test.size || v.Zone != first(w.Zones) || c.Count("CreateVolume") != 1 {
+					if err != nil || v.BackupID != string(volumetest.SnapshotID(1)) || v.SnapshotID != "" || v.Size != test.size || v.Zone != first(spec.Zones) || c.Count("CreateVolume") != 1 {
 						t.Errorf("got %v, %v", v, err)
 					}
 					m := c.VolumesByID[v.ID].Metadata
@@ -63,21 +63,21 @@ func TestAVolumeFromABackup(t *testing.T) {
 	}
 }
 
-func TestARestoredVolumeThatCannotBeLabelledIsNotDone(t *testing.T) {
+func TestCreateFromABackupNeedsItsMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud().WithBackups(volumetest.NewBackup(volume.Available))
 		c.Fail["AddMetadata"] = volume.Errorf(volume.Unavailable, "down")
-		w := CreateSpec{Name: "restored", Snapshot: volumetest.SnapshotID(1)}
-		_, err := service(c).Create(volumetest.Within(t, 60), w)
+		spec := CreateSpec{Name: "restored", Snapshot: volumetest.SnapshotID(1)}
+		_, err := service(c).Create(volumetest.Within(t, 60), spec)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
 		delete(c.Fail, "AddMetadata")
-		if v, err := service(c).Create(volumetest.Within(t, 60), w); err != nil || c.Count("CreateVolume") != 1 {
+		if v, err := service(c).Create(volumetest.Within(t, 60), spec); err != nil || c.Count("CreateVolume") != 1 {
 			t.Errorf("got %v, %v", v, err)
 		}
 	})
 }
 
-func TestAFailedRestoreLeavesNothing(t *testing.T) {
+func TestCreateDeletesAFailedRestore(t *testing.T) {
 	for _, outcome := range []volume.Status{"error", "error_restoring"} {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud().WithBackups(volumetest.NewBackup(volume.Available))
@@ -90,25 +90,25 @@ func TestAFailedRestoreLeavesNothing(t *testing.T) {
 	}
 }
 
-// For a moment a volume that is restored has the metadata of the volume that was backed up: none, or another backup's.
-func TestAVolumeThatIsBeingRestoredIsJudgedOnceItIsThere(t *testing.T) {
+// During a restore a volume has the metadata of the volume that was backed up, which names no backup or another one.
+func TestCreateComparesTheBackupAfterTheRestore(t *testing.T) {
 	for meanwhile, test := range map[string]struct {
-		becomes string
-		wish    volume.SnapshotID
-		kind    volume.Kind
+		becomes  string
+		snapshot volume.SnapshotID
+		kind     volume.Kind
 	}{
-		"":                               {becomes: string(volumetest.SnapshotID(1)), wish: volumetest.SnapshotID(1)},
-		string(volumetest.SnapshotID(2)): {becomes: string(volumetest.SnapshotID(1)), wish: volumetest.SnapshotID(1)},
-		string(volumetest.SnapshotID(1)): {becomes: string(volumetest.SnapshotID(2)), wish: volumetest.SnapshotID(1), kind: volume.Incompatible},
-		string(volumetest.SnapshotID(3)): {becomes: "", wish: volumetest.SnapshotID(1), kind: volume.Incompatible},
-		string(volumetest.SnapshotID(4)): {becomes: string(volumetest.SnapshotID(4)), wish: "", kind: volume.Incompatible},
+		"":                               {becomes: string(volumetest.SnapshotID(1)), snapshot: volumetest.SnapshotID(1)},
+		string(volumetest.SnapshotID(2)): {becomes: string(volumetest.SnapshotID(1)), snapshot: volumetest.SnapshotID(1)},
+		string(volumetest.SnapshotID(1)): {becomes: string(volumetest.SnapshotID(2)), snapshot: volumetest.SnapshotID(1), kind: volume.Incompatible},
+		string(volumetest.SnapshotID(3)): {becomes: "", snapshot: volumetest.SnapshotID(1), kind: volume.Incompatible},
+		string(volumetest.SnapshotID(4)): {becomes: string(volumetest.SnapshotID(4)), snapshot: "", kind: volume.Incompatible},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			v := volumetest.OwnVolume(2, volume.Creating)
 			v.BackupID = meanwhile
 			c := volumetest.NewCloud(v)
 			c.Later(v.ID, func(v *volume.Volume) { v.Status, v.BackupID = volume.Available, test.becomes })
-			got, err := service(c).Create(volumetest.Within(t, 60), CreateSpec{Name: v.Name, Snapshot: test.wish})
+			got, err := service(c).Create(volumetest.Within(t, 60), CreateSpec{Name: v.Name, Snapshot: test.snapshot})
 			if test.kind == volume.Unknown && (err != nil || got.ID != v.ID) || test.kind != volume.Unknown && !volume.Is(err, test.kind) {
 				t.Errorf("%q, then %q: got %v, %v", meanwhile, test.becomes, got, err)
 			}
@@ -116,8 +116,8 @@ func TestAVolumeThatIsBeingRestoredIsJudgedOnceItIsThere(t *testing.T) {
 	}
 }
 
-// Two replicas restored one backup and both gave up: the younger copy has lost our metadata to the restore, but not its description.
-func TestAnAbandonedCopyOfARestoreIsRemoved(t *testing.T) {
+// Two replicas restored one backup and both failed. The restore replaced the metadata of the younger copy, but not its description.
+func TestCreateDeletesADuplicateRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		restored := func(n, second int) volume.Volume {
 			return volume.Volume{

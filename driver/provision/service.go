@@ -1,10 +1,9 @@
-// Package provision creates, expands, changes and deletes volumes, and says what capacity and health they have.
+// Package provision creates, expands, modifies and deletes volumes, and reports their capacity and health.
 //
-// A create finds the volume by name or creates it, in the zones that are allowed one after the other. Every method returns once Cinder
-// shows the result.
+// Create finds a volume by name or creates it, in the allowed zones one after the other. Every method returns once Cinder shows the result.
 //
-// The package keeps Cinder's zones for one minute (zones.go) and the project's quotas for ten seconds (capacity.go). A restart loses
-// nothing: they are read again.
+// The package keeps the volume zones of Cinder for one minute (zones.go) and the quotas of the project for ten seconds (capacity.go). After
+// a restart it reads them again.
 package provision
 
 import (
@@ -18,34 +17,33 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Options say who the driver is in a cloud, and what the service shares with others.
+// Options are what a Service needs besides its cloud.
 type Options struct {
 	Owner idempotent.Owner
 	Locks *inflight.Locks // shared with every service for the same cloud; nil makes new ones
-	Log   *slog.Logger    // for what no RPC answer can say; nil discards
+	Log   *slog.Logger    // for what no RPC response can report; nil discards
 	// CountDuplicate counts a "volume" that has the name of another and that the driver does not delete; nil counts nothing.
 	CountDuplicate func(noun string)
-	// ObserveQuotas gets the project's quotas whenever they are read; nil ignores them.
+	// ObserveQuotas gets the quotas of the project after each read; nil ignores them.
 	ObserveQuotas func(map[string]volume.Quota)
-	Recent        *observe.Recent
+	Recent        *observe.Recent // shared with the attach service for the same cloud; nil makes a new one
 }
 
-// Volumes creates, changes and deletes the volumes of one cloud.
+// Service creates, changes and deletes the volumes of one cloud.
 type Service struct {
-	cloud   volume.Cloud
-	volumes observe.Volumes
-	owner   idempotent.Owner
-	log     *slog.Logger
-	locks   *inflight.Locks
-	zones   *zones
-	quotas  *quotaCache
-
+	cloud    volume.Cloud
+	volumes  observe.Volumes
+	owner    idempotent.Owner
+	log      *slog.Logger
+	locks    *inflight.Locks
+	zones    *zoneCache
+	quotas   *quotaCache
 	recent   *observe.Recent
 	resource *idempotent.Resource[volume.Volume]
 }
 
-// NewVolumes returns the service for the volumes of cloud c; w waits for their changes.
-func New(c volume.Cloud, w volume.Waiter, o Options) *Service {
+// New returns the service for the volumes of a cloud. The waiter waits for their changes.
+func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -56,19 +54,19 @@ func New(c volume.Cloud, w volume.Waiter, o Options) *Service {
 		o.Recent = &observe.Recent{}
 	}
 	s := &Service{
-		cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
-		zones: newZones(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
+		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
+		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
 	}
 	s.resource = &idempotent.Resource[volume.Volume]{
-		Noun: "volume", List: c.VolumesNamed, Facts: s.facts, AwaitDeletable: s.removable, Log: o.Log, CountDuplicate: o.CountDuplicate,
-		Delete:       func(ctx context.Context, v volume.Volume) error { return c.DeleteVolume(ctx, v.ID) },
+		Noun: "volume", List: cloud.VolumesNamed, Facts: s.facts, AwaitDeletable: s.awaitDeletable, Log: o.Log, CountDuplicate: o.CountDuplicate,
+		Delete:       func(ctx context.Context, v volume.Volume) error { return cloud.DeleteVolume(ctx, v.ID) },
 		AwaitDeleted: func(ctx context.Context, v volume.Volume) error { return s.volumes.AwaitDeleted(ctx, v.ID) },
 	}
 	return s
 }
 
-// facts are what the rule for creates must know about a volume. Cinder replaces the metadata of a restored volume, so its description has
-// the time of the create too.
+// facts is what package idempotent must know about a volume. Cinder replaces the metadata of a restored volume, so its description holds the
+// time of the create too.
 func (s *Service) facts(v volume.Volume) idempotent.Facts {
 	_, sent, restored := contract.ParseDescriptionOfRestored(v.Description)
 	if !restored {
@@ -80,16 +78,14 @@ func (s *Service) facts(v volume.Volume) idempotent.Facts {
 	}
 }
 
-// Get reads one volume. NotFound where there is none.
-func (s *Service) Get(ctx context.Context, id volume.ID) (volume.Volume, error) {
-	return s.volumes.Get(ctx, id)
+// mayDelete reports whether a create may delete v, although no request names v by ID. This driver must have created v for the request of that
+// name, and nothing must use v.
+func (s *Service) mayDelete(v volume.Volume) bool {
+	return s.createdForName(v) && len(v.Attachments) == 0
 }
 
-// ours reports whether this driver created v, for this cluster and for the request that v is named for, and nothing uses v.
-func (s *Service) ours(v volume.Volume) bool { return s.createdForName(v) && len(v.Attachments) == 0 }
-
-// createdForName reports whether this driver created v, for this cluster and for the request that v is named for. The metadata says so,
-// or the description where a restore replaced the metadata.
+// createdForName reports whether this driver created v, for this cluster and for the request of that name. The metadata says so, or the
+// description where a restore replaced the metadata.
 func (s *Service) createdForName(v volume.Volume) bool {
 	token, _, restored := contract.ParseDescriptionOfRestored(v.Description)
 	return s.owner.Marked(v.Name, v.Metadata) || restored && token == s.owner.Token(v.Name)
@@ -97,9 +93,14 @@ func (s *Service) createdForName(v volume.Volume) bool {
 
 // createMetadata is the metadata of a new volume.
 func (s *Service) createMetadata(spec CreateSpec) map[string]string {
-	all := s.owner.Metadata(spec.Name, spec.Metadata)
-	if spec.Shared {
-		all[contract.MetadataShared] = "true"
+	metadata := s.owner.Metadata(spec.Name, spec.Metadata)
+	if spec.Multiattach {
+		metadata[contract.MetadataShared] = "true"
 	}
-	return all
+	return metadata
+}
+
+// Get reads one volume. NotFound where the volume does not exist.
+func (s *Service) Get(ctx context.Context, id volume.ID) (volume.Volume, error) {
+	return s.volumes.Get(ctx, id)
 }

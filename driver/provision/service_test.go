@@ -1,5 +1,30 @@
 package provision
 
-import "github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+import (
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+)
 
 func service(c *volumetest.Cloud) *Service { return New(c, c, Options{Owner: volumetest.TestOwner}) }
+
+// wantByExtendStatus checks the result of an expansion or a retype of a volume in that status, and whether its request was sent.
+func wantByExtendStatus(t *testing.T, status volume.Status, err error, sent bool) {
+	t.Helper()
+	switch status.Meaning().Extend {
+	case volume.Proceed:
+		if err != nil || !sent {
+			t.Errorf("got %v, sent %v", err, sent)
+		}
+	case volume.Wait:
+		volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
+	case volume.BeingDeleted:
+		volumetest.WantKind(t, err, volume.NotFound, false)
+	default:
+		volumetest.WantKind(t, err, volume.Conflict, false)
+	}
+	if sent && status != volume.Available && status != volume.InUse {
+		t.Error("the request was sent")
+	}
+}

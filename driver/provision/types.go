@@ -7,8 +7,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Extra specs that say something to the driver (Cinder admin guide, "Volume multi-attach", "Availability-zone types",
-// "Capacity based quality of service" for the sizes, which are whole GiB).
+// Extra specs that the driver reads (Cinder admin guide, "Volume multi-attach" and "Availability-zone types"). The sizes are in GiB ("Capacity
+// based quality of service").
 const (
 	specMultiattach = "multiattach"
 	specZones       = "RESKEY:availability_zones"
@@ -16,8 +16,8 @@ const (
 	specMaximum     = "provisioning:max_vol_size"
 )
 
-// singleServer reports whether the type is known to allow one server only.
-func singleServer(t volume.Type) bool {
+// singleAttach reports whether a volume of the type certainly allows one server only. A cloud that hides the extra specs leaves it open.
+func singleAttach(t volume.Type) bool {
 	return t.Specs != nil && t.Specs[specMultiattach] != "<is> True"
 }
 
@@ -30,9 +30,4 @@ func allowsAnyOf(t volume.Type, zones []string) bool {
 	return slices.ContainsFunc(strings.Split(allowed, ","), func(a string) bool {
 		return slices.ContainsFunc(zones, func(zone string) bool { return sameZone(strings.TrimSpace(a), zone) })
 	})
-}
-
-// freeOf is what is left; unlimited reports that nothing bounds it.
-func freeOf(q volume.Quota) (n int64, unlimited bool) {
-	return max(0, q.Limit-q.InUse-q.Reserved), q.Limit < 0
 }

@@ -10,90 +10,77 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// zonesAge is how old the list of zones may be. It only saves calls: Cinder refuses a zone that went away meanwhile, and one that
-// came is tried a little later. Cinder's own list is an hour old (az_cache_time).
-const zonesAge = time.Minute
+// zoneCacheAge is how long the driver uses a list of zones. The cache only saves calls: Cinder refuses a zone that has disappeared, and the
+// driver uses a new zone a little later. The list of Cinder itself may be an hour old (az_cache_time).
+const zoneCacheAge = time.Minute
 
-// zones is the list of Cinder's zones, read when it is needed.
-type zones struct {
-	turn  chan struct{} // holds one token: who has it may read and write the rest
-	names []string      // nil when the cloud does not tell
-	read  time.Time
+// zoneCache keeps the volume zones of Cinder.
+type zoneCache struct {
+	lock   chan struct{} // full while a call reads or writes the rest
+	names  []string      // nil where the cloud does not show them
+	readAt time.Time
 }
 
-func newZones() *zones {
-	z := &zones{turn: make(chan struct{}, 1)}
-	z.turn <- struct{}{}
-	return z
-}
+func newZoneCache() *zoneCache { return &zoneCache{lock: make(chan struct{}, 1)} }
 
-// known are the names of Cinder's zones; nil when they cannot be known.
-func (s *Service) known(ctx context.Context) []string {
-	z := s.zones
+// volumeZones returns the names of the volume zones; nil where the driver cannot know them.
+func (s *Service) volumeZones(ctx context.Context) []string {
+	cache := s.zones
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-z.turn:
+	case cache.lock <- struct{}{}:
 	}
-	defer func() { z.turn <- struct{}{} }()
-	if !z.read.IsZero() && time.Since(z.read) < zonesAge {
-		return z.names
+	defer func() { <-cache.lock }()
+	if !cache.readAt.IsZero() && time.Since(cache.readAt) < zoneCacheAge {
+		return cache.names
 	}
 	names, err := s.cloud.VolumeZones(ctx)
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot read Cinder's zones; nodes' labels are taken for their names", "error", err)
+		s.log.WarnContext(ctx, "cannot read the volume zones of Cinder; the driver uses zone labels of nodes as zone names", "error", err)
 		names = nil
 		if ctx.Err() != nil || volume.Is(err, volume.Unavailable) {
-			return nil // the next call asks again
+			return nil // the next call reads again
 		}
 	}
-	z.names, z.read = names, time.Now()
+	cache.names, cache.readAt = names, time.Now()
 	return names
 }
 
-// candidates are the volume zones to try for a wish, best first; "" leaves the choice to Cinder. NotHere when Cinder has none of
-// those that will do.
-func (s *Service) candidates(ctx context.Context, w CreateSpec) ([]string, error) {
+// candidateZones returns the volume zones to try, best first; "" leaves the choice to Cinder. NotHere where Cinder has none of the allowed
+// zones.
+func (s *Service) candidateZones(ctx context.Context, spec CreateSpec) ([]string, error) {
 	switch {
-	case w.Zone != "":
-		return []string{w.Zone}, nil
-	case len(w.Zones) == 0:
+	case spec.Zone != "":
+		return []string{spec.Zone}, nil
+	case len(spec.Zones) == 0:
 		return []string{""}, nil
 	}
-	known := s.known(ctx)
-	if len(known) == 0 {
-		return w.Zones, nil
+	existing := s.volumeZones(ctx)
+	if len(existing) == 0 {
+		return spec.Zones, nil
 	}
-	var all []string
-	for _, label := range w.Zones {
-		named := contract.ZonesLabelled(label, known)
+	var candidates []string
+	for _, label := range spec.Zones {
+		names := contract.ZonesLabelled(label, existing)
 		switch {
-		case len(named) == 0 && w.AnyZone:
-			named = []string{label}
-		case len(named) > 1:
-			s.log.WarnContext(ctx, "several of Cinder's zones have the same label; they are tried in this order", "label", label, "zones", named)
+		case len(names) == 0 && spec.AnyZone:
+			names = []string{label}
+		case len(names) > 1:
+			s.log.WarnContext(ctx, "several volume zones have the same label; the driver tries them in this order", "label", label, "zones", names)
 		}
-		for _, zone := range named {
-			if !slices.Contains(all, zone) {
-				all = append(all, zone)
+		for _, name := range names {
+			if !slices.Contains(candidates, name) {
+				candidates = append(candidates, name)
 			}
 		}
 	}
-	if len(all) == 0 {
-		return nil, volume.Errorf(volume.NotHere, "Cinder has no zone called or labelled %s; it has %s. Where compute zones have other names than volume zones, "+
-			"map them with [Zone] sections of cloud.conf, or turn topology off", strings.Join(w.Zones, " or "), strings.Join(known, ", ")).Op("create")
+	if len(candidates) == 0 {
+		return nil, volume.Errorf(volume.NotHere, "Cinder has no volume zone with the name or label %s; its zones are %s. If compute zones and volume zones have different names, "+
+			"map them with [Zone] sections in cloud.conf, or turn topology off", strings.Join(spec.Zones, " or "), strings.Join(existing, ", ")).Op("create")
 	}
-	return all, nil
+	return candidates, nil
 }
 
-// sameZone compares zones that may come from labels.
+// sameZone compares two zones by their labels: either may be a label already.
 func sameZone(a, b string) bool { return contract.ZoneLabel(a) == contract.ZoneLabel(b) }
-
-// allows reports whether a volume in that zone is as wished.
-func (w CreateSpec) allows(zone string) bool {
-	return w.Zone != "" || len(w.Zones) == 0 || w.AnyZone || strings.TrimSpace(zone) == "" ||
-		slices.ContainsFunc(w.Zones, func(wished string) bool { return sameZone(wished, zone) })
-}
-
-// zonal reports whether another zone may do where one cannot have the volume.
-func (w CreateSpec) zonal() bool { return w.Zone == "" && len(w.Zones) > 0 }

@@ -15,39 +15,39 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// zonal is a wish for the zones a node's label and others stand for.
+// zonal is a spec whose zones come from the topology.
 func zonal(zones ...string) CreateSpec {
-	w := gib
-	w.Zones = zones
-	return w
+	spec := gib
+	spec.Zones = zones
+	return spec
 }
 
 func first(zones []string) string { return slices.Concat(zones, []string{""})[0] }
 
 const noRoom = "schedule allocate volume:Could not find any available weighted backend."
 
-// Behaviour check 25 of upstream's failures: the zone "zone 1" round-trips.
-func TestAZonesLabelFindsTheZone(t *testing.T) {
+// Labels have no blanks: upstream could not use the zone "zone 1", which has the label "zone-1".
+func TestCreateFindsTheZoneByItsLabel(t *testing.T) {
 	for name, test := range map[string]struct {
-		known  []string // what Cinder tells
-		wish   []string
-		want   string
-		listed int
+		known     []string // by Cinder
+		requested []string
+		want      string
+		listed    int
 	}{
-		"a name that is a label":          {known: []string{"az1", "az2"}, wish: []string{"az2"}, want: "az2", listed: 1},
-		"upstream's label of a blank":     {known: []string{"az1", "zone 1"}, wish: []string{"zone-1"}, want: "zone 1", listed: 1},
-		"the zone of the very name wins":  {known: []string{"zone 1", "zone-1"}, wish: []string{"zone-1"}, want: "zone-1", listed: 1},
-		"a name no label is left of":      {known: []string{"az1", "東京"}, wish: []string{contract.ZoneLabel("東京")}, want: "東京", listed: 1},
-		"a name itself":                   {known: []string{"az1", "zone 1"}, wish: []string{"zone 1"}, want: "zone 1", listed: 1},
-		"unknown ones are passed over":    {known: []string{"az1", "az2"}, wish: []string{"nova", "az1"}, want: "az1", listed: 1},
-		"a cloud that does not tell":      {wish: []string{"zone-1"}, want: "zone-1", listed: 1},
-		"no zone wished, none is read of": {known: []string{"az1"}, want: "", listed: 0},
+		"a name that is a label":         {known: []string{"az1", "az2"}, requested: []string{"az2"}, want: "az2", listed: 1},
+		"upstream's label of a blank":    {known: []string{"az1", "zone 1"}, requested: []string{"zone-1"}, want: "zone 1", listed: 1},
+		"the zone of the very name wins": {known: []string{"zone 1", "zone-1"}, requested: []string{"zone-1"}, want: "zone-1", listed: 1},
+		"a name no label is left of":     {known: []string{"az1", "東京"}, requested: []string{contract.ZoneLabel("東京")}, want: "東京", listed: 1},
+		"a name itself":                  {known: []string{"az1", "zone 1"}, requested: []string{"zone 1"}, want: "zone 1", listed: 1},
+		"unknown ones are passed over":   {known: []string{"az1", "az2"}, requested: []string{"nova", "az1"}, want: "az1", listed: 1},
+		"a cloud that does not tell":     {requested: []string{"zone-1"}, want: "zone-1", listed: 1},
+		"no zone requested, none read":   {known: []string{"az1"}, want: "", listed: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud()
 				c.ZoneNames = test.known
-				v, err := service(c).Create(volumetest.Within(t, 60), zonal(test.wish...))
+				v, err := service(c).Create(volumetest.Within(t, 60), zonal(test.requested...))
 				if err != nil || v.Zone != test.want || c.Count("VolumeZones") != test.listed {
 					t.Errorf("got %q, %v after %v", v.Zone, err, c.Calls)
 				}
@@ -56,7 +56,7 @@ func TestAZonesLabelFindsTheZone(t *testing.T) {
 	}
 }
 
-func TestAZoneThatCinderDoesNotHaveIsForElsewhereBeforeAnythingIsMade(t *testing.T) {
+func TestCreateInAnUnknownZoneSendsNothing(t *testing.T) {
 	c := volumetest.NewCloud()
 	c.ZoneNames = []string{"nova", "zone 1"}
 	_, err := service(c).Create(t.Context(), zonal("az1", "az2"))
@@ -71,13 +71,13 @@ func TestAZoneThatCinderDoesNotHaveIsForElsewhereBeforeAnythingIsMade(t *testing
 	}
 }
 
-func TestTheListOfZonesIsReadOnceAMinuteAndWhenItFailedAgain(t *testing.T) {
+func TestVolumeZonesAreCachedForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		s := service(c)
 		ask := func(want int, zones ...string) {
 			t.Helper()
-			if got := s.known(volumetest.Within(t, 60)); !slices.Equal(got, zones) || c.Count("VolumeZones") != want {
+			if got := s.volumeZones(volumetest.Within(t, 60)); !slices.Equal(got, zones) || c.Count("VolumeZones") != want {
 				t.Errorf("want %v and %d calls, got %v and %v", zones, want, got, c.Calls)
 			}
 		}
@@ -87,7 +87,7 @@ func TestTheListOfZonesIsReadOnceAMinuteAndWhenItFailedAgain(t *testing.T) {
 		c.Fail["VolumeZones"] = volume.Errorf(volume.PermissionDenied, "policy")
 		ask(3)
 		ask(3)
-		time.Sleep(zonesAge)
+		time.Sleep(zoneCacheAge)
 		delete(c.Fail, "VolumeZones")
 		c.ZoneNames = []string{"az1"}
 		ask(4, "az1")
@@ -95,17 +95,17 @@ func TestTheListOfZonesIsReadOnceAMinuteAndWhenItFailedAgain(t *testing.T) {
 	})
 }
 
-func TestWhoeverWaitsForTheListOfZonesGivesUpWithItsContext(t *testing.T) {
+func TestVolumeZonesEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		s := service(c)
 		c.Hook["VolumeZones"] = func() { time.Sleep(time.Minute) }
-		go s.known(t.Context())
+		go s.volumeZones(t.Context())
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		s.known(ctx)
+		s.volumeZones(ctx)
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("it took %v", took)
 		}
@@ -113,23 +113,23 @@ func TestWhoeverWaitsForTheListOfZonesGivesUpWithItsContext(t *testing.T) {
 	})
 }
 
-// One zone after another is tried, and nothing is left of an attempt when the next begins.
-func TestZonesAreTriedInOrderOfPreference(t *testing.T) {
+// The driver tries one zone after another, and each attempt begins only when nothing is left of the one before.
+func TestCreateTriesZonesInOrder(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish    []string
-		refused []string // a POST for that zone is answered with 400
-		full    []string // a volume there ends in error
-		want    string   // empty: NotHere
-		made    int      // POSTs
+		requested []string
+		refused   []string // a POST for that zone is answered with 400
+		full      []string // a volume there ends in error
+		want      string   // empty: NotHere
+		made      int      // POSTs
 	}{
-		"the first":                     {wish: []string{"az2", "az1"}, want: "az2", made: 1},
-		"refused, then the next":        {wish: []string{"az2", "az1"}, refused: []string{"az2"}, want: "az1", made: 2},
-		"full, then the next":           {wish: []string{"az2", "az1"}, full: []string{"az2"}, want: "az1", made: 2},
-		"both ways, then the third":     {wish: []string{"az2", "az1", "az3"}, refused: []string{"az1"}, full: []string{"az2"}, want: "az3", made: 3},
-		"none":                          {wish: []string{"az2", "az1"}, refused: []string{"az1"}, full: []string{"az2"}, made: 2},
-		"the only one is full":          {wish: []string{"az2"}, full: []string{"az2"}, made: 1},
-		"twice the same is tried once":  {wish: []string{"az2", "az2"}, full: []string{"az2"}, made: 1},
-		"none is wished, and it is not": {want: "", refused: []string{""}, made: 1},
+		"the first":                      {requested: []string{"az2", "az1"}, want: "az2", made: 1},
+		"refused, then the next":         {requested: []string{"az2", "az1"}, refused: []string{"az2"}, want: "az1", made: 2},
+		"full, then the next":            {requested: []string{"az2", "az1"}, full: []string{"az2"}, want: "az1", made: 2},
+		"both ways, then the third":      {requested: []string{"az2", "az1", "az3"}, refused: []string{"az1"}, full: []string{"az2"}, want: "az3", made: 3},
+		"none":                           {requested: []string{"az2", "az1"}, refused: []string{"az1"}, full: []string{"az2"}, made: 2},
+		"the only one is full":           {requested: []string{"az2"}, full: []string{"az2"}, made: 1},
+		"twice the same is tried once":   {requested: []string{"az2", "az2"}, full: []string{"az2"}, made: 1},
+		"no zone requested, and refused": {want: "", refused: []string{""}, made: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestZonesAreTriedInOrderOfPreference(t *testing.T) {
 					}
 					return nil
 				}
-				v, err := service(c).Create(volumetest.Within(t, 60), zonal(test.wish...))
+				v, err := service(c).Create(volumetest.Within(t, 60), zonal(test.requested...))
 				if got := c.Count("CreateVolume"); got != test.made {
 					t.Errorf("want %d asked for, got %d", test.made, got)
 				}
@@ -159,8 +159,8 @@ func TestZonesAreTriedInOrderOfPreference(t *testing.T) {
 					return
 				}
 				kind := volume.NotHere
-				if len(test.wish) == 0 {
-					kind = volume.InvalidArgument // the scheduler has no choice to make
+				if len(test.requested) == 0 {
+					kind = volume.InvalidArgument // the scheduler cannot choose another zone
 				}
 				volumetest.WantKind(t, err, kind, false)
 				if len(c.VolumesByID) != 0 {
@@ -171,7 +171,7 @@ func TestZonesAreTriedInOrderOfPreference(t *testing.T) {
 	}
 }
 
-func TestOnlyAZoneThatCannotHaveItMakesTheNextBeTried(t *testing.T) {
+func TestCreateTriesTheNextZoneOnlyAfterNotHere(t *testing.T) {
 	for _, kind := range volume.Kinds() {
 		if kind == volume.NotHere {
 			continue
@@ -187,7 +187,7 @@ func TestOnlyAZoneThatCannotHaveItMakesTheNextBeTried(t *testing.T) {
 	}
 }
 
-func TestARefusalAfterAWriteIsNoReasonToTryAnotherZone(t *testing.T) {
+func TestCreateTriesNoOtherZoneAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		c.Fail["CreateVolume"] = volume.Errorf(volume.NotHere, "a proxy's answer").AfterWrite()
@@ -199,8 +199,8 @@ func TestARefusalAfterAWriteIsNoReasonToTryAnotherZone(t *testing.T) {
 	})
 }
 
-// An earlier call's deadline came before Cinder gave up in the first zone.
-func TestARetryGoesOnWithTheZonesThatAreLeft(t *testing.T) {
+// The deadline of an earlier call came before Cinder gave up in the first zone.
+func TestCreateSkipsTheZoneInWhichAnEarlierCallFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := volumetest.OwnVolume(1, "error")
 		failed.Zone = "zone 1"
@@ -213,8 +213,8 @@ func TestARetryGoesOnWithTheZonesThatAreLeft(t *testing.T) {
 	})
 }
 
-// Cinder's allow_availability_zone_fallback puts a volume into the default zone where it does not know the one asked for.
-func TestAVolumeInAZoneThatWillNotDoIsRemoved(t *testing.T) {
+// With allow_availability_zone_fallback Cinder creates a volume in the default zone where it does not know the requested zone.
+func TestCreateDeletesAVolumeInAZoneThatIsNotAllowed(t *testing.T) {
 	fallback := func(c *volumetest.Cloud) {
 		c.Create = func(_ volume.CreateOptions, v *volume.Volume) error { v.Zone = "nova"; return nil }
 	}
@@ -245,7 +245,7 @@ func TestAVolumeInAZoneThatWillNotDoIsRemoved(t *testing.T) {
 			}
 		})
 	})
-	t.Run("that cannot be removed is pursued", func(t *testing.T) {
+	t.Run("is retryable where it cannot be deleted", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud()
 			fallback(c)
@@ -258,9 +258,9 @@ func TestAVolumeInAZoneThatWillNotDoIsRemoved(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(volumetest.OwnSnapshot(1, volume.Available))
 			fallback(c)
-			w := zonal("az1")
-			w.Name, w.Size, w.Snapshot = "restored", volume.Range{}, volumetest.SnapshotID(1)
-			_, err := service(c).Create(volumetest.Within(t, 60), w)
+			spec := zonal("az1")
+			spec.Name, spec.Size, spec.Snapshot = "restored", volume.Range{}, volumetest.SnapshotID(1)
+			_, err := service(c).Create(volumetest.Within(t, 60), spec)
 			volumetest.WantKind(t, err, volume.NotHere, false)
 			if len(c.VolumesByID) != 1 {
 				t.Errorf("left %v", c.VolumesByID)
@@ -273,9 +273,9 @@ func TestAVolumeInAZoneThatWillNotDoIsRemoved(t *testing.T) {
 			c := volumetest.NewCloud()
 			c.ZoneNames = []string{"nova"}
 			fallback(c)
-			w := zonal("az1")
-			w.AnyZone = true
-			v, err := service(c).Create(volumetest.Within(t, 60), w)
+			spec := zonal("az1")
+			spec.AnyZone = true
+			v, err := service(c).Create(volumetest.Within(t, 60), spec)
 			if err != nil || v.Zone != "nova" {
 				t.Errorf("got %v, %v", v, err)
 			}
@@ -285,14 +285,14 @@ func TestAVolumeInAZoneThatWillNotDoIsRemoved(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud()
 			fallback(c)
-			w := zonal("az1")
-			w.Zone = "az9"
-			if v, err := service(c).Create(volumetest.Within(t, 60), w); err != nil || v.Zone != "nova" {
+			spec := zonal("az1")
+			spec.Zone = "az9"
+			if v, err := service(c).Create(volumetest.Within(t, 60), spec); err != nil || v.Zone != "nova" {
 				t.Errorf("got %v, %v", v, err)
 			}
 		})
 	})
-	t.Run("stays when somebody may have been told of it", func(t *testing.T) {
+	t.Run("stays where a call may have returned it", func(t *testing.T) {
 		v := volumetest.OwnVolume(1, volume.Available)
 		v.Zone = "nova"
 		c := volumetest.NewCloud(v)
@@ -302,25 +302,25 @@ func TestAVolumeInAZoneThatWillNotDoIsRemoved(t *testing.T) {
 	})
 }
 
-// The class's zone is sent as it stands, whatever the topology says and whatever Cinder lists.
-func TestTheClasssZoneIsTheOnlyOne(t *testing.T) {
+// The zone of the class is sent unchanged, whatever the topology and the zones of Cinder are.
+func TestCreateUsesOnlyTheZoneOfTheClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
 		c.ZoneNames = []string{"az1"}
-		w := zonal("az1")
-		w.Zone = "hidden zone"
-		if v, err := service(c).Create(volumetest.Within(t, 60), w); err != nil || v.Zone != "hidden zone" || c.Count("VolumeZones") != 0 {
+		spec := zonal("az1")
+		spec.Zone = "hidden zone"
+		if v, err := service(c).Create(volumetest.Within(t, 60), spec); err != nil || v.Zone != "hidden zone" || c.Count("VolumeZones") != 0 {
 			t.Errorf("got %v, %v after %v", v, err, c.Calls)
 		}
 		c.Fail["CreateVolume"] = volume.Errorf(volume.NotHere, "Availability zone 'hidden zone' is invalid.")
-		w.Name = "pvc-2"
-		_, err := service(c).Create(volumetest.Within(t, 60), w)
+		spec.Name = "pvc-2"
+		_, err := service(c).Create(volumetest.Within(t, 60), spec)
 		volumetest.WantKind(t, err, volume.InvalidArgument, false)
 	})
 }
 
-// A copy goes to its source's zone where that will do; elsewhere only where the cloud's cloned_volume_same_az is off.
-func TestTheZoneOfACopy(t *testing.T) {
+// A copy goes to the zone of its source if that is allowed, and to another zone only if cloned_volume_same_az is off.
+func TestZoneOfACloneAndOfARestore(t *testing.T) {
 	for name, test := range map[string]struct {
 		zones  []string
 		zone   string // of the class
@@ -345,11 +345,11 @@ func TestTheZoneOfACopy(t *testing.T) {
 					if test.strict {
 						c.SameZoneOnly("az 2")
 					}
-					w := CreateSpec{Name: "copy", Zones: test.zones, Zone: test.zone, Source: from.ID}
+					spec := CreateSpec{Name: "copy", Zones: test.zones, Zone: test.zone, Source: from.ID}
 					if kind == "restore" {
-						w.Source, w.Snapshot = "", volumetest.SnapshotID(1)
+						spec.Source, spec.Snapshot = "", volumetest.SnapshotID(1)
 					}
-					v, err := service(c).Create(volumetest.Within(t, 60), w)
+					v, err := service(c).Create(volumetest.Within(t, 60), spec)
 					if test.want != "" {
 						if err != nil || v.Zone != test.want {
 							t.Errorf("got %v, %v", v, err)
@@ -366,7 +366,7 @@ func TestTheZoneOfACopy(t *testing.T) {
 	}
 }
 
-func TestHintsNameVolumesByIDOrName(t *testing.T) {
+func TestCreateResolvesHintsByIDOrName(t *testing.T) {
 	v := func(n int, name string) volume.Volume {
 		return volume.Volume{ID: volumetest.VolumeID(n), Name: name, Status: volume.Available, Size: volume.GiB(1)}
 	}
@@ -395,9 +395,9 @@ func TestHintsNameVolumesByIDOrName(t *testing.T) {
 				c := volumetest.NewCloud(all...)
 				var got contract.Hints
 				c.Create = func(o volume.CreateOptions, _ *volume.Volume) error { got = o.Hints; return nil }
-				w := gib
-				w.Hints = test.hints
-				_, err := service(c).Create(volumetest.Within(t, 60), w)
+				spec := gib
+				spec.Hints = test.hints
+				_, err := service(c).Create(volumetest.Within(t, 60), spec)
 				if test.text != "" {
 					volumetest.WantKind(t, err, volume.InvalidArgument, false)
 					if !strings.Contains(err.Error(), test.text) || c.Count("CreateVolume") != 0 {

@@ -8,33 +8,33 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-func TestAVolumeFromASnapshot(t *testing.T) {
+func TestCreateFromASnapshot(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish  CreateSpec
+		spec  CreateSpec
 		size  volume.Size // 0: an error of that kind
 		kind  volume.Kind
 		asked int // POSTs that it took
 	}{
-		"goes to the zone of the snapshot's volume": {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}}, size: volume.GiB(3)},
-		"with a label of that zone too":             {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}, Zones: []string{"az1", "az-2"}}, size: volume.GiB(3)},
-		"may be larger":                             {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(9)}}, size: volume.GiB(9)},
-		"of any size has the snapshot's":            {wish: CreateSpec{}, size: volume.GiB(3)},
-		"into another zone is for elsewhere":        {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}, Zones: []string{"az1"}}, kind: volume.NotHere, asked: 1},
-		"that is smaller is out of range":           {wish: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}}, kind: volume.OutOfRange},
-		"that must be smaller is out of range":      {wish: CreateSpec{Size: volume.Range{Limit: volume.GiB(2)}}, kind: volume.OutOfRange},
-		"that is not there":                         {wish: CreateSpec{Snapshot: volumetest.SnapshotID(9)}, kind: volume.NotFound},
-		"that cannot be: no UUID":                   {wish: CreateSpec{Snapshot: "../types"}, kind: volume.NotFound},
+		"goes to the zone of the snapshot's volume": {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}}, size: volume.GiB(3)},
+		"with a label of that zone too":             {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}, Zones: []string{"az1", "az-2"}}, size: volume.GiB(3)},
+		"may be larger":                             {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(9)}}, size: volume.GiB(9)},
+		"of any size has the snapshot's":            {spec: CreateSpec{}, size: volume.GiB(3)},
+		"into another zone":                         {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}, Zones: []string{"az1"}}, kind: volume.NotHere, asked: 1},
+		"that is smaller":                           {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}}, kind: volume.OutOfRange},
+		"that must be smaller":                      {spec: CreateSpec{Size: volume.Range{Limit: volume.GiB(2)}}, kind: volume.OutOfRange},
+		"that does not exist":                       {spec: CreateSpec{Snapshot: volumetest.SnapshotID(9)}, kind: volume.NotFound},
+		"whose ID is no UUID":                       {spec: CreateSpec{Snapshot: "../types"}, kind: volume.NotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, volume.Available)).SameZoneOnly(volumetest.SourceVolume.Zone)
-				w := test.wish
-				w.Name = "restored"
-				if w.Snapshot == "" {
-					w.Snapshot = volumetest.SnapshotID(1)
+				spec := test.spec
+				spec.Name = "restored"
+				if spec.Snapshot == "" {
+					spec.Snapshot = volumetest.SnapshotID(1)
 				}
 				for n := range 2 { // the second finds the first's
-					v, err := service(c).Create(volumetest.Within(t, 60), w)
+					v, err := service(c).Create(volumetest.Within(t, 60), spec)
 					if test.size == 0 {
 						volumetest.WantKind(t, err, test.kind, false)
 						if c.Count("CreateVolume") != test.asked*(n+1) {
@@ -51,7 +51,7 @@ func TestAVolumeFromASnapshot(t *testing.T) {
 	}
 }
 
-func TestASnapshotWhoseVolumeCannotBeReadDecidesNoZone(t *testing.T) {
+func TestCreateFromASnapshotWithoutVolumeUsesTheTopology(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud().WithSnapshots(volumetest.OwnSnapshot(1, volume.Available))
 		v, err := service(c).Create(volumetest.Within(t, 60), CreateSpec{Name: "restored", Snapshot: volumetest.SnapshotID(1), Zones: []string{"az1"}})
@@ -61,12 +61,12 @@ func TestASnapshotWhoseVolumeCannotBeReadDecidesNoZone(t *testing.T) {
 	})
 }
 
-func TestASourceInEveryStatus(t *testing.T) {
+func TestCreateFromASourceInEveryStatus(t *testing.T) {
 	want := map[volume.Step]volume.Kind{volume.Wait: volume.Busy, volume.BeingDeleted: volume.NotFound, volume.Refuse: volume.Conflict}
-	check := func(t *testing.T, c *volumetest.Cloud, w CreateSpec, step volume.Step) {
-		w.Name = "made"
+	check := func(t *testing.T, c *volumetest.Cloud, spec CreateSpec, step volume.Step) {
+		spec.Name = "made"
 		synctest.Test(t, func(t *testing.T) {
-			_, err := service(c).Create(volumetest.Within(t, 60), w)
+			_, err := service(c).Create(volumetest.Within(t, 60), spec)
 			if step == volume.Proceed {
 				if err != nil {
 					t.Error(err)
@@ -93,22 +93,22 @@ func TestASourceInEveryStatus(t *testing.T) {
 	}
 }
 
-func TestANamedVolumeOfAnotherSourceIsIncompatible(t *testing.T) {
+func TestCreateWithAVolumeOfAnotherSourceIsIncompatible(t *testing.T) {
 	fromSnapshot, clone := volumetest.OwnVolume(2, volume.Available), volumetest.OwnVolume(2, volume.Available)
 	fromSnapshot.SnapshotID, clone.SourceID = string(volumetest.SnapshotID(1)), volumetest.VolumeID(1)
 	for name, test := range map[string]struct {
 		is   volume.Volume
-		wish CreateSpec
+		spec CreateSpec
 	}{
-		"blank, a snapshot wished":      {volumetest.OwnVolume(2, volume.Available), CreateSpec{Snapshot: volumetest.SnapshotID(1)}},
-		"of another snapshot":           {fromSnapshot, CreateSpec{Snapshot: volumetest.SnapshotID(2)}},
-		"of a snapshot, none wished":    {fromSnapshot, CreateSpec{}},
-		"a clone, a snapshot wished":    {clone, CreateSpec{Snapshot: volumetest.SnapshotID(1)}},
-		"of a snapshot, a clone wished": {fromSnapshot, CreateSpec{Source: volumetest.VolumeID(1)}},
+		"empty instead of restored":  {volumetest.OwnVolume(2, volume.Available), CreateSpec{Snapshot: volumetest.SnapshotID(1)}},
+		"of another snapshot":        {fromSnapshot, CreateSpec{Snapshot: volumetest.SnapshotID(2)}},
+		"restored instead of empty":  {fromSnapshot, CreateSpec{}},
+		"cloned instead of restored": {clone, CreateSpec{Snapshot: volumetest.SnapshotID(1)}},
+		"restored instead of cloned": {fromSnapshot, CreateSpec{Source: volumetest.VolumeID(1)}},
 	} {
-		w := test.wish
-		w.Name, w.Size = "pvc-1", volume.Range{Required: volume.GiB(1)}
-		_, err := service(volumetest.NewCloud(test.is)).Create(t.Context(), w)
+		spec := test.spec
+		spec.Name, spec.Size = "pvc-1", volume.Range{Required: volume.GiB(1)}
+		_, err := service(volumetest.NewCloud(test.is)).Create(t.Context(), spec)
 		if !volume.Is(err, volume.Incompatible) {
 			t.Errorf("%s: got %v", name, err)
 		}
