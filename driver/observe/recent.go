@@ -7,12 +7,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Recent is a short-lived cache of volumes as the last call left them. An attach follows a create, and a delete follows a detach, within
-// a second or two. The cache saves the read before a request that the cloud itself refuses where the volume has changed; after a refusal
-// the driver reads the volume as usual. No RPC is answered from the cache. A restart empties it, and the volumes are read again. The mutex
-// is never held across a call.
+// Recent is a short-lived cache of volumes as the last call read them. An attach follows a create, and a delete follows a detach, within a
+// second or two. The cache saves the read before such a request, because the cloud refuses the request if the volume has changed. The
+// driver then reads the volume as usual. No call is answered from the cache.
+//
+// A restart empties the cache. The zero value is ready.
 type Recent struct {
-	mu       sync.Mutex
+	mu       sync.Mutex // never held across a call
 	readings map[volume.ID]reading
 }
 
@@ -21,10 +22,10 @@ type reading struct {
 	until  time.Time
 }
 
-// recentAge is how long a reading may be used. It may be older when its request is sent, which waits in the queue of its server.
+// recentAge is how long a call may use a reading. The request itself may be sent later, after its turn in the queue of the server.
 const recentAge = 5 * time.Second
 
-// Put keeps v, and forgets what is too old.
+// Put stores v, and removes readings that are too old.
 func (r *Recent) Put(v volume.Volume) {
 	now := time.Now()
 	r.mu.Lock()
@@ -49,7 +50,7 @@ func (r *Recent) Take(id volume.ID) (volume.Volume, bool) {
 	return last.volume, ok && time.Now().Before(last.until)
 }
 
-// TakeAvailable is Take for a volume that nothing had and on which nothing was in progress.
+// TakeAvailable is Take for a volume that was available and not attached.
 func (r *Recent) TakeAvailable(id volume.ID) (volume.Volume, bool) {
 	v, ok := r.Take(id)
 	return v, ok && v.Status == volume.Available && len(v.Attachments) == 0

@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-func TestRecentForgetsWhatIsTooOld(t *testing.T) {
+func TestRecentRemovesOldReadings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r Recent
 		r.Put(volume.Volume{ID: "old"})

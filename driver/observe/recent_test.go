@@ -13,8 +13,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// made gives a cloud, its service, and the volume that Create has just made there.
-func made(t *testing.T) (*volumetest.Cloud, services, volume.ID) {
+// withNewVolume returns a cloud, its services, and a volume that Create has just created there.
+func withNewVolume(t *testing.T) (*volumetest.Cloud, services, volume.ID) {
 	t.Helper()
 	c := volumetest.NewCloud()
 	recent := &observe.Recent{}
@@ -34,9 +34,9 @@ type services struct {
 	recent      *observe.Recent
 }
 
-func TestWhatWasJustSeenIsNotLookedAtBeforeItIsAskedFor(t *testing.T) {
+func TestARequestSoonAfterAnotherSavesTheRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s, id := made(t)
+		c, s, id := withNewVolume(t)
 		if _, err := s.attachments.Attach(volumetest.Within(t, 60), id, volumetest.ServerA); err != nil || c.Count("Volume") != 0 {
 			t.Errorf("attach: %v after %v", err, c.Calls)
 		}
@@ -49,20 +49,20 @@ func TestWhatWasJustSeenIsNotLookedAtBeforeItIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestAGlimpseIsGoodForAFewSecondsAndOneCall(t *testing.T) {
+func TestAReadingServesOneCallWithinFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s, id := made(t)
-		c.Fail["Attach"] = volume.Errorf(volume.Unavailable, "not now")
+		c, s, id := withNewVolume(t)
+		c.Fail["Attach"] = volume.Errorf(volume.Unavailable, "HTTP 503")
 		for range 2 {
 			_, err := s.attachments.Attach(volumetest.Within(t, 60), id, volumetest.ServerA)
 			volumetest.WantKind(t, err, volume.Unavailable, false)
 		}
 		if c.Count("Volume") != 1 {
-			t.Errorf("the second attach did not look: %v", c.Calls)
+			t.Errorf("the second attach did not read the volume: %v", c.Calls)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		c, s, id := made(t)
+		c, s, id := withNewVolume(t)
 		time.Sleep(5 * time.Second)
 		if err := s.volumes.Delete(volumetest.Within(t, 60), id); err != nil || c.Count("Volume") != 1 {
 			t.Errorf("%v after %v", err, c.Calls)
@@ -70,11 +70,11 @@ func TestAGlimpseIsGoodForAFewSecondsAndOneCall(t *testing.T) {
 	})
 }
 
-// Whatever has become of a volume since it was seen, its attach ends as if nothing had been seen.
-func TestAnAttachOfWhatHasChangedSinceLooksAndDecides(t *testing.T) {
+// An attach has the same outcome with an outdated reading as without one.
+func TestAnAttachWithAnOutdatedReadingReadsTheVolume(t *testing.T) {
 	for name, test := range map[string]struct {
 		now  func(v *volume.Volume)
-		want volume.Kind // Unknown means that it is attached in the end
+		want volume.Kind // Unknown means that the attach succeeds
 	}{
 		"attached elsewhere": {func(v *volume.Volume) {
 			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerB}}
@@ -82,17 +82,17 @@ func TestAnAttachOfWhatHasChangedSinceLooksAndDecides(t *testing.T) {
 		"attached here": {func(v *volume.Volume) {
 			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
 		}, volume.Unknown},
-		"retyped to one for two servers": {func(v *volume.Volume) { v.Multiattach = true }, volume.Unknown},
+		"retyped to multiattach": {func(v *volume.Volume) { v.Multiattach = true }, volume.Unknown},
 		"in error":                       {func(v *volume.Volume) { v.Status = "error" }, volume.Conflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, s, id := made(t)
+				c, s, id := withNewVolume(t)
 				c.Change(id, test.now)
 				if c.VolumesByID[id].AttachedTo(volumetest.ServerA) {
 					c.Servers[volumetest.ServerA] = []volume.ID{id}
 				}
-				c.Hook["Attach"] = func() { // Nova's answer to what does not fit; it takes what does
+				c.Hook["Attach"] = func() { // Nova refuses the first request and accepts the second
 					if delete(c.Fail, "Attach"); c.Count("Attach") == 1 {
 						c.Fail["Attach"] = volume.Errorf(volume.InvalidArgument, "no")
 					}
@@ -109,9 +109,9 @@ func TestAnAttachOfWhatHasChangedSinceLooksAndDecides(t *testing.T) {
 	}
 }
 
-func TestADeleteOfWhatHasChangedSinceIsRefusedByTheCloudAndThenDecided(t *testing.T) {
+func TestADeleteWithAnOutdatedReadingReadsTheVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s, id := made(t)
+		c, s, id := withNewVolume(t)
 		c.Change(id, func(v *volume.Volume) {
 			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerB}}
 		})
@@ -120,21 +120,21 @@ func TestADeleteOfWhatHasChangedSinceIsRefusedByTheCloudAndThenDecided(t *testin
 	})
 }
 
-func TestAModifiedVolumeIsLookedAtAgain(t *testing.T) {
+func TestAModifyRemovesTheReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, s, id := made(t)
+		_, s, id := withNewVolume(t)
 		if err := s.volumes.Modify(volumetest.Within(t, 60), id, provision.Change{Metadata: map[string]string{"team": "storage"}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, kept := s.recent.Take(id); kept {
-			t.Error("what was seen before the change is kept")
+			t.Error("the reading from before the change is kept")
 		}
 	})
 }
 
-func TestADetachOfWhatHasLeftSinceLooksAndIsDone(t *testing.T) {
+func TestADetachWithAnOutdatedReadingReadsTheVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s, id := made(t)
+		c, s, id := withNewVolume(t)
 		if _, err := s.attachments.Attach(volumetest.Within(t, 60), id, volumetest.ServerA); err != nil {
 			t.Fatal(err)
 		}
@@ -147,23 +147,23 @@ func TestADetachOfWhatHasLeftSinceLooksAndIsDone(t *testing.T) {
 	})
 }
 
-func TestADeletionThatIsNotSeenToEndIsNotTakenForARefusal(t *testing.T) {
+func TestAFailedWaitForADeletionIsNoRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s, id := made(t)
-		blind := provision.New(c, refusing{c, volume.Errorf(volume.InvalidArgument, "no such list")}, provision.Options{Owner: volumetest.TestOwner, Recent: s.recent})
-		volumetest.WantKind(t, blind.Delete(volumetest.Within(t, 60), id), volume.InvalidArgument, true)
+		c, s, id := withNewVolume(t)
+		failing := provision.New(c, failingWaiter{c, volume.Errorf(volume.InvalidArgument, "no such list")}, provision.Options{Owner: volumetest.TestOwner, Recent: s.recent})
+		volumetest.WantKind(t, failing.Delete(volumetest.Within(t, 60), id), volume.InvalidArgument, true)
 		if c.Count("DeleteVolume") != 1 || c.Count("Volume") != 0 {
 			t.Errorf("asked %v", c.Calls)
 		}
 	})
 }
 
-// refusing is a waiter that the cloud does not tell anything.
-type refusing struct {
+// failingWaiter fails every wait.
+type failingWaiter struct {
 	*volumetest.Cloud
 	err error
 }
 
-func (r refusing) Await(context.Context, volume.ID, func(volume.Volume, bool) (bool, error)) (volume.Volume, error) {
+func (r failingWaiter) Await(context.Context, volume.ID, func(volume.Volume, bool) (bool, error)) (volume.Volume, error) {
 	return volume.Volume{}, r.err
 }

@@ -1,6 +1,7 @@
-// Package observe reads the volumes of a cloud, waits for them, and says why Cinder gave up on one.
+// Package observe reads the volumes of a cloud, waits for their changes, and reads why Cinder failed to process one.
 //
-// It keeps the last reading of a volume for five seconds (recent.go). A restart loses nothing: the volume is read again.
+// It changes nothing in the cloud. It keeps the last reading of a volume in memory for five seconds (recent.go). A restart loses that, and
+// the driver reads the volume again.
 package observe
 
 import (
@@ -10,14 +11,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Observer reads the volumes of one cloud and waits for them.
+// Volumes reads the volumes of one cloud and waits for their changes.
 type Volumes struct {
 	Cloud  volume.Cloud
 	Waiter volume.Waiter
 	Log    *slog.Logger
 }
 
-// Get reads one volume. NotFound where there is none.
+// Get reads one volume. NotFound where it does not exist.
 func (o Volumes) Get(ctx context.Context, id volume.ID) (volume.Volume, error) {
 	if !id.Exists() {
 		return volume.Volume{}, volume.NoVolume(id)
@@ -25,16 +26,17 @@ func (o Volumes) Get(ctx context.Context, id volume.ID) (volume.Volume, error) {
 	return o.Cloud.Volume(ctx, id)
 }
 
-// Await waits for done. If the context ends first, the error says what the driver waited for; the waiter adds what it saw last.
+// Await waits until done returns true or an error; ok is false once the volume does not exist. What completes the sentence "waited for the
+// volume to" in the error where ctx ends first. The waiter adds the status that it read last.
 func (o Volumes) Await(ctx context.Context, id volume.ID, what string, done func(v volume.Volume, ok bool) (bool, error)) (volume.Volume, error) {
 	v, err := o.Waiter.Await(ctx, id, done)
 	if kind := volume.KindOf(err); kind == volume.DeadlineExceeded || kind == volume.Canceled {
-		return v, volume.Errorf(kind, "waited for it to %s: %w", what, err)
+		return v, volume.Errorf(kind, "waited for the volume to %s: %w", what, err)
 	}
 	return v, err
 }
 
-// AwaitDeleted waits until Cinder answers 404 for a volume. Failed when its deletion ends in an error.
+// AwaitDeleted waits until Cinder answers 404 for a volume. Failed where Cinder sets it to error_deleting.
 func (o Volumes) AwaitDeleted(ctx context.Context, id volume.ID) error {
 	v, err := o.Await(ctx, id, "be deleted", func(v volume.Volume, ok bool) (bool, error) {
 		return !ok || v.Status == "error_deleting", nil
@@ -42,12 +44,12 @@ func (o Volumes) AwaitDeleted(ctx context.Context, id volume.ID) error {
 	if err != nil || v.Status != "error_deleting" {
 		return err
 	}
-	return volume.Errorf(volume.Failed, "Cinder could not delete volume %s%s; it stays in status error_deleting until an administrator resets it",
+	return volume.Errorf(volume.Failed, "Cinder failed to delete volume %s%s; it stays in status error_deleting until an administrator resets the status",
 		id, o.FailureReason(ctx, id)).Op("delete")
 }
 
-// FailureReason is Cinder's message about a volume that went to an error status, as the end of a clause: ": no space". It is empty where
-// Cinder has none, or where it cannot be read.
+// FailureReason reads Cinder's message about a volume in an error status (Cinder API reference, "Messages"). It returns the end of a
+// clause: ": no space". It returns an empty string where Cinder has no message, or where the driver cannot read it.
 func (o Volumes) FailureReason(ctx context.Context, id volume.ID) string {
 	reason, err := o.Cloud.Failure(ctx, id)
 	if err != nil {
@@ -60,11 +62,11 @@ func (o Volumes) FailureReason(ctx context.Context, id volume.ID) string {
 	return ": " + reason
 }
 
-// snapshotOrBackup reads what a snapshot handle names. NotFound only where Cinder has neither a snapshot nor a backup of that id.
+// SnapshotOrBackup reads the object of a snapshot handle, which may be the ID of either. NotFound where Cinder has neither.
 func SnapshotOrBackup(ctx context.Context, c volume.Cloud, id volume.SnapshotID) (volume.Snapshot, error) {
-	p, err := c.Snapshot(ctx, id)
+	s, err := c.Snapshot(ctx, id)
 	if volume.Is(err, volume.NotFound) {
 		return c.Backup(ctx, id)
 	}
-	return p, err
+	return s, err
 }
