@@ -6,12 +6,13 @@
 // asks the cloud for more than the metadata of this server.
 //
 // The state of a volume is in the kernel: in sysfs, in the mount table and on the disk. In memory there are only
-//   - calls in progress into a disk or file system that may not answer (stats, health, sync, holders, serials, the config drive). Each runs
-//     once for all callers. When the process restarts, the next caller starts it again, so at most one more thread blocks;
-//   - the last serial of each disk. When the process restarts, the driver reads them again. A disk that no longer answers then counts as a
-//     volume, which keeps the attach limit stable;
-//   - the metadata of this server, which does not change while the server runs;
-//   - the paths for which a warning about a writable publication was logged. After a restart the driver logs it once more.
+//   - Calls in progress into a disk or file system that may not answer: stats, health, sync and holders here, serials
+//     and the scan of SCSI hosts in disk, the config drive in metadata. Each runs once for all callers. When the process
+//     restarts, the next caller starts it again, so at most one more thread blocks.
+//   - The last serial of each disk, in disk. When the process restarts, the driver reads them again. A disk that no
+//     longer answers then counts as a volume, which keeps the attach limit stable.
+//   - The metadata of this server, which does not change while the server runs.
+//   - The paths for which a warning about a writable publication was logged. After a restart the driver logs it again.
 package host
 
 import (
@@ -35,7 +36,7 @@ type Options struct {
 	DevRoot  string // device nodes, by the names that sysfs uses; /dev if empty
 	ProcRoot string // procfs; /proc if empty
 
-	Metadata metadata.Options // Disks, SysRoot and Log of it are set by New
+	Metadata metadata.Options // New sets Disks and SysRoot of it
 	Log      *slog.Logger     // slog.Default if nil
 	Commands command.Runner   // runs programs; processes of this machine if nil
 	Mounter  mount.Mounter    // changes mounts; the kernel if nil

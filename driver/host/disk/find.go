@@ -61,7 +61,8 @@ func NewFinder(o Options) *Finder {
 
 // pollInterval is how often the driver reads sysfs while it waits for a disk or for its new size. One reading of 25
 // disks takes 0.4 ms, so a wait costs 0.2% of a processor, and a disk is found 100 ms after it appears on average.
-// Kernel events would save those.
+// In QEMU guests polling found a disk 54 to 153 ms after the kernel's event (medians), and a driver that listened to
+// the kernel's events after 39 ms.
 const pollInterval = 200 * time.Millisecond
 
 // rescanAfter is how long a wait lasts before the driver asks the SCSI hosts for new disks. It is the last resort:
@@ -76,7 +77,7 @@ func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
-	if disk, err := f.find(ctx, id); disk != nil || err != nil {
+	if disk, err := f.find(ctx, id); disk != nil || err != nil { // the usual case
 		return disk, err
 	}
 	ctx, cancel := wait.BeforeDeadline(ctx)

@@ -49,10 +49,11 @@ func HasFileSystem(r io.ReaderAt) (bool, error) {
 // xfsUnfinished reports whether mkfs.xfs was killed before it ended, so that the disk holds no file. All of this must
 // be true:
 //   - The checksum of the superblock is right, so no byte of it is damaged.
-//   - sb_inprogress is set. mkfs.xfs sets it in the first superblock that it writes and clears it in its very last write (xfsprogs,
-//     mkfs/xfs_mkfs.c). The kernel refuses to mount such a file system (Linux, fs/xfs/libxfs/xfs_sb.c), so nobody has ever written a file.
-//   - sb_lsn is zero and there is at most one chunk of inodes. xfs_copy and xfs_mdrestore also set sb_inprogress while they work, but the
-//     kernel has recorded its log in what they copy.
+//   - sb_inprogress is set. mkfs.xfs sets it in the first superblock that it writes and clears it in its very last
+//     write (xfsprogs, mkfs/xfs_mkfs.c). The kernel refuses to mount such a file system (Linux,
+//     fs/xfs/libxfs/xfs_sb.c), so nobody has ever written a file.
+//   - sb_lsn is zero and there is at most one chunk of inodes. xfs_copy and xfs_mdrestore also set sb_inprogress while
+//     they work, but the kernel has recorded its log in what they copy.
 //
 // It returns false for superblocks without a checksum, which mkfs.xfs has not made by default since 2015.
 func xfsUnfinished(r io.ReaderAt) (bool, error) {
