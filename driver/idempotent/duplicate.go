@@ -6,25 +6,25 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// Of several objects of one name the oldest counts. A younger one can be removed only if no call has ever returned it, here or in
-// another replica. That is so
-//   - of one that the call at hand has created itself and not returned yet;
-//   - of one that is younger by Cinder's creation times, if those are right: a call returns an object only if its list, read after
-//     the object was ready, showed no older one, and the older one did exist then. It was not removed since: that happens only to an
-//     object that Cinder could not make, and no younger one is removed before the oldest is ready.
+// Of several objects of one name the driver uses the oldest. It deletes a younger one only if no call has ever returned that, in this
+// replica or another. This holds for two objects:
+//   - one that the current call has created and has not returned yet;
+//   - one that is younger by the creation times of Cinder, if those are right. A call returns an object only if a list, read after the
+//     object was ready, shows no older one. The older one existed at that time. The driver has not deleted it since, because it deletes
+//     only objects that Cinder failed to create, and deletes no younger one before the oldest is ready.
 //
-// Creation times are wrong where the clock of a Cinder API host is: then an object may look older that appeared later, after the
-// other one was returned. So each create carries the time at which the driver sent it, and creation times count only where both agree.
-// Everything else stays, and is reported.
+// If the clock of a Cinder API host is wrong, its creation times are wrong: an object that appeared after the other was returned may seem
+// older. So the metadata of each object has the time at which the driver sent the create, and a creation time counts only if both agree.
+// The driver keeps every other duplicate and reports it.
 
-// creation is when an object was created, by the driver that asked for it and by Cinder.
+// creation is when the driver sent the create of an object, and when Cinder created it.
 type creation struct{ sent, created time.Time }
 
-// clockTolerance is how far Cinder's clock may be behind the driver's: Cinder's times have whole seconds, and clocks that NTP keeps
-// differ by less than one.
+// clockTolerance is how far the clock of Cinder may be behind the clock of the driver. Times of Cinder have whole seconds, and clocks under
+// NTP differ by less than one.
 const clockTolerance = 2 * time.Second
 
-// credible reports whether Cinder's time fits the driver's. A create may wait for long before it is sent, and be carried out late.
+// credible reports whether both times agree. Cinder may process a create late, but within createHoldOff.
 func (c creation) credible() bool {
 	took := c.created.Sub(c.sent)
 	return !c.sent.IsZero() && took >= -clockTolerance && took <= createHoldOff
@@ -34,12 +34,12 @@ func (c creation) surelyAfter(older creation) bool {
 	return c.credible() && older.credible() && c.created.After(older.created)
 }
 
-// FormatSent is a time in the form of contract.MetadataSent.
+// FormatSent formats a time for the metadata key contract.MetadataSent.
 func FormatSent(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (f Facts) creation() creation { return creation{f.SentAt, f.CreatedAt} }
 
-// ParseSent reads the time at which the driver sent a create from the metadata of what it made; zero where there is none.
+// ParseSent reads the time at which the driver sent a create from the metadata of the object. It returns zero if there is none.
 func ParseSent(metadata map[string]string) time.Time {
 	sent, err := time.Parse(time.RFC3339, metadata[contract.MetadataSent])
 	if err != nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// A younger volume goes only where the times show that no call can have returned it; else it stays and is reported.
-func TestAYoungerVolumeThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) {
+// The driver deletes a younger volume only if the times prove that no call can have returned it.
+func TestAYoungerVolumeThatACallMayHaveReturnedIsKeptAndReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		old, young func(v *volume.Volume) // how they differ from volumes that are created as they are sent, ten seconds apart
 		stays      bool
 	}{
 		"younger":                              {},
-		"younger by a late answer":             {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(90 * time.Second) }},
+		"processed late":             {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(90 * time.Second) }},
 		"of the same second":                   {young: func(v *volume.Volume) { *v = volumetest.CreatedAt(*v, v.CreatedAt.Add(-10*time.Second)) }, stays: true},
-		"created by a host ten minutes ahead":  {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(10 * time.Minute) }, stays: true},
-		"the old by a host ten minutes behind": {old: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(-10 * time.Minute) }, stays: true},
-		"without the time of sending":          {young: func(v *volume.Volume) { delete(v.Metadata, contract.MetadataSent) }, stays: true},
-		"with what an earlier version wrote":   {young: func(v *volume.Volume) { v.Metadata[contract.MetadataSent] = "MFRGGZDFMZTWQ2LK" }, stays: true},
+		"clock ten minutes ahead":  {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(10 * time.Minute) }, stays: true},
+		"clock of the older ten minutes behind": {old: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(-10 * time.Minute) }, stays: true},
+		"without the time sent":          {young: func(v *volume.Volume) { delete(v.Metadata, contract.MetadataSent) }, stays: true},
+		"metadata of an earlier version":   {young: func(v *volume.Volume) { v.Metadata[contract.MetadataSent] = "MFRGGZDFMZTWQ2LK" }, stays: true},
 		"attached": {young: func(v *volume.Volume) {
 			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
 		}, stays: true},
@@ -55,14 +55,14 @@ func TestAYoungerVolumeThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) 
 					t.Errorf("left %v, reports -want +got\n%s", c.Remaining(), diff)
 				}
 				if test.stays && (!strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "volume="+string(young.ID))) {
-					t.Errorf("the log does not tell of it: %s", log)
+					t.Errorf("the log does not report it: %s", log)
 				}
 			})
 		})
 	}
 }
 
-func TestADuplicateThatCinderDoesNotDeleteIsReported(t *testing.T) {
+func TestADuplicateThatCinderRefusesToDeleteIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.CreatedAt(volumetest.OwnVolume(1, volume.Available), time.Now()), volumetest.CreatedAt(volumetest.OwnVolume(2, volume.Available), time.Now().Add(time.Second)))
 		c.Fail["DeleteVolume"] = volume.Errorf(volume.Conflict, "Volume still has 1 dependent snapshots")
@@ -76,7 +76,7 @@ func TestADuplicateThatCinderDoesNotDeleteIsReported(t *testing.T) {
 	})
 }
 
-func TestAYoungerSnapshotThatACallMayHaveReturnedStaysAndIsReported(t *testing.T) {
+func TestAYoungerSnapshotThatACallMayHaveReturnedIsKeptAndReported(t *testing.T) {
 	for name, w := range map[string]snapshot.Spec{"snapshot": snapshotSpec, "backup": backupSpec} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestAYoungerSnapshotThatACallMayHaveReturnedStaysAndIsReported(t *testing.T
 				c.Objects(w.Backup != nil)[volumetest.SnapshotID(1)] = new(volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(1, volume.Available), begin))
 				c.Objects(w.Backup != nil)[volumetest.SnapshotID(2)] = &ahead
 				c.Objects(w.Backup != nil)[volumetest.SnapshotID(3)] = new(volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(3, volume.Available), begin.Add(time.Second)))
-				its, reports, _ := counted(c)
-				p, err := its.snapshots.Create(volumetest.Within(t, 60), w)
+				s, reports, _ := counted(c)
+				p, err := s.snapshots.Create(volumetest.Within(t, 60), w)
 				if err != nil || p.ID != volumetest.SnapshotID(1) {
 					t.Fatalf("got %v, %v", p, err)
 				}
@@ -100,11 +100,11 @@ func TestAYoungerSnapshotThatACallMayHaveReturnedStaysAndIsReported(t *testing.T
 	}
 }
 
-// Two replicas create within a second, and the answer to one is lost: which of the two was returned, nobody knows.
-func TestOfTwoOfTheSameSecondNoneIsRemovedAfterALostAnswer(t *testing.T) {
+// Two replicas create within a second, and one answer is lost. It is unknown which of the two objects was returned.
+func TestBothVolumesOfTheSameSecondAreKeptAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
-		s := both(c).volumes
+		s := newServices(c).volumes
 		c.Late = map[string]time.Duration{"CreateVolume": 0}
 		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
 		volumetest.WantKind(t, err, volume.Unavailable, true)

@@ -9,32 +9,31 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// createHoldOff is how long after a create request was sent Cinder may still carry it out although its answer was lost. A proxy in
-// front of Cinder gives up long before Cinder's API does: the API waits for its database (MySQL's innodb_lock_wait_timeout is 50 s)
-// and for its other services (oslo.messaging's rpc_response_timeout is 60 s).
+// createHoldOff is how long after a create was sent Cinder may still process it although its answer was lost. A proxy in front of Cinder
+// times out long before the Cinder API does. The API waits for its database (innodb_lock_wait_timeout of MySQL is 50 s) and for the
+// other Cinder services (rpc_response_timeout of oslo.messaging is 60 s).
 const createHoldOff = 2 * time.Minute
 
-// mostHoldOffs bounds the memory: about 300 bytes each. Entries live for two minutes, so only an outage during a rush fills it.
+// mostHoldOffs bounds the memory, at about 300 bytes each. Only an outage with more than 80 creates a second reaches it.
 const mostHoldOffs = 10_000
 
-// holdOffs remembers the creates whose answers were lost, so that the same create is not sent again while Cinder may still carry
-// out the first. Keys say what is created: "volume pvc-1". The memory is this process's own: after a restart, or in another replica, the
-// create is sent again if no object of the name shows yet, and a duplicate may result. The mutex is held for a look only.
+// holdOffs are the creates whose answers were lost. The driver does not send such a create again while Cinder may still process the first.
+// After a restart, or in another replica, the driver sends it again if it finds no object of the name, and a duplicate may result.
 type holdOffs struct {
-	mu     sync.Mutex
-	active map[string]holdOff
+	mu     sync.Mutex         // never held across a call
+	active map[string]holdOff // by what is created: "volume pvc-1"
 }
 
 type holdOff struct {
 	until time.Time
-	cause string // why the outcome is unknown, for sentences
+	cause string // why the outcome is unknown, for errors
 }
 
-// begin starts the hold-off of a create whose answer was lost, and returns the error to answer with.
+// begin starts the hold-off of a create whose answer was lost. It returns the error for the caller, which wraps lost.
 func (h *holdOffs) begin(what, name string, lost error) error {
 	sent := volume.SentAt(lost)
 	if sent.IsZero() {
-		sent = time.Now() // the transport did not say: the later time is the safer one
+		sent = time.Now() // the time of the request is unknown, and a later end is safer
 	}
 	entry := holdOff{until: sent.Add(createHoldOff), cause: causeOf(lost, name)}
 	h.mu.Lock()
@@ -54,7 +53,7 @@ func (h *holdOffs) begin(what, name string, lost error) error {
 	return entry.err(volume.KindOf(lost), what).Because(lost)
 }
 
-// first is the key of the hold-off that ends first. It needs h.mu.
+// first is the key of the hold-off that ends first. The caller holds h.mu.
 func (h *holdOffs) first() (first string) {
 	for key, entry := range h.active {
 		if first == "" || entry.until.Before(h.active[first].until) {
@@ -64,7 +63,7 @@ func (h *holdOffs) first() (first string) {
 	return first
 }
 
-// check returns nil where a create may be sent, else a retryable error that says why not, and until when.
+// check returns nil if the driver may send a create. Otherwise it returns a retryable error that says why not, and until when.
 func (h *holdOffs) check(what string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,7 +78,7 @@ func (h *holdOffs) check(what string) error {
 	return entry.err(volume.Unavailable, what)
 }
 
-// end forgets a hold-off: what the create made has been found.
+// end ends a hold-off.
 func (h *holdOffs) end(what string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,7 +90,7 @@ func (e holdOff) err(kind volume.Kind, what string) *volume.Error {
 		what, e.cause, e.until.UTC().Format("15:04:05 MST")).AfterWrite()
 }
 
-// causeOf is the error's sentence without the object: the caller's sentence names it already.
+// causeOf is the text of an error without its object, which the caller names.
 func causeOf(err error, name string) string {
 	text := err.Error()
 	if _, after, named := strings.Cut(text, strconv.Quote(name)); named {

@@ -12,7 +12,7 @@ import (
 // lostAnswer is the error of a create without an answer.
 var lostAnswer = volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
 
-func TestHoldOffsAreForgottenAndBounded(t *testing.T) {
+func TestHoldOffsEndAndAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h holdOffs
 		for n := range 50 {
@@ -26,10 +26,10 @@ func TestHoldOffsAreForgottenAndBounded(t *testing.T) {
 			}
 		}
 		if len(h.active) != mostHoldOffs {
-			t.Errorf("%d are remembered", len(h.active))
+			t.Errorf("%d hold-offs", len(h.active))
 		}
 		if h.check("volume 1") != nil || h.check("volume late-4") != nil || h.check("volume late-5") == nil {
-			t.Error("want those forgotten that end first")
+			t.Error("want those removed that end first")
 		}
 	})
 }

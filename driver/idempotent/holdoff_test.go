@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// creator creates one kind of object and tells what there is of it.
+// creator creates one kind of object.
 type creator struct {
 	call   string // the create request that goes wrong
 	create func(ctx context.Context, s services) (id string, err error)
@@ -44,7 +44,7 @@ func eachCreator(t *testing.T, test func(t *testing.T, c *volumetest.Cloud, s se
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume)
-				test(t, c, both(c), x)
+				test(t, c, newServices(c), x)
 			})
 		})
 	}
@@ -77,7 +77,7 @@ func TestACreateWithoutAnAnswerIsNotSentAgainForTwoMinutes(t *testing.T) {
 	})
 }
 
-func TestWhatACreateWithoutAnAnswerMadeLaterIsUsed(t *testing.T) {
+func TestAnObjectThatALostCreateMadeLaterIsUsed(t *testing.T) {
 	eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
 		c.Late = map[string]time.Duration{x.call: 90 * time.Second}
 		_, err := x.create(volumetest.Within(t, 60), s)
@@ -92,7 +92,7 @@ func TestWhatACreateWithoutAnAnswerMadeLaterIsUsed(t *testing.T) {
 	})
 }
 
-// The API of Cinder has worked on the request since it was sent, not since its answer was lost.
+// Cinder processes the request from the time at which it was sent, not from the time at which its answer was lost.
 func TestTheHoldOffBeginsWhenTheRequestWasSent(t *testing.T) {
 	eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
 		lost := volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
@@ -113,7 +113,7 @@ func TestTheHoldOffBeginsWhenTheRequestWasSent(t *testing.T) {
 }
 
 // A refused or unsent request cannot create anything: a full quota is final at once, so that the scheduler tries another node.
-func TestACreateThatWasRefusedOrNotSentHoldsNothingBack(t *testing.T) {
+func TestACreateThatWasRefusedOrNotSentBeginsNoHoldOff(t *testing.T) {
 	for _, kind := range volume.Kinds() {
 		eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
 			c.Fail[x.call] = volume.Errorf(kind, "not sent")
@@ -147,7 +147,7 @@ func TestNoFinalErrorDuringAHoldOff(t *testing.T) {
 func TestAnIncompatibleVolumeIsFinalDuringAHoldOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
-		s := both(c).volumes
+		s := newServices(c).volumes
 		c.Fail["CreateVolume"] = volumetest.ErrLost
 		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
@@ -161,11 +161,11 @@ func TestAnIncompatibleVolumeIsFinalDuringAHoldOff(t *testing.T) {
 	})
 }
 
-// What the create made is known once it is found: its failure is final.
+// The outcome of the create is known once its object is found: its failure is final.
 func TestAHoldOffEndsWhenTheObjectIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
-		s := both(c).volumes
+		s := newServices(c).volumes
 		c.Late = map[string]time.Duration{"CreateVolume": time.Second}
 		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
@@ -181,11 +181,11 @@ func TestAHoldOffEndsWhenTheObjectIsFound(t *testing.T) {
 	})
 }
 
-// A volume that this driver did not create for the request says nothing about the lost create.
-func TestAHoldOffGoesOnBesideAVolumeOfSomeoneElse(t *testing.T) {
+// A volume that this driver did not create for the request does not show the outcome of the create.
+func TestAForeignVolumeDoesNotEndAHoldOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
-		s := both(c).volumes
+		s := newServices(c).volumes
 		c.Fail["CreateVolume"] = volumetest.ErrLost
 		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
@@ -201,21 +201,21 @@ func TestAHoldOffGoesOnBesideAVolumeOfSomeoneElse(t *testing.T) {
 	})
 }
 
-// Once a call has returned, the driver changes nothing in the cloud: nobody could tell an operator why.
+// Once a call has returned, the driver changes nothing in the cloud.
 func TestNothingRunsAfterACreateHasReturned(t *testing.T) {
 	eachCreator(t, func(t *testing.T, c *volumetest.Cloud, s services, x creator) {
 		c.Late = map[string]time.Duration{x.call: 20 * time.Second}
 		_, err := x.create(volumetest.Within(t, 60), s)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
-		// Another replica, which knows nothing of the lost create, creates one and returns it.
-		other := both(c)
+		// Another replica, which has no hold-off, creates one and returns it.
+		other := newServices(c)
 		if _, err := x.create(volumetest.Within(t, 60), other); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := x.create(volumetest.Within(t, 60), s); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(30 * time.Second) // those that need time, and the late one, are there
+		time.Sleep(30 * time.Second) // all objects are ready, the late one too
 		before := len(c.Calls)
 		time.Sleep(10 * time.Minute)
 		if later := c.Calls[before:]; len(later) != 0 {

@@ -9,19 +9,19 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// Owner identifies this driver in one cluster. Cinder's metadata carries it, so that the driver recognises what it created.
+// Owner identifies this driver in one cluster. The metadata of each object has it, so that the driver recognises what it created.
 type Owner struct {
 	Driver  string // the CSI driver name
 	Cluster string // the cluster ID
 }
 
-// Token identifies a create request: it is the same for every retry, also from another replica.
+// Token identifies the create request of a name. It is the same for every retry and replica.
 func (o Owner) Token(name string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{o.Driver, o.Cluster, name}, "\x00")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Metadata is what a new object of that name carries: more, and the marks of the owner.
+// Metadata returns the metadata of a new object: more, the cluster ID and the token.
 func (o Owner) Metadata(name string, more map[string]string) map[string]string {
 	all := maps.Clone(more)
 	if all == nil {
@@ -32,7 +32,7 @@ func (o Owner) Metadata(name string, more map[string]string) map[string]string {
 	return all
 }
 
-// Marked reports whether metadata says that this owner created the object of that name.
+// Marked reports whether metadata shows that this owner created the object of that name.
 func (o Owner) Marked(name string, metadata map[string]string) bool {
 	return metadata[contract.MetadataRequest] == o.Token(name) && metadata[contract.MetadataCluster] == o.Cluster
 }

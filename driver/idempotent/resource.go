@@ -1,8 +1,9 @@
-// Package idempotent holds the rule by which volumes, snapshots and backups are created: find by name, or create; the oldest object of the
-// name counts; an error is final only where nothing of the name exists or may still appear.
+// Package idempotent is the rule by which the driver creates volumes, snapshots and backups exactly once: find the object by its name, or
+// create it. Names are not unique in Cinder. Of several objects the oldest is used, and its duplicates are deleted where that is safe
+// (duplicate.go). An error is final only if no object of the name exists, and none can still appear.
 //
-// It remembers creates whose answers were lost (holdoff.go). After a restart, or in another replica, such a create is sent again at once,
-// so a duplicate may result. A duplicate that a call may have returned stays and is reported.
+// The package keeps in memory which creates have an unknown outcome (holdoff.go). A restart, or a change to another replica, loses that: the
+// driver then sends such a create again at once, and a duplicate may result. The driver reports a duplicate that it keeps.
 package idempotent
 
 import (
@@ -15,42 +16,41 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Resource is one kind of object that is created by name: volumes, snapshots, or backups. Its methods are the steps of one rule: find by name,
-// or create; the oldest object of the name counts; an error is final only where nothing of the name exists or may still appear.
+// Resource is one kind of object: volumes, snapshots, or backups. Its methods are the steps of the rule.
 type Resource[T any] struct {
-	Noun string // "volume", for sentences and for CountDuplicate
-	// List reads every object of that name; names are not unique in Cinder.
+	Noun string // "volume", for errors, logs and CountDuplicate
+	// List reads every object of a name.
 	List func(ctx context.Context, name string) ([]T, error)
-	// Facts says what the rule must know about an object.
+	// Facts returns what the rule must know about an object.
 	Facts func(object T) Facts
-	// AwaitDeletable waits until Cinder takes a DELETE of an object, or never will.
+	// AwaitDeletable waits until Cinder accepts a DELETE of an object, or until it is certain that Cinder never will.
 	AwaitDeletable func(ctx context.Context, object T) error
-	// Delete asks Cinder to delete an object. NotFound counts as success.
+	// Delete sends the DELETE of an object. NotFound counts as success.
 	Delete func(ctx context.Context, object T) error
 	// AwaitDeleted waits until Cinder answers 404 for an object.
 	AwaitDeleted func(ctx context.Context, object T) error
 	Log          *slog.Logger
-	// CountDuplicate counts an object that has the name of another and that the driver does not delete; nil counts nothing.
+	// CountDuplicate counts a duplicate that the driver keeps; nil counts nothing.
 	CountDuplicate func(noun string)
 
 	holdOffs holdOffs
 }
 
-// Facts are what the rule must know about one object.
+// Facts are what the rule must know about an object.
 type Facts struct {
 	ID, Name, Status string
-	CreatedAt        time.Time // by Cinder's clock
-	SentAt           time.Time // by the driver's clock; zero where the object does not say
-	CreatedForName   bool      // this driver created it, for this cluster and for the request that it is named for
-	InUse            bool      // something uses it, so it is never deleted
+	CreatedAt        time.Time // by the clock of Cinder
+	SentAt           time.Time // by the clock of the driver; zero if the metadata of the object does not have it
+	CreatedForName   bool      // this driver created it, for this cluster and a request of this name
+	InUse            bool      // so the driver never deletes it
 	BeingDeleted     bool
 }
 
 // ours reports whether the driver may delete the object without an RPC that names it.
 func (f Facts) ours() bool { return f.CreatedForName && !f.InUse }
 
-// Named reads the objects of that name, oldest first, once those that are being deleted are gone. Its errors are marked AfterWrite: an
-// earlier call may have left an object.
+// Named waits until the objects of a name that are being deleted are gone, and returns the others, oldest first. Its errors are marked
+// AfterWrite, because an earlier call may have created an object.
 func (r *Resource[T]) Named(ctx context.Context, name string) ([]T, error) {
 	for {
 		found, err := r.List(ctx, name)
@@ -72,8 +72,8 @@ func (r *Resource[T]) Named(ctx context.Context, name string) ([]T, error) {
 	}
 }
 
-// FindBeforeCreate reads the objects of that name as Named does. Where there is none and a create may not be sent yet, it returns HeldOff's
-// error.
+// FindBeforeCreate is Named for a call that creates an object if there is none. It returns the error of HeldOff if there is none and the
+// driver must not create one yet.
 func (r *Resource[T]) FindBeforeCreate(ctx context.Context, name string) ([]T, error) {
 	found, err := r.Named(ctx, name)
 	if err == nil && len(found) == 0 {
@@ -82,42 +82,42 @@ func (r *Resource[T]) FindBeforeCreate(ctx context.Context, name string) ([]T, e
 	return found, err
 }
 
-// endHoldOff ends the hold-off of a name once the create that was lost has shown what it made.
+// endHoldOff ends the hold-off of a name once the object of its create is found.
 func (r *Resource[T]) endHoldOff(name string, found []T) {
 	if slices.ContainsFunc(found, func(object T) bool { return r.Facts(object).CreatedForName }) {
 		r.holdOffs.end(r.Noun + " " + name)
 	}
 }
 
-// HeldOff returns nil where a create of that name may be sent, else a retryable error that says why not, and until when.
+// HeldOff returns nil if the driver may send a create of the name. Otherwise it returns a retryable error that says why not, and until when.
 func (r *Resource[T]) HeldOff(name string) error { return r.holdOffs.check(r.Noun + " " + name) }
 
-// Lost begins the hold-off of a create whose answer was lost, and returns the error to answer with.
+// Lost begins the hold-off of a create whose answer was lost. It returns the error for the caller, which is retryable and wraps lost.
 func (r *Resource[T]) Lost(name string, lost error) error {
 	return r.holdOffs.begin(r.Noun+" "+name, name, lost)
 }
 
-// FinalOrRetryable returns err unchanged where a final answer is safe: nothing has the name, and no create request for it may still be in
-// progress. After a final answer the sidecar forgets the request, and nobody would ever delete such an object. Any other err is marked
-// AfterWrite, and the next retry uses what exists. Incompatible is final: an object exists, and no retry would change it.
+// FinalOrRetryable returns err unchanged if a final answer is safe: no object has the name, and no create of it can still be in progress.
+// After a final answer the sidecar forgets the request, and an object that appears later would never be deleted. Otherwise it marks err
+// AfterWrite, and the next retry uses the object. Incompatible is always final: an object exists, and no retry would change that.
 func (r *Resource[T]) FinalOrRetryable(ctx context.Context, name string, err error) error {
 	if !Final(err) || volume.Is(err, volume.Incompatible) {
 		return err
 	}
 	if held := r.HeldOff(name); held != nil {
-		return volume.Errorf(volume.KindOf(err), "%w; this error is not final yet: %w", err, held).AfterWrite()
+		return volume.Errorf(volume.KindOf(err), "%w; the driver retries, because an earlier create may still succeed: %w", err, held).AfterWrite()
 	}
 	found, unread := r.List(ctx, name)
 	switch {
 	case unread != nil:
-		return volume.Errorf(volume.KindOf(err), "%w; the driver cannot read whether another request has created it, and retries: %w", err, unread).AfterWrite()
+		return volume.Errorf(volume.KindOf(err), "%w; the driver retries, because it cannot read whether another request has created the object: %w", err, unread).AfterWrite()
 	case len(found) > 0:
-		return volume.Errorf(volume.KindOf(err), "%w; %s %s has the same name, and the next retry uses it", err, r.Noun, r.Facts(found[0]).ID).AfterWrite()
+		return volume.Errorf(volume.KindOf(err), "%w; %s %s has the same name, and the driver uses it in the next retry", err, r.Noun, r.Facts(found[0]).ID).AfterWrite()
 	}
 	return err
 }
 
-// Final reports whether the sidecars take a failure for the end of a request. After other kinds they retry, marked or not.
+// Final reports whether a sidecar ends a request after err (package rpc has the gRPC codes).
 func Final(err error) bool {
 	if err == nil || volume.MayHaveWritten(err) {
 		return false
@@ -129,53 +129,53 @@ func Final(err error) bool {
 	return true
 }
 
-// Discard deletes an object that this driver created, and waits until it is gone. Why is for the log.
-func (r *Resource[T]) Discard(ctx context.Context, object T, why string) error {
+// Discard deletes an object that this driver created, and waits until it is gone. The log shows reason.
+func (r *Resource[T]) Discard(ctx context.Context, object T, reason string) error {
 	f := r.Facts(object)
-	r.Log.InfoContext(ctx, "deleting a "+r.Noun+" that this driver created", r.Noun, f.ID, "name", f.Name, "status", f.Status, "reason", why)
+	r.Log.InfoContext(ctx, "deleting a "+r.Noun+" that this driver created", r.Noun, f.ID, "name", f.Name, "status", f.Status, "reason", reason)
 	if err := r.Delete(ctx, object); err != nil && !volume.Is(err, volume.NotFound) {
 		return err
 	}
 	return r.AwaitDeleted(ctx, object)
 }
 
-// DeleteYounger deletes the duplicates that several replicas created at once: all of found but the first, where no call can have returned
-// them (duplicate.go). It reports those that stay. Created is the ID of the object that this call created, if it created one.
+// DeleteYounger deletes all of found but the first, if no call can have returned them (duplicate.go). It logs and counts those that it
+// keeps. Created is the ID of the object that this call created, or empty.
 func (r *Resource[T]) DeleteYounger(ctx context.Context, found []T, created string) error {
-	counts := r.Facts(found[0])
+	oldest := r.Facts(found[0])
 	for _, object := range found[1:] {
 		f := r.Facts(object)
 		reason := ""
 		switch {
 		case !f.ours():
-			reason = staysForeign
-		case f.ID != created && !f.creation().surelyAfter(counts.creation()):
-			reason = staysReturned
+			reason = keptForeign
+		case f.ID != created && !f.creation().surelyAfter(oldest.creation()):
+			reason = keptReturned
 		default:
 			if err := r.AwaitDeletable(ctx, object); err != nil {
 				return volume.AfterWrite(err)
 			}
-			if err := r.Discard(ctx, object, r.Noun+" "+counts.ID+" has the same name and is older"); err != nil {
+			if err := r.Discard(ctx, object, r.Noun+" "+oldest.ID+" has the same name and is older"); err != nil {
 				reason = err.Error()
 			}
 		}
 		if reason != "" {
-			r.reportDuplicate(ctx, f, counts, reason)
+			r.reportDuplicate(ctx, f, oldest, reason)
 		}
 	}
 	return nil
 }
 
-// The reasons for which a duplicate stays.
+// The reasons to keep a duplicate.
 const (
-	staysForeign  = "it is attached, or this driver did not create it for this request"
-	staysReturned = "a call may have returned it: the creation times do not show that it came later"
+	keptForeign  = "it is in use, or this driver did not create it for this request"
+	keptReturned = "a call may have returned it: the creation times do not prove that it is younger"
 )
 
-// reportDuplicate logs and counts a duplicate that the driver does not delete.
-func (r *Resource[T]) reportDuplicate(ctx context.Context, duplicate, counts Facts, reason string) {
-	r.Log.WarnContext(ctx, "a duplicate "+r.Noun+" stays; if nothing uses it, delete it by hand", r.Noun, duplicate.ID, "name", duplicate.Name,
-		"in use instead", counts.ID, "reason", reason)
+// reportDuplicate logs and counts a duplicate that the driver keeps.
+func (r *Resource[T]) reportDuplicate(ctx context.Context, duplicate, oldest Facts, reason string) {
+	r.Log.WarnContext(ctx, "the driver keeps a duplicate "+r.Noun+"; if nothing uses it, delete it manually", r.Noun, duplicate.ID, "name", duplicate.Name,
+		"in use instead", oldest.ID, "reason", reason)
 	if r.CountDuplicate != nil {
 		r.CountDuplicate(r.Noun)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// counted are services that count what they report.
+// counted returns services, the nouns of the duplicates that they report, and their log.
 func counted(c *volumetest.Cloud) (s services, reports *[]string, log *strings.Builder) {
 	reports, log = &[]string{}, &strings.Builder{}
 	logger, count := slog.New(slog.NewTextHandler(log, nil)), func(noun string) { *reports = append(*reports, noun) }
@@ -27,7 +27,7 @@ type services struct {
 	snapshots *snapshot.Service
 }
 
-func both(c *volumetest.Cloud) services {
+func newServices(c *volumetest.Cloud) services {
 	return services{
 		provision.New(c, c, provision.Options{Owner: volumetest.TestOwner}),
 		snapshot.New(c, c, volumetest.SnapshotWaiter{Cloud: c}, volumetest.BackupWaiter{Cloud: c}, snapshot.Options{Owner: volumetest.TestOwner}),
