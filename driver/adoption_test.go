@@ -195,7 +195,7 @@ func TestAFailedVolumeOfUpstreamsPluginIsToldAndStays(t *testing.T) {
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Times: 1})
 		id := u.volume("pvc-1", nil)
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-1"))
-		wantCode(t, err, codes.Aborted, "delete it by hand")
+		wantCode(t, err, codes.Aborted, "Delete it by hand")
 		if all := listed(t, d); len(all) != 1 {
 			t.Errorf("want %s alone, got %v", id, all)
 		}

@@ -50,7 +50,7 @@ func TestHintsInAClaimsAnnotationsReachTheCloudOnce(t *testing.T) {
 		}), "--pvc-annotations", "--master="+kubeURL, "--strict")
 		first := made(t, d, ofClaim("shop", "data"))
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-2", ofClaim("shop", "copy")))
-		wantCode(t, err, codes.InvalidArgument, `names volume "pvc-3", which is not`)
+		wantCode(t, err, codes.InvalidArgument, `names volume "pvc-3"`)
 		third := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-3", ofClaim("shop", "data")))).GetVolume().GetVolumeId()
 		for range 3 {
 			must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2", ofClaim("shop", "copy"))))
@@ -84,7 +84,7 @@ func TestAHintInAnAnnotationDoesNotTellWhichOtherVolumesExist(t *testing.T) {
 		answers := map[string]bool{}
 		for _, hint = range []string{"pvc-theirs", theirs, "by-hand", byHand, "pvc-none", "11111111-2222-4333-8444-555555555555", strings.Repeat("x", 2000)} {
 			_, err := create("pvc-mine", "shop")
-			wantCode(t, err, codes.InvalidArgument, "made for a claim of namespace shop")
+			wantCode(t, err, codes.InvalidArgument, "of a claim in namespace shop")
 			text := status.Convert(err).Message()
 			answers[strings.ReplaceAll(strings.ReplaceAll(text, strings.Repeat("x", 255), "NAME"), hint, "NAME")] = true
 		}

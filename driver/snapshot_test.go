@@ -90,7 +90,7 @@ func TestAFailedSnapshotTellsCindersReasonAndIsMadeAnew(t *testing.T) {
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 		_, err := pursued(t, d, picture("snapshot-1", id))
 		wantCode(t, err, codes.FailedPrecondition, "Snapshot failed to create")
-		wantCode(t, err, codes.FailedPrecondition, "was removed")
+		wantCode(t, err, codes.FailedPrecondition, "the driver deleted it")
 		if all := shots(t, d); len(all) != 0 {
 			t.Errorf("left: %v", all)
 		}

@@ -59,8 +59,8 @@ func TestCheck25ZonesRoundTrip(t *testing.T) {
 		// Behaviour check 25 of upstream's failures.
 		"zone 1":                                 {volumeZones: []string{"zone 1", "zone 2"}, labels: []string{"zone-2"}, want: []string{"zone-2"}},
 		"the next one":                           {volumeZones: []string{"az2"}, labels: []string{"az1", "az2"}, want: []string{"az2"}},
-		"none that Cinder has":                   {volumeZones: []string{"nova"}, labels: []string{"az1"}, code: codes.ResourceExhausted, text: "it has nova"},
-		"none that Cinder has and it falls back": {volumeZones: []string{"nova"}, fallback: true, labels: []string{"az1"}, code: codes.ResourceExhausted, text: "it has nova"},
+		"none that Cinder has":                   {volumeZones: []string{"nova"}, labels: []string{"az1"}, code: codes.ResourceExhausted, text: "its zones are nova"},
+		"none that Cinder has and it falls back": {volumeZones: []string{"nova"}, fallback: true, labels: []string{"az1"}, code: codes.ResourceExhausted, text: "its zones are nova"},
 		"mapped": {
 			volumeZones: []string{"nova", "cinder 1"}, conf: "\n[Zone \"az1\"]\nvolume-zone = cinder 1\n[Zone \"az 2\"]\nvolume-zone = cinder 1\n",
 			labels: []string{"az-2"}, want: []string{"az-2", "az1", "cinder-1"},
@@ -104,7 +104,7 @@ func TestAZoneThatIsFullLeavesNothingAndTheSchedulerPicksAgain(t *testing.T) {
 		d, ctx := startWith(t, sim), asSidecar(t)
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true, Times: 2})
 		_, err := d.CreateVolume(ctx, claim("pvc-1", wanted("az1", "az2")))
-		wantCode(t, err, codes.ResourceExhausted, "tried: az1, az2")
+		wantCode(t, err, codes.ResourceExhausted, "tried az1, az2")
 		if n := len(listed(t, d)); n != 0 {
 			t.Errorf("%d volumes are left", n)
 		}

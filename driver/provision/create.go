@@ -179,6 +179,7 @@ func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Vo
 	if reason == "" && v.BackupID != "" {
 		reason = s.volumes.FailureReason(ctx, volume.ID(v.BackupID)) // Cinder records the failure of a restore with the backup
 	}
+	reason = strings.TrimSuffix(reason, ".")
 	if !s.mayDelete(v) {
 		return volume.AfterWrite(volume.Errorf(volume.Failed, "volume %s already has the name %s and is in status %s%s; the driver did not create it for this request. Delete it by hand",
 			v.ID, v.Name, v.Status, reason).Op("create"))

@@ -7,158 +7,134 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
+	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// SnapshotSpec is what a new snapshot shall be.
+// Spec describes a new snapshot or backup (CSI specification, CreateSnapshot; Cinder API reference, "Create a snapshot").
 type Spec struct {
-	// Name is the request's identity: two wishes of one name are the same snapshot.
+	// Name identifies the request: two specs with the same name are the same snapshot.
 	Name   string
 	Volume volume.ID
-	// Force allows a snapshot of a volume in use on clouds that want to be told so: those without Cinder's 3.66.
+	// Force allows a snapshot of a volume in use on clouds that require a flag for it: those before Cinder 3.66.
 	Force bool
-	// Metadata is added to what every snapshot of the driver carries.
+	// Metadata is added to the metadata that every snapshot of the driver carries.
 	Metadata map[string]string
-	// Backup asks for a backup instead of a snapshot.
+	// Backup asks for a backup instead of a snapshot; nil asks for a snapshot.
 	Backup *BackupSpec
 }
 
-// Create makes the snapshot of a wish, or its backup, or finds it where an earlier call made it, and returns it once it is available:
-// external-snapshotter keeps the first ID that it gets for good, whatever becomes of what that names. Until then its errors are
-// retryable, and the retry resumes by name.
+// Create finds the snapshot or backup that an earlier call created, or creates it, and returns it once it is available. external-snapshotter
+// keeps the first ID that it gets, whatever happens to that object later. Until then the errors are retryable, and the retry finds by name.
 //
-// As with Volumes.Create the outcome does not rest on memory. A snapshot that Cinder could not make is removed before the failure
-// is returned, so that a retry begins anew: it was never available, so no call has returned its ID. A create whose answer was lost is
-// not sent again for createHoldOff. Errors are marked AfterWrite wherever a snapshot of that name exists, may exist, or may still be
-// created by a request without an answer.
-func (s *Service) Create(ctx context.Context, w Spec) (volume.Snapshot, error) {
-	if w.Name == "" {
-		return volume.Snapshot{}, volume.Errorf(volume.InvalidArgument, "a snapshot needs a name").Op("snapshot")
+// As for volumes, the outcome does not depend on memory. The driver deletes a snapshot that Cinder could not create before it returns the
+// error, so a retry starts from nothing. After a create whose answer was lost, package idempotent holds back the next create of that name.
+// Errors are marked AfterWrite wherever a snapshot of that name exists, may exist, or may still appear.
+func (s *Service) Create(ctx context.Context, spec Spec) (volume.Snapshot, error) {
+	if spec.Name == "" {
+		return volume.Snapshot{}, volume.Errorf(volume.InvalidArgument, "the request has no snapshot name").Op("snapshot")
 	}
-	unlock, err := s.locks.Take("snapshot "+w.Name, "create")
+	unlock, err := s.locks.Take("snapshot "+spec.Name, "create")
 	if err != nil {
 		return volume.Snapshot{}, volume.AfterWrite(err)
 	}
 	defer unlock()
-	find := s.picture
-	if w.Backup != nil {
-		find = s.backUp
+	if spec.Backup != nil {
+		b, err := s.findOrCreateBackup(ctx, spec)
+		// A backup has a temporary snapshot of the same name.
+		err = s.backups.FinalOrRetryable(ctx, spec.Name, err)
+		return b, s.snapshots.FinalOrRetryable(ctx, spec.Name, err)
 	}
-	p, err := find(ctx, w)
-	return p, s.finalOrRetryable(ctx, w, err)
+	p, err := s.findOrCreateSnapshot(ctx, spec)
+	return p, s.snapshots.FinalOrRetryable(ctx, spec.Name, err)
 }
 
-// picture makes the snapshot of a wish, or finds it.
-func (s *Service) picture(ctx context.Context, w Spec) (volume.Snapshot, error) {
-	k := s.snapshots
-	found, err := k.FindBeforeCreate(ctx, w.Name)
+func (s *Service) findOrCreateSnapshot(ctx context.Context, spec Spec) (volume.Snapshot, error) {
+	found, created, err := s.snapshots.findOrCreate(ctx, spec.Name, func() (volume.SnapshotID, error) {
+		if err := s.checkNoBackup(ctx, spec.Name); err != nil {
+			return "", err
+		}
+		return s.createSnapshot(ctx, spec)
+	})
 	if err != nil {
 		return volume.Snapshot{}, err
 	}
-	var made volume.SnapshotID
-	if len(found) == 0 {
-		if err := s.noBackup(ctx, w.Name); err != nil {
-			return volume.Snapshot{}, err
+	return s.useOldest(ctx, s.snapshots, found, created, func(p volume.Snapshot) error {
+		if err := spec.checkVolume("snapshot", p); err != nil {
+			return err
 		}
-		if made, found, err = s.create(ctx, w); err != nil {
-			return volume.Snapshot{}, err
-		}
-	}
-	return s.available(ctx, k, found, made, func(p volume.Snapshot) error {
-		switch {
-		case !sameVolume(p, w):
-			return otherVolume("snapshot", p, w)
-		case p.Metadata[contract.MetadataTemporary] != "":
-			return volume.Errorf(volume.Incompatible, "snapshot %s is named %s already and is there for a backup only; asked was a snapshot", p.ID, w.Name).Op("snapshot")
+		if p.Metadata[contract.MetadataTemporary] != "" {
+			return volume.Errorf(volume.Incompatible, "snapshot %s already has the name %s, and it is the temporary snapshot of a backup; the request asks for a snapshot", p.ID, spec.Name).Op("snapshot")
 		}
 		return nil
 	})
 }
 
-// noBackup refuses a snapshot where a backup has its name: the same request would be answered with two different things.
-func (s *Service) noBackup(ctx context.Context, name string) error {
+// checkNoBackup refuses a snapshot where a backup has its name: two calls of one request would return different objects.
+func (s *Service) checkNoBackup(ctx context.Context, name string) error {
 	found, err := s.cloud.BackupsNamed(ctx, name)
 	switch {
-	case without(err) || volume.Is(err, volume.NotFound):
+	case withoutBackups(err) || volume.Is(err, volume.NotFound):
 		return nil
 	case err != nil:
 		return volume.AfterWrite(err)
 	case len(found) > 0:
-		return volume.Errorf(volume.Incompatible, "backup %s is named %s already; asked was a snapshot", found[0].ID, name).Op("snapshot")
+		return volume.Errorf(volume.Incompatible, "backup %s already has the name %s; the request asks for a snapshot", found[0].ID, name).Op("snapshot")
 	}
 	return nil
 }
 
-// sameVolume reports whether p is of the wished volume, whose id may be written in another case: Cinder's database takes either.
-func sameVolume(p volume.Snapshot, w Spec) bool {
-	return strings.EqualFold(string(p.Volume), string(w.Volume))
+// ofVolume reports whether p was created from the volume of the spec. The database of Cinder ignores the case of IDs.
+func (spec Spec) ofVolume(p volume.Snapshot) bool {
+	return strings.EqualFold(string(p.Volume), string(spec.Volume))
 }
 
-func otherVolume(noun string, p volume.Snapshot, w Spec) error {
-	return volume.Errorf(volume.Incompatible, "%s %s is named %s already and is of volume %s, not of %s", noun, p.ID, w.Name, p.Volume, w.Volume).Op("snapshot")
-}
-
-// finalOrRetryable returns err unchanged where a final answer is safe, as Resource.FinalOrRetryable says. A backup has a temporary snapshot of
-// its name too.
-func (s *Service) finalOrRetryable(ctx context.Context, w Spec, err error) error {
-	if w.Backup != nil {
-		err = s.backups.FinalOrRetryable(ctx, w.Name, err)
+func (spec Spec) checkVolume(noun string, p volume.Snapshot) error {
+	if spec.ofVolume(p) {
+		return nil
 	}
-	return s.snapshots.FinalOrRetryable(ctx, w.Name, err)
+	return volume.Errorf(volume.Incompatible, "%s %s already has the name %s, and its volume is %s instead of %s", noun, p.ID, spec.Name, p.Volume, spec.Volume).Op("snapshot")
 }
 
-// create sends the create request, waits for the snapshot, and reads again who has the name, since another replica may have created one
-// too.
-func (s *Service) create(ctx context.Context, w Spec) (volume.SnapshotID, []volume.Snapshot, error) {
-	v, err := s.snapshotable(ctx, w.Volume)
+// createSnapshot sends the create request once the volume allows it.
+func (s *Service) createSnapshot(ctx context.Context, spec Spec) (volume.SnapshotID, error) {
+	v, err := s.readSnapshottable(ctx, spec.Volume)
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
-	p, err := s.sendCreate(ctx, w, v)
+	p, err := s.sendCreate(ctx, spec, v)
 	if volume.MayHaveWritten(err) {
-		return "", nil, s.snapshots.Lost(w.Name, err)
+		return "", s.snapshots.Lost(spec.Name, err)
 	}
-	if err != nil { // refused, or never sent
-		return "", nil, err
-	}
-	found, err := s.namedOnceMade(ctx, s.snapshots, p.ID, w.Name)
-	return p.ID, found, err
+	return p.ID, err // refused, or never sent
 }
 
-// sendCreate asks for a snapshot, of a volume in use in the way that this cloud knows.
-func (s *Service) sendCreate(ctx context.Context, w Spec, v volume.Volume) (volume.Snapshot, error) {
+// sendCreate requests a snapshot. A volume in use needs a flag that depends on the version of Cinder.
+func (s *Service) sendCreate(ctx context.Context, spec Spec, v volume.Volume) (volume.Snapshot, error) {
 	o := volume.SnapshotOptions{
-		Name: w.Name, Volume: w.Volume, Description: contract.Description, Metadata: s.owner.Metadata(w.Name, w.Metadata), InUse: v.Status == volume.InUse,
+		Name: spec.Name, Volume: spec.Volume, Description: contract.Description, Metadata: s.owner.Metadata(spec.Name, spec.Metadata), InUse: v.Status == volume.InUse,
 	}
 	o.Metadata[contract.MetadataSent] = idempotent.FormatSent(time.Now())
 	p, err := s.cloud.CreateSnapshot(ctx, o)
 	if !o.InUse || !volume.Is(err, volume.Unimplemented) || volume.MayHaveWritten(err) {
 		return p, err
 	}
-	if !w.Force {
-		return volume.Snapshot{}, volume.Errorf(volume.Conflict, "volume %s is attached to %s, and this cloud's Cinder makes a snapshot of it only if the VolumeSnapshotClass has %s: \"true\"",
+	if !spec.Force {
+		return volume.Snapshot{}, volume.Errorf(volume.Conflict, "volume %s is attached to %s. This version of Cinder creates a snapshot of it only if the VolumeSnapshotClass has %s: \"true\"",
 			v.ID, v.Holders(), contract.ParameterForce).Op("snapshot")
 	}
 	o.InUse, o.Force = false, true
 	return s.cloud.CreateSnapshot(ctx, o)
 }
 
-// snapshotable reads a volume once Cinder may be asked for a snapshot of it.
-func (s *Service) snapshotable(ctx context.Context, id volume.ID) (volume.Volume, error) {
+// readSnapshottable reads a volume once its status allows a snapshot.
+func (s *Service) readSnapshottable(ctx context.Context, id volume.ID) (volume.Volume, error) {
 	v, err := s.volumes.Get(ctx, id)
 	if err != nil {
 		return volume.Volume{}, err
 	}
-	if v.Status.Meaning().Extend == volume.Wait {
-		v, err = s.volumes.Await(ctx, id, "become ready for a snapshot", func(v volume.Volume, ok bool) (bool, error) {
-			if !ok {
-				return true, volume.NoVolume(id)
-			}
-			return v.Status.Meaning().Extend != volume.Wait, nil
-		})
-		if err != nil {
-			return volume.Volume{}, err
-		}
+	if v, err = s.volumes.Settled(ctx, v, "become ready for a snapshot", observe.ForExtend); err != nil {
+		return volume.Volume{}, err
 	}
 	switch v.Status.Meaning().Extend {
 	case volume.Proceed:
@@ -166,5 +142,5 @@ func (s *Service) snapshotable(ctx context.Context, id volume.ID) (volume.Volume
 	case volume.BeingDeleted:
 		return v, volume.Errorf(volume.NotFound, "volume %s is being deleted", id).Op("snapshot")
 	}
-	return v, volume.Errorf(volume.Conflict, "volume %s is in status %s%s; Cinder makes no snapshot of it until an administrator resets that", id, v.Status, s.volumes.FailureReason(ctx, id)).Op("snapshot")
+	return v, s.volumes.Stuck(ctx, v, "Cinder creates no snapshot of it").Op("snapshot")
 }

@@ -22,19 +22,17 @@ func TestEverySnapshotStatusOfCinderHasAMeaning(t *testing.T) {
 	}
 }
 
-var (
-	picture = Spec{Name: "snapshot-1", Volume: volumetest.VolumeID(1)}
-)
+var snapshotSpec = Spec{Name: "snapshot-1", Volume: volumetest.VolumeID(1)}
 
-// wishes are those for both things that a handle can name.
-var wishes = map[string]Spec{"snapshot": picture, "backup": archive()}
+// specs are one for each kind of object that a snapshot ID can name.
+var specs = map[string]Spec{"snapshot": snapshotSpec, "backup": backupSpec()}
 
-// retried calls every five seconds as external-snapshotter does, until there is a result or a final error. It keeps the first ID that
-// it gets, so what that names must be ready.
-func retried(t *testing.T, s *Service, w Spec) (volume.Snapshot, error) {
+// retried calls every five seconds as external-snapshotter does, until there is a result or a final error. external-snapshotter keeps the
+// first ID that it gets, so that object must be ready.
+func retried(t *testing.T, s *Service, spec Spec) (volume.Snapshot, error) {
 	t.Helper()
 	for range 60 {
-		p, err := s.Create(volumetest.Within(t, 60), w)
+		p, err := s.Create(volumetest.Within(t, 60), spec)
 		if err == nil && !p.Ready() {
 			t.Fatalf("%s was returned in status %s", p.ID, p.Status)
 		}
@@ -47,12 +45,12 @@ func retried(t *testing.T, s *Service, w Spec) (volume.Snapshot, error) {
 	return volume.Snapshot{}, nil
 }
 
-func TestASnapshotIsReturnedOnceItIsAvailable(t *testing.T) {
+func TestCreateReturnsOnceTheSnapshotIsAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume)
-		s, began, w := snapshots(c), time.Now(), picture
-		w.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
-		first, err := s.Create(volumetest.Within(t, 60), w)
+		s, began, spec := snapshots(c), time.Now(), snapshotSpec
+		spec.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
+		first, err := s.Create(volumetest.Within(t, 60), spec)
 		if took := time.Since(began); err != nil || !first.Ready() || took < time.Second || took > 2*time.Second {
 			t.Fatalf("got %v, %v after %v", first, err, took)
 		}
@@ -63,16 +61,16 @@ func TestASnapshotIsReturnedOnceItIsAvailable(t *testing.T) {
 		if diff := cmp.Diff(want, first.Metadata); diff != "" || first.Metadata[contract.MetadataRequest] == "" {
 			t.Error("metadata, -want +got\n", diff)
 		}
-		second, err := s.Create(volumetest.Within(t, 60), w)
+		second, err := s.Create(volumetest.Within(t, 60), spec)
 		if err != nil || !second.Ready() || second.ID != first.ID || second.Size != volume.GiB(3) || c.Count("CreateSnapshot") != 1 {
 			t.Errorf("got %v, %v after %v", second, err, c.Calls)
 		}
 	})
 }
 
-// A wait that ends first is no final error, and the retry resumes it by name, also in another process.
-func TestASnapshotThatIsNotAvailableInTimeIsWaitedForByTheRetry(t *testing.T) {
-	for name, w := range wishes {
+// A deadline during the wait is no final error. The retry finds the snapshot by name, also in another process.
+func TestCreateResumesTheWaitOnARetry(t *testing.T) {
+	for name, spec := range specs {
 		for _, whose := range []string{"ours", "upstream's"} {
 			t.Run(name+", "+whose, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
@@ -81,13 +79,13 @@ func TestASnapshotThatIsNotAvailableInTimeIsWaitedForByTheRetry(t *testing.T) {
 					if p.CreatedAt = time.Now(); whose != "ours" {
 						p.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 					}
-					c.PutSnapshot(w.Backup != nil, p)
-					_, err := snapshots(c).Create(volumetest.Within(t, 30), w)
+					c.PutSnapshot(spec.Backup != nil, p)
+					_, err := snapshots(c).Create(volumetest.Within(t, 30), spec)
 					volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
 					c.Mu.Lock()
-					c.Objects(w.Backup != nil)[p.ID].Status = volume.Available
+					c.Objects(spec.Backup != nil)[p.ID].Status = volume.Available
 					c.Mu.Unlock()
-					if got, err := retried(t, snapshots(c), w); err != nil || got.ID != p.ID || c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
+					if got, err := retried(t, snapshots(c), spec); err != nil || got.ID != p.ID || c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
 						t.Errorf("got %v, %v after %v", got, err, c.Calls)
 					}
 				})
@@ -96,21 +94,21 @@ func TestASnapshotThatIsNotAvailableInTimeIsWaitedForByTheRetry(t *testing.T) {
 	}
 }
 
-// Nobody can have the ID of what was never available, so the replica that sees the failure removes it, whichever created it.
-func TestWhatFailsWhileItIsWaitedForIsRemovedByWhoeverSeesIt(t *testing.T) {
-	for name, w := range wishes {
+// No call has returned the ID of an object that was never available. So the replica that sees the failure deletes it, even if another created it.
+func TestCreateDeletesWhatFailsDuringTheWait(t *testing.T) {
+	for name, spec := range specs {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume)
 				c.Outcome, c.BackupOutcome, c.Reason = volume.ErrorSt, volume.ErrorSt, ": the store is full"
-				if w.Backup != nil {
+				if spec.Backup != nil {
 					c.Outcome = "" // of its temporary snapshot
 				}
 				errs := make(chan error, 2)
 				for _, after := range []time.Duration{0, 1500 * time.Millisecond} {
 					go func() {
 						time.Sleep(after)
-						_, err := snapshots(c).Create(volumetest.Within(t, 60), w)
+						_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 						errs <- err
 					}()
 				}
@@ -127,7 +125,7 @@ func TestWhatFailsWhileItIsWaitedForIsRemovedByWhoeverSeesIt(t *testing.T) {
 					t.Errorf("%d failures were final; left %v after %v", final, left, c.Calls)
 				}
 				c.Outcome, c.BackupOutcome = "", ""
-				if p, err := retried(t, snapshots(c), w); err != nil || len(c.Remaining()) != 2 {
+				if p, err := retried(t, snapshots(c), spec); err != nil || len(c.Remaining()) != 2 {
 					t.Errorf("a retry does not begin anew: %v, %v; left %v", p, err, c.Remaining())
 				}
 			})
@@ -135,34 +133,34 @@ func TestWhatFailsWhileItIsWaitedForIsRemovedByWhoeverSeesIt(t *testing.T) {
 	}
 }
 
-// The names are read again after the wait: another replica's older one may have appeared meanwhile.
-func TestAnOlderOneThatAppearsDuringTheWaitCounts(t *testing.T) {
-	for name, w := range wishes {
+// Create reads the name again after the wait: an older object of another replica may have appeared.
+func TestCreateReturnsAnOlderOneThatAppearsDuringTheWait(t *testing.T) {
+	for name, spec := range specs {
 		for _, found := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, found %t", name, found), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c, begin := volumetest.NewCloud(volumetest.SourceVolume), time.Now()
 					if found {
-						c.PutSnapshot(w.Backup != nil, volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(2, volume.Creating), begin))
+						c.PutSnapshot(spec.Backup != nil, volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(2, volume.Creating), begin))
 						time.AfterFunc(10*time.Second, func() {
 							c.Mu.Lock()
 							defer c.Mu.Unlock()
-							c.Objects(w.Backup != nil)[volumetest.SnapshotID(2)].Status = volume.Available
+							c.Objects(spec.Backup != nil)[volumetest.SnapshotID(2)].Status = volume.Available
 						})
 					}
 					time.AfterFunc(1200*time.Millisecond, func() { // the temporary snapshot takes one second
-						c.PutSnapshot(w.Backup != nil, volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(1, volume.Creating), begin.Add(-time.Second)))
+						c.PutSnapshot(spec.Backup != nil, volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(1, volume.Creating), begin.Add(-time.Second)))
 						time.AfterFunc(20*time.Second, func() {
 							c.Mu.Lock()
 							defer c.Mu.Unlock()
-							c.Objects(w.Backup != nil)[volumetest.SnapshotID(1)].Status = volume.Available
+							c.Objects(spec.Backup != nil)[volumetest.SnapshotID(1)].Status = volume.Available
 						})
 					})
-					if !found && w.Backup == nil {
+					if !found && spec.Backup == nil {
 						c.SlowSnapshots = 5 * time.Second
 					}
-					p, err := snapshots(c).Create(volumetest.Within(t, 50), w)
-					if err != nil || p.ID != volumetest.SnapshotID(1) || len(c.Objects(w.Backup != nil)) != 1 {
+					p, err := snapshots(c).Create(volumetest.Within(t, 50), spec)
+					if err != nil || p.ID != volumetest.SnapshotID(1) || len(c.Objects(spec.Backup != nil)) != 1 {
 						t.Errorf("got %v, %v; left %v", p, err, c.Remaining())
 					}
 				})
@@ -171,30 +169,30 @@ func TestAnOlderOneThatAppearsDuringTheWaitCounts(t *testing.T) {
 	}
 }
 
-// While the oldest is not available, a younger one stays: the oldest may fail and be removed, and then the younger one counts.
-func TestAYoungerOneStaysUntilTheOldestIsAvailable(t *testing.T) {
-	for name, w := range wishes {
+// While the oldest is not available, a younger one stays. If the oldest fails, the younger one counts.
+func TestCreateKeepsYoungerOnesUntilTheOldestIsAvailable(t *testing.T) {
+	for name, spec := range specs {
 		for _, end := range []volume.Status{volume.Available, volume.ErrorSt} {
 			t.Run(name+" "+string(end), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c, begin := volumetest.NewCloud(volumetest.SourceVolume), time.Now()
-					c.PutSnapshot(w.Backup != nil, volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(1, volume.Creating), begin))
-					c.PutSnapshot(w.Backup != nil, volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(2, volume.Available), begin.Add(time.Second)))
+					c.PutSnapshot(spec.Backup != nil, volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(1, volume.Creating), begin))
+					c.PutSnapshot(spec.Backup != nil, volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(2, volume.Available), begin.Add(time.Second)))
 					time.AfterFunc(10*time.Second, func() {
 						if c.CountPrefix("Delete") != 0 {
 							t.Errorf("too early: %v", c.Calls)
 						}
 						c.Mu.Lock()
 						defer c.Mu.Unlock()
-						c.Objects(w.Backup != nil)[volumetest.SnapshotID(1)].Status = end
+						c.Objects(spec.Backup != nil)[volumetest.SnapshotID(1)].Status = end
 					})
 					want := volumetest.SnapshotID(1)
 					if end == volume.ErrorSt {
-						_, err := snapshots(c).Create(volumetest.Within(t, 60), w)
+						_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 						volumetest.WantKind(t, err, volume.Failed, true)
 						want = volumetest.SnapshotID(2)
 					}
-					if p, err := retried(t, snapshots(c), w); err != nil || p.ID != want || len(c.Objects(w.Backup != nil)) != 1 {
+					if p, err := retried(t, snapshots(c), spec); err != nil || p.ID != want || len(c.Objects(spec.Backup != nil)) != 1 {
 						t.Errorf("got %v, %v; left %v", p, err, c.Remaining())
 					}
 				})
@@ -203,7 +201,7 @@ func TestAYoungerOneStaysUntilTheOldestIsAvailable(t *testing.T) {
 	}
 }
 
-func TestAVolumeInUseIsSnapshotInTheWayItsCloudKnows(t *testing.T) {
+func TestCreateOfAVolumeInUse(t *testing.T) {
 	old := volume.Errorf(volume.Unimplemented, "no such microversion")
 	for name, test := range map[string]struct {
 		status volume.Status
@@ -226,9 +224,9 @@ func TestAVolumeInUseIsSnapshotInTheWayItsCloudKnows(t *testing.T) {
 				if test.old {
 					c.Fail["CreateSnapshot in use"] = old
 				}
-				w := picture
-				w.Force = test.force
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), w)
+				spec := snapshotSpec
+				spec.Force = test.force
+				_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 				if test.kind != volume.Unknown {
 					volumetest.WantKind(t, err, test.kind, false)
 					if !strings.Contains(err.Error(), "force-create") {
@@ -246,15 +244,15 @@ func TestAVolumeInUseIsSnapshotInTheWayItsCloudKnows(t *testing.T) {
 	}
 }
 
-// A snapshot is asked of a volume in every status: it comes at once, after the status has changed, or not at all.
-func TestASnapshotOfAVolumeInEveryStatus(t *testing.T) {
+// Depending on the status of the volume, Create sends the request at once, after the status has changed, or never.
+func TestCreateOfAVolumeInEveryStatus(t *testing.T) {
 	for _, status := range volumetest.EveryStatus {
 		t.Run(string(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := volumetest.SourceVolume
 				v.Status = status
 				c := volumetest.NewCloud(v)
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), picture)
+				_, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
 				switch {
 				case status == volume.Available || status == volume.InUse:
 					if err != nil {
@@ -276,24 +274,24 @@ func TestASnapshotOfAVolumeInEveryStatus(t *testing.T) {
 	}
 }
 
-func TestASnapshotOfWhatIsChangingWaitsForIt(t *testing.T) {
+func TestCreateWaitsForAChangingVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := volumetest.SourceVolume
 		v.Status = "attaching"
 		c := volumetest.NewCloud(v)
 		c.Later(v.ID, func(v *volume.Volume) { v.Status = volume.InUse })
-		if _, err := snapshots(c).Create(volumetest.Within(t, 60), picture); err != nil || c.Count("CreateSnapshot in use") != 1 {
+		if _, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec); err != nil || c.Count("CreateSnapshot in use") != 1 {
 			t.Error(err, c.Calls)
 		}
 	})
 }
 
-func TestASnapshotInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
+func TestCreateWithASnapshotInEveryStatus(t *testing.T) {
 	for _, status := range volumetest.EverySnapshotStatus {
 		t.Run(string(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, status))
-				p, err := snapshots(c).Create(volumetest.Within(t, 60), picture)
+				p, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
 				switch status.SnapshotMeaning().Create {
 				case volume.Proceed, volume.Wait, volume.BeingDeleted:
 					if status != volume.Available {
@@ -317,53 +315,53 @@ func TestASnapshotInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestASnapshotOnItsWayOutIsAwaitedAndMadeAnew(t *testing.T) {
+func TestCreateWaitsForADeletionOfTheSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, volume.Deleting))
 		time.AfterFunc(time.Second, func() { c.Mu.Lock(); defer c.Mu.Unlock(); delete(c.SnapshotsByID, volumetest.SnapshotID(1)) })
-		p, err := snapshots(c).Create(volumetest.Within(t, 60), picture)
+		p, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
 		if err != nil || p.ID != volumetest.SnapshotID(101) {
 			t.Errorf("got %v, %v", p, err)
 		}
 	})
 }
 
-func TestAFailedSnapshotIsRemovedAndTheReasonReturned(t *testing.T) {
+func TestCreateDeletesAFailedSnapshotAndReturnsTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, volume.ErrorSt))
 		c.Reason = "create snapshot:the disk is full"
 		s := snapshots(c)
-		_, err := retried(t, s, picture)
+		_, err := retried(t, s, snapshotSpec)
 		volumetest.WantKind(t, err, volume.Failed, false)
 		if !strings.Contains(err.Error(), c.Reason) || len(c.SnapshotsByID) != 0 {
 			t.Errorf("%v; left: %v", err, c.SnapshotsByID)
 		}
-		if _, err := retried(t, s, picture); err != nil {
+		if _, err := retried(t, s, snapshotSpec); err != nil {
 			t.Errorf("a retry does not begin anew: %v", err)
 		}
 	})
 }
 
-func TestAFailedSnapshotOfSomeoneElseIsNeverRemoved(t *testing.T) {
+func TestCreateNeverDeletesAFailedSnapshotThatItDoesNotOwn(t *testing.T) {
 	p := volumetest.OwnSnapshot(1, "error")
 	p.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 	c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(p)
-	_, err := snapshots(c).Create(t.Context(), picture)
+	_, err := snapshots(c).Create(t.Context(), snapshotSpec)
 	volumetest.WantKind(t, err, volume.Failed, true)
 	if c.Count("DeleteSnapshot") != 0 {
 		t.Error(c.Calls)
 	}
 }
 
-func TestANameOfAnotherVolumesSnapshotIsIncompatible(t *testing.T) {
+func TestCreateWithASnapshotOfAnotherVolumeIsIncompatible(t *testing.T) {
 	p := volumetest.OwnSnapshot(1, volume.Available)
 	p.Volume = volumetest.VolumeID(2)
 	c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(p)
-	_, err := snapshots(c).Create(t.Context(), picture)
+	_, err := snapshots(c).Create(t.Context(), snapshotSpec)
 	volumetest.WantKind(t, err, volume.Incompatible, false)
 }
 
-func TestOfSeveralSnapshotsTheOldestCountsAndOurYoungerGo(t *testing.T) {
+func TestCreateReturnsTheOldestSnapshotAndDeletesItsOwnDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		old, young, foreign := volumetest.OwnSnapshot(3, volume.Available), volumetest.OwnSnapshot(1, volume.Creating), volumetest.OwnSnapshot(2, volume.Available)
@@ -371,7 +369,7 @@ func TestOfSeveralSnapshotsTheOldestCountsAndOurYoungerGo(t *testing.T) {
 		foreign.Metadata = nil
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(old, young, foreign)
 		c.ChangeSnapshot(young.ID, func(p *volume.Snapshot) { p.Status = volume.Available })
-		p, err := snapshots(c).Create(volumetest.Within(t, 60), picture)
+		p, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
 		if err != nil || p.ID != old.ID {
 			t.Errorf("got %v, %v", p, err)
 		}
@@ -381,7 +379,7 @@ func TestOfSeveralSnapshotsTheOldestCountsAndOurYoungerGo(t *testing.T) {
 	})
 }
 
-func TestASnapshotOfAnotherReplicaThatIsOlderCounts(t *testing.T) {
+func TestCreateReturnsTheOlderSnapshotOfAnotherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume)
 		c.Hook["CreateSnapshot"] = func() {
@@ -389,23 +387,23 @@ func TestASnapshotOfAnotherReplicaThatIsOlderCounts(t *testing.T) {
 			other.CreatedAt = time.Now().Add(-time.Second)
 			c.WithSnapshots(other)
 		}
-		p, err := snapshots(c).Create(volumetest.Within(t, 60), picture)
+		p, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
 		if err != nil || p.ID != volumetest.SnapshotID(1) || len(c.SnapshotsByID) != 1 {
 			t.Errorf("got %v, %v; left: %v", p, err, c.SnapshotsByID)
 		}
 	})
 }
 
-func TestSnapshotErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
+func TestCreateErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 	for _, kind := range volume.Kinds() {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud(volumetest.SourceVolume)
 			c.Fail["CreateSnapshot"] = volume.Errorf(kind, "no")
-			_, err := snapshots(c).Create(volumetest.Within(t, 60), picture)
+			_, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
 			volumetest.WantKind(t, err, kind, false)
 			c = volumetest.NewCloud(volumetest.SourceVolume)
 			c.Fail["SnapshotsNamed"] = volume.Errorf(kind, "no")
-			_, err = snapshots(c).Create(volumetest.Within(t, 60), picture)
+			_, err = snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
 			volumetest.WantKind(t, err, kind, true)
 			if c.Count("CreateSnapshot") != 0 {
 				t.Errorf("%s: a snapshot was asked for", kind)
@@ -414,9 +412,9 @@ func TestSnapshotErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 	}
 }
 
-func TestSnapshotsThatCannotBeAreRefusedBeforeTheCloudIsAskedForThem(t *testing.T) {
+func TestCreateRefusesBeforeItSendsARequest(t *testing.T) {
 	for name, test := range map[string]struct {
-		wish Spec
+		spec Spec
 		kind volume.Kind
 	}{
 		"no name":           {Spec{Volume: volumetest.VolumeID(1)}, volume.InvalidArgument},
@@ -424,14 +422,14 @@ func TestSnapshotsThatCannotBeAreRefusedBeforeTheCloudIsAskedForThem(t *testing.
 		"no UUID for an id": {Spec{Name: "s", Volume: "../types"}, volume.NotFound},
 	} {
 		c := volumetest.NewCloud(volumetest.SourceVolume)
-		_, err := snapshots(c).Create(t.Context(), test.wish)
+		_, err := snapshots(c).Create(t.Context(), test.spec)
 		if volume.KindOf(err) != test.kind || volume.MayHaveWritten(err) || c.Count("CreateSnapshot") != 0 {
 			t.Errorf("%s: got %v after %v", name, err, c.Calls)
 		}
 	}
 }
 
-func TestDeletingASnapshotInEveryStatus(t *testing.T) {
+func TestDeleteInEveryStatus(t *testing.T) {
 	for _, status := range volumetest.EverySnapshotStatus {
 		t.Run(string(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -456,7 +454,7 @@ func TestDeletingASnapshotInEveryStatus(t *testing.T) {
 	}
 }
 
-func TestDeletingASnapshot(t *testing.T) {
+func TestDelete(t *testing.T) {
 	for name, test := range map[string]struct {
 		id    volume.SnapshotID
 		cloud func(*volumetest.Cloud)
@@ -466,7 +464,7 @@ func TestDeletingASnapshot(t *testing.T) {
 	}{
 		"that is not there":            {id: volumetest.SnapshotID(9)},
 		"with an id that is no UUID":   {id: "../volumes"},
-		"that goes meanwhile":          {id: volumetest.SnapshotID(1), cloud: func(c *volumetest.Cloud) { c.Fail["DeleteSnapshot"] = volume.Errorf(volume.NotFound, "gone") }},
+		"that disappears":              {id: volumetest.SnapshotID(1), cloud: func(c *volumetest.Cloud) { c.Fail["DeleteSnapshot"] = volume.Errorf(volume.NotFound, "gone") }},
 		"that its backend still needs": {id: volumetest.SnapshotID(1), cloud: func(c *volumetest.Cloud) { c.Undeletable, c.Reason = volume.Available, "delete snapshot:busy" }, kind: volume.Conflict, sent: true, text: "busy; most likely"},
 		"that fails in its backend":    {id: volumetest.SnapshotID(1), cloud: func(c *volumetest.Cloud) { c.Undeletable, c.Reason = "error_deleting", "why" }, kind: volume.Failed, sent: true, text: "why"},
 		"of a group": {id: volumetest.SnapshotID(1), cloud: func(c *volumetest.Cloud) {
@@ -501,7 +499,7 @@ func TestDeletingASnapshot(t *testing.T) {
 	}
 }
 
-func TestTheListOfSnapshotsGoesOnWhereItStopped(t *testing.T) {
+func TestListContinuesWhereItStopped(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := volumetest.NewCloud(volumetest.SourceVolume)
 	for n := range 9 {
@@ -543,7 +541,7 @@ func TestTheListOfSnapshotsGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-func TestReadingASnapshot(t *testing.T) {
+func TestGet(t *testing.T) {
 	c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, volume.Creating))
 	if p, err := snapshots(c).Get(t.Context(), volumetest.SnapshotID(1)); err != nil || p.Ready() || !p.Alive() {
 		t.Errorf("got %v, %v", p, err)
@@ -555,9 +553,9 @@ func TestReadingASnapshot(t *testing.T) {
 	}
 }
 
-func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *testing.T) {
-	for name, w := range wishes {
-		call := map[bool]string{true: "CreateBackup", false: "CreateSnapshot"}[w.Backup != nil]
+func TestCreateIsNotFinalWhileAnotherSnapshotExistsOrMayAppear(t *testing.T) {
+	for name, spec := range specs {
+		call := map[bool]string{true: "CreateBackup", false: "CreateSnapshot"}[spec.Backup != nil]
 		t.Run(name+" refused while another replica's is there", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume)
@@ -565,11 +563,11 @@ func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *test
 				c.Hook[call] = func() {
 					c.Mu.Lock()
 					defer c.Mu.Unlock()
-					c.Objects(w.Backup != nil)[volumetest.SnapshotID(7)] = new(volumetest.OwnSnapshot(7, volume.Available))
+					c.Objects(spec.Backup != nil)[volumetest.SnapshotID(7)] = new(volumetest.OwnSnapshot(7, volume.Available))
 				}
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), w)
+				_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 				volumetest.WantKind(t, err, volume.Exhausted, true)
-				if p, err := snapshots(c).Create(volumetest.Within(t, 60), w); err != nil || p.ID != volumetest.SnapshotID(7) {
+				if p, err := snapshots(c).Create(volumetest.Within(t, 60), spec); err != nil || p.ID != volumetest.SnapshotID(7) {
 					t.Errorf("the next try: got %v, %v", p, err)
 				}
 			})
@@ -577,10 +575,10 @@ func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *test
 		t.Run(name+" failed while one of the same second is there", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume)
-				c.Objects(w.Backup != nil)[volumetest.SnapshotID(1)], c.Objects(w.Backup != nil)[volumetest.SnapshotID(7)] = new(volumetest.OwnSnapshot(1, volume.ErrorSt)), new(volumetest.OwnSnapshot(7, volume.Available))
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), w)
+				c.Objects(spec.Backup != nil)[volumetest.SnapshotID(1)], c.Objects(spec.Backup != nil)[volumetest.SnapshotID(7)] = new(volumetest.OwnSnapshot(1, volume.ErrorSt)), new(volumetest.OwnSnapshot(7, volume.Available))
+				_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 				volumetest.WantKind(t, err, volume.Failed, true)
-				if p, err := snapshots(c).Create(volumetest.Within(t, 60), w); err != nil || p.ID != volumetest.SnapshotID(7) {
+				if p, err := snapshots(c).Create(volumetest.Within(t, 60), spec); err != nil || p.ID != volumetest.SnapshotID(7) {
 					t.Errorf("the next try: got %v, %v", p, err)
 				}
 			})
@@ -592,7 +590,7 @@ func TestAFailureOfASnapshotIsNotTheLastWordWhileAnotherIsThereOrMayCome(t *test
 				c.Hook[call] = func() {
 					c.Fail["SnapshotsNamed"], c.Fail["BackupsNamed"] = volume.Errorf(volume.Unavailable, "HTTP 503"), volume.Errorf(volume.Unavailable, "HTTP 503")
 				}
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), w)
+				_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 				volumetest.WantKind(t, err, volume.Exhausted, true)
 			})
 		})

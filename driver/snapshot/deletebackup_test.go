@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-func TestDeletingABackup(t *testing.T) {
+func TestDeleteBackup(t *testing.T) {
 	down := volume.Errorf(volume.Unavailable, "down")
 	for name, test := range map[string]struct {
 		status volume.Status // empty: there is none
@@ -26,18 +26,18 @@ func TestDeletingABackup(t *testing.T) {
 		"that is being read": {status: "restoring", cloud: func(c *volumetest.Cloud) {
 			c.ChangeBackup(volumetest.SnapshotID(1), func(b *volume.Snapshot) { b.Status = volume.Available })
 		}},
-		"that goes meanwhile": {status: "restoring", cloud: func(c *volumetest.Cloud) {
+		"that disappears": {status: "restoring", cloud: func(c *volumetest.Cloud) {
 			c.ChangeBackup(volumetest.SnapshotID(1), func(b *volume.Snapshot) { b.ID = "" })
 		}},
-		"that is leaving": {status: volume.Deleting, cloud: func(c *volumetest.Cloud) {
+		"that is being deleted": {status: volume.Deleting, cloud: func(c *volumetest.Cloud) {
 			c.ChangeBackup(volumetest.SnapshotID(1), func(b *volume.Snapshot) { b.ID = "" })
 		}},
-		"that is leaving long": {status: volume.Deleting, kind: volume.DeadlineExceeded, text: "go"},
-		"that is made long":    {status: volume.Creating, kind: volume.DeadlineExceeded, text: "deletable"},
-		"that is stuck":        {status: "error_deleting", kind: volume.Failed, text: "disk full"},
-		"that gets stuck":      {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Undeletable = "error_deleting" }, kind: volume.Failed, sent: true, text: "the store is gone"},
-		"that fails to go":     {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Undeletable = "error" }, kind: volume.Failed, sent: true, text: "the store is gone"},
-		"that others rest on": {
+		"that is deleted slowly": {status: volume.Deleting, kind: volume.DeadlineExceeded, text: "be deleted"},
+		"that is created slowly": {status: volume.Creating, kind: volume.DeadlineExceeded, text: "deletable"},
+		"that is stuck":          {status: "error_deleting", kind: volume.Failed, text: "disk full"},
+		"that gets stuck":        {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Undeletable = "error_deleting" }, kind: volume.Failed, sent: true, text: "the store is gone"},
+		"whose deletion fails":   {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Undeletable = "error" }, kind: volume.Failed, sent: true, text: "the store is gone"},
+		"that others depend on": {
 			status: volume.Available, cloud: func(c *volumetest.Cloud) {
 				c.Fail["DeleteBackup"] = volume.Errorf(volume.Conflict, "Incremental backups exist")
 			},
@@ -55,7 +55,7 @@ func TestDeletingABackup(t *testing.T) {
 			status: volume.Available, cloud: func(c *volumetest.Cloud) {
 				c.Fail["DeleteBackup"] = volume.Errorf(volume.NotFound, "Service cinder-backup could not be found")
 			},
-			kind: volume.Unavailable, text: "no cinder-backup",
+			kind: volume.Unavailable, text: "no running cinder-backup service",
 		},
 		"that a policy protects": {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Fail["DeleteBackup"] = volume.Errorf(volume.PermissionDenied, "policy") }, kind: volume.PermissionDenied, text: "policy"},
 		"that cannot be read":    {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Fail["Backup"] = down }, kind: volume.Unavailable, text: "down"},
@@ -64,7 +64,7 @@ func TestDeletingABackup(t *testing.T) {
 			c.Hook["DeleteBackup"] = func() { c.Mu.Lock(); c.Fail["Backup"] = down; c.Mu.Unlock() }
 		}, kind: volume.Unavailable, text: "down"},
 		"that snapshots hide": {status: volume.Available, cloud: func(c *volumetest.Cloud) { c.Fail["Snapshot"] = down }, kind: volume.Unavailable, text: "down"},
-		// A policy may forbid to read backups: then a snapshot that is gone must not be taken for a backup for ever.
+		// A policy may forbid the driver to read backups. A snapshot that is gone must not count as a hidden backup forever.
 		"that is not there, and one may not be read": {cloud: func(c *volumetest.Cloud) { c.Fail["Backup"] = volume.Errorf(volume.PermissionDenied, "policy") }},
 		"that is not there, and none may be read or listed": {cloud: func(c *volumetest.Cloud) {
 			c.Fail["Backup"], c.Fail["Backups"] = volume.Errorf(volume.PermissionDenied, "policy"), volume.Errorf(volume.PermissionDenied, "policy")
@@ -116,7 +116,7 @@ func TestDeletingABackup(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsNoBackup(t *testing.T) {
+func TestDeleteOfASnapshotReadsNoBackup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, volume.Available)).WithBackups(volumetest.NewBackup(volume.Available))
 		if p, err := snapshots(c).Get(t.Context(), volumetest.SnapshotID(1)); err != nil || p.Backup {
@@ -128,7 +128,7 @@ func TestASnapshotIsNoBackup(t *testing.T) {
 	})
 }
 
-func TestReadingABackup(t *testing.T) {
+func TestGetBackup(t *testing.T) {
 	for status, ready := range map[volume.Status]bool{volume.Available: true, volume.Creating: false, "restoring": false, "error": false, volume.Deleting: false} {
 		b, err := snapshots(volumetest.NewCloud().WithBackups(volumetest.NewBackup(status))).Get(t.Context(), volumetest.SnapshotID(1))
 		if err != nil || b.Ready() != ready || b.Volume != volumetest.SourceVolume.ID || b.Size != volumetest.SourceVolume.Size {

@@ -15,7 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
-// every status that Cinder 21 gives a backup: objects/fields.py BackupStatus.ALL.
+// everyBackupStatus is every status that Cinder 21 gives a backup (objects/fields.py, BackupStatus.ALL).
 var everyBackupStatus = []volume.Status{"error", "error_deleting", "creating", "available", "deleting", "deleted", "restoring"}
 
 func TestEveryBackupStatusOfCinderHasAMeaning(t *testing.T) {
@@ -26,61 +26,61 @@ func TestEveryBackupStatusOfCinderHasAMeaning(t *testing.T) {
 	}
 }
 
-// archive is a wish for a backup of source.
-func archive(change ...func(*BackupSpec)) Spec {
-	w := BackupSpec{PerGiB: 20 * time.Second}
+// backupSpec is the spec of a backup of the source volume.
+func backupSpec(change ...func(*BackupSpec)) Spec {
+	b := BackupSpec{PerGiB: 20 * time.Second}
 	for _, c := range change {
-		c(&w)
+		c(&b)
 	}
-	return Spec{Name: "snapshot-1", Volume: volumetest.VolumeID(1), Backup: &w}
+	return Spec{Name: "snapshot-1", Volume: volumetest.VolumeID(1), Backup: &b}
 }
 
-func incremental(w *BackupSpec) { w.Incremental = true }
+func incremental(b *BackupSpec) { b.Incremental = true }
 
-// temporaryOfOurs is a snapshot that this driver made for archive, backupOfOurs a backup.
-func temporaryOfOurs(n int, status volume.Status) volume.Snapshot {
+// ownTemporary is a temporary snapshot that this driver created for backupSpec, ownBackup the backup.
+func ownTemporary(n int, status volume.Status) volume.Snapshot {
 	p := volumetest.OwnSnapshot(n, status)
 	p.Metadata[contract.MetadataTemporary] = "backup"
 	return p
 }
 
-func backupOfOurs(n int, status volume.Status) volume.Snapshot {
+func ownBackup(n int, status volume.Status) volume.Snapshot {
 	b := volumetest.OwnSnapshot(n, status)
 	b.Backup, b.CreatedAt = true, time.Now()
 	return b
 }
 
-// temporaryOfUpstream is the snapshot that upstream's driver leaves when it is replaced while it waits for a backup.
+// temporaryOfUpstream is the snapshot that the upstream driver leaves if it is replaced while it waits for a backup.
 func temporaryOfUpstream(n int, status volume.Status) volume.Snapshot {
 	p := volumetest.OwnSnapshot(n, status)
 	p.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 	return p
 }
 
-func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReturned(t *testing.T) {
+func TestCreateBackupDeletesItsTemporarySnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := volumetest.SourceVolume
 		v.Status = volume.InUse
 		c := volumetest.NewCloud(v)
-		s, began, w := snapshots(c), time.Now(), archive(func(w *BackupSpec) { w.Zone = "az1" })
-		w.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
+		s, began, spec := snapshots(c), time.Now(), backupSpec(func(b *BackupSpec) { b.Zone = "az1" })
+		spec.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
 		time.AfterFunc(5*time.Second, func() {
-			if len(c.SnapshotsByID) != 1 || !s.temporary(*c.SnapshotsByID[volumetest.SnapshotID(101)]) || c.Count("CreateBackup "+string(volumetest.SnapshotID(101))+" az1") != 1 {
+			if len(c.SnapshotsByID) != 1 || !s.isTemporary(*c.SnapshotsByID[volumetest.SnapshotID(101)]) || c.Count("CreateBackup "+string(volumetest.SnapshotID(101))+" az1") != 1 {
 				t.Errorf("snapshots %v after %v", c.SnapshotsByID, c.Calls)
 			}
 		})
-		first, err := s.Create(volumetest.Within(t, 60), w)
+		first, err := s.Create(volumetest.Within(t, 60), spec)
 		if took := time.Since(began); err != nil || !first.Ready() || !first.Backup || took > 15*time.Second {
 			t.Fatalf("got %v, %v after %v", first, err, took)
 		}
 		want := map[string]string{
-			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: s.owner.Token(w.Name), "type": "backup",
+			contract.MetadataSnapshotName: "shop", contract.MetadataCluster: "cluster", contract.MetadataRequest: s.owner.Token(spec.Name), "type": "backup",
 			contract.MetadataSent: first.Metadata[contract.MetadataSent],
 		}
 		if diff := cmp.Diff(want, first.Metadata); diff != "" {
 			t.Error("metadata, -want +got\n", diff)
 		}
-		b, err := s.Create(volumetest.Within(t, 60), w)
+		b, err := s.Create(volumetest.Within(t, 60), spec)
 		if err != nil || !b.Ready() || b.ID != first.ID || len(c.SnapshotsByID) != 0 || len(c.BackupsByID) != 1 || c.Count("CreateSnapshot") != 1 || c.Count("CreateBackup") != 1 {
 			t.Errorf("got %v, %v; left %v; after %v", b, err, c.SnapshotsByID, c.Calls)
 		}
@@ -88,27 +88,27 @@ func TestABackupIsMadeFromATemporarySnapshotThatIsGoneWhenItIsReturned(t *testin
 }
 
 // external-snapshotter has few worker threads, and a backup takes minutes.
-func TestOneCallWaitsForABackupForAMinute(t *testing.T) {
+func TestCreateBackupWaitsAtMostOneMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(backupOfOurs(2, volume.Creating))
-		w := archive(func(w *BackupSpec) { w.PerGiB = 0 })
+		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(ownBackup(2, volume.Creating))
+		spec := backupSpec(func(b *BackupSpec) { b.PerGiB = 0 })
 		for range 3 {
 			began := time.Now()
-			_, err := snapshots(c).Create(volumetest.Within(t, 180), w)
+			_, err := snapshots(c).Create(volumetest.Within(t, 180), spec)
 			volumetest.WantKind(t, err, volume.Busy, true)
 			if took := time.Since(began); took != time.Minute || !strings.Contains(err.Error(), string(volumetest.SnapshotID(2))+" is being created (status creating); the driver keeps waiting on the next call") {
 				t.Errorf("%v after %v", err, took)
 			}
 		}
 		c.ChangeBackup(volumetest.SnapshotID(2), func(b *volume.Snapshot) { b.Status = volume.Available })
-		if b, err := snapshots(c).Create(volumetest.Within(t, 180), w); err != nil || b.ID != volumetest.SnapshotID(2) || c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
+		if b, err := snapshots(c).Create(volumetest.Within(t, 180), spec); err != nil || b.ID != volumetest.SnapshotID(2) || c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
 			t.Errorf("got %v, %v after %v", b, err, c.Calls)
 		}
 	})
 }
 
-// Whatever an earlier call left, one call after the other ends at one backup and no snapshot.
-func TestABackupIsResumedFromWhateverTheCloudShows(t *testing.T) {
+// After any earlier state, repeated calls end with one backup and no temporary snapshot.
+func TestCreateBackupResumesFromEveryState(t *testing.T) {
 	old := time.Now()
 	from := func(b volume.Snapshot, p volume.SnapshotID) volume.Snapshot { b.From = p; return b }
 	for name, test := range map[string]struct {
@@ -119,19 +119,19 @@ func TestABackupIsResumedFromWhateverTheCloudShows(t *testing.T) {
 		left      int                                 // snapshots of others
 	}{
 		"nothing":              {},
-		"a temporary snapshot": {snapshots: []volume.Snapshot{temporaryOfOurs(1, volume.Available)}},
-		"a temporary snapshot that is being made": {snapshots: []volume.Snapshot{temporaryOfOurs(1, volume.Creating)}, ends: map[volume.SnapshotID]volume.Status{volumetest.SnapshotID(1): volume.Available}},
+		"a temporary snapshot": {snapshots: []volume.Snapshot{ownTemporary(1, volume.Available)}},
+		"a temporary snapshot that is being made": {snapshots: []volume.Snapshot{ownTemporary(1, volume.Creating)}, ends: map[volume.SnapshotID]volume.Status{volumetest.SnapshotID(1): volume.Available}},
 		"upstream's temporary snapshot":           {snapshots: []volume.Snapshot{temporaryOfUpstream(1, volume.Available)}},
-		"a backup":                                {backups: []volume.Snapshot{backupOfOurs(2, volume.Available)}, id: volumetest.SnapshotID(2)},
-		"a backup and its snapshot":               {snapshots: []volume.Snapshot{temporaryOfOurs(1, volume.Available)}, backups: []volume.Snapshot{backupOfOurs(2, volume.Available)}, id: volumetest.SnapshotID(2)},
+		"a backup":                                {backups: []volume.Snapshot{ownBackup(2, volume.Available)}, id: volumetest.SnapshotID(2)},
+		"a backup and its snapshot":               {snapshots: []volume.Snapshot{ownTemporary(1, volume.Available)}, backups: []volume.Snapshot{ownBackup(2, volume.Available)}, id: volumetest.SnapshotID(2)},
 		"upstream's backup and its snapshot": {
 			snapshots: []volume.Snapshot{temporaryOfUpstream(1, volume.Available)},
 			backups:   []volume.Snapshot{from(volume.Snapshot{ID: volumetest.SnapshotID(2), Name: "snapshot-1", Volume: volumetest.VolumeID(1), Status: volume.Available, CreatedAt: old}, volumetest.SnapshotID(1))}, id: volumetest.SnapshotID(2),
 		},
 		"a backup and a snapshot that it was not made from": {
-			snapshots: []volume.Snapshot{temporaryOfUpstream(1, volume.Available)}, backups: []volume.Snapshot{from(backupOfOurs(2, volume.Available), volumetest.SnapshotID(9))}, id: volumetest.SnapshotID(2), left: 1,
+			snapshots: []volume.Snapshot{temporaryOfUpstream(1, volume.Available)}, backups: []volume.Snapshot{from(ownBackup(2, volume.Available), volumetest.SnapshotID(9))}, id: volumetest.SnapshotID(2), left: 1,
 		},
-		"a backup that goes": {backups: []volume.Snapshot{backupOfOurs(2, volume.Deleting)}, ends: map[volume.SnapshotID]volume.Status{volumetest.SnapshotID(2): ""}},
+		"a backup that is being deleted": {backups: []volume.Snapshot{ownBackup(2, volume.Deleting)}, ends: map[volume.SnapshotID]volume.Status{volumetest.SnapshotID(2): ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestABackupIsResumedFromWhateverTheCloudShows(t *testing.T) {
 						}
 					})
 				}
-				b, err := retried(t, snapshots(c), archive())
+				b, err := retried(t, snapshots(c), backupSpec())
 				if err != nil || test.id != "" && b.ID != test.id || len(c.BackupsByID) != 1 || len(c.SnapshotsByID) != test.left {
 					t.Errorf("got %v, %v; left %v; after %v", b, err, c.SnapshotsByID, c.Calls)
 				}
@@ -153,12 +153,12 @@ func TestABackupIsResumedFromWhateverTheCloudShows(t *testing.T) {
 	}
 }
 
-func TestABackupInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
+func TestCreateWithABackupInEveryStatus(t *testing.T) {
 	for _, status := range everyBackupStatus {
 		t.Run(string(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(temporaryOfOurs(1, volume.Available)).WithBackups(backupOfOurs(2, status))
-				b, err := snapshots(c).Create(volumetest.Within(t, 30), archive())
+				c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, status))
+				b, err := snapshots(c).Create(volumetest.Within(t, 30), backupSpec())
 				switch status.SnapshotMeaning().Create {
 				case volume.Proceed, volume.Wait, volume.BeingDeleted:
 					if status != volume.Available {
@@ -179,43 +179,43 @@ func TestABackupInEveryStatusIsAnsweredWhenAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestAFailedBackupIsRemovedWithItsSnapshotAndTheReasonReturned(t *testing.T) {
+func TestCreateDeletesAFailedBackupAndItsTemporarySnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failed := backupOfOurs(2, volume.ErrorSt)
+		failed := ownBackup(2, volume.ErrorSt)
 		failed.Reason = "the store is full.\nTraceback (most recent call last):\n\n  Fil"
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(temporaryOfOurs(1, volume.Available)).WithBackups(failed)
+		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(failed)
 		s := snapshots(c)
-		_, err := retried(t, s, archive())
+		_, err := retried(t, s, backupSpec())
 		volumetest.WantKind(t, err, volume.Failed, false)
 		if !strings.Contains(err.Error(), "the store is full;") || len(c.SnapshotsByID)+len(c.BackupsByID) != 0 {
 			t.Errorf("%v; left: %v and %v", err, c.SnapshotsByID, c.BackupsByID)
 		}
-		if _, err := retried(t, s, archive()); err != nil {
+		if _, err := retried(t, s, backupSpec()); err != nil {
 			t.Errorf("a retry does not begin anew: %v", err)
 		}
 	})
 }
 
-func TestAFailedBackupOfSomeoneElseIsNeverRemoved(t *testing.T) {
+func TestCreateNeverDeletesAFailedBackupThatItDoesNotOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := backupOfOurs(2, volume.ErrorSt)
+		b := ownBackup(2, volume.ErrorSt)
 		b.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(b)
-		_, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+		_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 		if volumetest.WantKind(t, err, volume.Failed, true); c.CountPrefix("Delete") != 0 {
 			t.Error(c.Calls)
 		}
 	})
 }
 
-// Cinder forgets the snapshot of a backup that its scheduler finds no cinder-backup for: only an administrator can go on.
-func TestASnapshotThatCinderForgotIsToldOf(t *testing.T) {
+// Cinder does not reset the snapshot if its scheduler finds no cinder-backup service; only an administrator can.
+func TestCreateReportsATemporarySnapshotWhoseStatusCinderDoesNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := backupOfOurs(2, volume.ErrorSt)
+		b := ownBackup(2, volume.ErrorSt)
 		b.Reason, b.From = "Service not found for creating backup.", volumetest.SnapshotID(1)
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(temporaryOfOurs(1, backingUp)).WithBackups(b)
+		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, backingUp)).WithBackups(b)
 		began := time.Now()
-		_, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+		_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 		volumetest.WantKind(t, err, volume.Failed, true)
 		for _, text := range []string{"Service not found", "volume snapshot set --state available " + string(volumetest.SnapshotID(1)), string(volumetest.VolumeID(1)), "administrator"} {
 			if !strings.Contains(err.Error(), text) {
@@ -226,7 +226,7 @@ func TestASnapshotThatCinderForgotIsToldOf(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(began), c.Calls)
 		}
 		c.SnapshotsByID[volumetest.SnapshotID(1)].Status = volume.Available // by the administrator
-		_, err = snapshots(c).Create(volumetest.Within(t, 60), archive())
+		_, err = snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 		if volumetest.WantKind(t, err, volume.Failed, false); len(c.SnapshotsByID)+len(c.BackupsByID) != 0 {
 			t.Errorf("left: %v and %v", c.SnapshotsByID, c.BackupsByID)
 		}
@@ -234,7 +234,7 @@ func TestASnapshotThatCinderForgotIsToldOf(t *testing.T) {
 }
 
 // A refusal is final only once the temporary snapshot is gone.
-func TestBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
+func TestCreateBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 	for _, kind := range volume.Kinds() {
 		final := idempotent.Final(volume.Errorf(kind, "no"))
 		for _, stuck := range []bool{false, true} {
@@ -244,7 +244,7 @@ func TestBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 				if stuck {
 					c.Undeletable = "error_deleting"
 				}
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+				_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 				volumetest.WantKind(t, err, kind, !final || stuck)
 				if left := len(c.SnapshotsByID); left != map[bool]int{true: 0, false: 1}[final && !stuck] {
 					t.Errorf("%s: %d snapshots are left", kind, left)
@@ -254,7 +254,7 @@ func TestBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := volumetest.NewCloud(volumetest.SourceVolume)
 			c.Fail["BackupsNamed"] = volume.Errorf(kind, "no")
-			_, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+			_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 			if volumetest.WantKind(t, err, kind, true); c.CountPrefix("Create") != 0 {
 				t.Errorf("%s: %v", kind, c.Calls)
 			}
@@ -262,49 +262,49 @@ func TestBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 	}
 }
 
-func TestAVolumesIDMayBeInAnotherCaseWhenItIsAskedForAgain(t *testing.T) {
+func TestCreateComparesVolumeIDsWithoutCase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const upper, lower = "AAAAAAAA-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000001"
 		for name, test := range map[string]struct {
-			wish Spec
+			spec Spec
 			made volume.Snapshot
 		}{
-			"snapshot": {picture, volumetest.OwnSnapshot(1, volume.Available)},
-			"backup":   {archive(), backupOfOurs(2, volume.Available)},
+			"snapshot": {snapshotSpec, volumetest.OwnSnapshot(1, volume.Available)},
+			"backup":   {backupSpec(), ownBackup(2, volume.Available)},
 		} {
-			test.wish.Volume, test.made.Volume = upper, lower
+			test.spec.Volume, test.made.Volume = upper, lower
 			c := volumetest.NewCloud(volume.Volume{ID: lower, Status: volume.Available})
 			if test.made.Backup {
 				c.WithBackups(test.made)
 			} else {
 				c.WithSnapshots(test.made)
 			}
-			if got, err := snapshots(c).Create(volumetest.Within(t, 60), test.wish); err != nil || got.ID != test.made.ID {
+			if got, err := snapshots(c).Create(volumetest.Within(t, 60), test.spec); err != nil || got.ID != test.made.ID {
 				t.Errorf("%s: want %s, got %v, %v", name, test.made.ID, got, err)
 			}
 		}
 	})
 }
 
-func TestNamesOfOtherThingsAreIncompatible(t *testing.T) {
+func TestCreateWithTheNameOfAnotherKindIsIncompatible(t *testing.T) {
 	elsewhere := func(p volume.Snapshot) volume.Snapshot { p.Volume = volumetest.VolumeID(2); return p }
 	for name, test := range map[string]struct {
-		wish      Spec
+		spec      Spec
 		snapshots []volume.Snapshot
 		backups   []volume.Snapshot
 	}{
-		"a backup of another volume":                       {archive(), nil, []volume.Snapshot{elsewhere(backupOfOurs(2, volume.Available))}},
-		"a backup that is being made of another":           {archive(), nil, []volume.Snapshot{elsewhere(backupOfOurs(2, volume.Creating))}},
-		"a temporary snapshot of another volume":           {archive(), []volume.Snapshot{elsewhere(temporaryOfOurs(1, volume.Available))}, nil},
-		"a snapshot where a backup is asked for":           {archive(), []volume.Snapshot{volumetest.OwnSnapshot(1, volume.Available)}, nil},
-		"a snapshot of nobody where a backup is asked for": {archive(), []volume.Snapshot{{ID: volumetest.SnapshotID(1), Name: "snapshot-1", Volume: volumetest.VolumeID(1), Status: volume.Available}}, nil},
-		"a temporary snapshot where a snapshot is asked":   {picture, []volume.Snapshot{temporaryOfOurs(1, volume.Available)}, nil},
-		"a backup where a snapshot is asked for":           {picture, nil, []volume.Snapshot{backupOfOurs(2, volume.Available)}},
+		"a backup of another volume":                       {backupSpec(), nil, []volume.Snapshot{elsewhere(ownBackup(2, volume.Available))}},
+		"a backup that is being made of another":           {backupSpec(), nil, []volume.Snapshot{elsewhere(ownBackup(2, volume.Creating))}},
+		"a temporary snapshot of another volume":           {backupSpec(), []volume.Snapshot{elsewhere(ownTemporary(1, volume.Available))}, nil},
+		"a snapshot where a backup is asked for":           {backupSpec(), []volume.Snapshot{volumetest.OwnSnapshot(1, volume.Available)}, nil},
+		"a snapshot of nobody where a backup is asked for": {backupSpec(), []volume.Snapshot{{ID: volumetest.SnapshotID(1), Name: "snapshot-1", Volume: volumetest.VolumeID(1), Status: volume.Available}}, nil},
+		"a temporary snapshot where a snapshot is asked":   {snapshotSpec, []volume.Snapshot{ownTemporary(1, volume.Available)}, nil},
+		"a backup where a snapshot is asked for":           {snapshotSpec, nil, []volume.Snapshot{ownBackup(2, volume.Available)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume, volume.Volume{ID: volumetest.VolumeID(2), Status: volume.Available}).WithSnapshots(test.snapshots...).WithBackups(test.backups...)
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), test.wish)
+				_, err := snapshots(c).Create(volumetest.Within(t, 60), test.spec)
 				if volumetest.WantKind(t, err, volume.Incompatible, false); c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
 					t.Error(c.Calls)
 				}
@@ -313,12 +313,12 @@ func TestNamesOfOtherThingsAreIncompatible(t *testing.T) {
 	}
 }
 
-func TestACloudWithoutBackupsMakesSnapshots(t *testing.T) {
+func TestCreateSnapshotOnACloudWithoutBackups(t *testing.T) {
 	for _, kind := range []volume.Kind{volume.PermissionDenied, volume.Unimplemented, volume.NotFound} {
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots()
 		c.Fail["BackupsNamed"], c.Fail["Backups"] = volume.Errorf(kind, "no"), volume.Errorf(kind, "no")
 		s := snapshots(c)
-		p, err := s.Create(t.Context(), picture)
+		p, err := s.Create(t.Context(), snapshotSpec)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
@@ -328,11 +328,11 @@ func TestACloudWithoutBackupsMakesSnapshots(t *testing.T) {
 	}
 	c := volumetest.NewCloud(volumetest.SourceVolume)
 	c.Fail["BackupsNamed"] = volume.Errorf(volume.Unavailable, "down")
-	_, err := snapshots(c).Create(t.Context(), picture)
+	_, err := snapshots(c).Create(t.Context(), snapshotSpec)
 	volumetest.WantKind(t, err, volume.Unavailable, true)
 }
 
-func TestAnIncrementalBackupRestsOnTheLatest(t *testing.T) {
+func TestCreateIncrementalBackupNeedsTheLatestBackup(t *testing.T) {
 	begin := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
 	base := func(n int, status volume.Status, minute int) volume.Snapshot {
 		return volume.Snapshot{ID: volumetest.SnapshotID(n), Name: "earlier", Volume: volumetest.VolumeID(1), Status: status, DataAt: begin.Add(time.Duration(minute) * time.Minute), CreatedAt: begin}
@@ -356,9 +356,9 @@ func TestAnIncrementalBackupRestsOnTheLatest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(test.backups...)
-				w := archive(incremental)
-				w.Backup.Incremental = !test.plain
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), w)
+				spec := backupSpec(incremental)
+				spec.Backup.Incremental = !test.plain
+				_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 				if test.kind != volume.Unknown {
 					volumetest.WantKind(t, err, test.kind, true)
 					return
@@ -372,33 +372,33 @@ func TestAnIncrementalBackupRestsOnTheLatest(t *testing.T) {
 	}
 }
 
-func TestABackupThatTakesLongerThanItsClassAllowsIsToldOfAndPursued(t *testing.T) {
+func TestCreateReportsABackupThatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := backupOfOurs(2, volume.Creating) // of 3 GiB: 90 s
+		b := ownBackup(2, volume.Creating) // of 3 GiB: 90 s
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(b)
 		for after, late := range map[time.Duration]bool{80 * time.Second: false, 100 * time.Second: true} {
 			c.BackupsByID[volumetest.SnapshotID(2)].CreatedAt = time.Now().Add(-after)
-			_, err := snapshots(c).Create(volumetest.Within(t, 5), archive())
+			_, err := snapshots(c).Create(volumetest.Within(t, 5), backupSpec())
 			if volumetest.WantKind(t, err, volume.DeadlineExceeded, true); strings.Contains(err.Error(), contract.ParameterBackupTime) != late {
 				t.Errorf("after %v: %v", after, err)
 			}
 		}
 		c.BackupsByID[volumetest.SnapshotID(2)].Status = volume.Available
-		if b, err := snapshots(c).Create(volumetest.Within(t, 60), archive()); err != nil || !b.Ready() {
+		if b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec()); err != nil || !b.Ready() {
 			t.Errorf("got %v, %v", b, err)
 		}
 	})
 }
 
-func TestOfSeveralBackupsTheOldestCountsAndOurYoungerGo(t *testing.T) {
+func TestCreateReturnsTheOldestBackupAndDeletesItsOwnDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		old, young, foreign := backupOfOurs(3, volume.Available), backupOfOurs(1, volume.Creating), backupOfOurs(2, volume.Available)
+		old, young, foreign := ownBackup(3, volume.Available), ownBackup(1, volume.Creating), ownBackup(2, volume.Available)
 		old, young, foreign = volumetest.SnapshotCreatedAt(old, begin), volumetest.SnapshotCreatedAt(young, begin.Add(time.Second)), volumetest.SnapshotCreatedAt(foreign, begin.Add(2*time.Second))
 		foreign.Metadata = nil
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(old, young, foreign)
 		c.ChangeBackup(young.ID, func(b *volume.Snapshot) { b.Status = volume.Available })
-		b, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+		b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 		if err != nil || b.ID != old.ID {
 			t.Errorf("got %v, %v", b, err)
 		}
@@ -408,53 +408,53 @@ func TestOfSeveralBackupsTheOldestCountsAndOurYoungerGo(t *testing.T) {
 	})
 }
 
-func TestABackupOfAnotherReplicaThatIsOlderCounts(t *testing.T) {
+func TestCreateReturnsTheOlderBackupOfAnotherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume)
 		c.Hook["CreateBackup"] = func() {
-			other := backupOfOurs(2, volume.Available)
+			other := ownBackup(2, volume.Available)
 			other.CreatedAt = time.Now().Add(-time.Second)
 			c.WithBackups(other)
 		}
-		b, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+		b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 		if err != nil || b.ID != volumetest.SnapshotID(2) || len(c.BackupsByID) != 1 || len(c.SnapshotsByID) != 0 {
 			t.Errorf("got %v, %v; left: %v and %v", b, err, c.BackupsByID, c.SnapshotsByID)
 		}
 	})
 }
 
-// Of two of one second no later call can tell which was returned: the one that made the loser removes it.
-func TestOfTwoBackupsOfOneSecondTheCallThatMadeTheSecondRemovesIt(t *testing.T) {
+// No later call knows which of two backups of the same second was returned, so the call that created the younger one deletes it.
+func TestCreateDeletesItsOwnBackupOfTheSameSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume)
 		c.Hook["CreateBackup"] = func() {
-			c.WithBackups(backupOfOurs(2, volume.Creating))
+			c.WithBackups(ownBackup(2, volume.Creating))
 			time.AfterFunc(20*time.Second, func() { c.EndBackup(volumetest.SnapshotID(2)) })
 		}
-		b, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+		b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 		if err != nil || b.ID != volumetest.SnapshotID(2) || len(c.BackupsByID) != 1 {
 			t.Errorf("got %v, %v; left: %v", b, err, c.BackupsByID)
 		}
 	})
 }
 
-func TestATemporarySnapshotThatIsBusyIsLeftToItsOther(t *testing.T) {
+func TestCreateBackupWaitsForAnotherCallThatBacksUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(temporaryOfOurs(1, backingUp))
-		_, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, backingUp))
+		_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 		if volumetest.WantKind(t, err, volume.Busy, true); c.Count("CreateBackup")+c.CountPrefix("Delete") != 0 {
 			t.Error(c.Calls)
 		}
 	})
 }
 
-// A temporary snapshot that Cinder will not delete keeps nobody from using the backup; while it only takes long the answer waits.
-func TestABackupIsReadyOnceItsSnapshotIsGoneOrWillNeverBe(t *testing.T) {
+// A temporary snapshot that Cinder never deletes does not prevent the use of the backup. Create waits only while the deletion is in progress.
+func TestCreateReturnsABackupWhoseTemporarySnapshotStays(t *testing.T) {
 	for _, undeletable := range []volume.Status{volume.Available, "error_deleting", volume.Deleting} {
 		synctest.Test(t, func(t *testing.T) {
-			c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(temporaryOfOurs(1, volume.Available)).WithBackups(backupOfOurs(2, volume.Available))
+			c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, volume.Available))
 			c.Undeletable = undeletable
-			b, err := snapshots(c).Create(volumetest.Within(t, 60), archive())
+			b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
 			if undeletable == volume.Deleting {
 				volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
 			} else if err != nil || !b.Ready() {
@@ -464,12 +464,12 @@ func TestABackupIsReadyOnceItsSnapshotIsGoneOrWillNeverBe(t *testing.T) {
 	}
 }
 
-// A VolumeSnapshot may be deleted before its backup was ready: nobody asks for that again.
-func TestDeletingABackupTakesItsTemporarySnapshotAlong(t *testing.T) {
+// A user may delete a VolumeSnapshot before its backup is available; then no further create call comes.
+func TestDeleteBackupDeletesItsTemporarySnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.SourceVolume)
 		s := snapshots(c)
-		b, err := s.Create(volumetest.Within(t, 60), archive())
+		b, err := s.Create(volumetest.Within(t, 60), backupSpec())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -477,11 +477,11 @@ func TestDeletingABackupTakesItsTemporarySnapshotAlong(t *testing.T) {
 			t.Errorf("%v; left: %v and %v", err, c.SnapshotsByID, c.BackupsByID)
 		}
 		other := volumetest.OwnSnapshot(1, volume.Available)
-		c.WithSnapshots(other).WithBackups(backupOfOurs(2, volume.Available))
+		c.WithSnapshots(other).WithBackups(ownBackup(2, volume.Available))
 		if err := s.Delete(volumetest.Within(t, 60), volumetest.SnapshotID(2)); err != nil || len(c.SnapshotsByID) != 1 || len(c.BackupsByID) != 0 {
 			t.Errorf("%v; left: %v and %v", err, c.SnapshotsByID, c.BackupsByID)
 		}
-		c.WithSnapshots(temporaryOfOurs(1, volume.Available)).WithBackups(backupOfOurs(2, volume.Available))
+		c.WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, volume.Available))
 		c.Undeletable = "error_deleting"
 		err = s.Delete(volumetest.Within(t, 60), volumetest.SnapshotID(2))
 		if volumetest.WantKind(t, err, volume.Failed, true); len(c.BackupsByID) != 1 {
@@ -490,7 +490,7 @@ func TestDeletingABackupTakesItsTemporarySnapshotAlong(t *testing.T) {
 	})
 }
 
-func TestTheListGoesOnFromSnapshotsToBackups(t *testing.T) {
+func TestListReturnsSnapshotsThenBackups(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, of := range []volume.ID{"", volumetest.VolumeID(1), volumetest.VolumeID(2)} {
 		for _, vanish := range []bool{false, true} {

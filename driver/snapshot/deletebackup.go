@@ -1,0 +1,123 @@
+package snapshot
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// deleteBackup deletes the backup of an ID that no snapshot has, by the rules of Delete. Before that it deletes the temporary snapshot that
+// an interrupted call left: without the backup nobody would find it.
+func (s *Service) deleteBackup(ctx context.Context, id volume.SnapshotID) error {
+	b, err := s.cloud.Backup(ctx, id)
+	if withoutBackups(err) {
+		return s.deleteHiddenBackup(ctx, id, err)
+	}
+	if err == nil {
+		b, err = s.awaitBackup.deletable(ctx, b)
+	}
+	switch {
+	case volume.Is(err, volume.NotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	switch b.Status.SnapshotMeaning().Delete {
+	case volume.BeingDeleted:
+		return s.awaitBackupDeleted(ctx, id)
+	case volume.Refuse:
+		return backupStays(b)
+	}
+	if err := s.deleteTemporarySnapshots(ctx, b); err != nil {
+		return volume.AfterWrite(err)
+	}
+	if err := s.cloud.DeleteBackup(ctx, id); err != nil {
+		return s.explainBackupRefusal(ctx, id, err)
+	}
+	return volume.AfterWrite(s.awaitBackupDeleted(ctx, id))
+}
+
+// deleteHiddenBackup deletes what may be a backup, where the cloud does not let the driver read one. If the driver can read the list, the list
+// decides: a listed backup keeps the refusal. Otherwise a DELETE decides. If that is forbidden too, this driver cannot have created a backup
+// here, and the ID belonged to a snapshot that is gone.
+func (s *Service) deleteHiddenBackup(ctx context.Context, id volume.SnapshotID, refusal error) error {
+	listed, err := s.listsBackup(ctx, id)
+	switch {
+	case listed:
+		return refusal
+	case withoutBackups(err):
+		err = s.cloud.DeleteBackup(ctx, id)
+		if err == nil {
+			return volume.Errorf(volume.Unavailable, "Cinder is deleting backup %s, but does not let the driver see it; the driver asks again on the next retry: %w", id, refusal).Op("delete").AfterWrite()
+		}
+	}
+	if err != nil && !withoutBackups(err) && !volume.Is(err, volume.NotFound) {
+		return err
+	}
+	s.log.WarnContext(ctx, "a snapshot counts as deleted: no snapshot has that ID, and this cloud does not let the driver read backups", "snapshot", id, "error", refusal)
+	return nil
+}
+
+// listsBackup reports whether the list of backups holds that ID.
+func (s *Service) listsBackup(ctx context.Context, id volume.SnapshotID) (bool, error) {
+	var page volume.SnapshotPage
+	for {
+		backups, err := s.cloud.Backups(ctx, page)
+		switch {
+		case volume.Is(err, volume.NotFound) && page.Marker != "":
+			return false, volume.Errorf(volume.Busy, "somebody deleted backup %s while the driver read the list of backups; a retry reads it again: %w", page.Marker, err).Op("delete")
+		case err != nil || len(backups) == 0:
+			return false, err
+		case slices.ContainsFunc(backups, func(b volume.Snapshot) bool { return strings.EqualFold(string(b.ID), string(id)) }):
+			return true, nil
+		}
+		page.Marker = backups[len(backups)-1].ID
+	}
+}
+
+// explainBackupRefusal says why Cinder refused to delete a backup whose status allows it. A 404 does not prove that the backup is gone:
+// Cinder also answers 404 where it finds no running cinder-backup service.
+func (s *Service) explainBackupRefusal(ctx context.Context, id volume.SnapshotID, refusal error) error {
+	switch volume.KindOf(refusal) {
+	case volume.InvalidArgument, volume.Conflict, volume.NotFound:
+	default:
+		return refusal
+	}
+	b, err := s.cloud.Backup(ctx, id)
+	switch {
+	case volume.Is(err, volume.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case b.Status.SnapshotMeaning().Delete == volume.Refuse:
+		return backupStays(b)
+	case b.Status.SnapshotMeaning().Delete != volume.Proceed:
+		return volume.Errorf(volume.Busy, "backup %s changed to status %s before Cinder could delete it; the driver retries: %w", id, b.Status, refusal).Op("delete")
+	case volume.Is(refusal, volume.NotFound):
+		return volume.Errorf(volume.Unavailable, "backup %s still exists, but Cinder finds no running cinder-backup service to delete it; the driver retries: %w", id, refusal).Op("delete")
+	}
+	return volume.Errorf(volume.Conflict, "Cinder refuses to delete backup %s, most likely because incremental backups depend on it; delete those first: %w", id, refusal).Op("delete")
+}
+
+// awaitBackupDeleted waits until Cinder answers 404 for a backup that is being deleted. Failed where the deletion ends otherwise.
+func (s *Service) awaitBackupDeleted(ctx context.Context, id volume.SnapshotID) error {
+	gone := false
+	b, err := s.awaitBackup(ctx, id, "be deleted", func(b volume.Snapshot, ok bool) (bool, error) {
+		gone = !ok
+		return gone || b.Status.SnapshotMeaning().Delete != volume.BeingDeleted, nil
+	})
+	if err != nil || gone {
+		return err
+	}
+	return backupStays(b)
+}
+
+func backupStays(b volume.Snapshot) error {
+	reason := ""
+	if b.Reason != "" {
+		reason = ": " + b.Reason
+	}
+	return volume.Errorf(volume.Failed, "Cinder could not delete backup %s; it is in status %s%s", b.ID, b.Status, reason).Op("delete")
+}

@@ -1,0 +1,61 @@
+package snapshot
+
+import (
+	"context"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// await waits for a snapshot or backup until done. If the context ends first, the error says what the driver waited for.
+type await func(ctx context.Context, id volume.SnapshotID, what string, done func(p volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error)
+
+// awaitWith waits with a waiter.
+func awaitWith(waiter volume.SnapshotWaiter) await {
+	return func(ctx context.Context, id volume.SnapshotID, what string, done func(p volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error) {
+		p, err := waiter.Await(ctx, id, done)
+		if kind := volume.KindOf(err); kind == volume.DeadlineExceeded || kind == volume.Canceled {
+			return p, volume.Errorf(kind, "waited for it to %s: %w", what, err)
+		}
+		return p, err
+	}
+}
+
+// longestBackupWait limits how long one call waits for a backup. A backup takes minutes, and external-snapshotter has ten worker threads by
+// default: ten calls that wait for backups would delay every other VolumeSnapshot. The retry resumes the wait.
+const longestBackupWait = time.Minute
+
+// bounded waits for longestBackupWait at most. Then its error is Busy.
+func (wait await) bounded(ctx context.Context, id volume.SnapshotID, what string, done func(b volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error) {
+	bounded, cancel := context.WithTimeout(ctx, longestBackupWait)
+	defer cancel()
+	status := volume.Creating
+	b, err := wait(bounded, id, what, func(b volume.Snapshot, ok bool) (bool, error) {
+		if ok {
+			status = b.Status
+		}
+		return done(b, ok)
+	})
+	if err == nil || bounded.Err() == nil || ctx.Err() != nil {
+		return b, err
+	}
+	state := "is being created"
+	if status != volume.Creating {
+		state = "is not available"
+	}
+	return b, volume.Errorf(volume.Busy, "backup %s %s (status %s); the driver keeps waiting on the next call", id, state, status).Op("snapshot").AfterWrite()
+}
+
+// deletable returns p once its status allows or forbids its deletion. NotFound where it disappears.
+func (wait await) deletable(ctx context.Context, p volume.Snapshot) (volume.Snapshot, error) {
+	if p.Status.SnapshotMeaning().Delete != volume.Wait {
+		return p, nil
+	}
+	id := p.ID
+	return wait(ctx, id, "become deletable", func(p volume.Snapshot, ok bool) (bool, error) {
+		if !ok {
+			return true, volume.NoSnapshot(id)
+		}
+		return p.Status.SnapshotMeaning().Delete != volume.Wait, nil
+	})
+}
