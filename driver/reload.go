@@ -22,13 +22,13 @@ import (
 const (
 	// rereadInterval is how often the driver reads the files without an event: inotify does not work on every file system.
 	rereadInterval = time.Minute
-	// settleTime is how long the driver waits after an event: a writer writes a file in parts, and kubelet replaces a mounted Secret by
-	// several renames.
+	// settleTime is how long the driver waits after an event. A program may write a file in parts, and kubelet replaces a mounted Secret
+	// by several renames.
 	settleTime = 250 * time.Millisecond
 )
 
 // configuration is cloud.conf and the files that it names. The driver reloads them while it runs. Its memory holds the latest valid
-// configuration, and which warnings the log has. After a restart the driver reads the files again, and does not start if they are invalid.
+// configuration, and which warnings the log has. After a restart the driver reads the files again. It does not start if they are invalid.
 type configuration struct {
 	cfg     config.Config
 	deps    Dependencies

@@ -144,7 +144,7 @@ func TestACredentialIsReplacedUnderTwoHundredRPCsAndNoneFails(t *testing.T) {
 	})
 }
 
-// Nobody told the driver that the file has changed, and the old credential is gone already: the refusal itself makes it look.
+// The driver gets no event for the changed file, and the old credential is already gone. The 401 alone makes it read the file.
 func TestARefusalMakesTheDriverLookForNewCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()

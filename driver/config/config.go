@@ -104,7 +104,7 @@ var flags = []struct {
 	{name: "with-capacity", usage: "serve GetCapacity from the project's quotas; for --enable-capacity of external-provisioner", bind: boolFlag(false, func(c *Config) *bool { return &c.WithCapacity })},
 	{name: "default-fs-type", usage: "file `system` of a volume whose class names none: ext4, ext3, ext2, xfs or btrfs", bind: textFlag("ext4", func(c *Config) *string { return &c.DefaultFSType })},
 	{name: "drain-timeout", usage: "how long RPCs in progress may take after SIGTERM", bind: durationFlag(20*time.Second, func(c *Config) *time.Duration { return &c.DrainTimeout })},
-	{name: "openstack-reads-per-second", usage: "average limit of read requests a second to one cloud, with bursts of 20 seconds' worth; the driver sends fewer while the cloud answers 429 or 503; 0 means no limit", bind: numberFlag(100, func(c *Config) *float64 { return &c.Reads })},
+	{name: "openstack-reads-per-second", usage: "average limit of read requests a second to one cloud, with bursts of 20 seconds' worth. After an answer 429 or 503 the driver sends fewer. 0 means no limit", bind: numberFlag(100, func(c *Config) *float64 { return &c.Reads })},
 	{name: "openstack-writes-per-second", usage: "the same limit for requests that change something", bind: numberFlag(50, func(c *Config) *float64 { return &c.Writes })},
 	{name: "logging-format", usage: "text or json", bind: textFlag("text", func(c *Config) *string { return &c.LogFormat })},
 	{name: "sys-root", usage: "directory of sysfs", hidden: true, bind: textFlag("/sys", func(c *Config) *string { return &c.SysRoot })},
@@ -159,7 +159,7 @@ func (c *Config) Validate() error {
 		refuse("--endpoint is required")
 	}
 	if scheme, _, _ := strings.Cut(c.Endpoint, "://"); c.Node && strings.EqualFold(scheme, "tcp") {
-		refuse("--endpoint %q: the node service runs as root, and others on the network could use it through a TCP endpoint; "+
+		refuse("--endpoint %q: the node service runs as root, and others on the network could use a TCP endpoint; "+
 			"listen on unix://PATH, or set --provide-node-service=false", c.Endpoint)
 	}
 	if c.Controller && len(c.CloudConfig) == 0 {

@@ -51,7 +51,7 @@ var Options = []Option{
 	{BlockStorage, IgnoreMicroversion, "bool", "false", "no effect: the driver uses the lowest microversion that works"},
 	{BlockStorage, "bs-version", "text", "", "no effect: an old key of the in-tree plugin"},
 	{BlockStorage, "trust-device-path", "bool", "false", "no effect: an old key of the in-tree plugin"},
-	{Metadata, SearchOrder, "list", "configDrive,metadataService,dmi", "where a node reads the id and zone of its server, in this order; dmi is the UUID of the hardware, which does not contain a zone"},
+	{Metadata, SearchOrder, "list", "configDrive,metadataService,dmi", "where a node reads the id and zone of its server, in this order. dmi is the UUID of the hardware, without a zone"},
 	{Metadata, RequestTimeout, "text", "", "no effect; for the cloud controller manager"},
 	{Zone, VolumeZone, "text", "", "in a section [Zone \"COMPUTE ZONE\"]: the volume zone for servers of that compute zone; absent: the volume zone with the same name. Added; upstream's plugin ignores such sections"},
 	{"Networking", "*", "", "", "for the cloud controller manager"},

@@ -114,7 +114,7 @@ func TestInodesMustFitOnTheDisk(t *testing.T) {
 	}
 }
 
-// A node that is told no kind checks a VolumeContext as ext4's, and must not refuse what was made as another.
+// A node that does not know the file system checks a VolumeContext as for ext4, and must not refuse the values of another.
 func TestExt4TakesWhateverAnotherKindDoes(t *testing.T) {
 	for block := int64(0); block <= 8192; block += 256 {
 		for inode := int64(0); inode <= 8192; inode += 128 {

@@ -29,7 +29,7 @@ func SanitizeZone(zone string) string {
 }
 
 // ZoneLabel is the label value of a zone in the topology of nodes and volumes; empty only for a zone without a name. It is the result of
-// SanitizeZone: a node that upstream labelled must keep its label, because kubelet does not register a driver that reports another value
+// SanitizeZone, because a node that upstream labelled must keep its label. Kubelet does not register a driver that reports another value
 // ("topology value collision"). If that result is empty, the label is "zone-" and a hash of the name. ZonesLabelled is the inverse.
 func ZoneLabel(zone string) string {
 	label := SanitizeZone(zone)
@@ -89,8 +89,8 @@ func (m ZoneMap) Volume(label string) string {
 	return label
 }
 
-// Labels are the sorted labels of the compute zones of a volume zone: those that m maps to it, and the one with its own name unless m maps
-// that to another volume zone. The result may be empty.
+// Labels are the sorted labels of the compute zones of a volume zone. These are the zones that m maps to it, and the zone with its own name,
+// unless m maps that to another volume zone. The result may be empty.
 func (m ZoneMap) Labels(zone string) []string {
 	var labels []string
 	for compute, of := range m {

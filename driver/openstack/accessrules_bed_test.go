@@ -105,11 +105,11 @@ func (o *owner) restricted(t *testing.T, rules []AccessRule) *Cloud {
 	return New(c, slog.New(slog.DiscardHandler))
 }
 
-// nobodys is an id that no object has.
-const nobodys = "00000000-0000-4000-8000-000000000000"
+// noObject is an id that no object has.
+const noObject = "00000000-0000-4000-8000-000000000000"
 
-// try sends a request of one kind about objects that do not exist, with a body that no API takes: whoever may send it is told so
-// by the API itself.
+// try sends one request about objects that do not exist, with a body that every API refuses. Only a request with the right to be sent
+// reaches the API, which then answers 400 or 404.
 func (c *Cloud) try(ctx context.Context) func(call cloud.Call) error {
 	return func(call cloud.Call) error {
 		r := request{call: call, verb: "try", object: call.Method + " " + call.Path, ok: http.StatusOK}
@@ -117,7 +117,7 @@ func (c *Cloud) try(ctx context.Context) func(call cloud.Call) error {
 			r.body = map[string]any{"nothing": nil}
 		}
 		for range variable.FindAllString(call.Path, -1) {
-			r.ids = append(r.ids, nobodys)
+			r.ids = append(r.ids, noObject)
 		}
 		return c.do(ctx, r)
 	}

@@ -105,7 +105,7 @@ func requestError(ctx context.Context, r request, err error, sent *transport.Sen
 	switch {
 	case !r.writes() || errors.As(err, new(*gophercloud.ErrUnableToReauthenticate)):
 	case errors.As(err, &answer):
-		// A 4xx changed nothing. After a 5xx the cloud may have carried out the write all the same.
+		// A 4xx changed nothing. After a 5xx the write may still succeed.
 		failure.Sent = answer.Actual < 400 || answer.Actual >= 500
 	default:
 		failure.Sent = !transport.NeverSent(err) && !sent.Never()

@@ -94,7 +94,7 @@ func TestManyNamesAreFoundInOneListing(t *testing.T) {
 		about   string
 		project *register
 		ask     int
-		most    int // calls; the first who asks is answered alone
+		most    int // calls; the first query is a batch of its own
 		again   int // of as many again
 	}{
 		{"one", (&register{}).holds(3), 1, 1, 1},

@@ -3,8 +3,8 @@
 //
 // Each request asks for the lowest microversion that it needs. Old clouds then work, and new ones behave the same.
 //
-// What the package keeps in memory, for each cloud: NameBatcher the number of the project's volumes, package status the waiters, and
-// package transport the request limits. All of it only saves calls. After a restart the driver measures it again.
+// In memory a NameBatcher keeps the number of the project's volumes, as the last listing had it. It only saves calls, and after a restart
+// the next listing measures it again. Packages status and transport document their own memory.
 package openstack
 
 import (

@@ -25,7 +25,7 @@ func (l *links) UnmarshalJSON(data []byte) error {
 }
 
 // maxNamed is how many objects with one name the driver accepts. Names are not unique in Cinder, but more than a few objects with one name
-// are a mistake, and the driver must not keep an endless list in memory.
+// are a mistake. The driver must not keep an endless list in memory.
 const maxNamed = 16
 
 // allNamed reads every object with exactly that name, page by page. It compares the names again: the database behind Cinder may ignore their
@@ -58,7 +58,7 @@ func allNamed[T any](name string, list func(query url.Values) ([]T, bool, error)
 func snapshotIDAndName(p volume.Snapshot) (id, name string) { return string(p.ID), p.Name }
 
 // pageOf converts one page of a list. It keeps at most as many objects as the query's limit, even if the cloud sends more. Errors: Unavailable
-// for an id that is not a UUID, and for a page that ends with its own marker: the driver would read that page for ever.
+// for an id that is not a UUID, and for a page that ends with its own marker. The driver would read such a page for ever.
 func pageOf[W, T any](query url.Values, wire []W, domain func(W) (object T, id string), more bool, verb string) ([]T, bool, error) {
 	if limit, err := strconv.Atoi(query.Get("limit")); err == nil && limit > 0 && len(wire) > limit {
 		wire, more = wire[:limit], true

@@ -7,9 +7,14 @@ import (
 )
 
 // The requests of this package. A request names a microversion only where the base version lacks something:
-//   - Cinder 3.5 filters messages by resource, 3.27 has an attachments API, 3.42 extends attached volumes, 3.43 gives backups metadata,
-//     3.47 creates a volume from a backup, 3.51 creates a backup in a zone, 3.60 compares times in the filter of a list. From 3.66 on
-//     Cinder makes snapshots of volumes in use without "force", which it refuses there.
+//   - Cinder 3.5 filters messages by resource.
+//   - Cinder 3.27 has an attachments API.
+//   - Cinder 3.42 extends attached volumes.
+//   - Cinder 3.43 gives backups metadata.
+//   - Cinder 3.47 creates a volume from a backup.
+//   - Cinder 3.51 creates a backup in a zone.
+//   - Cinder 3.60 compares times in the filter of a list.
+//   - Cinder 3.66 creates snapshots of volumes in use without "force", which it refuses.
 //   - Nova 2.60 attaches a multiattach volume.
 //
 // The exact name filter of the volume list is in 3.0 already; only name~ needs 3.34.

@@ -171,15 +171,15 @@ func TestASnapshotsLifeOnASimulatedCloud(t *testing.T) {
 			t.Fatal(err)
 		}
 		sim.ResetRequests()
-		wish := snapshot.Spec{Name: "snap", Volume: v.ID}
-		if _, err := snapshots.Create(ctx, wish); err != nil {
+		spec := snapshot.Spec{Name: "snap", Volume: v.ID}
+		if _, err := snapshots.Create(ctx, spec); err != nil {
 			t.Fatal(err)
 		}
-		if n := sim.RequestCount(); n != 6 { // two looks for the name, one for a backup of it, one at the volume, one POST, one note
+		if n := sim.RequestCount(); n != 6 { // two searches for the name, one for a backup, a read of the volume, a POST, and the metadata
 			t.Errorf("%d requests for a snapshot", n)
 		}
 		time.Sleep(time.Minute)
-		p, err := snapshots.Create(ctx, wish)
+		p, err := snapshots.Create(ctx, spec)
 		if err != nil || !p.Ready() || p.Size != volume.GiB(1) {
 			t.Errorf("got %+v, %v", p, err)
 		}

@@ -23,7 +23,7 @@ func (still) Select(context.Context, volume.Selection) ([]volume.Volume, bool, e
 	return nil, false, nil
 }
 
-// heap says what memory one wait holds, the waiting goroutine's stack included.
+// heap measures the memory of one wait, including the stack of the waiting goroutine.
 func heap(t *testing.T) string {
 	const waits = 10000
 	measure := func(w volume.Waiter) float64 {
@@ -46,7 +46,7 @@ func heap(t *testing.T) string {
 	defer stop()
 	go func() { _ = hub.Run(ctx) }()
 	shared := measure(hub)
-	return fmt.Sprintf("\n## Memory\n\nOne wait of %d holds %.0f KiB with the hub, %.0f KiB when each polls by itself, the stack of the goroutine that waits included.\n",
+	return fmt.Sprintf("\n## Memory\n\nOne wait of %d holds %.0f KiB with the hub, and %.0f KiB with each. This includes the stack of the waiting goroutine.\n",
 		waits, shared, measure(each{still{}.Volume}))
 }
 

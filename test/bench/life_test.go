@@ -47,16 +47,16 @@ var steps = []openstacksim.Operation{
 
 // run is one setting: so many volumes at once, so many times.
 type run struct {
-	volumes, rounds int
-	servers         int
-	each            bool // poll each volume by itself
-	seed            uint64
+	volumes, repeats int
+	servers          int
+	each             bool // poll each volume by itself
+	seed             uint64
 }
 
 // op is one RPC as it went.
 type op struct {
 	step   openstacksim.Operation
-	round  int
+	repeat int
 	volume string
 	begun  time.Duration // after the step's
 	took   time.Duration // until it succeeded, with the pauses of the sidecar where it was tried again
@@ -84,7 +84,7 @@ func (r run) cloud(jitter float64) *openstacksim.Sim {
 
 func serverID(n int) string { return fmt.Sprintf("5e4f0000-0000-4000-8000-%012x", n) }
 
-func name(round, n int) string { return fmt.Sprintf("pvc-%d-%d", round, n) }
+func name(repeat, n int) string { return fmt.Sprintf("pvc-%d-%d", repeat, n) }
 
 // product starts a driver on sim, in the bubble of the test.
 func product(t *testing.T, sim *openstacksim.Sim) csi.ControllerClient {
@@ -128,7 +128,7 @@ func client(t *testing.T, listener *memnet.Listener, serve func(context.Context)
 	return csi.NewControllerClient(conn)
 }
 
-// life is what a run's RPCs took, and how many calls each step cost in all its rounds.
+// life is what a run's RPCs took, and how many calls each step cost in all its repeats.
 type life struct {
 	ops   []op
 	calls map[openstacksim.Operation]int
@@ -147,11 +147,11 @@ func (r run) live(t *testing.T) life {
 		t.Fatal(err)
 	}
 	l := life{calls: map[openstacksim.Operation]int{}}
-	var orders []order
-	for round := range r.rounds {
+	var sequences []sequence
+	for repeat := range r.repeats {
 		ids := make([]string, r.volumes)
 		for _, step := range steps {
-			if step == openstacksim.ExtendVolume && round == 0 {
+			if step == openstacksim.ExtendVolume && repeat == 0 {
 				l.idle = r.rest(t, client, sim)
 			}
 			before, begun := sim.RequestCount(), time.Now()
@@ -161,17 +161,17 @@ func (r run) live(t *testing.T) life {
 			for n := range ops {
 				all.Go(func() {
 					time.Sleep(time.Duration(n) * stagger)
-					ops[n] = r.do(t, client, step, round, n, ids, begun)
+					ops[n] = r.do(t, client, step, repeat, n, ids, begun)
 				})
 			}
 			all.Wait()
 			l.ops = append(l.ops, ops...)
 			l.calls[step] += sim.RequestCount() - before
-			orders = append(orders, orderOf(step, ops, sim.Effects()))
+			sequences = append(sequences, sequenceOf(step, ops, sim.Effects()))
 			time.Sleep(10 * time.Second)
 		}
 	}
-	r.own(t, orders, l.ops)
+	r.own(t, sequences, l.ops)
 	return l
 }
 
@@ -194,9 +194,9 @@ var writer = &csi.VolumeCapability{
 }
 
 // do is one RPC, tried again as the sidecars do until it succeeds.
-func (r run) do(t *testing.T, client csi.ControllerClient, step openstacksim.Operation, round, n int, ids []string, stepBegun time.Time) op {
+func (r run) do(t *testing.T, client csi.ControllerClient, step openstacksim.Operation, repeat, n int, ids []string, stepBegun time.Time) op {
 	begun := time.Now()
-	o := op{step: step, round: round, volume: name(round, n), begun: begun.Sub(stepBegun)}
+	o := op{step: step, repeat: repeat, volume: name(repeat, n), begun: begun.Sub(stepBegun)}
 	node := serverID(n % r.servers)
 	for pause := time.Second; ; pause = min(2*pause, 5*time.Minute) {
 		o.tries++

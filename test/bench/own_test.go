@@ -16,17 +16,18 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// order is in what order the cloud did what a step asked for, and when they would have come had each RPC sent its own at once.
-type order struct {
+// sequence is the order in which the cloud worked on the requests of a step. At is when each would have begun if every RPC had sent its
+// request at once.
+type sequence struct {
 	step    openstacksim.Operation
 	volumes []string
 	servers []string
 	at      []time.Duration
 }
 
-// orderOf keeps the cloud's order, per server, and gives the first the earliest begin, and so on: a driver that lets a
-// quick operation go first is neither paid nor punished for it.
-func orderOf(step openstacksim.Operation, ops []op, effects []openstacksim.Effect) order {
+// sequenceOf keeps the order of the cloud on each server, and gives its first operation the earliest begin, and so on. So a driver that sends
+// a short operation first gets neither an advantage nor a disadvantage.
+func sequenceOf(step openstacksim.Operation, ops []op, effects []openstacksim.Effect) sequence {
 	begun := map[string]time.Duration{}
 	of := map[string][]time.Duration{} // per server
 	serverOf := map[string]string{}
@@ -40,7 +41,7 @@ func orderOf(step openstacksim.Operation, ops []op, effects []openstacksim.Effec
 	for _, times := range of {
 		slices.Sort(times)
 	}
-	result, seen := order{step: step}, map[string]bool{}
+	result, seen := sequence{step: step}, map[string]bool{}
 	for _, e := range effects {
 		if e.Operation != step || seen[e.Volume] {
 			continue
@@ -55,13 +56,13 @@ func orderOf(step openstacksim.Operation, ops []op, effects []openstacksim.Effec
 	return result
 }
 
-// own finds the cloud's own time for each operation: the same work on the same cloud anew, each request sent at once.
-func (r run) own(t *testing.T, orders []order, ops []op) {
+// own measures the cloud's own time for each operation: the same work on the same cloud, with each request sent at once.
+func (r run) own(t *testing.T, sequences []sequence, ops []op) {
 	sim := r.cloud(0) // or the answers would change the order
 	api := adapter(t, sim)
 	ids, took := map[string]volume.ID{}, map[openstacksim.Operation]map[string]time.Duration{}
 	var lock sync.Mutex
-	for _, o := range orders {
+	for _, o := range sequences {
 		sim.ResetEffects()
 		begun := time.Now()
 		var all sync.WaitGroup

@@ -35,7 +35,7 @@ func (l life) of(step openstacksim.Operation) (ops []op) {
 	return ops
 }
 
-// line is what is told of one step of a run.
+// line is a row of the table: one step of a run.
 type line struct {
 	calls                     float64
 	own50, own95              time.Duration
@@ -68,7 +68,7 @@ func (n line) String() string {
 
 func TestAFewVolumesLiveWithEitherWayOfPolling(t *testing.T) {
 	for _, each := range []bool{false, true} {
-		l := run{volumes: 8, rounds: 1, servers: 4, each: each, seed: seed}.measured(t)
+		l := run{volumes: 8, repeats: 1, servers: 4, each: each, seed: seed}.measured(t)
 		for _, step := range steps {
 			if ops := l.of(step); len(ops) != 8 || l.calls[step] < 8 {
 				t.Errorf("each=%v, %s: %d operations, %d calls", each, step, len(ops), l.calls[step])
@@ -86,7 +86,7 @@ func TestResults(t *testing.T) {
 	}
 	var b strings.Builder
 	b.WriteString(head)
-	for _, size := range []run{{volumes: 1, rounds: 200, servers: 50}, {volumes: 10, rounds: 20, servers: 50}, {volumes: 50, rounds: 4, servers: 2}, {volumes: 100, rounds: 3, servers: 50}, {volumes: 1000, rounds: 1, servers: 50}} {
+	for _, size := range []run{{volumes: 1, repeats: 200, servers: 50}, {volumes: 10, repeats: 20, servers: 50}, {volumes: 50, repeats: 4, servers: 2}, {volumes: 100, repeats: 3, servers: 50}, {volumes: 1000, repeats: 1, servers: 50}} {
 		if *only != 0 && *only != size.volumes {
 			continue
 		}
@@ -95,7 +95,7 @@ func TestResults(t *testing.T) {
 		hub := size.measured(t)
 		size.each = true
 		each := size.measured(t)
-		fmt.Fprintf(&b, "\n## %s on %d servers, %d times\n\n%s", plural(size.volumes), size.servers, size.rounds, columns)
+		fmt.Fprintf(&b, "\n## %s on %d servers, %d times\n\n%s", plural(size.volumes), size.servers, size.repeats, columns)
 		var calls, baseline float64
 		for _, step := range steps {
 			h, e := hub.line(step), each.line(step)
@@ -103,8 +103,8 @@ func TestResults(t *testing.T) {
 			fmt.Fprintf(&b, "| | each | %s | %.1f |\n", e, e.calls/h.calls)
 			calls, baseline = calls+h.calls, baseline+e.calls
 		}
-		fmt.Fprintf(&b, "\nA volume's whole life: %.1f calls with the hub, %.1f without.\n", calls, baseline)
-		fmt.Fprintf(&b, "\nAt rest: %.1f calls a minute with the hub, %.1f without, all of them the attacher's.\n", hub.idle, each.idle)
+		fmt.Fprintf(&b, "\nThe whole life of a volume: %.1f calls with the hub, %.1f without.\n", calls, baseline)
+		fmt.Fprintf(&b, "\nAt rest: %.1f calls a minute with the hub, %.1f without, all of them for the ListVolumes of the attacher.\n", hub.idle, each.idle)
 		t.Logf("%d volumes on %d servers: %v", size.volumes, size.servers, time.Since(begun).Round(time.Second))
 	}
 	b.WriteString(heap(t))
@@ -123,9 +123,9 @@ func plural(n int) string {
 const head = `# Waiting, measured
 
 Written by ` + "`make bench`" + `; [doc.go](doc.go) says what is measured and how. Times are virtual milliseconds. *own* is the cloud's time, *added*
-what the driver adds to it, *within* the percentage of operations to which it adds no more than 150 ms or a tenth of the cloud's time, *tries*
-how often the sidecar had to call; *calls* are requests to OpenStack per operation, all of them: looking before, asking, waiting. *ratio* is
-calls of polling each volume by itself with upstream's timings, over the hub's.
+what the driver adds to it. *within* is the percentage of operations to which it adds at most 150 ms or a tenth of the cloud's time. *tries* is
+the number of calls of the sidecar. *calls* are all requests to OpenStack for one operation: reads before it, the request itself, and polls. *each*
+polls every volume alone, with upstream's intervals; *ratio* is its calls divided by those of the hub.
 `
 
 const columns = `| operation | polling | calls | own p50 | own p95 | added p50 | added p95 | added p99 | within | tries | ratio |

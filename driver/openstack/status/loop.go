@@ -152,7 +152,7 @@ func (l *loop[ID, T]) serve(w *waiter[ID, T], a answer[ID, T], now time.Time) {
 	w.due = later(now.Add(max(leaveTime, now.Sub(a.began))), a.began.Add(interval(now.Sub(w.began))))
 }
 
-// advance moves newestChange up to the time of a change, but not beyond the begin of the last listing: that listing does not contain later
+// advance moves newestChange up to the time of a change, but not beyond the begin of the last listing. That listing does not contain later
 // changes. Otherwise a host with a fast clock would hide the changes of all other hosts until their clocks catch up. If the driver's own
 // clock is slow, it only lists more than it needs.
 func (l *loop[ID, T]) advance(change, began time.Time) {

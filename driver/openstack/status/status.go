@@ -3,9 +3,8 @@
 // One hub per cloud and kind of object polls the cloud for all waiters. A waiter gets only what the hub read after the wait began, or the
 // error of its context. The hub sends nothing while nobody waits, and changes nothing in the cloud.
 //
-// What a hub keeps in memory: the waiters with their latest results, the time of the newest change that it has listed, and the number
-// of pages of the last complete listing. After a restart the sidecars repeat their calls, which wait again. The first listing is then
-// a complete one.
+// In memory a hub keeps the waiters, the time of the newest change that it has listed, and the pages of the last complete listing. After
+// a restart the sidecars repeat their calls, which wait again, and single reads show the newest change again.
 package status
 
 import (

@@ -191,8 +191,8 @@ func TestNothingIsAskedWhileNobodyWaits(t *testing.T) {
 
 func TestAnAnswerIsReadAfterTheWaiterBegan(t *testing.T) {
 	t.Parallel()
-	// A poll for the first waiter is on its way, seeing "available", when the second begins to wait; at that moment the volume
-	// turns to error. The second must not be told "available".
+	// A poll for the first waiter has seen "available" and is in flight. Then the volume changes to error, and the second waiter
+	// begins. The second must not get "available".
 	prepare := func(c *cloudOf) {
 		c.latency = time.Second
 		c.status = func(_ volume.ID, at time.Duration) volume.Status {
@@ -456,7 +456,7 @@ func (c *cloudOf) kindOf(call string) (n int) {
 	return n
 }
 
-// staggered makes the nth volume come to be at n tenths of a second after two seconds.
+// staggered changes the status of the nth volume n tenths of a second after two seconds.
 func staggered(from, to volume.Status) func(volume.ID, time.Duration) volume.Status {
 	return func(id volume.ID, at time.Duration) volume.Status {
 		var n int
@@ -522,8 +522,8 @@ func TestAChangeStampedByAClockThatIsBehindIsFoundAllTheSame(t *testing.T) {
 	})
 }
 
-// tenInTurn has ten volumes come to be one second after the other, the first of them on a host whose clock is wrong. It returns how late
-// the waiters of the nine others were told at most, and how often the cloud was asked.
+// tenInTurn creates ten volumes, one each second. The clock of the host of the first is wrong. It returns how late the last waiter for
+// the nine others got its result, and the number of calls.
 func tenInTurn(t *testing.T, ahead time.Duration) (late time.Duration, calls int) {
 	prepare := func(c *cloudOf) {
 		c.project, c.stamps, c.latency = hundred()[:10], true, 30*time.Millisecond
@@ -556,7 +556,7 @@ func tenInTurn(t *testing.T, ahead time.Duration) (late time.Duration, calls int
 	return late, calls
 }
 
-// happensAt is when the nth of tenInTurn comes to be.
+// happensAt is when the nth volume of tenInTurn becomes available.
 func happensAt(id volume.ID) time.Duration {
 	var n int
 	_, _ = fmt.Sscanf(string(id), "v%d", &n)
@@ -724,7 +724,7 @@ func TestTheListOfAServerIsSharedByItsReaders(t *testing.T) {
 	})
 }
 
-// metered remembers what it was told.
+// metered is a Meter that records.
 type metered struct {
 	mu      sync.Mutex
 	calls   map[string]int

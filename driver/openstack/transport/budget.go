@@ -67,6 +67,6 @@ type ThrottledError struct {
 }
 
 func (e ThrottledError) Error() string {
-	return fmt.Sprintf("not sent: the request limit allows the next %s in %s, after the caller's deadline; the cloud asked for fewer requests, or --openstack-%ss-per-second is too low",
+	return fmt.Sprintf("not sent: the next %s is allowed in %s, after the caller's deadline; the cloud asked for fewer requests, or --openstack-%ss-per-second is too low",
 		e.kind, e.wait.Round(time.Millisecond), e.kind)
 }

@@ -129,7 +129,7 @@ func TestAWaitBeyondTheDeadlineFailsAtOnceUnsent(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		_, err := send(soon, t, rt, "POST")
-		if !errors.As(err, new(ThrottledError)) || !strings.Contains(err.Error(), "next write in 20s") || !NeverSent(err) || time.Since(begin) != 0 || len(f.at) != 1 {
+		if !errors.As(err, new(ThrottledError)) || !strings.Contains(err.Error(), "next write is allowed in 20s") || !NeverSent(err) || time.Since(begin) != 0 || len(f.at) != 1 {
 			t.Errorf("%v after %v and %d requests", err, time.Since(begin), len(f.at))
 		}
 		if _, err := send(soon, t, rt, "GET"); err != nil {
