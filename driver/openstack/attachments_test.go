@@ -9,25 +9,25 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-const rowID = "72f3c0de-0000-4000-8000-000000000000"
+const attachmentID = "72f3c0de-0000-4000-8000-000000000000"
 
 var attachmentOperations = []operation{
-	{"rows", false, answer{status: 200, body: `{"attachments": []}`}, func(ctx context.Context, c *Cloud) error {
+	{"volume attachments", false, answer{status: 200, body: `{"attachments": []}`}, func(ctx context.Context, c *Cloud) error {
 		_, err := c.VolumeAttachments(ctx, volumeID)
 		return err
 	}},
-	{"row", false, answer{status: 200, body: `{"attachment": {"id": "` + rowID + `"}}`}, func(ctx context.Context, c *Cloud) error {
-		_, err := c.ShowAttachment(ctx, rowID)
+	{"attachment", false, answer{status: 200, body: `{"attachment": {"id": "` + attachmentID + `"}}`}, func(ctx context.Context, c *Cloud) error {
+		_, err := c.ShowAttachment(ctx, attachmentID)
 		return err
 	}},
-	{"delete row", true, answer{status: 200, body: `{"attachments": []}`}, func(ctx context.Context, c *Cloud) error { return c.DeleteAttachment(ctx, rowID) }},
+	{"delete attachment", true, answer{status: 200, body: `{"attachments": []}`}, func(ctx context.Context, c *Cloud) error { return c.DeleteAttachment(ctx, attachmentID) }},
 }
 
-// The body is what Cinder 21.3 answers, with a row that a proxy which drops the query would add.
-func TestRowsOfAVolumeAreReadWhateverTheirStatus(t *testing.T) {
+// The body is the answer of Cinder 21.3, and an attachment of another volume, as from a proxy that drops the query.
+func TestAttachmentsOfAVolumeAreReadWhateverTheirStatus(t *testing.T) {
 	t.Parallel()
 	c, f := connect(t, answer{status: 200, body: `{"attachments": [
-		{"id": "` + rowID + `", "status": "reserved", "instance": "` + serverID + `", "volume_id": "` + volumeID + `"},
+		{"id": "` + attachmentID + `", "status": "reserved", "instance": "` + serverID + `", "volume_id": "` + volumeID + `"},
 		{"id": "1", "status": "attaching", "instance": null, "volume_id": "` + volumeID + `"},
 		{"id": "2", "status": "detached", "instance": "` + serverID + `", "volume_id": "` + volumeID + `"},
 		{"id": "3", "status": "attached", "instance": "` + serverID + `", "volume_id": "` + snapshotID + `"}]}`})
@@ -36,22 +36,22 @@ func TestRowsOfAVolumeAreReadWhateverTheirStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []volume.Attachment{
-		{ID: rowID, Volume: volumeID, Server: serverID, Status: volume.AttachmentReserved},
+		{ID: attachmentID, Volume: volumeID, Server: serverID, Status: volume.AttachmentReserved},
 		{ID: "1", Volume: volumeID, Status: volume.AttachmentAttaching},
 		{ID: "2", Volume: volumeID, Server: serverID, Status: volume.AttachmentNone},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rows (-want +got):\n%s", diff)
+		t.Errorf("attachments (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]seen{{"GET", "/v3/p/attachments", "volume_id=" + volumeID, "3.27", ""}}, f.seen); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }
 
-func TestARowThatNovaUsesIsBusy(t *testing.T) {
+func TestAnAttachmentThatNovaUsesIsBusy(t *testing.T) {
 	t.Parallel()
 	c, f := connect(t, answer{status: 409, body: `{"conflictingRequest": {"code": 409, "message": "ConflictNovaUsingAttachment: Detach volume from instance x using the Compute API"}}`})
-	if err := c.DeleteAttachment(t.Context(), rowID); !volume.Is(err, volume.Busy) || volume.MayHaveWritten(err) {
+	if err := c.DeleteAttachment(t.Context(), attachmentID); !volume.Is(err, volume.Busy) || volume.MayHaveWritten(err) {
 		t.Errorf("got %v", err)
 	}
 	for _, id := range []string{"", "x", "../volumes/" + volumeID} {
@@ -63,6 +63,6 @@ func TestARowThatNovaUsesIsBusy(t *testing.T) {
 		}
 	}
 	if len(f.seen) != 1 {
-		t.Errorf("asked %v", f.seen)
+		t.Errorf("requests %v", f.seen)
 	}
 }

@@ -2,7 +2,6 @@ package openstack
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -41,63 +40,54 @@ var backupOperations = []operation{
 	}},
 }
 
-func TestBackupRequestsSayWhatIsMeant(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		run  func(context.Context, *Cloud)
-		want seen
-	}{
-		"restore": {
-			func(ctx context.Context, c *Cloud) {
-				_, _ = c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1), BackupID: snapshotID, Metadata: map[string]string{"k": "v"}})
-			},
-			seen{"POST", "/v3/p/volumes", "", "3.47", `{"volume":{"name":"n","size":1,"backup_id":"` + snapshotID + `","metadata":{"k":"v","src_backup_id":"` + snapshotID + `"}}}`},
+var backupRequests = []requestCase{
+	{
+		"backup, restore",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1), BackupID: snapshotID, Metadata: map[string]string{"k": "v"}})
 		},
-		"restore without metadata": {
-			func(ctx context.Context, c *Cloud) {
-				_, _ = c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1), BackupID: snapshotID})
-			},
-			seen{"POST", "/v3/p/volumes", "", "3.47", `{"volume":{"name":"n","size":1,"backup_id":"` + snapshotID + `","metadata":{"src_backup_id":"` + snapshotID + `"}}}`},
+		seen{"POST", "/v3/p/volumes", "", "3.47", `{"volume":{"name":"n","size":1,"backup_id":"` + snapshotID + `","metadata":{"k":"v","src_backup_id":"` + snapshotID + `"}}}`},
+	},
+	{
+		"backup, restore without metadata",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1), BackupID: snapshotID})
 		},
-		"make": {
-			func(ctx context.Context, c *Cloud) {
-				_, _ = c.CreateBackup(ctx, volume.BackupOptions{
-					Name: "n", Volume: volumeID, Snapshot: snapshotID, Description: "d", Metadata: map[string]string{"k": "v"}, Incremental: true,
-				})
-			},
-			seen{"POST", "/v3/p/backups", "", "3.43", `{"backup":{"name":"n","volume_id":"` + volumeID + `","snapshot_id":"` + snapshotID +
-				`","description":"d","metadata":{"k":"v"},"incremental":true}}`},
+		seen{"POST", "/v3/p/volumes", "", "3.47", `{"volume":{"name":"n","size":1,"backup_id":"` + snapshotID + `","metadata":{"src_backup_id":"` + snapshotID + `"}}}`},
+	},
+	{
+		"backup, make",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.CreateBackup(ctx, volume.BackupOptions{
+				Name: "n", Volume: volumeID, Snapshot: snapshotID, Description: "d", Metadata: map[string]string{"k": "v"}, Incremental: true,
+			})
 		},
-		"make in a zone": {
-			func(ctx context.Context, c *Cloud) {
-				_, _ = c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID, Zone: "az 1"})
-			},
-			seen{"POST", "/v3/p/backups", "", "3.51", `{"backup":{"name":"n","volume_id":"` + volumeID + `","snapshot_id":"` + snapshotID + `","availability_zone":"az 1"}}`},
+		seen{"POST", "/v3/p/backups", "", "3.43", `{"backup":{"name":"n","volume_id":"` + volumeID + `","snapshot_id":"` + snapshotID +
+			`","description":"d","metadata":{"k":"v"},"incremental":true}}`},
+	},
+	{
+		"backup, make in a zone",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID, Zone: "az 1"})
 		},
-		"find":     {func(ctx context.Context, c *Cloud) { _, _ = c.BackupsNamed(ctx, "a b") }, seen{"GET", "/v3/p/backups/detail", "name=a+b", "3.43", ""}},
-		"list all": {func(ctx context.Context, c *Cloud) { _, _ = c.Backups(ctx, volume.SnapshotPage{}) }, seen{"GET", "/v3/p/backups/detail", "", "3.43", ""}},
-		"list some": {
-			func(ctx context.Context, c *Cloud) {
-				_, _ = c.Backups(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 5, Volume: volumeID})
-			},
-			seen{"GET", "/v3/p/backups/detail", "limit=5&marker=" + snapshotID + "&volume_id=" + volumeID, "3.43", ""},
+		seen{"POST", "/v3/p/backups", "", "3.51", `{"backup":{"name":"n","volume_id":"` + volumeID + `","snapshot_id":"` + snapshotID + `","availability_zone":"az 1"}}`},
+	},
+	{"backup, find", func(ctx context.Context, c *Cloud) { _, _ = c.BackupsNamed(ctx, "a b") }, seen{"GET", "/v3/p/backups/detail", "name=a+b", "3.43", ""}},
+	{"backup, list all", func(ctx context.Context, c *Cloud) { _, _ = c.Backups(ctx, volume.SnapshotPage{}) }, seen{"GET", "/v3/p/backups/detail", "", "3.43", ""}},
+	{
+		"backup, list some",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.Backups(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 5, Volume: volumeID})
 		},
-		"read":   {func(ctx context.Context, c *Cloud) { _, _ = c.Backup(ctx, snapshotID) }, seen{"GET", "/v3/p/backups/" + snapshotID, "", "", ""}},
-		"delete": {func(ctx context.Context, c *Cloud) { _ = c.DeleteBackup(ctx, snapshotID) }, seen{"DELETE", "/v3/p/backups/" + snapshotID, "", "", ""}},
-		"metadata": {
-			func(ctx context.Context, c *Cloud) { _ = c.AddMetadata(ctx, volumeID, map[string]string{"k": "v"}) },
-			seen{"POST", "/v3/p/volumes/" + volumeID + "/metadata", "", "", `{"metadata":{"k":"v"}}`},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, f := connect(t, answer{status: 200, body: `{}`})
-			tc.run(t.Context(), c)
-			if diff := cmp.Diff([]seen{tc.want}, f.seen); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-		})
-	}
+		seen{"GET", "/v3/p/backups/detail", "limit=5&marker=" + snapshotID + "&volume_id=" + volumeID, "3.43", ""},
+	},
+	{"backup, read", func(ctx context.Context, c *Cloud) { _, _ = c.Backup(ctx, snapshotID) }, seen{"GET", "/v3/p/backups/" + snapshotID, "", "", ""}},
+	{"backup, delete", func(ctx context.Context, c *Cloud) { _ = c.DeleteBackup(ctx, snapshotID) }, seen{"DELETE", "/v3/p/backups/" + snapshotID, "", "", ""}},
+	{
+		"backup, metadata",
+		func(ctx context.Context, c *Cloud) { _ = c.AddMetadata(ctx, volumeID, map[string]string{"k": "v"}) },
+		seen{"POST", "/v3/p/volumes/" + volumeID + "/metadata", "", "", `{"metadata":{"k":"v"}}`},
+	},
 }
 
 func TestABackupIsReadWhole(t *testing.T) {
@@ -116,98 +106,6 @@ func TestABackupIsReadWhole(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("backup (-want +got):\n%s", diff)
-	}
-}
-
-func TestBackupsOfANameAreReadPageByPageAndComparedOnceMore(t *testing.T) {
-	t.Parallel()
-	c, f := connect(t,
-		answer{status: 200, body: `{"backups": [{"id": "` + snapshotID + `", "name": "n", "metadata": {"k": "v"}}, {"id": "` + volumeID + `", "name": "N"}], "backups_links": [{"rel": "next"}]}`},
-		answer{status: 200, body: `{"backups": []}`})
-	got, err := c.BackupsNamed(t.Context(), "n")
-	if err != nil || len(got) != 1 || got[0].ID != snapshotID || !got[0].Backup || got[0].Metadata["k"] != "v" {
-		t.Errorf("got %v, %v", got, err)
-	}
-	if len(f.seen) != 2 || f.seen[1].Query != "marker="+volumeID+"&name=n" {
-		t.Errorf("asked %v", f.seen)
-	}
-	if _, err := c.BackupsNamed(t.Context(), ""); !volume.Is(err, volume.InvalidArgument) || len(f.seen) != 2 {
-		t.Errorf("without a name: %v after %v", err, f.seen)
-	}
-}
-
-func TestWhatAnswersToANewBackupMean(t *testing.T) {
-	t.Parallel()
-	for text, test := range map[string]struct {
-		status int
-		kind   volume.Kind
-		sent   bool
-	}{
-		"Invalid snapshot: Snapshot to be backed up must be available, but the current status is \"backing-up\".":      {400, volume.Busy, false},
-		"Invalid volume: Volume to be backed up must be available or in-use, but the current status is \"extending\".": {400, volume.Busy, false},
-		"Invalid backup: The parent backup must be available for incremental backup.":                                  {400, volume.Busy, false},
-		"Invalid backup: No backups available to do an incremental backup.":                                            {400, volume.Busy, false},
-		"Invalid volume: Volume a does not match with snapshot.volume_id b.":                                           {400, volume.InvalidArgument, false},
-		"Policy doesn't allow backup:create to be performed.":                                                          {403, volume.PermissionDenied, false},
-		"Snapshot could not be found.": {404, volume.NotFound, false},
-		"Version 3.51 is not supported by the API. Minimum is 3.0 and maximum is 3.50.": {406, volume.Unimplemented, false},
-		"BackupLimitExceeded: Maximum number of backups allowed (10) exceeded":          {413, volume.Exhausted, false},
-		"Service cinder-backup could not be found.":                                     {503, volume.Unavailable, true},
-	} {
-		body, err := json.Marshal(map[string]any{"fault": map[string]any{"message": text}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, _ := connect(t, answer{status: test.status, body: string(body)})
-		_, err = c.CreateBackup(t.Context(), volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: snapshotID})
-		if !volume.Is(err, test.kind) || volume.MayHaveWritten(err) != test.sent {
-			t.Errorf("%d %s: %v of kind %s, after a write: %v", test.status, text, err, volume.KindOf(err), volume.MayHaveWritten(err))
-		}
-	}
-}
-
-func TestBackupIDsThatAreNoUUIDsAreNeverAskedAbout(t *testing.T) {
-	t.Parallel()
-	for _, id := range []string{"x", "../detail", volumeID + "/action", volumeID + "\n"} {
-		c, f := connect(t, answer{status: 200, body: `{}`})
-		ctx := t.Context()
-		_, read := c.Backup(ctx, volume.SnapshotID(id))
-		_, ofVolume := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volume.ID(id), Snapshot: snapshotID})
-		_, ofSnapshot := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: volume.SnapshotID(id)})
-		_, list := c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(id)})
-		for name, err := range map[string]error{
-			"read": read, "make of a volume": ofVolume, "make of a snapshot": ofSnapshot, "list": list, "delete": c.DeleteBackup(ctx, volume.SnapshotID(id)), "metadata": c.AddMetadata(ctx, volume.ID(id), nil),
-		} {
-			if !volume.Is(err, volume.NotFound) {
-				t.Errorf("%s of %q: %v, want not found", name, id, err)
-			}
-		}
-		if len(f.seen) != 0 {
-			t.Errorf("%q was asked about: %v", id, f.seen)
-		}
-	}
-}
-
-func TestWhatABackupsAnswersMean(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		answer answer
-		delete volume.Kind
-		read   volume.Kind
-	}{
-		"400 others rest on it": {answer{status: 400, body: `{"badRequest": {"code": 400, "message": "Invalid backup: Incremental backups exist for this backup."}}`}, volume.Conflict, volume.InvalidArgument},
-		"404":                   {answer{status: 404, body: `{"itemNotFound": {"code": 404, "message": "Backup could not be found."}}`}, volume.NotFound, volume.NotFound},
-		"403":                   {answer{status: 403}, volume.PermissionDenied, volume.PermissionDenied},
-		"500":                   {answer{status: 500}, volume.Unavailable, volume.Unavailable},
-		"503":                   {answer{status: 503}, volume.Unavailable, volume.Unavailable},
-	} {
-		c, _ := connect(t, test.answer)
-		if err := c.DeleteBackup(t.Context(), snapshotID); !volume.Is(err, test.delete) {
-			t.Errorf("%s to a deletion: %v, want %s", name, err, test.delete)
-		}
-		if _, err := c.Backup(t.Context(), snapshotID); !volume.Is(err, test.read) {
-			t.Errorf("%s to a look: %v, want %s", name, err, test.read)
-		}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -210,44 +210,56 @@ func TestCallsListsEveryRequestAndNoOther(t *testing.T) {
 	}
 }
 
+// requestCase is a call, and the request that it sends.
+type requestCase struct {
+	name string
+	run  func(context.Context, *Cloud)
+	want seen
+}
+
+var volumeRequests = []requestCase{
+	{
+		"create",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.CreateVolume(ctx, volume.CreateOptions{
+				Name: "pvc", Size: volume.GiB(1) + 1, Type: "fast", Zone: "az1", SourceID: volumeID, Description: "d", Metadata: map[string]string{"k": "v"},
+			})
+		},
+		seen{"POST", "/v3/p/volumes", "", "", `{"volume":{"name":"pvc","size":2,"volume_type":"fast","availability_zone":"az1","source_volid":"` + volumeID + `","description":"d","metadata":{"k":"v"}}}`},
+	},
+	{
+		"named",
+		func(ctx context.Context, c *Cloud) { _, _ = c.VolumesNamed(ctx, "a&b c") },
+		seen{"GET", "/v3/p/volumes/detail", "name=a%26b+c", "", ""},
+	},
+	{
+		"page",
+		func(ctx context.Context, c *Cloud) {
+			_, _, _ = c.Select(ctx, volume.Selection{Page: volume.Page{Marker: volumeID, Limit: 7}})
+		},
+		seen{"GET", "/v3/p/volumes/detail", "limit=7&marker=" + volumeID, "", ""},
+	},
+	{
+		"messages",
+		func(ctx context.Context, c *Cloud) { _, _ = c.Failure(ctx, volumeID) },
+		seen{"GET", "/v3/p/messages", "resource_uuid=" + volumeID, "3.5", ""},
+	},
+	{
+		"attach",
+		func(ctx context.Context, c *Cloud) { _ = c.Attach(ctx, serverID, volume.Volume{ID: volumeID}) },
+		seen{"POST", "/v2.1/servers/" + serverID + "/os-volume_attachments", "", "", `{"volumeAttachment":{"volumeId":"` + volumeID + `"}}`},
+	},
+	{
+		"detach",
+		func(ctx context.Context, c *Cloud) { _ = c.Detach(ctx, serverID, volumeID) },
+		seen{"DELETE", "/v2.1/servers/" + serverID + "/os-volume_attachments/" + volumeID, "", "", ""},
+	},
+}
+
 func TestRequestsSayWhatIsMeant(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		run  func(context.Context, *Cloud)
-		want seen
-	}{
-		"create": {
-			func(ctx context.Context, c *Cloud) {
-				_, _ = c.CreateVolume(ctx, volume.CreateOptions{
-					Name: "pvc", Size: volume.GiB(1) + 1, Type: "fast", Zone: "az1", SourceID: volumeID, Description: "d", Metadata: map[string]string{"k": "v"},
-				})
-			},
-			seen{"POST", "/v3/p/volumes", "", "", `{"volume":{"name":"pvc","size":2,"volume_type":"fast","availability_zone":"az1","source_volid":"` + volumeID + `","description":"d","metadata":{"k":"v"}}}`},
-		},
-		"named": {
-			func(ctx context.Context, c *Cloud) { _, _ = c.VolumesNamed(ctx, "a&b c") },
-			seen{"GET", "/v3/p/volumes/detail", "name=a%26b+c", "", ""},
-		},
-		"page": {
-			func(ctx context.Context, c *Cloud) {
-				_, _, _ = c.Select(ctx, volume.Selection{Page: volume.Page{Marker: volumeID, Limit: 7}})
-			},
-			seen{"GET", "/v3/p/volumes/detail", "limit=7&marker=" + volumeID, "", ""},
-		},
-		"messages": {
-			func(ctx context.Context, c *Cloud) { _, _ = c.Failure(ctx, volumeID) },
-			seen{"GET", "/v3/p/messages", "resource_uuid=" + volumeID, "3.5", ""},
-		},
-		"attach": {
-			func(ctx context.Context, c *Cloud) { _ = c.Attach(ctx, serverID, volume.Volume{ID: volumeID}) },
-			seen{"POST", "/v2.1/servers/" + serverID + "/os-volume_attachments", "", "", `{"volumeAttachment":{"volumeId":"` + volumeID + `"}}`},
-		},
-		"detach": {
-			func(ctx context.Context, c *Cloud) { _ = c.Detach(ctx, serverID, volumeID) },
-			seen{"DELETE", "/v2.1/servers/" + serverID + "/os-volume_attachments/" + volumeID, "", "", ""},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for _, tc := range slices.Concat(volumeRequests, snapshotRequests, backupRequests) {
+		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			c, f := connect(t, answer{status: 200, body: `{}`})
 			tc.run(t.Context(), c)
@@ -301,22 +313,41 @@ func TestAHostsAttachmentHasNoServer(t *testing.T) {
 
 func TestNamesAreComparedExactlyAndAllPagesAreRead(t *testing.T) {
 	t.Parallel()
-	page := func(id, name, links string) answer {
-		return answer{status: 200, body: `{"volumes": [{"id": "` + id + `", "name": "` + name + `"}], "volumes_links": [` + links + `]}`}
+	snapshots := func(all []volume.Snapshot, err error) ([]string, error) {
+		var ids []string
+		for _, s := range all {
+			ids = append(ids, string(s.ID)+" "+s.Metadata["k"]+" "+strconv.FormatBool(s.Backup))
+		}
+		return ids, err
 	}
-	c, f := connect(t, page(volumeID, "PVC", `{"rel": "next", "href": "http://elsewhere"}`), page(snapshotID, "pvc", ""))
-	got, err := c.VolumesNamed(t.Context(), "pvc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != 1 || got[0].ID != snapshotID {
-		t.Errorf("volumes %v, want the one on the second page", got)
-	}
-	if q, _ := url.ParseQuery(f.seen[len(f.seen)-1].Query); q.Get("marker") != volumeID {
-		t.Errorf("second page asked with %v", q)
-	}
-	if _, err := c.VolumesNamed(t.Context(), ""); !volume.Is(err, volume.InvalidArgument) {
-		t.Errorf("an empty name: %v; Cinder would list everything", err)
+	for collection, tc := range map[string]struct {
+		named func(c *Cloud, name string) ([]string, error)
+		want  string
+	}{
+		"volumes": {func(c *Cloud, name string) (ids []string, err error) {
+			all, err := c.VolumesNamed(t.Context(), name)
+			for _, v := range all {
+				ids = append(ids, string(v.ID)+" "+v.Metadata["k"])
+			}
+			return ids, err
+		}, snapshotID + " v"},
+		"snapshots": {func(c *Cloud, name string) ([]string, error) { return snapshots(c.SnapshotsNamed(t.Context(), name)) }, snapshotID + " v false"},
+		"backups":   {func(c *Cloud, name string) ([]string, error) { return snapshots(c.BackupsNamed(t.Context(), name)) }, snapshotID + " v true"},
+	} {
+		page := func(id, name, links string) answer {
+			return answer{status: 200, body: `{"` + collection + `": [{"id": "` + id + `", "name": "` + name + `", "metadata": {"k": "v"}}], "` + collection + `_links": [` + links + `]}`}
+		}
+		c, f := connect(t, page(volumeID, "PVC", `{"rel": "next", "href": "http://elsewhere"}`), page(snapshotID, "pvc", ""))
+		got, err := tc.named(c, "pvc")
+		if diff := cmp.Diff([]string{tc.want}, got); diff != "" || err != nil {
+			t.Errorf("%s: %v, want the one on the second page (-want +got):\n%s", collection, err, diff)
+		}
+		if len(f.seen) != 2 || f.seen[1].Query != "marker="+volumeID+"&name=pvc" {
+			t.Errorf("%s: requests %v", collection, f.seen)
+		}
+		if _, err := tc.named(c, ""); !volume.Is(err, volume.InvalidArgument) || len(f.seen) != 2 {
+			t.Errorf("%s, an empty name: %v; Cinder would list everything", collection, err)
+		}
 	}
 }
 
@@ -365,27 +396,45 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 	for _, id := range []string{"", "x", "../detail", volumeID + "/action", strings.ReplaceAll(volumeID, "-", ""), "{" + volumeID + "}", volumeID + "\n"} {
 		c, f := connect(t, answer{status: 200, body: `{}`})
 		ctx := t.Context()
-		_, create := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", SnapshotID: "x" + id})
-		_, clone := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", SourceID: volume.ID("x" + id)})
-		_, read := c.Volume(ctx, volume.ID(id))
-		_, server := c.Server(ctx, volume.ServerID(id))
-		_, attachments := c.ServerAttachments(ctx, volume.ServerID(id))
-		_, _, page := c.Select(ctx, volume.Selection{Page: volume.Page{Marker: volume.ID("x" + id)}})
+		v, s, server := volume.ID(id), volume.SnapshotID(id), volume.ServerID(id)
+		optional := "x" + id // where an empty one means none
+		_, create := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", SnapshotID: optional})
+		_, clone := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", SourceID: volume.ID(optional)})
+		_, restore := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", BackupID: optional})
+		_, read := c.Volume(ctx, v)
+		_, readServer := c.Server(ctx, server)
+		_, attachments := c.ServerAttachments(ctx, server)
+		_, _, page := c.Select(ctx, volume.Selection{Page: volume.Page{Marker: volume.ID(optional)}})
+		_, createSnapshot := c.CreateSnapshot(ctx, volume.SnapshotOptions{Name: "n", Volume: v})
+		_, readSnapshot := c.Snapshot(ctx, s)
+		_, snapshots := c.Snapshots(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(optional)})
+		_, snapshotsOf := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(optional)})
+		_, readBackup := c.Backup(ctx, s)
+		_, backUpVolume := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: v, Snapshot: snapshotID})
+		_, backUpSnapshot := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: s})
+		_, backups := c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(optional)})
 		for name, err := range map[string]error{
-			"create": create, "clone": clone, "read": read, "server": server, "attachments": attachments, "page": page,
-			"extend": c.Extend(ctx, volume.ID(id), volume.GiB(1), true), "delete": c.DeleteVolume(ctx, volume.ID(id)), "attach": c.Attach(ctx, serverID, volume.Volume{ID: volume.ID(id)}),
-			"attach to": c.Attach(ctx, volume.ServerID(id), volume.Volume{ID: volumeID}),
-			"detach":    c.Detach(ctx, serverID, volume.ID(id)), "detach from": c.Detach(ctx, volume.ServerID(id), volumeID),
+			"create": create, "clone": clone, "restore": restore, "read": read, "server": readServer, "attachments": attachments, "page": page,
+			"extend": c.Extend(ctx, v, volume.GiB(1), true), "delete": c.DeleteVolume(ctx, v), "attach": c.Attach(ctx, serverID, volume.Volume{ID: v}),
+			"attach to": c.Attach(ctx, server, volume.Volume{ID: volumeID}), "metadata": c.AddMetadata(ctx, v, nil),
+			"detach": c.Detach(ctx, serverID, v), "detach from": c.Detach(ctx, server, volumeID),
+			"create snapshot": createSnapshot, "read snapshot": readSnapshot, "page of snapshots": snapshots, "snapshots of a volume": snapshotsOf,
+			"delete snapshot": c.DeleteSnapshot(ctx, s), "read backup": readBackup, "back up volume": backUpVolume, "back up snapshot": backUpSnapshot,
+			"backups of a volume": backups, "delete backup": c.DeleteBackup(ctx, s),
 		} {
 			if !volume.Is(err, volume.NotFound) {
 				t.Errorf("%s of %q: %v, want not found", name, id, err)
 			}
 		}
-		if text, err := c.Failure(ctx, volume.ID(id)); text != "" || err != nil {
-			t.Errorf("failure of %q: %q, %v", id, text, err)
+		for _, failure := range []func() (string, error){
+			func() (string, error) { return c.Failure(ctx, v) }, func() (string, error) { return c.SnapshotFailure(ctx, s) },
+		} {
+			if text, err := failure(); text != "" || err != nil {
+				t.Errorf("failure of %q: %q, %v", id, text, err)
+			}
 		}
 		if len(f.seen) != 0 {
-			t.Errorf("%q was asked about: %v", id, f.seen)
+			t.Errorf("%q was sent: %v", id, f.seen)
 		}
 	}
 }
@@ -402,55 +451,73 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		text      string
 		want      volume.Kind
 	}{
-		"unknown zone":             {"create", 400, "Availability zone 'nope' is invalid.", volume.NotHere},
-		"zone of the source":       {"create", 400, "Invalid input received: Volume must be in the same availability zone as the snapshot", volume.NotHere},
-		"zones of the type":        {"create", 400, "Volume type is only supported in these availability zones: ['az2']", volume.NotHere},
-		"too small for the type":   {"create", 400, "Invalid input received: Specified volume size of '1' is less than the minimum required size of '3' for volume type 't'.", volume.OutOfRange},
-		"too large for the type":   {"extend", 400, "Invalid input received: Specified volume size of '9' is greater than the maximum allowable size of '5' for volume type 't'.", volume.OutOfRange},
-		"too large for the quota":  {"create", 413, "VolumeSizeExceedsLimit: Requested volume size 9G is larger than maximum allowed limit 5G.", volume.OutOfRange},
-		"an extension beyond it":   {"extend attached", 413, "VolumeSizeExceedsLimit: Requested volume size 9G is larger than maximum allowed limit 5G.", volume.OutOfRange},
-		"unknown type":             {"create", 404, "Volume type with name nope could not be found.", volume.InvalidArgument},
-		"unknown source":           {"create", 404, "Snapshot " + snapshotID + " could not be found.", volume.NotFound},
-		"quota":                    {"create", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes_corporate quota.", volume.Exhausted},
-		"old rate limit":           {"create", 413, "This request was rate-limited.", volume.Unavailable},
-		"backup unsupported":       {"create from backup", 406, "Version 3.47 is not supported by the API.", volume.Unimplemented},
-		"gone":                     {"volume", 404, "Volume could not be found.", volume.NotFound},
-		"in use":                   {"delete", 400, "Invalid volume: Volume status must be available or error or error_restoring …", volume.Conflict},
-		"deleted":                  {"delete", 404, "Volume could not be found.", volume.NotFound},
-		"attached elsewhere":       {"attach", 400, "Invalid volume: volume " + volumeID + " is already attached to instances: " + serverID, volume.Conflict},
-		"creating still":           {"attach", 400, "Invalid volume: volume '" + volumeID + "' status must be 'available'. Currently in 'creating'", volume.Busy},
-		"other zone":               {"attach", 400, "Instance and volume are not in the same availability_zone. Instance is in az1. Volume is in nova", volume.Conflict},
-		"multiattach unsupported":  {"attach multiattach", 400, "Multiattach volumes are only supported starting with compute API version 2.60", volume.Unimplemented},
-		"too many disks":           {"attach", 403, "The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.", volume.Exhausted},
-		"compute quota":            {"attach", 403, "Quota exceeded for volumes", volume.Exhausted},
-		"policy":                   {"attach", 403, "Policy doesn't allow os_compute_api:os-volumes-attachments:create to be performed.", volume.PermissionDenied},
-		"server gone":              {"attach", 404, "Instance could not be found.", volume.NotFound},
-		"server busy":              {"attach", 409, "Cannot 'attach_volume' instance while it is in task_state rebuilding", volume.Busy},
-		"not attached":             {"detach", 404, "Instance is not attached to volume", volume.NotFound},
-		"detaching":                {"detach", 400, "Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach.", volume.Busy},
-		"retyped already":          {"retype", 400, "Invalid volume: Retype needs volume to be in available or in-use state, not be part of an active migration …", volume.Conflict},
-		"multiattach in use":       {"retype", 400, "Invalid input received: Invalid volume_type passed, retypes affecting multiattach are only allowed on available volumes, …", volume.Conflict},
-		"retype to smaller ones":   {"retype", 400, "Invalid input received: Specified volume size of '2' is greater than …", volume.InvalidArgument},
-		"retype to nothing":        {"retype", 404, "Volume type with name x could not be found.", volume.InvalidArgument},
-		"retype of nothing":        {"retype", 404, "Volume " + volumeID + " could not be found.", volume.NotFound},
-		"retype beyond a quota":    {"retype", 413, "VolumeSizeExceedsAvailableQuota: …", volume.Exhausted},
-		"metadata while uploading": {"add metadata", 400, "Invalid volume: Updating volume metadata is not allowed for volumes in uploading status.", volume.Busy},
-		"extending already":        {"extend", 400, "Invalid volume: Volume status must be '{'status': 'available'}' to extend, currently extending.", volume.Busy},
-		"quota of an extension":    {"extend attached", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota.", volume.Exhausted},
-		"snapshot while attaching": {"create snapshot", 400, "Invalid volume: Volume " + volumeID + " status must be available, but current status is: attaching.", volume.Busy},
-		"snapshot while migrating": {"create snapshot", 400, "Invalid volume: Snapshot cannot be created while volume is migrating.", volume.Conflict},
-		"snapshot of nothing":      {"create snapshot", 404, "Volume could not be found.", volume.NotFound},
-		"snapshot quota":           {"create snapshot in use", 413, "SnapshotLimitExceeded: Maximum number of snapshots allowed (20) exceeded for quota 'snapshots_fast'.", volume.Exhausted},
-		"snapshot too new a way":   {"create snapshot in use", 406, "Version 3.66 is not supported by the API.", volume.Unimplemented},
-		"snapshot of a group":      {"delete snapshot", 400, "Invalid snapshot: Snapshot status must be available or error and must not be part of a group.", volume.Conflict},
-		"source not ready":         {"create", 400, "Invalid snapshot: Originating snapshot status must be one of 'available' values", volume.Busy},
-		"policy for a list":        {"volumes", 403, "Policy doesn't allow", volume.PermissionDenied},
-		"too many requests":        {"detach", 429, "", volume.Unavailable},
-		"rate limited by a proxy":  {"volume", 498, "", volume.Unavailable},
-		"server error":             {"create", 500, "The server has either erred or is incapable of performing the requested operation.", volume.Unavailable},
-		"bad gateway":              {"attach", 502, "", volume.Unavailable},
-		"not implemented":          {"detach", 501, "", volume.Unimplemented},
-		"a redirect":               {"volume", 302, "", volume.Unknown},
+		"unknown zone":              {"create", 400, "Availability zone 'nope' is invalid.", volume.NotHere},
+		"zone of the source":        {"create", 400, "Invalid input received: Volume must be in the same availability zone as the snapshot", volume.NotHere},
+		"zones of the type":         {"create", 400, "Volume type is only supported in these availability zones: ['az2']", volume.NotHere},
+		"too small for the type":    {"create", 400, "Invalid input received: Specified volume size of '1' is less than the minimum required size of '3' for volume type 't'.", volume.OutOfRange},
+		"too large for the type":    {"extend", 400, "Invalid input received: Specified volume size of '9' is greater than the maximum allowable size of '5' for volume type 't'.", volume.OutOfRange},
+		"too large for the quota":   {"create", 413, "VolumeSizeExceedsLimit: Requested volume size 9G is larger than maximum allowed limit 5G.", volume.OutOfRange},
+		"an extension beyond it":    {"extend attached", 413, "VolumeSizeExceedsLimit: Requested volume size 9G is larger than maximum allowed limit 5G.", volume.OutOfRange},
+		"unknown type":              {"create", 404, "Volume type with name nope could not be found.", volume.InvalidArgument},
+		"unknown source":            {"create", 404, "Snapshot " + snapshotID + " could not be found.", volume.NotFound},
+		"quota":                     {"create", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes_corporate quota.", volume.Exhausted},
+		"old rate limit":            {"create", 413, "This request was rate-limited.", volume.Unavailable},
+		"backup unsupported":        {"create from backup", 406, "Version 3.47 is not supported by the API.", volume.Unimplemented},
+		"gone":                      {"volume", 404, "Volume could not be found.", volume.NotFound},
+		"in use":                    {"delete", 400, "Invalid volume: Volume status must be available or error or error_restoring …", volume.Conflict},
+		"deleted":                   {"delete", 404, "Volume could not be found.", volume.NotFound},
+		"attached elsewhere":        {"attach", 400, "Invalid volume: volume " + volumeID + " is already attached to instances: " + serverID, volume.Conflict},
+		"creating still":            {"attach", 400, "Invalid volume: volume '" + volumeID + "' status must be 'available'. Currently in 'creating'", volume.Busy},
+		"other zone":                {"attach", 400, "Instance and volume are not in the same availability_zone. Instance is in az1. Volume is in nova", volume.Conflict},
+		"multiattach unsupported":   {"attach multiattach", 400, "Multiattach volumes are only supported starting with compute API version 2.60", volume.Unimplemented},
+		"too many disks":            {"attach", 403, "The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.", volume.Exhausted},
+		"compute quota":             {"attach", 403, "Quota exceeded for volumes", volume.Exhausted},
+		"policy":                    {"attach", 403, "Policy doesn't allow os_compute_api:os-volumes-attachments:create to be performed.", volume.PermissionDenied},
+		"server gone":               {"attach", 404, "Instance could not be found.", volume.NotFound},
+		"server busy":               {"attach", 409, "Cannot 'attach_volume' instance while it is in task_state rebuilding", volume.Busy},
+		"not attached":              {"detach", 404, "Instance is not attached to volume", volume.NotFound},
+		"detaching":                 {"detach", 400, "Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach.", volume.Busy},
+		"retyped already":           {"retype", 400, "Invalid volume: Retype needs volume to be in available or in-use state, not be part of an active migration …", volume.Conflict},
+		"multiattach in use":        {"retype", 400, "Invalid input received: Invalid volume_type passed, retypes affecting multiattach are only allowed on available volumes, …", volume.Conflict},
+		"retype to smaller ones":    {"retype", 400, "Invalid input received: Specified volume size of '2' is greater than …", volume.InvalidArgument},
+		"retype to nothing":         {"retype", 404, "Volume type with name x could not be found.", volume.InvalidArgument},
+		"retype of nothing":         {"retype", 404, "Volume " + volumeID + " could not be found.", volume.NotFound},
+		"retype beyond a quota":     {"retype", 413, "VolumeSizeExceedsAvailableQuota: …", volume.Exhausted},
+		"metadata while uploading":  {"add metadata", 400, "Invalid volume: Updating volume metadata is not allowed for volumes in uploading status.", volume.Busy},
+		"extending already":         {"extend", 400, "Invalid volume: Volume status must be '{'status': 'available'}' to extend, currently extending.", volume.Busy},
+		"quota of an extension":     {"extend attached", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota.", volume.Exhausted},
+		"snapshot while attaching":  {"create snapshot", 400, "Invalid volume: Volume " + volumeID + " status must be available, but current status is: attaching.", volume.Busy},
+		"snapshot while migrating":  {"create snapshot", 400, "Invalid volume: Snapshot cannot be created while volume is migrating.", volume.Conflict},
+		"snapshot of nothing":       {"create snapshot", 404, "Volume could not be found.", volume.NotFound},
+		"snapshot quota":            {"create snapshot in use", 413, "SnapshotLimitExceeded: Maximum number of snapshots allowed (20) exceeded for quota 'snapshots_fast'.", volume.Exhausted},
+		"snapshot too new a way":    {"create snapshot in use", 406, "Version 3.66 is not supported by the API.", volume.Unimplemented},
+		"snapshot of a group":       {"delete snapshot", 400, "Invalid snapshot: Snapshot status must be available or error and must not be part of a group.", volume.Conflict},
+		"source not ready":          {"create", 400, "Invalid snapshot: Originating snapshot status must be one of 'available' values", volume.Busy},
+		"policy for a list":         {"volumes", 403, "Policy doesn't allow", volume.PermissionDenied},
+		"too many requests":         {"detach", 429, "", volume.Unavailable},
+		"rate limited by a proxy":   {"volume", 498, "", volume.Unavailable},
+		"server error":              {"create", 500, "The server has either erred or is incapable of performing the requested operation.", volume.Unavailable},
+		"bad gateway":               {"attach", 502, "", volume.Unavailable},
+		"not implemented":           {"detach", 501, "", volume.Unimplemented},
+		"backup of a busy snapshot": {"create backup", 400, "Invalid snapshot: Snapshot to be backed up must be available, but the current status is \"backing-up\".", volume.Busy},
+		"backup of a busy volume":   {"create backup", 400, "Invalid volume: Volume to be backed up must be available or in-use, but the current status is \"extending\".", volume.Busy},
+		"backup with a busy parent": {"create backup", 400, "Invalid backup: The parent backup must be available for incremental backup.", volume.Busy},
+		"backup without a parent":   {"create backup", 400, "Invalid backup: No backups available to do an incremental backup.", volume.Busy},
+		"backup of another volume":  {"create backup", 400, "Invalid volume: Volume a does not match with snapshot.volume_id b.", volume.InvalidArgument},
+		"backup policy":             {"create backup", 403, "Policy doesn't allow backup:create to be performed.", volume.PermissionDenied},
+		"backup of nothing":         {"create backup", 404, "Snapshot could not be found.", volume.NotFound},
+		"backup too new a way":      {"create backup in zone", 406, "Version 3.51 is not supported by the API. Minimum is 3.0 and maximum is 3.50.", volume.Unimplemented},
+		"backup quota":              {"create backup", 413, "BackupLimitExceeded: Maximum number of backups allowed (10) exceeded", volume.Exhausted},
+		"no backup service":         {"create backup", 503, "Service cinder-backup could not be found.", volume.Unavailable},
+		"backup with children":      {"delete backup", 400, "Invalid backup: Incremental backups exist for this backup.", volume.Conflict},
+		"backup gone":               {"delete backup", 404, "Backup could not be found.", volume.NotFound},
+		"backup deletion refused":   {"delete backup", 403, "", volume.PermissionDenied},
+		"backup deletion fails":     {"delete backup", 500, "", volume.Unavailable},
+		"backup read wrongly":       {"backup", 400, "Invalid backup", volume.InvalidArgument},
+		"backup read refused":       {"backup", 403, "", volume.PermissionDenied},
+		"backup not there":          {"backup", 404, "Backup could not be found.", volume.NotFound},
+		"backup read fails":         {"backup", 503, "", volume.Unavailable},
+		"a redirect":                {"volume", 302, "", volume.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

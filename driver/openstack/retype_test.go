@@ -121,7 +121,7 @@ func TestAVolumeIsRetypedOnASimulatedCloud(t *testing.T) {
 	})
 }
 
-func TestTheRoomOnASimulatedCloud(t *testing.T) {
+func TestCapacityOnASimulatedCloud(t *testing.T) {
 	t.Parallel()
 	simulated(t, openstacksim.Default(), func(t *testing.T, a *Cloud, hub *status.Hub, sim *openstacksim.Sim) {
 		volumes := provision.New(a, hub, provision.Options{})
@@ -130,16 +130,16 @@ func TestTheRoomOnASimulatedCloud(t *testing.T) {
 		}
 		sim.SetQuota("demo", "per_volume_gigabytes", 500)
 		for _, test := range []struct {
-			room provision.CapacityRequest
-			want provision.Capacity
+			request provision.CapacityRequest
+			want    provision.Capacity
 		}{
 			{provision.CapacityRequest{}, provision.Capacity{Available: volume.GiB(20000 - 7), Largest: volume.GiB(500)}},
 			{provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}}, provision.Capacity{Available: volume.GiB(1000 - 7), Largest: volume.GiB(500)}},
 			{provision.CapacityRequest{Zones: []string{"moon"}}, provision.Capacity{}},
 		} {
-			got, err := volumes.Capacity(t.Context(), test.room)
+			got, err := volumes.Capacity(t.Context(), test.request)
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-				t.Errorf("%+v: %v (-want +got):\n%s", test.room, err, diff)
+				t.Errorf("%+v: %v (-want +got):\n%s", test.request, err, diff)
 			}
 		}
 	})

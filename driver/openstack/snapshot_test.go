@@ -45,51 +45,45 @@ var snapshotOperations = []operation{
 	}},
 }
 
-func TestSnapshotRequestsSayWhatIsMeant(t *testing.T) {
-	t.Parallel()
-	create := func(o volume.SnapshotOptions) func(context.Context, *Cloud) {
-		return func(ctx context.Context, c *Cloud) { _, _ = c.CreateSnapshot(ctx, o) }
-	}
-	for name, tc := range map[string]struct {
-		run  func(context.Context, *Cloud)
-		want seen
-	}{
-		"everything": {
-			create(volume.SnapshotOptions{Name: "s", Volume: volumeID, Description: "d", Metadata: map[string]string{"k": "v"}}),
-			seen{"POST", "/v3/p/snapshots", "", "", `{"snapshot":{"name":"s","volume_id":"` + volumeID + `","description":"d","metadata":{"k":"v"}}}`},
+var snapshotRequests = []requestCase{
+	{
+		"snapshot, everything",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.CreateSnapshot(ctx, volume.SnapshotOptions{Name: "s", Volume: volumeID, Description: "d", Metadata: map[string]string{"k": "v"}})
 		},
-		"in use": {
-			create(volume.SnapshotOptions{Name: "s", Volume: volumeID, InUse: true}),
-			seen{"POST", "/v3/p/snapshots", "", "3.66", `{"snapshot":{"name":"s","volume_id":"` + volumeID + `"}}`},
+		seen{"POST", "/v3/p/snapshots", "", "", `{"snapshot":{"name":"s","volume_id":"` + volumeID + `","description":"d","metadata":{"k":"v"}}}`},
+	},
+	{
+		"snapshot, in use",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.CreateSnapshot(ctx, volume.SnapshotOptions{Name: "s", Volume: volumeID, InUse: true})
 		},
-		"by force": {
-			create(volume.SnapshotOptions{Name: "s", Volume: volumeID, Force: true}),
-			seen{"POST", "/v3/p/snapshots", "", "", `{"snapshot":{"name":"s","volume_id":"` + volumeID + `","force":true}}`},
+		seen{"POST", "/v3/p/snapshots", "", "3.66", `{"snapshot":{"name":"s","volume_id":"` + volumeID + `"}}`},
+	},
+	{
+		"snapshot, by force",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.CreateSnapshot(ctx, volume.SnapshotOptions{Name: "s", Volume: volumeID, Force: true})
 		},
-		"named": {
-			func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotsNamed(ctx, "a&b c") },
-			seen{"GET", "/v3/p/snapshots/detail", "name=a%26b+c", "", ""},
+		seen{"POST", "/v3/p/snapshots", "", "", `{"snapshot":{"name":"s","volume_id":"` + volumeID + `","force":true}}`},
+	},
+	{
+		"snapshot, named",
+		func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotsNamed(ctx, "a&b c") },
+		seen{"GET", "/v3/p/snapshots/detail", "name=a%26b+c", "", ""},
+	},
+	{
+		"snapshot, page",
+		func(ctx context.Context, c *Cloud) {
+			_, _ = c.Snapshots(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 7, Volume: volumeID})
 		},
-		"page": {
-			func(ctx context.Context, c *Cloud) {
-				_, _ = c.Snapshots(ctx, volume.SnapshotPage{Marker: snapshotID, Limit: 7, Volume: volumeID})
-			},
-			seen{"GET", "/v3/p/snapshots/detail", "limit=7&marker=" + snapshotID + "&volume_id=" + volumeID, "", ""},
-		},
-		"messages": {
-			func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotFailure(ctx, snapshotID) },
-			seen{"GET", "/v3/p/messages", "resource_uuid=" + snapshotID, "3.5", ""},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c, f := connect(t, answer{status: 200, body: `{}`})
-			tc.run(t.Context(), c)
-			if diff := cmp.Diff([]seen{tc.want}, f.seen); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
-		})
-	}
+		seen{"GET", "/v3/p/snapshots/detail", "limit=7&marker=" + snapshotID + "&volume_id=" + volumeID, "", ""},
+	},
+	{
+		"snapshot, messages",
+		func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotFailure(ctx, snapshotID) },
+		seen{"GET", "/v3/p/messages", "resource_uuid=" + snapshotID, "3.5", ""},
+	},
 }
 
 func TestASnapshotIsReadWhole(t *testing.T) {
@@ -107,47 +101,6 @@ func TestASnapshotIsReadWhole(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("snapshot (-want +got):\n%s", diff)
-	}
-}
-
-func TestSnapshotNamesAreComparedExactlyAndAllPagesAreRead(t *testing.T) {
-	t.Parallel()
-	page := func(id, name, links string) answer {
-		return answer{status: 200, body: `{"snapshots": [{"id": "` + id + `", "name": "` + name + `"}], "snapshots_links": [` + links + `]}`}
-	}
-	c, f := connect(t, page(volumeID, "SNAP", `{"rel": "next", "href": "http://elsewhere"}`), page(snapshotID, "snap", ""))
-	got, err := c.SnapshotsNamed(t.Context(), "snap")
-	if err != nil || len(got) != 1 || got[0].ID != snapshotID {
-		t.Errorf("got %v, %v, want the one on the second page", got, err)
-	}
-	if len(f.seen) != 2 || f.seen[1].Query != "marker="+volumeID+"&name=snap" {
-		t.Errorf("asked %v", f.seen)
-	}
-	if _, err := c.SnapshotsNamed(t.Context(), ""); !volume.Is(err, volume.InvalidArgument) {
-		t.Errorf("an empty name: %v; Cinder would list everything", err)
-	}
-}
-
-func TestSnapshotIDsThatAreNoUUIDsAreNeverAskedAbout(t *testing.T) {
-	t.Parallel()
-	for _, id := range []string{"x", "../detail", volumeID + "/action", volumeID + "\n"} {
-		c, f := connect(t, answer{status: 200, body: `{}`})
-		ctx := t.Context()
-		_, create := c.CreateSnapshot(ctx, volume.SnapshotOptions{Name: "n", Volume: volume.ID(id)})
-		_, read := c.Snapshot(ctx, volume.SnapshotID(id))
-		_, page := c.Snapshots(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(id)})
-		_, of := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(id)})
-		for name, err := range map[string]error{"create": create, "read": read, "page": page, "of": of, "delete": c.DeleteSnapshot(ctx, volume.SnapshotID(id))} {
-			if !volume.Is(err, volume.NotFound) {
-				t.Errorf("%s of %q: %v, want not found", name, id, err)
-			}
-		}
-		if text, err := c.SnapshotFailure(ctx, volume.SnapshotID(id)); text != "" || err != nil {
-			t.Errorf("failure of %q: %q, %v", id, text, err)
-		}
-		if len(f.seen) != 0 {
-			t.Errorf("%q was asked about: %v", id, f.seen)
-		}
 	}
 }
 
