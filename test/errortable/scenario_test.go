@@ -17,7 +17,7 @@ type scenario struct {
 	// disturb is what the cloud does wrong by itself on this way.
 	disturb openstacksim.Fault
 	call    func(ctx context.Context, w *world) error
-	// sidecar is who asks, for what makes something: volumes or snapshots.
+	// sidecar is the caller of an RPC that creates volumes or snapshots.
 	sidecar func(w *world) sidecar
 	makes   string
 }
@@ -37,8 +37,8 @@ func provisioner(req func(w *world) *csi.CreateVolumeRequest) func(w *world) sid
 	}
 }
 
-// snapshotter keeps the first ID that it gets for good (updateSnapshotContentStatus of external-snapshotter 8.7): what that names must
-// be ready.
+// snapshotter keeps the first ID that it gets permanently (updateSnapshotContentStatus of external-snapshotter 8.7). The object with that
+// ID must become ready.
 func snapshotter(req func(w *world) *csi.CreateSnapshotRequest) func(w *world) sidecar {
 	return func(w *world) sidecar {
 		return sidecar{
@@ -66,8 +66,8 @@ func create(name string, prepare func(w *world), disturb openstacksim.Fault, req
 	}}
 }
 
-// picture is a way through CreateSnapshot.
-func picture(name string, prepare func(w *world), disturb openstacksim.Fault, req func(w *world) *csi.CreateSnapshotRequest) scenario {
+// createSnapshot is a way through CreateSnapshot.
+func createSnapshot(name string, prepare func(w *world), disturb openstacksim.Fault, req func(w *world) *csi.CreateSnapshotRequest) scenario {
 	asks := snapshotter(req)
 	return scenario{name: name, rpc: "CreateSnapshot", prepare: prepare, disturb: disturb, sidecar: asks, makes: "snapshots", call: func(ctx context.Context, w *world) error {
 		_, _, err := asks(w).make(ctx)
@@ -113,7 +113,7 @@ var scenarios = []scenario{
 	create("clone", (*world).prepared, noFault, func(w *world) *csi.CreateVolumeRequest {
 		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromVolume(w.volume) })
 	}),
-	create("from a snapshot", func(w *world) { w.prepared(); w.pictured() }, noFault, func(w *world) *csi.CreateVolumeRequest {
+	create("from a snapshot", func(w *world) { w.prepared(); w.withSnapshot() }, noFault, func(w *world) *csi.CreateVolumeRequest {
 		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) })
 	}),
 	create("from a backup", func(w *world) { w.prepared(); w.backedUp() }, noFault, func(w *world) *csi.CreateVolumeRequest {
@@ -135,7 +135,7 @@ var scenarios = []scenario{
 	remove("free", (*world).prepared, noFault),
 	remove("just made", (*world).justMade, noFault),
 	remove("attached", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault),
-	remove("with a snapshot", func(w *world) { w.prepared(); w.pictured() }, noFault),
+	remove("with a snapshot", func(w *world) { w.prepared(); w.withSnapshot() }, noFault),
 	remove("the backend gives up", (*world).prepared, openstacksim.Fault{Operation: openstacksim.DeleteVolume, Times: 1}),
 	remove("begun before", func(w *world) {
 		w.prepared()
@@ -176,30 +176,30 @@ var scenarios = []scenario{
 	modify("the backend does not move it", (*world).prepared, openstacksim.Fault{Operation: openstacksim.RetypeVolume}, map[string]string{"type": "fast", "policy": "on-demand"}),
 	modify("attached", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault, map[string]string{"type": "multiattach"}),
 
-	picture("free", (*world).prepared, noFault, pictureOfPrepared),
-	picture("attached", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault, pictureOfPrepared),
-	picture("the backend gives up", (*world).prepared, openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Times: 1}, pictureOfPrepared),
-	picture("the backend gave up", func(w *world) {
+	createSnapshot("free", (*world).prepared, noFault, snapshotOfPrepared),
+	createSnapshot("attached", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault, snapshotOfPrepared),
+	createSnapshot("the backend gives up", (*world).prepared, openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Times: 1}, snapshotOfPrepared),
+	createSnapshot("the backend gave up", func(w *world) {
 		w.prepared()
 		defer w.sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot})()
-		begun(w, 3*time.Second, func(ctx context.Context) error { _, err := w.CreateSnapshot(ctx, pictureOfPrepared(w)); return err })
+		begun(w, 3*time.Second, func(ctx context.Context) error { _, err := w.CreateSnapshot(ctx, snapshotOfPrepared(w)); return err })
 		time.Sleep(time.Minute)
-	}, noFault, pictureOfPrepared),
-	picture("begun before", func(w *world) {
+	}, noFault, snapshotOfPrepared),
+	createSnapshot("begun before", func(w *world) {
 		w.prepared()
-		begun(w, 3*time.Second, func(ctx context.Context) error { _, err := w.CreateSnapshot(ctx, pictureOfPrepared(w)); return err })
-	}, noFault, pictureOfPrepared),
+		begun(w, 3*time.Second, func(ctx context.Context) error { _, err := w.CreateSnapshot(ctx, snapshotOfPrepared(w)); return err })
+	}, noFault, snapshotOfPrepared),
 	backup("of a free volume", (*world).prepared, noFault),
 	backup("of an attached volume", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault),
 	backup("the store gives up", (*world).prepared, openstacksim.Fault{Operation: openstacksim.CreateBackup, Times: 1}),
-	picture("of another's name", func(w *world) { w.prepared(); w.pictured() }, noFault, func(w *world) *csi.CreateSnapshotRequest {
+	createSnapshot("of another's name", func(w *world) { w.prepared(); w.withSnapshot() }, noFault, func(w *world) *csi.CreateSnapshotRequest {
 		return &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.az1}
 	}),
 
-	unpicture("a snapshot", func(w *world) { w.prepared(); w.pictured() }, noFault),
-	unpicture("a backup", func(w *world) { w.prepared(); w.backedUp() }, noFault),
-	unpicture("the backend gives up", func(w *world) { w.prepared(); w.pictured() }, openstacksim.Fault{Operation: openstacksim.DeleteSnapshot, Times: 1}),
-	unpicture("the store gives up", func(w *world) { w.prepared(); w.backedUp() }, openstacksim.Fault{Operation: openstacksim.DeleteBackup, Times: 1}),
+	deleteSnapshot("a snapshot", func(w *world) { w.prepared(); w.withSnapshot() }, noFault),
+	deleteSnapshot("a backup", func(w *world) { w.prepared(); w.backedUp() }, noFault),
+	deleteSnapshot("the backend gives up", func(w *world) { w.prepared(); w.withSnapshot() }, openstacksim.Fault{Operation: openstacksim.DeleteSnapshot, Times: 1}),
+	deleteSnapshot("the store gives up", func(w *world) { w.prepared(); w.backedUp() }, openstacksim.Fault{Operation: openstacksim.DeleteBackup, Times: 1}),
 
 	ask("ListVolumes", "all", func(ctx context.Context, w *world) error {
 		_, err := w.ListVolumes(ctx, &csi.ListVolumesRequest{})
@@ -277,19 +277,19 @@ var scenarios = []scenario{
 	}),
 }
 
-func pictureOfPrepared(w *world) *csi.CreateSnapshotRequest {
+func snapshotOfPrepared(w *world) *csi.CreateSnapshotRequest {
 	return &csi.CreateSnapshotRequest{Name: "snapshot", SourceVolumeId: w.volume}
 }
 
 func backupOfPrepared(w *world) *csi.CreateSnapshotRequest {
-	req := pictureOfPrepared(w)
+	req := snapshotOfPrepared(w)
 	req.Parameters = map[string]string{"type": "backup"}
 	return req
 }
 
 // backup is a way through CreateSnapshot of a class whose snapshots are backups.
 func backup(name string, prepare func(w *world), disturb openstacksim.Fault) scenario {
-	s := picture(name, prepare, disturb, backupOfPrepared)
+	s := createSnapshot(name, prepare, disturb, backupOfPrepared)
 	s.makes = "backups"
 	return s
 }
@@ -332,7 +332,7 @@ func modify(name string, prepare func(w *world), disturb openstacksim.Fault, par
 	}}
 }
 
-func unpicture(name string, prepare func(w *world), disturb openstacksim.Fault) scenario {
+func deleteSnapshot(name string, prepare func(w *world), disturb openstacksim.Fault) scenario {
 	return scenario{name: name, rpc: "DeleteSnapshot", prepare: prepare, disturb: disturb, call: func(ctx context.Context, w *world) error {
 		_, err := w.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: w.snapshot})
 		return err
@@ -343,7 +343,7 @@ func unpicture(name string, prepare func(w *world), disturb openstacksim.Fault) 
 func ask(rpc, name string, call func(ctx context.Context, w *world) error) scenario {
 	return scenario{name: name, rpc: rpc, call: call, prepare: func(w *world) {
 		w.prepared()
-		w.pictured()
+		w.withSnapshot()
 		w.attached(w.az1)
 	}}
 }

@@ -64,11 +64,11 @@ func meetings() []meeting {
 			return err
 		})
 		add(object, "CreateSnapshot", "", func(ctx context.Context, w *world) error {
-			_, err := w.CreateSnapshot(ctx, pictureOfPrepared(w))
+			_, err := w.CreateSnapshot(ctx, snapshotOfPrepared(w))
 			return err
 		})
 		add(object, "CreateSnapshot", "as a backup", func(ctx context.Context, w *world) error {
-			req := pictureOfPrepared(w)
+			req := snapshotOfPrepared(w)
 			req.Parameters = map[string]string{"type": "backup"}
 			_, err := w.CreateSnapshot(ctx, req)
 			return err
@@ -145,7 +145,7 @@ func (m meeting) enter(w *world, state string) {
 		}
 		w.admin.Reset("volumes", w.volume, state)
 	case "snapshot":
-		w.pictured()
+		w.withSnapshot()
 		w.admin.Reset("snapshots", w.snapshot, state)
 	case "backup":
 		w.do("prepare a backup", func(ctx context.Context) error {
@@ -213,8 +213,8 @@ func TestEveryStatusIsMetByEveryRPC(t *testing.T) {
 	}
 }
 
-// readStatuses reads the table: a line "object" and its kind, and then lines of RPC, code and the statuses that it answers so, separated
-// by tabs.
+// readStatuses reads the table: a line "object" with its kind, and then lines with an RPC, a code and the statuses with that answer. Tabs
+// separate the columns.
 func readStatuses(t *testing.T) map[situation]string {
 	t.Helper()
 	text, err := os.ReadFile(statusFile)

@@ -15,8 +15,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/inprocess"
 )
 
-// story is what it takes more than one mishap for: the last call's answer would be the last word on the object, but another of its
-// name is there, or comes later.
+// story is a case with more than one failure. The last answer would be final, but another object with the same name exists, or appears
+// later.
 type story struct {
 	name    string
 	prepare func(w *world)
@@ -66,7 +66,7 @@ var stories = []story{
 		return err
 	}, codes.Aborted},
 	{"volume held back after a create without an answer", nothing, pvc, "volumes", func(w *world, s sidecar) error { return heldBackAfter(w, s, toVolumes) }, codes.Unavailable},
-	{"snapshot held back after a create without an answer", (*world).prepared, snapshotter(pictureOfPrepared), "snapshots", func(w *world, s sidecar) error {
+	{"snapshot held back after a create without an answer", (*world).prepared, snapshotter(snapshotOfPrepared), "snapshots", func(w *world, s sidecar) error {
 		return heldBackAfter(w, s, "/volume/v3/*/snapshots")
 	}, codes.Unavailable},
 	{"backup held back after a create without an answer", (*world).prepared, snapshotter(backupOfPrepared), "backups", func(w *world, s sidecar) error {
@@ -120,8 +120,8 @@ func heldBackAfter(w *world, s sidecar, path string) error {
 	return err
 }
 
-// Each is told twice: to a sidecar whose claim is deleted at the last answer, and to one that insists.
-func TestNoAnswerIsTheLastWordWhileAnotherIsThereOrMayCome(t *testing.T) {
+// Each runs twice: with a sidecar whose claim is deleted at the last answer, and with one that retries.
+func TestNoAnswerIsFinalWhileAnotherObjectExistsOrMayAppear(t *testing.T) {
 	for _, story := range stories {
 		for _, abandoned := range []bool{true, false} {
 			name := story.name + map[bool]string{true: ", and the owner is deleted", false: ", and the owner stays"}[abandoned]

@@ -27,7 +27,7 @@ var (
 type mishap struct {
 	name  string
 	fault openstacksim.Fault
-	text  string // of the answer's error, which tells apart what the same status means
+	text  string // of the error in the answer; it distinguishes the meanings of one status
 	write bool   // befalls only requests that change something
 	brief bool   // is tried in a brief run too
 	login bool   // the login cannot be renewed either

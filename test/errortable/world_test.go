@@ -135,8 +135,8 @@ func (w *world) unpublish(ctx context.Context, server string) error {
 	return err
 }
 
-// pictured makes a snapshot of the prepared volume.
-func (w *world) pictured() {
+// withSnapshot makes a snapshot of the prepared volume.
+func (w *world) withSnapshot() {
 	w.t.Helper()
 	w.do("prepare a snapshot", func(ctx context.Context) error {
 		answer, err := w.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.volume})
@@ -170,7 +170,7 @@ func (w *world) cleared() {
 				w.t.Errorf("%s never ends: %v", what, err)
 				return
 			}
-			w.mended()
+			w.repaired()
 			time.Sleep(time.Minute)
 		}
 	}
@@ -200,9 +200,9 @@ func (w *world) cleared() {
 // kinds are what a project has in Cinder.
 var kinds = []string{"snapshots", "backups", "volumes"}
 
-// mended is what an administrator does: about a deletion that the backend gave up, and about an attachment that nothing stands behind
-// and that Cinder lets no application credential delete.
-func (w *world) mended() {
+// repaired does the work of an administrator. It resets volumes whose deletion failed in the backend, and deletes stale attachments, which
+// an application credential must not delete.
+func (w *world) repaired() {
 	w.t.Helper()
 	if w.lost {
 		for _, id := range w.admin.IDs("attachments") {
@@ -218,8 +218,8 @@ func (w *world) mended() {
 	}
 }
 
-// nonFinal are the codes after which external-provisioner and external-snapshotter take it that what they asked for may exist
-// (isFinalError in each), and go on with it even once nobody wants it any more.
+// nonFinal are the codes after which external-provisioner and external-snapshotter assume that the object may exist (isFinalError in
+// each). They then retry even if nobody needs the object any more.
 var nonFinal = []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted}
 
 // sidecar is external-provisioner with a claim, or external-snapshotter with a VolumeSnapshot. Make asks for the object and gives
