@@ -100,8 +100,8 @@ func trusting(path string, optional bool) (http.RoundTripper, error) {
 // name is a valid name of a namespace or claim (Kubernetes, "Object Names and IDs", DNS subdomains).
 var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
-// Annotations reads the annotations of a PersistentVolumeClaim. Errors: InvalidArgument for an invalid name, NotFound if the claim does not
-// exist, PermissionDenied without the right to get it, Unavailable if the API does not answer.
+// Annotations reads the annotations of a PersistentVolumeClaim. It returns InvalidArgument for an invalid name,
+// NotFound if the claim does not exist, and PermissionDenied without the right to get it. Otherwise it returns Unavailable.
 func (a *API) Annotations(ctx context.Context, namespace, claim string) (map[string]string, error) {
 	if !name.MatchString(namespace) || !name.MatchString(claim) {
 		return nil, volume.Errorf(volume.InvalidArgument, "claim %.300q in namespace %.300q: these are not valid Kubernetes names", claim, namespace)

@@ -410,8 +410,8 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 		_, snapshots := c.Snapshots(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(optional)})
 		_, snapshotsOf := c.Snapshots(ctx, volume.SnapshotPage{Volume: volume.ID(optional)})
 		_, readBackup := c.Backup(ctx, s)
-		_, backUpVolume := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: v, Snapshot: snapshotID})
-		_, backUpSnapshot := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: s})
+		_, backupOfVolume := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: v, Snapshot: snapshotID})
+		_, backupOfSnapshot := c.CreateBackup(ctx, volume.BackupOptions{Name: "n", Volume: volumeID, Snapshot: s})
 		_, backups := c.Backups(ctx, volume.SnapshotPage{Volume: volume.ID(optional)})
 		for name, err := range map[string]error{
 			"create": create, "clone": clone, "restore": restore, "read": read, "server": readServer, "attachments": attachments, "page": page,
@@ -419,7 +419,7 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 			"attach to": c.Attach(ctx, server, volume.Volume{ID: volumeID}), "metadata": c.AddMetadata(ctx, v, nil),
 			"detach": c.Detach(ctx, serverID, v), "detach from": c.Detach(ctx, server, volumeID),
 			"create snapshot": createSnapshot, "read snapshot": readSnapshot, "page of snapshots": snapshots, "snapshots of a volume": snapshotsOf,
-			"delete snapshot": c.DeleteSnapshot(ctx, s), "read backup": readBackup, "back up volume": backUpVolume, "back up snapshot": backUpSnapshot,
+			"delete snapshot": c.DeleteSnapshot(ctx, s), "read backup": readBackup, "backup of a volume": backupOfVolume, "backup of a snapshot": backupOfSnapshot,
 			"backups of a volume": backups, "delete backup": c.DeleteBackup(ctx, s),
 		} {
 			if !volume.Is(err, volume.NotFound) {
