@@ -99,7 +99,7 @@ func levelOf(err error) slog.Level {
 	return slog.LevelWarn
 }
 
-// objects lists names and ids for a log line, as keys and values: those in a request, and those of a created object in the answer.
+// objects lists names and ids for a log line, as keys and values. They come from the request, and for a created object from the answer.
 func objects(req, resp any) []any {
 	var found []any
 	add := func(key, value string) {
