@@ -22,17 +22,20 @@ var (
 	within = flag.String("scenario", ".", "the scenarios in which -find searches before it plays -seeds small random histories, as a regular expression of their names")
 )
 
-// fewestMutants is how many rules of the driver are known to be checked. It only grows.
+// fewestMutants is how many rules of the driver the histories are known to check. It only grows.
 const fewestMutants = 33
 
-// mutant is a patch that breaks one rule of the driver, and the history that shows it.
+// mutant is the driver with one rule broken.
 type mutant struct {
-	name, rule     string
-	patch, history string // absolute paths
-	files          []string
+	name, rule string
+	edits      []edit
 }
 
-// moduleRoot is where the patches apply.
+// edit replaces a text that occurs once in the files of a package, tests aside. It names no file and no line, so that it still applies after
+// most changes of the driver.
+type edit struct{ pkg, old, new string }
+
+// moduleRoot is the directory to which the packages of edits are relative.
 func moduleRoot(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -42,71 +45,71 @@ func moduleRoot(t *testing.T) string {
 	return root
 }
 
-func mutants(t *testing.T) []mutant {
-	t.Helper()
-	patches, err := filepath.Glob(filepath.Join(moduleRoot(t), "test/histories/mutants/*.patch"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []mutant
-	for _, patch := range patches {
-		text, err := os.ReadFile(patch)
+func (m mutant) history() string { return filepath.Join("mutants", m.name+".json") }
+
+// changed returns the files that the mutant changes, with their new text, by absolute path.
+func (m mutant) changed(root string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, e := range m.edits {
+		file, text, err := e.find(root, files)
 		if err != nil {
-			t.Fatal(err)
+			return nil, fmt.Errorf("mutant %s no longer applies; rewrite it for the same rule (%s), never remove it: %w", m.name, m.rule, err)
 		}
-		base := strings.TrimSuffix(patch, ".patch")
-		first, _, _ := strings.Cut(string(text), "\n")
-		m := mutant{name: filepath.Base(base), patch: patch, history: base + ".json"}
-		var ruled bool
-		if m.rule, ruled = strings.CutPrefix(first, "# Breaks the rule: "); !ruled {
-			t.Errorf("%s: the first line must be \"# Breaks the rule: …\"", patch)
-		}
-		for line := range strings.Lines(string(text)) {
-			if file, ok := strings.CutPrefix(strings.TrimSpace(line), "+++ b/"); ok {
-				m.files = append(m.files, file)
-			}
-		}
-		if len(m.files) == 0 {
-			t.Errorf("%s changes no file", patch)
-		}
-		all = append(all, m)
+		files[file] = strings.Replace(text, e.old, e.new, 1)
 	}
-	return all
+	return files, nil
 }
 
-// apply writes the files that the mutant changes, changed, below dir. It needs git, whose apply accepts moved lines but no other context.
-func (m mutant) apply(t *testing.T, dir string) error {
-	t.Helper()
-	for _, file := range m.files {
-		text, err := os.ReadFile(filepath.Join(moduleRoot(t), file))
-		if err != nil {
-			return err
+// find returns the file with the old text, and the text of that file after earlier edits of the same mutant.
+func (e edit) find(root string, edited map[string]string) (file, text string, err error) {
+	files, err := filepath.Glob(filepath.Join(root, e.pkg, "*.go"))
+	if err != nil {
+		return "", "", err
+	}
+	occurrences := 0
+	for _, f := range files {
+		if strings.HasSuffix(f, "_test.go") {
+			continue
 		}
-		copied := filepath.Join(dir, file)
-		if err := os.MkdirAll(filepath.Dir(copied), 0o755); err != nil {
-			return err
+		content, ok := edited[f]
+		if !ok {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				return "", "", err
+			}
+			content = string(b)
 		}
-		if err := os.WriteFile(copied, text, 0o644); err != nil {
-			return err
+		if n := strings.Count(content, e.old); n > 0 {
+			occurrences += n
+			file, text = f, content
 		}
 	}
-	cmd := exec.CommandContext(t.Context(), "git", "apply", m.patch)
-	cmd.Dir = dir
-	// The copies are in no repository, even where the directory of temporary files is inside one.
-	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	if occurrences != 1 || e.old == e.new {
+		return "", "", fmt.Errorf("package %s has %d times, want once: %s", e.pkg, occurrences, e.old)
 	}
-	for _, file := range m.files {
-		before, err := os.ReadFile(filepath.Join(moduleRoot(t), file))
-		if err != nil {
-			return err
-		}
-		if after, err := os.ReadFile(filepath.Join(dir, file)); err != nil || bytes.Equal(before, after) {
-			return fmt.Errorf("git apply left %s as it was (%v)", file, err)
-		}
+	return file, text, nil
+}
+
+// overlay writes the changed files and the file for go's flag -overlay below dir.
+func (m mutant) overlay(root, dir string) (string, error) {
+	changed, err := m.changed(root)
+	if err != nil {
+		return "", err
 	}
-	return nil
+	replace := map[string]string{}
+	for file, text := range changed {
+		copied := filepath.Join(dir, fmt.Sprint(len(replace), ".go"))
+		if err := os.WriteFile(copied, []byte(text), 0o644); err != nil {
+			return "", err
+		}
+		replace[file] = copied
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, text, 0o644)
 }
 
 func readHistory(file string) (history, error) {
@@ -126,22 +129,22 @@ func readHistory(file string) (history, error) {
 	return h, nil
 }
 
-// What proves that the checker checks must itself stay whole: the patches apply to the code of today, and it is they, not the histories,
-// that break promises.
+// The proof that the checker checks must itself stay complete: the mutants apply to the present code, and the unbroken driver keeps its
+// promises in their histories.
 func TestEveryMutantApplies(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Fatalf("this test applies patches with git: %v", err)
+	if len(mutants) < fewestMutants {
+		t.Errorf("there are %d mutants, fewer than the %d that there were", len(mutants), fewestMutants)
 	}
-	all := mutants(t)
-	if len(all) < fewestMutants {
-		t.Errorf("there are %d mutants, fewer than the %d that there were", len(all), fewestMutants)
+	histories, err := filepath.Glob("mutants/*.json")
+	if err != nil || len(histories) != len(mutants) {
+		t.Errorf("%d histories for %d mutants (%v)", len(histories), len(mutants), err)
 	}
-	for _, m := range all {
+	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
-			if err := m.apply(t, t.TempDir()); err != nil {
-				t.Errorf("%s.patch no longer applies; rewrite it for the same rule, never remove it (%s): %v", m.name, m.rule, err)
+			if _, err := m.changed(moduleRoot(t)); err != nil {
+				t.Error(err)
 			}
-			h, err := readHistory(m.history)
+			h, err := readHistory(m.history())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +158,7 @@ func TestEveryMutantApplies(t *testing.T) {
 // promiseBroken begins the line with which a child process says what it found.
 const promiseBroken = "promise broken: "
 
-// One history, such as a failing one that was kept, is played and told.
+// TestPlayOneHistory plays one history, such as a failing one that was kept, and prints its story.
 func TestPlayOneHistory(t *testing.T) {
 	if *which == "" {
 		return // only with -history
@@ -171,16 +174,16 @@ func TestPlayOneHistory(t *testing.T) {
 	}
 }
 
-// mostTries is how often a mutant's history is played: where two channels of the driver are ready at one moment, Go chooses by chance, and
-// with it whether this run shows the break.
+// mostTries is how often the history of a mutant is played. If two channels of the driver are ready at one moment, Go chooses one by chance,
+// and not every choice shows the broken promise.
 const mostTries = 5
 
 // Every mutant breaks a promise in its history, and the checker sees it.
 func TestEveryMutantIsCaught(t *testing.T) {
 	if !*mutate {
-		return // only with -mutants: each links the driver anew
+		return // only with -mutants: each links the driver again
 	}
-	all := mutants(t)
+	all := mutants
 	promises, tries := make([]string, len(all)), make([]int, len(all))
 	links := make(chan struct{}, 2) // that are made at a time
 	t.Run("mutants", func(t *testing.T) {
@@ -208,34 +211,23 @@ func TestEveryMutantIsCaught(t *testing.T) {
 	t.Logf("%d mutants\n%s", len(all), &table)
 }
 
-// caught builds the driver with the mutant into a test of its own, which plays the mutant's history until a promise is broken.
+// caught builds a test with the mutant, which plays the history of the mutant until a promise is broken.
 func (m mutant) caught(t *testing.T) (promise string, tries int) {
 	t.Helper()
-	dir := t.TempDir()
-	if err := m.apply(t, dir); err != nil {
-		t.Fatalf("%s.patch no longer applies; rewrite it for the same rule, never remove it: %v", m.name, err)
-	}
-	replaced := map[string]map[string]string{"Replace": {}}
-	for _, file := range m.files {
-		replaced["Replace"][filepath.Join(moduleRoot(t), file)] = filepath.Join(dir, file)
-	}
-	text, err := json.Marshal(replaced)
+	root, dir := moduleRoot(t), t.TempDir()
+	overlay, err := m.overlay(root, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "histories.test")
-	if err := os.WriteFile(overlay, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	binary := filepath.Join(dir, "histories.test")
 	build := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-c", "-o", binary, "./test/histories")
-	build.Dir = moduleRoot(t)
+	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("the driver with %s.patch does not compile; rewrite it for the same rule, never remove it: %v\n%s", m.name, err, out)
+		t.Fatalf("mutant %s does not compile; rewrite it for the same rule, never remove it: %v\n%s", m.name, err, out)
 	}
 	var out []byte
 	for tries = 1; tries <= mostTries; tries++ {
-		child := exec.CommandContext(t.Context(), binary, "-test.run", "^TestPlayOneHistory$", "-test.v", "-test.timeout", "2m", "-history", m.history)
-		child.Dir = filepath.Join(moduleRoot(t), "test/histories")
+		child := exec.CommandContext(t.Context(), binary, "-test.run", "^TestPlayOneHistory$", "-test.v", "-test.timeout", "2m", "-history", m.history())
 		out, _ = child.CombinedOutput() // its text says how it ended
 		for line := range strings.Lines(string(out)) {
 			if _, found, ok := strings.Cut(line, promiseBroken); ok {
@@ -244,11 +236,11 @@ func (m mutant) caught(t *testing.T) (promise string, tries int) {
 			}
 		}
 	}
-	t.Errorf("nothing notices that a rule is broken: %s\n%s", m.rule, out)
+	t.Errorf("no promise is broken although this rule is: %s\n%s", m.rule, out)
 	return "", mostTries
 }
 
-// A history for a new mutant is searched for with the driver built from it (mutants/README.md).
+// TestFindHistory searches a history for a new mutant, with the driver built from it (mutants/README.md).
 func TestFindHistory(t *testing.T) {
 	if *find == "" {
 		return // only with -find
