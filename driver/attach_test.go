@@ -147,7 +147,7 @@ func TestAnApplicationCredentialThatMayNotMendSaysWhoCan(t *testing.T) {
 			t.Fatal(err)
 		}
 		sim.RemoveServer(az1, true)
-		wantCode(t, unpublish(t, d, id, az1), codes.Unavailable, "an administrator who logs in with a password can run: openstack --os-volume-api-version 3.27 volume attachment delete ")
+		wantCode(t, unpublish(t, d, id, az1), codes.Unavailable, "An administrator who logs in with a password can run: openstack --os-volume-api-version 3.27 volume attachment delete ")
 	})
 }
 

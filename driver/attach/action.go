@@ -44,13 +44,13 @@ func (n novaState) String() string { return novaStateNames[n] }
 // actions are the next steps of an attach and of a detach.
 type actions struct{ attach, detach action }
 
-// attachmentActions is what Cinder's attachment of a volume to a server and Nova's state mean together, for a volume whose status leaves
-// the decision to them.
+// attachmentActions has the actions for the status of Cinder's attachment to a server and for the state of Nova. The volume status may
+// override them (attachAction, detachAction).
 //
 // Nova creates its own record before Cinder's, and deletes them in the reverse order (compute/api.py and compute/manager.py of Nova 26).
-// So an attachment that is reserved or attaching is stale if Nova does not list the volume and the server is idle: a failed attach
-// left it, and no server uses the volume. For an attachment that is attached this proof is missing: the guest may still have the disk.
-// The driver deletes that one only once the server is gone.
+// So a reserved or attaching attachment is stale if Nova does not list the volume and the server is idle. A failed attach left it, and no
+// server uses the volume. This does not prove that an attached one is stale: the guest may still have the disk. The driver deletes that
+// one only once the server is gone.
 var attachmentActions = map[volume.AttachStatus]map[novaState]actions{
 	volume.AttachmentNone:           notAttached,
 	volume.AttachmentHidden:         notAttached, // the volume itself lists every attachment that is attached

@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/actions.txt")
 
-// everyAttachStatus is every attachment status (Cinder 21, objects/fields.py, VolumeAttachStatus.ALL, without detached and deleted),
-// detaching, which only its database knows, and the two for which Cinder shows no attachment.
+// everyAttachStatus is every attachment status of Cinder 21 (objects/fields.py, VolumeAttachStatus.ALL) except detached and deleted. It also
+// has detaching, which only the database of Cinder knows, and the two for which Cinder shows no attachment.
 var everyAttachStatus = []volume.AttachStatus{
 	volume.AttachmentNone, volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentAttached, volume.AttachmentDetaching, volume.AttachmentErrorAttaching, volume.AttachmentErrorDetaching, volume.AttachmentHidden,
 }

@@ -10,9 +10,12 @@ import (
 
 // Attach attaches a volume to a server and returns once Cinder shows the attachment (CSI spec, ControllerPublishVolume).
 //
-// Errors: Conflict, before anything is sent to Nova, where another server has the volume and its type is not multiattach, or where the
-// volume status forbids it; NotFound where there is no such volume or server; Failed where the compute host could not attach it, which
-// Nova reports by no error: the volume becomes available again; Busy where another call works on the volume.
+// Errors:
+//   - NotFound where the volume or the server does not exist;
+//   - Conflict where another server has the volume and its type is not multiattach, or where the volume status forbids an attach. The
+//     driver then sends nothing to Nova;
+//   - Failed where the compute host could not attach the volume. Nova reports no error in that case, and the volume becomes available again;
+//   - Busy where another call works on the volume, or the queue of the server is full.
 func (s *Service) Attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
 	if !id.Exists() {
 		return volume.Volume{}, volume.NoVolume(id).Op("attach")
@@ -146,8 +149,8 @@ func (s *Service) sendAttach(ctx context.Context, v volume.Volume, server volume
 	}})
 }
 
-// awaitAttached waits until Cinder shows the attachment. Nova has accepted the request, and had reserved the volume before. So the
-// compute host has failed to attach a volume that is available again, or that is in use elsewhere without an attachment to this server.
+// awaitAttached waits until Cinder shows the attachment. Nova reserved the volume before it accepted the request. The compute host has
+// failed if the volume is available again. It has also failed if the volume is in use elsewhere without an attachment to this server.
 func (s *Service) awaitAttached(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error) {
 	for {
 		v, err := s.volumes.Await(ctx, id, "become attached to server "+string(server), func(v volume.Volume, ok bool) (bool, error) {
@@ -194,7 +197,7 @@ func (s *Service) checkAttachInProgress(ctx context.Context, v volume.Volume, se
 }
 
 func hostFailedToAttach(id volume.ID, server volume.ServerID) *volume.Error {
-	return volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to attach volume %s; Nova gives no reason, see the nova-compute log of that host",
+	return volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to attach volume %s. Nova gives no reason; see the nova-compute log of that host",
 		server, id)
 }
 

@@ -14,8 +14,10 @@ import (
 // attachment and Nova no longer lists the volume (CSI spec, ControllerUnpublishVolume). A volume that does not exist or is not attached
 // counts as detached.
 //
-// Errors: Conflict where the volume status forbids it, where Cinder and Nova disagree, or where a host that is no Nova server has the
-// volume; Failed where the compute host could not detach it; Busy where another call works on the volume, or Nova refuses it for now.
+// Errors:
+//   - Conflict where the volume status forbids a detach, Cinder and Nova disagree, or a host that is no Nova server has the volume;
+//   - Failed where the compute host could not detach the volume;
+//   - Busy where another call works on the volume, the queue of the server is full, or Nova refuses the request for now.
 func (s *Service) Detach(ctx context.Context, id volume.ID, server volume.ServerID) error {
 	if !id.Exists() || server != "" && !server.Exists() {
 		return nil
@@ -37,8 +39,8 @@ func (s *Service) Detach(ctx context.Context, id volume.ID, server volume.Server
 	return s.detachFrom(ctx, v, server)
 }
 
-// detachAll detaches a volume from every server to which Cinder shows an attachment. It returns the errors of all servers, and one for each
-// host that is no Nova server: whoever attached the volume there did not ask for this detach.
+// detachAll detaches a volume from every server to which Cinder shows an attachment. It returns the errors of all servers. It also returns
+// one for each host that is no Nova server, because the driver did not attach the volume there.
 func (s *Service) detachAll(ctx context.Context, v volume.Volume) error {
 	attachments, _, err := s.volumeAttachments(ctx, v.ID)
 	if err != nil {
@@ -61,8 +63,8 @@ func (s *Service) detachAll(ctx context.Context, v volume.Volume) error {
 	return errors.Join(errs...) // its kind is that of the first
 }
 
-// attachedTo returns each server to which Cinder shows an attachment or to which an attach may still complete, and the attachments to hosts
-// that are no Nova servers. An attachment without a server that has not reached a host is a reservation, which the driver ignores.
+// attachedTo returns each server to which Cinder shows an attachment, or to which an attach may still complete. Foreign are the attachments
+// to hosts that are no Nova servers. An attachment without a server that has not reached a host is a reservation, which the driver ignores.
 func (s *Service) attachedTo(ctx context.Context, v volume.Volume, attachments []volume.Attachment) (servers []volume.ServerID, foreign []volume.Attachment) {
 	for _, a := range v.Attachments {
 		if a.Server.Exists() {
@@ -214,7 +216,7 @@ func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume
 	if _, err := s.cloud.Server(ctx, server); volume.Is(err, volume.NotFound) {
 		return true, nil
 	}
-	return false, volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to detach volume %s; Nova gives no reason, see the nova-compute log of that host",
+	return false, volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to detach volume %s. Nova gives no reason; see the nova-compute log of that host",
 		server, id)
 }
 

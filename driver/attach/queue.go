@@ -11,13 +11,12 @@ import (
 // queueLimit is how many attach and detach requests wait for one server. The driver answers the next one with Aborted at once, and
 // external-attacher retries it, after one second at first. Nova attaches 26 disks to a server by default, so a node that returns with all
 // its volumes needs no retry. A slow server occupies that many workers of external-attacher and no more: our bundles give it 100
-// (--worker-threads). With 8, which is below the default of 10 workers, fifty volumes at once on two servers took 16.2 calls for
-// each attach instead of 8.4 (make bench).
+// (--worker-threads). With a limit of 8, fifty volumes at once on two servers took 16.2 calls for each attach instead of 8.4 (make
+// bench).
 const queueLimit = 25
 
 // queueTimeout is how long a request waits for its turn. A server whose host answers has finished all others by then (0.3 s to 0.9 s
-// each). Behind a host that does not answer, each request takes the minute that Nova gives the host, and several of those exceed the
-// deadline of every caller.
+// each). If the host does not answer, each request takes one minute in Nova, and several exceed the deadline of every caller.
 const queueTimeout = time.Minute
 
 // answerTime is what must be left of the deadline when a request gets its turn. Nova answers an attach after 0.9 s (Nova 26 with
@@ -27,10 +26,10 @@ const answerTime = time.Second
 // serverQueues give each server one queue. One request at a time works on a server, the others wait first come, first served; servers
 // do not wait for each other.
 //
-// Nova serialises the requests of a server too, and answers an attach only once the host has the device, for which it gives the host one
-// minute. So more requests at a time would wait there, and a long queue there ends in 500s that leave reserved volumes. Eight volumes at
-// once on one server of a small cloud took 2.3 s with one request at a time, 2.5 s with two, and 3.3 s with four and with eight (Nova 26,
-// 2026-11; best of 4 to 8 runs under load).
+// Nova serialises the requests of a server too. It answers an attach once the host has the device, and gives the host one minute. So more
+// requests at a time would wait in Nova, and a long queue there ends in 500s that leave reserved volumes. Eight volumes at once on one
+// server took 2.3 s with one request at a time, 2.5 s with two, and 3.3 s with more. The figures are the best of 4 to 8 runs
+// under load on a small cloud (Nova 26, 2026-11).
 type serverQueues struct {
 	mu       sync.Mutex // never held across a wait
 	byServer map[volume.ServerID]*serverQueue
@@ -42,8 +41,8 @@ type serverQueue struct {
 	requests int           // that wait or work
 }
 
-// enter waits for the turn of a request. The caller calls leave when Nova has answered. Errors: Busy where the queue is full or the turn
-// does not come within queueTimeout; DeadlineExceeded or Canceled where ctx ends, or ends too soon for an answer.
+// enter waits for the turn of a request. The caller calls leave when Nova has answered. Busy where the queue is full, or the turn does not
+// come within queueTimeout. DeadlineExceeded or Canceled where ctx ends, or would end before the answer.
 func (q *serverQueues) enter(ctx context.Context, server volume.ServerID) (leave func(), err error) {
 	queue, before := q.join(server)
 	if before > queueLimit {

@@ -142,7 +142,7 @@ func TestARequestThatLeavesTheQueueBlocksNoOther(t *testing.T) {
 	})
 }
 
-// Eight volumes at once on one server and one on another: Nova gets one request at a time for the first, and the other at once.
+// Eight volumes at once go to one server and one to another. Nova gets one request at a time for the first, and the other at once.
 func TestNovaGetsOneAttachAtATimeForAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var volumes []volume.Volume

@@ -68,15 +68,15 @@ func deleteCommand(a volume.Attachment) string {
 	return "openstack --os-volume-api-version 3.27 volume attachment delete " + a.ID
 }
 
-// staleNotDeletable is the error where Cinder refuses to delete a stale attachment. Cinder 21 answers 500 to an application credential for an
-// attachment that is attached: it first asks Nova on behalf of the user, and Keystone issues no token for that (measured 2026-11). It deletes
-// reserved ones.
+// staleNotDeletable is the error where Cinder refuses to delete a stale attachment. Cinder 21 answers 500 if the attachment is attached and
+// the driver logs in with an application credential (measured 2026-11). Cinder then asks Nova on behalf of the user, and Keystone issues no
+// token for that. It deletes reserved attachments.
 func staleNotDeletable(seen observation, err error) error {
-	return volume.Errorf(volume.KindOf(err), "volume %s is %s; %s; the attachment is stale, but the driver cannot delete it, because some clouds do not allow that to application credentials; "+
-		"an administrator who logs in with a password can run: %s: %w", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment), err)
+	return volume.Errorf(volume.KindOf(err), "volume %s is %s; %s. The attachment is stale, but the driver cannot delete it: some clouds do not allow that with an application credential. "+
+		"An administrator who logs in with a password can run: %s: %w", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment), err)
 }
 
 func staleConflict(seen observation) error {
-	return volume.Errorf(volume.Conflict, "volume %s is %s; %s; the server may still use the disk, so the driver changes nothing; "+
-		"an administrator who has made sure that the server does not use it can run: %s", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment))
+	return volume.Errorf(volume.Conflict, "volume %s is %s; %s. The server may still use the disk, so the driver changes nothing. "+
+		"If the server does not use it, an administrator can run: %s", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment))
 }

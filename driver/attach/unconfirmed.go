@@ -100,7 +100,7 @@ func (s *Service) awaitUnconfirmedAttach(ctx context.Context, seen observation, 
 // checkUnconfirmedDetach returns a retryable error while Nova may still complete a detach of the volume from the server.
 func (s *Service) checkUnconfirmedDetach(id volume.ID, server volume.ServerID) error {
 	if left := s.unconfirmedDetaches.remaining(id, server); left > 0 {
-		return volume.Errorf(volume.Busy, "volume %s: outcome of an earlier detach from server %s unknown; Nova may still complete it until %s, and the driver attaches the volume there after that",
+		return volume.Errorf(volume.Busy, "volume %s: outcome of an earlier detach from server %s unknown. Nova may still complete it until %s; the driver attaches the volume there after that",
 			id, server, clockTime(time.Now().Add(left)))
 	}
 	return nil

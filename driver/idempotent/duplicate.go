@@ -10,11 +10,10 @@ import (
 // replica or another. This holds for two objects:
 //   - one that the current call has created and has not returned yet;
 //   - one that is younger by the creation times of Cinder, if those are right. A call returns an object only if a list, read after the
-//     object was ready, shows no older one. The older one existed at that time. The driver has not deleted it since, because it deletes
-//     only objects that Cinder failed to create, and deletes no younger one before the oldest is ready.
+//     object was ready, shows no older one. The older one existed at that time, and the driver has not deleted it since.
+//     It deletes only objects that Cinder failed to create, and deletes no younger one before the oldest is ready.
 //
-// If the clock of a Cinder API host is wrong, its creation times are wrong: an object that appeared after the other was returned may seem
-// older. So the metadata of each object has the time at which the driver sent the create, and a creation time counts only if both agree.
+// If the clock of a Cinder API host is wrong, its creation times are wrong. Then an object that appeared later may seem older. So the metadata of each object has the time at which the driver sent the create, and a creation time counts only if both agree.
 // The driver keeps every other duplicate and reports it.
 
 // creation is when the driver sent the create of an object, and when Cinder created it.

@@ -20,13 +20,13 @@ func TestAYoungerVolumeThatACallMayHaveReturnedIsKeptAndReported(t *testing.T) {
 		old, young func(v *volume.Volume) // how they differ from volumes that are created as they are sent, ten seconds apart
 		stays      bool
 	}{
-		"younger":                              {},
-		"processed late":             {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(90 * time.Second) }},
-		"of the same second":                   {young: func(v *volume.Volume) { *v = volumetest.CreatedAt(*v, v.CreatedAt.Add(-10*time.Second)) }, stays: true},
-		"clock ten minutes ahead":  {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(10 * time.Minute) }, stays: true},
+		"younger":                               {},
+		"processed late":                        {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(90 * time.Second) }},
+		"of the same second":                    {young: func(v *volume.Volume) { *v = volumetest.CreatedAt(*v, v.CreatedAt.Add(-10*time.Second)) }, stays: true},
+		"clock ten minutes ahead":               {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(10 * time.Minute) }, stays: true},
 		"clock of the older ten minutes behind": {old: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(-10 * time.Minute) }, stays: true},
-		"without the time sent":          {young: func(v *volume.Volume) { delete(v.Metadata, contract.MetadataSent) }, stays: true},
-		"metadata of an earlier version":   {young: func(v *volume.Volume) { v.Metadata[contract.MetadataSent] = "MFRGGZDFMZTWQ2LK" }, stays: true},
+		"without the time sent":                 {young: func(v *volume.Volume) { delete(v.Metadata, contract.MetadataSent) }, stays: true},
+		"metadata of an earlier version":        {young: func(v *volume.Volume) { v.Metadata[contract.MetadataSent] = "MFRGGZDFMZTWQ2LK" }, stays: true},
 		"attached": {young: func(v *volume.Volume) {
 			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
 		}, stays: true},

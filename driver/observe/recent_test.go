@@ -83,7 +83,7 @@ func TestAnAttachWithAnOutdatedReadingReadsTheVolume(t *testing.T) {
 			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
 		}, volume.Unknown},
 		"retyped to multiattach": {func(v *volume.Volume) { v.Multiattach = true }, volume.Unknown},
-		"in error":                       {func(v *volume.Volume) { v.Status = "error" }, volume.Conflict},
+		"in error":               {func(v *volume.Volume) { v.Status = "error" }, volume.Conflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
