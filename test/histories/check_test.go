@@ -10,28 +10,28 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// outlives is how long a request to Nova may go on after its caller has left: the driver gives it two minutes.
-const outlives = 150 * time.Second
+// novaTimeout is how long a request to Nova may continue after its caller has left. The driver gives it two minutes.
+const novaTimeout = 150 * time.Second
 
-// ledger is what the cloud must hold, and how everything in it came to be.
+// ledger is what the cloud must hold, and which request created each object.
 type ledger struct {
-	volumes   map[string]*owned     // by ID, from the OK of CreateVolume to that of DeleteVolume
+	volumes   map[string]*owned     // by ID, between the OK of CreateVolume and the OK of DeleteVolume
 	snapshots map[string]*owned     // likewise
 	origin    map[string]*origin    // of every volume, snapshot and backup that was created, by ID
-	served    map[string][]*process // which processes were asked for a name or an ID
-	// undeletable are the volumes whose deletion Cinder gave up at least once.
+	served    map[string][]*process // which processes got a call for a name or an ID
+	// undeletable are the volumes that Cinder failed to delete at least once.
 	undeletable map[string]bool
 	attaches    []*origin // attaches and detaches whose replies were lost
 }
 
-// owned is an object that a sidecar has the ID of.
+// owned is an object whose ID a sidecar knows.
 type owned struct {
-	name    string
-	servers []string // that the volume is published to
-	moving  []string // the servers that it is being attached to or detached from
+	name         string
+	servers      []string // that the volume is published to
+	inTransition []string // the servers with an attach or detach in progress
 }
 
-// origin is the request that an object, an attach or a detach came of.
+// origin is the request that caused an object, an attach or a detach.
 type origin struct {
 	process    *process
 	what, name string // of an attach or detach: the volume
@@ -41,7 +41,7 @@ type origin struct {
 }
 
 // twice reports whether another process created something of the same name.
-func (l *ledger) twice(o *origin) bool {
+func (l *ledger) createdTwice(o *origin) bool {
 	for _, other := range l.origin {
 		if other.name == o.name && other.what == o.what && other.process != o.process {
 			return true
@@ -90,19 +90,19 @@ func (w *world) lost(q request) {
 	}
 }
 
-// guard checks that a request which changes something touches only what an RPC of this process names, or what was created under the
-// name of a create that is under way.
+// guard checks each request that changes something. It may touch only an object that an RPC of this process names, or one with the name of
+// a create in progress.
 func (w *world) guard(p *process, q request) {
 	w.mu.Lock()
 	calls := slices.Clone(w.calls[p])
 	w.mu.Unlock()
-	underWay := func(lingers time.Duration, fits func(c *call) bool) bool {
+	inProgress := func(lingers time.Duration, fits func(c *call) bool) bool {
 		return slices.ContainsFunc(calls, func(c *call) bool {
 			return (c.ended.IsZero() || !c.answered && time.Since(c.ended) <= lingers) && fits(c)
 		})
 	}
 	doing := func(op operation, fits func(c *call) bool) bool {
-		return underWay(time.Second, func(c *call) bool { return c.do == op && fits(c) })
+		return inProgress(time.Second, func(c *call) bool { return c.do == op && fits(c) })
 	}
 	allowed := false
 	switch q.class {
@@ -115,7 +115,7 @@ func (w *world) guard(p *process, q request) {
 			return doing(createVolume, func(c *call) bool { return c.name == name })
 		})
 	case "delete snapshot", "delete backup":
-		// A backup of a volume in use rests on a snapshot of the same name, which goes with it.
+		// The driver creates a backup of a volume in use from a snapshot of the same name, and deletes both.
 		allowed = doing(deleteSnapshot, func(c *call) bool { return c.snapshot == q.path[1] || w.sameName(c.snapshot, q.path[1]) }) || w.guardDuplicate(q.path[1], func(name string) bool {
 			return doing(createSnapshot, func(c *call) bool { return strings.Contains(name, c.name) })
 		})
@@ -127,12 +127,12 @@ func (w *world) guard(p *process, q request) {
 	case "volume action os-retype":
 		allowed = doing(modify, func(c *call) bool { return c.volume == q.path[1] })
 	case "attach":
-		allowed = underWay(outlives, func(c *call) bool { return c.do == publish && c.volume == q.named() && c.server == q.path[1] })
+		allowed = inProgress(novaTimeout, func(c *call) bool { return c.do == publish && c.volume == q.named() && c.server == q.path[1] })
 	case "detach":
-		allowed = underWay(outlives, func(c *call) bool { return c.do == unpublish && c.volume == q.path[3] && c.server == q.path[1] })
+		allowed = inProgress(novaTimeout, func(c *call) bool { return c.do == unpublish && c.volume == q.path[3] && c.server == q.path[1] })
 	case "delete attachment":
 		volume, server, ok := w.sim.AttachmentVolume(q.path[1])
-		allowed = !ok || underWay(time.Second, func(c *call) bool {
+		allowed = !ok || inProgress(time.Second, func(c *call) bool {
 			return (c.do == publish || c.do == unpublish) && c.volume == volume && c.server == server
 		})
 	}
@@ -141,7 +141,7 @@ func (w *world) guard(p *process, q request) {
 	}
 }
 
-// guardDuplicate reports whether a volume, snapshot or backup may be deleted by a create of its name: nobody has its ID.
+// guardDuplicate reports whether a volume, snapshot or backup may be deleted by a create of its name: no sidecar knows its ID.
 func (w *world) guardDuplicate(id string, creating func(name string) bool) bool {
 	w.mu.Lock()
 	_, volume := w.ledger.volumes[id]
@@ -151,7 +151,7 @@ func (w *world) guardDuplicate(id string, creating func(name string) bool) bool 
 	return !volume && !snapshot && o != nil && creating(o.name)
 }
 
-// sameName reports whether two objects were created under one name, and nobody has the ID of the second.
+// sameName reports whether two objects were created under one name, and no sidecar knows the ID of the second.
 func (w *world) sameName(id, other string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,8 +159,7 @@ func (w *world) sameName(id, other string) bool {
 	return a != nil && b != nil && a.name == b.name && w.ledger.snapshots[other] == nil
 }
 
-// final reports whether a sidecar takes a code of a create for its last word (isFinalError of external-provisioner's and
-// external-snapshotter's controllers).
+// final reports whether a code ends a create for the sidecar (isFinalError in external-provisioner and external-snapshotter).
 func final(code codes.Code) bool {
 	switch code {
 	case codes.OK, codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted:
@@ -169,9 +168,8 @@ func final(code codes.Code) bool {
 	return true
 }
 
-// nothingOf checks that nothing of a name exists, or may still appear because of a request of the same process, when a create of it ends
-// with a final code.
-func (w *world) nothingOf(c *call, code codes.Code) {
+// checkNothingExists checks that no object of a name exists when a create of it ends with a final code.
+func (w *world) checkNothingExists(c *call, code codes.Code) {
 	for _, v := range w.sim.VolumeStates() {
 		if v.Name == c.name && !w.exempt(v.ID) {
 			w.violate("no final code while something exists", "%s answers %s while volume %s exists in status %s", c, code, v.ID, v.Status)
@@ -184,9 +182,9 @@ func (w *world) nothingOf(c *call, code codes.Code) {
 	}
 }
 
-// exempt reports whether an object is a duplicate that is allowed to stay: nobody got the reply to the request that it came of, and the
-// process that sent it was ended, or another process was asked for the name after that. Two processes may also create one name at one
-// moment; then the younger one may stay if Cinder could not delete it, or if a wrong clock hides which one is younger.
+// exempt reports whether an object is a duplicate that may stay. No process got the reply to its create, and either the process has ended,
+// or another process got a call for the name. Two processes may also create one name at the same time. Then the younger one may stay if
+// Cinder failed to delete it, or if a wrong clock hides which one is younger.
 func (w *world) exempt(id string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -194,7 +192,7 @@ func (w *world) exempt(id string) bool {
 	if o == nil {
 		return false
 	}
-	if (w.history.Skew != 0 || w.ledger.undeletable[id]) && w.ledger.twice(o) {
+	if (w.history.Skew != 0 || w.ledger.undeletable[id]) && w.ledger.createdTwice(o) {
 		return true
 	}
 	if !o.lost && !o.process.dead() {
@@ -203,8 +201,8 @@ func (w *world) exempt(id string) bool {
 	return o.process.dead() || slices.ContainsFunc(w.ledger.served[o.name], func(p *process) bool { return p != o.process })
 }
 
-// unknown reports whether the state of a volume at a server may come of an attach or detach of which the process in charge knows
-// nothing: nobody got its reply, and the process that sent it was ended, or another process was asked about the volume after that.
+// unknown reports whether an attach or detach that the current process does not know may have caused the state of a volume at a server. No
+// process got its reply, and either the process that sent it has ended, or another process got a call for the volume.
 func (w *world) unknown(volume, server string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -229,7 +227,7 @@ func (w *world) audit() {
 		owner := w.ledger.volumes[v.ID]
 		w.mu.Unlock()
 		if owner == nil {
-			w.leftover("volume", v.ID, v.Status)
+			w.unowned("volume", v.ID, v.Status)
 			continue
 		}
 		w.auditAttachments(v, owner)
@@ -240,7 +238,7 @@ func (w *world) audit() {
 		owner := w.ledger.snapshots[s.ID]
 		w.mu.Unlock()
 		if owner == nil {
-			w.leftover("snapshot or backup", s.ID, s.Status)
+			w.unowned("snapshot or backup", s.ID, s.Status)
 		}
 	}
 	for _, id := range append(sorted(w.ledger.volumes), sorted(w.ledger.snapshots)...) {
@@ -250,9 +248,9 @@ func (w *world) audit() {
 	}
 }
 
-func (w *world) leftover(what, id, status string) {
+func (w *world) unowned(what, id, status string) {
 	if !w.exempt(id) {
-		w.violate("nothing is leaked", "%s %s in status %s belongs to nobody", what, id, status)
+		w.violate("nothing is leaked", "%s %s in status %s has no owner", what, id, status)
 		return
 	}
 	w.mu.Lock()

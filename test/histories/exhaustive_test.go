@@ -10,22 +10,22 @@ import (
 )
 
 var (
-	full  = flag.Bool("full", false, "let every fault happen to every request of every RPC, and play more random histories; minutes")
+	full  = flag.Bool("full", false, "apply every fault to every request of every RPC, and play more random histories; minutes")
 	which = flag.String("history", "", "play this one history, a file with its JSON, and print its story")
 )
 
-// scenario is one way through an RPC: what is prepared, the step that faults happen to, and what cleans up.
+// scenario is one way through an RPC: the steps before it, the step with the faults, and the clean-up.
 type scenario struct {
 	name   string
 	target int // the step, counted from 1
 	actor
-	cloud kind // what the cloud does wrong by itself during the step
+	cloud kind // the fault of the cloud during the step
 }
 
 func scenarioOf(name string, a actor, target step, before ...step) scenario {
 	a.Steps = append(slices.Clone(before), target)
 	n := len(a.Steps)
-	// Were all deleted at once, a request that is carried out later would find nothing left to change.
+	// The clean-up waits, so that a request that the cloud processes late still finds its object.
 	a.Steps = append(a.Steps, step{Do: unpublish, Think: 100 * time.Second}, step{Do: unpublish, Server: 1})
 	a.Steps = append(a.Steps, step{Do: deleteSnapshot}, step{Do: deleteVolume, Volume: 1}, step{Do: deleteVolume})
 	return scenario{name: name, actor: a, target: n}
@@ -39,12 +39,12 @@ func (s scenario) with(cloud kind) scenario {
 
 func scenarios() []scenario {
 	var (
-		az1, both = actor{Zones: []string{"az1"}}, actor{Zones: []string{"az2", "az1"}}
-		shared    = actor{Shared: true}
-		made      = step{Do: createVolume}
-		there     = step{Do: publish}
-		pictured  = step{Do: createSnapshot}
-		backedUp  = step{Do: createSnapshot, Backup: true}
+		az1, both   = actor{Zones: []string{"az1"}}, actor{Zones: []string{"az2", "az1"}}
+		shared      = actor{Shared: true}
+		made        = step{Do: createVolume}
+		there       = step{Do: publish}
+		snapshotted = step{Do: createSnapshot}
+		backedUp    = step{Do: createSnapshot, Backup: true}
 	)
 	all := []scenario{
 		scenarioOf("create in a zone", az1, made),
@@ -54,7 +54,7 @@ func scenarios() []scenario {
 		scenarioOf("create in one of two zones", both, made).with(zoneFull),
 		scenarioOf("create shared", shared, made),
 		scenarioOf("clone", az1, step{Do: createVolume, Volume: 1, From: fromVolume}, made),
-		scenarioOf("restore a snapshot", az1, step{Do: createVolume, Volume: 1, From: fromSnapshot}, made, pictured),
+		scenarioOf("restore a snapshot", az1, step{Do: createVolume, Volume: 1, From: fromSnapshot}, made, snapshotted),
 		scenarioOf("restore a backup", az1, step{Do: createVolume, Volume: 1, From: fromSnapshot}, made, backedUp),
 		scenarioOf("delete", az1, step{Do: deleteVolume}, made),
 		scenarioOf("delete", az1, step{Do: deleteVolume}, made).with(deleteFails),
@@ -69,13 +69,13 @@ func scenarios() []scenario {
 		scenarioOf("expand in use", az1, step{Do: expand, Size: 3}, made, there),
 		scenarioOf("expand", az1, step{Do: expand, Size: 3}, made).with(extendFails),
 		scenarioOf("modify", az1, step{Do: modify, Think: 1}, made),
-		scenarioOf("snapshot", az1, pictured, made),
-		scenarioOf("snapshot in use", az1, pictured, made, there),
-		scenarioOf("snapshot", az1, pictured, made).with(snapshotFails),
+		scenarioOf("snapshot", az1, snapshotted, made),
+		scenarioOf("snapshot in use", az1, snapshotted, made, there),
+		scenarioOf("snapshot", az1, snapshotted, made).with(snapshotFails),
 		scenarioOf("backup", az1, backedUp, made),
 		scenarioOf("backup in use", az1, backedUp, made, there),
 		scenarioOf("backup", az1, backedUp, made).with(backupFails),
-		scenarioOf("delete a snapshot", az1, step{Do: deleteSnapshot}, made, pictured),
+		scenarioOf("delete a snapshot", az1, step{Do: deleteSnapshot}, made, snapshotted),
 		scenarioOf("delete a backup", az1, step{Do: deleteSnapshot}, made, backedUp),
 	}
 	for _, do := range []operation{listVolumes, listSnapshots, getVolume, getCapacity} {
@@ -101,20 +101,20 @@ func (s scenario) history(abandon bool, faults ...fault) history {
 	return h
 }
 
-// then adds a step between the one that faults happen to and the clean-up.
+// then adds a step between the one with the faults and the clean-up.
 func (s scenario) then(name string, next step) scenario {
 	s.Steps = slices.Insert(slices.Clone(s.Steps), s.target, next)
 	s.name += ", " + name
 	return s
 }
 
-// requests are the requests that a step sends when nothing goes wrong, by class and how many of that class came before. Waits repeat
-// theirs: two of each are enough.
+// requests are the requests that a step sends without a fault, by class and number of earlier ones of the class. Waits repeat requests, so
+// two of each are enough.
 func (s scenario) requests(t *testing.T, dir string) []fault {
 	counted := s.history(false, fault{Kind: countOnly})
 	r := run(t, counted, dir)
 	if len(r.violations) > 0 {
-		t.Fatalf("%s goes wrong by itself: %v\n%s", s.name, r.violations, story(counted, r))
+		t.Fatalf("%s fails without a fault: %v\n%s", s.name, r.violations, story(counted, r))
 	}
 	var all []fault
 	seen := map[string]int{}
@@ -127,7 +127,7 @@ func (s scenario) requests(t *testing.T, dir string) []fault {
 	return all
 }
 
-// Every fault happens to every request of every RPC; then the sidecar retries, or its object is deleted meanwhile.
+// Each fault is applied to each request of each RPC. Then the sidecar retries, or the user deletes its object.
 func TestEveryFaultAtEveryRequestOfEveryRPCLosesNothing(t *testing.T) {
 	var mu sync.Mutex
 	var sum counts
@@ -156,9 +156,9 @@ func (s scenario) matrix(t *testing.T) counts {
 		abandons = append(abandons, true)
 	}
 	for _, at := range s.requests(t, dir) {
-		for _, m := range mishaps() {
+		for _, m := range faultCases() {
 			f := at
-			f.Kind, f.For, f.Replica, f.Times = m.kind, lasts[m.kind], m.replicas-1, 1
+			f.Kind, f.For, f.Replica, f.Times = m.kind, faultDurations[m.kind], m.replicas-1, 1
 			for _, abandon := range abandons {
 				h := s.history(abandon, f)
 				h.Replicas, h.Skew = m.replicas, m.skew
@@ -173,33 +173,33 @@ func (s scenario) matrix(t *testing.T) counts {
 	return sum
 }
 
-// mishap is what happens at a request of the matrix.
-type mishap struct {
+// faultCase is the fault of a request in the matrix.
+type faultCase struct {
 	kind     kind
 	replicas int
 	skew     time.Duration // of the clock of one of Cinder's hosts
 }
 
-// mishaps are all of them. A change of leader needs a second replica. A wrong clock matters where a reply is lost.
-func mishaps() []mishap {
-	var all []mishap
+// faultCases returns all of them. A change of leader needs a second replica. A wrong clock matters if a reply is lost.
+func faultCases() []faultCase {
+	var all []faultCase
 	for _, k := range requestFaults {
-		all = append(all, mishap{k, 1, 0})
+		all = append(all, faultCase{k, 1, 0})
 	}
 	for _, k := range []kind{cloudSlow, quotaExhausted, processKilled, processTerminated, reloaded} {
-		all = append(all, mishap{k, 1, 0})
+		all = append(all, faultCase{k, 1, 0})
 	}
-	return append(all, mishap{leaderChanged, 2, 0}, mishap{lostAfter, 1, 10 * time.Minute}, mishap{lostAfter, 1, -10 * time.Minute})
+	return append(all, faultCase{leaderChanged, 2, 0}, faultCase{lostAfter, 1, 10 * time.Minute}, faultCase{lostAfter, 1, -10 * time.Minute})
 }
 
-// lasts is how long a fault lasts where nothing else is said.
-var lasts = map[kind]time.Duration{
-	replyLate: 200 * time.Second, carriedOutLater: 90 * time.Second, lostThenDone: 30 * time.Second, killBefore: 5 * time.Second, killAfter: 5 * time.Second,
+// faultDurations are how long the faults of the matrix last.
+var faultDurations = map[kind]time.Duration{
+	replyLate: 200 * time.Second, processedLater: 90 * time.Second, lostThenProcessed: 30 * time.Second, killBefore: 5 * time.Second, killAfter: 5 * time.Second,
 	cloudSlow: time.Minute, quotaExhausted: time.Minute, processKilled: 5 * time.Second, processTerminated: 5 * time.Second,
 }
 
 func (c counts) String() string {
-	s := fmt.Sprintf("%d histories, %d operations, %d calls, %d requests, %d processes ended, at most %d retries after the last fault, %d duplicates that the hold-off allows, %d attaches or detaches that nobody knew of\n",
+	s := fmt.Sprintf("%d histories, %d operations, %d calls, %d requests, %d processes ended, at most %d retries after the last fault, %d duplicates that the hold-off allows, %d attaches or detaches that no process knew of\n",
 		c.Histories, c.Operations, c.Calls, c.Requests, c.Crashes, c.Retries, c.Duplicates, c.Late)
 	total := 0
 	for _, k := range slices.Concat(requestFaults, cloudFaults, processFaults) {
@@ -209,7 +209,7 @@ func (c counts) String() string {
 	return s + fmt.Sprintf("  %7d  faults", total)
 }
 
-// story is what happened, for a person.
+// story is the trace as text.
 func story(h history, r result) string {
 	text := fmt.Sprintf("%d replicas, timeout %s, clock skew %s\n", h.Replicas, h.Timeout, h.Skew)
 	for _, line := range r.trace {

@@ -10,7 +10,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/inprocess"
 )
 
-// arm makes a fault happen: at once, or when the next request that fits is sent.
+// arm causes a fault at once, or with the next request that fits.
 func (w *world) arm(f fault) {
 	if f.Class != "" {
 		w.mu.Lock()
@@ -18,52 +18,52 @@ func (w *world) arm(f fault) {
 		w.mu.Unlock()
 		return
 	}
-	w.happen(f)
+	w.cause(f)
 }
 
-// happen makes a fault of the cloud or of a process happen.
-func (w *world) happen(f fault) {
+// cause causes a fault of the cloud or of a process.
+func (w *world) cause(f fault) {
 	switch f.Kind {
 	case countOnly:
 		w.mu.Lock()
 		w.counting = true
 		w.mu.Unlock()
 	case cloudSlow:
-		w.strike(f)
+		w.recordFault(f)
 		w.mu.Lock()
 		w.slow, w.slowUntil = 6*time.Second, time.Now().Add(f.For)
 		w.calm = w.slowUntil
 		w.mu.Unlock()
 	case quotaExhausted:
-		w.strike(f)
+		w.recordFault(f)
 		w.limit(0)
 		w.background.Go(func() {
 			time.Sleep(f.For)
 			w.limit(-1)
 			w.note("the quota is released")
-			w.disturbed(0)
+			w.disturb(0)
 		})
 	case processKilled, processTerminated:
-		w.strike(f)
+		w.recordFault(f)
 		if p := w.at(f.Replica % w.history.Replicas); p != nil && f.Kind == processKilled {
 			p.kill(f.For)
 		} else if p != nil {
 			p.terminate(f.For)
 		}
 	case leaderChanged:
-		w.strike(f)
+		w.recordFault(f)
 		w.elect(f.Replica % w.history.Replicas)
 	case reloaded:
-		w.strike(f)
+		w.recordFault(f)
 		w.reload()
 	default:
-		w.strike(f)
+		w.recordFault(f)
 		w.sim.SetFault(openstacksim.Fault{Operation: operations[f.Kind], Full: f.Kind == zoneFull, Times: max(f.Times, 1)})
-		w.disturbed(0)
+		w.disturb(0)
 	}
 }
 
-// operations are what of the cloud's own work fails.
+// operations are the operations of the cloud that fail.
 var operations = map[kind]openstacksim.Operation{
 	createFails: openstacksim.CreateVolume, zoneFull: openstacksim.CreateVolume, deleteFails: openstacksim.DeleteVolume,
 	extendFails: openstacksim.ExtendVolume, snapshotFails: openstacksim.CreateSnapshot, backupFails: openstacksim.CreateBackup,
@@ -76,17 +76,17 @@ func (w *world) limit(volumes int) {
 	}
 }
 
-// strike counts a fault and notes it.
-func (w *world) strike(f fault) {
+// recordFault counts a fault and notes it.
+func (w *world) recordFault(f fault) {
 	w.note("FAULT: %s", f.Kind)
 	w.mu.Lock()
 	w.counts.Faults[f.Kind]++
 	w.mu.Unlock()
-	w.disturbed(f.For)
+	w.disturb(f.For)
 }
 
-// disturbed notes that something goes wrong now, and for so long.
-func (w *world) disturbed(d time.Duration) {
+// disturb notes that something goes wrong now, and for so long.
+func (w *world) disturb(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if until := time.Now().Add(d); until.After(w.calm) {
@@ -94,9 +94,8 @@ func (w *world) disturbed(d time.Duration) {
 	}
 }
 
-// happens gives what goes wrong with a request; the zero fault if nothing does. A fault of the cloud or of a process that waited for
-// this request happens now.
-func (w *world) happens(p *process, q request) fault {
+// faultFor returns the fault of a request, or the zero fault. It causes a fault of the cloud or of a process that is armed for this request.
+func (w *world) faultFor(p *process, q request) fault {
 	w.mu.Lock()
 	w.counts.Requests++
 	if w.counting {
@@ -121,7 +120,7 @@ func (w *world) happens(p *process, q request) fault {
 	if f.Kind != "" && !slices.Contains(requestFaults, f.Kind) {
 		w.note("process %d is about to send: %s", p.number, q.class)
 		f.Class = ""
-		w.happen(f)
+		w.cause(f)
 		return fault{}
 	}
 	if f.Kind != "" {
@@ -129,14 +128,14 @@ func (w *world) happens(p *process, q request) fault {
 		w.mu.Lock()
 		w.counts.Faults[f.Kind]++
 		w.mu.Unlock()
-		w.disturbed(f.For)
+		w.disturb(f.For)
 	} else if q.changes() {
 		w.note("process %d: %s %s", p.number, q.class, w.plain(q.object()))
 	}
 	return f
 }
 
-// slowness is how long the cloud takes longer for each request now.
+// slowness is the delay that the cloud now adds to each request.
 func (w *world) slowness() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +145,7 @@ func (w *world) slowness() time.Duration {
 	return 0
 }
 
-// reload gives the driver a new credential in a changed cloud.conf, and takes the old one away a little later.
+// reload writes a new credential to cloud.conf, and deletes the old one 20 seconds later.
 func (w *world) reload() {
 	next := w.sim.AddApplicationCredential(openstacksim.ApplicationCredential{Name: "rotated", User: "demo", Project: "demo", Roles: []string{"member"}})
 	w.mu.Lock()
@@ -169,11 +168,11 @@ func (w *world) reload() {
 		time.Sleep(20 * time.Second)
 		w.sim.DeleteApplicationCredential(old.ID)
 		w.note("the old credential is gone")
-		w.disturbed(0)
+		w.disturb(0)
 	})
 }
 
-// configure writes the cloud.conf with the credential of the moment.
+// configure writes cloud.conf with the current credential.
 func (w *world) configure() {
 	first := openstacksim.Default().ApplicationCredentials[0]
 	w.mu.Lock()
@@ -185,17 +184,17 @@ func (w *world) configure() {
 	}
 }
 
-// repairAttachments detaches a volume from servers that nobody wants it at, where the driver cannot know of that.
+// repairAttachments detaches a volume from servers to which no user attached it, if the driver cannot know of the attachment.
 func (w *world) repairAttachments(v openstacksim.VolumeState) {
 	for _, server := range w.servers {
 		w.mu.Lock()
 		owner := w.ledger.volumes[v.ID]
-		unwanted := owner != nil && !slices.Contains(owner.moving, server) && !slices.Contains(owner.servers, server)
+		unwanted := owner != nil && !slices.Contains(owner.inTransition, server) && !slices.Contains(owner.servers, server)
 		w.mu.Unlock()
 		if unwanted && attachedTo(v, server) && w.unknown(v.ID, server) {
 			w.note("an administrator detaches %s from %s", w.plain(v.ID), w.plain(server))
 			w.sim.Unplug(v.ID, server)
-			w.disturbed(0)
+			w.disturb(0)
 			w.mu.Lock()
 			w.counts.Late++
 			w.mu.Unlock()
@@ -203,8 +202,7 @@ func (w *world) repairAttachments(v openstacksim.VolumeState) {
 	}
 }
 
-// repairDuplicate deletes a duplicate that the hold-off allows: unlike that of a volume, one of a snapshot stands in the way, since its
-// volume cannot be deleted.
+// repairDuplicate deletes the duplicate of a snapshot that the hold-off allows. A duplicate snapshot prevents that its volume is deleted.
 func (w *world) repairDuplicate(s openstacksim.SnapshotState) {
 	w.mu.Lock()
 	o, owner := w.ledger.origin[s.ID], w.ledger.snapshots[s.ID]
@@ -215,13 +213,13 @@ func (w *world) repairDuplicate(s openstacksim.SnapshotState) {
 	}
 	w.note("an administrator deletes the duplicate %s", w.plain(s.ID))
 	w.sim.Discard(s.ID)
-	w.disturbed(0)
+	w.disturb(0)
 	w.mu.Lock()
 	w.counts.Duplicates++
 	w.mu.Unlock()
 }
 
-// repair is what an administrator does about what Cinder gave up: it looks every minute.
+// repair acts as an administrator who resets error statuses every minute.
 func (w *world) repair(stop <-chan struct{}) {
 	for {
 		select {
@@ -239,14 +237,14 @@ func (w *world) repair(stop <-chan struct{}) {
 					to = "in-use"
 				}
 				w.sim.ResetStatus(v.ID, to)
-				w.disturbed(0)
+				w.disturb(0)
 			}
 			w.repairAttachments(v)
 		}
 		for _, s := range w.sim.SnapshotStates() {
 			if s.Status == "error_deleting" {
 				w.sim.ResetStatus(s.ID, "error")
-				w.disturbed(0)
+				w.disturb(0)
 			}
 			w.repairDuplicate(s)
 		}

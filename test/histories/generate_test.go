@@ -151,7 +151,7 @@ func (g generator) fault(horizon time.Duration, replicas int) fault {
 	switch f.Kind {
 	case replyLate:
 		f.For = g.between(2*time.Second, 200*time.Second)
-	case carriedOutLater, lostThenDone:
+	case processedLater, lostThenProcessed:
 		f.For = g.between(time.Second, 90*time.Second)
 	case killBefore, killAfter, processKilled, processTerminated:
 		f.For, f.Times = g.between(time.Second, time.Minute), 1

@@ -4,20 +4,20 @@ import (
 	"time"
 )
 
-// history is everything that decides a run: what users ask for and when, and what goes wrong. The same history gives the same run.
+// history is everything that decides a run: what users request and when, and the faults. The same history gives the same run.
 type history struct {
-	// Seed draws the times that the cloud takes and the IDs of objects.
+	// Seed decides the durations of the cloud and the IDs of objects.
 	Seed     uint64
 	Replicas int
 	// Timeout is the sidecars' --timeout for each call.
 	Timeout time.Duration
-	// Skew is how far the clock of one of Cinder's hosts is ahead.
+	// Skew is how far the clock of one Cinder host is ahead.
 	Skew   time.Duration
 	Actors []actor
 	Faults []fault
 }
 
-// operations is how many RPCs the sidecars want answered, retries not counted.
+// operations is how many RPCs the sidecars send, without retries.
 func (h history) operations() int {
 	n := 0
 	for _, a := range h.Actors {
@@ -54,7 +54,7 @@ const (
 	getCapacity    operation = "GetCapacity"
 )
 
-// step is one operation of an actor. A step whose object is not there, since an earlier one was given up, is passed over.
+// step is one operation of an actor. The actor skips a step without its object, because an earlier step was abandoned.
 type step struct {
 	Think    time.Duration // before it
 	Do       operation
@@ -64,10 +64,10 @@ type step struct {
 	Backup   bool          `json:",omitempty"` // CreateSnapshot makes a backup
 	Server   int           `json:",omitempty"`
 	Size     int64         `json:",omitempty"` // GiB, of ControllerExpandVolume
-	Abandon  time.Duration `json:",omitempty"` // the object is deleted so long after the operation began; 0 never
+	Abandon  time.Duration `json:",omitempty"` // the user deletes the object this long after the operation began; 0 never
 }
 
-// source is what a new volume is made from.
+// source is what a new volume is created from.
 type source string
 
 const (
@@ -76,8 +76,7 @@ const (
 	fromSnapshot source = "snapshot"
 )
 
-// fault is one thing that goes wrong. It is armed at a time, or when an actor begins a step; a fault of a request then happens to the
-// next request that fits.
+// fault is one failure. It is armed at a time, or when an actor begins a step. A fault of a request applies to the next request that fits.
 type fault struct {
 	At    time.Duration `json:",omitempty"`
 	Actor int           `json:",omitempty"` // with Step: armed when the actor begins it
@@ -85,44 +84,43 @@ type fault struct {
 	Kind  kind
 	// Class chooses requests, as classOf names them, or "any", "any read", "any write".
 	Class string `json:",omitempty"`
-	// Skip lets so many pass first, Times is how many it then happens to.
+	// Skip is how many requests pass first, Times is how many then fail.
 	Skip, Times int `json:",omitempty"`
-	// For is how long a fault of the whole cloud lasts, how late a reply comes or a request is carried out, how long a killed process
-	// stays away.
+	// For is how long a fault of the cloud lasts, a reply or request is delayed, or a killed process stays away.
 	For time.Duration `json:",omitempty"`
-	// Replica is which process a fault of the process happens to.
+	// Replica is the replica whose process fails.
 	Replica int `json:",omitempty"`
 }
 
-// kind is what goes wrong.
+// kind is a kind of fault.
 type kind string
 
 // Faults of one request, at the HTTP boundary.
 const (
-	refused         kind = "connection refused"
-	lostBefore      kind = "connection lost before the cloud acted"
-	lostAfter       kind = "connection lost after the cloud acted"
-	replyLate       kind = "reply late"
-	truncated       kind = "reply truncated"
-	unauthorized    kind = "401"
-	conflict        kind = "409"
-	overLimit       kind = "413"
-	tooMany         kind = "429"
-	tooManyRetry    kind = "429 with Retry-After"
-	serverError     kind = "500"
-	serverErrorDone kind = "500 after the cloud acted"
-	badGateway      kind = "502"
-	unavailable     kind = "503"
-	gatewayTimeout  kind = "504"
-	gatewayDone     kind = "504 after the cloud acted"
-	carriedOutLater kind = "504, carried out later"
-	lostThenDone    kind = "connection lost, carried out later"
-	tokenExpired    kind = "token expired"
-	killBefore      kind = "process killed before a request is sent"
-	killAfter       kind = "process killed after the cloud acted"
+	refused           kind = "connection refused"
+	lostBefore        kind = "connection lost before the cloud acted"
+	lostAfter         kind = "connection lost after the cloud acted"
+	replyLate         kind = "reply late"
+	truncated         kind = "reply truncated"
+	unauthorized      kind = "401"
+	conflict          kind = "409"
+	overLimit         kind = "413"
+	tooMany           kind = "429"
+	tooManyRetry      kind = "429 with Retry-After"
+	serverError       kind = "500"
+	serverErrorDone   kind = "500 after the cloud acted"
+	badGateway        kind = "502"
+	unavailable       kind = "503"
+	gatewayTimeout    kind = "504"
+	gatewayDone       kind = "504 after the cloud acted"
+	processedLater    kind = "504, processed later"
+	lostThenProcessed kind = "connection lost, processed later"
+	tokenExpired      kind = "token expired"
+	killBefore        kind = "process killed before a request is sent"
+	killAfter         kind = "process killed after the cloud acted"
 )
 
-// countOnly is no fault: from then on the run notes the class of every request.
+// countOnly is no fault. From then on the run records the class of each request.
 const countOnly kind = "count requests"
 
 // Faults of the cloud.
@@ -149,7 +147,7 @@ const (
 
 var requestFaults = []kind{
 	refused, lostBefore, lostAfter, replyLate, truncated, unauthorized, conflict, overLimit, tooMany, tooManyRetry, serverError, serverErrorDone,
-	badGateway, unavailable, gatewayTimeout, gatewayDone, carriedOutLater, lostThenDone, tokenExpired, killBefore, killAfter,
+	badGateway, unavailable, gatewayTimeout, gatewayDone, processedLater, lostThenProcessed, tokenExpired, killBefore, killAfter,
 }
 
 var cloudFaults = []kind{

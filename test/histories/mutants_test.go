@@ -129,8 +129,8 @@ func readHistory(file string) (history, error) {
 	return h, nil
 }
 
-// The proof that the checker checks must itself stay complete: the mutants apply to the present code, and the unbroken driver keeps its
-// promises in their histories.
+// The mutants prove that the histories check the driver. So each must apply to the present code, and the unbroken driver must keep its
+// promises in its history.
 func TestEveryMutantApplies(t *testing.T) {
 	if len(mutants) < fewestMutants {
 		t.Errorf("there are %d mutants, fewer than the %d that there were", len(mutants), fewestMutants)
@@ -262,16 +262,16 @@ func TestFindHistory(t *testing.T) {
 	}
 }
 
-// generateSmall makes a short history from a seed: one user, several leaders, and much that goes wrong soon. Hundreds of them cost what one
-// of generate's costs, and what they find is small already.
+// generateSmall creates a short history from a seed: one user, several leaders, and many early faults. Hundreds of them cost as much as one
+// of generate, and need little shrinking.
 func generateSmall(seed uint64) history {
 	g := generator{rand.New(rand.NewPCG(seed, 3))}
 	h := history{Seed: seed, Replicas: 1 + g.IntN(3), Timeout: pick(g, 15*time.Second, time.Minute, 3*time.Minute)}
-	a := g.actor(g.IntN(4), 4+g.IntN(5)) // its number decides whether it shares, and whether it cleans up
+	a := g.actor(g.IntN(4), 4+g.IntN(5)) // the number decides whether the actor shares volumes and whether it cleans up
 	a.Begin = 0
 	h.Actors = []actor{a}
 	for range 1 + g.IntN(4) {
-		// A duplicate that Cinder fails to delete stays and is reported; that is no mutant's doing.
+		// The driver keeps and reports a duplicate that Cinder fails to delete, with and without a mutant.
 		if f := g.fault(time.Minute, h.Replicas); f.Kind != deleteFails {
 			h.Faults = append(h.Faults, f)
 		}
@@ -298,8 +298,8 @@ func (f *finder) scenario(t *testing.T, s scenario) bool {
 	requests := s.requests(t, f.dir)
 	for _, times := range []int{1, 5} { // five are more than the transport repeats
 		for _, at := range requests {
-			for _, m := range mishaps() {
-				at.Kind, at.For, at.Replica, at.Times = m.kind, lasts[m.kind], m.replicas-1, times
+			for _, m := range faultCases() {
+				at.Kind, at.For, at.Replica, at.Times = m.kind, faultDurations[m.kind], m.replicas-1, times
 				for _, abandon := range []bool{false, true} {
 					h := s.history(abandon, at)
 					h.Replicas, h.Skew = m.replicas, m.skew
@@ -313,8 +313,8 @@ func (f *finder) scenario(t *testing.T, s scenario) bool {
 	return false
 }
 
-// try plays a history. One that breaks a promise is shrunk, and written if it breaks it more often than those before; true when it does
-// so always.
+// try plays a history. It shrinks one that breaks a promise, and writes it if it breaks the promise more often than earlier ones. It returns
+// true if the history breaks the promise each time.
 func (f *finder) try(t *testing.T, from string, h history) bool {
 	t.Helper()
 	f.played++

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// network carries the requests of one process to the cloud. Once a request has left, the cloud acts on it whether or not the process
-// waits for the reply: a server does not notice that its caller has gone.
+// network sends the requests of one process to the cloud. A server does not notice that its caller has left. So the cloud processes a
+// request even if the process does not wait for the reply.
 type network struct{ process *process }
 
 var errReset = &net.OpError{Op: "read", Net: "tcp", Err: errors.New("connection reset by peer")}
@@ -28,10 +28,10 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	q := read(r)
-	if !pause(r.Context(), p, w.apart(q.class+q.object()+r.URL.RawQuery)) {
+	if !pause(r.Context(), p, w.offset(q.class+q.object()+r.URL.RawQuery)) {
 		return n.left(r)
 	}
-	f := w.happens(p, q)
+	f := w.faultFor(p, q)
 	if f.Kind == refused {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}
 	}
@@ -45,10 +45,10 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if slow := w.slowness(); slow > 0 && !pause(r.Context(), p, slow) {
 		return n.left(r)
 	}
-	return n.suffer(r, q, f)
+	return n.sendWithFault(r, q, f)
 }
 
-// left is the end of a request whose caller does not wait any longer.
+// left is the error of a request whose caller no longer waits.
 func (n network) left(r *http.Request) (*http.Response, error) {
 	if n.process.dead() {
 		return nil, errKilled
@@ -56,8 +56,8 @@ func (n network) left(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// suffer sends a request to which f happens.
-func (n network) suffer(r *http.Request, q request, f fault) (*http.Response, error) {
+// sendWithFault sends a request with fault f.
+func (n network) sendWithFault(r *http.Request, q request, f fault) (*http.Response, error) {
 	w, p := n.process.world, n.process
 	switch f.Kind {
 	case "":
@@ -91,14 +91,14 @@ func (n network) suffer(r *http.Request, q request, f fault) (*http.Response, er
 		if _, err := n.forward(r, q, f.Kind); err != nil {
 			return nil, err
 		}
-	case carriedOutLater, lostThenDone:
+	case processedLater, lostThenProcessed:
 		later := r.Clone(context.Background())
 		w.background.Go(func() {
 			time.Sleep(f.For)
-			w.note("the cloud carries out %s now", q.class)
+			w.note("the cloud processes %s now", q.class)
 			_, _ = n.send(later, q, f.Kind)
 		})
-		if f.Kind == lostThenDone {
+		if f.Kind == lostThenProcessed {
 			return nil, errReset
 		}
 	case tokenExpired:
@@ -113,9 +113,9 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// forward sends a request to the cloud and waits for its reply as long as the caller waits. Spoilt, if set, is why the process does
-// not get the reply.
-func (n network) forward(r *http.Request, q request, spoilt kind) (*http.Response, error) {
+// forward sends a request to the cloud and waits for its reply as long as the caller waits. LostBy, if set, is the fault by which the process
+// does not get the reply.
+func (n network) forward(r *http.Request, q request, lostBy kind) (*http.Response, error) {
 	type result struct {
 		reply *http.Response
 		err   error
@@ -125,7 +125,7 @@ func (n network) forward(r *http.Request, q request, spoilt kind) (*http.Respons
 	defer close(left)
 	sent := r.Clone(context.WithoutCancel(r.Context()))
 	go func() {
-		reply, err := n.send(sent, q, spoilt)
+		reply, err := n.send(sent, q, lostBy)
 		select {
 		case done <- result{reply, err}:
 		case <-left:
@@ -141,8 +141,8 @@ func (n network) forward(r *http.Request, q request, spoilt kind) (*http.Respons
 	return n.left(r)
 }
 
-// send lets the cloud act on a request, and notes what was created by it.
-func (n network) send(r *http.Request, q request, spoilt kind) (*http.Response, error) {
+// send sends a request to the cloud, and records what it created.
+func (n network) send(r *http.Request, q request, lostBy kind) (*http.Response, error) {
 	reply, err := n.process.world.cloud.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (n network) send(r *http.Request, q request, spoilt kind) (*http.Response, 
 	if q.changes() && reply.StatusCode < http.StatusBadRequest {
 		whole, _ := io.ReadAll(reply.Body)
 		reply.Body = io.NopCloser(bytes.NewReader(whole))
-		n.process.world.acted(n.process, q, created(whole), spoilt != "")
+		n.process.world.acted(n.process, q, created(whole), lostBy != "")
 	}
 	return reply, nil
 }
@@ -168,7 +168,7 @@ func pause(ctx context.Context, p *process, d time.Duration) bool {
 	return false
 }
 
-// reply is what a service or the proxy before it answers instead of acting.
+// reply is the answer of a service that did not act, or of the proxy in front of it.
 func reply(r *http.Request, k kind) *http.Response {
 	code, _, _ := strings.Cut(string(k), " ")
 	if strings.HasPrefix(code, "504,") {
@@ -179,7 +179,7 @@ func reply(r *http.Request, k kind) *http.Response {
 	if k == tooManyRetry {
 		header.Set("Retry-After", "7")
 	}
-	body := `{"fault": {"code": ` + strconv.Itoa(number) + `, "message": "made up by the test"}}`
+	body := `{"fault": {"code": ` + strconv.Itoa(number) + `, "message": "created by the test"}}`
 	return &http.Response{
 		Status: strconv.Itoa(number) + " " + http.StatusText(number), StatusCode: number, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, Body: io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)), Request: r,

@@ -12,17 +12,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// player plays the part of one actor.
+// player plays one actor.
 type player struct {
 	*world
 	actor
 	number    int
 	volumes   [2]*claim
-	snapshots [2]*picture
+	snapshots [2]*volumeSnapshot
 	made      int // names used so far
 }
 
-// claim is a PersistentVolumeClaim with its PersistentVolume, once there is one.
+// claim is a PersistentVolumeClaim, with its PersistentVolume once it exists.
 type claim struct {
 	name, handle string
 	size         int64
@@ -30,8 +30,8 @@ type claim struct {
 	servers      []string
 }
 
-// picture is a VolumeSnapshot with its content.
-type picture struct {
+// volumeSnapshot is a VolumeSnapshot with its VolumeSnapshotContent.
+type volumeSnapshot struct {
 	name, handle string
 	of           *claim
 }
@@ -63,14 +63,14 @@ func (p *player) play() {
 
 func (p *player) wait(d time.Duration) { time.Sleep(d) }
 
-// step does one step; false if its object is not there.
+// step does one step. It returns false if the object of the step does not exist.
 func (p *player) step(s step) bool {
-	c, pic := p.volumes[s.Volume], p.snapshots[s.Snapshot]
+	c, vs := p.volumes[s.Volume], p.snapshots[s.Snapshot]
 	switch s.Do {
 	case createVolume:
 		return p.create(s)
 	case deleteVolume:
-		if c == nil || len(c.servers) > 0 || p.pictured(c) {
+		if c == nil || len(c.servers) > 0 || p.hasSnapshot(c) {
 			return false
 		}
 		p.delete(c)
@@ -96,15 +96,15 @@ func (p *player) step(s step) bool {
 		}
 		p.modify(c, s)
 	case createSnapshot:
-		if c == nil || pic != nil {
+		if c == nil || vs != nil {
 			return false
 		}
 		p.snapshot(c, s)
 	case deleteSnapshot:
-		if pic == nil {
+		if vs == nil {
 			return false
 		}
-		p.deleteSnapshot(pic)
+		p.deleteSnapshot(vs)
 		p.snapshots[s.Snapshot] = nil
 	default:
 		return p.ask(s, c)
@@ -112,8 +112,8 @@ func (p *player) step(s step) bool {
 	return true
 }
 
-func (p *player) pictured(c *claim) bool {
-	return slices.ContainsFunc(p.snapshots[:], func(s *picture) bool { return s != nil && s.of == c })
+func (p *player) hasSnapshot(c *claim) bool {
+	return slices.ContainsFunc(p.snapshots[:], func(s *volumeSnapshot) bool { return s != nil && s.of == c })
 }
 
 func (p *player) name(kind string) string {
@@ -134,16 +134,16 @@ func (p *player) capability() *csi.VolumeCapability {
 	}
 }
 
-// abandonment tells when an object is deleted while it is being made.
+// abandonment returns a function that reports whether the user has deleted an object during its create.
 func abandonment(after time.Duration) func() bool {
 	begun := time.Now()
 	return func() bool { return after > 0 && time.Since(begun) >= after }
 }
 
-// create is external-provisioner with a claim. After a final code it forgets a claim that was deleted; after any other it goes on with
-// it, and deletes the volume that it then gets (sig-storage-lib-external-provisioner, controller.go, provisionClaimOperation and
-// syncClaim with claimsInProgress; external-provisioner, controller.go, checkError). ResourceExhausted lets the scheduler choose
-// again. A PersistentVolume that is there already is kept (saveVolume: AlreadyExists is success).
+// create is external-provisioner with a claim. After a final code it forgets a deleted claim. After any other code it retries, and deletes the
+// volume that it then gets. After ResourceExhausted the scheduler chooses again. An existing PersistentVolume is kept (saveVolume:
+// AlreadyExists is success). Sources: sig-storage-lib-external-provisioner, controller.go, provisionClaimOperation, and syncClaim with
+// claimsInProgress; external-provisioner, controller.go, checkError.
 func (p *player) create(s step) bool {
 	req, ok := p.createRequest(s)
 	if !ok {
@@ -151,14 +151,14 @@ func (p *player) create(s step) bool {
 	}
 	c := &claim{name: req.Name, size: req.CapacityRange.RequiredBytes / gib, typ: req.Parameters["type"]}
 	deleted, inBackground := abandonment(s.Abandon), false
-	insist(p.world, work[*csi.CreateVolumeResponse]{
+	callUntilDone(p.world, work[*csi.CreateVolumeResponse]{
 		by: provisioner, rpc: rpc{do: createVolume, name: c.name},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.CreateVolumeResponse, error) {
 			return to.CreateVolume(ctx, req)
 		},
 		judge: func(a answer[*csi.CreateVolumeResponse], current bool) bool {
 			if a.err == nil {
-				p.createdAs(c, a)
+				p.volumeReturned(c, a)
 				return true
 			}
 			if !current {
@@ -168,7 +168,7 @@ func (p *player) create(s step) bool {
 			if inBackground = !final(code); inBackground {
 				return false
 			}
-			p.lastWord(a.of, code)
+			p.checkFinal(a.of, code)
 			if code == codes.ResourceExhausted && req.AccessibilityRequirements != nil {
 				slices.Reverse(req.AccessibilityRequirements.Preferred)
 			}
@@ -217,14 +217,14 @@ func (p *player) createRequest(s step) (*csi.CreateVolumeRequest, bool) {
 	return req, true
 }
 
-// createdAs takes a volume for a claim's.
-func (p *player) createdAs(c *claim, a answer[*csi.CreateVolumeResponse]) {
+// volumeReturned records and checks the volume that CreateVolume returned for a claim.
+func (p *player) volumeReturned(c *claim, a answer[*csi.CreateVolumeResponse]) {
 	v := a.got.GetVolume()
 	if c.handle != "" && c.handle != v.GetVolumeId() && p.exempt(v.GetVolumeId()) {
-		return // saveVolume keeps the PersistentVolume that is there
+		return // saveVolume keeps the existing PersistentVolume
 	}
 	if c.handle != "" && c.handle != v.GetVolumeId() {
-		p.violate("one claim has one volume", "%s was answered with %s, then with %s", c.name, c.handle, v.GetVolumeId())
+		p.violate("one claim has one volume", "%s got %s, then %s", c.name, c.handle, v.GetVolumeId())
 		return
 	}
 	c.handle = v.GetVolumeId()
@@ -239,7 +239,7 @@ func (p *player) createdAs(c *claim, a answer[*csi.CreateVolumeResponse]) {
 	p.reported(c, a.of)
 }
 
-// reported checks that the driver tells of every other volume of a claim that was there when the create began.
+// reported checks that the driver reports every other volume of a claim that existed when the create began.
 func (p *player) reported(c *claim, of *call) {
 	for _, other := range p.sim.VolumeStates() {
 		p.mu.Lock()
@@ -251,8 +251,8 @@ func (p *player) reported(c *claim, of *call) {
 	}
 }
 
-// lastWord checks a final code, unless another call for the same object is under way: what exists may be that one's.
-func (p *player) lastWord(c *call, code codes.Code) {
+// checkFinal checks a final code, unless another call for the same object is in progress, which may have created an object.
+func (p *player) checkFinal(c *call, code codes.Code) {
 	p.mu.Lock()
 	others := false
 	for _, calls := range p.calls {
@@ -262,13 +262,13 @@ func (p *player) lastWord(c *call, code codes.Code) {
 	}
 	p.mu.Unlock()
 	if !others {
-		p.nothingOf(c, code)
+		p.checkNothingExists(c, code)
 	}
 }
 
 // delete is external-provisioner with a PersistentVolume that was released: it calls until the volume is gone, whatever the code.
 func (p *player) delete(c *claim) {
-	insist(p.world, work[*csi.DeleteVolumeResponse]{
+	callUntilDone(p.world, work[*csi.DeleteVolumeResponse]{
 		by: provisioner, rpc: rpc{do: deleteVolume, volume: c.handle},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.DeleteVolumeResponse, error) {
 			return to.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: c.handle})
@@ -288,13 +288,13 @@ func (p *player) delete(c *claim) {
 	p.mu.Unlock()
 }
 
-// publish is external-attacher with a VolumeAttachment. One that is deleted while the attach fails is detached (csi_handler.go,
-// syncDetach: the finalizer was set before the first call).
+// publish is external-attacher with a VolumeAttachment. It detaches one that is deleted while the attach fails (csi_handler.go, syncDetach:
+// the finalizer was set before the first call).
 func (p *player) publish(c *claim, server string, abandon time.Duration) {
 	deleted := abandonment(abandon)
 	attached := false
-	defer p.moving(c, server)()
-	insist(p.world, work[*csi.ControllerPublishVolumeResponse]{
+	defer p.inTransition(c, server)()
+	callUntilDone(p.world, work[*csi.ControllerPublishVolumeResponse]{
 		by: attacher, rpc: rpc{do: publish, volume: c.handle, server: server},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerPublishVolumeResponse, error) {
 			return to.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: c.handle, NodeId: server, VolumeCapability: p.capability()})
@@ -325,34 +325,34 @@ func (p *player) publishedTo(c *claim) {
 	p.ledger.volumes[c.handle].servers = slices.Clone(c.servers)
 }
 
-// unpublish is what follows when no pod of a node uses a volume any more. Until then kubelet has it in use.
+// unpublish follows when no pod of a node uses a volume any longer. Until then kubelet uses it.
 func (p *player) unpublish(c *claim, server string) {
 	if state, _ := p.sim.VolumeState(c.handle); !attachedTo(state, server) && !p.unknown(c.handle, server) {
 		p.violate("nothing is detached that was not asked for", "volume %s is in use at %s and is %+v", c.handle, server, state)
 		return
 	}
-	defer p.moving(c, server)()
+	defer p.inTransition(c, server)()
 	c.servers = slices.DeleteFunc(c.servers, func(s string) bool { return s == server })
 	p.detach(c, server)
 	p.publishedTo(c)
 }
 
-// moving tells the administrator to leave a volume alone at a server, until done.
-func (p *player) moving(c *claim, server string) (done func()) {
+// inTransition keeps the administrator from a volume at a server, until done.
+func (p *player) inTransition(c *claim, server string) (done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	owner := p.ledger.volumes[c.handle]
-	owner.moving = append(owner.moving, server)
+	owner.inTransition = append(owner.inTransition, server)
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		owner.moving = slices.DeleteFunc(owner.moving, func(s string) bool { return s == server })
+		owner.inTransition = slices.DeleteFunc(owner.inTransition, func(s string) bool { return s == server })
 	}
 }
 
 // detach is external-attacher with a VolumeAttachment that is deleted: it calls until OK.
 func (p *player) detach(c *claim, server string) {
-	insist(p.world, work[*csi.ControllerUnpublishVolumeResponse]{
+	callUntilDone(p.world, work[*csi.ControllerUnpublishVolumeResponse]{
 		by: attacher, rpc: rpc{do: unpublish, volume: c.handle, server: server},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerUnpublishVolumeResponse, error) {
 			return to.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: c.handle, NodeId: server})
@@ -371,7 +371,7 @@ func (p *player) detach(c *claim, server string) {
 
 // expand is external-resizer: it calls until OK.
 func (p *player) expand(c *claim, size int64) {
-	insist(p.world, work[*csi.ControllerExpandVolumeResponse]{
+	callUntilDone(p.world, work[*csi.ControllerExpandVolumeResponse]{
 		by: resizer, rpc: rpc{do: expand, volume: c.handle},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerExpandVolumeResponse, error) {
 			return to.ControllerExpandVolume(ctx, &csi.ControllerExpandVolumeRequest{
@@ -394,7 +394,7 @@ func (p *player) expand(c *claim, size int64) {
 // modify is external-resizer with a VolumeAttributesClass: it calls until OK.
 func (p *player) modify(c *claim, s step) {
 	parameters := map[string]string{"metadata.step": fmt.Sprint(s.Think.Nanoseconds())}
-	insist(p.world, work[*csi.ControllerModifyVolumeResponse]{
+	callUntilDone(p.world, work[*csi.ControllerModifyVolumeResponse]{
 		by: resizer, rpc: rpc{do: modify, volume: c.handle},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.ControllerModifyVolumeResponse, error) {
 			return to.ControllerModifyVolume(ctx, &csi.ControllerModifyVolumeRequest{VolumeId: c.handle, MutableParameters: parameters})
@@ -411,24 +411,24 @@ func (p *player) modify(c *claim, s step) {
 	})
 }
 
-// snapshot is external-snapshotter with a VolumeSnapshot: it calls until the snapshot is ready, keeps the first ID for good
-// (updateSnapshotContentStatus), and after a final code without an ID forgets a VolumeSnapshot that was deleted
-// (snapshot_controller.go, createSnapshotWrapper and isCSIFinalError). A snapshot that Cinder gave up is deleted by its user.
+// snapshot is external-snapshotter with a VolumeSnapshot. It calls until the snapshot is ready, and never changes the first ID
+// (updateSnapshotContentStatus). After a final code without an ID it forgets a deleted VolumeSnapshot (snapshot_controller.go,
+// createSnapshotWrapper and isCSIFinalError). The user deletes a snapshot that Cinder failed to create.
 func (p *player) snapshot(c *claim, s step) {
-	pic := &picture{name: p.name("snapshot"), of: c}
-	req := &csi.CreateSnapshotRequest{Name: pic.name, SourceVolumeId: c.handle}
+	vs := &volumeSnapshot{name: p.name("snapshot"), of: c}
+	req := &csi.CreateSnapshotRequest{Name: vs.name, SourceVolumeId: c.handle}
 	if s.Backup {
 		req.Parameters = map[string]string{"type": "backup"}
 	}
 	deleted, inBackground, failed := abandonment(s.Abandon), false, false
-	insist(p.world, work[*csi.CreateSnapshotResponse]{
-		by: snapshotter, rpc: rpc{do: createSnapshot, name: pic.name},
+	callUntilDone(p.world, work[*csi.CreateSnapshotResponse]{
+		by: snapshotter, rpc: rpc{do: createSnapshot, name: vs.name},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.CreateSnapshotResponse, error) {
 			return to.CreateSnapshot(ctx, req)
 		},
 		judge: func(a answer[*csi.CreateSnapshotResponse], current bool) bool {
 			if a.err == nil {
-				return p.picturedAs(pic, a)
+				return p.snapshotReturned(vs, a)
 			}
 			if !current {
 				return false
@@ -437,40 +437,40 @@ func (p *player) snapshot(c *claim, s step) {
 			if inBackground = !final(code); inBackground {
 				return false
 			}
-			if pic.handle == "" {
-				p.lastWord(a.of, code)
-			} else if state, _ := p.sim.SnapshotState(pic.handle); state.Status == "error" {
+			if vs.handle == "" {
+				p.checkFinal(a.of, code)
+			} else if state, _ := p.sim.SnapshotState(vs.handle); state.Status == "error" {
 				failed = true
 				return true
 			}
 			return deleted()
 		},
-		forgets: func() bool { return deleted() && (!inBackground || pic.handle != "") },
+		forgets: func() bool { return deleted() && (!inBackground || vs.handle != "") },
 		stays:   deleted,
 	})
 	switch {
-	case pic.handle != "" && (deleted() || failed):
-		p.deleteSnapshot(pic)
-	case pic.handle != "":
-		p.snapshots[s.Snapshot] = pic
+	case vs.handle != "" && (deleted() || failed):
+		p.deleteSnapshot(vs)
+	case vs.handle != "":
+		p.snapshots[s.Snapshot] = vs
 	}
 }
 
-// picturedAs takes a snapshot for a VolumeSnapshot's; true when it is ready.
-func (p *player) picturedAs(pic *picture, a answer[*csi.CreateSnapshotResponse]) bool {
+// snapshotReturned records and checks the snapshot that CreateSnapshot returned. It returns true once the snapshot is ready.
+func (p *player) snapshotReturned(vs *volumeSnapshot, a answer[*csi.CreateSnapshotResponse]) bool {
 	got := a.got.GetSnapshot()
-	if pic.handle != "" && pic.handle != got.GetSnapshotId() && p.exempt(got.GetSnapshotId()) {
+	if vs.handle != "" && vs.handle != got.GetSnapshotId() && p.exempt(got.GetSnapshotId()) {
 		return got.GetReadyToUse() // the first ID is kept
 	}
-	if pic.handle != "" && pic.handle != got.GetSnapshotId() {
-		p.violate("one VolumeSnapshot has one handle", "%s was answered with %s, then with %s", pic.name, pic.handle, got.GetSnapshotId())
+	if vs.handle != "" && vs.handle != got.GetSnapshotId() {
+		p.violate("one VolumeSnapshot has one handle", "%s got %s, then %s", vs.name, vs.handle, got.GetSnapshotId())
 		return true
 	}
-	pic.handle = got.GetSnapshotId()
+	vs.handle = got.GetSnapshotId()
 	p.mu.Lock()
-	p.ledger.snapshots[pic.handle] = &owned{name: pic.name}
+	p.ledger.snapshots[vs.handle] = &owned{name: vs.name}
 	p.mu.Unlock()
-	state, ok := p.sim.SnapshotState(pic.handle)
+	state, ok := p.sim.SnapshotState(vs.handle)
 	if !ok || got.GetReadyToUse() && state.Status != "available" {
 		p.violate("every OK is true", "%s, ready %t: it is %+v", a.of, got.GetReadyToUse(), state)
 	}
@@ -478,24 +478,24 @@ func (p *player) picturedAs(pic *picture, a answer[*csi.CreateSnapshotResponse])
 }
 
 // deleteSnapshot is external-snapshotter with a VolumeSnapshotContent that is deleted: it calls until OK.
-func (p *player) deleteSnapshot(pic *picture) {
-	insist(p.world, work[*csi.DeleteSnapshotResponse]{
-		by: snapshotter, rpc: rpc{do: deleteSnapshot, snapshot: pic.handle},
+func (p *player) deleteSnapshot(vs *volumeSnapshot) {
+	callUntilDone(p.world, work[*csi.DeleteSnapshotResponse]{
+		by: snapshotter, rpc: rpc{do: deleteSnapshot, snapshot: vs.handle},
 		do: func(ctx context.Context, to csi.ControllerClient) (*csi.DeleteSnapshotResponse, error) {
-			return to.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: pic.handle})
+			return to.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: vs.handle})
 		},
 		judge: func(a answer[*csi.DeleteSnapshotResponse], _ bool) bool {
 			if a.err != nil {
 				return false
 			}
-			if state, ok := p.sim.SnapshotState(pic.handle); ok {
+			if state, ok := p.sim.SnapshotState(vs.handle); ok {
 				p.violate("every OK is true", "%s: it is %+v", a.of, state)
 			}
 			return true
 		},
 	})
 	p.mu.Lock()
-	delete(p.ledger.snapshots, pic.handle)
+	delete(p.ledger.snapshots, vs.handle)
 	p.mu.Unlock()
 }
 
@@ -518,6 +518,6 @@ func (p *player) ask(s step, c *claim) bool {
 	if s.Do == getVolume && c == nil {
 		return false
 	}
-	insist(p.world, work[any]{by: provisioner, rpc: rpc{do: s.Do}, do: asks[s.Do], judge: func(a answer[any], _ bool) bool { return a.err == nil }})
+	callUntilDone(p.world, work[any]{by: provisioner, rpc: rpc{do: s.Do}, do: asks[s.Do], judge: func(a answer[any], _ bool) bool { return a.err == nil }})
 	return true
 }

@@ -26,10 +26,10 @@ type process struct {
 	ended   <-chan error
 	changed chan struct{} // the configuration
 
-	// killed is closed when the process was killed: nothing that it does reaches the cloud or its callers any more.
+	// killed is closed when the process is killed. After that it reaches neither the cloud nor its callers.
 	killed  chan struct{}
 	killing sync.Once
-	// draining says that the process was told to end: it may cut calls short, and still sees requests to Nova through.
+	// draining says that the process got SIGTERM. It may end calls early, and completes requests to Nova.
 	draining atomic.Bool
 }
 
@@ -62,14 +62,14 @@ func (p *process) dead() bool {
 	}
 }
 
-// kill ends the process as SIGKILL does, and lets its replica come back after a while.
+// kill ends the process as SIGKILL does. Its replica starts again after a time.
 func (p *process) kill(away time.Duration) {
 	p.killing.Do(func() {
 		p.world.note("process %d of replica %d is killed", p.number, p.replica)
 		p.world.processEnded(p, away)
 		close(p.killed)
 		p.stop()
-		p.world.background.Go(func() { p.bury() })
+		p.world.background.Go(func() { p.awaitEnd() })
 	})
 }
 
@@ -77,14 +77,14 @@ func (p *process) kill(away time.Duration) {
 func (p *process) terminate(away time.Duration) {
 	p.killing.Do(func() {
 		p.draining.Store(true)
-		p.world.note("process %d of replica %d is told to end", p.number, p.replica)
+		p.world.note("process %d of replica %d gets SIGTERM", p.number, p.replica)
 		p.world.processEnded(p, away)
 		p.stop()
 		p.world.background.Go(func() {
 			err := <-p.ended
 			p.world.note("process %d has ended", p.number)
 			if err != nil {
-				p.world.violate("a process that was told to end ended with an error", "process %d: %v", p.number, err)
+				p.world.violate("a process ends without an error after SIGTERM", "process %d: %v", p.number, err)
 			}
 			close(p.killed)
 			_ = p.Close()
@@ -92,8 +92,8 @@ func (p *process) terminate(away time.Duration) {
 	})
 }
 
-// bury waits for what is left of a killed process.
-func (p *process) bury() {
+// awaitEnd waits for the goroutines of a killed process.
+func (p *process) awaitEnd() {
 	_ = p.Close()
 	<-p.ended
 }
@@ -102,11 +102,11 @@ func (p *process) bury() {
 type call struct {
 	rpc
 	process      *process
-	begun, ended time.Time // ended is zero while it is under way
+	begun, ended time.Time // ended is zero while it is in progress
 	answered     bool      // the sidecar got the driver's own answer
 }
 
-// rpc is what a sidecar asks for, as far as the checks need it.
+// rpc is the request of a sidecar, as far as the checks need it.
 type rpc struct {
 	do       operation
 	name     string // of the volume or snapshot to create
@@ -132,9 +132,9 @@ type answer[A any] struct {
 	err error
 }
 
-// invoke sends one call to the process that a replica has now.
+// invoke sends one call to the current process of a replica.
 func invoke[A any](w *world, replica int, r rpc, do func(context.Context, csi.ControllerClient) (A, error)) answer[A] {
-	time.Sleep(w.apart(r.String()))
+	time.Sleep(w.offset(r.String()))
 	c := &call{rpc: r, begun: time.Now()}
 	p := w.at(replica)
 	if p == nil {

@@ -20,11 +20,11 @@ import (
 var (
 	first = flag.Uint64("seed", 1, "the first seed of the random histories")
 	seeds = flag.Uint64("seeds", 2, "how many random histories are played")
-	until = flag.Duration("for", 0, "play random histories for so long, in real time; 0 plays -seeds of them")
+	until = flag.Duration("for", 0, "how long to play random histories, in real time; 0 plays -seeds of them")
 	keep  = flag.String("keep", "", "the directory that gets every failing history, shrunk, as JSON")
 )
 
-// Users do what they do, and much goes wrong at once.
+// Users work as usual, and many faults overlap.
 func TestRandomHistoriesLoseNothing(t *testing.T) {
 	var mu sync.Mutex
 	var sum counts
@@ -59,7 +59,7 @@ func TestRandomHistoriesLoseNothing(t *testing.T) {
 	t.Logf("seeds %d to %d: %s", *first, next.Load()-1, sum)
 }
 
-// report shrinks a failing history and tells its story.
+// report shrinks a failing history and prints its story.
 func report(t *testing.T, seed uint64, h history, r result, dir string) {
 	t.Helper()
 	small, shrunk, tries := shrink(t, h, r, dir)
@@ -73,8 +73,8 @@ func report(t *testing.T, seed uint64, h history, r result, dir string) {
 		tries, small.operations(), len(small.Faults), story(small, shrunk), text)
 }
 
-// A failing seed is worth something only if it fails again. Most histories repeat themselves to the nanosecond; where two channels of the
-// driver are ready at one moment, Go's select chooses by chance, and the rest of the history differs.
+// A failing seed is useful only if it fails again. Most histories repeat themselves to the nanosecond. If two channels of the driver are ready
+// at one moment, Go's select chooses one by chance, and the rest of the history differs.
 func TestMostHistoriesRepeatThemselves(t *testing.T) {
 	const played, least = 12, 3
 	dir, repeated, diff := t.TempDir(), 0, ""
@@ -92,7 +92,7 @@ func TestMostHistoriesRepeatThemselves(t *testing.T) {
 	}
 }
 
-// events are what happened and when. The order within one moment, and the words of an error, are the scheduler's.
+// events are the lines of the trace with their times. The scheduler decides the order within one moment and the text of an error.
 func events(r result) []string {
 	trace := slices.Clone(r.trace)
 	for i, e := range trace {

@@ -30,7 +30,7 @@ var classes = map[string]string{
 	"POST auth tokens": "log in",
 }
 
-// read takes a request apart and leaves its body as it was.
+// read takes a request offset and leaves its body as it was.
 func read(r *http.Request) request {
 	q := request{method: r.Method}
 	if r.Body != nil && r.Body != http.NoBody {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// result is what a run of a history showed.
+// result is the result of a run.
 type result struct {
 	counts     counts
 	violations []violation
@@ -34,7 +34,7 @@ func run(t *testing.T, h history, dir string) (r result) {
 	return r
 }
 
-// play lets every actor do its part while faults happen, waits until whatever is under way has happened, and checks what is left.
+// play plays all actors and faults. Then it waits until every request has ended, and checks what exists.
 func (w *world) play() {
 	over := make(chan struct{})
 	w.background.Go(func() { w.repair(over) })
@@ -58,7 +58,7 @@ func (w *world) play() {
 	w.faults = nil
 	w.mu.Unlock()
 	if !w.broken() {
-		time.Sleep(15 * time.Minute) // longer than anything that was begun
+		time.Sleep(15 * time.Minute) // longer than any request
 		w.audit()
 	}
 	close(over)

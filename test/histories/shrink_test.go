@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// shrink looks for a smaller history that breaks the same promise: it leaves out faults, actors and steps, first many at once and then
-// one by one, as long as the promise stays broken.
+// shrink searches a smaller history that breaks the same promise. It removes faults, actors and steps, first many at once and then one by
+// one, as long as the promise stays broken.
 func shrink(t *testing.T, h history, r result, dir string) (history, result, int) {
 	t.Helper()
 	const mostRuns = 150
@@ -30,7 +30,7 @@ type shrinker struct {
 
 func (s *shrinker) size() int { return s.best.operations() + len(s.best.Faults) + s.best.Replicas }
 
-// try takes a smaller history if it breaks the same promise.
+// try accepts a smaller history if it breaks the same promise.
 func (s *shrinker) try(h history) bool {
 	if s.left == 0 {
 		return false
@@ -83,7 +83,7 @@ func (s *shrinker) withSteps(i int, steps []step) history {
 	return h
 }
 
-// without leaves out runs of elements, half of them first, then ever fewer.
+// without removes runs of elements, first half of them, then fewer.
 func (s *shrinker) without(length func() int, cut func(from, to int) history) {
 	for size := (length() + 1) / 2; size > 0; size /= 2 {
 		for from := 0; from < length(); {

@@ -19,7 +19,7 @@ const (
 
 var sidecars = []sidecar{provisioner, attacher, resizer, snapshotter}
 
-// leader is a term of leadership: the sidecar of one replica works until changed is closed.
+// leader is a term of a leader. The sidecar of one replica works until changed is closed.
 type leader struct {
 	replica int
 	changed chan struct{}
@@ -49,7 +49,7 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// calmRetries is how often an operation may be retried once nothing goes wrong any more. The create hold-off alone takes seven.
+// calmRetries is how often an operation may be retried after the last fault. The create hold-off alone takes seven.
 const calmRetries = 12
 
 // work is an operation as a sidecar sees it.
@@ -57,17 +57,17 @@ type work[A any] struct {
 	by  sidecar
 	rpc rpc
 	do  func(context.Context, csi.ControllerClient) (A, error)
-	// judge is told every answer, and whether it is the present leader's; it returns true when the operation is done.
+	// judge gets each answer, and whether the current leader got it. It returns true when the operation is done.
 	judge func(a answer[A], current bool) bool
-	// forgets reports that the sidecar does not call again, since its object was deleted. Nil never does.
+	// forgets reports that the sidecar does not call again, because its object was deleted. Nil is never.
 	forgets func() bool
-	// stays reports that another leader would not take the operation over. Nil never does.
+	// stays reports that another leader would not take over the operation. Nil is never.
 	stays func() bool
 }
 
-// insist calls until the operation is done, with the back-off of a sidecar's work queue. When the leader changes, the call of the old
-// one goes on while the new one makes its own. It ends when no call is under way any more.
-func insist[A any](w *world, o work[A]) {
+// callUntilDone calls until the operation is done, with the back-off of the work queue of a sidecar. When the leader changes, the call of the
+// old leader continues while the new leader sends its own. It returns when no call is in progress.
+func callUntilDone[A any](w *world, o work[A]) {
 	type result struct {
 		answer[A]
 		under *leader

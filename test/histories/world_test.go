@@ -20,7 +20,7 @@ const (
 	zoneKey = "topology.cinder.csi.openstack.org/zone"
 )
 
-// world is a history that is being played.
+// world is the run of a history.
 type world struct {
 	history history
 	sim     *openstacksim.Sim
@@ -29,7 +29,7 @@ type world struct {
 	servers []string
 	random  func() float64
 	begun   time.Time
-	// background are the goroutines that outlive what started them: the bubble ends after them.
+	// background are goroutines that the end of the bubble waits for.
 	background sync.WaitGroup
 
 	mu        sync.Mutex // guards what follows; never held over a wait
@@ -39,7 +39,7 @@ type world struct {
 	faults    []fault // armed
 	slow      time.Duration
 	slowUntil time.Time
-	calm      time.Time // when something went wrong last, or could have
+	calm      time.Time // the end of the last fault
 	calls     map[*process][]*call
 	ledger    ledger
 	ending    bool // no killed process comes back
@@ -48,7 +48,7 @@ type world struct {
 
 	credential openstacksim.ApplicationCredential // that cloud.conf names
 
-	moments    map[string]int // how often apart was asked
+	moments    map[string]int // how often offset was called
 	trace      []event
 	names      map[string]string // IDs in the trace, by what they are
 	violations []violation
@@ -72,9 +72,9 @@ type violation struct{ Rule, Detail string }
 type counts struct {
 	Histories, Operations, Calls, Requests, Crashes int
 	Faults                                          map[kind]int
-	Retries                                         int // the most that an operation took once nothing went wrong any more
+	Retries                                         int // the most that an operation took after the last fault
 	Duplicates                                      int // that the create hold-off allows
-	Late                                            int // attaches and detaches that were carried out after nobody knew of them
+	Late                                            int // attaches and detaches that Nova processed when no process knew of them
 }
 
 func (c *counts) add(other counts) {
@@ -121,7 +121,7 @@ func newWorld(h history, conf string) *world {
 	}
 	w.sim.SetAllLatency(4 * time.Second)
 	w.sim.SetLatency(openstacksim.Answer, 50*time.Millisecond)
-	// Times that differ keep what happens in one order, so that a history repeats itself.
+	// Different durations keep events in one order, so that a history repeats itself.
 	w.sim.SetTiming(openstacksim.Timing{Seed: h.Seed, Spread: 0.6, Jitter: 0.3, Serial: true})
 	w.sim.SetClockSkew(h.Skew)
 	w.credential = config.ApplicationCredentials[0]
@@ -135,14 +135,14 @@ func newWorld(h history, conf string) *world {
 	return w
 }
 
-// at is the process that a replica has now, nil while it has none.
+// at is the current process of a replica, or nil.
 func (w *world) at(replica int) *process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.replicas[replica]
 }
 
-// processEnded notes that a process takes no calls any more, and starts its successor after a while.
+// processEnded records that a process accepts no more calls, and starts its successor after a time.
 func (w *world) processEnded(p *process, away time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,7 +171,7 @@ func (w *world) callBegins(p *process, c *call) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts.Calls++
-	w.calls[p] = slices.DeleteFunc(w.calls[p], func(c *call) bool { return !c.ended.IsZero() && time.Since(c.ended) > outlives })
+	w.calls[p] = slices.DeleteFunc(w.calls[p], func(c *call) bool { return !c.ended.IsZero() && time.Since(c.ended) > novaTimeout })
 	w.calls[p] = append(w.calls[p], c)
 	for _, object := range []string{c.name, c.volume} {
 		if object != "" {
@@ -194,7 +194,7 @@ func (w *world) note(format string, values ...any) {
 	w.trace = append(w.trace, line)
 }
 
-// plain replaces IDs by what they stand for, so that a story can be read.
+// plain replaces IDs by readable names.
 func (w *world) plain(s string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func (w *world) plain(s string) string {
 	return s
 }
 
-// violate notes a broken promise.
+// violate records a broken promise.
 func (w *world) violate(rule, format string, values ...any) {
 	detail := w.plain(fmt.Sprintf(format, values...))
 	w.note("VIOLATION: %s: %s", rule, detail)
@@ -216,9 +216,9 @@ func (w *world) violate(rule, format string, values ...any) {
 	w.violations = append(w.violations, violation{rule, detail})
 }
 
-// apart is a moment of its own for what happens to key the next time, below a millisecond. Many goroutines wake at one moment, such as
-// after a change of leader; without it their order, and with it the whole history, would be the scheduler's choice.
-func (w *world) apart(key string) time.Duration {
+// offset is a delay of less than a millisecond, which differs for each key and call. Many goroutines wake at one moment, such as after a
+// change of leader. Without the delay the scheduler would choose their order, and with it the whole history.
+func (w *world) offset(key string) time.Duration {
 	w.mu.Lock()
 	w.moments[key]++
 	n := w.moments[key]
@@ -228,14 +228,14 @@ func (w *world) apart(key string) time.Duration {
 	return time.Duration(h.Sum64()%1_000_000) + 1
 }
 
-// broken reports whether a promise was broken; the rest of the history says nothing then.
+// broken reports whether a promise was broken. The rest of the history is then of no use.
 func (w *world) broken() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.violations) > 0
 }
 
-// end stops every process and waits until nothing is left of the bubble.
+// end stops every process and waits until the bubble has no goroutines left.
 func (w *world) end() {
 	w.mu.Lock()
 	w.ending = true
@@ -249,5 +249,5 @@ func (w *world) end() {
 	w.background.Wait()
 }
 
-// sorted are the keys of a map in order: the order of a map must not decide what a history does.
+// sorted are the keys of a map in order. The order of a map must not change a history.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
