@@ -204,7 +204,7 @@ func TestDetachFromAllKeepsTheAttachmentToAHostAndReportsIt(t *testing.T) {
 		spoil func(c *volumetest.Cloud)
 		text  string
 	}{
-		"alone":                  {cloud: volumetest.HostAttached(), text: "host kvm-7, no server of Nova's (attachment " + volumetest.AttachmentID("") + ")"},
+		"alone":                  {cloud: volumetest.HostAttached(), text: "host kvm-7, which is no Nova server (attachment " + volumetest.AttachmentID("") + ")"},
 		"beside a server":        {cloud: volumetest.HostAttached(volumetest.ServerA), text: "host kvm-7"},
 		"attaching there":        {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Attaching}), spoil: attachmentToNoServer(volume.AttachmentAttaching), text: "(attachment foreign)"},
 		"detaching from there":   {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Detaching}), spoil: attachmentToNoServer(volume.AttachmentDetaching), text: "(attachment foreign)"},

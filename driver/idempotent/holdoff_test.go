@@ -170,7 +170,7 @@ func TestAHoldOffEndsWhenTheObjectIsFound(t *testing.T) {
 		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
 		time.Sleep(2 * time.Second)
-		c.Change(volumetest.VolumeID(101), func(v *volume.Volume) { v.Status = volume.ErrorSt })
+		c.Change(volumetest.VolumeID(101), func(v *volume.Volume) { v.Status = volume.ErrorStatus })
 		_, err = s.Create(volumetest.Within(t, 60), volumeSpec)
 		if volumetest.WantKind(t, err, volume.Failed, false); len(c.Remaining()) != 0 {
 			t.Errorf("left %v", c.Remaining())
@@ -190,7 +190,7 @@ func TestAForeignVolumeDoesNotEndAHoldOff(t *testing.T) {
 		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
 		volumetest.WantKind(t, err, volume.Unavailable, true)
 		clear(c.Fail)
-		c.Put(volumetest.ForeignVolume(1, volume.ErrorSt))
+		c.Put(volumetest.ForeignVolume(1, volume.ErrorStatus))
 		_, err = s.Create(volumetest.Within(t, 60), volumeSpec)
 		volumetest.WantKind(t, err, volume.Failed, true)
 		c.Remove(volumetest.VolumeID(1)) // by hand

@@ -20,15 +20,15 @@ func TestCreateIsNotFinalWhileAnotherVolumeHasTheName(t *testing.T) {
 		kind  volume.Kind
 	}{
 		"the oldest failed, a younger is there": {func(c *volumetest.Cloud) {
-			c.Put(at(volumetest.OwnVolume(1, volume.ErrorSt), 0))
+			c.Put(at(volumetest.OwnVolume(1, volume.ErrorStatus), 0))
 			c.Put(at(volumetest.OwnVolume(7, volume.Available), 2))
 		}, volume.Failed},
 		"one of the same second failed": {func(c *volumetest.Cloud) {
-			c.Put(at(volumetest.OwnVolume(1, volume.ErrorSt), 0))
+			c.Put(at(volumetest.OwnVolume(1, volume.ErrorStatus), 0))
 			c.Put(at(volumetest.OwnVolume(7, volume.Available), 0))
 		}, volume.Failed},
 		"its own failed, another replica's is there": {func(c *volumetest.Cloud) {
-			c.Outcome = volume.ErrorSt
+			c.Outcome = volume.ErrorStatus
 			c.Hook["CreateVolume"] = func() { c.Put(at(volumetest.OwnVolume(7, volume.Available), -2)) }
 		}, volume.Failed},
 		"refused, another replica's is there": {func(c *volumetest.Cloud) {

@@ -30,12 +30,12 @@ func TestHealth(t *testing.T) {
 		"available":                      {volume: volume.Volume{Status: volume.Available}},
 		"in use":                         {volume: volume.Volume{Status: volume.InUse, Attachments: at(volumetest.ServerA)}},
 		"changing":                       {volume: volume.Volume{Status: "extending"}},
-		"in error":                       {volume: volume.Volume{Status: volume.ErrorSt}, want: []issue{{volume.Inaccessible, "Error"}}},
+		"in error":                       {volume: volume.Volume{Status: volume.ErrorStatus}, want: []issue{{volume.Inaccessible, "Error"}}},
 		"in error, but somebody has it":  {volume: volume.Volume{Status: "error_extending", Attachments: at(volumetest.ServerA)}, want: []issue{{volume.Degraded, "ErrorExtending"}}},
 		"at a server that is gone":       {volume: volume.Volume{Status: volume.InUse, Attachments: at(serverGone)}, want: []issue{{volume.Inaccessible, "AttachedToMissingServer"}}},
 		"at two, one of which is gone":   {volume: volume.Volume{Status: volume.InUse, Multiattach: true, Attachments: at(volumetest.ServerA, serverGone)}, want: []issue{{volume.Degraded, "AttachedToMissingServer"}}},
 		"at a host that Nova never had":  {volume: volume.Volume{Status: volume.InUse, Attachments: at("")}},
-		"in error at a server that went": {volume: volume.Volume{Status: volume.ErrorSt, Attachments: at(serverGone)}, want: []issue{{volume.Degraded, "Error"}, {volume.Inaccessible, "AttachedToMissingServer"}}},
+		"in error at a server that went": {volume: volume.Volume{Status: volume.ErrorStatus, Attachments: at(serverGone)}, want: []issue{{volume.Degraded, "Error"}, {volume.Inaccessible, "AttachedToMissingServer"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.volume.ID = volumetest.VolumeID(1)

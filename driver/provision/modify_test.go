@@ -115,7 +115,7 @@ func TestModifyRefuses(t *testing.T) {
 			c.Fail["Retype"] = refused
 			c.Hook["Retype"] = func() { c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = "extending" }) }
 		}, kind: volume.Busy, text: "extending"},
-		"it ends in an error":         {id: volumetest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *volumetest.Cloud) { c.Outcome = volume.ErrorSt }, kind: volume.Failed, sent: true, text: "status error"},
+		"it ends in an error":         {id: volumetest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *volumetest.Cloud) { c.Outcome = volume.ErrorStatus }, kind: volume.Failed, sent: true, text: "status error"},
 		"metadata after the type":     {id: volumetest.VolumeID(1), change: Change{Type: "fast", Metadata: map[string]string{"a": "b"}}, before: func(c *volumetest.Cloud) { c.Fail["AddMetadata"] = volume.Errorf(volume.PermissionDenied, "no") }, kind: volume.PermissionDenied, sent: true},
 		"metadata alone":              {id: volumetest.VolumeID(1), change: Change{Metadata: map[string]string{"a": "b"}}, before: func(c *volumetest.Cloud) { c.Fail["AddMetadata"] = volume.Errorf(volume.PermissionDenied, "no") }, kind: volume.PermissionDenied},
 		"it goes while it is retyped": {id: volumetest.VolumeID(1), change: Change{Type: "fast"}, before: func(c *volumetest.Cloud) { c.Hook["Retype"] = func() { c.Remove(volumetest.VolumeID(1)) } }, kind: volume.NotFound, sent: true},

@@ -181,7 +181,7 @@ func TestCreateWithABackupInEveryStatus(t *testing.T) {
 
 func TestCreateDeletesAFailedBackupAndItsTemporarySnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		failed := ownBackup(2, volume.ErrorSt)
+		failed := ownBackup(2, volume.ErrorStatus)
 		failed.Reason = "the store is full.\nTraceback (most recent call last):\n\n  Fil"
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(failed)
 		s := snapshots(c)
@@ -198,7 +198,7 @@ func TestCreateDeletesAFailedBackupAndItsTemporarySnapshot(t *testing.T) {
 
 func TestCreateNeverDeletesAFailedBackupThatItDoesNotOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := ownBackup(2, volume.ErrorSt)
+		b := ownBackup(2, volume.ErrorStatus)
 		b.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(b)
 		_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
@@ -211,7 +211,7 @@ func TestCreateNeverDeletesAFailedBackupThatItDoesNotOwn(t *testing.T) {
 // Cinder does not reset the snapshot if its scheduler finds no cinder-backup service; only an administrator can.
 func TestCreateReportsATemporarySnapshotWhoseStatusCinderDoesNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := ownBackup(2, volume.ErrorSt)
+		b := ownBackup(2, volume.ErrorStatus)
 		b.Reason, b.From = "Service not found for creating backup.", volumetest.SnapshotID(1)
 		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, backingUp)).WithBackups(b)
 		began := time.Now()
@@ -346,12 +346,12 @@ func TestCreateIncrementalBackupNeedsTheLatestBackup(t *testing.T) {
 		"of none":                                {full: true},
 		"of one":                                 {backups: []volume.Snapshot{base(1, volume.Available, 1)}},
 		"of one, in full":                        {backups: []volume.Snapshot{base(1, volume.Available, 1)}, plain: true, full: true},
-		"of one that failed":                     {backups: []volume.Snapshot{base(1, volume.ErrorSt, 1)}, full: true},
+		"of one that failed":                     {backups: []volume.Snapshot{base(1, volume.ErrorStatus, 1)}, full: true},
 		"of one that is being made":              {backups: []volume.Snapshot{base(1, volume.Creating, 1)}, kind: volume.Busy},
 		"of one that is being restored":          {backups: []volume.Snapshot{base(1, "restoring", 1)}, kind: volume.Busy},
-		"of an older one that failed":            {backups: []volume.Snapshot{base(1, volume.ErrorSt, 1), base(2, volume.Available, 2), base(3, volume.ErrorSt, 0), base(4, volume.ErrorSt, 0)}},
-		"of a younger one that failed":           {backups: []volume.Snapshot{base(1, volume.Available, 1), base(2, volume.ErrorSt, 2)}, full: true},
-		"of one that is younger than the source": {backups: []volume.Snapshot{base(1, volume.Available, 1), base(2, volume.ErrorSt, 100*365*24*60)}},
+		"of an older one that failed":            {backups: []volume.Snapshot{base(1, volume.ErrorStatus, 1), base(2, volume.Available, 2), base(3, volume.ErrorStatus, 0), base(4, volume.ErrorStatus, 0)}},
+		"of a younger one that failed":           {backups: []volume.Snapshot{base(1, volume.Available, 1), base(2, volume.ErrorStatus, 2)}, full: true},
+		"of one that is younger than the source": {backups: []volume.Snapshot{base(1, volume.Available, 1), base(2, volume.ErrorStatus, 100*365*24*60)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -100,7 +100,7 @@ func TestCreateDeletesWhatFailsDuringTheWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume)
-				c.Outcome, c.BackupOutcome, c.Reason = volume.ErrorSt, volume.ErrorSt, ": the store is full"
+				c.Outcome, c.BackupOutcome, c.Reason = volume.ErrorStatus, volume.ErrorStatus, ": the store is full"
 				if spec.Backup != nil {
 					c.Outcome = "" // of its temporary snapshot
 				}
@@ -172,7 +172,7 @@ func TestCreateReturnsAnOlderOneThatAppearsDuringTheWait(t *testing.T) {
 // While the oldest is not available, a younger one stays. If the oldest fails, the younger one counts.
 func TestCreateKeepsYoungerOnesUntilTheOldestIsAvailable(t *testing.T) {
 	for name, spec := range specs {
-		for _, end := range []volume.Status{volume.Available, volume.ErrorSt} {
+		for _, end := range []volume.Status{volume.Available, volume.ErrorStatus} {
 			t.Run(name+" "+string(end), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c, begin := volumetest.NewCloud(volumetest.SourceVolume), time.Now()
@@ -187,7 +187,7 @@ func TestCreateKeepsYoungerOnesUntilTheOldestIsAvailable(t *testing.T) {
 						c.Objects(spec.Backup != nil)[volumetest.SnapshotID(1)].Status = end
 					})
 					want := volumetest.SnapshotID(1)
-					if end == volume.ErrorSt {
+					if end == volume.ErrorStatus {
 						_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 						volumetest.WantKind(t, err, volume.Failed, true)
 						want = volumetest.SnapshotID(2)
@@ -328,7 +328,7 @@ func TestCreateWaitsForADeletionOfTheSameName(t *testing.T) {
 
 func TestCreateDeletesAFailedSnapshotAndReturnsTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, volume.ErrorSt))
+		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(volumetest.OwnSnapshot(1, volume.ErrorStatus))
 		c.Reason = "create snapshot:the disk is full"
 		s := snapshots(c)
 		_, err := retried(t, s, snapshotSpec)
@@ -575,7 +575,7 @@ func TestCreateIsNotFinalWhileAnotherSnapshotExistsOrMayAppear(t *testing.T) {
 		t.Run(name+" failed while one of the same second is there", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := volumetest.NewCloud(volumetest.SourceVolume)
-				c.Objects(spec.Backup != nil)[volumetest.SnapshotID(1)], c.Objects(spec.Backup != nil)[volumetest.SnapshotID(7)] = new(volumetest.OwnSnapshot(1, volume.ErrorSt)), new(volumetest.OwnSnapshot(7, volume.Available))
+				c.Objects(spec.Backup != nil)[volumetest.SnapshotID(1)], c.Objects(spec.Backup != nil)[volumetest.SnapshotID(7)] = new(volumetest.OwnSnapshot(1, volume.ErrorStatus)), new(volumetest.OwnSnapshot(7, volume.Available))
 				_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
 				volumetest.WantKind(t, err, volume.Failed, true)
 				if p, err := snapshots(c).Create(volumetest.Within(t, 60), spec); err != nil || p.ID != volumetest.SnapshotID(7) {

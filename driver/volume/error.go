@@ -9,29 +9,29 @@ import (
 	"time"
 )
 
-// Kind says what an error means for the caller. It is the domain's whole vocabulary of failure: package rpc turns kinds into
-// gRPC codes, package openstack turns HTTP replies into kinds, and nobody else decides either.
+// Kind is what an error means for the caller. Package openstack turns HTTP responses into kinds, and package rpc turns kinds into gRPC codes; no
+// other package does either.
 type Kind int
 
-// The kinds of error. The zero Kind is Unknown: something this driver did not foresee.
+// The kinds. The zero Kind is Unknown: an error that this driver does not expect.
 const (
 	Unknown          Kind = iota
-	InvalidArgument       // the request itself is wrong and will stay so
-	NotFound              // a named object does not exist
-	Conflict              // an object's present state forbids this, and waiting will not help (attached elsewhere, has snapshots)
-	Busy                  // an object is changing or locked; the same request may succeed later
-	Incompatible          // an object of that name exists and differs from what is asked
-	OutOfRange            // a size outside what is allowed
-	Exhausted             // a quota, a zone or a server's disk slots are full
-	Unauthenticated       // Keystone or a service refuses our credentials
+	InvalidArgument       // the request is wrong and stays wrong
+	NotFound              // an object that the request names does not exist
+	Conflict              // the state of an object forbids the request until somebody acts, such as a volume attached elsewhere
+	Busy                  // an object is changing or locked; a retry may succeed
+	Incompatible          // an object of that name exists and differs from the request
+	OutOfRange            // a size is outside the allowed range
+	Exhausted             // a quota, a zone, or the disk slots of a server are used up
+	Unauthenticated       // Keystone or a service rejects the credentials
 	PermissionDenied      // a policy or an access rule forbids the call
-	Unavailable           // the cloud cannot be reached or answers 429 or 5xx
-	DeadlineExceeded      // the caller's deadline came first; a retry resumes the work
-	Canceled              // the caller went away; a retry resumes the work
-	Failed                // the cloud tried and gave up (an object went to an error state)
-	Unimplemented         // this driver or this cloud does not do that
-	DataLoss              // going on could destroy data; refused
-	NotHere               // the zone asked for cannot have it; another may
+	Unavailable           // the driver cannot reach the cloud, or the cloud answers 429 or 5xx
+	DeadlineExceeded      // the deadline of the caller has passed; a retry resumes the work
+	Canceled              // the caller has gone; a retry resumes the work
+	Failed                // the cloud tried and gave up: an object is in an error status
+	Unimplemented         // this driver or this cloud does not support the request
+	DataLoss              // the driver refuses the request because it could destroy data
+	NotHere               // the requested zone cannot have the object, but another may
 )
 
 var kindNames = [...]string{
@@ -46,7 +46,7 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// Kinds lists every kind, for tests that walk tables.
+// Kinds returns every kind, for tests of tables.
 func Kinds() []Kind {
 	kinds := make([]Kind, len(kindNames))
 	for i := range kinds {
@@ -55,24 +55,24 @@ func Kinds() []Kind {
 	return kinds
 }
 
-// Error is a kind for the machine and a sentence for the person.
+// Error is a kind for programs and a sentence for people.
 type Error struct {
 	Kind Kind
-	// Operation is what was tried, as a verb: "attach".
+	// Operation is the operation that failed, as a verb: "attach".
 	Operation string
-	// RequestID is OpenStack's X-Openstack-Request-Id of the call that failed; empty where no call was made.
+	// RequestID is the X-Openstack-Request-Id of the OpenStack request that failed; empty if the driver sent none.
 	RequestID string
-	// Sent is true once a request that changes the cloud may have reached it. Answers after that must not be final:
-	// external-provisioner forgets a volume after a final code.
+	// Sent is true if a request that changes the cloud may have reached it. Then the RPC must not return a final code: external-provisioner
+	// forgets the volume after one.
 	Sent bool
-	// SentAt is when that request was sent; zero where nobody knows.
+	// SentAt is when the driver sent that request; zero if unknown.
 	SentAt time.Time
 
 	message string
 	cause   error
 }
 
-// Errorf makes an error of kind k. Every %w of the format keeps its error reachable by errors.Is and errors.As.
+// Errorf returns an error of kind k. errors.Is and errors.As find the error of every %w in the format.
 func Errorf(k Kind, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	e := &Error{Kind: k, message: err.Error()}
@@ -90,13 +90,13 @@ func Interrupted(ctx context.Context, format string, args ...any) *Error {
 	return Errorf(KindOf(ctx.Err()), "%s: %w", fmt.Sprintf(format, args...), ctx.Err())
 }
 
-// Op names the operation that failed.
+// Op sets the operation that failed, and returns e.
 func (e *Error) Op(verb string) *Error { e.Operation = verb; return e }
 
-// Request notes OpenStack's request id.
+// Request sets the OpenStack request ID, and returns e.
 func (e *Error) Request(id string) *Error { e.RequestID = id; return e }
 
-// AfterWrite marks that the cloud may have been changed before the failure.
+// AfterWrite marks that the cloud may have changed before the failure, and returns e.
 func (e *Error) AfterWrite() *Error { e.Sent = true; return e }
 
 func (e *Error) Error() string {
@@ -111,10 +111,10 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause, if one was wrapped.
+// Unwrap returns the wrapped error, if any.
 func (e *Error) Unwrap() error { return e.cause }
 
-// KindOf is the kind of the first *Error in err's chain; without one, that of a context's end; Unknown otherwise.
+// KindOf returns the kind of the first *Error in the chain of err. Without one, it returns the kind of a context error, otherwise Unknown.
 func KindOf(err error) Kind {
 	var e *Error
 	switch {
@@ -128,10 +128,10 @@ func KindOf(err error) Kind {
 	return Unknown
 }
 
-// Is reports whether err's chain holds an *Error of kind k.
+// Is reports whether err is not nil and KindOf(err) is k.
 func Is(err error, k Kind) bool { return err != nil && KindOf(err) == k }
 
-// WithOp returns err with the operation that failed, unless it names one. The result is a new error: err may be shared.
+// WithOp returns err with the operation that failed, unless err names one already. It does not change err.
 func WithOp(err error, verb string) error {
 	var named *Error
 	if err == nil || errors.As(err, &named) && named.Operation != "" {
@@ -140,8 +140,7 @@ func WithOp(err error, verb string) error {
 	return Errorf(KindOf(err), "%w", err).Op(verb)
 }
 
-// AfterWrite gives err marked as coming after a request that may have changed the cloud, so that nobody answers it with a final
-// code. The marked error is a new one: err may be shared.
+// AfterWrite returns err marked as one after which the cloud may have changed, so that the RPC returns no final code. It does not change err.
 func AfterWrite(err error) error {
 	if err == nil || MayHaveWritten(err) {
 		return err
@@ -149,12 +148,12 @@ func AfterWrite(err error) error {
 	return Errorf(KindOf(err), "%w", err).AfterWrite()
 }
 
-// MayHaveWritten reports whether any *Error among all that err wraps is marked as coming after a write.
+// MayHaveWritten reports whether err, or any error that it wraps, is marked AfterWrite.
 func MayHaveWritten(err error) bool {
 	return anyOf(err, func(e *Error) bool { return e.Sent })
 }
 
-// SentAt is when the request was sent whose outcome err leaves open; zero where nobody knows.
+// SentAt returns when the driver sent the request whose outcome is unknown after err; zero if unknown.
 func SentAt(err error) (at time.Time) {
 	anyOf(err, func(e *Error) bool {
 		if e.Sent {
@@ -165,7 +164,7 @@ func SentAt(err error) (at time.Time) {
 	return at
 }
 
-// anyOf reports whether is holds for any *Error among all that err wraps. errors.As finds only the first.
+// anyOf reports whether is returns true for err or any *Error that it wraps. errors.As finds only the first.
 func anyOf(err error, is func(*Error) bool) bool {
 	if e, ours := err.(*Error); ours && e != nil && is(e) {
 		return true

@@ -1,22 +1,22 @@
 package volume
 
-// Severity is how bad something is for whoever uses a volume.
+// Severity is how much an issue affects the users of a volume (CSI specification, VolumeHealthErrorType).
 type Severity int
 
-// The severities, as the CSI specification has them (VolumeHealthErrorType).
+// The severities.
 const (
 	Degraded     Severity = iota // usable, but not as it should be
 	Inaccessible                 // no server can use it
 )
 
-// HealthIssue is one thing that is wrong with a volume.
+// HealthIssue is one thing that is wrong with a volume (CSI specification, VolumeHealthEntry).
 type HealthIssue struct {
 	Severity Severity
-	Reason   string // one word in CamelCase, for machines
-	Message  string // what it is and what to do
+	Reason   string // one word in CamelCase, for programs
+	Message  string // what is wrong and what to do
 }
 
-// Health is a volume and what is wrong with it; nothing where there is no ailment.
+// Health is a volume and its issues; a volume without a known problem has none.
 type Health struct {
 	Volume Volume
 	Issues []HealthIssue

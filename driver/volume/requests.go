@@ -6,25 +6,24 @@ import (
 	"sync"
 )
 
-// Requests are OpenStack's ids of the requests that were sent to change something on behalf of one RPC: with them the cloud's
-// operator finds the RPC's traces in the cloud's logs.
+// Requests collects the OpenStack request IDs of the writes of one RPC. With an ID the operator of the cloud finds the request in the logs.
 type Requests struct {
 	mu  sync.Mutex
 	ids []string
 }
 
-// mostRequests is how many ids are kept; an RPC that sends more repeats itself.
+// mostRequests limits the number of IDs; an RPC that sends more requests only repeats itself.
 const mostRequests = 20
 
 type requestsKey struct{}
 
-// WithRequests gives a context whose changes of the cloud are noted in what it returns.
+// WithRequests returns a context for an RPC, and the Requests that collect the IDs of its writes.
 func WithRequests(ctx context.Context) (context.Context, *Requests) {
 	r := &Requests{}
 	return context.WithValue(ctx, requestsKey{}, r), r
 }
 
-// NoteRequest notes one id, where the context has a place for it.
+// NoteRequest adds one ID to the Requests of the context, if it has some.
 func NoteRequest(ctx context.Context, id string) {
 	r, ok := ctx.Value(requestsKey{}).(*Requests)
 	if !ok || id == "" {
@@ -37,7 +36,7 @@ func NoteRequest(ctx context.Context, id string) {
 	}
 }
 
-// IDs are those noted so far, first to last.
+// IDs returns the IDs so far, in the order of the requests.
 func (r *Requests) IDs() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

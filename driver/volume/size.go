@@ -2,7 +2,7 @@ package volume
 
 import "fmt"
 
-// Size is a volume's size in bytes. Cinder counts whole GiB, CSI counts bytes; every conversion happens here.
+// Size is a volume size in bytes. Cinder counts whole GiB, CSI counts bytes; this file holds every conversion.
 type Size int64
 
 // GiB is the size of n gibibytes.
@@ -16,7 +16,7 @@ func (s Size) RoundUp() int {
 	return int((s-1)>>30) + 1
 }
 
-// String shows whole GiB where the size is that, bytes otherwise.
+// String shows GiB if the size is a whole number of them, otherwise bytes.
 func (s Size) String() string {
 	if s >= 0 && s%(1<<30) == 0 {
 		return fmt.Sprintf("%d GiB", s>>30)
@@ -24,21 +24,20 @@ func (s Size) String() string {
 	return fmt.Sprintf("%d bytes", int64(s))
 }
 
-// Range is what a request allows a volume's size to be; a zero in either field means that it does not say (CSI specification,
-// CapacityRange).
+// Range is the range of sizes that a request allows, in bytes; 0 in either field means no limit (CSI specification, CapacityRange).
 type Range struct {
 	Required, Limit Size
 }
 
-// Smallest is the smallest size in whole GiB that r allows, at least 1 GiB. InvalidArgument when r holds a negative number,
-// OutOfRange when no whole number of GiB lies in it.
+// Smallest is the smallest size in whole GiB that r allows, at least 1 GiB. InvalidArgument if r holds a negative number, OutOfRange if r
+// allows no whole number of GiB.
 func (r Range) Smallest() (Size, error) {
 	if r.Required < 0 || r.Limit < 0 {
-		return 0, Errorf(InvalidArgument, "the capacity range %d to %d bytes holds a negative number", int64(r.Required), int64(r.Limit))
+		return 0, Errorf(InvalidArgument, "the requested capacity range, %d to %d bytes, contains a negative number", int64(r.Required), int64(r.Limit))
 	}
 	size := GiB(max(1, r.Required.RoundUp()))
 	if r.Limit > 0 && size > r.Limit || size < 0 {
-		return 0, Errorf(OutOfRange, "no whole number of GiB, which is what Cinder makes, lies between %s and %s", r.Required, r.Limit)
+		return 0, Errorf(OutOfRange, "Cinder creates volumes of whole GiB, and none is between the required %s and the limit %s", r.Required, r.Limit)
 	}
 	return size, nil
 }

@@ -1,65 +1,40 @@
 package volume
 
 import (
-	"maps"
-	"slices"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// SnapshotID is the UUID of a Cinder snapshot or backup, as it stands in a VolumeSnapshotContent's snapshotHandle.
+// SnapshotID is the UUID of a Cinder snapshot or backup; the snapshotHandle of a VolumeSnapshotContent holds it.
 type SnapshotID string
 
-// Exists reports whether id can be that of a snapshot at all, as ID.Exists does.
-func (id SnapshotID) Exists() bool { return isUUID(string(id)) }
+// Exists reports whether a snapshot or backup can have this ID, as ID.Exists does for a volume.
+func (id SnapshotID) Exists() bool { return contract.IsUUID(string(id)) }
 
-// Snapshot is what Cinder says of one snapshot or one backup.
+// Snapshot is a Cinder snapshot or backup (Cinder API reference, "Show a snapshot's details" and "Show backup detail").
 type Snapshot struct {
 	ID        SnapshotID
 	Name      string
-	Volume    ID // that it was made of; Cinder keeps the volume as long as the snapshot
+	Volume    ID // the volume that it was created from; Cinder keeps a volume as long as it has snapshots
 	Status    Status
-	Size      Size // of the volume when it was made: the least a volume made from it can have
+	Size      Size // of the volume at that time: the minimum for a volume created from the snapshot
 	Metadata  map[string]string
-	CreatedAt time.Time
-	Backup    bool       // it is a backup, which outlives its volume
-	Reason    string     // why Cinder gave up on a backup; a snapshot's is SnapshotFailure's
-	From      SnapshotID // the snapshot that a backup was made from, if any
-	DataAt    time.Time  // when the volume held what a backup holds
+	CreatedAt time.Time  // by the clock of Cinder
+	Backup    bool       // it is a backup, which may exist longer than its volume
+	Reason    string     // why Cinder gave up on a backup; for a snapshot, SnapshotFailure reads it
+	From      SnapshotID // the snapshot that a backup was created from, if any
+	DataAt    time.Time  // when the volume had the data that a backup holds
 }
 
-// Ready reports whether a volume can be made from p now.
+// NoSnapshot is the error of an ID that neither a snapshot nor a backup has.
+func NoSnapshot(id SnapshotID) *Error { return Errorf(NotFound, "snapshot %q does not exist", id) }
+
+// Ready reports whether Cinder creates volumes from p now.
 func (p Snapshot) Ready() bool { return p.Status.SnapshotMeaning().Source == Proceed }
 
-// Alive reports whether p is there or being made: neither did Cinder give up on it nor is it on its way out.
+// Alive reports whether p is created or being created: Cinder has neither given up on it nor begun to delete it.
 func (p Snapshot) Alive() bool {
 	step := p.Status.SnapshotMeaning().Create
 	return step == Proceed || step == Wait
 }
-
-// SnapshotMeaning says what each status means for the three things that are done with snapshots.
-type SnapshotMeaning struct {
-	Create Step // proceed: it is there. wait: it is being made. refuse: it never will be
-	Delete Step // proceed: Cinder takes a DELETE
-	Source Step // proceed: Cinder makes a volume from it
-}
-
-// What Cinder's snapshot statuses mean (Cinder API reference, "Snapshot statuses"; objects/fields.py and volume/api.py of Cinder
-// 21: a DELETE is taken in available and error, a volume is made from an available one).
-var snapshotStatuses = map[Status]SnapshotMeaning{
-	"creating":       {Create: Wait, Delete: Wait, Source: Wait},
-	"available":      {Create: Proceed, Delete: Proceed, Source: Proceed},
-	"error":          {Create: Refuse, Delete: Proceed, Source: Refuse},
-	"deleting":       {Create: BeingDeleted, Delete: BeingDeleted, Source: BeingDeleted},
-	"deleted":        {Create: BeingDeleted, Delete: BeingDeleted, Source: BeingDeleted},
-	"error_deleting": {Create: Refuse, Delete: Refuse, Source: Refuse},
-	"unmanaging":     {Create: BeingDeleted, Delete: BeingDeleted, Source: BeingDeleted},
-	"updating":       {Create: Proceed, Delete: Wait, Source: Wait},
-	"backing-up":     {Create: Proceed, Delete: Wait, Source: Wait},
-	"restoring":      {Create: Proceed, Delete: Wait, Source: Wait},
-}
-
-// SnapshotMeaning is what s means for a snapshot or backup. A status that Cinder adds later means Wait for everything.
-func (s Status) SnapshotMeaning() SnapshotMeaning { return snapshotStatuses[s] }
-
-// SnapshotStatuses are all that the table knows, sorted.
-func SnapshotStatuses() []Status { return slices.Sorted(maps.Keys(snapshotStatuses)) }

@@ -7,13 +7,13 @@ import (
 
 type startByKey struct{}
 
-// WithStartBy returns a context that goes on after its caller's deadline, by which requests under it must have been sent: one that the
-// budget would hold back for longer, or that would be repeated later, is not sent.
+// WithStartBy returns a context for a call that outlives its caller. The adapter sends no request after the deadline of the caller: neither one
+// that the request budget delays for longer, nor a retry.
 func WithStartBy(ctx context.Context, deadline time.Time) context.Context {
 	return context.WithValue(ctx, startByKey{}, deadline)
 }
 
-// StartBy is the time by which a request under ctx must have been sent: ctx's deadline, or that of a caller which it outlives.
+// StartBy returns the time by which a request must be sent: the deadline of ctx, or the deadline given to WithStartBy if that is earlier.
 func StartBy(ctx context.Context) (time.Time, bool) {
 	deadline, bounded := ctx.Deadline()
 	if by, outlives := ctx.Value(startByKey{}).(time.Time); outlives && (!bounded || by.Before(deadline)) {

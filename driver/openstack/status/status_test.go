@@ -199,7 +199,7 @@ func TestAnAnswerIsReadAfterTheWaiterBegan(t *testing.T) {
 			if at < 500*time.Millisecond {
 				return volume.Available
 			}
-			return volume.ErrorSt
+			return volume.ErrorStatus
 		}
 	}
 	inBubble(t, prepare, func(t *testing.T, h *Hub, _ *cloudOf) {
@@ -208,7 +208,7 @@ func TestAnAnswerIsReadAfterTheWaiterBegan(t *testing.T) {
 		go func() { v, _ := h.Await(t.Context(), "v", any); first <- v.Status }()
 		time.Sleep(600 * time.Millisecond)
 		v, err := h.Await(t.Context(), "v", any)
-		if err != nil || v.Status != volume.ErrorSt {
+		if err != nil || v.Status != volume.ErrorStatus {
 			t.Errorf("second waiter told %q, %v; want what it is now", v.Status, err)
 		}
 		if s := <-first; s != volume.Available {

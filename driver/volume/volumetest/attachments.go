@@ -67,7 +67,7 @@ func (c *Cloud) findAttachment(id string) (volume.Attachment, error) {
 	return volume.Attachment{}, volume.Errorf(volume.NotFound, "no attachment %s", id)
 }
 
-// DeleteAttachment deletes an attachment; the volume's status follows at once, as in Cinder.
+// DeleteAttachment deletes an attachment; the status of the volume follows at once, as in Cinder.
 func (c *Cloud) DeleteAttachment(_ context.Context, id string) error {
 	if err := c.Called("DeleteAttachment", id); err != nil {
 		return err

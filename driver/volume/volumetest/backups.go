@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// fakeBackups is what a fakeCloud knows of backups alone.
+// backupFaults are the faults of a Cloud that concern only backups.
 type backupFaults struct {
 	BackupOutcome volume.Status // what a creating backup becomes; empty means available
 	SlowSnapshots time.Duration // how much longer than a second a snapshot takes
 }
 
-// withBackups puts backups into a cloud.
+// WithBackups adds backups to a cloud.
 func (c *Cloud) WithBackups(all ...volume.Snapshot) *Cloud {
 	for _, b := range all {
 		b.Backup = true
@@ -38,7 +38,7 @@ func (c *Cloud) readBackup(id volume.SnapshotID) (volume.Snapshot, error) {
 	return volume.Snapshot{}, volume.Errorf(volume.NotFound, "no backup %s", id)
 }
 
-// changeBackup alters a backup after one second; one whose id it takes away is gone.
+// ChangeBackup changes a backup after one second. It deletes a backup whose ID f removes.
 func (c *Cloud) ChangeBackup(id volume.SnapshotID, f func(*volume.Snapshot)) {
 	time.AfterFunc(time.Second, func() {
 		c.Mu.Lock()
@@ -51,7 +51,7 @@ func (c *Cloud) ChangeBackup(id volume.SnapshotID, f func(*volume.Snapshot)) {
 	})
 }
 
-// DeleteBackup takes a backup away after a second, unless the cloud's outcome says what becomes of it instead.
+// DeleteBackup deletes a backup after one second, or gives it the status Undeletable.
 func (c *Cloud) DeleteBackup(_ context.Context, id volume.SnapshotID) error {
 	if err := c.Called("DeleteBackup", id); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (c *Cloud) DeleteBackup(_ context.Context, id volume.SnapshotID) error {
 	if !ok {
 		return volume.Errorf(volume.NotFound, "no backup %s", id)
 	}
-	if b.Status != volume.Available && b.Status != volume.ErrorSt {
+	if b.Status != volume.Available && b.Status != volume.ErrorStatus {
 		return volume.Errorf(volume.Conflict, "Backup status must be available or error")
 	}
 	b.Status = volume.Deleting
@@ -76,26 +76,7 @@ func (c *Cloud) DeleteBackup(_ context.Context, id volume.SnapshotID) error {
 	return nil
 }
 
-// backupWaiter reads a backup every 300 virtual milliseconds.
-type BackupWaiter struct{ *Cloud }
-
-func (w BackupWaiter) Await(ctx context.Context, id volume.SnapshotID, done func(volume.Snapshot, bool) (bool, error)) (volume.Snapshot, error) {
-	tick := time.NewTicker(300 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return volume.Snapshot{}, volume.Errorf(volume.KindOf(ctx.Err()), "backup %s: %w", id, ctx.Err())
-		case <-tick.C:
-		}
-		b, err := w.readBackup(id)
-		if end, err := done(b, err == nil); end || err != nil {
-			return b, err
-		}
-	}
-}
-
-// CreateBackup makes a backup that is there, or in the cloud's outcome of backups, after ten seconds. Its snapshot is busy meanwhile.
+// CreateBackup creates a backup that gets the status BackupOutcome after ten seconds. Until then its snapshot is in status backing-up.
 func (c *Cloud) CreateBackup(_ context.Context, o volume.BackupOptions) (volume.SnapshotID, error) {
 	if err := c.Called("CreateBackup", o.Snapshot, map[bool]string{true: " incremental"}[o.Incremental], " "+o.Zone); err != nil {
 		return "", err
@@ -120,7 +101,7 @@ func (c *Cloud) CreateBackup(_ context.Context, o volume.BackupOptions) (volume.
 	return id, nil
 }
 
-// endBackup ends the making of a backup.
+// EndBackup completes a backup.
 func (c *Cloud) EndBackup(id volume.SnapshotID) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -131,7 +112,7 @@ func (c *Cloud) EndBackup(id volume.SnapshotID) {
 	if p, ok := c.SnapshotsByID[b.From]; ok {
 		p.Status = volume.Available
 	}
-	if b.Status = cmp.Or(c.BackupOutcome, volume.Available); b.Status == volume.ErrorSt {
+	if b.Status = cmp.Or(c.BackupOutcome, volume.Available); b.Status == volume.ErrorStatus {
 		b.Reason = "the store is full"
 	}
 }
@@ -140,12 +121,12 @@ func (c *Cloud) BackupsNamed(_ context.Context, name string) ([]volume.Snapshot,
 	if err := c.Called("BackupsNamed"); err != nil {
 		return nil, err
 	}
-	return listOf(c, c.BackupsByID, func(b volume.Snapshot) bool { return b.Name == name }), nil
+	return c.snapshotsNamed(c.BackupsByID, name), nil
 }
 
 func (c *Cloud) Backups(_ context.Context, page volume.SnapshotPage) ([]volume.Snapshot, error) {
 	if err := c.Called("Backups"); err != nil {
 		return nil, err
 	}
-	return pageOf(listOf(c, c.BackupsByID, func(b volume.Snapshot) bool { return page.Volume == "" || b.Volume == page.Volume }), page)
+	return c.snapshotPage(c.BackupsByID, page)
 }

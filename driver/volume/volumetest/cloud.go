@@ -15,8 +15,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// fakeCloud is a cloud whose volumes change one virtual second after they were told to. A test says what fails by fail, and what
-// else happens at a call by hook.
+// Cloud is a cloud whose objects change one virtual second after a request. A test sets what fails in Fail, and what else happens during a
+// call in Hook.
 type Cloud struct {
 	attachments
 	backupFaults
@@ -28,23 +28,25 @@ type Cloud struct {
 	Servers       map[volume.ServerID][]volume.ID                      // what Nova lists
 	Calls         []string                                             // "DeleteVolume 1", in order
 	Fail          map[string]error                                     // by method
-	Hook          map[string]func()                                    // by method, runs before the method's own work
+	Hook          map[string]func()                                    // by method, runs before the method itself
 	Reason        string                                               // of Failure
-	Outcome       volume.Status                                        // what a creating volume becomes; empty means available
-	ZoneNames     []string                                             // that it tells
-	Undeletable   volume.Status                                        // what a snapshot that was to be deleted becomes; empty means that it goes
-	Refuse        bool                                                 // the servers' hosts fail every attach and detach
+	Outcome       volume.Status                                        // the status of a created object; empty means available
+	ZoneNames     []string                                             // of VolumeZones; nil makes it return none
+	Undeletable   volume.Status                                        // the status of a snapshot or backup after a delete; empty means that it is gone
+	Refuse        bool                                                 // every attach and detach fails on the host
 	Create        func(o volume.CreateOptions, v *volume.Volume) error // what else a create does to the volume
 	now           func() time.Time
 	made          int
 	typed
 }
 
+// The servers of a Cloud.
 const (
 	ServerA volume.ServerID = "aaaaaaaa-0000-4000-8000-000000000001"
 	ServerB volume.ServerID = "bbbbbbbb-0000-4000-8000-000000000002"
 )
 
+// NewCloud returns a cloud with these volumes, and with the servers ServerA and ServerB.
 func NewCloud(volumes ...volume.Volume) *Cloud {
 	c := &Cloud{
 		VolumesByID: map[volume.ID]*volume.Volume{}, SnapshotsByID: map[volume.SnapshotID]*volume.Snapshot{}, BackupsByID: map[volume.SnapshotID]*volume.Snapshot{}, Servers: map[volume.ServerID][]volume.ID{ServerA: nil, ServerB: nil},
@@ -59,9 +61,10 @@ func NewCloud(volumes ...volume.Volume) *Cloud {
 	return c
 }
 
-// id is the id of the n-th volume of a test.
+// VolumeID is the ID of the n-th volume of a test.
 func VolumeID(n int) volume.ID { return volume.ID(fmt.Sprintf("00000000-0000-4000-8000-%012d", n)) }
 
+// Called records a call, runs its hook, and returns its error.
 func (c *Cloud) Called(method string, args ...any) error {
 	c.Mu.Lock()
 	c.Calls = append(c.Calls, strings.TrimSpace(method+" "+fmt.Sprint(args...)))
@@ -91,7 +94,7 @@ func (c *Cloud) CountPrefix(prefix string) int {
 	return n
 }
 
-// change alters a volume now, later alters it after one second.
+// Change changes a volume now.
 func (c *Cloud) Change(id volume.ID, f func(*volume.Volume)) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -100,10 +103,12 @@ func (c *Cloud) Change(id volume.ID, f func(*volume.Volume)) {
 	}
 }
 
+// Later changes a volume after one second.
 func (c *Cloud) Later(id volume.ID, f func(*volume.Volume)) {
 	time.AfterFunc(time.Second, func() { c.Change(id, f) })
 }
 
+// Remove deletes a volume now.
 func (c *Cloud) Remove(id volume.ID) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -168,6 +173,7 @@ func (c *Cloud) Volume(_ context.Context, id volume.ID) (volume.Volume, error) {
 	return c.Read(id)
 }
 
+// Read reads a volume without recording a call.
 func (c *Cloud) Read(id volume.ID) (volume.Volume, error) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -198,30 +204,13 @@ func (c *Cloud) VolumesNamed(_ context.Context, name string) ([]volume.Volume, e
 	return found, nil
 }
 
-// Select returns at most three volumes, whatever the limit is.
+// Select returns a page of volumes. It ignores the filters.
 func (c *Cloud) Select(_ context.Context, page volume.Selection) ([]volume.Volume, bool, error) {
 	if err := c.Called("Select"); err != nil {
 		return nil, false, err
 	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	var all []volume.Volume
-	for _, v := range c.VolumesByID {
-		all = append(all, *v)
-	}
-	slices.SortFunc(all, func(a, b volume.Volume) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID)) })
-	if page.Marker != "" {
-		i := slices.IndexFunc(all, func(v volume.Volume) bool { return v.ID == page.Marker })
-		if i < 0 {
-			return nil, false, volume.Errorf(volume.NotFound, "no volume %s", page.Marker)
-		}
-		all = all[i+1:]
-	}
-	most := 3
-	if page.Limit > 0 {
-		most = min(most, page.Limit)
-	}
-	return all[:min(most, len(all))], len(all) > most, nil
+	all := sorted(c, c.VolumesByID, volume.PositionOf, func(volume.Volume) bool { return true })
+	return pageOf(all, volume.PositionOf, page.Marker, page.Limit)
 }
 
 func (c *Cloud) DeleteVolume(_ context.Context, id volume.ID) error {
@@ -334,7 +323,7 @@ func (c *Cloud) Detach(_ context.Context, server volume.ServerID, id volume.ID) 
 			v.Status = volume.Available
 		}
 	})
-	// Nova's list lags behind Cinder.
+	// The list of Nova changes later than Cinder.
 	time.AfterFunc(3*time.Second, func() {
 		c.Mu.Lock()
 		defer c.Mu.Unlock()
@@ -345,35 +334,17 @@ func (c *Cloud) Detach(_ context.Context, server volume.ServerID, id volume.ID) 
 	return nil
 }
 
-// Await reads the volume every 300 virtual milliseconds.
-func (c *Cloud) Await(ctx context.Context, id volume.ID, done func(volume.Volume, bool) (bool, error)) (volume.Volume, error) {
-	tick := time.NewTicker(300 * time.Millisecond)
-	defer tick.Stop()
-	var last volume.Status
-	for {
-		select {
-		case <-ctx.Done():
-			return volume.Volume{}, volume.Errorf(volume.KindOf(ctx.Err()), "volume %s: it is %s: %w", id, last, ctx.Err())
-		case <-tick.C:
-		}
-		v, err := c.Read(id)
-		last = v.Status
-		if end, err := done(v, err == nil); end || err != nil {
-			return v, err
-		}
-	}
-}
-
-// within is a context whose deadline is that many virtual seconds away.
+// Within returns a context that ends after that many virtual seconds.
 func Within(t *testing.T, seconds int) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(seconds)*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
 
+// WantKind fails the test unless err has that kind and is marked AfterWrite or not.
 func WantKind(t *testing.T, err error, want volume.Kind, afterWrite bool) {
 	t.Helper()
 	if err == nil || volume.KindOf(err) != want || volume.MayHaveWritten(err) != afterWrite {
-		t.Fatalf("want an error of kind %q, after a write: %v; got %v, kind %q, after a write: %v", want, afterWrite, err, volume.KindOf(err), volume.MayHaveWritten(err))
+		t.Fatalf("want an error of kind %q, after write: %v; got %v, kind %q, after write: %v", want, afterWrite, err, volume.KindOf(err), volume.MayHaveWritten(err))
 	}
 }

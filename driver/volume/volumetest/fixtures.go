@@ -9,21 +9,22 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// testOwner is the owner of the objects of a test.
+// TestOwner is the owner of the objects of a test.
 var TestOwner = idempotent.Owner{Driver: "driver", Cluster: "cluster"}
 
-// ofOurs is a volume that this driver made for gib.
+// OwnVolume is a volume with the name pvc-1 that this driver created.
 func OwnVolume(n int, status volume.Status) volume.Volume {
 	return volume.Volume{ID: VolumeID(n), Name: "pvc-1", Status: status, Size: volume.GiB(1), Metadata: TestOwner.Metadata("pvc-1", nil)}
 }
 
-// ofOthers is one of the same name that somebody else made.
+// ForeignVolume is a volume of the same name that somebody else created.
 func ForeignVolume(n int, status volume.Status) volume.Volume {
 	v := OwnVolume(n, status)
 	v.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 	return v
 }
 
+// AttachedVolume is a volume that is attached to these servers.
 func AttachedVolume(servers ...volume.ServerID) volume.Volume {
 	v := volume.Volume{ID: VolumeID(1), Status: volume.InUse, Multiattach: len(servers) > 1}
 	for _, server := range servers {
@@ -32,40 +33,41 @@ func AttachedVolume(servers ...volume.ServerID) volume.Volume {
 	return v
 }
 
-// hostAttached is a volume that a host has which is no server of Nova's: "server_id": null.
+// HostAttached is a cloud with a volume that is attached to a host instead of a Nova server ("server_id": null), and to more servers.
 func HostAttached(more ...volume.ServerID) *Cloud {
 	v := AttachedVolume(append([]volume.ServerID{""}, more...)...)
 	v.Attachments[0].Host = "kvm-7"
 	c := NewCloud(v)
-	delete(c.Servers, "") // the adapter answers NotFound for an id that is not a UUID
+	delete(c.Servers, "") // the adapter returns NotFound for an ID that is no UUID
 	return c
 }
 
-// pictureOfOurs is a snapshot that this driver made for picture.
+// OwnSnapshot is a snapshot with the name snapshot-1 that this driver created.
 func OwnSnapshot(n int, status volume.Status) volume.Snapshot {
 	return volume.Snapshot{ID: SnapshotID(n), Name: "snapshot-1", Volume: VolumeID(1), Status: status, Size: volume.GiB(3), Metadata: TestOwner.Metadata("snapshot-1", nil)}
 }
 
-// breaks lets a method fail from now on.
+// Breaks makes a method fail from now on.
 func (c *Cloud) Breaks(method string, err error) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	c.Fail[method] = err
 }
 
+// Restore sets the list of volumes that Nova shows for a server.
 func (c *Cloud) Restore(server volume.ServerID, list []volume.ID) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	c.Servers[server] = list
 }
 
-// fakeLate says which calls are answered by a proxy that gave up, and how long after that the cloud has done them all the same: each
-// once, by method.
+// lostAnswers names methods whose next answer is lost, as behind a proxy with a timeout. The cloud carries out the request after that delay.
 type lostAnswers struct{ Late map[string]time.Duration }
 
+// ErrLost is the error of a lost answer.
 var ErrLost = volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
 
-// loses reports whether the answer to a call is lost, whose work is done later then. It needs c.mu.
+// loses reports whether the answer to a call is lost; then the work happens later. The caller holds c.Mu.
 func (c *Cloud) loses(method string, work func()) bool {
 	after, lost := c.Late[method]
 	if lost {
@@ -79,7 +81,7 @@ func (c *Cloud) loses(method string, work func()) bool {
 	return lost
 }
 
-// left are the ids of all that there is.
+// Remaining returns the IDs of all objects.
 func (c *Cloud) Remaining() []string {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
@@ -96,14 +98,14 @@ func (c *Cloud) Remaining() []string {
 	return ids
 }
 
-// put adds a volume while the cloud is in use.
+// Put adds a volume while the cloud is in use.
 func (c *Cloud) Put(v volume.Volume) {
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
 	c.VolumesByID[v.ID] = &v
 }
 
-// sameZoneOnly makes a cloud refuse copies in another zone than their source's, as Cinder's cloned_volume_same_az does.
+// SameZoneOnly makes a cloud refuse volumes in other zones, as Cinder refuses copies outside the zone of their source (cloned_volume_same_az).
 func (c *Cloud) SameZoneOnly(zone string) *Cloud {
 	c.Create = func(o volume.CreateOptions, _ *volume.Volume) error {
 		if o.Zone != zone {
@@ -114,10 +116,10 @@ func (c *Cloud) SameZoneOnly(zone string) *Cloud {
 	return c
 }
 
-// source is the volume that snapshots are made of.
+// SourceVolume is the volume of the snapshots and backups.
 var SourceVolume = volume.Volume{ID: VolumeID(1), Name: "pvc-1", Status: volume.Available, Size: volume.GiB(3), Zone: "az 2"}
 
-// kept is what a cloud has of snapshots, or of backups.
+// Objects returns the snapshots or the backups.
 func (c *Cloud) Objects(backups bool) map[volume.SnapshotID]*volume.Snapshot {
 	if backups {
 		return c.BackupsByID
@@ -125,7 +127,7 @@ func (c *Cloud) Objects(backups bool) map[volume.SnapshotID]*volume.Snapshot {
 	return c.SnapshotsByID
 }
 
-// putSnapshot adds a snapshot or a backup while the cloud is in use.
+// PutSnapshot adds a snapshot or backup while the cloud is in use.
 func (c *Cloud) PutSnapshot(backup bool, p volume.Snapshot) {
 	p.Backup = backup
 	c.Mu.Lock()
@@ -133,7 +135,7 @@ func (c *Cloud) PutSnapshot(backup bool, p volume.Snapshot) {
 	c.Objects(backup)[p.ID] = &p
 }
 
-// everyStatus is every status that Cinder 21 gives a volume: objects/fields.py VolumeStatus.ALL, and the two that volume/api.py sets besides.
+// EveryStatus is every volume status of Cinder 21: VolumeStatus.ALL of objects/fields.py, and two more of volume/api.py.
 var EveryStatus = []volume.Status{
 	"creating", "available", "deleting", "error", "error_deleting", "error_managing", "managing", "attaching", "in-use",
 	"detaching", "maintenance", "restoring-backup", "error_restoring", "reserved", "awaiting-transfer", "backing-up",
@@ -141,23 +143,23 @@ var EveryStatus = []volume.Status{
 	"unmanaging", "error_managing_deleting",
 }
 
-// archived is backup 1 of source.
+// NewBackup is a backup of SourceVolume.
 func NewBackup(status volume.Status) volume.Snapshot {
 	return volume.Snapshot{ID: SnapshotID(1), Volume: SourceVolume.ID, Status: status, Size: SourceVolume.Size, Reason: "disk full"}
 }
 
-// every status that Cinder 21 gives a snapshot: objects/fields.py SnapshotStatus.ALL.
+// EverySnapshotStatus is every snapshot status of Cinder 21 (objects/fields.py, SnapshotStatus.ALL).
 var EverySnapshotStatus = []volume.Status{
 	"error", "available", "creating", "deleting", "deleted", "updating", "error_deleting", "unmanaging", "backing-up", "restoring",
 }
 
-// createdAt is v, sent and created at that time.
+// CreatedAt returns v as requested and created at that time.
 func CreatedAt(v volume.Volume, at time.Time) volume.Volume {
 	v.CreatedAt, v.Metadata = at, merged(v.Metadata, map[string]string{contract.MetadataSent: at.UTC().Format(time.RFC3339)})
 	return v
 }
 
-// snapshotCreatedAt is p, sent and created at that time.
+// SnapshotCreatedAt returns p as requested and created at that time.
 func SnapshotCreatedAt(p volume.Snapshot, at time.Time) volume.Snapshot {
 	p.CreatedAt, p.Metadata = at, merged(p.Metadata, map[string]string{contract.MetadataSent: at.UTC().Format(time.RFC3339)})
 	return p

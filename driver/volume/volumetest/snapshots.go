@@ -5,16 +5,15 @@ import (
 	"context"
 	"fmt"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"slices"
 	"time"
 )
 
-// sid is the id of the n-th snapshot of a test.
+// SnapshotID is the ID of the n-th snapshot or backup of a test.
 func SnapshotID(n int) volume.SnapshotID {
 	return volume.SnapshotID(fmt.Sprintf("50000000-0000-4000-8000-%012d", n))
 }
 
-// withSnapshots puts snapshots into a cloud.
+// WithSnapshots adds snapshots to a cloud.
 func (c *Cloud) WithSnapshots(all ...volume.Snapshot) *Cloud {
 	for _, p := range all {
 		c.SnapshotsByID[p.ID] = &p
@@ -22,7 +21,7 @@ func (c *Cloud) WithSnapshots(all ...volume.Snapshot) *Cloud {
 	return c
 }
 
-// changeSnapshot alters a snapshot after one second.
+// ChangeSnapshot changes a snapshot after one second.
 func (c *Cloud) ChangeSnapshot(id volume.SnapshotID, f func(*volume.Snapshot)) {
 	time.AfterFunc(time.Second, func() {
 		c.Mu.Lock()
@@ -33,7 +32,7 @@ func (c *Cloud) ChangeSnapshot(id volume.SnapshotID, f func(*volume.Snapshot)) {
 	})
 }
 
-// CreateSnapshot makes a snapshot that is ready, or in the cloud's outcome, after a second.
+// CreateSnapshot creates a snapshot that gets the status Outcome after one second and SlowSnapshots.
 func (c *Cloud) CreateSnapshot(_ context.Context, o volume.SnapshotOptions) (volume.Snapshot, error) {
 	how := map[bool]string{true: " in use"}[o.InUse] + map[bool]string{true: " by force"}[o.Force]
 	if err := c.Called("CreateSnapshot"+how, ""); err != nil {
@@ -77,49 +76,17 @@ func (c *Cloud) SnapshotsNamed(_ context.Context, name string) ([]volume.Snapsho
 	if err := c.Called("SnapshotsNamed"); err != nil {
 		return nil, err
 	}
-	return listOf(c, c.SnapshotsByID, func(p volume.Snapshot) bool { return p.Name == name }), nil
-}
-
-// listOf are the snapshots or backups that keep wants, in Cinder's order.
-func listOf(c *Cloud, objects map[volume.SnapshotID]*volume.Snapshot, keep func(volume.Snapshot) bool) []volume.Snapshot {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	var all []volume.Snapshot
-	for _, p := range objects {
-		if keep(*p) {
-			all = append(all, *p)
-		}
-	}
-	slices.SortFunc(all, func(a, b volume.Snapshot) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
-	})
-	return all
+	return c.snapshotsNamed(c.SnapshotsByID, name), nil
 }
 
 func (c *Cloud) Snapshots(_ context.Context, page volume.SnapshotPage) ([]volume.Snapshot, error) {
 	if err := c.Called("Snapshots"); err != nil {
 		return nil, err
 	}
-	return pageOf(listOf(c, c.SnapshotsByID, func(p volume.Snapshot) bool { return page.Volume == "" || p.Volume == page.Volume }), page)
+	return c.snapshotPage(c.SnapshotsByID, page)
 }
 
-// pageOf gives three objects in one answer at most, whatever is asked for.
-func pageOf(all []volume.Snapshot, page volume.SnapshotPage) ([]volume.Snapshot, error) {
-	if page.Marker != "" {
-		i := slices.IndexFunc(all, func(p volume.Snapshot) bool { return p.ID == page.Marker })
-		if i < 0 {
-			return nil, volume.Errorf(volume.NotFound, "%s is gone", page.Marker)
-		}
-		all = all[i+1:]
-	}
-	most := 3
-	if page.Limit > 0 {
-		most = min(most, page.Limit)
-	}
-	return all[:min(most, len(all))], nil
-}
-
-// DeleteSnapshot takes a snapshot away after a second, unless the cloud's outcome says what becomes of it instead.
+// DeleteSnapshot deletes a snapshot after one second, or gives it the status Undeletable.
 func (c *Cloud) DeleteSnapshot(_ context.Context, id volume.SnapshotID) error {
 	if err := c.Called("DeleteSnapshot", id); err != nil {
 		return err
@@ -147,23 +114,4 @@ func (c *Cloud) DeleteSnapshot(_ context.Context, id volume.SnapshotID) error {
 
 func (c *Cloud) SnapshotFailure(context.Context, volume.SnapshotID) (string, error) {
 	return c.Reason, c.Called("SnapshotFailure")
-}
-
-// snapshotWaiter reads a snapshot every 300 virtual milliseconds.
-type SnapshotWaiter struct{ *Cloud }
-
-func (w SnapshotWaiter) Await(ctx context.Context, id volume.SnapshotID, done func(volume.Snapshot, bool) (bool, error)) (volume.Snapshot, error) {
-	tick := time.NewTicker(300 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return volume.Snapshot{}, volume.Errorf(volume.KindOf(ctx.Err()), "snapshot %s: %w", id, ctx.Err())
-		case <-tick.C:
-		}
-		p, err := w.readSnapshot(id)
-		if end, err := done(p, err == nil); end || err != nil {
-			return p, err
-		}
-	}
 }

@@ -5,12 +5,12 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// typed is what a fakeCloud has of types and quotas.
+// typed are the types, quotas and faults of retypes of a Cloud.
 type typed struct {
 	VolumeTypes []volume.Type
 	Standard    volume.Type // the default type
 	QuotaSet    map[string]volume.Quota
-	Stubborn    bool // a retype is taken and changes nothing
+	Stubborn    bool // Cinder accepts a retype and changes nothing
 }
 
 func (c *Cloud) Types(context.Context) ([]volume.Type, error) {
@@ -49,4 +49,12 @@ func (c *Cloud) Retype(_ context.Context, id volume.ID, typeID string, migrate b
 		}
 	})
 	return nil
+}
+
+// VolumeZones returns ZoneNames.
+func (c *Cloud) VolumeZones(context.Context) ([]string, error) {
+	if err := c.Called("VolumeZones"); err != nil {
+		return nil, err
+	}
+	return c.ZoneNames, nil
 }
