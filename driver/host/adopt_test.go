@@ -85,8 +85,8 @@ func TestAVolumeStagedByUpstreamIsAdoptedWhileAFileIsOpen(t *testing.T) {
 	}
 }
 
-// The way back: upstream's plugin asks of what it finds whether it is a mount point and which device is there
-// (findmnt), and takes it away with mount-utils.
+// The way back. Upstream's plugin reads whether the path is a mount point and which device is there (findmnt). It
+// unmounts it with mount-utils.
 func TestUpstreamCanAdoptWhatThisDriverMounted(t *testing.T) {
 	h, m, disk := realHost(t, 64<<20)
 	staging, pod, device := m.Path("globalmount"), m.Path("pods", "1", "mount"), m.Path(blockTargets, "1")

@@ -13,7 +13,7 @@ type ExpandSpec struct {
 	Path   string // where it is staged or published
 	Size   volume.Size
 	// Block is true if the volume is used as a block device. Then Expand only waits for the size of the disk and
-	// ignores Path: kubelet names the empty staging directory while the volume is not published yet.
+	// ignores Path. kubelet names the empty staging directory while the volume is not published yet.
 	Block bool
 }
 
@@ -21,7 +21,7 @@ type ExpandSpec struct {
 // of the disk.
 //
 // Errors, besides those of disk.Finder.Find: NotFound if nothing is mounted at Path, so that the file system of the
-// machine is never grown; Conflict if something else is; DeadlineExceeded if the disk does not grow; Failed if the file
+// machine is never grown. Conflict if something else is. DeadlineExceeded if the disk does not grow. Failed if the file
 // system does not.
 func (h *Host) Expand(ctx context.Context, e ExpandSpec) (volume.Size, error) {
 	path, err := mount.ResolveVolume(e.Path)

@@ -13,8 +13,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Health reports what is wrong with a volume as this server sees it: with its disk, with the file system on it, and
-// whether that answers at the paths where the volume is or should be (CSI specification, "NodeGetVolumeHealth").
+// Health reports what is wrong with a volume as this server sees it (CSI specification, "NodeGetVolumeHealth"). It
+// checks the disk, the file system on it, and whether that answers at the paths where the volume is or should be.
 // NotFound if the volume is not here and paths are empty.
 func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error) {
 	if err := disk.CheckID(id); err != nil {

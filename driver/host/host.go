@@ -1,8 +1,8 @@
 // Package host is the Linux side of the node role: it stages, publishes, expands and unstages volumes, and reports
 // their statistics and health.
 //
-// It combines its sub-packages: disk finds a disk by its serial, fs probes and makes file systems, mount reads and
-// changes the mount table, metadata reads which server this is, limit counts the volumes that fit on it. None of them
+// It combines its sub-packages. disk finds a disk by its serial. fs probes and makes file systems. mount reads and
+// changes the mount table. metadata reads which server this is. limit counts the volumes that fit on it. None of them
 // asks the cloud for more than the metadata of this server.
 //
 // The state of a volume is in the kernel: in sysfs, in the mount table and on the disk. In memory there are only

@@ -9,9 +9,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// signature is a way to make a disk that the tools know as name. Where its own mkfs is among the test tools, that makes
-// it; otherwise the fewest bytes that blkid takes for it are planted, by the formats' public descriptions, and blkid
-// confirms them.
+// signature is a way to make a disk that the tools know as name. If its mkfs is among the test tools, that makes it.
+// Otherwise the test writes the fewest bytes that blkid recognises, by the public descriptions of the formats, and
+// blkid confirms them.
 type signature struct {
 	name  string   // as blkid says it
 	size  int64    // bytes; smallDisk when zero

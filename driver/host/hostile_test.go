@@ -69,8 +69,8 @@ func (x *hostile) stage(t *testing.T, s StageSpec) error {
 	return x.Host.Stage(t.Context(), s)
 }
 
-// staysAsItIs stages the disk with each request, and checks that each is refused with the words, that the disk keeps
-// every byte and is not mounted, and that no mkfs ran.
+// staysAsItIs stages the disk with each request and checks that each is refused with the words. The disk must keep
+// every byte and must not be mounted, and no mkfs may run.
 func (x *hostile) staysAsItIs(t *testing.T, words string, requests ...StageSpec) {
 	t.Helper()
 	before := sum(t, x.disk)
@@ -102,8 +102,8 @@ func sum(t *testing.T, disk string) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// otherRequests are requests for a disk with that content: for a file system that the disk does not hold, and, if the
-// driver cannot mount the content, for whatever is there.
+// otherRequests are requests for a disk with that content. They name a file system that the disk does not hold. If the
+// driver cannot mount the content, one names none.
 func otherRequests(holds string) []StageSpec {
 	switch holds {
 	default:
@@ -133,8 +133,8 @@ func TestNoFileSystemIsMadeOverAnySignatureThatBlkidKnows(t *testing.T) {
 	}
 }
 
-// testdata/signatures-not-made.txt names what cannot be made, and why. Whatever else a blkid knows must be made above:
-// one that is new, after an update of the tools, fails this test and wants a line there or here.
+// testdata/signatures-not-made.txt names what cannot be made, and why. Every other name that blkid knows must be made
+// above. A name that is new after an update of the tools fails this test and needs a line there or here.
 func TestEverySignatureThatBlkidKnowsIsTestedOrListed(t *testing.T) {
 	t.Parallel()
 	testenv.NeedTools(t, "blkid", "util-linux")

@@ -27,8 +27,8 @@ type PublishSpec struct {
 
 // Publish binds a staged file system at the target. It does nothing if it is bound already.
 //
-// Errors: NotFound if the volume has no disk here; Conflict if nothing or another disk is staged, something else is
-// mounted at the target, or the volume has another target and allows only one; Incompatible if it is published there
+// Errors: NotFound if the volume has no disk here. Conflict if nothing or another disk is staged, something else is
+// mounted at the target, or the volume has another target and allows only one. Incompatible if it is published there
 // with the other writability.
 func (h *Host) Publish(ctx context.Context, p PublishSpec) error {
 	staging, err := mount.Resolve(p.Staging)

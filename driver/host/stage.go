@@ -40,8 +40,8 @@ type StageSpec struct {
 // stays final, as the CSI specification says.
 //
 // Errors, besides those of disk.Finder.Await: InvalidArgument for an unknown file system, a refused mount flag, or a
-// format option that the file system lacks; Incompatible if the volume is staged in another way; Conflict if another
-// disk is mounted there or the disk holds another file system; DataLoss if the disk holds anything else or cannot be
+// format option that the file system lacks. Incompatible if the volume is staged in another way. Conflict if another
+// disk is mounted there or the disk holds another file system. DataLoss if the disk holds anything else or cannot be
 // read.
 func (h *Host) Stage(ctx context.Context, s StageSpec) error {
 	err := h.stage(ctx, s)
@@ -237,7 +237,7 @@ func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) err
 }
 
 // explainMountError adds to the error of a mount what the kernel writes only to its log. The kernel recovers a file
-// system that was not unmounted by writing to its disk, also for a read-only mount, and a write-protected disk does not
+// system that was not unmounted by writing to its disk, also for a read-only mount. A write-protected disk does not
 // allow that.
 func explainMountError(err error, d *disk.Disk, fsType string) error {
 	if fsType == "btrfs" && strings.Contains(err.Error(), "File exists") {

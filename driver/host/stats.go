@@ -31,7 +31,7 @@ type Stats struct {
 const statsTimeout = 10 * time.Second
 
 // Stats reads the usage of the volume mounted at path. Errors: NotFound if nothing is mounted there, so that the usage
-// of the machine's own file system is never reported; Unavailable if the file system does not answer.
+// of the machine's own file system is never reported. Unavailable if the file system does not answer.
 func (h *Host) Stats(ctx context.Context, path string) (Stats, error) {
 	call, _ := h.stats.Start(filepath.Clean(path), func() statsResult {
 		stats, err := h.readStats(path)

@@ -13,8 +13,8 @@ import (
 )
 
 // Unstage writes out the file system at the staging path and unmounts it, as Unmount does. Error: Busy while the volume
-// is in use anywhere else, even if only another mount namespace has it mounted, so that its disk is not detached under
-// a mount.
+// is in use anywhere else, so that its disk is not detached under a mount. A mount in another mount namespace counts
+// too.
 func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	sync := func(path string) error { return h.sync(ctx, path) }
 	if err := h.unmount(path, sync); err != nil || disk.CheckID(id) != nil {
@@ -59,7 +59,7 @@ func (h *Host) unmount(path string, before func(path string) error) error {
 // sync writes out the file system mounted at path. umount(2) does that only for the last mount of a file system, and
 // another mount namespace may have one that this one does not show. If the disk answers with errors, unmounting
 // continues, since a dead disk must be unstaged too. If it does not answer, sync waits until shortly before ctx ends,
-// and the mount stays: a mount with a call in progress cannot be unmounted.
+// and the mount stays. A mount with a call in progress cannot be unmounted.
 func (h *Host) sync(ctx context.Context, path string) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
@@ -77,16 +77,16 @@ func (h *Host) sync(ctx context.Context, path string) error {
 	return nil
 }
 
-// How long a disk may stay in use after its last mount was removed. The kernel shuts a file system down a moment later
-// if a process elsewhere was the last to use it, and programs such as fsck hold a disk while they read it.
+// How long a disk may stay in use after its last mount was removed. If a process elsewhere was the last to use a file
+// system, the kernel shuts it down a moment later. Programs such as fsck use a disk while they read it.
 const (
 	releaseTimeout = 2 * time.Second
 	releasePoll    = 100 * time.Millisecond
 )
 
-// checkReleased returns Busy while something that this mount namespace does not show uses the file system of a volume:
-// a mount in another namespace, which may still have data to write, or a device that was made of the disk. It ignores
-// users of a disk without a supported file system: the LVM of the server may have found a raw block volume.
+// checkReleased returns Busy while something that this mount namespace does not show uses the file system of a volume.
+// That is a mount in another namespace, which may still have data to write, or a device that was made of the disk. It
+// ignores users of a disk without a supported file system: the LVM of the server may have found a raw block volume.
 func (h *Host) checkReleased(ctx context.Context, id volume.ID, d *disk.Disk) error {
 	inUse, err := h.awaitRelease(ctx, d)
 	if err != nil || !inUse {

@@ -47,8 +47,8 @@ var readOnlyModes = map[csi.VolumeCapability_AccessMode_Mode]bool{
 
 // singleTargetModes are the access modes in which a volume has one target on a node (CSI specification,
 // "NodePublishVolume", second table). SINGLE_NODE_WRITER is not among them, unlike in that table. kubelet before 1.22,
-// and other callers that do not know the newer modes, send it for ReadWriteOnce, which lets several pods of a node use
-// the volume; upstream's plugin allows that too.
+// and other callers that do not know the newer modes, send it for ReadWriteOnce. That lets several pods of a node use
+// the volume, and upstream's plugin allows it too.
 var singleTargetModes = map[csi.VolumeCapability_AccessMode_Mode]bool{
 	csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER: true,
 	csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   true,
@@ -92,8 +92,8 @@ func (s *Server) parseStage(r *csi.NodeStageVolumeRequest) (host.StageSpec, capa
 }
 
 // parseFormat parses how a file system is made. If the request names no file system, the options need only fit one of
-// them: the default may have changed since the volume was formatted, and the driver does not compare the options with
-// an existing file system.
+// them. The default may have changed since the volume was formatted. The driver does not compare the options with an
+// existing file system.
 func parseFormat(context map[string]string, fsType string) (contract.Format, error) {
 	format, err := contract.FormatOfContext(context)
 	if err != nil {

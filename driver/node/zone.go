@@ -12,8 +12,8 @@ import (
 )
 
 // zoneRecord stores the zone in which the node was registered. kubelet refuses to register a driver that reports
-// another value of a label than the Node has, and then nothing can be mounted or unmounted here. So a server that was
-// moved keeps reporting its first zone, and a metric and the log tell the administrator. The node has no access to the
+// another value of a label than the Node has. Then nothing can be mounted or unmounted here. So a server that was moved
+// keeps reporting its first zone, and a metric and the log tell the administrator. The node has no access to the
 // Kubernetes API, so the record is a file beside the socket. It lives as long as the directory of kubelet, and counts
 // only for the server that wrote it.
 type zoneRecord struct {

@@ -24,7 +24,7 @@ func (k *kubelet) stats(t *testing.T, pod string) (*csi.NodeGetVolumeStatsRespon
 	return k.NodeGetVolumeStats(ctx, &csi.NodeGetVolumeStatsRequest{VolumeId: volumeID, VolumePath: k.target(pod), StagingTargetPath: k.staging()})
 }
 
-// ailments are the reasons that the driver gives for a volume that is not healthy.
+// conditions are the reasons that the driver gives for a volume that is not healthy.
 func (k *kubelet) ailments(t *testing.T, pod string) (reasons []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callTimeout)

@@ -10,7 +10,7 @@ import (
 )
 
 // serialTimeout is how long a disk has to report its serial. A read of the serial of a virtio-blk disk is a request in
-// the queue of the disk (Linux, virtblk_get_id), so a disk whose backend is down never answers. A healthy disk answers
+// the queue of the disk (Linux, virtblk_get_id). A disk whose backend is down never answers it. A healthy disk answers
 // in less than a millisecond.
 const serialTimeout = 2 * time.Second
 
@@ -98,7 +98,7 @@ type Entry struct {
 }
 
 // List lists the disks of this machine with their serials. It reads all serials at once. A disk that does not answer in
-// time is unresponsive: later calls do not wait for it and do not read it until it has answered.
+// time is unresponsive. Later calls neither wait for it nor read it until it has answered.
 func (f *Finder) List(ctx context.Context) ([]Entry, error) {
 	names, err := f.names()
 	if err != nil {

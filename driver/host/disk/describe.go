@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// describe lists what a person needs to see why no disk matches: every disk that could be a volume with its cached
-// serial, and links that name the volume and lead to another disk.
+// describe lists what a person needs to see why no disk matches. That is every disk that could be a volume, with its
+// cached serial. It adds links that name the volume and lead to another disk.
 func (f *Finder) describe(id volume.ID) string {
 	const limit = 32
 	names, _ := f.names()

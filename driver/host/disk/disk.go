@@ -116,9 +116,9 @@ type Disk struct {
 	finder   *Finder
 }
 
-// Verify checks that the disk is still the one that Find found. Callers verify a disk just before each use: an open
-// disk keeps its name, but after a disk was pulled out, another disk may take its device node. So cached serials do not
-// count here.
+// Verify checks that the disk is still the one that Find found. Callers verify a disk just before each use. An open
+// disk keeps its name, but another disk may take the device node of a disk that was pulled out. So cached serials do
+// not count here.
 //
 // Errors: Conflict if another disk is there now, DeadlineExceeded if the disk does not answer.
 func (d *Disk) Verify(ctx context.Context) error {

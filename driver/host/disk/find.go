@@ -60,9 +60,9 @@ func NewFinder(o Options) *Finder {
 }
 
 // pollInterval is how often the driver reads sysfs while it waits for a disk or for its new size. One reading of 25
-// disks takes 0.4 ms, so a wait costs 0.2% of a processor, and a disk is found 100 ms after it appears on average.
-// In QEMU guests polling found a disk 54 to 153 ms after the kernel's event (medians), and a driver that listened to
-// the kernel's events after 39 ms.
+// disks takes 0.4 ms, so a wait costs 0.2% of a processor. On average a disk is found 100 ms after it appears. In QEMU
+// guests polling found a disk 54 to 153 ms after the kernel's event (medians). A driver that listened to the kernel's
+// events found it after 39 ms.
 const pollInterval = 200 * time.Millisecond
 
 // rescanAfter is how long a wait lasts before the driver asks the SCSI hosts for new disks. It is the last resort:
@@ -71,8 +71,8 @@ const rescanAfter = 15 * time.Second
 
 // Await waits until the disk of a volume appears, and returns it verified and open.
 //
-// Errors: NotFound for an ID that is not a UUID, Conflict if two disks have the serial of the volume or a device node
-// is not the disk that sysfs describes, DeadlineExceeded with the disks that are there instead, Canceled.
+// Errors: NotFound for an ID that is not a UUID. Conflict if two disks have the serial of the volume, or a device node
+// is not the disk that sysfs describes. DeadlineExceeded, with the disks that are there instead. Canceled.
 func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func rescanDelay(ctx context.Context) time.Duration {
 }
 
 // Find returns the disk of a volume, verified and open, without waiting for it. Errors, besides those of Await:
-// NotFound if no disk has the serial of the volume, Unavailable if none has it and some disk does not answer.
+// NotFound if no disk has the serial of the volume. Unavailable if none has it and some disk does not answer.
 func (f *Finder) Find(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (f *Finder) FindCached(ctx context.Context, id volume.ID) (*Disk, error) {
 		"detach the disk that is not meant", len(matches), id, strings.Join(matches, ", "), shortSerial)
 }
 
-// openDisk opens a disk and checks that its device node is the device that sysfs describes: a node left over from an
+// openDisk opens a disk and checks that its device node is the device that sysfs describes. A node left over from an
 // earlier disk has the same name.
 func (f *Finder) openDisk(id volume.ID, name, serial string) (*Disk, error) {
 	path := f.Node(name)
@@ -193,7 +193,7 @@ func (f *Finder) openDisk(id volume.ID, name, serial string) (*Disk, error) {
 	return &Disk{Name: name, Path: path, Number: want, Serial: serial, Device: opened, sequence: f.Attribute(name, "diskseq"), finder: f}, nil
 }
 
-// startRescan returns at once: if a SCSI host has no disk at number 0, the kernel tries hundreds, which took 8 s in an
+// startRescan returns at once. If a SCSI host has no disk at number 0, the kernel tries hundreds, which took 8 s in an
 // emulated server. While a scan is stuck in the kernel, no further one starts.
 func (f *Finder) startRescan() {
 	if !f.scanning.CompareAndSwap(false, true) {

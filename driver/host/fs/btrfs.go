@@ -17,9 +17,9 @@ const (
 )
 
 // ForgetBtrfs makes the kernel forget the btrfs file systems on those devices that are not mounted. udev tells the
-// kernel about each btrfs that appears on a disk, and before Linux 6.8 a mount opens every device that the kernel knows
-// under the UUID of the file system. A tenant who knows the UUID, for instance of a clone of the same image, could add
-// a disk to the file system of another tenant. The mount that follows tells the kernel about its own disk.
+// kernel about each btrfs that appears on a disk. Before Linux 6.8 a mount opens every device that the kernel knows
+// under the UUID of the file system. A tenant who knows the UUID could add a disk to the file system of another tenant.
+// Clones of one image have the same UUID. The mount that follows tells the kernel about its own disk.
 func (t *Tools) ForgetBtrfs(ctx context.Context, devices []string) {
 	control, err := os.OpenFile(t.ctrl, os.O_RDWR, 0)
 	if errors.Is(err, iofs.ErrNotExist) {

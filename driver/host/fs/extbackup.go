@@ -10,14 +10,14 @@ import (
 // backupSuperblock is the place of a backup of the superblock of an ext file system.
 type backupSuperblock struct{ block, blockSize int64 }
 
-// tornSuperblock reports whether e2fsck was killed while it wrote the superblock of the ext file system on the disk,
-// and from which backup e2fsck can restore it (e2fsck(8), -b).
+// tornSuperblock reports whether e2fsck was killed while it wrote the superblock of the ext file system on the disk. It
+// returns the backup from which e2fsck can restore it (e2fsck(8), -b).
 //
 // e2fsck writes the superblock last, in several small writes, and the checksum is the last of them (e2fsprogs,
 // lib/ext2fs/closefs.c, write_primary_superblock). After a kill between two of them the kernel refuses to mount and
-// `fsck -a` refuses to repair, so the volume could never be staged again. This function recognises only that case: the
-// superblock has a wrong checksum, and every field of it that says where something is equals that of the backup in the
-// next group, whose checksum is right. Any other damage is for a person to decide on.
+// `fsck -a` refuses to repair, so the volume could never be staged again. This function recognises only that case. The
+// superblock has a wrong checksum. Every field of it that says where something is equals that of the backup in the next
+// group. The checksum of the backup is right. Any other damage is for a person to decide on.
 func tornSuperblock(r io.ReaderAt) (backupSuperblock, bool) {
 	primary := make([]byte, superSize)
 	if _, err := r.ReadAt(primary, extSuper); err != nil {

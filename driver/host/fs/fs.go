@@ -1,7 +1,7 @@
 // Package fs probes, makes, checks and grows the file systems on the disks of volumes.
 //
-// A file system is made only on a disk that the driver read and two tools found empty. What is on a volume is for its
-// tenant to write, so no field of it is trusted: a file system that names another device is refused.
+// A file system is made only on a disk that the driver read and two tools found empty. The tenant of a volume writes
+// what is on it, so no field of it is trusted. The driver refuses a file system that names another device.
 package fs
 
 import (
@@ -33,7 +33,7 @@ type fileSystem struct {
 	noRecovery   string   // the mount option that reads a file system that was not unmounted, without writing
 }
 
-// fileSystems has the types and options of upstream's plugin, and errors=remount-ro for ext: a superblock may say
+// fileSystems has the types and options of upstream's plugin. It adds errors=remount-ro for ext: a superblock may say
 // errors=panic, in two fields, and a tenant can write both. The last of several such options counts, so a class can
 // override it. XFS and btrfs have no such field: XFS panics where the sysctl fs.xfs.panic_mask says so, btrfs where the
 // mount option fatal_errors does. XFS gets nouuid because a clone has the UUID of its source, and one server may have
@@ -115,7 +115,7 @@ func (f FormatOptions) arguments(fsType string) ([]string, error) {
 // Tools runs the programs of the file systems. Each method verifies the disk just before it runs a program that may
 // write to it.
 //
-// A program that writes runs to its end even if the caller's context ends: a file system that is half made is neither
+// A program that writes runs to its end even if the caller's context ends. A file system that is half made is neither
 // empty nor usable.
 type Tools struct {
 	run  command.Runner

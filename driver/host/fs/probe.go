@@ -127,10 +127,10 @@ func parseProbe(probe command.Result, signatures string) (c Content, ok bool) {
 	return c, true
 }
 
-// extraSignatures are those that blkid and wipefs of util-linux 2.38, which the driver image has, do not find
-// (measured): the BSD label on a whole disk, which they look for only inside a DOS partition, and bcachefs, which they
-// do not know. The magic of bcachefs is at byte 24 of the superblock at sector 8, where bcache has its own; the first
-// versions of bcachefs used that of bcache.
+// extraSignatures are those that blkid and wipefs of util-linux 2.38 do not find (measured); the driver image has that
+// version. They look for the BSD label only inside a DOS partition, not on a whole disk. They do not know bcachefs. The
+// magic of bcachefs is at byte 24 of the superblock at sector 8, where bcache has its own. The first versions of
+// bcachefs used that of bcache.
 var extraSignatures = []struct {
 	name, magic string
 	offsets     []int64

@@ -14,8 +14,8 @@ import (
 )
 
 // CheckSingleDevice refuses a file system that uses any device but its own disk. The tenant of a volume writes what is
-// on it, and the kernel and e2fsck open whatever block device a superblock names for writing: that of another tenant,
-// or of the machine.
+// on it. The kernel and e2fsck open whatever block device a superblock names for writing. It may belong to another
+// tenant or to the machine.
 //
 // Errors: Conflict for such a file system, DataLoss if its superblock cannot be read.
 func CheckSingleDevice(d *disk.Disk, id volume.ID, fsType string) error {
@@ -39,7 +39,8 @@ func CheckSingleDevice(d *disk.Disk, id volume.ID, fsType string) error {
 }
 
 // extOtherDevice checks the superblock, and the backups that e2fsck reads if the first is bad (e2fsprogs,
-// e2fsck/util.c, get_backup_sb): the first backup for each block size, and the one that the superblock leads to.
+// e2fsck/util.c, get_backup_sb). These are the first backup for each block size, and the one that the superblock leads
+// to.
 func extOtherDevice(r io.ReaderAt) (reason string, err error) {
 	offsets := []int64{extSuper}
 	for block := int64(1 << 10); block <= 64<<10; block *= 2 {

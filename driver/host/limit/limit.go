@@ -18,7 +18,7 @@ import (
 )
 
 // SCSILimit is how many disks the driver allows on a server with a virtio-scsi controller. The controller has no limit
-// that the server could read: 300 disks were attached to one, at about a third of a MiB of kernel memory each.
+// that the server could read. 300 disks were attached to one, at about a third of a MiB of kernel memory each.
 const SCSILimit = 128
 
 // Capacity is how many volumes can be attached to this server, term by term. Attached, Arriving and Free change
@@ -56,8 +56,8 @@ func New(o Options) *Counter {
 
 // Count counts. foreign names volumes that others attached to this server.
 //
-// A disk that comes or goes while sysfs is read is in none of the terms or in two, so Count returns what two readings
-// agree on. A disk that does not answer counts as what it was: it still takes its slot.
+// While sysfs is read, a disk that comes or goes may be in none of the terms or in two. So Count returns what two
+// readings agree on. A disk that does not answer counts as what it was: it still takes its slot.
 func (c *Counter) Count(ctx context.Context, foreign []volume.ID) Capacity {
 	const readings = 5
 	last := c.countOnce(ctx, foreign)
@@ -107,7 +107,7 @@ func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) Capacity {
 }
 
 // countsAsVolume reports whether a volume takes a slot by the disk. A disk that never answered counts as a volume
-// unless the machine runs from it: a disk without a serial has no backend that could be down while the machine runs.
+// unless the machine runs from it. A disk without a serial has no backend that could be down while the machine runs.
 func countsAsVolume(s disk.Serial, isSystem bool) bool {
 	return s.IsVolume() || !s.Known && !isSystem
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // pciSlots counts the hot-plug slots that take a virtio disk. These rules gave the exact number on QEMU's machine types
-// pc and q35 with root ports, a PCI bridge and a PCIe-to-PCI bridge, on a full server and after a detach:
+// pc and q35, on a full server and after a detach. The machines had root ports, a PCI bridge and a PCIe-to-PCI bridge:
 //
 //   - Below a root or downstream port only device 0 counts: the port has no other.
 //   - If there is PCI Express, the root bus takes no hot-plug.

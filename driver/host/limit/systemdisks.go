@@ -10,10 +10,10 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 )
 
-// systemDisks lists the disks that this machine runs from, as far as this mount namespace shows them: those below the
-// root directory, the directory of kubelet, and directories that are bound into this container. What is mounted below
-// the directory of kubelet belongs to pods, whole or in part: a subvolume of btrfs, a directory of a volume, a file
-// that is another volume.
+// systemDisks lists the disks that this machine runs from, as far as this mount namespace shows them. They are below
+// the root directory, the directory of kubelet, and directories that are bound into this container. What is mounted
+// below the directory of kubelet belongs to pods. It may be a part of a volume: a subvolume of btrfs, a directory, or a
+// file that is another volume.
 func (c *Counter) systemDisks(disks []disk.Entry) []string {
 	table, err := c.mounts.Table()
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// novaProducts are the product names that Nova's libvirt driver gives a server; the hardware UUID of such a server is
-// its ID (Nova, nova/version.py; "OpenStack Compute" is from the packages of Red Hat). Other hypervisors and bare metal
-// have UUIDs of their own.
+// novaProducts are the product names that Nova's libvirt driver gives a server (Nova, nova/version.py). The packages of
+// Red Hat use "OpenStack Compute". The hardware UUID of such a server is its ID. Other hypervisors and bare metal have
+// UUIDs of their own.
 var novaProducts = []string{"OpenStack Nova", "OpenStack Compute"}
 
 // dmi reads the server ID from what the firmware reports about the hardware. It has no zone.
@@ -52,8 +52,8 @@ func (d dmi) field(name string) (string, error) {
 }
 
 // checkServer returns Conflict for an ID that the hardware contradicts. The metadata service answers over plain HTTP,
-// so an attacker who answers in its place could give this node the ID of another server, and the cluster would attach
-// the volumes of that server by it. Hardware that is not Nova's, or has no UUID, contradicts nothing.
+// so an attacker may answer in its place with the ID of another server. The cluster would then attach the volumes of
+// that server by it. Hardware that is not Nova's, or has no UUID, contradicts nothing.
 func (d dmi) checkServer(source string, id volume.ServerID) error {
 	hardware, err := d.read(context.Background()) // files of sysfs, which never block
 	if err != nil {

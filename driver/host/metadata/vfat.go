@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// readFAT reads meta_data.json of the FAT file system on a device through a mount that only this process sees:
+// readFAT reads meta_data.json of the FAT file system on a device. It uses a mount that only this process sees:
 // read-only, without programs, set-ID bits and device nodes. The mount is in no mount namespace and goes with its file
 // descriptor, so a killed driver leaves nothing behind.
 //

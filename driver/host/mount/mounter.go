@@ -28,7 +28,7 @@ type Mounter interface {
 	UnmountTop(target string) error
 }
 
-// Kernel mounts file systems by mount(8), which tells the options of a file system from those of the kernel, and does
+// Kernel mounts file systems by mount(8), which tells the options of a file system from those of the kernel. It does
 // everything else by system calls, whose errors need no parsing. It takes only mount(8)'s arguments from mount-utils:
 // the mounter there has no context, so a mount that hangs would hold the call beyond its deadline.
 type Kernel struct{ Commands command.Runner }
@@ -78,7 +78,7 @@ func (k Kernel) Bind(source, target string, readOnly bool) error {
 }
 
 // bindReadOnly makes a mount that is read-only before anybody can see it. A mount that becomes read-only afterwards is
-// read-only in this mount namespace alone: the copy that kubelet received at the bind stays writable (measured on Linux
+// read-only in this mount namespace alone. The copy that kubelet received at the bind stays writable (measured on Linux
 // 6.18). ENOSYS before Linux 5.12.
 func bindReadOnly(source, target string) error {
 	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)

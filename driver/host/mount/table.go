@@ -78,9 +78,9 @@ func (t Table) PathsOn(device disk.Number) (paths []string) {
 	return paths
 }
 
-// PathsInUse lists the paths at which a disk is in use: the mount points of its file system, and the paths at which its
-// device node, named by node, is bound for a block volume. It counts only binds that a tenant cannot make (security.md,
-// "a device node in a pod's volume").
+// PathsInUse lists the paths at which a disk is in use. They are the mount points of its file system, and the paths at
+// which its device node, named by node, is bound for a block volume. It counts only binds that a tenant cannot make
+// (security.md, "a device node in a pod's volume").
 func (t Table) PathsInUse(device disk.Number, node string) []string {
 	paths := t.PathsOn(device)
 	var nodes unix.Stat_t
@@ -95,9 +95,9 @@ func (t Table) PathsInUse(device disk.Number, node string) []string {
 	return slices.Compact(paths) // a mount in a shared tree may be listed twice at one path
 }
 
-// inPodVolume reports whether a tenant can choose a part of the path: the path is in the directory of a pod below the
-// directory of kubelet, wherever that is, and not in pods/UID/volumeDevices, where kubelet binds the device nodes of
-// block volumes. By subPath a tenant chooses what kubelet binds in pods/UID/volume-subpaths. Elsewhere only root
+// inPodVolume reports whether a tenant can choose a part of the path. Such a path is in the directory of a pod below
+// the directory of kubelet, wherever that is. It is not in pods/UID/volumeDevices, where kubelet binds the device nodes
+// of block volumes. By subPath a tenant chooses what kubelet binds in pods/UID/volume-subpaths. Elsewhere only root
 // mounts: in the plugins directory of kubelet, or wherever another orchestrator publishes volumes.
 func inPodVolume(path string) bool {
 	parts := strings.Split(path, "/")
@@ -126,8 +126,8 @@ func (m *Mounts) Table() (Table, error) {
 	return table, nil
 }
 
-// read reads the file. Before Linux 5.8 the kernel returns it page by page, and a mount may be on none of the pages
-// while others unmount (Linux, commit 9f6c61f96f2d). There the driver reads until two readings agree.
+// read reads the file. Before Linux 5.8 the kernel returns it page by page. While others unmount, a mount may be on
+// none of the pages (Linux, commit 9f6c61f96f2d). There the driver reads until two readings agree.
 func (m *Mounts) read() ([]byte, error) {
 	const limit = 10
 	file := filepath.Join(m.proc, "self", "mountinfo")
