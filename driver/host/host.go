@@ -6,9 +6,9 @@
 // asks the cloud for more than the metadata of this server.
 //
 // The state of a volume is in the kernel: in sysfs, in the mount table and on the disk. In memory there are only
-//   - Calls in progress into a disk or file system that may not answer: stats, health, sync and holders here, serials
-//     and the scan of SCSI hosts in disk, the config drive in metadata. Each runs once for all callers. When the process
-//     restarts, the next caller starts it again, so at most one more thread blocks.
+//   - Calls in progress into a disk or file system that may not answer. Here they are stats, health, sync and holders;
+//     in disk, serials and the scan of SCSI hosts; in metadata, the search of the config drive. Each runs once for all
+//     callers. When the process restarts, the next caller starts it again, so at most one more thread blocks.
 //   - The last serial of each disk, in disk. When the process restarts, the driver reads them again. A disk that no
 //     longer answers then counts as a volume, which keeps the attach limit stable.
 //   - The metadata of this server, which does not change while the server runs.

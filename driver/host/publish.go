@@ -95,8 +95,8 @@ func (h *Host) checkWritability(p PublishSpec, published mount.Entry, readOnly b
 		return nil
 	case !published.ReadOnly() && p.ReadOnly && p.ReadOnlyByMode:
 		if _, logged := h.warnings.LoadOrStore(p.Target, nil); !logged {
-			h.log.Warn("upstream's plugin published a volume writable although its access mode allows only readers; "+
-				"it stays writable until its pod ends, and the driver publishes it read-only to the next pod",
+			h.log.Warn("upstream's plugin published a volume writable although its access mode allows only readers. "+
+				"It stays writable until its pod ends; the driver publishes it read-only to the next pod",
 				"volume", p.Volume, "path", published.Path)
 		}
 		return nil

@@ -181,8 +181,8 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 func (h *Host) format(ctx context.Context, s StageSpec, d *disk.Disk, readOnly bool) (string, error) {
 	switch {
 	case s.FromSource:
-		return "", volume.Errorf(volume.DataLoss, "stage volume %s: it was made from a source, but disk %s shows no file system; the driver does not format it, "+
-			"since the source may hold data in a form that the driver does not know", s.Volume, d.Path)
+		return "", volume.Errorf(volume.DataLoss, "stage volume %s: it was made from a source, but disk %s shows no file system. "+
+			"The driver does not format it, since the source may hold data that the driver does not recognise", s.Volume, d.Path)
 	case readOnly:
 		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is empty and the request is read-only; mount the volume writable once", s.Volume, d.Path)
 	}
@@ -241,12 +241,12 @@ func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) err
 // allow that.
 func explainMountError(err error, d *disk.Disk, fsType string) error {
 	if fsType == "btrfs" && strings.Contains(err.Error(), "File exists") {
-		return volume.Errorf(volume.KindOf(err), "%w; another disk of this server has a mounted btrfs of the same UUID, as a clone and its source have, and Linux "+
+		return volume.Errorf(volume.KindOf(err), "%w. Another disk of this server has a mounted btrfs of the same UUID, as a clone and its source have. Linux "+
 			"before 6.7 mounts only one of them: use the volume on another node, or change its UUID (btrfstune -u)", err)
 	}
 	if !d.ReadOnly() {
 		return err
 	}
-	return volume.Errorf(volume.KindOf(err), "%w; the disk is write-protected, and the kernel recovers a file system that was not unmounted cleanly by writing: "+
-		"stage the volume writable once, or add %s to mountOptions to read it as it is", err, fs.NoRecoveryOption(fsType))
+	return volume.Errorf(volume.KindOf(err), "%w. The disk is write-protected, and the kernel must write to recover a file system that was not unmounted cleanly. "+
+		"Stage the volume writable once, or add %s to mountOptions to read it as it is", err, fs.NoRecoveryOption(fsType))
 }

@@ -30,8 +30,8 @@ func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 		return err
 	}
 	if paths := table.PathsInUse(d.Number, d.Path); len(paths) > 0 {
-		return volume.Errorf(volume.Busy, "unstage volume %s: it is unmounted from the staging path, but disk %s is still in use at %s; "+
-			"unpublish it there, and unmount by hand what Kubernetes does not know", id, d.Path, firstPaths(paths))
+		return volume.Errorf(volume.Busy, "unstage volume %s: it is unmounted from the staging path, but disk %s is still in use at %s. "+
+			"Unpublish it there, and unmount by hand what Kubernetes does not know", id, d.Path, firstPaths(paths))
 	}
 	return h.checkReleased(ctx, id, d)
 }
@@ -71,7 +71,7 @@ func (h *Host) sync(ctx context.Context, path string) error {
 		return struct{}{}
 	})
 	if !call.Wait(ctx) {
-		return wait.Ended(ctx, "unmount %s: the driver has been writing out the file system since %s and has not unmounted it yet; if this never ends, its disk does not answer",
+		return wait.Ended(ctx, "unmount %s: the driver has been writing out the file system since %s and has not unmounted it yet. If this never ends, its disk does not answer",
 			path, call.Started.Format(time.RFC3339))
 	}
 	return nil

@@ -42,8 +42,8 @@ func (z zoneRecord) registered(ctx context.Context, server volume.ServerID, key,
 		changed := first.Zone != zone
 		z.metrics.ZoneChanged(changed)
 		if changed {
-			z.log.LogAttrs(ctx, slog.LevelError, "the server was moved to another zone; the driver still reports the zone in which the node was registered; "+
-				"drain the node, delete its Node object and the file, and restart kubelet",
+			z.log.LogAttrs(ctx, slog.LevelError, "the server was moved to another zone; the driver still reports the zone in which the node was registered. "+
+				"Drain the node, delete its Node object and the file, and restart kubelet",
 				slog.String("server", string(server)), slog.String("zone", zone), slog.String("registered", first.Zone), slog.String("file", z.path))
 		}
 		return first.Zone

@@ -25,7 +25,7 @@ func (k *kubelet) stats(t *testing.T, pod string) (*csi.NodeGetVolumeStatsRespon
 }
 
 // conditions are the reasons that the driver gives for a volume that is not healthy.
-func (k *kubelet) ailments(t *testing.T, pod string) (reasons []string) {
+func (k *kubelet) conditions(t *testing.T, pod string) (reasons []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callTimeout)
 	defer cancel()
@@ -86,7 +86,7 @@ func TestAFullVolumeIsServedGrownAndReleased(t *testing.T) {
 			if bytes := usage.GetUsage()[0]; bytes.GetAvailable() > bytes.GetTotal()/50 || bytes.GetUsed() < bytes.GetTotal()*3/4 {
 				t.Errorf("want it full, got %v", bytes)
 			}
-			if got := l.ailments(t, "pod-1"); len(got) != 0 {
+			if got := l.conditions(t, "pod-1"); len(got) != 0 {
 				t.Errorf("a full volume is healthy, got %v", got)
 			}
 			untilOK(t, "stage again", 0, l.stage)
@@ -129,7 +129,7 @@ func TestAFileSystemThatTurnedReadOnlyIsReportedReleasedAndRepaired(t *testing.T
 		t.Errorf("want statistics of a read-only file system, got %v", err)
 	}
 	want := []string{"DEGRADED FileSystemErrors", "DEGRADED FileSystemReadOnly"}
-	if got := l.ailments(t, "pod-1"); !slices.Equal(got, want) {
+	if got := l.conditions(t, "pod-1"); !slices.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
 	}
 	untilOK(t, "stage again", 0, l.stage)
@@ -145,7 +145,7 @@ func TestAFileSystemThatTurnedReadOnlyIsReportedReleasedAndRepaired(t *testing.T
 	untilOK(t, "publish", 0, func(ctx context.Context) error { return l.publish(ctx, "pod-1", false) })
 	l.read(t, "pod-1")
 	must(t, "write to the repaired file system", os.WriteFile(filepath.Join(l.target("pod-1"), "more"), nil, 0o600))
-	if got := l.ailments(t, "pod-1"); len(got) != 0 {
+	if got := l.conditions(t, "pod-1"); len(got) != 0 {
 		t.Errorf("want it healthy, got %v", got)
 	}
 	l.release(t, "pod-1")
@@ -160,7 +160,7 @@ func TestAFileSystemThatShutDownIsReportedReleasedAndRecovered(t *testing.T) {
 	if _, err := l.stats(t, "pod-1"); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("want an error that says that the volume must be mounted again, got %v", err)
 	}
-	if got := l.ailments(t, "pod-1"); !slices.Equal(got, []string{"INACCESSIBLE InputOutputError"}) {
+	if got := l.conditions(t, "pod-1"); !slices.Equal(got, []string{"INACCESSIBLE InputOutputError"}) {
 		t.Errorf("want the volume reported as inaccessible, got %v", got)
 	}
 	l.release(t, "pod-1")

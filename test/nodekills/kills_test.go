@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// moment is the point of a lifecycle at which the driver is killed: a system call of a step, counted among those that
-// look the same, and whether the call is still to come or has ended.
+// moment is the point of a lifecycle at which the driver is killed. It is a system call of a step, counted among those
+// that look the same. The kill is before or after the call.
 type moment struct {
 	step  int
 	call  call

@@ -99,9 +99,9 @@ func (k *kubelet) unstage(ctx context.Context) error {
 	return absent(k.staging())
 }
 
-// absent is an error while anything is at path. The CSI specification wants both paths removed by the driver
-// ("NodeUnpublishVolume", "NodeUnstageVolume"); kubelet alone removed them until the driver did, so a driver that
-// leaves them is not seen there.
+// absent is an error while anything is at path. The CSI specification requires the driver to remove both paths
+// ("NodeUnpublishVolume", "NodeUnstageVolume"). kubelet removes them too, so with kubelet nobody would notice a driver
+// that leaves them.
 func absent(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is still there after success: %v", path, err)
@@ -118,8 +118,8 @@ const (
 	callTimeout = 30 * time.Second
 )
 
-// untilOK calls until the driver answers with success, as kubelet does whatever the error is, and waits half a second
-// and then twice as long each time (pkg/util/goroutinemap/exponentialbackoff/exponential_backoff.go). It gives how many
+// untilOK retries until the driver answers with success, as kubelet does after any error. It waits half a second and
+// then twice as long each time (pkg/util/goroutinemap/exponentialbackoff/exponential_backoff.go). It gives how many
 // calls failed.
 func untilOK(t *testing.T, what string, most int, call func(ctx context.Context) error) (failed int) {
 	t.Helper()

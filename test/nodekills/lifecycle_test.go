@@ -71,7 +71,7 @@ func newLifecycle(t *testing.T, k kind) *lifecycle {
 }
 
 // steps are the lifecycle of a volume: staged on an empty disk, published, written to, published read-only, expanded,
-// unstaged, and staged again after its file system was left as by a loss of power.
+// unstaged. It is staged again after its file system was left as by a loss of power.
 func (l *lifecycle) steps() []step {
 	const pod, reader, second = "pod-1", "pod-2", "pod-3"
 	publish := func(pod string, readOnly bool) func(context.Context) error {
@@ -260,8 +260,8 @@ func (l *lifecycle) wantMount(t *testing.T, path string, readOnly, mounted bool)
 	}
 }
 
-// wantNothingLeft checks what must hold after unstage: no mount, no file, no user of the disk, and a file system that
-// its own tool finds whole.
+// wantNothingLeft checks what must hold after unstage. There is no mount, no file and no user of the disk, and the file
+// system passes its own check.
 func (l *lifecycle) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	for _, m := range l.mounts(t) {

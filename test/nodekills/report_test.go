@@ -80,7 +80,7 @@ func printReport(w io.Writer) {
 	for _, o := range calls {
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", o.kind, o.rpc, o.call.by, o.call.title(), o.call.place(), o.when, o.result(), o.retries)
 	}
-	_ = table.Flush() // whoever closes stdout does not read it
+	_ = table.Flush() // the reader may have closed stdout
 	printSums(w, "RPC", "system calls", summed(calls, func(o outcome) string { return o.rpc }))
 	printSums(w, "tool at work, what is killed", "kinds of calls", summed(tools, func(o outcome) string { return o.call.by + ", " + o.when }))
 	lost := 0

@@ -31,8 +31,8 @@ var changing = []string{
 // by one.
 var writing = []string{"write", "pwrite64", "pwritev", "fallocate", "fsync", "ioctl", "mount"}
 
-// call is a system call as a trace shows it, without what differs from run to run: numbers of file descriptors,
-// addresses, and the names of the test's own directory ($DIR) and disk ($DISK).
+// call is a system call as a trace shows it, without what differs from run to run. These are the numbers of file
+// descriptors, addresses, and the names of the test's own directory ($DIR) and disk ($DISK).
 type call struct {
 	by   string // the program: driver, or a tool that it runs
 	name string
@@ -58,7 +58,7 @@ func (c call) path() string {
 var namedPath = regexp.MustCompile(`"((?:/|\$)[^"]*)"|<((?:/|\$)[^>]*)>`)
 
 // changes reports whether the call changes anything that outlives the process. A log, a pipe, a socket and a setting in
-// /proc do not count, nor what a tool writes to the disk: those calls are hundreds, and
+// /proc do not count. Nor does what a tool writes to the disk: there are hundreds of those calls, and
 // TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten of them.
 func (c call) changes() bool {
 	if c.by != "driver" && slices.Contains(writing, c.name) {
@@ -195,7 +195,7 @@ func (tr *trace) read(from *os.File) {
 	}
 }
 
-// take reports whether the text told of the beginning of a call.
+// take reports whether the text shows the beginning of a call.
 func (tr *trace) take(text string, open map[int]call, shown, ended bool) bool {
 	m := line.FindStringSubmatch(text)
 	if m == nil {

@@ -30,9 +30,9 @@ var tools = []tool{
 	{"btrfs", "btrfs", "NodeExpandVolume", false},
 }
 
-// write is one call by which a tool changes the disk. Unlike the driver a tool keeps to one thread, so strace can count
-// its calls: count is which of that name it is on that path. What is written differs from run to run, for instance the
-// UUID.
+// write is one call by which a tool changes the disk. Unlike the driver a tool has one thread, so strace can count its
+// calls. count is the number of the call among those of its name on that path. What is written differs from run to run,
+// for instance the UUID.
 type write struct {
 	name  string
 	path  string
@@ -44,10 +44,10 @@ type write struct {
 // momentsOfATool is how many of its writes are killed at.
 const momentsOfATool = 10
 
-// TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten writes of each tool, the first and the last among them:
-// once the driver with the tool, as the end of a container does, and once the driver alone while the tool stands still.
-// In the second case the driver starts again and is called before the tool continues, so two tools would meet on one
-// disk. A tool that the driver has started dies with it; fsck.ext4 does not, since fsck has started it.
+// TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk kills at ten writes of each tool, the first and the last among them.
+// It kills the driver with the tool, as the end of a container does. It also kills the driver alone while the tool is
+// stopped. In the second case the driver starts again and is called before the tool continues, so two tools would meet
+// on one disk. A tool that the driver has started dies with it; fsck.ext4 does not, since fsck has started it.
 func TestAVolumeSurvivesAKillWhileAToolWorksOnItsDisk(t *testing.T) {
 	testenv.NeedRoot(t)
 	if !*full && !*ci {

@@ -132,8 +132,8 @@ func (d *Disk) Verify(ctx context.Context) error {
 	}
 	number, sequence := f.Attribute(d.Name, "dev"), f.Attribute(d.Name, "diskseq")
 	if !serial.has(d.Serial) || number != d.Number.String() || sequence != d.sequence {
-		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and sysfs now shows device %q with serial %q; "+
-			"the disk was exchanged or removed, so the driver does not use it", d.Path, d.Number, d.Serial, number, serial.Values)
+		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and sysfs now shows device %q with serial %q. "+
+			"The disk was exchanged or removed, so the driver does not use it", d.Path, d.Number, d.Serial, number, serial.Values)
 	}
 	return d.verifyNode()
 }
@@ -142,13 +142,13 @@ func (d *Disk) Verify(ctx context.Context) error {
 func (d *Disk) verifyNode() error {
 	again, err := d.finder.open(d.Path)
 	if err != nil {
-		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q and cannot be opened again; "+
+		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q; "+
 			"the disk was removed, so the driver does not use it: %w", d.Path, d.Number, d.Serial, err)
 	}
 	defer again.Close()
 	if got := again.Number(); got != d.Number {
-		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and the device node is now device %s; "+
-			"the device node was exchanged, so the driver does not use it", d.Path, d.Number, d.Serial, got)
+		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and the device node is now device %s. "+
+			"The device node was exchanged, so the driver does not use it", d.Path, d.Number, d.Serial, got)
 	}
 	return nil
 }

@@ -187,8 +187,8 @@ func (f *Finder) openDisk(id volume.ID, name, serial string) (*Disk, error) {
 	}
 	if got := opened.Number(); got != want {
 		_ = opened.Close()
-		return nil, volume.Errorf(volume.Conflict, "open the disk of volume %s: %s is device %s, but sysfs shows %s with serial %q as device %s; "+
-			"the device node is stale or belongs to another disk, so the driver does not use it", id, path, got, name, serial, want)
+		return nil, volume.Errorf(volume.Conflict, "open the disk of volume %s: %s is device %s, but sysfs shows %s with serial %q as device %s. "+
+			"The device node is stale or belongs to another disk, so the driver does not use it", id, path, got, name, serial, want)
 	}
 	return &Disk{Name: name, Path: path, Number: want, Serial: serial, Device: opened, sequence: f.Attribute(name, "diskseq"), finder: f}, nil
 }

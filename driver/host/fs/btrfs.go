@@ -26,7 +26,7 @@ func (t *Tools) ForgetBtrfs(ctx context.Context, devices []string) {
 		return // nothing has used btrfs yet
 	}
 	if err != nil {
-		t.log.WarnContext(ctx, "the kernel still knows the btrfs of unmounted volumes; before Linux 6.8 it may add the disk of one tenant to the file system of another",
+		t.log.WarnContext(ctx, "the kernel still knows the btrfs of unmounted volumes; before Linux 6.8 it may mix the disks of two tenants",
 			"error", err)
 		return
 	}

@@ -190,7 +190,7 @@ func (t *Tools) Check(ctx context.Context, d *disk.Disk) error {
 	}
 	switch {
 	case result.Code&fsckUncorrected != 0:
-		return volume.Errorf(volume.DataLoss, "check the file system on disk %s: fsck cannot repair it without a decision of a person; "+
+		return volume.Errorf(volume.DataLoss, "check the file system on disk %s: a person must decide how to repair it; "+
 			"run fsck on a copy of the volume: %s", d.Path, result.Message())
 	case result.Code == fsckCorrected:
 		t.log.WarnContext(ctx, "fsck corrected errors of a file system", "disk", d.Path, "serial", d.Serial, "fsck", result.Message())

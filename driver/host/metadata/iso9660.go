@@ -96,7 +96,7 @@ func (i isoImage) extent(record []byte, limit int64) ([]byte, error) {
 	const more = 0x80
 	start, size := int64(binary.LittleEndian.Uint32(record[2:]))+int64(record[1]), int64(binary.LittleEndian.Uint32(record[10:]))
 	if size > limit || record[25]&more != 0 {
-		return nil, volume.Errorf(volume.Unavailable, "a file of the ISO image has %d bytes or more than one extent; the driver reads files of one extent and at most %d bytes", size, limit)
+		return nil, volume.Errorf(volume.Unavailable, "a file of the ISO image has %d bytes or several extents; the driver reads one extent of at most %d bytes", size, limit)
 	}
 	content := make([]byte, size)
 	if n, err := i.ReadAt(content, start*isoSector); n < len(content) {

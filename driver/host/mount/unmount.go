@@ -70,6 +70,6 @@ func removeEmpty(path string) error {
 }
 
 func notEmpty(path string) error {
-	return volume.Errorf(volume.Conflict, "remove the mount point %s: nothing is mounted there and it is not empty; the driver leaves it as it is, "+
-		"find out which program wrote there", path)
+	return volume.Errorf(volume.Conflict, "remove the mount point %s: it is not empty; the driver leaves it as it is. "+
+		"Find out which program wrote there", path)
 }
