@@ -37,7 +37,7 @@ func TestVolumesLiveAndGrowOnEveryBus(t *testing.T) {
 	}
 }
 
-// live is a volume's life: made, written, grown while it is written to, taken away and brought back.
+// live is the lifecycle of a volume: made, written, grown while it is written to, detached and attached again.
 func (n *node) live(t *testing.T, bus, fsType string) {
 	c := claim{newVolume(), fsType}
 	n.plug(t, guest.Disk{Volume: c.id, Bus: bus, LUN: 1})

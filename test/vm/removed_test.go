@@ -18,8 +18,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/vm/guest"
 )
 
-// What Nova's forced detach, a failed host or an outage of the storage does: the disk goes while a pod writes. Every call must answer,
-// the volume must be taken away, and its bytes must be there when the disk is back.
+// What Nova's forced detach, a failed host or an outage of the storage does: the disk goes while a pod writes. Every
+// call must answer, the volume must be unstaged, and its bytes must be there when the disk is back.
 func TestAVirtioDiskRemovedWhileAPodWritesIsReportedAndReleased(t *testing.T) {
 	n := boot(t, guest.Machine{})
 	n.startDriver(t, nil, "--with-topology=false")

@@ -79,8 +79,8 @@ func (t Table) PathsOn(device disk.Number) (paths []string) {
 }
 
 // PathsInUse lists the paths at which a disk is in use. They are the mount points of its file system, and the paths at
-// which its device node, named by node, is bound for a block volume. It counts only binds that a tenant cannot make
-// (security.md, "a device node in a pod's volume").
+// which its device node is bound for a block volume. It counts only binds that a tenant cannot make (security.md, "a
+// device node in a pod's volume").
 func (t Table) PathsInUse(device disk.Number, node string) []string {
 	paths := t.PathsOn(device)
 	var nodes unix.Stat_t
