@@ -70,7 +70,7 @@ func linkedModules(t *testing.T) map[string]*linked {
 	return modules
 }
 
-// licences are the ones that may be linked, each with phrases that its text alone has.
+// licences are the permitted licences, each with phrases that only its text has.
 var licences = map[string][]string{
 	"Apache-2.0":   {"Apache License", "Version 2.0, January 2004"},
 	"MIT":          {"Permission is hereby granted, free of charge, to any person obtaining a copy"},
@@ -79,16 +79,16 @@ var licences = map[string][]string{
 	"ISC":          {"Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee"},
 }
 
-// copyleft are phrases of licences that ask for something of whoever links what is under them, or that are no licences for software.
+// copyleft are phrases of licences that set conditions on programs that link the module, and of licences that are not for software.
 var copyleft = regexp.MustCompile(`(?i)GNU (LESSER |AFFERO |LIBRARY )?GENERAL PUBLIC|Mozilla Public License|Eclipse Public License|COMMON DEVELOPMENT AND DISTRIBUTION|Creative Commons|Business Source License|Server Side Public`)
 
-// licenceFile is how files of licences are called.
+// licenceFile matches the names of licence files.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying)`)
 
-// byFile are modules whose files have licences of their own, with the one that every linked file must state.
+// byFile are modules with a licence for each file, with the licence that every linked file must state.
 var byFile = map[string]string{"github.com/cyphar/filepath-securejoin": "BSD-3-Clause"}
 
-// licenceOf says which licences a module is under; an error for one that is unknown or may not be linked.
+// licenceOf returns the licences of a module. It fails if a licence is unknown or not permitted.
 func licenceOf(path string, m *linked) (string, error) {
 	if licence, is := byFile[path]; is {
 		for _, file := range m.files {
@@ -150,8 +150,8 @@ func licenceIn(text string) (map[string]bool, error) {
 func TestEveryLinkedModuleHasALicenceThatMayBeLinked(t *testing.T) {
 	modules := linkedModules(t)
 	var b strings.Builder
-	b.WriteString("# Licences\n\nThe modules that are linked into the three programs, each with its licence as the files of the module state it. A test writes this page,\n" +
-		"and refuses a module whose licence is unknown or asks for anything of whoever links it. `make update` writes the page again.\n\n" +
+	b.WriteString("# Licences\n\nThe modules that are linked into the three programs, each with the licence that its files state. A test compares this page with the code. It refuses\n" +
+		"a module without a known licence, and a licence with conditions on programs that link the module. `make update` writes the page.\n\n" +
 		"| module | version | licence | linked into |\n| --- | --- | --- | --- |\n")
 	for _, path := range slices.Sorted(maps.Keys(modules)) {
 		m := modules[path]
