@@ -55,7 +55,7 @@ test-tools: ## as root on Debian: install the file system tools that tests run, 
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(TEST_TOOLS) >/dev/null; fi
 
 .PHONY: test-histories
-test-histories: ## no volume is lost: every fault at every request of every RPC, random histories of several replicas; the patches of mutants apply
+test-histories: ## no volume is lost: every fault at every request of every RPC, random histories of several replicas; the mutants apply
 	go test ./test/histories -count 1 -timeout 15m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
 
 .PHONY: test-histories-long

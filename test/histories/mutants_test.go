@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"text/tabwriter"
@@ -125,6 +126,11 @@ func readHistory(file string) (history, error) {
 	}
 	if h.Replicas < 1 || h.operations() == 0 {
 		return h, fmt.Errorf("%s: a history has a replica and an operation", file)
+	}
+	for _, f := range h.Faults {
+		if !slices.Contains(slices.Concat(requestFaults, cloudFaults, processFaults), f.Kind) {
+			return h, fmt.Errorf("%s: there is no fault %q", file, f.Kind)
+		}
 	}
 	return h, nil
 }
