@@ -10,6 +10,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
+func newService(c *volumetest.Cloud) *Service { return New(c, c, Options{}) }
+
 func TestAttachReturnsOnceCinderShowsTheAttachment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud(volumetest.ForeignVolume(1, volume.Available))
