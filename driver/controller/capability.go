@@ -12,11 +12,10 @@ import (
 
 type mode = csi.VolumeCapability_AccessMode_Mode
 
-// What the access modes ask of a volume; a mode that is missing here is not known. A volume that several servers only read is not
-// asked to be one that several can have: upstream's driver makes such claims of any type, and whoever wants a second server learns
-// when it is attached.
+// modes says what the access modes require of a volume; a mode that is not listed is unknown. Several readers need no multiattach type: the
+// upstream driver creates such volumes of any type, and the attach to a second server reports the error.
 var modes = map[mode]struct {
-	shared bool // several servers, of which at least one writes
+	multiattach bool // several servers use the volume at the same time, and at least one writes
 }{
 	csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER:        {false},
 	csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY:   {false},
@@ -27,57 +26,56 @@ var modes = map[mode]struct {
 	csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER:   {true},
 }
 
-// needsSharing reports whether several servers will use a volume of these capabilities at a time. An error says which of them
-// nothing can satisfy: a file system that is written while several servers have it mounted would be destroyed, since none that
-// the driver makes is meant for that.
-func needsSharing(capabilities []*csi.VolumeCapability) (bool, error) {
+// needsMultiattach reports whether several servers will use a volume with these capabilities at the same time. It refuses file systems for
+// several writers: none of the file systems of the driver supports that, and the data would be destroyed.
+func needsMultiattach(capabilities []*csi.VolumeCapability) (bool, error) {
 	if len(capabilities) == 0 {
-		return false, missing("volume capabilities")
+		return false, missingField("volume capabilities")
 	}
-	shared := false
+	multiattach := false
 	for _, c := range capabilities {
 		if c.GetBlock() == nil && c.GetMount() == nil {
-			return false, missing("access type, block or mount, in a volume capability")
+			return false, missingField("access type, block or mount, in a volume capability")
 		}
 		m, known := modes[c.GetAccessMode().GetMode()]
 		if !known {
-			return false, volume.Errorf(volume.InvalidArgument, "access mode %s is not known", c.GetAccessMode().GetMode())
+			return false, volume.Errorf(volume.InvalidArgument, "access mode %s is unknown", c.GetAccessMode().GetMode())
 		}
-		if m.shared && c.GetMount() != nil {
+		if m.multiattach && c.GetMount() != nil {
 			return false, sharedFileSystem(c)
 		}
-		if err := checkMountFlags(c.GetMount().GetMountFlags()); err != nil {
+		if err := validateMountFlags(c.GetMount().GetMountFlags()); err != nil {
 			return false, err
 		}
-		shared = shared || m.shared
+		multiattach = multiattach || m.multiattach
 	}
-	return shared, nil
+	return multiattach, nil
 }
 
 func sharedFileSystem(c *csi.VolumeCapability) error {
-	return volume.Errorf(volume.InvalidArgument, "access mode %s with a file system would destroy it; use volumeMode Block, or one node",
+	return volume.Errorf(volume.InvalidArgument, "access mode %s would destroy a file system; use volumeMode Block, or an access mode for one node",
 		c.GetAccessMode().GetMode())
 }
 
-// publishable says why a volume must not be attached for such a use. Volumes that exist are taken as they are, but for mount flags
-// that no node takes; file systems for several writers, which upstream's driver made, only a strict driver refuses.
-func (s *Server) publishable(ctx context.Context, id string, c *csi.VolumeCapability) error {
-	if err := checkMountFlags(c.GetMount().GetMountFlags()); err != nil {
+// validatePublish returns why the driver must not attach a volume with a capability. It accepts existing volumes as they are, except mount flags
+// that no node accepts. Only a strict driver refuses file systems for several writers, which the upstream driver created.
+func (s *Server) validatePublish(ctx context.Context, id string, c *csi.VolumeCapability) error {
+	if err := validateMountFlags(c.GetMount().GetMountFlags()); err != nil {
 		return err
 	}
-	if !modes[c.GetAccessMode().GetMode()].shared || c.GetMount() == nil {
+	if !modes[c.GetAccessMode().GetMode()].multiattach || c.GetMount() == nil {
 		return nil
 	}
 	if s.o.Strict {
 		return sharedFileSystem(c)
 	}
-	s.lenient(ctx, "shared file system", id, "a volume with a file system is attached for several writers; it will be destroyed if two nodes write",
+	s.tolerate(ctx, "shared file system", id, "attaching a volume with a file system for several writers; two writing nodes destroy the file system",
 		"volume", id, "mode", c.GetAccessMode().GetMode().String())
 	return nil
 }
 
-// checkMountFlags refuses what no node would mount with.
-func checkMountFlags(flags []string) error {
+// validateMountFlags refuses mount flags that no node accepts.
+func validateMountFlags(flags []string) error {
 	if _, _, err := contract.ParseMountFlags(flags); err != nil {
 		return volume.Errorf(volume.InvalidArgument, "%w", err)
 	}
@@ -91,16 +89,16 @@ func (s *Server) ValidateVolumeCapabilities(ctx context.Context, req *csi.Valida
 		return nil, err
 	}
 	if req.GetVolumeId() == "" {
-		return nil, missing("volume id")
+		return nil, missingField("volume ID")
 	}
 	if len(req.GetVolumeCapabilities()) == 0 {
-		return nil, missing("volume capabilities")
+		return nil, missingField("volume capabilities")
 	}
 	v, err := cloud.Volumes.Get(ctx, volume.ID(req.GetVolumeId()))
 	if err != nil {
 		return nil, err
 	}
-	if err := s.confirm(ctx, v, req); err != nil {
+	if err := s.validateCapabilities(ctx, v, req); err != nil {
 		return &csi.ValidateVolumeCapabilitiesResponse{Message: err.Error()}, nil
 	}
 	return &csi.ValidateVolumeCapabilitiesResponse{Confirmed: &csi.ValidateVolumeCapabilitiesResponse_Confirmed{
@@ -109,17 +107,17 @@ func (s *Server) ValidateVolumeCapabilities(ctx context.Context, req *csi.Valida
 	}}, nil
 }
 
-// confirm says why a volume is not what a request takes it for. The type in its parameters is not compared: it may have been
-// changed since, by a VolumeAttributesClass or by hand.
-func (s *Server) confirm(ctx context.Context, v volume.Volume, req *csi.ValidateVolumeCapabilitiesRequest) error {
-	shared, err := needsSharing(req.GetVolumeCapabilities())
+// validateCapabilities returns why a volume does not have what a request expects. It ignores the type in the parameters: a
+// VolumeAttributesClass or an administrator may have changed the type since.
+func (s *Server) validateCapabilities(ctx context.Context, v volume.Volume, req *csi.ValidateVolumeCapabilitiesRequest) error {
+	multiattach, err := needsMultiattach(req.GetVolumeCapabilities())
 	if err != nil {
 		return err
 	}
-	if shared && !v.Multiattach {
-		return volume.Errorf(volume.InvalidArgument, "the volume's type %s allows one server only", v.Type)
+	if multiattach && !v.Multiattach {
+		return volume.Errorf(volume.InvalidArgument, "the volume type %s does not allow several servers", v.Type)
 	}
-	class, err := s.class(ctx, req.GetParameters())
+	class, err := s.storageClass(ctx, req.GetParameters())
 	if err != nil {
 		return err
 	}
@@ -131,11 +129,11 @@ func (s *Server) confirm(ctx context.Context, v volume.Volume, req *csi.Validate
 		return err
 	}
 	if attributes.Type != "" && !volume.ID(attributes.Type).Exists() && !strings.EqualFold(attributes.Type, v.Type) {
-		return volume.Errorf(volume.InvalidArgument, "the volume is of type %s, not %s", v.Type, attributes.Type)
+		return volume.Errorf(volume.InvalidArgument, "the volume type is %s instead of %s", v.Type, attributes.Type)
 	}
 	for key, value := range attributes.Metadata {
 		if v.Metadata[key] != value {
-			return volume.Errorf(volume.InvalidArgument, "the volume's metadata %s is %q, not %q", key, v.Metadata[key], value)
+			return volume.Errorf(volume.InvalidArgument, "the volume metadata %s is %q instead of %q", key, v.Metadata[key], value)
 		}
 	}
 	return nil

@@ -1,5 +1,7 @@
-// Package controller translates the Controller service of CSI into the domain's words and back: validate, one call into package
-// volume, answer. It decides nothing about volumes.
+// Package controller implements the Controller service of CSI. A handler validates the request, calls one method of the domain, and translates
+// the result. The package decides nothing about volumes.
+//
+// It keeps in memory only which warnings it has logged. After a restart it logs them again.
 package controller
 
 import (
@@ -16,22 +18,22 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Cloud is what the server calls for one cloud.
+// Cloud holds the services for one cloud.
 type Cloud struct {
 	Volumes     Volumes
 	Attachments Attachments
 	Snapshots   Snapshots
 }
 
-// Attachments attaches and detaches the volumes of one cloud; *volume.AttachService does.
+// Attachments attaches and detaches the volumes of one cloud; *attach.Service implements it.
 type Attachments interface {
 	Attach(ctx context.Context, id volume.ID, server volume.ServerID) (volume.Volume, error)
 	Detach(ctx context.Context, id volume.ID, server volume.ServerID) error
 }
 
-// Volumes creates, changes, reads and deletes the volumes of one cloud; *volume.Volumes does.
+// Volumes creates, changes, reads and deletes the volumes of one cloud; *provision.Service implements it.
 type Volumes interface {
-	Create(ctx context.Context, w provision.CreateSpec) (volume.Volume, error)
+	Create(ctx context.Context, spec provision.CreateSpec) (volume.Volume, error)
 	Delete(ctx context.Context, id volume.ID) error
 	Get(ctx context.Context, id volume.ID) (volume.Volume, error)
 	List(ctx context.Context, p volume.Position, limit int) ([]volume.Volume, error)
@@ -42,35 +44,34 @@ type Volumes interface {
 	ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error)
 }
 
-// Claims are the claims that volumes are made for; *kube.API knows them. Errors are *volume.Error; a missing claim is NotFound.
+// Claims reads PersistentVolumeClaims; *kube.API implements it. Errors are *volume.Error; a missing claim is NotFound.
 type Claims interface {
 	Annotations(ctx context.Context, namespace, claim string) (map[string]string, error)
 }
 
-// Options are what the server needs.
+// Options are what a Server needs.
 type Options struct {
-	// Clouds are by the name of their [Global "name"] section; "" is plain [Global].
+	// Clouds holds the clouds by the name of their section [Global "name"]; "" is the section [Global].
 	Clouds map[string]Cloud
-	// TopologyKey is the segment whose value is a zone.
+	// TopologyKey is the key of the topology segment whose value is a zone.
 	TopologyKey string
-	// WithTopology honours and reports zones.
+	// WithTopology makes the server use and report zones.
 	WithTopology bool
-	// IgnoreZone says whether the zones that were asked for are reported instead of the volume's own: cloud.conf's ignore-volume-az
-	// as it is now. Nil means no.
+	// IgnoreZone returns the present value of ignore-volume-az in cloud.conf: the server then reports the requested zones instead of the zone
+	// of the volume. Nil means no.
 	IgnoreZone func() bool
-	// ZoneMap says which volume zones serve which compute zones: cloud.conf's [Zone] sections as they are now. Nil means that every
-	// volume zone serves the compute zone of its name.
+	// ZoneMap returns the present [Zone] sections of cloud.conf: which volume zones serve which compute zones. Nil means that each volume zone
+	// serves the compute zone of the same name.
 	ZoneMap func() contract.ZoneMap
-	// DefaultFSType is what nodes make where no capability names a file system; ext4 when empty.
+	// DefaultFSType is the file system that nodes create if the capability names none; empty means ext4.
 	DefaultFSType string
-	// Claims reads scheduler hints from claims' annotations; nil reads none.
+	// Claims reads the annotations of claims, which hold scheduler hints; nil reads none.
 	Claims Claims
-	// WithCapacity answers GetCapacity, for the one cloud that there then is.
+	// WithCapacity makes the server implement GetCapacity. It needs a single cloud.
 	WithCapacity bool
-	// Strict refuses class parameters that nobody knows, and attachments for several writers of a file system, instead of warning
-	// once.
+	// Strict makes the server refuse unknown class parameters, and file systems for several writers, instead of logging a warning once.
 	Strict bool
-	// Lenient counts what Strict would have refused, by kind; nil counts nothing.
+	// Lenient counts what Strict would refuse, by kind; nil counts nothing.
 	Lenient func(what string)
 	Log     *slog.Logger
 }
@@ -78,12 +79,12 @@ type Options struct {
 // Server implements csi.ControllerServer.
 type Server struct {
 	csi.UnimplementedControllerServer
-	o      Options
-	clouds []string // sorted
-	warned warned
+	o        Options
+	clouds   []string // sorted
+	warnings warnings
 }
 
-// New gives a Server.
+// New returns a Server.
 func New(o Options) *Server {
 	return &Server{o: o, clouds: slices.Sorted(maps.Keys(o.Clouds))}
 }
@@ -94,7 +95,7 @@ func (s *Server) cloud(secrets map[string]string) (Cloud, error) {
 	if cloud, known := s.o.Clouds[name]; known {
 		return cloud, nil
 	}
-	return Cloud{}, volume.Errorf(volume.InvalidArgument, "the secret's key %q names cloud %q, which the driver was not given; it has %s",
+	return Cloud{}, volume.Errorf(volume.InvalidArgument, "key %q of the secret names cloud %q, which cloud.conf does not have; it has %s",
 		contract.SecretCloud, name, quoted(s.clouds))
 }
 
@@ -106,8 +107,8 @@ func quoted(names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// missing is the error of a request that lacks a field it must have.
-func missing(field string) error {
+// missingField is the error of a request without a required field (CSI specification, "Required" fields).
+func missingField(field string) error {
 	return volume.Errorf(volume.InvalidArgument, "the request has no %s", field)
 }
 
@@ -132,11 +133,11 @@ func (s *Server) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	if s.o.WithCapacity {
 		capabilities = append(capabilities, csi.ControllerServiceCapability_RPC_GET_CAPACITY)
 	}
-	answer := &csi.ControllerGetCapabilitiesResponse{}
+	response := &csi.ControllerGetCapabilitiesResponse{}
 	for _, capability := range capabilities {
-		answer.Capabilities = append(answer.Capabilities, &csi.ControllerServiceCapability{
+		response.Capabilities = append(response.Capabilities, &csi.ControllerServiceCapability{
 			Type: &csi.ControllerServiceCapability_Rpc{Rpc: &csi.ControllerServiceCapability_RPC{Type: capability}},
 		})
 	}
-	return answer, nil
+	return response, nil
 }

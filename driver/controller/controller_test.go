@@ -25,18 +25,22 @@ const (
 	second  = "00000000-0000-4000-8000-000000000002"
 )
 
-// fake answers with what a test put there, and keeps the wish.
+// fake is the services of a cloud: it returns what a test sets, and keeps the arguments of the last call.
 type fake struct {
-	wish   provision.CreateSpec
+	spec   provision.CreateSpec
 	volume volume.Volume
 	err    error
 	list   []volume.Volume
 	calls  []string
-	changes
+
+	change   provision.Change
+	request  provision.CapacityRequest
+	capacity provision.Capacity
+	issues   map[volume.ID][]volume.HealthIssue
 }
 
-func (f *fake) Create(_ context.Context, w provision.CreateSpec) (volume.Volume, error) {
-	f.wish, f.calls = w, append(f.calls, "create "+w.Name)
+func (f *fake) Create(_ context.Context, spec provision.CreateSpec) (volume.Volume, error) {
+	f.spec, f.calls = spec, append(f.calls, "create "+spec.Name)
 	return f.volume, f.err
 }
 
@@ -56,17 +60,13 @@ func (f *fake) Detach(_ context.Context, id volume.ID, server volume.ServerID) e
 }
 
 func (f *fake) Get(_ context.Context, id volume.ID) (volume.Volume, error) {
-	if f.err != nil || f.volume.ID != id {
-		return volume.Volume{}, cmpOr(f.err, volume.Errorf(volume.NotFound, "no volume %s", id))
+	switch {
+	case f.err != nil:
+		return volume.Volume{}, f.err
+	case f.volume.ID != id:
+		return volume.Volume{}, volume.NoVolume(id)
 	}
 	return f.volume, nil
-}
-
-func cmpOr(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 func (f *fake) Expand(_ context.Context, id volume.ID, size volume.Range) (volume.Volume, error) {
@@ -74,7 +74,7 @@ func (f *fake) Expand(_ context.Context, id volume.ID, size volume.Range) (volum
 	return f.volume, f.err
 }
 
-// List gives two volumes at a time at most, and all without a limit.
+// List returns at most two volumes in a page, and all of them without a limit.
 func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.Volume, error) {
 	rest := f.list
 	if p.After != "" {
@@ -88,6 +88,30 @@ func (f *fake) List(_ context.Context, p volume.Position, limit int) ([]volume.V
 		return rest, f.err
 	}
 	return rest[:min(2, limit, len(rest))], f.err
+}
+
+func (f *fake) Modify(_ context.Context, id volume.ID, c provision.Change) error {
+	f.change, f.calls = c, append(f.calls, "modify "+string(id))
+	return f.err
+}
+
+func (f *fake) Capacity(_ context.Context, r provision.CapacityRequest) (provision.Capacity, error) {
+	f.request, f.calls = r, append(f.calls, "capacity")
+	return f.capacity, f.err
+}
+
+func (f *fake) Health(ctx context.Context, id volume.ID) (volume.Health, error) {
+	v, err := f.Get(ctx, id)
+	return volume.Health{Volume: v, Issues: f.issues[id]}, err
+}
+
+func (f *fake) ListHealth(ctx context.Context, p volume.Position, limit int) ([]volume.Health, error) {
+	page, err := f.List(ctx, p, limit)
+	var all []volume.Health
+	for _, v := range page {
+		all = append(all, volume.Health{Volume: v, Issues: f.issues[v.ID]})
+	}
+	return all, err
 }
 
 func server(f *fake, change ...func(*Options)) *Server {
@@ -125,7 +149,7 @@ func kindIs(t *testing.T, err error, want volume.Kind, text string) {
 	}
 }
 
-func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
+func TestCreateVolume(t *testing.T) {
 	f := &fake{volume: volume.Volume{ID: first, Size: volume.GiB(3), Zone: "az 3"}}
 	got, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{
 		Name: "pvc-1", VolumeCapabilities: oneWriter, CapacityRange: &csi.CapacityRange{RequiredBytes: 5, LimitBytes: 9},
@@ -138,14 +162,14 @@ func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantWish := provision.CreateSpec{
+	wantSpec := provision.CreateSpec{
 		Name: "pvc-1", Size: volume.Range{Required: 5, Limit: 9}, Type: "fast", Zones: []string{"az2", "az1"}, Source: second,
 		Metadata: map[string]string{"team": "storage", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1"},
 
 		ClaimNamespace: "shop",
 	}
-	if diff := cmp.Diff(wantWish, f.wish); diff != "" {
-		t.Error("wish, -want +got\n", diff)
+	if diff := cmp.Diff(wantSpec, f.spec); diff != "" {
+		t.Error("spec, -want +got\n", diff)
 	}
 	want := &csi.CreateVolumeResponse{Volume: &csi.Volume{
 		VolumeId: first, CapacityBytes: 3 << 30, VolumeContext: map[string]string{"cinder.csi.openstack.org/resizeRequired": "true"},
@@ -157,7 +181,7 @@ func TestCreateTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
+func TestCreateVolumeValidatesTheRequest(t *testing.T) {
 	ok := func() *csi.CreateVolumeRequest {
 		return &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter}
 	}
@@ -205,14 +229,14 @@ func TestAccessModes(t *testing.T) {
 				kindIs(t, err, volume.InvalidArgument, name)
 				continue
 			}
-			if err != nil || f.wish.Multiattach != several {
-				t.Errorf("%s, block %v: got %v, shared %v", name, block, err, f.wish.Multiattach)
+			if err != nil || f.spec.Multiattach != several {
+				t.Errorf("%s, block %v: got %v, shared %v", name, block, err, f.spec.Multiattach)
 			}
 		}
 	}
 }
 
-func TestUnknownParametersAreWarnedAboutOnceOrRefused(t *testing.T) {
+func TestUnknownParametersAreLoggedOnceOrRefused(t *testing.T) {
 	var log bytes.Buffer
 	req := &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, Parameters: map[string]string{"tpye": "fast"}}
 	lenient := server(&fake{}, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
@@ -233,13 +257,13 @@ func TestUnknownParametersAreWarnedAboutOnceOrRefused(t *testing.T) {
 	}
 }
 
-func TestWhatWasWarnedAboutIsForgottenBeforeItFillsTheMemory(t *testing.T) {
-	var w warned
-	for n := range 10 * mostWarned {
+func TestWarningsAreBounded(t *testing.T) {
+	var w warnings
+	for n := range 10 * mostWarnings {
 		if key := strconv.Itoa(n); !w.first(key) || w.first(key) {
 			t.Fatalf("%s: want one warning", key)
 		}
-		if len(w.keys) > mostWarned {
+		if len(w.keys) > mostWarnings {
 			t.Fatalf("%d warnings are remembered", len(w.keys))
 		}
 	}
@@ -266,7 +290,7 @@ func TestPublishAndUnpublish(t *testing.T) {
 	}
 }
 
-func TestIncompleteRequestsAreInvalid(t *testing.T) {
+func TestRequestsWithoutARequiredFieldAreInvalid(t *testing.T) {
 	s, moon := server(&fake{}), map[string]string{"cloud": "moon"}
 	for name, call := range map[string]func(context.Context) error{
 		"publish, no volume": func(ctx context.Context) error {
@@ -323,7 +347,7 @@ func TestIncompleteRequestsAreInvalid(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheDomainPassUnchanged(t *testing.T) {
+func TestErrorsOfVolumesAndAttachmentsStayUnchanged(t *testing.T) {
 	want := errors.New("as it is")
 	f := &fake{err: want, volume: volume.Volume{ID: first}}
 	s := server(f)
@@ -360,7 +384,7 @@ func TestErrorsOfTheDomainPassUnchanged(t *testing.T) {
 	}
 }
 
-func TestValidate(t *testing.T) {
+func TestValidateVolumeCapabilities(t *testing.T) {
 	for name, test := range map[string]struct {
 		volume     volume.Volume
 		capability *csi.VolumeCapability
@@ -400,7 +424,7 @@ func twoClouds() *Server {
 	return New(Options{Clouds: map[string]Cloud{"east": {Volumes: east, Attachments: east}, "": {Volumes: plain, Attachments: plain}}, Log: slog.New(slog.DiscardHandler)})
 }
 
-func TestTheListHasEveryVolumeOfEveryCloudOnce(t *testing.T) {
+func TestListVolumesOfAllClouds(t *testing.T) {
 	for maxEntries := range int32(8) {
 		s, sizes, request := twoClouds(), []int64{}, &csi.ListVolumesRequest{MaxEntries: maxEntries}
 		for {
@@ -427,7 +451,7 @@ func TestTheListHasEveryVolumeOfEveryCloudOnce(t *testing.T) {
 	}
 }
 
-func TestABadTokenMakesTheCallerStartAnew(t *testing.T) {
+func TestListVolumesWithAnInvalidTokenIsBusy(t *testing.T) {
 	for _, token := range []string{"x", "x:", ":moon", first + ":moon", first + ",soon", first + ",1", second + ":east", "../" + first} {
 		_, err := twoClouds().ListVolumes(t.Context(), &csi.ListVolumesRequest{StartingToken: token})
 		kindIs(t, err, volume.Busy, "from the beginning")
@@ -451,7 +475,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-func TestGetLooksInEveryCloud(t *testing.T) {
+func TestControllerGetVolumeReadsEveryCloud(t *testing.T) {
 	s := twoClouds()
 	got, err := s.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: first[:35] + "6"})
 	if err != nil || got.GetVolume().GetCapacityBytes() != 5<<30 {
@@ -464,7 +488,7 @@ func TestGetLooksInEveryCloud(t *testing.T) {
 	kindIs(t, err, volume.Unavailable, "out") // it may be there
 }
 
-func TestExpand(t *testing.T) {
+func TestControllerExpandVolume(t *testing.T) {
 	for _, block := range []bool{false, true} {
 		f := &fake{volume: volume.Volume{ID: first, Size: volume.GiB(3)}}
 		got, err := server(f).ControllerExpandVolume(t.Context(), &csi.ControllerExpandVolumeRequest{
@@ -480,7 +504,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-func TestWhatIsAdvertised(t *testing.T) {
+func TestControllerGetCapabilities(t *testing.T) {
 	want := []string{"CREATE_DELETE_VOLUME", "PUBLISH_UNPUBLISH_VOLUME", "LIST_VOLUMES", "LIST_VOLUMES_PUBLISHED_NODES", "GET_VOLUME", "CLONE_VOLUME", "CREATE_DELETE_SNAPSHOT", "LIST_SNAPSHOTS", "GET_SNAPSHOT", "MODIFY_VOLUME", "SINGLE_NODE_MULTI_WRITER", "GET_VOLUME_HEALTH", "LIST_VOLUME_HEALTH", "EXPAND_VOLUME"}
 	got, err := server(&fake{}).ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
 	if err != nil {

@@ -8,22 +8,19 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// ControllerExpandVolume implements csi.ControllerServer. What grows on the node is the file system; a raw block device is as
-// large as its volume.
+// ControllerExpandVolume implements csi.ControllerServer. A node expands the file system; a raw block device needs no expansion on the node.
 func (s *Server) ControllerExpandVolume(ctx context.Context, req *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
 	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetVolumeId() == "" {
-		return nil, missing("volume id")
+		return nil, missingField("volume ID")
 	}
 	if req.GetCapacityRange() == nil {
-		return nil, missing("capacity range")
+		return nil, missingField("capacity range")
 	}
-	v, err := cloud.Volumes.Expand(ctx, volume.ID(req.GetVolumeId()), volume.Range{
-		Required: volume.Size(req.GetCapacityRange().GetRequiredBytes()), Limit: volume.Size(req.GetCapacityRange().GetLimitBytes()),
-	})
+	v, err := cloud.Volumes.Expand(ctx, volume.ID(req.GetVolumeId()), sizeRange(req.GetCapacityRange()))
 	if err != nil {
 		return nil, err
 	}

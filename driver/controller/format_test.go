@@ -17,7 +17,7 @@ func formatted(fsType string, parameters map[string]string) *csi.CreateVolumeReq
 	return &csi.CreateVolumeRequest{Name: "pvc-1", VolumeCapabilities: []*csi.VolumeCapability{c}, Parameters: parameters}
 }
 
-func TestHowAFileSystemIsMadeReachesTheVolumeContextTheSameOnEachRetry(t *testing.T) {
+func TestCreateVolumeReturnsTheSameFormatOnEachRetry(t *testing.T) {
 	ext := map[string]string{"blockSize": "1024", "inodeSize": "128", "numberOfInodes": "1000"}
 	for name, test := range map[string]struct {
 		fsType, defaults string
@@ -54,7 +54,7 @@ func TestHowAFileSystemIsMadeReachesTheVolumeContextTheSameOnEachRetry(t *testin
 	}
 }
 
-func TestAFileSystemThatCannotBeMadeSoIsRefusedBeforeItsVolumeIsMade(t *testing.T) {
+func TestCreateVolumeValidatesTheFormat(t *testing.T) {
 	for name, test := range map[string]struct {
 		fsType, defaults, key, value, text string
 	}{
@@ -81,7 +81,7 @@ func TestAFileSystemThatCannotBeMadeSoIsRefusedBeforeItsVolumeIsMade(t *testing.
 	}
 }
 
-func TestAVolumeIsNotConfirmedForAFileSystemThatCannotBeMadeSo(t *testing.T) {
+func TestValidateVolumeCapabilitiesValidatesTheFormat(t *testing.T) {
 	f := &fake{volume: volume.Volume{ID: first}}
 	r := formatted("xfs", map[string]string{"bytesPerInode": "4096"})
 	got, err := server(f).ValidateVolumeCapabilities(t.Context(), &csi.ValidateVolumeCapabilitiesRequest{

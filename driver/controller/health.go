@@ -9,13 +9,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// What the severities are in CSI.
+// severities maps the severities of the domain to those of CSI.
 var severities = map[volume.Severity]csi.VolumeHealthErrorType{
 	volume.Degraded:     csi.VolumeHealthErrorType_DEGRADED,
 	volume.Inaccessible: csi.VolumeHealthErrorType_INACCESSIBLE,
 }
 
-// ControllerGetVolumeHealth implements csi.ControllerServer. A request without the secret's cloud is about any of them.
+// ControllerGetVolumeHealth implements csi.ControllerServer. If the secrets name no cloud, the driver asks every cloud.
 func (s *Server) ControllerGetVolumeHealth(ctx context.Context, req *csi.ControllerGetVolumeHealthRequest) (*csi.ControllerGetVolumeHealthResponse, error) {
 	clouds := s.clouds
 	if name, named := req.GetSecrets()[contract.SecretCloud]; named {
@@ -25,39 +25,27 @@ func (s *Server) ControllerGetVolumeHealth(ctx context.Context, req *csi.Control
 		clouds = []string{name}
 	}
 	if req.GetVolumeId() == "" {
-		return nil, missing("volume id")
+		return nil, missingField("volume ID")
 	}
-	var failed error
-	for _, name := range clouds {
-		h, err := s.o.Clouds[name].Volumes.Health(ctx, volume.ID(req.GetVolumeId()))
-		if err == nil {
-			return &csi.ControllerGetVolumeHealthResponse{VolumeHealth: healthOf(h)}, nil
-		}
-		if !volume.Is(err, volume.NotFound) || failed == nil {
-			failed = err // a cloud that cannot answer may have it
-		}
+	h, err := readFromAny(s, clouds, func(volumes Volumes) (volume.Health, error) { return volumes.Health(ctx, volume.ID(req.GetVolumeId())) })
+	if err != nil {
+		return nil, err
 	}
-	return nil, failed
+	return &csi.ControllerGetVolumeHealthResponse{VolumeHealth: csiHealth(h)}, nil
 }
 
-// ControllerListVolumeHealth implements csi.ControllerServer. It lists what is wrong with any volume of the project, whoever made
-// it, cloud by cloud. Its tokens are those of ListVolumes.
+// ControllerListVolumeHealth implements csi.ControllerServer. It lists the volumes of the project that have issues, cloud by cloud, also volumes
+// that others created. Its tokens are those of ListVolumes.
 func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.ControllerListVolumeHealthRequest) (*csi.ControllerListVolumeHealthResponse, error) {
-	if req.GetMaxEntries() < 0 {
-		return nil, volume.Errorf(volume.InvalidArgument, "max_entries is %d", req.GetMaxEntries())
-	}
-	at, err := s.parseToken(req.GetStartingToken())
-	switch {
-	case err != nil:
+	at, err := s.volumeListStart(req)
+	if err != nil {
 		return nil, err
-	case at.backups:
-		return nil, badToken(req.GetStartingToken())
 	}
-	answer := &csi.ControllerListVolumeHealthResponse{}
+	response := &csi.ControllerListVolumeHealthResponse{}
 	for more := true; more; {
 		page, err := s.o.Clouds[at.cloud].Volumes.ListHealth(ctx, at.position, 0)
 		if volume.Is(err, volume.NotFound) {
-			return nil, badToken(req.GetStartingToken())
+			return nil, invalidToken(req.GetStartingToken())
 		}
 		if err != nil {
 			return nil, err
@@ -67,25 +55,25 @@ func (s *Server) ControllerListVolumeHealth(ctx context.Context, req *csi.Contro
 			if len(h.Issues) == 0 {
 				continue
 			}
-			answer.Entries = append(answer.Entries, healthOf(h))
-			if len(answer.Entries) == int(req.GetMaxEntries()) {
-				answer.NextToken = at.String()
-				return answer, nil
+			response.Entries = append(response.Entries, csiHealth(h))
+			if len(response.Entries) == int(req.GetMaxEntries()) {
+				response.NextToken = at.String()
+				return response, nil
 			}
 		}
 		if len(page) == 0 {
 			at, more = s.nextCloud(at)
 		}
 	}
-	return answer, nil
+	return response, nil
 }
 
-func healthOf(h volume.Health) *csi.VolumeHealth {
-	answer := &csi.VolumeHealth{VolumeId: string(h.Volume.ID)}
-	for _, a := range h.Issues {
-		answer.HealthStatuses = append(answer.HealthStatuses, &csi.VolumeHealth_VolumeHealthEntry{
-			Status: severities[a.Severity], Reason: a.Reason, Message: a.Message,
+func csiHealth(h volume.Health) *csi.VolumeHealth {
+	health := &csi.VolumeHealth{VolumeId: string(h.Volume.ID)}
+	for _, issue := range h.Issues {
+		health.HealthStatuses = append(health.HealthStatuses, &csi.VolumeHealth_VolumeHealthEntry{
+			Status: severities[issue.Severity], Reason: issue.Reason, Message: issue.Message,
 		})
 	}
-	return answer
+	return health
 }

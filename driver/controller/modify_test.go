@@ -29,7 +29,7 @@ func withFlags(flags ...string) *csi.VolumeCapability {
 	return c
 }
 
-func TestModifyTellsTheDomainWhatIsAskedFor(t *testing.T) {
+func TestControllerModifyVolume(t *testing.T) {
 	f := &fake{}
 	_, err := server(f).ControllerModifyVolume(t.Context(), &csi.ControllerModifyVolumeRequest{
 		VolumeId: first, MutableParameters: map[string]string{"type": "fast", "policy": "on-demand", "metadata.team": "storage"},
@@ -42,7 +42,7 @@ func TestModifyTellsTheDomainWhatIsAskedFor(t *testing.T) {
 		req  *csi.ControllerModifyVolumeRequest
 		text string
 	}{
-		"no volume":         {&csi.ControllerModifyVolumeRequest{MutableParameters: map[string]string{"type": "fast"}}, "volume id"},
+		"no volume":         {&csi.ControllerModifyVolumeRequest{MutableParameters: map[string]string{"type": "fast"}}, "volume ID"},
 		"unknown parameter": {&csi.ControllerModifyVolumeRequest{VolumeId: first, MutableParameters: map[string]string{"tpye": "fast"}}, "did you mean type?"},
 		"unknown cloud":     {&csi.ControllerModifyVolumeRequest{VolumeId: first, Secrets: map[string]string{"cloud": "moon"}}, `"moon"`},
 	} {
@@ -60,7 +60,7 @@ func TestModifyTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	kindIs(t, err, volume.Conflict, "no")
 }
 
-func TestMutableParametersOfANewVolumeWinOverTheClass(t *testing.T) {
+func TestMutableParametersOverrideTheStorageClass(t *testing.T) {
 	f := &fake{}
 	_, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{
 		Name: "a", VolumeCapabilities: oneWriter,
@@ -68,18 +68,18 @@ func TestMutableParametersOfANewVolumeWinOverTheClass(t *testing.T) {
 		MutableParameters: map[string]string{"type": "fast", "metadata.team": "b"},
 	})
 	want := provision.CreateSpec{Name: "a", Type: "fast", Metadata: map[string]string{"team": "b", "other": "stays"}}
-	if diff := cmp.Diff(want, f.wish); diff != "" || err != nil {
+	if diff := cmp.Diff(want, f.spec); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
-func TestCapacityOfAClassInASegment(t *testing.T) {
+func TestGetCapacity(t *testing.T) {
 	segment := zone("az2")[0]
 	for name, test := range map[string]struct {
 		req      *csi.GetCapacityRequest
 		capacity provision.Capacity
 		change   func(*Options)
-		room     provision.CapacityRequest
+		request  provision.CapacityRequest
 		want     *csi.GetCapacityResponse
 		asked    bool
 	}{
@@ -90,19 +90,19 @@ func TestCapacityOfAClassInASegment(t *testing.T) {
 			req: &csi.GetCapacityRequest{
 				Parameters: map[string]string{"type": "fast"}, AccessibleTopology: segment, VolumeCapabilities: []*csi.VolumeCapability{capability(manyWriters, true)},
 			},
-			capacity: provision.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, room: provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}, Multiattach: true},
+			capacity: provision.Capacity{Available: 7, Smallest: 2, Largest: 5}, asked: true, request: provision.CapacityRequest{Type: "fast", Zones: []string{"az2"}, Multiattach: true},
 			want: &csi.GetCapacityResponse{AvailableCapacity: 7, MinimumVolumeSize: wrapperspb.Int64(2), MaximumVolumeSize: wrapperspb.Int64(5)},
 		},
 		"the class's zone is the segment's": {
-			req:  &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az2"}, AccessibleTopology: segment},
-			room: provision.CapacityRequest{Zone: "az2", Zones: []string{"az2"}}, asked: true, want: &csi.GetCapacityResponse{},
+			req:     &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az2"}, AccessibleTopology: segment},
+			request: provision.CapacityRequest{Zone: "az2", Zones: []string{"az2"}}, asked: true, want: &csi.GetCapacityResponse{},
 		},
 		"the class's zone is another": {
 			req: &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az1"}, AccessibleTopology: segment}, want: &csi.GetCapacityResponse{},
 		},
 		"the class's zone is another, and zones do not matter": {
 			req:    &csi.GetCapacityRequest{Parameters: map[string]string{"availability": "az1"}, AccessibleTopology: segment},
-			change: func(o *Options) { o.IgnoreZone = func() bool { return true } }, room: provision.CapacityRequest{Zone: "az1", Zones: []string{"az2"}, AnyZone: true}, asked: true, want: &csi.GetCapacityResponse{},
+			change: func(o *Options) { o.IgnoreZone = func() bool { return true } }, request: provision.CapacityRequest{Zone: "az1", Zones: []string{"az2"}, AnyZone: true}, asked: true, want: &csi.GetCapacityResponse{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestCapacityOfAClassInASegment(t *testing.T) {
 			if diff := cmp.Diff(test.want, got, protocmp.Transform()); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff(test.room, f.room); diff != "" || len(f.calls) == 1 != test.asked {
+			if diff := cmp.Diff(test.request, f.request); diff != "" || len(f.calls) == 1 != test.asked {
 				t.Errorf("%v (-want +got):\n%s", f.calls, diff)
 			}
 		})
@@ -131,7 +131,7 @@ func TestCapacityOfAClassInASegment(t *testing.T) {
 	kindIs(t, err, volume.InvalidArgument, "MULTI_NODE_MULTI_WRITER")
 }
 
-func TestCapacityIsAdvertisedWhereItIsTold(t *testing.T) {
+func TestGetCapacityIsACapabilityOnlyWithCapacity(t *testing.T) {
 	got, err := server(&fake{}, func(o *Options) { o.WithCapacity = true }).ControllerGetCapabilities(t.Context(), &csi.ControllerGetCapabilitiesRequest{})
 	if err != nil || !strings.Contains(got.String(), "GET_CAPACITY") {
 		t.Errorf("got %v, %v", got, err)
@@ -143,12 +143,12 @@ func sick() *Server {
 	s := twoClouds()
 	ill := []volume.HealthIssue{{Severity: volume.Inaccessible, Reason: "Error", Message: "broken"}, {Severity: volume.Degraded, Reason: "Other", Message: "slow"}}
 	plain, east := s.o.Clouds[""].Volumes.(*fake), s.o.Clouds["east"].Volumes.(*fake)
-	plain.ailments = map[volume.ID][]volume.HealthIssue{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
-	east.ailments = map[volume.ID][]volume.HealthIssue{east.list[0].ID: ill[1:]}
+	plain.issues = map[volume.ID][]volume.HealthIssue{plain.list[1].ID: ill, plain.list[4].ID: ill[:1]}
+	east.issues = map[volume.ID][]volume.HealthIssue{east.list[0].ID: ill[1:]}
 	return s
 }
 
-func TestTheListOfHealthHasWhatIsIllInEveryCloud(t *testing.T) {
+func TestControllerListVolumeHealthOfAllClouds(t *testing.T) {
 	for maxEntries := range int32(5) {
 		s, ids, request := sick(), []string{}, &csi.ControllerListVolumeHealthRequest{MaxEntries: maxEntries}
 		for {
@@ -178,7 +178,7 @@ func TestTheListOfHealthHasWhatIsIllInEveryCloud(t *testing.T) {
 	}
 }
 
-func TestTheHealthOfOneVolume(t *testing.T) {
+func TestControllerGetVolumeHealth(t *testing.T) {
 	s := sick()
 	at := func(n string, secrets map[string]string) (*csi.ControllerGetVolumeHealthResponse, error) {
 		return s.ControllerGetVolumeHealth(t.Context(), &csi.ControllerGetVolumeHealthRequest{VolumeId: first[:35] + n, Secrets: secrets})
@@ -197,7 +197,7 @@ func TestTheHealthOfOneVolume(t *testing.T) {
 	_, err = at("6", map[string]string{"cloud": "moon"})
 	kindIs(t, err, volume.InvalidArgument, "moon")
 	_, err = s.ControllerGetVolumeHealth(t.Context(), &csi.ControllerGetVolumeHealthRequest{})
-	kindIs(t, err, volume.InvalidArgument, "volume id")
+	kindIs(t, err, volume.InvalidArgument, "volume ID")
 	s.o.Clouds["east"].Volumes.(*fake).err = volume.Errorf(volume.Unavailable, "out")
 	_, err = at("9", nil)
 	kindIs(t, err, volume.Unavailable, "out") // it may be there
@@ -221,14 +221,14 @@ func TestMountFlags(t *testing.T) {
 		`context="system_u:object_r:container_file_t:s0:c1,loop"`: "",
 		`context="a,b",loop`: "loop",
 	} {
-		err := checkMountFlags([]string{"rw", flags})
+		err := validateMountFlags([]string{"rw", flags})
 		if refused == "" && err != nil || refused != "" && (err == nil || !strings.Contains(err.Error(), `"`+refused+`"`)) {
 			t.Errorf("%q: want %q refused, got %v", flags, refused, err)
 		}
 	}
 }
 
-func TestWhatAnExistingVolumeIsAttachedFor(t *testing.T) {
+func TestControllerPublishVolumeValidatesTheCapability(t *testing.T) {
 	for name, test := range map[string]struct {
 		capability *csi.VolumeCapability
 		lenient    bool // taken, and counted
@@ -278,7 +278,7 @@ func TestWhatAnExistingVolumeIsAttachedFor(t *testing.T) {
 	}
 }
 
-func TestValidateComparesWhatCanBeMutated(t *testing.T) {
+func TestValidateVolumeCapabilitiesComparesMutableParameters(t *testing.T) {
 	v := volume.Volume{ID: first, Type: "fast", Metadata: map[string]string{"team": "a"}, CreatedAt: time.Now()}
 	for name, test := range map[string]struct {
 		parameters, mutable map[string]string
@@ -289,8 +289,8 @@ func TestValidateComparesWhatCanBeMutated(t *testing.T) {
 		"a class of another type":    {parameters: map[string]string{"type": "slow"}}, // which may have been changed since
 		"a type in another case":     {mutable: map[string]string{"type": "FAST"}},
 		"a type's id":                {mutable: map[string]string{"type": second}},
-		"another type":               {mutable: map[string]string{"type": "slow"}, message: "type fast, not slow"},
-		"other metadata":             {mutable: map[string]string{"metadata.team": "b"}, message: `team is "a", not "b"`},
+		"another type":               {mutable: map[string]string{"type": "slow"}, message: "type is fast instead of slow"},
+		"other metadata":             {mutable: map[string]string{"metadata.team": "b"}, message: `team is "a" instead of "b"`},
 		"an unknown parameter":       {mutable: map[string]string{"iops": "3"}, message: "iops"},
 		"class metadata of nonsense": {parameters: map[string]string{"appendVolumeMetadata": "x"}, message: "JSON"},
 		"a mount flag":               {capability: withFlags("bind"), message: "bind"},

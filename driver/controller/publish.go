@@ -9,7 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// ControllerPublishVolume implements csi.ControllerServer. Whether another server may have the volume too, the cloud decides.
+// ControllerPublishVolume implements csi.ControllerServer. The cloud decides whether several servers may have the volume.
 func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.ControllerPublishVolumeRequest) (*csi.ControllerPublishVolumeResponse, error) {
 	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
@@ -17,15 +17,15 @@ func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.Controlle
 	}
 	switch {
 	case req.GetVolumeId() == "":
-		return nil, missing("volume id")
+		return nil, missingField("volume ID")
 	case req.GetNodeId() == "":
-		return nil, missing("node id")
+		return nil, missingField("node ID")
 	case req.GetVolumeCapability() == nil:
-		return nil, missing("volume capability")
+		return nil, missingField("volume capability")
 	case req.GetReadonly():
-		return nil, volume.Errorf(volume.InvalidArgument, "volumes are not attached read-only; the capability PUBLISH_READONLY is not advertised")
+		return nil, volume.Errorf(volume.InvalidArgument, "the driver does not attach volumes read-only; it does not have the capability PUBLISH_READONLY")
 	}
-	if err := s.publishable(ctx, req.GetVolumeId(), req.GetVolumeCapability()); err != nil {
+	if err := s.validatePublish(ctx, req.GetVolumeId(), req.GetVolumeCapability()); err != nil {
 		return nil, err
 	}
 	server := volume.ServerID(req.GetNodeId())
@@ -33,10 +33,10 @@ func (s *Server) ControllerPublishVolume(ctx context.Context, req *csi.Controlle
 	if err != nil {
 		return nil, err
 	}
-	return &csi.ControllerPublishVolumeResponse{PublishContext: map[string]string{contract.ContextDevicePath: deviceAt(v, server)}}, nil
+	return &csi.ControllerPublishVolumeResponse{PublishContext: map[string]string{contract.ContextDevicePath: deviceOn(v, server)}}, nil
 }
 
-func deviceAt(v volume.Volume, server volume.ServerID) string {
+func deviceOn(v volume.Volume, server volume.ServerID) string {
 	for _, a := range v.Attachments {
 		if a.Server == server {
 			return a.Device
@@ -45,14 +45,15 @@ func deviceAt(v volume.Volume, server volume.ServerID) string {
 	return ""
 }
 
-// ControllerUnpublishVolume implements csi.ControllerServer. Without a node the volume is detached from all.
+// ControllerUnpublishVolume implements csi.ControllerServer. Without a node ID the driver detaches the volume from all nodes (CSI
+// specification, ControllerUnpublishVolume).
 func (s *Server) ControllerUnpublishVolume(ctx context.Context, req *csi.ControllerUnpublishVolumeRequest) (*csi.ControllerUnpublishVolumeResponse, error) {
 	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetVolumeId() == "" {
-		return nil, missing("volume id")
+		return nil, missingField("volume ID")
 	}
 	if err := cloud.Attachments.Detach(ctx, volume.ID(req.GetVolumeId()), volume.ServerID(req.GetNodeId())); err != nil {
 		return nil, err

@@ -13,15 +13,15 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
 )
 
-// Snapshots are the snapshots of one cloud; *volume.Snapshots is them.
+// Snapshots creates, lists and deletes the snapshots and backups of one cloud; *snapshot.Service implements it.
 type Snapshots interface {
-	Create(ctx context.Context, w snapshot.Spec) (volume.Snapshot, error)
+	Create(ctx context.Context, spec snapshot.Spec) (volume.Snapshot, error)
 	Delete(ctx context.Context, id volume.SnapshotID) error
 	Get(ctx context.Context, id volume.SnapshotID) (volume.Snapshot, error)
-	List(ctx context.Context, of volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error)
+	List(ctx context.Context, source volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error)
 }
 
-// CreateSnapshot implements csi.ControllerServer. What it returns is ready to use.
+// CreateSnapshot implements csi.ControllerServer. The snapshot in the response is always ready to use.
 func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequest) (*csi.CreateSnapshotResponse, error) {
 	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
@@ -29,37 +29,28 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 	}
 	switch {
 	case req.GetName() == "":
-		return nil, missing("name")
+		return nil, missingField("name")
 	case req.GetSourceVolumeId() == "":
-		return nil, missing("source volume id")
+		return nil, missingField("source volume ID")
 	}
 	class, err := s.snapshotClass(ctx, req.GetParameters())
 	if err != nil {
 		return nil, err
 	}
-	wish := snapshot.Spec{
+	spec := snapshot.Spec{
 		Name: req.GetName(), Volume: volume.ID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(req.GetParameters()),
 	}
 	if class.Kind == contract.KindBackup {
-		wish.Backup = &snapshot.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
+		spec.Backup = &snapshot.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
 	}
-	p, err := cloud.Snapshots.Create(ctx, wish)
+	p, err := cloud.Snapshots.Create(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	return &csi.CreateSnapshotResponse{Snapshot: describedSnapshot(p)}, nil
+	return &csi.CreateSnapshotResponse{Snapshot: csiSnapshot(p)}, nil
 }
 
-// snapshotClass reads the parameters of the VolumeSnapshotClass, by the rules of class.
-func (s *Server) snapshotClass(ctx context.Context, parameters map[string]string) (contract.SnapshotClass, error) {
-	class, unknown, err := contract.ParseSnapshotClass(parameters)
-	if err != nil {
-		return class, volume.Errorf(volume.InvalidArgument, "the VolumeSnapshotClass: %w", err)
-	}
-	return class, s.unknown(ctx, "VolumeSnapshotClass", unknown, contract.SnapshotClassKeys)
-}
-
-// snapshotMetadata is what external-snapshotter's --extra-create-metadata tells.
+// snapshotMetadata is what external-snapshotter adds to the parameters with --extra-create-metadata.
 func snapshotMetadata(parameters map[string]string) map[string]string {
 	metadata := map[string]string{}
 	for _, key := range contract.SnapshotMetadata {
@@ -70,7 +61,7 @@ func snapshotMetadata(parameters map[string]string) map[string]string {
 	return metadata
 }
 
-func describedSnapshot(p volume.Snapshot) *csi.Snapshot {
+func csiSnapshot(p volume.Snapshot) *csi.Snapshot {
 	return &csi.Snapshot{
 		SnapshotId: string(p.ID), SourceVolumeId: string(p.Volume), SizeBytes: int64(p.Size), CreationTime: timestamppb.New(p.CreatedAt), ReadyToUse: p.Ready(),
 	}
@@ -83,7 +74,7 @@ func (s *Server) DeleteSnapshot(ctx context.Context, req *csi.DeleteSnapshotRequ
 		return nil, err
 	}
 	if req.GetSnapshotId() == "" {
-		return nil, missing("snapshot id")
+		return nil, missingField("snapshot ID")
 	}
 	if err := cloud.Snapshots.Delete(ctx, volume.SnapshotID(req.GetSnapshotId())); err != nil {
 		return nil, err
@@ -91,35 +82,34 @@ func (s *Server) DeleteSnapshot(ctx context.Context, req *csi.DeleteSnapshotRequ
 	return &csi.DeleteSnapshotResponse{}, nil
 }
 
-// GetSnapshot implements csi.ControllerServer (CSI specification, GetSnapshot: one that does not exist is NotFound).
+// GetSnapshot implements csi.ControllerServer. NotFound if the snapshot does not exist (CSI specification, GetSnapshot).
 func (s *Server) GetSnapshot(ctx context.Context, req *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
 	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetSnapshotId() == "" {
-		return nil, missing("snapshot id")
+		return nil, missingField("snapshot ID")
 	}
 	p, err := cloud.Snapshots.Get(ctx, volume.SnapshotID(req.GetSnapshotId()))
 	if err != nil {
 		return nil, err
 	}
-	return &csi.GetSnapshotResponse{Snapshot: describedSnapshot(p)}, nil
+	return &csi.GetSnapshotResponse{Snapshot: csiSnapshot(p)}, nil
 }
 
-// ListSnapshots implements csi.ControllerServer. By id it tells of the snapshot whatever state that is in; external-snapshotter
-// asks so whether one that was there before is ready. A list has the snapshots, then the backups; it lacks those that Cinder failed
-// to make or is deleting.
+// ListSnapshots implements csi.ControllerServer. A request with an ID returns that snapshot in any status: external-snapshotter asks in this way
+// whether an imported snapshot is ready. A list holds the snapshots, then the backups, but not those that have failed or are being deleted.
 func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
-	if req.GetMaxEntries() < 0 {
-		return nil, volume.Errorf(volume.InvalidArgument, "max_entries is %d", req.GetMaxEntries())
+	if err := validateMaxEntries(req); err != nil {
+		return nil, err
 	}
 	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
 		return nil, err
 	}
 	if req.GetSnapshotId() != "" {
-		return oneSnapshot(ctx, cloud.Snapshots, req)
+		return listOneSnapshot(ctx, cloud.Snapshots, req)
 	}
 	name := req.GetSecrets()[contract.SecretCloud]
 	at, err := s.parseToken(req.GetStartingToken())
@@ -127,18 +117,18 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 	case err != nil:
 		return nil, err
 	case req.GetStartingToken() != "" && at.cloud != name:
-		return nil, badToken(req.GetStartingToken())
+		return nil, invalidToken(req.GetStartingToken())
 	}
-	position := at.snapshots()
-	answer := &csi.ListSnapshotsResponse{}
-	room := func() int { // 0 is as many as there are
+	position := at.snapshotPosition()
+	response := &csi.ListSnapshotsResponse{}
+	remaining := func() int { // 0 means no limit
 		if req.GetMaxEntries() == 0 {
 			return 0
 		}
-		return int(req.GetMaxEntries()) - len(answer.Entries)
+		return int(req.GetMaxEntries()) - len(response.Entries)
 	}
 	err = paging.Walk(paging.MaxItems, func(string) ([]volume.Snapshot, bool, error) {
-		page, err := cloud.Snapshots.List(ctx, volume.ID(req.GetSourceVolumeId()), position, room())
+		page, err := cloud.Snapshots.List(ctx, volume.ID(req.GetSourceVolumeId()), position, remaining())
 		if len(page) > 0 {
 			position = volume.SnapshotPositionOf(page[len(page)-1])
 		}
@@ -146,28 +136,28 @@ func (s *Server) ListSnapshots(ctx context.Context, req *csi.ListSnapshotsReques
 	}, func(p volume.Snapshot) string { return string(p.ID) }, func(page []volume.Snapshot) bool {
 		for _, p := range page {
 			if p.Alive() {
-				answer.Entries = append(answer.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: describedSnapshot(p)})
+				response.Entries = append(response.Entries, &csi.ListSnapshotsResponse_Entry{Snapshot: csiSnapshot(p)})
 			}
 		}
-		if req.GetMaxEntries() > 0 && room() <= 0 {
-			answer.NextToken = snapshotToken(position, name).String()
+		if req.GetMaxEntries() > 0 && remaining() <= 0 {
+			response.NextToken = snapshotToken(position, name).String()
 			return false
 		}
 		return true
 	})
 	switch {
 	case volume.Is(err, volume.NotFound):
-		return nil, badToken(req.GetStartingToken())
+		return nil, invalidToken(req.GetStartingToken())
 	case errors.Is(err, paging.ErrEndless):
-		return nil, volume.Errorf(volume.Unavailable, "the project's snapshots: %w; Cinder, or a proxy before it, is broken: tell the administrator of the cloud", err)
+		return nil, volume.Errorf(volume.Unavailable, "the snapshots of the project: %w; Cinder or a proxy in front of it has a fault. Report it to the administrator of the cloud", err)
 	case err != nil:
 		return nil, err
 	}
-	return answer, nil
+	return response, nil
 }
 
-// oneSnapshot lists the snapshot of one id, if there is one and it is of the volume that the request names, if it names one.
-func oneSnapshot(ctx context.Context, snapshots Snapshots, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
+// listOneSnapshot lists the snapshot with the ID of the request. The list is empty if it does not exist, or if its volume is not the requested one.
+func listOneSnapshot(ctx context.Context, snapshots Snapshots, req *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	p, err := snapshots.Get(ctx, volume.SnapshotID(req.GetSnapshotId()))
 	switch {
 	case volume.Is(err, volume.NotFound), err == nil && req.GetSourceVolumeId() != "" && string(p.Volume) != req.GetSourceVolumeId():
@@ -175,5 +165,5 @@ func oneSnapshot(ctx context.Context, snapshots Snapshots, req *csi.ListSnapshot
 	case err != nil:
 		return nil, err
 	}
-	return &csi.ListSnapshotsResponse{Entries: []*csi.ListSnapshotsResponse_Entry{{Snapshot: describedSnapshot(p)}}}, nil
+	return &csi.ListSnapshotsResponse{Entries: []*csi.ListSnapshotsResponse_Entry{{Snapshot: csiSnapshot(p)}}}, nil
 }

@@ -18,17 +18,17 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// fakeSnapshots answers with what a test put there, and keeps the wish.
+// fakeSnapshots returns what a test sets, and keeps the spec.
 type fakeSnapshots struct {
-	wish     snapshot.Spec
+	spec     snapshot.Spec
 	snapshot volume.Snapshot
 	list     []volume.Snapshot
 	err      error
 	calls    []string
 }
 
-func (f *fakeSnapshots) Create(_ context.Context, w snapshot.Spec) (volume.Snapshot, error) {
-	f.wish, f.calls = w, append(f.calls, "create "+w.Name)
+func (f *fakeSnapshots) Create(_ context.Context, spec snapshot.Spec) (volume.Snapshot, error) {
+	f.spec, f.calls = spec, append(f.calls, "create "+spec.Name)
 	return f.snapshot, f.err
 }
 
@@ -38,15 +38,18 @@ func (f *fakeSnapshots) Delete(_ context.Context, id volume.SnapshotID) error {
 }
 
 func (f *fakeSnapshots) Get(_ context.Context, id volume.SnapshotID) (volume.Snapshot, error) {
-	if f.err != nil || f.snapshot.ID != id {
-		return volume.Snapshot{}, cmpOr(f.err, volume.Errorf(volume.NotFound, "no snapshot %s", id))
+	switch {
+	case f.err != nil:
+		return volume.Snapshot{}, f.err
+	case f.snapshot.ID != id:
+		return volume.Snapshot{}, volume.NoSnapshot(id)
 	}
 	return f.snapshot, nil
 }
 
-// List gives two snapshots at a time at most.
-func (f *fakeSnapshots) List(_ context.Context, of volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error) {
-	rest := slices.DeleteFunc(slices.Clone(f.list), func(p volume.Snapshot) bool { return of != "" && p.Volume != of })
+// List returns at most two snapshots in a page.
+func (f *fakeSnapshots) List(_ context.Context, source volume.ID, p volume.SnapshotPosition, limit int) ([]volume.Snapshot, error) {
+	rest := slices.DeleteFunc(slices.Clone(f.list), func(p volume.Snapshot) bool { return source != "" && p.Volume != source })
 	if p.After != "" {
 		i := slices.IndexFunc(rest, func(q volume.Snapshot) bool { return volume.SnapshotPositionOf(q) == p })
 		if i < 0 {
@@ -74,7 +77,7 @@ func snapshotServer(plain, east *fakeSnapshots, change ...func(*Options)) *Serve
 
 var taken = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-func TestCreateSnapshotTellsTheDomainWhatIsAskedFor(t *testing.T) {
+func TestCreateSnapshot(t *testing.T) {
 	f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Size: volume.GiB(3), Status: volume.Available, CreatedAt: taken}}
 	got, err := snapshotServer(&fakeSnapshots{}, f).CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
 		Name: "snapshot-1", SourceVolumeId: first, Secrets: map[string]string{"cloud": "east"},
@@ -86,11 +89,11 @@ func TestCreateSnapshotTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wish := snapshot.Spec{Name: "snapshot-1", Volume: first, Force: true, Metadata: map[string]string{
+	wantSpec := snapshot.Spec{Name: "snapshot-1", Volume: first, Force: true, Metadata: map[string]string{
 		"csi.storage.k8s.io/volumesnapshot/name": "s", "csi.storage.k8s.io/volumesnapshot/namespace": "shop", "csi.storage.k8s.io/volumesnapshotcontent/name": "snapcontent-1",
 	}}
-	if diff := cmp.Diff(wish, f.wish); diff != "" {
-		t.Error("wish, -want +got\n", diff)
+	if diff := cmp.Diff(wantSpec, f.spec); diff != "" {
+		t.Error("spec, -want +got\n", diff)
 	}
 	want := &csi.Snapshot{SnapshotId: second, SourceVolumeId: first, SizeBytes: 3 << 30, CreationTime: timestamppb.New(taken), ReadyToUse: true}
 	if diff := cmp.Diff(want, got.GetSnapshot(), protocmp.Transform()); diff != "" {
@@ -98,7 +101,7 @@ func TestCreateSnapshotTellsTheDomainWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestAClassOfTypeBackupAsksForABackup(t *testing.T) {
+func TestCreateSnapshotOfTypeBackup(t *testing.T) {
 	for name, test := range map[string]struct {
 		parameters map[string]string
 		want       snapshot.BackupSpec
@@ -117,13 +120,13 @@ func TestAClassOfTypeBackupAsksForABackup(t *testing.T) {
 			t.Errorf("%s: got %v, %v", name, got, err)
 		}
 		want := snapshot.Spec{Name: "s", Volume: first, Force: test.parameters["force-create"] == "true", Metadata: map[string]string{}, Backup: &test.want}
-		if diff := cmp.Diff(want, f.wish); diff != "" {
-			t.Errorf("%s: wish, -want +got\n%s", name, diff)
+		if diff := cmp.Diff(want, f.spec); diff != "" {
+			t.Errorf("%s: spec, -want +got\n%s", name, diff)
 		}
 	}
 }
 
-func TestGetSnapshotTellsOfWhateverIsThere(t *testing.T) {
+func TestGetSnapshotInEveryState(t *testing.T) {
 	f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Size: volume.GiB(2), Status: "creating", CreatedAt: taken, Backup: true}}
 	s := snapshotServer(&fakeSnapshots{}, f)
 	got, err := s.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{SnapshotId: second, Secrets: map[string]string{"cloud": "east"}})
@@ -135,7 +138,7 @@ func TestGetSnapshotTellsOfWhateverIsThere(t *testing.T) {
 	kindIs(t, err, volume.NotFound, "")
 }
 
-func TestSnapshotRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing.T) {
+func TestSnapshotRequestsAreValidated(t *testing.T) {
 	f := &fakeSnapshots{}
 	strict := snapshotServer(f, f, func(o *Options) { o.Strict = true })
 	create := func(change func(*csi.CreateSnapshotRequest)) func() error {
@@ -152,7 +155,7 @@ func TestSnapshotRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing
 		text string
 	}{
 		"no name":       {create(func(r *csi.CreateSnapshotRequest) { r.Name = "" }), "name"},
-		"no volume":     {create(func(r *csi.CreateSnapshotRequest) { r.SourceVolumeId = "" }), "source volume id"},
+		"no volume":     {create(func(r *csi.CreateSnapshotRequest) { r.SourceVolumeId = "" }), "source volume ID"},
 		"unknown cloud": {create(func(r *csi.CreateSnapshotRequest) { r.Secrets = moon }), `"moon"`},
 		"another kind":  {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"type": "photo"} }), `"photo"`},
 		"bad force":     {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"force-create": "maybe"} }), "force-create"},
@@ -161,12 +164,12 @@ func TestSnapshotRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing
 			r.Parameters = map[string]string{"type": "backup", "backup-max-duration-seconds-per-gb": "long"}
 		}), "backup-max-duration-seconds-per-gb"},
 		"bad incremental": {create(func(r *csi.CreateSnapshotRequest) { r.Parameters = map[string]string{"incremental": "2"} }), "incremental"},
-		"get nothing":     {func() error { _, err := strict.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{}); return err }, "snapshot id"},
+		"get nothing":     {func() error { _, err := strict.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{}); return err }, "snapshot ID"},
 		"get elsewhere": {func() error {
 			_, err := strict.GetSnapshot(t.Context(), &csi.GetSnapshotRequest{SnapshotId: first, Secrets: moon})
 			return err
 		}, `"moon"`},
-		"delete nothing": {func() error { _, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{}); return err }, "snapshot id"},
+		"delete nothing": {func() error { _, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{}); return err }, "snapshot ID"},
 		"delete elsewhere": {func() error {
 			_, err := strict.DeleteSnapshot(t.Context(), &csi.DeleteSnapshotRequest{SnapshotId: first, Secrets: moon})
 			return err
@@ -192,7 +195,7 @@ func TestSnapshotRequestsThatCannotBeAreRefusedBeforeTheDomainIsAsked(t *testing
 	}
 }
 
-func TestErrorsAboutSnapshotsPassUnchanged(t *testing.T) {
+func TestErrorsOfSnapshotsStayUnchanged(t *testing.T) {
 	want := errors.New("as it is")
 	f := &fakeSnapshots{err: want}
 	s := snapshotServer(f, f)
@@ -228,7 +231,7 @@ func nine() *fakeSnapshots {
 // nineFirst is the token after the first of nine.
 func nineFirst() string { return snapshotToken(volume.SnapshotPositionOf(nine().list[0]), "").String() }
 
-func TestATokenOfABackupIsNoneOfAVolume(t *testing.T) {
+func TestListVolumesRefusesTheTokenOfABackup(t *testing.T) {
 	backup := snapshotToken(volume.SnapshotPositionOf(nine().list[8]), "").String()
 	_, err := server(&fake{}).ListVolumes(t.Context(), &csi.ListVolumesRequest{StartingToken: backup})
 	kindIs(t, err, volume.Busy, "from the beginning")
@@ -236,7 +239,7 @@ func TestATokenOfABackupIsNoneOfAVolume(t *testing.T) {
 	kindIs(t, err, volume.Busy, "from the beginning")
 }
 
-func FuzzTokensComeBackAsTheyWere(f *testing.F) {
+func FuzzSnapshotToken(f *testing.F) {
 	f.Add("")
 	f.Add(first)
 	f.Add(first + ",1763719200000000")
@@ -255,7 +258,7 @@ func FuzzTokensComeBackAsTheyWere(f *testing.F) {
 	})
 }
 
-func TestTheListHasEverySnapshotThatIsThereOnce(t *testing.T) {
+func TestListSnapshotsReturnsEachLiveSnapshotOnce(t *testing.T) {
 	for of, want := range map[string][]int64{"": {0, 1, 4, 5, 6, 7, 8}, first: {0, 4, 6, 8}, second: {1, 5, 7}} {
 		for maxEntries := range int32(9) {
 			for _, cloud := range []string{"", "east"} {
@@ -287,7 +290,7 @@ func TestTheListHasEverySnapshotThatIsThereOnce(t *testing.T) {
 	}
 }
 
-func TestABadSnapshotTokenMakesTheCallerStartAnew(t *testing.T) {
+func TestListSnapshotsWithAnInvalidTokenIsBusy(t *testing.T) {
 	for _, token := range []string{"x", ":moon", first + ",soon", first + ":east", second, ",backup", "x,backup", nineFirst() + ",backup"} {
 		f := nine()
 		_, err := snapshotServer(f, f).ListSnapshots(t.Context(), &csi.ListSnapshotsRequest{StartingToken: token})
@@ -295,7 +298,7 @@ func TestABadSnapshotTokenMakesTheCallerStartAnew(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsListedByItsIDWhateverItsState(t *testing.T) {
+func TestListSnapshotsByIDInEveryState(t *testing.T) {
 	for status, ready := range map[volume.Status]bool{"available": true, "creating": false, "error": false, "deleting": false} {
 		f := &fakeSnapshots{snapshot: volume.Snapshot{ID: second, Volume: first, Status: status, CreatedAt: taken}}
 		s := snapshotServer(f, nil)
@@ -319,13 +322,13 @@ func TestDeleteSnapshotOfANamedCloud(t *testing.T) {
 	}
 }
 
-func TestARestoredVolumeTellsItsNodeToGrowTheFileSystemOnEveryRetry(t *testing.T) {
+func TestCreateVolumeFromASnapshotAsksTheNodeToExpandTheFileSystem(t *testing.T) {
 	f := &fake{volume: volume.Volume{ID: first, Size: volume.GiB(1)}}
 	source := &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: second}}}
 	for range 2 {
 		got, err := server(f).CreateVolume(t.Context(), &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, VolumeContentSource: source})
-		if err != nil || f.wish.Snapshot != second || f.wish.Source != "" {
-			t.Fatalf("wish %+v, %v", f.wish, err)
+		if err != nil || f.spec.Snapshot != second || f.spec.Source != "" {
+			t.Fatalf("spec %+v, %v", f.spec, err)
 		}
 		if diff := cmp.Diff(source, got.GetVolume().GetContentSource(), protocmp.Transform()); diff != "" || got.GetVolume().GetVolumeContext()["cinder.csi.openstack.org/resizeRequired"] != "true" {
 			t.Error(got, diff)

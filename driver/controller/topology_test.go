@@ -12,9 +12,9 @@ import (
 
 func ignored() bool { return true }
 
-// Upstream's rules for --with-topology, --additional-topology, ignore-volume-az and the parameter availability. Ours beyond them:
-// later choices are told too, and zone maps.
-func TestTheZonesAskedForAndReported(t *testing.T) {
+// The rules of upstream for --with-topology, --additional-topology, ignore-volume-az and the parameter availability. Beyond them
+// the driver also reports later choices, and supports zone maps.
+func TestCreateVolumeTopology(t *testing.T) {
 	requirement := func(preferred, requisite []string) *csi.TopologyRequirement {
 		return &csi.TopologyRequirement{Preferred: zone(preferred...), Requisite: zone(requisite...)}
 	}
@@ -71,8 +71,8 @@ func TestTheZonesAskedForAndReported(t *testing.T) {
 			for _, topology := range got.GetVolume().GetAccessibleTopology() {
 				reported = append(reported, topology.GetSegments()[zoneKey])
 			}
-			if !slices.Equal(f.wish.Zones, test.want) || f.wish.Zone != test.wantZone || f.wish.AnyZone != test.allowOther {
-				t.Errorf("want %v, %q, %v asked for, got %+v", test.want, test.wantZone, test.allowOther, f.wish)
+			if !slices.Equal(f.spec.Zones, test.want) || f.spec.Zone != test.wantZone || f.spec.AnyZone != test.allowOther {
+				t.Errorf("want %v, %q, %v asked for, got %+v", test.want, test.wantZone, test.allowOther, f.spec)
 			}
 			if !slices.Equal(reported, test.reported) {
 				t.Errorf("want %v reported, got %v", test.reported, reported)
@@ -82,7 +82,7 @@ func TestTheZonesAskedForAndReported(t *testing.T) {
 }
 
 // As upstream does: with ignore-volume-az the request's preferred topologies come back whole.
-func TestIgnoreVolumeAZReturnsWholeTopologies(t *testing.T) {
+func TestIgnoreVolumeAZReturnsThePreferredTopologies(t *testing.T) {
 	s := server(&fake{volume: volume.Volume{ID: first, Zone: "real"}}, func(o *Options) { o.IgnoreZone = ignored })
 	got, err := s.CreateVolume(t.Context(), &csi.CreateVolumeRequest{
 		Name: "a", VolumeCapabilities: oneWriter, AccessibilityRequirements: &csi.TopologyRequirement{Preferred: zone("az1")},
@@ -92,7 +92,7 @@ func TestIgnoreVolumeAZReturnsWholeTopologies(t *testing.T) {
 	}
 }
 
-func TestTheClassFillsMetadataAndHints(t *testing.T) {
+func TestCreateVolumeReadsMetadataAndHintsOfTheClass(t *testing.T) {
 	f := &fake{volume: volume.Volume{ID: first}}
 	request := func(parameters map[string]string) *csi.CreateVolumeRequest {
 		return &csi.CreateVolumeRequest{Name: "a", VolumeCapabilities: oneWriter, Parameters: parameters}
@@ -104,8 +104,8 @@ func TestTheClassFillsMetadataAndHints(t *testing.T) {
 	if _, err := server(f).CreateVolume(t.Context(), request(parameters)); err != nil {
 		t.Fatal(err)
 	}
-	if f.wish.Metadata["claim"] != "shop/data" || !slices.Equal(f.wish.Hints.DifferentHost, []string{"db"}) {
-		t.Errorf("got %+v", f.wish)
+	if f.spec.Metadata["claim"] != "shop/data" || !slices.Equal(f.spec.Hints.DifferentHost, []string{"db"}) {
+		t.Errorf("got %+v", f.spec)
 	}
 	delete(parameters, "csi.storage.k8s.io/pvc/name")
 	_, err := server(f).CreateVolume(t.Context(), request(parameters))
