@@ -188,7 +188,7 @@ func TestVolumesOfUpstreamsPluginWorkUnchanged(t *testing.T) {
 }
 
 // Upstream answered OK for a volume in error and left it. It is not ours to remove: somebody may have bound it.
-func TestAFailedVolumeOfUpstreamsPluginIsToldAndStays(t *testing.T) {
+func TestAFailedVolumeOfTheUpstreamDriverStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d, u := startWith(t, sim), newUpstream(t, sim)

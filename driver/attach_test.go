@@ -72,7 +72,7 @@ func withPassword(t *testing.T) []byte {
 }
 
 // What upstream does not, no. 4.
-func TestCheck4PublishWhenAttachedElsewhereIsFailedPreconditionAndNovaIsNotWrittenTo(t *testing.T) {
+func TestPublishWhenAttachedElsewhereIsFailedPreconditionAndSendsNothingToNova(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -90,7 +90,7 @@ func TestCheck4PublishWhenAttachedElsewhereIsFailedPreconditionAndNovaIsNotWritt
 }
 
 // What upstream does not, no. 5: what an attach has left that failed when Cinder could not be told.
-func TestCheck5AReservedVolumeRecovers(t *testing.T) {
+func TestPublishOfAReservedVolumeRecovers(t *testing.T) {
 	for name, does := range map[string]func(t *testing.T, d *instance, id, node string) error{"publish": publish, "unpublish": unpublish} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestCheck5AReservedVolumeRecovers(t *testing.T) {
 }
 
 // What upstream does not, no. 6.
-func TestCheck6TheAttachmentOfADeletedServerGoesAndThenTheAnswerIsOK(t *testing.T) {
+func TestUnpublishDeletesTheAttachmentOfADeletedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := start(t, withPassword(t), memnet.Transport(sim.Handler()))
@@ -180,7 +180,7 @@ func TestAServerThatNovaDoesNotKnowTodayKeepsItsVolume(t *testing.T) {
 }
 
 // What upstream does not, no. 7.
-func TestCheck7UnpublishWithoutANodeIsFromAll(t *testing.T) {
+func TestUnpublishWithoutANodeDetachesFromAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		az1, az2 := servers()
@@ -299,7 +299,7 @@ func TestABusyServerDelaysNoOther(t *testing.T) {
 	})
 }
 
-// Decision 7 of the architecture: cinderclient's local-attach and os-brick attach to hosts that are no servers of Nova's.
+// cinderclient (local-attach) and os-brick attach volumes to hosts that are no Nova servers.
 func TestUnpublishFromEveryNodeLeavesAHostsAttachment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()

@@ -2,13 +2,8 @@ package driver
 
 import (
 	"context"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,35 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// controllerChecks are the numbers of what upstream's controller fails at; the others are the node's. A test that is named after each,
-// TestCheckN…, is here or with what it is about.
-var controllerChecks = []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 21, 22, 23, 24, 25}
-
-func TestEveryCheckOfTheControllerIsATest(t *testing.T) {
-	named := regexp.MustCompile(`(?m)^func TestCheck([0-9]+)[A-Z]`)
-	var found []int
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		for _, match := range named.FindAllSubmatch(text, -1) {
-			n, _ := strconv.Atoi(string(match[1])) // digits
-			found = append(found, n)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range controllerChecks {
-		if !slices.Contains(found, n) {
-			t.Errorf("no test is named TestCheck%d…", n)
-		}
-	}
-}
-
-func TestCheck1ARetryWhileTheFirstVolumeIsInErrorIsNotOK(t *testing.T) {
+func TestCreateVolumeRetriedWhileTheFirstVolumeIsInErrorIsNotOK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -76,7 +43,7 @@ func TestCheck1ARetryWhileTheFirstVolumeIsInErrorIsNotOK(t *testing.T) {
 	})
 }
 
-func TestCheck2ASnapshotThatIsNoneWhileBackupsCannotBeReadIsNotNotFound(t *testing.T) {
+func TestAMissingSnapshotIsNotNotFoundWhileBackupsCannotBeRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -94,7 +61,7 @@ func TestCheck2ASnapshotThatIsNoneWhileBackupsCannotBeReadIsNotNotFound(t *testi
 	})
 }
 
-func TestCheck8AVolumeWithSnapshotsIsNotDeleted(t *testing.T) {
+func TestDeleteVolumeWithSnapshotsIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		id := made(t, d)
@@ -109,7 +76,7 @@ func TestCheck8AVolumeWithSnapshotsIsNotDeleted(t *testing.T) {
 	})
 }
 
-func TestCheck10A404RightAfterALoginWasRenewedIsRecognised(t *testing.T) {
+func TestA404RightAfterARenewedLoginIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -134,7 +101,7 @@ func TestCheck10A404RightAfterALoginWasRenewedIsRecognised(t *testing.T) {
 	})
 }
 
-func TestCheck11AnExpiredContextStopsPollingWithinATenthOfASecond(t *testing.T) {
+func TestAnExpiredContextStopsPollingWithinATenthOfASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetAllLatency(time.Hour)
@@ -156,7 +123,7 @@ func TestCheck11AnExpiredContextStopsPollingWithinATenthOfASecond(t *testing.T) 
 	})
 }
 
-func TestCheck13AnUnknownConfigurationKeyIsAnErrorWhereItIsToBe(t *testing.T) {
+func TestAnUnknownConfigurationKeyIsAnErrorForAStrictDriver(t *testing.T) {
 	conf := append(openstacksim.New(openstacksim.Default()).CloudConf(cloudURL), "[BlockStorage]\nnode-volume-attach-limits=9\n"...)
 	ended, stop := context.WithCancel(t.Context())
 	stop()
@@ -173,7 +140,7 @@ func TestCheck13AnUnknownConfigurationKeyIsAnErrorWhereItIsToBe(t *testing.T) {
 	}
 }
 
-func TestCheck21SnapshotsOfAVolumeComeInPagesAndOneTellsItsReadiness(t *testing.T) {
+func TestListSnapshotsOfAVolumeInPagesAndByID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -212,7 +179,7 @@ func TestCheck21SnapshotsOfAVolumeComeInPagesAndOneTellsItsReadiness(t *testing.
 	})
 }
 
-func TestCheck22ABadTokenOfAListIsAborted(t *testing.T) {
+func TestListWithAnInvalidTokenIsAborted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		gone, _ := servers() // a UUID that nothing in Cinder has, as upstream's token of a volume that is gone

@@ -134,7 +134,7 @@ func TestClaimsThatCannotBeRead(t *testing.T) {
 					if status.Code(err) != want || (len(listed(t, d)) == 1) != (want == codes.OK) {
 						t.Errorf("want %s, got %v; there are %v", want, err, listed(t, d))
 					}
-					warned := strings.Contains(d.log.String(), "made without their scheduler hints")
+					warned := strings.Contains(d.log.String(), "creates the volume without their scheduler hints")
 					if want := test.lenient != test.strict && !strict; warned != want {
 						t.Errorf("want a warning: %v\n%s", want, d.log)
 					}

@@ -12,8 +12,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// Behaviour check 3 of upstream's failures, and the limits that Cinder has. Nothing is left of any of them.
-func TestCheck3SizesThatCannotBeAreOutOfRange(t *testing.T) {
+// Sizes that no volume can have, and the limits of Cinder. No volume is left after any of them.
+func TestCreateVolumeWithAnImpossibleSizeIsOutOfRange(t *testing.T) {
 	sized := func(required, limit int64) func(*csi.CreateVolumeRequest) {
 		return func(r *csi.CreateVolumeRequest) {
 			r.CapacityRange = &csi.CapacityRange{RequiredBytes: required, LimitBytes: limit}
@@ -24,8 +24,8 @@ func TestCheck3SizesThatCannotBeAreOutOfRange(t *testing.T) {
 		change []func(*csi.CreateVolumeRequest)
 		text   string // empty: the volume is made
 	}{
-		"a limit below the rounded size":    {[]func(*csi.CreateVolumeRequest){sized(gib+1, 2*gib-1)}, "no whole number of GiB"},
-		"a limit alone below one GiB":       {[]func(*csi.CreateVolumeRequest){sized(0, gib-1)}, "no whole number of GiB"},
+		"a limit below the rounded size":    {[]func(*csi.CreateVolumeRequest){sized(gib+1, 2*gib-1)}, "Cinder creates volumes of whole GiB"},
+		"a limit alone below one GiB":       {[]func(*csi.CreateVolumeRequest){sized(0, gib-1)}, "Cinder creates volumes of whole GiB"},
 		"a limit at the rounded size":       {[]func(*csi.CreateVolumeRequest){sized(gib+1, 2*gib), of("type", "two-to-three")}, ""},
 		"below the type's least":            {[]func(*csi.CreateVolumeRequest){sized(gib, 0), of("type", "two-to-three")}, "minimum required size of '2'"},
 		"above the type's most":             {[]func(*csi.CreateVolumeRequest){sized(4*gib, 0), of("type", "two-to-three")}, "maximum allowable size of '3'"},

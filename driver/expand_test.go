@@ -17,7 +17,7 @@ func larger(id string, required, limit int64) *csi.ControllerExpandVolumeRequest
 	}
 }
 
-func TestWhatCannotGrowSaysWhy(t *testing.T) {
+func TestControllerExpandVolumeRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault openstacksim.Fault
 		size  int64
@@ -25,7 +25,7 @@ func TestWhatCannotGrowSaysWhy(t *testing.T) {
 		code  codes.Code
 		text  string
 	}{
-		"a size between two GiB":      {size: 1<<30 + 1, limit: 1<<30 + 2, code: codes.OutOfRange, text: "no whole number of GiB"},
+		"a size between two GiB":      {size: 1<<30 + 1, limit: 1<<30 + 2, code: codes.OutOfRange, text: "Cinder creates volumes of whole GiB"},
 		"above the quota":             {size: 1 << 50, code: codes.ResourceExhausted, text: "gigabytes quota"},
 		"a backend that fails":        {fault: openstacksim.Fault{Operation: openstacksim.ExtendVolume}, size: 2 << 30, code: codes.Aborted, text: "failed to extend"},
 		"an answer that is lost":      {fault: openstacksim.Fault{Path: "/volume/v3/*/volumes/*/action", After: true, Drop: true, Times: 1}, size: 2 << 30, code: codes.Unavailable},

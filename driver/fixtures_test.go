@@ -176,7 +176,7 @@ func TestEveryKeyOfUpstreamIsKnown(t *testing.T) {
 	}
 }
 
-func TestCheck12TwoCloudsWithFilesOfTheirOwn(t *testing.T) {
+func TestTwoCloudsWithFilesOfTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, clouds := t.TempDir(), map[string]*openstacksim.Sim{}
 		var conf strings.Builder

@@ -17,7 +17,7 @@ func changed(id string, parameters map[string]string) *csi.ControllerModifyVolum
 
 // external-resizer takes InvalidArgument for a class that the volume can never have, and asks on after Aborted, Unavailable and
 // DeadlineExceeded.
-func TestWhatCannotBeModifiedSaysWhy(t *testing.T) {
+func TestControllerModifyVolumeRefuses(t *testing.T) {
 	const action, metadata = "/volume/v3/*/volumes/*/action", "/volume/v3/*/volumes/*/metadata"
 	for name, test := range map[string]struct {
 		fault      openstacksim.Fault

@@ -55,10 +55,10 @@ var everyRequest = []step{
 		_, err := l.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: l.volume})
 		return err
 	}},
-	{"tell a server that is not there", func(ctx context.Context, l *life) error {
+	{"report a missing server", func(ctx context.Context, l *life) error {
 		err := l.attach(ctx, l.volume, l.volume, writer)
-		if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `no server "`+l.volume+`"`) {
-			return fmt.Errorf("it was not told: %w", err)
+		if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `server "`+l.volume+`" does not exist`) {
+			return fmt.Errorf("it was not reported: %w", err)
 		}
 		return nil
 	}},
@@ -168,7 +168,7 @@ var everyRequest = []step{
 		}
 		return l.remove(ctx, id)
 	}},
-	{"tell the room", func(ctx context.Context, l *life) error {
+	{"report the capacity", func(ctx context.Context, l *life) error {
 		_, err := l.GetCapacity(ctx, &csi.GetCapacityRequest{})
 		return err
 	}},

@@ -474,8 +474,8 @@ func (s *switched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// Check 24 of what upstream fails at: Keystone is down at the start, and the whole cloud later.
-func TestCheck24TheDriverOutlivesOutages(t *testing.T) {
+// The driver stays alive and ready while Keystone is down at its start, and while the whole cloud is down later. RPCs return Unavailable.
+func TestTheDriverSurvivesAnOutageOfKeystoneAtTheStartAndOfTheCloudLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		wire := &switched{down: true, next: memnet.Transport(sim.Handler())}
@@ -523,7 +523,7 @@ func TestCheck24TheDriverOutlivesOutages(t *testing.T) {
 	})
 }
 
-func TestWrongCredentialsAreToldAndDoNotEndTheDriver(t *testing.T) {
+func TestWrongCredentialsAreLoggedAndDoNotEndTheDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		conf := bytes.Replace(sim.CloudConf(cloudURL), []byte("sim-appcred-secret"), []byte("wrong"), 1)
@@ -538,8 +538,8 @@ func TestWrongCredentialsAreToldAndDoNotEndTheDriver(t *testing.T) {
 	})
 }
 
-// Check 23: SIGTERM is the end of Run's context.
-func TestCheck23RPCsUnderWayFinishAndTheDriverEndsCleanly(t *testing.T) {
+// SIGTERM ends the context of Run.
+func TestRPCsInProgressFinishWhenTheDriverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		made := make(chan error, 1)

@@ -82,7 +82,7 @@ func TestALifeOfASnapshot(t *testing.T) {
 	})
 }
 
-func TestAFailedSnapshotTellsCindersReasonAndIsMadeAnew(t *testing.T) {
+func TestCreateSnapshotReturnsTheReasonOfAFailureAndCreatesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Times: 1})

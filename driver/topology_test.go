@@ -45,7 +45,7 @@ func zonesOf(topologies []*csi.Topology) []string {
 }
 
 // From the label that a node reports to the zone that Cinder gets, and back to the label that the volume's affinity gets.
-func TestCheck25ZonesRoundTrip(t *testing.T) {
+func TestZonesRoundTrip(t *testing.T) {
 	for name, test := range map[string]struct {
 		volumeZones []string
 		fallback    bool
@@ -56,7 +56,7 @@ func TestCheck25ZonesRoundTrip(t *testing.T) {
 		code        codes.Code
 		text        string
 	}{
-		// Behaviour check 25 of upstream's failures.
+		// Upstream could not use a zone whose name has a blank.
 		"zone 1":                                 {volumeZones: []string{"zone 1", "zone 2"}, labels: []string{"zone-2"}, want: []string{"zone-2"}},
 		"the next one":                           {volumeZones: []string{"az2"}, labels: []string{"az1", "az2"}, want: []string{"az2"}},
 		"none that Cinder has":                   {volumeZones: []string{"nova"}, labels: []string{"az1"}, code: codes.ResourceExhausted, text: "its zones are nova"},
