@@ -451,9 +451,9 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		text      string
 		want      volume.Kind
 	}{
-		"unknown zone":              {"create", 400, "Availability zone 'nope' is invalid.", volume.NotHere},
-		"zone of the source":        {"create", 400, "Invalid input received: Volume must be in the same availability zone as the snapshot", volume.NotHere},
-		"zones of the type":         {"create", 400, "Volume type is only supported in these availability zones: ['az2']", volume.NotHere},
+		"unknown zone":              {"create", 400, "Availability zone 'nope' is invalid.", volume.NotInZone},
+		"zone of the source":        {"create", 400, "Invalid input received: Volume must be in the same availability zone as the snapshot", volume.NotInZone},
+		"zones of the type":         {"create", 400, "Volume type is only supported in these availability zones: ['az2']", volume.NotInZone},
 		"too small for the type":    {"create", 400, "Invalid input received: Specified volume size of '1' is less than the minimum required size of '3' for volume type 't'.", volume.OutOfRange},
 		"too large for the type":    {"extend", 400, "Invalid input received: Specified volume size of '9' is greater than the maximum allowable size of '5' for volume type 't'.", volume.OutOfRange},
 		"too large for the quota":   {"create", 413, "VolumeSizeExceedsLimit: Requested volume size 9G is larger than maximum allowed limit 5G.", volume.OutOfRange},

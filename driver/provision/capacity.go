@@ -54,7 +54,7 @@ func (s *Service) Capacity(ctx context.Context, r CapacityRequest) (Capacity, er
 		return Capacity{}, nil
 	}
 	switch {
-	case volume.Is(err, volume.NotHere):
+	case volume.Is(err, volume.NotInZone):
 		return Capacity{}, nil
 	case err != nil:
 		return Capacity{}, err

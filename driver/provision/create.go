@@ -20,7 +20,7 @@ import (
 // a retry starts from nothing. It tries the allowed zones one after the other, each only when the zone before holds nothing. After a
 // create whose answer was lost, package idempotent holds back the next create of that name.
 //
-// Errors are NotHere where no allowed zone can have the volume. They are marked AfterWrite wherever a volume of that name exists, may exist,
+// Errors are NotInZone where no allowed zone can have the volume. They are marked AfterWrite wherever a volume of that name exists, may exist,
 // or may still appear. After a final error external-provisioner forgets the volume (CSI specification, CreateVolume).
 func (s *Service) Create(ctx context.Context, spec CreateSpec) (volume.Volume, error) {
 	size, err := spec.validate()
@@ -73,7 +73,7 @@ func (s *Service) createInZones(ctx context.Context, spec CreateSpec, size volum
 
 // otherZoneMayHelp reports whether a zone cannot have the volume and nothing is left in it.
 func otherZoneMayHelp(err error) bool {
-	return volume.Is(err, volume.NotHere) && !volume.MayHaveWritten(err)
+	return volume.Is(err, volume.NotInZone) && !volume.MayHaveWritten(err)
 }
 
 // create sends the create request and waits for the volume. Then it reads the volumes of that name again, since another replica may
@@ -106,7 +106,7 @@ func (s *Service) create(ctx context.Context, spec CreateSpec, o volume.CreateOp
 }
 
 // useOldest waits until the oldest of the volumes found by name is created, deletes younger duplicates, and returns the oldest if it matches
-// the spec. Created is the ID of the volume that this call created, if it created one. After NotHere the volume is deleted: Cinder could not
+// the spec. Created is the ID of the volume that this call created, if it created one. After NotInZone the volume is deleted: Cinder could not
 // create it in its zone, or created it in a zone that is not allowed.
 func (s *Service) useOldest(ctx context.Context, spec CreateSpec, found []volume.Volume, created volume.ID) (volume.Volume, error) {
 	v := found[0]
@@ -191,7 +191,7 @@ func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Vo
 }
 
 // failureKind reads the message in which Cinder says why it gave up on a volume (message_field.py of Cinder). A zone without room (detail 003)
-// is NotHere if another zone may have room, else Exhausted. A full quota (006) is Exhausted. The rest is Failed, also where a backend failed
+// is NotInZone if another zone may have room, else Exhausted. A full quota (006) is Exhausted. The rest is Failed, also where a backend failed
 // (012) and the scheduler then found no other backend.
 func failureKind(reason string, otherZone bool) volume.Kind {
 	switch {
@@ -200,7 +200,7 @@ func failureKind(reason string, otherZone bool) volume.Kind {
 	case strings.Contains(reason, "Not enough quota resource"):
 		return volume.Exhausted
 	case strings.Contains(reason, "Could not find any available weighted backend") && otherZone:
-		return volume.NotHere
+		return volume.NotInZone
 	case strings.Contains(reason, "Could not find any available weighted backend"):
 		return volume.Exhausted
 	}
@@ -228,7 +228,7 @@ func (s *Service) rejectZone(ctx context.Context, spec CreateSpec, v volume.Volu
 	if err := s.resource.Discard(ctx, v, "Cinder created it in zone "+v.Zone+", which is not allowed"); err != nil {
 		return volume.AfterWrite(err)
 	}
-	return volume.Errorf(volume.NotHere, "Cinder created volume %s in zone %s instead of %s; the driver deleted it", v.ID, v.Zone, strings.Join(spec.Zones, " or ")).Op("create")
+	return volume.Errorf(volume.NotInZone, "Cinder created volume %s in zone %s instead of %s; the driver deleted it", v.ID, v.Zone, strings.Join(spec.Zones, " or ")).Op("create")
 }
 
 // rejectSingleAttach returns the error of a volume that only one server can use where several shall. It deletes the volume if this call

@@ -103,7 +103,7 @@ func TestCreateThatWasRefusedOrNotSentIsFinal(t *testing.T) {
 				c := volumetest.NewCloud()
 				c.Fail["CreateVolume"] = volume.Errorf(kind, "no")
 				_, err := service(c).Create(volumetest.Within(t, 60), gib)
-				if kind == volume.NotHere {
+				if kind == volume.NotInZone {
 					kind = volume.InvalidArgument // no zone was asked for: there is none to change
 				}
 				volumetest.WantKind(t, err, kind, false)
@@ -356,7 +356,7 @@ func TestCreateFromAVolume(t *testing.T) {
 	}{
 		"without a zone goes to its source's":  {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}}, zone: "az 2"},
 		"with a label of that zone too":        {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1", "az-2"}}, zone: "az 2"},
-		"into another zone":                    {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1"}}, kind: volume.NotHere},
+		"into another zone":                    {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1"}}, kind: volume.NotInZone},
 		"that is smaller":                      {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}}, kind: volume.OutOfRange},
 		"of a volume that is not there":        {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: volumetest.VolumeID(7)}, kind: volume.NotFound},
 		"of a volume that cannot be: no UUID":  {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: "../types"}, kind: volume.NotFound},

@@ -38,8 +38,8 @@ func TestCreateIsNotFinalWhileAnotherVolumeHasTheName(t *testing.T) {
 		"no zone can have it, another replica's is there": {func(c *volumetest.Cloud) {
 			c.Fail["VolumeZones"] = volume.Errorf(volume.PermissionDenied, "HTTP 403")
 			c.Hook["VolumeZones"] = func() { c.Put(at(volumetest.OwnVolume(7, volume.Available), 0)) }
-			c.Fail["CreateVolume"] = volume.Errorf(volume.NotHere, "HTTP 400")
-		}, volume.NotHere},
+			c.Fail["CreateVolume"] = volume.Errorf(volume.NotInZone, "HTTP 400")
+		}, volume.NotInZone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -55,10 +55,10 @@ func (s *Service) placement(ctx context.Context, spec CreateSpec, size volume.Si
 	return p, err
 }
 
-// noZone is the error of a volume that no allowed zone can have, and of which nothing is left. NotHere makes the Kubernetes scheduler choose
+// noZone is the error of a volume that no allowed zone can have, and of which nothing is left. NotInZone makes the Kubernetes scheduler choose
 // another zone, so it is the answer only if the topology of the request chose the zones.
 func (p placement) noZone(spec CreateSpec, cause error) error {
-	kind, sentence := volume.NotHere, "Cinder cannot create the volume in any allowed zone (tried "+strings.Join(p.zones, ", ")+")"
+	kind, sentence := volume.NotInZone, "Cinder cannot create the volume in any allowed zone (tried "+strings.Join(p.zones, ", ")+")"
 	if !spec.zonesFromTopology() {
 		kind, sentence = volume.InvalidArgument, "Cinder cannot create the volume in this zone"
 	}

@@ -19,7 +19,7 @@ func TestCreateFromASnapshot(t *testing.T) {
 		"with a label of that zone too":             {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}, Zones: []string{"az1", "az-2"}}, size: volume.GiB(3)},
 		"may be larger":                             {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(9)}}, size: volume.GiB(9)},
 		"of any size has the snapshot's":            {spec: CreateSpec{}, size: volume.GiB(3)},
-		"into another zone":                         {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}, Zones: []string{"az1"}}, kind: volume.NotHere, asked: 1},
+		"into another zone":                         {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(3)}, Zones: []string{"az1"}}, kind: volume.NotInZone, asked: 1},
 		"that is smaller":                           {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}}, kind: volume.OutOfRange},
 		"that must be smaller":                      {spec: CreateSpec{Size: volume.Range{Limit: volume.GiB(2)}}, kind: volume.OutOfRange},
 		"that does not exist":                       {spec: CreateSpec{Snapshot: volumetest.SnapshotID(9)}, kind: volume.NotFound},

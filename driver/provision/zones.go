@@ -47,7 +47,7 @@ func (s *Service) volumeZones(ctx context.Context) []string {
 	return names
 }
 
-// candidateZones returns the volume zones to try, best first; "" leaves the choice to Cinder. NotHere where Cinder has none of the allowed
+// candidateZones returns the volume zones to try, best first; "" leaves the choice to Cinder. NotInZone where Cinder has none of the allowed
 // zones.
 func (s *Service) candidateZones(ctx context.Context, spec CreateSpec) ([]string, error) {
 	switch {
@@ -76,7 +76,7 @@ func (s *Service) candidateZones(ctx context.Context, spec CreateSpec) ([]string
 		}
 	}
 	if len(candidates) == 0 {
-		return nil, volume.Errorf(volume.NotHere, "Cinder has no volume zone with the name or label %s; its zones are %s. If compute zones and volume zones have different names, "+
+		return nil, volume.Errorf(volume.NotInZone, "Cinder has no volume zone with the name or label %s; its zones are %s. If compute zones and volume zones have different names, "+
 			"map them with [Zone] sections in cloud.conf, or turn topology off", strings.Join(spec.Zones, " or "), strings.Join(existing, ", ")).Op("create")
 	}
 	return candidates, nil

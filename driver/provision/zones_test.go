@@ -60,7 +60,7 @@ func TestCreateInAnUnknownZoneSendsNothing(t *testing.T) {
 	c := volumetest.NewCloud()
 	c.ZoneNames = []string{"nova", "zone 1"}
 	_, err := service(c).Create(t.Context(), zonal("az1", "az2"))
-	volumetest.WantKind(t, err, volume.NotHere, false)
+	volumetest.WantKind(t, err, volume.NotInZone, false)
 	for _, part := range []string{"az1 or az2", "nova, zone 1", "[Zone]"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in: %v", part, err)
@@ -119,7 +119,7 @@ func TestCreateTriesZonesInOrder(t *testing.T) {
 		requested []string
 		refused   []string // a POST for that zone is answered with 400
 		full      []string // a volume there ends in error
-		want      string   // empty: NotHere
+		want      string   // empty: NotInZone
 		made      int      // POSTs
 	}{
 		"the first":                      {requested: []string{"az2", "az1"}, want: "az2", made: 1},
@@ -140,7 +140,7 @@ func TestCreateTriesZonesInOrder(t *testing.T) {
 						t.Errorf("%d volumes are there when zone %q is tried", len(c.VolumesByID), o.Zone)
 					}
 					if slices.Contains(test.refused, o.Zone) {
-						return volume.Errorf(volume.NotHere, "Availability zone '%s' is invalid.", o.Zone)
+						return volume.Errorf(volume.NotInZone, "Availability zone '%s' is invalid.", o.Zone)
 					}
 					c.Outcome, c.Reason = "", ""
 					if slices.Contains(test.full, o.Zone) {
@@ -158,7 +158,7 @@ func TestCreateTriesZonesInOrder(t *testing.T) {
 					}
 					return
 				}
-				kind := volume.NotHere
+				kind := volume.NotInZone
 				if len(test.requested) == 0 {
 					kind = volume.InvalidArgument // the scheduler cannot choose another zone
 				}
@@ -171,9 +171,9 @@ func TestCreateTriesZonesInOrder(t *testing.T) {
 	}
 }
 
-func TestCreateTriesTheNextZoneOnlyAfterNotHere(t *testing.T) {
+func TestCreateTriesTheNextZoneOnlyAfterNotInZone(t *testing.T) {
 	for _, kind := range volume.Kinds() {
-		if kind == volume.NotHere {
+		if kind == volume.NotInZone {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
@@ -190,9 +190,9 @@ func TestCreateTriesTheNextZoneOnlyAfterNotHere(t *testing.T) {
 func TestCreateTriesNoOtherZoneAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := volumetest.NewCloud()
-		c.Fail["CreateVolume"] = volume.Errorf(volume.NotHere, "a proxy's answer").AfterWrite()
+		c.Fail["CreateVolume"] = volume.Errorf(volume.NotInZone, "a proxy's answer").AfterWrite()
 		_, err := service(c).Create(volumetest.Within(t, 60), zonal("az1", "az2"))
-		volumetest.WantKind(t, err, volume.NotHere, true)
+		volumetest.WantKind(t, err, volume.NotInZone, true)
 		if c.Count("CreateVolume") != 1 {
 			t.Error(c.Calls)
 		}
@@ -223,7 +223,7 @@ func TestCreateDeletesAVolumeInAZoneThatIsNotAllowed(t *testing.T) {
 			c := volumetest.NewCloud()
 			fallback(c)
 			_, err := service(c).Create(volumetest.Within(t, 60), zonal("az1"))
-			volumetest.WantKind(t, err, volume.NotHere, false)
+			volumetest.WantKind(t, err, volume.NotInZone, false)
 			if !strings.Contains(err.Error(), "in zone nova instead of az1") || len(c.VolumesByID) != 0 {
 				t.Errorf("got %v; left %v", err, c.VolumesByID)
 			}
@@ -239,7 +239,7 @@ func TestCreateDeletesAVolumeInAZoneThatIsNotAllowed(t *testing.T) {
 			_, err := s.Create(ctx, zonal("az1"))
 			volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
 			_, err = s.Create(volumetest.Within(t, 60), zonal("az1"))
-			volumetest.WantKind(t, err, volume.NotHere, false)
+			volumetest.WantKind(t, err, volume.NotInZone, false)
 			if len(c.VolumesByID) != 0 {
 				t.Errorf("left %v", c.VolumesByID)
 			}
@@ -261,7 +261,7 @@ func TestCreateDeletesAVolumeInAZoneThatIsNotAllowed(t *testing.T) {
 			spec := zonal("az1")
 			spec.Name, spec.Size, spec.Snapshot = "restored", volume.Range{}, volumetest.SnapshotID(1)
 			_, err := service(c).Create(volumetest.Within(t, 60), spec)
-			volumetest.WantKind(t, err, volume.NotHere, false)
+			volumetest.WantKind(t, err, volume.NotInZone, false)
 			if len(c.VolumesByID) != 1 {
 				t.Errorf("left %v", c.VolumesByID)
 			}
@@ -312,7 +312,7 @@ func TestCreateUsesOnlyTheZoneOfTheClass(t *testing.T) {
 		if v, err := service(c).Create(volumetest.Within(t, 60), spec); err != nil || v.Zone != "hidden zone" || c.Count("VolumeZones") != 0 {
 			t.Errorf("got %v, %v after %v", v, err, c.Calls)
 		}
-		c.Fail["CreateVolume"] = volume.Errorf(volume.NotHere, "Availability zone 'hidden zone' is invalid.")
+		c.Fail["CreateVolume"] = volume.Errorf(volume.NotInZone, "Availability zone 'hidden zone' is invalid.")
 		spec.Name = "pvc-2"
 		_, err := service(c).Create(volumetest.Within(t, 60), spec)
 		volumetest.WantKind(t, err, volume.InvalidArgument, false)
@@ -330,7 +330,7 @@ func TestZoneOfACloneAndOfARestore(t *testing.T) {
 	}{
 		"nobody says":                            {strict: true, want: "az 2"},
 		"its source's will do, as second":        {zones: []string{"az1", "az-2"}, strict: true, want: "az 2"},
-		"its source's will not do":               {zones: []string{"az1"}, strict: true, kind: volume.NotHere},
+		"its source's will not do":               {zones: []string{"az1"}, strict: true, kind: volume.NotInZone},
 		"its source's will not do, need not":     {zones: []string{"az1"}, want: "az1"},
 		"the class says another":                 {zone: "az1", zones: []string{"az-2"}, strict: true, kind: volume.InvalidArgument},
 		"the class says another, which need not": {zone: "az1", want: "az1"},

@@ -42,7 +42,7 @@ var codesByKind = map[volume.Kind]kindCodes{
 	volume.DataLoss:      {codes.FailedPrecondition, codes.Aborted},
 	// After this code external-provisioner asks the scheduler for another node (CSI specification, CreateVolume Errors, "Unable to
 	// provision in accessible_topology").
-	volume.NotHere: {codes.ResourceExhausted, codes.Aborted},
+	volume.NotInZone: {codes.ResourceExhausted, codes.Aborted},
 }
 
 // retryable lists the RPCs that a caller gives up after a final code. external-provisioner and external-snapshotter then forget the object,

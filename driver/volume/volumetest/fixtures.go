@@ -109,7 +109,7 @@ func (c *Cloud) Put(v volume.Volume) {
 func (c *Cloud) SameZoneOnly(zone string) *Cloud {
 	c.Create = func(o volume.CreateOptions, _ *volume.Volume) error {
 		if o.Zone != zone {
-			return volume.Errorf(volume.NotHere, "Volume must be in the same availability zone as the source")
+			return volume.Errorf(volume.NotInZone, "Volume must be in the same availability zone as the source")
 		}
 		return nil
 	}
