@@ -1,5 +1,5 @@
-// Package attack holds attacks on the driver and the generator as tests, each named after what it exploits: a hostile tenant on a
-// node, a hostile cloud, a hostile pull request. Each test runs the attack and shows that it fails.
+// Package attack has attacks on the driver and the generator as tests. The attackers are a hostile tenant on a node, a hostile cloud and a
+// hostile pull request. Each test runs an attack and shows that it fails.
 //
-// docs/explanation/security.md lists the attackers, what each can and cannot do, and the test that shows it.
+// docs/explanation/security.md lists the attackers. It says what each can and cannot do, and which test shows it.
 package attack

@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	cloudURL = "http://cloud.test" // where the hostile cloud is
+	cloudURL = "http://cloud.test" // the address of the hostile cloud
 	otherURL = "https://other.test"
 )
 
-// hostile is a cloud that turns hostile once it is armed: it does what it is asked to do, and answers as an attack says. As a transport
-// it also is every other host, and notes what reaches those.
+// hostile is a cloud that becomes hostile once it is armed: it does what each request asks, and answers as an attack says. As a transport
+// it also is every other host, and records the requests to them.
 type hostile struct {
 	sim   *openstacksim.Sim
 	serve http.RoundTripper
@@ -35,10 +35,10 @@ type hostile struct {
 	elsewhere []string // requests to other hosts, with the secrets that they carry
 }
 
-// attack gives the answer to a request, of which the honest one is known.
+// attack returns the answer to a request. It gets the honest answer.
 type attack func(r *http.Request, honest *answered) *answered
 
-// answered is an answer. A body that does not end is a stream, others are bytes.
+// answered is an answer. A body without end is a stream, others are bytes.
 type answered struct {
 	status int
 	header http.Header
@@ -58,7 +58,7 @@ func (h *hostile) arm(a attack) {
 	h.attack, h.served = a, 0
 }
 
-// requests is how many have come since it was armed.
+// requests is how many requests the cloud has received since it was armed.
 func (h *hostile) requests() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -80,7 +80,7 @@ func (h *hostile) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.response(r), nil
 }
 
-// answer asks the simulation and lets the attack have the answer.
+// answer gets the answer of the simulation and lets the attack change it.
 func (h *hostile) answer(r *http.Request) (*answered, error) {
 	h.mu.Lock()
 	h.served++
@@ -115,7 +115,7 @@ func (a *answered) response(r *http.Request) *http.Response {
 	return &http.Response{StatusCode: a.status, Status: fmt.Sprint(a.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: io.NopCloser(body), ContentLength: -1, Request: r}
 }
 
-// secretsIn is a request with what must not leave the cloud's own hosts.
+// secretsIn describes a request and the secrets in it that must not leave the cloud's own hosts.
 func secretsIn(r *http.Request) string {
 	text := r.Method + " " + r.URL.String()
 	if token := r.Header.Get("X-Auth-Token"); token != "" {
@@ -146,12 +146,12 @@ func collectionOf(r *http.Request) (keys [2]string, is bool) {
 	return keys, false
 }
 
-// freshID is an id that nothing has.
+// freshID is an ID that no object has.
 func freshID() string {
 	return fmt.Sprintf("%08x-0000-4000-8000-%012x", rand.Uint32(), rand.Uint64()>>16)
 }
 
-// rewrite changes every value of a JSON text; change gives the value to put in the place of one that is no list and no object.
+// rewrite changes every value of a JSON text that is neither a list nor an object. change returns the new value.
 func rewrite(body []byte, change func(key string, value any) any) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -183,7 +183,7 @@ func rewrite(body []byte, change func(key string, value any) any) []byte {
 	return text
 }
 
-// after makes an attack of one that leaves logins alone: what comes once somebody is logged in.
+// after changes an attack so that it answers logins honestly: it attacks only clients that have logged in.
 func after(a attack) attack {
 	return func(r *http.Request, honest *answered) *answered {
 		if isLogin(r) {
@@ -224,10 +224,10 @@ func (s *repeating) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// huge is how large a body is that does not end before somebody leaves it.
+// huge is the size of a body that does not end before the reader gives up.
 const huge = 200 << 20
 
-// body streams a begin and then something huge.
+// body streams a start and then something huge.
 func body(status int, begin, repeat string) attack {
 	return after(func(_ *http.Request, honest *answered) *answered {
 		if status != 0 {
@@ -240,7 +240,7 @@ func body(status int, begin, repeat string) attack {
 	})
 }
 
-// drip gives one byte a second until its request ends.
+// drip sends one byte a second until its request ends.
 type drip struct{ r *http.Request }
 
 func (d drip) Read(p []byte) (int, error) {
@@ -253,7 +253,7 @@ func (d drip) Read(p []byte) (int, error) {
 	}
 }
 
-// nasty is what a terminal, a log reader or a browser would obey: escapes, a forged line, bidirectional text, markup.
+// nasty is text that a terminal, a log reader or a browser would interpret: escapes, a forged line, bidirectional text, markup.
 const nasty = "\x1b[2J\x1b]0;owned\x07\u009b31m\r\nlevel=ERROR msg=forged\x00\u202e\u2028<script>"
 
 func redirect(status int, to string) attack {
@@ -264,7 +264,7 @@ func redirect(status int, to string) attack {
 	})
 }
 
-// attacks are what a hostile cloud does to whoever has logged in.
+// attacks are the attacks of a hostile cloud on clients that have logged in.
 var attacks = map[string]attack{
 	"new pages without end": after(func(r *http.Request, honest *answered) *answered {
 		if keys, is := collectionOf(r); is {
@@ -356,7 +356,7 @@ var attacks = map[string]attack{
 	}),
 }
 
-// instead gives with in the place of a value of type T.
+// instead replaces values of type T.
 func instead[T any](v, with any) any {
 	if _, is := v.(T); is {
 		return with
@@ -372,7 +372,7 @@ func mustJSON(v any) []byte {
 	return text
 }
 
-// loginAttacks are what it does to whoever logs in.
+// loginAttacks are its attacks on clients that log in.
 var loginAttacks = map[string]attack{
 	"a login redirected without encryption": login(func(_ *http.Request, honest *answered) *answered {
 		honest.status, honest.body = http.StatusTemporaryRedirect, nil

@@ -34,7 +34,7 @@ type controller struct {
 	log *testenv.Log
 }
 
-// configured reads a driver's flags as its main does.
+// configured parses the flags of a driver as its main does.
 func configured(args ...string) (config.Config, error) {
 	var cfg config.Config
 	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
@@ -81,10 +81,10 @@ var writer = &csi.VolumeCapability{
 	AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
 }
 
-// objects are what there is when the cloud turns hostile.
+// objects are the objects that exist when the cloud becomes hostile.
 type objects struct{ free, attached, snapshot, server string }
 
-// prepare makes them while the cloud is honest.
+// prepare creates them while the cloud is honest.
 func (c *controller) prepare(ctx context.Context) (o objects, err error) {
 	o.server = openstacksim.Default().Servers[0].ID
 	for name, to := range map[string]*string{"pvc-free": &o.free, "pvc-attached": &o.attached} {
@@ -118,7 +118,7 @@ func rpc[Req, Resp any](name string, method func(csi.ControllerClient, context.C
 	}}
 }
 
-// calls are every RPC that asks a cloud, those that destroy what the others need at the end.
+// calls are all RPCs that call a cloud. The RPCs that delete the objects of the others come last.
 var calls = []call{
 	rpc("CreateVolume", csi.ControllerClient.CreateVolume, func(objects) *csi.CreateVolumeRequest { return create("pvc-new") }),
 	rpc("CreateVolume from a class", csi.ControllerClient.CreateVolume, func(objects) *csi.CreateVolumeRequest {
@@ -185,8 +185,7 @@ var calls = []call{
 	}),
 }
 
-// The bounds of what a hostile cloud can make of one RPC. The sidecars' deadline is three minutes; the longest walk over a list has a
-// thousand pages.
+// The limits of one RPC on a hostile cloud. The deadline of the sidecars is three minutes; the longest list has a thousand pages.
 const (
 	sidecarsDeadline = 3 * time.Minute
 	mostRequests     = 2000
@@ -194,7 +193,7 @@ const (
 	longestLine      = 16 << 10
 )
 
-// unfit is what must not be in a text that people or programs read line by line.
+// unfit are the characters that a text must not have if people or programs read it line by line.
 func unfit(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && unicode.In(r, unicode.Cc, unicode.Cf) || r == '\u2028' })
 }
@@ -212,10 +211,10 @@ func checkText(t *testing.T, what, text string, longest int) {
 	}
 }
 
-// alike are attacks on how bodies are read, which is the same for every RPC: a few RPCs meet these, all of them the others.
+// alike are attacks on the code that reads bodies. Every RPC uses the same code, so only a few RPCs run against these attacks.
 var alike = []string{"blanks without end", "digits without end", "keys without end"}
 
-// run sends every RPC, one after the other, and checks what comes of each.
+// run sends every RPC, one after the other, and checks the result of each.
 func (c *controller) run(t *testing.T, h *hostile, o objects, name string) {
 	worst := 0
 	for i, call := range calls {
@@ -285,7 +284,7 @@ func TestAHostileKeystoneGetsNoPasswordToAnotherHost(t *testing.T) {
 	}
 }
 
-// A catalog says where the services are, so the token goes where it says; the password goes to the configured address only.
+// A catalog names the addresses of the services, and the token goes there. The password goes to the configured address only.
 func TestACatalogThatNamesAnotherHostGetsNoPassword(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHostile()
@@ -310,7 +309,8 @@ func TestACatalogThatNamesAnotherHostGetsNoPassword(t *testing.T) {
 	})
 }
 
-// Ten thousand answers a second would be no bound: many who wait share one listing, which ends when they have left.
+// A listing that outlives its callers could read ten thousand answers a second without end. Many callers share one listing, which must end
+// when they have left.
 func TestAListingThatDoesNotEndStopsWhenItsCallersHaveLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHostile()
@@ -328,7 +328,7 @@ func TestAListingThatDoesNotEndStopsWhenItsCallersHaveLeft(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		sent := h.requests()
 		time.Sleep(time.Hour)
-		if more := h.requests() - sent; sent == 0 || more > 100 { // looking after creates whose callers have left ends, too
+		if more := h.requests() - sent; sent == 0 || more > 100 { // the driver also stops to check creates whose callers have left
 			t.Errorf("%d requests in the first 40 s, %d in the hour after", sent, more)
 		}
 	})

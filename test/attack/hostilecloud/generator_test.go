@@ -17,7 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// commands are the generator's that read a cloud.
+// commands are the commands of the generator that read a cloud.
 func commands(dir string) map[string][]string {
 	return map[string][]string{
 		"inspect":  {"inspect", "--os-cloud=sim-demo", "--verbose", "--save=" + filepath.Join(dir, "inventory.yaml")},
@@ -26,7 +26,7 @@ func commands(dir string) map[string][]string {
 	}
 }
 
-// mostOfGenerator is how many requests one command may send: two for each of up to a thousand types, and those of the other lists.
+// mostOfGenerator is how many requests one command may send: two for each of up to a thousand types, and the requests of the other lists.
 const mostOfGenerator = 4000
 
 func TestAHostileCloudHoldsNoCommandOfTheGeneratorBeyondItsTimeout(t *testing.T) {
@@ -36,7 +36,7 @@ func TestAHostileCloudHoldsNoCommandOfTheGeneratorBeyondItsTimeout(t *testing.T)
 		t.Run(name, func(t *testing.T) {
 			for command := range commands("") {
 				if slices.Contains(alike, name) && command != "inspect" {
-					continue // all read the cloud alike, and it is half of the test's time
+					continue // all commands read the cloud in the same way, and this is half of the test's time
 				}
 				synctest.Test(t, func(t *testing.T) { attackCommand(t, command, all[name]) })
 			}

@@ -27,13 +27,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// mostMemory is the bound of the driver's peak.
+// mostMemory is the limit of the driver's memory peak.
 const mostMemory = 128 << 20
 
-// together is how many RPCs are under way at a time: the sidecars' workers of a busy cluster.
+// together is how many RPCs are in progress at a time: the sidecar workers of a busy cluster.
 const together = 32
 
-// memoryAttacks are those that cost memory, and what the driver's own HTTP client does away with before it.
+// memoryAttacks are the attacks that cost memory, and attacks that the driver's HTTP client ends before they cost memory.
 var memoryAttacks = []struct {
 	name   string
 	attack attack
@@ -61,8 +61,7 @@ var memoryAttacks = []struct {
 	{"a byte a second", attacks["a byte a second"]},
 }
 
-// largePage is a list of volumes of the name that is asked for, just below what is read of one answer: eight megabytes with the most
-// metadata.
+// largePage is a list of volumes of the requested name, with the most metadata. Its eight megabytes are just below the limit of one answer.
 func largePage(r *http.Request, honest *answered) *answered {
 	keys, is := collectionOf(r)
 	if !is {
@@ -95,7 +94,7 @@ var bomb = sync.OnceValue(func() []byte {
 	return text.Bytes()
 })
 
-// ServeHTTP is the hostile cloud over a real network.
+// ServeHTTP serves the hostile cloud over a real network.
 func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := h.answer(r)
 	if err != nil {
@@ -110,7 +109,7 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, resp.Body)
 }
 
-// process is a driver in a process of its own.
+// process is a driver in its own process.
 type process struct {
 	*controller
 	cmd *exec.Cmd
@@ -168,8 +167,7 @@ func (p *process) peak(t *testing.T) int {
 	return n << 10
 }
 
-// TestThePeakOfTheDriversMemoryAgainstAHostileCloud runs every RPC, and more creates, all at once against each attack, for a second
-// and a half each.
+// TestThePeakOfTheDriversMemoryAgainstAHostileCloud runs all RPCs and more creates at once against each attack, each for a second and a half.
 func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
 	h := newHostile()
 	server := httptest.NewServer(h)
@@ -195,7 +193,7 @@ func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
 		for n := range together {
 			all.Go(func() {
 				var err error
-				if n < len(calls)-2 && m.attack != nil { // what destroys the objects comes last
+				if n < len(calls)-2 && m.attack != nil { // the calls that delete the objects come last
 					_, err = calls[n].send(ctx, p, o)
 				} else {
 					_, err = p.CreateVolume(ctx, create(fmt.Sprint("pvc-", m.name, n)))

@@ -21,12 +21,12 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 )
 
-// The hostile pull request: its author writes every file of the checkout that a pipeline runs the generator on, and recomputes the
-// sums in plan.yaml, which are no signature.
+// The author of the hostile pull request writes every file of the checkout that a pipeline runs the generator on. The author also
+// recomputes the sums in plan.yaml, which are not a signature.
 
 const manifests = "../../../manifests"
 
-// pipeline runs one command line of the generator as a pipeline does, with no cloud, and gives what a person would see.
+// pipeline runs one command line of the generator as a pipeline does, without a cloud. It returns the output that a person would see.
 func pipeline(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, messages bytes.Buffer
@@ -48,10 +48,10 @@ func bundle(t *testing.T, dir, target, format string, more ...string) string {
 	return dir
 }
 
-// bundles are generated once by target and format.
+// bundles are the generated bundles by target and format.
 var bundles = map[string]map[string][]byte{}
 
-// bundleOf is a bundle with the defaults.
+// bundleOf generates a bundle with the defaults, once for each target and format.
 func bundleOf(t *testing.T, target, format string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "out")
@@ -83,7 +83,7 @@ func bundleOf(t *testing.T, target, format string) string {
 	return dir
 }
 
-// forge replaces files of a bundle, adds new ones, and makes plan.yaml agree.
+// forge replaces files of a bundle, adds new ones, and corrects plan.yaml to match.
 func forge(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -121,11 +121,11 @@ func forge(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// outside watches for what a bundle must not cause: a request, or a program that is run.
+// outside detects what a bundle must not cause: a request, or the start of a program.
 type outside struct {
 	url      string
 	requests atomic.Int64
-	ran      string // exists once git, helm or a shell ran
+	ran      string // exists once git, helm or a shell has run
 }
 
 func watchOutside(t *testing.T) *outside {
@@ -210,7 +210,7 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 				"kustomization.yaml": header + text,
 				"own.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n",
 				"generator.yaml":     generator,
-				// kustomize takes this for a repository although it is a directory.
+				// kustomize treats this directory as a repository.
 				"github.com/x/y/kustomization.yaml": header,
 			})
 			for _, args := range [][]string{{"validate", dir}, {"explain", "configmap/stolen", "data", dir}} {
@@ -224,7 +224,7 @@ func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
 	}
 }
 
-// The checkout of manifests/ beside a bundle is the attacker's too.
+// The attacker also writes the checkout of manifests/ beside a bundle.
 func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testing.T) {
 	o := watchOutside(t)
 	checkout := t.TempDir()
@@ -262,7 +262,7 @@ func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testi
 	o.check(t)
 }
 
-// bounded runs something that must end soon and allocate little.
+// bounded runs code that must end soon and allocate little.
 func bounded(t *testing.T, run func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -278,7 +278,7 @@ func bounded(t *testing.T, run func()) {
 	}
 }
 
-// laughs is a document of nine lines that stands for a thousand million values.
+// laughs is a document of nine lines that expands to a thousand million values.
 func laughs() string {
 	text := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'i'; c++ {
@@ -339,7 +339,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 	generate(t, endless)
 }
 
-// generate gives a file as configuration and as inventory; both are refused.
+// generate passes a file as configuration and as inventory; the generator refuses both.
 func generate(t *testing.T, path string) {
 	t.Helper()
 	for _, args := range [][]string{
@@ -371,8 +371,8 @@ func TestALinkInTheCheckoutCannotMoveWhatIsWritten(t *testing.T) {
 		}
 	}
 	for link, to := range map[string]string{
-		"deploy/out": victim, "up": "..", "deploy/in": "../real", // out of the checkout; out of it by a relative way; within it
-		"inside/driver": victim, // a directory that the bundle would make
+		"deploy/out": victim, "up": "..", "deploy/in": "../real", // out of the checkout; out of it by a relative path; within it
+		"inside/driver": victim, // a directory that the bundle would create
 	} {
 		if err := os.Symlink(to, link); err != nil {
 			t.Fatal(err)
@@ -444,12 +444,12 @@ func TestFileNamesOfAPlanCannotLeaveTheDirectoryOrSteerATerminal(t *testing.T) {
 	}
 }
 
-// steers is whether a text holds what a terminal acts upon.
+// steers reports whether a text has characters that control a terminal.
 func steers(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) })
 }
 
-// A cloud's names, and those of a file that claims to be its inventory, reach a terminal, a README and comments of a pull request.
+// Names of a cloud, or of a file that claims to be its inventory, reach a terminal, a README and comments of a pull request.
 func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 	const evil = "\x1b]0;owned\x07\u009b2J\u202e\r\n# heading\t<img src=http://attacker.example/x>[x](http://attacker.example)`|"
 	const words = "\u202e <img src=http://attacker.example/x>[x](http://attacker.example)`|"
@@ -527,7 +527,7 @@ func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
 		if e.Name() != "README.md" {
 			continue
 		}
-		marked := regexp.MustCompile("`[^`\n]*`").ReplaceAllString(string(text), "") // between backquotes nothing is read as a mark
+		marked := regexp.MustCompile("`[^`\n]*`").ReplaceAllString(string(text), "") // between backquotes Markdown interprets nothing
 		if steers(string(text)) || strings.Contains(marked, "<img") || strings.Contains(marked, "[x](") || strings.Contains(string(text), "\n# heading") {
 			t.Errorf("README.md is more than text:\n%s", text)
 		}

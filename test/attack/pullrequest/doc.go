@@ -1,3 +1,3 @@
-// Package pullrequest holds the attacks of a hostile pull request: whoever writes every file of a checkout that a pipeline runs the
-// generator on. It also checks every object that the generator emits for what it asks for.
+// Package pullrequest has the attacks of a hostile pull request. Its author writes every file of a checkout that a pipeline runs the
+// generator on. The package also checks the rights that every generated object requests.
 package pullrequest

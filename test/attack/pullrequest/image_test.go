@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whoever builds the image chooses what it is built on by digest, and nothing in it gains rights by being run. The image of `make image`
-// is put together from packages' files without those bits; internal/ociimage has the test.
+// A build can pin the base images by digest, and no program in the image gains rights when it runs. `make image` takes files from packages
+// without those bits; internal/ociimage has the test for it.
 func TestTheImageCanBePinnedAndHoldsNoSetuidPrograms(t *testing.T) {
 	text, err := os.ReadFile("../../../Dockerfile")
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 )
 
-// What a container may have that the rule for all is against, and why. A line is "ROLE/CONTAINER what", on OpenShift alone with
-// " (OpenShift)". Nothing else is allowed, and a line that nothing needs fails too.
+// The exceptions from the rules for all containers, each with its reason. A key is "ROLE/CONTAINER what", with " (OpenShift)" if it applies
+// to OpenShift only. The test fails for any other exception, and for an exception that no object needs.
 var exceptions = map[string]string{
 	"node/driver privileged":                "mounts file systems into the host's tree, opens device nodes",
 	"node/registrar privileged (OpenShift)": "SELinux keeps an ordinary container from kubelet's directories",
@@ -28,13 +28,13 @@ var exceptions = map[string]string{
 	"node host network":                     "the metadata service has a link-local address",
 }
 
-// tokens are the containers that talk to the API server of the cluster they run in.
+// tokens are the containers that call the API server of the cluster they run in.
 var tokens = []string{"provisioner", "attacher", "resizer", "snapshotter"}
 
 // secrets are the containers that may mount each Secret.
 var secrets = map[string][]string{"cloud": {"driver"}, "hosted-kubeconfig": tokens}
 
-// hostPaths are all that the node's pods see of their host.
+// hostPaths are all directories of the host that the node pods see.
 func hostPaths(driver string, openShift bool) []string {
 	paths := []string{"/dev", "/var/lib/kubelet", "/var/lib/kubelet/plugins/" + driver, "/var/lib/kubelet/plugins_registry"}
 	if openShift {
@@ -46,7 +46,7 @@ func hostPaths(driver string, openShift bool) []string {
 
 const tokenPath = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// objects checks what one bundle stands for.
+// objects checks the objects of one bundle.
 type objects struct {
 	t         *testing.T
 	openShift bool
@@ -154,7 +154,7 @@ func (o *objects) check(all []verify.Object) {
 	}
 }
 
-// allowed is whether there is a reason for an exception.
+// allowed reports whether the list has an exception.
 func (o *objects) allowed(what string) bool {
 	for _, line := range []string{what, what + " (OpenShift)"} {
 		if _, ok := exceptions[line]; ok && (line == what || o.openShift) {
@@ -302,14 +302,14 @@ func (o *objects) networkPolicy(spec networkingv1.NetworkPolicySpec) {
 	}
 	want := 2 // the API server, which no selector can name, and OpenStack, whose endpoints here are host names
 	if o.settings["SIDECAR_KUBECONFIG"] != "" {
-		want = 1 // the guest's API server is beside the controller
+		want = 1 // the API server of the guest runs beside the controller
 	}
 	if anywhere != want {
 		o.t.Errorf("want %d rules without addresses, got %d", want, anywhere)
 	}
 }
 
-// TestDigestsPinImages: whoever configures digests gets images that no tag can change.
+// If the configuration has digests, no tag can change the images of the bundle.
 func TestDigestsPinImages(t *testing.T) {
 	config := "spec:\n  images:\n"
 	for _, name := range append([]string{"driver", "registrar", "livenessprobe"}, tokens...) {

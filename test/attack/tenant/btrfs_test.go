@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// Places of a btrfs superblock (Linux, include/uapi/linux/btrfs_tree.h, struct btrfs_super_block).
+// Offsets in a btrfs superblock (Linux, include/uapi/linux/btrfs_tree.h, struct btrfs_super_block).
 const (
 	btrfsSuper      = 64 << 10
 	btrfsSize       = 4 << 10
@@ -23,7 +23,7 @@ const (
 	btrfsDiskUUID   = 0xC9 + 66
 )
 
-// btrfsOf copies a disk's superblock to another disk as that of a second, newer disk of the same file system.
+// btrfsOf copies the superblock of a disk to another disk, which then claims to be a second, newer disk of the same file system.
 func btrfsOf(t *testing.T, from, to string) {
 	t.Helper()
 	super := make([]byte, btrfsSize)
@@ -40,14 +40,16 @@ func btrfsOf(t *testing.T, from, to string) {
 	patch(t, to, btrfsSuper, super)
 }
 
-// The kernel opens every disk of a btrfs, and tells them by what is on them: a tenant's image must not draw another's disk into a mount.
+// The kernel opens every disk of a btrfs and recognizes the disks by their superblocks. An image of one tenant must not add the disk of
+// another tenant to a mount.
 func TestM1ABtrfsImageCannotDrawAnotherTenantsDiskIntoItsMount(t *testing.T) {
 	n := newTenants(t, 256<<20)
-	testenv.Run(t, "mkfs.btrfs", "-q", "-f", n.disks[attacker], n.disks[victim]) // and udev tells the kernel of both
+	testenv.Run(t, "mkfs.btrfs", "-q", "-f", n.disks[attacker], n.disks[victim]) // and udev registers both with the kernel
 	n.refused(t, claim{volume: attacker, pod: "evil", fsType: "btrfs"}, "several devices")
 }
 
-// A tenant who knows the UUID of another's btrfs claims to be its second disk, or its clone. The other's file system is mounted by itself.
+// A tenant who knows the UUID of another tenant's btrfs makes a disk that claims to be its second disk, or its clone. The driver mounts the
+// other file system without that disk.
 func TestM1ABtrfsOfTheSameUUIDDoesNotReachAnothersMount(t *testing.T) {
 	for name, image := range map[string]func(t *testing.T, n *tenants){
 		"a second disk": func(t *testing.T, n *tenants) { btrfsOf(t, n.disks[victim], n.disks[attacker]) },
@@ -81,7 +83,8 @@ func TestM1ABtrfsOfTheSameUUIDDoesNotReachAnothersMount(t *testing.T) {
 	}
 }
 
-// Before a btrfs is mounted the kernel forgets what udev told it of the other volumes' disks, so that the mount opens its own alone.
+// Before the driver mounts a btrfs, it makes the kernel forget the disks of other volumes that udev has registered. So the mount opens only
+// the disk of its own volume.
 func TestM1TheKernelForgetsTheBtrfsOfOtherVolumesBeforeAMount(t *testing.T) {
 	n := newTenants(t, 256<<20)
 	first, second := testenv.Loop(t, 256<<20), testenv.Loop(t, 256<<20)

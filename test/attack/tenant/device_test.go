@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// deviceNode makes a block device node with the number of a disk, as a container with CAP_MKNOD may. Its device cgroup keeps it from opening
-// the node.
+// deviceNode makes a block device node with the number of a disk, as a container with CAP_MKNOD may. The device cgroup prevents the container
+// from opening it.
 func deviceNode(t *testing.T, path, disk string) {
 	t.Helper()
 	var s unix.Stat_t
@@ -19,7 +19,7 @@ func deviceNode(t *testing.T, path, disk string) {
 	must(t, unix.Mknod(path, unix.S_IFBLK|0o600, int(s.Rdev)))
 }
 
-// bind shows one file at another place, as kubelet does for subPath.
+// bind mounts one file at another path, as kubelet does for subPath.
 func bind(t *testing.T, source, target string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(target), 0o750))
@@ -36,8 +36,8 @@ func (n *tenants) emptyDir(t *testing.T, pod string) string {
 	return dir
 }
 
-// A container with CAP_MKNOD makes a device node with the number of another tenant's disk in its own volume, and has kubelet bind it by
-// subPath. The other tenant's volume is unstaged and published to one pod as if the node were not there.
+// A container with CAP_MKNOD makes a device node in its own volume, with the number of another tenant's disk. It has kubelet bind the node by
+// subPath. The driver still publishes the other volume to one pod and unstages it.
 func TestH1ADeviceNodeInAPodsVolumeDoesNotHoldAnothersVolume(t *testing.T) {
 	for name, attack := range map[string]func(t *testing.T, n *tenants){
 		"in memory, by subPath": func(t *testing.T, n *tenants) {
@@ -71,7 +71,7 @@ func TestH1ADeviceNodeInAPodsVolumeDoesNotHoldAnothersVolume(t *testing.T) {
 	}
 }
 
-// The same volume bound at another pod's block target is in use, and stays so: the rule above takes nothing away from that.
+// A volume that is bound at the block target of another pod is still in use. The rule above does not change that.
 func TestH1ABlockVolumeOfAnotherPodStillHoldsItsVolume(t *testing.T) {
 	n := newTenants(t, 8<<20)
 	first, second := claim{volume: victim, pod: "1", block: true}, claim{volume: victim, pod: "2", block: true}
@@ -87,20 +87,20 @@ func TestH1ABlockVolumeOfAnotherPodStillHoldsItsVolume(t *testing.T) {
 	n.lives(t, second)
 }
 
-// What a tenant chooses in a mount's names is text for the driver, never a mount of its own: an escaped line break begins no line, and a path
-// that names a device is none.
+// Names in the mount table that a tenant chooses are only text for the driver. An escaped line break starts no new line, and a path that
+// looks like a device is not a device.
 func TestNamesInTheMountTableAreText(t *testing.T) {
 	n := newTenants(t, 64<<20)
 	for _, name := range []string{"a\n1 2 7:0 / " + n.staging(claim{volume: victim}) + " rw - ext4 x rw", `a\012b`, "a b\tc", "#"} {
 		dir := n.kubelet("pods", "evil", "volumes", "kubernetes.io~empty-dir", "m", name)
 		must(t, os.MkdirAll(dir, 0o750))
-		must(t, unix.Mount(n.disks[victim], dir, "tmpfs", 0, "")) // the source is any text where the file system has no disk
+		must(t, unix.Mount(n.disks[victim], dir, "tmpfs", 0, "")) // a file system without a disk accepts any text as source
 		t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
 	}
 	n.lives(t, claim{volume: victim, pod: "good"})
 }
 
-// A link where kubelet names a directory would lead a mount, an unmount or a removal to a place that nobody named.
+// A link in place of a directory that kubelet names would redirect a mount, an unmount or a removal.
 func TestALinkInPlaceOfAMountPointIsRefused(t *testing.T) {
 	n := newTenants(t, 64<<20)
 	good := claim{volume: victim, pod: "good"}

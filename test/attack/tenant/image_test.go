@@ -16,7 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// Places of an ext superblock's fields (Linux, fs/ext4/ext4.h, struct ext4_super_block).
+// Offsets of the fields of an ext superblock (Linux, fs/ext4/ext4.h, struct ext4_super_block).
 const (
 	extSuper   = 1024
 	extState   = 0x3A
@@ -27,8 +27,8 @@ const (
 	extOptions = 0x200
 )
 
-// damage fills the inode tables of an ext file system with inodes that e2fsck repairs, with a line of output for each, and marks it as one to
-// check. It gives the number of inodes.
+// damage fills the inode tables of an ext file system with inodes that e2fsck repairs, and marks the file system as one to check. e2fsck
+// prints a line for each inode. damage returns the number of inodes.
 func damage(t *testing.T, disk string) (inodes int) {
 	t.Helper()
 	const inodeSize, reserved = 128, 11
@@ -51,7 +51,7 @@ func damage(t *testing.T, disk string) (inodes int) {
 	return inodes
 }
 
-// e2fsck writes a line for each repair, and a tenant chooses how many there are.
+// e2fsck prints a line for each repair, and a tenant chooses the number of repairs.
 func TestH2AnImageWithManyErrorsTakesNoMemoryOfTheDriver(t *testing.T) {
 	n := newTenants(t, 256<<20)
 	disk := n.disks[attacker]
@@ -69,7 +69,7 @@ func TestH2AnImageWithManyErrorsTakesNoMemoryOfTheDriver(t *testing.T) {
 	n.lives(t, claim{volume: victim, pod: "good"})
 }
 
-// options are what the kernel does with the ext file system of a disk, as it says itself.
+// options are the mount options that the kernel reports for the ext file system of a disk.
 func options(t *testing.T, disk string) string {
 	t.Helper()
 	says, err := os.ReadFile(filepath.Join("/proc", "fs", "ext4", filepath.Base(disk), "options"))
@@ -96,7 +96,7 @@ func TestM1AnImageCannotMakeTheNodePanic(t *testing.T) {
 				{"ext4", nil, "errors=remount-ro"},
 				{"ext3", nil, "errors=remount-ro"},
 				{"ext2", nil, "errors=remount-ro"},
-				{"ext4", []string{"noatime,errors=continue"}, "errors=continue"}, // what the class says is its administrator's
+				{"ext4", []string{"noatime,errors=continue"}, "errors=continue"}, // the administrator of the class chose this
 			} {
 				n := newTenants(t, 64<<20)
 				disk := n.disks[attacker]
@@ -114,8 +114,8 @@ func TestM1AnImageCannotMakeTheNodePanic(t *testing.T) {
 	}
 }
 
-// An image can name another disk of the node as its journal: the kernel opens a device by the number in the superblock or in the superblock's
-// own mount options, e2fsck by a UUID, and both write to it.
+// An image can name another disk of the node as its journal. The kernel opens the device whose number is in the superblock, or in the mount
+// options of the superblock. e2fsck opens the device by its UUID. Both write to it.
 func TestM1AnImageCannotReachAnotherTenantsDiskAsItsJournal(t *testing.T) {
 	number := func(disk string) string {
 		minor, _ := strconv.Atoi(strings.TrimPrefix(filepath.Base(disk), "loop"))
@@ -147,8 +147,8 @@ func TestM1AnImageCannotReachAnotherTenantsDiskAsItsJournal(t *testing.T) {
 			outside(t, n)
 			patch(t, n.disks[attacker], extSuper+extCompat, []byte{0x38 &^ 4})  // without the feature has_journal
 			patch(t, n.disks[attacker], extSuper+extJournal, make([]byte, 24))  // and without a journal
-			patch(t, n.disks[attacker], 2048, bytes.Repeat([]byte{0xff}, 1024)) // group descriptors that are bad
-			patch(t, n.disks[attacker], extSuper+extState, []byte{2, 0})        // and an error to look for
+			patch(t, n.disks[attacker], 2048, bytes.Repeat([]byte{0xff}, 1024)) // bad group descriptors
+			patch(t, n.disks[attacker], extSuper+extState, []byte{2, 0})        // and the mark of an error
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestM1AnImageCannotReachAnotherTenantsDiskAsItsJournal(t *testing.T) {
 	}
 }
 
-// XFS names no device in its superblock: the kernel takes another log only from a mount option, which the driver refuses.
+// XFS names no device in its superblock: the kernel uses another log only if a mount option names it. The driver refuses that option.
 func TestM1AnXFSImageCannotReachAnotherTenantsDiskAsItsLog(t *testing.T) {
 	n := newTenants(t, 320<<20)
 	testenv.Run(t, "mkfs.xfs", "-q", "-f", "-l", "logdev="+n.disks[victim], n.disks[attacker])
@@ -167,7 +167,7 @@ func TestM1AnXFSImageCannotReachAnotherTenantsDiskAsItsLog(t *testing.T) {
 	n.refused(t, claim{volume: attacker, pod: "evil", fsType: "xfs", flags: []string{"logdev=" + n.disks[victim]}}, "another device")
 }
 
-// What an image says of itself reaches logs and events as text.
+// Names in an image reach logs and events as plain text.
 func TestAnImagesLabelIsTextInMessages(t *testing.T) {
 	n := newTenants(t, 64<<20)
 	disk := n.disks[attacker]

@@ -25,7 +25,7 @@ const (
 	attacker = "b7e2d8c4-19f3-4a6e-9d21-5f0c6d1e8b7a"
 )
 
-// tenants is a node with a disk of each tenant, and the driver's node service on it, which kubelet calls.
+// tenants is a node with a disk of each tenant and the node service of the driver.
 type tenants struct {
 	*testenv.Machine
 	*node.Server
@@ -49,12 +49,12 @@ func newTenants(t *testing.T, bytes int64) *tenants {
 	return n
 }
 
-// kubelet is a path below kubelet's directory.
+// kubelet returns a path below the kubelet directory.
 func (n *tenants) kubelet(elements ...string) string {
 	return n.Path(append([]string{"kubelet"}, elements...)...)
 }
 
-// claim is how a pod uses a volume, with the paths that kubelet names for it.
+// claim is the use of a volume by a pod, with the paths of kubelet.
 type claim struct {
 	volume, pod string
 	block       bool
@@ -63,7 +63,7 @@ type claim struct {
 }
 
 func (c claim) capability() *csi.VolumeCapability {
-	// What kubelet sends for ReadWriteOncePod.
+	// The access mode that kubelet sends for ReadWriteOncePod.
 	mode := &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER}
 	if c.block {
 		return &csi.VolumeCapability{AccessMode: mode, AccessType: &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}}
@@ -116,7 +116,7 @@ func (n *tenants) unstage(t *testing.T, c claim) error {
 	return err
 }
 
-// lives runs a volume's whole life for one pod; each step must succeed whatever the other tenant does.
+// lives stages, publishes, unpublishes and unstages a volume for one pod. Each step must succeed whatever the other tenant does.
 func (n *tenants) lives(t *testing.T, c claim) {
 	t.Helper()
 	for _, step := range []struct {
@@ -124,12 +124,12 @@ func (n *tenants) lives(t *testing.T, c claim) {
 		call func(*testing.T, claim) error
 	}{{"stage", n.stage}, {"publish", n.publish}, {"unpublish", n.unpublish}, {"unstage", n.unstage}} {
 		if err := step.call(t, c); err != nil {
-			t.Errorf("%s: want the volume's life to go on, got %v", step.name, err)
+			t.Errorf("%s: want success, got %v", step.name, err)
 		}
 	}
 }
 
-// refused stages the volume, and wants an error that has the words, no mount, and no change of any disk.
+// refused stages the volume. It wants an error with the words, no mount, and no change of any disk.
 func (n *tenants) refused(t *testing.T, c claim, words string) {
 	t.Helper()
 	before := map[string][sha256.Size]byte{}
@@ -155,7 +155,7 @@ func (n *tenants) refused(t *testing.T, c claim, words string) {
 	}
 }
 
-// alone opens a disk as mount does: the kernel refuses it while anything has the disk.
+// alone opens a disk as mount does: the kernel refuses that while the disk is in use.
 func alone(disk string) error {
 	fd, err := unix.Open(disk, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -174,7 +174,7 @@ func sum(t *testing.T, disk string) [sha256.Size]byte {
 	return [sha256.Size]byte(hash.Sum(nil))
 }
 
-// patch writes bytes at a place of a disk.
+// patch writes bytes at an offset of a disk.
 func patch(t *testing.T, disk string, at int64, content []byte) {
 	t.Helper()
 	f, err := os.OpenFile(disk, os.O_WRONLY, 0)

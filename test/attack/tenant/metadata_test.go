@@ -32,7 +32,7 @@ const (
 	otherServer = "c4d3e2f1-0a9b-4c8d-8e7f-6a5b4c3d2e1f"
 )
 
-// registered is what NodeGetInfo answers on a server with that hardware where such a metadata service is reached.
+// registered returns the answer of NodeGetInfo on a server with that hardware and that metadata service.
 func registered(t *testing.T, hardware map[string]string, service http.Handler) (*csi.NodeGetInfoResponse, error) {
 	t.Helper()
 	m := testenv.NewMachine(t)
@@ -57,7 +57,7 @@ func says(id string) http.Handler {
 	})
 }
 
-// Whoever answers in place of the metadata service gives the node another server's id. Where the hardware is Nova's, it has the last word.
+// A false metadata service gives the node the ID of another server. On Nova's hardware, the driver accepts only the UUID of the hardware.
 func TestM6AMetadataServiceCannotGiveANodeAnotherServersID(t *testing.T) {
 	t.Parallel()
 	nova := func(uuid, serial string) map[string]string {
@@ -95,7 +95,7 @@ func TestM6AMetadataServiceCannotGiveANodeAnotherServersID(t *testing.T) {
 	}
 }
 
-// endless is a body without end, of bytes that cost nobody anything to send.
+// endless is a body without end, of bytes that cost nothing to send.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -147,7 +147,7 @@ func TestAHostileMetadataServiceTakesNeitherMemoryNorAnotherAddress(t *testing.T
 			}
 			for _, value := range got.GetAccessibleTopology().GetSegments() {
 				if err == nil && got.GetNodeId() == thisServer && regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,61}[A-Za-z0-9]$`).MatchString(value) {
-					return // a zone that is a label whatever its name was
+					return // the zone is a valid label
 				}
 			}
 			if err == nil || strings.ContainsAny(err.Error(), "\x1b\n") || len(err.Error()) > 4096 {
