@@ -350,7 +350,7 @@ func TestUnpublishWaitsForTheEndOfAnAbandonedPublish(t *testing.T) {
 					if tries++; tries == 60 {
 						t.Fatal(err)
 					}
-					wantCode(t, err, codes.Aborted, "try again")
+					wantCode(t, err, codes.Aborted, "retry later")
 				}
 				time.Sleep(time.Minute)
 				if got := listed(t, d)[id]; len(got) != 0 || tries == 0 {
