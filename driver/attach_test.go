@@ -366,7 +366,7 @@ func TestUnpublishWaitsForTheEndOfAnAbandonedPublish(t *testing.T) {
 }
 
 func TestTheDriverDoesNotEndBeforeNovaHasAnsweredButNotMuchLater(t *testing.T) {
-	for takes, want := range map[time.Duration]time.Duration{7 * time.Second: 2 * time.Second, time.Minute: safePoint} {
+	for takes, want := range map[time.Duration]time.Duration{7 * time.Second: 2 * time.Second, time.Minute: drainTime} {
 		synctest.Test(t, func(t *testing.T) {
 			d, _, _ := abandoned(t, takes)
 			stopped := time.Now()

@@ -1,4 +1,5 @@
-// Package driver puts the parts of cinder-csi-driver together. This is the only place where they meet.
+// Package driver connects the packages of cinder-csi-driver: configuration and dependencies become servers, probes and a drain. No other
+// package does. It keeps the configuration in memory; after a restart it reads the files again.
 package driver
 
 import (
@@ -33,30 +34,31 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// Dependencies are the world outside the process. The zero value is the real one.
+// Dependencies are what the process uses from outside. The zero value is the real environment.
 type Dependencies struct {
 	Version string
-	// Stderr gets the log; os.Stderr when nil.
+	// Stderr receives the log; nil means os.Stderr.
 	Stderr io.Writer
-	// Listener answers instead of the configured endpoint.
+	// Listener replaces the configured endpoint.
 	Listener net.Listener
-	// Transport sends requests to OpenStack, to the metadata service and to the Kubernetes API; one each, with its TLS settings, when nil.
+	// Transport sends requests to OpenStack, to the metadata service and to the Kubernetes API. Nil means one transport for each, with its own
+	// TLS settings.
 	Transport http.RoundTripper
-	// Env is the process's environment; os.Getenv when nil.
+	// Env reads an environment variable; nil means os.Getenv.
 	Env func(string) string
-	// Web answers instead of --http-endpoint.
+	// Web replaces --http-endpoint.
 	Web net.Listener
-	// Watch sends whenever something happened to files; cloud.Watch when nil.
+	// Watch sends after each change of files; nil means cloud.Watch.
 	Watch func(ctx context.Context, files []string) (<-chan struct{}, error)
-	// Rand gives numbers in [0,1) that spread the retries of requests; rand.Float64 when nil. A test that must repeat itself sets it.
+	// Rand returns numbers in [0,1) that spread the retries of requests; nil means rand.Float64. A repeatable test sets it.
 	Rand func() float64
 }
 
-// longestRPC bounds an RPC whose caller set no deadline; the sidecars' own is three minutes.
+// longestRPC limits an RPC whose caller sets no deadline. The sidecars set three minutes.
 const longestRPC = 5 * time.Minute
 
-// Run serves until ctx ends, and then lets the RPCs under way finish. Its errors are what keeps the driver from starting, or the
-// listener's; nil is a clean end. The cloud need not answer: RPCs say so until it does.
+// Run serves until ctx ends, and then waits for the RPCs in progress. It returns why the driver cannot start, the error of the listener, or nil
+// after a clean end. The cloud may be unreachable: then RPCs return an error until it answers.
 func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	deps = deps.withDefaults()
 	if err := cfg.Validate(); err != nil {
@@ -70,7 +72,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		return err
 	}
 
-	// The clouds outlive ctx: RPCs under way still need them while the server drains.
+	// The clouds outlive ctx: RPCs in progress need them while the server drains.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	background, work := errgroup.WithContext(work)
@@ -125,7 +127,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology,
 	})
 
-	// The first is the outermost: the log shows the code that the caller gets, and a panic becomes an error before both.
+	// The first interceptor is the outermost. So the log shows the code that the caller gets, and a panic becomes an error before that.
 	server := rpc.NewServer(services, rpc.Log(log), rpc.Measure(telemetry.NewRPCs(registry)), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(log))
 
 	listener := deps.Listener
@@ -152,18 +154,18 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	return errors.Join(err, background.Wait())
 }
 
-// safePoint is how long work that nobody waits for may take after the last answer; Kubernetes kills the process after 30 seconds.
-const safePoint = 8 * time.Second
+// drainTime is how long calls without a caller may take after the last RPC. Kubernetes kills the process after 30 seconds.
+const drainTime = 8 * time.Second
 
-// drain lets such work reach a safe point once the server has ended.
-func drain(work context.Context, of interface{ Drain(context.Context) }) {
+// drain waits for the calls of a service that outlive their callers, once the server has ended.
+func drain(work context.Context, service interface{ Drain(context.Context) }) {
 	<-work.Done()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), safePoint)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), drainTime)
 	defer cancel()
-	of.Drain(ctx)
+	service.Drain(ctx)
 }
 
-// serve answers until ctx ends or the work behind the server fails.
+// serve serves RPCs until ctx ends or the background work fails.
 func serve(ctx, work context.Context, server *rpc.Server, listener net.Listener, grace time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -171,7 +173,7 @@ func serve(ctx, work context.Context, server *rpc.Server, listener net.Listener,
 	return server.Serve(ctx, listener, grace)
 }
 
-// ended takes the end of a context for a clean end.
+// ended returns nil for a canceled context, which is a clean end.
 func ended(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -207,7 +209,7 @@ func newLog(w io.Writer, cfg config.Config) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// cloudOptions are how a cloud is spoken to.
+// cloudOptions are the options of the connection to a cloud.
 func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack, budget *transport.Budget, limits *cloud.Limits) cloud.Options {
 	return cloud.Options{
 		Transport: deps.Transport,

@@ -39,7 +39,7 @@ var errorRules = []errorRule{
 	{400, "create backup", "must be available", volume.Busy},             // the snapshot or the parent backup; the driver checked both before
 	{400, "create backup", "No backups available", volume.Busy},          // for an incremental one, though the driver saw one
 	{400, "create volume", "Originating", volume.Busy},                   // the status of the source, which the driver checked before
-	{400, "create volume", "vailability zone", volume.NotInZone},           // Cinder has no such zone, the type is not in it, or the source is in another
+	{400, "create volume", "vailability zone", volume.NotInZone},         // Cinder has no such zone, the type is not in it, or the source is in another
 	{400, "retype volume", "only allowed on available", volume.Conflict}, // the types differ in multiattach
 	{400, "retype volume", "Retype needs volume", volume.Conflict},       // its status, or it has the type already; the domain reads it again
 	{400, "retype volume", "", volume.InvalidArgument},

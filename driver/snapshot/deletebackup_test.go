@@ -1,11 +1,12 @@
 package snapshot
 
 import (
-	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
 )
 
 func TestDeleteBackup(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 	Failed                // the cloud tried and gave up: an object is in an error status
 	Unimplemented         // this driver or this cloud does not support the request
 	DataLoss              // the driver refuses the request because it could destroy data
-	NotInZone               // the requested zone cannot have the object, but another may
+	NotInZone             // the requested zone cannot have the object, but another may
 )
 
 var kindNames = [...]string{

@@ -3,8 +3,9 @@ package volumetest
 import (
 	"cmp"
 	"context"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // backupFaults are the faults of a Cloud that concern only backups.

@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // SnapshotID is the ID of the n-th snapshot or backup of a test.

@@ -2,6 +2,7 @@ package volumetest
 
 import (
 	"context"
+
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
