@@ -390,39 +390,6 @@ func TestCreateReportsABackupThatTakesTooLong(t *testing.T) {
 	})
 }
 
-func TestCreateReturnsTheOldestBackupAndDeletesItsOwnDuplicates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		old, young, foreign := ownBackup(3, volume.Available), ownBackup(1, volume.Creating), ownBackup(2, volume.Available)
-		old, young, foreign = volumetest.SnapshotCreatedAt(old, begin), volumetest.SnapshotCreatedAt(young, begin.Add(time.Second)), volumetest.SnapshotCreatedAt(foreign, begin.Add(2*time.Second))
-		foreign.Metadata = nil
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(old, young, foreign)
-		c.ChangeBackup(young.ID, func(b *volume.Snapshot) { b.Status = volume.Available })
-		b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-		if err != nil || b.ID != old.ID {
-			t.Errorf("got %v, %v", b, err)
-		}
-		if _, left := c.BackupsByID[young.ID]; left || len(c.BackupsByID) != 2 {
-			t.Errorf("left: %v", c.BackupsByID)
-		}
-	})
-}
-
-func TestCreateReturnsTheOlderBackupOfAnotherReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume)
-		c.Hook["CreateBackup"] = func() {
-			other := ownBackup(2, volume.Available)
-			other.CreatedAt = time.Now().Add(-time.Second)
-			c.WithBackups(other)
-		}
-		b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-		if err != nil || b.ID != volumetest.SnapshotID(2) || len(c.BackupsByID) != 1 || len(c.SnapshotsByID) != 0 {
-			t.Errorf("got %v, %v; left: %v and %v", b, err, c.BackupsByID, c.SnapshotsByID)
-		}
-	})
-}
-
 // No later call knows which of two backups of the same second was returned, so the call that created the younger one deletes it.
 func TestCreateDeletesItsOwnBackupOfTheSameSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

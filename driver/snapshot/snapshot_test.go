@@ -27,6 +27,14 @@ var snapshotSpec = Spec{Name: "snapshot-1", Volume: volumetest.VolumeID(1)}
 // specs are one for each kind of object that a snapshot ID can name.
 var specs = map[string]Spec{"snapshot": snapshotSpec, "backup": backupSpec()}
 
+// own is a snapshot or backup that this driver created for specs.
+func own(backup bool, n int, status volume.Status) volume.Snapshot {
+	if backup {
+		return ownBackup(n, status)
+	}
+	return volumetest.OwnSnapshot(n, status)
+}
+
 // retried calls every five seconds as external-snapshotter does, until there is a result or a final error. external-snapshotter keeps the
 // first ID that it gets, so that object must be ready.
 func retried(t *testing.T, s *Service, spec Spec) (volume.Snapshot, error) {
@@ -361,37 +369,57 @@ func TestCreateWithASnapshotOfAnotherVolumeIsIncompatible(t *testing.T) {
 	volumetest.WantKind(t, err, volume.Incompatible, false)
 }
 
-func TestCreateReturnsTheOldestSnapshotAndDeletesItsOwnDuplicates(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begin := time.Now()
-		old, young, foreign := volumetest.OwnSnapshot(3, volume.Available), volumetest.OwnSnapshot(1, volume.Creating), volumetest.OwnSnapshot(2, volume.Available)
-		old, young, foreign = volumetest.SnapshotCreatedAt(old, begin), volumetest.SnapshotCreatedAt(young, begin.Add(time.Second)), volumetest.SnapshotCreatedAt(foreign, begin.Add(2*time.Second))
-		foreign.Metadata = nil
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(old, young, foreign)
-		c.ChangeSnapshot(young.ID, func(p *volume.Snapshot) { p.Status = volume.Available })
-		p, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
-		if err != nil || p.ID != old.ID {
-			t.Errorf("got %v, %v", p, err)
-		}
-		if _, left := c.SnapshotsByID[young.ID]; left || len(c.SnapshotsByID) != 2 {
-			t.Errorf("left: %v", c.SnapshotsByID)
-		}
-	})
+func TestCreateReturnsTheOldestAndDeletesItsOwnDuplicates(t *testing.T) {
+	for name, spec := range specs {
+		backup := spec.Backup != nil
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				old := volumetest.SnapshotCreatedAt(own(backup, 3, volume.Available), begin)
+				young := volumetest.SnapshotCreatedAt(own(backup, 1, volume.Creating), begin.Add(time.Second))
+				foreign := volumetest.SnapshotCreatedAt(own(backup, 2, volume.Available), begin.Add(2*time.Second))
+				foreign.Metadata = nil
+				c := volumetest.NewCloud(volumetest.SourceVolume)
+				for _, p := range []volume.Snapshot{old, young, foreign} {
+					c.PutSnapshot(backup, p)
+				}
+				time.AfterFunc(time.Second, func() {
+					young.Status = volume.Available
+					c.PutSnapshot(backup, young)
+				})
+				p, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
+				if err != nil || p.ID != old.ID {
+					t.Errorf("got %v, %v", p, err)
+				}
+				if _, left := c.Objects(backup)[young.ID]; left || len(c.Objects(backup)) != 2 {
+					t.Errorf("left: %v", c.Remaining())
+				}
+			})
+		})
+	}
 }
 
-func TestCreateReturnsTheOlderSnapshotOfAnotherReplica(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume)
-		c.Hook["CreateSnapshot"] = func() {
-			other := volumetest.OwnSnapshot(1, volume.Available)
-			other.CreatedAt = time.Now().Add(-time.Second)
-			c.WithSnapshots(other)
+func TestCreateReturnsTheOlderOneOfAnotherReplica(t *testing.T) {
+	for name, spec := range specs {
+		backup, method := spec.Backup != nil, "CreateSnapshot"
+		if backup {
+			method = "CreateBackup"
 		}
-		p, err := snapshots(c).Create(volumetest.Within(t, 60), snapshotSpec)
-		if err != nil || p.ID != volumetest.SnapshotID(1) || len(c.SnapshotsByID) != 1 {
-			t.Errorf("got %v, %v; left: %v", p, err, c.SnapshotsByID)
-		}
-	})
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := volumetest.NewCloud(volumetest.SourceVolume)
+				c.Hook[method] = func() {
+					other := own(backup, 2, volume.Available)
+					other.CreatedAt = time.Now().Add(-time.Second)
+					c.PutSnapshot(backup, other)
+				}
+				p, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
+				if left := c.Remaining(); err != nil || p.ID != volumetest.SnapshotID(2) || len(left) != 2 { // the volume, and the older one
+					t.Errorf("got %v, %v; left: %v", p, err, left)
+				}
+			})
+		})
+	}
 }
 
 func TestCreateErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {

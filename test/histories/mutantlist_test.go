@@ -124,6 +124,6 @@ var mutants = []mutant{
 		{"driver/openstack/transport", "return isRead(req) || NeverSent(err)", "return true"},
 	}},
 	{"zone-tried-too-early", "the driver tries another zone only if nothing is left of the attempt before, and nothing can still appear", []edit{
-		{"driver/provision", "volume.Is(err, volume.NotHere) && !volume.MayHaveWritten(err)", "volume.Is(err, volume.NotHere) || volume.Is(err, volume.Unavailable)"},
+		{"driver/provision", "volume.Is(err, volume.NotInZone) && !volume.MayHaveWritten(err)", "volume.Is(err, volume.NotInZone) || volume.Is(err, volume.Unavailable)"},
 	}},
 }
