@@ -18,10 +18,10 @@ type Answer struct {
 	Status  int
 	Header  http.Header
 	Raw     []byte
-	Body    any // decoded JSON; nil when there was no body
+	Body    any // decoded JSON; nil without a body
 }
 
-// At walks the body by keys of objects and indexes of lists; nil where the walk ends early.
+// At walks the body by keys of objects and indexes of lists. It returns nil if a part of the path does not exist.
 func (a Answer) At(path ...any) any {
 	at := a.Body
 	for _, step := range path {
@@ -40,7 +40,7 @@ func (a Answer) At(path ...any) any {
 	return at
 }
 
-// Text is At for a string; empty when there is none.
+// Text is At for a string; empty if there is none.
 func (a Answer) Text(path ...any) string {
 	text, _ := a.At(path...).(string)
 	return text
@@ -70,29 +70,29 @@ func (a Answer) want(t *testing.T, statuses ...int) Answer {
 	return a
 }
 
-// Recording is an answer without what differs from run to run.
+// Recording is an answer without the parts that differ from run to run.
 type Recording struct {
 	Status  int               `json:"status"`
 	Headers map[string]string `json:"headers"`
 	Body    any               `json:"body,omitempty"`
 }
 
-// recordedHeaders are the headers that OpenStack gives a meaning; the others belong to the web server in front.
+// recordedHeaders are the headers that OpenStack defines. The others come from the web server in front of it.
 var recordedHeaders = []string{
 	"Content-Type", "Location", "OpenStack-API-Version", "Retry-After", "Vary", "WWW-Authenticate", "X-Compute-Request-Id",
 	"X-OpenStack-Nova-API-Version", "X-OpenStack-Request-Id", "X-Subject-Token",
 }
 
-// typedKeys are keys whose strings are a matter of the cloud's installation, not of its API: only their type is recorded.
+// typedKeys are keys whose strings depend on the installation of the cloud, not on its API. A recording has only their type.
 var typedKeys = []string{
 	"audit_ids", "cluster_name", "container", "description", "fail_reason", "event_id", "host", "host_name", "hostname", "hostId", "key_name", "os-vol-host-attr:host",
 	"OS-EXT-SRV-ATTR:host", "OS-EXT-SRV-ATTR:hypervisor_hostname", "OS-EXT-SRV-ATTR:instance_name", "updated",
 }
 
-// literalNumbers are keys whose numbers a case decides; other numbers are quotas, usage and progress.
+// literalNumbers are keys whose numbers a case sets. Other numbers are quotas, usage and progress.
 var literalNumbers = []string{"code", "size"}
 
-// replacements turn what differs from run to run into what it is. Their order matters: a request id holds a UUID.
+// replacements replace values that differ from run to run by their kind. Their order matters: a request ID contains a UUID.
 var replacements = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -111,7 +111,7 @@ var replacements = []struct {
 	{regexp.MustCompile(`\b(lab|sim)([-:])`), "<bed>$2"},
 }
 
-// record takes everything out of an answer that differs from run to run or from cloud to cloud.
+// record removes everything from an answer that differs from run to run or from cloud to cloud.
 func (b *Bed) record(a Answer) Recording {
 	r := Recording{Status: a.Status, Headers: map[string]string{}}
 	for _, name := range recordedHeaders {
@@ -132,7 +132,7 @@ func (b *Bed) record(a Answer) Recording {
 	return r
 }
 
-// anonymous replaces addresses of this cloud, ids, times and names made by the suite.
+// anonymous replaces addresses of this cloud, IDs, times, and names that the suite made.
 func (b *Bed) anonymous(s string) string {
 	for _, root := range b.roots {
 		s = strings.ReplaceAll(s, root.url, root.name)
@@ -158,7 +158,7 @@ func (b *Bed) shape(key string, value any) any {
 		if slices.Contains(typedKeys, key) {
 			return "<string>"
 		}
-		if key == "message" { // Keystone's go on with its schema, and with what it was sent, passwords included
+		if key == "message" { // messages of Keystone also have its schema and the body of the request, with passwords
 			value, _, _ = strings.Cut(value, "\n")
 		}
 		return b.anonymous(value)
@@ -172,10 +172,10 @@ func (b *Bed) shape(key string, value any) any {
 	}
 }
 
-// services are the catalog types that are recorded: what else a cloud offers is no matter of ours.
+// services are the catalog types that a recording has. The product does not use other services.
 var services = []string{"block-storage", "compute", "identity", "volumev3"}
 
-// set is a list without repetition and order: how many volumes a cloud has is no property of its API.
+// set is a list without repetition and order, because the number of volumes in a cloud is not a property of its API.
 func (b *Bed) set(key string, list []any) []any {
 	shapes := map[string]any{}
 	for _, element := range list {
@@ -185,7 +185,7 @@ func (b *Bed) set(key string, list []any) []any {
 		shape := b.shape(key, element)
 		text, err := json.Marshal(shape)
 		if err != nil {
-			panic(err) // it was decoded from JSON a moment ago
+			panic(err) // the value comes from JSON, so this cannot happen
 		}
 		shapes[string(text)] = shape
 	}
@@ -201,7 +201,7 @@ func (b *Bed) set(key string, list []any) []any {
 	return set
 }
 
-// text is a recording as it is kept on disk.
+// text is a recording in the form of its file.
 func (r Recording) text() ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

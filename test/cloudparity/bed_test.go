@@ -24,7 +24,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// Role is who asks: the name of a cloud in clouds.yaml without the bed's prefix.
+// Role is the user that sends a request: the name of a cloud in clouds.yaml without the prefix of the bed.
 type Role string
 
 // The roles that both beds have.
@@ -35,8 +35,8 @@ const (
 	Stranger Role = "other"      // member of project other
 	AppCred  Role = "appcred"    // application credential of the member
 	Nobody   Role = "nobody"     // sends no token
-	Forger   Role = "forger"     // sends a token that no Keystone gave
-	Fenced   Role = "fenced"     // application credential that may do nothing but list flavors
+	Forger   Role = "forger"     // sends a token that no Keystone issued
+	Fenced   Role = "fenced"     // application credential that may only list flavors
 )
 
 // Bed is the cloud that the cases run on.
@@ -44,7 +44,7 @@ type Bed struct {
 	Real bool // an OpenStack, not the simulation
 
 	prefix   string // of the names of clouds in clouds.yaml: "lab-", "sim-"
-	made     string // prefix of everything this run makes
+	made     string // prefix of all names that this run creates
 	count    atomic.Int64
 	clouds   map[string]cloudEntry
 	client   *http.Client
@@ -56,7 +56,7 @@ type Bed struct {
 	lent     map[string]lent
 }
 
-// operation is one that the volume backend does for Cinder or Nova after the API has answered.
+// operation is work that the volume backend does for Cinder or Nova after the API has answered.
 type operation string
 
 const (
@@ -69,16 +69,16 @@ const (
 	detachOperation         operation = "terminate_connection"
 )
 
-// faults are how a bed's backend is made to fail.
+// faults make the backend of a bed fail.
 type faults interface {
-	// inject makes an operation fail, or take two seconds, until what it returns is called.
+	// inject makes an operation fail, or take two seconds, until the caller calls the returned function.
 	inject(op operation, slow bool) (repair func() error, err error)
 }
 
-// fail makes an operation fail until repair is called, at the latest when the case ends.
+// fail makes an operation fail until the case calls repair or ends.
 func (b *Bed) fail(t *testing.T, op operation) (repair func()) { return b.inject(t, op, false) }
 
-// slow makes an operation take long enough to be looked at until the case ends.
+// slow makes an operation slow enough for the case to observe it, until the case ends.
 func (b *Bed) slow(t *testing.T, op operation) { b.inject(t, op, true) }
 
 func (b *Bed) inject(t *testing.T, op operation, slow bool) (repair func()) {
@@ -108,7 +108,7 @@ func (dir faultFiles) inject(op operation, slow bool) (func() error, error) {
 	return func() error { return os.Remove(file) }, os.WriteFile(file, []byte(words), 0o644)
 }
 
-// cloudEntry is what the suite needs of an entry of clouds.yaml.
+// cloudEntry has the fields of an entry of clouds.yaml that the suite needs.
 type cloudEntry struct {
 	AuthType string `json:"auth_type"`
 	Region   string `json:"region_name"`
@@ -132,30 +132,30 @@ type session struct {
 	endpoints map[string]string // by catalog type, without a slash at the end
 }
 
-// root is the address of a service without its version, and what recordings call it.
+// root is the address of a service without its version, and its name in recordings.
 type root struct{ url, name string }
 
-// below is what part of a service's endpoint a path is appended to.
+// below is the part of a service endpoint to which a path is appended.
 type below int
 
 const (
 	endpoint below = iota // all of it
 	version               // up to the version, without the project: …/v3
-	address               // up to where the version begins
+	address               // up to the start of the version
 )
 
-// Request is one question to the cloud.
+// Request is one request to the cloud.
 type Request struct {
 	Call  cloud.Call
 	As    Role
 	IDs   []string // in the order of the variables of the call's path
 	Query string
-	Body  any   // marshalled to JSON; a string is sent as it is
-	Below below // what the path is below
-	Of    Role  // whose endpoints are used; empty means the asking role's, the member's for those who have none
+	Body  any   // marshalled to JSON; a string is sent unchanged
+	Below below // the part of the endpoint before the path
+	Of    Role  // the role whose endpoints are used; empty means the role of the request, or the member if that role has no endpoints
 }
 
-// openBed reads a bed's clouds.yaml and logs nobody in yet.
+// openBed reads the clouds.yaml of a bed. It does not log in.
 func openBed(cloudsYAML []byte, prefix string) (*Bed, error) {
 	var file struct {
 		Clouds map[string]cloudEntry `json:"clouds"`
@@ -191,7 +191,7 @@ func openReal(dir string) (*Bed, error) {
 	return b, nil
 }
 
-// name is a name that nothing else in the cloud has; what bears it is the suite's to delete.
+// name returns a name that no other object in the cloud has. The suite may delete every object with such a name.
 func (b *Bed) name() string { return fmt.Sprintf("%s%d", b.made, b.count.Add(1)) }
 
 // session logs a role in, once.
@@ -236,10 +236,10 @@ func (b *Bed) forget(as Role) {
 	delete(b.clouds, b.prefix+string(as))
 }
 
-// versionPart is where the part of an endpoint begins that names version and project.
+// versionPart is the start of the part of an endpoint that has version and project.
 var versionPart = regexp.MustCompile(`(/v[0-9][0-9.]*)(/[0-9a-f]{32})?$`)
 
-// learnRoots remembers where the services are, so that recordings do not hold it.
+// learnRoots remembers the addresses of the services, so that recordings do not contain them.
 func (b *Bed) learnRoots(s session) {
 	if len(b.roots) > 0 {
 		return
@@ -272,13 +272,13 @@ func (e cloudEntry) login() map[string]any {
 	}}
 }
 
-// microversionName is what a service is called in the header OpenStack-API-Version.
+// microversionName is the name of a service in the header OpenStack-API-Version.
 var microversionName = map[string]string{"block-storage": "volume", "compute": "compute"}
 
 // variable is a placeholder in a call's path.
 var variable = regexp.MustCompile(`\{[^}]*\}`)
 
-// do asks the cloud.
+// do sends a request to the cloud.
 func (b *Bed) do(t *testing.T, r Request) Answer {
 	t.Helper()
 	s := b.session(t, r.As)
@@ -321,7 +321,7 @@ func (b *Bed) do(t *testing.T, r Request) Answer {
 // send is one HTTP exchange.
 func (b *Bed) send(t *testing.T, method, url, token, microversion string, body any) Answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute) // what a test made is deleted after its context's end
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute) // a test deletes its objects after the end of its context
 	defer cancel()
 	return b.exchange(ctx, t, method, url, token, microversion, body)
 }
@@ -376,7 +376,7 @@ func (b *Bed) exchange(ctx context.Context, t *testing.T, method, url, token, mi
 	return a
 }
 
-// patience is how long an effect may take; a real cloud on a busy machine needs seconds for what is usually done at once.
+// patience is how long an effect may take. A real cloud on a busy machine may need seconds for an operation that is usually immediate.
 func (b *Bed) patience() time.Duration {
 	if b.Real {
 		return 2 * time.Minute
@@ -384,7 +384,7 @@ func (b *Bed) patience() time.Duration {
 	return 10 * time.Second
 }
 
-// until asks again and again until done says so.
+// until calls done repeatedly until it returns true.
 func (b *Bed) until(t *testing.T, what string, done func() (bool, string)) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), b.patience())

@@ -6,8 +6,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// The calls that cases are about. They repeat what the driver and the generator declare: the coverage test compares the two, so
-// a request that changes there must be looked at here.
+// The calls that cases are about. They repeat the declarations of the driver and of the generator. The coverage test compares the two, so
+// a request that changes there must change here too.
 var (
 	createVolume           = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes"}
 	createVolumeFromBackup = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes", Microversion: "3.47"}
@@ -38,7 +38,7 @@ var (
 	volumeVersions   = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/"}
 )
 
-// Calls that only prepare a case or look at what it did.
+// Calls that only prepare a case or check its result.
 var (
 	listServers    = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/servers"}
 	volumeAction   = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/action"}

@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// attachmentCases are about servers and what is attached to them.
+// attachmentCases are about servers and the volumes that are attached to them.
 func attachmentCases() []Case {
 	return slices.Concat(serverCases(), attachCases(attach, ""), attachCases(attachMultiattach, " at 2.60"), multiattachCases(), detachCases())
 }
@@ -162,7 +162,7 @@ func detachCases() []Case {
 			id := b.attached(t, server)
 			a := b.do(t, Request{Call: detach, As: Member, IDs: []string{server, id}}).want(t, http.StatusAccepted)
 			b.awaitVolume(t, id, "available")
-			b.awaitForgotten(t, server, id) // Nova's list is the last to know
+			b.awaitForgotten(t, server, id) // Nova updates its list last
 			return a
 		}},
 		refused("detach what is not attached", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
@@ -219,7 +219,7 @@ func (b *Bed) awaitForgotten(t *testing.T, server, id string) {
 	})
 }
 
-// lock locks a server until the case ends. It must come after what needs the server unlocked to be cleaned up.
+// lock locks a server until the case ends. Call it after the steps whose cleanup needs the server unlocked.
 func (b *Bed) lock(t *testing.T, server string) {
 	t.Helper()
 	b.do(t, Request{Call: serverAction, As: Member, IDs: []string{server}, Body: object{"lock": nil}}).want(t, http.StatusAccepted)

@@ -22,7 +22,7 @@ var (
 	enableService  = cloud.Call{Service: "block-storage", Method: http.MethodPut, Path: "/os-services/enable"}
 )
 
-// beginBackup asks for a backup of a volume; it goes away with the case.
+// beginBackup requests a backup of a volume. The end of the case deletes it.
 func (b *Bed) beginBackup(t *testing.T, volume string, incremental bool) string {
 	t.Helper()
 	a := b.do(t, Request{Call: createBackup, As: Member, Body: object{"backup": object{"volume_id": volume, "name": b.name(), "incremental": incremental}}})
@@ -35,7 +35,7 @@ func (b *Bed) beginBackup(t *testing.T, volume string, incremental bool) string 
 	return id
 }
 
-// backup makes a backup of a volume and waits for it.
+// backup creates a backup of a volume and waits for it.
 func (b *Bed) backup(t *testing.T, volume string) string {
 	t.Helper()
 	id := b.beginBackup(t, volume, false)
@@ -43,11 +43,11 @@ func (b *Bed) backup(t *testing.T, volume string) string {
 	return id
 }
 
-// lent is a backup that several cases look at and none changes: a real cloud reads the whole volume for each.
+// lent is a backup that several cases read and none changes, because a real cloud reads the whole volume for each backup.
 type lent struct{ backup, volume string }
 
-// lend gives a backup that is made for the first case that wants one of its kind, and goes with the suite. Its volume is gone, so that no
-// other case meets it.
+// lend returns a shared backup. The first case that needs this kind creates it, and the end of the suite deletes it. Its volume is deleted
+// at once, so that no other case sees it.
 func (b *Bed) lend(kind string, volume object, incremental bool) lent {
 	t := b.suite
 	if l, made := b.lent[kind]; made {
@@ -67,10 +67,10 @@ func (b *Bed) lend(kind string, volume object, incremental bool) lent {
 	return l
 }
 
-// plainBackup is one that no case may change.
+// plainBackup is a backup that no case may change.
 func (b *Bed) plainBackup() string { return b.lend("plain", nil, false).backup }
 
-// awaitBackup waits until a backup is in one of some states; "gone" when Cinder knows it no more.
+// awaitBackup waits until a backup has one of the statuses; "gone" means that Cinder no longer has it.
 func (b *Bed) awaitBackup(t *testing.T, id string, want ...string) {
 	t.Helper()
 	b.until(t, "backup "+id+" is as wanted", func() (bool, string) {
@@ -83,7 +83,7 @@ func (b *Bed) awaitBackup(t *testing.T, id string, want ...string) {
 	})
 }
 
-// brokenBackup is a backup whose volume could not be read.
+// brokenBackup is a backup whose volume the backend could not read.
 func (b *Bed) brokenBackup(t *testing.T) string {
 	t.Helper()
 	volume := b.volume(t, nil)
@@ -94,7 +94,7 @@ func (b *Bed) brokenBackup(t *testing.T) string {
 	return id
 }
 
-// withoutBackups takes the cloud's only cinder-backup out of service until the case ends.
+// withoutBackups disables the only cinder-backup of the cloud until the case ends.
 func (b *Bed) withoutBackups(t *testing.T) {
 	t.Helper()
 	a := b.do(t, Request{Call: volumeServices, As: Admin, Query: "binary=cinder-backup"}).want(t, http.StatusOK)
@@ -103,7 +103,7 @@ func (b *Bed) withoutBackups(t *testing.T) {
 	t.Cleanup(func() { b.do(t, Request{Call: enableService, As: Admin, Body: service}).want(t, http.StatusOK) })
 }
 
-// backupCases are about the life of backups, and about finding them.
+// backupCases are about creating, deleting and listing backups.
 func backupCases() []Case {
 	return slices.Concat(backupCreateCases(), backupListCases(), backupReadCases(), restoreCases(), metadataCases())
 }
@@ -119,7 +119,7 @@ func (b *Bed) backupBody(volume any, fields object) object {
 	return object{"backup": backup}
 }
 
-// keepBackup sees to it that a backup goes away with the case.
+// keepBackup deletes a backup at the end of the case.
 func (b *Bed) keepBackup(t *testing.T, id string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -232,7 +232,7 @@ func backupCreateCases() []Case {
 	)
 }
 
-// forgotten looks at what becomes of a volume and its snapshot after a backup in a zone where no cinder-backup works.
+// forgotten reads the statuses of a volume and its snapshot after a backup in a zone without a cinder-backup that works.
 func forgotten(name string, look cloud.Call, which func(volume, snapshot string) string) Case {
 	return Case{Name: name, Call: look, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 		volume := b.volume(t, object{"availability_zone": "az2"})

@@ -7,7 +7,7 @@ import (
 
 var listChangedVolumes = at(listVolumes, "3.60")
 
-// changedCases are about finding volumes by when they changed.
+// changedCases are about finding volumes by the time of their last change.
 func changedCases() []Case {
 	list := func(name string, status int, as Role, query string, volumes int) Case {
 		return Case{Name: name, Call: listChangedVolumes, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {

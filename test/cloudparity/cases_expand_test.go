@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// An extension is the volume action that the driver asks for; other actions only prepare cases.
+// An extension is the volume action that the driver uses; other actions only prepare cases.
 var (
 	extendVolume         = volumeAction
 	extendAttachedVolume = at(volumeAction, "3.42")
@@ -17,7 +17,7 @@ var (
 // sized is the body of an extension.
 func sized(size any) object { return object{"os-extend": object{"new_size": size}} }
 
-// expandCases are about making volumes larger.
+// expandCases are about extending volumes.
 func expandCases() []Case {
 	var all []Case
 	extended := func(name string, call cloud.Call, as Role, id func(t *testing.T, b *Bed) string, before string) {

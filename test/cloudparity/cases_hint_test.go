@@ -15,7 +15,7 @@ func (b *Bed) hinted(hints any) object {
 	return body
 }
 
-// hintCases are about scheduler hints. Cinder's default filters take none, so that only the schema can be seen.
+// hintCases are about scheduler hints. Cinder's default filters use no hints, so the cases only check the schema.
 func hintCases() []Case {
 	var all []Case
 	add := func(name string, call cloud.Call, status int, hints func(t *testing.T, b *Bed) any) {

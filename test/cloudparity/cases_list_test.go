@@ -95,7 +95,7 @@ func walkVolumes(t *testing.T, b *Bed) Answer {
 	}
 	var seen []string
 	query := "name=" + name + "&limit=2"
-	var order []string // newest first, and of one second the highest id first
+	var order []string // newest first; of the same second, the highest ID first
 	next := query
 	for {
 		a := b.do(t, Request{Call: listVolumes, As: Member, Query: next}).want(t, http.StatusOK)

@@ -11,15 +11,15 @@ import (
 // unsupported are microversions that no bed has.
 var unsupported = map[string]string{"block-storage": "3.999", "compute": "2.999"}
 
-// Microversions at which a call is not there.
+// Microversions at which a call does not exist.
 const (
 	unreadable       = "banana"
 	beforeMessages   = "3.2"
 	beforeGroupTypes = "3.10"
 )
 
-// refusalCases are the refusals that every call has: no token, a token nobody gave, access rules that do not name it, and a
-// microversion that the cloud does not have or cannot read.
+// refusalCases are the refusals that every call has. The token is missing or forged, the access rules do not name the call, or the cloud
+// does not have or cannot read the microversion.
 func refusalCases() []Case {
 	var all []Case
 	for _, call := range calls() {
@@ -49,7 +49,7 @@ func title(c cloud.Call) string {
 	return strings.Join(strings.Fields(c.Service+" "+c.Method+path+" "+c.Microversion), " ")
 }
 
-// blank is a request that is refused before anybody looks at what it is about.
+// blank is a request that the service refuses before it reads the objects that the request names.
 func blank(call cloud.Call, as Role) Request {
 	r := Request{Call: call, As: as, Of: Member}
 	for range variable.FindAllString(call.Path, -1) {

@@ -13,17 +13,17 @@ var retypeVolume = volumeAction
 
 // retyped is the body of a retype.
 func retyped(kind any, policy string) object {
-	wish := object{"new_type": kind}
+	request := object{"new_type": kind}
 	if policy != "" {
-		wish["migration_policy"] = policy
+		request["migration_policy"] = policy
 	}
-	return object{"os-retype": wish}
+	return object{"os-retype": request}
 }
 
-// samePool are the fields of a type whose volumes are where those of the default type are.
+// samePool are the fields of a type whose volumes are in the same pool as those of the default type.
 var samePool = object{"extra_specs": object{"volume_backend_name": "standard"}}
 
-// retypeCases are about changing volumes' types: every refusal, what a 202 does, and when it does nothing.
+// retypeCases are about changing the type of a volume: every refusal, the effect of a 202, and when a 202 has no effect.
 func retypeCases() []Case {
 	var all []Case
 	taken := func(name string, as Role, status, kind string, prepare func(t *testing.T, b *Bed) (id, newType string), policy string) {
@@ -65,7 +65,7 @@ func retypeCases() []Case {
 		return id, "fast"
 	}, "on-demand")
 	taken("retype an attached volume within its pool", Member, "in-use", "", func(t *testing.T, b *Bed) (string, string) {
-		kind := b.volumeType(t, samePool) // which goes after its volume
+		kind := b.volumeType(t, samePool) // its deletion comes after that of its volume
 		return b.attached(t, b.server(t, "node-az1")), kind
 	}, "never")
 
@@ -103,8 +103,8 @@ func retypeCases() []Case {
 	}})
 }
 
-// slowMove makes a volume's move to another pool take long enough to be looked at, until the case ends: a real cloud begins it with
-// a new volume, the simulation knows one operation.
+// slowMove slows down the move of a volume to another pool until the case ends, so that the case can observe the move. A real cloud first
+// creates a new volume; the simulation has one operation for the move.
 func (b *Bed) slowMove(t *testing.T) {
 	t.Helper()
 	if b.sim == nil {

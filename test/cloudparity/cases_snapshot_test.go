@@ -26,7 +26,7 @@ func (b *Bed) snapshotBody(volume any, fields object) object {
 	return object{"snapshot": snapshot}
 }
 
-// awaitSnapshot waits until a snapshot is in a state; "gone" when Cinder knows it no more.
+// awaitSnapshot waits until a snapshot has a status; "gone" means that Cinder no longer has it.
 func (b *Bed) awaitSnapshot(t *testing.T, id, want string) {
 	t.Helper()
 	b.until(t, "snapshot "+id+" is "+want, func() (bool, string) {
@@ -39,7 +39,7 @@ func (b *Bed) awaitSnapshot(t *testing.T, id, want string) {
 	})
 }
 
-// removeSnapshot deletes a snapshot that the volume's own removal does not take along: one that only an administrator can free.
+// removeSnapshot deletes a snapshot that only an administrator can release. The deletion of its volume would not delete it.
 func (b *Bed) removeSnapshot(t *testing.T, id string) {
 	t.Helper()
 	b.do(t, Request{Call: snapshotAction, As: Admin, IDs: []string{id}, Body: object{"os-reset_status": object{"status": "error"}}}).want(t, http.StatusAccepted)
@@ -49,7 +49,7 @@ func (b *Bed) removeSnapshot(t *testing.T, id string) {
 
 var snapshotAction = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/snapshots/{id}/action"}
 
-// snapshotCases are about the life of one snapshot, and about finding snapshots.
+// snapshotCases are about creating, deleting and listing snapshots.
 func snapshotCases() []Case {
 	return slices.Concat(snapshotCreateCases(), snapshotReadCases(), snapshotListCases())
 }
@@ -275,8 +275,8 @@ func snapshotListCases() []Case {
 	}
 }
 
-// walkSnapshots reads the snapshots of one volume in pages of two and checks their order: younger ones first, of one second by id
-// descending.
+// walkSnapshots reads the snapshots of one volume in pages of two and checks their order: newest first. Snapshots of the same second come
+// by descending ID.
 func walkSnapshots(t *testing.T, b *Bed) Answer {
 	volume := b.volume(t, nil)
 	made := map[string]bool{}

@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// volumeCases are about the life of one volume.
+// volumeCases are about creating, reading and deleting one volume.
 func volumeCases() []Case {
 	var all []Case
 	refused := func(name string, status int, as Role, body func(t *testing.T, b *Bed) any) {
@@ -250,7 +250,7 @@ func deleteCases() []Case {
 	}
 }
 
-// midwayCases are about volumes on their way from one state to another.
+// midwayCases are about volumes between two stable statuses.
 func midwayCases() []Case {
 	about := func(name string, call cloud.Call, status int, midway func(b *Bed, t *testing.T) string) Case {
 		return Case{Name: name, Call: call, Status: status, As: Member, Run: func(t *testing.T, b *Bed) Answer {
@@ -279,19 +279,19 @@ func midwayCases() []Case {
 	}
 }
 
-// creating is a volume whose creation takes its time.
+// creating is a volume whose creation is slow.
 func (b *Bed) creating(t *testing.T) string {
 	t.Helper()
 	b.slow(t, createOperation)
 	id := b.create(t, Request{Call: createVolume, As: Member, Body: b.volumeBody(nil)}).want(t, http.StatusAccepted).Text("volume", "id")
-	b.until(t, "the volume has a host", func() (bool, string) { // before, Cinder deletes it at once
+	b.until(t, "the volume has a host", func() (bool, string) { // without a host, Cinder deletes it at once
 		a := b.do(t, Request{Call: getVolume, As: Admin, IDs: []string{id}}).want(t, http.StatusOK)
 		return a.Text("volume", "os-vol-host-attr:host") != "", a.String()
 	})
 	return id
 }
 
-// deleting is a volume whose deletion takes its time.
+// deleting is a volume whose deletion is slow.
 func (b *Bed) deleting(t *testing.T) string {
 	t.Helper()
 	id := b.volume(t, nil)
@@ -300,7 +300,7 @@ func (b *Bed) deleting(t *testing.T) string {
 	return id
 }
 
-// detaching is a volume whose detach from node-az1 takes its time.
+// detaching is a volume whose detach from node-az1 is slow.
 func (b *Bed) detaching(t *testing.T) string {
 	t.Helper()
 	server := b.server(t, "node-az1")

@@ -13,8 +13,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// calls are all calls that the product makes. The driver and the generator declare theirs; logging in and finding the services
-// is package cloud's.
+// calls are all calls that the product makes. The driver and the generator declare theirs. Package cloud declares the calls of the login
+// and of the catalog.
 func calls() []cloud.Call {
 	var all []cloud.Call
 	for _, call := range slices.Concat(openstack.Calls, inspect.Calls, []cloud.Call{createToken, identityVersions}) {
@@ -25,10 +25,10 @@ func calls() []cloud.Call {
 	return all
 }
 
-// documented are the statuses that a call's reference gives it: the OpenStack API references of Keystone, Nova and Cinder, "Volume
-// statuses" excepted. What the references say once for a whole service is added: 401 without a valid token, 403 where a policy
-// refuses, 406 for a microversion that is not there. Cinder's reference leaves most of its errors out; the table has those that
-// its service has had for years: 404 for what does not exist, 400 for what cannot be read, 413 for a quota that is used up.
+// documented are the statuses of each call in the OpenStack API references of Keystone, Nova and Cinder, without "Volume statuses". The table
+// adds the statuses that a reference documents once for the whole service. These are 401 without a valid token, 403 if a policy refuses, and
+// 406 for an unknown microversion. Cinder's reference omits most errors, so the table has those that Cinder has returned for years. These are
+// 404 for an object that does not exist, 400 for a malformed request, and 413 for an exhausted quota.
 var documented = map[cloud.Call][]int{
 	createToken:      {http.StatusCreated, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 	identityVersions: {http.StatusMultipleChoices},
@@ -55,9 +55,9 @@ var documented = map[cloud.Call][]int{
 	deleteBackup:           {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	addMetadata:            {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	listMessages:           {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
-	listRows:               {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
-	getRow:                 {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
-	deleteRow:              {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
+	listAttachmentRecords:  {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+	getAttachmentRecord:    {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+	deleteAttachmentRecord: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 
 	getServer:         {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
 	listAttachments:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
@@ -76,7 +76,7 @@ var documented = map[cloud.Call][]int{
 	groupTypes:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 }
 
-// TestEveryCallHasACaseForEachDocumentedStatus fails for a call that nobody asks about, or not about everything.
+// TestEveryCallHasACaseForEachDocumentedStatus fails for a call without a case, or with a documented status that no case expects.
 func TestEveryCallHasACaseForEachDocumentedStatus(t *testing.T) {
 	all := cases()
 	for _, call := range calls() {
@@ -97,15 +97,15 @@ func TestEveryCallHasACaseForEachDocumentedStatus(t *testing.T) {
 	}
 }
 
-// covers reports whether a case about one call says something about another: the same one, or the same one asked for at a
-// microversion that does not have it.
+// covers reports whether a case about one call also covers another. That is the same call, or the same call at a microversion that does not
+// have it.
 func covers(asked, call cloud.Call) bool {
-	elsewhere := []string{unsupported[call.Service], unreadable, beforeMessages, beforeGroupTypes, beforeRows}
+	elsewhere := []string{unsupported[call.Service], unreadable, beforeMessages, beforeGroupTypes, beforeAttachmentRecords}
 	return asked == call || slices.Contains(elsewhere, asked.Microversion) && at(asked, "") == at(call, "")
 }
 
-// TestCasesHaveNamesOfTheirOwn keeps recordings apart, and finds those that no case has any more.
-func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
+// TestCaseNamesAreUnique checks that each case has its own recording, and finds recordings without a case.
+func TestCaseNamesAreUnique(t *testing.T) {
 	recorded := map[string]bool{}
 	for _, c := range cases() {
 		if recorded[c.slug()+".json"] {
@@ -124,7 +124,7 @@ func TestCasesHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// simulatorOnly are the cases that the real bed cannot be brought into, with the reason, by name.
+// simulatorOnly are the cases whose state the real bed cannot reach, by name, with the reason.
 func simulatorOnly(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := os.Open("testdata/simulatoronly.txt")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// nothing is the id of nothing in any cloud.
+// nothing is an ID that no object in any cloud has.
 const nothing = "00000000-0000-4000-8000-000000000000"
 
 // object is a JSON object.
@@ -22,7 +22,7 @@ func (b *Bed) volumeBody(fields object) object {
 	return object{"volume": volume}
 }
 
-// create asks for a volume as a case does, and sees to it that it goes away.
+// create requests a volume as a case does, and deletes it at the end of the case.
 func (b *Bed) create(t *testing.T, r Request) Answer {
 	t.Helper()
 	a := b.do(t, r)
@@ -32,7 +32,7 @@ func (b *Bed) create(t *testing.T, r Request) Answer {
 	return a
 }
 
-// volume makes a volume and waits for it.
+// volume creates a volume and waits for it.
 func (b *Bed) volume(t *testing.T, fields object) string {
 	t.Helper()
 	a := b.create(t, Request{Call: createVolume, As: Member, Body: b.volumeBody(fields)}).want(t, http.StatusAccepted)
@@ -41,7 +41,7 @@ func (b *Bed) volume(t *testing.T, fields object) string {
 	return id
 }
 
-// status of a volume; "gone" when Cinder knows it no more.
+// status is the status of a volume; "gone" means that Cinder no longer has it.
 func (b *Bed) status(t *testing.T, id string) string {
 	t.Helper()
 	a := b.do(t, Request{Call: getVolume, As: Member, IDs: []string{id}})
@@ -51,7 +51,7 @@ func (b *Bed) status(t *testing.T, id string) string {
 	return a.Text("volume", "status")
 }
 
-// onTheWay are the states that a volume may be seen in before it is what a case waits for.
+// onTheWay are the statuses that a volume may have before it has the status that a case waits for.
 var onTheWay = map[string][]string{
 	"available":       {"creating", "restoring-backup", "downloading", "extending", "retyping", "reserved", "attaching", "in-use", "detaching"},
 	"in-use":          {"available", "extending", "retyping", "reserved", "attaching"},
@@ -62,7 +62,7 @@ var onTheWay = map[string][]string{
 	"gone":            {"available", "error", "error_extending", "error_restoring", "deleting"},
 }
 
-// awaitVolume waits until a volume is in a state; it must not pass through one that does not lead there.
+// awaitVolume waits until a volume has a status. It fails if the volume has a status that cannot lead there.
 func (b *Bed) awaitVolume(t *testing.T, id, want string) {
 	t.Helper()
 	b.until(t, "volume "+id+" is "+want, func() (bool, string) {
@@ -74,7 +74,7 @@ func (b *Bed) awaitVolume(t *testing.T, id, want string) {
 	})
 }
 
-// remove takes a volume away whatever a case did to it: its attachments, its snapshots, itself.
+// remove deletes a volume in any state, with its attachments and snapshots.
 func (b *Bed) remove(t *testing.T, id string) {
 	t.Helper()
 	b.until(t, "volume "+id+" is settled", func() (bool, string) {
@@ -89,7 +89,7 @@ func (b *Bed) remove(t *testing.T, id string) {
 	if a.Status == http.StatusNotFound {
 		return
 	}
-	if a.Text("volume", "status") == "error_deleting" { // which only an administrator gets it out of
+	if a.Text("volume", "status") == "error_deleting" { // only an administrator can reset this status
 		b.do(t, Request{Call: volumeAction, As: Admin, IDs: []string{id}, Body: object{"os-reset_status": object{"status": "error"}}}).want(t, http.StatusAccepted)
 	}
 	attachments := len(a.List("volume", "attachments"))
@@ -102,7 +102,7 @@ func (b *Bed) remove(t *testing.T, id string) {
 	b.awaitVolume(t, id, "gone")
 }
 
-// awaitAttachments waits until Cinder shows a volume attached n times, and is done with it.
+// awaitAttachments waits until Cinder shows a volume attached n times and in a stable status.
 func (b *Bed) awaitAttachments(t *testing.T, id string, n int) {
 	t.Helper()
 	want := "in-use"
@@ -115,7 +115,7 @@ func (b *Bed) awaitAttachments(t *testing.T, id string, n int) {
 	})
 }
 
-// snapshot makes a snapshot of a volume and waits for it; it goes away with the volume.
+// snapshot creates a snapshot of a volume and waits for it. The cleanup of the volume deletes it.
 func (b *Bed) snapshot(t *testing.T, volume string) string {
 	t.Helper()
 	a := b.do(t, Request{Call: createSnapshot, As: Member, Body: object{"snapshot": object{"volume_id": volume, "name": b.name()}}})
@@ -127,7 +127,7 @@ func (b *Bed) snapshot(t *testing.T, volume string) string {
 	return id
 }
 
-// volumeType makes a volume type, until the case ends, and gives its name.
+// volumeType creates a volume type until the case ends, and returns its name.
 func (b *Bed) volumeType(t *testing.T, fields object) string {
 	t.Helper()
 	name := b.name()
@@ -143,7 +143,7 @@ func (b *Bed) volumeType(t *testing.T, fields object) string {
 // oneZone are the extra specs of a type whose volumes may be in az2 only.
 var oneZone = object{"extra_specs": object{"RESKEY:availability_zones": "az2"}}
 
-// server is the id of a server by its name.
+// server is the ID of a server by its name.
 func (b *Bed) server(t *testing.T, name string) string {
 	t.Helper()
 	a := b.do(t, Request{Call: listServers, As: Member}).want(t, http.StatusOK)
@@ -156,7 +156,7 @@ func (b *Bed) server(t *testing.T, name string) string {
 	return ""
 }
 
-// idle is the id of a server by its name, which must have no volume.
+// idle is the ID of a server by its name. The server must have no volume.
 func (b *Bed) idle(t *testing.T, name string) string {
 	t.Helper()
 	id := b.server(t, name)
@@ -171,7 +171,7 @@ func attachBody(volume string) object {
 	return object{"volumeAttachment": object{"volumeId": volume}}
 }
 
-// attached makes a volume and attaches it to a server.
+// attached creates a volume and attaches it to a server.
 func (b *Bed) attached(t *testing.T, server string) string {
 	t.Helper()
 	id := b.volume(t, nil)
@@ -180,7 +180,7 @@ func (b *Bed) attached(t *testing.T, server string) string {
 	return id
 }
 
-// fence gives the role Fenced an application credential of the member that may do nothing but list flavors, until the test ends.
+// fence gives the role Fenced an application credential of the member until the test ends. The credential may only list flavors.
 func (b *Bed) fence(t *testing.T) {
 	t.Helper()
 	member := b.session(t, Member)
@@ -198,7 +198,7 @@ func (b *Bed) fence(t *testing.T) {
 	})
 }
 
-// leftovers are the names of volumes this run made and that are still there.
+// leftovers are the names of the volumes of this run that still exist.
 func (b *Bed) leftovers(t *testing.T) []string {
 	t.Helper()
 	var left []string

@@ -18,17 +18,17 @@ var (
 	update = flag.Bool("update", false, "record what the real cloud answers in testdata/shapes")
 )
 
-// Case is one question to the cloud and what becomes of it.
+// Case is one request to the cloud and its expected answer.
 type Case struct {
-	Name   string // what the cloud promises; names the recording too
+	Name   string // the behaviour of the cloud; also the name of the recording
 	Call   cloud.Call
 	Status int
 	As     Role
-	// Run prepares what is needed, asks, and returns the answer to Call. What follows from the answer it checks itself.
+	// Run prepares the objects, sends the request, and returns the answer to Call. It checks the effects of the request itself.
 	Run func(t *testing.T, b *Bed) Answer
 }
 
-// slug is a case's name as a file's.
+// slug is the file name of a case.
 func (c Case) slug() string { return strings.ReplaceAll(c.Name, " ", "-") }
 
 // cases is the suite.
@@ -45,12 +45,12 @@ func cases() []Case {
 	all = append(all, listCases()...)
 	all = append(all, changedCases()...)
 	all = append(all, attachmentCases()...)
-	all = append(all, rowCases()...)
+	all = append(all, attachmentRecordCases()...)
 	all = append(all, simulatorCases()...)
 	return all
 }
 
-// TestParity asks the cloud everything that the suite has, and compares its answers with what a real cloud's were.
+// TestParity runs all cases against the cloud, and compares its answers with the recorded answers of a real cloud.
 func TestParity(t *testing.T) {
 	bed := openSelected(t)
 	if *update && !bed.Real {
@@ -66,7 +66,7 @@ func TestParity(t *testing.T) {
 	only := simulatorOnly(t)
 	for _, c := range cases() {
 		if bed.Real && only[c.Name] != "" {
-			continue // named, with the reason, in simulatoronly.txt
+			continue // simulatoronly.txt names the reason
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			a := c.Run(t, bed)
@@ -82,7 +82,7 @@ func TestParity(t *testing.T) {
 	}
 }
 
-// checkHeaders checks what holds for every answer of a service.
+// checkHeaders checks the headers that every answer of a service has.
 func checkHeaders(t *testing.T, a Answer) {
 	t.Helper()
 	if a.Request.Call.Path == "/" {
@@ -100,7 +100,7 @@ func checkHeaders(t *testing.T, a Answer) {
 	}
 }
 
-// compare holds an answer to the recording of the real cloud's.
+// compare compares an answer with the recording of the real cloud.
 func compare(t *testing.T, bed *Bed, c Case, a Answer) {
 	t.Helper()
 	file := filepath.Join("testdata", "shapes", c.slug()+".json")

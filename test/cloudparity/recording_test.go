@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRecordingsHoldNothingOfTheCloudTheyWereMadeOn finds what would make a recording fit one bed only, or tell its secrets.
+// TestRecordingsHoldNothingOfTheCloudTheyWereMadeOn finds values that exist on one bed only, and secrets.
 func TestRecordingsHoldNothingOfTheCloudTheyWereMadeOn(t *testing.T) {
 	files, err := filepath.Glob("testdata/shapes/*.json")
 	if err != nil || len(files) == 0 {

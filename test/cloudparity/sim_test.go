@@ -25,7 +25,7 @@ func openSelected(t *testing.T) *Bed {
 	return b
 }
 
-// openSimulation starts the simulated cloud that everybody gets, but a quick one.
+// openSimulation starts the default simulated cloud with a short latency.
 func openSimulation(t *testing.T) (*Bed, error) {
 	sim := openstacksim.New(openstacksim.Default())
 	sim.SetAllLatency(time.Millisecond)
@@ -59,8 +59,8 @@ func (s simulatedFaults) inject(op operation, slow bool) (func() error, error) {
 	return func() error { remove(); return nil }, nil
 }
 
-// simulatorCases are about answers that calls document and that the real bed gives to nobody: its policies refuse a member none of
-// these calls, it has a default type, its Keystone has no rule that forbids a login.
+// simulatorCases are about documented answers that the real bed never gives. Its policies allow a member all of these calls. It has a default
+// type, and its Keystone has no rule that forbids a login.
 func simulatorCases() []Case {
 	var all []Case
 	for _, call := range calls() {
@@ -99,7 +99,7 @@ func simulatorCases() []Case {
 	}})
 }
 
-// simulation is the simulated cloud, for what only it can be told to do.
+// simulation is the simulated cloud, for cases that configure it.
 func (b *Bed) simulation(t *testing.T) *openstacksim.Sim {
 	t.Helper()
 	if b.sim == nil {
@@ -108,7 +108,7 @@ func (b *Bed) simulation(t *testing.T) *openstacksim.Sim {
 	return b.sim
 }
 
-// simulatedPath is where the simulation serves a call, as its faults name it.
+// simulatedPath is the path of a call in the faults of the simulation.
 func (b *Bed) simulatedPath(call cloud.Call) string {
 	prefix := map[string]string{"block-storage": "/volume/v3/*", "compute": "/compute/v2.1", "identity": "/identity/v3"}[call.Service]
 	return prefix + variable.ReplaceAllString(call.Path, "*")
