@@ -38,13 +38,13 @@ func world() cli.World {
 	}
 }
 
-// terminal is whether somebody watches a stream that can overwrite a line.
+// terminal reports whether a stream is a terminal that can overwrite a line, outside CI.
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
 }
 
-// simulate logs in to a cloud of fixed ids and one fixed address, served in process, as an ordinary member of its project.
+// simulate logs in to a simulated cloud in this process, as an ordinary member of its project. The cloud has fixed IDs and one fixed address.
 func simulate(ctx context.Context) (*cloud.Cloud, error) {
 	const address, user = "http://openstack.simulated", "demo"
 	config := openstacksim.Default()

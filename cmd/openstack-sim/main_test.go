@@ -73,7 +73,7 @@ func TestDisksCanBeSeenAndGoWithTheProcess(t *testing.T) {
 		t.Errorf("want exit code %d, got %d", exitOK, got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "servers")); !os.IsNotExist(err) {
-		t.Errorf("the servers' directories are left: %v", err)
+		t.Errorf("the directories of the servers still exist: %v", err)
 	}
 }
 

@@ -21,13 +21,13 @@ func generate(ctx context.Context, bin, dir string, cloud *simulated) error {
 		}
 		return nil
 	}
-	heading("2", "What the cloud offers: cinder-csi-generator inspect --os-cloud "+cloudName)
+	heading("2", "The inventory of the cloud: cinder-csi-generator inspect --os-cloud "+cloudName)
 	inventory := filepath.Join(dir, "inventory.yaml")
 	if err := run("inspect", "--os-cloud", cloudName, "--save", inventory); err != nil {
 		return err
 	}
 	config := filepath.Join("examples", "distribution", "minimal.yaml")
-	heading("3", "What follows from it: decisions, and the six bundles")
+	heading("3", "The decisions and the six bundles")
 	if err := run("plan", "--target", "vanilla", "--os-cloud", cloudName, "--config", config); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// lacking says why volumes with bytes cannot be used here; empty if nothing is in the way.
+// lacking returns the reason why volumes cannot have data on this machine; empty if they can.
 func lacking() string {
 	if os.Geteuid() != 0 {
 		return "loop devices and mounts need root"
@@ -24,7 +24,7 @@ func lacking() string {
 	return ""
 }
 
-// unmountBelow unmounts whatever is mounted below dir, also in a directory of which only a killed demo knew.
+// unmountBelow unmounts all mounts below dir, including those that a killed demo left.
 func unmountBelow(dir string) error {
 	const mountinfo, lazily = "/proc/self/mountinfo", 2 // MNT_DETACH
 	text, err := os.ReadFile(mountinfo)

@@ -56,7 +56,7 @@ func life(ctx context.Context, bin, dir string, cloud *simulated) (failed error)
 	return nil
 }
 
-// step makes one call, prints what came of it and how long it took.
+// step makes one call, and prints its result and its duration.
 func step[Request, Response any](ctx context.Context, name string, call func(context.Context, Request, ...grpc.CallOption) (Response, error), request Request, say func(Response) string) (Response, error) {
 	begin := time.Now()
 	response, err := call(ctx, request)
@@ -67,12 +67,12 @@ func step[Request, Response any](ctx context.Context, name string, call func(con
 	return response, nil
 }
 
-// walker is a client that takes volumes through their lives on the driver's server.
+// walker is a client that creates, uses and deletes volumes on the server of the driver.
 type walker struct {
 	controller csi.ControllerClient
 	node       csi.NodeClient
 	here       *csi.NodeGetInfoResponse
-	dir        string // for mounts; empty when volumes have no bytes
+	dir        string // for mounts; empty if volumes have no data
 }
 
 var capability = &csi.VolumeCapability{
@@ -80,7 +80,7 @@ var capability = &csi.VolumeCapability{
 	AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
 }
 
-// words are what the demo's pod writes.
+// words is the text that the pod of the demo writes.
 const words = "written by the first pod\n"
 
 func walk(ctx context.Context, conn *grpc.ClientConn, dir string) error {
@@ -110,7 +110,7 @@ func walk(ctx context.Context, conn *grpc.ClientConn, dir string) error {
 	return err
 }
 
-// volume makes a volume, attaches it, mounts it if it has bytes, lets do use it, and takes it all back.
+// volume creates and attaches a volume, mounts it if it has data, and calls do. Then it undoes all steps.
 func (w walker) volume(ctx context.Context, name string, from *csi.VolumeContentSource, do func(*csi.Volume) error) error {
 	made, err := step(ctx, "CreateVolume", w.controller.CreateVolume, &csi.CreateVolumeRequest{
 		Name: name, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30}, VolumeCapabilities: []*csi.VolumeCapability{capability},
@@ -141,7 +141,7 @@ func (w walker) volume(ctx context.Context, name string, from *csi.VolumeContent
 	}, func(*csi.ControllerUnpublishVolumeResponse) string { return "detached" }); err != nil {
 		return err
 	}
-	_, err = step(ctx, "DeleteVolume", w.controller.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: v.GetVolumeId()}, says[*csi.DeleteVolumeResponse]("gone"))
+	_, err = step(ctx, "DeleteVolume", w.controller.DeleteVolume, &csi.DeleteVolumeRequest{VolumeId: v.GetVolumeId()}, says[*csi.DeleteVolumeResponse]("deleted"))
 	return err
 }
 
@@ -149,7 +149,7 @@ func says[Response any](text string) func(Response) string {
 	return func(Response) string { return text }
 }
 
-// mounted lets do use an attached volume: mounted, if it has bytes.
+// mounted calls do with an attached volume, which it mounts first if the volume has data.
 func (w walker) mounted(ctx context.Context, v *csi.Volume, do func(*csi.Volume) error) error {
 	if w.dir == "" {
 		return do(v)
@@ -160,23 +160,23 @@ func (w walker) mounted(ctx context.Context, v *csi.Volume, do func(*csi.Volume)
 	}
 	if _, err := step(ctx, "NodeStageVolume", w.node.NodeStageVolume, &csi.NodeStageVolumeRequest{
 		VolumeId: id, StagingTargetPath: staging, VolumeCapability: capability, VolumeContext: v.GetVolumeContext(),
-	}, says[*csi.NodeStageVolumeResponse]("its disk found by serial, an ext4 on it, mounted")); err != nil {
+	}, says[*csi.NodeStageVolumeResponse]("found the disk by its serial, mounted its ext4 file system")); err != nil {
 		return err
 	}
 	if _, err := step(ctx, "NodePublishVolume", w.node.NodePublishVolume, &csi.NodePublishVolumeRequest{
 		VolumeId: id, StagingTargetPath: staging, TargetPath: target, VolumeCapability: capability, VolumeContext: v.GetVolumeContext(),
-	}, says[*csi.NodePublishVolumeResponse]("in the pod's directory")); err != nil {
+	}, says[*csi.NodePublishVolumeResponse]("mounted in the pod's directory")); err != nil {
 		return err
 	}
 	if err := do(v); err != nil {
 		return err
 	}
 	if _, err := step(ctx, "NodeUnpublishVolume", w.node.NodeUnpublishVolume, &csi.NodeUnpublishVolumeRequest{VolumeId: id, TargetPath: target},
-		says[*csi.NodeUnpublishVolumeResponse]("out of the pod's directory")); err != nil {
+		says[*csi.NodeUnpublishVolumeResponse]("unmounted from the pod's directory")); err != nil {
 		return err
 	}
 	_, err := step(ctx, "NodeUnstageVolume", w.node.NodeUnstageVolume, &csi.NodeUnstageVolumeRequest{VolumeId: id, StagingTargetPath: staging},
-		says[*csi.NodeUnstageVolumeResponse]("unmounted"))
+		says[*csi.NodeUnstageVolumeResponse]("unmounted from the staging directory"))
 	return err
 }
 
@@ -184,7 +184,7 @@ func (w walker) path(v *csi.Volume, elements ...string) string {
 	return filepath.Join(append([]string{w.dir, v.GetVolumeId()}, elements...)...)
 }
 
-// snapshot writes to a volume, takes its snapshot, overwrites it, and finds the words in a volume made from the snapshot.
+// snapshot writes to a volume, creates a snapshot, and overwrites the file. A volume from the snapshot must have the first text.
 func (w walker) snapshot(ctx context.Context, v *csi.Volume) error {
 	if err := write(w.path(v, "target", "words"), words); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (w walker) snapshot(ctx context.Context, v *csi.Volume) error {
 	}); err != nil {
 		return err
 	}
-	_, err = step(ctx, "DeleteSnapshot", w.controller.DeleteSnapshot, &csi.DeleteSnapshotRequest{SnapshotId: id}, says[*csi.DeleteSnapshotResponse]("gone"))
+	_, err = step(ctx, "DeleteSnapshot", w.controller.DeleteSnapshot, &csi.DeleteSnapshotRequest{SnapshotId: id}, says[*csi.DeleteSnapshotResponse]("deleted"))
 	return err
 }
 

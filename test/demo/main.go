@@ -1,6 +1,6 @@
-// Command demo shows the whole product at work on a simulated cloud, with the programs that `make build` made: the generator
-// inspects the cloud, explains its decisions and writes the six bundles; the driver takes a volume through its life, with a file
-// system and a file on it where the machine has loop devices for root.
+// Command demo shows the whole product on a simulated cloud, with the programs that `make build` has built. The generator inspects the cloud,
+// explains its decisions and writes the six bundles. The driver creates, attaches and deletes a volume. If the demo runs as root and the
+// machine has loop devices, the driver also mounts the volume with a file system and a file.
 //
 //	go run ./test/demo -bin bin -dir bin/demo
 package main
@@ -22,8 +22,8 @@ import (
 const limit = 2 * time.Minute
 
 func main() {
-	bin := flag.String("bin", "bin", "where the programs are")
-	dir := flag.String("dir", filepath.Join("bin", "demo"), "where the demo writes; emptied first")
+	bin := flag.String("bin", "bin", "`directory` of the programs")
+	dir := flag.String("dir", filepath.Join("bin", "demo"), "`directory` for the output; the demo empties it first")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -49,19 +49,19 @@ func demo(ctx context.Context, bin, dir string) error {
 	defer cloud.kill()
 	fmt.Printf("Keystone, Cinder, Nova and the metadata service answer at %s\n", cloud.url)
 	if cloud.disks == "" {
-		fmt.Printf("Its volumes are books alone, nothing is mounted: %s\n", cloud.why)
+		fmt.Printf("Its volumes have no data, and the demo mounts nothing: %s\n", cloud.why)
 	} else {
-		fmt.Println("Its volumes have bytes: an attached one is a loop device on this machine")
+		fmt.Println("Its volumes have data: an attached volume is a loop device on this machine")
 	}
 
 	if err := generate(ctx, bin, short(dir), cloud); err != nil {
 		return err
 	}
-	heading("4", "The driver: one volume's life, over gRPC")
+	heading("4", "The driver: a volume from creation to deletion, over gRPC")
 	if err := life(ctx, bin, dir, cloud); err != nil {
 		return err
 	}
-	if err := cloud.terminate(); err != nil { // it tells of disks that are still in use
+	if err := cloud.terminate(); err != nil { // it reports disks that are still in use
 		return err
 	}
 	if cloud.disks != "" {
@@ -70,7 +70,7 @@ func demo(ctx context.Context, bin, dir string) error {
 	heading("5", "Done in "+time.Since(begin).Round(100*time.Millisecond).String())
 	shown := short(dir)
 	fmt.Printf(`Bundles    %s
-           what was decided and why:  %s
+           decisions and reasons:     %s
            apply one:                 kubectl apply -k %s
 Inventory  %s
 Logs       %s
@@ -79,7 +79,7 @@ Logs       %s
 	return nil
 }
 
-// prepare empties dir; everything in it was made by an earlier demo, which the marker file proves.
+// prepare empties dir. The marker file proves that an earlier demo wrote everything in it.
 func prepare(bin, dir string) (string, string, error) {
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -91,7 +91,7 @@ func prepare(bin, dir string) (string, string, error) {
 	marker := filepath.Join(dir, ".cinder-csi-demo")
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 		if _, err := os.Stat(marker); err != nil {
-			return "", "", fmt.Errorf("%s is not empty and was not made by this demo; name another -dir", dir)
+			return "", "", fmt.Errorf("%s is not empty, and no earlier demo wrote it; name another -dir", dir)
 		}
 		if err := errors.Join(unmountBelow(dir), os.RemoveAll(dir)); err != nil { // an earlier demo may have been killed
 			return "", "", err
@@ -105,7 +105,7 @@ func prepare(bin, dir string) (string, string, error) {
 
 func heading(number, text string) { fmt.Printf("\n== %s. %s\n\n", number, text) }
 
-// process is a program that runs beside the demo, its output in a log file.
+// process is a program that runs beside the demo and writes to a log file.
 type process struct {
 	cmd  *exec.Cmd
 	log  string
@@ -129,7 +129,7 @@ func start(ctx context.Context, log, name string, args ...string) (*process, err
 	return p, nil
 }
 
-// terminate asks the process to stop and gives its verdict.
+// terminate sends SIGTERM to the process and returns the error of its end.
 func (p *process) terminate() error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -142,7 +142,7 @@ func (p *process) terminate() error {
 
 func (p *process) kill() { _ = p.cmd.Process.Kill() }
 
-// await asks until ready says yes; a process that ends meanwhile is an error.
+// await calls ready until it returns true. It returns an error if the process ends before that.
 func (p *process) await(ctx context.Context, ready func() bool) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -163,11 +163,11 @@ func (p *process) await(ctx context.Context, ready func() bool) error {
 type simulated struct {
 	*process
 	url, files string
-	disks      string // what server node-az1 sees of its disks; empty if volumes have no bytes
-	why        string // they have none
+	disks      string // directory with the disks of server node-az1; empty if volumes have no data
+	why        string // the reason why volumes have no data
 }
 
-// startCloud starts the cloud with disks, if this machine can have them.
+// startCloud starts the cloud, with disks if this machine supports them.
 func startCloud(ctx context.Context, bin, dir string) (*simulated, error) {
 	why := lacking()
 	if why == "" {
@@ -200,7 +200,7 @@ func startCloudWith(ctx context.Context, bin, dir string, args ...string) (*simu
 	})
 }
 
-// short is the path as seen from here, if it is below.
+// short returns the path relative to the working directory, if it is below it.
 func short(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command gate runs `go test -json` with its own arguments and judges the outcome: a failed test fails, and so does a skipped one
-// that test/skips.txt does not name. It prints failures in full, one line a package, and a closing count.
+// Command gate runs `go test -json` with its own arguments and checks the result. It fails if a test fails, or if a test is skipped that
+// test/skips.txt does not name. It prints failures in full, one line for each package, and the counts at the end.
 //
 //	go run ./test/gate [-skips test/skips.txt] -- -race ./...
 package main
@@ -23,10 +23,10 @@ type event struct {
 	Elapsed                       float64
 }
 
-// measured begins a line that is printed also of a test that passes: a figure that people watch.
+// measured starts a line that gate prints even if the test passes: a figure that people watch.
 const measured = "measured: "
 
-// outcome gathers what the events say.
+// outcome collects the events.
 type outcome struct {
 	passed, failed, skipped int
 	unlisted                []string
@@ -81,7 +81,7 @@ func judge(in io.Reader, out io.Writer, listed []string) (outcome, error) {
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Fprintln(out, lines.Text()) // a tool that writes past the test's own output
+			fmt.Fprintln(out, lines.Text()) // a tool wrote to stdout outside of a test
 			continue
 		}
 		o.take(e, out, listed)

@@ -1,5 +1,5 @@
-// Package inprocess runs the whole driver against a simulated cloud inside one process, over memory alone: the gRPC of its callers,
-// the HTTP of the cloud. In a testing/synctest bubble only virtual time passes.
+// Package inprocess runs the whole driver against a simulated cloud in one process. The gRPC of the callers and the HTTP of the cloud go over
+// memory. In a testing/synctest bubble only virtual time passes.
 package inprocess
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
-// URL is where the simulated cloud is.
+// URL is the address of the simulated cloud.
 const URL = "http://cloud.test"
 
 // Driver is a running driver.
@@ -36,20 +36,20 @@ type Driver struct {
 	Log *Log
 }
 
-// Options are the world of one driver process.
+// Options are the dependencies of one driver process.
 type Options struct {
 	// CloudConf is the path of its cloud.conf.
 	CloudConf string
 	Transport http.RoundTripper
-	// Changed sends whenever the configuration has changed; nil never does.
+	// Changed sends a value after each change of the configuration; nil never does.
 	Changed <-chan struct{}
-	// Rand spreads the retries of requests; nil takes what the driver takes.
+	// Rand spreads the retries of requests; nil means the driver's default.
 	Rand func() float64
 	// Args are further flags.
 	Args []string
 }
 
-// Launch runs a driver on the server node-az1 until ctx ends. What it returned is sent to ended.
+// Launch runs a driver on the server node-az1 until ctx ends. It sends the result of the driver to ended.
 func Launch(ctx context.Context, o Options) (d *Driver, ended <-chan error, err error) {
 	var cfg config.Config
 	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
@@ -104,10 +104,10 @@ func Start(t testing.TB, sim *openstacksim.Sim, args ...string) *Driver {
 	return d
 }
 
-// Log is what a driver has logged; it may be read while it is written.
+// Log is the log of a driver. A test may read it while the driver writes it.
 type Log struct{ testenv.Log }
 
-// Completion is what the log says of an RPC that has failed.
+// Completion is the log entry of an RPC that has failed.
 type Completion struct {
 	Message string `json:"msg"`
 	Method  string
@@ -117,7 +117,7 @@ type Completion struct {
 	Error   string
 }
 
-// Failed is the last failure of a method that the log tells of.
+// Failed returns the last failure of a method in the log.
 func (l *Log) Failed(method string) (Completion, error) {
 	lines := strings.Split(l.String(), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -132,7 +132,7 @@ func (l *Log) Failed(method string) (Completion, error) {
 	return Completion{}, fmt.Errorf("the log tells of no failure of %s", method)
 }
 
-// Admin is an administrator of the simulated cloud's project demo, who does what the driver never does.
+// Admin is an administrator of the project demo of the simulated cloud. It makes requests that the driver never makes.
 type Admin struct {
 	t              testing.TB
 	client         http.Client
@@ -178,20 +178,21 @@ func (a *Admin) send(method, path, version, body string) ([]byte, http.Header) {
 	return answer, response.Header
 }
 
-// Cinder sends a request to Cinder, in the newest version there is; path is what follows the project. It gives the answer's body.
+// Cinder sends a request to Cinder at the newest microversion and returns the body of the answer. path is the part of the URL after the
+// project.
 func (a *Admin) Cinder(method, path, body string) []byte {
 	a.t.Helper()
 	answer, _ := a.send(method, "/volume/v3/"+a.project+path, "3.70", body)
 	return answer
 }
 
-// Reset puts a volume, snapshot or backup into a status; kind is what stands in its URL, "volumes".
+// Reset sets the status of a volume, snapshot or backup. kind is the word in its URL, such as "volumes".
 func (a *Admin) Reset(kind, id, status string) {
 	a.t.Helper()
 	a.Cinder(http.MethodPost, "/"+kind+"/"+id+"/action", fmt.Sprintf(`{"os-reset_status":{"status":%q}}`, status))
 }
 
-// Backup makes a backup of a volume and gives its id; it is not there yet.
+// Backup requests a backup of a volume and returns its ID. The backup is not available yet.
 func (a *Admin) Backup(volume string) string {
 	a.t.Helper()
 	var made struct{ Backup struct{ ID string } }
@@ -201,13 +202,13 @@ func (a *Admin) Backup(volume string) string {
 	return made.Backup.ID
 }
 
-// IDs lists what there is of a kind, as a URL names it: "volumes", "snapshots", "backups", "attachments".
+// IDs lists all objects of a kind, which is the word in the URL: "volumes", "snapshots", "backups", "attachments".
 func (a *Admin) IDs(kind string) []string {
 	a.t.Helper()
 	return slices.Sorted(maps.Keys(a.Statuses(kind)))
 }
 
-// Statuses are the statuses of what there is of a kind, by id.
+// Statuses returns the statuses of all objects of a kind, by ID.
 func (a *Admin) Statuses(kind string) map[string]string {
 	a.t.Helper()
 	var list map[string]json.RawMessage

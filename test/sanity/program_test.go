@@ -21,17 +21,17 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// cloud is what the driver is told of the cloud it runs on, as flags of its two roles.
+// cloud has the flags of both driver roles for the cloud they run on.
 type cloud struct {
 	controller, node []string
 	most             int // volumes that Nova attaches to a server; 0 if it sets no limit
 }
 
-// mostDisks is how many volumes the simulated Nova attaches to a server: 26 names of virtio disks, less the root disk's.
+// mostDisks is how many volumes the simulated Nova attaches to a server: 26 names of virtio disks, minus that of the root disk.
 const mostDisks = 25
 
-// startSimulation starts the simulated cloud; the driver runs on its server node-az1. Root's volumes are loop devices there, others'
-// are books alone.
+// startSimulation starts the simulated cloud; the driver runs on its server node-az1. If the test runs as root, the volumes are loop devices.
+// Otherwise they have no data.
 func startSimulation(t *testing.T) cloud {
 	t.Helper()
 	dir, disks := filepath.Join(t.TempDir(), "simulation"), filepath.Join(t.TempDir(), "disks")
@@ -62,12 +62,12 @@ func startSimulation(t *testing.T) cloud {
 
 func asRoot() bool { return os.Geteuid() == 0 }
 
-// disksOf are the driver's flags for the disks of a server that a directory shows.
+// disksOf are the driver flags for the disks of a server that a directory shows.
 func disksOf(server string) []string {
 	return []string{"--sys-root=" + filepath.Join(server, "sys"), "--dev-root=" + filepath.Join(server, "dev")}
 }
 
-// limitedTo are the flags of a node that takes so many volumes.
+// limitedTo are the flags of a node with that attach limit.
 func limitedTo(t *testing.T, volumes int) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "limit.conf")
@@ -77,7 +77,7 @@ func limitedTo(t *testing.T, volumes int) []string {
 	return []string{"--cloud-config=" + path}
 }
 
-// realCloud is the OpenStack of test/openstack; the driver runs on one of its servers, and knows Nova's limit if there is one.
+// realCloud is the OpenStack of test/openstack. The driver runs on one of its servers. If Nova has a limit, the driver gets it as a flag.
 func realCloud(t *testing.T, dir string) cloud {
 	t.Helper()
 	at := filepath.Join(dir, "servers", "by-name", *server)
@@ -94,16 +94,16 @@ func realCloud(t *testing.T, dir string) cloud {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.most = disks - 1 // the root disk's
+		c.most = disks - 1 // without the root disk
 		c.node = append(c.node, limitedTo(t, c.most)...)
 	}
 	return c
 }
 
-// novaLimit is the most disks that Nova attaches to a server, where it has a limit.
+// novaLimit is the most disks that Nova attaches to a server, if it has a limit.
 var novaLimit = regexp.MustCompile(`(?m)^max_disk_devices_to_attach = ([0-9]+)$`)
 
-// startDriver starts the driver and gives its address once it answers.
+// startDriver starts the driver and returns its address once it answers.
 func startDriver(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	address := "unix://" + filepath.Join(dir, name+".sock")
@@ -132,8 +132,8 @@ func nothingLeft(t *testing.T, conn *grpc.ClientConn) {
 	}
 }
 
-// start starts a program of bin/, which is stopped with SIGTERM at the end of the test and shall exit with 0. If the test failed,
-// its log is shown.
+// start starts a program of bin/. At the end of the test it stops the program with SIGTERM and wants exit code 0. If the test failed, it
+// prints the log of the program.
 func start(t *testing.T, log, name string, args ...string) {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", "bin", name))
@@ -151,7 +151,7 @@ func start(t *testing.T, log, name string, args ...string) {
 		t.Fatalf("%v; `make build` builds it", err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it fails if the program has ended, which Wait tells
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it fails if the program has ended; Wait reports that
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("%s: want exit 0 after SIGTERM, got %v", name, err)
 		}
@@ -161,7 +161,7 @@ func start(t *testing.T, log, name string, args ...string) {
 	})
 }
 
-// await tries until there is no error.
+// await calls try until it returns no error.
 func await(t *testing.T, what string, try func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -1,4 +1,4 @@
-// Package sanity runs csi-test's sanity suite against the driver's program: on the simulated cloud, or with -bed on a real one.
+// Package sanity runs the sanity suite of csi-test against the driver program: on the simulated cloud, or with -bed on a real one.
 // `make test-sanity` builds the programs and runs it.
 package sanity
 
@@ -16,14 +16,14 @@ import (
 )
 
 var (
-	split  = flag.Bool("split", false, "run the controller and the node service in processes of their own")
+	split  = flag.Bool("split", false, "run the controller service and the node service in separate processes")
 	bed    = flag.String("bed", "", "`directory` of a running OpenStack; the simulation if empty")
 	access = flag.String("access", "mount", "use volumes as `mount` or block")
-	conf   = flag.String("cloud-config", "", "cloud.conf `file` for a project of the suite's own on that OpenStack, which must be empty again at the end; the bed's if empty")
+	conf   = flag.String("cloud-config", "", "cloud.conf `file` of a separate project on that OpenStack, which must be empty at the end; the file of the bed if empty")
 	server = flag.String("server", "node-az1", "`name` of the server of that project on which the driver runs")
 )
 
-// Ginkgo runs one suite a process, so what varies is flags and not subtests.
+// Ginkgo runs one suite in a process, so the variants are flags and not subtests.
 func TestTheDriverIsSane(t *testing.T) {
 	conditions := []string{"always"}
 	var c cloud
@@ -58,7 +58,7 @@ func TestTheDriverIsSane(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	ginkgo.RunSpecs(t, "CSI sanity", suite, reporter)
 
-	if *bed == "" || *conf != "" { // others use the bed's own project
+	if *bed == "" || *conf != "" { // other users share the project of the bed
 		nothingLeft(t, context.ControllerConn)
 	}
 	o := judge(seen.SpecReports)
@@ -71,7 +71,7 @@ func TestTheDriverIsSane(t *testing.T) {
 	fmt.Printf("\n%d passed, %d failed, %d skipped\n", o.passed, o.failed, len(o.skipped))
 }
 
-// configure starts the driver and tells the suite where it is.
+// configure starts the driver and gives the suite its address.
 func configure(t *testing.T, c cloud) sanity.TestConfig {
 	t.Helper()
 	dir := t.TempDir()

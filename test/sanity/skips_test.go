@@ -16,10 +16,10 @@ import (
 // skip is a line of skips.txt.
 type skip struct{ spec, condition, reason string }
 
-// Where a skip holds. Without root nothing has a disk, so those specs are filtered out; all others skip themselves.
+// The conditions of skips. Without root, volumes have no disk, so the test filters those specs out. All other specs skip themselves.
 var conditions = []string{"always", "not-root", "unlimited"}
 
-// readSkips reads the skips that hold under any of the conditions.
+// readSkips reads the skips that apply under any of the conditions.
 func readSkips(path string, holding []string) ([]skip, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -44,19 +44,19 @@ func readSkips(path string, holding []string) ([]skip, error) {
 	return skips, nil
 }
 
-// filters are the patterns of the specs that there is no disk for.
+// filters are the patterns of the specs that need a disk.
 func filters(skips []skip) []string {
 	var patterns []string
 	for _, s := range skips {
 		if s.condition == "not-root" {
-			// Ginkgo matches them with a spec's text after the name of the suite.
+			// Ginkgo matches the pattern with the name of the suite followed by the text of the spec.
 			patterns = append(patterns, "^"+regexp.QuoteMeta("CSI sanity "+s.spec)+"$")
 		}
 	}
 	return patterns
 }
 
-// outcome is what became of the specs.
+// outcome is the result of the specs.
 type outcome struct {
 	passed, failed int
 	skipped        []string
@@ -78,12 +78,12 @@ func judge(specs []ginkgo.SpecReport) outcome {
 	return o
 }
 
-// compare says how the skipped specs differ from the listed ones.
+// compare returns the differences between the skipped specs and the listed ones.
 func compare(listed []skip, skipped []string) []string {
 	var differences []string
 	for _, s := range listed {
 		if !slices.Contains(skipped, s.spec) {
-			differences = append(differences, fmt.Sprintf("%q was not skipped: take it out of skips.txt, or correct its name", s.spec))
+			differences = append(differences, fmt.Sprintf("%q was not skipped: remove it from skips.txt, or correct its name", s.spec))
 		}
 	}
 	for _, spec := range skipped {
@@ -94,7 +94,7 @@ func compare(listed []skip, skipped []string) []string {
 	return differences
 }
 
-func TestSkipsThatDifferFromTheListAreToldBothWays(t *testing.T) {
+func TestMissingAndUnlistedSkipsAreReported(t *testing.T) {
 	listed := []skip{{"a works", "always", "why"}, {"b works", "not-root", "why"}}
 	for _, c := range []struct {
 		name    string
@@ -112,7 +112,7 @@ func TestSkipsThatDifferFromTheListAreToldBothWays(t *testing.T) {
 	}
 }
 
-func TestALineThatIsNoSkipIsRefused(t *testing.T) {
+func TestAMalformedSkipIsRefused(t *testing.T) {
 	for _, line := range []string{"spec", "spec\talways", "spec\talways\t", "spec\tsometimes\twhy", "\talways\twhy", "a\talways\tb\tc"} {
 		path := filepath.Join(t.TempDir(), "skips.txt")
 		if err := os.WriteFile(path, []byte("# comment\n"+line+"\n"), 0o600); err != nil {

@@ -47,7 +47,7 @@ type soak struct {
 	faults  atomic.Int64
 	lives   atomic.Int64
 	retries atomic.Int64
-	certain atomic.Bool // no reply to a create is lost: the process is about to end, and its hold-offs with it
+	certain atomic.Bool // lose no reply to a create: the process ends soon and forgets its hold-offs
 }
 
 func TestAProcessThatRunsLongUnderFaultsDoesNotGrowAndDrains(t *testing.T) {
@@ -61,7 +61,7 @@ func TestAProcessThatRunsLongUnderFaultsDoesNotGrowAndDrains(t *testing.T) {
 	}
 
 	// The first process ends in the middle of the work.
-	hold := min(130*time.Second, *length/8) // no create whose reply was lost may be forgotten
+	hold := min(130*time.Second, *length/8) // the process must not forget a create whose reply was lost
 	time.Sleep(*length/3 - hold)
 	s.certain.Store(true)
 	time.Sleep(hold)
@@ -98,7 +98,7 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
-// serve is the cloud behind a network that fails: one request in twenty.
+// serve is the cloud behind a network on which one request in twenty fails.
 func (s *soak) serve(w http.ResponseWriter, r *http.Request) {
 	next := s.sim.Handler()
 	creates := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/volumes")
@@ -107,11 +107,11 @@ func (s *soak) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.faults.Add(1)
-	// A lost reply to a change makes its volume wait for up to two minutes, so most faults are others.
+	// After a lost reply to a write, the volume waits for up to two minutes, so most faults are of other kinds.
 	switch n := rand.IntN(30); {
 	case n < 8:
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case n == 8: // rarer: the driver halves its rate of requests after each
+	case n == 8: // rarer, because the driver halves its request rate after each
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusTooManyRequests)
 	case n < 22:
@@ -129,7 +129,7 @@ func (s *soak) serve(w http.ResponseWriter, r *http.Request) {
 
 func (s *soak) socket() string { return filepath.Join(s.dir, "csi.sock") }
 
-// start begins a process and waits until it serves.
+// start starts a process and waits until it serves.
 func (s *soak) start() {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -157,7 +157,7 @@ func (s *soak) start() {
 	s.t.Fatal("the driver does not serve")
 }
 
-// terminate sends SIGTERM while calls are under way. The process must end by itself, without an error.
+// terminate sends SIGTERM while calls are in progress. The process must end by itself, without an error.
 func (s *soak) terminate() {
 	s.t.Helper()
 	if err := s.driver.Process.Signal(syscall.SIGTERM); err != nil {
@@ -172,14 +172,14 @@ func (s *soak) terminate() {
 			s.t.Errorf("after SIGTERM the driver ends with %v", err)
 		}
 		s.t.Logf("SIGTERM drained in %s", time.Since(begun).Round(time.Millisecond))
-	case <-time.After(40 * time.Second): // Kubernetes' grace period and some
+	case <-time.After(40 * time.Second): // the grace period of Kubernetes, and 10 s more
 		_ = s.driver.Process.Kill()
 		s.t.Fatal("the driver has not ended 40 s after SIGTERM")
 	}
 	s.log.Close()
 }
 
-// work lives volumes' lives, one after the other, as sidecars would: each call is repeated until it succeeds.
+// work creates, attaches, detaches and deletes volumes, one after the other. Like a sidecar it retries each call until it succeeds.
 func (s *soak) work(ctx context.Context, worker int) {
 	conn, err := grpc.NewClient("unix://"+s.socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -217,7 +217,7 @@ func (s *soak) work(ctx context.Context, worker int) {
 	}
 }
 
-// until repeats a call with the back-off of a sidecar.
+// until retries a call with the back-off of a sidecar.
 func (s *soak) until(call func(ctx context.Context) error) {
 	for try := 0; ; try++ {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -235,7 +235,7 @@ func (s *soak) until(call func(ctx context.Context) error) {
 	}
 }
 
-// sample is what the process says of itself.
+// sample is one reading of the process metrics.
 type sample struct{ goroutines, heap float64 }
 
 // watch reads the metrics for a while.
@@ -267,7 +267,7 @@ func (s *soak) read() (got sample) {
 	return got
 }
 
-// compare wants the last third of the samples to be about what the second was; in the first the process was warming up.
+// compare wants the last third of the samples to be about the same as the second. In the first third the process warms up.
 func (s *soak) compare(samples []sample) {
 	s.t.Helper()
 	third := len(samples) / 3
