@@ -16,7 +16,7 @@ import (
 func nodes(n int) func(*suite) string {
 	return func(s *suite) string {
 		if len(s.nodes) < n {
-			return fmt.Sprintf("it takes %d nodes; name them with --nodes", n)
+			return fmt.Sprintf("it needs %d nodes; name them with --nodes", n)
 		}
 		return ""
 	}
@@ -24,52 +24,52 @@ func nodes(n int) func(*suite) string {
 
 // checks are the cases, in the order they run.
 var checks = []check{
-	{name: "a volume is made once, found and deleted twice", covers: []string{"plugin CONTROLLER_SERVICE", "controller CREATE_DELETE_VOLUME", "controller GET_VOLUME"}, run: life},
-	{name: "one name at once is one volume", covers: []string{"controller CREATE_DELETE_VOLUME"}, run: oneName},
+	{name: "a volume is created once, found and deleted twice", covers: []string{"plugin CONTROLLER_SERVICE", "controller CREATE_DELETE_VOLUME", "controller GET_VOLUME"}, run: life},
+	{name: "concurrent creates of one name make one volume", covers: []string{"controller CREATE_DELETE_VOLUME"}, run: oneName},
 	{name: "a canceled create is resumed", covers: []string{"controller CREATE_DELETE_VOLUME"}, run: resumed},
 	{name: "pages survive deletions", covers: []string{"controller LIST_VOLUMES"}, run: pages},
 	{
-		name: "published nodes are told", covers: []string{"controller PUBLISH_UNPUBLISH_VOLUME", "controller LIST_VOLUMES_PUBLISHED_NODES"},
+		name: "published nodes are reported", covers: []string{"controller PUBLISH_UNPUBLISH_VOLUME", "controller LIST_VOLUMES_PUBLISHED_NODES"},
 		needs: nodes(1), run: published,
 	},
-	{name: "attachments asked for at once end as the last was asked", covers: []string{"controller PUBLISH_UNPUBLISH_VOLUME"}, needs: nodes(1), run: races},
+	{name: "after concurrent attaches and detaches the next call holds", covers: []string{"controller PUBLISH_UNPUBLISH_VOLUME"}, needs: nodes(1), run: races},
 	{name: "two nodes do not share an ordinary volume", covers: []string{"controller PUBLISH_UNPUBLISH_VOLUME"}, needs: nodes(2), run: rivals},
-	{name: "two nodes share a volume that is made for it", covers: []string{"controller PUBLISH_UNPUBLISH_VOLUME"}, needs: func(s *suite) string {
+	{name: "two nodes share a volume of a class for several nodes", covers: []string{"controller PUBLISH_UNPUBLISH_VOLUME"}, needs: func(s *suite) string {
 		if s.shared == nil {
-			return "it takes a class of volumes for several nodes; name its parameters with --shared"
+			return "it needs a class of volumes for several nodes; name its parameters with --shared"
 		}
 		return nodes(2)(s)
 	}, run: shared},
 	{name: "one node's single and several writers", covers: []string{"controller SINGLE_NODE_MULTI_WRITER"}, run: writers},
-	{name: "volumes are made where they are wanted", covers: []string{"plugin VOLUME_ACCESSIBILITY_CONSTRAINTS"}, needs: func(s *suite) string {
+	{name: "volumes are created in the requested zone", covers: []string{"plugin VOLUME_ACCESSIBILITY_CONSTRAINTS"}, needs: func(s *suite) string {
 		if len(s.here.GetAccessibleTopology().GetSegments()) == 0 {
-			return "the endpoint's node says nothing of its topology"
+			return "the endpoint's node reports no topology"
 		}
 		return ""
 	}, run: zones},
-	{name: "a free volume grows", covers: []string{"controller EXPAND_VOLUME", "expansion OFFLINE"}, run: grow(false)},
-	{name: "a volume in use grows", covers: []string{"controller EXPAND_VOLUME", "expansion ONLINE"}, needs: nodes(1), run: grow(true)},
+	{name: "an unattached volume is expanded", covers: []string{"controller EXPAND_VOLUME", "expansion OFFLINE"}, run: grow(false)},
+	{name: "an attached volume is expanded", covers: []string{"controller EXPAND_VOLUME", "expansion ONLINE"}, needs: nodes(1), run: grow(true)},
 	{name: "clones are at least as large as their source", covers: []string{"controller CLONE_VOLUME"}, run: clones},
-	{name: "snapshots are made, restored and deleted", covers: []string{"controller CREATE_DELETE_SNAPSHOT", "controller GET_SNAPSHOT"}, run: snapshots},
+	{name: "snapshots are created, restored and deleted", covers: []string{"controller CREATE_DELETE_SNAPSHOT", "controller GET_SNAPSHOT"}, run: snapshots},
 	{name: "snapshots are found by id, by volume and page by page", covers: []string{"controller LIST_SNAPSHOTS"}, run: snapshotPages},
 	{name: "a backup outlives its volume", covers: []string{"controller CREATE_DELETE_SNAPSHOT"}, needs: func(s *suite) string {
 		if s.backup == nil {
-			return "it takes a class of backups; name its parameters with --backup"
+			return "it needs a class of backups; name its parameters with --backup"
 		}
 		return ""
 	}, run: backups},
-	{name: "a volume is changed, twice alike", covers: []string{"controller MODIFY_VOLUME"}, needs: func(s *suite) string {
+	{name: "a volume is modified, twice in the same way", covers: []string{"controller MODIFY_VOLUME"}, needs: func(s *suite) string {
 		if s.mutable == nil {
-			return "it takes a VolumeAttributesClass; name its parameters with --mutable"
+			return "it needs a VolumeAttributesClass; name its parameters with --mutable"
 		}
 		return ""
 	}, run: modify},
-	{name: "a sound volume has no ailment", covers: []string{"controller GET_VOLUME_HEALTH", "controller LIST_VOLUME_HEALTH"}, run: health},
-	{name: "there is room, and less for a class that cannot be", covers: []string{"controller GET_CAPACITY"}, run: capacity},
+	{name: "a healthy volume has no health status", covers: []string{"controller GET_VOLUME_HEALTH", "controller LIST_VOLUME_HEALTH"}, run: health},
+	{name: "capacity is reported, and an impossible access mode is accepted or refused", covers: []string{"controller GET_CAPACITY"}, run: capacity},
 	{
-		name: "a volume is staged, measured, grown and taken back", needs: func(s *suite) string {
+		name: "a volume is staged, measured, expanded and unstaged", needs: func(s *suite) string {
 			if s.stage == "" {
-				return "it takes devices; name a directory for mounts with --stage"
+				return "it needs devices; name a directory for mounts with --stage"
 			}
 			return nodes(1)(s)
 		},
@@ -87,7 +87,7 @@ func life(ctx context.Context, s *suite, c *cleanup) error {
 		return err
 	}
 	if again.GetVolumeId() != made.GetVolumeId() {
-		return fmt.Errorf("the same request made %s and then %s", made.GetVolumeId(), again.GetVolumeId())
+		return fmt.Errorf("the same request created %s and then %s", made.GetVolumeId(), again.GetVolumeId())
 	}
 	_, err = s.controller.CreateVolume(ctx, s.request("life", 2))
 	if err := want("another size under the same name", err, codes.AlreadyExists); err != nil {
@@ -125,7 +125,7 @@ func resumed(ctx context.Context, s *suite, c *cleanup) error {
 		short, leave := context.WithTimeout(ctx, patience)
 		answer, err := s.controller.CreateVolume(short, s.request("resumed", 1))
 		leave()
-		if err := want("a create that is left", err, codes.OK, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable, codes.Canceled); err != nil {
+		if err := want("a create whose caller leaves", err, codes.OK, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable, codes.Canceled); err != nil {
 			return err
 		}
 		if err == nil {
@@ -143,7 +143,7 @@ func resumed(ctx context.Context, s *suite, c *cleanup) error {
 	return err
 }
 
-// pages deletes the last volume of each page before it asks for the next.
+// pages deletes the last volume of each page before it requests the next.
 func pages(ctx context.Context, s *suite, c *cleanup) error {
 	const volumes = 5
 	mine := map[string]int{}
@@ -181,11 +181,11 @@ func pages(ctx context.Context, s *suite, c *cleanup) error {
 	}
 	for id, seen := range mine {
 		if seen != 1 {
-			return fmt.Errorf("volume %s was listed %d times while others went", id, seen)
+			return fmt.Errorf("volume %s was listed %d times while others were deleted", id, seen)
 		}
 	}
-	_, err := s.controller.ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: "no token of anybody's"})
-	return want("a token that is none", err, codes.Aborted)
+	_, err := s.controller.ListVolumes(ctx, &csi.ListVolumesRequest{StartingToken: "not a token"})
+	return want("an invalid token", err, codes.Aborted)
 }
 
 func published(ctx context.Context, s *suite, c *cleanup) error {
@@ -217,7 +217,8 @@ func published(ctx context.Context, s *suite, c *cleanup) error {
 	return s.at(ctx, id)
 }
 
-// races lets callers attach and detach one volume at once, whatever comes of each, and then wants the last word to hold.
+// races attaches and detaches one volume at once from several callers. Each of these calls may fail. After them, the effect of each
+// single call must last.
 func races(ctx context.Context, s *suite, c *cleanup) error {
 	made, err := s.create(ctx, c, s.request("races", 1))
 	if err != nil {
@@ -227,10 +228,10 @@ func races(ctx context.Context, s *suite, c *cleanup) error {
 	c.add(func(ctx context.Context) error { return s.unpublish(ctx, id, node) })
 	err = together(6, func(i int) error {
 		if i%2 == 1 {
-			return want("unpublish among others", s.unpublish(ctx, id, node), append(passing, codes.OK)...)
+			return want("concurrent unpublish", s.unpublish(ctx, id, node), append(passing, codes.OK)...)
 		}
 		_, err := s.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: node, VolumeCapability: writer()})
-		return want("publish among others", err, append(passing, codes.OK)...)
+		return want("concurrent publish", err, append(passing, codes.OK)...)
 	})
 	if err != nil {
 		return err
@@ -260,7 +261,7 @@ func rivals(ctx context.Context, s *suite, c *cleanup) error {
 	})
 	winner := slices.Index(errs, nil)
 	if winner < 0 {
-		return fmt.Errorf("neither node got the volume: %w", errors.Join(errs...))
+		return fmt.Errorf("the volume was published to neither node: %w", errors.Join(errs...))
 	}
 	if err := want("the other node's publish", errors.Unwrap(errs[1-winner]), codes.FailedPrecondition); err != nil {
 		return err
@@ -306,7 +307,7 @@ func writers(ctx context.Context, s *suite, c *cleanup) error {
 	return err
 }
 
-// zones makes a volume in each zone. The segment's key is the one of the endpoint's own node.
+// zones creates a volume in each zone. The key of the segment is that of the endpoint's own node.
 func zones(ctx context.Context, s *suite, c *cleanup) error {
 	for key, own := range s.here.GetAccessibleTopology().GetSegments() {
 		wanted := s.zones
@@ -329,7 +330,7 @@ func zones(ctx context.Context, s *suite, c *cleanup) error {
 		nowhere := []*csi.Topology{{Segments: map[string]string{key: "there-is-no-such-zone"}}}
 		req.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: nowhere, Requisite: nowhere}
 		_, err := s.controller.CreateVolume(ctx, req)
-		return want("a volume in no zone", err, codes.ResourceExhausted, codes.InvalidArgument)
+		return want("a volume in an unknown zone", err, codes.ResourceExhausted, codes.InvalidArgument)
 	}
 	return nil
 }
@@ -380,7 +381,7 @@ func clones(ctx context.Context, s *suite, c *cleanup) error {
 	})
 }
 
-// sizes makes volumes from a source of 2 GiB: as large, larger, and none that is smaller.
+// sizes creates volumes of the same and of a larger size from a source of 2 GiB. A smaller one must be refused.
 func (s *suite) sizes(ctx context.Context, c *cleanup, name string, source *csi.VolumeContentSource) error {
 	for size := int64(2); size <= 3; size++ {
 		req := s.request(fmt.Sprintf("%s-%d", name, size), size)
@@ -404,11 +405,11 @@ func fromSnapshot(id string) *csi.VolumeContentSource {
 }
 
 func snapshots(ctx context.Context, s *suite, c *cleanup) error {
-	source, err := s.create(ctx, c, s.request("pictured", 2))
+	source, err := s.create(ctx, c, s.request("snapshot-source", 2))
 	if err != nil {
 		return err
 	}
-	made, err := s.snapshot(ctx, c, "picture", source.GetVolumeId(), nil)
+	made, err := s.snapshot(ctx, c, "snapshot", source.GetVolumeId(), nil)
 	if err != nil {
 		return err
 	}
@@ -426,8 +427,8 @@ func snapshots(ctx context.Context, s *suite, c *cleanup) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.controller.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: s.prefix + "picture", SourceVolumeId: other.GetVolumeId()})
-	return want("a snapshot's name for another volume", err, codes.AlreadyExists)
+	_, err = s.controller.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: s.prefix + "snapshot", SourceVolumeId: other.GetVolumeId()})
+	return want("the name of a snapshot for another volume", err, codes.AlreadyExists)
 }
 
 func snapshotPages(ctx context.Context, s *suite, c *cleanup) error {
@@ -444,7 +445,7 @@ func snapshotPages(ctx context.Context, s *suite, c *cleanup) error {
 		mine[made.GetSnapshotId()] = 0
 		one, err := s.controller.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: made.GetSnapshotId()})
 		if err != nil || len(one.GetEntries()) != 1 || !one.GetEntries()[0].GetSnapshot().GetReadyToUse() {
-			return fmt.Errorf("by id: want one that is ready, got %v, %w", one, err)
+			return fmt.Errorf("by ID: want one ready snapshot, got %v, %w", one, err)
 		}
 	}
 	token := ""
@@ -455,7 +456,7 @@ func snapshotPages(ctx context.Context, s *suite, c *cleanup) error {
 		}
 		for _, e := range page.GetEntries() {
 			if _, ours := mine[e.GetSnapshot().GetSnapshotId()]; !ours {
-				return fmt.Errorf("by volume: snapshot %v is of another", e.GetSnapshot())
+				return fmt.Errorf("by volume: snapshot %v has another source", e.GetSnapshot())
 			}
 			mine[e.GetSnapshot().GetSnapshotId()]++
 		}
@@ -481,7 +482,7 @@ func backups(ctx context.Context, s *suite, c *cleanup) error {
 		return err
 	}
 	if err := insist(ctx, s.deletion(source.GetVolumeId())); err != nil {
-		return fmt.Errorf("deleting the volume of a backup: %w", err)
+		return fmt.Errorf("delete the volume of a backup: %w", err)
 	}
 	listed, err := s.controller.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: made.GetSnapshotId()})
 	if err != nil || len(listed.GetEntries()) != 1 {
@@ -523,7 +524,7 @@ func health(ctx context.Context, s *suite, c *cleanup) error {
 	}
 	one, err := s.controller.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: made.GetVolumeId()})
 	if err != nil || one.GetVolumeHealth().GetVolumeId() != made.GetVolumeId() || len(one.GetVolumeHealth().GetHealthStatuses()) > 0 {
-		return fmt.Errorf("want nothing wrong with %s, got %v, %w", made.GetVolumeId(), one, err)
+		return fmt.Errorf("want no health status of %s, got %v, %w", made.GetVolumeId(), one, err)
 	}
 	all, err := s.controller.ControllerListVolumeHealth(ctx, &csi.ControllerListVolumeHealthRequest{})
 	if err != nil {
@@ -531,25 +532,25 @@ func health(ctx context.Context, s *suite, c *cleanup) error {
 	}
 	for _, h := range all.GetEntries() {
 		if h.GetVolumeId() == made.GetVolumeId() && len(h.GetHealthStatuses()) > 0 {
-			return fmt.Errorf("the list says otherwise: %v", h)
+			return fmt.Errorf("ControllerListVolumeHealth has a status for the healthy volume: %v", h)
 		}
 	}
 	_, err = s.controller.ControllerGetVolumeHealth(ctx, &csi.ControllerGetVolumeHealthRequest{VolumeId: "none"})
-	return want("the health of no volume", err, codes.NotFound)
+	return want("the health of an unknown volume", err, codes.NotFound)
 }
 
 func capacity(ctx context.Context, s *suite, _ *cleanup) error {
 	answer, err := s.controller.GetCapacity(ctx, &csi.GetCapacityRequest{Parameters: s.parameters, VolumeCapabilities: []*csi.VolumeCapability{writer()}})
 	if err != nil || answer.GetAvailableCapacity() <= 0 {
-		return fmt.Errorf("want room, got %v, %w", answer, err)
+		return fmt.Errorf("want capacity, got %v, %w", answer, err)
 	}
 	_, err = s.controller.GetCapacity(ctx, &csi.GetCapacityRequest{
 		VolumeCapabilities: []*csi.VolumeCapability{capability(csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER, false)},
 	})
-	return want("room for file systems that several nodes write", err, codes.OK, codes.InvalidArgument)
+	return want("capacity for file systems that several nodes write", err, codes.OK, codes.InvalidArgument)
 }
 
-// staged takes a volume through the endpoint's own node.
+// staged uses a volume on the endpoint's own node.
 func staged(ctx context.Context, s *suite, c *cleanup) error {
 	made, err := s.create(ctx, c, s.request("staged", 1))
 	if err != nil {
@@ -590,7 +591,7 @@ func staged(ctx context.Context, s *suite, c *cleanup) error {
 	}
 	h, err := s.node.NodeGetVolumeHealth(ctx, &csi.NodeGetVolumeHealthRequest{VolumeId: id, VolumePublishPath: targets[0], StagingTargetPath: staging})
 	if err != nil || len(h.GetVolumeHealth().GetHealthStatuses()) > 0 {
-		return fmt.Errorf("want nothing wrong on the node, got %v, %w", h, err)
+		return fmt.Errorf("want no health status on the node, got %v, %w", h, err)
 	}
 	if err := s.expand(ctx, id, 2); err != nil {
 		return err
@@ -623,7 +624,7 @@ func (s *suite) measured(ctx context.Context, id, path string) (int64, error) {
 			return usage.GetTotal(), nil
 		}
 	}
-	return 0, fmt.Errorf("NodeGetVolumeStats tells no bytes: %v", answer)
+	return 0, fmt.Errorf("NodeGetVolumeStats reports no bytes: %v", answer)
 }
 
 func (s *suite) unstage(id, staging string, targets []string) func(ctx context.Context) error {

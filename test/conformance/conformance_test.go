@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/inprocess"
 )
 
-// simulation has all that the checks need but devices.
+// simulation has everything that the checks need except devices.
 func simulation(t *testing.T) (*openstacksim.Sim, *inprocess.Driver, settings) {
 	t.Helper()
 	sim := openstacksim.New(openstacksim.Default())
@@ -41,7 +41,7 @@ func TestTheDriverConforms(t *testing.T) {
 				skipped = append(skipped, r.name)
 			}
 		}
-		if want := []string{"a volume is staged, measured, grown and taken back"}; !slices.Equal(skipped, want) { // there are no devices
+		if want := []string{"a volume is staged, measured, expanded and unstaged"}; !slices.Equal(skipped, want) { // there are no devices
 			t.Errorf("want %v skipped, got %v", want, skipped)
 		}
 		admin := inprocess.NewAdmin(t, sim)
@@ -77,7 +77,7 @@ func TestEveryAdvertisedCapabilityHasACase(t *testing.T) {
 	})
 }
 
-// A cloud that goes wrong must show: the checks see something.
+// The checks must find the faults of a cloud, or they could not fail.
 func TestADriverThatDoesNotConformFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim, d, set := simulation(t)

@@ -1,10 +1,10 @@
-// Command conformance tries on a CSI driver what csi-sanity does not: published nodes, pages while volumes go, cancellation, many
-// callers at once, zones, health, backups, changes of volumes, growth while in use. It knows nothing of the driver but its endpoint;
-// flags tell what the cloud behind it has.
+// Command conformance tests a CSI driver where csi-sanity does not. It tests published nodes, pages during deletions, cancellation,
+// concurrent callers, zones, health, backups, modification, and expansion of volumes in use. It knows only the endpoint of the driver; flags
+// describe the cloud behind it.
 //
 //	go run ./test/conformance --endpoint unix:///csi/csi.sock --nodes ID,ID --zones az1,az2
 //
-// It prints one line a case and exits with 1 if any failed. Every case takes back what it made.
+// It prints one line for each case and exits with 1 if any case failed. Every case deletes what it created.
 package main
 
 import (
@@ -21,16 +21,16 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// settings are what the cloud behind the endpoint has; cases that need what is missing are skipped.
+// settings describe the cloud behind the endpoint. The program skips cases that need a missing setting.
 type settings struct {
-	nodes      []string          // ids that volumes can be attached to; without any, the endpoint's own node
+	nodes      []string          // IDs of the nodes to attach volumes to; the endpoint's own node if empty
 	zones      []string          // values of the topology segment
 	parameters map[string]string // of ordinary volumes
-	shared     map[string]string // of volumes that several nodes can have
+	shared     map[string]string // of volumes that several nodes can use
 	backup     map[string]string // of snapshots that are backups
-	mutable    map[string]string // what an ordinary volume can be changed to
-	fsType     string            // of the volume that is mounted
-	stage      string            // directory for mounts, where the endpoint's node has the devices
+	mutable    map[string]string // mutable parameters for an ordinary volume
+	fsType     string            // of the mounted volume
+	stage      string            // directory for mounts, on the endpoint's node
 }
 
 func main() {
@@ -68,13 +68,13 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 		})
 	}
 	list("nodes", "`ids` of nodes to attach volumes to, separated by commas; the endpoint's own node if empty", &s.nodes)
-	list("zones", "`values` of the topology segment to make volumes in, separated by commas", &s.zones)
+	list("zones", "`values` of the topology segment to create volumes in, separated by commas", &s.zones)
 	pairs("parameter", "`KEY=VALUE` of the StorageClass of ordinary volumes; may be repeated", &s.parameters)
 	pairs("shared", "`KEY=VALUE` of the StorageClass of volumes for several nodes; may be repeated", &s.shared)
 	pairs("backup", "`KEY=VALUE` of the VolumeSnapshotClass whose snapshots are backups; may be repeated", &s.backup)
 	pairs("mutable", "`KEY=VALUE` of a VolumeAttributesClass that an ordinary volume can get; may be repeated", &s.mutable)
 	flags.StringVar(&s.stage, "stage", "", "`directory` to mount volumes in, as root on the endpoint's node")
-	flags.StringVar(&s.fsType, "fs-type", "ext4", "file `system` of the volume that is mounted; a mounted ext4 grows only with CAP_SYS_RESOURCE")
+	flags.StringVar(&s.fsType, "fs-type", "ext4", "file `system` of the mounted volume; the expansion of a mounted ext4 needs CAP_SYS_RESOURCE")
 	if err := flags.Parse(args); err != nil {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, out io.Writer) (ok bool, err error)
 	return report(out, results), nil
 }
 
-// report prints the results and tells whether none failed and one passed.
+// report prints the results. It returns true if no case failed and at least one passed.
 func report(out io.Writer, results []result) bool {
 	counts := map[string]int{}
 	for _, r := range results {

@@ -18,7 +18,7 @@ import (
 
 const (
 	gib = 1 << 30
-	// deadline is the sidecars' usual one for an RPC, patience how long they go on asking here.
+	// deadline is the usual deadline of the sidecars for an RPC, patience is how long the program retries.
 	deadline, patience = 3 * time.Minute, 15 * time.Minute
 )
 
@@ -30,20 +30,20 @@ type suite struct {
 	node       csi.NodeClient
 	here       *csi.NodeGetInfoResponse // nil without a node service
 	has        []string                 // the advertised capabilities
-	prefix     string                   // of names, so that runs do not meet
+	prefix     string                   // of names, so that runs use different objects
 }
 
 // check is one case.
 type check struct {
 	name string
-	// covers are the capabilities it is a positive case of, as capabilities gives them. It needs all of them.
+	// covers are the capabilities that the case tests, as capabilities returns them. The case needs all of them.
 	covers []string
-	// needs says why it cannot run with these settings; nil needs nothing.
+	// needs returns the reason why the case cannot run with these settings, or an empty text. nil needs nothing.
 	needs func(s *suite) string
 	run   func(ctx context.Context, s *suite, c *cleanup) error
 }
 
-// result is what became of a check.
+// result is the result of a check.
 type result struct {
 	name, skip string
 	err        error
@@ -106,7 +106,8 @@ func (s *suite) try(ctx context.Context, c check) result {
 	return r
 }
 
-// capabilities are what a driver advertises: "plugin CONTROLLER_SERVICE", "expansion ONLINE", "controller LIST_VOLUMES", "node …".
+// capabilities returns the capabilities that a driver advertises, such as "plugin CONTROLLER_SERVICE", "expansion ONLINE", "controller
+// LIST_VOLUMES", "node …".
 func capabilities(ctx context.Context, conn grpc.ClientConnInterface) ([]string, error) {
 	var all []string
 	plugin, err := csi.NewIdentityClient(conn).GetPluginCapabilities(ctx, &csi.GetPluginCapabilitiesRequest{}, grpc.WaitForReady(true))
@@ -138,7 +139,7 @@ func capabilities(ctx context.Context, conn grpc.ClientConnInterface) ([]string,
 	return all, nil
 }
 
-// cleanup is what a check has to take back, the last first.
+// cleanup has the steps that undo a check. They run last first.
 type cleanup struct {
 	mu    sync.Mutex
 	steps []func(ctx context.Context) error
@@ -154,16 +155,16 @@ func (c *cleanup) all(ctx context.Context) error {
 	var failed error
 	for _, step := range slices.Backward(c.steps) {
 		if err := insist(ctx, step); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("taking back: %w", err))
+			failed = errors.Join(failed, fmt.Errorf("clean up: %w", err))
 		}
 	}
 	return failed
 }
 
-// passing are the codes after which a caller asks again.
+// passing are the codes after which a caller retries.
 var passing = []codes.Code{codes.Aborted, codes.Unavailable, codes.DeadlineExceeded, codes.Canceled}
 
-// insist asks as sidecars do: each time with their deadline, again after a code that passes.
+// insist calls as sidecars do: with their deadline for each call, and with retries after the codes in passing.
 func insist(ctx context.Context, call func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -182,7 +183,7 @@ func insist(ctx context.Context, call func(ctx context.Context) error) error {
 	}
 }
 
-// want is an error unless err has one of the codes.
+// want returns an error unless err has one of the codes.
 func want(what string, err error, allowed ...codes.Code) error {
 	if slices.Contains(allowed, status.Code(err)) {
 		return nil
@@ -204,7 +205,7 @@ func writer() *csi.VolumeCapability {
 	return capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, false)
 }
 
-// request asks for an ordinary volume.
+// request is the request for an ordinary volume.
 func (s *suite) request(name string, size int64) *csi.CreateVolumeRequest {
 	return &csi.CreateVolumeRequest{
 		Name: s.prefix + name, CapacityRange: &csi.CapacityRange{RequiredBytes: size * gib}, Parameters: s.parameters,
@@ -212,7 +213,7 @@ func (s *suite) request(name string, size int64) *csi.CreateVolumeRequest {
 	}
 }
 
-// create makes a volume that is taken back.
+// create creates a volume. The cleanup deletes it.
 func (s *suite) create(ctx context.Context, c *cleanup, req *csi.CreateVolumeRequest) (*csi.Volume, error) {
 	var made *csi.Volume
 	err := insist(ctx, func(ctx context.Context) error {
@@ -234,7 +235,7 @@ func (s *suite) deletion(id string) func(ctx context.Context) error {
 	}
 }
 
-// publish attaches a volume; it is taken back.
+// publish attaches a volume. The cleanup detaches it.
 func (s *suite) publish(ctx context.Context, c *cleanup, id, node string, as *csi.VolumeCapability) (map[string]string, error) {
 	c.add(func(ctx context.Context) error { return s.unpublish(ctx, id, node) })
 	var published map[string]string
@@ -254,7 +255,7 @@ func (s *suite) unpublish(ctx context.Context, id, node string) error {
 	return err
 }
 
-// snapshot makes a snapshot and waits until it is ready; it is taken back.
+// snapshot creates a snapshot and waits until it is ready. The cleanup deletes it.
 func (s *suite) snapshot(ctx context.Context, c *cleanup, name, of string, parameters map[string]string) (*csi.Snapshot, error) {
 	req := &csi.CreateSnapshotRequest{Name: s.prefix + name, SourceVolumeId: of, Parameters: parameters}
 	var made *csi.Snapshot
@@ -265,7 +266,7 @@ func (s *suite) snapshot(ctx context.Context, c *cleanup, name, of string, param
 		err := insist(ctx, func(ctx context.Context) error {
 			answer, err := s.controller.CreateSnapshot(ctx, req)
 			if err == nil && made != nil && answer.GetSnapshot().GetSnapshotId() != made.GetSnapshotId() {
-				return fmt.Errorf("was told to be %s and is now %s", made.GetSnapshotId(), answer.GetSnapshot().GetSnapshotId())
+				return fmt.Errorf("the driver first returned ID %s and now %s", made.GetSnapshotId(), answer.GetSnapshot().GetSnapshotId())
 			}
 			if err == nil {
 				made = answer.GetSnapshot()
@@ -283,7 +284,7 @@ func (s *suite) snapshot(ctx context.Context, c *cleanup, name, of string, param
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("snapshot %s is never ready", req.GetName())
+			return nil, fmt.Errorf("snapshot %s is not ready: %w", req.GetName(), ctx.Err())
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
@@ -294,7 +295,7 @@ func (s *suite) unsnapshot(ctx context.Context, id string) error {
 	return err
 }
 
-// nodesOf are the nodes that ListVolumes and ControllerGetVolume say a volume is at; an error if they differ.
+// nodesOf returns the nodes of a volume in ListVolumes and ControllerGetVolume. It fails if the two differ.
 func (s *suite) nodesOf(ctx context.Context, id string) ([]string, error) {
 	one, err := s.controller.ControllerGetVolume(ctx, &csi.ControllerGetVolumeRequest{VolumeId: id})
 	if err != nil {
@@ -310,18 +311,18 @@ func (s *suite) nodesOf(ctx context.Context, id string) ([]string, error) {
 		}
 		a, b := slices.Sorted(slices.Values(one.GetStatus().GetPublishedNodeIds())), slices.Sorted(slices.Values(e.GetStatus().GetPublishedNodeIds()))
 		if !slices.Equal(a, b) {
-			return nil, fmt.Errorf("ControllerGetVolume says that it is at %v, ListVolumes that it is at %v", a, b)
+			return nil, fmt.Errorf("volume %s is on nodes %v in ControllerGetVolume, and on %v in ListVolumes", id, a, b)
 		}
 		return a, nil
 	}
 	return nil, fmt.Errorf("ListVolumes has no volume %s", id)
 }
 
-// at wants a volume to be at exactly these nodes.
+// at wants a volume to be on exactly these nodes.
 func (s *suite) at(ctx context.Context, id string, nodes ...string) error {
 	got, err := s.nodesOf(ctx, id)
 	if err == nil && !slices.Equal(got, slices.Sorted(slices.Values(nodes))) {
-		err = fmt.Errorf("want volume %s at %v, got %v", id, nodes, got)
+		err = fmt.Errorf("want volume %s on nodes %v, got %v", id, nodes, got)
 	}
 	return err
 }
