@@ -282,7 +282,7 @@ func TestObjectsOfThisDriverAreWhatUpstreamsPluginLooksFor(t *testing.T) {
 }
 
 // There and back: this driver, upstream's plugin, this driver, on the same objects.
-func TestThereAndBack(t *testing.T) {
+func TestReplaceUpstreamAndReturnToIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		one, u := startWith(t, sim), newUpstream(t, sim)

@@ -137,7 +137,7 @@ func TestUnpublishDeletesTheAttachmentOfADeletedServer(t *testing.T) {
 	})
 }
 
-func TestAnApplicationCredentialThatMayNotMendSaysWhoCan(t *testing.T) {
+func TestAnApplicationCredentialThatMayNotDeleteStaleAttachmentsNamesWhoCan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -151,7 +151,7 @@ func TestAnApplicationCredentialThatMayNotMendSaysWhoCan(t *testing.T) {
 	})
 }
 
-func TestAServerThatNovaDoesNotKnowTodayKeepsItsVolume(t *testing.T) {
+func TestAServerThatNovaDoesNotShowForAMomentKeepsItsVolume(t *testing.T) {
 	for name, fault := range map[string]openstacksim.Fault{
 		"Nova answers 500":   {Path: "/compute/v2.1/servers/**", Status: http.StatusInternalServerError},
 		"Nova answers 403":   {Path: "/compute/v2.1/servers/**", Status: http.StatusForbidden},
@@ -198,7 +198,7 @@ func TestUnpublishWithoutANodeDetachesFromAll(t *testing.T) {
 	})
 }
 
-func TestAnAttachOfASharedVolumeThatTheHostGivesUpIsToldAndRetried(t *testing.T) {
+func TestAnAttachOfAMultiattachVolumeThatFailsOnTheHostIsReportedAndRetried(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			sim := simulated()
@@ -224,7 +224,7 @@ func TestAnAttachOfASharedVolumeThatTheHostGivesUpIsToldAndRetried(t *testing.T)
 	}
 }
 
-func TestServersThatCannotTakeAVolume(t *testing.T) {
+func TestPublishToAServerThatCannotAttachVolumes(t *testing.T) {
 	for name, test := range map[string]struct {
 		status, task string
 		code         codes.Code
@@ -270,7 +270,7 @@ func TestServersThatCannotTakeAVolume(t *testing.T) {
 }
 
 // Nova serialises the attaches of a server. Eight at once there, and one on another server, which waits for none of them.
-func TestABusyServerDelaysNoOther(t *testing.T) {
+func TestABusyServerDelaysNoOtherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetLatency(openstacksim.Reserve, 20*time.Second)
@@ -365,7 +365,7 @@ func TestUnpublishWaitsForTheEndOfAnAbandonedPublish(t *testing.T) {
 	}
 }
 
-func TestTheDriverDoesNotEndBeforeNovaHasAnsweredButNotMuchLater(t *testing.T) {
+func TestTheDriverWaitsForNovaBeforeItEndsForALimitedTime(t *testing.T) {
 	for takes, want := range map[time.Duration]time.Duration{7 * time.Second: 2 * time.Second, time.Minute: drainTime} {
 		synctest.Test(t, func(t *testing.T) {
 			d, _, _ := abandoned(t, takes)
@@ -380,7 +380,7 @@ func TestTheDriverDoesNotEndBeforeNovaHasAnsweredButNotMuchLater(t *testing.T) {
 }
 
 // A proxy gives up an attach, which Nova carries out later.
-func TestUnpublishOutlastsAPublishWhoseAnswerWasLost(t *testing.T) {
+func TestUnpublishWaitsForAPublishWhoseAnswerWasLost(t *testing.T) {
 	for _, from := range []string{"the node", "every node"} {
 		t.Run(from, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

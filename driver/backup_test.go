@@ -96,7 +96,7 @@ func readiness(t *testing.T, d *instance, id string) (listed, ready bool) {
 	return len(entries) == 1, len(entries) == 1 && entries[0].GetSnapshot().GetReadyToUse()
 }
 
-func TestALifeOfABackup(t *testing.T) {
+func TestBackupLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetLatency(openstacksim.RestoreBackup, 2*time.Minute)
@@ -268,7 +268,7 @@ func TestRefusalsOfBackups(t *testing.T) {
 	})
 }
 
-func TestABackupIsMadeWhileItsVolumeIsUsed(t *testing.T) {
+func TestCreateBackupOfAVolumeInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetLatency(openstacksim.CreateBackup, 20*time.Minute) // far longer than any sidecar waits
@@ -378,7 +378,7 @@ func TestABackupDeletedBeforeItIsReadyLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestTwoReplicasMakeOneBackup(t *testing.T) {
+func TestTwoReplicasCreateOneBackup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		one, other := startWith(t, sim), startWith(t, sim)
@@ -416,7 +416,7 @@ func TestRefusalsOfNewBackups(t *testing.T) {
 }
 
 // No cinder-backup works in az2. Cinder 21 then takes the volume's status away and keeps the snapshot: an administrator must help.
-func TestABackupThatNobodyCouldMakeNamesWhatAnAdministratorMustReset(t *testing.T) {
+func TestABackupWithoutBackupServiceNamesWhatAnAdministratorMustReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "az2"} }))).GetVolume().GetVolumeId()

@@ -6,7 +6,7 @@ import (
 )
 
 // Cinder's database takes a type's name in any case; the volume then tells it as it is.
-func TestATypesNameMayBeInAnotherCase(t *testing.T) {
+func TestTypeNamesIgnoreCase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		first := made(t, d, of("type", "STANDARD"))

@@ -66,7 +66,7 @@ func TestHintsInAClaimsAnnotationsReachTheCloudOnce(t *testing.T) {
 	})
 }
 
-func TestAHintInAnAnnotationDoesNotTellWhichOtherVolumesExist(t *testing.T) {
+func TestAHintInAnAnnotationDoesNotRevealOtherVolumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim, hint := simulated(), ""
 		d := start(t, sim.CloudConf(cloudURL), besides(sim, func(w http.ResponseWriter, _ *http.Request) {

@@ -56,7 +56,7 @@ func TestCreateVolumeWithAnImpossibleSizeIsOutOfRange(t *testing.T) {
 	}
 }
 
-func TestClassesThatCannotBeReadLeaveNothing(t *testing.T) {
+func TestInvalidClassesLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		for parameter, value := range map[string]string{

@@ -288,7 +288,7 @@ func (u *used) expand(t *testing.T, gib int64) {
 	}
 }
 
-func TestADiskThatIsNotSurelyTheVolumesIsNotTouched(t *testing.T) {
+func TestADiskThatMayNotBelongToTheVolumeIsNotUsed(t *testing.T) {
 	for name, serial := range map[string]string{"a wrong serial": "wrong", "no serial": ""} {
 		t.Run(name, func(t *testing.T) {
 			d, _, dir := withDisks(t, dataplane.Options{Serial: func(string) string { return serial }})

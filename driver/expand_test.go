@@ -58,7 +58,7 @@ func TestControllerExpandVolumeRefuses(t *testing.T) {
 }
 
 // csi-resizer asks the identity service and both others before it works.
-func TestExpansionIsAdvertisedByAllThreeServices(t *testing.T) {
+func TestAllThreeServicesHaveTheExpansionCapability(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		if !can(t, d, csi.ControllerServiceCapability_RPC_EXPAND_VOLUME) {

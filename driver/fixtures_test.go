@@ -98,7 +98,7 @@ func fixture(t *testing.T, dir, name string) []byte {
 
 func noEnv(string) string { return "" }
 
-func TestTheFilesThatClustersComeWithAreRead(t *testing.T) {
+func TestConfigurationFilesOfExistingClustersAreRead(t *testing.T) {
 	found, err := filepath.Glob("testdata/cloudconf/*.conf")
 	if err != nil || len(found) != len(sources) {
 		t.Errorf("%d files, %d expectations, %v", len(found), len(sources), err)

@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 )
 
-func TestReadinessTellsWhoeverReachesItNoAddressAndNoUser(t *testing.T) {
+func TestReadinessRevealsNoAddressAndNoUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := start(t, []byte(strings.Replace(string(sim.CloudConf(cloudURL)), "sim-appcred-secret", "wrong", 1)), memnet.Transport(sim.Handler()))
@@ -40,7 +40,7 @@ func TestReadinessTellsWhoeverReachesItNoAddressAndNoUser(t *testing.T) {
 	})
 }
 
-func TestAnOpenConnectionIsWarnedAboutOnceAlsoWithStrict(t *testing.T) {
+func TestAnUnencryptedConnectionIsLoggedOnceAlsoWithStrict(t *testing.T) {
 	for _, args := range [][]string{nil, {"--strict"}} {
 		synctest.Test(t, func(t *testing.T) {
 			sim := simulated()
@@ -63,7 +63,7 @@ func TestAnOpenConnectionIsWarnedAboutOnceAlsoWithStrict(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatSaysNothingIsClosed(t *testing.T) {
+func TestAnIdleHTTPConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		conn, err := d.web.Dial(t.Context())

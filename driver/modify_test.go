@@ -69,7 +69,7 @@ func TestControllerModifyVolumeRefuses(t *testing.T) {
 	})
 }
 
-func TestAVolumeIsModifiedFromItsBeginning(t *testing.T) {
+func TestCreateVolumeWithMutableParameters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d, ctx := startWith(t, sim), asSidecar(t)
@@ -93,7 +93,7 @@ func TestAVolumeIsModifiedFromItsBeginning(t *testing.T) {
 	})
 }
 
-func TestCapacityIsToldWhereTheFlagIsGiven(t *testing.T) {
+func TestGetCapacityNeedsItsFlag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		if can(t, d, csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
@@ -118,7 +118,7 @@ func TestCapacityIsToldWhereTheFlagIsGiven(t *testing.T) {
 	})
 }
 
-func TestTheHealthOfVolumesIsTold(t *testing.T) {
+func TestVolumeHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d, ctx := startWith(t, sim), asSidecar(t)

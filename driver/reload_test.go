@@ -90,7 +90,7 @@ func another(sim *openstacksim.Sim, name string) openstacksim.ApplicationCredent
 
 func theFirst(*openstacksim.Sim) string { return openstacksim.Default().ApplicationCredentials[0].ID }
 
-func TestACredentialIsReplacedUnderTwoHundredRPCsAndNoneFails(t *testing.T) {
+func TestACredentialIsReplacedDuringTwoHundredRPCs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -167,7 +167,7 @@ func TestARefusalMakesTheDriverLookForNewCredentials(t *testing.T) {
 	})
 }
 
-func TestARefusalWithoutNewCredentialsIsTold(t *testing.T) {
+func TestARefusalWithoutNewCredentialsIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
@@ -183,7 +183,7 @@ func TestARefusalWithoutNewCredentialsIsTold(t *testing.T) {
 
 func theServer() string { one, _ := servers(); return one }
 
-func TestAFileIsReadAgainEveryMinuteEvenIfNobodySawItChange(t *testing.T) {
+func TestAFileIsReadAgainEveryMinuteWithoutAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)

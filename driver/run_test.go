@@ -154,7 +154,7 @@ func listed(t *testing.T, d *instance) map[string][]string {
 	return all
 }
 
-func TestALifeOfAVolume(t *testing.T) {
+func TestVolumeLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, ctx := startWith(t, simulated()), asSidecar(t)
 		az1, az2 := servers()
@@ -194,7 +194,7 @@ func TestALifeOfAVolume(t *testing.T) {
 	})
 }
 
-func TestAVolumeGrowsDetachedAndAttached(t *testing.T) {
+func TestExpandADetachedAndAnAttachedVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, ctx := startWith(t, simulated()), asSidecar(t)
 		az1, _ := servers()
@@ -222,7 +222,7 @@ func TestAVolumeGrowsDetachedAndAttached(t *testing.T) {
 	})
 }
 
-func TestACloneIsMadeBesideItsSource(t *testing.T) {
+func TestACloneIsCreatedInTheZoneOfItsSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, ctx := startWith(t, simulated()), asSidecar(t)
 		source := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "az2"} }))).GetVolume()
@@ -235,7 +235,7 @@ func TestACloneIsMadeBesideItsSource(t *testing.T) {
 	})
 }
 
-func TestAFailedCreateTellsCindersReasonAndLeavesNothing(t *testing.T) {
+func TestAFailedCreateReturnsTheReasonAndLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Times: 1})
@@ -288,7 +288,7 @@ func TestALostAnswerLosesNoVolume(t *testing.T) {
 	}
 }
 
-func TestACreateThatOutlastsItsDeadlineIsResumed(t *testing.T) {
+func TestACreateResumesAfterItsDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetLatency(openstacksim.CreateVolume, 5*time.Minute)
@@ -325,7 +325,7 @@ func makeOne(t *testing.T, one, other *instance, try func(d *instance) (id strin
 	}
 }
 
-func TestTwoReplicasMakeOneVolume(t *testing.T) {
+func TestTwoReplicasCreateOneVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		one, other := startWith(t, sim), startWith(t, sim)
@@ -336,7 +336,7 @@ func TestTwoReplicasMakeOneVolume(t *testing.T) {
 	})
 }
 
-func TestAnAttachThatTheHostGivesUpIsToldAndRetried(t *testing.T) {
+func TestAnAttachThatFailsOnTheHostIsReportedAndRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d, ctx := startWith(t, sim), asSidecar(t)
@@ -558,7 +558,7 @@ func TestRPCsInProgressFinishWhenTheDriverEnds(t *testing.T) {
 	})
 }
 
-func TestWithTheEndRPCsThatTakeTooLongAreNotFinal(t *testing.T) {
+func TestRPCsThatTakeTooLongAtTheEndOfTheDriverAreNotFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetLatency(openstacksim.CreateVolume, time.Hour)
@@ -580,7 +580,7 @@ func TestWithTheEndRPCsThatTakeTooLongAreNotFinal(t *testing.T) {
 	})
 }
 
-func TestANodeAsksTheMetadataServiceAndNoOtherCloud(t *testing.T) {
+func TestANodeCallsOnlyTheMetadataService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := start(t, nil, memnet.Transport(sim.Handler()), "--provide-controller-service=false", "--metadata-url="+cloudURL+"/metadata/node-az2",
@@ -644,7 +644,7 @@ func TestWhatKeepsTheDriverFromStarting(t *testing.T) {
 	}
 }
 
-func TestUnknownKeysOfCloudConfAreWarnedAboutAsUpstreamIgnoresThem(t *testing.T) {
+func TestUnknownKeysOfCloudConfAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := start(t, append(sim.CloudConf(cloudURL), "[BlockStorage]\nignore-volume-as=true\n[LoadBalancer]\nuse-octavia=true\n"...), memnet.Transport(sim.Handler()))
@@ -656,7 +656,7 @@ func TestUnknownKeysOfCloudConfAreWarnedAboutAsUpstreamIgnoresThem(t *testing.T)
 }
 
 // [Global] is described in config, for documentation and the generator, and read in cloud.
-func TestTheDescriptionOfGlobalIsWhatIsRead(t *testing.T) {
+func TestTheDescribedOptionsOfGlobalAreTheOnesThatAreRead(t *testing.T) {
 	var described []string
 	for _, o := range config.Options {
 		if o.Section == config.Global {

@@ -46,7 +46,7 @@ func shots(t *testing.T, d *instance) map[string]bool {
 	return all
 }
 
-func TestALifeOfASnapshot(t *testing.T) {
+func TestSnapshotLifecycle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetLatency(openstacksim.CreateSnapshot, 10*time.Minute) // far longer than any sidecar waits
@@ -132,7 +132,7 @@ func TestALostAnswerLosesNoSnapshot(t *testing.T) {
 	}
 }
 
-func TestTwoReplicasMakeOneSnapshot(t *testing.T) {
+func TestTwoReplicasCreateOneSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		one, other := startWith(t, sim), startWith(t, sim)
@@ -144,7 +144,7 @@ func TestTwoReplicasMakeOneSnapshot(t *testing.T) {
 	})
 }
 
-func TestAnOldCloudMakesSnapshotsOfAttachedVolumesByForceOnly(t *testing.T) {
+func TestAnOldCloudCreatesSnapshotsOfAttachedVolumesOnlyWithForce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d, ctx := startWith(t, sim), asSidecar(t)

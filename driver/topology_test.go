@@ -98,7 +98,7 @@ func TestZonesRoundTrip(t *testing.T) {
 }
 
 // A zone whose backends are full fails after Cinder has accepted the volume.
-func TestAZoneThatIsFullLeavesNothingAndTheSchedulerPicksAgain(t *testing.T) {
+func TestAFullZoneLeavesNothingAndTheSchedulerChoosesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d, ctx := startWith(t, sim), asSidecar(t)
@@ -117,7 +117,7 @@ func TestAZoneThatIsFullLeavesNothingAndTheSchedulerPicksAgain(t *testing.T) {
 }
 
 // A cloud that does not let us read its zones, and puts unknown ones into its default.
-func TestAVolumeThatSilentlyCameToTheDefaultZoneIsRemoved(t *testing.T) {
+func TestAVolumeInTheDefaultZoneInsteadOfTheRequestedOneIsDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		sim.SetVolumeZones("nova")
