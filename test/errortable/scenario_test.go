@@ -10,14 +10,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// scenario is one way through an RPC.
+// scenario is one path through an RPC.
 type scenario struct {
 	name, rpc string
 	prepare   func(w *world)
-	// disturb is what the cloud does wrong by itself on this way.
+	// disturb is a fault of the cloud itself on this path.
 	disturb openstacksim.Fault
 	call    func(ctx context.Context, w *world) error
-	// sidecar is the caller of an RPC that creates volumes or snapshots.
+	// sidecar is the caller, if the RPC creates something: volumes or snapshots.
 	sidecar func(w *world) sidecar
 	makes   string
 }
@@ -37,8 +37,8 @@ func provisioner(req func(w *world) *csi.CreateVolumeRequest) func(w *world) sid
 	}
 }
 
-// snapshotter keeps the first ID that it gets permanently (updateSnapshotContentStatus of external-snapshotter 8.7). The object with that
-// ID must become ready.
+// snapshotter is external-snapshotter. It never replaces the first ID that it receives (updateSnapshotContentStatus of
+// external-snapshotter 8.7), so that ID must name a snapshot that is ready.
 func snapshotter(req func(w *world) *csi.CreateSnapshotRequest) func(w *world) sidecar {
 	return func(w *world) sidecar {
 		return sidecar{
@@ -57,7 +57,7 @@ func snapshotter(req func(w *world) *csi.CreateSnapshotRequest) func(w *world) s
 	}
 }
 
-// create is a way through CreateVolume.
+// create is a path through CreateVolume.
 func create(name string, prepare func(w *world), disturb openstacksim.Fault, req func(w *world) *csi.CreateVolumeRequest) scenario {
 	asks := provisioner(req)
 	return scenario{name: name, rpc: "CreateVolume", prepare: prepare, disturb: disturb, sidecar: asks, makes: "volumes", call: func(ctx context.Context, w *world) error {
@@ -66,7 +66,7 @@ func create(name string, prepare func(w *world), disturb openstacksim.Fault, req
 	}}
 }
 
-// createSnapshot is a way through CreateSnapshot.
+// createSnapshot is a path through CreateSnapshot.
 func createSnapshot(name string, prepare func(w *world), disturb openstacksim.Fault, req func(w *world) *csi.CreateSnapshotRequest) scenario {
 	asks := snapshotter(req)
 	return scenario{name: name, rpc: "CreateSnapshot", prepare: prepare, disturb: disturb, sidecar: asks, makes: "snapshots", call: func(ctx context.Context, w *world) error {
@@ -86,7 +86,7 @@ func changed(req *csi.CreateVolumeRequest, change func(*csi.CreateVolumeRequest)
 	return req
 }
 
-// begun asks and goes away while the cloud is at work.
+// begun makes a call that ends before the cloud has done the work.
 func begun(w *world, after time.Duration, call func(ctx context.Context) error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), after)
 	defer cancel()
@@ -99,7 +99,7 @@ func begun(w *world, after time.Duration, call func(ctx context.Context) error) 
 
 var noFault openstacksim.Fault
 
-// The ways through the RPCs that ask Cinder or Nova.
+// The paths through the RPCs that call Cinder or Nova.
 var scenarios = []scenario{
 	create("blank", nothing, noFault, just(claim("pvc", "az2", "az1"))),
 	create("a zone without room, then another", nothing, openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true, Times: 1}, just(claim("pvc", "az2", "az1"))),
@@ -113,10 +113,10 @@ var scenarios = []scenario{
 	create("clone", (*world).prepared, noFault, func(w *world) *csi.CreateVolumeRequest {
 		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromVolume(w.volume) })
 	}),
-	create("from a snapshot", func(w *world) { w.prepared(); w.withSnapshot() }, noFault, func(w *world) *csi.CreateVolumeRequest {
+	create("from a snapshot", func(w *world) { w.prepared(); w.snapshotMade() }, noFault, func(w *world) *csi.CreateVolumeRequest {
 		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) })
 	}),
-	create("from a backup", func(w *world) { w.prepared(); w.backedUp() }, noFault, func(w *world) *csi.CreateVolumeRequest {
+	create("from a backup", func(w *world) { w.prepared(); w.backupMade() }, noFault, func(w *world) *csi.CreateVolumeRequest {
 		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) })
 	}),
 	create("for several servers, of a type for one", nothing, noFault, just(changed(claim("pvc"), func(r *csi.CreateVolumeRequest) {
@@ -135,7 +135,7 @@ var scenarios = []scenario{
 	remove("free", (*world).prepared, noFault),
 	remove("just made", (*world).justMade, noFault),
 	remove("attached", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault),
-	remove("with a snapshot", func(w *world) { w.prepared(); w.withSnapshot() }, noFault),
+	remove("with a snapshot", func(w *world) { w.prepared(); w.snapshotMade() }, noFault),
 	remove("the backend gives up", (*world).prepared, openstacksim.Fault{Operation: openstacksim.DeleteVolume, Times: 1}),
 	remove("begun before", func(w *world) {
 		w.prepared()
@@ -192,14 +192,14 @@ var scenarios = []scenario{
 	backup("of a free volume", (*world).prepared, noFault),
 	backup("of an attached volume", func(w *world) { w.prepared(); w.attached(w.az1) }, noFault),
 	backup("the store gives up", (*world).prepared, openstacksim.Fault{Operation: openstacksim.CreateBackup, Times: 1}),
-	createSnapshot("of another's name", func(w *world) { w.prepared(); w.withSnapshot() }, noFault, func(w *world) *csi.CreateSnapshotRequest {
+	createSnapshot("of another's name", func(w *world) { w.prepared(); w.snapshotMade() }, noFault, func(w *world) *csi.CreateSnapshotRequest {
 		return &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.az1}
 	}),
 
-	deleteSnapshot("a snapshot", func(w *world) { w.prepared(); w.withSnapshot() }, noFault),
-	deleteSnapshot("a backup", func(w *world) { w.prepared(); w.backedUp() }, noFault),
-	deleteSnapshot("the backend gives up", func(w *world) { w.prepared(); w.withSnapshot() }, openstacksim.Fault{Operation: openstacksim.DeleteSnapshot, Times: 1}),
-	deleteSnapshot("the store gives up", func(w *world) { w.prepared(); w.backedUp() }, openstacksim.Fault{Operation: openstacksim.DeleteBackup, Times: 1}),
+	deleteSnapshot("a snapshot", func(w *world) { w.prepared(); w.snapshotMade() }, noFault),
+	deleteSnapshot("a backup", func(w *world) { w.prepared(); w.backupMade() }, noFault),
+	deleteSnapshot("the backend gives up", func(w *world) { w.prepared(); w.snapshotMade() }, openstacksim.Fault{Operation: openstacksim.DeleteSnapshot, Times: 1}),
+	deleteSnapshot("the store gives up", func(w *world) { w.prepared(); w.backupMade() }, openstacksim.Fault{Operation: openstacksim.DeleteBackup, Times: 1}),
 
 	ask("ListVolumes", "all", func(ctx context.Context, w *world) error {
 		_, err := w.ListVolumes(ctx, &csi.ListVolumesRequest{})
@@ -287,7 +287,7 @@ func backupOfPrepared(w *world) *csi.CreateSnapshotRequest {
 	return req
 }
 
-// backup is a way through CreateSnapshot of a class whose snapshots are backups.
+// backup is a path through CreateSnapshot with a class whose snapshots are backups.
 func backup(name string, prepare func(w *world), disturb openstacksim.Fault) scenario {
 	s := createSnapshot(name, prepare, disturb, backupOfPrepared)
 	s.makes = "backups"
@@ -313,7 +313,7 @@ func detach(name string, prepare func(w *world), disturb openstacksim.Fault) sce
 	}}
 }
 
-// expand grows a volume; to 0 means to nothing below its present size.
+// expand expands a volume. If to is 0, the limit is below the present size.
 func expand(name string, prepare func(w *world), disturb openstacksim.Fault, to int64) scenario {
 	size := &csi.CapacityRange{RequiredBytes: to}
 	if to == 0 {
@@ -339,11 +339,11 @@ func deleteSnapshot(name string, prepare func(w *world), disturb openstacksim.Fa
 	}}
 }
 
-// ask is an RPC that changes nothing, of a cloud with an attached volume and its snapshot.
+// ask is an RPC that changes nothing, on a cloud with an attached volume and its snapshot.
 func ask(rpc, name string, call func(ctx context.Context, w *world) error) scenario {
 	return scenario{name: name, rpc: rpc, call: call, prepare: func(w *world) {
 		w.prepared()
-		w.withSnapshot()
+		w.snapshotMade()
 		w.attached(w.az1)
 	}}
 }

@@ -20,7 +20,7 @@ import (
 
 var statusFile = filepath.Join("testdata", "statuses.txt")
 
-// The statuses of Cinder's machines (objects/fields.py of Cinder 21: VolumeStatus, SnapshotStatus, BackupStatus, VolumeAttachStatus).
+// The statuses of Cinder (objects/fields.py of Cinder 21: VolumeStatus, SnapshotStatus, BackupStatus, VolumeAttachStatus).
 var statuses = map[string][]string{
 	"volume": {
 		"creating", "available", "reserved", "attaching", "detaching", "in-use", "maintenance", "deleting", "awaiting-transfer", "error",
@@ -32,19 +32,19 @@ var statuses = map[string][]string{
 	"attachment": {"reserved", "attaching", "attached", "detaching", "error_attaching", "error_detaching"},
 }
 
-// meeting is an RPC that meets an object in a status.
-type meeting struct {
+// statusCase is an RPC about an object in a status.
+type statusCase struct {
 	object, rpc, way string
 	call             func(ctx context.Context, w *world) error
 }
 
-func (m meeting) String() string { return strings.TrimSpace(m.rpc + " " + m.way) }
+func (m statusCase) String() string { return strings.TrimSpace(m.rpc + " " + m.way) }
 
-// meetings are every RPC that is about such an object.
-func meetings() []meeting {
-	var all []meeting
+// statusCases are every RPC that is about such an object.
+func statusCases() []statusCase {
+	var all []statusCase
 	add := func(object, rpc, way string, call func(ctx context.Context, w *world) error) {
-		all = append(all, meeting{object, rpc, way, call})
+		all = append(all, statusCase{object, rpc, way, call})
 	}
 	for _, object := range []string{"volume", "attachment"} {
 		add(object, "DeleteVolume", "", func(ctx context.Context, w *world) error {
@@ -136,7 +136,7 @@ func meetings() []meeting {
 }
 
 // enter prepares an object and puts it into a status, where it stays.
-func (m meeting) enter(w *world, state string) {
+func (m statusCase) enter(w *world, state string) {
 	w.prepared()
 	switch m.object {
 	case "volume":
@@ -145,7 +145,7 @@ func (m meeting) enter(w *world, state string) {
 		}
 		w.admin.Reset("volumes", w.volume, state)
 	case "snapshot":
-		w.withSnapshot()
+		w.snapshotMade()
 		w.admin.Reset("snapshots", w.snapshot, state)
 	case "backup":
 		w.do("prepare a backup", func(ctx context.Context) error {
@@ -163,17 +163,17 @@ func (m meeting) enter(w *world, state string) {
 	}
 }
 
-// situation is a meeting in one status.
-type situation struct{ object, status, meeting string }
+// situation is a statusCase in one status.
+type situation struct{ object, status, statusCase string }
 
-// Every RPC meets objects in every status that Cinder has for them. The answer is the documented one and never Internal, which is
-// for what the driver did not foresee.
-func TestEveryStatusIsMetByEveryRPC(t *testing.T) {
+// The test calls every RPC about objects in every status that Cinder has for them. The answer is the documented one. It is never
+// Internal, which means an error that the driver did not expect.
+func TestEveryRPCAnswersEveryStatusAsDocumented(t *testing.T) {
 	want := readStatuses(t)
 	got := map[situation]string{}
 	var mu sync.Mutex
 	t.Run("meet", func(t *testing.T) {
-		for _, m := range meetings() {
+		for _, m := range statusCases() {
 			t.Run(m.object+"/"+m.String(), func(t *testing.T) {
 				t.Parallel()
 				for _, state := range statuses[m.object] {
@@ -187,7 +187,7 @@ func TestEveryStatusIsMetByEveryRPC(t *testing.T) {
 							synctest.Wait()
 							code := status.Code(err)
 							if code == codes.Internal || code == codes.Unknown {
-								t.Errorf("a known status is answered with %v", err)
+								t.Errorf("the RPC answers a known status with %v", err)
 							}
 							s := situation{m.object, state, m.String()}
 							mu.Lock()
@@ -208,13 +208,13 @@ func TestEveryStatusIsMetByEveryRPC(t *testing.T) {
 	}
 	for s := range want {
 		if _, met := got[s]; !met && !t.Failed() {
-			t.Errorf("%v is documented and was not met", s)
+			t.Errorf("%v is documented, but no case reached it", s)
 		}
 	}
 }
 
-// readStatuses reads the table: a line "object" with its kind, and then lines with an RPC, a code and the statuses with that answer. Tabs
-// separate the columns.
+// readStatuses reads the table. A line "object" names a kind. The lines after it have an RPC, a code and the statuses with that code,
+// separated by tabs.
 func readStatuses(t *testing.T) map[situation]string {
 	t.Helper()
 	text, err := os.ReadFile(statusFile)
@@ -240,7 +240,7 @@ func readStatuses(t *testing.T) map[situation]string {
 	return all
 }
 
-// writeStatuses writes what was answered, below the comment at the file's head.
+// writeStatuses writes the answers below the comment at the head of the file.
 func writeStatuses(t *testing.T, got map[situation]string) {
 	t.Helper()
 	text, err := os.ReadFile(statusFile)
@@ -254,7 +254,7 @@ func writeStatuses(t *testing.T, got map[situation]string) {
 		}
 	}
 	object := ""
-	for _, m := range sorted(meetings()) {
+	for _, m := range sorted(statusCases()) {
 		if m.object != object {
 			object = m.object
 			fmt.Fprintf(&b, "\nobject\t%s\n", object)
@@ -278,9 +278,9 @@ func writeStatuses(t *testing.T, got map[situation]string) {
 	}
 }
 
-func sorted(all []meeting) []meeting {
+func sorted(all []statusCase) []statusCase {
 	kinds := []string{"volume", "attachment", "snapshot", "backup"}
-	slices.SortStableFunc(all, func(a, b meeting) int {
+	slices.SortStableFunc(all, func(a, b statusCase) int {
 		return cmp.Compare(slices.Index(kinds, a.object), slices.Index(kinds, b.object))
 	})
 	return all

@@ -19,24 +19,24 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write testdata anew from what is answered")
-	full   = flag.Bool("full", false, "let everything go wrong everywhere, which takes a minute or two, and want every cell of the table reached")
+	update = flag.Bool("update", false, "write the answers to testdata")
+	full   = flag.Bool("full", false, "cause every failure at every request, which takes a minute or two, and want every cell of the table reached")
 )
 
-// mishap is what goes wrong with one request.
-type mishap struct {
+// failure makes one request fail.
+type failure struct {
 	name  string
 	fault openstacksim.Fault
-	text  string // of the error in the answer; it distinguishes the meanings of one status
-	write bool   // befalls only requests that change something
-	brief bool   // is tried in a brief run too
-	login bool   // the login cannot be renewed either
-	leave bool   // the caller goes away
-	twin  bool   // the same call is under way already
+	text  string // the error text of the answer, which distinguishes the meanings of one status
+	write bool   // applies only to requests that change something
+	brief bool   // is part of a brief run too
+	login bool   // the driver cannot log in again either
+	leave bool   // the caller cancels
+	twin  bool   // the same call is in progress already
 }
 
-// What befalls each request: every status that Cinder, Nova and what stands before them answer, and none at all.
-var mishaps = []mishap{
+// The failures of each request: every status that Cinder, Nova and a proxy in front of them answer, and no answer.
+var failures = []failure{
 	{name: "400", fault: openstacksim.Fault{Status: 400}},
 	{name: "400 of the zone", fault: openstacksim.Fault{Status: 400}, text: "Availability zone 'az1' is invalid.", write: true},
 	{name: "400 of the size", fault: openstacksim.Fault{Status: 400}, text: "Specified volume size of '1' is less than the minimum required size of '2'", write: true},
@@ -69,10 +69,10 @@ var mishaps = []mishap{
 	{name: "the same under way", fault: openstacksim.Fault{Delay: time.Hour, Times: 1}, twin: true},
 }
 
-// step is one request that a scenario makes, as often as it was made before.
+// step is one request of a scenario.
 type step struct {
 	method, path string
-	before       int
+	before       int // how many requests of this method and path precede it
 }
 
 var anyID = regexp.MustCompile(`^([0-9a-f]{32}|[0-9a-f-]{36})$`)
@@ -81,13 +81,13 @@ func (s step) String() string {
 	return fmt.Sprintf("%s %s %d", s.method, strings.TrimPrefix(s.path, "/"), s.before+1)
 }
 
-// steps are the requests of a scenario that goes well. Waits repeat theirs: two of each are enough.
+// steps are the requests of a scenario without failures. A wait repeats its requests; two of each are enough.
 func (s scenario) steps(t *testing.T) []step {
 	var all []step
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t)
 		s.begin(w)
-		s.answer(w, mishap{})
+		s.answer(w, failure{})
 		seen := map[step]int{}
 		for _, r := range w.sim.Requests() {
 			path := strings.Split(r.Path, "/")
@@ -106,7 +106,7 @@ func (s scenario) steps(t *testing.T) []step {
 	return all
 }
 
-// begin prepares the scenario and lets the cloud disturb it from then on.
+// begin prepares the scenario, and then sets the fault of the cloud.
 func (s scenario) begin(w *world) {
 	s.prepare(w)
 	w.sim.ResetRequests()
@@ -115,9 +115,9 @@ func (s scenario) begin(w *world) {
 	}
 }
 
-// answer makes the call and gives what the caller gets, and what the driver logs of a failure. The caller names no deadline: the
-// driver's own ends before it, so that who gave up first is certain.
-func (s scenario) answer(w *world, m mishap) (inprocess.Completion, error) {
+// answer makes the call. It returns the error of the call, and what the driver logs about it. The caller sets no deadline, so the
+// driver's own deadline always ends the call.
+func (s scenario) answer(w *world, m failure) (inprocess.Completion, error) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	if m.leave {
@@ -136,7 +136,7 @@ func (s scenario) answer(w *world, m mishap) (inprocess.Completion, error) {
 	}
 	synctest.Wait() // the driver has logged it too
 	logged, missing := w.Log.Failed(s.rpc)
-	if m.leave { // what the driver says then, nobody hears
+	if m.leave { // the caller no longer receives the code of the driver
 		return logged, err
 	}
 	if missing != nil {
@@ -148,8 +148,8 @@ func (s scenario) answer(w *world, m mishap) (inprocess.Completion, error) {
 	return logged, err
 }
 
-// befall makes one request of the scenario go wrong.
-func (m mishap) befall(w *world, at step) {
+// inject makes one request of the scenario fail.
+func (m failure) inject(w *world, at step) {
 	f := m.fault
 	f.Method, f.Path, f.Skip = at.method, at.path, at.before
 	if m.text != "" {
@@ -161,12 +161,12 @@ func (m mishap) befall(w *world, at step) {
 	}
 }
 
-func (m mishap) befalls(at step) bool {
+func (m failure) applies(at step) bool {
 	return (*full || *update || m.brief) && (!m.write || at.method != http.MethodGet) && (!m.twin || at.before == 0)
 }
 
-// Every request of every way through an RPC goes wrong in every way. The answer is the table's; whatever the caller then does,
-// nothing is left in the cloud.
+// The test causes every failure at every request of every path through an RPC. The answer is that of the table. Nothing is left in the
+// cloud, whatever the caller does next.
 func TestEveryFailureIsAnsweredByTheTableAndLeavesNothing(t *testing.T) {
 	table := readTable(t)
 	reached := &reached{cells: map[cell]string{}, how: map[cell]string{}}
@@ -187,18 +187,18 @@ func TestEveryFailureIsAnsweredByTheTableAndLeavesNothing(t *testing.T) {
 
 func (s scenario) sweep(t *testing.T, table table, reached *reached) {
 	steps := s.steps(t)
-	s.play(t, table, reached, mishap{name: "goes its way"}, step{})
+	s.play(t, table, reached, failure{name: "no failure"}, step{})
 	for _, at := range steps {
-		for _, m := range mishaps {
-			if m.befalls(at) {
+		for _, m := range failures {
+			if m.applies(at) {
 				s.play(t, table, reached, m, at)
 			}
 		}
 	}
 }
 
-// play plays the scenario with a mishap: once with a caller that gives up, and again with one that insists, if it makes something.
-func (s scenario) play(t *testing.T, table table, reached *reached, m mishap, at step) {
+// play runs the scenario with a failure. If the scenario creates something, its caller retries after a success and gives up after an error.
+func (s scenario) play(t *testing.T, table table, reached *reached, m failure, at step) {
 	what := m.name
 	if at.method != "" {
 		what += " at " + at.String()
@@ -208,7 +208,7 @@ func (s scenario) play(t *testing.T, table table, reached *reached, m mishap, at
 			w := newWorld(t)
 			s.begin(w)
 			if at.method != "" {
-				m.befall(w, at)
+				m.inject(w, at)
 			}
 			logged, err := s.answer(w, m)
 			if logged.Kind != "" {
@@ -225,7 +225,7 @@ func (s scenario) play(t *testing.T, table table, reached *reached, m mishap, at
 	})
 }
 
-// others is how many objects of the kind the scenario makes were prepared.
+// others is how many objects of the kind that the scenario creates were prepared.
 func (s scenario) others(w *world) int {
 	if s.makes == "volumes" && w.volume != "" {
 		return 1
@@ -233,7 +233,7 @@ func (s scenario) others(w *world) int {
 	return 0
 }
 
-// reached gathers which cells of the table were answered.
+// reached collects the cells of the table that an answer reached.
 type reached struct {
 	mu    sync.Mutex
 	cells map[cell]string
@@ -262,7 +262,7 @@ func (r *reached) all(t *testing.T, table table) {
 	t.Helper()
 	for c := range table {
 		if _, ok := r.cells[c]; !ok {
-			t.Errorf("%v: nothing reaches it; take it out of the table, or make a scenario that does", c)
+			t.Errorf("%v: no scenario reaches it; remove it from the table, or add a scenario that reaches it", c)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 var tableFile = filepath.Join("testdata", "table.txt")
 
-// cell is one error that an RPC can end with: its kind, and whether the cloud may have been changed before.
+// cell is one error that an RPC can end with: its kind, and whether the RPC may have changed the cloud before.
 type cell struct {
 	rpc, kind string
 	written   bool
@@ -34,10 +34,10 @@ func (c cell) when() string {
 	return "before"
 }
 
-// documented is the answer to a cell and where it is from.
+// documented is the answer of a cell and the source of that answer.
 type documented struct{ code, source string }
 
-// Where a source is a condition of the CSI specification, the specification has it for that RPC, with that code.
+// If a source is a condition of the CSI specification, the specification has that condition for the RPC, with that code.
 func TestTheTableCitesConditionsThatTheSpecificationHas(t *testing.T) {
 	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/container-storage-interface/spec").Output()
 	if err != nil {
@@ -99,7 +99,7 @@ func readTable(t *testing.T) table {
 	return all
 }
 
-// writeTable writes what was reached; sources stay, and new cells lack theirs.
+// writeTable writes the reached cells. It keeps their sources; new cells have no source.
 func writeTable(t *testing.T, old table, r *reached) {
 	t.Helper()
 	var order []string

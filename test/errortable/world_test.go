@@ -19,10 +19,10 @@ import (
 const (
 	gib      = 1 << 30
 	zoneKey  = "topology.cinder.csi.openstack.org/zone"
-	deadline = 3 * time.Minute // the sidecars' own
+	deadline = 3 * time.Minute // that of the sidecars
 )
 
-// world is a cloud, a driver and what was prepared in it.
+// world is a cloud, a driver and the prepared objects.
 type world struct {
 	t   *testing.T
 	sim *openstacksim.Sim
@@ -34,7 +34,7 @@ type world struct {
 	lost             bool   // a server is gone and Cinder still has its attachment
 }
 
-// newWorld begins a world. Everything takes as long as on a busy cloud; only virtual time passes.
+// newWorld starts a cloud and a driver. Every operation takes as long as on a busy cloud, in virtual time.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	sim := openstacksim.New(openstacksim.Default())
@@ -47,7 +47,7 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
-// do runs one call with the sidecars' deadline and fails the test if it does.
+// do runs one call with the sidecars' deadline. If the call fails, do fails the test.
 func (w *world) do(what string, call func(ctx context.Context) error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), deadline)
@@ -93,7 +93,7 @@ func fromSnapshot(id string) *csi.VolumeContentSource {
 	return &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: id}}}
 }
 
-// made makes a volume and gives its id.
+// made creates a volume and returns its ID.
 func (w *world) made(req *csi.CreateVolumeRequest) string {
 	w.t.Helper()
 	var id string
@@ -105,10 +105,10 @@ func (w *world) made(req *csi.CreateVolumeRequest) string {
 	return id
 }
 
-// justMade makes the volume that most RPCs are about.
+// justMade creates the volume that most RPCs are about.
 func (w *world) justMade() { w.volume = w.made(claim("prepared")) }
 
-// prepared makes that volume, and lets the driver forget what it saw of it.
+// prepared creates that volume, and waits until the driver has no cached state of it.
 func (w *world) prepared() {
 	w.justMade()
 	time.Sleep(time.Minute)
@@ -135,8 +135,8 @@ func (w *world) unpublish(ctx context.Context, server string) error {
 	return err
 }
 
-// withSnapshot makes a snapshot of the prepared volume.
-func (w *world) withSnapshot() {
+// snapshotMade creates a snapshot of the prepared volume.
+func (w *world) snapshotMade() {
 	w.t.Helper()
 	w.do("prepare a snapshot", func(ctx context.Context) error {
 		answer, err := w.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: "prepared", SourceVolumeId: w.volume})
@@ -146,14 +146,14 @@ func (w *world) withSnapshot() {
 	time.Sleep(time.Minute)
 }
 
-// backedUp makes a backup of the prepared volume, which takes the snapshot's place.
-func (w *world) backedUp() {
+// backupMade creates a backup of the prepared volume and uses it in place of the snapshot.
+func (w *world) backupMade() {
 	w.t.Helper()
 	w.snapshot = w.admin.Backup(w.volume)
 	time.Sleep(time.Minute)
 }
 
-// cleared takes back all that there is, as Kubernetes would: it asks until it is done.
+// cleared deletes all objects as Kubernetes would: it retries until each call succeeds.
 func (w *world) cleared() {
 	w.t.Helper()
 	w.sim.ClearFaults()
@@ -189,7 +189,7 @@ func (w *world) cleared() {
 			return err
 		})
 	}
-	time.Sleep(10 * time.Minute) // whatever was under way has happened
+	time.Sleep(10 * time.Minute) // until the cloud has done all requests in progress
 	for _, kind := range kinds {
 		if left := w.admin.IDs(kind); len(left) > 0 {
 			w.t.Errorf("%s are left: %v", kind, left)
@@ -197,11 +197,11 @@ func (w *world) cleared() {
 	}
 }
 
-// kinds are what a project has in Cinder.
+// kinds are the kinds of objects of a project in Cinder.
 var kinds = []string{"snapshots", "backups", "volumes"}
 
-// repaired does the work of an administrator. It resets volumes whose deletion failed in the backend, and deletes stale attachments, which
-// an application credential must not delete.
+// repaired does what only an administrator can do. It resets objects whose deletion failed in the backend. It also deletes attachments
+// of a removed server, because Cinder refuses that to application credentials.
 func (w *world) repaired() {
 	w.t.Helper()
 	if w.lost {
@@ -219,24 +219,24 @@ func (w *world) repaired() {
 }
 
 // nonFinal are the codes after which external-provisioner and external-snapshotter assume that the object may exist (isFinalError in
-// each). They then retry even if nobody needs the object any more.
+// each). They continue to retry even after the user has deleted the claim or VolumeSnapshot.
 var nonFinal = []codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted}
 
-// sidecar is external-provisioner with a claim, or external-snapshotter with a VolumeSnapshot. Make asks for the object and gives
-// its id, and whether that was the last time it had to be asked for; remove deletes it.
+// sidecar is external-provisioner with a claim, or external-snapshotter with a VolumeSnapshot. The function make requests the object. It
+// returns the ID, and whether the sidecar needs no further call. The function remove deletes the object.
 type sidecar struct {
 	make   func(ctx context.Context) (id string, done bool, err error)
 	remove func(ctx context.Context, id string) error
 }
 
-// abandoned plays what follows once the object's owner was deleted right after an answer. After a final code the sidecar has
-// forgotten the object, ResourceExhausted included: that only lets the scheduler choose again. Else it asks on, and deletes what it
-// then gets. The cloud is well again after one more try.
+// abandoned is the case in which the owner of the object is deleted right after an answer. After a final code the sidecar does nothing
+// more. ResourceExhausted is final too: it only lets the scheduler choose another node. After other codes the sidecar retries, and deletes
+// the object that it then gets. The faults of the cloud end after one retry.
 func (s sidecar) abandoned(w *world, answer error) {
 	w.t.Helper()
 	for try := 0; slices.Contains(nonFinal, status.Code(answer)); try++ {
 		if try == 10 {
-			w.t.Fatalf("the sidecar asks for ever: %v", answer)
+			w.t.Fatalf("the sidecar retries without end: %v", answer)
 		}
 		if try == 1 {
 			w.sim.ClearFaults()
@@ -247,7 +247,7 @@ func (s sidecar) abandoned(w *world, answer error) {
 	w.sim.ClearFaults()
 }
 
-// once asks once. A made object is deleted at once, and then gone is the error: the sidecar has nothing to ask for any more.
+// once makes one call. If the call creates the object, once deletes it and returns NotFound: the sidecar has nothing left to retry.
 func (s sidecar) once(w *world) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), deadline)
 	defer cancel()
@@ -260,7 +260,7 @@ func (s sidecar) once(w *world) error {
 	return status.Error(codes.NotFound, "deleted")
 }
 
-// discard deletes an object as a sidecar does: whatever the code, until it is done.
+// discard deletes an object as a sidecar does: it retries after every code until the call succeeds.
 func (s sidecar) discard(w *world, id string) {
 	w.t.Helper()
 	for try := 0; ; try++ {
@@ -277,7 +277,7 @@ func (s sidecar) discard(w *world, id string) {
 	}
 }
 
-// insisted plays what follows while the owner stays: the sidecar asks until it gets the object. There must be one alone then.
+// insisted is the case in which the owner stays: the sidecar retries until it gets the object. Then there must be exactly one object.
 func (s sidecar) insisted(w *world, kind string, others int) {
 	w.t.Helper()
 	for try := 0; ; try++ {

@@ -15,15 +15,15 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/inprocess"
 )
 
-// story is a case with more than one failure. The last answer would be final, but another object with the same name exists, or appears
+// sequence has more than one failure. The last call could end with a final error, but another object of the same name exists or appears
 // later.
-type story struct {
+type sequence struct {
 	name    string
 	prepare func(w *world)
 	asks    func(w *world) sidecar
-	makes   string // what is asked for: volumes, snapshots, backups
-	// tell plays the story and gives its last answer.
-	tell func(w *world, s sidecar) error
+	makes   string // the kind of object: volumes, snapshots, backups
+	// run runs the sequence and returns its last error.
+	run  func(w *world, s sidecar) error
 	want codes.Code
 }
 
@@ -32,11 +32,11 @@ var pvc = provisioner(just(claim("pvc")))
 // POST of a volume, and of others.
 const toVolumes = "/volume/v3/*/volumes"
 
-var stories = []story{
+var sequences = []sequence{
 	{"the oldest failed, a younger is there", nothing, pvc, "volumes", func(w *world, s sidecar) error {
 		lose(w, toVolumes, openstacksim.CreateVolume)
 		if _, err := s.asked(w); status.Code(err) != codes.Unavailable {
-			w.t.Fatalf("the answer was to be lost: %v", err)
+			w.t.Fatalf("want a lost answer, got %v", err)
 		}
 		time.Sleep(2 * time.Second)
 		repeated(w, toVolumes)
@@ -61,16 +61,16 @@ var stories = []story{
 		}()
 		_, err := s.asked(w)
 		if err := <-ended; err != nil {
-			w.t.Errorf("the other replica's: %v", err)
+			w.t.Errorf("the other replica: %v", err)
 		}
 		return err
 	}, codes.Aborted},
-	{"volume held back after a create without an answer", nothing, pvc, "volumes", func(w *world, s sidecar) error { return heldBackAfter(w, s, toVolumes) }, codes.Unavailable},
+	{"volume held back after a create without an answer", nothing, pvc, "volumes", func(w *world, s sidecar) error { return gatewayTimeout(w, s, toVolumes) }, codes.Unavailable},
 	{"snapshot held back after a create without an answer", (*world).prepared, snapshotter(snapshotOfPrepared), "snapshots", func(w *world, s sidecar) error {
-		return heldBackAfter(w, s, "/volume/v3/*/snapshots")
+		return gatewayTimeout(w, s, "/volume/v3/*/snapshots")
 	}, codes.Unavailable},
 	{"backup held back after a create without an answer", (*world).prepared, snapshotter(backupOfPrepared), "backups", func(w *world, s sidecar) error {
-		return heldBackAfter(w, s, "/volume/v3/*/backups")
+		return gatewayTimeout(w, s, "/volume/v3/*/backups")
 	}, codes.Unavailable},
 	{"no quota after a create that was refused for the moment", nothing, pvc, "volumes", func(w *world, s sidecar) error {
 		w.sim.SetFault(openstacksim.Fault{
@@ -78,7 +78,7 @@ var stories = []story{
 			Body: `{"badRequest":{"code":400,"message":"Invalid snapshot: Originating snapshot status must be one of available values"}}`,
 		})
 		if _, err := s.asked(w); status.Code(err) != codes.Aborted {
-			w.t.Fatalf("the source was to be changing: %v", err)
+			w.t.Fatalf("want an error about a source that is changing, got %v", err)
 		}
 		w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: toVolumes, Status: http.StatusRequestEntityTooLarge, Times: 1})
 		_, err := s.asked(w)
@@ -86,13 +86,13 @@ var stories = []story{
 	}, codes.ResourceExhausted},
 }
 
-// lose lets the next order come to something that fails, and its answer never.
+// lose drops the answer to the next create request, and makes the backend fail to create the object.
 func lose(w *world, path string, op openstacksim.Operation) {
 	w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: path, Drop: true, After: true, Times: 1})
 	w.sim.SetFault(openstacksim.Fault{Operation: op, Times: 1})
 }
 
-// repeated sends the last order once more, as another replica would.
+// repeated sends the last create request again, as another replica would.
 func repeated(w *world, path string) {
 	w.t.Helper()
 	body := ""
@@ -104,13 +104,13 @@ func repeated(w *world, path string) {
 	w.admin.Cinder(http.MethodPost, "/"+lastSegment(path), body)
 }
 
-// heldBackAfter lets a proxy give up a create which Cinder carries out later, and retries while that may happen. The quota would refuse
-// a second create: Cinder has reserved it for the first.
-func heldBackAfter(w *world, s sidecar, path string) error {
+// gatewayTimeout lets a proxy answer 504 to a create, which Cinder does later. It retries the call while Cinder may still do so. A second
+// create would exceed the quota, because Cinder has reserved the quota for the first.
+func gatewayTimeout(w *world, s sidecar, path string) error {
 	w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusGatewayTimeout, Late: 30 * time.Second, Times: 1})
 	w.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: path, Status: http.StatusRequestEntityTooLarge, Times: 1})
 	if _, err := s.asked(w); status.Code(err) != codes.Unavailable {
-		w.t.Fatalf("the answer was to be a 504: %v", err)
+		w.t.Fatalf("want an error after a 504, got %v", err)
 	}
 	time.Sleep(time.Second)
 	_, err := s.asked(w)
@@ -120,25 +120,25 @@ func heldBackAfter(w *world, s sidecar, path string) error {
 	return err
 }
 
-// Each runs twice: with a sidecar whose claim is deleted at the last answer, and with one that retries.
-func TestNoAnswerIsFinalWhileAnotherObjectExistsOrMayAppear(t *testing.T) {
-	for _, story := range stories {
+// Each sequence runs twice: with a sidecar whose claim is deleted at the last answer, and with one that retries.
+func TestNoErrorIsFinalWhileAnotherObjectExistsOrMayAppear(t *testing.T) {
+	for _, sequence := range sequences {
 		for _, abandoned := range []bool{true, false} {
-			name := story.name + map[bool]string{true: ", and the owner is deleted", false: ", and the owner stays"}[abandoned]
+			name := sequence.name + map[bool]string{true: ", and the owner is deleted", false: ", and the owner stays"}[abandoned]
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				bubble(t, func(t *testing.T) {
 					w := newWorld(t)
-					story.prepare(w)
-					s := story.asks(w)
-					err := story.tell(w, s)
-					if status.Code(err) != story.want {
-						t.Errorf("want %s, got %v", story.want, err)
+					sequence.prepare(w)
+					s := sequence.asks(w)
+					err := sequence.run(w, s)
+					if status.Code(err) != sequence.want {
+						t.Errorf("want %s, got %v", sequence.want, err)
 					}
 					if abandoned {
 						s.abandoned(w, err)
 					} else {
-						s.insisted(w, story.makes, 0)
+						s.insisted(w, sequence.makes, 0)
 					}
 					w.cleared()
 				})
@@ -147,7 +147,7 @@ func TestNoAnswerIsFinalWhileAnotherObjectExistsOrMayAppear(t *testing.T) {
 	}
 }
 
-// asked asks once, with the sidecar's deadline.
+// asked makes one call with the deadline of the sidecar.
 func (s sidecar) asked(w *world) (string, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), deadline)
 	defer cancel()
