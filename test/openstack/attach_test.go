@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serverNamed is the id of one of the bed's servers.
+// serverNamed is the ID of a server of the bed.
 func serverNamed(t *testing.T, bed, name string) string {
 	t.Helper()
 	id, messages, code := run(t, []string{"OS_CLIENT_CONFIG_FILE=" + filepath.Join(bed, "clouds.yaml"), "PATH=/usr/bin:/bin"},
@@ -55,7 +55,7 @@ func (r records) of(t *testing.T, volume string) []string {
 	return list
 }
 
-// reserve makes a record that Nova knows nothing of: as an attach leaves it that failed when Cinder could not be told.
+// reserve creates an attachment record that Nova does not have. A failed attach leaves such a record if Nova cannot reach Cinder.
 func (r records) reserve(t *testing.T, volume, server string, connector map[string]any) (id string) {
 	t.Helper()
 	body := map[string]any{"volume_uuid": volume, "instance_uuid": server}
@@ -67,8 +67,8 @@ func (r records) reserve(t *testing.T, volume, server string, connector map[stri
 	return made.Attachment.ID
 }
 
-// asPerson is a cloud.conf with the password of the bed's user demo: Cinder deletes a record that has reached a host for no application
-// credential.
+// asPerson is a cloud.conf with the password of the user demo of the bed. Cinder does not let an application credential delete a record that
+// has reached a host.
 func asPerson(t *testing.T, bed string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(bed, "clouds.yaml"))
@@ -109,7 +109,7 @@ func unpublish(t *testing.T, d *driver, volume, server string) error {
 	return err
 }
 
-// attached are the servers that a volume is attached to, as the driver tells them.
+// attached are the servers that a volume is attached to, as the driver reports them.
 func attached(t *testing.T, d *driver, volume string) []string {
 	t.Helper()
 	got, err := d.controller.ControllerGetVolume(t.Context(), &csi.ControllerGetVolumeRequest{VolumeId: volume})
@@ -119,7 +119,7 @@ func attached(t *testing.T, d *driver, volume string) []string {
 	return got.GetStatus().GetPublishedNodeIds()
 }
 
-// shareable makes a volume of a multiattach type, which goes with the test.
+// shareable creates a volume of a multiattach type. The end of the test deletes it.
 func shareable(t *testing.T, d *driver) string {
 	t.Helper()
 	return newVolume(t, d, "", func(r *csi.CreateVolumeRequest) {
@@ -194,7 +194,7 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := newVolume(t, startDriverWith(t, bed, test.conf(t, bed)), "").GetVolumeId()
-			d := startDriverWith(t, bed, test.conf(t, bed)) // one that has not seen the volume
+			d := startDriverWith(t, bed, test.conf(t, bed)) // a driver without a cached state of the volume
 			t.Cleanup(func() { _ = unpublish(t, d, id, "") })
 			r.reserve(t, id, server, test.connector)
 			if got := r.of(t, id); len(got) != 1 || got[0] != name+" "+server {
@@ -221,7 +221,7 @@ func TestWhatAFailedAttachHasLeftIsClearedAway(t *testing.T) {
 	}
 }
 
-// host is what os-brick would tell Cinder of a server's host.
+// host is a connector: the properties of a server's host that os-brick reports to Cinder.
 var host = map[string]any{"host": "a-host", "ip": "127.0.0.1", "platform": "x86_64", "os_type": "linux", "multipath": false, "initiator": "iqn.1993-08.org.debian:01:test", "mountpoint": "/dev/vdb"}
 
 func TestTheRecordOfAServerThatNoLongerExistsIsClearedAway(t *testing.T) {
@@ -229,9 +229,9 @@ func TestTheRecordOfAServerThatNoLongerExistsIsClearedAway(t *testing.T) {
 	d, r := startDriverWith(t, bed, asPerson(t, bed)), records{newCaller(t, bed, "lab-demo")}
 	const gone = "7f3c9a51-0d53-4a5e-8d7e-6f6f2c1b9a10"
 	id := newVolume(t, d, "").GetVolumeId()
-	row := r.reserve(t, id, gone, host)
+	record := r.reserve(t, id, gone, host)
 	t.Cleanup(func() { _ = unpublish(t, d, id, "") })
-	r.do(t, http.MethodPost, "/attachments/"+row+"/action", map[string]any{"os-complete": map[string]any{}}, nil)
+	r.do(t, http.MethodPost, "/attachments/"+record+"/action", map[string]any{"os-complete": map[string]any{}}, nil)
 	if got := attached(t, d, id); len(got) != 1 || got[0] != gone {
 		t.Fatalf("the test's own record is %v", got)
 	}
@@ -242,7 +242,7 @@ func TestTheRecordOfAServerThatNoLongerExistsIsClearedAway(t *testing.T) {
 		t.Fatalf("records %v", got)
 	}
 	limited := startDriver(t, bed)
-	if err := unpublish(t, limited, id, gone); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "volume attachment delete "+row) {
+	if err := unpublish(t, limited, id, gone); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "volume attachment delete "+record) {
 		t.Errorf("with an application credential: %v", err)
 	}
 	began := time.Now()
@@ -260,7 +260,7 @@ func TestTheRecordOfAServerThatNoLongerExistsIsClearedAway(t *testing.T) {
 	}
 }
 
-// Eight at once on one server: Nova gets them in turn, and none collides.
+// Eight attaches run at once on one server. The driver sends them to Nova one after the other, so none fails.
 func TestEightVolumesAreAttachedToOneServerAtOnce(t *testing.T) {
 	bed := bed(t)
 	d, server := startDriver(t, bed), serverNamed(t, bed, "node-az1")
@@ -271,7 +271,7 @@ func TestEightVolumesAreAttachedToOneServerAtOnce(t *testing.T) {
 	t.Log("detached after", atOnce(t, ids, func(i int) error { return unpublish(t, d, ids[i], server) }))
 }
 
-// atOnce does something to each volume, all at the same time, and gives the times they took.
+// atOnce calls do for all volumes at the same time, and returns the durations.
 func atOnce(t *testing.T, ids []string, do func(i int) error) []time.Duration {
 	t.Helper()
 	times := make([]time.Duration, len(ids))

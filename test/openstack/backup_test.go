@@ -17,7 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// newBackup makes a backup of a volume, asking as external-snapshotter does, and gives the whole request.
+// newBackup creates a backup of a volume as external-snapshotter does, and returns the request too.
 func newBackup(t *testing.T, d *driver, volume, incremental string) (string, *csi.CreateSnapshotRequest) {
 	t.Helper()
 	req := &csi.CreateSnapshotRequest{
@@ -63,7 +63,7 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.down(t, t.Context())
-	base, baseRequest := newBackup(t, d, v.GetVolumeId(), "true") // in full, since there is none before
+	base, baseRequest := newBackup(t, d, v.GetVolumeId(), "true") // a full backup, because the volume has no earlier one
 	if again, err := d.controller.CreateSnapshot(t.Context(), baseRequest); err != nil || again.GetSnapshot().GetSnapshotId() != base {
 		t.Errorf("the same request gave %v, %v", again, err)
 	}
@@ -124,7 +124,7 @@ func TestABackupIsRestoredAndDeletedThroughItsHandle(t *testing.T) {
 	}
 	m = mount(t, d, restored, "xfs")
 	m.wantData(t, more)
-	m.down(t, t.Context()) // the next has the same file system's UUID
+	m.down(t, t.Context()) // the next volume has the same file system UUID
 	first := func(r *csi.CreateVolumeRequest) {
 		restore(r)
 		r.Name, r.CapacityRange.RequiredBytes = "bed-"+rand.Text(), 1<<30

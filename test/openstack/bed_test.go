@@ -1,7 +1,7 @@
 //go:build openstack
 
-// Package openstack proves the product against a real OpenStack on this machine: the generator as four different users, the driver
-// with real volumes on real block devices. `make test-openstack` starts the bed and runs it.
+// Package openstack tests the product against a real OpenStack on this machine. The generator runs as four different users. The driver runs
+// with real volumes on real block devices. `make test-openstack` starts the bed and runs the tests.
 package openstack
 
 import (
@@ -47,7 +47,7 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// run runs a program and gives its output and exit code.
+// run runs a program and returns its output and exit code.
 func run(t *testing.T, env []string, name string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -87,7 +87,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// admin calls Cinder as the bed's administrator.
+// admin calls Cinder as the administrator of the bed.
 type admin struct{ url, token, microversion string }
 
 func newAdmin(t *testing.T, bed string) admin {
@@ -95,7 +95,7 @@ func newAdmin(t *testing.T, bed string) admin {
 	return newCaller(t, bed, "lab-admin")
 }
 
-// newCaller is for calls as another user of the bed.
+// newCaller makes calls as another user of the bed.
 func newCaller(t *testing.T, bed, cloud string) admin {
 	t.Helper()
 	command := func(args ...string) string {
@@ -159,7 +159,7 @@ func (a admin) call(t *testing.T, method, path string, body, answer any) {
 	}
 }
 
-// addType adds a public volume type to the cloud for the time of the test.
+// addType adds a public volume type to the cloud until the test ends.
 func (a admin) addType(t *testing.T, name string) {
 	t.Helper()
 	var made struct {

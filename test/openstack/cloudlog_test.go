@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// cloudLogs are the bed's own logs from a moment on: what the cloud did, and how long it took, by its own account.
+// cloudLogs are the logs of the bed from a point in time on. They show what the cloud did, and how long that took.
 type cloudLogs struct {
 	tenant *tenant
-	from   map[string]int64 // what was in a log already
+	from   map[string]int64 // size of each log at the start
 }
 
 func (x *tenant) openLogs(t *testing.T) cloudLogs {
@@ -39,7 +39,7 @@ func (l cloudLogs) path(name string) string {
 	return filepath.Join(l.tenant.bed, "log", name+".log")
 }
 
-// logLine is a line of oslo.log: its moment, the request that the line is about, and the request of the caller where that was a service.
+// logLine is a line of oslo.log: its time, its request ID, and the request ID of the caller if the caller is a service.
 type logLine struct {
 	at              time.Time
 	caller, request string
@@ -48,7 +48,7 @@ type logLine struct {
 
 var oslo = regexp.MustCompile(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}) \d+ INFO \S+ \[(\S+) (req-\S+) \S+ (\S+) [^\]]*\] (.*)$`)
 
-// lines gives the tenant's lines of a log.
+// lines returns the lines of a log that belong to the tenant.
 func (l cloudLogs) lines(t *testing.T, name string) (all []logLine) {
 	t.Helper()
 	f, err := os.Open(l.path(name))
@@ -83,7 +83,7 @@ type span struct{ begun, end time.Time }
 
 func (s span) took() time.Duration { return s.end.Sub(s.begun) }
 
-// busy is how much time is covered by some spans; where they overlap it counts once.
+// busy is the total time of some spans. Time in which spans overlap counts once.
 func busy(spans []span) (total time.Duration) {
 	slices.SortFunc(spans, func(a, b span) int { return a.begun.Compare(b.begun) })
 	var until time.Time
@@ -103,7 +103,7 @@ var (
 	atVolume = regexp.MustCompile(`(Attaching|Detaching) volume ([0-9a-f-]{36})`)
 )
 
-// atWork are nova-compute's spans by step and volume: from the line with which it begins to Cinder's answer to its last call for it.
+// atWork are the spans of nova-compute by step and volume: from its first line to Cinder's answer to its last call.
 func (l cloudLogs) atWork(t *testing.T, cinder []logLine) map[string]span {
 	t.Helper()
 	last := map[string]time.Time{}
@@ -124,7 +124,7 @@ func (l cloudLogs) atWork(t *testing.T, cinder []logLine) map[string]span {
 	return work
 }
 
-// made are cinder-volume's spans: of making a volume, from its first line about the request to its last.
+// made are the spans in which cinder-volume creates a volume: from its first line about the request to its last.
 func (l cloudLogs) made(t *testing.T) map[string]span {
 	t.Helper()
 	spans := map[string]span{}
@@ -140,7 +140,7 @@ func (l cloudLogs) made(t *testing.T) map[string]span {
 	return spans
 }
 
-// summary tells the cloud's own share.
+// summary reports the time that the cloud itself needed.
 func (l cloudLogs) summary(t *testing.T, all []*lived, wall, processor time.Duration) string {
 	t.Helper()
 	var text strings.Builder
@@ -209,7 +209,8 @@ func latest(spans []span) time.Time {
 	return slices.MaxFunc(spans, func(a, b span) int { return a.end.Compare(b.end) }).end
 }
 
-// processorTime is what the bed's daemons and their children have used so far, by /proc: each process whose parents lead to a pid of run/.
+// processorTime is the processor time of the bed's daemons and their children so far, from /proc. A process belongs to the bed if a pid in
+// run/ is among its ancestors.
 func (x *tenant) processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	roots := map[string]bool{}
@@ -219,7 +220,7 @@ func (x *tenant) processorTime(t *testing.T) time.Duration {
 	}
 	for _, file := range pids {
 		if text, err := os.ReadFile(file); err == nil {
-			pid, _, _ := strings.Cut(string(text), " ") // behind it is when it began
+			pid, _, _ := strings.Cut(string(text), " ") // the start time follows
 			roots[pid] = true
 		}
 	}
@@ -231,7 +232,7 @@ func (x *tenant) processorTime(t *testing.T) time.Duration {
 	for _, file := range stats {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has just ended
+			continue // the process has just ended
 		}
 		fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:])) // proc(5): state is the first of these
 		if len(fields) < 15 {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The checks of test/conformance, as people run them, against the driver on a real cloud and real devices.
+// The test runs test/conformance as a person does, against the driver on a real cloud and real devices.
 func TestTheDriverConformsOnARealCloud(t *testing.T) {
 	bed := bed(t)
 	x := newTenant(t, bed, zonesOfBed...)
@@ -27,6 +27,6 @@ func TestTheDriverConformsOnARealCloud(t *testing.T) {
 		t.Errorf("conformance: %v", err)
 	}
 	if strings.Contains(string(out), "\nskip ") {
-		t.Error("nothing may be skipped here")
+		t.Error("want no skipped case on this cloud")
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// keystone is the bed's Keystone as one of its users sees it.
+// keystone calls the Keystone of the bed as one of its users.
 type keystone struct {
 	client  *gophercloud.ServiceClient
 	user    string // id
@@ -58,7 +58,7 @@ type credential struct {
 	Rules      []struct{ ID string } `json:"access_rules"`
 }
 
-// newCredential makes an application credential that goes with the test; without rules it may do all that the user may.
+// newCredential creates an application credential. The end of the test deletes it. Without rules it has all rights of the user.
 func (k keystone) newCredential(t *testing.T, rules []openstack.AccessRule) credential {
 	t.Helper()
 	wanted := map[string]any{"name": "bed-" + rand.Text(), "roles": []any{map[string]any{"name": "member"}}}
@@ -74,7 +74,7 @@ func (k keystone) newCredential(t *testing.T, rules []openstack.AccessRule) cred
 		return err
 	}
 	err := ask()
-	if gophercloud.ResponseCodeIs(err, http.StatusConflict) { // somebody made the same access rules at this moment: now they are there
+	if gophercloud.ResponseCodeIs(err, http.StatusConflict) { // another run created the same access rules at the same time; now they exist
 		err = ask()
 	}
 	if err != nil {
@@ -91,18 +91,18 @@ func (k keystone) newCredential(t *testing.T, rules []openstack.AccessRule) cred
 	return made.Credential
 }
 
-// leftOver are the URLs of access rules: they outlive their credentials, and several credentials share them.
+// leftOver are the URLs of access rules. Access rules outlive their credentials, and several credentials share them.
 var leftOver = map[string]*gophercloud.ServiceClient{}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for url, client := range leftOver {
-		_, _ = client.Delete(context.Background(), url, nil) // one that another run's credential has too stays
+		_, _ = client.Delete(context.Background(), url, nil) // Keystone refuses this for a rule that another credential uses
 	}
 	os.Exit(code)
 }
 
-// leastRights is a cloud.conf with a credential that may do what the driver's access rules allow and nothing else.
+// leastRights is a cloud.conf with a credential that has only the access rules of the driver.
 func leastRights(t *testing.T, bed string) string {
 	t.Helper()
 	owner := newKeystone(t, bed, "lab-demo")
@@ -113,7 +113,7 @@ func leastRights(t *testing.T, bed string) string {
 	return path
 }
 
-// delete takes a credential away; one that is gone is fine.
+// delete deletes a credential. It accepts that the credential does not exist.
 func (k keystone) delete(t *testing.T, ctx context.Context, c credential) {
 	t.Helper()
 	_, err := k.client.Delete(ctx, k.client.ServiceURL("users", k.user, "application_credentials", c.ID), nil)
@@ -127,7 +127,7 @@ func (k keystone) conf(c credential) []byte {
 	return fmt.Appendf(nil, "[Global]\nauth-url = %s\nregion = RegionOne\napplication-credential-id = %s\napplication-credential-secret = %s\n", k.authURL, c.ID, c.Secret)
 }
 
-// project gives a file new content as kubelet does in a mounted Secret: a directory of its own, and the link ..data moved to it.
+// project replaces a file as kubelet does in a mounted Secret: it writes a new directory and moves the link ..data to it.
 func project(t *testing.T, path string, content []byte) {
 	t.Helper()
 	dir, name := filepath.Dir(path), filepath.Base(path)

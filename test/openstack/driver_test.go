@@ -24,7 +24,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// driver is the real program, both roles, as it would run on the bed's server node-az1, with no more rights than it needs.
+// driver is the real program with both roles. It runs as on the server node-az1 of the bed, with only the rights that it needs.
 type driver struct {
 	identity   csi.IdentityClient
 	controller csi.ControllerClient
@@ -106,7 +106,7 @@ func (d *driver) kill(t *testing.T) {
 	<-d.exited
 }
 
-// noSecrets wants none of cloud.conf's secrets in the driver's log.
+// noSecrets fails the test if the log of the driver has a secret of cloud.conf.
 func (d *driver) noSecrets(t *testing.T, path string) {
 	text, err := os.ReadFile(d.log)
 	if err != nil {
@@ -131,7 +131,7 @@ func (d *driver) noSecrets(t *testing.T, path string) {
 	}
 }
 
-// capability is of a file system, or of a raw block device for "".
+// capability is that of a file system, or of a raw block device for "".
 func capability(fsType string) *csi.VolumeCapability {
 	c := &csi.VolumeCapability{AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER}}
 	if fsType == "" {
@@ -142,7 +142,7 @@ func capability(fsType string) *csi.VolumeCapability {
 	return c
 }
 
-// mounted is one volume on its way through a node.
+// mounted is one volume in use on a node.
 type mounted struct {
 	*driver
 	id, server, staging, target string
@@ -241,7 +241,7 @@ func keepsData(t *testing.T, d *driver, here *csi.NodeGetInfoResponse, name, fsT
 		t.Fatalf("want %q, got %q, %v", want, got, err)
 	}
 	m.down(t, ctx)
-	for range 2 { // a second deletion of the same volume is fine
+	for range 2 { // a second deletion of the same volume succeeds
 		if _, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: m.id}); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// newVolume makes a volume of 1 GiB, unless change says otherwise, that goes with the test.
+// newVolume creates a volume, of 1 GiB unless change sets another size. The end of the test deletes it.
 func newVolume(t *testing.T, d *driver, fsType string, change ...func(*csi.CreateVolumeRequest)) *csi.Volume {
 	t.Helper()
 	request := &csi.CreateVolumeRequest{
@@ -40,7 +40,7 @@ func newVolume(t *testing.T, d *driver, fsType string, change ...func(*csi.Creat
 	return made.GetVolume()
 }
 
-// mount brings a volume to the bed's server node-az1; it comes down with the test, before the volume is deleted.
+// mount attaches and mounts a volume on the server node-az1 of the bed. The end of the test unmounts it before the volume is deleted.
 func mount(t *testing.T, d *driver, v *csi.Volume, fsType string) *mounted {
 	t.Helper()
 	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
@@ -64,7 +64,7 @@ func mount(t *testing.T, d *driver, v *csi.Volume, fsType string) *mounted {
 	return m
 }
 
-// file is where a test writes in a mounted volume.
+// file is the file that a test writes in a mounted volume.
 func (m *mounted) file() string {
 	if m.capability.GetBlock() != nil {
 		return m.target
@@ -85,7 +85,7 @@ func (m *mounted) wantData(t *testing.T, want []byte) {
 	}
 }
 
-// A mounted ext4 grows by an ioctl that this machine's root may not use; xfs's does not ask for that right.
+// The ioctl that grows a mounted ext4 needs a right that root may not have on this machine. That of xfs does not need it.
 func TestAVolumeInUseGrowsUnderItsFileSystem(t *testing.T) {
 	d := startDriver(t, bed(t))
 	for name, fsType := range map[string]string{"xfs": "xfs", "block": ""} {
@@ -97,7 +97,7 @@ func TestAVolumeInUseGrowsUnderItsFileSystem(t *testing.T) {
 				t.Fatal(err)
 			}
 			grow := &csi.ControllerExpandVolumeRequest{VolumeId: id, VolumeCapability: m.capability, CapacityRange: &csi.CapacityRange{RequiredBytes: 2<<30 - 1}}
-			for range 2 { // the second finds it done
+			for range 2 { // the second call changes nothing
 				got, err := d.controller.ControllerExpandVolume(t.Context(), grow)
 				if err != nil || got.GetCapacityBytes() != 2<<30 || got.GetNodeExpansionRequired() != (fsType != "") {
 					t.Fatalf("want 2 GiB, got %v, %v", got, err)

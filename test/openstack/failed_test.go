@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What Cinder fails to make was never returned: the driver removes it, and the next call makes another.
+// The driver never returns a snapshot that Cinder fails to create. It deletes that snapshot, and the next call creates another.
 func TestASnapshotThatCinderFailsToMakeIsRemovedAndMadeAgain(t *testing.T) {
 	dir := bed(t)
 	d := startDriver(t, dir)

@@ -19,9 +19,9 @@ import (
 	"time"
 )
 
-// front stands between a driver and the bed's Cinder and Nova. It counts the calls, and may meddle with them.
+// front is a proxy between a driver and the Cinder and Nova of the bed. It counts the calls, and may change them.
 type front struct {
-	args []string // the driver's, so that it goes through the front
+	args []string // flags that make a driver use the proxy
 
 	mu    sync.Mutex
 	calls []call
@@ -29,12 +29,12 @@ type front struct {
 
 // call is one request of the driver.
 type call struct {
-	what       string // method and path, ids left out
+	what       string // method and path, without IDs
 	path       string
 	begun, end time.Time
 }
 
-// newFront starts a front. Meddle, if any, gets the handler that passes a request on, and gives the one that is used instead.
+// newFront starts a front. If meddle is not nil, it gets the handler that forwards a request, and returns the handler to use instead.
 func (x *tenant) newFront(t *testing.T, meddle func(pass http.Handler) http.Handler) *front {
 	t.Helper()
 	f, dir := &front{}, t.TempDir()
@@ -50,7 +50,7 @@ func (x *tenant) newFront(t *testing.T, meddle func(pass http.Handler) http.Hand
 				r.Out.Host = to.Host
 			},
 			Transport: &http.Transport{MaxIdleConnsPerHost: 100},
-			// What the cloud does not answer, nobody answers.
+			// If the cloud does not answer, the proxy does not answer either.
 			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		})
 		if meddle != nil {
@@ -78,7 +78,7 @@ func (f *front) count(next http.Handler) http.Handler {
 		c := call{path: r.URL.Path, begun: time.Now()}
 		path := strings.TrimPrefix(strings.TrimPrefix(idInPath.ReplaceAllString(r.URL.Path, "ID"), "/v3/ID"), "/v2.1")
 		c.what = r.Method + " " + path
-		for _, key := range []string{"name", "status", "updated_at", "volume_id"} { // what tells one list from another
+		for _, key := range []string{"name", "status", "updated_at", "volume_id"} { // the parameters that distinguish lists
 			if r.URL.Query().Has(key) {
 				c.what += "?" + key
 			}
@@ -93,7 +93,7 @@ func (f *front) count(next http.Handler) http.Handler {
 	})
 }
 
-// taken gives the calls so far and forgets them.
+// taken returns the calls so far and clears them.
 func (f *front) taken() []call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +103,7 @@ func (f *front) taken() []call {
 	return calls
 }
 
-// kinds says how often each kind of call was made, and how long one took in the middle, most frequent first.
+// kinds lists the number and the median duration of each kind of call, most frequent first.
 func kinds(calls []call) string {
 	times := map[string][]time.Duration{}
 	for _, c := range calls {
@@ -121,7 +121,7 @@ func kinds(calls []call) string {
 	return text.String()
 }
 
-// centile is the p-th of a hundred parts of some durations.
+// centile is the p-th percentile of some durations.
 func centile(d []time.Duration, p int) time.Duration {
 	if len(d) == 0 {
 		return 0

@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// users are the bed's clouds whose project is demo: the same cloud seen with different rights.
+// users are the entries of clouds.yaml for the project demo: the same cloud with different rights.
 var users = []string{"lab-demo-admin", "lab-demo", "lab-reader", "lab-appcred"}
 
 var (
@@ -60,7 +60,7 @@ func TestInspectListsWhatTheCloudOffersAndWhatWasDenied(t *testing.T) {
 	}
 }
 
-// generate writes one bundle and gives its files.
+// generate writes one bundle and returns its files.
 func generate(t *testing.T, bed, user, target, format, dir string) map[string]string {
 	t.Helper()
 	_, messages, code := run(t, cloudsFile(bed), program(t, "cinder-csi-generator"),

@@ -15,7 +15,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// disk is the path under which a server of the tenant has a volume.
+// disk is the path of a volume on a server of the tenant.
 func (x *tenant) disk(at server, volume, file string) string {
 	root := filepath.Join(x.bed, "servers", "by-name", at.name)
 	if file == "" {
@@ -30,7 +30,7 @@ func (x *tenant) disk(at server, volume, file string) string {
 	return ""
 }
 
-// wantOn wants a volume's disk at a server to begin with some data.
+// wantOn wants the disk of a volume on a server to start with some data.
 func (x *tenant) wantOn(t *testing.T, at server, volume string, want []byte) {
 	t.Helper()
 	f, err := os.Open(x.disk(at, volume, ""))
@@ -44,8 +44,8 @@ func (x *tenant) wantOn(t *testing.T, at server, volume string, want []byte) {
 	}
 }
 
-// One project from nothing to nothing: a volume that two servers use grows, is snapshot, cloned, backed up in full and in part while
-// it is in use; what is made from each has the data of its moment; a copy changes its type. In the end the project is empty.
+// The test starts and ends with an empty project. While two servers use a volume, the test expands it, takes a snapshot, clones it, and makes
+// a full and an incremental backup. Each volume from these has the data of the time of the copy. One copy changes its type.
 func TestAWholeLifeLeavesNothing(t *testing.T) {
 	began := time.Now()
 	stage := func(what string) { t.Logf("%5.1f s: %s", time.Since(began).Seconds(), what) }
@@ -58,7 +58,7 @@ func TestAWholeLifeLeavesNothing(t *testing.T) {
 		}
 	}
 	empty()
-	t.Cleanup(empty) // runs once what the rest of the test makes is deleted
+	t.Cleanup(empty) // runs after the deletion of all objects of the test
 	d := x.start(t, one)
 	stage("the servers are there")
 

@@ -20,26 +20,27 @@ import (
 )
 
 var (
-	volumes = flag.Int("volumes", 4, "how many volumes live at once in TestVolumesAtOnce; 50 is what is measured")
-	idleFor = flag.Duration("idle", 10*time.Second, "how long TestNothingIsAskedWhileNothingHappens listens")
+	volumes = flag.Int("volumes", 4, "how many volumes TestVolumesAtOnce uses at once; a measurement uses 50")
+	idleFor = flag.Duration("idle", 10*time.Second, "how long TestNothingIsAskedWhileNothingHappens counts requests")
 )
 
-// disks is how many volumes a server has at most: 26 letters for virtio disks, less its own and some spare, as Nova's limit on many clouds.
+// disks is how many volumes a server has at most. Virtio disks have 26 letters. The root disk and some spare letters are left out, as in the
+// Nova limit of many clouds.
 const disks = 21
 
-// steps of a volume's life, in their order.
+// steps are the operations on each volume, in their order.
 var steps = []string{"create", "attach", "expand", "detach", "delete"}
 
-// lived is when a volume's steps began and ended.
+// lived has the times at which the steps of a volume began and ended.
 type lived struct {
 	id         string
 	server     server
 	begun, end map[string]time.Time
-	again      int  // how often a call had to be repeated
-	patient    bool // a call that failed for good is repeated too, as sidecars do: what the cloud's services were doing when they ended has failed
+	again      int  // number of retries
+	patient    bool // retry after final errors too, as sidecars do: work of the cloud services fails when the services stop
 }
 
-// measured runs one step, repeated as a sidecar does while the answer is not final.
+// measured runs one step, and retries as a sidecar does while the error is not final.
 func (l *lived) measured(t *testing.T, step string, call func(ctx context.Context) error) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -63,7 +64,7 @@ func (l *lived) measured(t *testing.T, step string, call func(ctx context.Contex
 	}
 }
 
-// run is one volume's life. Places are the server's for disks.
+// run runs all steps of one volume. The channel places limits the disks of the server.
 func (l *lived) run(t *testing.T, d *driver, places chan struct{}) {
 	block := capability("")
 	ok := l.measured(t, "create", func(ctx context.Context) error {
@@ -100,8 +101,8 @@ func (l *lived) run(t *testing.T, d *driver, places chan struct{}) {
 	})
 }
 
-// Volumes are made, attached to two servers, expanded in use, detached and deleted, all at once: a few in every run of the tests,
-// fifty when it is measured. What it took is told, not judged: it depends on the machine and on who else uses it.
+// The test creates volumes, attaches them to two servers, expands them in use, detaches and deletes them, all at once. Normal runs use a few
+// volumes, a measurement uses fifty. The test prints the durations and does not check them: they depend on the load of the machine.
 func TestVolumesAtOnce(t *testing.T) {
 	x := newTenant(t, bed(t), zonesOfBed...)
 	f := x.newFront(t, nil)
@@ -128,7 +129,7 @@ func TestVolumesAtOnce(t *testing.T) {
 	}
 }
 
-// table is how long the steps took.
+// table has the durations of the steps.
 func table(all []*lived) string {
 	var text strings.Builder
 	again := 0
@@ -151,7 +152,7 @@ func table(all []*lived) string {
 	return text.String()
 }
 
-// A driver that nobody asks for anything leaves the cloud alone, whatever volumes there are.
+// A driver without RPCs sends no requests to the cloud, whatever volumes exist.
 func TestNothingIsAskedWhileNothingHappens(t *testing.T) {
 	x := newTenant(t, bed(t))
 	f := x.newFront(t, nil)

@@ -42,7 +42,7 @@ func TestAVolumesTypeAndMetadataChange(t *testing.T) {
 	want("standard", "available", "a")
 	modify(codes.InvalidArgument, "did you mean type?", map[string]string{"tpye": "fast"})
 	modify(codes.InvalidArgument, "did you mean fast?", map[string]string{"type": "fsat"})
-	modify(codes.InvalidArgument, "policy: on-demand", map[string]string{"type": "fast", "metadata.team": "b"}) // taken and not done
+	modify(codes.InvalidArgument, "policy: on-demand", map[string]string{"type": "fast", "metadata.team": "b"}) // Cinder accepts it and does not do it
 	want("standard", "available", "a")
 
 	m := mount(t, d, v, "xfs")

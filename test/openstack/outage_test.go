@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// outage is a cloud that cannot be heard while it is down: every other request is lost, the others are done and their answers are lost.
+// outage is a cloud that does not answer while it is down. It drops every other request. It does the remaining requests but drops their
+// answers.
 type outage struct {
 	down atomic.Bool
 	lost atomic.Int64
@@ -31,8 +32,8 @@ func (o *outage) meddle(pass http.Handler) http.Handler {
 	})
 }
 
-// Cinder and Nova go away again and again while volumes are made, attached, expanded, detached and deleted: all of it is done in the
-// end, once, and nothing is left.
+// Cinder and Nova become unreachable again and again while the test creates, attaches, expands, detaches and deletes volumes. In the end each
+// operation is done once, and nothing is left.
 func TestOutagesUnderWayLoseNothing(t *testing.T) {
 	x := newTenant(t, bed(t), zonesOfBed[0])
 	o := &outage{}

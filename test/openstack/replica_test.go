@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// loses passes every request on, and drops the connection instead of the answer to the first ones that make an object.
+// loses forwards every request. For the first requests that create an object, it drops the connection instead of the answer.
 func loses(answers int32, path string) func(http.Handler) http.Handler {
 	left := &atomic.Int32{}
 	left.Store(answers)
@@ -34,7 +34,7 @@ func loses(answers int32, path string) func(http.Handler) http.Handler {
 	}
 }
 
-// delays calls before with each request that makes an object, before it is passed on.
+// delays calls before ahead of each request that creates an object, and then forwards the request.
 func delays(path string, before func(), then func(http.Handler) http.Handler) func(http.Handler) http.Handler {
 	return func(pass http.Handler) http.Handler {
 		if then != nil {
@@ -49,7 +49,7 @@ func delays(path string, before func(), then func(http.Handler) http.Handler) fu
 	}
 }
 
-// pursue repeats a call as external-provisioner does, for as long as its answer is not final.
+// pursue retries a call as external-provisioner does, until its answer is final.
 func pursue[T any](t *testing.T, call func(ctx context.Context) (T, error)) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
@@ -72,7 +72,7 @@ func pursue[T any](t *testing.T, call func(ctx context.Context) (T, error)) T {
 	}
 }
 
-// wanted asks a driver for a volume of a name until it has it.
+// wanted requests a volume of a name from a driver until the driver returns it.
 func wanted(t *testing.T, d *driver, name string) string {
 	t.Helper()
 	made := pursue(t, func(ctx context.Context) (*csi.CreateVolumeResponse, error) {
@@ -83,7 +83,7 @@ func wanted(t *testing.T, d *driver, name string) string {
 	return made.GetVolume().GetVolumeId()
 }
 
-// oneIsLeft wants one volume of the name and nothing else in the project, and deletes it.
+// oneIsLeft wants exactly one volume of the name and nothing else in the project, and deletes that volume.
 func (x *tenant) oneIsLeft(t *testing.T, d *driver, name, id string) {
 	t.Helper()
 	eventually(t, "one volume is left", func() bool { return len(x.named(t, name)) <= 1 })
@@ -98,30 +98,31 @@ func (x *tenant) oneIsLeft(t *testing.T, d *driver, name, id string) {
 	})
 }
 
-// Two drivers are asked for the same volume at the same time, and answers of Cinder are lost. Those orders are more than a second apart:
-// Cinder's times have whole seconds, and within one it cannot always be told which of two volumes somebody was told of, so none goes.
+// Two drivers get a request for the same volume at the same time, and answers of Cinder are lost. If an answer is lost, the create requests
+// are more than a second apart, because Cinder's times have whole seconds. Within one second, a driver cannot always know which of two volumes
+// the other has returned, so it deletes none.
 func TestTwoDriversMakeOneVolumeWhateverAnswersAreLost(t *testing.T) {
 	x := newTenant(t, bed(t))
 	for name, test := range map[string]struct {
-		first, second int32         // how many answers they lose
-		apart         time.Duration // how long the second's order comes after the first's, when both have looked and found none
+		first, second int32         // how many answers each driver loses
+		apart         time.Duration // how long the second create request comes after the first, when both drivers have listed and found no volume
 	}{
 		"the first loses an answer":          {first: 1, apart: 1500 * time.Millisecond},
 		"both lose an answer":                {first: 1, second: 1, apart: 1500 * time.Millisecond},
-		"none does but both order at once":   {apart: time.Millisecond},
+		"none does but both create at once":  {apart: time.Millisecond},
 		"none does but the second is behind": {apart: 1500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Whoever orders waits until both do, so that neither has seen the other's volume.
-			var ordering sync.WaitGroup
-			ordering.Add(2)
+			// A create request waits until both drivers send one, so that neither driver has seen the volume of the other.
+			var creating sync.WaitGroup
+			creating.Add(2)
 			var once [2]sync.Once
 			both := func(i int, more time.Duration) func() {
 				return func() {
 					once[i].Do(func() {
 						if test.apart > 0 {
-							ordering.Done()
-							ordering.Wait()
+							creating.Done()
+							creating.Wait()
 							time.Sleep(more)
 						}
 					})
@@ -137,14 +138,14 @@ func TestTwoDriversMakeOneVolumeWhateverAnswersAreLost(t *testing.T) {
 			}
 			all.Wait()
 			if ids[0] != ids[1] {
-				t.Errorf("the drivers tell of volumes %v", ids)
+				t.Errorf("want one volume from both drivers, got %v", ids)
 			}
 			x.oneIsLeft(t, a, name, ids[0])
 		})
 	}
 }
 
-// A driver is killed when Cinder has taken its order and it has not heard so: whoever takes over finds the volume.
+// A driver is killed after Cinder has accepted its create request and before the driver gets the answer. The next driver finds the volume.
 func TestADriverKilledBetweenOrderAndAnswerLeavesOneVolume(t *testing.T) {
 	x := newTenant(t, bed(t))
 	taken, dead := make(chan struct{}), make(chan struct{})
@@ -180,7 +181,7 @@ func TestADriverKilledBetweenOrderAndAnswerLeavesOneVolume(t *testing.T) {
 	x.oneIsLeft(t, b, name, wanted(t, b, name))
 }
 
-// The answers to a snapshot's and an attachment's making are lost too: each is made once.
+// The answers to the create requests of a snapshot and of an attachment are lost too. Each object is created once.
 func TestLostAnswersMakeOneSnapshotAndOneAttachment(t *testing.T) {
 	x := newTenant(t, bed(t), zonesOfBed[0])
 	lossy := x.newFront(t, func(pass http.Handler) http.Handler {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// The cloud's own services are stopped and started again under volumes' lives; this disturbs whoever else uses the bed. Run with
-// `make test-openstack-restarts`.
+// The test stops and restarts the services of the cloud while it creates, attaches, expands, detaches and deletes volumes. This disturbs other
+// users of the bed. Run it with `make test-openstack-restarts`.
 func TestRestartsOfServicesUnderWayLoseNothing(t *testing.T) {
 	x := newTenant(t, bed(t), zonesOfBed[0])
 	d := x.startAnywhere(t)
@@ -39,7 +39,7 @@ func TestRestartsOfServicesUnderWayLoseNothing(t *testing.T) {
 	}
 }
 
-// restart stops a service of the bed, and lets the bed start what does not run.
+// restart stops a service of the bed, and then starts all services that do not run.
 func (x *tenant) restart(t *testing.T, name string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(x.bed, "run", name+".pid"))

@@ -18,7 +18,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// freeAddress is one that nobody listens on now.
+// freeAddress is an address that no process listens on now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,8 +44,9 @@ func hasMetric(t *testing.T, address, line string) bool {
 	return strings.Contains(string(page), "\n"+line+"\n")
 }
 
-// A credential is replaced as its owner would: a new one made, the mounted file swapped as kubelet does it, the reload seen in the
-// metric, the old one deleted. Two hundred RPCs are under way all the time, some of them creates and deletes, and none fails.
+// The test replaces a credential as its owner would. It creates a new credential, swaps the mounted file as kubelet does, waits until the
+// metric shows the reload, and deletes the old credential. Meanwhile two hundred RPCs are in progress, among them creates and deletes. None
+// fails.
 func TestACredentialIsReplacedUnderTwoHundredRPCs(t *testing.T) {
 	const readers, makers = 190, 10
 	bed := bed(t)

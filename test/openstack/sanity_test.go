@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// csi-test's sanity suite in a project of its own, which is empty again at the end.
+// The test runs the sanity suite of csi-test in a separate project, which must be empty at the end.
 func TestSanityInAProjectOfItsOwn(t *testing.T) {
 	bed, err := filepath.Abs(bed(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, flags := range map[string][]string{ // a comma in a name would part the paths in flags
+	for name, flags := range map[string][]string{ // no comma in a name, because commas separate the paths in flags
 		"file systems": nil, "file systems in two processes": {"-split"}, "raw block": {"-access", "block"},
 	} {
 		t.Run(name, func(t *testing.T) {

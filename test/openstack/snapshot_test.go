@@ -15,7 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// newSnapshot makes a snapshot. It goes with the test.
+// newSnapshot creates a snapshot. The end of the test deletes it.
 func newSnapshot(t *testing.T, d *driver, volume string) *csi.Snapshot {
 	t.Helper()
 	request := &csi.CreateSnapshotRequest{Name: "bed-" + rand.Text(), SourceVolumeId: volume, Parameters: map[string]string{contract.MetadataSnapshotName: "shot"}}
@@ -41,7 +41,7 @@ func deleteSnapshot(t *testing.T, d *driver, id string) {
 	}
 }
 
-// listedSnapshots are the ids of a volume's snapshots, read one at a time.
+// listedSnapshots are the IDs of the snapshots of a volume, listed one at a time.
 func listedSnapshots(t *testing.T, d *driver, volume string) map[string]bool {
 	t.Helper()
 	ids, request := map[string]bool{}, &csi.ListSnapshotsRequest{SourceVolumeId: volume, MaxEntries: 1}
@@ -59,8 +59,8 @@ func listedSnapshots(t *testing.T, d *driver, volume string) map[string]bool {
 	}
 }
 
-// A volume in use is snapshot while a pod writes to it; what is restored and cloned has the data of its moment, is as large as was
-// asked for, and is where its source is.
+// The test takes a snapshot of a volume while a pod writes to it. Restored and cloned volumes have the data of the time of the copy, the
+// requested size, and the zone of their source.
 func TestDataOfAVolumeInUseComesBackFromASnapshotAndAClone(t *testing.T) {
 	d := startDriver(t, bed(t))
 	for name, fsType := range map[string]string{"xfs": "xfs", "block": ""} {

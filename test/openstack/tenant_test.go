@@ -18,8 +18,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// tenant is a project of the test's own, with servers of its own: what others do on the bed is not seen in it, and what is left in
-// it the test has left.
+// tenant is a separate project of the test, with its own servers. Other users of the bed do not appear in it. Every object that is left in
+// it comes from the test.
 type tenant struct {
 	bed     string
 	project string // id
@@ -29,13 +29,13 @@ type tenant struct {
 	nova    *gophercloud.ServiceClient
 }
 
-// server is one of a tenant's servers; its disks are seen in servers/by-name/NAME.
+// server is a server of a tenant. The directory servers/by-name/NAME shows its disks.
 type server struct{ id, name, zone string }
 
-// zonesOfBed are the bed's zones, of computes and of volumes.
+// zonesOfBed are the compute zones and volume zones of the bed.
 var zonesOfBed = []string{"az1", "az2"}
 
-// newTenant makes a project with a user and one server in each of the zones. All of it goes with the test.
+// newTenant creates a project with a user and one server in each of the zones. The end of the test deletes all of it.
 func newTenant(t *testing.T, bed string, zones ...string) *tenant {
 	t.Helper()
 	a := connect(t, cloud.Source{CloudName: "lab-admin", CloudsFile: filepath.Join(bed, "clouds.yaml"), Env: func(string) string { return "" }})
@@ -113,13 +113,13 @@ func (x *tenant) start(t *testing.T, on server, args ...string) *driver {
 	}, args...)...)
 }
 
-// startAnywhere starts the driver for its controller alone.
+// startAnywhere starts only the controller role of the driver.
 func (x *tenant) startAnywhere(t *testing.T, args ...string) *driver {
 	t.Helper()
 	return startDriverWith(t, x.bed, x.conf, append([]string{"--provide-node-service=false"}, args...)...)
 }
 
-// holds counts what is in the project, by kind.
+// holds counts the objects in the project, by kind.
 func (x *tenant) holds(t *testing.T) map[string]int {
 	t.Helper()
 	held := map[string]int{}
@@ -133,7 +133,7 @@ func (x *tenant) holds(t *testing.T) map[string]int {
 	return held
 }
 
-// named are the ids of the project's volumes of a name.
+// named are the IDs of the volumes of a name in the project.
 func (x *tenant) named(t *testing.T, name string) (ids []string) {
 	t.Helper()
 	var answer struct{ Volumes []struct{ ID string } }
@@ -195,7 +195,7 @@ func ask(t *testing.T, c *gophercloud.ServiceClient, method, path string, body, 
 	return err
 }
 
-// listNamed gives the ids of a list by their names.
+// listNamed returns the IDs in a list by their names.
 func listNamed(t *testing.T, c *gophercloud.ServiceClient, path, key string) map[string]string {
 	t.Helper()
 	answer := map[string]any{}
@@ -210,7 +210,7 @@ func listNamed(t *testing.T, c *gophercloud.ServiceClient, path, key string) map
 	return ids
 }
 
-// eventually looks again and again, for a minute.
+// eventually repeats a check for up to a minute.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(200 * time.Millisecond) {

@@ -18,7 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
-// placed asks for a volume for nodes of those labels, best first. It goes with the test.
+// placed requests a volume for nodes with those labels, preferred first. The end of the test deletes it.
 func placed(t *testing.T, d *driver, source *csi.VolumeContentSource, parameters map[string]string, labels ...string) (*csi.Volume, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
