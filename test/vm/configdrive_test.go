@@ -15,13 +15,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/vm/guest"
 )
 
-// What the config drives say. The ID is that of the hardware, or the driver would refuse it; the hardware has no zone.
+// The metadata on the config drives. The ID is that of the hardware, or the driver would refuse it. The hardware has no zone.
 const (
 	driveServer = guest.ServerID
 	driveZone   = "az-config"
 )
 
-// The driver parses ISO 9660 itself and needs the module of the kernel for FAT, which the guest does not load by itself.
+// The driver parses ISO 9660 itself. For FAT it needs a kernel module, which the guest does not load by itself.
 func TestAConfigDriveIsRead(t *testing.T) {
 	for _, c := range []struct {
 		name, format string
@@ -68,7 +68,7 @@ func loaded(format string, yes bool) string {
 	return format + " absent"
 }
 
-// wantFileSystem loads the kernel's module for a file system, or makes sure that it is not there.
+// wantFileSystem loads the kernel module of a file system, or makes sure that it is not loaded.
 func (n *node) wantFileSystem(t *testing.T, format string, there bool) {
 	t.Helper()
 	if !there {

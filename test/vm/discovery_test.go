@@ -14,11 +14,11 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/vm/guest"
 )
 
-// plugs is how often a disk is plugged to measure how soon it is found.
+// plugs is how many disks a measurement of the discovery time plugs.
 const plugs = 20
 
-// soon is a bound that only a broken driver misses: the driver reads sysfs every 200 ms, and the guest's processor is emulated. RESULTS.md
-// has what was measured.
+// soon is a limit that only a broken driver exceeds: the driver reads sysfs every 200 ms, and QEMU emulates the processor. RESULTS.md has the
+// measured times.
 const soon = 500 * time.Millisecond
 
 func TestAVirtioDiskIsFoundSoon(t *testing.T) {
@@ -66,13 +66,13 @@ func (n *node) measureDiscovery(t *testing.T, bus string) {
 	}
 }
 
-// percentile is the value that so many of a hundred do not exceed.
+// percentile is a percentile of some values.
 func percentile(sorted []time.Duration, of int) time.Duration {
 	return sorted[(len(sorted)*of+99)/100-1]
 }
 
-// discover plugs a disk that the driver waits for, and gives the time from the kernel's event to the driver's answer, by the guest's
-// clock. whileWaiting is called before the disk comes, plugged when it is there.
+// discover plugs a disk that the driver waits for. It returns the time from the kernel event to the answer of the driver, by the clock of the
+// guest. It calls whileWaiting before it plugs the disk.
 func (n *node) discover(t *testing.T, bus string, whileWaiting func()) time.Duration {
 	t.Helper()
 	const waited = 1700 * time.Millisecond // several polls
@@ -101,7 +101,7 @@ func (n *node) discover(t *testing.T, bus string, whileWaiting func()) time.Dura
 	return 0
 }
 
-// answered is when the driver answered the last call for a volume, by its log.
+// answered is the time of the last answer for a volume in the log of the driver.
 func (n *node) answered(t *testing.T, method, volume string) time.Time {
 	t.Helper()
 	text := n.sh(t, fmt.Sprintf("grep -F %q %s | grep -F %q | tail -n 1", method, driverLog, volume))
@@ -114,7 +114,7 @@ func (n *node) answered(t *testing.T, method, volume string) time.Time {
 	return line.Time
 }
 
-// recordMemory notes what memory of its own the driver holds, and what the page cache could drop.
+// recordMemory records the memory of the driver, and the page cache that the kernel could drop.
 func recordMemory(t *testing.T, n *node) {
 	t.Helper()
 	fields := map[string]string{}

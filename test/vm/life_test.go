@@ -37,7 +37,7 @@ func TestVolumesLiveAndGrowOnEveryBus(t *testing.T) {
 	}
 }
 
-// live is the lifecycle of a volume: made, written, grown while it is written to, detached and attached again.
+// live uses a volume: it formats and writes it, expands it while a pod writes, unplugs it and plugs it again.
 func (n *node) live(t *testing.T, bus, fsType string) {
 	c := claim{newVolume(), fsType}
 	n.plug(t, guest.Disk{Volume: c.id, Bus: bus, LUN: 1})
@@ -67,7 +67,7 @@ func recordGrowth(t *testing.T, n *node, bus, fsType, how string, took time.Dura
 		n.Machine, bus, fsType, how, took, "as written, also after detach and attach")
 }
 
-// growing calls for an expansion of a disk that has not grown yet.
+// growing calls NodeExpandVolume for a disk that has not grown yet.
 func (n *node) growing(t *testing.T, c claim, bytes int64) <-chan error {
 	done, ctx := make(chan error, 1), n.ctx(t)
 	go func() {
@@ -80,7 +80,7 @@ func (n *node) growing(t *testing.T, c claim, bytes int64) <-chan error {
 	return done
 }
 
-// liveRaw is the life of a raw block volume, whose every byte is the pod's.
+// liveRaw uses a raw block volume, of which every byte belongs to the pod.
 func (n *node) liveRaw(t *testing.T, bus string) {
 	c := claim{id: newVolume()}
 	n.plug(t, guest.Disk{Volume: c.id, Bus: bus, LUN: 1})
@@ -111,7 +111,7 @@ func (n *node) liveRaw(t *testing.T, bus string) {
 	recordGrowth(t, n, bus, "raw block", "1 to 2 GiB, published", took)
 }
 
-// liveNVMe is a life with growth while the volume is away: QEMU does not grow an NVMe disk in use.
+// liveNVMe is live with an expansion while the volume is unplugged, because QEMU does not grow an NVMe disk in use.
 func (n *node) liveNVMe(t *testing.T) {
 	c := claim{newVolume(), "ext4"}
 	n.plug(t, guest.Disk{Volume: c.id, Bus: "nvme"})
@@ -138,7 +138,7 @@ func (n *node) liveNVMe(t *testing.T) {
 	recordGrowth(t, n, "nvme", "ext4", "1 to 2 GiB, grown while unplugged", took)
 }
 
-// write puts a file on a volume and gives its checksum.
+// write writes a file to a volume and returns its checksum.
 func (n *node) write(t *testing.T, c claim) string {
 	t.Helper()
 	return n.sh(t, fmt.Sprintf("dd if=/dev/urandom of=%s/file bs=1M count=8 conv=fsync 2>/dev/null; sha256sum < %[1]s/file", c.target()))
@@ -151,7 +151,7 @@ func (n *node) wantData(t *testing.T, c claim, sum string) {
 	}
 }
 
-// wantSize wants a file system of about that size: its own books take a part.
+// wantSize wants a file system of about that size; its metadata takes a part.
 func (n *node) wantSize(t *testing.T, c claim, bytes int64) {
 	t.Helper()
 	text := n.sh(t, "df -k "+c.target()+" | tail -n 1 | awk '{print $(NF-4)}'")
@@ -162,7 +162,7 @@ func (n *node) wantSize(t *testing.T, c claim, bytes int64) {
 	}
 }
 
-// keepWriting writes to a volume until stop, which fails the test if a write failed.
+// keepWriting writes to a volume until the test calls stop. If a write failed, stop fails the test.
 func (n *node) keepWriting(t *testing.T, c claim) (stop func()) {
 	t.Helper()
 	script := fmt.Sprintf("trap 'echo wrote; exit 0' TERM; while dd if=/dev/zero of=%s/more bs=64k count=16 conv=fsync 2>/dev/null; do :; done; echo failed", c.target())

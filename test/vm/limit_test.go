@@ -12,11 +12,11 @@ import (
 )
 
 func TestTheLimitIsWhatCanReallyBePlugged(t *testing.T) {
-	const native = "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off" // PCI Express's own hot-plug instead of ACPI's
+	const native = "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off" // the hot-plug of PCI Express instead of that of ACPI
 	for _, c := range []struct {
 		name    string
 		machine guest.Machine
-		bridge  string // a bridge to go on with when the root bus is full
+		bridge  string // the bridge to use when the root bus is full
 	}{
 		{"pc", guest.Machine{}, ""},
 		{"pc with a PCI bridge", guest.Machine{More: []string{"-device", "pci-bridge,chassis_nr=9,id=bridge"}}, "bridge"},
@@ -70,15 +70,15 @@ func recordLimit(t *testing.T, machine, bus string, limit int64, plugged string)
 	record(t, "Attach limit, without a reserve", "machine | disks | limit | plugged and seen", machine, bus, limit, plugged)
 }
 
-// withoutReserve starts the driver so that its limit is all that fits. Nobody but the hardware is asked which server this is: there is no
-// metadata service, and the driver would try it each time.
+// withoutReserve starts the driver with the highest limit that the machine allows. The driver reads the server ID from the hardware only: the
+// guest has no metadata service, and the driver would try it each time.
 func (n *node) withoutReserve(t *testing.T) {
 	t.Helper()
 	n.sh(t, `printf '[BlockStorage]\nnode-volume-attach-reserve=0\n[Metadata]\nsearch-order=dmi\n' > `+cloudConf)
 	n.startDriver(t, nil, "--with-topology=false")
 }
 
-// limit asks as kubelet does. The server's id is the hardware's here.
+// limit calls NodeGetInfo as kubelet does. The server ID is that of the hardware here.
 func (n *node) limit(t *testing.T) int64 {
 	t.Helper()
 	info, err := n.NodeGetInfo(n.ctx(t), &csi.NodeGetInfoRequest{})
@@ -89,7 +89,7 @@ func (n *node) limit(t *testing.T) int64 {
 	return info.GetMaxVolumesPerNode()
 }
 
-// plugNext plugs a virtio disk where the next one comes, on the bridge when the rest is full. libvirt leaves out slot 0 of a bridge.
+// plugNext plugs a virtio disk into the next free slot, on the bridge if the root bus is full. libvirt leaves slot 0 of a bridge free.
 func (n *node) plugNext(t *testing.T, bridge string) (volume string, err error) {
 	t.Helper()
 	d := guest.Disk{Volume: newVolume(), Bus: "virtio", Bytes: 16 << 20}
@@ -104,7 +104,7 @@ func (n *node) plugNext(t *testing.T, bridge string) (volume string, err error) 
 	return d.Volume, err
 }
 
-// seen plugs a disk and wants the driver to find it: what QEMU took is not always there.
+// seen plugs a disk and wants the driver to find it: the guest does not see every disk that QEMU accepts.
 func (n *node) seen(t *testing.T, d guest.Disk) {
 	t.Helper()
 	must(t, "plug", n.Plug(d))

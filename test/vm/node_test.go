@@ -54,12 +54,12 @@ type node struct {
 	pid int // of the driver
 }
 
-// boot starts a server without a driver, for the time of a test.
+// boot starts a server without a driver until the test ends.
 func boot(t *testing.T, m guest.Machine) *node {
 	t.Helper()
 	testenv.NeedTools(t, "qemu-system-x86_64", "qemu-system-x86", "mkfs.ext4", "e2fsprogs")
 	recordTest(t, m)
-	dir, err := os.MkdirTemp("", "vm-") // t.TempDir is too long a name for sockets
+	dir, err := os.MkdirTemp("", "vm-") // the path of t.TempDir is too long for sockets
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ const (
 	cloudConf = "/etc/cloud.conf"
 )
 
-// startDriver starts the driver's node role, as the program alone or by another one, with the environment that its image has.
+// startDriver starts the node role of the driver, by itself or through another program, with the environment of its image.
 func (n *node) startDriver(t *testing.T, by []string, args ...string) {
 	t.Helper()
 	n.sh(t, "touch "+cloudConf)
@@ -117,7 +117,7 @@ func (n *node) stopDriver(t *testing.T) {
 	n.sh(t, fmt.Sprintf("kill %d; while kill -0 %[1]d 2>/dev/null; do usleep 50000; done", n.pid))
 }
 
-// ctx bounds one call.
+// ctx is the context of one call.
 func (n *node) ctx(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -125,7 +125,7 @@ func (n *node) ctx(t *testing.T) context.Context {
 	return ctx
 }
 
-// sh runs a script in the guest, which shall succeed, and gives what it printed.
+// sh runs a script in the guest, which must succeed, and returns its output.
 func (n *node) sh(t *testing.T, script string) string {
 	t.Helper()
 	out, err := n.run(script)
@@ -152,14 +152,14 @@ func (n *node) run(script string) (string, error) {
 	return strings.TrimSpace(string(o.Output)), err
 }
 
-// newVolume makes up a volume's id.
+// newVolume returns a new volume ID.
 func newVolume() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:])
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// plug attaches a disk, of one GiB when nothing is said, and waits until the guest's kernel has named it.
+// plug attaches a disk, of one GiB by default, and waits until the kernel of the guest has named it.
 func (n *node) plug(t *testing.T, d guest.Disk) device {
 	t.Helper()
 	if d.Bytes == 0 {
@@ -182,10 +182,10 @@ func (n *node) plug(t *testing.T, d guest.Disk) device {
 	return device{}
 }
 
-// device is a disk as the guest's kernel names it.
+// device is the name of a disk in the kernel of the guest.
 type device struct{ name, number string }
 
-// newDisk reports whether an event tells of a disk that came.
+// newDisk reports whether an event announces a new disk.
 func newDisk(e agent.Uevent) bool {
 	return e.Fields["ACTION"] == "add" && e.Fields["DEVTYPE"] == "disk"
 }
@@ -197,7 +197,7 @@ func (n *node) unplug(t *testing.T, volume string) {
 	}
 }
 
-// claim is a volume on its way through the node's calls. No fsType is raw block.
+// claim is a volume and its paths in the calls of the node service. Without fsType it is a raw block volume.
 type claim struct {
 	id, fsType string
 }

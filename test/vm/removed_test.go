@@ -18,8 +18,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/vm/guest"
 )
 
-// What Nova's forced detach, a failed host or an outage of the storage does: the disk goes while a pod writes. Every
-// call must answer, the volume must be unstaged, and its bytes must be there when the disk is back.
+// A forced detach by Nova, a failed host or an outage of the storage removes the disk while a pod writes. Every call must answer, and the driver
+// must release the volume. When the disk is back, the volume must have its data.
 func TestAVirtioDiskRemovedWhileAPodWritesIsReportedAndReleased(t *testing.T) {
 	n := boot(t, guest.Machine{})
 	n.startDriver(t, nil, "--with-topology=false")
@@ -76,7 +76,7 @@ func (n *node) removed(t *testing.T, c claim) {
 		n.Machine, c.kind(), stats, strings.Join(health, ", "), "OK, no mount left", "as written, when the disk is back")
 }
 
-// stats is the code that NodeGetVolumeStats answers with, in time.
+// stats is the code of NodeGetVolumeStats, which must answer in time.
 func (n *node) stats(t *testing.T, c claim) codes.Code {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(n.ctx(t), 20*time.Second)
@@ -88,7 +88,7 @@ func (n *node) stats(t *testing.T, c claim) codes.Code {
 	return status.Code(err)
 }
 
-// health are the states and reasons that NodeGetVolumeHealth answers with.
+// health are the states and reasons in the answer of NodeGetVolumeHealth.
 func (n *node) health(t *testing.T, c claim) (found []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(n.ctx(t), 20*time.Second)

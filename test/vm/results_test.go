@@ -16,11 +16,11 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/vm/guest"
 )
 
-// results gathers what each test measured, for a file with a section for each. A run of some tests renews their sections alone.
+// results collects the measurements of each test, for a file with a section for each test. A run of some tests replaces only their sections.
 var results = struct {
 	sync.Mutex
 	sections map[string]*section
-	kernel   string // the guests'
+	kernel   string // of the guests
 }{sections: map[string]*section{}}
 
 type section struct{ tables []*table }
@@ -30,7 +30,7 @@ type table struct {
 	rows          []string
 }
 
-// record adds a row to the table of that title and header in the test's section, header cells separated by bars.
+// record adds a row to the table of that title in the section of the test. Bars separate the cells of the header.
 func record(t *testing.T, title, header string, cells ...any) {
 	results.Lock()
 	defer results.Unlock()
@@ -55,7 +55,7 @@ func record(t *testing.T, title, header string, cells ...any) {
 	s.tables[i].rows = append(s.tables[i].rows, "| "+strings.Join(text, " | ")+" |")
 }
 
-// recordTest notes how a test with a guest of its own ended.
+// recordTest records the result of a test with its own guest.
 func recordTest(t *testing.T, m guest.Machine) {
 	began := time.Now()
 	t.Cleanup(func() {
@@ -74,7 +74,7 @@ Written by ` + "`make test-vm`" + `. The processor is emulated (no KVM), each gu
 guest's clock, are upper bounds; counts are exact.
 `
 
-// writeResults writes the sections of the tests that ran, and keeps those of others that the file has.
+// writeResults writes the sections of the tests that ran, and keeps the other sections of the file.
 func writeResults(name string) error {
 	version, err := exec.Command("qemu-system-x86_64", "--version").Output()
 	if err != nil {

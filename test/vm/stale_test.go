@@ -42,7 +42,8 @@ func TestOnOtherMachinesAnotherVolumeUnderTheSameNameIsRefused(t *testing.T) {
 	}
 }
 
-// staleNames plays what upstream's links fall for: volume A goes and volume B gets its name, its number and its slot.
+// staleNames reproduces a case in which the links that upstream uses are wrong. Volume A is removed, and volume B gets its device name, number
+// and slot.
 func (n *node) staleNames(t *testing.T, bus string) {
 	t.Run("after it was unplugged", func(t *testing.T) { n.unplugged(t, bus) })
 	t.Run("pulled out while mounted", func(t *testing.T) { n.pulledOut(t, bus) })
@@ -51,7 +52,7 @@ func (n *node) staleNames(t *testing.T, bus string) {
 	}
 }
 
-// unplugged lets A go as it should, and B comes with a file system that somebody else made.
+// unplugged removes A in the normal way. B has a file system that somebody else made.
 func (n *node) unplugged(t *testing.T, bus string) {
 	a, b := claim{newVolume(), "ext4"}, newVolume()
 	was := n.plug(t, guest.Disk{Volume: a.id, Bus: bus, LUN: 1})
@@ -89,7 +90,7 @@ func (n *node) unplugged(t *testing.T, bus string) {
 		n.Machine, bus, was.name+" "+was.number, "refused by stage, publish and expand; B's bytes the same; A's file there when A came back")
 }
 
-// pulledOut is what a forced detach does: the mount of A stays, without a disk.
+// pulledOut removes A as a forced detach does: the mount of A stays, without a disk.
 func (n *node) pulledOut(t *testing.T, bus string) {
 	a, b := claim{newVolume(), "ext4"}, claim{newVolume(), "ext4"}
 	n.plug(t, guest.Disk{Volume: a.id, Bus: bus, LUN: 1})
@@ -106,7 +107,7 @@ func (n *node) pulledOut(t *testing.T, bus string) {
 	n.unplug(t, b.id)
 }
 
-// alike is two volumes of which a virtio disk shows the same 20 characters.
+// alike has two volumes whose IDs begin with the same 20 characters, which is all that a virtio disk shows.
 func (n *node) alike(t *testing.T) {
 	one := claim{newVolume(), "ext4"}
 	other := claim{one.id[:24] + newVolume()[24:], "ext4"}
@@ -121,14 +122,15 @@ func (n *node) alike(t *testing.T) {
 	n.unplug(t, other.id)
 }
 
-// bounded is for calls that wait in vain: long enough for the driver's own answer, which comes a tenth before the deadline.
+// bounded is the context of calls that fail after a wait. It is long enough for the driver's own answer, which comes after nine tenths of the
+// deadline.
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// prepare makes a file system on a volume's disk, from outside, and gives the checksum of the disk.
+// prepare makes a file system on the disk of a volume, outside the guest, and returns the checksum of the disk.
 func (n *node) prepare(t *testing.T, volume string) string {
 	t.Helper()
 	file := n.FileOf(volume)
@@ -138,7 +140,7 @@ func (n *node) prepare(t *testing.T, volume string) string {
 	return n.checksum(t, volume)
 }
 
-// checksum is that of a volume's disk, from outside.
+// checksum is the checksum of the disk of a volume, read outside the guest.
 func (n *node) checksum(t *testing.T, volume string) string {
 	t.Helper()
 	content, err := os.ReadFile(n.FileOf(volume))

@@ -1,6 +1,6 @@
-// Package agent is the test's hand inside the guest. It runs programs, keeps the kernel's events of disks with the time at which
-// they came, and carries connections to the driver's socket. Calls are JSON-RPC over a virtio serial port, which is there before
-// any network is and takes no part in what is tested.
+// Package agent works for the test inside the guest. It runs programs, records the kernel events of disks with their times, and forwards
+// connections to the driver socket. Calls are JSON-RPC over a virtio serial port. That port exists before any network, and it is not part of
+// the tests.
 package agent
 
 import (
@@ -19,7 +19,7 @@ import (
 // Port is the name of the serial port.
 const Port = "cinder-csi.agent"
 
-// The driver's socket in the guest, and the TCP port of the guest that leads to it.
+// The socket of the driver in the guest, and the TCP port of the guest that forwards to it.
 const (
 	Socket  = "/csi/csi.sock"
 	TCPPort = 9000
@@ -28,12 +28,12 @@ const (
 // Command is a program to run in the guest.
 type Command struct {
 	Args  []string
-	Env   []string // added to the agent's own
+	Env   []string // added to the environment of the agent
 	Input []byte
-	Log   string // Start only: the file that gets what the program prints
+	Log   string // Start only: the file for the output of the program
 }
 
-// Outcome is what became of a program.
+// Outcome is the result of a program.
 type Outcome struct {
 	Code   int
 	Output []byte // standard output and error
@@ -49,7 +49,7 @@ func (a *Agent) Hello(_ struct{}, uptime *string) error {
 	return err
 }
 
-// Run runs a program to its end. A program that fails is no error.
+// Run runs a program to its end. It returns no error if the program fails.
 func (a *Agent) Run(c Command, o *Outcome) error {
 	cmd := c.command()
 	cmd.Stdin = bytes.NewReader(c.Input)
@@ -62,7 +62,7 @@ func (a *Agent) Run(c Command, o *Outcome) error {
 	return err
 }
 
-// Start starts a program and gives its process id.
+// Start starts a program and returns its process ID.
 func (a *Agent) Start(c Command, pid *int) error {
 	log, err := os.Create(c.Log)
 	if err != nil {
@@ -79,7 +79,7 @@ func (a *Agent) Start(c Command, pid *int) error {
 	return nil
 }
 
-// Uevents gives the kernel's events of block devices from number first on.
+// Uevents returns the kernel events of block devices from number first on.
 func (a *Agent) Uevents(first int, list *[]Uevent) error {
 	*list = a.events.from(first)
 	return nil
@@ -91,7 +91,7 @@ func (c Command) command() *exec.Cmd {
 	return cmd
 }
 
-// Serve answers the host until it hangs up.
+// Serve answers the host until the host closes the connection.
 func Serve(port io.ReadWriteCloser) error {
 	events, err := listen()
 	if err != nil {
@@ -110,7 +110,7 @@ func Serve(port io.ReadWriteCloser) error {
 	return nil
 }
 
-// forward carries each connection to the driver's socket.
+// forward forwards each connection to the driver socket.
 func forward(listener net.Listener) {
 	for {
 		from, err := listener.Accept()

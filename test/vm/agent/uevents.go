@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Uevent is an event of the kernel's about a block device.
+// Uevent is a kernel event about a block device.
 type Uevent struct {
-	At     time.Time // by the guest's clock
+	At     time.Time // by the clock of the guest
 	Fields map[string]string
 }
 
-// events are those that came so far.
+// events are the events so far.
 type events struct {
 	mu   sync.Mutex
 	list []Uevent
@@ -28,14 +28,14 @@ func (e *events) from(first int) []Uevent {
 	return append([]Uevent{}, e.list[min(first, len(e.list)):]...)
 }
 
-// listen hears the kernel's own events (group 1), not udev's. Its thread goes before all others, so that the time it notes is that
-// of the event and not of the moment at which a busy machine came to look: else the driver would seem quicker than it is.
+// listen receives the events of the kernel (group 1), not those of udev. Its thread has the highest priority, so that it records the time of
+// the event even on a busy machine. With a later time the driver would seem faster than it is.
 func listen() (*events, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
 		return nil, err
 	}
-	const buffer = 32 << 20 // as root: nothing is lost here when a test drowns the driver in events
+	const buffer = 32 << 20 // needs root; no event is lost when a test floods the driver with events
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer); err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (e *events) receive(fd int) {
 	}
 }
 
-// parse reads a message: action@path, and then KEY=VALUE, each ended by a zero byte.
+// parse reads a message: action@path, and then KEY=VALUE pairs. A zero byte ends each.
 func parse(message []byte) map[string]string {
 	fields := map[string]string{}
 	for field := range bytes.SplitSeq(message, []byte{0}) {

@@ -9,23 +9,22 @@ import (
 	"slices"
 )
 
-// Disk is a volume, and how it is plugged.
+// Disk is a volume and its connection to the guest.
 type Disk struct {
-	Volume string // its id, which is the serial; none when NoSerial
+	Volume string // the volume ID, which is also the serial, unless NoSerial is set
 	Bus    string // virtio, scsi or nvme
-	Bytes  int64  // of a file made for it when there is none
+	Bytes  int64  // size of the file, if Plug creates it
 	LUN    int    // scsi: Nova takes target 0 and the next free number
-	// At is a bus of its own choosing for a PCI device, with the slot there; QEMU's or the next free root port when empty.
+	// At is the bus of a PCI device, with the slot there. If it is empty, QEMU chooses the slot, or Plug uses the next free root port.
 	At, Slot string
 	NoSerial bool
-	File     string // what is on it; a file of its own when empty
+	File     string // the file with its data; a separate file if empty
 }
 
-// ErrFull says that the machine has no place for another disk.
+// ErrFull means that the machine has no slot for another disk.
 var ErrFull = errors.New("no place is free")
 
-// Plug attaches a disk in the two steps of libvirt's: the image with its format, and then the device. The device is named after the
-// volume.
+// Plug attaches a disk in two steps as libvirt does: the image with its format, and then the device. The device has the name of the volume.
 func (g *Guest) Plug(d Disk) error {
 	file := d.File
 	if file == "" {
@@ -74,7 +73,7 @@ func (g *Guest) Plug(d Disk) error {
 	return nil
 }
 
-// place chooses where a PCI device comes.
+// place chooses the bus and slot of a PCI device.
 func (g *Guest) place(d Disk, device map[string]any) error {
 	switch {
 	case d.At != "":
@@ -101,7 +100,7 @@ func byNumber(a, b string) int {
 	return 1
 }
 
-// Unplug asks the guest to give a disk up and waits until it has.
+// Unplug requests the guest to release a disk and waits until it has.
 func (g *Guest) Unplug(volume string) error {
 	if err := g.monitor.do("device_del", map[string]any{"id": name(volume)}, nil); err != nil {
 		return err
@@ -135,5 +134,5 @@ func (g *Guest) GrowUnplugged(volume string, bytes int64) error {
 // FileOf is the file that holds a volume's bytes on this machine.
 func (g *Guest) FileOf(volume string) string { return filepath.Join(g.dir, volume+".raw") }
 
-// name is the volume's id as one of QEMU's, which begin with a letter and are at most 31 characters long for nodes.
+// name is the volume ID as a QEMU name. QEMU names begin with a letter, and those of nodes have at most 31 characters.
 func name(volume string) string { return "v" + volume[len(volume)-12:] }

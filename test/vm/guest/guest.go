@@ -1,6 +1,5 @@
-// Package guest runs a server as Nova would make it: a QEMU machine whose disks are plugged, grown and unplugged as libvirt does it,
-// with the volumes' ids as serials. It emulates the processor, so it needs no KVM, and is slow: times measured in it are upper
-// bounds.
+// Package guest runs a server like those of Nova: a QEMU machine. It plugs, grows and unplugs disks as libvirt does, with volume IDs as
+// serials. QEMU emulates the processor, so the guest needs no KVM and is slow: times measured in it are upper bounds.
 package guest
 
 import (
@@ -30,9 +29,9 @@ const (
 	initialFile   = "initramfs"
 )
 
-// Image is where a guest's parts are.
+// Image has the paths of the parts of a guest.
 type Image struct {
-	Dir             string // of the kernel and the first file system
+	Dir             string // of the kernel and the initial file system
 	Driver, Program string // the driver, and the agent
 }
 
@@ -46,7 +45,7 @@ type Guest struct {
 	ended   chan error
 	monitor *monitor
 	agent   *rpc.Client
-	ports   map[string]bool // q35: free root ports, and whether a disk is there
+	ports   map[string]bool // q35: root ports for disks, and whether a disk uses them
 	disks   map[string]string
 }
 
@@ -69,7 +68,7 @@ func Start(ctx context.Context, i Image, m Machine, dir string) (*Guest, error) 
 	}, g.Machine.commandLine(dir)...)...)
 	var said bytes.Buffer
 	g.qemu.Stdout, g.qemu.Stderr = &said, &said
-	g.qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a killed test leaves no guest behind
+	g.qemu.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // the guest ends when the test is killed
 	if err := g.qemu.Start(); err != nil {
 		return nil, err
 	}
@@ -81,7 +80,7 @@ func Start(ctx context.Context, i Image, m Machine, dir string) (*Guest, error) 
 	return g, nil
 }
 
-// connect waits until the agent answers. What is sent before the guest is up waits in QEMU.
+// connect waits until the agent answers. QEMU holds calls that arrive before the guest is up.
 func (g *Guest) connect() error {
 	connected := make(chan error, 1)
 	go func() { connected <- g.open() }()
@@ -119,19 +118,19 @@ func (g *Guest) open() (err error) {
 
 // Stop ends the guest, as if its power failed.
 func (g *Guest) Stop() {
-	_ = g.qemu.Process.Kill() // nice has become QEMU
+	_ = g.qemu.Process.Kill() // the process nice has become QEMU
 	<-g.ended
 }
 
-// Starved is how long QEMU's threads have waited for a processor of this machine since the guest's start, added up (Linux,
-// Documentation/scheduler/sched-stats.rst): time in which the guest stood still.
+// Starved is the total time that the QEMU threads have waited for a processor since the start of the guest. The guest does not run in that time
+// (Linux, Documentation/scheduler/sched-stats.rst).
 func (g *Guest) Starved() (time.Duration, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", g.qemu.Process.Pid))
 	var sum time.Duration
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // of a thread that ended
+			continue // the thread has ended
 		}
 		var ran, waited int64
 		if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
@@ -142,7 +141,7 @@ func (g *Guest) Starved() (time.Duration, error) {
 	return sum, err
 }
 
-// Console is the end of what the guest's kernel and its first process wrote.
+// Console is the end of the output of the kernel and process 1 of the guest.
 func (g *Guest) Console() string {
 	const most = 4000
 	text, err := os.ReadFile(filepath.Join(g.dir, "console.log"))
@@ -152,7 +151,7 @@ func (g *Guest) Console() string {
 	return string(text[max(0, len(text)-most):])
 }
 
-// writeInitial joins the first file system that all guests have and the programs of this source tree.
+// writeInitial joins the initial file system of all guests with the programs of this source tree.
 func (g *Guest) writeInitial(i Image) error {
 	content, err := os.ReadFile(filepath.Join(i.Dir, image.Initial))
 	if err != nil {
@@ -173,7 +172,7 @@ func (g *Guest) writeInitial(i Image) error {
 	return os.WriteFile(filepath.Join(g.dir, initialFile), joined.Bytes(), 0o600)
 }
 
-// makeSystemDisk makes the disk that the server runs from, as far as the driver can see: kubelet's directory is on it.
+// makeSystemDisk makes a disk that the driver takes for the system disk of the server, because it has the kubelet directory.
 func (g *Guest) makeSystemDisk(ctx context.Context) error {
 	file := filepath.Join(g.dir, systemFile)
 	if err := makeFile(file, 64<<20); err != nil {
@@ -185,7 +184,7 @@ func (g *Guest) makeSystemDisk(ctx context.Context) error {
 	return nil
 }
 
-// makeFile makes a sparse file, or leaves the one that is there.
+// makeFile makes a sparse file if the file does not exist.
 func makeFile(name string, bytes int64) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -197,7 +196,7 @@ func makeFile(name string, bytes int64) error {
 	return errors.Join(f.Truncate(bytes), f.Close())
 }
 
-// call asks the agent.
+// call calls a method of the agent.
 func (g *Guest) call(method string, args, result any) error {
 	pending := g.agent.Go("Agent."+method, args, result, make(chan *rpc.Call, 1))
 	select {
@@ -213,12 +212,12 @@ func (g *Guest) Run(c agent.Command) (o agent.Outcome, err error) {
 	return o, g.call("Run", c, &o)
 }
 
-// Start starts a program in the guest and gives its process id.
+// Start starts a program in the guest and returns its process ID.
 func (g *Guest) Start(c agent.Command) (pid int, err error) {
 	return pid, g.call("Start", c, &pid)
 }
 
-// Uevents gives the kernel's events of block devices, from number first on.
+// Uevents returns the kernel events of block devices, from number first on.
 func (g *Guest) Uevents(first int) (events []agent.Uevent, err error) {
 	return events, g.call("Uevents", first, &events)
 }

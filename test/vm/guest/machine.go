@@ -8,16 +8,16 @@ import (
 	"github.com/cinder-csi/cinder-csi/test/vm/agent"
 )
 
-// Machine is what a guest is made of. The zero value is a server of machine type pc with virtio disks, as Nova defines it.
+// Machine is the hardware of a guest. The zero value is a server of machine type pc with virtio disks, as Nova defines it.
 type Machine struct {
 	Type      string   // pc or q35; pc when empty
 	Ports     int      // q35: root ports that are free for disks
 	Bus       string   // of the disk that the server runs from: virtio or scsi; virtio when empty
-	SCSI      bool     // add a virtio-scsi controller where the server does not run from one
+	SCSI      bool     // add a virtio-scsi controller if the system disk does not use one
 	Udev      bool     // start udevd
 	MemoryMiB int      // 768 when 0
 	CDROM     string   // an image to put into the IDE CD-ROM drive of a pc
-	More      []string // further arguments of QEMU's
+	More      []string // further arguments of QEMU
 }
 
 // String names the machine in reports.
@@ -43,7 +43,7 @@ func (m Machine) withDefaults() Machine {
 	return m
 }
 
-// ServerID is the guest's hardware UUID, which is how Nova's libvirt driver tells a server its id.
+// ServerID is the hardware UUID of the guest. Nova's libvirt driver sets it to the server ID.
 const ServerID = "5f0c6d1e-8b7a-4c3d-9e21-0a1b2c3d4e5f"
 
 // SystemLabel is the label of the file system on the disk that the server runs from.

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// patience bounds every wait for QEMU and the agent. The machine under it may be busy.
+// patience limits every wait for QEMU and the agent. The host may be busy.
 const patience = 5 * time.Minute
 
-// monitor speaks QMP, QEMU's protocol (QEMU, docs/interop/qmp-spec.txt). Commands go one at a time.
+// monitor is a client of QMP, the protocol of QEMU (QEMU, docs/interop/qmp-spec.txt). It sends one command at a time.
 type monitor struct {
 	conn    net.Conn
 	answers chan message
@@ -81,7 +81,7 @@ func (m *monitor) do(command string, arguments map[string]any, result any) error
 	}
 }
 
-// deleted waits until a device is gone.
+// deleted waits until QEMU has removed a device.
 func (m *monitor) deleted(device string) error {
 	for timeout := time.After(patience); ; {
 		select {
@@ -95,7 +95,7 @@ func (m *monitor) deleted(device string) error {
 	}
 }
 
-// dial connects to a socket that a process just started will make.
+// dial connects to a socket that a process creates after its start.
 func dial(socket string) (net.Conn, error) {
 	var err error
 	for began := time.Now(); time.Since(began) < patience; time.Sleep(20 * time.Millisecond) {

@@ -10,8 +10,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/ociimage"
 )
 
-// WriteCPIO writes a tree in the form that the kernel unpacks into its first file system (Linux, driver-api/early-userspace/
-// buffer-format.rst, "newc"). Archives may follow each other in one file; the later one's files win.
+// WriteCPIO writes a tree in the format that the kernel unpacks into its initial file system (Linux, driver-api/early-userspace/
+// buffer-format.rst, "newc"). One file may have several archives; files of later archives win.
 func WriteCPIO(w io.Writer, t ociimage.Tree) error {
 	out := bufio.NewWriter(w)
 	for i, name := range sortedNames(t) {
@@ -40,7 +40,7 @@ func entry(w *bufio.Writer, inode int, name string, mode uint32, data []byte) {
 	_, _ = w.WriteString(padding(len(data)))
 }
 
-// padding fills up to a multiple of four bytes.
+// padding pads to a multiple of four bytes.
 func padding(n int) string { return strings.Repeat("\x00", (4-n%4)%4) }
 
 func unixMode(m fs.FileMode) uint32 {

@@ -1,5 +1,5 @@
-// Package image makes what the test guest boots: Debian's kernel, and a file system with the tools of the driver's own image, udev,
-// and busybox for everything else. Nothing of it is installed on this machine.
+// Package image builds the files that the test guest boots: Debian's kernel and a file system. The file system has the tools of the driver
+// image, udev, and busybox for everything else. The package installs nothing on this machine.
 package image
 
 import (
@@ -24,22 +24,23 @@ const (
 	Initial = "initramfs"
 )
 
-// packages are those of the driver's image and of a node's host. The kernel is the one of Debian's images for clouds.
+// packages are the packages of the driver image and of a node's host. The kernel is that of Debian's cloud images.
 var packages = append(slices.Clone(ociimage.Packages), "linux-image-cloud-amd64", "busybox-static", "udev")
 
-// tools are those of the driver's image and, for guests that want udev, what makes links below /dev/disk.
+// tools are the tools of the driver image, and those that create links below /dev/disk in guests with udev.
 var tools = append(slices.Clone(ociimage.Tools), "busybox", "udevadm", "usr/lib/systemd/systemd-udevd",
 	"usr/lib/udev/scsi_id", "usr/lib/udev/ata_id", "usr/lib/udev/cdrom_id",
 	"usr/lib/udev/rules.d/50-udev-default.rules", "usr/lib/udev/rules.d/60-block.rules", "usr/lib/udev/rules.d/60-cdrom_id.rules",
 	"usr/lib/udev/rules.d/60-persistent-storage.rules", "usr/lib/udev/rules.d/64-btrfs.rules")
 
-// modules are loaded at boot: buses, disks, the agent's port, file systems of volumes, and checksums that these ask for by name.
+// modules are the modules that the guest loads at boot: buses, disks, the port of the agent and file systems of volumes. The list has the
+// checksum modules too, because the file systems request them by name.
 var modules = []string{
 	"crc32c_generic", "virtio_pci", "virtio_console", "virtio_net", "virtio_balloon", "virtio_rng", "virtio_blk", "virtio_scsi",
 	"sd_mod", "sr_mod", "ata_piix", "nvme", "blake2b_generic", "ext4", "xfs", "btrfs",
 }
 
-// onDemand are there and not loaded: the file systems of config drives, without which the driver shall do.
+// onDemand are modules in the image that the guest does not load: the file systems of config drives. The driver must work without them.
 var onDemand = []string{"isofs", "vfat", "nls_ascii", "nls_cp437", "nls_iso8859-1", "nls_utf8"}
 
 //go:embed init.sh
@@ -100,7 +101,7 @@ func assemble(all ociimage.Tree) (root ociimage.Tree, kernel *ociimage.File, err
 	return root, all["boot/vmlinuz-"+version], nil
 }
 
-// groups are those that udev's rules name.
+// groups are the groups in the rules of udev.
 func groups() []byte {
 	var text strings.Builder
 	for i, name := range []string{"root", "disk", "cdrom", "tty", "kmem", "dialout", "input", "render", "sgx", "kvm", "lp", "video", "audio", "tape"} {
@@ -109,7 +110,7 @@ func groups() []byte {
 	return []byte(text.String())
 }
 
-// write replaces a file whole.
+// write replaces a file atomically.
 func write(name string, content func(io.Writer) error) error {
 	f, err := os.Create(name + ".new")
 	if err != nil {

@@ -42,7 +42,7 @@ func moduleName(file string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(path.Base(file), ".ko"), "-", "_")
 }
 
-// add copies modules and all that they need into a tree, and gives the names of those that are no part of the kernel itself.
+// add copies modules and their dependencies into a tree. It returns the names of the modules that are not part of the kernel itself.
 func (k kernelModules) add(to ociimage.Tree, names []string) (load []string, err error) {
 	for _, name := range names {
 		name = moduleName(name)
@@ -70,7 +70,7 @@ func (k kernelModules) add(to ociimage.Tree, names []string) (load []string, err
 	return load, nil
 }
 
-// moduleNeeds reads the names of modules that one needs from what it says about itself (Linux, include/linux/module.h, MODULE_INFO).
+// moduleNeeds reads the names of the modules that a module needs from its MODULE_INFO (Linux, include/linux/module.h).
 func moduleNeeds(module []byte) ([]string, error) {
 	file, err := elf.NewFile(bytes.NewReader(module))
 	if err != nil {
@@ -93,7 +93,7 @@ func moduleNeeds(module []byte) ([]string, error) {
 	return needs, nil
 }
 
-// index writes the file by which modprobe finds modules and what they need: the nearest first.
+// index writes the file in which modprobe finds modules and their dependencies, direct ones first.
 func (k kernelModules) index(to ociimage.Tree) {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(k.needs)) {
@@ -110,13 +110,13 @@ func (k kernelModules) relative(name string) string {
 	return strings.TrimPrefix(k.files[name], k.dir+"/")
 }
 
-// closure lists all that a module needs, each before what it needs itself.
+// closure lists all dependencies of a module, each before its own dependencies.
 func (k kernelModules) closure(name string) []string {
 	var list []string
 	for _, direct := range k.needs[name] {
 		list = append(list, append([]string{direct}, k.closure(direct)...)...)
 	}
-	// Of several mentions the last one counts, or something would come before who needs it.
+	// Of several entries only the last counts, or a dependency would come before a module that needs it.
 	slices.Reverse(list)
 	seen := map[string]bool{}
 	list = slices.DeleteFunc(list, func(n string) bool { defer func() { seen[n] = true }(); return seen[n] })

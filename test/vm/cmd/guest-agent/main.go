@@ -31,7 +31,7 @@ func run(args []string) error {
 	return agent.Serve(port)
 }
 
-// openPort finds the port by its name in sysfs: without udev nothing else has it.
+// openPort finds the port by its name in sysfs, because without udev there is no link with that name.
 func openPort() (*os.File, error) {
 	files, _ := filepath.Glob("/sys/class/virtio-ports/*/name")
 	for _, file := range files {

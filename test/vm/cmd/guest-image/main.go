@@ -1,4 +1,4 @@
-// Command guest-image writes the kernel and the first file system of the test guest.
+// Command guest-image writes the kernel and the initial file system of the test guest.
 package main
 
 import (
