@@ -286,31 +286,8 @@ func backupListCases() []Case {
 }
 
 func backupReadCases() []Case {
-	var all []Case
-	show := func(name string, as Role, status int, id func(t *testing.T, b *Bed) string) {
-		all = append(all, Case{Name: name, Call: getBackup, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
-			return b.do(t, Request{Call: getBackup, As: as, IDs: []string{id(t, b)}})
-		}})
-	}
-	deletes := func(name string, as Role, status int, id func(t *testing.T, b *Bed) string, after string) {
-		all = append(all, Case{Name: name, Call: deleteBackup, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
-			backup := id(t, b)
-			a := b.do(t, Request{Call: deleteBackup, As: as, IDs: []string{backup}}).want(t, status)
-			if after != "" {
-				b.awaitBackup(t, backup, after)
-			}
-			return a
-		}})
-	}
 	plain := func(t *testing.T, b *Bed) string { return b.backup(t, b.volume(t, nil)) }
-	none := func(*testing.T, *Bed) string { return nothing }
-	noUUID := func(*testing.T, *Bed) string { return "x" }
-	deleted := func(t *testing.T, b *Bed) string {
-		id := plain(t, b)
-		b.do(t, Request{Call: deleteBackup, As: Member, IDs: []string{id}}).want(t, http.StatusAccepted)
-		b.awaitBackup(t, id, "gone")
-		return id
-	}
+	k := kindCases{get: getBackup, removal: deleteBackup, create: plain, await: func(t *testing.T, b *Bed, id, status string) { b.awaitBackup(t, id, status) }}
 	base := func(_ *testing.T, b *Bed) string { return b.lend("base", nil, true).backup }
 	some := func(_ *testing.T, b *Bed) string { return b.plainBackup() }
 	incomplete := func(t *testing.T, b *Bed) string {
@@ -318,33 +295,33 @@ func backupReadCases() []Case {
 		b.slow(t, attachOperation)
 		return b.beginBackup(t, volume, false)
 	}
-	show("show a backup", Member, http.StatusOK, some)
-	show("show a backup as reader", Reader, http.StatusOK, some)
-	show("show a backup as admin", Admin, http.StatusOK, some)
-	show("show a backup that an incremental one rests on", Member, http.StatusOK, base)
-	show("show a backup that failed", Member, http.StatusOK, func(t *testing.T, b *Bed) string { return b.brokenBackup(t) })
-	show("show an unknown backup", Member, http.StatusNotFound, none)
-	show("show a backup by an id that is no UUID", Member, http.StatusNotFound, noUUID)
-	show("show a backup by a snapshot's id", Member, http.StatusNotFound, func(t *testing.T, b *Bed) string { return b.snapshot(t, b.volume(t, nil)) })
-	show("show a backup of another project", Stranger, http.StatusNotFound, some)
-	show("show a backup that was deleted", Member, http.StatusNotFound, deleted)
-	deletes("delete a backup", Member, http.StatusAccepted, plain, "gone")
-	deletes("delete a backup that failed", Member, http.StatusAccepted, func(t *testing.T, b *Bed) string { return b.brokenBackup(t) }, "gone")
-	deletes("delete a backup that is being made", Member, http.StatusBadRequest, incomplete, "available")
-	deletes("delete a backup that an incremental one rests on", Member, http.StatusBadRequest, base, "available")
-	deletes("delete an unknown backup", Member, http.StatusNotFound, none, "")
-	deletes("delete a backup by an id that is no UUID", Member, http.StatusNotFound, noUUID, "")
-	deletes("delete a backup of another project", Stranger, http.StatusNotFound, some, "available")
-	deletes("delete a backup that was deleted", Member, http.StatusNotFound, deleted, "")
-	deletes("delete a backup while no cinder-backup works", Member, http.StatusNotFound, func(t *testing.T, b *Bed) string {
+	k.show("show a backup", Member, http.StatusOK, some)
+	k.show("show a backup as reader", Reader, http.StatusOK, some)
+	k.show("show a backup as admin", Admin, http.StatusOK, some)
+	k.show("show a backup that an incremental one rests on", Member, http.StatusOK, base)
+	k.show("show a backup that failed", Member, http.StatusOK, func(t *testing.T, b *Bed) string { return b.brokenBackup(t) })
+	k.show("show an unknown backup", Member, http.StatusNotFound, noObject)
+	k.show("show a backup by an id that is no UUID", Member, http.StatusNotFound, noUUID)
+	k.show("show a backup by a snapshot's id", Member, http.StatusNotFound, func(t *testing.T, b *Bed) string { return b.snapshot(t, b.volume(t, nil)) })
+	k.show("show a backup of another project", Stranger, http.StatusNotFound, some)
+	k.show("show a backup that was deleted", Member, http.StatusNotFound, k.deleted)
+	k.deletes("delete a backup", Member, http.StatusAccepted, plain, "gone")
+	k.deletes("delete a backup that failed", Member, http.StatusAccepted, func(t *testing.T, b *Bed) string { return b.brokenBackup(t) }, "gone")
+	k.deletes("delete a backup that is being made", Member, http.StatusBadRequest, incomplete, "available")
+	k.deletes("delete a backup that an incremental one rests on", Member, http.StatusBadRequest, base, "available")
+	k.deletes("delete an unknown backup", Member, http.StatusNotFound, noObject, "")
+	k.deletes("delete a backup by an id that is no UUID", Member, http.StatusNotFound, noUUID, "")
+	k.deletes("delete a backup of another project", Stranger, http.StatusNotFound, some, "available")
+	k.deletes("delete a backup that was deleted", Member, http.StatusNotFound, k.deleted, "")
+	k.deletes("delete a backup while no cinder-backup works", Member, http.StatusNotFound, func(t *testing.T, b *Bed) string {
 		id := some(t, b)
 		b.withoutBackups(t)
 		return id
 	}, "available")
-	all = append(all, Case{Name: "show a snapshot by a backup's id", Call: getSnapshot, Status: http.StatusNotFound, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+	k.all = append(k.all, Case{Name: "show a snapshot by a backup's id", Call: getSnapshot, Status: http.StatusNotFound, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 		return b.do(t, Request{Call: getSnapshot, As: Member, IDs: []string{b.plainBackup()}})
 	}})
-	return all
+	return k.all
 }
 
 func restoreCases() []Case {

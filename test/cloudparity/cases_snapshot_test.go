@@ -140,51 +140,28 @@ func (b *Bed) brokenSnapshot(t *testing.T) string {
 }
 
 func snapshotReadCases() []Case {
-	var all []Case
-	show := func(name string, as Role, status int, id func(t *testing.T, b *Bed) string) {
-		all = append(all, Case{Name: name, Call: getSnapshot, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
-			return b.do(t, Request{Call: getSnapshot, As: as, IDs: []string{id(t, b)}})
-		}})
-	}
-	deletes := func(name string, as Role, status int, id func(t *testing.T, b *Bed) string, after string) {
-		all = append(all, Case{Name: name, Call: deleteSnapshot, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
-			snapshot := id(t, b)
-			a := b.do(t, Request{Call: deleteSnapshot, As: as, IDs: []string{snapshot}}).want(t, status)
-			if after != "" {
-				b.awaitSnapshot(t, snapshot, after)
-			}
-			return a
-		}})
-	}
 	plain := func(t *testing.T, b *Bed) string { return b.snapshot(t, b.volume(t, nil)) }
-	none := func(*testing.T, *Bed) string { return nothing }
-	noUUID := func(*testing.T, *Bed) string { return "x" }
-	deleted := func(t *testing.T, b *Bed) string {
-		id := plain(t, b)
-		b.do(t, Request{Call: deleteSnapshot, As: Member, IDs: []string{id}}).want(t, http.StatusAccepted)
-		b.awaitSnapshot(t, id, "gone")
-		return id
-	}
-	show("show a snapshot", Member, http.StatusOK, plain)
-	show("show a snapshot as reader", Reader, http.StatusOK, plain)
-	show("show a snapshot as admin", Admin, http.StatusOK, plain)
-	show("show an unknown snapshot", Member, http.StatusNotFound, none)
-	show("show a snapshot by an id that is no UUID", Member, http.StatusNotFound, noUUID)
-	show("show a snapshot of another project", Stranger, http.StatusNotFound, plain)
-	show("show a snapshot that was deleted", Member, http.StatusNotFound, deleted)
-	deletes("delete a snapshot", Member, http.StatusAccepted, plain, "gone")
-	deletes("delete a snapshot as reader", Reader, http.StatusAccepted, plain, "gone")
-	deletes("delete a snapshot in error", Member, http.StatusAccepted, func(t *testing.T, b *Bed) string { return b.brokenSnapshot(t) }, "gone")
-	deletes("delete a snapshot that has a volume made from it", Member, http.StatusAccepted, func(t *testing.T, b *Bed) string {
+	k := kindCases{get: getSnapshot, removal: deleteSnapshot, create: plain, await: func(t *testing.T, b *Bed, id, status string) { b.awaitSnapshot(t, id, status) }}
+	k.show("show a snapshot", Member, http.StatusOK, plain)
+	k.show("show a snapshot as reader", Reader, http.StatusOK, plain)
+	k.show("show a snapshot as admin", Admin, http.StatusOK, plain)
+	k.show("show an unknown snapshot", Member, http.StatusNotFound, noObject)
+	k.show("show a snapshot by an id that is no UUID", Member, http.StatusNotFound, noUUID)
+	k.show("show a snapshot of another project", Stranger, http.StatusNotFound, plain)
+	k.show("show a snapshot that was deleted", Member, http.StatusNotFound, k.deleted)
+	k.deletes("delete a snapshot", Member, http.StatusAccepted, plain, "gone")
+	k.deletes("delete a snapshot as reader", Reader, http.StatusAccepted, plain, "gone")
+	k.deletes("delete a snapshot in error", Member, http.StatusAccepted, func(t *testing.T, b *Bed) string { return b.brokenSnapshot(t) }, "gone")
+	k.deletes("delete a snapshot that has a volume made from it", Member, http.StatusAccepted, func(t *testing.T, b *Bed) string {
 		id := plain(t, b)
 		b.volume(t, object{"snapshot_id": id})
 		return id
 	}, "gone")
-	deletes("delete an unknown snapshot", Member, http.StatusNotFound, none, "")
-	deletes("delete a snapshot by an id that is no UUID", Member, http.StatusNotFound, noUUID, "")
-	deletes("delete a snapshot of another project", Stranger, http.StatusNotFound, plain, "available")
-	deletes("delete a snapshot that was deleted", Member, http.StatusNotFound, deleted, "")
-	return append(all,
+	k.deletes("delete an unknown snapshot", Member, http.StatusNotFound, noObject, "")
+	k.deletes("delete a snapshot by an id that is no UUID", Member, http.StatusNotFound, noUUID, "")
+	k.deletes("delete a snapshot of another project", Stranger, http.StatusNotFound, plain, "available")
+	k.deletes("delete a snapshot that was deleted", Member, http.StatusNotFound, k.deleted, "")
+	return append(k.all,
 		Case{Name: "delete a snapshot that is being made", Call: deleteSnapshot, Status: http.StatusBadRequest, As: Member, Run: func(t *testing.T, b *Bed) Answer {
 			volume := b.volume(t, nil)
 			b.slow(t, createSnapshotOperation)

@@ -128,7 +128,7 @@ var scenarios = []scenario{
 	create("of another's name", func(w *world) { w.prepared() }, noFault, just(changed(claim("prepared"), func(r *csi.CreateVolumeRequest) {
 		r.CapacityRange.RequiredBytes = 2 * gib
 	}))),
-	create("from what is no snapshot", nothing, noFault, just(changed(claim("pvc"), func(r *csi.CreateVolumeRequest) {
+	create("from an id that is no UUID", nothing, noFault, just(changed(claim("pvc"), func(r *csi.CreateVolumeRequest) {
 		r.VolumeContentSource = fromSnapshot("no-uuid")
 	}))),
 

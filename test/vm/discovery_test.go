@@ -97,7 +97,7 @@ func (n *node) discover(t *testing.T, bus string, whileWaiting func()) time.Dura
 			return found.Sub(e.At)
 		}
 	}
-	t.Fatalf("the kernel told of no disk, only of %v", events)
+	t.Fatalf("the kernel reported no disk, only %v", events)
 	return 0
 }
 

@@ -95,6 +95,6 @@ func TestM1TheKernelForgetsTheBtrfsOfOtherVolumesBeforeAMount(t *testing.T) {
 	testenv.Run(t, "btrfs", "device", "ready", first) // the kernel knows both
 	n.lives(t, claim{volume: victim, pod: "good", fsType: "btrfs"})
 	if out, err := exec.Command("btrfs", "device", "ready", first).CombinedOutput(); err == nil {
-		t.Errorf("want the kernel to know the one disk that it was just told of, got both: %s", out)
+		t.Errorf("want the kernel to know only the disk that was just registered, got both: %s", out)
 	}
 }
