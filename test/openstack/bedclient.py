@@ -34,7 +34,8 @@ class Bed:
         return os.path.join(self.directory, *names)
 
     def url(self, service, path=''):
-        return 'http://127.0.0.1:%d%s' % (self.settings[service], path)
+        return 'http://%s:%d%s' % (self.settings['address'], self.settings[service],
+                                   path)
 
     def login(self, user, project):
         return Client(self, {

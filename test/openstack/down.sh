@@ -42,6 +42,14 @@ release_disks() {
     done
 }
 
+# Another bed may listen there.
+remove_address() {
+    local address
+    address=$(sed -n 's/^BED_ADDRESS=//p' "$STATE/settings" 2> /dev/null) || return 0
+    case $address in '' | 127.*) return ;; esac
+    [ -n "$(ss -Hltn src "$address")" ] || ip address del "$address/32" dev lo 2> /dev/null || true
+}
+
 main() {
     local wipe=
     case ${1:-} in
@@ -58,6 +66,7 @@ main() {
     [ -n "$wipe" ] || stop_gently
     kill_all
     release_disks
+    remove_address
     [ -z "$wipe" ] || rm -rf "$BED" "$BED.lock"
     echo "stopped${wipe:+ and wiped} $BED"
 }

@@ -4,7 +4,7 @@
 
 BED_TEST := go test -count 1 -timeout 30m -v
 
-openstack-up: ## start a real OpenStack on loopback (root, Debian 12)
+openstack-up: ## start a real OpenStack on this machine (root, Debian 12)
 	test/openstack/up.sh
 
 openstack-down: ## stop that OpenStack and delete its data

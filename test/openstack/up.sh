@@ -1,6 +1,6 @@
 #!/bin/bash
 # Start a small real OpenStack (Keystone, Placement, Nova, Glance, Cinder, from
-# Debian 12's packages) on 127.0.0.1, or what of it does not run. See README.md.
+# Debian 12's packages) on an address of this machine, or what of it does not run. See README.md.
 #
 #   OPENSTACK_BED    directory; default ${TMPDIR:-/tmp}/openstack-bed
 #
@@ -9,6 +9,7 @@
 #   NOVA_AZS         "az1 az2": Nova's zones, one nova-compute each
 #   BED_ATTACH       loop: attached volumes are loop devices; none: bookkeeping only
 #   PORT_OFFSET      0: added to every port, for a second bed beside the first
+#   BED_ADDRESS      198.18.0.1: where the APIs listen; up.sh puts it on lo
 #
 # Read at each start of a stopped bed:
 #   NOVA_CROSS_AZ_ATTACH (true)   CINDER_AZ_FALLBACK (false)
@@ -35,6 +36,7 @@ read_settings() {
     setting NOVA_AZS "az1 az2"
     setting BED_ATTACH loop
     setting PORT_OFFSET 0
+    setting BED_ADDRESS 198.18.0.1
     setting NOVA_CROSS_AZ_ATTACH true
     setting CINDER_AZ_FALLBACK false
     setting NOVA_MAX_VOLUMES -1
@@ -75,6 +77,12 @@ clean_environment() {
     export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 }
 
+# Pods of a cluster on this machine reach no 127.0.0.1 but their own.
+add_address() {
+    case $BED_ADDRESS in 127.*) return ;; esac
+    ip address show dev lo | grep -qF " $BED_ADDRESS/" || ip address add "$BED_ADDRESS/32" dev lo
+}
+
 seed() { # STAGE
     python3 "$HERE/seed.py" "$1" "$BED" && return
     report_stopped
@@ -93,15 +101,16 @@ main() {
     install_packages
     make_secrets
     write_configs
+    add_address
     start_mariadb
     start_rabbitmq
     make_databases
     make_keystone_keys
     bootstrap_keystone
     say "starting the services"
-    wait_for 60 rabbitmq port_open "$RABBIT_PORT"
+    wait_for 60 rabbitmq port_open 127.0.0.1 "$RABBIT_PORT"
     start_keystone
-    wait_for 60 keystone port_open "$KEYSTONE_PORT"
+    wait_for 60 keystone port_open "$BED_ADDRESS" "$KEYSTONE_PORT"
     start_apis
     seed identity
     start_workers

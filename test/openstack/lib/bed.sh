@@ -34,7 +34,7 @@ setting() { # NAME DEFAULT: the environment, else the first start, else DEFAULT
 # Data made with one set of these is useless with another.
 remember_settings() {
     local name now
-    now=$(for name in CINDER_AZS NOVA_AZS BED_ATTACH PORT_OFFSET; do
+    now=$(for name in CINDER_AZS NOVA_AZS BED_ATTACH PORT_OFFSET BED_ADDRESS; do
         echo "$name=${!name}"
     done)
     if [ -s "$STATE/settings" ] && [ "$now" != "$(cat "$STATE/settings")" ]; then

@@ -2,8 +2,8 @@
 # The configuration files of every service. Each function prints one file or
 # a part of one. OpenStack's defaults stand where nothing is said.
 
-identity_url() { echo "http://127.0.0.1:$KEYSTONE_PORT/v3"; }
-image_url() { echo "http://127.0.0.1:$GLANCE_PORT"; }
+identity_url() { echo "http://$BED_ADDRESS:$KEYSTONE_PORT/v3"; }
+image_url() { echo "http://$BED_ADDRESS:$GLANCE_PORT"; }
 database_url() { echo "mysql+pymysql://root@localhost/$1?unix_socket=$SOCKET&charset=utf8"; }
 message_url() { echo "rabbit://bed:$(secret rabbitmq)@127.0.0.1:$RABBIT_PORT/"; }
 
@@ -63,7 +63,7 @@ keystone_conf() {
     cat <<EOT
 [DEFAULT]
 debug = $BED_DEBUG
-public_endpoint = http://127.0.0.1:$KEYSTONE_PORT/
+public_endpoint = http://$BED_ADDRESS:$KEYSTONE_PORT/
 [token]
 provider = fernet
 expiration = 86400
@@ -97,7 +97,7 @@ glance_conf() {
     cat <<EOT
 [DEFAULT]
 debug = $BED_DEBUG
-bind_host = 127.0.0.1
+bind_host = $BED_ADDRESS
 bind_port = $GLANCE_PORT
 workers = 1
 enabled_backends = file:file
@@ -127,10 +127,10 @@ state_path = $STATE/nova
 transport_url = $(message_url)
 rpc_response_timeout = 60
 enabled_apis = osapi_compute,metadata
-osapi_compute_listen = 127.0.0.1
+osapi_compute_listen = $BED_ADDRESS
 osapi_compute_listen_port = $NOVA_PORT
 osapi_compute_workers = 1
-metadata_listen = 127.0.0.1
+metadata_listen = $BED_ADDRESS
 metadata_listen_port = $METADATA_PORT
 metadata_workers = 1
 default_schedule_zone =
@@ -202,7 +202,7 @@ rpc_response_timeout = 60
 auth_strategy = keystone
 api_paste_config = /etc/cinder/api-paste.ini
 resource_query_filters_file = /etc/cinder/resource_filters.json
-osapi_volume_listen = 127.0.0.1
+osapi_volume_listen = $BED_ADDRESS
 osapi_volume_listen_port = $CINDER_PORT
 osapi_volume_workers = $BED_API_WORKERS
 enabled_backends = $(for zone in $CINDER_AZS; do echo "backend-$zone"; done | paste -sd,)
@@ -254,7 +254,7 @@ EOT
 # What the Python parts and tests need to know.
 bed_json() {
     cat <<EOT
-{"keystone": $KEYSTONE_PORT, "nova": $NOVA_PORT, "metadata": $METADATA_PORT,
+{"address": "$BED_ADDRESS", "keystone": $KEYSTONE_PORT, "nova": $NOVA_PORT, "metadata": $METADATA_PORT,
  "cinder": $CINDER_PORT, "placement": $PLACEMENT_PORT, "glance": $GLANCE_PORT,
  "neutron": $NEUTRON_PORT, "metadata_proxy": $METADATA_PROXY_PORT,
  "nova_azs": "$NOVA_AZS", "cinder_azs": "$CINDER_AZS",

@@ -7,7 +7,7 @@ PACKAGES=(
     cinder-api cinder-scheduler cinder-volume cinder-backup
     rabbitmq-server mariadb-server
     uwsgi-core uwsgi-plugin-python3 python3-pymysql python3-openstackclient
-    qemu-utils mount e2fsprogs xfsprogs
+    iproute2 qemu-utils mount e2fsprogs xfsprogs
 )
 
 missing_packages() {

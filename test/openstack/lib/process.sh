@@ -34,7 +34,7 @@ wait_for() { # SECONDS NAME COMMAND...: until the command succeeds or the daemon
     done
 }
 
-port_open() { (: < "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+port_open() { (: < "/dev/tcp/$1/$2") 2> /dev/null; } # ADDRESS PORT
 
 report_stopped() {
     local file name

@@ -7,7 +7,7 @@ PYLIB=$HERE/pylib
 start_rabbitmq() {
     export ERL_EPMD_PORT=$EPMD_PORT ERL_EPMD_ADDRESS=127.0.0.1
     start epmd epmd -address 127.0.0.1 -port "$EPMD_PORT"
-    wait_for 10 epmd port_open "$EPMD_PORT"
+    wait_for 10 epmd port_open 127.0.0.1 "$EPMD_PORT"
     start rabbitmq env HOME="$STATE/rabbit" \
         RABBITMQ_NODENAME=openstackbed@localhost \
         RABBITMQ_HOME=/usr/lib/rabbitmq \
@@ -30,7 +30,7 @@ start_wsgi() { # NAME PORT PROCESSES FILE [VARIABLE=VALUE...]
         --lazy-apps --enable-threads --buffer-size 65535 --no-orphans --need-app \
         --rem-header Content-Length --add-header Connection:close \
         --disable-logging --processes "$processes" --threads 8 \
-        --http-socket "127.0.0.1:$port" --wsgi-file "$file"
+        --http-socket "$BED_ADDRESS:$port" --wsgi-file "$file"
 }
 
 start_keystone() {
@@ -41,7 +41,7 @@ start_keystone() {
 start_apis() {
     start_wsgi placement "$PLACEMENT_PORT" 1 /usr/bin/placement-api \
         OS_PLACEMENT_CONFIG_DIR="$ETC/placement"
-    start neutron-stub python3 "$PYLIB/neutron_stub.py" "$NEUTRON_PORT"
+    start neutron-stub python3 "$PYLIB/neutron_stub.py" "$BED_ADDRESS" "$NEUTRON_PORT"
     start metadata-proxy python3 "$PYLIB/metadata_proxy.py" "$BED"
     start glance-api glance-api --config-file "$ETC/glance/glance-api.conf"
     start cinder-api cinder-api --config-file "$ETC/cinder/cinder.conf"
@@ -65,8 +65,8 @@ start_workers() {
 }
 
 wait_for_apis() {
-    wait_for 120 placement port_open "$PLACEMENT_PORT"
-    wait_for 120 glance-api port_open "$GLANCE_PORT"
-    wait_for 120 cinder-api port_open "$CINDER_PORT"
-    wait_for 120 nova-api port_open "$NOVA_PORT"
+    wait_for 120 placement port_open "$BED_ADDRESS" "$PLACEMENT_PORT"
+    wait_for 120 glance-api port_open "$BED_ADDRESS" "$GLANCE_PORT"
+    wait_for 120 cinder-api port_open "$BED_ADDRESS" "$CINDER_PORT"
+    wait_for 120 nova-api port_open "$BED_ADDRESS" "$NOVA_PORT"
 }

@@ -3,7 +3,7 @@
 
     metadata_proxy.py DIRECTORY
 
-    GET http://127.0.0.1:8780/NAME/openstack/latest/meta_data.json
+    GET http://ADDRESS:8780/NAME/openstack/latest/meta_data.json
 
 The real agent knows the server by the address that asks. This one looks the
 name up in DIRECTORY/servers/by-name; both then ask Nova with signed headers.
@@ -27,10 +27,11 @@ def read_secret():
 def read_ports():
     with open(os.path.join(DIRECTORY, 'bed.json')) as f:
         settings = json.load(f)
-    return settings['metadata_proxy'], settings['metadata']
+    return (settings['address'], settings['metadata_proxy'],
+            settings['metadata'])
 
 
-PORT, NOVA_PORT = read_ports()
+ADDRESS, PORT, NOVA_PORT = read_ports()
 SECRET = read_secret().encode()
 
 
@@ -42,7 +43,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             self.send_error(404, 'no such server')
             return
-        nova = http.client.HTTPConnection('127.0.0.1', NOVA_PORT, timeout=30)
+        nova = http.client.HTTPConnection(ADDRESS, NOVA_PORT, timeout=30)
         nova.request('GET', '/' + path, headers={
             'X-Instance-ID': server['uuid'],
             'X-Tenant-ID': server['project_id'],
@@ -67,4 +68,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 if __name__ == '__main__':
     http.server.ThreadingHTTPServer(
-        ('127.0.0.1', PORT), Handler).serve_forever()
+        (ADDRESS, PORT), Handler).serve_forever()

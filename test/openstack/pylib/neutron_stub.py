@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """As much of Neutron as Nova needs for servers without networks.
 
-    neutron_stub.py PORT
+    neutron_stub.py ADDRESS PORT
 
 Nova asks for a server's ports when it shows or deletes one. Lists are empty,
 everything else is 404.
@@ -36,7 +36,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_PUT = do_DELETE = do_POST
 
     def _version(self):
-        href = 'http://%s/v2.0/' % self.headers.get('Host', '127.0.0.1')
+        href = 'http://%s/v2.0/' % self.headers.get('Host', sys.argv[1])
         return {'id': 'v2.0', 'status': 'CURRENT',
                 'links': [{'rel': 'self', 'href': href}]}
 
@@ -51,4 +51,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 if __name__ == '__main__':
     http.server.ThreadingHTTPServer(
-        ('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+        (sys.argv[1], int(sys.argv[2])), Handler).serve_forever()
