@@ -1,0 +1,133 @@
+# shellcheck shell=bash
+# The nodes: each is a server of the OpenStack bed, in namespaces of its own. node.sh is its first process.
+
+# The controllers that the kernel has, in the hierarchies of version 1.
+cgroup_roots() { find /sys/fs/cgroup -mindepth 1 -maxdepth 1 -type d ! -name unified; }
+
+# Containers' cgroups lie below one of the node's. A cpuset is empty until it is filled from its parent.
+make_cgroups() { # NODE
+	local root directory
+	for root in $(cgroup_roots); do
+		for directory in "$root/cluster-bed" "$root/cluster-bed/$1"; do
+			mkdir -p "$directory"
+			[ ! -e "$directory/cpuset.cpus" ] || {
+				cat "$directory/../cpuset.cpus" >"$directory/cpuset.cpus"
+				cat "$directory/../cpuset.mems" >"$directory/cpuset.mems"
+			}
+		done
+	done
+}
+
+remove_cgroups() {
+	local root
+	for root in $(cgroup_roots); do
+		[ ! -d "$root/cluster-bed" ] || find "$root/cluster-bed" -depth -type d -exec rmdir {} + 2>/dev/null || true
+	done
+}
+
+make_bridge() {
+	ip link show "$BRIDGE" >/dev/null 2>&1 || ip link add "$BRIDGE" type bridge
+	ip address replace "$NODE_NETWORK.1/24" dev "$BRIDGE"
+	ip link set "$BRIDGE" up
+}
+
+containerd_config() { # NODE
+	cat <<-T
+		version = 2
+		[plugins."io.containerd.grpc.v1.cri"]
+		  sandbox_image = "cluster-bed/pause:1"
+		  disable_apparmor = true
+		  restrict_oom_score_adj = true
+		  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+		    runtime_type = "io.containerd.runc.v2"
+		    base_runtime_spec = "$NODES/$1/spec.json"
+		  [plugins."io.containerd.grpc.v1.cri".cni]
+		    bin_dir = "/usr/lib/cni"
+		    conf_dir = "$NODES/$1/cni"
+	T
+}
+
+# A container's own sysfs would show this machine's disks; it gets the node's /sys, which has the server's.
+container_spec() {
+	ctr oci spec | jq '.mounts |= map(if .destination == "/sys"
+		then {destination: "/sys", type: "bind", source: "/sys", options: ["rbind", "nosuid", "noexec", "nodev", "ro"]} else . end)'
+}
+
+cni_config() { # NUMBER
+	cat <<-J
+		{"cniVersion": "0.4.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods", "isGateway": true, "ipMasq": false,
+		 "ipam": {"type": "host-local", "ranges": [[{"subnet": "198.18.$((144 + $1)).0/24"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
+	J
+}
+
+kubelet_config() { # NODE
+	cat <<-Y
+		apiVersion: kubelet.config.k8s.io/v1beta1
+		kind: KubeletConfiguration
+		authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: $PKI/ca.crt}}
+		authorization: {mode: Webhook}
+		tlsCertFile: $PKI/$1.crt
+		tlsPrivateKeyFile: $PKI/$1.key
+		containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+		failCgroupV1: false
+		cgroupDriver: cgroupfs
+		cgroupsPerQOS: false
+		cgroupRoot: /cluster-bed/$1
+		enforceNodeAllocatable: []
+		failSwapOn: false
+		makeIPTablesUtilChains: false
+		localStorageCapacityIsolation: false
+		imageGCHighThresholdPercent: 100
+		evictionHard: {imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%, memory.available: 10Mi}
+		# No name server: no query leaves the machine.
+		resolvConf: $BED/resolv.conf
+	Y
+}
+
+start_node() { # NODE NUMBER
+	local directory=$NODES/$1 address=$NODE_NETWORK.$(($2 + 10)) pid
+	if alive "$1"; then return 0; fi
+	mkdir -p "$directory"/{cni,lib/kubelet,log}
+	make_cgroups "$1"
+	make_certificate "$1" "/O=system:nodes/CN=system:node:$1" "IP:$address,DNS:$1"
+	make_kubeconfig "$1"
+	containerd_config "$1" >"$directory/containerd.toml"
+	container_spec >"$directory/spec.json"
+	cni_config "$2" >"$directory/cni/10-pods.conflist"
+	kubelet_config "$1" >"$directory/kubelet.yaml"
+	start "$1" unshare --mount --uts --ipc --net --pid --fork --kill-child --mount-proc \
+		"$HERE/node.sh" "$BED" "$BIN" "$1" "$OPENSTACK/servers/by-name/$1" "$metadata/$1" "$address" "$NODE_NETWORK.1"
+	wait_for 10 "$1" node_pid "$1"
+	pid=$(node_pid "$1")
+	ip link add "cb-$1" type veth peer name eth0 netns "$pid"
+	ip link set "cb-$1" master "$BRIDGE" up
+	ip route replace "198.18.$((144 + $2)).0/24" via "$address"
+}
+
+start_nodes() { # NODE...
+	local node number=0 image
+	make_images
+	make_bridge
+	: >"$BED/resolv.conf"
+	metadata=$(jq -r '"http://\(.address):\(.metadata_proxy)"' "$OPENSTACK/bed.json")
+	for node; do start_node "$node" $((number += 1)); done
+	for node; do
+		wait_for 60 "$node" in_node "$node" ctr version
+		for image in "$BED"/images/*.tar; do import "$node" "$image"; done
+		wait_for 60 "$node" kubectl wait --for=condition=Ready "node/$node" --timeout=1s
+	done
+}
+
+# Without a registry every image must be there; test-cluster imports those of the bundle.
+make_images() {
+	local snapshots
+	snapshots=$(sed -n 's/^ *image: *//p' "$(module github.com/kubernetes-csi/external-snapshotter/v8)/deploy/kubernetes/snapshot-controller/setup-snapshot-controller.yaml")
+	mkdir -p "$BED/images"
+	"$BIN/static-image" -output "$BED/images/pause.tar" -name cluster-bed/pause:1 "$BIN/pause"
+	"$BIN/static-image" -output "$BED/images/workload.tar" -name cluster-bed/workload:1 "$BIN/workload"
+	"$BIN/static-image" -output "$BED/images/snapshot-controller.tar" -name "$snapshots" "$BIN/snapshot-controller"
+}
+
+import() { # NODE ARCHIVE
+	in_node "$1" ctr --namespace k8s.io images import "$2" >>"$LOG/images.log"
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Starts a Kubernetes cluster on this machine whose nodes are servers of the OpenStack bed, or what of it does not run. See README.md.
+#
+#   CLUSTER_BED      directory; default ${TMPDIR:-/tmp}/cluster-bed
+#   OPENSTACK_BED    directory of the OpenStack bed; default ${TMPDIR:-/tmp}/openstack-bed
+#   CLUSTER_CACHE    ~/.cache/cluster-bed: keeps the programs
+set -euo pipefail
+# shellcheck source=lib/cluster.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib/cluster.sh"
+# shellcheck source=lib/pki.sh
+. "$HERE/lib/pki.sh"
+# shellcheck source=lib/controlplane.sh
+. "$HERE/lib/controlplane.sh"
+# shellcheck source=lib/nodes.sh
+. "$HERE/lib/nodes.sh"
+
+# Two in one zone, so that a pod can move; one in the other.
+SERVERS=(node-az1 node-az1-2 node-az2)
+
+# kubelet changes these for the whole machine; down.sh restores them.
+SYSCTLS=(kernel.panic kernel.panic_on_oops kernel.keys.root_maxbytes kernel.keys.root_maxkeys vm.overcommit_memory vm.panic_on_oom)
+
+check_cgroups() {
+	[ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ] || die "this machine has cgroup version 2; the nodes are made for version 1"
+}
+
+start_openstack() {
+	BED_NODES_PER_AZ=2 "$HERE/../openstack/up.sh" 9>&-
+}
+
+main() {
+	check_cgroups
+	mkdir -p "$LOG" "$RUN" "$PKI" "$NODES"
+	chmod 700 "$PKI" "$RUN" "$LOG"
+	lock_cluster
+	install_packages
+	say "the OpenStack bed"
+	start_openstack
+	say "building the programs, the first time for half an hour"
+	nice -n 10 "$HERE/build.sh" "$BIN"
+	[ -s "$BED/sysctls" ] || sysctl "${SYSCTLS[@]}" >"$BED/sysctls"
+	umask 077
+	make_pki
+	umask 022
+	say "the control plane"
+	start_control_plane
+	say "the nodes"
+	start_nodes "${SERVERS[@]}"
+	start_snapshot_controller
+	say "ready: export KUBECONFIG=$BED/admin.kubeconfig"
+}
+
+main
