@@ -88,10 +88,12 @@ lint: prose ## format, vet, staticcheck, texts and names, shell scripts, module 
 	go vet ./...
 	go vet -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
 	go vet -tags vm ./test/vm
+	go vet -tags cluster ./test/cluster
 	go vet -tags soak ./test/soak
 	$(TOOL) staticcheck ./...
 	$(TOOL) staticcheck -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
 	$(TOOL) staticcheck -tags vm ./test/vm
+	$(TOOL) staticcheck -tags cluster ./test/cluster
 	$(TOOL) staticcheck -tags soak ./test/soak
 	cd test/sanity && go vet ./...
 	shellcheck $(SHFILES) .ci/run
@@ -157,6 +159,7 @@ include test/openstack/openstack.mk
 include test/render/render.mk
 include test/sanity/sanity.mk
 include test/vm/vm.mk
+include test/cluster/cluster.mk
 include internal/ociimage/image.mk
 
 .PHONY: test-openstack

@@ -38,7 +38,7 @@ func readme(r plan.Result, planes []*plane) []byte {
 	w.credentials(r)
 	w.apply(r, planes)
 	w.changes(r)
-	w.remove(r)
+	w.remove(r, planes)
 	return w.Bytes()
 }
 
@@ -238,14 +238,55 @@ func (w *text) changes(r plan.Result) {
 	w.line("In a kustomization outside of this directory, with `resources: [../DIR]` and patches.")
 }
 
-func (w *text) remove(r plan.Result) {
+// remove gives the commands that delete everything, in an order that leaves no volume without a driver. The controller's plane goes first:
+// its sidecars need the rights of the other.
+func (w *text) remove(r plan.Result, planes []*plane) {
 	w.line("\n## Remove\n")
-	w.line("Volumes outlive the driver, but nothing mounts, detaches or deletes them without it: remove first what uses its classes. Then")
-	w.line("delete what was applied. Classes, the CSIDriver and the namespaces are marked to be kept by Helm and Argo CD: delete them by name,")
-	w.line("when no PersistentVolume of `%s` is left:\n", r.Driver.Value.Name)
+	w.line("Only the driver unmounts, detaches and deletes its volumes, so remove it last: first delete the pods, claims and snapshots of its")
+	w.line("classes. A volume with the reclaim policy Retain stays in Cinder. Go on when this prints no PersistentVolume:\n")
 	w.line("```sh")
+	if len(planes) > 1 {
+		w.line("# %s", planeNames[planeGuest])
+	}
 	w.line("kubectl get persistentvolumes -o jsonpath='{range .items[?(@.spec.csi.driver==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value.Name)
+	w.line("```\n")
+	if r.Format == v1alpha1.Helm {
+		w.line("Helm keeps the classes, the CSIDriver and the namespaces: the commands after it delete them.\n")
+	} else {
+		w.line("Then delete what was applied:\n")
+	}
+	w.line("```sh")
+	for _, p := range planes {
+		if len(planes) > 1 {
+			w.line("# %s", planeNames[p.name])
+		}
+		w.removePlane(r, p)
+	}
 	w.line("```")
+}
+
+func (w *text) removePlane(r plan.Result, p *plane) {
+	dir := strings.TrimSuffix("DIR/"+p.dir, "/")
+	if p.controller {
+		w.line("kubectl delete secret %s --namespace %s", quote(r.Credentials.Value.SecretName), quote(p.controllerNS))
+	}
+	if r.Format == v1alpha1.Kustomize {
+		w.line("kubectl delete -k %s", dir)
+		return
+	}
+	w.line("helm uninstall cinder-csi --namespace %s", quote(p.releaseNS()))
+	if p.cluster {
+		for _, class := range r.StorageClasses {
+			w.line("kubectl delete storageclass %s", quote(class.Value.Name))
+		}
+		if p.snapshots() {
+			w.line("kubectl delete volumesnapshotclass %s", quote(r.SnapshotClass.Value.Name))
+		}
+		w.line("kubectl delete csidriver %s", quote(r.Driver.Value.Name))
+	}
+	if len(p.namespaces()) > 0 {
+		w.line("kubectl delete -f %s/namespace.yaml", dir)
+	}
 }
 
 func onOff(b bool) string {

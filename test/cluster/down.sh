@@ -15,11 +15,12 @@ kill_all() {
 	done
 }
 
-# kubelet holds a raw block volume by a loop device, whose file is one of the node that is gone.
+# kubelet holds a raw block volume by a loop device. Its file's name is lost with the node, so this is before that: the kernel frees the device
+# with its last user.
 release_loops() {
 	local device file
 	losetup -n -l -O NAME,BACK-FILE | while read -r device file; do
-		case $file in *"$NODES"/* | /var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/*) losetup -d "$device" || true ;; esac
+		case $file in /var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/*) losetup -d "$device" || true ;; esac
 	done
 }
 
@@ -29,8 +30,8 @@ main() {
 		return
 	fi
 	lock_cluster
-	kill_all
 	release_loops
+	kill_all
 	remove_cgroups
 	ip link del "$BRIDGE" 2>/dev/null || true
 	ip address del "$API/32" dev lo 2>/dev/null || true

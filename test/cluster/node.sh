@@ -12,12 +12,18 @@ mount --bind "$node/lib" /var/lib
 mount --bind "$node/log" /var/log
 mount -t tmpfs -o mode=755 run /run
 
-# This network namespace's sysfs, with the server's disks. The cgroups stay where they were.
-mkdir /run/cgroup
-mount --rbind /sys/fs/cgroup /run/cgroup
+# This network namespace's sysfs, with the server's disks, and this cgroup namespace's cgroups.
+controllers=$(cd /sys/fs/cgroup && find . -mindepth 1 -maxdepth 1 -type d ! -name unified -printf '%f\n')
 mount -t sysfs sysfs /sys
-mount --rbind /run/cgroup /sys/fs/cgroup
+mount -t tmpfs -o mode=755 cgroup /sys/fs/cgroup
+for controller in $controllers; do
+	mkdir "/sys/fs/cgroup/$controller"
+	option=$controller
+	[ "$controller" != systemd ] || option=none,name=systemd
+	mount -t cgroup -o "$option" cgroup "/sys/fs/cgroup/$controller"
+done
 mount --bind "$server/sys/block" /sys/block
+mount --make-rprivate /sys
 
 # The devices that every server has; node-devices adds the disks. kubelet makes loop devices for raw block volumes.
 make_devices() {
@@ -64,8 +70,9 @@ run devices "$bin/node-devices" /sys/block /dev
 run metadata "$bin/node-metadata" 169.254.169.254:80 "$metadata"
 run containerd containerd --config "$node/containerd.toml"
 until ctr version >/dev/null 2>&1; do sleep 0.1; done
-run kubelet "$bin/kubelet" --config="$node/kubelet.yaml" --kubeconfig="$bed/$name.kubeconfig" --hostname-override="$name" \
-	--node-ip="$address" --v=2
+# kubelet looks for its loop devices in /sys/block, where the server's disks hide them: it alone sees this machine's instead.
+run kubelet unshare --mount --propagation unchanged bash -c 'umount /sys/block && exec "$@"' bash \
+	"$bin/kubelet" --config="$node/kubelet.yaml" --kubeconfig="$bed/$name.kubeconfig" --hostname-override="$name" --node-ip="$address" --v=2
 wait -n
 echo "a process of $name has ended; so does the node" >&2
 exit 1

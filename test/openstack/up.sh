@@ -80,7 +80,7 @@ clean_environment() {
 # Pods of a cluster on this machine reach no 127.0.0.1 but their own.
 add_address() {
     case $BED_ADDRESS in 127.*) return ;; esac
-    ip address show dev lo | grep -qF " $BED_ADDRESS/" || ip address add "$BED_ADDRESS/32" dev lo
+    ip address replace "$BED_ADDRESS/32" dev lo
 }
 
 seed() { # STAGE

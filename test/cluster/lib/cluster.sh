@@ -53,5 +53,5 @@ in_node() { # NODE COMMAND...
 	local pid
 	pid=$(node_pid "$1")
 	shift
-	nsenter --target "$pid" --mount --uts --ipc --net --pid -- "$@"
+	nsenter --target "$pid" --mount --uts --ipc --net --cgroup --pid -- "$@"
 }

@@ -17,7 +17,7 @@ audit_policy() {
 }
 
 start_apiserver() {
-	ip address show dev lo | grep -qF " $API/" || ip address add "$API/32" dev lo
+	ip address replace "$API/32" dev lo
 	audit_policy >"$BED/audit-policy.json"
 	start kube-apiserver "$BIN/kube-apiserver" --etcd-servers="$ETCD" \
 		--bind-address="$API" --advertise-address="$API" --secure-port=443 --service-cluster-ip-range="$SERVICES" --endpoint-reconciler-type=none \
@@ -28,7 +28,7 @@ start_apiserver() {
 		--proxy-client-cert-file="$PKI/front-proxy.crt" --proxy-client-key-file="$PKI/front-proxy.key" \
 		--service-account-issuer=https://kubernetes.default.svc --service-account-key-file="$PKI/service-accounts.key" \
 		--service-account-signing-key-file="$PKI/service-accounts.key" \
-		--authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
+		--kubelet-preferred-address-types=InternalIP --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
 		--audit-policy-file="$BED/audit-policy.json" --audit-log-path="$LOG/audit.log"
 }
 

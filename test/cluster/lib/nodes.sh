@@ -4,7 +4,7 @@
 # The controllers that the kernel has, in the hierarchies of version 1.
 cgroup_roots() { find /sys/fs/cgroup -mindepth 1 -maxdepth 1 -type d ! -name unified; }
 
-# Containers' cgroups lie below one of the node's. A cpuset is empty until it is filled from its parent.
+# What a node takes for the root of its cgroups. A cpuset is empty until it is filled from its parent.
 make_cgroups() { # NODE
 	local root directory
 	for root in $(cgroup_roots); do
@@ -25,8 +25,9 @@ remove_cgroups() {
 	done
 }
 
+# With an address of its own: else it changes with each node that joins, and the others keep the old one for a minute.
 make_bridge() {
-	ip link show "$BRIDGE" >/dev/null 2>&1 || ip link add "$BRIDGE" type bridge
+	ip link show "$BRIDGE" >/dev/null 2>&1 || ip link add "$BRIDGE" address 02:00:c6:12:90:01 type bridge
 	ip address replace "$NODE_NETWORK.1/24" dev "$BRIDGE"
 	ip link set "$BRIDGE" up
 }
@@ -47,10 +48,11 @@ containerd_config() { # NODE
 	T
 }
 
-# A container's own sysfs would show this machine's disks; it gets the node's /sys, which has the server's.
+# A container's own sysfs would show this machine's disks; it gets the node's /sys, which has the server's. Private: what a container
+# mounts there is not the node's.
 container_spec() {
 	ctr oci spec | jq '.mounts |= map(if .destination == "/sys"
-		then {destination: "/sys", type: "bind", source: "/sys", options: ["rbind", "nosuid", "noexec", "nodev", "ro"]} else . end)'
+		then {destination: "/sys", type: "bind", source: "/sys", options: ["rbind", "rprivate", "nosuid", "noexec", "nodev", "ro"]} else . end)'
 }
 
 cni_config() { # NUMBER
@@ -71,14 +73,13 @@ kubelet_config() { # NODE
 		containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
 		failCgroupV1: false
 		cgroupDriver: cgroupfs
-		cgroupsPerQOS: false
-		cgroupRoot: /cluster-bed/$1
-		enforceNodeAllocatable: []
 		failSwapOn: false
 		makeIPTablesUtilChains: false
 		localStorageCapacityIsolation: false
 		imageGCHighThresholdPercent: 100
 		evictionHard: {imagefs.available: 0%, nodefs.available: 0%, nodefs.inodesFree: 0%, memory.available: 10Mi}
+		# When kubelet sees that a claim has grown; a minute by default.
+		syncFrequency: 5s
 		# No name server: no query leaves the machine.
 		resolvConf: $BED/resolv.conf
 	Y
@@ -95,7 +96,8 @@ start_node() { # NODE NUMBER
 	container_spec >"$directory/spec.json"
 	cni_config "$2" >"$directory/cni/10-pods.conflist"
 	kubelet_config "$1" >"$directory/kubelet.yaml"
-	start "$1" unshare --mount --uts --ipc --net --pid --fork --kill-child --mount-proc \
+	start "$1" "$HERE/in-cgroups.sh" "cluster-bed/$1" \
+		unshare --mount --uts --ipc --net --cgroup --pid --fork --kill-child --mount-proc \
 		"$HERE/node.sh" "$BED" "$BIN" "$1" "$OPENSTACK/servers/by-name/$1" "$metadata/$1" "$address" "$NODE_NETWORK.1"
 	wait_for 10 "$1" node_pid "$1"
 	pid=$(node_pid "$1")

@@ -12,7 +12,9 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -46,6 +48,9 @@ func run(driver, endpoint, directory, health string) error {
 	if err != nil {
 		return err
 	}
+	// Without the socket kubelet knows that the driver is gone. Closing the listener removes it.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
 	failed := make(chan error, 2)
 	if health != "" {
 		http.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
@@ -55,7 +60,12 @@ func run(driver, endpoint, directory, health string) error {
 	registration.RegisterRegistrationServer(server, registrar{name: name, endpoint: endpoint})
 	go func() { failed <- server.Serve(listener) }()
 	log.Printf("offers %s on %s", name, socket)
-	return <-failed
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		return listener.Close()
+	}
 }
 
 // driverName waits for the driver, which may start after this process.

@@ -1,0 +1,12 @@
+# A real Kubernetes on this machine, its nodes being servers of the real OpenStack. See test/cluster/README.md.
+
+.PHONY: cluster-up cluster-down test-cluster
+
+cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (root, Debian 12; the first time it builds for half an hour)
+	test/cluster/up.sh
+
+cluster-down: ## stop that Kubernetes and delete its data; the built programs stay
+	test/cluster/down.sh
+
+test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
+	go run ./test/gate -- -count 1 -tags cluster -timeout 30m ./test/cluster
