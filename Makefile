@@ -96,6 +96,7 @@ lint: prose ## format, vet, staticcheck, texts and names, shell scripts, module 
 	$(TOOL) staticcheck -tags cluster ./test/cluster
 	$(TOOL) staticcheck -tags soak ./test/soak
 	cd test/sanity && go vet ./...
+	cd test/cluster/programs && go vet ./...
 	shellcheck $(SHFILES) .ci/run
 	go mod tidy -diff
 	go mod verify
