@@ -31,7 +31,7 @@ start_openstack() {
 main() {
 	check_cgroups
 	mkdir -p "$LOG" "$RUN" "$PKI" "$NODES"
-	chmod 700 "$PKI" "$RUN" "$LOG"
+	chmod 700 "$BED" # it holds keys
 	lock_cluster
 	install_packages
 	say "the OpenStack bed"
@@ -39,9 +39,7 @@ main() {
 	say "building the programs, the first time for half an hour"
 	nice -n 10 "$HERE/build.sh" "$BIN"
 	[ -s "$BED/sysctls" ] || sysctl "${SYSCTLS[@]}" >"$BED/sysctls"
-	umask 077
 	make_pki
-	umask 022
 	say "the control plane"
 	start_control_plane
 	say "the nodes"
