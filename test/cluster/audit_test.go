@@ -38,8 +38,8 @@ func (c *cluster) takeStock(t *testing.T) stock {
 	return s
 }
 
-// loopDevices are the files behind loop devices of the OpenStack bed's volumes and of kubelet's block volumes; others on this machine may have
-// devices of their own.
+// loopDevices are the files behind loop devices: volumes of the OpenStack bed, and what kubelet holds for block volumes. Others on this machine
+// may have devices of their own.
 func (c *cluster) loopDevices(t *testing.T) []string {
 	t.Helper()
 	var found []string

@@ -1,7 +1,7 @@
 //go:build cluster
 
-// Package cluster proves a generated bundle on a real Kubernetes whose nodes are servers of a real OpenStack, both on this machine: the bundle's
-// README is followed word by word, then volumes live, move, grow and go. `make cluster-up test-cluster` runs it.
+// Package cluster proves a generated bundle on a real Kubernetes whose nodes are servers of a real OpenStack, both on this machine. It installs and
+// removes the bundle with the commands of the bundle's README. In between volumes live, move, grow and go. `make cluster-up test-cluster` runs it.
 package cluster
 
 import (

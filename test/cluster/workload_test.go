@@ -12,8 +12,8 @@ import (
 // workspace is the namespace of the test's own pods and claims.
 const workspace = "walk"
 
-// growing is a class of the test's own, whose file system grows in use on this machine too: Linux lets only CAP_SYS_RESOURCE grow a mounted
-// ext4, and a container that stands for a machine may lack it.
+// growing is a class of the test's own, for XFS. Linux lets only CAP_SYS_RESOURCE grow a mounted ext4, and a container that stands for a machine
+// may lack it.
 const growing = `
 apiVersion: storage.k8s.io/v1
 kind: StorageClass

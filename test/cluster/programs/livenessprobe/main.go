@@ -1,5 +1,5 @@
-// Command livenessprobe stands in for the sidecar of that name, whose module the Go proxy does not serve: /healthz answers 200 while the driver
-// answers the CSI call Probe with ready, else 500. It accepts the flags that the bundle gives the real one.
+// Command livenessprobe stands in for the sidecar of that name, whose module the Go proxy does not serve. /healthz answers 200 while the driver
+// answers the CSI call Probe with ready, else 500. The program accepts the flags that the bundle gives the real one.
 package main
 
 import (

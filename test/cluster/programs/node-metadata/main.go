@@ -1,5 +1,5 @@
-// Command node-metadata is a node's metadata service at its usual address: it passes each request on to the OpenStack bed's, which expects the
-// server's name first in the path.
+// Command node-metadata is the metadata service of a node at its usual address. It passes each request on to the metadata service of the OpenStack
+// bed, which expects the server's name first in the path.
 //
 //	node-metadata 169.254.169.254:80 http://BED:8780/SERVER
 package main

@@ -1,6 +1,6 @@
-// Command registrar stands in for the sidecar node-driver-registrar, whose module the Go proxy does not serve: it offers the CSI driver to
-// kubelet's plugin watcher (k8s.io/kubelet/pkg/apis/pluginregistration/v1) and reports on /healthz that it runs. It accepts the flags that the
-// bundle gives the real one. The real one also exits when kubelet refuses the driver; so does this.
+// Command registrar stands in for the sidecar node-driver-registrar, whose module the Go proxy does not serve. It offers the CSI driver to
+// kubelet's plugin watcher (k8s.io/kubelet/pkg/apis/pluginregistration/v1). /healthz reports that it runs. It accepts the flags that the bundle
+// gives the real one. When kubelet refuses the driver, it exits, as the real one does.
 package main
 
 import (
