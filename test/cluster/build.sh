@@ -4,7 +4,8 @@
 set -euo pipefail
 bin=${1:?usage: build.sh DIRECTORY}
 cd "$(dirname "${BASH_SOURCE[0]}")"
-export CGO_ENABLED=0 GOFLAGS=-mod=readonly
+# Without the version of the checkout a program stays the same from commit to commit.
+export CGO_ENABLED=0 GOFLAGS="-mod=readonly -buildvcs=false"
 
 # Without these the API server calls itself v0.0.0, which charts and sidecars take for an old Kubernetes.
 version=$(cd programs && go list -m -f '{{.Version}}' k8s.io/kubernetes)
