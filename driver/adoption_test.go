@@ -210,7 +210,7 @@ func TestSnapshotsAndBackupsOfUpstreamsPluginWorkUnchanged(t *testing.T) {
 		id := u.volume("pvc-1", nil)
 		time.Sleep(aMinute)
 		shot := u.snapshot("snapshot-1", id)
-		if p := ready(t, d, picture("snapshot-1", id)); p.GetSnapshotId() != shot || p.GetSizeBytes() != 1<<30 {
+		if p := ready(t, d, snapshotRequest("snapshot-1", id)); p.GetSnapshotId() != shot || p.GetSizeBytes() != 1<<30 {
 			t.Errorf("want %s, got %v", shot, p)
 		}
 		temporary := u.snapshot("snapshot-2", id) // what the plugin's backups are made from
@@ -289,7 +289,7 @@ func TestReplaceUpstreamAndReturnToIt(t *testing.T) {
 		az1, az2 := servers()
 		id := must[*csi.CreateVolumeResponse](t)(one.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 		must[*csi.ControllerPublishVolumeResponse](t)(one.ControllerPublishVolume(asSidecar(t), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: az1, VolumeCapability: writer}))
-		shot := ready(t, one, picture("snapshot-1", id)).GetSnapshotId()
+		shot := ready(t, one, snapshotRequest("snapshot-1", id)).GetSnapshotId()
 		one.stop()
 
 		u.detach(id, az1)
@@ -312,7 +312,7 @@ func TestReplaceUpstreamAndReturnToIt(t *testing.T) {
 		if grown.GetCapacityBytes() != 2<<30 {
 			t.Errorf("got %v", grown)
 		}
-		if again := ready(t, d, picture("snapshot-1", id)).GetSnapshotId(); again != shot {
+		if again := ready(t, d, snapshotRequest("snapshot-1", id)).GetSnapshotId(); again != shot {
 			t.Errorf("want %s, got %s", shot, again)
 		}
 		must[*csi.ControllerUnpublishVolumeResponse](t)(d.ControllerUnpublishVolume(asSidecar(t), &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: az1})) // detached by the plugin

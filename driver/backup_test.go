@@ -18,7 +18,7 @@ import (
 
 // archive asks for a backup of a volume.
 func archive(name, id string, parameters ...string) *csi.CreateSnapshotRequest {
-	req := picture(name, id)
+	req := snapshotRequest(name, id)
 	req.Parameters = map[string]string{"type": "backup"}
 	for i := 0; i < len(parameters); i += 2 {
 		req.Parameters[parameters[i]] = parameters[i+1]
@@ -159,11 +159,11 @@ func TestNoBackupIsLeftBehind(t *testing.T) {
 				d := startWith(t, sim)
 				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 				b := newBackup(t, d, "backup-1", id)
-				mend := sim.SetFault(fault)
+				repair := sim.SetFault(fault)
 				if _, err := d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b}); err == nil {
 					t.Fatal("said to be deleted")
 				}
-				mend()
+				repair()
 				time.Sleep(2 * time.Hour) // virtual
 				must[*csi.DeleteSnapshotResponse](t)(d.DeleteSnapshot(asSidecar(t), &csi.DeleteSnapshotRequest{SnapshotId: b}))
 				if listed, _ := readiness(t, d, b); listed {
@@ -402,11 +402,11 @@ func TestRefusalsOfNewBackups(t *testing.T) {
 		wantCode(t, err, codes.ResourceExhausted, "BackupLimitExceeded")
 		_, err = d.CreateSnapshot(asSidecar(t), archive("backup-1", other))
 		wantCode(t, err, codes.AlreadyExists, id)
-		_, err = d.CreateSnapshot(asSidecar(t), picture("backup-1", id))
+		_, err = d.CreateSnapshot(asSidecar(t), snapshotRequest("backup-1", id))
 		wantCode(t, err, codes.AlreadyExists, first)
 		_, err = d.GetSnapshot(asSidecar(t), &csi.GetSnapshotRequest{SnapshotId: id})
 		wantCode(t, err, codes.NotFound, id)
-		p := ready(t, d, picture("snapshot-1", id)).GetSnapshotId()
+		p := ready(t, d, snapshotRequest("snapshot-1", id)).GetSnapshotId()
 		_, err = d.CreateSnapshot(asSidecar(t), archive("snapshot-1", id))
 		wantCode(t, err, codes.AlreadyExists, p)
 		if all := shots(t, d); len(all) != 2 || !all[first] || !all[p] {
@@ -434,7 +434,7 @@ func TestTheListOfSnapshotsAndBackupsSurvivesDeletions(t *testing.T) {
 		d, want, seen := startWith(t, simulated()), map[string]bool{}, map[string]bool{}
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 		for _, name := range []string{"a", "b", "c"} {
-			want[ready(t, d, picture(name, id)).GetSnapshotId()] = true
+			want[ready(t, d, snapshotRequest(name, id)).GetSnapshotId()] = true
 			want[newBackup(t, d, "backup-"+name, id)] = true
 		}
 		req := &csi.ListSnapshotsRequest{SourceVolumeId: id, MaxEntries: 2}

@@ -65,7 +65,7 @@ func TestDeleteVolumeWithSnapshotsIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := startWith(t, simulated())
 		id := made(t, d)
-		shot := ready(t, d, picture("snapshot-1", id)).GetSnapshotId()
+		shot := ready(t, d, snapshotRequest("snapshot-1", id)).GetSnapshotId()
 		_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})
 		wantCode(t, err, codes.FailedPrecondition, "snapshots")
 		if _, there := listed(t, d)[id]; !there || !shots(t, d)[shot] {
@@ -145,9 +145,9 @@ func TestListSnapshotsOfAVolumeInPagesAndByID(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)
 		id, other := made(t, d), made(t, d, func(r *csi.CreateVolumeRequest) { r.Name = "pvc-2" })
-		ready(t, d, picture("another", other))
+		ready(t, d, snapshotRequest("another", other))
 		for _, name := range []string{"a", "b", "c"} {
-			ready(t, d, picture(name, id))
+			ready(t, d, snapshotRequest(name, id))
 		}
 		seen, request := map[string]bool{}, &csi.ListSnapshotsRequest{SourceVolumeId: id, MaxEntries: 2}
 		var pages []int
@@ -168,7 +168,7 @@ func TestListSnapshotsOfAVolumeInPagesAndByID(t *testing.T) {
 		}
 
 		sim.SetLatency(openstacksim.CreateSnapshot, time.Hour)
-		shot := begunSnapshot(t, d, picture("slow", id), codes.DeadlineExceeded, "")
+		shot := begunSnapshot(t, d, snapshotRequest("slow", id), codes.DeadlineExceeded, "")
 		if there, done := readiness(t, d, shot); !there || done {
 			t.Errorf("while it is made: listed %v, ready %v", there, done)
 		}

@@ -224,7 +224,7 @@ func wholeLife(t *testing.T, d *instance, sim *openstacksim.Sim, dir, fsType str
 	original := newUsed(t, d, dir, "original-"+fsType, fsType, 1)
 	original.up(t)
 	first := original.write(t)
-	snapshot := ready(t, d, picture("snapshot-"+fsType, original.id)).GetSnapshotId()
+	snapshot := ready(t, d, snapshotRequest("snapshot-"+fsType, original.id)).GetSnapshotId()
 	second := original.write(t)
 	clone := newUsed(t, d, dir, "clone-"+fsType, fsType, larger, func(r *csi.CreateVolumeRequest) {
 		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: original.id}}}

@@ -29,7 +29,7 @@ type step struct {
 type life struct {
 	*instance
 	sim                            *openstacksim.Sim
-	volume, shared, picture, saved string // ids; saved is a backup's
+	volume, shared, snapshot, saved string // ids; saved is a backup's
 }
 
 func (l *life) create(ctx context.Context, into *string, name string, change ...func(*csi.CreateVolumeRequest)) error {
@@ -75,8 +75,8 @@ var everyRequest = []step{
 		return err
 	}},
 	{"snapshot", func(ctx context.Context, l *life) error {
-		p, err := l.CreateSnapshot(ctx, picture("snapshot-1", l.volume))
-		l.picture = p.GetSnapshot().GetSnapshotId()
+		p, err := l.CreateSnapshot(ctx, snapshotRequest("snapshot-1", l.volume))
+		l.snapshot = p.GetSnapshot().GetSnapshotId()
 		return err
 	}},
 	{"list snapshots", func(ctx context.Context, l *life) error {
@@ -85,7 +85,7 @@ var everyRequest = []step{
 		return err
 	}},
 	{"read a snapshot", func(ctx context.Context, l *life) error {
-		got, err := l.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: l.picture})
+		got, err := l.ListSnapshots(ctx, &csi.ListSnapshotsRequest{SnapshotId: l.snapshot})
 		if err == nil && len(got.GetEntries()) != 1 {
 			err = fmt.Errorf("got %v", got)
 		}
@@ -93,13 +93,13 @@ var everyRequest = []step{
 	}},
 	{"restore", func(ctx context.Context, l *life) error {
 		var restored string
-		if err := l.create(ctx, &restored, "pvc-2", fromSnapshot(l.picture), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 }); err != nil {
+		if err := l.create(ctx, &restored, "pvc-2", fromSnapshot(l.snapshot), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 }); err != nil {
 			return err
 		}
 		return l.remove(ctx, restored)
 	}},
 	{"delete a snapshot", func(ctx context.Context, l *life) error {
-		_, err := l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.picture})
+		_, err := l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.snapshot})
 		return err
 	}},
 	{"detach", func(ctx context.Context, l *life) error {

@@ -14,8 +14,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// picture asks for a snapshot of a volume.
-func picture(name, id string) *csi.CreateSnapshotRequest {
+// snapshotRequest asks for a snapshot of a volume.
+func snapshotRequest(name, id string) *csi.CreateSnapshotRequest {
 	return &csi.CreateSnapshotRequest{Name: name, SourceVolumeId: id}
 }
 
@@ -55,13 +55,13 @@ func TestSnapshotLifecycle(t *testing.T) {
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "az2"} }))).GetVolume().GetVolumeId()
 		must[*csi.ControllerPublishVolumeResponse](t)(d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: az2, VolumeCapability: writer}))
 
-		p := begunSnapshot(t, d, picture("snapshot-1", id), codes.DeadlineExceeded, "")
+		p := begunSnapshot(t, d, snapshotRequest("snapshot-1", id), codes.DeadlineExceeded, "")
 		if one := must[*csi.ListSnapshotsResponse](t)(d.ListSnapshots(asSidecar(t), &csi.ListSnapshotsRequest{SnapshotId: p})); one.GetEntries()[0].GetSnapshot().GetReadyToUse() {
 			t.Errorf("listed as ready: %v", one)
 		}
 		_, err := d.CreateVolume(asSidecar(t), claim("early", fromSnapshot(p)))
 		wantCode(t, err, codes.Aborted, "creating")
-		if again := must[*csi.Snapshot](t)(pursued(t, d, picture("snapshot-1", id))); again.GetSnapshotId() != p || again.GetSizeBytes() != 1<<30 {
+		if again := must[*csi.Snapshot](t)(pursued(t, d, snapshotRequest("snapshot-1", id))); again.GetSnapshotId() != p || again.GetSizeBytes() != 1<<30 {
 			t.Errorf("want %s, got %v", p, again)
 		}
 
@@ -88,13 +88,13 @@ func TestCreateSnapshotReturnsTheReasonOfAFailureAndCreatesAgain(t *testing.T) {
 		sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateSnapshot, Times: 1})
 		d := startWith(t, sim)
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-		_, err := pursued(t, d, picture("snapshot-1", id))
+		_, err := pursued(t, d, snapshotRequest("snapshot-1", id))
 		wantCode(t, err, codes.FailedPrecondition, "Snapshot failed to create")
 		wantCode(t, err, codes.FailedPrecondition, "the driver deleted it")
 		if all := shots(t, d); len(all) != 0 {
 			t.Errorf("left: %v", all)
 		}
-		p := must[*csi.Snapshot](t)(pursued(t, d, picture("snapshot-1", id)))
+		p := must[*csi.Snapshot](t)(pursued(t, d, snapshotRequest("snapshot-1", id)))
 		if all := shots(t, d); len(all) != 1 || !all[p.GetSnapshotId()] {
 			t.Errorf("want %s alone, got %v", p.GetSnapshotId(), all)
 		}
@@ -118,12 +118,12 @@ func TestALostAnswerLosesNoSnapshot(t *testing.T) {
 				sim.SetFault(fault)
 				d := startWith(t, sim)
 				id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
-				if _, err := d.CreateSnapshot(asSidecar(t), picture("snapshot-1", id)); err != nil &&
+				if _, err := d.CreateSnapshot(asSidecar(t), snapshotRequest("snapshot-1", id)); err != nil &&
 					!slices.Contains([]codes.Code{codes.Canceled, codes.DeadlineExceeded, codes.Unavailable, codes.Aborted}, status.Code(err)) {
 					t.Errorf("a final answer although a snapshot may exist: %v", err)
 				}
 				time.Sleep(10 * time.Minute) // virtual: what was late has happened
-				ready(t, d, picture("snapshot-1", id))
+				ready(t, d, snapshotRequest("snapshot-1", id))
 				if all := shots(t, d); len(all) != 1 {
 					t.Errorf("want one snapshot, got %v", all)
 				}
@@ -138,7 +138,7 @@ func TestTwoReplicasCreateOneSnapshot(t *testing.T) {
 		one, other := startWith(t, sim), startWith(t, sim)
 		id := must[*csi.CreateVolumeResponse](t)(one.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 		makeOne(t, one, other, func(d *instance) (string, bool) {
-			p, err := d.CreateSnapshot(asSidecar(t), picture("snapshot-1", id))
+			p, err := d.CreateSnapshot(asSidecar(t), snapshotRequest("snapshot-1", id))
 			return p.GetSnapshot().GetSnapshotId(), err == nil && p.GetSnapshot().GetReadyToUse()
 		}, func() int { return len(shots(t, one)) })
 	})
@@ -153,10 +153,10 @@ func TestAnOldCloudCreatesSnapshotsOfAttachedVolumesOnlyWithForce(t *testing.T) 
 		must[*csi.ControllerPublishVolumeResponse](t)(d.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: az1, VolumeCapability: writer}))
 		tooNew := openstacksim.Fault{Method: http.MethodPost, Path: "/volume/v3/*/snapshots", Status: http.StatusNotAcceptable, Times: 1}
 		sim.SetFault(tooNew)
-		_, err := d.CreateSnapshot(ctx, picture("snapshot-1", id))
+		_, err := d.CreateSnapshot(ctx, snapshotRequest("snapshot-1", id))
 		wantCode(t, err, codes.FailedPrecondition, "force-create")
 		sim.SetFault(tooNew)
-		req := picture("snapshot-1", id)
+		req := snapshotRequest("snapshot-1", id)
 		req.Parameters = map[string]string{"force-create": "true"}
 		ready(t, d, req)
 	})
@@ -170,14 +170,14 @@ func TestRefusalsOfSnapshots(t *testing.T) {
 		v := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1", func(r *csi.CreateVolumeRequest) { r.Parameters = map[string]string{"availability": "az2"} })))
 		other := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-2")))
 		id := v.GetVolume().GetVolumeId()
-		p := ready(t, d, picture("snapshot-1", id)).GetSnapshotId()
+		p := ready(t, d, snapshotRequest("snapshot-1", id)).GetSnapshotId()
 
-		_, err := d.CreateSnapshot(ctx, picture("snapshot-1", other.GetVolume().GetVolumeId()))
+		_, err := d.CreateSnapshot(ctx, snapshotRequest("snapshot-1", other.GetVolume().GetVolumeId()))
 		wantCode(t, err, codes.AlreadyExists, id)
-		_, err = d.CreateSnapshot(ctx, picture("snapshot-2", az1))
+		_, err = d.CreateSnapshot(ctx, snapshotRequest("snapshot-2", az1))
 		wantCode(t, err, codes.NotFound, az1)
 		sim.SetQuota("demo", "snapshots", 1)
-		_, err = d.CreateSnapshot(ctx, picture("snapshot-2", id))
+		_, err = d.CreateSnapshot(ctx, snapshotRequest("snapshot-2", id))
 		wantCode(t, err, codes.ResourceExhausted, "SnapshotLimitExceeded")
 
 		_, err = d.CreateVolume(ctx, claim("a", fromSnapshot(az1)))
@@ -207,7 +207,7 @@ func TestTheListOfAVolumesSnapshotsSurvivesDeletions(t *testing.T) {
 		d, ctx := startWith(t, simulated()), asSidecar(t)
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(ctx, claim("pvc-1"))).GetVolume().GetVolumeId()
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			ready(t, d, picture(name, id))
+			ready(t, d, snapshotRequest(name, id))
 		}
 		seen, req := map[string]bool{}, &csi.ListSnapshotsRequest{SourceVolumeId: id, MaxEntries: 2}
 		for {

@@ -9,11 +9,11 @@ import (
 
 // defaultType is the name of the type that a volume gets when nobody names one: the one a person chose, else the cloud's.
 func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
-	wish := d.spec.StorageClasses.Default
-	if wish != v1alpha1.Auto && wish != v1alpha1.None {
-		t, found := findType(types, wish)
+	requested := d.spec.StorageClasses.Default
+	if requested != v1alpha1.Auto && requested != v1alpha1.None {
+		t, found := findType(types, requested)
 		if !found && d.inv.VolumeTypes.State == v1alpha1.Known {
-			d.problem("spec.storageClasses.default: the cloud has no volume type of id or name %q%s; or use auto or none", wish, didYouMean(wish, typeNames(types)))
+			d.problem("spec.storageClasses.default: the cloud has no volume type of id or name %q%s; or use auto or none", requested, didYouMean(requested, typeNames(types)))
 		}
 		return Decision[string]{Value: t.Name, Source: FromConfig, Reason: "spec.storageClasses.default is set"}
 	}
@@ -41,15 +41,15 @@ func (d *decider) needsDefaultType(types []v1alpha1.VolumeType) bool {
 
 // defaultClass is the class that claims without a class get: at most one.
 func (d *decider) defaultClass(classes []Decision[StorageClass], effective Decision[string]) Decision[string] {
-	wish := d.spec.StorageClasses.Default
+	requested := d.spec.StorageClasses.Default
 	configured := sourceOf(d.given.StorageClasses.Default != "")
 	switch {
-	case wish == v1alpha1.None:
+	case requested == v1alpha1.None:
 		return Decision[string]{Source: configured, Reason: "spec.storageClasses.default is none"}
-	case wish == v1alpha1.Auto && d.sideBySide():
+	case requested == v1alpha1.Auto && d.sideBySide():
 		return Decision[string]{Source: Default, Reason: "OpenShift's built-in driver brings a default class, and a cluster has one"}
 	case effective.Value == "":
-		if len(d.unanswered) == 0 && wish == v1alpha1.Auto {
+		if len(d.unanswered) == 0 && requested == v1alpha1.Auto {
 			d.warn("no class is the default: %s", effective.Reason)
 		}
 		return Decision[string]{Source: effective.Source, Reason: effective.Reason, Facts: effective.Facts}
@@ -60,7 +60,7 @@ func (d *decider) defaultClass(classes []Decision[StorageClass], effective Decis
 	}
 	reason := fmt.Sprintf("%s, but no class is made for volume type %q", effective.Reason, effective.Value)
 	switch {
-	case wish != v1alpha1.Auto:
+	case requested != v1alpha1.Auto:
 		d.problem("spec.storageClasses.default: no class is made for volume type %q; include it", effective.Value)
 	case len(d.unanswered) == 0:
 		d.warn("no class is the default: %s", reason)
