@@ -28,7 +28,7 @@ type step struct {
 // life is what the steps of a volume's life leave for one another.
 type life struct {
 	*instance
-	sim                            *openstacksim.Sim
+	sim                             *openstacksim.Sim
 	volume, shared, snapshot, saved string // ids; saved is a backup's
 }
 
