@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -196,6 +197,30 @@ func TestAForeignVolumeDoesNotEndAHoldOff(t *testing.T) {
 		c.Remove(volumetest.VolumeID(1)) // by hand
 		_, err = s.Create(volumetest.Within(t, 60), volumeSpec)
 		if volumetest.WantKind(t, err, volume.Unavailable, true); c.Count("CreateVolume") != 1 {
+			t.Errorf("sent again: %v", c.Calls)
+		}
+	})
+}
+
+// A backup of another replica may fail while a lost create of its temporary snapshot is still in progress. The deletion of the temporary
+// snapshot of that replica does not show the outcome of the lost create, so the failure is not final.
+func TestTheCleanUpAfterAFailedBackupEndsNoHoldOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volumetest.NewCloud(volumetest.SourceVolume)
+		s := newServices(c).snapshots
+		c.Fail["CreateSnapshot"] = volumetest.ErrLost
+		_, err := s.Create(volumetest.Within(t, 60), backupSpec)
+		volumetest.WantKind(t, err, volume.Unavailable, true)
+		clear(c.Fail)
+		temporary := volumetest.OwnSnapshot(1, volume.Available)
+		temporary.Metadata[contract.MetadataTemporary] = string(contract.KindBackup)
+		c.WithSnapshots(temporary).WithBackups(volumetest.OwnSnapshot(2, volume.ErrorStatus))
+		_, err = s.Create(volumetest.Within(t, 60), backupSpec)
+		if volumetest.WantKind(t, err, volume.Failed, true); len(c.SnapshotsByID)+len(c.BackupsByID) != 0 {
+			t.Errorf("left: %v and %v", c.SnapshotsByID, c.BackupsByID)
+		}
+		_, err = s.Create(volumetest.Within(t, 60), backupSpec)
+		if volumetest.WantKind(t, err, volume.Unavailable, true); c.Count("CreateSnapshot") != 1 {
 			t.Errorf("sent again: %v", c.Calls)
 		}
 	})

@@ -63,7 +63,6 @@ func (r *Resource[T]) Named(ctx context.Context, name string) ([]T, error) {
 				x, y := r.Facts(a), r.Facts(b)
 				return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 			})
-			r.endHoldOff(name, found)
 			return found, nil
 		}
 		if err := r.AwaitDeleted(ctx, found[i]); err != nil {
@@ -72,21 +71,21 @@ func (r *Resource[T]) Named(ctx context.Context, name string) ([]T, error) {
 	}
 }
 
-// FindBeforeCreate is Named for a call that creates an object if there is none. It returns the error of HeldOff if there is none and the
-// driver must not create one yet.
+// FindBeforeCreate is Named for a call that creates an object if there is none. If the driver created one of the objects for this name, the
+// outcome of a lost create is known, and its hold-off ends. Other reads do not end it: a clean-up may find the object of another replica. If
+// there is no object and the driver must not create one yet, FindBeforeCreate returns the error of HeldOff.
 func (r *Resource[T]) FindBeforeCreate(ctx context.Context, name string) ([]T, error) {
 	found, err := r.Named(ctx, name)
-	if err == nil && len(found) == 0 {
-		err = r.HeldOff(name)
+	if err != nil {
+		return nil, err
 	}
-	return found, err
-}
-
-// endHoldOff ends the hold-off of a name once the object of its create is found.
-func (r *Resource[T]) endHoldOff(name string, found []T) {
 	if slices.ContainsFunc(found, func(object T) bool { return r.Facts(object).CreatedForName }) {
 		r.holdOffs.end(r.Noun + " " + name)
 	}
+	if len(found) == 0 {
+		return nil, r.HeldOff(name)
+	}
+	return found, nil
 }
 
 // HeldOff returns nil if the driver may send a create of the name. Otherwise it returns a retryable error that says why not, and until when.

@@ -32,7 +32,7 @@ func (s *Service) Create(ctx context.Context, spec CreateSpec) (volume.Volume, e
 		return volume.Volume{}, volume.AfterWrite(err)
 	}
 	defer unlock()
-	found, err := s.resource.Named(ctx, spec.Name)
+	found, err := s.resource.FindBeforeCreate(ctx, spec.Name)
 	if err != nil {
 		return volume.Volume{}, err
 	}
