@@ -116,7 +116,7 @@ func (r *Resource[T]) FinalOrRetryable(ctx context.Context, name string, err err
 	return err
 }
 
-// Final reports whether a sidecar ends a request after err (package rpc has the gRPC codes).
+// Final reports whether a sidecar ends a request after err. Its kinds must agree with the gRPC codes of package rpc, where a test compares them.
 func Final(err error) bool {
 	if err == nil || volume.MayHaveWritten(err) {
 		return false

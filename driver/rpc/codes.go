@@ -15,8 +15,8 @@ import (
 // kindCodes are the gRPC codes of one error kind.
 type kindCodes struct {
 	code codes.Code
-	// afterWrite is the code of a retryable RPC after a request that may have changed the cloud. It is never final: the sidecars and
-	// kubelet retry after it.
+	// afterWrite is the code after a request that may have changed the cloud, for an RPC in endsAtFinalCode. It is never final: the
+	// sidecars and kubelet retry after it.
 	afterWrite codes.Code
 }
 
@@ -39,25 +39,26 @@ var codesByKind = map[volume.Kind]kindCodes{
 	// repairs it or the caller creates another.
 	volume.Failed:        {codes.FailedPrecondition, codes.Aborted},
 	volume.Unimplemented: {codes.Unimplemented, codes.Aborted},
-	volume.DataLoss:      {codes.FailedPrecondition, codes.Aborted},
+	// Not the gRPC code DataLoss, which says that data is lost: the driver refuses the request so that none is.
+	volume.DataLoss: {codes.FailedPrecondition, codes.Aborted},
 	// After this code external-provisioner asks the scheduler for another node (CSI specification, CreateVolume Errors, "Unable to
 	// provision in accessible_topology").
 	volume.NotInZone: {codes.ResourceExhausted, codes.Aborted},
 }
 
-// retryable lists the RPCs that a caller gives up after a final code. external-provisioner and external-snapshotter then forget the object,
-// external-attacher and kubelet the attachment or the staging. Callers repeat the other RPCs after any code, so these return the most
-// specific one.
-var retryable = map[string]bool{
+// endsAtFinalCode lists the RPCs that a caller gives up after a final code: any but Canceled, DeadlineExceeded, Unavailable and Aborted.
+// external-provisioner and external-snapshotter then forget the object, external-attacher and kubelet the attachment or the staging. Callers
+// repeat the other RPCs after any code, so these return the most specific one.
+var endsAtFinalCode = map[string]bool{
 	"CreateVolume": true, "CreateSnapshot": true, "CreateVolumeGroupSnapshot": true,
 	"ControllerPublishVolume": true, "ControllerExpandVolume": true, "ControllerModifyVolume": true,
 	"NodeStageVolume": true,
 }
 
-// codeOf is the code for an error of a method, which has no service in its name.
+// codeOf is the code for an error of an RPC: "CreateVolume", without its service.
 func codeOf(method string, err error) codes.Code {
 	c := codesByKind[volume.KindOf(err)]
-	if retryable[method] && volume.MayHaveWritten(err) {
+	if endsAtFinalCode[method] && volume.MayHaveWritten(err) {
 		return c.afterWrite
 	}
 	return c.code

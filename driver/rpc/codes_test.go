@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -38,25 +39,37 @@ func TestEveryKindHasACode(t *testing.T) {
 	}
 }
 
-func TestEveryRetryableIsAMethod(t *testing.T) {
-	for method := range retryable {
+func TestEndsAtFinalCodeHasOnlyRPCs(t *testing.T) {
+	for method := range endsAtFinalCode {
 		if !slices.Contains(everyMethod, method) {
 			t.Errorf("%s is not an RPC", method)
 		}
 	}
 }
 
-func TestNoRetryableGetsAFinalCodeAfterAWrite(t *testing.T) {
+func TestNoRPCEndsAtAFinalCodeAfterAWrite(t *testing.T) {
 	for _, method := range everyMethod {
 		for _, kind := range volume.Kinds() {
 			plain, after := codeOf(method, volume.Errorf(kind, "x")), codeOf(method, volume.Errorf(kind, "x").AfterWrite())
 			switch {
 			case plain == codes.OK || after == codes.OK:
 				t.Errorf("%s, %s: the code of an error is OK", method, kind)
-			case retryable[method] && !slices.Contains(nonFinal, after):
+			case endsAtFinalCode[method] && !slices.Contains(nonFinal, after):
 				t.Errorf("%s, %s after a write: %s is final", method, kind, after)
-			case !retryable[method] && plain != after:
+			case !endsAtFinalCode[method] && plain != after:
 				t.Errorf("%s, %s: %s before a write and %s after it", method, kind, plain, after)
+			}
+		}
+	}
+}
+
+// Package idempotent cannot import this one, so it has its own list of the kinds after which a sidecar retries.
+func TestAnErrorIsFinalWhereItsCodeIs(t *testing.T) {
+	for _, kind := range volume.Kinds() {
+		for _, err := range []error{volume.Errorf(kind, "x"), volume.Errorf(kind, "x").AfterWrite()} {
+			code := codeOf("CreateVolume", err)
+			if got, want := idempotent.Final(err), !slices.Contains(nonFinal, code); got != want {
+				t.Errorf("%s (written: %t), code %s: want final %t, got %t", kind, volume.MayHaveWritten(err), code, want, got)
 			}
 		}
 	}

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// Kind is what an error means for the caller. Package openstack turns HTTP responses into kinds, and package rpc turns kinds into gRPC codes; no
-// other package does either.
+// Kind is what an error means for the caller. The code that finds the failure chooses the kind. For an answer of Cinder or Nova that is package
+// openstack (error.go), for one of the Kubernetes API package kube. Only package rpc turns kinds into gRPC codes (codes.go).
 type Kind int
 
-// The kinds. The zero Kind is Unknown: an error that this driver does not expect.
+// The kinds. The zero Kind is Unknown: an error that this driver does not expect. A new kind also needs a name in kindNames and codes in
+// package rpc. If sidecars retry after its code, it belongs in Final of package idempotent too. Tests fail where one of these is missing.
 const (
 	Unknown          Kind = iota
 	InvalidArgument       // the request is wrong and stays wrong
@@ -32,15 +33,32 @@ const (
 	Unimplemented         // this driver or this cloud does not support the request
 	DataLoss              // the driver refuses the request because it could destroy data
 	NotInZone             // the requested zone cannot have the object, but another may
+
+	kindCount int = iota // no kind; new kinds go above
 )
 
-var kindNames = [...]string{
-	"unknown", "invalid argument", "not found", "conflict", "busy", "incompatible", "out of range", "exhausted",
-	"unauthenticated", "permission denied", "unavailable", "deadline exceeded", "canceled", "failed", "unimplemented", "data loss", "not in this zone",
+var kindNames = [kindCount]string{
+	Unknown:          "unknown",
+	InvalidArgument:  "invalid argument",
+	NotFound:         "not found",
+	Conflict:         "conflict",
+	Busy:             "busy",
+	Incompatible:     "incompatible",
+	OutOfRange:       "out of range",
+	Exhausted:        "exhausted",
+	Unauthenticated:  "unauthenticated",
+	PermissionDenied: "permission denied",
+	Unavailable:      "unavailable",
+	DeadlineExceeded: "deadline exceeded",
+	Canceled:         "canceled",
+	Failed:           "failed",
+	Unimplemented:    "unimplemented",
+	DataLoss:         "data loss",
+	NotInZone:        "not in this zone",
 }
 
 func (k Kind) String() string {
-	if k < 0 || int(k) >= len(kindNames) {
+	if k < 0 || int(k) >= kindCount {
 		return fmt.Sprintf("kind(%d)", int(k))
 	}
 	return kindNames[k]
@@ -48,7 +66,7 @@ func (k Kind) String() string {
 
 // Kinds returns every kind, for tests of tables.
 func Kinds() []Kind {
-	kinds := make([]Kind, len(kindNames))
+	kinds := make([]Kind, kindCount)
 	for i := range kinds {
 		kinds[i] = Kind(i)
 	}

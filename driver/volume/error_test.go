@@ -37,3 +37,15 @@ func TestEveryWrappedErrorCounts(t *testing.T) {
 		t.Errorf("got %v of kind %s", err, KindOf(err))
 	}
 }
+
+func TestEveryKindHasItsOwnName(t *testing.T) {
+	kinds := map[string]Kind{}
+	for _, k := range Kinds() {
+		if k.String() == "" {
+			t.Errorf("kind %d has no name in kindNames", int(k))
+		} else if other, taken := kinds[k.String()]; taken {
+			t.Errorf("kinds %d and %d have the same name %q", int(other), int(k), k)
+		}
+		kinds[k.String()] = k
+	}
+}

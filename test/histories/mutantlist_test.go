@@ -58,7 +58,7 @@ var mutants = []mutant{
 		{"driver/attach", "if !u.pending[targetOf(id, server)].resent {", "if true {"},
 	}},
 	{"lost-reply-answered-finally", "CreateVolume returns a retryable code after a request with a lost answer", []edit{
-		{"driver/rpc", "retryable[method] && volume.MayHaveWritten(err)", `retryable[method] && volume.MayHaveWritten(err) && method != "CreateVolume"`},
+		{"driver/rpc", "endsAtFinalCode[method] && volume.MayHaveWritten(err)", `endsAtFinalCode[method] && volume.MayHaveWritten(err) && method != "CreateVolume"`},
 	}},
 	{"modify-ok-when-not-written", "ControllerModifyVolume returns OK only if Cinder has accepted the change", []edit{
 		{"driver/provision", "err = s.cloud.AddMetadata(ctx, id, missing)", `if err = s.cloud.AddMetadata(ctx, id, missing); volume.Is(err, volume.Unavailable) {
