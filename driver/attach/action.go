@@ -2,7 +2,9 @@ package attach
 
 import "github.com/cinder-csi/cinder-csi/driver/volume"
 
-// action is the next step of an attach or a detach after an observation. The steps from statusForbids on end the call with an error.
+// action is the next step of an attach or a detach after an observation. attachCall.step and detachCall.step carry it out; there, an action
+// without a case of its own ends the call with the error of statusForbids (attachError). The zero action only waits, so an attachment status
+// that a later Cinder adds is safe.
 type action int
 
 const (
@@ -17,27 +19,47 @@ const (
 	volumeDeleting                  // Cinder is deleting the volume
 	serverNotFound                  // Nova has no such server
 	novaStateUnknown                // the driver cannot read what Nova has
+
+	actionCount int = iota // no action; new actions go above
 )
 
-var actionNames = [...]string{
-	"wait for change", "done", "send", "wait for Nova", "delete stale", "conflict",
-	"status forbids", "attached elsewhere", "volume deleting", "server not found", "Nova state unknown",
+var actionNames = [actionCount]string{
+	waitForChange:     "wait for change",
+	done:              "done",
+	send:              "send",
+	waitForNova:       "wait for Nova",
+	deleteStale:       "delete stale",
+	conflict:          "conflict",
+	statusForbids:     "status forbids",
+	attachedElsewhere: "attached elsewhere",
+	volumeDeleting:    "volume deleting",
+	serverNotFound:    "server not found",
+	novaStateUnknown:  "Nova state unknown",
 }
 
 func (a action) String() string { return actionNames[a] }
 
-// novaState is what Nova shows of a volume and a server.
+// novaState is what Nova shows of a volume and a server. readNovaState chooses it. The driver reads the status and task of the server only
+// where Cinder shows an attachment that Nova does not list. So no other state depends on them.
 type novaState int
 
 const (
-	novaListed         novaState = iota // Nova lists the volume for the server
-	novaNotListed                       // Nova does not list it, and no task of the server is in progress
+	novaListed         novaState = iota // Nova lists the volume for the server, whatever the status of the server
+	novaNotListed                       // Nova does not list it. Where Cinder shows an attachment, the server is idle too: see idleStatuses
 	novaServerChanging                  // Nova does not list it, but builds, moves or deletes the server: the list may change
 	novaServerGone                      // Nova answers 404 for the server
 	novaUnknown                         // Nova denies access, does not answer, or does not know the state of the server
+
+	novaStateCount int = iota // no state; new states go above
 )
 
-var novaStateNames = [...]string{"listed", "not listed", "server changing", "server gone", "unknown"}
+var novaStateNames = [novaStateCount]string{
+	novaListed:         "listed",
+	novaNotListed:      "not listed",
+	novaServerChanging: "server changing",
+	novaServerGone:     "server gone",
+	novaUnknown:        "unknown",
+}
 
 func (n novaState) String() string { return novaStateNames[n] }
 

@@ -23,7 +23,16 @@ var everyAttachStatus = []volume.AttachStatus{
 	volume.AttachmentNone, volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentAttached, volume.AttachmentDetaching, volume.AttachmentErrorAttaching, volume.AttachmentErrorDetaching, volume.AttachmentHidden,
 }
 
-var everyNovaState = []novaState{novaListed, novaNotListed, novaServerChanging, novaServerGone, novaUnknown}
+var everyNovaState = everyNumber[novaState](novaStateCount)
+
+// everyNumber returns the constants from 0 to count-1 of a type.
+func everyNumber[T ~int](count int) []T {
+	all := make([]T, count)
+	for i := range all {
+		all[i] = T(i)
+	}
+	return all
+}
 
 func eachCell(f func(status volume.Status, attachment volume.AttachStatus, nova novaState)) {
 	for _, attachment := range everyAttachStatus {
@@ -78,6 +87,16 @@ func writeActions(b *strings.Builder, verb string, attachment volume.AttachStatu
 		} else if len(list) > 0 {
 			slices.Sort(list)
 			fmt.Fprintf(b, "  %s: %s in %s\n", verb, action(m), strings.Join(list, " "))
+		}
+	}
+}
+
+func TestEveryActionAndNovaStateHasItsOwnName(t *testing.T) {
+	for what, names := range map[string][]string{"action": actionNames[:], "Nova state": novaStateNames[:]} {
+		for i, name := range names {
+			if name == "" || slices.Contains(names[:i], name) {
+				t.Errorf("%s %d: the name %q is empty or not its own", what, i, name)
+			}
 		}
 	}
 }

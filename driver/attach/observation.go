@@ -58,7 +58,7 @@ func (s *Service) attachmentTo(ctx context.Context, v volume.Volume, server volu
 	return to, others, err
 }
 
-// progress orders attachment statuses. A status of a later Cinder comes last: the driver only waits in that case.
+// progress orders attachment statuses. A status of a later Cinder comes last: attachmentActions has no entry for it, so the driver only waits.
 func progress(s volume.AttachStatus) int {
 	order := []volume.AttachStatus{
 		volume.AttachmentNone, volume.AttachmentErrorAttaching, volume.AttachmentErrorDetaching,
@@ -93,8 +93,8 @@ func lists(attachments []volume.Attachment, id volume.ID) bool {
 	return slices.ContainsFunc(attachments, func(a volume.Attachment) bool { return a.Volume == id })
 }
 
-// readNovaState reads Nova's list for the server. It reads the server itself only where Cinder shows an attachment, which may be stale. The
-// state of an invalid server ID is unknown, never gone: the driver did not ask Nova for it.
+// readNovaState reads Nova's list for the server. It reads the server itself only where the list lacks an attachment that Cinder shows, and
+// which may be stale. The state of an invalid server ID is unknown, never gone: the driver did not ask Nova for it.
 func (s *Service) readNovaState(ctx context.Context, id volume.ID, server volume.ServerID, attachment volume.AttachStatus) (nova novaState, state string, why error) {
 	if !server.Exists() {
 		return novaUnknown, "", volume.Errorf(volume.Conflict, "the volume is attached to a host that is no Nova server")
