@@ -13,7 +13,8 @@ import (
 //     object was ready, shows no older one. The older one existed at that time, and the driver has not deleted it since.
 //     It deletes only objects that Cinder failed to create, and deletes no younger one before the oldest is ready.
 //
-// If the clock of a Cinder API host is wrong, its creation times are wrong. Then an object that appeared later may seem older. So the metadata of each object has the time at which the driver sent the create, and a creation time counts only if both agree.
+// If the clock of a Cinder API host is wrong, its creation times are wrong. Then an object that appeared later may seem older. So the
+// metadata of each object has the time at which the driver sent the create, and a creation time counts only if both agree.
 // The driver keeps every other duplicate and reports it.
 
 // creation is when the driver sent the create of an object, and when Cinder created it.

@@ -2,8 +2,9 @@
 // create it. Names are not unique in Cinder. Of several objects the oldest is used, and its duplicates are deleted where that is safe
 // (duplicate.go). An error is final only if no object of the name exists, and none can still appear.
 //
-// The package keeps in memory which creates have an unknown outcome (holdoff.go). A restart, or a change to another replica, loses that: the
-// driver then sends such a create again at once, and a duplicate may result. The driver reports a duplicate that it keeps.
+// The package keeps in memory which creates have an unknown outcome (holdoff.go): their answers were lost. A lost answer is none, one that the
+// driver cannot read, or any 5xx, such as the 504 of a proxy (volume.MayHaveWritten). A restart, or a change to another replica, loses that
+// memory. The driver then sends such a create again at once, and a duplicate may result. The driver reports a duplicate that it keeps.
 package idempotent
 
 import (

@@ -17,14 +17,15 @@ import (
 
 // errorRule gives the error kind for one kind of HTTP answer.
 type errorRule struct {
-	status int    // 0 matches any
+	status int
 	verb   string // "" matches any
 	text   string // part of the message in the answer; "" matches any
 	kind   volume.Kind
 }
 
-// errorRules are the answers of Cinder and Nova, from Queens to 2026. The first rule that matches decides. A 400 is often about the state
-// of the object, not about the request, and only the text shows which. Where that matters, the domain reads the object again.
+// errorRules are the answers of Cinder and Nova, from Queens to 2026. The first rule that matches decides. A status without a rule is
+// Unavailable from 500 on, such as a 504, and Unknown below (kindOf). A 400 is often about the state of the object, not about the request,
+// and only the text shows which. Where that matters, the domain reads the object again.
 var errorRules = []errorRule{
 	{400, "delete volume", "", volume.Conflict}, // one text for all reasons: attached, has snapshots, migrating, already deleting
 	{400, "attach volume", "already attached", volume.Conflict},
@@ -67,9 +68,9 @@ var errorRules = []errorRule{
 }
 
 func kindOf(status int, verb, text string) volume.Kind {
-	for _, m := range errorRules {
-		if (m.status == status) && (m.verb == "" || m.verb == verb) && strings.Contains(text, m.text) {
-			return m.kind
+	for _, rule := range errorRules {
+		if rule.status == status && (rule.verb == "" || rule.verb == verb) && strings.Contains(text, rule.text) {
+			return rule.kind
 		}
 	}
 	if status >= 500 {

@@ -11,7 +11,7 @@ import (
 const (
 	maxRetries    = 3
 	firstBackoff  = 250 * time.Millisecond
-	maxRetryAfter = 30 * time.Second // the caller's caller retries after a longer pause
+	maxRetryAfter = 30 * time.Second // for a longer pause the driver returns the error, and the sidecar retries
 )
 
 // Retry returns next with retries. It sends a request again only if the failed attempt did no harm (see repeatable). It waits for as long
