@@ -75,7 +75,8 @@ func ParseDescriptionOfRestored(description string) (token string, sent time.Tim
 
 // Keys of contexts and secrets.
 const (
-	// ContextResizeRequired in a VolumeContext ("true") says that a volume from a source may be larger than its file system.
+	// ContextResizeRequired in a VolumeContext ("true") says that the volume was created from a source: a snapshot, a volume or a backup. It
+	// may be larger than its file system, and the node never formats it. The key is upstream's.
 	ContextResizeRequired = "cinder.csi.openstack.org/resizeRequired"
 	// ContextDevicePath in a PublishContext is for upstream's node service; our node does not read it.
 	ContextDevicePath = "DevicePath"

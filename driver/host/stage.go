@@ -27,8 +27,9 @@ type StageSpec struct {
 	MountFlags    []string
 	// ReadOnly mounts read-only, and then nothing is made, repaired or grown.
 	ReadOnly bool
-	// FromSource is true if the volume was made from a snapshot, a volume, a backup or an image. Such a volume is never
-	// formatted, and its file system is grown to the disk, which may be larger than the source was.
+	// FromSource is true if CreateVolume made the volume from a snapshot, a volume or a backup: contract.ContextResizeRequired
+	// says so. Such a volume is never formatted, and its file system is grown to the disk, which may be larger than the
+	// source was.
 	FromSource bool
 }
 
@@ -141,8 +142,8 @@ func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) 
 	return nil
 }
 
-// prepare makes sure that a mountable file system is on the disk, and returns its type. mounted is true if the disk is
-// mounted elsewhere.
+// prepare makes sure that a mountable file system is on the disk, and returns its type. It decides by what fs.Probe found
+// whether the driver mounts the disk, formats it, or refuses it. mounted is true if the disk is mounted elsewhere.
 func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly, mounted bool) (string, error) {
 	if !readOnly && d.ReadOnly() {
 		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is write-protected and the request is writable; use the volume read-only, or attach it writable",

@@ -12,10 +12,11 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Content is what a disk holds. The zero value is a disk that was read and is empty.
+// Content is what a disk holds. The zero value is a disk that was read and has no signature that blkid, wipefs or extraSignatures know: it
+// counts as empty. No tool can tell data without a signature from an empty disk.
 type Content struct {
-	FSType string // of the one file system that fills the disk
-	Other  string // a description of anything else: a partition table, LUKS, LVM, two signatures at once
+	FSType string // of the one file system that fills the disk, by the name of blkid; the driver may not support it (Supported)
+	Other  string // a description of anything else: a partition table, LUKS, LVM, two signatures at once, one that only wipefs knows
 	// Unfinished is true if mkfs was killed while it made the file system, so that it cannot be mounted and holds no
 	// file.
 	Unfinished bool
@@ -27,8 +28,8 @@ const (
 	tailSize = 1 << 20
 )
 
-// Probe finds out what a disk holds. Only a disk with the zero Content, or with an unfinished file system, may be
-// formatted.
+// Probe finds out what a disk holds, and decides nothing: what to do with the disk is the decision of the caller (package host, prepare).
+// Only a disk with the zero Content, or with an unfinished file system, may be formatted.
 //
 // Error: DataLoss if the disk cannot be read or a tool gives no answer.
 func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
