@@ -14,17 +14,17 @@ import (
 	"unicode/utf8"
 )
 
-// Parameters of StorageClasses and VolumeSnapshotClasses, upstream's names.
+// Parameters of upstream. The type of a StorageClass is a volume type; that of a VolumeSnapshotClass is a SnapshotKind.
 const (
-	ParameterType        = "type"
-	ParameterZone        = "availability"
-	ParameterMetadata    = "appendVolumeMetadata"
-	ParameterForce       = "force-create"
-	ParameterBackupTime  = "backup-max-duration-seconds-per-gb"
-	ParameterIncremental = "incremental"
+	ParameterType        = "type"                               // StorageClass, VolumeSnapshotClass, VolumeAttributesClass
+	ParameterZone        = "availability"                       // StorageClass, VolumeSnapshotClass
+	ParameterMetadata    = "appendVolumeMetadata"               // StorageClass
+	ParameterForce       = "force-create"                       // VolumeSnapshotClass
+	ParameterBackupTime  = "backup-max-duration-seconds-per-gb" // VolumeSnapshotClass
+	ParameterIncremental = "incremental"                        // VolumeSnapshotClass
 )
 
-// Parameters of StorageClasses that upstream does not have.
+// Parameters of StorageClasses that upstream does not have. Those for new file systems are in format.go.
 const (
 	// ParameterHints holds a JSON object of scheduler hints: see Hints.
 	ParameterHints = "scheduler-hints"
@@ -145,7 +145,8 @@ func (c *StorageClass) parseTemplates(parameters map[string]string) error {
 	return nil
 }
 
-// VolumeMetadata is the metadata that a class adds to a volume, for the claim in its parameters.
+// VolumeMetadata is all metadata that a class adds to a volume, for the claim in its parameters. A parameter that becomes metadata needs no
+// code outside this package. Package controller passes this map on, and package provision adds the metadata of the driver.
 func (c StorageClass) VolumeMetadata() (map[string]string, error) {
 	metadata := map[string]string{}
 	maps.Copy(metadata, c.Metadata)
