@@ -139,7 +139,9 @@ func attachAction(status volume.Status, attachment volume.AttachStatus, nova nov
 }
 
 // detachAction returns the next step of a detach. Nova can detach only a volume that is in use. When Cinder deletes an attachment, it
-// computes the volume status from those that are left. That would hide an error, or interfere with another operation.
+// computes the volume status from those that are left. That would hide an error, or interfere with another operation. So send
+// and deleteStale depend on the volume status. Any other action is returned in every status: add one that changes the cloud to the conditions
+// below, and to TestNoActionIsHarmful.
 func detachAction(status volume.Status, attachment volume.AttachStatus, nova novaState) action {
 	next := attachmentActions[attachment][nova].detach
 	switch {
