@@ -115,7 +115,7 @@ func (r *Reader) configDriveCandidates(ctx context.Context) ([]candidate, error)
 // Cinder volume has at least 1 GiB.
 const fatLimit = 64 << 20
 
-// readCandidate reads the metadata of a config drive; nil if the candidate is none.
+// readCandidate reads the metadata of a config drive; nil if the candidate is none. Unavailable for one that the driver must not mount.
 //
 // The driver parses ISO 9660 itself, in bounds. FAT is read by the kernel, so a crafted image could reach a defect of
 // the kernel. Hence only a whole disk of at most 64 MiB is mounted: no volume and no partition of an image is.
@@ -130,8 +130,11 @@ func (r *Reader) readCandidate(c candidate) ([]byte, error) {
 		return isoImage{d}.readFile(metadataPath, metadataLimit)
 	case strings.EqualFold(fatLabel(d), configLabel):
 		size, err := d.Size()
-		if err != nil || size > fatLimit || c.partition {
+		if err != nil {
 			return nil, err
+		}
+		if size > fatLimit || c.partition {
+			return nil, volume.Errorf(volume.Unavailable, "it has the label %s and a FAT file system; the driver mounts that only from a whole disk of at most %d MiB", configLabel, fatLimit>>20)
 		}
 		return r.mountFAT(r.disks.Node(c.name))
 	}

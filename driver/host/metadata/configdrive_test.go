@@ -118,7 +118,7 @@ func TestTheConfigDriveIsRead(t *testing.T) {
 						t.Errorf("want %+v, got %+v, %v", want, got, err)
 					}
 				} else {
-					wantKind(t, err, volume.Unavailable, "no disk of this server has the label config-2")
+					wantKind(t, err, volume.Unavailable, b.disks.Node(c.node), "it has the label config-2 and a FAT file system", "a whole disk of at most 64 MiB")
 				}
 				var want []string
 				if isFAT && c.found {
