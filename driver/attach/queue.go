@@ -45,8 +45,7 @@ type serverQueue struct {
 // come within queueTimeout. DeadlineExceeded or Canceled where ctx ends, or would end before the answer.
 func (q *serverQueues) enter(ctx context.Context, server volume.ServerID) (leave func(), err error) {
 	queue, before := q.join(server)
-	if before > queueLimit {
-		q.leave(server, queue)
+	if queue == nil {
 		return nil, volume.Errorf(volume.Busy, "%d other attach and detach requests already wait for server %s", queueLimit, server)
 	}
 	timeout := time.NewTimer(queueTimeout)
@@ -79,7 +78,7 @@ func timeForAnswer(ctx context.Context, server volume.ServerID) error {
 	return nil
 }
 
-// join adds a request to the queue of a server and returns how many were there before it.
+// join adds a request to the queue of a server and returns how many were there before it. It returns no queue if the queue is full.
 func (q *serverQueues) join(server volume.ServerID) (queue *serverQueue, before int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,6 +89,9 @@ func (q *serverQueues) join(server volume.ServerID) (queue *serverQueue, before 
 		}
 		queue = &serverQueue{turn: make(chan struct{}, 1)}
 		q.byServer[server] = queue
+	}
+	if queue.requests > queueLimit { // one works, the others wait
+		return nil, queue.requests
 	}
 	queue.requests++
 	return queue, queue.requests - 1

@@ -73,6 +73,11 @@ func TestAFullQueueAndALongWaitAreBusyAtOnce(t *testing.T) {
 		if volumetest.WantKind(t, err, volume.Busy, false); time.Since(began) != 0 || !strings.Contains(err.Error(), "25 other attach and detach requests already wait") {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
+		for range 3 {
+			if queue, before := q.join(volumetest.ServerA); queue != nil || before != queueLimit+1 { // a refused request takes no place
+				t.Errorf("a full queue accepts a request behind %d others", before)
+			}
+		}
 		for range queueLimit {
 			err := <-waited
 			if volumetest.WantKind(t, err, volume.Busy, false); time.Since(began) != queueTimeout || !strings.Contains(err.Error(), "waited 1m0s behind") {
