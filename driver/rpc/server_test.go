@@ -150,6 +150,17 @@ func call(t *testing.T, level slog.Level, err error) []map[string]any {
 	return lines
 }
 
+func TestALogLevelSaysWhetherAPersonMustAct(t *testing.T) {
+	for kind, want := range map[volume.Kind]string{
+		volume.DataLoss: "ERROR", volume.Unknown: "ERROR", volume.Unauthenticated: "ERROR", volume.PermissionDenied: "ERROR", volume.Conflict: "WARN", volume.Busy: "WARN",
+	} {
+		lines := call(t, slog.LevelInfo, volume.Errorf(kind, "no"))
+		if len(lines) != 1 || lines[0]["level"] != want {
+			t.Errorf("%v: want level %s, got %v", kind, want, lines)
+		}
+	}
+}
+
 func TestEveryRPCIsOneLine(t *testing.T) {
 	lines := call(t, slog.LevelInfo, volume.Errorf(volume.Conflict, "attached elsewhere"))
 	if len(lines) != 1 {

@@ -90,8 +90,11 @@ func Log(log *slog.Logger) Wrapper {
 
 // levelOf is error for what a person must fix, and warn for what a retry may fix.
 func levelOf(err error) slog.Level {
+	if volume.Is(err, volume.DataLoss) { // its gRPC code does not tell it from a conflict, and a person must act
+		return slog.LevelError
+	}
 	switch status.Code(err) {
-	case codes.Internal, codes.Unauthenticated, codes.PermissionDenied, codes.Unknown, codes.DataLoss:
+	case codes.Internal, codes.Unauthenticated, codes.PermissionDenied, codes.Unknown:
 		return slog.LevelError
 	case codes.Unimplemented:
 		return slog.LevelDebug
