@@ -2,66 +2,21 @@ package host
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// reads counts reads of serials, and blocks those of disks that do not answer, as serial_show of virtio-blk does when
-// the backend is down.
-type reads struct {
-	mu      sync.Mutex
-	count   map[string]int
-	blocked map[string]chan struct{}
-}
-
-func (b *fakeHost) watchReads() *reads {
-	r := &reads{count: map[string]int{}, blocked: map[string]chan struct{}{}}
-	b.readSerial = func(path string) ([]byte, error) {
-		name, isSerial := strings.CutSuffix(path, "/serial")
-		if name = filepath.Base(name); isSerial && name != "device" {
-			r.mu.Lock()
-			r.count[name]++
-			blocked := r.blocked[name]
-			r.mu.Unlock()
-			if blocked != nil {
-				<-blocked
-			}
-		}
-		return os.ReadFile(path)
-	}
+// watchReads counts the reads of serials, and can block them.
+func (b *fakeHost) watchReads() *hosttest.SerialReads {
+	r := hosttest.NewSerialReads()
+	b.readSerial = r.ReadFile
 	return r
-}
-
-// block makes disks unresponsive until the returned function is called.
-func (r *reads) block(names ...string) (unblock func()) {
-	until := make(chan struct{})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, name := range names {
-		r.blocked[name] = until
-	}
-	return sync.OnceFunc(func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, name := range names {
-			delete(r.blocked, name)
-		}
-		close(until)
-	})
-}
-
-func (r *reads) of(name string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.count[name]
 }
 
 const unresponsiveAfter = 2 * time.Second // package disk waits so long for a serial
@@ -85,7 +40,7 @@ func TestAnUnresponsiveDiskDelaysNoOtherVolume(t *testing.T) {
 				b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
 				b.kernel.stat = func(string) (Stats, error) { return Stats{}, nil }
 				r := b.watchReads()
-				defer r.block("vdc")()
+				defer r.Block("vdc")()
 				staging, pod := b.kubelet("staging"), b.kubelet("pod")
 				for i, do := range []func(context.Context) error{
 					func(ctx context.Context) error { return b.Stage(ctx, StageSpec{Volume: vol, Path: staging}) },
@@ -121,7 +76,7 @@ func TestAnUnresponsiveDiskDelaysNoOtherVolume(t *testing.T) {
 						t.Errorf("step %d: want it to take %s, got %s", i, want, took)
 					}
 				}
-				if n := r.of("vdc"); n != 1 {
+				if n := r.Count("vdc"); n != 1 {
 					t.Errorf("want the unresponsive disk read once, got %d times", n)
 				}
 			})
@@ -134,7 +89,7 @@ func TestTheVolumeOfAnUnresponsiveDiskIsUnknown(t *testing.T) {
 		b := newFakeHost(t)
 		b.plug(t, "vdb", serial, num(254, 16))
 		r := b.watchReads()
-		unblock := r.block("vdb")
+		unblock := r.Block("vdb")
 		defer unblock()
 		_, err := b.disks.Find(t.Context(), vol)
 		wantKind(t, err, volume.Unavailable, "vdb (no answer since")
@@ -154,7 +109,7 @@ func TestTheVolumeOfAnUnresponsiveDiskIsUnknown(t *testing.T) {
 		if took := time.Since(began); took < 5*time.Second || took > 5*time.Second+time.Millisecond+200*time.Millisecond {
 			t.Errorf("want the disk found by the next poll after its answer, got it after %s", took)
 		}
-		if n := r.of("vdb"); n > 3 { // the one that blocked, the next poll, and before the use
+		if n := r.Count("vdb"); n > 3 { // the one that blocked, the next poll, and before the use
 			t.Errorf("want it read three times at most, got %d times", n)
 		}
 	})
@@ -168,7 +123,7 @@ func TestAVolumeWithAnUnresponsiveDiskIsNotUsed(t *testing.T) {
 		r := b.watchReads()
 		_, err := b.disks.Find(t.Context(), vol)
 		must(t, err)
-		unblock := r.block("vdb")
+		unblock := r.Block("vdb")
 		defer unblock()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -222,7 +177,7 @@ func TestAVolumeWithAnUnresponsiveDiskIsUnstaged(t *testing.T) {
 		r := b.watchReads()
 		must(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}))
 		b.mounter.add(Entry{Device: num(254, 16), Path: "/elsewhere", FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
-		defer r.block("vdb")()
+		defer r.Block("vdb")()
 		began := time.Now()
 		wantKind(t, b.Unstage(t.Context(), vol, b.kubelet("staging")), volume.Busy, "/elsewhere")
 		must(t, b.mounter.UnmountTop("/elsewhere"))

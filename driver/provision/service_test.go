@@ -12,18 +12,7 @@ func service(c *volumetest.Cloud) *Service { return New(c, c, Options{Owner: vol
 // wantByExtendStatus checks the result of an expansion or a retype of a volume in that status, and whether its request was sent.
 func wantByExtendStatus(t *testing.T, status volume.Status, err error, sent bool) {
 	t.Helper()
-	switch status.Meaning().Extend {
-	case volume.Proceed:
-		if err != nil || !sent {
-			t.Errorf("got %v, sent %v", err, sent)
-		}
-	case volume.Wait:
-		volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
-	case volume.BeingDeleted:
-		volumetest.WantKind(t, err, volume.NotFound, false)
-	default:
-		volumetest.WantKind(t, err, volume.Conflict, false)
-	}
+	volumetest.WantStep(t, status.Meaning().Extend, err, sent)
 	if sent && status != volume.Available && status != volume.InUse {
 		t.Error("the request was sent")
 	}

@@ -28,7 +28,7 @@ func TestListWaitsForAllUnresponsiveDisksAtOnce(t *testing.T) {
 			b.plug(t, name, "", Number{254, uint32(name[2]) * 16})
 			dead = append(dead, name)
 		}
-		defer r.block(dead...)()
+		defer r.Block(dead...)()
 		began := time.Now()
 		_, err := b.Find(t.Context(), vol)
 		must(t, err)
@@ -43,7 +43,7 @@ func TestAnUnresponsiveDiskLeavesTimeForOneThatAnswers(t *testing.T) {
 		b := newFakeFinder(t)
 		b.plug(t, "vda", "", Number{254, 0})
 		b.plug(t, "vdb", serial, Number{254, 16})
-		defer b.watchReads().block("vda")()
+		defer b.watchReads().Block("vda")()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := b.Find(ctx, vol)
@@ -59,7 +59,7 @@ func TestWithoutDiskseqTheCachedSerialOfAnUnresponsiveDiskDoesNotCount(t *testin
 		r := b.watchReads()
 		_, err := b.Find(t.Context(), vol)
 		must(t, err)
-		defer r.block("vdb")()
+		defer r.Block("vdb")()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		_, err = b.Find(ctx, vol)
@@ -96,7 +96,7 @@ func TestASerialIsReadAgainIfTheDiskMayBeAnother(t *testing.T) {
 			wantKind(t, err, volume.NotFound)
 			_, err = b.Find(t.Context(), otherVol)
 			must(t, err)
-			if n := r.of("vdb"); n != c.asked {
+			if n := r.Count("vdb"); n != c.asked {
 				t.Errorf("want it asked %d times, got %d", c.asked, n)
 			}
 		})
@@ -114,7 +114,7 @@ func TestACachedSerialIsNotReadAgainForOtherVolumes(t *testing.T) {
 		wantKind(t, err, volume.NotFound, serial)
 		list(t, b)
 	}
-	if n := r.of("vdb"); n != 1 {
+	if n := r.Count("vdb"); n != 1 {
 		t.Errorf("want it asked once, got %d times", n)
 	}
 	must(t, os.RemoveAll(filepath.Join(b.Sys, "block", "vdb")))
@@ -148,7 +148,7 @@ func TestADiskThatIsBeingReadIsNotUnresponsiveYet(t *testing.T) {
 		b.plug(t, "vdb", otherSerial, Number{254, 16})
 		r := b.watchReads()
 		list(t, b)
-		unblock := r.block("vdb")
+		unblock := r.Block("vdb")
 		go list(t, b)
 		time.Sleep(serialTimeout / 2)
 		wantKind(t, b.notFound(vol), volume.NotFound, "vdb (serial", otherSerial+`")`)

@@ -5,9 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 
@@ -88,52 +86,9 @@ func (d *fakeDevice) Size() (volume.Size, error)        { return 16 << 20, nil }
 func (d *fakeDevice) Close() error                      { return nil }
 func (d *fakeDevice) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
 
-// reads counts reads of serials, and blocks those of disks that do not answer, as serial_show of virtio-blk does when
-// the backend is down.
-type reads struct {
-	mu      sync.Mutex
-	count   map[string]int
-	blocked map[string]chan struct{}
-}
-
-func (b *fakeFinder) watchReads() *reads {
-	r := &reads{count: map[string]int{}, blocked: map[string]chan struct{}{}}
-	b.readFile = func(path string) ([]byte, error) {
-		name, isSerial := strings.CutSuffix(path, "/serial")
-		if name = filepath.Base(name); isSerial && name != "device" {
-			r.mu.Lock()
-			r.count[name]++
-			blocked := r.blocked[name]
-			r.mu.Unlock()
-			if blocked != nil {
-				<-blocked
-			}
-		}
-		return os.ReadFile(path)
-	}
+// watchReads counts the reads of serials, and can block them.
+func (b *fakeFinder) watchReads() *hosttest.SerialReads {
+	r := hosttest.NewSerialReads()
+	b.readFile = r.ReadFile
 	return r
-}
-
-// block makes disks unresponsive until the returned function is called.
-func (r *reads) block(names ...string) (unblock func()) {
-	until := make(chan struct{})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, name := range names {
-		r.blocked[name] = until
-	}
-	return sync.OnceFunc(func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, name := range names {
-			delete(r.blocked, name)
-		}
-		close(until)
-	})
-}
-
-func (r *reads) of(name string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.count[name]
 }

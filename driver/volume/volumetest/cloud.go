@@ -348,3 +348,20 @@ func WantKind(t *testing.T, err error, want volume.Kind, afterWrite bool) {
 		t.Fatalf("want an error of kind %q, after write: %v; got %v, kind %q, after write: %v", want, afterWrite, err, volume.KindOf(err), volume.MayHaveWritten(err))
 	}
 }
+
+// WantStep fails the test unless the outcome of a request is that of the step which the volume status means for it.
+func WantStep(t *testing.T, step volume.Step, err error, sent bool) {
+	t.Helper()
+	switch step {
+	case volume.Proceed:
+		if err != nil || !sent {
+			t.Errorf("got %v, sent %v", err, sent)
+		}
+	case volume.Wait:
+		WantKind(t, err, volume.DeadlineExceeded, false)
+	case volume.BeingDeleted:
+		WantKind(t, err, volume.NotFound, false)
+	default:
+		WantKind(t, err, volume.Conflict, false)
+	}
+}
