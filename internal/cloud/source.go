@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -161,4 +163,16 @@ func (src Source) directories() []string {
 		dirs = append(dirs, filepath.Join(home, ".config", "openstack"))
 	}
 	return append(dirs, "/etc/openstack")
+}
+
+// Names lists the clouds of clouds.yaml, sorted. Errors: ErrUnknownCloud if there is no file, ErrBadFile.
+func Names(src Source) ([]string, error) {
+	if src.Env == nil {
+		src.Env = os.Getenv
+	}
+	files, err := src.findClouds()
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(files.clouds)), nil
 }

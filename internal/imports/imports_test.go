@@ -63,10 +63,10 @@ var libraryImporters = []struct {
 }{
 	{[]string{"github.com/gophercloud"}, []string{"internal/cloud", "driver/openstack", "generator/inspect", "generator/doctor"}},
 	{[]string{"github.com/container-storage-interface", "google.golang.org/grpc"}, []string{"driver/rpc", "driver/identity", "driver/controller", "driver/group", "driver/node", "driver/telemetry"}},
-	{[]string{"sigs.k8s.io/kustomize", "helm.sh/helm"}, []string{"generator/verify"}},
-	{[]string{"k8s.io/client-go"}, []string{"driver/kube"}},
+	{[]string{"sigs.k8s.io/kustomize", "helm.sh/helm"}, []string{"generator/verify", "internal/release"}},
+	{[]string{"k8s.io/client-go"}, []string{"driver/kube", "generator/cluster"}},
 	{[]string{"k8s.io/mount-utils", "github.com/moby/sys/mountinfo"}, []string{"driver/host"}},
-	{[]string{"github.com/google/go-containerregistry"}, []string{"internal/ociimage"}},
+	{[]string{"github.com/google/go-containerregistry"}, []string{"internal/ociimage", "generator/doctor"}},
 }
 
 func TestOnlyNamedPackagesImportALibrary(t *testing.T) {
@@ -86,7 +86,7 @@ func TestOnlyNamedPackagesImportALibrary(t *testing.T) {
 
 // mayImport lists, for each package and the packages below it, what it may import directly of this module.
 var mayImport = map[string][]string{
-	"cmd":                        {"driver", "driver/config", "generator/cli", "internal"},
+	"cmd":                        {"driver", "driver/config", "generator/cli", "generator/cluster", "internal"},
 	"driver":                     {"driver", "internal"}, // run.go, the only wiring file
 	"driver/contract":            {},
 	"driver/volume":              {"driver/contract"},
@@ -98,7 +98,8 @@ var mayImport = map[string][]string{
 	"driver/provision":           {"driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/cloud/paging"},
 	"driver/snapshot":            {"driver/volume", "driver/contract", "driver/observe", "driver/inflight", "driver/idempotent", "internal/cloud/paging"},
 	"driver/config":              {"driver/contract", "internal/cloudconf"},
-	"driver/rpc":                 {"driver/volume", "driver/contract", "driver/telemetry"},
+	"driver/rpc":                 {"driver/volume", "driver/contract", "driver/telemetry", "driver/operation"},
+	"driver/operation":           {"driver/volume"},
 	"driver/identity":            {"driver/volume", "driver/contract"},
 	"driver/controller":          {"driver/volume", "driver/contract", "driver/provision", "driver/attach", "driver/snapshot", "internal/cloud/paging"},
 	"driver/node":                {"driver/volume", "driver/contract", "driver/host"},
@@ -115,7 +116,8 @@ var mayImport = map[string][]string{
 	"driver/openstack/status":    {"driver/volume", "internal/cloud/paging"},
 	"driver/openstack/transport": {"driver/volume"},
 	"driver/kube":                {"driver/volume"},
-	"driver/telemetry":           {"driver/volume"},
+	"driver/guestaccess":         {},
+	"driver/telemetry":           {"driver/volume", "driver/operation"},
 	"internal/cloudconf":         {},
 	"internal/cloud":             {"internal/cloudconf"},
 	"internal/cloud/paging":      {},
@@ -123,14 +125,20 @@ var mayImport = map[string][]string{
 	"internal/openstacksim":      {"internal/memnet", "internal/openstacksim"},
 	"generator/v1alpha1":         {"driver/contract"},
 	"generator/inspect":          {"generator/v1alpha1", "internal/cloud"},
-	"generator/plan":             {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf"},
+	"generator/plan":             {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests"},
+	"generator/field":            {},
 	"generator/guard":            {"generator/v1alpha1", "generator/plan", "driver/contract"},
 	"generator/printable":        {},
-	"generator/bundle":           {"generator/v1alpha1", "generator/plan", "generator/printable", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
+	"generator/bundle":           {"generator/v1alpha1", "generator/plan", "generator/field", "generator/printable", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
 	"generator/worktree":         {"generator/v1alpha1"},
-	"generator/verify":           {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
-	"generator/report":           {"generator/v1alpha1", "generator/plan", "generator/printable"},
+	"generator/cluster":          {"internal/cloud"},
+	"generator/doctor":           {"generator/v1alpha1", "generator/inspect", "generator/cluster", "internal/cloud"},
+	"generator/doctor/claim":     {"generator/cluster", "generator/printable", "internal/cloud"},
+	"generator/migrate":          {"generator/v1alpha1", "generator/cluster", "driver/contract", "driver/config", "internal/cloud", "internal/cloudconf"},
+	"generator/verify":           {"generator/v1alpha1", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "manifests", "charts"},
+	"generator/report":           {"generator/v1alpha1", "generator/plan", "generator/printable", "generator/doctor"},
 	"generator/cli":              {"generator", "internal"},
+	"generator/cli/volume":       {"generator/cluster", "generator/doctor/claim", "generator/printable", "internal/cloud"}, // kubectl-cinder links it
 	"manifests":                  {},
 	"charts":                     {},
 }
@@ -138,7 +146,7 @@ var mayImport = map[string][]string{
 func TestPackagesImportOneWay(t *testing.T) {
 	for _, p := range packages(t) {
 		path := p.path()
-		if within(path, "test", "docs", "examples", "overlays", "internal/imports", "internal/testenv", "internal/ociimage", "internal/prose") {
+		if within(path, "test", "docs", "examples", "overlays", "internal/imports", "internal/testenv", "internal/ociimage", "internal/prose", "internal/release") {
 			continue
 		}
 		allowed, listed := ruleFor(path)
@@ -168,9 +176,10 @@ func ruleFor(path string) (allowed []string, listed bool) {
 	}
 }
 
-func TestProgramsDoNotLinkTheImageLibrary(t *testing.T) {
+// The generator asks registries for images; the programs that run in pods and tests do not.
+func TestOnlyTheGeneratorLinksTheImageLibrary(t *testing.T) {
 	for _, p := range packages(t) {
-		if !within(p.path(), "cmd") {
+		if !within(p.path(), "cmd") || within(p.path(), "cmd/cinder-csi-generator") {
 			continue
 		}
 		for _, dep := range p.Deps {

@@ -26,7 +26,10 @@ type Image struct {
 	Entrypoint   []string
 	Env          []string
 	Labels       map[string]string
-	Layers       []Tree // the lowest first
+	User         string    // as UID:GID; "" is root
+	Layers       []Tree    // the lowest first
+	Packages     []Package // Debian packages with a file in a layer
+	probes       []probeCommand
 }
 
 // Annotations of the entry in index.json: OCI Image Format Specification (annotations.md), and containerd's full name.
@@ -117,13 +120,23 @@ func (a Archive) dockerManifest(m v1.Image) ([]byte, error) {
 
 func blobPath(digest v1.Hash) string { return "blobs/" + digest.Algorithm + "/" + digest.Hex }
 
+// Digest returns the digest of the image manifest, as sha256:HEX.
+func (m Image) Digest(created time.Time) (string, error) {
+	built, err := m.build(created)
+	if err != nil {
+		return "", err
+	}
+	digest, err := built.Digest()
+	return digest.String(), err
+}
+
 func (m Image) build(created time.Time) (v1.Image, error) {
 	at := v1.Time{Time: created.UTC()}
 	built, err := mutate.ConfigFile(
 		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
 		&v1.ConfigFile{
 			Created: at, Architecture: m.Architecture, OS: "linux", RootFS: v1.RootFS{Type: "layers"},
-			Config: v1.Config{Entrypoint: m.Entrypoint, Env: m.Env, Labels: m.Labels, WorkingDir: "/"},
+			Config: v1.Config{Entrypoint: m.Entrypoint, Env: m.Env, Labels: m.Labels, User: m.User, WorkingDir: "/"},
 		})
 	if err != nil {
 		return nil, err

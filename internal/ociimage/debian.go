@@ -3,6 +3,7 @@ package ociimage
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,19 +17,23 @@ import (
 type Debian struct {
 	Dir          string // keeps package lists and packages between runs
 	Architecture string // as Debian names it, which is Go's name for amd64 and arm64; "" is this machine's
+	Sources      string // deb822 file in place of this machine's apt sources (sources.list(5)); "" is this machine's
 }
 
 // For gives the source of the packages of another architecture, in a directory of its own.
 func (d Debian) For(architecture string) Debian {
-	return Debian{Dir: filepath.Join(d.Dir, architecture), Architecture: architecture}
+	return Debian{Dir: filepath.Join(d.Dir, architecture), Architecture: architecture, Sources: d.Sources}
 }
 
 // Package is a Debian package that Fetch downloaded.
 type Package struct {
-	Name    string
-	Control []byte   // its control file, which the image keeps in /var/lib/dpkg/status.d
-	Files   []string // its names in the tree it was added to
-	archive string
+	Name         string
+	Version      string
+	Architecture string   // all, or an architecture of Debian
+	SHA256       string   // of the downloaded file, in hexadecimal
+	Control      []byte   // its control file, which the image keeps in /var/lib/dpkg/status.d
+	Files        []string // its names in the tree it was added to
+	archive      string
 }
 
 // Fetch downloads the packages and their dependencies. Recommended packages are left out.
@@ -66,16 +71,43 @@ func (d Debian) packages(ctx context.Context, uris string) ([]Package, error) {
 		if len(fields) < 3 {
 			return nil, fmt.Errorf("apt-get --print-uris printed %q", line)
 		}
-		archive := filepath.Join(d.Dir, "archives", fields[1])
-		control, err := output(ctx, "dpkg-deb", "--field", archive)
+		p, err := readPackage(ctx, filepath.Join(d.Dir, "archives", fields[1]))
 		if err != nil {
 			return nil, err
 		}
-		name, _, _ := strings.Cut(fields[1], "_")
-		all = append(all, Package{Name: name, Control: control, archive: archive})
+		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+func readPackage(ctx context.Context, archive string) (Package, error) {
+	control, err := output(ctx, "dpkg-deb", "--field", archive)
+	if err != nil {
+		return Package{}, err
+	}
+	content, err := os.ReadFile(archive)
+	if err != nil {
+		return Package{}, err
+	}
+	p := Package{
+		Name: controlField(control, "Package"), Version: controlField(control, "Version"), Architecture: controlField(control, "Architecture"),
+		SHA256: fmt.Sprintf("%x", sha256.Sum256(content)), Control: control, archive: archive,
+	}
+	if p.Name == "" || p.Version == "" {
+		return Package{}, fmt.Errorf("the control file of %s names no package or no version", archive)
+	}
+	return p, nil
+}
+
+// controlField reads a field of one line (deb-control(5)), "" if it is missing.
+func controlField(control []byte, name string) string {
+	for line := range strings.Lines(string(control)) {
+		if value, is := strings.CutPrefix(line, name+":"); is {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
 }
 
 func (d Debian) apt(ctx context.Context, args ...string) ([]byte, error) {
@@ -96,7 +128,30 @@ func (d Debian) apt(ctx context.Context, args ...string) ([]byte, error) {
 		// Without Architectures, apt also reads the lists of this machine's architecture.
 		options = append(options, "-o", "APT::Architecture="+d.Architecture, "-o", "APT::Architectures="+d.Architecture)
 	}
+	if d.Sources != "" {
+		only, err := onlySources(d.Sources)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, only...)
+	}
 	return output(ctx, "apt-get", append(options, args...)...)
+}
+
+// onlySources are the options that replace the apt sources of this machine by a file. A source that cannot be reached is then an error:
+// without the option, apt only warns, and later finds no package.
+func onlySources(file string) ([]string, error) {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(file); err != nil {
+		return nil, fmt.Errorf("apt sources: %w", err)
+	}
+	if filepath.Ext(file) != ".sources" {
+		return nil, fmt.Errorf("apt sources %s: apt reads the deb822 format only from a file that ends in .sources", file)
+	}
+	return []string{"-o", "Dir::Etc::SourceList=" + file, "-o", "Dir::Etc::SourceParts=/dev/null", "-o", "APT::Update::Error-Mode=any"}, nil
 }
 
 // AddPackage adds a package's files to the tree.

@@ -27,35 +27,38 @@ const (
 	bundle       = "etc/ssl/certs/ca-certificates.crt" // where Go and OpenSSL look
 )
 
-// Root makes the lowest layer of the image: the tools, the files that they need, and the certificate authorities. For each
-// package with a file in the layer, it adds the licence and the entry for scanners.
-func Root(ctx context.Context, debian Debian) (Tree, error) {
-	packages, err := debian.Fetch(ctx, Packages)
+// Root makes the lowest layer of an image from Debian packages: the tools, the files that they need, and the certificate
+// authorities. It returns the packages with a file in the layer. For each of them, the layer has the licence and the entry for
+// scanners.
+func Root(ctx context.Context, debian Debian, packages, tools []string) (Tree, []Package, error) {
+	fetched, err := debian.Fetch(ctx, packages)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all := NewTree()
-	for i := range packages {
-		if err := all.AddPackage(ctx, &packages[i]); err != nil {
-			return nil, err
+	for i := range fetched {
+		if err := all.AddPackage(ctx, &fetched[i]); err != nil {
+			return nil, nil, err
 		}
 	}
-	root, err := all.Slim(Tools)
+	root, err := all.Slim(tools)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := root.addCertificates(all); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, p := range packages {
+	var used []Package
+	for _, p := range fetched {
 		if !root.has(p.Files) && p.Name != "ca-certificates" {
 			continue
 		}
 		if err := root.addOrigin(all, p); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		used = append(used, p)
 	}
-	return root, nil
+	return root, used, nil
 }
 
 // addCertificates writes one file of all certificate authorities, in the order of their names, as update-ca-certificates does.
@@ -81,44 +84,4 @@ func (t Tree) addOrigin(all Tree, p Package) error {
 	t.AddFile("usr/share/doc/"+p.Name+"/copyright", 0o644, licence.Data)
 	t.AddFile("var/lib/dpkg/status.d/"+p.Name, 0o644, slices.Clone(p.Control))
 	return nil
-}
-
-// Driver makes the upper layer: the driver, and the name under which upstream's manifests start it.
-func Driver(program []byte) Tree {
-	t := Tree{}
-	t.AddFile("usr/bin/cinder-csi-driver", 0o755, program)
-	t.AddSymlink("usr/bin/cinder-csi-plugin", "cinder-csi-driver")
-	return t
-}
-
-// Env is the environment of the driver and of the tools it runs.
-var Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
-
-// New makes the driver image for the architecture of the given program.
-func New(ctx context.Context, program []byte, debian Debian) (Image, error) {
-	architecture, err := architectureOf(program)
-	if err != nil {
-		return Image{}, fmt.Errorf("the driver is not a program for Linux: %w", err)
-	}
-	interpreter, _, err := needed(program)
-	if err != nil {
-		return Image{}, fmt.Errorf("read the driver: %w", err)
-	}
-	if interpreter != "" {
-		return Image{}, fmt.Errorf("the driver needs %s; build it with CGO_ENABLED=0", interpreter)
-	}
-	root, err := Root(ctx, debian.For(architecture))
-	if err != nil {
-		return Image{}, fmt.Errorf("make the root file system for %s: %w", architecture, err)
-	}
-	return Image{
-		Architecture: architecture,
-		Entrypoint:   []string{"/bin/cinder-csi-driver"}, Env: Env,
-		Labels: map[string]string{
-			"org.opencontainers.image.title":    "cinder-csi-driver",
-			"org.opencontainers.image.licenses": "Apache-2.0",
-			"org.opencontainers.image.source":   "https://github.com/cinder-csi/cinder-csi",
-		},
-		Layers: []Tree{root, Driver(program)},
-	}, nil
 }

@@ -210,7 +210,7 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 	} else {
 		p.status, p.updated = "backing-up", p.clock.now()
 	}
-	if v.zone != s.volumeZones[0].name { // the scheduler finds no cinder-backup in the zone of the volume; it does not notice a disabled one
+	if s.config.NoBackupService || v.zone != s.volumeZones[0].name { // the scheduler finds no cinder-backup in the zone of the volume; it does not notice a disabled one
 		s.after(s.latency[Answer], func() {
 			if p == nil {
 				release()

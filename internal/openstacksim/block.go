@@ -77,7 +77,7 @@ func (s *Sim) serveVolume(c *call) reply {
 	switch c.path {
 	case "", "/":
 		c.echo = "volume 3.0"
-		return reply{status: http.StatusMultipleChoices, body: volumeVersions(c)}
+		return reply{status: http.StatusMultipleChoices, body: s.volumeVersions(c)}
 	case "/healthcheck":
 		return reply{status: http.StatusOK, body: text{"text/plain; charset=UTF-8", "OK"}}
 	}
@@ -101,11 +101,11 @@ func (s *Sim) serveVolume(c *call) reply {
 	if asked == malformed {
 		return fault(http.StatusInternalServerError, serverError)
 	}
-	if refusal := c.versioned("volume", 3, 0, volumeMaxMinor, asked); refusal != nil {
+	if refusal := c.versioned("volume", 3, 0, s.volumeMinor(), asked); refusal != nil {
 		return *refusal
 	}
 	if rest == "/" {
-		return reply{status: http.StatusOK, body: volumeVersions(c)}
+		return reply{status: http.StatusOK, body: s.volumeVersions(c)}
 	}
 	return s.volumeCall(c, rest[1:])
 }

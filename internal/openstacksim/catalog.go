@@ -1,5 +1,7 @@
 package openstacksim
 
+import "slices"
+
 // catalog lists the simulated services with their endpoints, sorted by type.
 func (s *Sim) catalog(c *call, project string) []obj {
 	volume, nova, keystone := c.base(blocks)+"/v3/"+project, c.base(compute)+"/v2.1", c.base(identity)+"/v3/"
@@ -14,6 +16,9 @@ func (s *Sim) catalog(c *call, project string) []obj {
 	}
 	var catalog []obj
 	for _, e := range entries {
+		if slices.Contains(s.config.MissingServices, e.kind) || e.kind == "volumev3" && slices.Contains(s.config.MissingServices, "block-storage") {
+			continue
+		}
 		var endpoints []obj
 		for _, face := range []string{"admin", "internal", "public"} {
 			endpoints = append(endpoints, obj{

@@ -6,7 +6,8 @@ import (
 )
 
 // CloudsYAML is a clouds.yaml for every user and application credential of the cloud. baseURL is the URL of the cloud without a
-// final slash (http://127.0.0.1:1234). The entry of a user is sim-USER. The first application credential is sim-appcred, the
+// final slash (http://127.0.0.1:1234). The entry of a user is sim-USER, or
+// sim-USER-PROJECT if the user has roles in several projects. The first application credential is sim-appcred, the
 // others are sim-appcred-NAME.
 func (s *Sim) CloudsYAML(baseURL string) []byte {
 	s.mu.Lock()
@@ -21,6 +22,9 @@ func (s *Sim) CloudsYAML(baseURL string) []byte {
 			name := "sim-" + u.Name
 			if u.Name == "demo-reader" {
 				name = "sim-reader"
+			}
+			if len(u.Roles) > 1 {
+				name += "-" + project
 			}
 			head(name)
 			fmt.Fprintf(&b, "    auth:\n      auth_url: %s/identity/v3\n      username: %s\n      password: %s\n      project_name: %s\n"+

@@ -27,15 +27,15 @@ func (s *Sim) serveCompute(c *call) reply {
 	case "":
 		return reply{
 			status: http.StatusOK, header: noRequestID(),
-			body: obj{{"versions", []obj{computeVersion(c, "v2.0"), computeVersion(c, "v2.1")}}},
+			body: obj{{"versions", []obj{s.computeVersion(c, "v2.0"), s.computeVersion(c, "v2.1")}}},
 		}
 	case "/v2":
-		return reply{status: http.StatusOK, body: obj{{"version", computeVersionDetail(c, "v2.0")}}}
+		return reply{status: http.StatusOK, body: obj{{"version", s.computeVersionDetail(c, "v2.0")}}}
 	case "/v2.1":
-		if refusal := c.computeVersioned(); refusal != nil {
+		if refusal := s.computeVersioned(c); refusal != nil {
 			return *refusal
 		}
-		return reply{status: http.StatusOK, body: obj{{"version", computeVersionDetail(c, "v2.1")}}}
+		return reply{status: http.StatusOK, body: obj{{"version", s.computeVersionDetail(c, "v2.1")}}}
 	}
 	rest, ok := strings.CutPrefix(c.path, "/v2.1/")
 	if !ok {
@@ -47,7 +47,7 @@ func (s *Sim) serveCompute(c *call) reply {
 	if c.token.project == nil {
 		return fault(http.StatusForbidden, badRequestMessage)
 	}
-	if refusal := c.computeVersioned(); refusal != nil {
+	if refusal := s.computeVersioned(c); refusal != nil {
 		return *refusal
 	}
 	rest = strings.TrimSuffix(rest, "/")
@@ -65,19 +65,19 @@ func (s *Sim) serveCompute(c *call) reply {
 }
 
 // computeVersioned reads the microversion for Nova, from the common header or Nova's older header.
-func (c *call) computeVersioned() *reply {
+func (s *Sim) computeVersioned(c *call) *reply {
 	asked, ok := askedVersion(c.Header, "compute")
 	if !ok || asked == "" {
 		asked = c.Header.Get("X-OpenStack-Nova-API-Version")
 	}
-	return c.versioned("compute", 2, 1, computeMaxMinor, asked)
+	return c.versioned("compute", 2, 1, s.computeMinor(), asked)
 }
 
 // computeChoices is the reply of Nova to a path outside of every version.
 func (s *Sim) computeChoices(c *call) reply {
 	var choices []obj
 	for _, name := range []string{"v2.0", "v2.1"} {
-		v := computeVersionDetail(c, name)
+		v := s.computeVersionDetail(c, name)
 		short := strings.TrimSuffix(name, ".0")
 		choices = append(choices, obj{v[0], v[1], {"links", []obj{link("self", c.base(compute)+"/"+short+c.path)}}, v[6]})
 	}

@@ -14,6 +14,14 @@ type Config struct {
 	// VolumeServiceType and ComputeServiceType are the types that the services use to check access rules (service_type of the
 	// Keystone middleware). "" means that the operator did not set it: then every request with access rules gets 401.
 	VolumeServiceType, ComputeServiceType string
+	// VolumeMicroversion and ComputeMicroversion are the highest that Cinder and Nova have; "" is that of the real bed.
+	VolumeMicroversion, ComputeMicroversion string
+	// MissingServices are the services that the catalog does not list: "compute", "block-storage".
+	MissingServices []string
+	// NoBackupService leaves cinder-backup out of Cinder's services.
+	NoBackupService bool
+	// PageSize is the longest list in one reply (osapi_max_limit of Cinder); 0 means 1000.
+	PageSize int
 
 	Projects               []Project
 	Users                  []User
@@ -21,6 +29,8 @@ type Config struct {
 
 	// VolumeZones are the zones of Cinder; the first is its default zone. ComputeZones are the zones of Nova.
 	VolumeZones, ComputeZones []string
+	// UnavailableVolumeZones and UnavailableComputeZones are those of the zones that are listed as not available.
+	UnavailableVolumeZones, UnavailableComputeZones []string
 	// ZoneFallback is allow_availability_zone_fallback of Cinder: an unknown zone silently becomes the default zone.
 	ZoneFallback bool
 	// SameZoneAttach is [cinder]cross_az_attach = false of Nova: Nova refuses to attach across zones.
@@ -69,12 +79,20 @@ type AccessRule struct {
 	Service, Method, Path string
 }
 
-// VolumeType is a Cinder volume type. Only administrators see private types.
+// VolumeType is a Cinder volume type. Administrators and members of Projects (names) see private types.
 type VolumeType struct {
 	ID, Name, Description string
 	ExtraSpecs            map[string]string
 	Private               bool
+	Projects              []string
+	Encryption            *Encryption // nil: not encrypted
 	CreatedAt             time.Time
+}
+
+// Encryption is how volumes of a type are encrypted. KeySize is in bits; Location is front-end or back-end.
+type Encryption struct {
+	Provider, Cipher, Location string
+	KeySize                    int
 }
 
 // GroupType is a Cinder generic volume group type.

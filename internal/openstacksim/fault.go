@@ -15,7 +15,7 @@ type Fault struct {
 	// Contains must occur in the body or the query of the request, unless it is empty. It selects actions and names.
 	Contains string
 	// Operation selects work that the cloud does after a reply. That work fails: a create ends in error, an attach silently in
-	// available, a detach in in-use. Message replaces the user message of Cinder.
+	// available, a detach in in-use. Message replaces the user message of Cinder, or the sentence in the error body of a request.
 	Operation Operation
 	Message   string
 	// Full makes a create fail in the scheduler, which finds no backend with capacity, instead of on a backend.
@@ -142,18 +142,19 @@ func indices(list []string) []int {
 	return out
 }
 
-// reply is the reply of a fault, in the format of the service.
-func (f Fault) reply(c *call) reply {
-	r := fault(f.Status, http.StatusText(f.Status))
+// faultReply is the reply of a fault, in the format of the service.
+func (s *Sim) faultReply(c *call, f Fault) reply {
+	sentence := f.message(http.StatusText(f.Status))
+	r := fault(f.Status, sentence)
 	switch c.service {
 	case identity:
-		r = identityError(c, f.Status, http.StatusText(f.Status), http.StatusText(f.Status))
+		r = identityError(c, f.Status, http.StatusText(f.Status), sentence)
 	case blocks:
 		if asked, ok := askedVersion(c.Header, "volume"); ok {
-			c.versioned("volume", 3, 0, volumeMaxMinor, asked)
+			c.versioned("volume", 3, 0, s.volumeMinor(), asked)
 		}
 	case compute:
-		c.computeVersioned()
+		s.computeVersioned(c)
 	}
 	if f.Body != "" {
 		r.body = text{"application/json", f.Body}

@@ -32,8 +32,10 @@ type call struct {
 	version int    // minor microversion
 	echo    string // OpenStack-API-Version of the reply: "volume 3.70"
 	token   *token
-	vars    map[string]string // {name} segments of the route
-	begun   time.Time         // when it arrived
+	// pageSize is the longest list in the reply.
+	pageSize int
+	vars     map[string]string // {name} segments of the route
+	begun    time.Time         // when it arrived
 }
 
 type param struct{ key, value string }
@@ -64,7 +66,7 @@ func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 	defer func() { s.record(c, status, begun) }()
 
 	s.mu.Lock()
-	c.id = "req-" + s.newID()
+	c.id, c.pageSize = "req-"+s.newID(), s.pageSize()
 	fault := s.httpFault(c)
 	delay := s.takes(Answer, c.Method+c.path) + fault.Delay
 	row := s.timing.Row
@@ -90,7 +92,7 @@ func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	if fault.Status != 0 {
-		answer = fault.reply(c).encoded()
+		answer = s.faultReply(c, fault).encoded()
 	}
 	status = answer.status
 	c.write(w, answer)

@@ -14,6 +14,13 @@ func fixedID(kind, name string) string {
 	return uuid([16]byte(sum[:16]))
 }
 
+// FixedID is the UUID that every cloud gives to the object of this kind ("type", "server", …) and name, if its configuration
+// names no other.
+func FixedID(kind, name string) string { return fixedID(kind, name) }
+
+// FixedHex is FixedID without hyphens, as Keystone writes the IDs of projects, users and credentials.
+func FixedHex(kind, name string) string { return fixedHex(kind, name) }
+
 // fixedHex is fixedID in the format of Keystone: without hyphens.
 func fixedHex(kind, name string) string { return strings.ReplaceAll(fixedID(kind, name), "-", "") }
 

@@ -25,6 +25,11 @@ const (
 	Detach         Operation = "detach"         // from detaching until Nova has no record either
 )
 
+// Operations are all operations.
+var Operations = []Operation{
+	Answer, Reserve, CreateVolume, DeleteVolume, ExtendVolume, RetypeVolume, CreateSnapshot, DeleteSnapshot, CreateBackup, DeleteBackup, RestoreBackup, Attach, Detach,
+}
+
 func defaultLatency() map[Operation]time.Duration {
 	return map[Operation]time.Duration{
 		Reserve: 20 * time.Millisecond, CreateVolume: 40 * time.Millisecond, DeleteVolume: 30 * time.Millisecond,
@@ -46,7 +51,7 @@ func (s *Sim) SetLatency(op Operation, d time.Duration) {
 func (s *Sim) SetAllLatency(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, op := range []Operation{Answer, Reserve, CreateVolume, DeleteVolume, ExtendVolume, RetypeVolume, CreateSnapshot, DeleteSnapshot, CreateBackup, DeleteBackup, RestoreBackup, Attach, Detach} {
+	for _, op := range Operations {
 		s.latency[op] = d
 	}
 }

@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -10,8 +11,11 @@ import (
 	"time"
 )
 
-// maxLimit is osapi_max_limit of Cinder and max_limit of Nova.
+// maxLimit is the default of osapi_max_limit of Cinder and max_limit of Nova.
 const maxLimit = 1000
+
+// pageSize is the longest list in one reply.
+func (s *Sim) pageSize() int { return cmp.Or(s.config.PageSize, maxLimit) }
 
 // query is a list request of Cinder, split into paging and filters.
 type query struct {
@@ -29,7 +33,7 @@ type sortKey struct {
 
 // listQuery reads the parameters of a list. Users who are not administrators may use the filters in allowed.
 func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
-	q := &query{limit: maxLimit}
+	q := &query{limit: c.pageSize}
 	var keys, directions string
 	for _, p := range c.params {
 		switch p.key {
@@ -41,7 +45,7 @@ func (c *call) listQuery(allowed, sortable []string) (*query, *reply) {
 			if n < 0 {
 				return nil, ptr(fault(http.StatusBadRequest, "limit param must be positive"))
 			}
-			q.limit = min(n, maxLimit)
+			q.limit = min(n, c.pageSize)
 		case "offset":
 			n, err := strconv.Atoi(p.value)
 			if err != nil {

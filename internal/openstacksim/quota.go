@@ -231,8 +231,20 @@ func (s *Sim) updateQuota(c *call) reply {
 }
 
 func (s *Sim) listGroupTypes(c *call) reply {
+	q, bad := c.listQuery([]string{"is_public", "group_specs"}, []string{"id", "name", "created_at", "updated_at"})
+	if bad != nil {
+		return *bad
+	}
+	types := make([]*GroupType, len(s.config.GroupTypes))
+	for i := range types {
+		types[i] = &s.config.GroupTypes[i]
+	}
+	if !slices.ContainsFunc(types, func(g *GroupType) bool { return g.ID == q.marker }) {
+		q.marker = "" // as for volume types
+	}
+	types, _, more, _ := page(q, types, func(*GroupType, param) bool { return true })
 	list := []obj{}
-	for _, g := range s.config.GroupTypes {
+	for _, g := range types {
 		o := obj{{"id", g.ID}, {"name", g.Name}, {"description", orNull(g.Description)}, {"is_public", true}}
 		if c.token.admin() {
 			specs := g.Specs
@@ -243,7 +255,23 @@ func (s *Sim) listGroupTypes(c *call) reply {
 		}
 		list = append(list, o)
 	}
-	return reply{status: http.StatusOK, body: obj{{"group_types", list}}}
+	body := obj{{"group_types", list}}
+	if more {
+		body = append(body, pair{"group_type_links", c.nextLink(c.collection("group_types", false), types[len(types)-1].ID)})
+	}
+	return reply{status: http.StatusOK, body: body}
+}
+
+func (g *GroupType) ident() string { return g.ID }
+
+func (g *GroupType) field(key string) (string, bool) {
+	switch key {
+	case "id":
+		return g.ID, true
+	case "name":
+		return g.Name, true
+	}
+	return "", false
 }
 
 func (s *Sim) listPools(c *call) reply {
@@ -300,12 +328,26 @@ func (s *Sim) listVolumeServices(c *call) reply {
 	}
 	list := []obj{}
 	for i, z := range s.volumeZones {
+		if i == 0 && !s.config.NoBackupService {
+			list = append(list, s.backupServiceEntry(entry("cinder-backup", "sim", z.name)))
+		}
 		if i == 0 {
-			list = append(list, entry("cinder-backup", "sim", z.name), entry("cinder-scheduler", "sim", z.name))
+			list = append(list, entry("cinder-scheduler", "sim", z.name))
 		}
 		list = append(list, entry("cinder-volume", "sim@backend-"+z.name, z.name))
 	}
+	if binary, given := c.param("binary"); given {
+		list = slices.DeleteFunc(list, func(o obj) bool { return o[0].value != binary })
+	}
 	return reply{status: http.StatusOK, body: obj{{"services", list}}}
+}
+
+// backupServiceEntry is the entry of cinder-backup with its status.
+func (s *Sim) backupServiceEntry(o obj) obj {
+	if s.backupsDisabled {
+		o[3].value = "disabled"
+	}
+	return o
 }
 
 // listFilters is the allowed filters, from resource_filters.json of Debian and upstream.

@@ -241,7 +241,7 @@ var serverQuery = []string{
 }
 
 func (s *Sim) listServers(c *call, detail bool) reply {
-	limit := maxLimit
+	limit := c.pageSize
 	var marker string
 	keep := []func(*server) bool{}
 	everywhere := false
@@ -252,7 +252,7 @@ func (s *Sim) listServers(c *call, detail bool) reply {
 			if err != nil || n < 0 {
 				return fault(http.StatusBadRequest, "Invalid input for query parameters limit. Value: "+p.value+". '"+p.value+"' does not match '^[0-9]*$'")
 			}
-			limit = min(n, maxLimit)
+			limit = min(n, c.pageSize)
 		case "marker":
 			marker = p.value
 		case "all_tenants":

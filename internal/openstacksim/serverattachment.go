@@ -37,7 +37,7 @@ func (s *Sim) listServerAttachments(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	limit, offset := maxLimit, 0
+	limit, offset := c.pageSize, 0
 	for _, p := range c.params {
 		n, err := strconv.Atoi(p.value)
 		switch p.key {
@@ -48,7 +48,7 @@ func (s *Sim) listServerAttachments(c *call) reply {
 			if p.key == "offset" {
 				offset = n
 			} else if n > 0 {
-				limit = min(n, maxLimit)
+				limit = min(n, c.pageSize)
 			}
 		default:
 			if c.version >= 75 {

@@ -79,7 +79,8 @@ func New(c Config) *Sim {
 	for _, v := range c.Servers {
 		s.addServer(v)
 	}
-	s.volumeZones, s.serverZones = zonesOf(c.VolumeZones), zonesOf(c.ComputeZones)
+	s.volumeZones = zonesOf(c.VolumeZones, c.UnavailableVolumeZones...)
+	s.serverZones = zonesOf(c.ComputeZones, c.UnavailableComputeZones...)
 	return s
 }
 

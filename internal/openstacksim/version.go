@@ -7,11 +7,26 @@ import (
 	"strings"
 )
 
-// The microversions of the real bed: Cinder 21 (Zed) and Nova 26 (Zed).
+// The minor versions of the highest microversions, those of the real bed: Cinder 21 (Zed) 3.70 and Nova 26 (Zed) 2.93.
 const (
-	volumeMaxMinor  = 70
-	computeMaxMinor = 93
+	NewestVolumeMinor  = 70
+	NewestComputeMinor = 93
 )
+
+// volumeMinor is the highest minor version of Cinder.
+func (s *Sim) volumeMinor() int { return minorOf(s.config.VolumeMicroversion, NewestVolumeMinor) }
+
+// computeMinor is the highest minor version of Nova.
+func (s *Sim) computeMinor() int { return minorOf(s.config.ComputeMicroversion, NewestComputeMinor) }
+
+// minorOf reads the minor version of a configured microversion.
+func minorOf(configured string, standard int) int {
+	if m := microversion.FindStringSubmatch(configured); m != nil {
+		minor, _ := strconv.Atoi(m[2])
+		return minor
+	}
+	return standard
+}
 
 // versioned parses the microversion of a request and sets it in c, with the header of the reply. name is the service in
 // OpenStack-API-Version, major its major version. lowest and highest are its minor versions.
@@ -80,11 +95,11 @@ func identityVersion(c *call) obj {
 }
 
 // volumeVersions is the version document of Cinder.
-func volumeVersions(c *call) obj {
+func (s *Sim) volumeVersions(c *call) obj {
 	return obj{{"versions", []obj{{
 		{"id", "v3.0"},
 		{"status", "CURRENT"},
-		{"version", dotted(3, volumeMaxMinor)},
+		{"version", dotted(3, s.volumeMinor())},
 		{"min_version", "3.0"},
 		{"updated", "2022-08-31T00:00:00Z"},
 		{"links", []obj{
@@ -96,8 +111,8 @@ func volumeVersions(c *call) obj {
 }
 
 // computeVersion describes one API version of Nova.
-func computeVersion(c *call, name string) obj {
-	version, lowest, status, updated := dotted(2, computeMaxMinor), "2.1", "CURRENT", "2013-07-23T11:33:21Z"
+func (s *Sim) computeVersion(c *call, name string) obj {
+	version, lowest, status, updated := dotted(2, s.computeMinor()), "2.1", "CURRENT", "2013-07-23T11:33:21Z"
 	if name == "v2.0" {
 		version, lowest, status, updated = "", "", "SUPPORTED", "2011-01-21T11:33:21Z"
 	}
@@ -112,8 +127,8 @@ func computeVersion(c *call, name string) obj {
 }
 
 // computeVersionDetail adds the fields that only GET /v2.1/ has.
-func computeVersionDetail(c *call, name string) obj {
-	v := computeVersion(c, name)
+func (s *Sim) computeVersionDetail(c *call, name string) obj {
+	v := s.computeVersion(c, name)
 	number := strings.TrimPrefix(strings.TrimSuffix(name, ".0"), "v")
 	links := append(v[5].value.([]obj), obj{{"rel", "describedby"}, {"type", "text/html"}, {"href", "http://docs.openstack.org/"}})
 	v[5].value = links

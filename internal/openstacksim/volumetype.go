@@ -62,11 +62,16 @@ func (s *Sim) typeByName(name string) *VolumeType {
 // visibleType finds a type by id.
 func (s *Sim) visibleType(c *call, id string) (*VolumeType, *reply) {
 	for _, t := range s.types {
-		if t.ID == id && (!t.Private || c.token.admin()) {
+		if t.ID == id && (t.listed(c) || c.token.admin()) {
 			return t, nil
 		}
 	}
 	return nil, ptr(fault(http.StatusNotFound, "Volume type "+id+" could not be found."))
+}
+
+// listed reports whether a list that names no visibility has the type: it is public, or private and granted to the project.
+func (t *VolumeType) listed(c *call) bool {
+	return !t.Private || c.token.project != nil && slices.Contains(t.Projects, c.token.project.Name)
 }
 
 // typeNamed finds a type by name or id.
@@ -137,14 +142,14 @@ func (s *Sim) listTypes(c *call) reply {
 	for _, t := range s.types {
 		switch {
 		case !c.token.admin():
-			if !t.Private {
+			if t.listed(c) {
 				all = append(all, t)
 			}
 		case !asked || public == "None" || public == "none":
-			if asked || !t.Private {
+			if asked || t.listed(c) {
 				all = append(all, t)
 			}
-		case isTrue(public) != t.Private:
+		case isTrue(public) != t.Private || isTrue(public) && t.listed(c):
 			all = append(all, t)
 		}
 	}
@@ -318,13 +323,33 @@ func (s *Sim) deleteSpec(c *call) reply {
 	return c.accepted(http.StatusAccepted)
 }
 
-// showEncryption refuses members; no simulated type is encrypted.
+// showEncryption refuses members before it looks for the type, as Cinder does.
 func (s *Sim) showEncryption(c *call) reply {
-	if _, missing := s.visibleType(c, c.vars["id"]); missing != nil {
-		return *missing
-	}
 	if !c.token.admin() {
 		return forbidden("volume_extension:volume_type_encryption:get")
 	}
-	return reply{status: http.StatusOK, body: obj{}}
+	t, missing := s.visibleType(c, c.vars["id"])
+	if missing != nil {
+		return *missing
+	}
+	e := t.Encryption
+	if e == nil {
+		return reply{status: http.StatusOK, body: obj{}}
+	}
+	var size any
+	if e.KeySize > 0 {
+		size = e.KeySize
+	}
+	return reply{status: http.StatusOK, body: obj{
+		{"volume_type_id", t.ID},
+		{"encryption_id", fixedID("encryption", t.ID)},
+		{"key_size", size},
+		{"provider", e.Provider},
+		{"control_location", e.Location},
+		{"cipher", orNull(e.Cipher)},
+		{"created_at", micros(t.CreatedAt)},
+		{"updated_at", nil},
+		{"deleted_at", nil},
+		{"deleted", false},
+	}}
 }

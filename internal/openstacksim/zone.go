@@ -1,6 +1,9 @@
 package openstacksim
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // zone is an availability zone of one service.
 type zone struct {
@@ -8,10 +11,10 @@ type zone struct {
 	available bool
 }
 
-func zonesOf(names []string) []zone {
+func zonesOf(names []string, unavailable ...string) []zone {
 	zones := make([]zone, 0, len(names))
 	for _, n := range names {
-		zones = append(zones, zone{n, true})
+		zones = append(zones, zone{n, !slices.Contains(unavailable, n)})
 	}
 	return zones
 }

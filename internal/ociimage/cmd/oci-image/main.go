@@ -1,4 +1,4 @@
-// Command oci-image writes the driver's container image as a tar that ctr, docker and skopeo read.
+// Command oci-image writes the container image of the driver, or of the generator, as a tar that ctr, docker and skopeo read.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 func main() {
 	drivers := flag.String("driver", "bin/cinder-csi-driver",
 		"the statically linked driver; several, separated by commas, make one image for all their architectures (amd64, arm64)")
+	generators := flag.String("generator", "", "the statically linked generator: makes its image instead of the driver image; several as with -driver")
 	output := flag.String("output", "bin/cinder-csi-image.tar", "the file to write")
 	name := flag.String("name", "ghcr.io/cinder-csi/cinder-csi-driver:dev", "the image name and tag")
 	cache := flag.String("cache", "bin/image", "directory that keeps downloaded packages")
@@ -32,23 +34,30 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := build(ctx, strings.Split(*drivers, ","), *output, *name, *cache); err != nil {
+	programs, make := *drivers, ociimage.New
+	if *generators != "" {
+		programs, make = *generators, ociimage.NewGenerator
+	}
+	if err := build(ctx, make, strings.Split(programs, ","), *output, *name, *cache); err != nil {
 		fmt.Fprintln(os.Stderr, "oci-image:", err)
 		os.Exit(1)
 	}
 }
 
-func build(ctx context.Context, drivers []string, output, name, cache string) error {
+// maker makes the image of one program.
+type maker func(ctx context.Context, program []byte, debian ociimage.Debian) (ociimage.Image, error)
+
+func build(ctx context.Context, make maker, programs []string, output, name, cache string) error {
 	created, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
 	}
 	archive := ociimage.Archive{Name: name, Created: created}
 	var platforms []string
-	for _, driver := range drivers {
-		image, err := buildOne(ctx, driver, cache)
+	for _, program := range programs {
+		image, err := buildOne(ctx, make, program, cache)
 		if err != nil {
-			return fmt.Errorf("image of %s: %w", driver, err)
+			return fmt.Errorf("image of %s: %w", program, err)
 		}
 		archive.Images = append(archive.Images, image)
 		platforms = append(platforms, "linux/"+image.Architecture)
@@ -64,12 +73,12 @@ func build(ctx context.Context, drivers []string, output, name, cache string) er
 	return nil
 }
 
-func buildOne(ctx context.Context, driver, cache string) (ociimage.Image, error) {
-	program, err := os.ReadFile(driver)
+func buildOne(ctx context.Context, make maker, file, cache string) (ociimage.Image, error) {
+	program, err := os.ReadFile(file)
 	if err != nil {
 		return ociimage.Image{}, err
 	}
-	image, err := ociimage.New(ctx, program, ociimage.Debian{Dir: cache})
+	image, err := make(ctx, program, ociimage.Debian{Dir: cache})
 	if err != nil {
 		return ociimage.Image{}, err
 	}
@@ -77,7 +86,7 @@ func buildOne(ctx context.Context, driver, cache string) (ociimage.Image, error)
 		fmt.Fprintf(os.Stderr, "oci-image: the programs of the %s image are not run: this machine is %s\n", image.Architecture, runtime.GOARCH)
 		return image, nil
 	}
-	return image, ociimage.Probe(ctx, image.Layers)
+	return image, image.Probe(ctx, nil, io.Discard)
 }
 
 // epoch reads SOURCE_DATE_EPOCH (reproducible-builds.org), in seconds. Without it, the creation time is 1970, which is the same every time.

@@ -1,0 +1,161 @@
+package release
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/chart/loader"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func TestTheDriverIsBuiltForLinuxAndOtherProgramsForWorkstationsToo(t *testing.T) {
+	t.Parallel()
+	root := tree(t, map[string]string{"cmd/cinder-csi-driver/main.go": "", "cmd/openstack-sim/main.go": "", "cmd/tool/main.go": ""})
+	all, err := programs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range all {
+		got = append(got, p.file())
+	}
+	want := []string{
+		"bin/cinder-csi-driver-linux-amd64", "bin/cinder-csi-driver-linux-arm64",
+		"bin/tool-linux-amd64", "bin/tool-linux-arm64", "bin/tool-darwin-amd64", "bin/tool-darwin-arm64",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestThePackagedChartIsThatOfHelmWithTheTimeOfTheRelease(t *testing.T) {
+	t.Parallel()
+	content, name, err := packaged("../../"+chartDir, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := packaged("../../"+chartDir, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(content, again) {
+		t.Error("two packages of one chart differ")
+	}
+	later, _, err := packaged("../../"+chartDir, noon.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(content, later) {
+		t.Error("the time of the release makes no difference")
+	}
+	chart, err := loader.LoadArchive(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "cinder-csi-" + chart.Metadata.Version + ".tgz"; chart.Name() != "cinder-csi" || name != want {
+		t.Errorf("want the chart cinder-csi in %s, got %s in %s", want, chart.Name(), name)
+	}
+}
+
+func TestEachCommandHasAManualPageWithTheTimeOfTheRelease(t *testing.T) {
+	t.Parallel()
+	r := &release{Options: Options{Version: "v1.2.3"}, dir: t.TempDir(), time: noon}
+	if err := r.writeManuals(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, part := range map[string]string{
+		"man/cinder-csi-driver.1":                    "cloud-config",
+		"man/cinder-csi-generator.1":                 "Jan 2026",
+		"man/cinder-csi-generator-generate.1":        "cinder-csi v1.2.3",
+		"completions/bash/cinder-csi-generator":      "__start_cinder-csi-generator",
+		"completions/zsh/_cinder-csi-generator":      "#compdef cinder-csi-generator",
+		"completions/fish/cinder-csi-generator.fish": "complete -c cinder-csi-generator",
+	} {
+		content, err := os.ReadFile(r.path(name))
+		if err != nil {
+			t.Error(err)
+		} else if !strings.Contains(string(content), part) {
+			t.Errorf("%s has no %q", name, part)
+		}
+	}
+}
+
+func TestChecksumsNameEveryFile(t *testing.T) {
+	t.Parallel()
+	r := &release{dir: tree(t, map[string]string{"b": "b\n", "bin/a": "a\n"})}
+	if err := r.writeChecksums(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(r.path(checksums))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As sha256sum prints them.
+	want := "0263829989b6fd954f72baaf2fc64bc2e2f01d692d4de72986ea808f6e99813f  b\n" +
+		"87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7  bin/a\n"
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFilesAreReadableForEverybody(t *testing.T) {
+	t.Parallel()
+	r := &release{dir: t.TempDir()}
+	if err := r.write("a/b", []byte("x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(filepath.Join(r.dir, "a", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fs.FileMode(0o755); info.Mode().Perm() != want {
+		t.Errorf("want mode %v, got %v", want, info.Mode().Perm())
+	}
+}
+
+func TestEachLicenceTextIsWrittenOnceWithItsModules(t *testing.T) {
+	t.Parallel()
+	got := string(thirdParty(map[string][]string{"text 1": {"b v1", "a v2"}, "text 2": {"c v1"}}))
+	line := strings.Repeat("-", 80)
+	want := "a v2\nb v1\n\ntext 1\n\n" + line + "\n\nc v1\n\ntext 2\n\n" + line + "\n\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestAModuleWithoutLicenceIsRefused(t *testing.T) {
+	t.Parallel()
+	if _, err := noticesIn(tree(t, map[string]string{"README": ""})); err == nil {
+		t.Error("want an error, got none")
+	}
+	got, err := noticesIn(tree(t, map[string]string{"README": "", "LICENSE.txt": "one\n", "NOTICE": "two"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"one", "two"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLicencesAreReadFromTheReferencePage(t *testing.T) {
+	t.Parallel()
+	licences, err := readLicences("../../docs/reference/licences.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for module, want := range map[string]string{"github.com/spf13/cobra": "Apache-2.0", "golang.org/x/sys": "BSD-3-Clause"} {
+		if licences[module] != want {
+			t.Errorf("%s: want %s, got %q", module, want, licences[module])
+		}
+	}
+	if _, err := readLicences("../../LICENSE"); err == nil {
+		t.Error("a page without the table: want an error, got none")
+	}
+}
