@@ -89,7 +89,7 @@ func TestPublishWhenAttachedElsewhereIsFailedPreconditionAndSendsNothingToNova(t
 	})
 }
 
-// What upstream does not, no. 5: what an attach has left that failed when Cinder could not be told.
+// What upstream does not, no. 5: an attach failed and Cinder could not be reached, so Cinder still has the volume reserved.
 func TestPublishOfAReservedVolumeRecovers(t *testing.T) {
 	for name, does := range map[string]func(t *testing.T, d *instance, id, node string) error{"publish": publish, "unpublish": unpublish} {
 		t.Run(name, func(t *testing.T) {
@@ -333,7 +333,7 @@ func abandoned(t *testing.T, takes time.Duration) (d *instance, id, az1 string) 
 	return d, id, az1
 }
 
-// The VolumeAttachment is deleted while Nova is at an attach that nobody waits for any more. Once unpublish says OK, nothing comes of it.
+// The VolumeAttachment is deleted while Nova is at an attach that nobody waits for any more. Once unpublish says OK, that attach has no effect.
 func TestUnpublishWaitsForTheEndOfAnAbandonedPublish(t *testing.T) {
 	for _, from := range []string{"the node", "every node"} {
 		t.Run(from, func(t *testing.T) {

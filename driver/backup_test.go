@@ -26,8 +26,8 @@ func archive(name, id string, parameters ...string) *csi.CreateSnapshotRequest {
 	return req
 }
 
-// pursued asks for a snapshot or backup as external-snapshotter does: again after an error that is not final. It keeps the first ID
-// that it gets for good, so what that names must be ready.
+// pursued asks for a snapshot or backup as external-snapshotter does: again after an error that is not final. It never
+// replaces the first ID that it gets, so the snapshot or backup of that ID must be ready.
 func pursued(t *testing.T, d *instance, req *csi.CreateSnapshotRequest) (*csi.Snapshot, error) {
 	t.Helper()
 	for range 1000 {
@@ -89,7 +89,7 @@ func askBackup(t *testing.T, sim *openstacksim.Sim, volume string, incremental b
 	return answer.Backup.ID
 }
 
-// readiness is what ListSnapshots says of one handle: whether it is listed, and ready.
+// readiness asks ListSnapshots for one handle: whether it is listed, and ready.
 func readiness(t *testing.T, d *instance, id string) (listed, ready bool) {
 	t.Helper()
 	entries := must[*csi.ListSnapshotsResponse](t)(d.ListSnapshots(asSidecar(t), &csi.ListSnapshotsRequest{SnapshotId: id})).GetEntries()
@@ -428,7 +428,7 @@ func TestABackupWithoutBackupServiceNamesWhatAnAdministratorMustReset(t *testing
 	})
 }
 
-// Snapshots and then backups, in pages, while those that were told of already are deleted.
+// Snapshots and then backups, in pages, while those that an earlier page listed are deleted.
 func TestTheListOfSnapshotsAndBackupsSurvivesDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, want, seen := startWith(t, simulated()), map[string]bool{}, map[string]bool{}

@@ -120,8 +120,8 @@ func (u *used) down(t *testing.T) {
 	u.detach(t)
 }
 
-// released asks again while the target is in use, as kubelet does: a tool that this process starts for another volume holds the
-// test's open files between its fork and its exec.
+// released asks again while the target is in use, as kubelet does. A tool that this process starts for another volume holds the open
+// files of the test between fork and exec.
 func (u *used) released(ctx context.Context) (*csi.NodeUnpublishVolumeResponse, error) {
 	for {
 		answer, err := u.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: u.id, TargetPath: u.target()})

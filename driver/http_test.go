@@ -2,15 +2,19 @@ package driver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/operation"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 )
 
@@ -29,7 +33,7 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				listener, ended := memnet.Listen(), make(chan error, 1)
 				ready := func(context.Context) error { return test.err }
-				go func() { ended <- serveHTTP(ctx, listener, registry, ready) }()
+				go func() { ended <- serveHTTP(ctx, listener, pages(config.Config{}, registry, ready, &operation.List{})) }()
 				client := http.Client{Transport: &http.Transport{DialContext: listener.DialContext}}
 				for path, want := range test.want {
 					resp, err := client.Get("http://driver" + path)
@@ -49,5 +53,42 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestDebugPagesAreServedToLoopbackClientsOnly(t *testing.T) {
+	var list operation.List
+	list.Begin(operation.Key{Method: "DeleteVolume", Object: "volume v"}, nil)("Aborted", "another call works on the volume")
+	for _, test := range []struct {
+		path, from string
+		pprof      bool
+		want       int
+	}{
+		{"/debug/operations", "127.0.0.1:4000", false, 200},
+		{"/debug/operations", "[::1]:4000", false, 200},
+		{"/debug/operations", "[::ffff:127.0.0.1]:4000", false, 200},
+		{"/debug/operations", "192.0.2.7:4000", false, 403},
+		{"/debug/operations", "pipe", false, 403},
+		{"/debug/pprof/heap", "127.0.0.1:4000", true, 200},
+		{"/debug/pprof/heap", "192.0.2.7:4000", true, 403},
+		{"/debug/pprof/heap", "127.0.0.1:4000", false, 404},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, http.NoBody)
+		r.RemoteAddr = test.from
+		w := httptest.NewRecorder()
+		pages(config.Config{DriverName: "cinder", Controller: true, Pprof: test.pprof}, prometheus.NewRegistry(), nil, &list).ServeHTTP(w, r)
+		if w.Code != test.want {
+			t.Errorf("%s from %s: want %d, got %d", test.path, test.from, test.want, w.Code)
+		}
+		if w.Code != 200 || test.pprof {
+			continue
+		}
+		var got Operations
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got.DriverName != "cinder" || !got.Controller || got.Node || got.Now.IsZero() || len(got.Operations) != 1 || got.Operations[0].LastError != "another call works on the volume" {
+			t.Errorf("got %s", w.Body)
+		}
 	}
 }

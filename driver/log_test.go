@@ -4,8 +4,11 @@ import (
 	"regexp"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
 func TestTheLogHasOneLineForEachRPCWithItsObjectsAndRequests(t *testing.T) {
@@ -45,11 +48,32 @@ func TestTheProjectsQuotasAreMetricsOnceTheyWereRead(t *testing.T) {
 		}
 		must[*csi.GetCapacityResponse](t)(d.GetCapacity(asSidecar(t), &csi.GetCapacityRequest{}))
 		before := sim.RequestCount()
-		if limit, used := d.metric(t, `cinder_csi_quota_limit{resource="gigabytes",type="fast"}`), d.metric(t, `cinder_csi_quota_used{resource="volumes",type=""}`); limit != 1000 || used != 1 {
+		if limit, used := d.metric(t, `cinder_csi_quota_limit_bytes{resource="volumes",type="fast"}`), d.metric(t, `cinder_csi_quota_used_objects{resource="volumes",type=""}`); limit != 1000<<30 || used != 1 {
 			t.Errorf("limit %v, used %v", limit, used)
 		}
 		if sim.RequestCount() != before {
 			t.Error("a scrape asked the cloud")
+		}
+	})
+}
+
+func TestTheLogSaysWhereAnRPCHangsBeforeItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := startWith(t, sim)
+		node, _ := servers()
+		id := made(t, d)
+		if err := publish(t, d, id, node); err != nil {
+			t.Fatal(err)
+		}
+		sim.SetLatency(openstacksim.Detach, 100*time.Second)
+		if err := unpublish(t, d, id, node); err != nil {
+			t.Fatal(err)
+		}
+		line := `msg="rpc in progress" method=ControllerUnpublishVolume volume=` + id + ` server=` + node + ` duration=(15|30|1m0)s step="waiting for volume ` + id +
+			` to become detached from server ` + node + `" step_duration=\d+m?\d*s state="volume ` + id + `: its status is detaching" requests=\[req-`
+		if n := len(regexp.MustCompile(line).FindAllString(d.log.String(), -1)); n != 3 {
+			t.Errorf("want three lines %s, got %d in\n%s", line, n, d.log)
 		}
 	})
 }

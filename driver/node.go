@@ -39,8 +39,8 @@ func newNode(cfg config.Config, settings config.Settings, deps Dependencies, reg
 	return node.New(machine, options)
 }
 
-// besideSocket is the path of the file with the zone of the node: in the directory of the socket, which kubelet keeps
-// for this plugin alone. It is empty for other endpoints.
+// besideSocket is the path of the file with the zone of the node. It is in the directory of the socket, which belongs to this
+// plugin alone. It is empty for other endpoints.
 func besideSocket(endpoint string) string {
 	network, address, err := rpc.ParseEndpoint(endpoint)
 	if err != nil || network != "unix" || filepath.Dir(address) == "/" {

@@ -217,8 +217,7 @@ func TestTheAccessRulesAreEnoughForAWholeLife(t *testing.T) {
 	})
 }
 
-// Every rule is needed, and whoever left it out is told which it was: by the error, or by the log where the error is about something
-// else that follows from it.
+// Every rule is needed, and a missing rule is reported: by the error, or by the log if the error is about a consequence.
 func TestWithoutAnAccessRuleAStepFailsAndNamesIt(t *testing.T) {
 	for i, rule := range openstack.AccessRules() {
 		t.Run(strings.NewReplacer("/", "_", "*", "x").Replace(rule.String()), func(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
+	"github.com/cinder-csi/cinder-csi/driver/operation"
 	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
@@ -67,6 +68,12 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	log := newLog(deps.Stderr, cfg)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	telemetry.NewBuild(registry, deps.Version)
+	tracing, err := telemetry.StartTracing(ctx, deps.Env, cfg.DriverName, deps.Version)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tracing.Stop(ctx) }() // a collector that does not answer is no failure of the driver
 	conf, err := readConfiguration(cfg, deps, log, telemetry.NewReload(registry))
 	if err != nil {
 		return err
@@ -84,7 +91,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		hubs, budgets, duplicates := telemetry.NewHubs(registry), telemetry.NewBudgets(registry), telemetry.NewDuplicates(registry)
 		limits := cloud.NewLimits()
 		for _, name := range cfg.CloudNames {
-			live, err := conf.cloud(name, cloudOptions(cfg, deps, counter, transport.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name)), limits))
+			live, err := conf.cloud(name, cloudOptions(cfg, deps, tracing, counter.Of(name), transport.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name)), limits))
 			if err != nil {
 				return err
 			}
@@ -112,6 +119,13 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		if err != nil {
 			return err
 		}
+		taints, err := startupTaints(cfg, deps, log)
+		if err != nil {
+			return err
+		}
+		if taints != nil {
+			background.Go(func() error { taints.Run(work); return nil })
+		}
 		services.Controller = controller.New(controller.Options{
 			Clouds: clouds, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
 			DefaultFSType: cfg.DefaultFSType, Claims: claims, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
@@ -128,7 +142,8 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	})
 
 	// The first interceptor is the outermost. So the log shows the code that the caller gets, and a panic becomes an error before that.
-	server := rpc.NewServer(services, rpc.Log(log), rpc.Measure(telemetry.NewRPCs(registry)), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(log))
+	var operations operation.List
+	server := rpc.NewServer(services, tracing.ServerOption(), rpc.Track(&operations, log), rpc.Log(log), rpc.Measure(telemetry.NewRPCs(registry, &operations)), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(log))
 
 	listener := deps.Listener
 	if listener == nil {
@@ -144,7 +159,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		}
 	}
 	if web != nil {
-		background.Go(func() error { return serveHTTP(work, web, registry, conf.ready) })
+		background.Go(func() error { return serveHTTP(work, web, pages(cfg, registry, conf.ready, &operations)) })
 	}
 	background.Go(func() error { conf.follow(work); return nil })
 	log.Info("serving", "driver", cfg.DriverName, "version", deps.Version, "address", listener.Addr().String(),
@@ -210,12 +225,12 @@ func newLog(w io.Writer, cfg config.Config) *slog.Logger {
 }
 
 // cloudOptions are the options of the connection to a cloud.
-func cloudOptions(cfg config.Config, deps Dependencies, counter *telemetry.OpenStack, budget *transport.Budget, limits *cloud.Limits) cloud.Options {
+func cloudOptions(cfg config.Config, deps Dependencies, tracing *telemetry.Tracing, counter *telemetry.CloudRequests, budget *transport.Budget, limits *cloud.Limits) cloud.Options {
 	return cloud.Options{
 		Transport: deps.Transport,
 		UserAgent: append(append([]string{}, cfg.UserAgent...), "cinder-csi-driver/"+deps.Version),
 		Wrap: func(next http.RoundTripper) http.RoundTripper {
-			return transport.Retry(budget.Limit(transport.Count(limits.Bound(next), counter)), deps.Rand)
+			return transport.Retry(budget.Limit(transport.Count(tracing.Transport(limits.Bound(next)), counter)), deps.Rand)
 		},
 	}
 }

@@ -201,7 +201,7 @@ func TestRefusalsOfSnapshots(t *testing.T) {
 	})
 }
 
-// Snapshots of one volume, in pages, while some of those that were told of already are deleted.
+// Snapshots of one volume, in pages, while some of those that an earlier page listed are deleted.
 func TestTheListOfAVolumesSnapshotsSurvivesDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, ctx := startWith(t, simulated()), asSidecar(t)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -33,11 +34,15 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	args := slices.Concat(os.Args[1:], config.ExtraArgs(os.Getenv(config.ExtraArgsVariable)))
+	os.Exit(run(ctx, args, os.Stdout, os.Stderr))
 }
 
 // run returns the exit code: 0 after a clean end, 1 otherwise, as upstream's plugin does.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == guestTokenCommand {
+		return guestToken(ctx, args[1:], stderr)
+	}
 	var cfg config.Config
 	flags := pflag.NewFlagSet("cinder-csi-driver", pflag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -54,8 +59,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		encoder.SetIndent("", "  ")
 		_ = encoder.Encode(openstack.AccessRules()) // it fails only if the reader has closed stdout
 		return 0
+	case flags.NArg() == 2 && flags.Arg(0) == "await-detached":
+		return awaitDetached(ctx, cfg, flags.Arg(1), stderr)
 	case flags.NArg() > 0:
-		fmt.Fprintf(stderr, "cinder-csi-driver: unexpected argument %q; all settings are flags, and the one command is access-rules\n", flags.Arg(0))
+		fmt.Fprintf(stderr, "cinder-csi-driver: unexpected argument %q; all settings are flags, and the commands are access-rules, await-detached NODE and guest-token\n", flags.Arg(0))
 		return 1
 	case *showVersion:
 		fmt.Fprintln(stdout, "cinder-csi-driver", buildVersion())
@@ -63,6 +70,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err := driver.Run(ctx, cfg, driver.Dependencies{Version: buildVersion(), Stderr: stderr}); err != nil {
 		fmt.Fprintln(stderr, "cinder-csi-driver:", err)
+		return 1
+	}
+	return 0
+}
+
+// awaitDetached is the preStop hook of the node role. While the node is being drained, it waits until no volume of the driver is attached
+// there. kubelet ends it with the grace period of the pod.
+func awaitDetached(ctx context.Context, cfg config.Config, node string, stderr io.Writer) int {
+	if err := driver.AwaitDetached(ctx, cfg.DriverName, node, cfg.Master, stderr); err != nil {
+		fmt.Fprintln(stderr, "cinder-csi-driver: await-detached:", err)
 		return 1
 	}
 	return 0

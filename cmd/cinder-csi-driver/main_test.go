@@ -25,6 +25,8 @@ func TestExitCodes(t *testing.T) {
 		"access rules":     {[]string{"access-rules"}, 0, `"path": "/v3/*/volumes/*"`, ""},
 		"an unknown flag":  {[]string{"--endpont=x"}, 1, "", "endpont"},
 		"an argument":      {[]string{"serve"}, 1, "", `"serve"`},
+		"not in a pod":     {[]string{"await-detached", "node-1"}, 1, "", "KUBERNETES_SERVICE_HOST"},
+		"the taint, node":  {[]string{socket, "--remove-startup-taint", "--provide-controller-service=false"}, 1, "", "--remove-startup-taint is for the controller service"},
 		"no endpoint":      {[]string{"--cloud-config=" + conf}, 1, "", "--endpoint is required"},
 		"no cloud.conf":    {[]string{socket, "--cloud-config=" + conf + ".gone"}, 1, "", "cloud.conf.gone"},
 		"stopped while up": {[]string{socket, "--cloud-config=" + conf}, 0, "", "serving"},

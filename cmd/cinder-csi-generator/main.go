@@ -6,9 +6,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
+	"golang.org/x/term"
+
 	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
@@ -17,7 +21,14 @@ import (
 // version is set by the linker.
 var version = "dev"
 
+// collectAt is how much the heap grows, in percent, before the runtime collects garbage. GOGC replaces it. For 2,000 volume types `generate` takes
+// 2.4 s of processor time instead of 2.6, and 235 MB of memory instead of 155.
+const collectAt = 300
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(collectAt)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := cli.Run(ctx, world(), os.Args[1:])
 	stop()
@@ -26,15 +37,17 @@ func main() {
 
 func world() cli.World {
 	return cli.World{
-		Stdin:    os.Stdin,
-		Stdout:   os.Stdout,
-		Stderr:   os.Stderr,
-		Terminal: terminal(os.Stderr),
-		Env:      os.Getenv,
-		Open:     func(name string) (io.ReadCloser, error) { return os.Open(name) },
-		Version:  version,
-		Connect:  cloud.Connect,
-		Simulate: simulate,
+		Stdin:      os.Stdin,
+		Stdout:     os.Stdout,
+		Stderr:     os.Stderr,
+		Terminal:   terminal(os.Stderr),
+		Columns:    columns(os.Stdout),
+		Env:        os.Getenv,
+		Open:       func(name string) (io.ReadCloser, error) { return os.Open(name) },
+		Version:    version,
+		Connect:    cloud.Connect,
+		Simulate:   simulate,
+		Kubernetes: cluster.Connect,
 	}
 }
 
@@ -42,6 +55,15 @@ func world() cli.World {
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("CI") == ""
+}
+
+// columns is the width of a terminal, and 0 for any other stream.
+func columns(f *os.File) int {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // simulate logs in to a simulated cloud in this process, as an ordinary member of its project. The cloud has fixed IDs and one fixed address.

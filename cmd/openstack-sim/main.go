@@ -1,5 +1,5 @@
 // Command openstack-sim runs a simulated OpenStack cloud as a process. It writes clouds.yaml, cloud.conf and url into a
-// directory, and prints the URL. It serves until SIGTERM or SIGINT.
+// directory, and prints the URL. It serves until SIGTERM or SIGINT. A file shapes the cloud.
 package main
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim/cloudfile"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim/dataplane"
 )
 
@@ -38,7 +39,8 @@ func main() {
 // options are the flags.
 type options struct {
 	listen, dir  string
-	latency      time.Duration
+	cloud        string
+	latency      *time.Duration // nil: each operation keeps its own
 	seed         uint64
 	zoneFallback bool
 	sameZone     bool
@@ -54,8 +56,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "address to listen on; port 0 selects a free port")
 	flags.StringVar(&o.dir, "dir", "", "directory for clouds.yaml, cloud.conf and url; the program creates it if it is missing")
-	flags.DurationVar(&o.latency, "latency", -1, "time of every operation; default: a few tens of milliseconds each")
-	flags.Uint64Var(&o.seed, "seed", 0, "seed of the random IDs")
+	flags.StringVar(&o.cloud, "cloud", "", "YAML file that shapes the cloud: zones, volume types, quotas, rights, services, faults; see examples/clouds")
+	latency := flags.Duration("latency", 0, "time of every operation, 0s for none; without this flag, each operation takes its own few tens of milliseconds")
+	flags.Uint64Var(&o.seed, "seed", 0, "seed of the random IDs of objects that requests create")
 	flags.BoolVar(&o.zoneFallback, "zone-fallback", false, "put volumes of unknown zones into the default zone (Cinder's allow_availability_zone_fallback)")
 	flags.BoolVar(&o.sameZone, "same-zone-attach", false, "refuse to attach across zones (Nova's cross_az_attach=false)")
 	flags.BoolVar(&o.unversioned, "unversioned-endpoints", false, "put endpoints without a version into the catalog")
@@ -72,26 +75,62 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "openstack-sim: unexpected argument %q; the command takes flags only\n", flags.Arg(0))
 		return exitUsage
 	}
+	if flags.Changed("latency") {
+		o.latency = latency
+	}
+	if *latency < 0 {
+		fmt.Fprintf(stderr, "openstack-sim: --latency is %s; want 0s or more\n", *latency)
+		return exitUsage
+	}
 	if _, ok := serials[o.diskSerial]; !ok {
 		fmt.Fprintf(stderr, "openstack-sim: --disk-serial is %q; it can be right, wrong or none\n", o.diskSerial)
 		return exitUsage
 	}
-	if err := serve(ctx, o, stdout, stderr); err != nil {
+	shaped, err := shape(o, flags)
+	if err != nil {
+		fmt.Fprintln(stderr, "openstack-sim:", err)
+		return exitUsage
+	}
+	if err := serve(ctx, o, shaped, stdout, stderr); err != nil {
 		fmt.Fprintln(stderr, "openstack-sim:", err)
 		return exitFailure
 	}
 	return exitOK
 }
 
+// shape reads the file of --cloud. A flag that is given wins over the file.
+func shape(o options, flags *pflag.FlagSet) (cloudfile.Cloud, error) {
+	var text []byte
+	if o.cloud != "" {
+		var err error
+		if text, err = os.ReadFile(o.cloud); err != nil {
+			return cloudfile.Cloud{}, fmt.Errorf("--cloud: %w", err)
+		}
+	}
+	shaped, err := cloudfile.Parse(o.cloud, text)
+	if err != nil {
+		return cloudfile.Cloud{}, fmt.Errorf("--cloud: the file does not describe a cloud:\n%w", err)
+	}
+	shaped.Config.Seed = o.seed
+	for flag, apply := range map[string]func(){
+		"zone-fallback":         func() { shaped.Config.ZoneFallback = o.zoneFallback },
+		"same-zone-attach":      func() { shaped.Config.SameZoneAttach = o.sameZone },
+		"unversioned-endpoints": func() { shaped.Config.UnversionedEndpoints = o.unversioned },
+	} {
+		if flags.Changed(flag) {
+			apply()
+		}
+	}
+	return shaped, nil
+}
+
 // drain is how long requests in progress may take after the signal.
 const drain = 2 * time.Second
 
-func serve(ctx context.Context, o options, stdout, stderr io.Writer) (failed error) {
-	config := openstacksim.Default()
-	config.Seed, config.ZoneFallback, config.SameZoneAttach, config.UnversionedEndpoints = o.seed, o.zoneFallback, o.sameZone, o.unversioned
-	cloud := openstacksim.New(config)
-	if o.latency >= 0 {
-		cloud.SetAllLatency(o.latency)
+func serve(ctx context.Context, o options, shaped cloudfile.Cloud, stdout, stderr io.Writer) (failed error) {
+	cloud := shaped.New()
+	if o.latency != nil {
+		cloud.SetAllLatency(*o.latency)
 	}
 	if o.disks != "" {
 		log := slog.New(slog.NewTextHandler(stderr, nil))

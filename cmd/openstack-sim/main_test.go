@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
@@ -77,7 +78,47 @@ func TestDisksCanBeSeenAndGoWithTheProcess(t *testing.T) {
 	}
 }
 
+func TestHelpNamesNoDefaultThatIsNoLatency(t *testing.T) {
+	var stderr bytes.Buffer
+	run(t.Context(), []string{"--help"}, io.Discard, &stderr)
+	if strings.Contains(stderr.String(), "-1ns") || !strings.Contains(stderr.String(), "--cloud") {
+		t.Errorf("got %s", stderr.String())
+	}
+}
+
+func TestAFileShapesTheCloudAndAFlagWinsOverIt(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "cloud.yaml")
+	text := "region: Nord\nunversionedEndpoints: true\nusers: [{name: jane, roles: {demo: [reader]}}]\napplicationCredentials: []\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, stop := started(t, "--cloud", file, "--dir", dir, "--unversioned-endpoints=false")
+	defer stop()
+	content, err := os.ReadFile(filepath.Join(dir, "clouds.yaml"))
+	if err != nil || !strings.Contains(string(content), "sim-jane:\n    region_name: Nord") {
+		t.Errorf("want jane in region Nord, got %q, %v", content, err)
+	}
+	settings, err := cloud.FromSource(cloud.Source{CloudName: "sim-jane", CloudsFile: filepath.Join(dir, "clouds.yaml"), Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := cloud.Connect(t.Context(), settings, cloud.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range c.Catalog() {
+		if e.Type == "compute" && !strings.HasSuffix(e.URL, "/v2.1") {
+			t.Errorf("the flag asks for endpoints with a version, got %s", e.URL)
+		}
+	}
+}
+
 func TestExitCodes(t *testing.T) {
+	unknownKey := filepath.Join(t.TempDir(), "cloud.yaml")
+	if err := os.WriteFile(unknownKey, []byte("region: x\nzonez: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		args []string
 		want int
@@ -89,6 +130,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--listen", "256.0.0.1:1"}, exitFailure, "256.0.0.1"},
 		{[]string{"--dir", "/dev/null/x"}, exitFailure, "/dev/null"},
 		{[]string{"--disks", "/dev"}, exitFailure, "/dev is not empty"},
+		{[]string{"--latency", "-1s"}, exitUsage, "want 0s or more"},
+		{[]string{"--cloud", "testdata/absent.yaml"}, exitUsage, "no such file"},
+		{[]string{"--cloud", unknownKey}, exitUsage, "cloud.yaml:2: unknown key zonez"},
 		{[]string{"--disk-serial", "odd"}, exitUsage, "right, wrong or none"},
 	} {
 		var stderr bytes.Buffer

@@ -222,6 +222,7 @@ func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume
 
 // awaitUnlisted waits until Nova no longer lists the volume for the server.
 func (s *Service) awaitUnlisted(ctx context.Context, id volume.ID, server volume.ServerID) error {
+	defer volume.BeginStep(ctx, "waiting until Nova no longer lists volume "+string(id)+" for server "+string(server))()
 	for wait := novaPollInterval; ; wait = min(2*wait, novaPollLongest) {
 		listed, err := s.novaLists(ctx, id, server)
 		if err != nil || !listed {

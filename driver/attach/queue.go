@@ -2,6 +2,7 @@ package attach
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ func (q *serverQueues) enter(ctx context.Context, server volume.ServerID) (leave
 	if queue == nil {
 		return nil, volume.Errorf(volume.Busy, "%d other attach and detach requests already wait for server %s", queueLimit, server)
 	}
+	defer volume.BeginStep(ctx, fmt.Sprintf("waiting behind %d other attach and detach requests for server %s", before, server))()
 	timeout := time.NewTimer(queueTimeout)
 	defer timeout.Stop()
 	select {

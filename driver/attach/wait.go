@@ -2,6 +2,7 @@ package attach
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -33,6 +34,8 @@ func (s *Service) awaitChange(ctx context.Context, seen observation, what string
 
 // readAfter reads the volume again after a time.
 func (s *Service) readAfter(ctx context.Context, seen observation, after time.Duration) (volume.Volume, error) {
+	volume.NoteState(ctx, fmt.Sprintf("volume %s: its status is %s; %s", seen.volume.ID, seen.volume.Status, seen))
+	defer volume.BeginStep(ctx, "waiting until Cinder and Nova agree about volume "+string(seen.volume.ID)+" at server "+string(seen.server))()
 	if err := sleep(ctx, after); err != nil {
 		return volume.Volume{}, volume.Errorf(volume.KindOf(err), "volume %s is %s; %s; a retry checks again: %w", seen.volume.ID, seen.volume.Status, seen, err)
 	}

@@ -34,6 +34,8 @@ type Config struct {
 	UserAgent          []string
 	Verbosity          int
 	LogFormat          string // text or json
+	StartupTaint       bool   // remove the start-up taint of nodes where the driver is ready
+	Pprof              bool   // serve profiles of the process to loopback clients of HTTPEndpoint
 
 	DriverName    string
 	Strict        bool
@@ -73,7 +75,7 @@ var flags = []struct {
 		fs.StringToStringVar(&c.AdditionalTopology, name, map[string]string{}, usage)
 	}},
 	{name: "cluster", usage: "id of the cluster; the driver writes it to the metadata of each object that it creates in the cloud", bind: textFlag("", func(c *Config) *string { return &c.Cluster })},
-	{name: "http-endpoint", usage: "`address` for /metrics, /healthz and /readyz; empty serves none", bind: textFlag("", func(c *Config) *string { return &c.HTTPEndpoint })},
+	{name: "http-endpoint", usage: "`address` for /metrics, /healthz, /readyz and, for loopback clients only, /debug/operations; empty serves none", bind: textFlag("", func(c *Config) *string { return &c.HTTPEndpoint })},
 	{name: "provide-controller-service", usage: "serve the controller RPCs", bind: boolFlag(true, func(c *Config) *bool { return &c.Controller })},
 	{name: "provide-node-service", usage: "serve the node RPCs", bind: boolFlag(true, func(c *Config) *bool { return &c.Node })},
 	{name: "pvc-annotations", usage: "read scheduler hints from the annotations of claims; needs --extra-create-metadata of external-provisioner, and the right to get persistentvolumeclaims", bind: boolFlag(false, func(c *Config) *bool { return &c.PVCAnnotations })},
@@ -84,7 +86,7 @@ var flags = []struct {
 		fs.IntVarP(&c.Verbosity, name, "v", 0, usage)
 	}},
 
-	{name: "master", usage: "`URL` of the Kubernetes API, for --pvc-annotations; empty means the API of the cluster, with the service account of the pod", bind: textFlag("", func(c *Config) *string { return &c.Master })},
+	{name: "master", usage: "`URL` of the Kubernetes API, for --pvc-annotations and --remove-startup-taint; empty means the API of the cluster, with the service account of the pod", bind: textFlag("", func(c *Config) *string { return &c.Master })},
 	{name: "kubeconfig", usage: "no effect: see --master", bind: textFlag("", func(c *Config) *string { return &c.ignored.kubeconfig })},
 	{name: "kube-api-qps", usage: "no effect: the driver sends the Kubernetes API one request for each new volume", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
 		fs.Float32Var(&c.ignored.qps, name, 5, usage)
@@ -106,6 +108,8 @@ var flags = []struct {
 	{name: "drain-timeout", usage: "how long RPCs in progress may take after SIGTERM", bind: durationFlag(20*time.Second, func(c *Config) *time.Duration { return &c.DrainTimeout })},
 	{name: "openstack-reads-per-second", usage: "average limit of read requests a second to one cloud, with bursts of 20 seconds' worth. After an answer 429 or 503 the driver sends fewer. 0 means no limit", bind: numberFlag(100, func(c *Config) *float64 { return &c.Reads })},
 	{name: "openstack-writes-per-second", usage: "the same limit for requests that change something", bind: numberFlag(50, func(c *Config) *float64 { return &c.Writes })},
+	{name: "remove-startup-taint", usage: "remove the taint DRIVER-NAME/agent-not-ready from a node once its CSINode shows the driver with an attach limit. It needs the right to list, watch and patch nodes, and to get csinodes. For the controller service", bind: boolFlag(false, func(c *Config) *bool { return &c.StartupTaint })},
+	{name: "pprof", usage: "serve Go's profiles at /debug/pprof/ of --http-endpoint, for loopback clients only", bind: boolFlag(false, func(c *Config) *bool { return &c.Pprof })},
 	{name: "logging-format", usage: "text or json", bind: textFlag("text", func(c *Config) *string { return &c.LogFormat })},
 	{name: "sys-root", usage: "directory of sysfs", hidden: true, bind: textFlag("/sys", func(c *Config) *string { return &c.SysRoot })},
 	{name: "dev-root", usage: "directory of device nodes", hidden: true, bind: textFlag("/dev", func(c *Config) *string { return &c.DevRoot })},
@@ -165,6 +169,9 @@ func (c *Config) Validate() error {
 	if c.Controller && len(c.CloudConfig) == 0 {
 		refuse("--cloud-config is required for the controller service; set it, or --provide-controller-service=false")
 	}
+	if c.StartupTaint && !c.Controller {
+		refuse("--remove-startup-taint is for the controller service: the node service has no rights in the cluster")
+	}
 	if !c.Controller && !c.Node {
 		refuse("the driver has no service to provide: --provide-controller-service and --provide-node-service are both false")
 	}
@@ -177,8 +184,8 @@ func (c *Config) Validate() error {
 	if !validDriverName(c.DriverName) {
 		refuse("--driver-name %q is invalid: the CSI specification allows up to 63 letters, digits, dashes and dots, with a letter or digit at both ends", c.DriverName)
 	}
-	if !slices.Contains(fileSystems, c.DefaultFSType) {
-		refuse("--default-fs-type %q is not one of %s", c.DefaultFSType, strings.Join(fileSystems, ", "))
+	if !slices.Contains(contract.FileSystems, c.DefaultFSType) {
+		refuse("--default-fs-type %q is not one of %s", c.DefaultFSType, strings.Join(contract.FileSystems, ", "))
 	}
 	if !(c.Reads >= 0 && c.Writes >= 0) { // also refuses NaN
 		refuse("--openstack-reads-per-second and --openstack-writes-per-second must not be below 0; 0 means no limit")
@@ -188,8 +195,6 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(all...)
 }
-
-var fileSystems = []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}
 
 func validDriverName(name string) bool {
 	if name == "" || len(name) > 63 {
@@ -224,4 +229,19 @@ func (c *Config) Ineffective() []string {
 		return []string{"--kubeconfig: the driver uses the service account of the pod, or a proxy that --master names"}
 	}
 	return nil
+}
+
+// ExtraArgsVariable is the environment variable with further flags, one a line. A bundle can add flags with it without changing the
+// arguments of the container. Where a flag is in both, that of the variable counts.
+const ExtraArgsVariable = "CINDER_CSI_EXTRA_ARGS"
+
+// ExtraArgs reads the value of ExtraArgsVariable. Blank lines and white space around a flag do not count.
+func ExtraArgs(lines string) []string {
+	var args []string
+	for line := range strings.Lines(lines) {
+		if line = strings.TrimSpace(line); line != "" {
+			args = append(args, line)
+		}
+	}
+	return args
 }

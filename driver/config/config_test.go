@@ -297,3 +297,16 @@ func FuzzParseSettings(f *testing.F) {
 		}
 	})
 }
+
+func TestFurtherFlagsComeFromTheEnvironmentOneALine(t *testing.T) {
+	got, err := parse(t, ExtraArgs("--user-agent=a b\n\n  --strict=true  \n")...)
+	if err != nil || !cmp.Equal([]string{"a b"}, got.UserAgent) || !got.Strict {
+		t.Errorf("want both flags of the variable, got %+v, %v", got, err)
+	}
+	if got := ExtraArgs(""); len(got) != 0 {
+		t.Errorf("want no flag from an empty variable, got %q", got)
+	}
+	if got, err := parse(t, append([]string{"--default-fs-type=ext4"}, ExtraArgs("--default-fs-type=xfs")...)...); err != nil || got.DefaultFSType != "xfs" {
+		t.Errorf("want the variable to win, got %q, %v", got.DefaultFSType, err)
+	}
+}

@@ -10,6 +10,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
+// MetadataSources are the sources that SearchOrder may name.
+var MetadataSources = []string{"configDrive", "metadataService", "dmi"}
+
 // Option describes one key of cloud.conf.
 type Option struct {
 	Section string

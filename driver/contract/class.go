@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -111,7 +110,7 @@ func ParseStorageClass(parameters map[string]string) (StorageClass, []string, er
 	}
 	format, err := parseFormat(parameters, "")
 	if err == nil {
-		err = format.Check(cmp.Or(parameters[parameterFSType], parameters[parameterOldFSType]))
+		err = format.Check(FileSystemOf(parameters))
 	}
 	if err != nil {
 		return StorageClass{}, nil, fmt.Errorf("parameter %w", err)

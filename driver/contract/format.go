@@ -66,6 +66,14 @@ type formatKind struct {
 	perBlock int64 // minimum of inodes in a block
 }
 
+// FileSystems are the kinds of file system that a node creates, by the name that a class gives in csi.storage.k8s.io/fstype.
+var FileSystems = []string{"ext2", "ext3", "ext4", "xfs", "btrfs"}
+
+// FileSystemOf is the file system that the parameters of a StorageClass name; empty where they name none, and the driver decides.
+func FileSystemOf(parameters map[string]string) string {
+	return cmp.Or(parameters[parameterFSType], parameters[parameterOldFSType])
+}
+
 // maxBlock is the largest block that every node can mount: a page of memory. Most kernels cannot mount larger ones.
 const maxBlock = 4096
 

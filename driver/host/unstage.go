@@ -63,6 +63,7 @@ func (h *Host) unmount(path string, before func(path string) error) error {
 func (h *Host) sync(ctx context.Context, path string) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
+	defer volume.BeginStep(ctx, "writing out the file system at "+path)()
 	call, _ := h.syncs.Start(path, func() struct{} {
 		if err := h.kernel.sync(path); err != nil {
 			h.log.Warn("a file system could not be written out before it is unmounted; its disk may be dead, and then the last writes are lost",
@@ -108,6 +109,7 @@ func (h *Host) checkReleased(ctx context.Context, id volume.ID, d *disk.Disk) er
 // awaitRelease waits a short time until nothing uses the disk exclusively, as every mounted file system does. It
 // reports whether the disk is still in use.
 func (h *Host) awaitRelease(ctx context.Context, d *disk.Disk) (bool, error) {
+	defer volume.BeginStep(ctx, "waiting until nothing uses disk "+d.Path)()
 	for end := time.Now().Add(releaseTimeout); ; {
 		if !h.kernel.inUse(d.Path) {
 			return false, nil // or the disk is gone, and nothing can use it

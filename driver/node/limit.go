@@ -4,8 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/limit"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // DefaultAttachLimit is the attach limit of a node if neither cloud.conf nor sysfs has one. A server of QEMU's machine
@@ -42,6 +44,17 @@ func (l *attachLimit) current(ctx context.Context, m machine) int64 {
 			slog.Int64("reserve", terms["reserve"]), slog.Int64("foreign", terms["foreign"]))
 	}
 	return terms["limit"]
+}
+
+// countTimeout limits how long a scrape of the metrics waits for disks. Prometheus waits for ten seconds by default.
+const countTimeout = 5 * time.Second
+
+// countVolumes is how many volumes take a slot of this node now.
+func countVolumes(m machine, foreign []volume.ID) int {
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	c := m.AttachCapacity(ctx, foreign)
+	return c.Attached + c.Arriving
 }
 
 // terms returns the limit and the terms that it is computed from. A configured limit has no other terms.

@@ -17,9 +17,11 @@ import (
 type numbers struct {
 	limit   map[string]int64
 	changed bool
+	volumes func() int
 }
 
 func (n *numbers) VolumeLimit(terms map[string]int64) { n.limit = terms }
+func (n *numbers) CountVolumes(count func() int)      { n.volumes = count }
 func (n *numbers) ZoneChanged(changed bool)           { n.changed = changed }
 
 func TestAnUnsetAttachLimitIsComputedAndNeverZero(t *testing.T) {
@@ -77,6 +79,11 @@ func TestEveryTermOfTheLimitIsLoggedOnceAndMeasured(t *testing.T) {
 	if strings.Count(log.String(), line) != 1 {
 		t.Errorf("want one line with every term, got:\n%s", log.String())
 	}
+	m.capacity.Attached = 5 // kubelet does not ask again for each volume
+	if got := n.volumes(); got != 6 {
+		t.Errorf("want 5 attached volumes and 1 that arrives, got %d", got)
+	}
+	m.capacity.Attached = 2
 	m.capacity.Free = 21 // a network card came
 	if got := ask(); got != 23 || strings.Count(log.String(), "limit=") != 2 {
 		t.Errorf("want the limit counted and logged again, got %d:\n%s", got, log.String())

@@ -39,6 +39,8 @@ type Options struct {
 type Metrics interface {
 	// VolumeLimit sets the terms of the attach limit, "limit" among them, in volumes.
 	VolumeLimit(terms map[string]int64)
+	// CountVolumes sets the function that counts the volumes of the node.
+	CountVolumes(count func() int)
 	// ZoneChanged sets whether the server is in another zone than the one in which the node was registered.
 	ZoneChanged(changed bool)
 }
@@ -46,6 +48,7 @@ type Metrics interface {
 type noMetrics struct{}
 
 func (noMetrics) VolumeLimit(map[string]int64) {}
+func (noMetrics) CountVolumes(func() int)      {}
 func (noMetrics) ZoneChanged(bool)             {}
 
 // machine is what the service needs of package host; *host.Host implements it.
@@ -91,6 +94,7 @@ func newServer(m machine, o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	o.Metrics.CountVolumes(func() int { return countVolumes(m, o.ForeignVolumes) })
 	return &Server{
 		machine: m, options: o, inFlight: newInFlight(o.Log), limit: newAttachLimit(o), zone: zoneRecord{path: o.ZoneFile, log: o.Log, metrics: o.Metrics}, log: o.Log,
 	}

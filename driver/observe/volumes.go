@@ -29,6 +29,7 @@ func (o Volumes) Get(ctx context.Context, id volume.ID) (volume.Volume, error) {
 // Await waits until done returns true or an error; ok is false once the volume does not exist. What completes the sentence "waited for the
 // volume to" in the error where ctx ends first. The waiter adds the status that it read last.
 func (o Volumes) Await(ctx context.Context, id volume.ID, what string, done func(v volume.Volume, ok bool) (bool, error)) (volume.Volume, error) {
+	defer volume.BeginStep(ctx, "waiting for volume "+string(id)+" to "+what)()
 	v, err := o.Waiter.Await(ctx, id, done)
 	if kind := volume.KindOf(err); kind == volume.DeadlineExceeded || kind == volume.Canceled {
 		return v, volume.Errorf(kind, "waited for the volume to %s: %w", what, err)

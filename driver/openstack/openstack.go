@@ -120,6 +120,7 @@ func (c *Cloud) send(ctx context.Context, login *cloud.Cloud, r request) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout())
 	defer cancel()
+	defer volume.BeginStep(ctx, "waiting for the answer of "+serviceName(r)+" to: "+r.verb+", "+r.object)()
 	var sent transport.Sent
 	limited = sent.Watch(limited)
 	options := &gophercloud.RequestOpts{JSONBody: r.body, KeepResponseBody: r.into != nil, OkCodes: []int{r.ok}}

@@ -2,43 +2,96 @@ package rpc
 
 import (
 	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/operation"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
 type meter []string
 
-func (m *meter) Began(method, object string) func(string) {
-	*m = append(*m, method+" "+object)
+func (m *meter) Began(method string) func(string) {
+	*m = append(*m, method)
 	return func(code string) { *m = append(*m, code) }
 }
 
-func TestEveryRPCIsMeasuredWithItsObjectAndItsCode(t *testing.T) {
+func TestEveryRPCIsMeasuredWithItsCode(t *testing.T) {
 	var seen meter
-	for _, tc := range []struct {
-		req  any
-		name string
-		err  error
-	}{
-		{&csi.ProbeRequest{}, "/csi.v1.Identity/Probe", nil},
-		{&csi.ControllerPublishVolumeRequest{VolumeId: "v", NodeId: "n"}, "/csi.v1.Controller/ControllerPublishVolume", status.Error(codes.Aborted, "busy")},
-	} {
-		_, err := Measure(&seen)(t.Context(), tc.req, &grpc.UnaryServerInfo{FullMethod: tc.name}, func(context.Context, any) (any, error) { return nil, tc.err })
-		if err != tc.err {
-			t.Errorf("error %v, want the RPC's own", err)
+	for name, err := range map[string]error{"Probe": nil, "ControllerPublishVolume": status.Error(codes.Aborted, "busy")} {
+		seen = nil
+		_, got := Measure(&seen)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Service/" + name}, func(context.Context, any) (any, error) { return nil, err })
+		if got != err {
+			t.Errorf("error %v, want the RPC's own", got)
+		}
+		if diff := cmp.Diff(meter{name, status.Code(err).String()}, seen); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	want := []string{"Probe ", "OK", "ControllerPublishVolume volume v server n", "Aborted"}
-	if len(seen) != len(want) {
-		t.Fatalf("seen %q", seen)
-	}
-	for i := range want {
-		if seen[i] != want[i] {
-			t.Errorf("seen %q, want %q", seen[i], want[i])
+}
+
+func TestASlowRPCIsLoggedWithItsStepEachTimeItsDurationDoubles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		out := &testenv.Log{}
+		log := slog.New(slog.NewJSONHandler(out, nil))
+		var list operation.List
+		req, info := &csi.ControllerUnpublishVolumeRequest{VolumeId: "v", NodeId: "s"}, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/ControllerUnpublishVolume"}
+		_, err := Track(&list, log)(t.Context(), req, info, func(ctx context.Context, _ any) (any, error) {
+			time.Sleep(10 * time.Second)
+			defer volume.BeginStep(ctx, "waiting for volume v to become detached from server s")()
+			volume.NoteState(ctx, "volume v: detaching")
+			volume.NoteRequest(ctx, "req-1")
+			time.Sleep(100 * time.Second)
+			if pending := list.Pending(); len(pending) != 1 || pending[0].Object != "volume v server s" || pending[0].Step == "" {
+				t.Errorf("listed: %+v", pending)
+			}
+			return nil, status.Error(codes.DeadlineExceeded, "still detaching")
+		})
+		if status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("the RPC's own error is lost: %v", err)
 		}
-	}
+		time.Sleep(time.Hour) // no line after the end
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			var fields map[string]any
+			if err := json.Unmarshal([]byte(line), &fields); err != nil {
+				t.Fatal(err)
+			}
+			delete(fields, "time")
+			text, _ := json.Marshal(fields)
+			got = append(got, string(text))
+		}
+		want := []string{}
+		for _, times := range [][2]string{{"15000000000", "5000000000"}, {"30000000000", "20000000000"}, {"60000000000", "50000000000"}} {
+			want = append(want, `{"duration":`+times[0]+`,"level":"INFO","method":"ControllerUnpublishVolume","msg":"rpc in progress","requests":["req-1"],"server":"s",`+
+				`"state":"volume v: detaching","step":"waiting for volume v to become detached from server s","step_duration":`+times[1]+`,"volume":"v"}`)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if pending := list.Pending(); len(pending) != 0 {
+			t.Errorf("an hour later: %+v", pending)
+		}
+	})
+}
+
+func TestAnRPCAboutTheDriverIsNotListed(t *testing.T) {
+	var list operation.List
+	_, _ = Track(&list, slog.New(slog.DiscardHandler))(t.Context(), &csi.ProbeRequest{}, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Identity/Probe"}, func(context.Context, any) (any, error) {
+		if pending := list.Pending(); len(pending) != 0 {
+			t.Errorf("got %+v", pending)
+		}
+		return nil, nil
+	})
 }

@@ -22,9 +22,13 @@ type Services struct {
 // Server serves RPCs.
 type Server struct{ grpc *grpc.Server }
 
-// NewServer returns a server with wrappers around each RPC; the first wrapper is the outermost.
-func NewServer(s Services, wrappers ...Wrapper) *Server {
-	server := grpc.NewServer(grpc.ChainUnaryInterceptor(wrappers...))
+// NewServer returns a server with wrappers around each RPC; the first wrapper is the outermost. The option, such as
+// that of the tracing, is outside of all; nil is none.
+func NewServer(s Services, option grpc.ServerOption, wrappers ...Wrapper) *Server {
+	if option == nil {
+		option = grpc.EmptyServerOption{}
+	}
+	server := grpc.NewServer(option, grpc.ChainUnaryInterceptor(wrappers...))
 	if s.Identity != nil {
 		csi.RegisterIdentityServer(server, s.Identity)
 	}

@@ -36,7 +36,7 @@ func (c controller) CreateVolume(ctx context.Context, _ *csi.CreateVolumeRequest
 func serve(t *testing.T, ctx context.Context, log *slog.Logger, create func(ctx context.Context) error) (csi.ControllerClient, chan error) {
 	t.Helper()
 	listener := memnet.Listen()
-	server := NewServer(Services{Controller: controller{create: create}}, Log(log), Codes(), Deadline(time.Minute), Recover(log))
+	server := NewServer(Services{Controller: controller{create: create}}, nil, Log(log), Codes(), Deadline(time.Minute), Recover(log))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener, 20*time.Second) }()
 	conn, err := grpc.NewClient("passthrough:///mem", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -192,7 +192,8 @@ func TestALineTellsWhatWasMadeAndUnderWhichRequests(t *testing.T) {
 	} {
 		out.Reset()
 		info := &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Controller/" + test.method}
-		_, _ = Log(log)(t.Context(), test.req, info, func(ctx context.Context, _ any) (any, error) {
+		ctx, _ := volume.WithProgress(t.Context())
+		_, _ = Log(log)(ctx, test.req, info, func(ctx context.Context, _ any) (any, error) {
 			volume.NoteRequest(ctx, "req-1")
 			volume.NoteRequest(ctx, "req-2")
 			return test.resp, nil

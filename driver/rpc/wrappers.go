@@ -65,10 +65,9 @@ func Log(log *slog.Logger) Wrapper {
 			log.Log(ctx, LevelBodies, "request", "method", method, "body", protosanitizer.StripSecrets(req).String())
 		}
 		start := time.Now()
-		noting, sent := volume.WithRequests(ctx)
-		resp, err := handler(noting, req)
+		resp, err := handler(ctx, req)
 		attributes := append([]any{"method", method}, objects(req, resp)...)
-		if ids := sent.IDs(); len(ids) > 0 {
+		if ids := volume.ProgressOf(ctx).Requests(); len(ids) > 0 {
 			attributes = append(attributes, "requests", ids)
 		}
 		attributes = append(attributes, "duration", time.Since(start).Round(time.Millisecond), "code", status.Code(err).String())

@@ -45,7 +45,7 @@ func New(cloud volume.Cloud, volumes volume.Waiter, snapshots, backups volume.Sn
 		o.Locks = &inflight.Locks{}
 	}
 	s := &Service{
-		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: volumes, Log: o.Log}, awaitSnapshot: awaitWith(snapshots), awaitBackup: awaitWith(backups),
+		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: volumes, Log: o.Log}, awaitSnapshot: awaitWith(snapshots, "snapshot"), awaitBackup: awaitWith(backups, "backup"),
 		owner: o.Owner, log: o.Log, locks: o.Locks,
 	}
 	s.snapshots, s.backups = s.newSnapshots(o), s.newBackups(o)

@@ -32,7 +32,15 @@ func NewBudgets(registry prometheus.Registerer) *Budgets {
 }
 
 // Of returns the meter of the budget of one cloud. It implements transport.BudgetMeter.
-func (m *Budgets) Of(cloud string) *Budget { return &Budget{cloud, m} }
+func (m *Budgets) Of(cloud string) *Budget {
+	for _, kind := range []string{"read", "write"} {
+		m.waited.WithLabelValues(cloud, kind)
+		for _, status := range []string{"429", "498", "503"} {
+			m.complaints.WithLabelValues(cloud, kind, status)
+		}
+	}
+	return &Budget{cloud, m}
+}
 
 // Budget is the meter of one budget.
 type Budget struct {

@@ -17,5 +17,8 @@ func NewDuplicates(registry prometheus.Registerer) *Duplicates {
 
 // Of returns the function that counts duplicates of one cloud, by kind.
 func (d *Duplicates) Of(cloud string) func(kind string) {
+	for _, kind := range []string{"volume", "snapshot", "backup"} { // so that the first one is a growth, and not a new series
+		d.seen.WithLabelValues(cloud, kind)
+	}
 	return func(kind string) { d.seen.WithLabelValues(cloud, kind).Inc() }
 }

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -8,9 +9,16 @@ import (
 
 // Hubs measures the status hubs: their waiters and their requests.
 type Hubs struct {
-	waiters, oldest *prometheus.GaugeVec
-	calls           *prometheus.CounterVec
+	waiters *prometheus.GaugeVec
+	calls   *prometheus.CounterVec
+	oldest  *prometheus.Desc
+
+	mu   sync.Mutex
+	hubs []*Hub
 }
+
+// hows are the values of the label "how".
+var hows = []string{"single", "list", "changes", "deleting"}
 
 // NewHubs registers the metrics.
 func NewHubs(registry prometheus.Registerer) *Hubs {
@@ -19,39 +27,64 @@ func NewHubs(registry prometheus.Registerer) *Hubs {
 		waiters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "cinder_csi_hub_waiters", Help: "RPCs that wait for an object to change; kind is volume, snapshot, backup or server.",
 		}, of),
-		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cinder_csi_hub_oldest_wait_start_timestamp_seconds", Help: "When the oldest waiter began to wait, as a Unix time; 0 without waiters.",
-		}, of),
+		oldest: prometheus.NewDesc("cinder_csi_hub_oldest_wait_seconds", "How long the oldest waiter has waited; 0 without waiters.", of, nil),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cinder_csi_hub_calls_total", Help: "Requests to the cloud for the waiters: single (one object), list (all objects), changes (changed objects), deleting (objects that are being deleted).",
 		}, []string{"cloud", "kind", "how"}),
 	}
-	registry.MustRegister(m.waiters, m.oldest, m.calls)
+	registry.MustRegister(m.waiters, m.calls, m)
 	return m
 }
 
 // Of returns the meter of one hub: of one kind of object in one cloud. It implements status.Meter.
 func (m *Hubs) Of(cloud, kind string) *Hub {
-	return &Hub{
-		waiters: m.waiters.WithLabelValues(cloud, kind), oldest: m.oldest.WithLabelValues(cloud, kind),
-		calls: m.calls.MustCurryWith(prometheus.Labels{"cloud": cloud, "kind": kind}),
+	h := &Hub{cloud: cloud, kind: kind, waiters: m.waiters.WithLabelValues(cloud, kind), calls: m.calls.MustCurryWith(prometheus.Labels{"cloud": cloud, "kind": kind})}
+	for _, how := range hows {
+		h.calls.WithLabelValues(how)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hubs = append(m.hubs, h)
+	return h
+}
+
+// Describe implements prometheus.Collector.
+func (m *Hubs) Describe(descs chan<- *prometheus.Desc) { descs <- m.oldest }
+
+// Collect implements prometheus.Collector.
+func (m *Hubs) Collect(metrics chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, h := range m.hubs {
+		metrics <- prometheus.MustNewConstMetric(m.oldest, prometheus.GaugeValue, h.oldestWait().Seconds(), h.cloud, h.kind)
 	}
 }
 
 // Hub is the meter of one hub.
 type Hub struct {
-	waiters, oldest prometheus.Gauge
-	calls           *prometheus.CounterVec
+	cloud, kind string
+	waiters     prometheus.Gauge
+	calls       *prometheus.CounterVec
+
+	mu     sync.Mutex
+	oldest time.Time
 }
 
 // Waiting sets the number of waiters, and when the oldest of them began; zero without waiters.
 func (h *Hub) Waiting(waiters int, oldest time.Time) {
 	h.waiters.Set(float64(waiters))
-	if oldest.IsZero() {
-		h.oldest.Set(0)
-		return
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.oldest = oldest
+}
+
+func (h *Hub) oldestWait() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.oldest.IsZero() {
+		return 0
 	}
-	h.oldest.Set(float64(oldest.UnixMilli()) / 1000)
+	return time.Since(h.oldest)
 }
 
 // Called counts one request.

@@ -2,15 +2,21 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Lenience counts what the driver accepts without --strict.
+// Lenience counts the inputs that the driver accepts without --strict.
 type Lenience struct{ passed *prometheus.CounterVec }
+
+// lenientKinds are the kinds of inputs that package controller reports.
+var lenientKinds = []string{"unknown parameter", "shared file system", "unread annotations"}
 
 // NewLenience registers the metric.
 func NewLenience(registry prometheus.Registerer) *Lenience {
 	l := &Lenience{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cinder_csi_lenient_total", Help: "Settings and requests that the driver accepted, and that --strict refuses.",
-	}, []string{"what"})}
+		Name: "cinder_csi_lenient_inputs_total", Help: "Settings and class parameters that the driver accepted, and that --strict refuses, by kind.",
+	}, []string{"kind"})}
 	registry.MustRegister(l.passed)
+	for _, kind := range lenientKinds {
+		l.passed.WithLabelValues(kind)
+	}
 	return l
 }
 

@@ -1,33 +1,66 @@
 package telemetry
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Node holds the metrics of a node.
 type Node struct {
-	limit *prometheus.GaugeVec
-	zone  prometheus.Gauge
+	limit   prometheus.Gauge
+	parts   *prometheus.GaugeVec
+	zone    prometheus.Gauge
+	volumes *prometheus.Desc
+	count   atomic.Pointer[func() int]
 }
+
+// totalLimit is the key of the limit itself among the parts that the node reports.
+const totalLimit = "limit"
 
 // NewNode registers the metrics.
 func NewNode(registry prometheus.Registerer) *Node {
 	m := &Node{
-		limit: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cinder_csi_node_volume_limit",
-			Help: "How many volumes the node can have (term limit), and its parts: attached + arriving + free - reserve, without foreign volumes. A configured limit, and the default, have no parts.",
-		}, []string{"term"}),
+		volumes: prometheus.NewDesc("cinder_csi_node_volumes",
+			"Volumes that are attached to the node, or that arrive, when the scrape begins; without foreign volumes.", nil, nil),
+		limit: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "cinder_csi_node_volume_limit", Help: "How many volumes the node can have; 0 before kubelet has asked for it.",
+		}),
+		parts: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "cinder_csi_node_volume_limit_part",
+			Help: "The parts of a calculated limit: attached + arriving + free - reserve, without foreign volumes. A configured limit, and the default, have no parts.",
+		}, []string{"part"}),
 		zone: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "cinder_csi_node_zone_changed", Help: "1 if the zone of the server differs from the zone in which the node was registered. The log says what to do.",
 		}),
 	}
-	registry.MustRegister(m.limit, m.zone)
+	registry.MustRegister(m.limit, m.parts, m.zone, m)
 	return m
 }
 
-// VolumeLimit sets the parts of the attach limit. Parts that are absent are unknown.
+// CountVolumes sets the function that counts the volumes of the node. Each scrape calls it: kubelet asks for the limit seldom, and volumes
+// come and go in between.
+func (m *Node) CountVolumes(count func() int) { m.count.Store(&count) }
+
+// Describe implements prometheus.Collector.
+func (m *Node) Describe(descs chan<- *prometheus.Desc) { descs <- m.volumes }
+
+// Collect implements prometheus.Collector.
+func (m *Node) Collect(metrics chan<- prometheus.Metric) {
+	if count := m.count.Load(); count != nil {
+		metrics <- prometheus.MustNewConstMetric(m.volumes, prometheus.GaugeValue, float64((*count)()))
+	}
+}
+
+// VolumeLimit sets the attach limit and its parts. Parts that are absent are unknown.
 func (m *Node) VolumeLimit(terms map[string]int64) {
-	m.limit.Reset()
+	m.parts.Reset()
 	for term, value := range terms {
-		m.limit.WithLabelValues(term).Set(float64(value))
+		if term == totalLimit {
+			m.limit.Set(float64(value))
+			continue
+		}
+		m.parts.WithLabelValues(term).Set(float64(value))
 	}
 }
 

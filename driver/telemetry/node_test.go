@@ -28,12 +28,26 @@ func TestTheNodesNumbersAreReplaced(t *testing.T) {
 			got = append(got, f.GetName()+" "+term+" "+strings.TrimPrefix(s.GetGauge().String(), "value:"))
 		}
 	}
-	if want := "cinder_csi_node_volume_limit limit 7; cinder_csi_node_zone_changed  1"; strings.Join(got, "; ") != want {
+	if want := "cinder_csi_node_volume_limit  7; cinder_csi_node_zone_changed  1"; strings.Join(got, "; ") != want {
 		t.Errorf("want %s, got %s", want, strings.Join(got, "; "))
 	}
+	m.VolumeLimit(map[string]int64{"limit": 24, "free": 25})
+	wantOn(t, registry, "cinder_csi_node_volume_limit 24", `cinder_csi_node_volume_limit_part{part="free"} 25`)
+	m.VolumeLimit(map[string]int64{"limit": 7})
 	m.ZoneChanged(false)
 	families, _ = registry.Gather()
 	if v := families[1].GetMetric()[0].GetGauge().GetValue(); v != 0 {
 		t.Errorf("want 0, got %v", v)
 	}
+}
+
+func TestTheVolumesOfANodeAreCountedAtEachScrape(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m, n := NewNode(registry), 3
+	if got := page(registry); strings.Contains(got, "cinder_csi_node_volumes") {
+		t.Errorf("nothing counts, but\n%s", got)
+	}
+	m.CountVolumes(func() int { n++; return n })
+	wantOn(t, registry, "cinder_csi_node_volumes 4")
+	wantOn(t, registry, "cinder_csi_node_volumes 5")
 }

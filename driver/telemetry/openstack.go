@@ -11,6 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// login is the request that sends credentials.
+const login = "token_create"
+
 // requests are the values of the label "request". Upstream's names come first, so that existing dashboards keep working; the others are
 // ours. The first row that matches decides.
 var requests = []struct {
@@ -39,7 +42,7 @@ var requests = []struct {
 	{http.MethodGet, regexp.MustCompile(`/types/default$`), "type_default", ""},
 	{http.MethodGet, regexp.MustCompile(`/os-quota-sets/[^/]+$`), "quota_get", ""},
 	{http.MethodGet, regexp.MustCompile(`/os-availability-zone$`), "zone_list", ""},
-	{http.MethodPost, regexp.MustCompile(`/auth/tokens$`), "token_create", ""},
+	{http.MethodPost, regexp.MustCompile(`/auth/tokens$`), login, ""},
 }
 
 func nameOf(r *http.Request) string {
@@ -74,6 +77,7 @@ type OpenStack struct {
 	total, errors *prometheus.CounterVec
 	duration      *prometheus.HistogramVec
 	answers       *prometheus.CounterVec
+	refused       *prometheus.GaugeVec
 }
 
 // NewOpenStack registers the metrics: upstream's three, and one by status code.
@@ -86,14 +90,41 @@ func NewOpenStack(registry prometheus.Registerer) *OpenStack {
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cinder_csi_openstack_answers_total", Help: "Answers of OpenStack by HTTP status; code 0 means no answer.",
 		}, []string{"request", "code"}),
+		refused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "cinder_csi_openstack_credentials_refused", Help: "1 if Keystone refused the credentials at the latest login (HTTP 401 or 403), otherwise 0.",
+		}, []string{"cloud"}),
 	}
-	registry.MustRegister(m.total, m.errors, m.duration, m.answers)
+	registry.MustRegister(m.total, m.errors, m.duration, m.answers, m.refused)
 	return m
 }
 
-// Answered counts a request; it makes OpenStack a transport.Meter. Status 0 means that there was no answer.
-func (m *OpenStack) Answered(req *http.Request, status int, took time.Duration) {
+// Of returns the meter of one cloud.
+func (m *OpenStack) Of(cloud string) *CloudRequests {
+	return &CloudRequests{all: m, refused: m.refused.WithLabelValues(cloud)}
+}
+
+// CloudRequests counts the requests to one cloud. It implements transport.Meter.
+type CloudRequests struct {
+	all     *OpenStack
+	refused prometheus.Gauge
+}
+
+// Answered counts a request. Status 0 means that there was no answer.
+func (c *CloudRequests) Answered(req *http.Request, status int, took time.Duration) {
 	name := nameOf(req)
+	c.all.answered(name, status, took)
+	if name != login {
+		return
+	}
+	switch { // an outage says nothing about the credentials
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		c.refused.Set(1)
+	case status >= 200 && status < 300:
+		c.refused.Set(0)
+	}
+}
+
+func (m *OpenStack) answered(name string, status int, took time.Duration) {
 	m.total.WithLabelValues(name).Inc()
 	m.duration.WithLabelValues(name).Observe(took.Seconds())
 	m.answers.WithLabelValues(name, strconv.Itoa(status)).Inc()

@@ -47,7 +47,7 @@ func TestRequestsHaveUpstreamsNames(t *testing.T) {
 
 func TestEveryRequestIsCountedAndFailuresTwice(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	metrics := NewOpenStack(registry)
+	metrics := NewOpenStack(registry).Of("")
 	r := httptest.NewRequest(http.MethodPost, "http://cloud/v3/p/volumes", http.NoBody)
 	for _, status := range []int{202, 413, 0} {
 		metrics.Answered(r, status, time.Second)
@@ -60,4 +60,22 @@ func TestEveryRequestIsCountedAndFailuresTwice(t *testing.T) {
 		`openstack_api_requests_total{request="volume_create"} 3`,
 		`openstack_api_request_duration_seconds_sum{request="volume_create"} 3`,
 	)
+}
+
+// An alert reads this series. An outage after a refusal must not end the alert, and a login that works must.
+func TestARefusedLoginIsShownUntilALoginSucceeds(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	all := NewOpenStack(registry)
+	east := all.Of("east")
+	all.Of("west")
+	login := httptest.NewRequest(http.MethodPost, "http://cloud/v3/auth/tokens", http.NoBody)
+	other := httptest.NewRequest(http.MethodGet, "http://cloud/v3/p/volumes/1", http.NoBody)
+	for _, step := range []struct {
+		request *http.Request
+		status  int
+		want    string
+	}{{login, 503, "0"}, {other, 401, "0"}, {login, 401, "1"}, {login, 0, "1"}, {other, 200, "1"}, {login, 201, "0"}, {login, 403, "1"}} {
+		east.Answered(step.request, step.status, 0)
+		wantOn(t, registry, `cinder_csi_openstack_credentials_refused{cloud="east"} `+step.want, `cinder_csi_openstack_credentials_refused{cloud="west"} 0`)
+	}
 }

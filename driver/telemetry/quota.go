@@ -29,15 +29,20 @@ func NewQuota(registry prometheus.Registerer) *Quota {
 // Saw stores the quotas that the driver has read, by Cinder's names.
 func (q *Quota) Saw(all map[string]volume.Quota) { q.last.Store(&quotas{all, time.Now()}) }
 
+// A quota is either in bytes or in objects, so the two have names of their own.
 var (
-	quotaLabels = []string{"resource", "type"}
-	quotaLimit  = prometheus.NewDesc("cinder_csi_quota_limit", "The project's quotas in Cinder, in objects or GiB; +Inf means no limit. An empty type means all types.", quotaLabels, nil)
-	quotaUsed   = prometheus.NewDesc("cinder_csi_quota_used", "Used and reserved part of the quotas.", quotaLabels, nil)
-	quotaRead   = prometheus.NewDesc("cinder_csi_quota_read_timestamp_seconds", "When the driver read the quotas, as a Unix time.", nil, nil)
+	quotaLabels     = []string{"resource", "type"}
+	quotaLimitBytes = prometheus.NewDesc("cinder_csi_quota_limit_bytes", "The project's quotas in Cinder for sizes: of volumes and snapshots together (volumes), of backups, and of a single volume (volume). +Inf means no limit. An empty type means all types.", quotaLabels, nil)
+	quotaUsedBytes  = prometheus.NewDesc("cinder_csi_quota_used_bytes", "Used and reserved part of the quotas for sizes.", quotaLabels, nil)
+	quotaLimit      = prometheus.NewDesc("cinder_csi_quota_limit_objects", "The project's quotas in Cinder for numbers of objects, such as volumes, snapshots and backups. +Inf means no limit. An empty type means all types.", quotaLabels, nil)
+	quotaUsed       = prometheus.NewDesc("cinder_csi_quota_used_objects", "Used and reserved part of the quotas for numbers of objects.", quotaLabels, nil)
+	quotaRead       = prometheus.NewDesc("cinder_csi_quota_read_timestamp_seconds", "When the driver read the quotas, as a Unix time.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (q *Quota) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- quotaLimitBytes
+	descriptions <- quotaUsedBytes
 	descriptions <- quotaLimit
 	descriptions <- quotaUsed
 	descriptions <- quotaRead
@@ -50,16 +55,25 @@ func (q *Quota) Collect(metrics chan<- prometheus.Metric) {
 		return
 	}
 	for name, quota := range last.all {
-		limit := float64(quota.Limit)
+		limit, used := float64(quota.Limit), float64(quota.InUse+quota.Reserved)
 		if quota.Limit < 0 {
 			limit = math.Inf(1)
 		}
 		resource, volumeType := resourceOf(name)
-		metrics <- prometheus.MustNewConstMetric(quotaLimit, prometheus.GaugeValue, limit, resource, volumeType)
-		metrics <- prometheus.MustNewConstMetric(quotaUsed, prometheus.GaugeValue, float64(quota.InUse+quota.Reserved), resource, volumeType)
+		limits, uses := quotaLimit, quotaUsed
+		if sized, ok := sizes[resource]; ok {
+			resource, limits, uses, limit, used = sized, quotaLimitBytes, quotaUsedBytes, limit*gib, used*gib
+		}
+		metrics <- prometheus.MustNewConstMetric(limits, prometheus.GaugeValue, limit, resource, volumeType)
+		metrics <- prometheus.MustNewConstMetric(uses, prometheus.GaugeValue, used, resource, volumeType)
 	}
 	metrics <- prometheus.MustNewConstMetric(quotaRead, prometheus.GaugeValue, float64(last.at.Unix()))
 }
+
+const gib = 1 << 30
+
+// sizes are Cinder's quotas in GiB, and whose size each limits.
+var sizes = map[string]string{"gigabytes": "volumes", "backup_gigabytes": "backups", "per_volume_gigabytes": "volume"}
 
 // resourceOf splits the name of a quota: gigabytes_fast is the quota for gigabytes of the volume type fast.
 func resourceOf(name string) (resource, volumeType string) {

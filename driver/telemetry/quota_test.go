@@ -25,12 +25,13 @@ func TestQuotasAreShownAsTheyWereLastRead(t *testing.T) {
 	}
 	q.Saw(map[string]volume.Quota{"gone": {}})
 	q.Saw(map[string]volume.Quota{
-		"gigabytes": {Limit: 1000, InUse: 5, Reserved: 2}, "gigabytes_my_type": {Limit: -1, InUse: 3}, "backup_gigabytes": {Limit: 7}, "per_volume_gigabytes": {Limit: -1},
+		"gigabytes": {Limit: 1000, InUse: 5, Reserved: 2}, "gigabytes_my_type": {Limit: -1, InUse: 3}, "backup_gigabytes": {Limit: 7}, "per_volume_gigabytes": {Limit: -1}, "volumes_fast": {Limit: 8, InUse: 2},
 	})
 	for _, want := range []string{
-		`cinder_csi_quota_limit{resource="gigabytes",type=""} 1000`, `cinder_csi_quota_used{resource="gigabytes",type=""} 7`,
-		`cinder_csi_quota_limit{resource="gigabytes",type="my_type"} +Inf`, `cinder_csi_quota_used{resource="gigabytes",type="my_type"} 3`,
-		`cinder_csi_quota_limit{resource="backup_gigabytes",type=""} 7`, `cinder_csi_quota_limit{resource="per_volume_gigabytes",type=""} +Inf`,
+		`cinder_csi_quota_limit_bytes{resource="volumes",type=""} 1.073741824e+12`, `cinder_csi_quota_used_bytes{resource="volumes",type=""} 7.516192768e+09`,
+		`cinder_csi_quota_limit_bytes{resource="volumes",type="my_type"} +Inf`, `cinder_csi_quota_used_bytes{resource="volumes",type="my_type"} 3.221225472e+09`,
+		`cinder_csi_quota_limit_bytes{resource="backups",type=""} 7.516192768e+09`, `cinder_csi_quota_limit_bytes{resource="volume",type=""} +Inf`,
+		`cinder_csi_quota_limit_objects{resource="volumes",type="fast"} 8`, `cinder_csi_quota_used_objects{resource="volumes",type="fast"} 2`,
 	} {
 		if !strings.Contains(page(), want+"\n") {
 			t.Errorf("%s is missing in\n%s", want, page())

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/cinder-csi/cinder-csi/driver/operation"
 )
 
 // page is what monitoring reads.
@@ -31,15 +33,20 @@ func wantOn(t *testing.T, registry *prometheus.Registry, lines ...string) {
 }
 
 func TestTheHubIsMeasuredPerCloudAndKind(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	volumes := NewHubs(registry).Of("east", "volume")
-	volumes.Waiting(3, time.Unix(1000, 500e6))
-	volumes.Called("changes")
-	volumes.Called("changes")
-	wantOn(t, registry, `cinder_csi_hub_waiters{cloud="east",kind="volume"} 3`, `cinder_csi_hub_calls_total{cloud="east",how="changes",kind="volume"} 2`,
-		`cinder_csi_hub_oldest_wait_start_timestamp_seconds{cloud="east",kind="volume"} 1000.5`)
-	volumes.Waiting(0, time.Time{})
-	wantOn(t, registry, `cinder_csi_hub_waiters{cloud="east",kind="volume"} 0`, `cinder_csi_hub_oldest_wait_start_timestamp_seconds{cloud="east",kind="volume"} 0`)
+	synctest.Test(t, func(t *testing.T) {
+		registry := prometheus.NewPedanticRegistry()
+		volumes := NewHubs(registry).Of("east", "volume")
+		wantOn(t, registry, `cinder_csi_hub_calls_total{cloud="east",how="deleting",kind="volume"} 0`, `cinder_csi_hub_oldest_wait_seconds{cloud="east",kind="volume"} 0`)
+		volumes.Waiting(3, time.Now())
+		time.Sleep(1500 * time.Millisecond)
+		volumes.Called("changes")
+		volumes.Called("changes")
+		wantOn(t, registry, `cinder_csi_hub_waiters{cloud="east",kind="volume"} 3`, `cinder_csi_hub_calls_total{cloud="east",how="changes",kind="volume"} 2`,
+			`cinder_csi_hub_oldest_wait_seconds{cloud="east",kind="volume"} 1.5`)
+		volumes.Waiting(0, time.Time{})
+		time.Sleep(time.Hour)
+		wantOn(t, registry, `cinder_csi_hub_waiters{cloud="east",kind="volume"} 0`, `cinder_csi_hub_oldest_wait_seconds{cloud="east",kind="volume"} 0`)
+	})
 }
 
 func TestTheBudgetIsMeasured(t *testing.T) {
@@ -56,25 +63,33 @@ func TestTheBudgetIsMeasured(t *testing.T) {
 func TestAnOperationIsPendingFromItsFirstTryUntilItSucceedsOrIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewPedanticRegistry()
-		m := NewRPCs(registry)
+		var list operation.List
+		m := NewRPCs(registry, &list)
+		begin := func(object string) (end func(code string)) {
+			ended, done := m.Began("ControllerPublishVolume"), list.Begin(operation.Key{Method: "ControllerPublishVolume", Object: object}, nil)
+			return func(code string) {
+				ended(code)
+				done(code, strings.TrimPrefix(code, "OK"))
+			}
+		}
 		pending := func(want string) {
 			t.Helper()
 			wantOn(t, registry, `cinder_csi_operation_pending_seconds{method="ControllerPublishVolume"} `+want)
 		}
-		m.Began("Probe", "")("OK")
-		ended := m.Began("ControllerPublishVolume", "v1")
+		m.Began("Probe")("OK")
+		ended := begin("v1")
 		time.Sleep(30 * time.Second)
 		pending("30")
 		ended("DeadlineExceeded")
 		time.Sleep(time.Minute)
-		other := m.Began("ControllerPublishVolume", "v2")
+		other := begin("v2")
 		pending("90")
-		m.Began("ControllerPublishVolume", "v1")("OK")
+		begin("v1")("OK")
 		time.Sleep(time.Second)
 		pending("1")
 		wantOn(t, registry, `cinder_csi_rpcs_running{method="ControllerPublishVolume"} 1`)
 		other("Internal")
-		time.Sleep(forgetAfter)
+		time.Sleep(operation.ForgetAfter)
 		pending("601")
 		time.Sleep(time.Second)
 		if got := page(registry); strings.Contains(got, "operation_pending_seconds") {

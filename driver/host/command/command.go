@@ -97,6 +97,7 @@ type Processes struct{}
 
 // Run implements Runner.
 func (Processes) Run(ctx context.Context, name string, args ...string) (Result, error) {
+	defer volume.BeginStep(ctx, "running "+name)()
 	var stdout, stderr tail
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -124,6 +124,7 @@ type Disk struct {
 func (d *Disk) Verify(ctx context.Context) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
+	defer volume.BeginStep(ctx, "reading the serial of disk "+d.Path)()
 	f := d.finder
 	serial, ok := f.readSerialNow(ctx, d.Name)
 	if !ok {
@@ -165,6 +166,7 @@ const SizeTolerance = volume.Size(32 << 20)
 func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Size) (volume.Size, error) {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
+	defer volume.BeginStep(ctx, "waiting for disk "+d.Path+" of volume "+string(id)+" to grow")()
 	for {
 		size, err := d.Size()
 		switch {

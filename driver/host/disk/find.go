@@ -82,6 +82,7 @@ func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	}
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
+	defer volume.BeginStep(ctx, "waiting for the disk of volume "+string(id)+" to appear on this server")()
 	began, rescanAt, rescanned := time.Now(), rescanDelay(ctx), false
 	for {
 		disk, err := f.find(ctx, id)

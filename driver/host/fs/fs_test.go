@@ -2,13 +2,23 @@ package fs
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 )
+
+func TestTheContractNamesEveryFileSystem(t *testing.T) {
+	t.Parallel()
+	want := slices.Sorted(maps.Keys(fileSystems))
+	if diff := cmp.Diff(want, slices.Sorted(slices.Values(contract.FileSystems))); diff != "" {
+		t.Errorf("contract.FileSystems (-want +got):\n%s", diff)
+	}
+}
 
 func TestParseProbe(t *testing.T) {
 	t.Parallel()

@@ -83,6 +83,7 @@ func (h *hub[ID, T]) wait(ctx context.Context, w *waiter[ID, T], done func(resul
 		select {
 		case r := <-w.results:
 			last = &r
+			volume.NoteState(ctx, h.kind.noun+" "+string(w.id)+": "+h.describe(last))
 			if finished, err := done(r); finished || err != nil {
 				return r.object, err
 			}
@@ -110,16 +111,20 @@ func (h *hub[ID, T]) stopping(id ID) error {
 
 // interrupted is the error of a waiter whose context ended, with the latest result.
 func (h *hub[ID, T]) interrupted(ctx context.Context, id ID, last *result[T]) error {
-	var seen string
+	return volume.Interrupted(ctx, "%s %s: %s; a retry resumes the wait", h.kind.noun, id, h.describe(last)).Op("wait")
+}
+
+// describe says in a clause what the latest result of a waiter was; nil is none.
+func (h *hub[ID, T]) describe(last *result[T]) string {
 	switch {
 	case last == nil:
-		seen = "the driver has not read it yet"
+		return "the driver has not read it yet"
 	case last.absent:
-		seen = "it does not exist"
+		return "it does not exist"
 	case last.err != nil:
-		seen = "the last read failed: " + last.err.Error()
-	default:
-		seen = "its status is " + string(h.kind.stateOf(last.object).status)
+		return "the last read failed: " + last.err.Error()
+	case h.kind.stateOf == nil:
+		return "the cloud answered"
 	}
-	return volume.Interrupted(ctx, "%s %s: %s; a retry resumes the wait", h.kind.noun, id, seen).Op("wait")
+	return "its status is " + string(h.kind.stateOf(last.object).status)
 }

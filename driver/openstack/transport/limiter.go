@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 const (
@@ -71,6 +73,7 @@ func (l *limiter) wait(ctx context.Context, deadline time.Time) error {
 		return ThrottledError{l.kind, wait}
 	}
 	l.meter.Waited(l.kind, wait)
+	defer volume.BeginStep(ctx, "waiting for the limit of "+l.kind+" requests a second to the cloud")()
 	select {
 	case <-time.After(wait):
 		return nil

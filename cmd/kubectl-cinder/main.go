@@ -1,0 +1,31 @@
+// Command kubectl-cinder is a kubectl plugin: `kubectl cinder volume NAMESPACE/CLAIM` says where a volume hangs, and what to do.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	columns, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err != nil {
+		columns = 0 // no terminal
+	}
+	code := volume.Run(ctx, volume.World{
+		Stdout: os.Stdout, Stderr: os.Stderr, Columns: columns, Env: os.Getenv, Version: version, Connect: cloud.Connect, Kubernetes: cluster.Connect,
+	}, os.Args[1:])
+	stop()
+	os.Exit(code)
+}

@@ -1,0 +1,113 @@
+package volume
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Progress is what one RPC does at the moment: its steps, the state that it read last, and the OpenStack request IDs of its writes. With
+// an ID the operator of the cloud finds the request in the logs. The domain packages note it in the context; package operation shows it.
+type Progress struct {
+	mu       sync.Mutex
+	steps    []*ProgressStep
+	state    string
+	requests []string
+}
+
+// ProgressStep is one thing that an RPC waits for, as the end of a sentence: "waiting for volume X to become available".
+type ProgressStep struct {
+	What  string
+	Since time.Time
+}
+
+// mostRequests limits the number of IDs; an RPC that sends more requests only repeats itself.
+const mostRequests = 20
+
+type progressKey struct{}
+
+// WithProgress returns a context for an RPC, and the Progress that the RPC notes in it.
+func WithProgress(ctx context.Context) (context.Context, *Progress) {
+	p := &Progress{}
+	return context.WithValue(ctx, progressKey{}, p), p
+}
+
+// ProgressOf returns the Progress of a context, or nil. The methods of a nil Progress do nothing.
+func ProgressOf(ctx context.Context) *Progress {
+	p, _ := ctx.Value(progressKey{}).(*Progress)
+	return p
+}
+
+// BeginStep notes what the RPC waits for from now on, until the caller calls end.
+func BeginStep(ctx context.Context, what string) (end func()) {
+	p := ProgressOf(ctx)
+	if p == nil {
+		return func() {}
+	}
+	s := &ProgressStep{What: what, Since: time.Now()}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.steps = append(p.steps, s)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.steps = slices.DeleteFunc(p.steps, func(other *ProgressStep) bool { return other == s })
+	}
+}
+
+// NoteState notes what the RPC read last about its object, such as "volume X is detaching".
+func NoteState(ctx context.Context, state string) {
+	if p := ProgressOf(ctx); p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.state = state
+	}
+}
+
+// NoteRequest adds one OpenStack request ID.
+func NoteRequest(ctx context.Context, id string) {
+	p := ProgressOf(ctx)
+	if p == nil || id == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.requests) < mostRequests {
+		p.requests = append(p.requests, id)
+	}
+}
+
+// Requests returns the IDs so far, in the order of the requests.
+func (p *Progress) Requests() []string {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.requests)
+}
+
+// Step returns what the RPC waits for; of several steps the one that began last, since it is part of the others. False where it waits for
+// nothing.
+func (p *Progress) Step() (ProgressStep, bool) {
+	if p == nil {
+		return ProgressStep{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.steps) == 0 {
+		return ProgressStep{}, false
+	}
+	return *p.steps[len(p.steps)-1], true
+}
+
+// State returns what NoteState noted last.
+func (p *Progress) State() string {
+	if p == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state
+}
