@@ -9,10 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
 // result is a plan of a small cloud.
@@ -130,13 +134,11 @@ func TestWhatIsNotEmittedIsRefused(t *testing.T) {
 		change func(*plan.Result, *bundle.Options)
 		want   string
 	}{
-		"monitoring":       {func(r *plan.Result, _ *bundle.Options) { r.Config.Monitoring.Kind = "PodMonitor" }, "spec.monitoring.kind"},
-		"trusted CA":       {func(r *plan.Result, _ *bundle.Options) { r.Config.TrustedCA = true }, "spec.trustedCA"},
 		"format":           {func(r *plan.Result, _ *bundle.Options) { r.Format = "jsonnet" }, "format"},
 		"target":           {func(r *plan.Result, _ *bundle.Options) { r.Target = "nomad" }, "target"},
 		"base for Helm":    {func(r *plan.Result, o *bundle.Options) { r.Format, o.Base = v1alpha1.Helm, "x" }, "base"},
 		"an absolute base": {func(_ *plan.Result, o *bundle.Options) { o.Base = "/srv/manifests" }, "relative to the bundle's directory"},
-		"no namespaces":    {func(r *plan.Result, _ *bundle.Options) { r.Namespaces.Value.Node = "" }, "namespaces"},
+		"no namespaces":    {func(r *plan.Result, _ *bundle.Options) { r.NodeNamespace.Value = "" }, "namespaces"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, o := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{}), bundle.Options{}
@@ -159,6 +161,31 @@ func TestTheNodesCloudConfHasNoGlobalSectionAndKeepsTheRest(t *testing.T) {
 	}
 	if strings.Contains(conf, "[Global]") || strings.Contains(conf, "clouds") {
 		t.Errorf("the node's cloud.conf speaks of clouds:\n%s", conf)
+	}
+}
+
+func TestTheZoneMapReachesTheDriversConfiguration(t *testing.T) {
+	spec := v1alpha1.Spec{Topology: v1alpha1.Topology{Mode: v1alpha1.Enabled, ZoneMap: map[string]string{"rack 1": "ceph#1", "rack 2": "ceph#1"}}}
+	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
+		file := "values.yaml"
+		if target == v1alpha1.HostedControlPlane {
+			file = "management/values.yaml"
+		}
+		var values struct{ CloudConf struct{ Controller string } }
+		if err := yaml.Unmarshal(render(t, result(t, target, v1alpha1.Helm, spec), bundle.Options{})[file], &values); err != nil {
+			t.Fatal(err)
+		}
+		f, err := cloudconf.Parse([]byte(values.CloudConf.Controller))
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, complaints, err := config.ParseSettings(f)
+		if err != nil || len(complaints) > 0 {
+			t.Fatal(err, complaints)
+		}
+		if diff := cmp.Diff(contract.ZoneMap{"rack 1": "ceph#1", "rack 2": "ceph#1"}, settings.ZoneMap); diff != "" {
+			t.Errorf("%s: zones (-want +got):\n%s", target, diff)
+		}
 	}
 }
 
@@ -186,14 +213,23 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 	}
 }
 
+func TestTheReadmeSaysFirstThatTheImageOfTheDriverIsTheUsersToBuild(t *testing.T) {
+	for tag, want := range map[string]v1alpha1.Image{"default": {}, "own": {Registry: "registry.example"}} {
+		r := result(t, v1alpha1.Vanilla, v1alpha1.Helm, v1alpha1.Spec{Images: v1alpha1.Images{Driver: want}})
+		readme := string(render(t, r, bundle.Options{})["README.md"])
+		said, decided := strings.Index(readme, "nobody publishes this image: build or mirror it"), strings.Index(readme, "## What was decided")
+		if tag == "default" && (said < 0 || said > decided) || tag == "own" && said >= 0 {
+			t.Errorf("%s: said at %d, decisions at %d:\n%s", tag, said, decided, readme)
+		}
+	}
+}
+
 func TestTheReadmeEndsOpenShiftsDriverOnlyWhereItsNameIsTaken(t *testing.T) {
 	for coexistence, want := range map[string]bool{v1alpha1.Adopt: true, v1alpha1.SideBySide: false} {
 		r := result(t, v1alpha1.Standalone, v1alpha1.Helm, v1alpha1.Spec{OpenShift: v1alpha1.OpenShift{Coexistence: coexistence}})
 		readme := string(render(t, r, bundle.Options{})["README.md"])
-		for _, command := range []string{"patch clustercsidriver cinder.csi.openstack.org", "storageclass standard-csi", "delete csidriver cinder.csi.openstack.org", `"managementState":"Managed"`} {
-			if got := strings.Contains(readme, command); got != want {
-				t.Errorf("%s: want %q: %t, got %t:\n%s", coexistence, command, want, got, readme)
-			}
+		if got := strings.Contains(readme, "cinder-csi-generator adopt DIR"); got != want {
+			t.Errorf("%s: want the way of adopt: %t, got %t:\n%s", coexistence, want, got, readme)
 		}
 	}
 }
@@ -246,5 +282,19 @@ func BenchmarkRenderTwoThousandTypes(b *testing.B) {
 				render(b, r, bundle.Options{})
 			}
 		})
+	}
+}
+
+// A value that equals the default of the chart may be left out, but not this one: values of another version would then be accepted.
+func TestValuesAlwaysNameTheChartVersionSoThatAnotherVersionRefusesThem(t *testing.T) {
+	for target, files := range map[v1alpha1.Target][]string{
+		v1alpha1.Vanilla: {"values.yaml"}, v1alpha1.Standalone: {"values.yaml"}, v1alpha1.HostedControlPlane: {"management/values.yaml", "guest/values.yaml"},
+	} {
+		tree := render(t, result(t, target, v1alpha1.Helm, v1alpha1.Spec{}), bundle.Options{})
+		for _, file := range files {
+			if !bytes.Contains(tree[file], []byte("\nchartVersion: 0.1.0\n")) {
+				t.Errorf("%s: %s has no chartVersion:\n%s", target, file, tree[file])
+			}
+		}
 	}
 }

@@ -1,157 +1,284 @@
 package bundle
 
 import (
+	"fmt"
+	"io/fs"
 	"strings"
+	"sync"
 
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cinder-csi/cinder-csi/charts"
+	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
-	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// helm adds the plane's values for charts/cinder-csi, and beside them the Namespace objects, which no chart should own.
+// helm adds the plane's values for charts/cinder-csi, and beside them the Namespace objects, which no chart should own. Values that
+// the chart has by default are left out.
 func (p *plane) helm(t Tree) error {
 	if docs := p.namespaces(); len(docs) > 0 {
 		if err := p.document(t, "namespace.yaml", docs...); err != nil {
 			return err
 		}
 	}
-	images, err := p.imageValues()
+	defaults, err := chartDefaults()
 	if err != nil {
 		return err
 	}
+	values := objectOf(defaults.without(p.values(), nil))
+	values["chartVersion"] = fixed(defaults.version) // a chart of another version refuses the values
+	return p.write(t, "values.yaml", writer{compare: byOrder(defaults.order), comments: true}, values)
+}
+
+// values are all values that the decisions give.
+func (p *plane) values() object {
 	r := p.r
-	driver := object{"name": r.Driver.Value.Name, "logLevel": r.Driver.Value.LogLevel}
 	values := object{
-		"target":     r.Target,
-		"plane":      p.name,
-		"namespaces": object{"controller": r.Namespaces.Value.Controller, "node": r.Namespaces.Value.Node},
-		"driver":     driver,
-		"clusterID":  r.ClusterID.Value,
-		"topology":   object{"enabled": r.Topology.Value.Enabled},
-		"leases":     p.leases(),
-		"snapshots":  object{"enabled": p.snapshots()},
-		"images":     images,
+		"target":     from(string(r.Target), refOf(r.OpenShift), refOf(r.Hosted)),
+		"plane":      part(r.Hosted, "", p.name),
+		"namespaces": object{"controller": whole(r.ControllerNamespace), "node": whole(r.NodeNamespace)},
+		"clusterID":  whole(r.ClusterID),
+		"topology":   object{"enabled": whole(r.Topology)},
+		"leases":     whole(r.Leases),
+		"snapshots":  p.snapshotValues(),
+		"images":     p.imageValues(),
 	}
-	if period := p.r.LimitRefresh.Value; p.cluster && period > 0 {
-		driver["limitRefreshSeconds"] = period
+	values["monitoring"] = object{
+		"kind": whole(r.Monitoring), "platform": whole(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": whole(r.Alerts), "dashboards": whole(r.Dashboards),
+	}
+	driver := object{
+		"name": whole(r.Driver), "logLevel": whole(r.LogLevel), "logFormat": whole(r.LogFormat), "capacity": whole(r.Capacity), "drainTimeout": whole(r.DrainTimeout),
 	}
 	conf := object{}
 	if p.controller {
-		driver["pvcAnnotations"] = r.PVCAnnotations.Value
+		driver["pvcAnnotations"], driver["requestsPerSecond"] = whole(r.PVCAnnotations), whole(r.Requests)
 		conf["controller"] = p.controllerConf
-		values["credentials"] = object{"secretName": r.Credentials.Value.SecretName, "key": r.Credentials.Value.Key}
-		values["caBundle"] = p.ca()
+		c := r.Credentials
+		values["credentials"] = object{
+			"secretName": part(c, "secretName", c.Value.SecretName), "key": part(c, "key", c.Value.Key), "request": whole(r.CredentialsRequest),
+		}
+		values["caBundle"], values["trustedCA"] = whole(r.CABundle), whole(r.TrustedCA)
+		if r.CABundle.Value == "" && !r.TrustedCA.Value {
+			values["caConfigMap"] = p.caConfigMapValues()
+		}
+		values["driftCheck"] = p.driftCheckChart()
 		values["networkPolicy"] = p.networkValues()
-		workload := workloadValues(r.Controller.Value)
-		workload["replicas"], workload["runAsUser"] = r.Controller.Value.Replicas, r.Controller.Value.RunAsUser
-		values["controller"] = workload
+		values["controller"] = merge(workloadValues(r.Controller), object{"replicas": whole(r.Controller.Replicas), "runAsUser": whole(r.Controller.RunAsUser)})
 	}
 	if p.controller && p.hosted() {
-		values["hypershift"] = object{"kubeconfigSecret": r.Config.HyperShift.KubeconfigSecret}
+		values["hypershift"] = object{"kubeconfigSecret": whole(r.KubeconfigSecret), "guestAccess": whole(r.GuestAccess)}
 	}
 	if p.node {
 		conf["node"] = p.nodeConf
-		values["node"] = workloadValues(r.Node.Value)
+		driver["kubeletDir"] = whole(r.KubeletDir)
+		values["node"] = workloadValues(r.Node)
 	}
-	values["cloudConf"] = conf
 	if p.cluster {
+		driver["adopted"] = whole(r.Adopted)
+		driver["limitRefreshSeconds"] = whole(r.LimitRefresh)
 		values["storageClasses"] = p.classValues()
+		values["attributesClasses"] = p.attributesValues()
 	}
-	if p.cluster && p.snapshots() {
-		values["snapshots"] = object{"enabled": true, "className": r.SnapshotClass.Value.Name, "default": p.defaultSnapshotClass(), "force": !r.SnapshotClass.Value.InUse}
-	}
-	return p.document(t, "values.yaml", values)
+	values["driver"], values["cloudConf"] = driver, conf
+	return values
 }
 
-func (p *plane) networkValues() object {
-	n := p.r.NetworkPolicy.Value
-	if !n.Enabled {
-		return object{"enabled": false}
+func (p *plane) caConfigMapValues() object {
+	ca := p.r.CASource
+	if ca.Value.ConfigMap == "" {
+		return object{}
+	}
+	return object{"name": part(ca, "configMap", ca.Value.ConfigMap), "key": part(ca, "key", ca.Value.Key)}
+}
+
+func (p *plane) snapshotValues() node {
+	s := p.r.SnapshotClass
+	values := object{"enabled": part(s, "enabled", s.Value.Enabled)}
+	if p.cluster && s.Value.Enabled {
+		values["className"] = part(s, "name", s.Value.Name)
+		values["default"] = part(s, "default", s.Value.Default)
+		values["force"] = part(s, "snapshotInUse", !s.Value.InUse)
+		if b := p.r.BackupClass; b.Value.Enabled {
+			values["extraClasses"] = list{object{"name": part(b, "name", b.Value.Name), "deletionPolicy": part(b, "", "Delete"), "parameters": under(p.backupParameters(), refOf(b))}}
+		}
+	}
+	return values
+}
+
+func (p *plane) attributesValues() node {
+	classes := list{}
+	for _, d := range p.r.AttributesClasses {
+		classes = append(classes, object{"name": part(d, "", d.Value.Name), "parameters": part(d, "parameters", d.Value.Parameters)})
+	}
+	return classes
+}
+
+func (p *plane) networkValues() node {
+	n := p.r.NetworkPolicy
+	if !n.Value.Enabled {
+		return object{"enabled": part(n, "enabled", false)}
 	}
 	return object{
-		"enabled": true, "ports": n.Ports, "cidrs": orEmpty(n.CIDRs),
-		"apiServerCIDRs": orEmpty(n.APIServerCIDRs), "metricsNamespaces": orEmpty(n.MetricsNamespaces),
+		"enabled": part(n, "enabled", true), "ports": part(n, "ports", n.Value.Ports), "cidrs": part(n, "cidrs", n.Value.CIDRs),
+		"apiServerCIDRs": part(n, "apiServerCIDRs", n.Value.APIServerCIDRs), "metricsNamespaces": part(n, "metricsNamespaces", n.Value.MetricsNamespaces),
 	}
 }
 
-// workloadValues are whole: a list or map of the chart's defaults never mixes with the plan's.
 func workloadValues(w plan.Workload) object {
-	v := object{
-		"priorityClassName": w.PriorityClass,
-		"tolerations":       tolerations(w.Tolerations),
-		"imagePullSecrets":  orEmpty(w.ImagePullSecrets),
-		"proxy":             object{"http": w.Proxy.HTTP, "https": w.Proxy.HTTPS, "noProxy": w.Proxy.NoProxy},
+	values := object{
+		"priorityClassName": whole(w.PriorityClass),
+		"tolerations":       whole(w.Tolerations),
+		"imagePullSecrets":  whole(w.ImagePullSecrets),
+		"proxy": object{
+			"http": part(w.Proxy, "http", w.Proxy.Value.HTTP), "https": part(w.Proxy, "https", w.Proxy.Value.HTTPS), "noProxy": part(w.Proxy, "noProxy", w.Proxy.Value.NoProxy),
+		},
+		"nodeSelector":   whole(w.NodeSelector),
+		"podLabels":      whole(w.PodLabels),
+		"resources":      whole(w.Resources),
+		"podAnnotations": whole(w.PodAnnotations),
+		"settings":       ownSettings(w),
 	}
-	if len(w.NodeSelector) > 0 {
-		v["nodeSelector"] = w.NodeSelector
+	if len(w.Spread.Value) > 0 {
+		values["topologySpreadConstraints"] = whole(w.Spread)
 	}
-	if len(w.PodLabels) > 0 {
-		v["podLabels"] = w.PodLabels
+	if w.Affinity.Value != nil {
+		values["affinity"] = whole(w.Affinity)
 	}
-	if len(w.Resources) > 0 {
-		v["resources"] = w.Resources
+	if strategy := strategyValues(w.UpdateStrategy); strategy != nil {
+		values["updateStrategy"] = strategy
 	}
-	return v
+	return values
 }
 
-func (p *plane) classValues() []object {
-	list := []object{}
+func (p *plane) classValues() node {
+	classes := list{}
 	for _, d := range p.r.StorageClasses {
 		c := d.Value
 		v := object{
-			"name":                 c.Name,
-			"reclaimPolicy":        c.ReclaimPolicy,
-			"volumeBindingMode":    c.VolumeBindingMode,
-			"allowVolumeExpansion": c.AllowVolumeExpansion,
+			"name":                 part(d, "", c.Name),
+			"reclaimPolicy":        p.reclaimPolicy(d),
+			"volumeBindingMode":    whole(p.r.BindingMode),
+			"allowVolumeExpansion": whole(p.r.Expansion),
 		}
-		if c.Default {
-			v["default"] = true
+		if c.Name == p.r.DefaultClass.Value {
+			v["default"] = part(p.r.DefaultClass, "", true)
 		}
 		if len(c.Parameters) > 0 {
-			v["parameters"] = c.Parameters
+			v["parameters"] = part(d, "parameters", c.Parameters)
 		}
 		if len(c.MountOptions) > 0 {
-			v["mountOptions"] = c.MountOptions
+			v["mountOptions"] = part(d, "mountOptions", c.MountOptions)
 		}
 		if len(c.Annotations) > 0 {
-			v["annotations"] = c.Annotations
+			v["annotations"] = part(d, "annotations", c.Annotations)
 		}
 		if zones := p.zoneLabels(c); len(zones) > 0 {
-			v["zones"] = zones
+			v["zones"] = also(part(d, "allowedZones", zones), refOf(p.r.Topology))
 		}
-		list = append(list, v)
+		classes = append(classes, v)
 	}
-	return list
+	return classes
 }
 
-// imageValues are the images that differ from the chart's own, which are the same pins.
-func (p *plane) imageValues() (object, error) {
-	images, err := p.images()
+func (p *plane) imageValues() node {
+	values := object{}
+	for _, i := range p.images() {
+		name, tag, digest := plan.SplitImage(i.is.Value)
+		registry, repository, _ := strings.Cut(name, "/")
+		if values[i.role] == nil {
+			values[i.role] = object{}
+		}
+		image := object{
+			"registry": part(i.is, "", registry), "repository": part(i.is, "", repository), "tag": part(i.is, "", tag), "digest": part(i.is, "", digest),
+		}
+		if policy := i.policies.Value[i.container]; policy != "" {
+			image["pullPolicy"] = part(i.policies, i.container, policy)
+		}
+		values[i.role].(object)[i.container] = image
+	}
+	return values
+}
+
+// chartValues is what the chart's values.yaml has.
+type chartValues struct {
+	composedObject
+	order   map[string]int // keys in the order of the file
+	version string         // the chart's
+}
+
+// chartDefaults reads the embedded chart; it is the same in every run.
+var chartDefaults = sync.OnceValues(func() (*chartValues, error) {
+	const file = "cinder-csi/values.yaml"
+	text, err := fs.ReadFile(charts.Files, file)
 	if err != nil {
 		return nil, err
 	}
-	values := object{}
-	for _, i := range images {
-		role, container, _ := strings.Cut(strings.TrimPrefix(i.Name, "cinder-csi/"), "-")
-		w := p.r.Controller.Value
-		if role == "node" {
-			w = p.r.Node.Value
-		}
-		if w.Images[container] == (v1alpha1.Image{}) {
-			continue
-		}
-		if values[role] == nil {
-			values[role] = object{}
-		}
-		registry, repository, _ := strings.Cut(i.NewName, "/")
-		values[role].(object)[container] = object{"registry": registry, "repository": repository, "tag": i.NewTag, "digest": i.Digest}
+	var root yaml.Node
+	var fields map[string]any
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		return nil, fmt.Errorf("charts/%s: %w", file, err)
 	}
-	return values, nil
+	if err := yaml.Unmarshal(text, &fields); err != nil {
+		return nil, fmt.Errorf("charts/%s: %w", file, err)
+	}
+	version, err := chartVersion()
+	if err != nil {
+		return nil, err
+	}
+	d := &chartValues{composedObject{leaves: map[string]composedLeaf{}}, map[string]int{}, version}
+	d.set(from(fields), nil, Origin{})
+	d.number(&root)
+	return d, nil
+})
+
+func chartVersion() (string, error) {
+	const file = "cinder-csi/Chart.yaml"
+	text, err := charts.Files.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	var chart struct{ Version string }
+	if err := yaml.Unmarshal(text, &chart); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return chart.Version, nil
 }
 
-// orEmpty writes [] for nothing: in values a null would delete the chart's default instead of replacing it.
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
+// number gives the keys of a mapping their places, outer ones before inner ones.
+func (d *chartValues) number(n *yaml.Node) {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 && d.order[child.Value] == 0 {
+			d.order[child.Value] = len(d.order) + 1
+		}
 	}
-	return list
+	for _, child := range n.Content {
+		d.number(child)
+	}
+}
+
+// without is a node without what the chart has by default; nil: nothing. Helm replaces lists and merges maps.
+func (d *chartValues) without(n node, at field.Path) node {
+	switch n := n.(type) {
+	case object:
+		rest := object{}
+		for key, value := range n {
+			if r := d.without(value, append(at[:len(at):len(at)], key)); r != nil {
+				rest[key] = r
+			}
+		}
+		if len(rest) == 0 {
+			return nil
+		}
+		return rest
+	case list:
+		if d.has(n, at) {
+			return nil
+		}
+		return n
+	case leaf:
+		if was, there := d.leaves[keyOf(at)]; there && same(was.value, n.value) {
+			return nil
+		}
+	}
+	return n
 }

@@ -1,72 +1,77 @@
 package bundle
 
 import (
-	"cmp"
-	"fmt"
-	"strings"
+	"slices"
 
-	"sigs.k8s.io/yaml"
-
-	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/manifests"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 )
 
-// image is an entry of a kustomization's images.
+// image is the image of one container: the base names it cinder-csi/ROLE-CONTAINER.
 type image struct {
-	Name    string `json:"name"`
-	NewName string `json:"newName"`
-	NewTag  string `json:"newTag,omitempty"`
-	Digest  string `json:"digest,omitempty"`
+	role, container string
+	is              plan.Decision[string]
+	policies        plan.Decision[map[string]string] // of the role
 }
 
-// pins are the images of manifests/components/images.
-func pins() ([]image, error) {
-	const file = "components/images/kustomization.yaml"
-	text, err := manifests.Files.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var k struct {
-		Images []image `json:"images"`
-	}
-	if err := yaml.Unmarshal(text, &k); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	return k.Images, nil
-}
+func (i image) baseName() string { return "cinder-csi/" + i.role + "-" + i.container }
 
-// images are the images of the plane's pods: the pins, and what the configuration says over them.
-func (p *plane) images() ([]image, error) {
-	all, err := pins()
-	if err != nil {
-		return nil, err
-	}
+// images are the images of the plane's pods.
+func (p *plane) images() []image {
 	var used []image
-	for _, i := range all {
-		role, container, _ := strings.Cut(strings.TrimPrefix(i.Name, "cinder-csi/"), "-")
-		switch {
-		case role == "controller" && !p.controller, role == "node" && !p.node, container == "snapshotter" && !p.snapshots():
-			continue
-		case role == "controller":
-			i = i.over(p.r.Controller.Value.Images[container])
-		default:
-			i = i.over(p.r.Node.Value.Images[container])
+	add := func(role string, w plan.Workload, containers []string) {
+		for _, c := range containers {
+			name := plan.ImageOf(c)
+			if !slices.ContainsFunc(used, func(i image) bool { return i.role == role && i.container == name }) {
+				used = append(used, image{role, name, p.r.Image(w, name), w.PullPolicies})
+			}
 		}
-		used = append(used, i)
 	}
-	return used, nil
+	if p.controller {
+		add(plan.IDController, p.r.Controller, p.controllerContainers())
+	}
+	if p.node {
+		add(plan.IDNode, p.r.Node, nodeContainers)
+	}
+	if p.checksDrift() {
+		used = append(used, image{"driftcheck", "generator", p.r.Images["generator"], p.driftCheckPolicies()})
+	}
+	return used
 }
 
-// over is the image with what an override says of it: a registry replaces the first element, a repository the rest. A digest alone
-// identifies an image; a new tag without one drops the pinned digest.
-func (i image) over(o v1alpha1.Image) image {
-	registry, repository, _ := strings.Cut(i.NewName, "/")
-	i.NewName = cmp.Or(o.Registry, registry) + "/" + cmp.Or(o.Repository, repository)
-	if o.Tag != "" {
-		i.NewTag, i.Digest = o.Tag, ""
+var nodeContainers = []string{"driver", "registrar", "livenessprobe"}
+
+func (p *plane) controllerContainers() []string {
+	names := []string{"driver", "provisioner", "attacher", "resizer", "snapshotter", "livenessprobe"}
+	if p.metricsTLS() {
+		for _, name := range p.measured() {
+			names = append(names, "kube-rbac-proxy-"+name)
+		}
 	}
-	if o.Digest != "" {
-		i.NewTag, i.Digest = "", o.Digest
+	if p.snapshots() {
+		return names
 	}
-	return i
+	return slices.DeleteFunc(names, func(n string) bool { return n == "snapshotter" })
+}
+
+// driftCheckPolicies is the pull policy of the drift check in the form of a role's.
+func (p *plane) driftCheckPolicies() plan.Decision[map[string]string] {
+	d := p.r.DriftCheck
+	policies := plan.Decision[map[string]string]{ID: d.ID, Value: map[string]string{}}
+	if d.Value.PullPolicy != "" {
+		policies.Value["generator"] = d.Value.PullPolicy
+	}
+	return policies
+}
+
+// entry is the image in a kustomization.
+func (i image) entry() node {
+	name, tag, digest := plan.SplitImage(i.is.Value)
+	o := object{"name": fixed(i.baseName()), "newName": part(i.is, "", name)}
+	if tag != "" {
+		o["newTag"] = part(i.is, "", tag)
+	}
+	if digest != "" {
+		o["digest"] = part(i.is, "", digest)
+	}
+	return o
 }

@@ -4,21 +4,20 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-
-	"sigs.k8s.io/yaml"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/manifests"
 )
 
-// driverDir holds what is composed and patched. It is a kustomization of its own below the plane's, because every patch and
-// component costs kustomize the square of the number of objects it could apply to: with 2,000 classes beside the patches a build
-// took 15 s, with the classes above them a fraction of it.
+// driverDir holds what is composed and patched. It is a kustomization of its own below that of the plane. Every patch and component costs
+// kustomize the square of the number of objects it could apply to. With 2,000 classes beside the patches a build took 15 s; with the
+// classes above them it takes a fraction of it.
 const driverDir = "driver"
 
 // kustomize adds the plane's overlay: what the cloud decides, above the driver.
 func (p *plane) kustomize(t Tree, o Options) error {
 	var resources []string
-	own := func(name string, docs ...object) error {
+	own := func(name string, docs ...node) error {
 		if len(docs) == 0 {
 			return nil
 		}
@@ -37,14 +36,31 @@ func (p *plane) kustomize(t Tree, o Options) error {
 			return err
 		}
 	}
-	return p.document(t, "kustomization.yaml", kustomization(object{"resources": resources}))
+	k := kustomization(object{"resources": fixed(resources)})
+	k["sortOptions"] = fixed(applyOrder)
+	return p.document(t, "kustomization.yaml", k)
+}
+
+// applyOrder is the order of the built objects. What a workload needs is there before it, its rights above all. Classes come last, because
+// nobody can use a class whose driver is missing.
+var applyOrder = map[string]any{
+	"order": "legacy",
+	"legacySortOptions": map[string]any{
+		"orderFirst": []any{
+			"Namespace", "CredentialsRequest", "ServiceAccount", "Secret", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
+			"CSIDriver", "ConfigMap", "NetworkPolicy", "PodDisruptionBudget", "Service", "Deployment", "DaemonSet",
+			"PodMonitor", "ServiceMonitor", "PrometheusRule", "CronJob",
+		},
+		"orderLast": []any{"StorageClass", "VolumeAttributesClass", "VolumeSnapshotClass"},
+	},
 }
 
 // kustomization says its order explicitly, because kustomize's default has changed before: things as they are listed.
 func kustomization(fields object) object {
-	fields["apiVersion"], fields["kind"] = "kustomize.config.k8s.io/v1beta1", "Kustomization"
-	fields["sortOptions"] = object{"order": "fifo"}
-	return fields
+	return merge(fields, object{
+		"apiVersion": fixed("kustomize.config.k8s.io/v1beta1"), "kind": fixed("Kustomization"),
+		"sortOptions": object{"order": fixed("fifo")},
+	})
 }
 
 // driver adds the driver's own objects: what it composes of manifests/, and what it changes there.
@@ -63,7 +79,11 @@ func (p *plane) driver(t Tree, o Options) error {
 	if err != nil {
 		return err
 	}
-	components, err := refs(p.components())
+	var dirs []string
+	for _, c := range p.components() {
+		dirs = append(dirs, c.dir)
+	}
+	components, err := refs(dirs)
 	if err != nil {
 		return err
 	}
@@ -71,15 +91,15 @@ func (p *plane) driver(t Tree, o Options) error {
 	if err != nil {
 		return err
 	}
-	images, err := p.images()
-	if err != nil {
-		return err
+	images := list{}
+	for _, i := range p.images() {
+		images = append(images, i.entry())
 	}
-	k := kustomization(object{"resources": bases, "patches": patches, "images": images})
+	k := kustomization(object{"resources": fixed(bases), "patches": patches, "images": images})
 	if len(components) > 0 {
-		k["components"] = components
+		k["components"] = fixed(components)
 	}
-	return p.document(t, driverDir+"/kustomization.yaml", k)
+	return p.change(t, driverDir+"/kustomization.yaml", k)
 }
 
 // bases are the parts of manifests/base that the plane is made of, rights before what uses them.
@@ -97,26 +117,63 @@ func (p *plane) bases() []string {
 	return list
 }
 
+// component is a feature of manifests/components, with the decisions that switch it on.
+type component struct {
+	dir  string
+	refs []Ref
+}
+
 // components are the features of the plane. One that adds to what another added comes after it.
-func (p *plane) components() []string {
-	var list []string
-	add := func(when bool, names ...string) {
+func (p *plane) components() []component {
+	var list []component
+	add := func(when bool, name string, refs ...Ref) {
 		if when {
-			for _, n := range names {
-				list = append(list, "components/"+n)
-			}
+			list = append(list, component{"components/" + name, refs})
 		}
 	}
-	add(p.controller && p.snapshots(), "snapshots-controller")
-	add(p.cluster && p.snapshots(), "snapshots-rbac")
-	add(p.controller && p.ca() != "", "ca-controller")
-	add(p.controller && p.r.PVCAnnotations.Value, "pvc-annotations-controller")
-	add(p.controller && p.openShift(), "openshift-controller")
-	add(p.node && p.openShift(), "openshift-node")
-	add(p.controller && p.hosted(), "hypershift-controller")
-	add(p.controller && p.hosted() && p.snapshots(), "snapshots-hypershift")
-	add(p.cluster && p.hosted(), "hypershift-guest")
-	add(p.cluster && p.r.LimitRefresh.Value > 0, "allocatable-refresh")
+	openShift, hosted := refOf(p.r.OpenShift), refOf(p.r.Hosted)
+	add(p.controller && p.snapshots(), "snapshots-controller", p.snapshotsOn())
+	add(p.cluster && p.snapshots(), "snapshots-rbac", p.snapshotsOn())
+	add(p.controller && p.hasCA(), "ca-controller", refOf(p.r.CASource))
+	add(p.controller && p.r.TrustedCA.Value, "trusted-ca", refOf(p.r.TrustedCA))
+	add(p.controller && p.r.PVCAnnotations.Value, "pvc-annotations-controller", refOf(p.r.PVCAnnotations))
+	add(p.controller && p.openShift(), "openshift-controller", openShift)
+	add(p.controller && p.openShift() && !p.hosted() && partitioned(p.controllerNS.Value), "openshift-partitioning", openShift, hosted)
+	add(p.node && p.openShift() && partitioned(p.nodeNS.Value), "openshift-partitioning-node", openShift)
+	add(p.node && p.openShift(), "openshift-node", openShift)
+	add(p.controller && p.hosted(), "hypershift-controller", hosted)
+	add(p.controller && p.hosted() && !p.guestToken(), "hypershift-admin-kubeconfig", hosted, refOf(p.r.GuestAccess))
+	add(p.controller && p.guestToken(), "hypershift-guest-token", refOf(p.r.GuestAccess))
+	add(p.controller && p.hosted() && p.snapshots(), "snapshots-hypershift", hosted, p.snapshotsOn())
+	add(p.cluster && p.hosted(), "hypershift-guest", hosted)
+	add(p.cluster && p.r.Adopted.Value, "openshift-adopted", refOf(p.r.Adopted))
+	monitor, monitoring := strings.ToLower(p.r.Monitoring.Value), refOf(p.r.Monitoring)
+	plain := []Ref{monitoring}
+	if p.r.MetricsTLS.Reason != "" { // only a stand-alone cluster has the choice
+		plain = append(plain, p.tlsOn())
+	}
+	add(p.node && p.monitored(), "metrics-node", monitoring)
+	add(p.controller && p.monitored() && !p.metricsTLS(), monitor+"-controller", plain...)
+	add(p.controller && p.monitored() && !p.metricsTLS() && p.snapshots(), "snapshots-"+monitor, append(plain, p.snapshotsOn())...)
+	add(p.controller && p.metricsTLS(), "metrics-tls-controller", p.tlsOn())
+	add(p.controller && p.metricsTLS() && p.snapshots(), "snapshots-metrics-tls", p.tlsOn(), p.snapshotsOn())
+	add(p.node && p.monitored(), monitor+"-node", monitoring)
+	capacity := refOf(p.r.Capacity)
+	alerts, dashboards := refOf(p.r.Alerts), refOf(p.r.Dashboards)
+	add(p.controller && p.alerts(), "alerts-controller", monitoring, alerts)
+	add(p.controller && p.alerts() && p.r.Capacity.Value, "alerts-capacity", monitoring, alerts, capacity)
+	add(p.node && p.alerts(), "alerts-node", monitoring, alerts)
+	add(p.controller && p.dashboards(), "dashboards-controller", monitoring, dashboards)
+	add(p.node && p.dashboards(), "dashboards-node", monitoring, dashboards)
+	add(p.cluster && p.r.Capacity.Value, "capacity-csidriver", capacity)
+	add(p.cluster && p.r.Capacity.Value, "capacity-rbac", capacity)
+	add(p.controller && p.r.Capacity.Value && !p.hosted(), "capacity-owner", capacity)
+	add(p.cluster && p.r.LimitRefresh.Value > 0, "allocatable-refresh", refOf(p.r.LimitRefresh))
+	drift := refOf(p.r.DriftCheck)
+	add(p.checksDrift(), "drift-check", drift)
+	add(p.checksDrift() && p.hasCA(), "ca-drift-check", drift, refOf(p.r.CASource))
+	add(p.checksDrift() && p.openShift(), "openshift-drift-check", drift, openShift)
+	add(p.checksDrift() && p.alerts(), "alerts-drift-check", drift, monitoring, alerts)
 	return list
 }
 
@@ -144,45 +201,97 @@ func (p *plane) manifest(t Tree, o Options, name string) (string, error) {
 
 // ownObjects yields the files of objects that no part of manifests/ has, because the cloud decides whether and how many there are.
 // All classes are in one file: kustomize's time grows with the square of the number of files.
-func (p *plane) ownObjects() func(yield func(string, []object) bool) {
-	return func(yield func(string, []object) bool) {
-		var classes []object
+func (p *plane) ownObjects() func(yield func(string, []node) bool) {
+	return func(yield func(string, []node) bool) {
+		var classes []node
 		if p.cluster {
 			for _, c := range p.r.StorageClasses {
-				classes = append(classes, p.storageClass(c.Value))
+				classes = append(classes, p.storageClass(c))
 			}
 		}
 		if !yield("storageclasses.yaml", classes) {
 			return
 		}
-		if p.cluster && p.snapshots() && !yield("snapshotclass.yaml", []object{p.snapshotClass()}) {
+		if p.cluster && p.snapshots() {
+			classes := []node{p.snapshotClass()}
+			if p.r.BackupClass.Value.Enabled {
+				classes = append(classes, p.backupClass())
+			}
+			if !yield("snapshotclass.yaml", classes) {
+				return
+			}
+		}
+		if p.cluster && len(p.r.AttributesClasses) > 0 {
+			var classes []node
+			for _, c := range p.r.AttributesClasses {
+				classes = append(classes, p.attributesClass(c))
+			}
+			if !yield("volumeattributesclasses.yaml", classes) {
+				return
+			}
+		}
+		if p.controller && p.r.CABundle.Value != "" && !yield("ca.yaml", []node{p.caConfigMap()}) {
 			return
 		}
-		if p.controller && p.ca() != "" && !yield("ca.yaml", []object{p.caConfigMap()}) {
+		if p.checksDrift() && !yield("driftcheck.yaml", p.driftCheckConfigMaps()) {
 			return
 		}
-		if p.controller && p.r.NetworkPolicy.Value.Enabled {
-			yield("networkpolicy.yaml", []object{p.networkPolicy()})
+		if p.controller && p.r.NetworkPolicy.Value.Enabled && !yield("networkpolicy.yaml", []node{p.networkPolicy()}) {
+			return
+		}
+		if p.controller && p.r.CredentialsRequest.Value && !yield("credentialsrequest.yaml", []node{p.credentialsRequest()}) {
+			return
+		}
+		if docs := p.prometheus(); len(docs) > 0 {
+			yield("prometheus.yaml", docs)
 		}
 	}
 }
 
-// writePatches writes each patch as a file of its own and returns the kustomization's list of them.
-func (p *plane) writePatches(t Tree) ([]object, error) {
-	var list []object
-	for _, patch := range p.patches() {
-		if patch.body != nil {
-			if err := p.document(t, driverDir+"/"+patch.file, patch.body); err != nil {
-				return nil, err
-			}
-		} else {
-			text, err := yaml.Marshal(patch.ops)
-			if err != nil {
-				return nil, err
-			}
-			t[path.Join(p.dir, driverDir, patch.file)] = text
-		}
-		list = append(list, object{"path": patch.file, "target": patch.target})
+// writePatches writes each patch as a file of its own and returns the kustomization's list of them. What the base and the components
+// say already is left out, and a patch of which nothing is left is none.
+func (p *plane) writePatches(t Tree) (list, error) {
+	state, err := p.compose()
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	entries := list{}
+	for _, whole := range p.patches() {
+		patch, some := state.needed(whole)
+		state.apply(whole)
+		if !some {
+			continue
+		}
+		if err := p.change(t, driverDir+"/"+patch.file, patch.text()); err != nil {
+			return nil, err
+		}
+		entries = append(entries, object{"path": fixed(patch.file), "target": patch.target.entry()})
+	}
+	return entries, nil
+}
+
+// text is the patch as its file holds it.
+func (p patch) text() node {
+	if p.body != nil {
+		kind := p.target.kinds[0]
+		return merge(p.body, object{"apiVersion": fixed(apiVersions[kind]), "kind": fixed(kind), "metadata": object{"name": fixed(p.target.name)}})
+	}
+	var ops list
+	for _, op := range p.ops {
+		ops = append(ops, object{"op": fixed("replace"), "path": fixed(op.pointer), "value": op.value})
+	}
+	return ops
+}
+
+var apiVersions = map[string]string{"ConfigMap": "v1", "CronJob": "batch/v1", "Deployment": "apps/v1", "DaemonSet": "apps/v1"}
+
+func (t target) entry() object {
+	o := object{"kind": fixed(strings.Join(t.kinds, "|"))}
+	if t.name != "" {
+		o["name"] = fixed(t.name)
+	}
+	if t.component != "" {
+		o["labelSelector"] = fixed(componentLabel + "=" + t.component)
+	}
+	return o
 }

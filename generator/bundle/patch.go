@@ -1,199 +1,268 @@
 package bundle
 
 import (
+	"fmt"
+
+	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 const hashAnnotation = "cinder-csi.io/config-hash"
 
-// podSpec is what the plan says of a role's pods, as a patch of the base's; annotations are the pod's.
-func podSpec(w plan.Workload, names []string, annotations map[string]string, spec object) object {
-	spec["priorityClassName"] = w.PriorityClass
-	spec["tolerations"] = tolerations(w.Tolerations)
-	if len(w.NodeSelector) > 0 {
-		spec["nodeSelector"] = w.NodeSelector
-	}
-	if len(w.ImagePullSecrets) > 0 {
-		var refs []object
-		for _, name := range w.ImagePullSecrets {
-			refs = append(refs, object{"name": name})
-		}
-		spec["imagePullSecrets"] = refs
-	}
-	if w.RunAsUser != nil {
-		spec["securityContext"] = object{"runAsUser": *w.RunAsUser, "runAsGroup": *w.RunAsUser, "fsGroup": *w.RunAsUser}
-	}
-	spec["containers"] = containers(w, names)
-	meta := object{"annotations": annotations}
-	if len(w.PodLabels) > 0 {
-		meta["labels"] = w.PodLabels
-	}
-	return object{"metadata": meta, "spec": spec}
-}
-
-// containers are the patches of single containers: resources by name, the proxy for the driver alone, because the sidecars talk to
-// the API server only. All are named, because a merge moves what it names to the front: so the order is always this one.
-func containers(w plan.Workload, names []string) []object {
-	list := make([]object, len(names))
-	for i, name := range names {
-		c := object{"name": name}
-		resources := object{}
-		if r := w.Resources[name]; len(r.Requests) > 0 {
-			resources["requests"] = r.Requests
-		}
-		if r := w.Resources[name]; len(r.Limits) > 0 {
-			resources["limits"] = r.Limits
-		}
-		if len(resources) > 0 {
-			c["resources"] = resources
-		}
-		if env := proxyEnv(w.Proxy); name == "driver" && len(env) > 0 {
-			c["env"] = env
-		}
-		list[i] = c
-	}
-	return list
-}
-
-// named are list elements that a patch mentions for their order only.
-func named(names ...string) []object {
-	list := make([]object, len(names))
-	for i, name := range names {
-		list[i] = object{"name": name}
-	}
-	return list
-}
-
-func proxyEnv(p v1alpha1.Proxy) []object {
-	var env []object
-	for _, e := range [][2]string{{"HTTP_PROXY", p.HTTP}, {"HTTPS_PROXY", p.HTTPS}, {"NO_PROXY", p.NoProxy}} {
-		if e[1] != "" {
-			env = append(env, object{"name": e[0], "value": e[1]})
-		}
-	}
-	return env
-}
-
-// patch is one patch of a kustomization.
+// patch is one patch of a kustomization: what the decisions say of objects of manifests/. It says all of it; what the objects have
+// already is dropped when the patch is written.
 type patch struct {
 	file   string // of the patch's text, below driverDir
-	target object
-	body   object // a strategic merge patch
-	ops    []object
+	target target
+	body   object // a strategic merge patch, without the object's identity
+	ops    []op
+}
+
+// op puts one value at a place.
+type op struct {
+	pointer string // the place as JSON patches name it
+	at      field.Path
+	value   node
 }
 
 // patches are what the cloud and the configuration change of the base.
 func (p *plane) patches() []patch {
 	var list []patch
 	merge := func(kind, name, file string, body object) {
-		body["apiVersion"], body["kind"] = apiVersions[kind], kind
-		body["metadata"] = object{"name": name}
-		list = append(list, patch{file: "patches/" + file, target: object{"kind": kind, "name": name}, body: body})
+		list = append(list, patch{file: "patches/" + file, target: target{kinds: []string{kind}, name: name}, body: body})
 	}
 	if p.controller {
 		merge("ConfigMap", "cinder-csi-controller-settings", "controller-settings.yaml", object{"data": p.controllerSettings()})
-		merge("ConfigMap", "cinder-csi-controller-config", "controller-config.yaml", object{"data": map[string]string{"cloud.conf": p.controllerConf}})
+		merge("ConfigMap", "cinder-csi-controller-config", "controller-config.yaml", object{"data": object{"cloud.conf": p.controllerConf}})
 		merge("Deployment", "cinder-csi-controller", "controller.yaml", object{"spec": p.controllerSpec()})
+		list = append(list, absentAlert("controller", p.controllerNS))
+	}
+	if p.checksDrift() {
+		merge("CronJob", driftCheckName, "drift-check.yaml", object{"spec": p.driftCheckSpec()})
 	}
 	if p.node {
 		merge("ConfigMap", "cinder-csi-node-settings", "node-settings.yaml", object{"data": p.nodeSettings()})
-		merge("ConfigMap", "cinder-csi-node-config", "node-config.yaml", object{"data": map[string]string{"cloud.conf": p.nodeConf}})
+		merge("ConfigMap", "cinder-csi-node-config", "node-config.yaml", object{"data": object{"cloud.conf": p.nodeConf}})
+		list = append(list, p.kubeletMount())
 		merge("DaemonSet", "cinder-csi-node", "node.yaml", object{"spec": p.nodeSpec()})
+		list = append(list, absentAlert("node", p.nodeNS))
 	}
 	if p.cluster {
-		list = append(list, patch{file: "patches/csidriver.yaml", target: object{"kind": "CSIDriver"}, ops: []object{replace("/metadata/name", p.r.Driver.Value.Name)}})
+		ops := []op{{"/metadata/name", field.Path{"metadata", "name"}, whole(p.r.Driver)}}
+		if p.r.LimitRefresh.Value > 0 {
+			const period = "nodeAllocatableUpdatePeriodSeconds"
+			ops = append(ops, op{"/spec/" + period, field.Path{"spec", period}, whole(p.r.LimitRefresh)})
+		}
+		list = append(list, patch{file: "patches/csidriver.yaml", target: target{kinds: []string{"CSIDriver"}}, ops: ops})
 	}
 	return append(list, p.namespacePatches()...)
 }
 
-var apiVersions = map[string]string{"ConfigMap": "v1", "Deployment": "apps/v1", "DaemonSet": "apps/v1"}
+// absentAlert puts the namespace into the first alert of a role. Series that are absent have no namespace label, so the alert names it.
+func absentAlert(role string, namespace plan.Decision[string]) patch {
+	expr := fmt.Sprintf("absent(cinder_csi_build_info{namespace=%q,pod=~\"cinder-csi-%s-.+\"})", namespace.Value, role)
+	return patch{
+		file: "patches/alerts-" + role + ".yaml", target: target{kinds: []string{"PrometheusRule"}, name: "cinder-csi-" + role},
+		ops: []op{{"/spec/groups/0/rules/0/expr", field.Path{"spec", "groups", "[cinder-csi-" + role + "]", "rules", "[0]", "expr"}, part(namespace, "", expr)}},
+	}
+}
+
+// podSpec is the patch of the pod template in the base: what the plan decides for the pods of one role.
+func podSpec(w plan.Workload, names []string, hash node, spec object) object {
+	spec["priorityClassName"] = whole(w.PriorityClass)
+	spec["tolerations"] = whole(w.Tolerations)
+	if len(w.NodeSelector.Value) > 0 {
+		spec["nodeSelector"] = whole(w.NodeSelector)
+	}
+	if secrets := pullSecrets(w); secrets != nil {
+		spec["imagePullSecrets"] = secrets
+	}
+	if w.RunAsUser.Value != nil {
+		user := whole(w.RunAsUser)
+		spec["securityContext"] = object{"runAsUser": user, "runAsGroup": user, "fsGroup": user}
+	}
+	spec["containers"] = containers(w, names)
+	if w.Affinity.Value != nil {
+		spec["affinity"] = affinityPatch(w.Affinity)
+	}
+	if len(w.Spread.Value) > 0 {
+		spec["topologySpreadConstraints"] = whole(w.Spread)
+	}
+	annotations := object{hashAnnotation: hash}
+	for key, value := range w.PodAnnotations.Value {
+		annotations[key] = part(w.PodAnnotations, key, value)
+	}
+	meta := object{"annotations": annotations}
+	if len(w.PodLabels.Value) > 0 {
+		meta["labels"] = whole(w.PodLabels)
+	}
+	return object{"metadata": meta, "spec": spec}
+}
+
+// containers are the patches of single containers: resources by name, the proxy for the driver alone, because the sidecars talk to
+// the API server only. All are named, because a merge moves what it names to the front: so the order is always this one.
+func containers(w plan.Workload, names []string) list {
+	l := named(names...)
+	for i, name := range names {
+		c := l[i].(object)
+		image := plan.ImageOf(name)
+		over, resources := w.Resources.Value[image], object{}
+		if len(over.Requests) > 0 {
+			resources["requests"] = part(w.Resources, image+".requests", over.Requests)
+		}
+		if len(over.Limits) > 0 {
+			resources["limits"] = part(w.Resources, image+".limits", over.Limits)
+		}
+		if len(resources) > 0 {
+			c["resources"] = resources
+		}
+		if policy := w.PullPolicies.Value[image]; policy != "" {
+			c["imagePullPolicy"] = part(w.PullPolicies, image, policy)
+		}
+		if env := proxyEnv(w.Proxy); name == "driver" && len(env) > 0 {
+			c["env"] = env
+		}
+	}
+	return l
+}
+
+// named are list elements that a patch mentions for their order only.
+func named(names ...string) list {
+	l := make(list, len(names))
+	for i, name := range names {
+		l[i] = object{"name": fixed(name)}
+	}
+	return l
+}
+
+func proxyEnv(d plan.Decision[v1alpha1.Proxy]) list {
+	var env list
+	for _, e := range [][3]string{{"HTTP_PROXY", "http", d.Value.HTTP}, {"HTTPS_PROXY", "https", d.Value.HTTPS}, {"NO_PROXY", "noProxy", d.Value.NoProxy}} {
+		if e[2] != "" {
+			env = append(env, object{"name": part(d, e[1], e[0]), "value": part(d, e[1], e[2])})
+		}
+	}
+	return env
+}
 
 func (p *plane) controllerSpec() object {
-	w, c := p.r.Controller.Value, p.r.Credentials.Value
+	c := p.r.Credentials
+	items := list{object{"key": part(c, "key", c.Value.Key), "path": fixed("clouds.yaml")}}
 	volumes := append(named("socket", "config"),
-		object{"name": "cloud", "secret": object{"secretName": c.SecretName, "items": []object{{"key": c.Key, "path": "clouds.yaml"}}}})
-	if p.ca() != "" {
-		volumes = append(volumes, named("ca")...)
+		object{"name": fixed("cloud"), "secret": object{"secretName": part(c, "secretName", c.Value.SecretName), "items": items}})
+	if p.hasCA() {
+		volumes = append(volumes, p.caVolume())
 	}
 	spec := object{}
 	if p.hosted() {
-		volumes = append(volumes, object{"name": "hosted-kubeconfig", "secret": object{"secretName": p.r.Config.HyperShift.KubeconfigSecret}})
-		spec["affinity"] = hostedAffinity(p.controllerNS)
+		volumes = append(volumes, p.guestVolumes(spec)...)
+		spec["affinity"] = under(p.hostedAffinity(), refOf(p.r.Hosted)) // podSpec replaces it by a configured one
+	}
+	if p.metricsTLS() {
+		volumes = append(volumes, named("metrics-tls")...)
 	}
 	spec["volumes"] = volumes
-	names := []string{"driver", "provisioner", "attacher", "resizer"}
-	if p.snapshots() {
-		names = append(names, "snapshotter")
+	hash := configHash(p.controllerSettings(), p.controllerConf, whole(p.r.CABundle))
+	w := p.r.Controller
+	deployment := object{"replicas": whole(w.Replicas), "template": podSpec(w, p.controllerContainers(), hash, spec)}
+	if strategy := strategyPatch(w.UpdateStrategy); strategy != nil {
+		deployment["strategy"] = strategy
 	}
-	hash := configHash(p.controllerSettings(), p.controllerConf, p.ca())
-	return object{"replicas": w.Replicas, "template": podSpec(w, append(names, "livenessprobe"), map[string]string{hashAnnotation: hash}, spec)}
+	return deployment
 }
 
 // hostedAffinity places the pods of one hosted control plane together, as HyperShift does its own.
-func hostedAffinity(namespace string) object {
-	node := func(weight int, key, value string) object {
-		return object{"weight": weight, "preference": object{"matchExpressions": []object{{"key": key, "operator": "In", "values": []string{value}}}}}
+func (p *plane) hostedAffinity() object {
+	namespace := whole(p.controllerNS)
+	prefer := func(weight int, key string, value node) object {
+		expression := object{"key": fixed(key), "operator": fixed("In"), "values": list{value}}
+		return object{"weight": fixed(weight), "preference": object{"matchExpressions": list{expression}}}
 	}
 	return object{
-		"nodeAffinity": object{"preferredDuringSchedulingIgnoredDuringExecution": []object{
-			node(50, "hypershift.openshift.io/control-plane", "true"),
-			node(100, "hypershift.openshift.io/cluster", namespace),
+		"nodeAffinity": object{"preferredDuringSchedulingIgnoredDuringExecution": list{
+			prefer(50, "hypershift.openshift.io/control-plane", fixed("true")),
+			prefer(100, "hypershift.openshift.io/cluster", namespace),
 		}},
-		"podAffinity": object{"preferredDuringSchedulingIgnoredDuringExecution": []object{{
-			"weight": 100,
+		"podAffinity": object{"preferredDuringSchedulingIgnoredDuringExecution": list{object{
+			"weight": fixed(100),
 			"podAffinityTerm": object{
-				"labelSelector": object{"matchLabels": map[string]string{"hypershift.openshift.io/hosted-control-plane": namespace}},
-				"topologyKey":   "kubernetes.io/hostname",
+				"labelSelector": object{"matchLabels": object{"hypershift.openshift.io/hosted-control-plane": namespace}},
+				"topologyKey":   fixed("kubernetes.io/hostname"),
 			},
 		}}},
 	}
 }
 
 func (p *plane) nodeSpec() object {
-	volumes := []object{{"name": "plugin-dir", "hostPath": object{"path": "/var/lib/kubelet/plugins/" + p.r.Driver.Value.Name}}}
-	volumes = append(volumes, named("registration-dir", "kubelet-dir", "dev", "config", "tmp", "run")...)
+	kubelet := p.r.KubeletDir
+	volumes := list{
+		hostPath("plugin-dir", also(part(p.r.Driver, "", kubelet.Value+"/plugins/"+p.r.Driver.Value), refOf(kubelet))),
+		hostPath("registration-dir", part(kubelet, "", kubelet.Value+"/plugins_registry")),
+		hostPath("kubelet-dir", whole(kubelet)),
+	}
+	volumes = append(volumes, named("dev", "config", "tmp", "run")...)
 	if p.openShift() {
 		volumes = append(volumes, named("etc-selinux", "sys-fs")...)
 	}
-	hash := configHash(p.nodeSettings(), p.nodeConf, "")
-	names := []string{"driver", "registrar", "livenessprobe"}
-	return object{"template": podSpec(p.r.Node.Value, names, map[string]string{hashAnnotation: hash}, object{"volumes": volumes})}
+	hash := configHash(p.nodeSettings(), p.nodeConf, fixed(""))
+	pod := podSpec(p.r.Node, nodeContainers, hash, object{"volumes": volumes})
+	daemonSet := object{"template": pod}
+	if strategy := strategyPatch(p.r.Node.UpdateStrategy); strategy != nil {
+		daemonSet["updateStrategy"] = strategy
+	}
+	return daemonSet
 }
 
-// The namespaces that the base's files name.
-const (
-	baseControllerNS = "cinder-csi"
-	baseNodeNS       = "cinder-csi-node"
-)
+func hostPath(name string, path node) node {
+	return object{"name": fixed(name), "hostPath": object{"path": path}}
+}
+
+// kubeletMount moves the mount of kubelet's directory: kubelet names paths of the host, so the container has it under the same path. A merge
+// cannot do it, because it knows a mount by its path.
+func (p *plane) kubeletMount() patch {
+	at := 1 // after plugin-dir, in the driver's container
+	if p.openShift() {
+		at += 2 // the component openshift-node adds two mounts in front
+	}
+	return patch{
+		file: "patches/kubelet-dir.yaml", target: target{kinds: []string{"DaemonSet"}, name: "cinder-csi-node"},
+		ops: []op{{
+			fmt.Sprintf("/spec/template/spec/containers/0/volumeMounts/%d/mountPath", at),
+			field.Path{"spec", "template", "spec", "containers", "[driver]", "volumeMounts", "[kubelet-dir]", "mountPath"},
+			whole(p.r.KubeletDir),
+		}},
+	}
+}
 
 // namespacePatches move each role's objects into its namespace, by label; they come last, because the patches above find their
 // objects as the base has them. Subjects are moved by hand: a transformer would do it silently, and for other namespaces too.
 func (p *plane) namespacePatches() []patch {
 	var list []patch
-	move := func(component, namespace string) {
-		selector := "app.kubernetes.io/component=" + component
+	into := func(component string, kinds []string, namespace plan.Decision[string]) {
+		list = append(list, patch{
+			file:   "patches/namespace-" + component + ".yaml",
+			target: target{kinds: kinds, component: component},
+			ops:    []op{{"/metadata/namespace", field.Path{"metadata", "namespace"}, whole(namespace)}},
+		})
+	}
+	move := func(component string, namespace plan.Decision[string]) {
+		into(component, namespacedKinds, namespace)
 		list = append(list,
 			patch{
-				file:   "patches/namespace-" + component + ".yaml",
-				target: object{"kind": "ConfigMap|DaemonSet|Deployment|PodDisruptionBudget|Role|RoleBinding|ServiceAccount", "labelSelector": selector},
-				ops:    []object{replace("/metadata/namespace", namespace)},
-			},
-			patch{
 				file:   "patches/subject-" + component + ".yaml",
-				target: object{"kind": "ClusterRoleBinding|RoleBinding", "labelSelector": selector},
-				ops:    []object{replace("/subjects/0/namespace", namespace)},
+				target: target{kinds: []string{"ClusterRoleBinding", "RoleBinding"}, component: component},
+				ops:    []op{{"/subjects/0/namespace", field.Path{"subjects", "[cinder-csi-" + component + "]", "namespace"}, whole(namespace)}},
 			})
 	}
-	if p.controllerNS != baseControllerNS {
-		move("controller", p.controllerNS)
-	}
-	if p.node && p.nodeNS != baseNodeNS {
+	move("controller", p.controllerNS)
+	if p.node {
 		move("node", p.nodeNS)
+	}
+	if p.checksDrift() {
+		into(driftCheckComponent, []string{"CronJob", "PrometheusRule", "ServiceAccount"}, p.controllerNS)
 	}
 	return list
 }
 
-func replace(path string, value any) object {
-	return object{"op": "replace", "path": path, "value": value}
-}
+var namespacedKinds = []string{"ConfigMap", "DaemonSet", "Deployment", "PodDisruptionBudget", "PodMonitor", "PrometheusRule", "Role", "RoleBinding", "Service", "ServiceAccount", "ServiceMonitor"}

@@ -19,7 +19,7 @@ import (
 // does not bring along is named in it in backquotes; verification looks for that.
 func readme(r plan.Result, planes []*plane) []byte {
 	w := &text{}
-	w.line("# Cinder CSI driver `%s` for a %s cluster", r.Driver.Value.Name, targetNames[r.Target])
+	w.line("# Cinder CSI driver `%s` for a %s cluster", r.Driver.Value, targetNames[r.Target])
 	w.line("")
 	if r.Simulated {
 		w.line("**Made from a simulated cloud. There is no such cloud: this bundle is to be looked at, not to be used.**")
@@ -27,19 +27,26 @@ func readme(r plan.Result, planes []*plane) []byte {
 	}
 	w.line("Written by `cinder-csi-generator` for region `%s` of `%s`, project `%s`. This directory is the generator's: edits are lost,", code(r.Cloud.Region), code(r.Cloud.AuthURL), code(r.Cloud.ProjectID))
 	w.line("run it again instead. `plan.yaml` holds the decisions for programs. `DIR` below is this directory.")
+	w.warnings(r)
 	w.decisions(r)
-	if len(r.Warnings) > 0 {
-		w.line("\n## Mind\n")
-		for _, warning := range r.Warnings {
-			w.line("- %s", sentence(warning))
-		}
-	}
 	w.prerequisites(r, planes)
 	w.credentials(r)
+	w.driftCheck(r)
 	w.apply(r, planes)
 	w.changes(r)
 	w.remove(r, planes)
 	return w.Bytes()
+}
+
+// warnings come first: without an image of the driver, the first apply fails.
+func (w *text) warnings(r plan.Result) {
+	if len(r.Warnings) == 0 {
+		return
+	}
+	w.line("\n## Read this first\n")
+	for _, warning := range r.Warnings {
+		w.line("- %s", sentence(warning))
+	}
 }
 
 var targetNames = map[v1alpha1.Target]string{
@@ -63,10 +70,11 @@ func (w *text) decisions(r plan.Result) {
 	decided := func(what, value, reason string) {
 		w.line("- %s: **%s**. %s", what, value, sentence(reason))
 	}
-	decided("Driver name", r.Driver.Value.Name, r.Driver.Reason)
-	decided("Namespaces", fmt.Sprintf("%s (controller), %s (nodes)", r.Namespaces.Value.Controller, r.Namespaces.Value.Node), r.Namespaces.Reason)
+	decided("Driver name", r.Driver.Value, r.Driver.Reason)
+	decided("Namespace of the controller", r.ControllerNamespace.Value, r.ControllerNamespace.Reason)
+	decided("Namespace of the nodes", r.NodeNamespace.Value, r.NodeNamespace.Reason)
 	decided("Cluster ID in Cinder", r.ClusterID.Value, r.ClusterID.Reason)
-	decided("Topology", onOff(r.Topology.Value.Enabled), r.Topology.Reason)
+	decided("Topology", onOff(r.Topology.Value), r.Topology.Reason)
 	defaultClass := r.DefaultClass.Value
 	if defaultClass == "" {
 		defaultClass = "none"
@@ -74,11 +82,12 @@ func (w *text) decisions(r plan.Result) {
 	decided("Default StorageClass", defaultClass, r.DefaultClass.Reason)
 	decided("Snapshots", onOff(r.SnapshotClass.Value.Enabled), r.SnapshotClass.Reason)
 	limit := r.AttachLimit.Value
-	if limit == "" {
+	if limit == v1alpha1.Auto {
 		limit = "the node's own"
 	}
 	decided("Volumes per node", limit, r.AttachLimit.Reason)
-	decided("Controller pods", fmt.Sprintf("%d replicas", r.Controller.Value.Replicas), r.Controller.Reason)
+	decided("Image of the driver", r.Image(r.Controller, "driver").Value, r.Image(r.Controller, "driver").Reason)
+	decided("Controller pods", fmt.Sprintf("%d replicas", r.Controller.Replicas.Value), r.Controller.Replicas.Reason)
 	decided("Network policy", onOff(r.NetworkPolicy.Value.Enabled), r.NetworkPolicy.Reason)
 	w.classes(r)
 }
@@ -111,18 +120,28 @@ func (w *text) classes(r plan.Result) {
 		if c.Default {
 			isDefault = "yes"
 		}
-		w.line("| %s | %s | %s | %s |", cell(c.Name), cell(c.TypeName), cell(zones), isDefault)
+		w.line("| %s | %s | %s | %s |", cell(c.Name), cell(c.VolumeType.Name), cell(zones), isDefault)
 	}
 }
 
 func (w *text) prerequisites(r plan.Result, planes []*plane) {
 	w.line("\n## What must be there\n")
-	w.line("- The Secret `%s` in namespace `%s`, with the cloud's credentials: see below.", r.Credentials.Value.SecretName, r.Namespaces.Value.Controller)
+	w.line("- The Secret `%s` in namespace `%s`, with the cloud's credentials: see below.", r.Credentials.Value.SecretName, r.ControllerNamespace.Value)
+	w.openShiftPrerequisites(r)
 	if r.SnapshotClass.Value.Enabled {
 		w.line("- The snapshot CRDs (`snapshot.storage.k8s.io/v1`) and snapshot-controller, of external-snapshotter, in the cluster whose claims are served; or set `spec.snapshots.enabled: false`.")
 	}
+	if r.Monitoring.Value != v1alpha1.None {
+		w.line("- The CRDs of the Prometheus operator (`monitoring.coreos.com/v1`), wherever a part of this bundle is applied. Nodes serve metrics on port 29603 of the host: your firewall decides who reads them.")
+	}
+	if ca := r.CASource.Value; ca.ConfigMap != "" && r.CABundle.Value == "" && !r.TrustedCA.Value {
+		w.line("- The ConfigMap `%s` in namespace `%s`, with the CA certificates of OpenStack's endpoints under the key `%s`.", ca.ConfigMap, r.ControllerNamespace.Value, ca.Key)
+	}
+	if r.TrustedCA.Value {
+		w.line("- OpenShift's network operator in the cluster of namespace `%s`: it fills the ConfigMap `%s`, and the controller's pods wait for it.", r.ControllerNamespace.Value, r.CASource.Value.ConfigMap)
+	}
 	if r.Target == v1alpha1.HostedControlPlane {
-		w.line("- The hosted control plane's namespace `%s`, with HyperShift's Secret `%s`.", r.Namespaces.Value.Controller, r.Config.HyperShift.KubeconfigSecret)
+		w.line("- The hosted control plane's namespace `%s`, with HyperShift's Secret `%s`.", r.ControllerNamespace.Value, r.KubeconfigSecret.Value)
 	}
 	var told []string
 	for _, p := range planes {
@@ -130,7 +149,7 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 			here      bool
 			namespace string
 			secrets   []string
-		}{{p.controller, p.controllerNS, r.Controller.Value.ImagePullSecrets}, {p.node, p.nodeNS, r.Node.Value.ImagePullSecrets}} {
+		}{{p.controller, p.controllerNS.Value, r.Controller.ImagePullSecrets.Value}, {p.node, p.nodeNS.Value, r.Node.ImagePullSecrets.Value}} {
 			if !pods.here {
 				continue
 			}
@@ -143,52 +162,11 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 			}
 		}
 	}
-	w.line("- No other driver named `%s` in the cluster: two drivers never share a name.", r.Driver.Value.Name)
-	if r.Target == v1alpha1.Vanilla && r.Driver.Value.Name == contract.DriverName {
+	w.line("- No other driver named `%s` in the cluster: two drivers never share a name.", r.Driver.Value)
+	if r.Target == v1alpha1.Vanilla && r.Driver.Value == contract.DriverName {
 		w.line("  Upstream's plugin has it: `docs/how-to/replace-upstream.md` of this project says what to look at first, how to swap and how to go back.")
 	}
 	w.takeOver(r)
-}
-
-// takeOver ends OpenShift's own driver where its name is taken: its operator must no longer write what it made, and its workloads
-// and its default class must go. Nothing that describes volumes is deleted. The CSIDriver goes while no plugin runs: its operator owns
-// fields that this bundle sets otherwise, which neither Helm nor a server-side apply takes over by itself.
-func (w *text) takeOver(r plan.Result) {
-	if r.Target != v1alpha1.Standalone || r.Config.OpenShift.Coexistence != v1alpha1.Adopt || r.Driver.Value.Name != contract.DriverName {
-		return
-	}
-	w.line("\nOpenShift's built-in driver has that name. On a platform where it is installed, end it before this one is applied; pods keep their")
-	w.line("volumes, new ones wait for this driver:\n")
-	w.line("```sh")
-	w.line(`kubectl patch clustercsidriver %s --type merge -p '{"spec":{"managementState":"Unmanaged","storageClassState":"Unmanaged"}}'`, contract.DriverName)
-	w.line("kubectl --namespace openshift-cluster-csi-drivers delete deployment/openstack-cinder-csi-driver-controller daemonset/openstack-cinder-csi-driver-node")
-	if r.DefaultClass.Value != "" {
-		w.line("kubectl annotate --overwrite storageclass standard-csi %s=false", defaultClassAnnotation)
-	}
-	w.line("kubectl delete csidriver %s", contract.DriverName)
-	w.line("```\n")
-	w.line("To give it back, delete what this bundle made under that name, and let the operator make its own again:\n")
-	w.line("```sh")
-	w.line("kubectl --namespace %s delete deployment/cinder-csi-controller", quote(r.Namespaces.Value.Controller))
-	w.line("kubectl --namespace %s delete daemonset/cinder-csi-node", quote(r.Namespaces.Value.Node))
-	w.line("kubectl delete csidriver %s", contract.DriverName)
-	w.line(`kubectl patch clustercsidriver %s --type merge -p '{"spec":{"managementState":"Managed","storageClassState":"Managed"}}'`, contract.DriverName)
-	w.line("```")
-}
-
-// credentials gives the command that makes the Secret. The namespace must be there before it.
-func (w *text) credentials(r plan.Result) {
-	c, ns := r.Credentials.Value, r.Namespaces.Value.Controller
-	w.line("\n## The credentials\n")
-	w.line("A `clouds.yaml` with an entry `%s`, best with an application credential of its own. It is never part of this directory.\n", c.Cloud)
-	w.line("```sh")
-	if r.Target == v1alpha1.HostedControlPlane {
-		w.line("# in the management cluster")
-	} else if !brought(ns) {
-		w.line("kubectl apply -f DIR/namespace.yaml")
-	}
-	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=clouds.yaml", quote(c.SecretName), quote(ns), quote(c.Key))
-	w.line("```")
 }
 
 func (w *text) apply(r plan.Result, planes []*plane) {
@@ -204,15 +182,16 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 		if len(planes) > 1 {
 			w.line("# %s", planeNames[p.name])
 		}
+		// First: kubectl diff asks the API server about each object, and that refuses an object of a namespace that is not there.
+		if len(p.namespaces()) > 0 {
+			w.line("kubectl apply -f %s/namespace.yaml", dir)
+		}
 		if r.Format == v1alpha1.Kustomize {
 			w.line("kubectl diff -k %s", dir)
 			w.line("kubectl apply --server-side -k %s", dir)
 			continue
 		}
-		if len(p.namespaces()) > 0 {
-			w.line("kubectl apply -f %s/namespace.yaml", dir)
-		}
-		w.line("helm template charts/cinder-csi -f %s/values.yaml | kubectl diff -f -", dir)
+		w.line("helm template charts/cinder-csi --skip-tests -f %s/values.yaml | kubectl diff -f -", dir)
 		w.line("helm upgrade --install cinder-csi charts/cinder-csi --namespace %s -f %s/values.yaml", quote(p.releaseNS()), dir)
 	}
 	w.line("```\n")
@@ -224,9 +203,9 @@ var planeNames = map[string]string{planeManagement: "in the management cluster",
 
 func (p *plane) releaseNS() string {
 	if p.controller {
-		return p.controllerNS
+		return p.controllerNS.Value
 	}
-	return p.nodeNS
+	return p.nodeNS.Value
 }
 
 func (w *text) changes(r plan.Result) {
@@ -248,7 +227,7 @@ func (w *text) remove(r plan.Result, planes []*plane) {
 	if len(planes) > 1 {
 		w.line("# %s", planeNames[planeGuest])
 	}
-	w.line("kubectl get persistentvolumes -o jsonpath='{range .items[?(@.spec.csi.driver==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value.Name)
+	w.line("kubectl get persistentvolumes -o jsonpath='{range .items[?(@.spec.csi.driver==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value)
 	w.line("```\n")
 	if r.Format == v1alpha1.Helm {
 		w.line("Helm keeps the classes, the CSIDriver and the namespaces: the commands after it delete them.\n")
@@ -267,8 +246,11 @@ func (w *text) remove(r plan.Result, planes []*plane) {
 
 func (w *text) removePlane(r plan.Result, p *plane) {
 	dir := strings.TrimSuffix("DIR/"+p.dir, "/")
-	if p.controller {
-		w.line("kubectl delete secret %s --namespace %s", quote(r.Credentials.Value.SecretName), quote(p.controllerNS))
+	if p.controller && r.Credentials.Value.Owner == "" {
+		w.line("kubectl delete secret %s --namespace %s", quote(r.Credentials.Value.SecretName), quote(p.controllerNS.Value))
+	}
+	if p.checksDrift() {
+		w.line("kubectl delete secret %s --namespace %s", driftCheckName, quote(p.controllerNS.Value))
 	}
 	if r.Format == v1alpha1.Kustomize {
 		w.line("kubectl delete -k %s", dir)
@@ -281,8 +263,14 @@ func (w *text) removePlane(r plan.Result, p *plane) {
 		}
 		if p.snapshots() {
 			w.line("kubectl delete volumesnapshotclass %s", quote(r.SnapshotClass.Value.Name))
+			if r.BackupClass.Value.Enabled {
+				w.line("kubectl delete volumesnapshotclass %s", quote(r.BackupClass.Value.Name))
+			}
 		}
-		w.line("kubectl delete csidriver %s", quote(r.Driver.Value.Name))
+		for _, class := range r.AttributesClasses {
+			w.line("kubectl delete volumeattributesclass %s", quote(class.Value.Name))
+		}
+		w.line("kubectl delete csidriver %s", quote(r.Driver.Value))
 	}
 	if len(p.namespaces()) > 0 {
 		w.line("kubectl delete -f %s/namespace.yaml", dir)

@@ -4,72 +4,99 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strconv"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 )
 
 // kubeconfigPath is where a hosted control plane's sidecars find the guest's kubeconfig.
 const kubeconfigPath = "/etc/hosted-kubernetes/kubeconfig"
 
-// election is how long a sidecar's lease lasts.
-type election struct {
-	LeaseDuration string `json:"leaseDuration"`
-	RenewDeadline string `json:"renewDeadline"`
-	RetryPeriod   string `json:"retryPeriod"`
-}
-
-// leases: client-go's defaults; on OpenShift its own, which outlast a minute without API server on a single node.
-func (p *plane) leases() election {
-	if p.openShift() {
-		return election{LeaseDuration: "137s", RenewDeadline: "107s", RetryPeriod: "26s"}
-	}
-	return election{LeaseDuration: "15s", RenewDeadline: "10s", RetryPeriod: "5s"}
-}
-
 // leaseNamespace: leases are in the cluster the sidecars serve, so in a hosted control plane in the guest.
-func (p *plane) leaseNamespace() string {
+func (p *plane) leaseNamespace() plan.Decision[string] {
 	if p.hosted() {
-		return p.r.Namespaces.Value.Node
+		return p.r.NodeNamespace
 	}
-	return p.r.Namespaces.Value.Controller
+	return p.r.ControllerNamespace
 }
 
-func (p *plane) controllerSettings() map[string]string {
+func (p *plane) controllerSettings() object {
 	kubeconfig := ""
 	if p.hosted() {
 		kubeconfig = kubeconfigPath
 	}
-	l := p.leases()
-	s := p.nodeSettings()
-	maps.Copy(s, map[string]string{
-		"CLUSTER_ID":           p.r.ClusterID.Value,
-		"LEASE_DURATION":       l.LeaseDuration,
-		"LEASE_NAMESPACE":      p.leaseNamespace(),
-		"LEASE_RENEW_DEADLINE": l.RenewDeadline,
-		"LEASE_RETRY_PERIOD":   l.RetryPeriod,
-		"PVC_ANNOTATIONS":      strconv.FormatBool(p.r.PVCAnnotations.Value),
-		"SIDECAR_KUBECONFIG":   kubeconfig,
-	})
-	return s
-}
-
-func (p *plane) nodeSettings() map[string]string {
-	return map[string]string{
-		"DRIVER_NAME":     p.r.Driver.Value.Name,
-		"ENABLE_TOPOLOGY": strconv.FormatBool(p.r.Topology.Value.Enabled),
-		"LOG_LEVEL":       strconv.Itoa(p.r.Driver.Value.LogLevel),
+	l := p.r.Leases
+	owner := "2" // the Deployment, seen from the pod
+	if p.hosted() {
+		owner = "-1"
 	}
+	return merge(merge(p.sharedSettings(p.r.Controller), p.tlsSettings()), object{
+		"CAPACITY":             textOf(p.r.Capacity),
+		"CAPACITY_OWNER_LEVEL": part(p.r.Hosted, "", owner),
+		"CLUSTER_ID":           whole(p.r.ClusterID),
+		"LEASE_DURATION":       part(l, "leaseDuration", l.Value.LeaseDuration),
+		"LEASE_NAMESPACE":      whole(p.leaseNamespace()),
+		"LEASE_RENEW_DEADLINE": part(l, "renewDeadline", l.Value.RenewDeadline),
+		"LEASE_RETRY_PERIOD":   part(l, "retryPeriod", l.Value.RetryPeriod),
+		"NAMESPACE":            whole(p.leaseNamespace()),
+		"PVC_ANNOTATIONS":      textOf(p.r.PVCAnnotations),
+		"READS_PER_SECOND":     part(p.r.Requests, "reads", strconv.Itoa(p.r.Requests.Value.Reads)),
+		"SIDECAR_KUBECONFIG":   part(p.r.Hosted, "", kubeconfig),
+		"WRITES_PER_SECOND":    part(p.r.Requests, "writes", strconv.Itoa(p.r.Requests.Value.Writes)),
+	})
 }
 
-// configHash is a pod annotation's value: pods read settings when they start, so a change must replace them. The chart computes
-// the same over the same JSON.
-func configHash(settings map[string]string, conf, ca string) string {
-	all := maps.Clone(settings)
-	all["cloud.conf"], all["ca.pem"] = conf, ca
-	text, err := json.Marshal(all)
+func (p *plane) nodeSettings() object {
+	metrics := ""
+	if p.monitored() {
+		metrics = ":29603" // as the component metrics-node has it
+	}
+	return merge(p.sharedSettings(p.r.Node), object{
+		"KUBELET_DIR":     whole(p.r.KubeletDir),
+		"METRICS_ADDRESS": part(p.r.Monitoring, "", metrics),
+	})
+}
+
+// sharedSettings are those of both roles, with what a person adds to one.
+func (p *plane) sharedSettings(w plan.Workload) object {
+	settings := object{
+		"DRAIN_TIMEOUT":   whole(p.r.DrainTimeout),
+		"DRIVER_NAME":     whole(p.r.Driver),
+		"ENABLE_TOPOLOGY": textOf(p.r.Topology),
+		"LOG_FORMAT":      whole(p.r.LogFormat),
+		"LOG_LEVEL":       textOf(p.r.LogLevel),
+	}
+	return merge(settings, ownSettings(w))
+}
+
+// ownSettings are the variables that a person adds, and further flags of the driver.
+func ownSettings(w plan.Workload) object {
+	settings := object{}
+	for name, value := range w.Env.Value {
+		settings[name] = part(w.Env, name, value)
+	}
+	if len(w.ExtraArgs.Value) > 0 {
+		settings[config.ExtraArgsVariable] = part(w.ExtraArgs, "", strings.Join(w.ExtraArgs.Value, "\n"))
+	}
+	return settings
+}
+
+// textOf is a decision as an environment variable has it.
+func textOf[T any](d plan.Decision[T]) node { return part(d, "", fmt.Sprint(d.Value)) }
+
+// configHash is a pod annotation's value: pods read settings when they start, so a change must replace them. It comes from every
+// decision that is in them. The chart computes the same over the same JSON.
+func configHash(settings object, conf node, ca node) node {
+	read := maps.Clone(settings)
+	read["cloud.conf"], read["ca.pem"] = conf, ca
+	text, err := json.Marshal(plain(read))
 	if err != nil {
 		panic(err) // strings always marshal
 	}
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return from(hex.EncodeToString(sum[:]), refsOf(read)...)
 }

@@ -29,10 +29,23 @@ func newSchemaCommand(w *World) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return print(w, asJSON, schema, nil)
+			return print(w, asJSON, schema, forPeople{})
 		},
 	}
 }
+
+// version is what the command version and the flag --version print.
+type version struct {
+	Version    string `json:"version"`
+	APIVersion string `json:"apiVersion"`
+	Go         string `json:"go"`
+}
+
+func (v version) String() string {
+	return fmt.Sprintf("cinder-csi-generator %s (%s, %s)", v.Version, v.APIVersion, v.Go)
+}
+
+func versionOf(w *World) version { return version{w.Version, v1alpha1.APIVersion, runtime.Version()} }
 
 func newVersionCommand(w *World) *cobra.Command {
 	var output string
@@ -41,20 +54,16 @@ func newVersionCommand(w *World) *cobra.Command {
 		Short: "Print the generator's version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := checkOutput(output, withoutPage); err != nil {
 				return err
 			}
-			about := struct {
-				Version    string `json:"version"`
-				APIVersion string `json:"apiVersion"`
-				Go         string `json:"go"`
-			}{w.Version, v1alpha1.APIVersion, runtime.Version()}
-			return print(w, output, about, func(out io.Writer) error {
-				_, err := fmt.Fprintf(out, "cinder-csi-generator %s (%s, %s)\n", about.Version, about.APIVersion, about.Go)
+			about := versionOf(w)
+			return print(w, output, about, forPeople{table: func(out io.Writer) error {
+				_, err := fmt.Fprintln(out, about)
 				return err
-			})
+			}})
 		},
 	}
-	outputFlag(c, &output)
+	outputFlag(c, &output, withoutPage)
 	return c
 }

@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -24,7 +28,7 @@ import (
 const (
 	OK        = 0
 	Failure   = 1  // a failure, findings, an internal error, a panic
-	Different = 2  // only of generate --check
+	Different = 2  // only of generate and plan with --check
 	Refused   = 3  // the message names what would allow it
 	Usage     = 64 // wrong usage or an invalid configuration
 )
@@ -34,6 +38,7 @@ type World struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Terminal       bool // Stderr is a terminal: progress is shown
+	Columns        int  // the width of the terminal that Stdout is; 0 when Stdout is no terminal
 	Env            func(string) string
 	Open           func(string) (io.ReadCloser, error)
 	Version        string
@@ -43,6 +48,10 @@ type World struct {
 	Connect func(context.Context, cloud.Settings, cloud.Options) (*cloud.Cloud, error)
 	// Simulate logs in to a simulated cloud with fixed ids.
 	Simulate func(context.Context) (*cloud.Cloud, error)
+	// Kubernetes finds a cluster by kubectl's rules; it sends no request.
+	Kubernetes func(cluster.Source) (*cluster.Cluster, error)
+	Registry   http.RoundTripper // to registries of images; nil is the usual transport
+	Now        func() time.Time  // nil is the clock
 }
 
 // Run runs one command and gives its exit code. Every failure is one message on stderr, a panic too.
@@ -104,7 +113,7 @@ func codeOf(err error) int {
 		return Usage
 	case errors.As(err, &notOurs):
 		return Refused
-	case errors.Is(err, worktree.ErrNotADirectory), errors.Is(err, cloud.ErrUnknownCloud), errors.Is(err, cloud.ErrBadFile), errors.Is(err, cloud.ErrMisconfigured):
+	case errors.Is(err, worktree.ErrNotADirectory), errors.Is(err, cloud.ErrUnknownCloud), errors.Is(err, cloud.ErrBadFile), errors.Is(err, cloud.ErrMisconfigured), errors.Is(err, volume.ErrUsage):
 		return Usage
 	}
 	return Failure
@@ -120,7 +129,8 @@ func newRootCommand(w *World) *cobra.Command {
 		Short:         "Inspect an OpenStack cloud and generate the manifests of a Cinder CSI driver for it",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       w.Version,
+		Args:          noCommand,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			return shared.load(w, cmd)
 		},
@@ -130,19 +140,34 @@ func newRootCommand(w *World) *cobra.Command {
 			return &exit{code: Usage}
 		},
 	}
+	root.SetVersionTemplate(versionOf(w).String() + "\n")
 	root.SetIn(w.Stdin)
 	root.SetOut(w.Stdout)
 	root.SetErr(w.Stderr)
 	shared.bind(root)
-	root.AddCommand(newInspectCommand(w, &shared), newPlanCommand(w, &shared), newGenerateCommand(w, &shared), newExplainCommand(w), newValidateCommand(w), newSchemaCommand(w), newVersionCommand(w))
+	root.AddCommand(newInspectCommand(w, &shared), newPlanCommand(w, &shared), newGenerateCommand(w, &shared), newExplainCommand(w), newValidateCommand(w), newDoctorCommand(w, &shared), newImportCommand(w), newAdoptCommand(w, &shared), newSchemaCommand(w), newVersionCommand(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" { // cobra's prints its help and calls that a success
 			c.RunE = func(*cobra.Command, []string) error { return usage("name a shell: bash, zsh, fish or powershell") }
 		}
 	}
+	complete(w, root)
 	asUsage(root)
 	return root
+}
+
+// noCommand refuses an argument where a command belongs, and names the command that was probably meant.
+func noCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = 2 // letters that may differ; cobra's default for its own messages
+	hint := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], c.CommandPath(), hint)
 }
 
 // asUsage makes what cobra finds wrong with a command line exit 64.

@@ -21,11 +21,56 @@ func TestInspectAndPlanPrintWhatTheGoldensShow(t *testing.T) {
 	for _, output := range []string{"table", "yaml", "json"} {
 		golden(t, "inspect."+output, b.ok(t, "inspect", "--simulated", "-o", output))
 	}
+	for _, columns := range []string{"80", "120", "200"} {
+		b.env["COLUMNS"] = columns
+		golden(t, "inspect-"+columns+".table", b.ok(t, "inspect", "--simulated"))
+		golden(t, "plan-vanilla-"+columns+".table", b.ok(t, "plan", "--simulated", "--target", "vanilla"))
+	}
+	delete(b.env, "COLUMNS")
 	for _, target := range targets {
 		golden(t, "plan-"+target+".table", b.ok(t, "plan", "--simulated", "--target", target))
 	}
 	golden(t, "plan-vanilla.yaml", b.ok(t, "plan", "--simulated", "--target", "vanilla", "-o", "yaml"))
 	golden(t, "schema.json", b.ok(t, "schema"))
+}
+
+func TestThePlanTableFitsTheTerminal(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		columns  string
+		terminal int
+		want     int
+	}{{"", 0, 80}, {"", 132, 132}, {"100", 132, 100}, {"wide", 90, 90}, {"-1", 90, 90}} {
+		b.env["COLUMNS"], b.Columns = c.columns, c.terminal
+		for _, args := range [][]string{{"plan", "--simulated", "--target", "hypershift"}, {"inspect", "--simulated"}} {
+			widest := 0
+			for line := range strings.Lines(b.ok(t, args...)) {
+				widest = max(widest, len(strings.TrimSuffix(line, "\n")))
+				if strings.Contains(line, `{"`) {
+					t.Errorf("want words, got JSON: %s", line)
+				}
+			}
+			if widest > c.want {
+				t.Errorf("%s: want at most %d columns, got %d", args[0], c.want, widest)
+			}
+		}
+	}
+}
+
+func TestTheHTMLPagesAreSelfContainedAndTheSameEachTime(t *testing.T) {
+	b := newBed(t)
+	for _, args := range [][]string{{"inspect", "--simulated", "-o", "html"}, {"plan", "--simulated", "--target", "hypershift", "-o", "html"}} {
+		page := b.ok(t, args...)
+		if !strings.HasPrefix(page, "<!doctype html>") || !strings.Contains(page, "Simulated cloud.") || strings.Contains(page, "<script") {
+			t.Errorf("%s: want a page of a simulated cloud without script", args[0])
+		}
+		if again := b.ok(t, args...); page != again {
+			t.Errorf("%s: want the same bytes again", args[0])
+		}
+	}
+	if _, stderr, code := b.run(t, "version", "-o", "html"); code != Usage || !strings.Contains(stderr, "html") {
+		t.Errorf("want version without a page, got exit %d: %s", code, stderr)
+	}
 }
 
 func TestExitCodes(t *testing.T) {
@@ -66,7 +111,7 @@ func TestExitCodes(t *testing.T) {
 		{"unknown shell", []string{"completion", "tcsh"}, Usage, "tcsh"},
 		{"no shell", []string{"completion"}, Usage, "name a shell"},
 		{"unknown kind", []string{"schema", "plan"}, Usage, "plan"},
-		{"unknown output", []string{"inspect", "--simulated", "-o", "xml"}, Usage, "want table, yaml or json"},
+		{"unknown output", []string{"inspect", "--simulated", "-o", "xml"}, Usage, "want one of table, yaml, json, html"},
 		{"too many arguments", []string{"inspect", "x"}, Usage, "x"},
 		{"no directory to validate", []string{"validate"}, Usage, "arg"},
 		{"a directory without a bundle", []string{"validate", b.dir}, Usage, "holds no bundle"},
@@ -89,7 +134,7 @@ func TestExitCodes(t *testing.T) {
 		{"unknown acceptance", generate("--simulated", "--accept", "everything"), Usage, "--accept \"everything\""},
 		{"an outage", generate("--inventory", outage), Failure, "volumeTypes: HTTP 503"},
 		{"an outage while checking", generate("--inventory", outage, "--check"), Failure, "volumeTypes: HTTP 503"},
-		{"foreign files", []string{"generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", foreign, "--force"}, Refused, "was not written by this generator"},
+		{"foreign files", []string{"generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", foreign, "--force"}, Refused, "this generator did not write"},
 		{"an unknown key while inspecting", []string{"inspect", "--simulated", "--config", typo}, Usage, "unknown key spec.topolgy; did you mean topology?"},
 		{"an unknown key where nothing is decided", []string{"version", "--config", typo}, Usage, "unknown key spec.topolgy"},
 		{"no time where no cloud is asked", []string{"validate", b.dir, "--timeout", "0s"}, Usage, "--timeout"},
@@ -227,7 +272,7 @@ func TestProgressIsForTerminalsOnly(t *testing.T) {
 		t.Errorf("want silence, got %q", stderr)
 	}
 	b.Terminal = true
-	if _, stderr, _ := b.run(t, "inspect", "--simulated"); !strings.Contains(stderr, "8 of 8") {
+	if _, stderr, _ := b.run(t, "inspect", "--simulated"); !strings.Contains(stderr, "9 of 9") {
 		t.Errorf("want progress, got %q", stderr)
 	}
 }

@@ -20,7 +20,7 @@ type common struct {
 
 func (c *common) bind(root *cobra.Command) {
 	f := root.PersistentFlags()
-	f.StringVar(&c.config, "config", "", "a Distribution: what shall differ from the defaults (- is stdin)")
+	f.StringVar(&c.config, "config", "", "a Distribution: the settings that differ from the defaults (- is stdin)")
 	f.DurationVar(&c.timeout, "timeout", 2*time.Minute, "how long the cloud may take in all")
 	f.BoolVarP(&c.verbose, "verbose", "v", false, "show the requests to the cloud")
 }

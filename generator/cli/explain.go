@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cinder-csi/cinder-csi/generator/bundle"
+	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
@@ -17,17 +19,31 @@ import (
 func newExplainCommand(w *World) *cobra.Command {
 	var base string
 	c := &cobra.Command{
-		Use:   "explain OBJECT FIELD [DIR]",
+		Use:   "explain OBJECT FIELD [DIR] | explain volumetype/NAME [DIR]",
 		Short: "Say where one value of the bundle in DIR comes from",
-		Long: `Builds the bundle in DIR (default: the current directory) and prints one value of one object, and the decisions it follows from.
-OBJECT is KIND/NAME. FIELD is a path: parameters.type, data.CLUSTER_ID, spec.template.spec.containers[driver].image; spec, data,
-metadata and a pod's own spec may be left out.`,
-		Example: "  cinder-csi-generator explain storageclass/fast volumeBindingMode ./bundle",
-		Args:    cobra.RangeArgs(2, 3),
+		Long: `Builds the bundle in DIR (default: the current directory) and prints one value of one object, and the decisions it comes from.
+OBJECT is KIND/NAME; the short names of kubectl work. FIELD is a path: parameters.type, data.CLUSTER_ID,
+spec.template.spec.containers[driver].image; spec, data, metadata and a pod's own spec may be left out.
+volumetype/NAME, with the name or ID of a volume type, prints the classes of the type, or why it has none.`,
+		Example: `  cinder-csi-generator explain storageclass/fast volumeBindingMode ./bundle
+  cinder-csi-generator explain volumetype/ssd ./bundle`,
+		Args: cobra.RangeArgs(1, 3),
 		RunE: func(_ *cobra.Command, args []string) error {
+			object, rest := args[0], args[1:]
+			volumeType, isType := volumeTypeOf(object)
+			field := ""
+			if !isType {
+				if len(rest) == 0 {
+					return usage("explain %s: which FIELD?", object)
+				}
+				field, rest = rest[0], rest[1:]
+			}
+			if len(rest) > 1 {
+				return usage("explain %s: want one DIR, got %s", object, strings.Join(rest, " "))
+			}
 			name := "."
-			if len(args) == 3 {
-				name = args[2]
+			if len(rest) == 1 {
+				name = rest[0]
 			}
 			dir, tree, edited, err := readBundle(name)
 			if err != nil {
@@ -36,25 +52,36 @@ metadata and a pod's own spec may be left out.`,
 			for _, name := range edited {
 				fmt.Fprintf(w.Stderr, "Warning: %s\n", notAsGenerated(name))
 			}
+			if isType {
+				return explainType(w.Stdout, *dir.Plan, volumeType)
+			}
 			objects, _, err := verify.BundleAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
 			if err != nil {
 				return err
 			}
-			answers, err := explain(*dir.Plan, objects, args[0], args[1])
-			if err != nil {
-				return err
-			}
-			for i, a := range answers {
-				if len(answers) > 1 {
-					fmt.Fprintf(w.Stdout, "%sobject: %s\n", strings.Repeat("\n", min(i, 1)), a.object)
-				}
-				a.print(w.Stdout)
-			}
-			return nil
+			return explainField(w.Stdout, *dir.Plan, objects, object, field)
 		},
 	}
 	baseFlag(c, &base)
 	return c
+}
+
+func explainField(out io.Writer, p v1alpha1.Plan, objects []verify.Object, object, path string) error {
+	e, err := newExplainer(p, objects)
+	if err != nil {
+		return err
+	}
+	answers, err := e.explain(object, path)
+	if err != nil {
+		return err
+	}
+	for i, a := range answers {
+		if len(answers) > 1 {
+			fmt.Fprintf(out, "%sobject: %s\n", strings.Repeat("\n", min(i, 1)), a.object)
+		}
+		a.print(out)
+	}
+	return nil
 }
 
 // answer is one emitted value and what it follows from.
@@ -83,30 +110,57 @@ func (a answer) print(out io.Writer) {
 	}
 }
 
+// explainer answers questions about one bundle.
+type explainer struct {
+	plan    v1alpha1.Plan
+	objects []verify.Object
+	index   *bundle.Index
+}
+
+func newExplainer(p v1alpha1.Plan, objects []verify.Object) (*explainer, error) {
+	index, err := bundle.IndexOfPlan(p)
+	if err != nil {
+		return nil, err
+	}
+	return &explainer{p, objects, index}, nil
+}
+
+// shortNames are those that kubectl has for the kinds of a bundle.
+var shortNames = map[string]string{
+	"cm": "configmap", "deploy": "deployment", "ds": "daemonset", "netpol": "networkpolicy", "ns": "namespace", "pdb": "poddisruptionbudget",
+	"sa": "serviceaccount", "sc": "storageclass", "vsc": "volumesnapshotclass", "vac": "volumeattributesclass",
+}
+
+// isKind is whether a person's word is a kind's name: in any case, in the plural too, or kubectl's short name.
+func isKind(word, kind string) bool {
+	word, kind = strings.ToLower(word), strings.ToLower(kind)
+	return word == kind || shortNames[word] == kind || word == kind+"s" || word == kind+"es" || word == strings.TrimSuffix(kind, "y")+"ies"
+}
+
 // explain answers for each object of the kind and name: a hosted control plane and its guest may both have one.
-func explain(p v1alpha1.Plan, objects []verify.Object, object, path string) ([]answer, error) {
+func (e *explainer) explain(object, path string) ([]answer, error) {
 	kind, name, _ := strings.Cut(object, "/")
-	if strings.EqualFold(kind, "secret") {
-		a, err := explainSecret(p, name, path)
+	if isKind(kind, "secret") {
+		a, err := e.secret(name, path)
 		return []answer{a}, err
 	}
 	var answers []answer
 	var names []string
 	var wrong error
-	for _, o := range objects {
-		if !strings.EqualFold(kind, o.Kind()) {
+	for _, o := range e.objects {
+		if !isKind(kind, o.Kind()) {
 			continue
 		}
 		if o.Name() != name {
 			names = append(names, o.Name())
 			continue
 		}
-		value, at, found := find(o.Fields, path)
+		value, at, found := field.Find(o.Fields, path)
 		if !found {
-			wrong = usage("%s has no field %s; there are %s", o, path, fieldsNear(o.Fields, path))
+			wrong = usage("%s has no field %s; there are %s", o, path, field.Near(o.Fields, path))
 			continue
 		}
-		a, err := answerFor(p, o, value, at)
+		a, err := e.answer(o, value, at)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +175,7 @@ func explain(p v1alpha1.Plan, objects []verify.Object, object, path string) ([]a
 		slices.Sort(names)
 		return nil, usage("the bundle has no %s; there are %s", object, strings.Join(slices.Compact(names), ", "))
 	}
-	return nil, usage("the bundle has no %s: want KIND/NAME with a kind of %s", object, strings.Join(kindsOf(objects), ", "))
+	return nil, usage("the bundle has no %s: want KIND/NAME with a kind of %s", object, strings.Join(kindsOf(e.objects), ", "))
 }
 
 func kindsOf(objects []verify.Object) []string {
@@ -133,59 +187,61 @@ func kindsOf(objects []verify.Object) []string {
 	return slices.Compact(kinds)
 }
 
-// answerFor collects what every leaf of the value follows from.
-func answerFor(p v1alpha1.Plan, o verify.Object, value any, at field) (answer, error) {
+// answer collects what every leaf of the value comes from.
+func (e *explainer) answer(o verify.Object, value any, at field.Path) (answer, error) {
 	text, err := textOf(value)
 	a := answer{object: o.String(), value: text}
-	all := origins(o, p)
-	var given []string
-	for _, leaf := range leaves(value, at) {
-		var from origin
-		if i := slices.IndexFunc(all, func(r origin) bool { return leaf.within(r.at) }); i >= 0 {
-			from = all[i]
+	var rest []string
+	for _, leaf := range field.Leaves(value, at) {
+		origin, known := e.index.Origin(o.Plane, o.Kind(), o.Name(), leaf)
+		for _, ref := range origin.Refs {
+			a.add(e.plan, ref.Decision)
 		}
-		known := false
-		for _, id := range from.ids {
-			d, found := plan.DecisionOf(p, id)
-			known = known || found
-			if found && !slices.ContainsFunc(a.decisions, func(other v1alpha1.Decision) bool { return other.ID == id }) {
-				a.decisions = append(a.decisions, d)
-			}
-		}
-		reason := fixed(o, p)
-		if from.config != "" {
-			reason = from.config + " of the configuration, or its default"
-		}
-		if !known && !slices.Contains(given, reason) {
-			given = append(given, reason)
+		if len(origin.Refs) == 0 {
+			rest = append(rest, e.undecided(o, leaf, origin, known))
 		}
 	}
-	a.rest = strings.Join(given, "; ")
+	slices.Sort(rest)
+	a.rest = strings.Join(slices.Compact(rest), "; ")
 	return a, err
 }
 
-// fixed says where a value comes from that is no decision.
-func fixed(o verify.Object, p v1alpha1.Plan) string {
-	from := "it is the base's or a component's, in manifests/"
-	switch {
-	case p.Format == v1alpha1.Helm && o.Kind() != "Namespace":
-		from = "it is the chart's"
-	case slices.Contains([]string{"Namespace", "StorageClass", "VolumeSnapshotClass", "NetworkPolicy"}, o.Kind()), o.Name() == "cinder-csi-ca":
-		from = "the generator always writes it so"
+// add adds a decision once.
+func (a *answer) add(p v1alpha1.Plan, id string) {
+	if slices.ContainsFunc(a.decisions, func(d v1alpha1.Decision) bool { return d.ID == id }) {
+		return
 	}
-	return "no decision was made about it: " + from
+	if d, found := plan.DecisionOf(p, id); found {
+		a.decisions = append(a.decisions, d)
+	}
 }
 
-// explainSecret: the Secret with the credentials is a person's to create, but what it must be called and hold was decided.
-func explainSecret(p v1alpha1.Plan, name, path string) (answer, error) {
-	d, _ := plan.DecisionOf(p, plan.IDCredentials)
+// undecided says where a value comes from that is no decision.
+func (e *explainer) undecided(o verify.Object, at field.Path, origin bundle.Origin, known bool) string {
+	const none = "no decision was made about it: "
+	switch {
+	case !known && e.plan.Format == v1alpha1.Helm && slices.Contains(verify.ChartLabels, at[len(at)-1]):
+		return none + "it is a label of the chart"
+	case !known:
+		return "it is in none of the files of generator " + e.plan.Generator + ": another version made the bundle, or somebody edited it"
+	case origin.File != "" && e.plan.Format == v1alpha1.Helm:
+		return none + "it is the chart's, as in manifests/" + origin.File
+	case origin.File != "":
+		return none + "it is the base, manifests/" + origin.File
+	}
+	return none + "the generator always writes it so"
+}
+
+// secret: the Secret with the credentials is a person's to create, but what it must be called and hold was decided.
+func (e *explainer) secret(name, path string) (answer, error) {
+	d, _ := plan.DecisionOf(e.plan, plan.IDCredentials)
 	fields, _ := d.Value.(map[string]any)
 	if fields["secretName"] != name {
 		return answer{}, usage("the bundle has no secret/%s; its pods need %v", name, fields["secretName"])
 	}
-	value, _, found := below(fields, path)
+	value, _, found := field.Below(fields, path)
 	if !found || path == "" {
-		return answer{}, usage("the generator never sees a Secret; decided about this one were %s", fieldsNear(fields, ""))
+		return answer{}, usage("the generator never sees a Secret; decided about this one were %s", field.Near(fields, ""))
 	}
 	text, err := textOf(value)
 	return answer{value: text, decisions: []v1alpha1.Decision{d}}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/guard"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/report"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
@@ -25,6 +26,7 @@ type generate struct {
 	format, dir, base  string
 	check, diff, force bool
 	accept             []string
+	output             string
 }
 
 func newGenerateCommand(w *World, shared *common) *cobra.Command {
@@ -40,13 +42,15 @@ files of others are never touched. What would strand volumes is refused until it
 	g.flags(c)
 	f := c.Flags()
 	f.StringVar(&g.format, "format", "", "the bundle's form: "+strings.Join(formats, ", "))
+	f.StringVarP(&g.output, "output", "o", asText, "with --check or --diff, the form of the changes: "+strings.Join(changeForms, ", "))
 	f.StringVar(&g.dir, "output-dir", "", "the directory to write; one for each cluster and cloud project")
 	f.StringVar(&g.base, "base", "", "refer to a checkout of manifests/, by its path from DIR, instead of copying it into the bundle (kustomize)")
-	f.BoolVar(&g.check, "check", false, "write nothing; exit 2 when DIR is not what would be written")
+	f.BoolVar(&g.check, "check", false, "write nothing; exit 2 if DIR differs from what generate would write")
 	f.BoolVar(&g.diff, "diff", false, "show the differences; implies --check")
 	f.BoolVar(&g.force, "force", false, "replace files that were edited by hand, or a bundle of another target, format or cloud")
 	f.StringSliceVar(&g.accept, "accept", nil, "allow what is refused otherwise: "+strings.Join(guard.Accepts, ", "))
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(changeForms, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("accept", cobra.FixedCompletions(guard.Accepts, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.MarkFlagDirname("output-dir")
 	return c
@@ -66,6 +70,12 @@ func (g *generate) checkUsage() error {
 	if g.base != "" && g.format != string(v1alpha1.Kustomize) {
 		return usage("--base is for --format %s: Helm values refer to nothing", v1alpha1.Kustomize)
 	}
+	if err := oneOf("--output", g.output, changeForms); err != nil {
+		return err
+	}
+	if g.output != asText && !g.check && !g.diff {
+		return usage("--output is for --check and --diff: without them, generate prints nothing on stdout")
+	}
 	for _, a := range g.accept {
 		if !slices.Contains(guard.Accepts, a) {
 			return usage("--accept %q: want one of %s", a, strings.Join(guard.Accepts, ", "))
@@ -74,8 +84,8 @@ func (g *generate) checkUsage() error {
 	return nil
 }
 
-// checkBase is whether the bundle can be built: it warns of a base that is not there. That may come to be: the bundle may be written
-// before the checkout is made.
+// checkBase reports whether the bundle can be built. It warns if the base is missing, and does not fail: people may write the
+// bundle before they make the checkout.
 func (g *generate) checkBase(w *World) (bool, error) {
 	if g.base == "" {
 		return true, nil
@@ -86,7 +96,7 @@ func (g *generate) checkBase(w *World) (bool, error) {
 	}
 	base := filepath.Join(place, filepath.FromSlash(g.base))
 	if _, err := os.Stat(filepath.Join(base, "base", "kustomization.yaml")); err != nil {
-		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path starts in the bundle's directory); the bundle is not verified, and does not build without it\n", base)
+		fmt.Fprintf(w.Stderr, "Warning: --base: %s is no checkout of manifests/ (the path is relative to the bundle directory). Generate writes the bundle but cannot verify it; it builds once the checkout is there\n", base)
 		return false, nil
 	}
 	return true, nil
@@ -110,37 +120,43 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	if err != nil {
 		return err
 	}
-	changes, err := dir.Changes(tree)
+	files, err := dir.Changes(tree)
 	if err != nil {
 		return err
 	}
-	var refusals []guard.Refusal
-	if dir.Plan != nil {
-		refusals = guard.Accepted(guard.Compare(*dir.Plan, document), g.accepted())
-	}
+	changes := g.changes(w, dir, document, files)
+	refusals := guard.Refused(changes, g.accept, g.force)
 	if g.check || g.diff {
-		return g.compare(w, dir, document, changes, refusals)
+		return g.report(w, files, changes, refusals)
 	}
-	if err := g.refuse(dir, r, changes, refusals); err != nil {
+	g.warnOfAccepts(w, changes)
+	if err := worktree.Foreign(dir, files); err != nil {
+		return err // no flag allows that
+	}
+	if err := g.refuse(refusals); err != nil {
 		return err
 	}
-	if len(changes) == 0 {
+	if len(files) == 0 {
 		fmt.Fprintf(w.Stderr, "%s is up to date: %d files\n", g.dir, len(tree))
 		return nil
 	}
-	if err := dir.Write(changes); err != nil {
+	if err := dir.Write(files); err != nil {
 		return err
 	}
-	fmt.Fprintf(w.Stderr, "%s: %s\n", g.dir, summary(changes, len(tree)))
+	for _, c := range changes {
+		fmt.Fprintln(w.Stderr, report.ChangeLine(c))
+	}
+	fmt.Fprintf(w.Stderr, "%s: %s\n", g.dir, summary(files, len(tree)))
 	return nil
 }
 
-// accepted: force gives up a bundle of another cloud too.
-func (g *generate) accepted() []string {
-	if g.force {
-		return append(slices.Clone(g.accept), guard.Cloud)
+// warnOfAccepts names each --accept without a change that needs it: a typing error would go unnoticed until the change comes.
+func (g *generate) warnOfAccepts(w *World, changes []v1alpha1.Change) {
+	for _, a := range g.accept {
+		if !slices.ContainsFunc(changes, func(c v1alpha1.Change) bool { return c.Accept == a }) {
+			fmt.Fprintf(w.Stderr, "Warning: --accept %s: no change of this run needs it\n", a)
+		}
 	}
-	return g.accept
 }
 
 // render makes the whole tree, plan.yaml included, and proves that it builds before anybody sees it.
@@ -164,19 +180,10 @@ func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.
 }
 
 // refuse says everything that stands against writing, at once.
-func (g *generate) refuse(dir *worktree.Dir, r plan.Result, changes []worktree.Change, refusals []guard.Refusal) error {
-	forceable, err := dir.Refusals(changes, r.Target, r.Format)
-	if err != nil {
-		return err // foreign files: no flag allows that
-	}
+func (g *generate) refuse(refusals []v1alpha1.Change) error {
 	var lines []string
-	if !g.force {
-		for _, f := range forceable {
-			lines = append(lines, f+" (--force allows it)")
-		}
-	}
-	for _, refusal := range refusals {
-		lines = append(lines, explainRefusal(refusal))
+	for _, c := range refusals {
+		lines = append(lines, explainRefusal(c))
 	}
 	if lines == nil {
 		return nil
@@ -184,44 +191,26 @@ func (g *generate) refuse(dir *worktree.Dir, r plan.Result, changes []worktree.C
 	return refused("%s was not changed:\n%s", g.dir, strings.Join(lines, "\n"))
 }
 
-func explainRefusal(r guard.Refusal) string {
-	line := fmt.Sprintf("%s (--accept %s allows it)", r.What, r.Accept)
-	if r.Pin == nil {
-		return line
+// report says whether DIR is what would be written: one line for each change, then the difference of the files where it is asked for.
+func (g *generate) report(w *World, files []worktree.Change, changes, refusals []v1alpha1.Change) error {
+	r := reportOf(changes, refusals, files)
+	r.UpToDate = len(files) == 0
+	if err := printChanges(w, g.output, r); err != nil {
+		return err
 	}
-	pin, err := v1alpha1.YAML(map[string]any{"spec": r.Pin})
-	if err != nil {
-		return line
-	}
-	return line + "; to keep it as it is, put into the configuration:\n    " + strings.ReplaceAll(strings.TrimSpace(string(pin)), "\n", "\n    ")
-}
-
-// compare says whether DIR is what would be written. Each difference is one line: its class, what would be done, the file.
-func (g *generate) compare(w *World, dir *worktree.Dir, document v1alpha1.Plan, changes []worktree.Change, refusals []guard.Refusal) error {
-	if len(changes) == 0 {
+	if r.UpToDate {
 		fmt.Fprintf(w.Stderr, "%s is up to date\n", g.dir)
 		return nil
 	}
-	causes := guard.CauseConfig // a bundle that was never written
-	if dir.Plan != nil {
-		causes = strings.Join(guard.Causes(*dir.Plan, document), ",")
-	}
-	for _, c := range changes {
-		cause := causes
-		if c.HandEdited || c.Foreign {
-			cause = guard.CauseHandEdit
-		}
-		fmt.Fprintf(w.Stdout, "%s\t%s\t%s\n", cause, c.Action, c.Path)
-	}
-	if g.diff {
-		for _, c := range changes {
+	if g.diff && g.output == asText {
+		for _, c := range files {
 			fmt.Fprint(w.Stdout, c.Diff())
 		}
 	}
-	for _, r := range refusals {
-		fmt.Fprintf(w.Stderr, "generate would refuse: %s\n", explainRefusal(r))
+	for _, c := range refusals {
+		fmt.Fprintf(w.Stderr, "generate would refuse: %s\n", explainRefusal(c))
 	}
-	return &exit{Different, fmt.Errorf("%s is not what would be written: %s", g.dir, summary(changes, 0))}
+	return &exit{Different, fmt.Errorf("%s differs from what generate would write: %s", g.dir, summary(files, 0))}
 }
 
 func summary(changes []worktree.Change, total int) string {

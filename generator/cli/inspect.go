@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,7 @@ func newInspectCommand(w *World, shared *common) *cobra.Command {
 		Long:  "Reads the cloud with GET requests only and prints its inventory; what was denied is said, not guessed. A saved inventory is a source for the other commands.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := checkOutput(output, withPage); err != nil {
 				return err
 			}
 			inv, err := from.read(cmd.Context(), w)
@@ -33,11 +34,14 @@ func newInspectCommand(w *World, shared *common) *cobra.Command {
 					return err
 				}
 			}
-			return print(w, output, inv, func(out io.Writer) error { return report.Inventory(out, inv) })
+			return print(w, output, inv, forPeople{
+				table: func(out io.Writer) error { return report.Inventory(out, inv, w.columns()) },
+				page:  func(out io.Writer) error { return report.InventoryPage(out, inv, w.Version) },
+			})
 		},
 	}
 	from.flags(c)
-	outputFlag(c, &output)
+	outputFlag(c, &output, withPage)
 	c.Flags().StringVar(&save, "save", "", "also write the inventory to this file, as YAML")
 	return c
 }
@@ -73,23 +77,27 @@ const (
 	asTable = "table"
 	asYAML  = "yaml"
 	asJSON  = "json"
+	asHTML  = "html"
 )
 
-func outputFlag(c *cobra.Command, output *string) {
-	c.Flags().StringVarP(output, "output", "o", asTable, "table, yaml or json")
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{asTable, asYAML, asJSON}, cobra.ShellCompDirectiveNoFileComp))
+// The forms of a document that has a page for people, and of one that has none.
+var (
+	withPage    = []string{asTable, asYAML, asJSON, asHTML}
+	withoutPage = []string{asTable, asYAML, asJSON}
+)
+
+func outputFlag(c *cobra.Command, output *string, forms []string) {
+	c.Flags().StringVarP(output, "output", "o", asTable, "the form of the output: "+strings.Join(forms, ", "))
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp))
 }
 
-func checkOutput(output string) error {
-	switch output {
-	case asTable, asYAML, asJSON:
-		return nil
-	}
-	return usage("--output %q: want table, yaml or json", output)
-}
+func checkOutput(output string, forms []string) error { return oneOf("--output", output, forms) }
 
-// print writes a document to stdout in the form asked for.
-func print(w *World, output string, document any, table func(io.Writer) error) error {
+// forPeople writes a document in the two forms that people read.
+type forPeople struct{ table, page func(io.Writer) error }
+
+// print writes a document to stdout in the requested form.
+func print(w *World, output string, document any, people forPeople) error {
 	var content []byte
 	var err error
 	switch output {
@@ -97,8 +105,10 @@ func print(w *World, output string, document any, table func(io.Writer) error) e
 		content, err = v1alpha1.YAML(document)
 	case asJSON:
 		content, err = v1alpha1.JSON(document)
+	case asHTML:
+		return people.page(w.Stdout)
 	default:
-		return table(w.Stdout)
+		return people.table(w.Stdout)
 	}
 	if err != nil {
 		return err

@@ -18,6 +18,8 @@ import (
 type decision struct {
 	from   source
 	target string
+
+	inventory v1alpha1.Inventory // what decide decided on
 }
 
 var (
@@ -27,7 +29,11 @@ var (
 
 func (d *decision) flags(c *cobra.Command) {
 	d.from.flags(c)
-	c.Flags().StringVar(&d.target, "target", "", "where the bundle is installed: "+strings.Join(targets, ", "))
+	targetFlag(c, &d.target, "")
+}
+
+func targetFlag(c *cobra.Command, target *string, otherwise string) {
+	c.Flags().StringVar(target, "target", otherwise, "where the bundle is installed: "+strings.Join(targets, ", "))
 	_ = c.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(targets, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -40,6 +46,7 @@ func (d *decision) decide(ctx context.Context, w *World, format v1alpha1.Format)
 	if err != nil {
 		return plan.Result{}, err
 	}
+	d.inventory = inventory
 	r, err := plan.Decide(inventory, d.from.distribution, v1alpha1.Target(d.target), format, w.Version)
 	if err != nil {
 		return plan.Result{}, err
@@ -62,13 +69,18 @@ func oneOf(flag, value string, allowed []string) error {
 
 func newPlanCommand(w *World, shared *common) *cobra.Command {
 	d := decision{from: source{common: shared}}
-	var output string
+	var output, saved string
 	c := &cobra.Command{
 		Use:   "plan --target T",
-		Short: "Print what would be decided, each decision with value, reason and facts",
-		Args:  cobra.NoArgs,
+		Short: "Print what generate would decide, each decision with value, reason and facts",
+		Long: `Prints the decisions that generate would make, each with its value, its reason and its facts. With --check FILE it compares them with a plan
+that was saved, and prints one line for each change. It exits 0 when the decisions are the same, and 2 when they are not.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if saved != "" {
+				return d.check(cmd.Context(), w, saved, output)
+			}
+			if err := checkOutput(output, withPage); err != nil {
 				return err
 			}
 			r, err := d.decide(cmd.Context(), w, v1alpha1.Kustomize) // no decision depends on the format
@@ -77,10 +89,17 @@ func newPlanCommand(w *World, shared *common) *cobra.Command {
 			}
 			document := r.Document(nil)
 			document.Format, document.Files = "", nil
-			return print(w, output, document, func(out io.Writer) error { return report.Plan(out, document) })
+			return print(w, output, document, forPeople{
+				table: func(out io.Writer) error { return report.Plan(out, document, w.columns()) },
+				page: func(out io.Writer) error {
+					return report.PlanPage(out, document, d.inventory, slices.Concat(r.Warnings, r.Notices))
+				},
+			})
 		},
 	}
 	d.flags(c)
-	outputFlag(c, &output)
+	outputFlag(c, &output, withPage)
+	c.Flags().StringVar(&saved, "check", "", "compare with the decisions of this plan, saved by plan -o yaml or by generate (- is stdin); with it, -o is text, json or markdown")
+	_ = c.MarkFlagFilename("check", "yaml", "json")
 	return c
 }

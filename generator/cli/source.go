@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
@@ -22,14 +23,22 @@ type source struct {
 	inventory                 string
 	simulated                 bool
 	*common
+
+	traffic    *doctor.Traffic // watches the requests, if there is one
+	weaknesses []string        // of the settings of the login, once connected
 }
 
 func (s *source) flags(c *cobra.Command) {
+	s.cloudFlags(c)
+	c.Flags().StringVar(&s.inventory, "inventory", "", "work offline from an inventory saved by inspect (- is stdin)")
+}
+
+// cloudFlags are for commands that ask the cloud itself.
+func (s *source) cloudFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&s.cloudName, "os-cloud", "", "the cloud's entry in clouds.yaml; default OS_CLOUD, or the OS_* variables")
 	f.StringVar(&s.region, "os-region-name", "", "region; default OS_REGION_NAME, or what clouds.yaml says")
 	f.StringVar(&s.caCert, "os-cacert", "", "PEM file of the cloud's CA; default OS_CACERT, or what clouds.yaml says")
-	f.StringVar(&s.inventory, "inventory", "", "work offline from an inventory saved by inspect (- is stdin)")
 	f.BoolVar(&s.simulated, "simulated", false, "use a simulated cloud; what is made from it says so")
 }
 
@@ -73,6 +82,9 @@ func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error)
 }
 
 func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
 	if s.simulated {
 		return w.Simulate(ctx)
 	}
@@ -83,21 +95,31 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, weakness := range settings.Weaknesses() {
+	s.weaknesses = settings.Weaknesses()
+	for _, weakness := range s.weaknesses {
 		fmt.Fprintln(w.Stderr, "warning:", weakness)
 	}
-	limits := cloud.NewLimits()
-	options := cloud.Options{UserAgent: []string{"cinder-csi-generator/" + w.Version}, Wrap: limits.Bound}
-	if s.verbose {
-		options.Wrap = func(next http.RoundTripper) http.RoundTripper {
-			return &requestLog{next: limits.Bound(next), out: w.Stderr}
-		}
-	}
+	options := cloud.Options{UserAgent: []string{"cinder-csi-generator/" + w.Version}, Wrap: s.wrap(w)}
 	c, err := w.Connect(ctx, settings, options)
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
 	}
 	return c, err
+}
+
+// wrap is what lies around the transport of a cloud: limits, and what watches the requests.
+func (s *source) wrap(w *World) func(http.RoundTripper) http.RoundTripper {
+	limits := cloud.NewLimits()
+	return func(next http.RoundTripper) http.RoundTripper {
+		next = limits.Bound(next)
+		if s.traffic != nil {
+			next = s.traffic.Watch(next)
+		}
+		if s.verbose {
+			next = &requestLog{next: next, out: w.Stderr}
+		}
+		return next
+	}
 }
 
 // requestLog shows each request's method, URL and outcome; never a header or body, where the secrets are.

@@ -18,7 +18,7 @@ func newValidateCommand(w *World) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate DIR",
 		Short: "Build the bundle in DIR and check every object",
-		Long: `Builds the bundle in DIR in memory and checks every object. A file that is not as it was generated is a finding. Nothing outside of
+		Long: `Builds the bundle in DIR in memory and checks every object. A file that differs from what generate wrote is a finding. Nothing outside of
 DIR is read, fetched or run, whatever its files say; for a bundle that was made with --base, give the same --base.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -28,7 +28,7 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 			}
 			var findings []error
 			for _, name := range edited {
-				findings = append(findings, errors.New(notAsGenerated(name)+"; generate it again"))
+				findings = append(findings, errors.New(notAsGenerated(name)+"; run generate again, and keep your changes in an overlay or a values file outside of the directory"))
 			}
 			objects, err := verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
 			if err := errors.Join(append(findings, err)...); err != nil {
@@ -48,7 +48,7 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 	return c
 }
 
-func notAsGenerated(name string) string { return name + " is not as it was generated" }
+func notAsGenerated(name string) string { return name + " differs from what generate wrote" }
 
 // baseFlag is for commands that read a bundle; who wrote it must not choose what else is read.
 func baseFlag(c *cobra.Command, base *string) {
@@ -89,8 +89,7 @@ func readBundle(name string) (dir *worktree.Dir, tree map[string][]byte, edited 
 	return dir, tree, edited, err
 }
 
-// verified builds a bundle in memory, as it is at its directory, and gives its objects, or everything that is wrong with them as one
-// error.
+// verified builds a bundle in memory, as if from its directory, and returns its objects. One error lists every finding.
 func verified(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
 	objects, findings, err := verify.BundleAt(dir, base, tree, target, format)
 	if err != nil {

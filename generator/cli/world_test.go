@@ -3,9 +3,12 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
@@ -29,6 +33,15 @@ type bed struct {
 	dir    string
 	served atomic.Int64 // requests to the simulated cloud
 	stdin  *bytes.Buffer
+	wrap   func(http.RoundTripper) http.RoundTripper // of the way to the cloud; nil: as it is
+	api    http.Handler                              // of the cluster; nil: there is no kubeconfig
+}
+
+// unreachable is a network that reaches nothing.
+type unreachable struct{}
+
+func (unreachable) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection refused")
 }
 
 const address = "http://openstack.simulated"
@@ -43,6 +56,16 @@ func newBed(t *testing.T) *bed {
 		Env:     func(name string) string { return b.env[name] },
 		Open:    func(name string) (io.ReadCloser, error) { return os.Open(name) },
 		Version: "v0-test",
+		Kubernetes: func(s cluster.Source) (*cluster.Cluster, error) {
+			if b.api == nil {
+				return nil, cluster.ErrNoKubeconfig
+			}
+			server := httptest.NewServer(b.api)
+			t.Cleanup(server.Close)
+			base, err := url.Parse(server.URL)
+			return cluster.New(s.Context, base, server.Client()), err
+		},
+		Registry: unreachable{},
 		Connect: func(ctx context.Context, s cloud.Settings, o cloud.Options) (*cloud.Cloud, error) {
 			o.Transport = b
 			return cloud.Connect(ctx, s, o)
@@ -60,7 +83,11 @@ func newBed(t *testing.T) *bed {
 
 func (b *bed) RoundTrip(r *http.Request) (*http.Response, error) {
 	b.served.Add(1)
-	return memnet.Transport(b.sim.Handler()).RoundTrip(r)
+	way := memnet.Transport(b.sim.Handler())
+	if b.wrap != nil {
+		return b.wrap(way).RoundTrip(r)
+	}
+	return way.RoundTrip(r)
 }
 
 // file writes a file of the test's directory and gives its path.

@@ -1,54 +1,96 @@
 package guard
 
 import (
-	"reflect"
+	"cmp"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// The classes of difference between a bundle on disk and the one that would be written.
-const (
-	CauseCloud     = "cloud"     // the inventory changed
-	CauseConfig    = "config"    // the configuration changed
-	CauseGenerator = "generator" // another version of the generator
-	CauseHandEdit  = "handEdit"  // somebody changed the file
-)
-
-// Causes says why next differs from old, for differences that nobody made by hand. A fact that only one of them names may be
-// there for the configuration's sake; one that both name with other values is the cloud's doing.
-func Causes(old, next v1alpha1.Plan) []string {
-	var causes []string
-	if !reflect.DeepEqual(plainJSON(old.Config), plainJSON(next.Config)) {
-		causes = append(causes, CauseConfig)
-	}
-	if old.Generator != next.Generator {
-		causes = append(causes, CauseGenerator)
-	}
-	if len(causes) == 0 || old.Cloud != next.Cloud || old.Simulated != next.Simulated || factChanged(old, next) {
-		causes = append(causes, CauseCloud)
-	}
-	return causes
-}
-
-func factChanged(old, next v1alpha1.Plan) bool {
-	was := facts(old)
-	for name, value := range facts(next) {
-		if before, there := was[name]; there && before != value {
-			return true
+// classOf says who caused a change of a decision. If the cloud of today gives the old value with the old configuration, the new
+// configuration is the cause. If another version of the generator decides differently on the same facts, that version is the cause.
+func (c *comparison) classOf(id, field string, was, is any) v1alpha1.ChangeClass {
+	if !c.sameConfig {
+		if c.oldConfig != nil {
+			if equal(c.oldConfig[id].part(field), was) {
+				return v1alpha1.ConfigChange
+			}
+		} else if len(c.factsOf(id, false)) == 0 {
+			return v1alpha1.ConfigChange
 		}
 	}
-	return false
+	if c.old.Generator != c.next.Generator && c.sameFacts(id) {
+		return v1alpha1.GeneratorChange
+	}
+	return v1alpha1.CloudChange
 }
 
-// facts are what the decisions of a plan rest on, "name = value".
-func facts(p v1alpha1.Plan) map[string]string {
-	all := map[string]string{}
-	for _, d := range p.Decisions {
-		for _, f := range d.Facts {
-			name, value, _ := strings.Cut(f, " = ")
-			all[name] = value
+// part is one field of a decision's value, or the whole of it.
+func (d decision) part(field string) any {
+	switch field {
+	case "":
+		return d.value
+	case "reason":
+		return d.Reason
+	}
+	fields, _ := d.value.(map[string]any)
+	return fields[field]
+}
+
+// sameFacts says whether a decision rests on the facts it rested on. A class that comes or goes does so with its volume type, unless
+// the cloud has the type as before.
+func (c *comparison) sameFacts(id string) bool {
+	was, before := c.was[id]
+	is, after := c.is[id]
+	if before != after && strings.HasPrefix(id, plan.ClassID) {
+		return before && c.offered(classOf(was))
+	}
+	return before != after || slices.Equal(was.Facts, is.Facts)
+}
+
+// factsOf are the facts of a decision that have another value now, "name: old -> new". With all, they include facts that only one of the
+// plans names. Such a fact may come with the configuration, so it proves nothing about the cloud.
+func (c *comparison) factsOf(id string, all bool) []string {
+	before, after := named(c.was[id].Facts), named(c.is[id].Facts)
+	var changed []string
+	for _, name := range slices.Sorted(maps.Keys(merged(before, after))) {
+		was, old := before[name]
+		is, now := after[name]
+		if was != is && (all || old && now) {
+			changed = append(changed, name+": "+cmp.Or(was, "none")+arrow+cmp.Or(is, "none"))
 		}
 	}
-	return all
+	return changed
+}
+
+func merged(a, b map[string]string) map[string]string {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return both
+}
+
+// named are facts by name. One without a value, such as `volumeTypes has "fast"`, is no fact that changes.
+func named(facts []string) map[string]string {
+	values := map[string]string{}
+	for _, f := range facts {
+		if name, value, found := strings.Cut(f, " = "); found {
+			values[name] = value
+		}
+	}
+	return values
+}
+
+const arrow = " -> "
+
+func (c *comparison) warningClass(warning string, isNew bool) v1alpha1.ChangeClass {
+	switch {
+	case !c.sameConfig && (c.run.OldConfig == nil || slices.Contains(c.run.OldConfig.Warnings, warning) != isNew):
+		return v1alpha1.ConfigChange
+	case c.old.Generator != c.next.Generator:
+		return v1alpha1.GeneratorChange
+	}
+	return v1alpha1.CloudChange
 }

@@ -1,10 +1,13 @@
 package guard
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -20,7 +23,11 @@ func inventory(types ...string) v1alpha1.Inventory {
 		DefaultVolumeType: v1alpha1.Fact[string]{State: v1alpha1.Known, Value: "standard"},
 	}
 	for _, name := range types {
-		inv.VolumeTypes.Value = append(inv.VolumeTypes.Value, v1alpha1.VolumeType{ID: "id-" + name, Name: name})
+		id, now, renamed := strings.Cut(name, "=") // "fast=quick": the type of ID id-fast is called quick now
+		if !renamed {
+			now = name
+		}
+		inv.VolumeTypes.Value = append(inv.VolumeTypes.Value, v1alpha1.VolumeType{ID: "id-" + id, Name: now})
 	}
 	return inv
 }
@@ -36,6 +43,17 @@ func decide(t *testing.T, inv v1alpha1.Inventory, spec string, target v1alpha1.T
 		t.Fatal(err)
 	}
 	return r.Document(nil)
+}
+
+// compare is Compare as the command calls it, old being as plan.yaml holds it.
+func compare(t *testing.T, old v1alpha1.Plan, inv v1alpha1.Inventory, spec string, target v1alpha1.Target) []v1alpha1.Change {
+	t.Helper()
+	run := Run{Types: inv.VolumeTypes.Value}
+	if r, err := plan.Decide(inv, v1alpha1.Distribution{Spec: old.Config}, target, v1alpha1.Helm, "test"); err == nil {
+		document := r.Document(nil)
+		run.OldConfig = &document
+	}
+	return Compare(old, decide(t, inv, spec, target), run)
 }
 
 // read is a plan as the next run reads it from plan.yaml.
@@ -65,6 +83,7 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 	down.Zones.Volume.Value = []v1alpha1.Zone{{Name: "az1", Available: false}}
 
 	const base = "{metadata: {name: c}}"
+	const noSnapshots = "{metadata: {name: c}, spec: {snapshots: {enabled: false}}}"
 	cases := []struct {
 		name       string
 		oldSpec    string
@@ -72,14 +91,41 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 		spec       string
 		target     v1alpha1.Target
 		wantAccept []string
-		wantPin    string // the pinned configuration that makes the refusal go away; "" where there is none
+		wantPin    string // the pins of all refusals in one configuration; "" where there is none
 	}{
 		{"nothing changed", base, inventory("standard", "fast"), base, v1alpha1.Vanilla, nil, ""},
 		{"a type more", base, inventory("standard", "fast", "new"), base, v1alpha1.Vanilla, nil, ""},
 		{"Keystone moved", base, moved, base, v1alpha1.Vanilla, nil, ""},
 		{"a zone is down for a moment", base, down, base, v1alpha1.Vanilla, nil, ""},
 		{"a mutable field", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {mountOptions: [noatime]}}}}}", v1alpha1.Vanilla, nil, ""},
+		{"snapshots turned on", noSnapshots, inventory("standard", "fast"), base, v1alpha1.Vanilla, nil, ""},
 		{"a type less", base, inventory("standard"), base, v1alpha1.Vanilla, []string{ClassRemoved}, "storageClasses: {extra: [{name: fast, parameters: {type: fast}, reclaimPolicy: Delete}]}"},
+		{
+			"two types less", base, inventory("new"), base, v1alpha1.Vanilla,
+			[]string{ClassRemoved, ClassRemoved},
+			"storageClasses: {extra: [{name: fast, parameters: {type: fast}, reclaimPolicy: Delete}, {name: standard, parameters: {type: standard}, reclaimPolicy: Delete}]}",
+		},
+		{
+			"a type renamed", base, inventory("standard", "fast=quick"), base, v1alpha1.Vanilla,
+			[]string{ClassRemoved},
+			"storageClasses: {extra: [{name: fast, parameters: {type: id-fast}, reclaimPolicy: Delete}]}",
+		},
+		{
+			"a type renamed whose class has a name of its own", "{metadata: {name: c}, spec: {storageClasses: {overrides: {id-fast: {name: gold}}}}}",
+			inventory("standard", "fast=quick"), "{metadata: {name: c}, spec: {storageClasses: {overrides: {id-fast: {name: gold}}}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable},
+			"",
+		},
+		{
+			"a class renamed by the configuration", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {name: gold}}}}}", v1alpha1.Vanilla,
+			[]string{ClassRemoved},
+			"storageClasses: {extra: [{name: fast, parameters: {type: fast}, reclaimPolicy: Delete}]}",
+		},
+		{
+			"a type excluded", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {storageClasses: {exclude: [fast]}}}", v1alpha1.Vanilla,
+			[]string{ClassRemoved},
+			"storageClasses: {extra: [{name: fast, parameters: {type: fast}, reclaimPolicy: Delete}]}",
+		},
 		{
 			"a reclaim policy", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {reclaimPolicy: Retain}}}}}", v1alpha1.Vanilla,
 			[]string{ClassImmutable},
@@ -91,6 +137,7 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 			"storageClasses: {overrides: {fast: {reclaimPolicy: Delete, parameters: {csi.storage.k8s.io/fstype: xfs}}}}",
 		},
 		{"zones no longer match", base, zoned, base, v1alpha1.Vanilla, []string{Topology}, "topology: {mode: enabled}"},
+		{"snapshots turned off", base, inventory("standard", "fast"), noSnapshots, v1alpha1.Vanilla, []string{Snapshots}, "snapshots: {enabled: true}"},
 		{"another cluster id", base, inventory("standard", "fast"), "{metadata: {name: d}}", v1alpha1.Vanilla, []string{ClusterID}, "clusterID: c"},
 		{"another namespace", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {namespaces: {node: x}}}", v1alpha1.Vanilla, []string{Namespace}, "namespaces: {node: cinder-csi-node}"},
 		{
@@ -114,84 +161,192 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			old := read(t, decide(t, inventory("standard", "fast"), c.oldSpec, c.target))
-			refusals := Compare(old, decide(t, c.next, c.spec, c.target))
+			refusals := Refused(compare(t, old, c.next, c.spec, c.target), nil, false)
 			var got []string
 			for _, r := range refusals {
 				got = append(got, r.Accept)
 			}
-			if diff := cmp.Diff(c.wantAccept, got); diff != "" {
+			slices.Sort(got)
+			want := slices.Sorted(slices.Values(c.wantAccept))
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("(-want +got):\n%s", diff)
 			}
-			if left := Accepted(refusals, c.wantAccept); len(left) > 0 {
+			if left := Refused(refusals, c.wantAccept, false); len(left) > 0 {
 				t.Errorf("want nothing left once accepted, got %v", left)
+			}
+			pins := pinsOf(t, refusals)
+			if diff := cmp.Diff(document(t, "spec: {"+c.wantPin+"}"), document(t, string(pins))); diff != "" {
+				t.Errorf("pin (-want +got):\n%s", diff)
 			}
 			if c.wantPin == "" {
 				return
 			}
-			pin, err := v1alpha1.YAML(map[string]any{"spec": refusals[0].Pin})
-			if err != nil {
-				t.Fatal(err)
-			}
-			wanted, err := v1alpha1.DecodeDistribution("want", []byte("spec: {"+c.wantPin+"}"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			pinned, err := v1alpha1.DecodeDistribution("pin", pin)
-			if err != nil {
-				t.Fatalf("the pin is no configuration: %v\n%s", err, pin)
-			}
-			if diff := cmp.Diff(wanted, pinned); diff != "" {
-				t.Errorf("pin (-want +got):\n%s", diff)
+			if left := Refused(compare(t, old, c.next, pasted(t, c.spec, pins), c.target), nil, false); len(left) > 0 {
+				t.Errorf("generate refuses although the pins are in the configuration: %v", left)
 			}
 		})
 	}
 }
 
-func TestAPinPastedIntoTheConfigurationMakesTheRefusalGoAway(t *testing.T) {
-	old := read(t, decide(t, inventory("standard", "fast"), "{metadata: {name: c}}", v1alpha1.Vanilla))
-	gone := inventory("standard")
-	refusals := Compare(old, decide(t, gone, "{metadata: {name: c}}", v1alpha1.Vanilla))
-	if len(refusals) != 1 {
-		t.Fatalf("want one refusal, got %v", refusals)
+// pinsOf are all pins in one document, as a person collects them.
+func pinsOf(t *testing.T, refusals []v1alpha1.Change) []byte {
+	t.Helper()
+	var all any
+	for _, r := range refusals {
+		if r.Pin != nil {
+			all = merge(all, plainJSON(map[string]any{"spec": r.Pin}))
+		}
 	}
-	text, err := v1alpha1.YAML(map[string]any{"metadata": map[string]any{"name": "c"}, "spec": refusals[0].Pin})
+	if all == nil {
+		all = map[string]any{"spec": map[string]any{}}
+	}
+	text, err := v1alpha1.YAML(all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again := Compare(old, decide(t, gone, string(text), v1alpha1.Vanilla)); len(again) > 0 {
-		t.Errorf("want none with the pin, got %v\n%s", again, text)
+	return text
+}
+
+func document(t *testing.T, text string) v1alpha1.Distribution {
+	t.Helper()
+	d, err := v1alpha1.DecodeDistribution("pin", []byte(text))
+	if err != nil {
+		t.Fatalf("the pin is no configuration: %v\n%s", err, text)
 	}
+	return d
+}
+
+// pasted is a configuration with the pins in it.
+func pasted(t *testing.T, spec string, pins []byte) string {
+	t.Helper()
+	var config, pin any
+	if err := errors.Join(yaml.Unmarshal([]byte(spec), &config), yaml.Unmarshal(pins, &pin)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := v1alpha1.YAML(merge(plainJSON(config), plainJSON(pin)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// merge adds b to a: objects key by key, lists one after the other, and b wins otherwise.
+func merge(a, b any) any {
+	x, isObject := a.(map[string]any)
+	y, bothObjects := b.(map[string]any)
+	if isObject && bothObjects {
+		for key, value := range y {
+			x[key] = merge(x[key], value)
+		}
+		return x
+	}
+	if list, isList := a.([]any); isList {
+		if more, bothLists := b.([]any); bothLists {
+			return append(list, more...)
+		}
+	}
+	return b
 }
 
 func TestCauses(t *testing.T) {
 	const base = "{metadata: {name: c}}"
-	other := inventory("standard")
-	other.DefaultVolumeType.Value = "fast"
+	two := inventory("standard", "fast")
+	twoWithOtherDefault := inventory("standard", "fast")
+	twoWithOtherDefault.DefaultVolumeType.Value = "fast"
 	cases := []struct {
 		name, version string
 		next          v1alpha1.Inventory
 		spec          string
 		want          []string
 	}{
-		{"a type more", "test", inventory("standard", "new"), base, []string{CauseCloud}},
-		{"the configuration", "test", inventory("standard"), "{metadata: {name: c}, spec: {topology: {mode: disabled}}}", []string{CauseConfig}},
-		{"the generator", "newer", inventory("standard"), base, []string{CauseGenerator}},
-		{"configuration and cloud", "test", other, "{metadata: {name: c}, spec: {trustedCA: true}}", []string{CauseConfig, CauseCloud}},
+		{"a type more", "test", inventory("standard", "fast", "new"), base, []string{"cloud storageClass.new"}},
+		{"the configuration", "test", two, "{metadata: {name: c}, spec: {topology: {mode: disabled}}}", []string{"config spec.topology.mode", "config topology.enabled"}},
+		{"the generator", "older", two, base, []string{"generator generator"}},
+		{"a type excluded", "test", two, "{metadata: {name: c}, spec: {storageClasses: {exclude: [fast]}}}", []string{"config spec.storageClasses.exclude", "config storageClass.fast"}},
+		{
+			"configuration and cloud", "test", twoWithOtherDefault, "{metadata: {name: c}, spec: {driver: {logLevel: 5}}}",
+			[]string{"config spec.driver.logLevel", "config driver.logLevel", "cloud defaultClass"},
+		},
 	}
 	for _, c := range cases {
-		old := read(t, decide(t, inventory("standard"), base, v1alpha1.Vanilla))
-		next := decide(t, c.next, c.spec, v1alpha1.Vanilla)
-		next.Generator = c.version
-		if diff := cmp.Diff(c.want, Causes(old, next)); diff != "" {
+		old := read(t, decide(t, two, base, v1alpha1.Vanilla))
+		old.Generator = c.version
+		var got []string
+		for _, change := range compare(t, old, c.next, c.spec, v1alpha1.Vanilla) {
+			what := change.Decision
+			if what == "" {
+				what = change.Field
+			}
+			got = append(got, string(change.Class)+" "+what)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+func TestAnotherFormatIsNamedAsThatAndWantsForce(t *testing.T) {
+	old := read(t, decide(t, inventory("standard"), "{metadata: {name: c}}", v1alpha1.Vanilla))
+	old.Format = v1alpha1.Kustomize
+	changes := compare(t, old, inventory("standard"), "{metadata: {name: c}}", v1alpha1.Vanilla)
+	if len(changes) != 1 || changes[0].Message != "config: the directory holds a bundle in format kustomize, and this run writes helm" {
+		t.Errorf("want one line that names the format, got %v", changes)
+	}
+	if len(Refused(changes, nil, false)) != 1 || len(Refused(changes, nil, true)) != 0 {
+		t.Errorf("want it refused without --force only, got %v", changes)
+	}
+}
+
+func TestAnotherTargetIsNamedAsThatAndWantsForce(t *testing.T) {
+	old := read(t, decide(t, inventory("standard"), "{metadata: {name: c}}", v1alpha1.Standalone))
+	changes := compare(t, old, inventory("standard"), "{metadata: {name: c}}", v1alpha1.Vanilla)
+	if len(changes) == 0 || changes[0].Message != "config: the directory holds a bundle for target standalone, and this run is for vanilla" {
+		t.Fatalf("want a line that names the target first, got %v", changes)
+	}
+	for _, c := range changes {
+		if c.Accept == "" && !c.Force {
+			t.Errorf("want only what generate refuses beside the target, got %s", c.Message)
+		}
+	}
+}
+
+func TestWhatKubernetesCannotChangeIsRefusedForEveryKindOfObject(t *testing.T) {
+	plans := func(id string, was, is any) []v1alpha1.Change {
+		old, next := v1alpha1.Plan{}, v1alpha1.Plan{}
+		if was != nil {
+			old.Decisions = []v1alpha1.Decision{{ID: id, Value: was}}
+		}
+		if is != nil {
+			next.Decisions = []v1alpha1.Decision{{ID: id, Value: is}}
+		}
+		return Compare(old, next, Run{})
+	}
+	type v = map[string]any
+	cases := []struct {
+		name, id string
+		was, is  any
+		want     string
+	}{
+		{"driver name of a VolumeAttributesClass", "attributesClass.gold", v{"driverName": "a"}, v{"driverName": "b"}, ClassImmutable},
+		{"parameters of a VolumeAttributesClass", "attributesClass.gold", v{"parameters": v{"type": "a"}}, v{"parameters": v{"type": "b"}}, ClassImmutable},
+		{"annotations of a VolumeAttributesClass", "attributesClass.gold", v{"annotations": v{"a": "b"}}, v{}, ""},
+		{"a VolumeAttributesClass removed", "attributesClass.gold", v{"parameters": v{"type": "a"}}, nil, ClassRemoved},
+		{"attachRequired of the CSIDriver", "csiDriver", v{"attachRequired": true}, v{"attachRequired": false}, ClassImmutable},
+		{"lifecycle modes of the CSIDriver", "csiDriver", v{"volumeLifecycleModes": []any{"Persistent"}}, v{"volumeLifecycleModes": []any{"Persistent", "Ephemeral"}}, ClassImmutable},
+		{"capacity of the CSIDriver", "csiDriver", v{"storageCapacity": true}, v{"storageCapacity": false}, ""},
+	}
+	for _, c := range cases {
+		changes := plans(c.id, c.was, c.is)
+		if len(changes) != 1 || changes[0].Accept != c.want {
+			t.Errorf("%s: want one change that wants %q, got %+v", c.name, c.want, changes)
 		}
 	}
 }
 
 func TestARefusalNamesWhatChanges(t *testing.T) {
 	old := read(t, decide(t, inventory("standard"), "{metadata: {name: c}}", v1alpha1.Vanilla))
-	refusals := Compare(old, decide(t, inventory("standard"), "{metadata: {name: d}}", v1alpha1.Vanilla))
-	if len(refusals) != 1 || !strings.Contains(refusals[0].What, "from c to d") {
+	refusals := Refused(compare(t, old, inventory("standard"), "{metadata: {name: d}}", v1alpha1.Vanilla), nil, false)
+	if len(refusals) != 1 || !strings.Contains(refusals[0].Message, "from c to d") {
 		t.Errorf("want the old and the new id, got %v", refusals)
 	}
 }

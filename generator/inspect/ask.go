@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -16,7 +18,42 @@ import (
 )
 
 // asker sends GETs to one cloud.
-type asker struct{ cloud *cloud.Cloud }
+type asker struct {
+	cloud *cloud.Cloud
+	slots chan struct{} // one for each request in progress
+	// versions are read once: two collectors need them.
+	lock     sync.Mutex
+	versions map[string]*sharedVersions
+}
+
+func newAsker(c *cloud.Cloud) *asker {
+	return &asker{cloud: c, slots: make(chan struct{}, parallel), versions: map[string]*sharedVersions{}}
+}
+
+// requestError says which request failed. Its text holds no secret and nothing that differs between two runs.
+type requestError struct {
+	service, url string
+	cause        error
+}
+
+func (e *requestError) Error() string {
+	return fmt.Sprintf("%s: GET %s: %s", e.service, e.url, reasonOf(e.cause))
+}
+
+func (e *requestError) Unwrap() error { return e.cause }
+
+// reasonOf is what an error says besides the URL, which stands before it already.
+func reasonOf(err error) string {
+	var answer gophercloud.ErrUnexpectedResponseCode
+	var network *url.Error
+	switch {
+	case errors.As(err, &answer):
+		return fmt.Sprintf("HTTP %d: %s", answer.Actual, message(answer.Body))
+	case errors.As(err, &network):
+		return network.Err.Error()
+	}
+	return err.Error()
+}
 
 // get reads one answer into body; path is below the service's endpoint.
 func (a *asker) get(ctx context.Context, service, microversion, path string, body any) error {
@@ -27,16 +64,36 @@ func (a *asker) get(ctx context.Context, service, microversion, path string, bod
 	return a.fetch(ctx, client, client.Endpoint+path, body)
 }
 
-func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, url string, body any) error {
-	resp, err := client.Get(ctx, url, body, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}})
+// fetch reads one URL when one of the slots is free.
+func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, address string, body any) error {
+	select {
+	case a.slots <- struct{}{}:
+		defer func() { <-a.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	resp, err := client.Get(ctx, address, body, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK, http.StatusMultipleChoices}})
 	if resp != nil {
 		resp.Body.Close()
 	}
 	cloud.CleanStrings(body)
-	return err
+	if err != nil {
+		return &requestError{service: client.Type, url: plainURL(address), cause: err}
+	}
+	return nil
 }
 
-// factOf turns an answer into a fact: what the error says of the question decides the state.
+// plainURL is a URL without the parts that can hold a secret or change from page to page.
+func plainURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that is no URL"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// factOf turns an answer into a fact. The kind of error decides the state.
 func factOf[T any](value T, err error) v1alpha1.Fact[T] {
 	if err == nil {
 		return v1alpha1.Fact[T]{State: v1alpha1.Known, Value: value}
@@ -66,7 +123,7 @@ func classify(err error) (v1alpha1.State, string) {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusNotImplemented:
 		return v1alpha1.Unsupported, fmt.Sprintf("HTTP %d", answer.Actual)
 	}
-	return v1alpha1.Failed, oneLine(fmt.Sprintf("HTTP %d: %s", answer.Actual, message(answer.Body)))
+	return v1alpha1.Failed, oneLine(err.Error())
 }
 
 // deniedPolicy finds the rule that oslo.policy names in its refusals.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -19,7 +20,7 @@ import (
 // groupTypesMicroversion is where Cinder's group types begin.
 const groupTypesMicroversion = "3.11"
 
-// services are the catalog's, and the microversions of the two that matter.
+// services are those of the catalog, with the microversions of the two that matter.
 func (a *asker) services(ctx context.Context) v1alpha1.Fact[map[string]v1alpha1.Service] {
 	services := map[string]v1alpha1.Service{}
 	for _, e := range a.cloud.Catalog() {
@@ -30,28 +31,73 @@ func (a *asker) services(ctx context.Context) v1alpha1.Fact[map[string]v1alpha1.
 		bare, port := endpoint(e.URL, a.cloud.ProjectID())
 		services[name] = v1alpha1.Service{Present: true, Endpoint: bare, Port: port}
 	}
-	for _, name := range []string{compute, blockStorage} {
-		service, listed := services[name]
-		if !listed {
-			services[name] = v1alpha1.Service{}
-			continue
+	asked := []string{compute, blockStorage}
+	found, failed := make([]versions, len(asked)), make([]error, len(asked))
+	var group sync.WaitGroup
+	for i, name := range asked {
+		if _, listed := services[name]; listed {
+			group.Go(func() { found[i], failed[i] = a.microversions(ctx, name) })
 		}
-		lowest, highest, err := a.microversions(ctx, name)
-		if err != nil {
-			state, reason := classify(err)
-			return v1alpha1.Fact[map[string]v1alpha1.Service]{State: state, Reason: "versions of " + name + ": " + reason, Value: services}
+	}
+	group.Wait()
+	for i, name := range asked {
+		if failed[i] != nil {
+			fact := versionsFact[map[string]v1alpha1.Service](name, failed[i])
+			fact.Value = services
+			return fact
 		}
-		service.MinMicroversion, service.MaxMicroversion = lowest, highest
+		service := services[name]
+		service.MinMicroversion, service.MaxMicroversion = found[i].lowest, found[i].highest
 		services[name] = service
 	}
 	return factOf(services, nil)
 }
 
-// microversions reads a service's version document: of one version (Nova) or a list of one (Cinder).
-func (a *asker) microversions(ctx context.Context, service string) (lowest, highest string, err error) {
+// versionsFact is a fact that needs the versions of a service, which could not be read. A failed request names itself.
+func versionsFact[T any](service string, err error) v1alpha1.Fact[T] {
+	state, reason := classify(err)
+	if state != v1alpha1.Failed {
+		reason = "versions of " + service + ": " + reason
+	}
+	return v1alpha1.Fact[T]{State: state, Reason: reason}
+}
+
+// versions are the microversions of a service; empty for a version without any.
+type versions struct{ lowest, highest string }
+
+// microversions reads the versions of a service, once for all collectors.
+func (a *asker) microversions(ctx context.Context, service string) (versions, error) {
+	a.lock.Lock()
+	shared := a.versions[service]
+	if shared != nil {
+		a.lock.Unlock()
+		select {
+		case <-shared.done:
+			return shared.found, shared.err
+		case <-ctx.Done():
+			return versions{}, ctx.Err()
+		}
+	}
+	shared = &sharedVersions{done: make(chan struct{})}
+	a.versions[service] = shared
+	a.lock.Unlock()
+	defer close(shared.done)
+	shared.found, shared.err = a.readVersions(ctx, service)
+	return shared.found, shared.err
+}
+
+// sharedVersions are the versions of a service once done is closed.
+type sharedVersions struct {
+	done  chan struct{}
+	found versions
+	err   error
+}
+
+// readVersions reads the version document of a service: one version (Nova) or a list of one (Cinder).
+func (a *asker) readVersions(ctx context.Context, service string) (versions, error) {
 	client, err := a.cloud.ClientContext(ctx, service, "")
 	if err != nil {
-		return "", "", err
+		return versions{}, err
 	}
 	type version struct {
 		ID      string `json:"id"`
@@ -64,15 +110,15 @@ func (a *asker) microversions(ctx context.Context, service string) (lowest, high
 	}
 	root, _ := endpoint(client.Endpoint, a.cloud.ProjectID())
 	if err := a.fetch(ctx, client, root+"/", &document); err != nil {
-		return "", "", err
+		return versions{}, err
 	}
 	wanted := root[strings.LastIndexByte(root, '/')+1:] // "v3", "v2.1"
 	for _, v := range append(document.Versions, document.Version) {
 		if strings.TrimSuffix(v.ID, ".0") == wanted {
-			return v.Min, v.Version, nil
+			return versions{v.Min, v.Version}, nil
 		}
 	}
-	return "", "", nil // a version without microversions
+	return versions{}, nil
 }
 
 func (a *asker) zones(ctx context.Context, service string) v1alpha1.Fact[[]v1alpha1.Zone] {
@@ -174,8 +220,8 @@ func more(links []link) bool {
 	return slices.ContainsFunc(links, func(l link) bool { return l.Rel == "next" })
 }
 
-// maxTypes is how many types, or group types, a project can have: each costs two requests.
-const maxTypes = 1000
+// maxTypes is how many types, or group types, a project can have: each can cost two requests.
+const maxTypes = 2500
 
 // pages walks a collection by markers. Links are not followed: behind a proxy they often name the cloud's inside, and a hostile
 // cloud's would take the token elsewhere.
@@ -186,4 +232,43 @@ func pages[T any](page func(query string) ([]T, bool, error), id func(T) string)
 		}
 		return page("?marker=" + url.QueryEscape(marker))
 	}, id)
+}
+
+// backup asks for the project's backups, and for the services, which members are denied. It does not ask whether a backup would
+// work: only a POST could tell.
+func (a *asker) backup(ctx context.Context) v1alpha1.Fact[v1alpha1.Backup] {
+	var service v1alpha1.Fact[string]
+	var group sync.WaitGroup
+	group.Go(func() { service = a.backupService(ctx) })
+	var body struct {
+		Backups cloud.Items[struct {
+			ID string `json:"id"`
+		}] `json:"backups"`
+	}
+	err := a.get(ctx, blockStorage, "", "backups?limit=1&status=available", &body)
+	group.Wait()
+	return factOf(v1alpha1.Backup{Made: len(body.Backups) > 0, Service: service}, err)
+}
+
+// backupService is the state of cinder-backup: up if one of its processes is enabled and up.
+func (a *asker) backupService(ctx context.Context) v1alpha1.Fact[string] {
+	var body struct {
+		Services cloud.Items[struct {
+			Binary string `json:"binary"`
+			Status string `json:"status"`
+			State  string `json:"state"`
+		}] `json:"services"`
+	}
+	err := a.get(ctx, blockStorage, "", "os-services?binary=cinder-backup", &body)
+	service := "absent"
+	for _, s := range body.Services {
+		switch {
+		case s.Binary != "cinder-backup":
+		case s.Status == "enabled" && s.State == "up":
+			return factOf("up", err)
+		default:
+			service = "down"
+		}
+	}
+	return factOf(service, err)
 }

@@ -1,8 +1,8 @@
-// Package inspect reads what a cloud offers: an Inventory of facts. Every request is a GET, Calls lists them all, and each fact
-// says whether it is known, denied, unsupported or failed; a collector that fails fails its own fact and no other.
+// Package inspect reads what a cloud offers: an Inventory of facts. Every request is a GET, and Calls lists them all. Each fact
+// says whether it is known, denied, unsupported or failed. A request that fails changes its own fact and no other.
 //
-// Only questions are asked whose answer is the same for every member of a project. Where an administrator would be told more in
-// the same answer (hidden extra specs of a type), the rest is dropped, so that decisions do not depend on who asks.
+// It sends only requests whose answer is the same for every member of a project. An administrator sees more in some answers, such
+// as the hidden extra specs of a type. Inspect drops the rest, so that decisions do not depend on the user.
 package inspect
 
 import (
@@ -33,6 +33,8 @@ var Calls = []cloud.Call{
 	{Service: blockStorage, Method: "GET", Path: "/limits"},
 	{Service: blockStorage, Method: "GET", Path: "/os-quota-sets/{project}"},
 	{Service: blockStorage, Method: "GET", Path: "/group_types", Microversion: groupTypesMicroversion},
+	{Service: blockStorage, Method: "GET", Path: "/backups"},
+	{Service: blockStorage, Method: "GET", Path: "/os-services"},
 }
 
 const (
@@ -41,13 +43,13 @@ const (
 	identity     = "identity"
 )
 
-// parallel bounds the requests under way: enough to hide latency, too few to be felt by a cloud's rate limits.
-const parallel = 8
+// parallel limits the requests in progress: enough that all independent ones are sent at once, too few for a rate limit.
+const parallel = 12
 
-// Steps is how many times Progress is told something.
-const Steps = 8
+// Steps is how often Inspect calls Progress.
+const Steps = 9
 
-// Progress is told what has been read, as it is; from several goroutines, one at a time. Nil is fine.
+// Progress is called with the name of each part that has been read. Calls come from several goroutines, one at a time. Nil is fine.
 type Progress func(done string)
 
 // Inspect reads the inventory of one project in one region. Its error is the context's: everything else is a fact's.
@@ -57,7 +59,7 @@ func Inspect(ctx context.Context, c *cloud.Cloud, progress Progress) (v1alpha1.I
 		Kind:       v1alpha1.KindInventory,
 		Cloud:      v1alpha1.Cloud{AuthURL: authURL(c), Region: c.Region(), ProjectID: c.ProjectID()},
 	}
-	a := &asker{cloud: c}
+	a := newAsker(c)
 	var lock sync.Mutex
 	var group errgroup.Group
 	collect := func(what string, read func()) {
@@ -79,15 +81,16 @@ func Inspect(ctx context.Context, c *cloud.Cloud, progress Progress) (v1alpha1.I
 	collect("limits", func() { inv.Limits = a.limits(ctx) })
 	collect("quota", func() { inv.Quota = a.quota(ctx) })
 	collect("group types", func() { inv.GroupTypes = a.groupTypes(ctx) })
+	collect("backups", func() { inv.Backup = a.backup(ctx) })
 	_ = group.Wait() // collectors put their errors into facts
 	if err := ctx.Err(); err != nil {
-		return inv, fmt.Errorf("the inspection of cloud %s was not finished: %w", c.Name(), context.Cause(ctx))
+		return inv, fmt.Errorf("the inspection of cloud %s stopped before its end: %w", c.Name(), context.Cause(ctx))
 	}
 	return inv, nil
 }
 
-// authURL is Keystone's address as the catalog gives it, in one spelling, so that inventories of people who write it differently
-// in their clouds.yaml are the same.
+// authURL is the address of Keystone as the catalog gives it, in one spelling. So inventories are the same even if people spell it
+// differently in their clouds.yaml.
 func authURL(c *cloud.Cloud) string {
 	u := c.AuthURL()
 	for _, e := range c.Catalog() {

@@ -121,6 +121,10 @@ func TestAnAdministratorIsToldNoMoreThatMatters(t *testing.T) {
 		}
 		admin.VolumeTypes.Value[i].Encryption = member.VolumeTypes.Value[i].Encryption
 	}
+	if service := admin.Backup.Value.Service; service.Value != "up" {
+		t.Errorf("want the administrator to know that cinder-backup is up, got %+v", service)
+	}
+	admin.Backup.Value.Service = member.Backup.Value.Service
 	if diff := cmp.Diff(member, admin); diff != "" {
 		t.Errorf("(-member +admin):\n%s", diff)
 	}
@@ -205,8 +209,8 @@ func TestExtraSpecsLeftOutOfTheListAreAskedForOneByOne(t *testing.T) {
 	}
 }
 
-// wallaby answers as the last Cinder that shows extra specs to administrators alone: an administrator is told all, a member's list
-// has none and the question for them is forbidden.
+// wallaby answers as the last Cinder that shows extra specs to administrators only. The list of types for a member has none, and
+// Cinder refuses a member that asks for the extra specs of one type.
 func wallaby(b *bed, highest string, admin bool) func(*http.Request) *http.Response {
 	leave := withoutSpecs(b)
 	return func(r *http.Request) *http.Response {
@@ -259,12 +263,13 @@ func TestTypesOfACloudWhoseVersionsFailAreNotKnown(t *testing.T) {
 		}
 		return nil
 	}
-	if got := b.inspect(t, "demo").VolumeTypes; got.State != v1alpha1.Failed || got.Reason != "versions of block-storage: HTTP 503: later" {
+	if got := b.inspect(t, "demo").VolumeTypes; got.State != v1alpha1.Failed || got.Reason != "block-storage: GET "+address+"/volume/v3/: HTTP 503: later" {
 		t.Errorf("want the types failed, got %s: %s", got.State, got.Reason)
 	}
 }
 
 func TestARefusalOrOutageOfOneQuestionIsItsOwnFactsAlone(t *testing.T) {
+	limits := address + "/volume/v3/" + openstacksim.FixedHex("project", "demo") + "/limits"
 	cases := []struct {
 		name   string
 		status int
@@ -277,9 +282,9 @@ func TestARefusalOrOutageOfOneQuestionIsItsOwnFactsAlone(t *testing.T) {
 		{"an access rule", http.StatusUnauthorized, "", v1alpha1.Denied, "HTTP 401 with a fresh token: an access rule of the application credential is missing"},
 		{"not there", http.StatusNotFound, "", v1alpha1.Unsupported, "HTTP 404"},
 		{"a microversion too high", http.StatusNotAcceptable, "", v1alpha1.Unsupported, "HTTP 406"},
-		{"an outage", http.StatusServiceUnavailable, `{"computeFault": {"message": "try\nagain"}}`, v1alpha1.Failed, "HTTP 503: try again"},
-		{"a bad request", http.StatusBadRequest, "gibberish", v1alpha1.Failed, "HTTP 400: gibberish"},
-		{"no JSON", http.StatusOK, "<html>", v1alpha1.Failed, "invalid character '<' looking for beginning of value"},
+		{"an outage", http.StatusServiceUnavailable, `{"computeFault": {"message": "try\nagain"}}`, v1alpha1.Failed, "block-storage: GET " + limits + ": HTTP 503: try again"},
+		{"a bad request", http.StatusBadRequest, "gibberish", v1alpha1.Failed, "block-storage: GET " + limits + ": HTTP 400: gibberish"},
+		{"no JSON", http.StatusOK, "<html>", v1alpha1.Failed, "block-storage: GET " + limits + ": invalid character '<' looking for beginning of value"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/utils"
@@ -39,6 +40,15 @@ type apiType struct {
 // volumeTypes lists the types a member of the project may use. Without is_public=None an administrator is shown public types and
 // the project's private ones, the same as everybody.
 func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.VolumeType] {
+	var group sync.WaitGroup
+	defer group.Wait()
+	group.Go(func() { _, _ = a.microversions(ctx, blockStorage) }) // showsSpecs needs them after the list
+	var encryption v1alpha1.Fact[v1alpha1.Encryption]
+	asked := make(chan struct{})
+	group.Go(func() {
+		defer close(asked)
+		encryption = a.encryptionOf(ctx, noType)
+	})
 	found, err := pages(func(query string) ([]apiType, bool, error) {
 		var body struct {
 			Types cloud.Items[apiType] `json:"volume_types"`
@@ -56,8 +66,7 @@ func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.Volume
 	}
 	shown, err := a.showsSpecs(ctx)
 	if err != nil {
-		state, reason := classify(err)
-		return v1alpha1.Fact[[]v1alpha1.VolumeType]{State: state, Reason: "versions of " + blockStorage + ": " + reason}
+		return versionsFact[[]v1alpha1.VolumeType](blockStorage, err)
 	}
 	if !shown {
 		for i := range types {
@@ -67,22 +76,23 @@ func (a *asker) volumeTypes(ctx context.Context) v1alpha1.Fact[[]v1alpha1.Volume
 		return factOf[[]v1alpha1.VolumeType](nil, failed)
 	}
 	slices.SortFunc(types, func(a, b v1alpha1.VolumeType) int { return strings.Compare(a.Name, b.Name) })
-	a.encryption(ctx, types)
+	<-asked
+	a.encryption(ctx, types, encryption)
 	return factOf(types, nil)
 }
 
 // showsSpecs is whether this Cinder shows extra specs to members. Before Xena only administrators saw any, and nobody's are looked
-// at then. A Cinder that does not tell its versions for good (an access rule forbids it) is taken for a newer one: members of an
-// older one are denied the specs anyway.
+// at then. Where an access rule forbids the versions, Cinder is taken for a newer one: an older one denies
+// the specs to members anyway.
 func (a *asker) showsSpecs(ctx context.Context) (bool, error) {
-	_, highest, err := a.microversions(ctx, blockStorage)
+	found, err := a.microversions(ctx, blockStorage)
 	if err != nil {
 		if state, _ := classify(err); state == v1alpha1.Failed {
 			return false, err
 		}
 		return true, nil
 	}
-	return !older(highest, xena), nil
+	return !older(found.highest, xena), nil
 }
 
 // older compares microversions, "3.9" < "3.66"; a Cinder without any is older than every one.
@@ -95,8 +105,8 @@ func older(have, than string) bool {
 	return major < thanMajor || major == thanMajor && minor < thanMinor
 }
 
-// specs fills in what the extra specs say. Cinder leaves them out of its list for who has the role member without the role reader,
-// as an application credential made for members alone (seen on Cinder 21.3), but tells them of each type when asked.
+// specs fills in what the extra specs say. Cinder 21.3 leaves them out of its list if the user has the role member but not reader.
+// An application credential for the role member is such a user. In the answer for one type, Cinder does show them.
 func (a *asker) specs(ctx context.Context, found []apiType, types []v1alpha1.VolumeType) error {
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -143,22 +153,22 @@ func zoneList(spec string) []string {
 	return slices.Compact(zones)
 }
 
-// encryption asks for each type's encryption. The first answer tells whether this user may ask at all: a policy does not know
-// types, so one refusal is every type's.
-func (a *asker) encryption(ctx context.Context, types []v1alpha1.VolumeType) {
-	if len(types) == 0 {
-		return
-	}
-	types[0].Encryption = a.encryptionOf(ctx, types[0].ID)
-	if first := types[0].Encryption; first.State == v1alpha1.Denied {
+// noType is the ID of no volume type. Cinder checks the policy before it looks for the type. So the answer for this ID says whether the
+// user may ask for encryption at all, while the types are still being listed.
+const noType = "00000000-0000-4000-8000-000000000000"
+
+// encryption fills in the encryption of each type. forAny is the answer for noType. A policy does not depend on the type, so one refusal
+// holds for all of them. An outage is taken for all of them too, because no decision needs these facts.
+func (a *asker) encryption(ctx context.Context, types []v1alpha1.VolumeType, forAny v1alpha1.Fact[v1alpha1.Encryption]) {
+	if forAny.State != v1alpha1.Known {
 		for i := range types {
-			types[i].Encryption = first
+			types[i].Encryption = forAny
 		}
 		return
 	}
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	for i := 1; i < len(types); i++ {
+	for i := range types {
 		group.Go(func() error {
 			types[i].Encryption = a.encryptionOf(ctx, types[i].ID)
 			return nil

@@ -43,7 +43,7 @@ func TestTheBaseAsksForWhatLimitsAreHeldTo(t *testing.T) {
 				continue // a patch of something else
 			}
 			containers++
-			if diff := cmp.Diff(c.Resources.Requests, baseRequests(planes[workload.Kind], c.Name)); diff != "" {
+			if diff := cmp.Diff(c.Resources.Requests, base().requests[planes[workload.Kind]+"/"+ImageOf(c.Name)]); diff != "" {
 				t.Errorf("%s: %s, -manifests +assumed\n%s", path, c.Name, diff)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -22,17 +23,28 @@ const parameterFSType = "csi.storage.k8s.io/fstype"
 // WaitForFirstConsumer is the binding mode of every class: the volume is made where its pod will run.
 const WaitForFirstConsumer = "WaitForFirstConsumer"
 
+// classDefaults are what every class has unless an override says otherwise.
+func classDefaults() (binding, reclaim Decision[string], expansion Decision[bool]) {
+	binding = Decision[string]{Value: WaitForFirstConsumer, Source: Default, Reason: "the volume is made where its pod will run, so that the two are never in different zones"}
+	reclaim = Decision[string]{Value: "Delete", Source: Default, Reason: "a volume is deleted with its claim; overrides and extra classes can say Retain"}
+	return binding, reclaim, Decision[bool]{Value: true, Source: Default, Reason: "Cinder and the driver expand volumes, also in use"}
+}
+
 // storageClasses is one class per type that is included, and the extra ones; at most one is the default.
-func (d *decider) storageClasses(topology Topology) ([]Decision[StorageClass], Decision[string]) {
+func (d *decider) storageClasses(r Result) ([]Decision[StorageClass], Decision[string]) {
+	d.result = r
+	d.checkPrefix()
 	types := d.types()
 	d.checkOverrides(types)
+	d.checkGlobs("include", d.spec.StorageClasses.Include, len(d.given.StorageClasses.Include) > 0, types)
+	d.checkGlobs("exclude", d.spec.StorageClasses.Exclude, true, types)
 	effective := d.defaultType(types)
 	var classes []Decision[StorageClass]
 	for _, t := range types {
 		if !d.wanted(t, effective.Value) {
 			continue
 		}
-		class, served := d.classOfType(t, topology)
+		class, served := d.classOfType(t)
 		if !served {
 			continue
 		}
@@ -40,7 +52,7 @@ func (d *decider) storageClasses(topology Topology) ([]Decision[StorageClass], D
 	}
 	chosen := d.defaultClass(classes, effective)
 	for i, e := range d.spec.StorageClasses.Extra {
-		if class, ok := d.extraClass(i, e, types, effective, topology); ok {
+		if class, ok := d.extraClass(i, e, types, effective); ok {
 			classes = append(classes, class)
 		}
 	}
@@ -49,17 +61,47 @@ func (d *decider) storageClasses(topology Topology) ([]Decision[StorageClass], D
 		c := &classes[i].Value
 		c.Default = chosen.Value != "" && c.Name == chosen.Value
 		if i > 0 && c.Name == classes[i-1].Value.Name {
-			d.problem("spec.storageClasses: two classes are called %q (types %q and %q); name one in overrides or extra", c.Name, classes[i-1].Value.TypeName, c.TypeName)
+			d.problem("spec.storageClasses: two classes are called %q, those of the volume types %s and %s; name one in overrides or extra", c.Name, typeText(classes[i-1].Value.VolumeType), typeText(c.VolumeType))
 		}
 	}
 	return classes, chosen
+}
+
+// typeText names a volume type for a person: two types may have one name.
+func typeText(t VolumeType) string {
+	if t.ID == "" {
+		return strconv.Quote(t.Name)
+	}
+	return fmt.Sprintf("%q (ID %s)", t.Name, t.ID)
+}
+
+// checkPrefix reports a prefix that gives invalid names once, and not for each class.
+func (d *decider) checkPrefix() {
+	prefix := d.spec.StorageClasses.NamePrefix
+	if isSubdomain(prefix + "a") {
+		return
+	}
+	d.problem("spec.storageClasses.namePrefix: %q cannot begin the name of a class: lower-case letters, digits, '-' and '.'", prefix)
+	d.spec.StorageClasses.NamePrefix = "" // the names are valid without it, so no class repeats the problem
+}
+
+// checkGlobs warns of patterns that match no volume type: they change nothing, which nobody would notice.
+func (d *decider) checkGlobs(key string, globs []string, given bool, types []v1alpha1.VolumeType) {
+	if !given || d.inv.VolumeTypes.State != v1alpha1.Known {
+		return
+	}
+	for _, g := range globs {
+		if !slices.ContainsFunc(types, func(t v1alpha1.VolumeType) bool { return glob(g, t.Name) }) {
+			d.warn("spec.storageClasses.%s: %q matches no volume type%s", key, g, didYouMean(g, typeNames(types)))
+		}
+	}
 }
 
 // types are the volume types, sorted by name.
 func (d *decider) types() []v1alpha1.VolumeType {
 	if !known(d, "volumeTypes", d.inv.VolumeTypes) {
 		if s := d.inv.VolumeTypes.State; s == v1alpha1.Denied || s == v1alpha1.Unsupported {
-			d.warn("the cloud does not tell its volume types (%s): no class is made but those of spec.storageClasses.extra", s)
+			d.warn("the cloud does not list its volume types (%s): the bundle has no classes but those of spec.storageClasses.extra", s)
 		}
 		return nil
 	}
@@ -86,7 +128,7 @@ func (d *decider) wanted(t v1alpha1.VolumeType, defaultType string) bool {
 }
 
 // classOfType is the class of one type, and whether the type can serve any compute zone at all.
-func (d *decider) classOfType(t v1alpha1.VolumeType, topology Topology) (Decision[StorageClass], bool) {
+func (d *decider) classOfType(t v1alpha1.VolumeType) (Decision[StorageClass], bool) {
 	override, key := d.override(t)
 	decision := Decision[StorageClass]{
 		Source: Inferred,
@@ -109,13 +151,13 @@ func (d *decider) classOfType(t v1alpha1.VolumeType, topology Topology) (Decisio
 		path = "spec.storageClasses"
 	}
 	decision.Value = d.class(path, name, override)
-	decision.Value.TypeID, decision.Value.TypeName = t.ID, t.Name
+	decision.Value.VolumeType = VolumeType{t.ID, t.Name}
 	decision.Value.Parameters[contract.ParameterType] = t.Name
-	return decision, d.restrict(&decision, t, topology)
+	return decision, d.restrict(&decision, t)
 }
 
 // extraClass is a class that a person asked for besides those of the types.
-func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.VolumeType, effective Decision[string], topology Topology) (Decision[StorageClass], bool) {
+func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.VolumeType, effective Decision[string]) (Decision[StorageClass], bool) {
 	path := fmt.Sprintf("spec.storageClasses.extra[%d]", i)
 	if e.Name == "" {
 		d.problem("%s.name: every extra class needs a name", path)
@@ -125,7 +167,10 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 	typeName := e.Type
 	switch {
 	case e.Type == "" && e.Parameters[contract.ParameterType] != "":
-		decision.Value.TypeName = e.Parameters[contract.ParameterType]
+		decision.Value.VolumeType.Name = e.Parameters[contract.ParameterType]
+		if t, found := findType(types, decision.Value.VolumeType.Name); found {
+			decision.Value.VolumeType = VolumeType{t.ID, t.Name}
+		}
 		decision.Reason += "; its parameters are taken as given"
 		return decision, true
 	case e.Type == "":
@@ -139,17 +184,17 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 		case typeName == "" && len(d.unanswered) == 0: // as the cloud's default type is not known either: let Cinder choose
 			return decision, true
 		case d.inv.VolumeTypes.State == v1alpha1.Known:
-			d.problem("%s.type: the cloud has no volume type %q%s; to keep a class of a type that is gone, set parameters.type instead", path, typeName, didYouMean(typeName, typeNames(types)))
+			d.warn("%s: the class %s is left out, because the cloud has no volume type %q%s. To keep the class of a type that is gone, set parameters.type to its ID", path, e.Name, typeName, didYouMean(typeName, typeNames(types)))
 		}
 		return decision, false
 	}
-	decision.Value.TypeID, decision.Value.TypeName = t.ID, t.Name
+	decision.Value.VolumeType = VolumeType{t.ID, t.Name}
 	decision.Value.Parameters[contract.ParameterType] = t.Name
 	decision.Facts = append([]string{fmt.Sprintf("volumeTypes has %q", t.Name)}, decision.Facts...)
 	if e.Type == "" {
 		decision.Facts = append(decision.Facts, effective.Facts...)
 	}
-	return decision, d.restrict(&decision, t, topology)
+	return decision, d.restrict(&decision, t)
 }
 
 // readsAsText is whether YAML reads a word without quotes as itself. kustomize drops the quotes of annotations' keys while it builds,
@@ -175,24 +220,31 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 	c := StorageClass{
 		Name:                 name,
 		Parameters:           maps.Clone(o.Parameters),
-		ReclaimPolicy:        "Delete",
-		VolumeBindingMode:    WaitForFirstConsumer,
+		Provisioner:          d.result.Driver.Value,
+		ReclaimPolicy:        d.result.ReclaimPolicy.Value,
+		VolumeBindingMode:    d.result.BindingMode.Value,
 		MountOptions:         o.MountOptions,
 		Annotations:          o.Annotations,
-		AllowVolumeExpansion: true,
+		AllowVolumeExpansion: d.result.Expansion.Value,
 	}
 	if c.Parameters == nil {
 		c.Parameters = map[string]string{}
 	}
 	if o.ReclaimPolicy != "" {
-		d.oneOf(path+".reclaimPolicy", o.ReclaimPolicy, "Delete", "Retain")
-		c.ReclaimPolicy = o.ReclaimPolicy
+		c.ReclaimPolicy, c.OwnReclaimPolicy = o.ReclaimPolicy, true
 	}
 	if o.FSType != "" {
 		if _, twice := c.Parameters[parameterFSType]; twice {
 			d.problem("%s: fsType and parameters.%s are both set; keep one", path, parameterFSType)
 		}
 		c.Parameters[parameterFSType] = o.FSType
+	}
+	if name := contract.FileSystemOf(c.Parameters); name != "" && !slices.Contains(contract.FileSystems, name) {
+		field := "fsType"
+		if o.FSType == "" {
+			field = "parameters"
+		}
+		d.problem("%s.%s: the driver does not create file system %q; use %s", path, field, name, strings.Join(contract.FileSystems, ", "))
 	}
 	for i, option := range o.MountOptions {
 		if option == "" || strings.ContainsFunc(option, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
@@ -219,11 +271,11 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 }
 
 // restrict limits a class to the compute zones its type can serve; false: there is none, and every claim would fail.
-func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeType, topology Topology) bool {
-	if topology.Enabled {
+func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeType) bool {
+	if d.result.Topology.Value {
 		d.warnOfSpecs(t)
 	}
-	if !topology.Enabled || len(t.Zones) == 0 {
+	if !d.result.Topology.Value || len(t.Zones) == 0 {
 		return true
 	}
 	compute, isKnown := d.zoneNames(d.inv.Zones.Compute)
@@ -259,7 +311,7 @@ func (d *decider) warnOfSpecs(t v1alpha1.VolumeType) {
 			d.warn(line)
 		}
 	default:
-		d.warn("the cloud does not tell in which zones volume type %q exists (extra specs: %s); its class names no zones: use credentials with the role reader", t.Name, t.Specs)
+		d.warn("the cloud does not tell in which zones volume type %q exists (extra specs: %s). Its class names no zones; use credentials with the role reader", t.Name, t.Specs)
 	}
 }
 
@@ -289,14 +341,14 @@ func (d *decider) override(t v1alpha1.VolumeType) (v1alpha1.ClassOverride, strin
 	return v1alpha1.ClassOverride{}, ""
 }
 
-// checkOverrides refuses an override of a type that is not there: a Retain that silently does not apply loses data.
+// checkOverrides warns of an override that matches no type: a Retain that does not apply would lose data.
 func (d *decider) checkOverrides(types []v1alpha1.VolumeType) {
 	if d.inv.VolumeTypes.State != v1alpha1.Known {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(d.spec.StorageClasses.Overrides)) {
 		if _, found := findType(types, key); !found {
-			d.problem("spec.storageClasses.overrides.%s: the cloud has no volume type of this id or name%s", key, didYouMean(key, typeNames(types)))
+			d.warn("spec.storageClasses.overrides.%s changes nothing: the cloud has no volume type of this ID or name%s", key, didYouMean(key, typeNames(types)))
 		}
 		if d.spec.StorageClasses.Overrides[key].Parameters[contract.ParameterType] != "" {
 			d.problem("spec.storageClasses.overrides.%s.parameters.type: the class of a type is for that type; use spec.storageClasses.extra for another", key)

@@ -109,8 +109,9 @@ func TestAnOverrideChangesTheClassOfItsType(t *testing.T) {
 	  parameters: {availability: az1, blockSize: "2048", inodeSize: "1024"}, annotations: {a: b}}}}}`
 	got := classNamed(t, decide(t, cloudOf("standard", "fast"), spec, v1alpha1.Vanilla), "fast")
 	want := StorageClass{
-		Name: "fast", TypeID: "id-of-fast", TypeName: "fast",
-		Parameters:    map[string]string{"type": "fast", "availability": "az1", "csi.storage.k8s.io/fstype": "xfs", "blockSize": "2048", "inodeSize": "1024"},
+		Name: "fast", VolumeType: VolumeType{"id-of-fast", "fast"},
+		Parameters:  map[string]string{"type": "fast", "availability": "az1", "csi.storage.k8s.io/fstype": "xfs", "blockSize": "2048", "inodeSize": "1024"},
+		Provisioner: "cinder.csi.openstack.org", OwnReclaimPolicy: true,
 		ReclaimPolicy: "Retain", VolumeBindingMode: WaitForFirstConsumer, MountOptions: []string{"noatime"},
 		Annotations: map[string]string{"a": "b"}, AllowVolumeExpansion: true,
 	}

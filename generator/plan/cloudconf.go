@@ -3,12 +3,10 @@ package plan
 import (
 	"crypto/x509"
 	"encoding/pem"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
@@ -23,14 +21,19 @@ const defaultSecret = "cinder-csi-credentials"
 
 var secretKey = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 
-func (d *decider) credentials() Decision[Credentials] {
+func (d *decider) credentials() (Decision[Credentials], Decision[string]) {
 	c := d.spec.Credentials
 	decision := Decision[Credentials]{Source: sourceOf(d.given.Credentials.SecretName != "")}
-	if c.SecretName == "" {
+	owner := d.secretOwner()
+	switch {
+	case c.SecretName != "":
+		decision.Reason = "spec.credentials.secretName is set"
+	case owner == HyperShift:
+		c.SecretName = d.identitySecret()
+		decision.Reason = "HyperShift copies this Secret from the namespace of the HostedCluster, whose spec.platform.openstack.identityRef names it"
+	default:
 		c.SecretName = defaultSecret
 		decision.Reason = "a person creates this Secret beside the controller; the generator never sees its content"
-	} else {
-		decision.Reason = "spec.credentials.secretName is set"
 	}
 	if !isSubdomain(c.SecretName) {
 		d.problem("spec.credentials.secretName: %q is not a Secret's name", c.SecretName)
@@ -38,10 +41,43 @@ func (d *decider) credentials() Decision[Credentials] {
 	if !secretKey.MatchString(c.Key) || len(c.Key) > 253 || c.Key == "." || strings.HasPrefix(c.Key, "..") {
 		d.problem("spec.credentials.key: %q is not a key of a Secret: letters, digits, '-', '_' and '.'", c.Key)
 	}
-	c.CABundle = d.certificates(c.CABundle)
-	d.spec.Credentials.CABundle = c.CABundle
-	decision.Value = Credentials{SecretName: c.SecretName, Key: c.Key, Cloud: c.Cloud, CABundle: c.CABundle}
-	return decision
+	decision.Value = Credentials{SecretName: c.SecretName, Key: c.Key, Cloud: c.Cloud, Owner: owner}
+	ca := Decision[string]{Value: d.certificates(c.CABundle), Source: Default, Reason: caBundle + " is not set: the driver trusts the certificates of its image"}
+	if c.CABundle != "" {
+		ca.Source, ca.Reason = FromConfig, caBundle+" is set; the certificates are public and embedded"
+	}
+	d.spec.Credentials.CABundle = ca.Value
+	return decision, ca
+}
+
+// HyperShift is the owner of a Secret that the HyperShift operator writes.
+const HyperShift = "HyperShift"
+
+// secretOwner: on a hosted cluster of platform OpenStack, HyperShift copies the Secret of the HostedCluster beside the controller, and keeps
+// it current. On other platforms it knows no credentials of OpenStack.
+func (d *decider) secretOwner() string {
+	if d.target != v1alpha1.HostedControlPlane {
+		return ""
+	}
+	switch platform := d.spec.HyperShift.Platform; {
+	case strings.EqualFold(platform, platformOpenStack):
+		return HyperShift
+	case platform == "" && d.given.Credentials.SecretName == "":
+		d.warn("spec.hypershift.platform is not set: Secret %s is assumed, which HyperShift makes on the platform OpenStack. On another platform, set it and create the Secret", d.identitySecret())
+		return HyperShift
+	}
+	return ""
+}
+
+const identitySuffix = "-cloud-credentials"
+
+// identitySecret is the name that HyperShift's command line gives the Secret with the credentials of a hosted cluster.
+func (d *decider) identitySecret() string {
+	name := d.dist.Metadata.Name
+	if name == "" {
+		name = unnamedHostedCluster
+	}
+	return name + identitySuffix
 }
 
 const (
@@ -49,9 +85,9 @@ const (
 	beginCertificate = "-----BEGIN CERTIFICATE-----"
 )
 
-// certificates are those of a CA bundle, encoded anew, so that what is embedded is certificates and nothing else: a private key must
-// never reach a bundle, and pem.Decode passes over whatever stands before the first block it can read. Messages never repeat what
-// was found instead.
+// certificates decodes the certificates of a CA bundle and encodes them again, so that nothing else gets into the bundle. A private
+// key must never get there, and pem.Decode skips any text before the first block that it can read. Messages never quote the input,
+// because it may be a key.
 func (d *decider) certificates(bundle string) string {
 	var out strings.Builder
 	for rest := strings.TrimSpace(bundle); rest != ""; {
@@ -71,7 +107,7 @@ func (d *decider) certificates(bundle string) string {
 	return out.String()
 }
 
-// cloudConf is the controller's cloud.conf. The region is written down because every fact was read there.
+// cloudConf is the controller's cloud.conf but for the [Zone] sections. The region is written down because every fact was read there.
 func (d *decider) cloudConf(r Result) Decision[string] {
 	var f cloudconf.File
 	f.Set("Global", "", "use-clouds", "true")
@@ -86,15 +122,8 @@ func (d *decider) cloudConf(r Result) Decision[string] {
 		decision.Facts = append(decision.Facts, "cloud.region = "+region)
 		decision.Reason += "; the region is the one that was inspected"
 	}
-	if r.Credentials.Value.CABundle != "" {
+	if r.CASource.Value.ConfigMap != "" {
 		f.Set("Global", "", "ca-file", CADir+"/ca.pem")
-	}
-	zoneMap := r.Topology.Value.ZoneMap
-	for _, compute := range slices.Sorted(maps.Keys(zoneMap)) {
-		f.Set(config.Zone, compute, config.VolumeZone, zoneMap[compute])
-	}
-	if len(zoneMap) > 0 {
-		decision.Reason += "; the [Zone] sections are spec.topology.zoneMap"
 	}
 	decision.Value = string(f.Bytes())
 	return decision

@@ -85,7 +85,7 @@ func TestCertificatesAreEmbeddedInOneSpelling(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if diff := cmp.Diff([]string{one + two, one + two}, []string{r.Credentials.Value.CABundle, r.Config.Credentials.CABundle}); diff != "" {
+		if diff := cmp.Diff([]string{one + two, one + two}, []string{r.CABundle.Value, r.Config.Credentials.CABundle}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -40,22 +40,43 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 		Target:    target,
 		Format:    format,
 	}
+	r.OpenShift, r.Hosted = d.platform()
+	r.Adopted = d.adopted()
 	r.Driver = d.driver()
+	r.TopologyKey = Decision[string]{Value: contract.TopologyKeyOf(r.Driver.Value), Source: r.Driver.Source, Reason: "it follows from the driver name: topology.<driver name>/zone"}
+	r.CSIDriver = csiDriver()
+	r.LogLevel = d.logLevel()
+	d.driverSettings(&r)
 	r.PVCAnnotations = d.pvcAnnotations()
-	r.Namespaces = d.namespaces()
+	r.ControllerNamespace, r.NodeNamespace = d.namespaces()
 	r.ClusterID = d.clusterID()
-	r.Credentials = d.credentials()
-	r.Topology = d.topology()
-	r.StorageClasses, r.DefaultClass = d.storageClasses(r.Topology.Value)
+	r.Credentials, r.CABundle = d.credentials()
+	r.CASource, r.TrustedCA = d.caSource(r.CABundle)
+	r.CredentialsRequest = d.credentialsRequest(&r.Credentials)
+	r.Monitoring, r.Alerts, r.Dashboards = d.monitoring()
+	r.MetricsTLS, r.PlatformMonitoring = d.metricsTLS(r.Monitoring.Value)
+	r.DriftCheck = d.driftCheck()
+	r.KubeconfigSecret = d.kubeconfigSecret()
+	r.GuestAccess = d.guestAccess()
+	r.Leases = d.leases()
+	r.Topology, r.ZoneMap = d.topology()
+	r.BindingMode, r.ReclaimPolicy, r.Expansion = classDefaults()
+	r.StorageClasses, r.DefaultClass = d.storageClasses(r)
 	r.SnapshotClass = d.snapshotClass()
+	r.BackupClass = d.backupClass()
+	r.AttributesClasses = d.attributesClasses(r.Driver.Value)
 	r.CloudConf = d.cloudConf(r)
 	r.AttachLimit = d.attachLimit()
 	r.LimitRefresh = d.limitRefresh(r.AttachLimit.Value)
 	r.NetworkPolicy = d.networkPolicy()
-	r.Controller = d.controller(r.Namespaces.Value.Controller)
+	r.Controller = d.controller(r.ControllerNamespace.Value)
 	r.Node = d.node()
+	r.Images = d.images()
+	d.warnOfImage(r)
+	r.identify()
 	r.Config = d.spec
 	r.Warnings, r.Notices = d.warnings, d.notices
+	d.checkDriftCheckSize(r)
 	if len(d.problems) > 0 {
 		return Result{}, &ConfigError{Problems: d.problems}
 	}
@@ -72,6 +93,9 @@ type decider struct {
 	given  v1alpha1.Spec // as configured: says whether a value was chosen or is a default
 	spec   v1alpha1.Spec // with defaults
 	target v1alpha1.Target
+	result Result // what is decided so far, for the classes
+
+	proxied bool // kube-rbac-proxy is before the controller's metrics
 
 	problems   []string
 	unanswered []string
@@ -84,7 +108,9 @@ func (d *decider) problem(format string, args ...any) {
 }
 
 func (d *decider) warn(format string, args ...any) {
-	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
+	if line := fmt.Sprintf(format, args...); !slices.Contains(d.warnings, line) { // two roles may give the same reason
+		d.warnings = append(d.warnings, line)
+	}
 }
 
 func (d *decider) notice(format string, args ...any) {
@@ -133,13 +159,6 @@ func list(name string, values []string) string {
 		return name + " = none"
 	}
 	return name + " = " + strings.Join(values, ", ")
-}
-
-// oneOf checks an enumeration.
-func (d *decider) oneOf(key, value string, allowed ...string) {
-	if !slices.Contains(allowed, value) {
-		d.problem("%s: %q is not one of %s%s", key, value, strings.Join(allowed, ", "), didYouMean(value, allowed))
-	}
 }
 
 func didYouMean(name string, candidates []string) string {

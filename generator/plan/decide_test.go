@@ -31,9 +31,9 @@ func TestDriverNameByTargetAndCoexistence(t *testing.T) {
 		{v1alpha1.HostedControlPlane, "spec: {openshift: {coexistence: adopt}}", contract.DriverName},
 	}
 	for _, c := range cases {
-		got := decide(t, cloudOf("standard"), c.spec, c.target).Driver.Value
-		if got.Name != c.want || got.TopologyKey != "topology."+c.want+"/zone" {
-			t.Errorf("%s %s: want %s, got %+v", c.target, c.spec, c.want, got)
+		got := decide(t, cloudOf("standard"), c.spec, c.target)
+		if got.Driver.Value != c.want || got.TopologyKey.Value != "topology."+c.want+"/zone" {
+			t.Errorf("%s %s: want %s, got %s with %s", c.target, c.spec, c.want, got.Driver.Value, got.TopologyKey.Value)
 		}
 	}
 }
@@ -57,18 +57,20 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {volumeAttachLimit: 257}", "spec.volumeAttachLimit"},
 		{v1alpha1.Vanilla, "spec: {volumeAttachLimit: many}", "spec.volumeAttachLimit"},
 		{v1alpha1.Vanilla, "spec: {monitoring: {kind: podMonitor}}", "did you mean PodMonitor?"},
+		{v1alpha1.Vanilla, "spec: {monitoring: {alerts: true}}", "spec.monitoring.alerts: Prometheus does not read the metrics; set spec.monitoring.kind to PodMonitor or ServiceMonitor"},
+		{v1alpha1.Vanilla, "spec: {monitoring: {kind: none, dashboards: true}}", "spec.monitoring.dashboards: Prometheus does not read the metrics"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {default: fats}}", `spec.storageClasses.default: the cloud has no volume type of id or name "fats"; did you mean fast?`},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {default: fast, exclude: [fast]}}", "include it"},
-		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fsat: {reclaimPolicy: Retain}}}}", "spec.storageClasses.overrides.fsat"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {reclaimPolicy: Keep}}}}", "overrides.fast.reclaimPolicy"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {type: standard}}}}}", "overrides.fast.parameters.type"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {availabilty: az1}}}}}", "did you mean availability?"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {blockSize: '8192'}}}}}", "parameter blockSize 8192: ext4 needs"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {fsType: ntfs}}}}", `fsType: the driver does not create file system "ntfs"; use ext2,`},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {parameters: {fstype: ntfs}}}}}", `parameters: the driver does not create file system "ntfs"`},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {fsType: xfs, parameters: {bytesPerInode: '4096'}}}}}", `the file system "xfs" does not have this option`},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {}, id-of-fast: {}}}}", "are the same type"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {name: standard}}}}", "two classes are called"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{type: fast}]}}", "extra[0].name"},
-		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{name: x, type: fats}]}}", "extra[0].type"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{name: fast}]}}", "two classes are called"},
 		{v1alpha1.Vanilla, "spec: {credentials: {key: a/b}}", "spec.credentials.key"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caBundle: nonsense}}", "spec.credentials.caBundle"},
@@ -78,7 +80,6 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {planes: {node: {runAsUser: 1}}}", "spec.planes.node.runAsUser"},
 		{v1alpha1.Vanilla, "spec: {planes: {controller: {replicas: 0}}}", "spec.planes.controller.replicas"},
 		{v1alpha1.Vanilla, "spec: {kubernetesVersion: '1.26'}", "spec.kubernetesVersion: 1.26 is older"},
-		{v1alpha1.Vanilla, "spec: {images: {resizr: {tag: v1}}}", "did you mean resizer?"},
 		{v1alpha1.Vanilla, "spec: {planes: {node: {images: {resizer: {tag: v1}}}}}", "spec.planes.node.images"},
 		{v1alpha1.Vanilla, "spec: {images: {driver: {digest: 'sha256:12'}}}", "spec.images.driver.digest"},
 		{v1alpha1.Vanilla, "spec: {networkPolicy: {openstackCIDRs: [192.0.2.1/24]}}", "spec.networkPolicy.openstackCIDRs"},
@@ -149,14 +150,14 @@ func TestNamespaces(t *testing.T) {
 		{v1alpha1.Vanilla, "metadata: {name: c}", v1alpha1.Namespaces{Controller: "cinder-csi", Node: "cinder-csi-node"}, 0},
 		{v1alpha1.Standalone, "{metadata: {name: c}, spec: {clusterID: c-x7k2p}}", v1alpha1.Namespaces{Controller: "cinder-csi", Node: "cinder-csi-node"}, 0},
 		{v1alpha1.Vanilla, "{metadata: {name: c}, spec: {namespaces: {controller: a, node: a}}}", v1alpha1.Namespaces{Controller: "a", Node: "a"}, 1},
-		{v1alpha1.HostedControlPlane, "metadata: {name: prod.eu}", v1alpha1.Namespaces{Controller: "clusters-prod-eu", Node: "cinder-csi"}, 1},
-		{v1alpha1.HostedControlPlane, "spec: {clusterID: x}", v1alpha1.Namespaces{Controller: "clusters-example", Node: "cinder-csi"}, 1},
-		{v1alpha1.HostedControlPlane, "{metadata: {name: c}, spec: {namespaces: {controller: hcp, node: guest}}}", v1alpha1.Namespaces{Controller: "hcp", Node: "guest"}, 0},
+		{v1alpha1.HostedControlPlane, "{metadata: {name: prod.eu}, spec: {hypershift: {infraID: x, platform: OpenStack}}}", v1alpha1.Namespaces{Controller: "clusters-prod-eu", Node: "cinder-csi"}, 1},
+		{v1alpha1.HostedControlPlane, "spec: {clusterID: x, hypershift: {platform: OpenStack}}", v1alpha1.Namespaces{Controller: "clusters-example", Node: "cinder-csi"}, 1},
+		{v1alpha1.HostedControlPlane, "{metadata: {name: c}, spec: {namespaces: {controller: hcp, node: guest}, hypershift: {infraID: x, platform: OpenStack}}}", v1alpha1.Namespaces{Controller: "hcp", Node: "guest"}, 0},
 	}
 	for _, c := range cases {
 		r := decide(t, cloudOf("standard"), c.spec, c.target)
-		if r.Namespaces.Value != c.want || len(r.Warnings) != c.warnings {
-			t.Errorf("%s %s: want %+v and %d warnings, got %+v and %q", c.target, c.spec, c.want, c.warnings, r.Namespaces.Value, r.Warnings)
+		if got := (v1alpha1.Namespaces{Controller: r.ControllerNamespace.Value, Node: r.NodeNamespace.Value}); got != c.want || len(r.Warnings) != c.warnings {
+			t.Errorf("%s %s: want %+v and %d warnings, got %+v and %q", c.target, c.spec, c.want, c.warnings, got, r.Warnings)
 		}
 	}
 }
@@ -170,6 +171,9 @@ func TestClusterID(t *testing.T) {
 		{v1alpha1.Vanilla, "metadata: {name: prod}", "prod"},
 		{v1alpha1.Vanilla, "{metadata: {name: prod}, spec: {clusterID: other}}", "other"},
 		{v1alpha1.HostedControlPlane, "spec: {hypershift: {infraID: infra}}", "infra"},
+		{v1alpha1.HostedControlPlane, "{metadata: {name: prod}, spec: {hypershift: {infraID: infra}}}", "infra"},
+		{v1alpha1.HostedControlPlane, "{metadata: {name: prod}, spec: {clusterID: infra, hypershift: {infraID: infra}}}", "infra"},
+		{v1alpha1.HostedControlPlane, "metadata: {name: prod}", "prod"},
 		{v1alpha1.Vanilla, "spec: {hypershift: {infraID: infra}}", "kubernetes"},
 	} {
 		r := decide(t, cloudOf("standard"), c.spec, c.target)
@@ -197,7 +201,7 @@ func TestSnapshotsInUseNeedCinder366(t *testing.T) {
 		if got := r.SnapshotClass.Value.InUse; got != want {
 			t.Errorf("%q: want %t, got %t", version, want, got)
 		}
-		if text, _ := v1alpha1.YAML(r.Document(nil)); version != "" && version != "x" && strings.Contains(string(text), version) {
+		if text, _ := v1alpha1.YAML(r.Document(nil)); version != "" && version != "x" && strings.Contains(string(text), " "+version) {
 			t.Errorf("%q: the version is in the plan, where the predicate alone should be", version)
 		}
 	}
@@ -246,19 +250,20 @@ func TestCloudConfIsReadByTheDriverWithoutComplaint(t *testing.T) {
 
 func TestTheHostedControlPlanesPodsAreAsHyperShiftWantsThem(t *testing.T) {
 	spec := `{metadata: {name: c}, spec: {planes: {controller: {tolerations: [{key: mine, operator: Exists}], podLabels: {team: x, hypershift.openshift.io/hosted-control-plane: wrong}}}}}`
-	got := decide(t, cloudOf("standard"), spec, v1alpha1.HostedControlPlane).Controller.Value
-	want := Workload{
-		Replicas: 2,
-		Tolerations: []v1alpha1.Toleration{
+	got := decide(t, cloudOf("standard"), spec, v1alpha1.HostedControlPlane).Controller
+	want := []any{
+		2,
+		[]v1alpha1.Toleration{
 			{Key: "hypershift.openshift.io/control-plane", Operator: "Equal", Value: "true", Effect: "NoSchedule"},
 			{Key: "hypershift.openshift.io/cluster", Operator: "Equal", Value: "clusters-c", Effect: "NoSchedule"},
 			{Key: "mine", Operator: "Exists"},
 		},
-		PodLabels:        map[string]string{"team": "x", "hypershift.openshift.io/hosted-control-plane": "clusters-c"},
-		ImagePullSecrets: []string{"pull-secret"},
-		PriorityClass:    "hypershift-control-plane",
+		map[string]string{"team": "x", "hypershift.openshift.io/hosted-control-plane": "clusters-c"},
+		[]string{"pull-secret"},
+		"hypershift-control-plane",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	values := []any{got.Replicas.Value, got.Tolerations.Value, got.PodLabels.Value, got.ImagePullSecrets.Value, got.PriorityClass.Value}
+	if diff := cmp.Diff(want, values); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -267,12 +272,56 @@ func TestImagesOfAPlaneGoOverThoseOfAll(t *testing.T) {
 	digest := "sha256:" + strings.Repeat("0", 64)
 	spec := `spec: {images: {driver: {registry: r.example, tag: v1, digest: '` + digest + `'}, resizer: {tag: v9}}, planes: {node: {images: {driver: {tag: v2}}}}}`
 	r := decide(t, cloudOf("standard"), spec, v1alpha1.Vanilla)
-	if diff := cmp.Diff(map[string]v1alpha1.Image{"driver": {Registry: "r.example", Tag: "v2"}}, r.Node.Value.Images); diff != "" {
-		t.Errorf("node (-want +got):\n%s", diff)
+	for _, c := range []struct{ what, want, got, id string }{
+		{"node", "r.example/cinder-csi/cinder-csi-driver:v2", r.Image(r.Node, "driver").Value, r.Image(r.Node, "driver").ID + " node.images.driver"},
+		{"controller", "r.example/cinder-csi/cinder-csi-driver@" + digest, r.Image(r.Controller, "driver").Value, r.Image(r.Controller, "driver").ID + " images.driver"},
+		{"resizer", "registry.k8s.io/sig-storage/csi-resizer:v9", r.Image(r.Controller, "resizer").Value, r.Image(r.Controller, "resizer").ID + " images.resizer"},
+	} {
+		got, want, _ := strings.Cut(c.id, " ")
+		if c.got != c.want || got != want {
+			t.Errorf("%s: want %s of %s, got %s of %s", c.what, c.want, want, c.got, got)
+		}
 	}
-	want := map[string]v1alpha1.Image{"driver": {Registry: "r.example", Tag: "v1", Digest: digest}, "resizer": {Tag: "v9"}}
-	if diff := cmp.Diff(want, r.Controller.Value.Images); diff != "" {
-		t.Errorf("controller (-want +got):\n%s", diff)
+}
+
+func TestAConfiguredPriorityClassWinsOnEveryTarget(t *testing.T) {
+	const spec = `spec: {planes: {controller: {priorityClassName: above}, node: {priorityClassName: below}}}`
+	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
+		r := decide(t, cloudOf("standard"), spec, target)
+		if got := r.Controller.PriorityClass; got.Value != "above" || got.Source != FromConfig || got.Reason != "spec.planes.controller.priorityClassName is set" {
+			t.Errorf("%s: want the configured class of the controller, got %+v", target, got)
+		}
+		if got := r.Node.PriorityClass; got.Value != "below" || got.Source != FromConfig {
+			t.Errorf("%s: want the configured class of the node, got %+v", target, got)
+		}
+	}
+}
+
+// An external control plane has no nodes with the label that the default selects.
+func TestAnEmptyNodeSelectorMeansEveryNodeAndStaysInThePlan(t *testing.T) {
+	r := decide(t, cloudOf("standard"), `spec: {planes: {controller: {nodeSelector: {}, tolerations: []}}}`, v1alpha1.Standalone)
+	if got := r.Controller.NodeSelector; len(got.Value) != 0 || got.Source != FromConfig {
+		t.Errorf("want no node selector, got %+v", got)
+	}
+	text, err := v1alpha1.YAML(r.Config.Planes.Controller)
+	if err != nil || string(text) != "nodeSelector: {}\ntolerations: []\n" {
+		t.Errorf("want both empty in the plan, got %v:\n%s", err, text)
+	}
+}
+
+func TestTheImageOfTheDriverSaysThatNobodyPublishesIt(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"": true, "spec: {images: {driver: {tag: v2}}}": true, "spec: {images: {driver: {registry: r.example}}}": false, "spec: {images: {driver: {repository: mine/driver}}}": false,
+	} {
+		r, err := Decide(cloudOf("standard"), configured(t, spec), v1alpha1.Vanilla, v1alpha1.Helm, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Contains(r.Images["driver"].Reason, "nobody publishes")
+		warned := len(r.Warnings) > 0 && strings.Contains(r.Warnings[0], "nobody publishes")
+		if said != want || warned != want {
+			t.Errorf("%s: want it said and warned of first: %t; reason %q, warnings %q", spec, want, r.Images["driver"].Reason, r.Warnings)
+		}
 	}
 }
 

@@ -22,7 +22,13 @@ func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
 	}
 	fact := d.inv.DefaultVolumeType
 	if !known(d, "defaultVolumeType", fact) {
-		return Decision[string]{Source: Inferred, Facts: []string{stateOf("defaultVolumeType", fact)}, Reason: "the cloud does not tell its default volume type"}
+		return Decision[string]{Source: Inferred, Facts: []string{stateOf("defaultVolumeType", fact)}, Reason: "the cloud does not report its default volume type"}
+	}
+	switch {
+	case fact.Value == "":
+		return Decision[string]{Source: Inferred, Facts: []string{"defaultVolumeType = none"}, Reason: "the cloud has no default volume type"}
+	case unwritable(fact.Value) != "": // types has warned of it; the name must not reach a bundle
+		return Decision[string]{Source: Inferred, Reason: "the name of the cloud's default volume type cannot be written"}
 	}
 	return Decision[string]{Value: fact.Value, Source: Inferred, Facts: []string{"defaultVolumeType = " + fact.Value}, Reason: fmt.Sprintf("%q is the cloud's default volume type", fact.Value)}
 }
@@ -54,7 +60,7 @@ func (d *decider) defaultClass(classes []Decision[StorageClass], effective Decis
 		}
 		return Decision[string]{Source: effective.Source, Reason: effective.Reason, Facts: effective.Facts}
 	}
-	i := slices.IndexFunc(classes, func(c Decision[StorageClass]) bool { return c.Value.TypeName == effective.Value })
+	i := slices.IndexFunc(classes, func(c Decision[StorageClass]) bool { return c.Value.VolumeType.Name == effective.Value })
 	if i >= 0 {
 		return Decision[string]{Value: classes[i].Value.Name, Source: effective.Source, Reason: effective.Reason, Facts: effective.Facts}
 	}

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,26 +13,127 @@ import (
 
 // The ids of decisions that others look for. A class's is ClassID and its name.
 const (
+	IDOpenShift           = "target.openshift"
+	IDHosted              = "target.hostedControlPlane"
+	IDAdopted             = "openshift.adopted"
+	IDCSIDriver           = "csiDriver"
 	IDDriverName          = "driver.name"
 	IDTopologyKey         = "driver.topologyKey"
 	IDLogLevel            = "driver.logLevel"
+	IDLogFormat           = "driver.logFormat"
+	IDKubeletDir          = "driver.kubeletDir"
+	IDCapacity            = "driver.capacity"
+	IDRequests            = "driver.requestsPerSecond"
+	IDMetadata            = "driver.metadata"
+	IDDrainTimeout        = "driver.drainTimeout"
 	IDPVCAnnotations      = "driver.pvcAnnotations"
 	IDControllerNamespace = "namespaces.controller"
 	IDNodeNamespace       = "namespaces.node"
 	IDClusterID           = "clusterID"
 	IDCredentials         = "credentials"
+	IDCredentialsRequest  = "credentials.request"
+	IDMetricsTLS          = "monitoring.tls"
+	IDPlatformMonitoring  = "monitoring.platform"
+	IDCABundle            = "credentials.caBundle"
+	IDCASource            = "credentials.caConfigMap"
+	IDTrustedCA           = "trustedCA"
+	IDMonitoring          = "monitoring.kind"
+	IDAlerts              = "monitoring.alerts"
+	IDDashboards          = "monitoring.dashboards"
+	IDDriftCheck          = "driftCheck"
+	IDKubeconfigSecret    = "hypershift.kubeconfigSecret"
+	IDGuestAccess         = "hypershift.guestAccess"
+	IDLeases              = "leases"
 	IDTopology            = "topology.enabled"
 	IDZoneMap             = "topology.zoneMap"
+	IDBindingMode         = "storageClasses.volumeBindingMode"
+	IDReclaimPolicy       = "storageClasses.reclaimPolicy"
+	IDExpansion           = "storageClasses.allowVolumeExpansion"
 	ClassID               = "storageClass."
+	AttributesClassID     = "attributesClass."
 	IDDefaultClass        = "defaultClass"
 	IDSnapshotClass       = "snapshotClass"
+	IDBackupClass         = "snapshotClass.backup"
 	IDCloudConf           = "cloudConf"
 	IDAttachLimit         = "volumeAttachLimit"
 	IDLimitRefresh        = "volumeAttachLimit.refreshSeconds"
 	IDNetworkPolicy       = "networkPolicy"
 	IDController          = "controller"
 	IDNode                = "node"
+	ImageID               = "images."
 )
+
+// entry is a decision of any type, as a document holds it.
+type entry struct {
+	doc     v1alpha1.Decision
+	unsaid  bool // it changes nothing and nobody asked for it: the document leaves it out
+	restore func(d v1alpha1.Decision) error
+}
+
+func entryOf[T any](d *Decision[T]) entry {
+	v := reflect.ValueOf(d.Value)
+	empty := !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
+	return entry{
+		doc:    v1alpha1.Decision{ID: d.ID, Value: d.Value, Reason: d.Reason, Facts: d.Facts, Source: string(d.Source)},
+		unsaid: empty && d.Reason == "",
+		restore: func(doc v1alpha1.Decision) error {
+			text, err := json.Marshal(doc.Value)
+			if err != nil {
+				return err
+			}
+			d.ID, d.Reason, d.Facts, d.Source = doc.ID, doc.Reason, doc.Facts, Source(doc.Source)
+			return json.Unmarshal(text, &d.Value)
+		},
+	}
+}
+
+// entries are the decisions in the order of a document. Only this list names them all: a document is written and read by it.
+func (r *Result) entries() []entry {
+	list := []entry{
+		entryOf(&r.OpenShift), entryOf(&r.Hosted), entryOf(&r.Adopted), entryOf(&r.Driver), entryOf(&r.TopologyKey), entryOf(&r.LogLevel),
+		entryOf(&r.LogFormat), entryOf(&r.KubeletDir), entryOf(&r.Capacity), entryOf(&r.Requests), entryOf(&r.DrainTimeout), entryOf(&r.Metadata),
+		entryOf(&r.CSIDriver), entryOf(&r.PVCAnnotations), entryOf(&r.ControllerNamespace), entryOf(&r.NodeNamespace), entryOf(&r.ClusterID),
+		entryOf(&r.Credentials), entryOf(&r.CredentialsRequest), entryOf(&r.CABundle), entryOf(&r.CASource), entryOf(&r.TrustedCA), entryOf(&r.KubeconfigSecret), entryOf(&r.GuestAccess), entryOf(&r.Leases), entryOf(&r.Topology), entryOf(&r.ZoneMap),
+		entryOf(&r.BindingMode), entryOf(&r.ReclaimPolicy), entryOf(&r.Expansion),
+	}
+	for i := range r.StorageClasses {
+		list = append(list, entryOf(&r.StorageClasses[i]))
+	}
+	for i := range r.AttributesClasses {
+		list = append(list, entryOf(&r.AttributesClasses[i]))
+	}
+	list = append(list, entryOf(&r.DefaultClass), entryOf(&r.SnapshotClass), entryOf(&r.BackupClass), entryOf(&r.CloudConf), entryOf(&r.AttachLimit),
+		entryOf(&r.LimitRefresh), entryOf(&r.Monitoring), entryOf(&r.Alerts), entryOf(&r.Dashboards), entryOf(&r.MetricsTLS), entryOf(&r.PlatformMonitoring), entryOf(&r.DriftCheck), entryOf(&r.NetworkPolicy))
+	list = append(list, imageEntries(r.Images)...)
+	list = append(list, r.Controller.entries()...)
+	return append(list, r.Node.entries()...)
+}
+
+func (w *Workload) entries() []entry {
+	list := []entry{
+		entryOf(&w.Replicas), entryOf(&w.PriorityClass), entryOf(&w.NodeSelector), entryOf(&w.Tolerations), entryOf(&w.PodLabels),
+		entryOf(&w.ImagePullSecrets), entryOf(&w.RunAsUser), entryOf(&w.Proxy), entryOf(&w.Resources),
+		entryOf(&w.PullPolicies), entryOf(&w.Affinity), entryOf(&w.Spread), entryOf(&w.PodAnnotations), entryOf(&w.Env), entryOf(&w.ExtraArgs),
+		entryOf(&w.UpdateStrategy),
+	}
+	return append(list, imageEntries(w.Images)...)
+}
+
+func imageEntries(images map[string]Decision[string]) []entry {
+	var list []entry
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		d := images[name]
+		e := entryOf(&d)
+		restore := e.restore
+		e.restore = func(doc v1alpha1.Decision) error {
+			err := restore(doc)
+			images[name] = d
+			return err
+		}
+		list = append(list, e)
+	}
+	return list
+}
 
 // Document is the Plan that is written beside the files of a bundle: what was decided, under public ids, in a fixed order.
 func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
@@ -43,38 +146,72 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 		Target:     r.Target,
 		Format:     r.Format,
 		Config:     r.Config,
+		Warnings:   r.Warnings,
 		Files:      files,
 	}
-	add := func(d v1alpha1.Decision) { p.Decisions = append(p.Decisions, d) }
-	add(document(r.Driver, IDDriverName, r.Driver.Value.Name))
-	add(v1alpha1.Decision{ID: IDTopologyKey, Value: r.Driver.Value.TopologyKey, Reason: "it follows from the driver's name: topology.<driver name>/zone", Source: string(r.Driver.Source)})
-	add(v1alpha1.Decision{ID: IDLogLevel, Value: r.Driver.Value.LogLevel, Reason: "spec.driver.logLevel, one of klog's levels", Source: string(sourceOf(r.Driver.Value.LogLevel != v1alpha1.DefaultLogLevel))})
-	add(document(r.PVCAnnotations, IDPVCAnnotations, r.PVCAnnotations.Value))
-	add(document(r.Namespaces, IDControllerNamespace, r.Namespaces.Value.Controller))
-	add(document(r.Namespaces, IDNodeNamespace, r.Namespaces.Value.Node))
-	add(document(r.ClusterID, IDClusterID, r.ClusterID.Value))
-	add(document(r.Credentials, IDCredentials, credentialsValue(r.Credentials.Value)))
-	add(document(r.Topology, IDTopology, r.Topology.Value.Enabled))
-	if len(r.Topology.Value.ZoneMap) > 0 {
-		add(v1alpha1.Decision{
-			ID: IDZoneMap, Value: r.Topology.Value.ZoneMap, Facts: r.Topology.Facts, Source: string(FromConfig),
-			Reason: "spec.topology.zoneMap: nodes report their compute zone, and the driver makes their volumes in the volume zone it names",
-		})
+	for _, e := range r.entries() {
+		if e.unsaid {
+			continue
+		}
+		if e.doc.ID == IDCABundle {
+			e.doc.Value = certificateCount(r.CABundle.Value)
+		}
+		p.Decisions = append(p.Decisions, e.doc)
 	}
-	for _, c := range r.StorageClasses {
-		add(document(c, ClassID+c.Value.Name, classValue(r.Driver.Value.Name, c.Value)))
-	}
-	add(document(r.DefaultClass, IDDefaultClass, r.DefaultClass.Value))
-	add(document(r.SnapshotClass, IDSnapshotClass, snapshotValue(r.SnapshotClass.Value)))
-	add(document(r.CloudConf, IDCloudConf, r.CloudConf.Value))
-	add(document(r.AttachLimit, IDAttachLimit, attachLimitValue(r.AttachLimit.Value)))
-	if r.LimitRefresh.Value > 0 {
-		add(document(r.LimitRefresh, IDLimitRefresh, r.LimitRefresh.Value))
-	}
-	add(document(r.NetworkPolicy, IDNetworkPolicy, networkPolicyValue(r.NetworkPolicy.Value)))
-	add(document(r.Controller, IDController, workloadValue(r.Controller.Value)))
-	add(document(r.Node, IDNode, workloadValue(r.Node.Value)))
 	return p
+}
+
+func certificateCount(pem string) string {
+	if pem == "" {
+		return v1alpha1.None
+	}
+	return fmt.Sprintf("%d certificates", strings.Count(pem, beginCertificate))
+}
+
+// FromDocument is the Result that a document was made of, without its notices: what a bundle on disk was rendered from. It fails on
+// a decision that this version does not know.
+func FromDocument(p v1alpha1.Plan) (Result, error) {
+	r := Result{
+		Generator: p.Generator, Simulated: p.Simulated, Cloud: p.Cloud, Target: p.Target, Format: p.Format, Config: p.Config, Warnings: p.Warnings,
+		Images:     map[string]Decision[string]{},
+		Controller: Workload{Images: map[string]Decision[string]{}}, Node: Workload{Images: map[string]Decision[string]{}},
+	}
+	r.identify()
+	for _, d := range p.Decisions {
+		if name, isClass := strings.CutPrefix(d.ID, ClassID); isClass {
+			r.StorageClasses = append(r.StorageClasses, Decision[StorageClass]{ID: d.ID, Value: StorageClass{Name: name}})
+		}
+		if name, isClass := strings.CutPrefix(d.ID, AttributesClassID); isClass {
+			r.AttributesClasses = append(r.AttributesClasses, Decision[AttributesClass]{ID: d.ID, Value: AttributesClass{Name: name}})
+		}
+		for prefix, images := range map[string]map[string]Decision[string]{
+			ImageID: r.Images, IDController + "." + ImageID: r.Controller.Images, IDNode + "." + ImageID: r.Node.Images,
+		} {
+			if name, isImage := strings.CutPrefix(d.ID, prefix); isImage {
+				images[name] = Decision[string]{ID: d.ID}
+			}
+		}
+	}
+	restore := map[string]func(v1alpha1.Decision) error{}
+	for _, e := range r.entries() {
+		restore[e.doc.ID] = e.restore
+	}
+	for _, d := range p.Decisions {
+		if restore[d.ID] == nil {
+			return Result{}, fmt.Errorf("plan.yaml has a decision %s that this version does not know; generator %s made it", d.ID, p.Generator)
+		}
+		if d.ID == IDCABundle {
+			d.Value = p.Config.Credentials.CABundle
+		}
+		if err := restore[d.ID](d); err != nil {
+			return Result{}, fmt.Errorf("plan.yaml: decision %s: %w", d.ID, err)
+		}
+	}
+	for i := range r.StorageClasses {
+		c := &r.StorageClasses[i].Value
+		c.Default = r.DefaultClass.Value == c.Name
+	}
+	return r, nil
 }
 
 // DecisionOf finds a decision in a document by its id.
@@ -84,94 +221,4 @@ func DecisionOf(p v1alpha1.Plan, id string) (v1alpha1.Decision, bool) {
 		return v1alpha1.Decision{}, false
 	}
 	return p.Decisions[i], true
-}
-
-func document[T any](d Decision[T], id string, value any) v1alpha1.Decision {
-	return v1alpha1.Decision{ID: id, Value: value, Reason: d.Reason, Facts: d.Facts, Source: string(d.Source)}
-}
-
-// value is an object of a document; what is empty is left out.
-type value map[string]any
-
-func (v value) set(key string, x any, empty bool) {
-	if !empty {
-		v[key] = x
-	}
-}
-
-func credentialsValue(c Credentials) value {
-	v := value{"secretName": c.SecretName, "key": c.Key, "cloud": c.Cloud}
-	v.set("caBundle", fmt.Sprintf("%d certificates", strings.Count(c.CABundle, beginCertificate)), c.CABundle == "")
-	return v
-}
-
-// classValue names the fields of a StorageClass as Kubernetes does; the guard compares those that cannot be changed there.
-func classValue(driver string, c StorageClass) value {
-	v := value{
-		"provisioner":          driver,
-		"parameters":           c.Parameters,
-		"reclaimPolicy":        c.ReclaimPolicy,
-		"volumeBindingMode":    c.VolumeBindingMode,
-		"allowVolumeExpansion": c.AllowVolumeExpansion,
-	}
-	v.set("mountOptions", c.MountOptions, len(c.MountOptions) == 0)
-	v.set("annotations", c.Annotations, len(c.Annotations) == 0)
-	v.set("allowedZones", c.AllowedZones, len(c.AllowedZones) == 0)
-	return v
-}
-
-func snapshotValue(s SnapshotClass) value {
-	if !s.Enabled {
-		return value{"enabled": false}
-	}
-	return value{"enabled": true, "name": s.Name, "snapshotInUse": s.InUse}
-}
-
-func attachLimitValue(limit string) string {
-	if limit == "" {
-		return v1alpha1.Auto
-	}
-	return limit
-}
-
-func networkPolicyValue(n NetworkPolicy) value {
-	v := value{"enabled": n.Enabled}
-	v.set("ports", n.Ports, len(n.Ports) == 0)
-	v.set("cidrs", n.CIDRs, len(n.CIDRs) == 0)
-	v.set("apiServerCIDRs", n.APIServerCIDRs, len(n.APIServerCIDRs) == 0)
-	v.set("metricsNamespaces", n.MetricsNamespaces, len(n.MetricsNamespaces) == 0)
-	return v
-}
-
-func workloadValue(w Workload) value {
-	v := value{"priorityClass": w.PriorityClass}
-	v.set("replicas", w.Replicas, w.Replicas == 0)
-	v.set("nodeSelector", w.NodeSelector, len(w.NodeSelector) == 0)
-	v.set("tolerations", tolerationsValue(w.Tolerations), len(w.Tolerations) == 0)
-	v.set("podLabels", w.PodLabels, len(w.PodLabels) == 0)
-	v.set("imagePullSecrets", w.ImagePullSecrets, len(w.ImagePullSecrets) == 0)
-	v.set("runAsUser", w.RunAsUser, w.RunAsUser == nil)
-	v.set("images", slices.Sorted(maps.Keys(w.Images)), len(w.Images) == 0)
-	v.set("proxy", w.Proxy, w.Proxy == (v1alpha1.Proxy{}))
-	v.set("resources", slices.Sorted(maps.Keys(w.Resources)), len(w.Resources) == 0)
-	return v
-}
-
-// tolerationsValue writes tolerations as kubectl describes them.
-func tolerationsValue(tolerations []v1alpha1.Toleration) []string {
-	var lines []string
-	for _, t := range tolerations {
-		line := t.Key
-		if t.Value != "" {
-			line += "=" + t.Value
-		}
-		if t.Effect != "" {
-			line += ":" + t.Effect
-		}
-		if t.Operator == "Exists" {
-			line = strings.TrimSpace(line + " op=Exists")
-		}
-		lines = append(lines, line)
-	}
-	return lines
 }

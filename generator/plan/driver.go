@@ -21,9 +21,18 @@ func (d *decider) sideBySide() bool {
 	return d.openShift() && d.spec.OpenShift.Coexistence == v1alpha1.SideBySide
 }
 
-func (d *decider) driver() Decision[Driver] {
-	d.oneOf("spec.openshift.coexistence", d.spec.OpenShift.Coexistence, v1alpha1.SideBySide, v1alpha1.Adopt)
-	decision := Decision[Driver]{Source: Default}
+// platform is what the target means for the bundle: OpenShift's rules, and whether the controller runs beside the cluster it serves.
+func (d *decider) platform() (openShift, hosted Decision[bool]) {
+	reason := "--target " + string(d.target)
+	return Decision[bool]{Value: d.openShift(), Source: FromConfig, Reason: reason},
+		Decision[bool]{Value: d.target == v1alpha1.HostedControlPlane, Source: FromConfig, Reason: reason}
+}
+
+func (d *decider) driver() Decision[string] {
+	if d.given.OpenShift.Coexistence != "" && !d.openShift() {
+		d.warn("spec.openshift.coexistence: %s has no effect on vanilla, where no built-in driver has the name", d.given.OpenShift.Coexistence)
+	}
+	decision := Decision[string]{Source: Default}
 	name := d.given.Driver.Name
 	switch {
 	case name != "":
@@ -33,19 +42,26 @@ func (d *decider) driver() Decision[Driver] {
 		name, decision.Reason = OwnDriverName, "OpenShift's built-in driver holds "+contract.DriverName+", and two drivers never share a name"
 	case d.openShift():
 		name, decision.Source = contract.DriverName, FromConfig
-		decision.Reason = "spec.openshift.coexistence is adopt: upstream's name is taken over, and volumes made under it keep working"
+		decision.Reason = "spec.openshift.coexistence is adopt: the driver takes over upstream's name, and volumes made under it keep working"
 	default:
-		name, decision.Reason = contract.DriverName, "upstream's name: volumes, classes and node labels made by upstream's driver keep working"
+		name, decision.Reason = contract.DriverName, "the name of the upstream driver, so its volumes, classes and node labels keep working"
 	}
 	if d.target == v1alpha1.HostedControlPlane && name == contract.DriverName {
 		d.checkPlatform()
 	}
+	decision.Value = name
+	return decision
+}
+
+func (d *decider) logLevel() Decision[int] {
 	level := *d.spec.Driver.LogLevel
 	if level < 0 || level > 10 {
 		d.problem("spec.driver.logLevel: %d is not between 0 and 10", level)
 	}
-	decision.Value = Driver{Name: name, TopologyKey: contract.TopologyKeyOf(name), LogLevel: level}
-	return decision
+	if d.given.Driver.LogLevel == nil {
+		return Decision[int]{Value: level, Source: Default, Reason: "one line for each call of the driver; spec.driver.logLevel is not set"}
+	}
+	return Decision[int]{Value: level, Source: FromConfig, Reason: "spec.driver.logLevel is set, one of klog's levels"}
 }
 
 func (d *decider) checkDriverName(name string) {
@@ -60,8 +76,8 @@ func (d *decider) checkDriverName(name string) {
 	}
 }
 
-// checkPlatform holds for adopt on hypershift: the hosted cluster's built-in driver is forced back to Managed on every reconcile,
-// so two drivers would fight for one name.
+// checkPlatform is the check of adopt on hypershift. On a hosted cluster of platform OpenStack, each reconcile sets the built-in
+// driver back to Managed. Two drivers would then use one name.
 func (d *decider) checkPlatform() {
 	switch platform := d.spec.HyperShift.Platform; {
 	case strings.EqualFold(platform, platformOpenStack):
@@ -69,6 +85,12 @@ func (d *decider) checkPlatform() {
 	case platform == "":
 		d.warn("spec.hypershift.platform is not set: adopt works only if the hosted cluster's platform is not OpenStack, whose built-in driver cannot be turned off")
 	}
+}
+
+// csiDriver is what the base says. Kubernetes refuses to change these fields of a CSIDriver that exists, so the guard must see a
+// version that has others; it compares decisions alone.
+func csiDriver() Decision[CSIDriver] {
+	return Decision[CSIDriver]{Value: base().csiDriver, Source: Default, Reason: "a volume is attached to a server before a node mounts it, and it outlives its pod"}
 }
 
 // pvcAnnotations: a claim's annotations are read with the token of the pod, which a hosted control plane's does not have for the guest.
@@ -84,13 +106,13 @@ func (d *decider) pvcAnnotations() Decision[bool] {
 	case given != nil:
 		return Decision[bool]{Value: *given, Source: FromConfig, Reason: "spec.driver.pvcAnnotations is set; with true the driver's container has the pod's token"}
 	}
-	return Decision[bool]{Value: true, Source: Default, Reason: "upstream's driver reads scheduler hints from claims; for that the driver's container has the pod's token"}
+	return Decision[bool]{Value: true, Source: Default, Reason: "the upstream driver reads scheduler hints from claims; this needs the ServiceAccount token in the driver container"}
 }
 
 func (d *decider) attachLimit() Decision[string] {
 	limit := string(d.spec.VolumeAttachLimit)
 	if limit == v1alpha1.Auto {
-		return Decision[string]{Source: sourceOf(d.given.VolumeAttachLimit != ""), Reason: "each node computes its own limit from its devices; nothing is emitted"}
+		return Decision[string]{Value: limit, Source: sourceOf(d.given.VolumeAttachLimit != ""), Reason: "each node computes its own limit from its devices; the bundle sets none"}
 	}
 	if n, err := strconv.Atoi(limit); err != nil || n < 1 || n > 256 || strconv.Itoa(n) != limit {
 		d.problem("spec.volumeAttachLimit: %q is neither auto nor a number from 1 to 256", limit)
@@ -106,7 +128,7 @@ const (
 )
 
 func (d *decider) limitRefresh(limit string) Decision[int] {
-	if limit != "" || !atLeast(d.spec.KubernetesVersion, refreshing) {
+	if limit != v1alpha1.Auto || !atLeast(d.spec.KubernetesVersion, refreshing) {
 		return Decision[int]{Source: Default, Reason: "kubelet asks a node for its limit when the driver registers"}
 	}
 	return Decision[int]{
@@ -120,4 +142,41 @@ func sourceOf(configured bool) Source {
 		return FromConfig
 	}
 	return Default
+}
+
+// leases are how long a sidecar stays leader without an answer of the API server. On OpenShift they outlast the minute in which the
+// API server of a single node restarts; elsewhere they are those of the base.
+func (d *decider) leases() Decision[Leases] {
+	if d.openShift() {
+		return Decision[Leases]{
+			Value: Leases{LeaseDuration: "137s", RenewDeadline: "107s", RetryPeriod: "26s"}, Source: Default,
+			Reason: "OpenShift's own leases: they outlast the minute in which the API server of a single node restarts",
+		}
+	}
+	return Decision[Leases]{Value: base().leases, Source: Default, Reason: "the defaults of Kubernetes' client library: another replica leads after 15 seconds"}
+}
+
+// kubeconfigSecret is what a hosted control plane's sidecars reach the guest cluster with.
+func (d *decider) kubeconfigSecret() Decision[string] {
+	if d.target != v1alpha1.HostedControlPlane {
+		return Decision[string]{Source: Default}
+	}
+	decision := Decision[string]{Value: d.spec.HyperShift.KubeconfigSecret, Source: Default, Reason: "HyperShift makes this Secret in the namespace of each hosted control plane"}
+	if d.given.HyperShift.KubeconfigSecret != "" {
+		decision.Source, decision.Reason = FromConfig, "spec.hypershift.kubeconfigSecret is set"
+	}
+	return decision
+}
+
+// guestAccess is how the sidecars of a hosted control plane log in to the guest.
+func (d *decider) guestAccess() Decision[string] {
+	if d.target != v1alpha1.HostedControlPlane {
+		return Decision[string]{Source: Default}
+	}
+	access := d.spec.HyperShift.GuestAccess
+	reason := "every sidecar has the kubeconfig of an administrator, as HyperShift's own do; spec.hypershift.guestAccess: " + v1alpha1.ServiceAccountToken + " leaves it to one container"
+	if access == v1alpha1.ServiceAccountToken {
+		reason = "the sidecars have only the rights of the guest's service account; one container renews its token and alone has the kubeconfig of an administrator"
+	}
+	return Decision[string]{Value: access, Source: sourceOf(d.given.HyperShift.GuestAccess != ""), Reason: reason}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -23,17 +24,23 @@ const (
 	imagePart = `[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*`
 )
 
-func (d *decider) checkImages(path string, images map[string]v1alpha1.Image) {
-	for _, name := range slices.Sorted(maps.Keys(images)) {
-		d.checkImage(path+"."+name, images[name])
+func (d *decider) checkImages(path string, images v1alpha1.Images) {
+	d.checkRegistry(path, images.Registry)
+	byName := images.ByName()
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		d.checkImage(path+"."+name, byName[name])
+	}
+}
+
+func (d *decider) checkRegistry(path, registry string) {
+	host, _, _ := strings.Cut(registry, "/")
+	if registry != "" && (!imageRegistry.MatchString(registry) || !strings.ContainsAny(host, ".:")) {
+		d.problem("%s.registry: %q is not a registry such as registry.example or registry.example:5000/mirror", path, registry)
 	}
 }
 
 func (d *decider) checkImage(path string, i v1alpha1.Image) {
-	host, _, _ := strings.Cut(i.Registry, "/")
-	if i.Registry != "" && (!imageRegistry.MatchString(i.Registry) || !strings.ContainsAny(host, ".:")) {
-		d.problem("%s.registry: %q is not a registry such as registry.example or registry.example:5000/mirror", path, i.Registry)
-	}
+	d.checkRegistry(path, i.Registry)
 	if i.Repository != "" && !imageRepository.MatchString(i.Repository) {
 		d.problem("%s.repository: %q is not a repository such as sig-storage/csi-resizer", path, i.Repository)
 	}
@@ -46,4 +53,126 @@ func (d *decider) checkImage(path string, i v1alpha1.Image) {
 	if i.Digest != "" && !imageDigest.MatchString(i.Digest) {
 		d.problem("%s.digest: %q is not sha256: and 64 hex digits", path, i.Digest)
 	}
+}
+
+// ImageReference is an image as container runtimes read it: NAME[:TAG][@DIGEST].
+func ImageReference(name, tag, digest string) string {
+	if tag != "" {
+		name += ":" + tag
+	}
+	if digest != "" {
+		name += "@" + digest
+	}
+	return name
+}
+
+// SplitImage is the name, tag and digest of a reference; the name begins with a registry.
+func SplitImage(reference string) (name, tag, digest string) {
+	name, digest, _ = strings.Cut(reference, "@")
+	if colon := strings.LastIndex(name, ":"); colon > strings.LastIndex(name, "/") {
+		name, tag = name[:colon], name[colon+1:]
+	}
+	return name, tag, digest
+}
+
+// generatorImage is the name of the image of the drift check.
+const generatorImage = "generator"
+
+// unpublished says what a person must do about an image of this project that the base names.
+const unpublished = "nobody publishes this image: build or mirror it (docs/how-to/build-the-image.md) and name it in spec.images."
+
+// ownImage is whether this project, and not the Kubernetes project, makes the image.
+func ownImage(name string) bool { return name == "driver" || name == generatorImage }
+
+// warnOfImage comes before all other warnings, because the first apply fails without the image.
+func (d *decider) warnOfImage(r Result) {
+	warn := func(name string, image Decision[string]) {
+		line := "the " + name + " image " + image.Value + ": " + unpublished + name
+		if strings.HasSuffix(image.Reason, unpublished+name) && !slices.Contains(d.warnings, line) {
+			d.warnings = slices.Insert(d.warnings, 0, line)
+		}
+	}
+	warn(generatorImage, r.Images[generatorImage])
+	for _, w := range []Workload{r.Controller, r.Node} {
+		warn("driver", r.Image(w, "driver"))
+	}
+}
+
+// RBACProxy names the image of kube-rbac-proxy. A container of it exists for each endpoint of metrics.
+const RBACProxy = "rbacproxy"
+
+// ImageOf is the name of a container's image in spec.images.
+func ImageOf(container string) string {
+	if strings.HasPrefix(container, "kube-rbac-proxy-") {
+		return RBACProxy
+	}
+	return container
+}
+
+// imagesOf are the images of a role.
+func (d *decider) imagesOf(role string) []string {
+	switch {
+	case role == IDNode:
+		return nodeImages
+	case role == driftCheckRole && d.spec.DriftCheck.Schedule == "":
+		return nil
+	case role == driftCheckRole:
+		return driftCheckImages
+	case d.proxied:
+		return append(slices.Clone(controllerImages), RBACProxy)
+	}
+	return controllerImages
+}
+
+// images are the images that both roles share, and the one of the drift check.
+func (d *decider) images() map[string]Decision[string] {
+	all, over, mirror := map[string]Decision[string]{}, d.spec.Images.ByName(), d.spec.Images.Registry
+	for _, role := range []string{IDController, IDNode, driftCheckRole} {
+		for _, name := range d.imagesOf(role) {
+			key := "spec.images." + name
+			if mirror != "" && withoutPolicy(over[name]) == (v1alpha1.Image{}) {
+				key = "spec.images.registry"
+			}
+			all[name] = d.image(role, name, d.mirrored(over[name], mirror), key)
+		}
+	}
+	return all
+}
+
+// withoutPolicy is the part of an override that concerns the reference.
+func withoutPolicy(i v1alpha1.Image) v1alpha1.Image {
+	i.PullPolicy = ""
+	return i
+}
+
+// mirrored is an override with the mirror as its registry, where it names none of its own.
+func (d *decider) mirrored(over v1alpha1.Image, mirror string) v1alpha1.Image {
+	over.Registry = cmp.Or(over.Registry, mirror, d.spec.Images.Registry)
+	return withoutPolicy(over)
+}
+
+// image is the base's image of a container with the configured parts. A registry replaces the first element of the name, a
+// repository the rest. A digest alone identifies an image; a new tag without one drops the digest of the base.
+func (d *decider) image(role, container string, over v1alpha1.Image, key string) Decision[string] {
+	decision := Decision[string]{Value: base().images[role+"/"+container], Source: Default, Reason: "the release that this version is tested with"}
+	if ownImage(container) {
+		decision.Reason = unpublished + container
+	}
+	if over == (v1alpha1.Image{}) {
+		return decision
+	}
+	decision.Source, decision.Reason = FromConfig, key+" is set"
+	if ownImage(container) && over.Registry == "" && over.Repository == "" {
+		decision.Reason += "; " + unpublished + container
+	}
+	name, tag, digest := SplitImage(decision.Value)
+	registry, repository, _ := strings.Cut(name, "/")
+	switch {
+	case over.Digest != "":
+		tag, digest = "", over.Digest
+	case over.Tag != "":
+		tag, digest = over.Tag, ""
+	}
+	decision.Value = ImageReference(cmp.Or(over.Registry, registry)+"/"+cmp.Or(over.Repository, repository), tag, digest)
+	return decision
 }

@@ -22,9 +22,9 @@ func isSubdomain(s string) bool { return len(s) <= 253 && subdomain.MatchString(
 
 func isLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
 
-// ClassName is the name of the class of one volume type: prefix and slug, and where the slug lost something of the type's name,
-// six hex digits of the type id's SHA-256. It depends on the type alone, never on which other types exist, so that a type that is
-// added to the cloud renames no class.
+// ClassName is the name of the class of one volume type: prefix and slug. If the slug lost something of the type name, six hex
+// digits follow: the start of the SHA-256 of the type ID. The name depends on this type only, so a new type in the cloud renames
+// no class.
 func ClassName(prefix, typeName, typeID string) string {
 	slug := slugOf(typeName)
 	if slug == typeName && len(prefix)+len(slug) <= maxClassName {

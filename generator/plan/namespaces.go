@@ -6,8 +6,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// The default namespaces. The roles are apart, because Pod Security labels belong to a namespace: the controller's is
-// restricted, the node's privileged, and the Secret with the credentials lies beside the controller only.
+// The default namespaces. Each role has its own, because Pod Security labels belong to a namespace: restricted for the controller,
+// privileged for the node. The Secret with the credentials is in the namespace of the controller only.
 const (
 	controllerNamespace = "cinder-csi"
 	nodeNamespace       = "cinder-csi-node"
@@ -17,31 +17,36 @@ const (
 // unnamedCluster is the cluster's name in the Cinder metadata of upstream's manifests.
 const unnamedCluster = "kubernetes"
 
-func (d *decider) namespaces() Decision[v1alpha1.Namespaces] {
+func (d *decider) namespaces() (controller, node Decision[string]) {
 	given := d.given.Namespaces
-	decision := Decision[v1alpha1.Namespaces]{Value: given, Source: sourceOf(given.Controller != "" && given.Node != "")}
 	d.checkNamespace("controller", given.Controller)
 	d.checkNamespace("node", given.Node)
-	if decision.Source == FromConfig {
-		decision.Reason = "spec.namespaces is set"
-	}
+	controller = configuredNamespace("controller", given.Controller)
+	node = configuredNamespace("node", given.Node)
 	if d.target == v1alpha1.HostedControlPlane {
-		d.hostedNamespaces(&decision)
-		return decision
+		d.hostedNamespaces(&controller, &node)
+		return controller, node
 	}
-	if decision.Value.Controller == "" {
-		decision.Value.Controller = controllerNamespace
+	otherwise(&controller, controllerNamespace, "controller and nodes have separate namespaces; this one is restricted and holds the credentials")
+	otherwise(&node, nodeNamespace, "controller and nodes have separate namespaces; this one is privileged and holds no credentials")
+	if controller.Value == node.Value {
+		d.warn("both roles are in namespace %s: it must be privileged because of the node role, and the credentials are in it", node.Value)
 	}
-	if decision.Value.Node == "" {
-		decision.Value.Node = nodeNamespace
+	return controller, node
+}
+
+func configuredNamespace(key, name string) Decision[string] {
+	if name == "" {
+		return Decision[string]{Source: Default}
 	}
-	if decision.Reason == "" {
-		decision.Reason = "the roles are apart: the controller's namespace is restricted and holds the credentials, the node's is privileged"
+	return Decision[string]{Value: name, Source: FromConfig, Reason: "spec.namespaces." + key + " is set"}
+}
+
+// otherwise gives a decision that nobody configured its default.
+func otherwise(d *Decision[string], value, reason string) {
+	if d.Value == "" {
+		d.Value, d.Reason = value, reason
 	}
-	if decision.Value.Controller == decision.Value.Node {
-		d.warn("both roles are in namespace %s: it must be privileged for the node's sake, and the credentials lie in it", decision.Value.Node)
-	}
-	return decision
 }
 
 func (d *decider) checkNamespace(key, name string) {
@@ -50,38 +55,41 @@ func (d *decider) checkNamespace(key, name string) {
 	}
 }
 
+// unnamedHostedCluster is the name of the hosted cluster where the configuration has none.
+const unnamedHostedCluster = "example"
+
 // hostedNamespaces: the controller lives in the hosted control plane's namespace, which HyperShift makes and names
 // <HostedCluster's namespace>-<its name>, "." as "-".
-func (d *decider) hostedNamespaces(decision *Decision[v1alpha1.Namespaces]) {
-	if decision.Value.Node == "" {
-		decision.Value.Node = guestNamespace
+func (d *decider) hostedNamespaces(controller, node *Decision[string]) {
+	otherwise(node, guestNamespace, "the nodes and the leases are in this namespace of the guest cluster")
+	if controller.Value != "" {
+		return
 	}
-	if decision.Value.Controller == "" {
-		name := d.dist.Metadata.Name
-		if name == "" {
-			name = "example"
-		}
-		namespace := "clusters-" + strings.ReplaceAll(name, ".", "-")
-		if !isLabel(namespace) {
-			d.problem("metadata.name: %q makes no namespace's name; set spec.namespaces.controller to the hosted control plane's namespace", name)
-		}
-		decision.Value.Controller = namespace
-		d.warn("spec.namespaces.controller is not set: %s is assumed to be the hosted control plane's namespace", namespace)
+	name := d.dist.Metadata.Name
+	if name == "" {
+		name = unnamedHostedCluster
 	}
-	if decision.Reason == "" {
-		decision.Reason = "the controller runs in the hosted control plane's namespace, the nodes and the leases are in the guest's"
+	namespace := "clusters-" + strings.ReplaceAll(name, ".", "-")
+	if !isLabel(namespace) {
+		d.problem("metadata.name: %q makes no namespace's name; set spec.namespaces.controller to the hosted control plane's namespace", name)
 	}
+	otherwise(controller, namespace, "the controller runs in the namespace of the hosted control plane, which HyperShift names clusters-<metadata.name>")
+	d.warn("spec.namespaces.controller is not set: %s is assumed to be the hosted control plane's namespace", namespace)
 }
 
 func (d *decider) clusterID() Decision[string] {
 	decision := Decision[string]{Source: FromConfig}
+	infraID := ""
+	if d.target == v1alpha1.HostedControlPlane {
+		infraID = d.hostedClusterID()
+	}
 	switch {
+	case infraID != "":
+		decision.Value, decision.Reason = infraID, "taken from spec.hypershift.infraID: OpenShift marks the volumes of the hosted cluster with it too"
 	case d.given.ClusterID != "":
 		decision.Value, decision.Reason = d.given.ClusterID, "spec.clusterID is set"
 	case d.dist.Metadata.Name != "":
 		decision.Value, decision.Reason = d.dist.Metadata.Name, "taken from metadata.name; it marks this cluster's volumes in Cinder"
-	case d.target == v1alpha1.HostedControlPlane && d.spec.HyperShift.InfraID != "":
-		decision.Value, decision.Reason = d.spec.HyperShift.InfraID, "taken from spec.hypershift.infraID, with which OpenShift marks volumes too"
 	default:
 		decision.Value, decision.Source = unnamedCluster, Default
 		decision.Reason = "neither spec.clusterID nor metadata.name is set; upstream's manifests use this name"
@@ -96,4 +104,17 @@ func (d *decider) clusterID() Decision[string] {
 	}
 	d.spec.ClusterID = decision.Value
 	return decision
+}
+
+// hostedClusterID is the infrastructure ID of the hosted cluster, if the configuration has it. HyperShift removes the volumes that are marked
+// with it when it destroys the cluster.
+func (d *decider) hostedClusterID() string {
+	infraID := d.spec.HyperShift.InfraID
+	switch {
+	case infraID != "" && d.given.ClusterID != "" && d.given.ClusterID != infraID:
+		d.problem("spec.clusterID: %q contradicts spec.hypershift.infraID, which is the cluster ID on hypershift; leave spec.clusterID out", d.given.ClusterID)
+	case infraID == "" && d.given.ClusterID == "" && d.dist.Metadata.Name != "":
+		d.warn("spec.hypershift.infraID is not set: volumes are marked %q instead of the infrastructure ID, which is the field spec.infraID of the HostedCluster", d.dist.Metadata.Name)
+	}
+	return infraID
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// The API server judges pods by these rules when their Deployment has long been applied, or kubelet when they start; a configuration
-// that breaks one cannot run and is refused before anything is written.
+// The API server checks these rules when it creates the pods, after the Deployment was applied; kubelet checks some when a pod
+// starts. A configuration that breaks one cannot run, so the generator refuses it before it writes anything.
 
 // selectorLabel is what Deployment, DaemonSet, disruption budget and network policy find their pods by.
 const selectorLabel = "app"
 
-// checkPod checks what a plane's configuration says of its pods.
+// checkPod checks the part of a plane's configuration that is about pods.
 func (d *decider) checkPod(path, plane string, p v1alpha1.Plane) {
 	d.checkLabelSet(path+".podLabels", p.PodLabels)
 	if value, given := p.PodLabels[selectorLabel]; given && value != "cinder-csi-"+plane {
@@ -27,6 +27,9 @@ func (d *decider) checkPod(path, plane string, p v1alpha1.Plane) {
 	d.checkLabelSet(path+".nodeSelector", p.NodeSelector)
 	for i, t := range p.Tolerations {
 		d.checkToleration(path+item(".tolerations", i), t)
+	}
+	if p.PriorityClassName != "" && !isSubdomain(p.PriorityClassName) {
+		d.problem("%s.priorityClassName: %q is not the name of a PriorityClass", path, p.PriorityClassName)
 	}
 	for i, name := range p.ImagePullSecrets {
 		switch {
@@ -37,7 +40,7 @@ func (d *decider) checkPod(path, plane string, p v1alpha1.Plane) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Resources)) {
-		d.checkResources(path+".resources."+name, p.Resources[name], baseRequests(plane, name))
+		d.checkResources(path+".resources."+name, p.Resources[name], base().requests[plane+"/"+name])
 	}
 }
 
@@ -64,13 +67,7 @@ func (d *decider) problemsOf(path, text string, complaints []string) {
 
 // checkToleration follows the API server's ValidateTolerations.
 func (d *decider) checkToleration(path string, t v1alpha1.Toleration) {
-	const equal, exists = "Equal", "Exists"
-	if t.Operator != "" {
-		d.oneOf(path+".operator", t.Operator, equal, exists)
-	}
-	if t.Effect != "" {
-		d.oneOf(path+".effect", t.Effect, "NoSchedule", "PreferNoSchedule", "NoExecute")
-	}
+	const exists = "Exists"
 	switch {
 	case t.Key != "":
 		d.problemsOf(path+".key", t.Key, content.IsLabelKey(t.Key))
@@ -84,14 +81,6 @@ func (d *decider) checkToleration(path string, t v1alpha1.Toleration) {
 	if t.TolerationSeconds != nil && t.Effect != "NoExecute" {
 		d.problem("%s: tolerationSeconds is for effect NoExecute alone", path)
 	}
-}
-
-// baseRequests are what manifests/ asks for each container; a configured request replaces its own resource only.
-func baseRequests(plane, container string) map[string]string {
-	if plane == "node" && container != "driver" {
-		return map[string]string{"cpu": "10m", "memory": "20Mi"}
-	}
-	return map[string]string{"cpu": "10m", "memory": "50Mi"}
 }
 
 // checkResources follows the API server's ValidateResourceRequirements.

@@ -1,9 +1,13 @@
 // Package plan decides. Decide is a pure function of an inventory and a configuration: no time, network, randomness or file ever
-// reaches it. Every value it emits is a Decision: the value, one sentence of reason, the facts it rests on, and whether a person
-// or a rule chose it. Decisions rest only on what a project member can read.
+// reaches it. Every value that it emits is a Decision: the value, one sentence of reason and the facts that it rests on. A Decision
+// also says whether a person or a rule chose the value. Decisions rest only on what a project member can read.
 package plan
 
-import "github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+import (
+	"encoding/json"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
 
 // Source says who chose a value.
 type Source string
@@ -15,8 +19,9 @@ const (
 	Default    Source = "default"
 )
 
-// Decision is a value with its grounds.
+// Decision is a value with its grounds. What is rendered from the value carries the id.
 type Decision[T any] struct {
+	ID     string // public: "topology.enabled"
 	Value  T
 	Reason string   // one sentence a person understands
 	Facts  []string // what in the inventory it rests on: "zones.compute = az1, az2"
@@ -32,89 +37,192 @@ type Result struct {
 	Format    v1alpha1.Format
 	Config    v1alpha1.Spec // normalised
 
-	Driver         Decision[Driver]
-	PVCAnnotations Decision[bool] // the driver's container gets the pod's token
-	Namespaces     Decision[v1alpha1.Namespaces]
-	ClusterID      Decision[string]
-	Credentials    Decision[Credentials]
-	Topology       Decision[Topology]
-	StorageClasses []Decision[StorageClass] // sorted by name
-	DefaultClass   Decision[string]         // class name; empty: none
-	SnapshotClass  Decision[SnapshotClass]
-	CloudConf      Decision[string] // the text of cloud.conf for the controller
-	AttachLimit    Decision[string] // "" = each node computes its own
-	LimitRefresh   Decision[int]    // seconds after which kubelet asks a node for its limit again; 0: never
-	NetworkPolicy  Decision[NetworkPolicy]
-	Controller     Decision[Workload]
-	Node           Decision[Workload]
-	Warnings       []string // follow from inventory and configuration alone; may be emitted
-	Notices        []string // momentary, for the terminal only: never emitted, or an outage would be drift
+	OpenShift           Decision[bool] // the platform's own rules apply: security context constraints, its leases and priorities
+	Hosted              Decision[bool] // the controller runs in a hosted control plane, beside the guest cluster that it serves
+	Adopted             Decision[bool] // the bundle takes over from OpenShift's built-in driver
+	Driver              Decision[string]
+	TopologyKey         Decision[string]
+	LogLevel            Decision[int]
+	CSIDriver           Decision[CSIDriver]
+	LogFormat           Decision[string]
+	KubeletDir          Decision[string]
+	Capacity            Decision[bool] // the quotas' capacity is published for the scheduler
+	Requests            Decision[Requests]
+	DrainTimeout        Decision[string]
+	Metadata            Decision[[]string] // where a node reads its server ID and zone, in this order
+	PVCAnnotations      Decision[bool]     // the driver's container gets the pod's token
+	ControllerNamespace Decision[string]
+	NodeNamespace       Decision[string]
+	ClusterID           Decision[string]
+	Credentials         Decision[Credentials]
+	CredentialsRequest  Decision[bool]   // OpenShift's Cloud Credential Operator fills the Secret
+	CABundle            Decision[string] // PEM; empty: the system's roots
+	CASource            Decision[CASource]
+	TrustedCA           Decision[bool]   // a ConfigMap that OpenShift fills holds the certificates
+	KubeconfigSecret    Decision[string] // of a hosted control plane; empty elsewhere
+	GuestAccess         Decision[string] // how the sidecars of a hosted control plane reach the guest; empty elsewhere
+	Leases              Decision[Leases]
+	Topology            Decision[bool]              // volumes and nodes carry zones
+	ZoneMap             Decision[map[string]string] // compute zone to volume zone, where the names differ
+	BindingMode         Decision[string]            // of every class
+	ReclaimPolicy       Decision[string]            // of the classes that no override changes
+	Expansion           Decision[bool]              // of every class
+	StorageClasses      []Decision[StorageClass]    // sorted by name
+	DefaultClass        Decision[string]            // class name; empty: none
+	SnapshotClass       Decision[SnapshotClass]
+	BackupClass         Decision[BackupClass]
+	AttributesClasses   []Decision[AttributesClass] // sorted by name
+	CloudConf           Decision[string]            // the controller's cloud.conf without its [Zone] sections, which are ZoneMap's
+	AttachLimit         Decision[string]            // auto: each node computes its own
+	LimitRefresh        Decision[int]               // seconds after which kubelet asks a node for its limit again; 0: never
+	Monitoring          Decision[string]            // none, PodMonitor or ServiceMonitor
+	MetricsTLS          Decision[MetricsTLS]        // of the controller's pods
+	PlatformMonitoring  Decision[bool]              // OpenShift's own Prometheus reads the metrics
+	Alerts              Decision[bool]              // alerts for Prometheus; only with Monitoring
+	Dashboards          Decision[bool]              // dashboards for Grafana; only with Monitoring
+	DriftCheck          Decision[DriftCheck]
+	NetworkPolicy       Decision[NetworkPolicy]
+	Images              map[string]Decision[string] // by sidecar: REGISTRY/REPOSITORY[:TAG][@DIGEST], for the roles without one of their own
+	Controller          Workload
+	Node                Workload
+
+	Warnings []string // follow from inventory and configuration alone; may be emitted
+	Notices  []string // momentary, for the terminal only: never emitted, or an outage would be drift
 }
 
-// Driver is the driver's identity in the cluster.
-type Driver struct {
-	Name        string
-	TopologyKey string
-	LogLevel    int
+// CSIDriver are the fields of the CSIDriver that Kubernetes cannot change in place. The base holds them; the guard compares them.
+type CSIDriver struct {
+	AttachRequired       bool     `json:"attachRequired"`
+	VolumeLifecycleModes []string `json:"volumeLifecycleModes"`
 }
 
-// Credentials name the Secret that people create; the generator never sees its content.
+// Credentials name the Secret with the credentials; the generator never sees its content.
 type Credentials struct {
-	SecretName string
-	Key        string // the Secret's key that holds clouds.yaml
-	Cloud      string // the entry in it
-	CABundle   string // PEM, empty: the system's roots
+	SecretName string `json:"secretName"`
+	Key        string `json:"key"`   // the Secret's key that holds clouds.yaml
+	Cloud      string `json:"cloud"` // the entry in it
+	// Owner is what writes the Secret; empty: a person does.
+	Owner string `json:"owner,omitempty"`
 }
 
-// Topology is whether volumes and nodes carry zones, and how compute zones map to volume zones where names differ.
-type Topology struct {
-	Enabled bool
-	ZoneMap map[string]string
+// CASource is where the controller's pods find the CA certificates of OpenStack's endpoints; empty: nowhere.
+type CASource struct {
+	ConfigMap string `json:"configMap,omitempty"`
+	Key       string `json:"key,omitempty"`
 }
 
-// StorageClass is one class. Default is set on at most one.
+// Requests limit the controller's requests to the cloud in a second, on average; 0 means no limit.
+type Requests struct {
+	Reads  int `json:"reads"`
+	Writes int `json:"writes"`
+}
+
+// MetricsTLS is how the controller's pods serve their metrics: without TLS when it is not enabled.
+type MetricsTLS struct {
+	Enabled      bool   `json:"enabled"`
+	MinVersion   string `json:"minVersion,omitempty"`
+	CipherSuites string `json:"cipherSuites,omitempty"` // comma-separated
+}
+
+// Leases say how long a sidecar holds its leadership without an answer of the API server, as Go durations.
+type Leases struct {
+	LeaseDuration string `json:"leaseDuration"`
+	RenewDeadline string `json:"renewDeadline"`
+	RetryPeriod   string `json:"retryPeriod"`
+}
+
+// StorageClass is one class. Its JSON names fields as Kubernetes does; the guard compares those that cannot be changed there.
 type StorageClass struct {
-	Name                 string
-	TypeID, TypeName     string // the volume type it was made for
-	Parameters           map[string]string
-	ReclaimPolicy        string
-	VolumeBindingMode    string
-	MountOptions         []string
-	Annotations          map[string]string // people's own; default-class and prune guards are the bundle's to add
-	Default              bool
-	AllowVolumeExpansion bool
-	AllowedZones         []string // compute zones its type can serve; empty: all
+	Name                 string            `json:"-"` // it is in the decision's id
+	VolumeType           VolumeType        `json:"volumeType,omitzero"`
+	Provisioner          string            `json:"provisioner"`
+	Parameters           map[string]string `json:"parameters"`
+	ReclaimPolicy        string            `json:"reclaimPolicy"`
+	VolumeBindingMode    string            `json:"volumeBindingMode"`
+	MountOptions         []string          `json:"mountOptions,omitempty"`
+	Annotations          map[string]string `json:"annotations,omitempty"` // people's own; default-class and prune guards are the bundle's to add
+	Default              bool              `json:"-"`                     // on at most one; decision defaultClass says which
+	AllowVolumeExpansion bool              `json:"allowVolumeExpansion"`
+	AllowedZones         []string          `json:"allowedZones,omitempty"` // compute zones its type can serve; empty: all
+	// OwnReclaimPolicy is whether the configuration gives this class its reclaim policy.
+	OwnReclaimPolicy bool `json:"ownReclaimPolicy,omitempty"`
+}
+
+// VolumeType is the type that a class was made for. By its ID the guard sees that a type has another name. A type that is gone has none.
+type VolumeType struct {
+	ID   string `json:"id,omitempty"`
+	Name string `json:"name"`
 }
 
 // SnapshotClass is the VolumeSnapshotClass, if snapshots are enabled.
 type SnapshotClass struct {
-	Enabled bool
-	Name    string
+	Enabled bool   `json:"enabled"`
+	Name    string `json:"name,omitempty"`
 	// InUse is whether volumes in use can be snapshotted without force (Cinder 3.66).
-	InUse bool
+	InUse bool `json:"snapshotInUse"`
+	// Default is whether it is the default class of its driver name.
+	Default bool `json:"default"`
+}
+
+// MarshalJSON leaves out what means nothing without snapshots.
+func (s SnapshotClass) MarshalJSON() ([]byte, error) {
+	if !s.Enabled {
+		return []byte(`{"enabled":false}`), nil
+	}
+	type fields SnapshotClass
+	return json.Marshal(fields(s))
+}
+
+// BackupClass is the VolumeSnapshotClass that makes Cinder backups. Like the other class it forces a backup of a volume in use where
+// SnapshotClass.InUse is false.
+type BackupClass struct {
+	Enabled bool   `json:"enabled"`
+	Name    string `json:"name,omitempty"`
+}
+
+// AttributesClass is a VolumeAttributesClass. Its JSON names fields as Kubernetes does.
+type AttributesClass struct {
+	Name       string            `json:"-"` // it is in the decision's id
+	DriverName string            `json:"driverName"`
+	Parameters map[string]string `json:"parameters"`
 }
 
 // NetworkPolicy is what the controller's pods may reach, and what may reach them; empty when policies are not emitted. Ports and CIDRs
 // are OpenStack's.
 type NetworkPolicy struct {
-	Enabled bool
-	Ports   []int    // TCP, sorted: of identity, compute and block storage
-	CIDRs   []string // sorted; empty: any address on those ports
+	Enabled bool     `json:"enabled"`
+	Ports   []int    `json:"ports,omitempty"` // TCP, sorted: of identity, compute and block storage
+	CIDRs   []string `json:"cidrs,omitempty"` // sorted; empty: any address on those ports
 	// APIServerCIDRs are sorted; empty: any address on the API server's ports. MetricsNamespaces are sorted too.
-	APIServerCIDRs    []string
-	MetricsNamespaces []string
+	APIServerCIDRs    []string `json:"apiServerCIDRs,omitempty"`
+	MetricsNamespaces []string `json:"metricsNamespaces,omitempty"`
 }
 
-// Workload is how one role's pods run, after per-target defaults.
+// Workload is how one role's pods run, after per-target defaults. The ids of its decisions begin with the role: controller.replicas.
 type Workload struct {
-	Replicas         int // controller only
-	NodeSelector     map[string]string
-	Tolerations      []v1alpha1.Toleration
-	PodLabels        map[string]string
-	ImagePullSecrets []string
-	RunAsUser        *int64
-	PriorityClass    string
-	Images           map[string]v1alpha1.Image // overrides only, by role or sidecar
-	Proxy            v1alpha1.Proxy
-	Resources        map[string]v1alpha1.Resources
+	Replicas         Decision[int] // controller only
+	PriorityClass    Decision[string]
+	NodeSelector     Decision[map[string]string]
+	Tolerations      Decision[[]v1alpha1.Toleration]
+	PodLabels        Decision[map[string]string]
+	ImagePullSecrets Decision[[]string]
+	RunAsUser        Decision[*int64] // nil: the platform chooses
+	Proxy            Decision[v1alpha1.Proxy]
+	Resources        Decision[map[string]v1alpha1.Resources] // by container, over those of the base
+	Images           map[string]Decision[string]             // by sidecar: those that this role alone has
+	PullPolicies     Decision[map[string]string]             // by container, where it is not the base's
+	Affinity         Decision[*v1alpha1.Affinity]            // nil: the base's, or HyperShift's
+	Spread           Decision[[]v1alpha1.TopologySpreadConstraint]
+	PodAnnotations   Decision[map[string]string]
+	Env              Decision[map[string]string] // of every container
+	ExtraArgs        Decision[[]string]          // of the driver
+	UpdateStrategy   Decision[v1alpha1.UpdateStrategy]
+}
+
+// Image is the decision on the image of one container of a role.
+func (r Result) Image(w Workload, container string) Decision[string] {
+	if own, there := w.Images[container]; there {
+		return own
+	}
+	return r.Images[container]
 }

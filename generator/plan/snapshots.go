@@ -21,25 +21,29 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 		decision.Reason = "spec.snapshots.enabled is false"
 		return decision
 	}
-	decision.Value = SnapshotClass{Enabled: true, Name: snapshotClassName}
+	// With the driver name of OpenShift's operator comes its default class, and with two every request without a class fails.
+	decision.Value = SnapshotClass{Enabled: true, Name: snapshotClassName, Default: !d.openShift() || d.sideBySide()}
 	if !known(d, "services", d.inv.Services) {
-		decision.Reason = "every Cinder makes them; this one does not tell its versions, so volumes in use are assumed to need force"
+		decision.Reason = "every Cinder makes snapshots; this one does not report its versions, so volumes in use are assumed to need force"
 		decision.Facts = []string{stateOf("services", d.inv.Services)}
 		if len(d.unanswered) == 0 {
-			d.warn("the cloud does not tell Cinder's versions (%s), so snapshots of volumes in use are assumed to need force", d.inv.Services.State)
+			d.warn("the cloud does not report the versions of Cinder (%s), so snapshots of volumes in use are assumed to need force", d.inv.Services.State)
 		}
 		return decision
 	}
+	if version := d.inv.Services.Value[blockStorage].MaxMicroversion; version != "" && microversion(version)[0] < 0 {
+		d.warn("Cinder reports the microversion %q, which is not a number: snapshots of volumes in use are assumed to need force", version)
+	}
 	decision.Value.InUse = atLeast(d.inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse)
 	decision.Facts = []string{fmt.Sprintf("services.block-storage.snapshotInUse = %t", decision.Value.InUse)}
-	decision.Reason = "every Cinder makes them, and this one of volumes in use without force"
+	decision.Reason = "every Cinder makes snapshots; this one needs no force for volumes in use"
 	if !decision.Value.InUse {
-		decision.Reason = "every Cinder makes them, but this one of volumes in use only by force"
+		decision.Reason = "every Cinder makes snapshots; this one needs force for volumes in use"
 	}
 	return decision
 }
 
-// atLeast compares microversions, "3.9" < "3.66"; what is no microversion is below every one.
+// atLeast compares microversions, "3.9" < "3.66"; any other text is below every microversion.
 func atLeast(have, want string) bool {
 	h, w := microversion(have), microversion(want)
 	return h[0] > w[0] || h[0] == w[0] && h[1] >= w[1]

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 var (
 	controllerImages = []string{"driver", "provisioner", "attacher", "resizer", "snapshotter", "livenessprobe"}
 	nodeImages       = []string{"driver", "registrar", "livenessprobe"}
+	driftCheckImages = []string{generatorImage}
 )
 
 // oldestKubernetes is the first minor that serves every field: a disruption budget's unhealthyPodEvictionPolicy is of 1.27.
@@ -32,11 +32,12 @@ func (d *decider) checkSpec() {
 	} else {
 		d.problem("spec.kubernetesVersion: %q is not a version such as \"1.32\"", d.spec.KubernetesVersion)
 	}
-	d.oneOf("spec.monitoring.kind", d.spec.Monitoring.Kind, v1alpha1.None, "PodMonitor", "ServiceMonitor")
+	d.problems = append(d.problems, v1alpha1.EnumProblems(d.given)...)
+	d.checkPods()
+	d.checkOpenShift()
 	if !isSubdomain(d.spec.HyperShift.KubeconfigSecret) {
 		d.problem("spec.hypershift.kubeconfigSecret: %q is not a Secret's name", d.spec.HyperShift.KubeconfigSecret)
 	}
-	d.checkNames("spec.images", slices.Collect(maps.Keys(d.spec.Images)), sortedSet(append(slices.Clone(controllerImages), nodeImages...)))
 	d.checkImages("spec.images", d.spec.Images)
 	d.checkImages("spec.planes.controller.images", d.spec.Planes.Controller.Images)
 	d.checkImages("spec.planes.node.images", d.spec.Planes.Node.Images)
@@ -52,7 +53,7 @@ func (d *decider) checkNames(path string, names, allowed []string) {
 	}
 }
 
-// overlay is an image with what another says of it. A digest names the content of one tag, so another tag drops it.
+// overlay is the image base with each field that over sets. A digest names the content of one tag, so another tag drops it.
 func overlay(base, over v1alpha1.Image) v1alpha1.Image {
 	if over.Tag != "" {
 		base.Digest = ""
@@ -62,6 +63,7 @@ func overlay(base, over v1alpha1.Image) v1alpha1.Image {
 		Repository: cmp.Or(over.Repository, base.Repository),
 		Tag:        cmp.Or(over.Tag, base.Tag),
 		Digest:     cmp.Or(over.Digest, base.Digest),
+		PullPolicy: cmp.Or(over.PullPolicy, base.PullPolicy),
 	}
 }
 
@@ -78,14 +80,5 @@ func merged(a, b map[string]string) map[string]string {
 	maps.Copy(m, b)
 	return m
 }
-
-// orElse fills a list that was not given.
-func orElse[T any](list *[]T, otherwise []T) {
-	if *list == nil {
-		*list = otherwise
-	}
-}
-
-func isZero(p v1alpha1.Plane) bool { return reflect.ValueOf(p).IsZero() }
 
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// checkTexts refuses, in every text a person configured, what no bundle may hold: a variable that nobody filled in, because nothing
-// does so later; control characters, which not every reader of YAML takes; and a private key. False: there is a key, and nothing
-// else may be said, because messages repeat what is wrong.
+// checkTexts refuses configured texts with a variable, control characters or a private key. Nothing fills in a variable later, and
+// not every reader of YAML takes control characters. It returns false if there is a key. Then no other message may follow,
+// because messages quote the text that is wrong.
 func (d *decider) checkTexts() bool {
 	text, err := json.Marshal(map[string]any{"metadata": d.dist.Metadata, "spec": d.given})
 	var config any
@@ -27,7 +27,7 @@ func (d *decider) checkTexts() bool {
 		if strings.Contains(s, "PRIVATE KEY") {
 			keys = append(keys, path+": holds a PRIVATE KEY, and the generator writes no secret")
 		}
-		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) {
+		if problem := unwritable(s); problem != "" && (path != caBundle || problem != controlCharacter) && (problem != unfilled || !isGlob(path)) {
 			d.problem("%s: %s", path, problem)
 		}
 	})
@@ -37,16 +37,24 @@ func (d *decider) checkTexts() bool {
 	return len(keys) == 0
 }
 
-const controlCharacter = "holds a control character"
+const (
+	controlCharacter = "holds a control character"
+	unfilled         = "holds ${, as of a variable that nothing filled in"
+)
 
-// unwritable says what a text holds that no bundle may, empty for nothing: YAML has no control characters, verification takes ${ for
-// something that nobody filled in, and a private key is a secret.
+// isGlob is whether a text is a pattern over the names of volume types, which may hold anything. No object of a bundle has it.
+func isGlob(path string) bool {
+	return strings.HasPrefix(path, "spec.storageClasses.include[") || strings.HasPrefix(path, "spec.storageClasses.exclude[")
+}
+
+// unwritable says why a text must not be in a bundle, empty if it may. YAML has no control characters, and a private key is a
+// secret. Verification takes ${ for a variable that nobody filled in.
 func unwritable(s string) string {
 	switch {
 	case strings.Contains(s, "PRIVATE KEY"):
 		return "holds a PRIVATE KEY"
 	case strings.Contains(s, "${"):
-		return "holds ${, as of a variable that nothing filled in"
+		return unfilled
 	case strings.ContainsFunc(s, unicode.IsControl), !utf8.ValidString(s), strings.ContainsAny(s, "\ufeff\ufffe\uffff"):
 		return controlCharacter
 	}

@@ -8,20 +8,21 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// topology is enabled if and only if every compute zone's name, after zoneMap, is also a volume zone's name: the rule of
-// OpenShift's operator, on names. A zone that is unavailable for the moment still counts, or an outage would move the answer.
-func (d *decider) topology() Decision[Topology] {
+// TopologyIsOff begins the warning about zones that do not match.
+const TopologyIsOff = "topology is off: "
+
+// topology is enabled if and only if every compute zone has a volume zone of the same name, after zoneMap. The operator of OpenShift
+// has the same rule. A zone that is unavailable for the moment still counts, or an outage would change the decision.
+func (d *decider) topology() (Decision[bool], Decision[map[string]string]) {
 	mode := d.spec.Topology.Mode
-	d.oneOf("spec.topology.mode", mode, v1alpha1.Auto, v1alpha1.Enabled, v1alpha1.Disabled)
 	d.checkZoneNames()
-	decision := Decision[Topology]{
-		Value:  Topology{Enabled: mode == v1alpha1.Enabled, ZoneMap: d.spec.Topology.ZoneMap},
+	decision := Decision[bool]{
+		Value:  mode == v1alpha1.Enabled,
 		Source: FromConfig,
 		Reason: "spec.topology.mode is " + mode,
 	}
 	if mode == v1alpha1.Disabled {
-		d.unusedZoneMap(&decision)
-		return decision
+		return decision, d.zoneMap(decision)
 	}
 	compute, computeKnown := d.zones("zones.compute", d.inv.Zones.Compute)
 	volume, volumeKnown := d.zones("zones.volume", d.inv.Zones.Volume)
@@ -30,8 +31,7 @@ func (d *decider) topology() Decision[Topology] {
 	}
 	if !computeKnown || !volumeKnown {
 		d.withoutZones(&decision, computeKnown)
-		d.unusedZoneMap(&decision)
-		return decision
+		return decision, d.zoneMap(decision)
 	}
 	decision.Facts = []string{list("zones.compute", compute), list("zones.volume", volume)}
 	d.checkZoneMap(compute, volume)
@@ -42,24 +42,25 @@ func (d *decider) topology() Decision[Topology] {
 		if len(missing) > 0 {
 			d.warn("topology is enabled by spec.topology.mode, but no volume zone is called as %s; volumes for nodes there cannot be made: set spec.topology.zoneMap", quoted(missing))
 		}
-		return decision
+		return decision, d.zoneMap(decision)
 	}
 	switch {
 	case len(compute) == 0:
 		decision.Reason = "the cloud lists no compute zone"
 	case len(missing) > 0:
-		decision.Reason = "no volume zone is called as compute zone " + quoted(missing) + "; spec.topology.zoneMap could say which serve them"
+		decision.Reason = "no volume zone has the name of compute zone " + quoted(missing) + "; spec.topology.zoneMap could say which serve them"
+		d.warn(TopologyIsOff+"compute zone %s has no volume zone of the same name; the volume zones are %s. Volumes and nodes carry no zone; "+
+			"spec.topology.zoneMap names the volume zones, and spec.topology.mode: disabled ends this warning", quoted(missing), quoted(volume))
 	default:
 		d.checkLabels("compute", compute)
 		d.checkLabels("volume", volume)
-		decision.Value.Enabled = true
-		decision.Reason = "every compute zone has a volume zone of its name"
+		decision.Value = true
+		decision.Reason = "every compute zone has a volume zone of the same name"
 		if len(d.spec.Topology.ZoneMap) > 0 {
 			decision.Reason += ", after spec.topology.zoneMap"
 		}
 	}
-	d.unusedZoneMap(&decision)
-	return decision
+	return decision, d.zoneMap(decision)
 }
 
 // checkZoneNames refuses a map that the driver would refuse.
@@ -70,16 +71,22 @@ func (d *decider) checkZoneNames() {
 	}
 }
 
-// unusedZoneMap leaves the map out where topology is off: nodes report no zones then.
-func (d *decider) unusedZoneMap(decision *Decision[Topology]) {
-	if decision.Value.Enabled || len(decision.Value.ZoneMap) == 0 {
-		return
+// zoneMap is the configured map; where topology is off it is left out, because nodes report no zones then.
+func (d *decider) zoneMap(topology Decision[bool]) Decision[map[string]string] {
+	if len(d.spec.Topology.ZoneMap) == 0 {
+		return Decision[map[string]string]{Source: Default}
 	}
-	decision.Value.ZoneMap = nil
-	d.warn("spec.topology.zoneMap has no effect: topology is off, because %s", decision.Reason)
+	if !topology.Value {
+		d.warn("spec.topology.zoneMap has no effect: topology is off, because %s", topology.Reason)
+		return Decision[map[string]string]{Source: Default}
+	}
+	return Decision[map[string]string]{
+		Value: d.spec.Topology.ZoneMap, Facts: topology.Facts, Source: FromConfig,
+		Reason: "spec.topology.zoneMap: nodes report their compute zone, and the driver makes their volumes in the volume zone it names",
+	}
 }
 
-// checkLabels warns of zones that nodes' labels cannot tell apart.
+// checkLabels warns of zones that have the same node label.
 func (d *decider) checkLabels(which string, zones []string) {
 	first := map[string]string{}
 	for _, zone := range zones {
@@ -92,15 +99,16 @@ func (d *decider) checkLabels(which string, zones []string) {
 	}
 }
 
-// withoutZones decides where the cloud does not say its zones for good; where it merely failed to, the run has ended.
-func (d *decider) withoutZones(decision *Decision[Topology], computeKnown bool) {
+// withoutZones decides for a cloud that denies or does not support the list of zones. If the request merely failed, the run has
+// already ended.
+func (d *decider) withoutZones(decision *Decision[bool], computeKnown bool) {
 	which, fact := "volume", stateOf("zones.volume", d.inv.Zones.Volume)
 	if !computeKnown {
 		which, fact = "compute", stateOf("zones.compute", d.inv.Zones.Compute)
 	}
 	decision.Facts = []string{fact}
 	if decision.Source == Inferred {
-		decision.Reason = "the cloud does not tell its " + which + " zones, and zones are not guessed"
+		decision.Reason = "the cloud does not list its " + which + " zones, and the generator does not guess them"
 	}
 }
 

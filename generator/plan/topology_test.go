@@ -7,10 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cinder-csi/cinder-csi/driver/config"
-	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
 func TestTopologyIsEnabledIfAndOnlyIfEveryComputeZoneIsAVolumeZone(t *testing.T) {
@@ -41,8 +38,8 @@ func TestTopologyIsEnabledIfAndOnlyIfEveryComputeZoneIsAVolumeZone(t *testing.T)
 			inv := cloudOf("standard")
 			inv.Zones = v1alpha1.Zones{Compute: zonesNamed(c.compute...), Volume: zonesNamed(c.volume...)}
 			got := decide(t, inv, c.spec, v1alpha1.Vanilla).Topology
-			if got.Value.Enabled != c.want {
-				t.Errorf("want enabled %t, got %t: %s", c.want, got.Value.Enabled, got.Reason)
+			if got.Value != c.want {
+				t.Errorf("want enabled %t, got %t: %s", c.want, got.Value, got.Reason)
 			}
 			if got.Reason == "" {
 				t.Error("want a reason, got none")
@@ -69,7 +66,7 @@ func TestADeniedZoneListTurnsTopologyOffAndAFailedOneEndsTheRun(t *testing.T) {
 	for _, state := range []v1alpha1.State{v1alpha1.Denied, v1alpha1.Unsupported} {
 		inv := cloudOf("standard")
 		inv.Zones.Compute = without[[]v1alpha1.Zone](state)
-		if r := decide(t, inv, "", v1alpha1.Vanilla); r.Topology.Value.Enabled {
+		if r := decide(t, inv, "", v1alpha1.Vanilla); r.Topology.Value {
 			t.Errorf("%s: want topology disabled", state)
 		}
 	}
@@ -84,7 +81,7 @@ func TestADeniedZoneListTurnsTopologyOffAndAFailedOneEndsTheRun(t *testing.T) {
 		t.Errorf("facts (-want +got):\n%s", diff)
 	}
 	r := decide(t, inv, "spec: {topology: {mode: disabled}}", v1alpha1.Vanilla)
-	if r.Topology.Value.Enabled {
+	if r.Topology.Value {
 		t.Error("want a failed fact that no decision needs to be no matter")
 	}
 }
@@ -96,22 +93,14 @@ func TestAZoneMapThatNamesNoZoneIsWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestTheZoneMapReachesTheDriversConfiguration(t *testing.T) {
+func TestTheZoneMapIsDecidedAsItIsConfigured(t *testing.T) {
 	inv := cloudOf("standard")
 	inv.Zones = v1alpha1.Zones{Compute: zonesNamed("rack 1", "rack 2"), Volume: zonesNamed("ceph#1")}
 	inv.VolumeTypes.Value[0].Zones = []string{"ceph#1"}
 	const spec = `{metadata: {name: c}, spec: {topology: {zoneMap: {rack 1: "ceph#1", rack 2: "ceph#1"}}}}`
 	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
 		r := decide(t, inv, spec, target)
-		f, err := cloudconf.Parse([]byte(r.CloudConf.Value))
-		if err != nil {
-			t.Fatal(err)
-		}
-		settings, complaints, err := config.ParseSettings(f)
-		if err != nil || len(complaints) > 0 {
-			t.Fatal(err, complaints)
-		}
-		if diff := cmp.Diff(contract.ZoneMap{"rack 1": "ceph#1", "rack 2": "ceph#1"}, settings.ZoneMap); diff != "" || strings.Contains(strings.Join(r.Warnings, " "), "zone") {
+		if diff := cmp.Diff(map[string]string{"rack 1": "ceph#1", "rack 2": "ceph#1"}, r.ZoneMap.Value); diff != "" || strings.Contains(strings.Join(r.Warnings, " "), "zone") {
 			t.Errorf("%s: warnings %q, zones (-want +got):\n%s", target, r.Warnings, diff)
 		}
 		if zones := r.StorageClasses[0].Value.AllowedZones; len(zones) > 0 {
@@ -141,7 +130,7 @@ func TestAZoneMapThatTheDriverWouldRefuseIsRefused(t *testing.T) {
 
 func TestAZoneMapWithoutTopologyIsLeftOutAndWarnedAbout(t *testing.T) {
 	r := decide(t, cloudOf("standard"), "{metadata: {name: c}, spec: {topology: {mode: disabled, zoneMap: {az1: az2}}}}", v1alpha1.Vanilla)
-	if strings.Contains(r.CloudConf.Value, "Zone") || len(r.Topology.Value.ZoneMap) > 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "no effect") {
+	if strings.Contains(r.CloudConf.Value, "Zone") || len(r.ZoneMap.Value) > 0 || len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], "no effect") {
 		t.Errorf("got %q with warnings %q", r.CloudConf.Value, r.Warnings)
 	}
 }

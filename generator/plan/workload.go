@@ -12,108 +12,138 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// unprivileged is the user of controller pods where the platform does not choose one: "nobody" of distroless images.
-const unprivileged int64 = 65532
-
-const defaultReplicas = 2
-
-// controller is how the controller's pods run. OpenShift's platform components set the pattern: the control plane's nodes on a
-// stand-alone cluster; HyperShift's labels, tolerations and priority in a hosted control plane, which its conformance tests check.
-func (d *decider) controller(namespace string) Decision[Workload] {
+// controller decides how the pods of the controller run, as OpenShift does for its platform components. On a stand-alone cluster they
+// run on the nodes of the control plane. In a hosted control plane they get the labels, tolerations and priority that the
+// conformance tests of HyperShift check.
+func (d *decider) controller(namespace string) Workload {
 	p := d.spec.Planes.Controller
-	w := d.workload("controller", p, controllerImages)
-	w.Replicas = defaultReplicas
-	if p.Replicas != nil {
-		w.Replicas = *p.Replicas
-		if w.Replicas < 1 || w.Replicas > math.MaxInt32 {
-			d.problem("spec.planes.controller.replicas: %d; want 1 to %d", w.Replicas, math.MaxInt32)
-		}
-	}
+	w := d.workload(IDController, p, d.imagesOf(IDController))
+	d.replicas(&w, p.Replicas)
 	d.checkUser("spec.planes.controller.runAsUser", p.RunAsUser)
-	decision := Decision[Workload]{Source: Default}
 	switch d.target {
 	case v1alpha1.HostedControlPlane:
-		w.PriorityClass = "hypershift-control-plane"
-		w.Tolerations = append([]v1alpha1.Toleration{
-			{Key: "hypershift.openshift.io/control-plane", Operator: "Equal", Value: "true", Effect: "NoSchedule"},
-			{Key: "hypershift.openshift.io/cluster", Operator: "Equal", Value: namespace, Effect: "NoSchedule"},
-		}, p.Tolerations...)
-		w.PodLabels = merged(w.PodLabels, map[string]string{"hypershift.openshift.io/hosted-control-plane": namespace})
-		orElse(&w.ImagePullSecrets, []string{"pull-secret"})
-		decision.Reason = "HyperShift's placement, priority and pull secret of a hosted control plane's pods"
+		hostedPods(&w, p, namespace)
+		orElse(&w.RunAsUser, nil, "OpenShift's security context constraints choose the user")
 	case v1alpha1.Standalone:
-		w.PriorityClass = "system-cluster-critical"
-		if w.NodeSelector == nil {
-			w.NodeSelector = map[string]string{controlPlaneLabel: ""}
-		}
-		orElse(&w.Tolerations, []v1alpha1.Toleration{criticalAddons, noSchedule("node-role.kubernetes.io/master"), noSchedule(controlPlaneLabel)})
-		decision.Reason = "on the control plane's nodes, as OpenShift's own components; the user is chosen by its security context constraints"
+		orElse(&w.PriorityClass, base().roles[IDController].PriorityClass, "without the controller no volume is made or attached in the cluster")
+		d.byControlPlane(&w)
+		orElse(&w.Tolerations, []v1alpha1.Toleration{criticalAddons, noSchedule("node-role.kubernetes.io/master"), noSchedule(controlPlaneLabel)}, "the nodes of the control plane have these taints")
+		orElse(&w.RunAsUser, nil, "OpenShift's security context constraints choose the user")
 	default:
-		w.PriorityClass = "system-cluster-critical"
-		orElse(&w.Tolerations, []v1alpha1.Toleration{criticalAddons, noSchedule(controlPlaneLabel)})
-		if w.RunAsUser == nil {
-			user := unprivileged
-			w.RunAsUser = &user
-		}
-		decision.Reason = "anywhere, the control plane's nodes included; as an unprivileged user"
+		orElse(&w.PriorityClass, base().roles[IDController].PriorityClass, "without the controller no volume is made or attached in the cluster")
+		orElse(&w.Tolerations, base().roles[IDController].Tolerations, "the nodes of the control plane may run the controller too")
+		orElse(&w.RunAsUser, base().roles[IDController].RunAsUser, "an unprivileged user, nonroot of distroless images")
 	}
-	decision.Value = w
-	return d.configured(decision, "controller", d.given.Planes.Controller)
+	return w
+}
+
+func (d *decider) replicas(w *Workload, given *int) {
+	w.Replicas = Decision[int]{Value: base().roles[IDController].Replicas, Source: Default, Reason: "one leads and the other takes over; spec.planes.controller.replicas is not set"}
+	if given == nil {
+		return
+	}
+	w.Replicas = Decision[int]{Value: *given, Source: FromConfig, Reason: "spec.planes.controller.replicas is set"}
+	if *given < 1 || *given > math.MaxInt32 {
+		d.problem("spec.planes.controller.replicas: %d; want 1 to %d", *given, math.MaxInt32)
+	}
+}
+
+// hostedPods are HyperShift's own rules for the pods of a hosted control plane.
+func hostedPods(w *Workload, given v1alpha1.Plane, namespace string) {
+	orElse(&w.PriorityClass, "hypershift-control-plane", "HyperShift's priority of the pods of a hosted control plane")
+	also := func(source Source, key string) string {
+		if source == FromConfig {
+			return "; spec.planes.controller." + key + " is added"
+		}
+		return ""
+	}
+	w.Tolerations.Value = append([]v1alpha1.Toleration{
+		{Key: "hypershift.openshift.io/control-plane", Operator: "Equal", Value: "true", Effect: "NoSchedule"},
+		{Key: "hypershift.openshift.io/cluster", Operator: "Equal", Value: namespace, Effect: "NoSchedule"},
+	}, given.Tolerations...)
+	w.Tolerations.Reason = "HyperShift's taints of the nodes for hosted control planes" + also(w.Tolerations.Source, "tolerations")
+	w.PodLabels.Value = merged(w.PodLabels.Value, map[string]string{"hypershift.openshift.io/hosted-control-plane": namespace})
+	w.PodLabels.Reason = "HyperShift finds the pods of a hosted control plane by this label" + also(w.PodLabels.Source, "podLabels")
+	orElse(&w.ImagePullSecrets, []string{"pull-secret"}, "HyperShift's pull secret of the hosted control plane")
 }
 
 // node is how the node's pods run: on every Linux node whatever its taints, or pods there could not mount.
-func (d *decider) node() Decision[Workload] {
+func (d *decider) node() Workload {
 	p := d.spec.Planes.Node
-	w := d.workload("node", p, nodeImages)
-	w.PriorityClass = "system-node-critical"
+	w := d.workload(IDNode, p, d.imagesOf(IDNode))
+	orElse(&w.PriorityClass, base().roles[IDNode].PriorityClass, "without it no pod of its node can mount a volume")
 	if p.Replicas != nil {
 		d.problem("spec.planes.node.replicas: the node's pods are a DaemonSet, one on each node")
 	}
 	if p.RunAsUser != nil {
 		d.problem("spec.planes.node.runAsUser: mounting needs root")
 	}
-	if w.NodeSelector == nil {
-		w.NodeSelector = map[string]string{"kubernetes.io/os": "linux"}
-	}
-	orElse(&w.Tolerations, []v1alpha1.Toleration{{Operator: "Exists"}})
-	return d.configured(Decision[Workload]{Value: w, Source: Default, Reason: "on every Linux node, whatever its taints"}, "node", d.given.Planes.Node)
-}
-
-func (d *decider) configured(decision Decision[Workload], plane string, given v1alpha1.Plane) Decision[Workload] {
-	if !isZero(given) || len(d.given.Images) > 0 {
-		decision.Source = FromConfig
-		decision.Reason += "; spec.planes." + plane + " and spec.images apply"
-	}
-	return decision
+	orElse(&w.NodeSelector, map[string]string{"kubernetes.io/os": "linux"}, "the driver runs on Linux only")
+	orElse(&w.Tolerations, base().roles[IDNode].Tolerations, "the driver runs on every node, whatever its taints, or pods there could not mount volumes")
+	return w
 }
 
 // workload is what both roles have, as configured.
-func (d *decider) workload(plane string, p v1alpha1.Plane, images []string) Workload {
-	path := "spec.planes." + plane
+func (d *decider) workload(role string, p v1alpha1.Plane, images []string) Workload {
+	path := "spec.planes." + role
 	d.checkProxy(path+".proxy.http", p.Proxy.HTTP)
 	d.checkProxy(path+".proxy.https", p.Proxy.HTTPS)
 	d.checkExpansion(path+".proxy.noProxy", p.Proxy.NoProxy)
-	d.checkNames(path+".images", slices.Collect(maps.Keys(p.Images)), images)
+	ofSpec, ofPlane := d.spec.Images.ByName(), p.Images.ByName()
+	d.checkNames(path+".images", slices.Collect(maps.Keys(ofPlane)), images)
 	d.checkNames(path+".resources", slices.Collect(maps.Keys(p.Resources)), images)
-	d.checkPod(path, plane, p)
+	d.checkPod(path, role, p)
 	w := Workload{
-		NodeSelector:     p.NodeSelector,
-		Tolerations:      p.Tolerations,
-		PodLabels:        p.PodLabels,
-		ImagePullSecrets: p.ImagePullSecrets,
-		RunAsUser:        p.RunAsUser,
-		Proxy:            p.Proxy,
-		Resources:        p.Resources,
+		PriorityClass:    configuredAs(p.PriorityClassName, p.PriorityClassName != "", path+".priorityClassName"),
+		NodeSelector:     configuredAs(p.NodeSelector, p.NodeSelector != nil, path+".nodeSelector"),
+		Tolerations:      configuredAs(p.Tolerations, p.Tolerations != nil, path+".tolerations"),
+		PodLabels:        configuredAs(p.PodLabels, p.PodLabels != nil, path+".podLabels"),
+		ImagePullSecrets: configuredAs(p.ImagePullSecrets, p.ImagePullSecrets != nil, path+".imagePullSecrets"),
+		RunAsUser:        configuredAs(p.RunAsUser, p.RunAsUser != nil, path+".runAsUser"),
+		Proxy:            d.completed(configuredAs(p.Proxy, p.Proxy != (v1alpha1.Proxy{}), path+".proxy")),
+		Resources:        configuredAs(p.Resources, p.Resources != nil, path+".resources"),
+		Images:           map[string]Decision[string]{},
+		Affinity:         configuredAs(p.Affinity, p.Affinity != nil, path+".affinity"),
+		Spread:           configuredAs(p.TopologySpreadConstraints, len(p.TopologySpreadConstraints) > 0, path+".topologySpreadConstraints"),
+		PodAnnotations:   configuredAs(p.PodAnnotations, len(p.PodAnnotations) > 0, path+".podAnnotations"),
+		Env:              configuredAs(p.Env, len(p.Env) > 0, path+".env"),
+		UpdateStrategy:   configuredAs(effectiveStrategy(role, p.UpdateStrategy), p.UpdateStrategy != (v1alpha1.UpdateStrategy{}), path+".updateStrategy"),
 	}
+	args := d.spec.Driver.ExtraArgs.Controller
+	if role == IDNode {
+		args = d.spec.Driver.ExtraArgs.Node
+	}
+	w.ExtraArgs = configuredAs(args, len(args) > 0, "spec.driver.extraArgs."+role)
+	policies := map[string]string{}
 	for _, name := range images {
-		if image := overlay(d.spec.Images[name], p.Images[name]); image != (v1alpha1.Image{}) {
-			if w.Images == nil {
-				w.Images = map[string]v1alpha1.Image{}
-			}
-			w.Images[name] = image
+		over := overlay(ofSpec[name], ofPlane[name])
+		if over.PullPolicy != "" {
+			policies[name] = over.PullPolicy
+		}
+		switch {
+		case withoutPolicy(ofPlane[name]) != (v1alpha1.Image{}):
+			w.Images[name] = d.image(role, name, d.mirrored(over, p.Images.Registry), path+".images."+name)
+		case p.Images.Registry != "" && ofSpec[name].Registry == "":
+			w.Images[name] = d.image(role, name, d.mirrored(over, p.Images.Registry), path+".images.registry")
 		}
 	}
+	w.PullPolicies = configuredAs(policies, len(policies) > 0, "pullPolicy in spec.images or "+path+".images")
 	return w
+}
+
+// configuredAs is a decision that only the configuration makes.
+func configuredAs[T any](value T, given bool, key string) Decision[T] {
+	if !given {
+		return Decision[T]{Source: Default}
+	}
+	return Decision[T]{Value: value, Source: FromConfig, Reason: key + " is set"}
+}
+
+// orElse gives a decision that the configuration does not make its default.
+func orElse[T any](d *Decision[T], value T, reason string) {
+	if d.Source != FromConfig {
+		d.Value, d.Reason = value, reason
+	}
 }
 
 // checkProxy refuses a proxy with a password: it would be written into the bundle.
@@ -161,7 +191,7 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 	decision.Value.Enabled, decision.Reason = true, "spec.networkPolicy.enabled is true; ports are those of Keystone and of the catalog"
 	if !known(d, "services", d.inv.Services) {
 		if len(d.unanswered) == 0 {
-			d.problem("spec.networkPolicy.enabled: the cloud does not tell its endpoints, so no policy can be made")
+			d.problem("spec.networkPolicy.enabled: the cloud does not list its endpoints, so generate cannot make a policy")
 		}
 		return decision
 	}

@@ -10,16 +10,15 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// Inventory writes what a cloud offers, and at the end what it did not tell.
-func Inventory(out io.Writer, inv v1alpha1.Inventory) error {
-	t := newTable(out)
-	where := inv.Cloud.AuthURL
-	if inv.Simulated {
-		where += " (simulated)"
-	}
-	t.row("Cloud", where)
+// Inventory writes what a cloud offers in at most so many columns, and at the end what is not known.
+func Inventory(out io.Writer, inv v1alpha1.Inventory, columns int) error {
+	t := newTable(out, columns)
+	t.row("Cloud", place(inv.Cloud.AuthURL, inv.Simulated))
 	t.row("Region", cmp.Or(inv.Cloud.Region, "-"))
 	t.row("Project", inv.Cloud.ProjectID)
+	if text := backup(inv.Backup); text != "" {
+		t.row("Backup service", text)
+	}
 	services(t, inv.Services)
 	zones(t, inv.Zones)
 	types(t, inv)
@@ -32,19 +31,38 @@ func Inventory(out io.Writer, inv v1alpha1.Inventory) error {
 	return t.flush()
 }
 
+// backup says what is known of the backup service. A member of a project often knows nothing of it.
+func backup(fact v1alpha1.Fact[v1alpha1.Backup]) string {
+	switch {
+	case fact.State != v1alpha1.Known:
+		return ""
+	case fact.Value.Service.State == v1alpha1.Known:
+		return fact.Value.Service.Value
+	case fact.Value.Made:
+		return "only an administrator can see it; the project has a finished backup"
+	}
+	return "only an administrator can see it"
+}
+
 func services(t *table, fact v1alpha1.Fact[map[string]v1alpha1.Service]) {
 	t.head("SERVICE", "MICROVERSIONS", "ENDPOINT")
 	for _, name := range slices.Sorted(maps.Keys(fact.Value)) {
-		s := fact.Value[name]
-		versions := "-"
-		if s.MaxMicroversion != "" {
-			versions = s.MinMicroversion + " to " + s.MaxMicroversion
-		}
-		if !s.Present {
-			s.Endpoint = "not in the catalog"
-		}
-		t.row(name, versions, s.Endpoint)
+		t.row(name, versions(fact.Value[name]), endpoint(fact.Value[name]))
 	}
+}
+
+func versions(s v1alpha1.Service) string {
+	if s.MaxMicroversion == "" {
+		return "-"
+	}
+	return s.MinMicroversion + " to " + s.MaxMicroversion
+}
+
+func endpoint(s v1alpha1.Service) string {
+	if !s.Present {
+		return "not in the catalog"
+	}
+	return s.Endpoint
 }
 
 func zones(t *table, z v1alpha1.Zones) {
@@ -68,67 +86,91 @@ func zones(t *table, z v1alpha1.Zones) {
 }
 
 func types(t *table, inv v1alpha1.Inventory) {
-	t.head("VOLUME TYPE", "DEFAULT", "PUBLIC", "MULTIATTACH", "REPLICATION", "ENCRYPTION", "ZONES", "DESCRIPTION")
-	for _, v := range inv.VolumeTypes.Value {
-		encryption := cmp.Or(v.Encryption.Value.Provider, "-")
-		if v.Encryption.State != v1alpha1.Known {
-			encryption = string(v.Encryption.State)
+	all := inv.VolumeTypes.Value
+	t.head("VOLUME TYPE", "PROPERTIES", "ZONES", "DESCRIPTION")
+	listed := 0
+	for _, v := range all {
+		isDefault := v.Name == inv.DefaultVolumeType.Value
+		if len(all) > most && listed >= most && !isDefault {
+			continue
 		}
-		where := "all"
-		if len(v.Zones) > 0 {
-			where = strings.Join(v.Zones, ", ")
-		}
-		multiattach, replication := yes(v.Multiattach), yes(v.Replication)
-		if v.Specs != "" {
-			multiattach, replication, where = string(v.Specs), string(v.Specs), string(v.Specs)
-		}
-		t.row(v.Name, yes(v.Name == inv.DefaultVolumeType.Value), yes(v.Public), multiattach, replication, encryption, where, v.Description)
+		listed++
+		t.row(v.Name, cmp.Or(strings.Join(properties(v, isDefault), ", "), "-"), whereOffered(v), v.Description)
+	}
+	if len(all) > listed {
+		t.line(strings.Join(append([]string{count(len(all), "volume type") + " in all"}, tally(all)...), ", ") + ". -o yaml and -o html show every type.")
 	}
 }
 
-func quota(t *table, inv v1alpha1.Inventory) {
-	t.head("RESOURCE", "LIMIT", "IN USE")
-	if inv.Quota.State == v1alpha1.Known {
-		for _, name := range slices.Sorted(maps.Keys(inv.Quota.Value)) {
-			q := inv.Quota.Value[name]
-			t.row(name, amount(q.Limit), amount(q.InUse))
+// properties are what distinguishes a volume type from a plain one.
+func properties(v v1alpha1.VolumeType, isDefault bool) []string {
+	var has []string
+	add := func(name string, b bool) {
+		if b {
+			has = append(has, name)
 		}
-		return
 	}
-	if l := inv.Limits.Value; inv.Limits.State == v1alpha1.Known {
-		t.row("volumes", amount(l.Volumes), "-")
-		t.row("gigabytes", amount(l.Gigabytes), "-")
-		t.row("snapshots", amount(l.Snapshots), "-")
-		t.row("backups", amount(l.Backups), "-")
-		t.row("backup_gigabytes", amount(l.BackupGigabytes), "-")
+	add("default", isDefault)
+	add("private", !v.Public)
+	add("multiattach", v.Multiattach)
+	add("replicated", v.Replication)
+	add("encrypted", v.Encryption.Value.Provider != "")
+	return has
+}
+
+func whereOffered(v v1alpha1.VolumeType) string {
+	switch {
+	case v.Specs != "":
+		return string(v.Specs)
+	case len(v.Zones) > 0:
+		return strings.Join(v.Zones, ", ")
+	}
+	return "all"
+}
+
+// tally counts the properties that some of many volume types have: "12 multiattach".
+func tally(all []v1alpha1.VolumeType) []string {
+	counts := map[string]int{}
+	for _, v := range all {
+		for _, name := range properties(v, false) {
+			counts[name]++
+		}
+		if len(v.Zones) > 0 {
+			counts["bound to zones"]++
+		}
+	}
+	var parts []string
+	for _, name := range []string{"private", "multiattach", "replicated", "encrypted", "bound to zones"} {
+		if counts[name] > 0 {
+			parts = append(parts, thousands(counts[name])+" "+name)
+		}
+	}
+	return parts
+}
+
+func quota(t *table, inv v1alpha1.Inventory) {
+	rows, hidden := quotas(inv)
+	if len(rows) > 0 || hidden > 0 {
+		t.head("RESOURCE", "LIMIT", "IN USE")
+	}
+	for _, q := range rows {
+		used := "-"
+		if q.known {
+			used = thousands(q.used)
+		}
+		t.row(q.name, amount(q.limit), used)
+	}
+	if hidden > 0 {
+		t.line(count(hidden, "more resource") + " without a limit and without use.")
 	}
 }
 
 // gaps lists the facts that are not known, and why.
 func gaps(t *table, inv v1alpha1.Inventory) {
-	first := true
-	gap := func(name string, state v1alpha1.State, reason string) {
-		if state == v1alpha1.Known {
-			return
-		}
-		if first {
+	for i, gap := range factGaps(inv) {
+		if i == 0 {
 			t.head("NOT KNOWN", "WHY")
-			first = false
 		}
-		t.row(name, unknown(state, reason))
-	}
-	gap("services", inv.Services.State, inv.Services.Reason)
-	gap("compute zones", inv.Zones.Compute.State, inv.Zones.Compute.Reason)
-	gap("volume zones", inv.Zones.Volume.State, inv.Zones.Volume.Reason)
-	gap("volume types", inv.VolumeTypes.State, inv.VolumeTypes.Reason)
-	gap("default volume type", inv.DefaultVolumeType.State, inv.DefaultVolumeType.Reason)
-	gap("limits", inv.Limits.State, inv.Limits.Reason)
-	gap("quota", inv.Quota.State, inv.Quota.Reason)
-	gap("group types", inv.GroupTypes.State, inv.GroupTypes.Reason)
-	for _, v := range inv.VolumeTypes.Value {
-		if v.Encryption.State != v1alpha1.Known {
-			gap("encryption of volume types", v.Encryption.State, v.Encryption.Reason)
-			break // the same for all
-		}
+		t.row(gap.Name, unknown(gap.State, gap.Reason))
 	}
 }

@@ -9,29 +9,93 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// Plan writes the decisions, each with its value, reason and facts.
-func Plan(out io.Writer, p v1alpha1.Plan) error {
-	t := newTable(out)
-	cloud := fmt.Sprintf("%s, region %s, project %s", p.Cloud.AuthURL, cmp.Or(p.Cloud.Region, "-"), p.Cloud.ProjectID)
-	if p.Simulated {
-		cloud += " (simulated)"
-	}
-	t.row("Cloud", cloud)
+// wide is the number of columns from which a plan is a table. In fewer, it is a list: a table would break names and images.
+const wide = 140
+
+// most is how many volume types or classes a table lists. A cloud with more gets a row that counts the rest: nobody reads 2,000 rows.
+const most = 20
+
+// Plan writes the decisions, each with its value, reason and facts, in at most so many columns.
+func Plan(out io.Writer, p v1alpha1.Plan, columns int) error {
+	t := newTable(out, columns)
+	t.row("Cloud", place(p.Cloud.AuthURL, p.Simulated))
+	t.row("Region", cmp.Or(p.Cloud.Region, "-"))
+	t.row("Project", p.Cloud.ProjectID)
 	t.row("Target", string(p.Target))
-	t.head("DECISION", "VALUE", "SOURCE", "REASON", "FACTS")
-	for _, d := range p.Decisions {
-		t.row(d.ID, value(d.Value), d.Source, d.Reason, cmp.Or(strings.Join(d.Facts, "; "), "-"))
+	if t.width < wide {
+		t.flush()
+		t.print("\n")
+		for _, d := range shorten(p.Decisions) {
+			item(t, d)
+		}
+		return t.flush()
+	}
+	t.head("DECISION", "VALUE", "SOURCE", "REASON AND FACTS")
+	for _, d := range shorten(p.Decisions) {
+		t.row(d.ID, phrase(d.Value), d.Source, strings.TrimSuffix(d.Reason+"\n"+factLine(d), "\n"))
 	}
 	return t.flush()
 }
 
-// widest is the most of a value that a table shows; -o yaml shows it all.
-const widest = 60
-
-func value(v any) string {
-	s := []rune(compact(v))
-	if len(s) > widest {
-		return string(s[:widest-1]) + "…"
+// item writes one decision of a list: its value after its ID, and the rest below.
+func item(t *table, d v1alpha1.Decision) {
+	value := phrase(d.Value)
+	if strings.Contains(value, "\n") {
+		t.hang(d.ID+":", strings.Split(value, "\n")...)
+	} else {
+		t.hang(d.ID + ": " + value)
 	}
-	return string(s)
+	below := []string{strings.TrimPrefix(d.Source+": "+d.Reason, ": ")}
+	if len(d.Facts) > 0 {
+		below = append(below, factLine(d))
+	}
+	t.hang("", below...)
+}
+
+func factLine(d v1alpha1.Decision) string {
+	if len(d.Facts) == 0 {
+		return ""
+	}
+	return "facts: " + strings.Join(d.Facts, "; ")
+}
+
+// classID begins the id of a StorageClass decision.
+const classID = "storageClass."
+
+// shorten replaces the classes that are too many for a table by one row that counts them. A class that the configuration changed stays.
+func shorten(decisions []v1alpha1.Decision) []v1alpha1.Decision {
+	classes := 0
+	for _, d := range decisions {
+		if strings.HasPrefix(d.ID, classID) {
+			classes++
+		}
+	}
+	if classes <= most {
+		return decisions
+	}
+	var short []v1alpha1.Decision
+	kept, left, at := 0, 0, 0
+	for _, d := range decisions {
+		if class := strings.HasPrefix(d.ID, classID); class && (d.Source == "inferred" && kept >= most || kept >= 5*most) {
+			left++
+			continue
+		} else if class {
+			kept++
+			at = len(short) + 1
+		}
+		short = append(short, d)
+	}
+	rest := v1alpha1.Decision{
+		ID: classID + "*", Value: fmt.Sprintf("%s more", thousands(left)), Source: "inferred",
+		Reason: "the cloud offers their volume types; -o yaml and -o html show every class",
+	}
+	return append(short[:at:at], append([]v1alpha1.Decision{rest}, short[at:]...)...)
+}
+
+// place is the address of a cloud. A simulated one says so.
+func place(url string, simulated bool) string {
+	if simulated {
+		return url + " (simulated)"
+	}
+	return url
 }

@@ -64,7 +64,7 @@ func (i Inventory) check(file string) error {
 	for name, state := range map[string]State{
 		"services": i.Services.State, "zones.compute": i.Zones.Compute.State, "zones.volume": i.Zones.Volume.State,
 		"volumeTypes": i.VolumeTypes.State, "defaultVolumeType": i.DefaultVolumeType.State, "limits": i.Limits.State,
-		"quota": i.Quota.State, "groupTypes": i.GroupTypes.State,
+		"quota": i.Quota.State, "groupTypes": i.GroupTypes.State, "backup": cmp.Or(i.Backup.State, Unsupported), // may be absent
 	} {
 		switch state {
 		case Known, Denied, Unsupported, Failed:
@@ -211,8 +211,12 @@ func (d *decoder) walk(n *yaml.Node, t reflect.Type, path string) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return // as if it were not written
 	}
-	if t == reflect.TypeFor[IntOrAuto]() {
+	switch t {
+	case reflect.TypeFor[IntOrAuto]():
 		d.scalar(n, path, "a whole number or auto", "!!int", "!!str")
+		return
+	case reflect.TypeFor[IntOrPercent]():
+		d.scalar(n, path, `a whole number or a share such as "10%"`, "!!int", "!!str")
 		return
 	}
 	switch t.Kind() {
@@ -337,13 +341,23 @@ func didYouMean(key string, known []string) string {
 
 // UnmarshalJSON reads a number or a string.
 func (v *IntOrAuto) UnmarshalJSON(data []byte) error {
+	*v = IntOrAuto(numberOrText(data))
+	return nil
+}
+
+// UnmarshalJSON reads a number or a string.
+func (v *IntOrPercent) UnmarshalJSON(data []byte) error {
+	*v = IntOrPercent(numberOrText(data))
+	return nil
+}
+
+func numberOrText(data []byte) string {
 	var text string
 	if json.Unmarshal(data, &text) != nil {
 		text = string(data)
 	}
 	if text == "null" {
-		text = ""
+		return ""
 	}
-	*v = IntOrAuto(text)
-	return nil
+	return text
 }

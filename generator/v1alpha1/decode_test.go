@@ -46,7 +46,7 @@ func TestAnEmptyConfigurationIsTheDefaults(t *testing.T) {
 func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 	cases := []struct{ name, text, want string }{
 		{"unknown key", head + "spec:\n  topolgy: {}\n", "c.yaml:4: unknown key spec.topolgy; did you mean topology?"},
-		{"unknown key far from all", head + "spec:\n  snapshots: {xyzzyplugh: 1}\n", "c.yaml:4: unknown key spec.snapshots.xyzzyplugh; known: enabled"},
+		{"unknown key far from all", head + "spec:\n  snapshots: {xyzzyplugh: 1}\n", "c.yaml:4: unknown key spec.snapshots.xyzzyplugh; known: enabled, backup"},
 		{"unknown key at the top", head + "sepc: {}\n", "c.yaml:3: unknown key sepc; did you mean spec?"},
 		{"unknown key in a list", head + "spec:\n  storageClasses:\n    extra:\n    - {nmae: x}\n", "c.yaml:6: unknown key spec.storageClasses.extra[0].nmae; did you mean name?"},
 		{"unknown key in a map's value", head + "spec: {images: {driver: {tagg: x}}}\n", "c.yaml:3: unknown key spec.images.driver.tagg; did you mean tag?"},
@@ -62,6 +62,9 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"text where a truth value is wanted", head + "spec: {trustedCA: 'yes'}\n", "c.yaml:3: spec.trustedCA: want true or false"},
 		{"an object where a list is wanted", head + "spec: {storageClasses: {include: {}}}\n", "spec.storageClasses.include: want a list"},
 		{"a list where an object is wanted", head + "spec: []\n", "c.yaml:3: spec: want an object"},
+		{"an image of no container", head + "spec: {images: {reziser: {tag: x}}}\n", "c.yaml:3: unknown key spec.images.reziser; did you mean resizer?"},
+		{"a mistake in an affinity", head + "spec: {planes: {node: {affinity: {nodeAfinity: {}}}}}\n", "c.yaml:3: unknown key spec.planes.node.affinity.nodeAfinity; did you mean nodeAffinity?"},
+		{"a truth value as share of pods", head + "spec: {planes: {node: {updateStrategy: {rollingUpdate: {maxUnavailable: true}}}}}\n", `want a whole number or a share such as "10%"`},
 		{"a fraction as limit", head + "spec: {volumeAttachLimit: 1.5}\n", "spec.volumeAttachLimit: want a whole number or auto"},
 		{"a key twice", head + "spec: {}\nspec: {}\n", `mapping key "spec" already defined`},
 		{"not YAML", "a: [", "c.yaml: line 1"},

@@ -1,9 +1,12 @@
 package v1alpha1
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestEveryKeyOfADistributionIsDescribed(t *testing.T) {
@@ -63,26 +66,57 @@ func withDescriptions(t *testing.T, path string, schema map[string]any) {
 	}
 }
 
-func TestDefaultsAreDescribedAsTheyAre(t *testing.T) {
-	s := Distribution{}.WithDefaults()
-	for key, want := range map[string]string{
-		"Spec.kubernetesVersion":      s.KubernetesVersion,
-		"OpenShift.coexistence":       s.OpenShift.Coexistence,
-		"Credentials.key":             s.Credentials.Key,
-		"Credentials.cloud":           s.Credentials.Cloud,
-		"Topology.mode":               s.Topology.Mode,
-		"StorageClasses.include":      `["` + strings.Join(s.StorageClasses.Include, `", "`) + `"]`,
-		"StorageClasses.default":      s.StorageClasses.Default,
-		"Spec.volumeAttachLimit":      string(s.VolumeAttachLimit),
-		"Monitoring.kind":             s.Monitoring.Kind,
-		"HyperShift.kubeconfigSecret": s.HyperShift.KubeconfigSecret,
-	} {
-		if got := abouts[key].Default; got != want && !strings.HasPrefix(got, want+";") {
-			t.Errorf("%s: want default %s, got %s", key, want, got)
+// TestTheSchemaHasTheDefaultsThatTheGeneratorFillsIn compares each filled default with the schema's, and with the words that people read.
+func TestTheSchemaHasTheDefaultsThatTheGeneratorFillsIn(t *testing.T) {
+	schema, err := Schema(KindDistribution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := schema["properties"].(map[string]any)["spec"].(map[string]any)
+	if n := compareDefaults(t, "spec", spec, reflect.ValueOf(Distribution{}.WithDefaults())); n < 20 {
+		t.Errorf("want at least 20 keys with a default, got %d", n)
+	}
+}
+
+func compareDefaults(t *testing.T, path string, schema map[string]any, value reflect.Value) (compared int) {
+	t.Helper()
+	for _, f := range reflect.VisibleFields(value.Type()) {
+		v, at := value.FieldByIndex(f.Index), path+"."+jsonKey(f)
+		property, _ := schema["properties"].(map[string]any)[jsonKey(f)].(map[string]any)
+		if v.Kind() == reflect.Struct {
+			compared += compareDefaults(t, at, property, v)
+			continue
+		}
+		if v.IsZero() && v.Kind() != reflect.Bool {
+			continue
+		}
+		if v.Kind() == reflect.Pointer {
+			v = v.Elem()
+		}
+		compared++
+		if diff := cmp.Diff(fmt.Sprint(v.Interface()), fmt.Sprint(property["default"])); diff != "" {
+			t.Errorf("%s: the schema's default (-want +got):\n%s", at, diff)
+		}
+		if words := abouts[owner(value.Type(), f)+"."+jsonKey(f)].Default; v.Kind() == reflect.String && !strings.HasPrefix(words, v.String()) {
+			t.Errorf("%s: want words that begin with the default, %s; got %s", at, v.String(), words)
 		}
 	}
-	if abouts["Driver.logLevel"].Default != "2" || *s.Driver.LogLevel != 2 || abouts["Snapshots.enabled"].Default != "true" || !*s.Snapshots.Enabled {
-		t.Error("want the defaults of driver.logLevel and snapshots.enabled as they are")
+	return compared
+}
+
+func TestDefaultsOfElementsAreInTheSchemaToo(t *testing.T) {
+	schema, err := Schema(KindDistribution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := JSON(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"default": "Delete"`, `"default": "IfNotPresent"`, `"default": "never"`, `"default": "RollingUpdate"`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("want %s in the schema", want)
+		}
 	}
 }
 
@@ -94,7 +128,7 @@ func TestKeysAreListedOnce(t *testing.T) {
 		}
 		seen[k.Path] = true
 	}
-	for _, want := range []string{"apiVersion", "metadata.name", "spec.images.*.tag", "spec.storageClasses.extra[].name", "spec.planes.controller.tolerations[].key", "spec.planes.node"} {
+	for _, want := range []string{"apiVersion", "metadata.name", "spec.images.driver.tag", "spec.storageClasses.extra[].name", "spec.planes.controller.tolerations[].key", "spec.planes.node"} {
 		if !seen[want] {
 			t.Errorf("want %s among the keys", want)
 		}

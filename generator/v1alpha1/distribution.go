@@ -25,19 +25,25 @@ type Spec struct {
 	Credentials       Credentials    `json:"credentials,omitzero"`
 	Topology          Topology       `json:"topology,omitzero"`
 	StorageClasses    StorageClasses `json:"storageClasses,omitzero"`
-	// VolumeAttachLimit is "auto" (each node computes its own; nothing is emitted) or a number.
-	VolumeAttachLimit IntOrAuto        `json:"volumeAttachLimit,omitempty"`
-	Snapshots         Snapshots        `json:"snapshots,omitzero"`
-	Monitoring        Monitoring       `json:"monitoring,omitzero"`
-	NetworkPolicy     NetworkPolicy    `json:"networkPolicy,omitzero"`
-	TrustedCA         bool             `json:"trustedCA,omitempty"`
-	Images            map[string]Image `json:"images,omitempty"` // by role or sidecar: driver, provisioner, attacher, resizer, snapshotter, registrar, livenessprobe
-	Planes            Planes           `json:"planes,omitzero"`
-	HyperShift        HyperShift       `json:"hypershift,omitzero"`
+	// VolumeAttachLimit is "auto" (each node computes its own limit) or a number.
+	VolumeAttachLimit IntOrAuto `json:"volumeAttachLimit,omitempty"`
+	Snapshots         Snapshots `json:"snapshots,omitzero"`
+	// AttributesClasses are the VolumeAttributesClasses, by name.
+	AttributesClasses map[string]AttributesClass `json:"attributesClasses,omitempty"`
+	Monitoring        Monitoring                 `json:"monitoring,omitzero"`
+	DriftCheck        DriftCheck                 `json:"driftCheck,omitzero"`
+	NetworkPolicy     NetworkPolicy              `json:"networkPolicy,omitzero"`
+	TrustedCA         bool                       `json:"trustedCA,omitempty"`
+	Images            Images                     `json:"images,omitzero"`
+	Planes            Planes                     `json:"planes,omitzero"`
+	HyperShift        HyperShift                 `json:"hypershift,omitzero"`
 }
 
 // IntOrAuto is a whole number as decimal digits, or "auto". YAML may give it as either.
 type IntOrAuto string
+
+// IntOrPercent is a whole number of pods, or a share of them such as "10%". YAML may give a number as either.
+type IntOrPercent string
 
 // Namespaces of the two roles. hypershift: Controller is the hosted control plane's, Node the guest's (leases too).
 type Namespaces struct {
@@ -51,12 +57,69 @@ type Driver struct {
 	LogLevel *int   `json:"logLevel,omitempty"`
 	// PVCAnnotations is whether the driver reads scheduler hints from claims; default true, but false on hypershift.
 	PVCAnnotations *bool `json:"pvcAnnotations,omitempty"`
+	// LogFormat is text (default) or json, of the driver and its sidecars.
+	LogFormat string `json:"logFormat,omitempty"`
+	// KubeletDir is kubelet's root directory on the nodes; default /var/lib/kubelet.
+	KubeletDir string `json:"kubeletDir,omitempty"`
+	// Capacity is whether the driver reports what the project's quotas leave, for the scheduler to avoid full classes.
+	Capacity bool `json:"capacity,omitempty"`
+	// Metadata are the sources of a node's server ID and zone, in the order in which the node tries them.
+	Metadata          []string          `json:"metadata,omitempty"`
+	RequestsPerSecond RequestsPerSecond `json:"requestsPerSecond,omitzero"`
+	// DrainTimeout is how long RPCs in progress may take after SIGTERM, as a Go duration; default 20s.
+	DrainTimeout string    `json:"drainTimeout,omitempty"`
+	ExtraArgs    ExtraArgs `json:"extraArgs,omitzero"`
+}
+
+// Log formats.
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
+// Sources of a node's server ID and zone.
+const (
+	MetadataService = "metadataService"
+	ConfigDrive     = "configDrive"
+)
+
+// RequestsPerSecond limits the controller's requests to the cloud, on average; 0 means no limit.
+type RequestsPerSecond struct {
+	Reads  *int `json:"reads,omitempty"`  // default 100
+	Writes *int `json:"writes,omitempty"` // default 50
+}
+
+// ExtraArgs are further flags of the driver, for each role.
+type ExtraArgs struct {
+	Controller []string `json:"controller,omitempty"`
+	Node       []string `json:"node,omitempty"`
 }
 
 // OpenShift settings. Coexistence is sideBySide (default: own driver name and objects) or adopt (upstream's).
 type OpenShift struct {
 	Coexistence string `json:"coexistence,omitempty"`
+	// ControlPlaneTopology is status.controlPlaneTopology of the cluster's Infrastructure; it decides the controller's replicas and nodes.
+	ControlPlaneTopology string `json:"controlPlaneTopology,omitempty"`
+	// ClusterNetworks are the service and pod networks of the cluster's Network. The driver reaches them without a proxy.
+	ClusterNetworks []string `json:"clusterNetworks,omitempty"`
+	// Monitoring says which of OpenShift's two Prometheus servers reads the metrics: platform (default) or userWorkload.
+	Monitoring string `json:"monitoring,omitempty"`
 }
+
+// Values of status.controlPlaneTopology of OpenShift's Infrastructure.
+const (
+	SingleReplica          = "SingleReplica"
+	HighlyAvailable        = "HighlyAvailable"
+	HighlyAvailableArbiter = "HighlyAvailableArbiter"
+	DualReplica            = "DualReplica"
+	External               = "External"
+)
+
+// OpenShift's Prometheus servers.
+const (
+	PlatformMonitoring     = "platform"
+	UserWorkloadMonitoring = "userWorkload"
+)
 
 // Coexistence values.
 const (
@@ -67,9 +130,12 @@ const (
 // Credentials say where the driver finds its clouds.yaml. The generator never sees a secret.
 type Credentials struct {
 	SecretName string `json:"secretName,omitempty"`
-	Key        string `json:"key,omitempty"`      // default clouds.yaml
-	Cloud      string `json:"cloud,omitempty"`    // default openstack: the entry in that file
-	CABundle   string `json:"caBundle,omitempty"` // PEM of the cloud's CA; public, embedded
+	Key        string `json:"key,omitempty"`   // default clouds.yaml
+	Cloud      string `json:"cloud,omitempty"` // default openstack: the entry in that file
+	// Request is whether a CredentialsRequest asks OpenShift's Cloud Credential Operator for the Secret: auto (default), enabled or disabled.
+	Request     string `json:"request,omitempty"`
+	CABundle    string `json:"caBundle,omitempty"`    // PEM of the cloud's CA; public, embedded
+	CAConfigMap string `json:"caConfigMap,omitempty"` // an existing ConfigMap beside the controller with key ca.pem, instead of CABundle
 }
 
 // Topology settings. Mode is auto (default), enabled or disabled. ZoneMap maps compute zones to volume zones.
@@ -78,7 +144,7 @@ type Topology struct {
 	ZoneMap map[string]string `json:"zoneMap,omitempty"`
 }
 
-// Topology modes.
+// Values of settings that can be left to the generator.
 const (
 	Auto     = "auto"
 	Enabled  = "enabled"
@@ -111,14 +177,43 @@ type ExtraClass struct {
 	ClassOverride `json:",inline"`
 }
 
-// Snapshots settings; Enabled defaults to true.
+// Snapshots settings; Enabled defaults to true. Backup is whether there is a VolumeSnapshotClass that makes backups: auto (default) emits
+// one where the cloud has the backup service, else enabled or disabled.
 type Snapshots struct {
-	Enabled *bool `json:"enabled,omitempty"`
+	Enabled *bool  `json:"enabled,omitempty"`
+	Backup  string `json:"backup,omitempty"`
+}
+
+// AttributesClass is a VolumeAttributesClass: what a claim may change of its volume. At least one key is required.
+type AttributesClass struct {
+	Type     string            `json:"type,omitempty"`     // a volume type's id or name
+	Policy   string            `json:"policy,omitempty"`   // whether Cinder may copy the volume to another backend for the type: never (default) or on-demand
+	Metadata map[string]string `json:"metadata,omitempty"` // of the volume in Cinder
 }
 
 // Monitoring settings. Kind is none (default), PodMonitor or ServiceMonitor.
 type Monitoring struct {
-	Kind string `json:"kind,omitempty"`
+	Kind       string `json:"kind,omitempty"`
+	Alerts     bool   `json:"alerts,omitempty"`     // a PrometheusRule
+	Dashboards bool   `json:"dashboards,omitempty"` // a ConfigMap with Grafana dashboards
+	TLS        TLS    `json:"tls,omitzero"`
+}
+
+// TLS is how the controller of an OpenShift cluster serves metrics; default OpenShift's profile Intermediate.
+type TLS struct {
+	MinVersion   string   `json:"minVersion,omitempty"`   // VersionTLS10 to VersionTLS13
+	CipherSuites []string `json:"cipherSuites,omitempty"` // by their IANA names; without effect on TLS 1.3
+}
+
+// Kinds of monitoring objects.
+const (
+	PodMonitor     = "PodMonitor"
+	ServiceMonitor = "ServiceMonitor"
+)
+
+// DriftCheck settings. Schedule is a CronJob's: "0 6 * * *" or "@daily"; empty means no drift check.
+type DriftCheck struct {
+	Schedule string `json:"schedule,omitempty"`
 }
 
 // NetworkPolicy settings.
@@ -130,58 +225,17 @@ type NetworkPolicy struct {
 	MetricsNamespaces []string `json:"metricsNamespaces,omitempty"`
 }
 
-// Image overrides parts of one image's reference.
-type Image struct {
-	Registry   string `json:"registry,omitempty"`
-	Repository string `json:"repository,omitempty"`
-	Tag        string `json:"tag,omitempty"`
-	Digest     string `json:"digest,omitempty"`
-}
-
-// Planes are the settings of the two roles' pods.
-type Planes struct {
-	Controller Plane `json:"controller,omitzero"`
-	Node       Plane `json:"node,omitzero"`
-}
-
-// Plane is how one role's pods run. Resources is by container name.
-type Plane struct {
-	Images           map[string]Image     `json:"images,omitempty"`
-	Proxy            Proxy                `json:"proxy,omitzero"`
-	NodeSelector     map[string]string    `json:"nodeSelector,omitempty"`
-	Tolerations      []Toleration         `json:"tolerations,omitempty"`
-	PodLabels        map[string]string    `json:"podLabels,omitempty"`
-	ImagePullSecrets []string             `json:"imagePullSecrets,omitempty"`
-	RunAsUser        *int64               `json:"runAsUser,omitempty"`
-	Replicas         *int                 `json:"replicas,omitempty"`
-	Resources        map[string]Resources `json:"resources,omitempty"`
-}
-
-// Proxy is the HTTP proxy of calls to OpenStack.
-type Proxy struct {
-	HTTP    string `json:"http,omitempty"`
-	HTTPS   string `json:"https,omitempty"`
-	NoProxy string `json:"noProxy,omitempty"`
-}
-
-// Toleration is Kubernetes' toleration.
-type Toleration struct {
-	Key               string `json:"key,omitempty"`
-	Operator          string `json:"operator,omitempty"`
-	Value             string `json:"value,omitempty"`
-	Effect            string `json:"effect,omitempty"`
-	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
-}
-
-// Resources are Kubernetes' resource requests and limits, by resource name.
-type Resources struct {
-	Requests map[string]string `json:"requests,omitempty"`
-	Limits   map[string]string `json:"limits,omitempty"`
-}
+// Ways for the sidecars of a hosted control plane to reach the guest cluster.
+const (
+	AdminKubeconfig     = "adminKubeconfig"
+	ServiceAccountToken = "serviceAccountToken"
+)
 
 // HyperShift settings. KubeconfigSecret defaults to service-network-admin-kubeconfig. Platform is the hosted cluster's, if known.
 type HyperShift struct {
 	KubeconfigSecret string `json:"kubeconfigSecret,omitempty"`
 	InfraID          string `json:"infraID,omitempty"`
 	Platform         string `json:"platform,omitempty"`
+	// GuestAccess is how the sidecars reach the guest: adminKubeconfig (default) or serviceAccountToken.
+	GuestAccess string `json:"guestAccess,omitempty"`
 }

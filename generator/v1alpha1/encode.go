@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -40,8 +41,8 @@ func YAML(document any) ([]byte, error) {
 	return b.Bytes(), out.Close()
 }
 
-// escaped is JSON without the characters that YAML takes for line breaks or does not take at all, so that a YAML parser reads it
-// too. All of them are in strings.
+// escaped is JSON that a YAML parser reads too: without the characters that YAML takes for line breaks, or refuses. All of them are in
+// strings.
 func escaped(text []byte) []byte {
 	var b bytes.Buffer
 	for _, r := range string(text) {
@@ -60,7 +61,7 @@ func block(n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode && len(n.Content) > 0 {
 		n.Style &^= yaml.FlowStyle
 	}
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && plain(n.Value) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && PlainText(n.Value) {
 		n.Style = 0
 	}
 	for _, child := range n.Content {
@@ -68,10 +69,17 @@ func block(n *yaml.Node) {
 	}
 }
 
-// plain is whether text reads back as the same text, by the rules of old YAML parsers too ("no", "1_000", "12:30", "=").
-func plain(s string) bool {
+// ordinary are texts that begin with a letter. With more than five characters they are no word with a meaning, of which "false" is the
+// longest. This finds them without a parser: a plan of 2,000 types has 20,000 texts.
+var ordinary = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9./_-]*(?: [A-Za-z0-9./_"()-]+)*$`)
+
+// PlainText is whether text without quotes reads back as the same text, by the rules of old YAML parsers too ("no", "1_000", "12:30", "=").
+func PlainText(s string) bool {
+	if len(s) > len("false") && ordinary.MatchString(s) {
+		return true
+	}
 	if strings.TrimLeftFunc(s, unicode.IsSpace) != s {
-		return false // the indentation of a block scalar is told from its first line
+		return false // a reader takes the indentation of a block scalar from its first line
 	}
 	var v any
 	if yaml.Unmarshal([]byte(s), &v) != nil || v != any(s) {

@@ -1,5 +1,5 @@
-// Package v1alpha1 holds the documents people and pipelines exchange with the generator: Inventory (what a cloud offers),
-// Distribution (what its operator wants) and Plan (what was decided and why). Types, defaults and strict decoding; no decisions.
+// Package v1alpha1 holds the documents of the generator: Inventory (what a cloud offers), Distribution (what its operator wants)
+// and Plan (what was decided and why). It has types, defaults and strict decoding, and makes no decisions.
 package v1alpha1
 
 // APIVersion is the apiVersion of every document of this package.
@@ -31,8 +31,8 @@ type Fact[T any] struct {
 	Value  T      `json:"value,omitzero"`
 }
 
-// Inventory is what one cloud offers one project in one region. It holds no secret, and nothing that changes without the cloud's
-// operator changing something, but for usage in Quota and Available of zones, which no decision reads.
+// Inventory is what one cloud offers one project in one region. It holds no secret. Its facts change only if the operator of the
+// cloud changes something, except usage in Quota and Available of zones, which no decision reads.
 type Inventory struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -47,9 +47,11 @@ type Inventory struct {
 	Limits            Fact[Limits]             `json:"limits"`
 	Quota             Fact[map[string]Quota]   `json:"quota"` // by resource: volumes, gigabytes, gigabytes_<type>, …
 	GroupTypes        Fact[[]string]           `json:"groupTypes"`
+	// Backup is absent in inventories that were saved before it was asked for.
+	Backup Fact[Backup] `json:"backup,omitzero"`
 }
 
-// Cloud names the cloud by what it says of itself, never by a local alias.
+// Cloud identifies the cloud by values that the cloud itself reports, never by a local alias.
 type Cloud struct {
 	AuthURL   string `json:"authURL"`
 	Region    string `json:"region"`
@@ -88,7 +90,7 @@ type VolumeType struct {
 	Multiattach bool     `json:"multiattach"`
 	Zones       []string `json:"zones,omitempty"` // from the extra spec RESKEY:availability_zones; empty: every zone
 	Replication bool     `json:"replication"`
-	// Specs is the state of Multiattach, Zones and Replication where it is not known: they are then not told, rather than false.
+	// Specs is the state of Multiattach, Zones and Replication unless it is known; with a state, they are unknown and not false.
 	// Unsupported: this Cinder is older than Xena and shows them to administrators only.
 	Specs State `json:"specs,omitempty"`
 	// Encryption is denied to members by Cinder's default policy.
@@ -100,6 +102,17 @@ type Encryption struct {
 	Provider string `json:"provider,omitempty"`
 	Cipher   string `json:"cipher,omitempty"`
 	Location string `json:"location,omitempty"` // front-end | back-end
+}
+
+// Backup is what Cinder says about backups. Known means that the project may list its backups, and no more: Cinder answers that from
+// its database, with or without a backup service. A member has no question whose answer shows that the service runs.
+type Backup struct {
+	// Made says that the project has a finished backup, so that the service worked once. False says nothing. It is usage: no
+	// decision reads it.
+	Made bool `json:"made"`
+	// Service is up, down or absent: the state of cinder-backup in Cinder's list of services. Cinder's default policy denies that list
+	// to members: no decision reads it.
+	Service Fact[string] `json:"service"`
 }
 
 // Limits are the project's absolute limits; -1 is unlimited.

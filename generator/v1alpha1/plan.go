@@ -19,7 +19,7 @@ const (
 	Helm      Format = "helm"
 )
 
-// Plan is what was decided for one cloud, target and format, and the files that came of it: DIR/plan.yaml.
+// Plan is what was decided for one cloud, target and format, with the files of the bundle: DIR/plan.yaml.
 type Plan struct {
 	APIVersion string     `json:"apiVersion"`
 	Kind       string     `json:"kind"`
@@ -30,16 +30,18 @@ type Plan struct {
 	Format     Format     `json:"format,omitempty"`
 	Config     Spec       `json:"config"` // normalised: what was configured, with metadata.name folded into clusterID
 	Decisions  []Decision `json:"decisions"`
-	Files      []File     `json:"files,omitempty"` // every file but plan.yaml, sorted by path
+	Warnings   []string   `json:"warnings,omitempty"` // those that the bundle's README.md repeats
+	Files      []File     `json:"files,omitempty"`    // every file but plan.yaml, sorted by path
 }
 
-// Decision is one decided value with its reason and the facts it rests on. ID is public: "topology.enabled".
+// Decision is one decided value with its reason and the facts it rests on. ID is public: "topology.enabled". The plan of
+// a drift check has neither reasons nor sources.
 type Decision struct {
 	ID     string   `json:"id"`
 	Value  any      `json:"value"`
-	Reason string   `json:"reason"`
+	Reason string   `json:"reason,omitempty"`
 	Facts  []string `json:"facts,omitempty"`
-	Source string   `json:"source"` // config | inferred | default
+	Source string   `json:"source,omitempty"` // config | inferred | default
 }
 
 // File is one emitted file, by its path below DIR with forward slashes.

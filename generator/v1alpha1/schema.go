@@ -1,27 +1,14 @@
 package v1alpha1
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 )
 
 // Kinds lists the kinds that have a schema.
-var Kinds = []string{KindDistribution, KindInventory, KindPlan}
-
-// enums are the values that a key may have, by type and JSON key.
-var enums = map[string][]any{
-	"OpenShift.coexistence":       {SideBySide, Adopt},
-	"Topology.mode":               {Auto, Enabled, Disabled},
-	"ClassOverride.reclaimPolicy": {"Delete", "Retain"},
-	"Monitoring.kind":             {None, "PodMonitor", "ServiceMonitor"},
-	"Toleration.operator":         {"Equal", "Exists"},
-	"Toleration.effect":           {"NoSchedule", "PreferNoSchedule", "NoExecute"},
-	"Plan.target":                 {Vanilla, Standalone, HostedControlPlane},
-	"Plan.format":                 {Kustomize, Helm},
-	"Decision.source":             {"config", "inferred", "default"},
-	"Fact.state":                  {Known, Denied, Unsupported, Failed},
-}
+var Kinds = []string{KindChanges, KindDistribution, KindInventory, KindPlan}
 
 // Schema is the JSON schema (draft 2020-12) of one kind of document, as strict as the decoder.
 func Schema(kind string) (map[string]any, error) {
@@ -34,6 +21,8 @@ func Schema(kind string) (map[string]any, error) {
 		t, required = reflect.TypeFor[Inventory](), []string{"apiVersion", "kind"}
 	case KindPlan:
 		t, required = reflect.TypeFor[Plan](), []string{"apiVersion", "kind"}
+	case KindChanges:
+		t, required = reflect.TypeFor[Changes](), []string{"apiVersion", "kind"}
 	default:
 		return nil, fmt.Errorf("there is no kind %q; want one of %v", kind, Kinds)
 	}
@@ -52,6 +41,9 @@ func Schema(kind string) (map[string]any, error) {
 	if required != nil {
 		s["required"] = required
 	}
+	if kind == KindDistribution {
+		textDefaults(properties["spec"].(map[string]any), reflect.ValueOf(Distribution{}.WithDefaults()))
+	}
 	return s, nil
 }
 
@@ -59,8 +51,11 @@ func schemaOf(t reflect.Type) map[string]any {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[IntOrAuto]() {
-		return map[string]any{"oneOf": []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"type": "string", "pattern": "^(auto|[1-9][0-9]*)$"}}}
+	switch t {
+	case reflect.TypeFor[IntOrAuto]():
+		return numberOr(1, "^(auto|[1-9][0-9]*)$")
+	case reflect.TypeFor[IntOrPercent]():
+		return numberOr(0, "^[0-9]+%?$")
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -81,6 +76,47 @@ func schemaOf(t reflect.Type) map[string]any {
 	panic("v1alpha1: no schema for values of type " + t.String())
 }
 
+// defaultOf reads a default from the words that describe it: one of an enum, a number, a truth value or a list. Other texts are words for people.
+func defaultOf(t reflect.Type, words string, enum any) (any, bool) {
+	values, _ := enum.([]any)
+	for _, v := range values {
+		if fmt.Sprint(v) == words {
+			return v, true
+		}
+	}
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Slice:
+		value := reflect.New(t)
+		err := json.Unmarshal([]byte(words), value.Interface())
+		return value.Elem().Interface(), err == nil
+	}
+	return nil, false
+}
+
+// textDefaults adds the defaults that are texts. They come from the value, because words for people cannot be distinguished from them.
+func textDefaults(schema map[string]any, value reflect.Value) {
+	properties, _ := schema["properties"].(map[string]any)
+	for _, f := range reflect.VisibleFields(value.Type()) {
+		s, _ := properties[jsonKey(f)].(map[string]any)
+		switch v := value.FieldByIndex(f.Index); v.Kind() {
+		case reflect.Struct:
+			textDefaults(s, v)
+		case reflect.String:
+			if v.String() != "" {
+				s["default"] = v.String()
+			}
+		}
+	}
+}
+
+// numberOr is a whole number, or a text that matches.
+func numberOr(minimum int, pattern string) map[string]any {
+	return map[string]any{"oneOf": []any{map[string]any{"type": "integer", "minimum": minimum}, map[string]any{"type": "string", "pattern": pattern}}}
+}
+
 func objectSchema(t reflect.Type) map[string]any {
 	properties := map[string]any{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -91,6 +127,9 @@ func objectSchema(t reflect.Type) map[string]any {
 		s := schemaOf(f.Type)
 		if values, ok := enums[owner(t, f)+"."+key]; ok {
 			s["enum"] = slices.Clone(values)
+		}
+		if value, ok := defaultOf(f.Type, abouts[owner(t, f)+"."+key].Default, s["enum"]); ok {
+			s["default"] = value
 		}
 		if text := abouts[owner(t, f)+"."+key].description(); text != "" {
 			s["description"] = text

@@ -72,19 +72,18 @@ func build(fsys filesys.FileSystem, root string, tree map[string][]byte, target 
 	}
 	var all []Object
 	for _, p := range planes {
-		var text []byte
+		var objects []Object
 		switch format {
 		case v1alpha1.Kustomize:
-			text, err = kustomize(fsys, filepath.Join(root, p.dir))
+			objects, err = kustomize(fsys, filepath.Join(root, p.dir), p.name)
 		case v1alpha1.Helm:
-			text, err = helmTemplate(tree, p)
+			var text []byte
+			if text, err = helmTemplate(tree, p); err == nil {
+				objects, err = Decode(text, p.name)
+			}
 		default:
 			err = fmt.Errorf("format %q: want kustomize or helm", format)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("plane %s: %w", p.name, err)
-		}
-		objects, err := Decode(text, p.name)
 		if err != nil {
 			return nil, fmt.Errorf("plane %s: %w", p.name, err)
 		}
@@ -94,14 +93,27 @@ func build(fsys filesys.FileSystem, root string, tree map[string][]byte, target 
 }
 
 // kustomize builds with kustomize's own restrictions, those of kubectl: a file of another directory is no more read than there.
-func kustomize(fsys filesys.FileSystem, dir string) ([]byte, error) {
+// The objects do not become YAML in between: with 2,000 classes that takes a tenth of the time.
+func kustomize(fsys filesys.FileSystem, dir, plane string) ([]Object, error) {
 	options := krusty.MakeDefaultOptions()
 	options.Reorder = krusty.ReorderOptionUnspecified // the kustomization says its order
 	built, err := krusty.MakeKustomizer(options).Run(fsys, dir)
 	if err != nil {
 		return nil, fmt.Errorf("kustomize: %w", err)
 	}
-	return built.AsYaml()
+	all := make([]Object, 0, built.Size())
+	for _, r := range built.Resources() {
+		text, err := r.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("kustomize: %s: %w", r.CurId(), err)
+		}
+		o := Object{Plane: plane}
+		if err := json.Unmarshal(text, &o.Fields); err != nil {
+			return nil, fmt.Errorf("kustomize: %s: %w", r.CurId(), err)
+		}
+		all = append(all, o)
+	}
+	return all, nil
 }
 
 // Decode splits YAML documents into objects.

@@ -47,7 +47,7 @@ func zones(names ...string) []v1alpha1.Zone {
 	return list
 }
 
-// certificate is a CA's, made anew: what it says does not matter.
+// certificate is a new certificate of a CA; its content does not matter.
 func certificate(t *testing.T) string {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -65,7 +65,7 @@ func certificate(t *testing.T) string {
 func specs(t *testing.T) map[string]v1alpha1.Spec {
 	ca := certificate(t)
 	off, level, seconds := false, 6, int64(1_500_000)
-	user, replicas := int64(1000680000), 3
+	user, replicas, zero := int64(1000680000), 3, 0
 	return map[string]v1alpha1.Spec{
 		"defaults": {},
 		"one namespace of the cluster's": {
@@ -90,7 +90,7 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 			StorageClasses: v1alpha1.StorageClasses{Overrides: map[string]v1alpha1.ClassOverride{"standard": {
 				Name: "1e3", MountOptions: []string{"1e3", "null"}, Annotations: map[string]string{"yes": "null"}, Parameters: map[string]string{"availability": "1e3"},
 			}}},
-			Images: map[string]v1alpha1.Image{"driver": {Registry: "[fd00::1]:5000", Repository: "1/2", Tag: "1e3"}, "registrar": {Registry: "10.0.0.1:5000/mirror"}},
+			Images: v1alpha1.Images{Driver: v1alpha1.Image{Registry: "[fd00::1]:5000", Repository: "1/2", Tag: "1e3"}, Registrar: v1alpha1.Image{Registry: "10.0.0.1:5000/mirror"}},
 			Planes: v1alpha1.Planes{
 				Controller: v1alpha1.Plane{
 					NodeSelector: map[string]string{"1e3": "true"}, PodLabels: map[string]string{"yes": "no"}, ImagePullSecrets: []string{"123", "true", "0x1f"},
@@ -100,7 +100,48 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 				Node: v1alpha1.Plane{ImagePullSecrets: []string{"1e3"}},
 			},
 		},
+		"settings of driver and pods": {
+			Driver: v1alpha1.Driver{
+				LogFormat: v1alpha1.LogJSON, KubeletDir: "/var/lib/k0s/kubelet", Capacity: true, Metadata: []string{"dmi", "configDrive"}, DrainTimeout: "9s",
+				RequestsPerSecond: v1alpha1.RequestsPerSecond{Reads: &replicas, Writes: &zero},
+				ExtraArgs:         v1alpha1.ExtraArgs{Controller: []string{"--user-agent=a b", "--default-fs-type=xfs"}, Node: []string{"--additional-topology=a=b"}},
+			},
+			Credentials: v1alpha1.Credentials{CAConfigMap: "ours/ca.crt"},
+			HyperShift:  v1alpha1.HyperShift{GuestAccess: v1alpha1.ServiceAccountToken},
+			Monitoring:  v1alpha1.Monitoring{Kind: v1alpha1.PodMonitor, Alerts: true},
+			DriftCheck:  v1alpha1.DriftCheck{Schedule: "@daily"},
+			Images:      v1alpha1.Images{Registry: "mirror.example/all", Resizer: v1alpha1.Image{Registry: "other.example", PullPolicy: "Never"}},
+			Planes: v1alpha1.Planes{
+				Controller: v1alpha1.Plane{
+					Affinity:                  nodesWith("storage"),
+					TopologySpreadConstraints: []v1alpha1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: "DoNotSchedule", LabelSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]string{"app": "cinder-csi-controller"}}}},
+					PodAnnotations:            map[string]string{"example.org/team": "1e3"},
+					Env:                       map[string]string{"GODEBUG": "netdns=go"},
+					UpdateStrategy:            v1alpha1.UpdateStrategy{Type: "Recreate"},
+				},
+				Node: v1alpha1.Plane{
+					Images:         v1alpha1.Images{Registry: "nodes.example", Driver: v1alpha1.Image{PullPolicy: "Always"}},
+					Affinity:       nodesWith("disks"),
+					PodAnnotations: map[string]string{"example.org/team": "storage"},
+					Env:            map[string]string{"A": "$(B) yes"},
+					UpdateStrategy: v1alpha1.UpdateStrategy{RollingUpdate: v1alpha1.RollingUpdate{MaxUnavailable: "3"}},
+				},
+			},
+		},
+		"services for metrics without snapshots": {
+			Driver:     v1alpha1.Driver{Capacity: true},
+			Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor},
+			Snapshots:  v1alpha1.Snapshots{Enabled: &off},
+			Planes: v1alpha1.Planes{
+				Controller: v1alpha1.Plane{UpdateStrategy: v1alpha1.UpdateStrategy{RollingUpdate: v1alpha1.RollingUpdate{MaxUnavailable: "0", MaxSurge: "25%"}}},
+				Node:       v1alpha1.Plane{UpdateStrategy: v1alpha1.UpdateStrategy{Type: "OnDelete"}},
+			},
+		},
 		"everything": {
+			Monitoring:        v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor, Alerts: true, Dashboards: true},
+			DriftCheck:        v1alpha1.DriftCheck{Schedule: "0 6 * * *"},
+			Snapshots:         v1alpha1.Snapshots{Backup: v1alpha1.Enabled},
+			AttributesClasses: map[string]v1alpha1.AttributesClass{"gold": {Type: "t2", Policy: "on-demand", Metadata: map[string]string{"tier": "gold"}}},
 			KubernetesVersion: "1.34",
 			Namespaces:        v1alpha1.Namespaces{Controller: "storage", Node: "storage-node"},
 			ClusterID:         "prod: \"one\" <&>",
@@ -116,13 +157,14 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 				}},
 				Extra: []v1alpha1.ExtraClass{{Type: "t2", ClassOverride: v1alpha1.ClassOverride{Name: "twin"}}},
 			},
-			Images: map[string]v1alpha1.Image{
-				"driver":        {Registry: "registry.example:5000", Tag: "v9"},
-				"livenessprobe": {Digest: "sha256:" + strings.Repeat("ab", 32)},
+			Images: v1alpha1.Images{
+				Driver:        v1alpha1.Image{Registry: "registry.example:5000", Tag: "v9"},
+				LivenessProbe: v1alpha1.Image{Digest: "sha256:" + strings.Repeat("ab", 32)},
+				Generator:     v1alpha1.Image{Registry: "registry.example:5000", PullPolicy: "Always"},
 			},
 			Planes: v1alpha1.Planes{
 				Controller: v1alpha1.Plane{
-					Images:           map[string]v1alpha1.Image{"attacher": {Repository: "mirror/attacher"}},
+					Images:           v1alpha1.Images{Attacher: v1alpha1.Image{Repository: "mirror/attacher"}},
 					Proxy:            v1alpha1.Proxy{HTTP: "http://proxy.example:3128", HTTPS: "http://proxy.example:3128", NoProxy: "10.0.0.0/8,.svc"},
 					NodeSelector:     map[string]string{"role": "storage", "zone": "1"},
 					Tolerations:      []v1alpha1.Toleration{{Key: "storage", Operator: "Equal", Value: "yes", Effect: "NoExecute", TolerationSeconds: &seconds}},
@@ -146,6 +188,13 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 			},
 		},
 	}
+}
+
+// nodesWith is an affinity to nodes with a label.
+func nodesWith(label string) *v1alpha1.Affinity {
+	return &v1alpha1.Affinity{NodeAffinity: &v1alpha1.NodeAffinity{Required: &v1alpha1.NodeSelector{
+		NodeSelectorTerms: []v1alpha1.NodeSelectorTerm{{MatchExpressions: []v1alpha1.NodeRequirement{{Key: label, Operator: "In", Values: []string{"true", "1"}}}}},
+	}}}
 }
 
 // decide plans for a target; a driver's own name is no choice on OpenShift in adopt mode only.

@@ -27,6 +27,8 @@ type checker struct {
 	byID    map[string]any
 	drivers []string // names of CSIDrivers
 	typed   []typedObject
+
+	hostPorts ports // of the nodes, where pods use the host's network or a hostPort
 }
 
 type typedObject struct {
@@ -86,12 +88,22 @@ func (c *checker) namespace() {
 
 func (c *checker) object(value any) {
 	switch v := value.(type) {
+	case *corev1.Secret:
+		c.tokenSecret(v)
+	case *credentialsRequest:
+		c.request(v)
 	case *corev1.ConfigMap:
 		c.configMap(v)
 	case *storagev1.StorageClass:
 		c.storageClass(v)
 	case *volumeSnapshotClass:
 		c.snapshotClass(v)
+	case *storagev1.VolumeAttributesClass:
+		c.ofDriver(v.DriverName)
+		c.parameters(func() ([]string, error) {
+			_, err := contract.ParseAttributesClass(v.Parameters)
+			return nil, err
+		})
 	case *rbacv1.RoleBinding:
 		c.binding(v.RoleRef, v.Subjects)
 	case *rbacv1.ClusterRoleBinding:
@@ -137,6 +149,9 @@ func (c *checker) storageClass(class *storagev1.StorageClass) {
 		_, unknown, err := contract.ParseStorageClass(class.Parameters)
 		return unknown, err
 	})
+	if name := contract.FileSystemOf(class.Parameters); name != "" && !slices.Contains(contract.FileSystems, name) {
+		c.find("parameters: the driver does not create file system %q; use %s", name, strings.Join(contract.FileSystems, ", "))
+	}
 	if r := class.ReclaimPolicy; r != nil && *r != corev1.PersistentVolumeReclaimDelete && *r != corev1.PersistentVolumeReclaimRetain {
 		c.find("reclaimPolicy %q is neither Delete nor Retain", *r)
 	}
@@ -189,7 +204,7 @@ func (c *checker) binding(role rbacv1.RoleRef, subjects []rbacv1.Subject) {
 		c.find("roleRef: there is no %s %s", role.Kind, role.Name)
 	}
 	for _, s := range subjects {
-		if !c.has(s.Kind, s.Namespace, s.Name) {
+		if !c.has(s.Kind, s.Namespace, s.Name) && !c.stated(s.Namespace+"/"+s.Name) {
 			c.find("subjects: there is no %s %s/%s", s.Kind, s.Namespace, s.Name)
 		}
 	}

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,24 @@ func at(t *testing.T, value any, path ...any) any {
 
 var pod = []any{"spec", "template", "spec"}
 
+// container finds a container of a workload by name.
+func container(t *testing.T, fields map[string]any, name string) map[string]any {
+	t.Helper()
+	for _, c := range at(t, fields, append(pod, "containers")...).([]any) {
+		if c.(map[string]any)["name"] == name {
+			return c.(map[string]any)
+		}
+	}
+	t.Fatalf("there is no container %s", name)
+	return nil
+}
+
+func addArg(t *testing.T, fields map[string]any, name, arg string) {
+	t.Helper()
+	c := container(t, fields, name)
+	c["args"] = append(c["args"].([]any), arg)
+}
+
 // defects are what can be wrong with an object, each put into a bundle that is right.
 var defects = []struct {
 	name, kind, object string
@@ -43,9 +62,9 @@ var defects = []struct {
 		at(t, f, "spec", "selector").(map[string]any)["matchLabels"] = "x"
 	}, "cannot unmarshal"},
 	{"a kind that is not ours", "PodDisruptionBudget", "", func(_ *testing.T, f map[string]any) {
-		f["kind"] = "Secret"
-		f["apiVersion"] = "v1"
-	}, "kind Secret"},
+		f["kind"] = "Ingress"
+		f["apiVersion"] = "networking.k8s.io/v1"
+	}, "kind Ingress"},
 	{"no namespace", "ConfigMap", "cinder-csi-node-config", func(t *testing.T, f map[string]any) {
 		delete(at(t, f, "metadata").(map[string]any), "namespace")
 	}, "has no namespace"},
@@ -144,7 +163,7 @@ var defects = []struct {
 	}, "subPath"},
 	{"a secret in the environment", "Deployment", "", func(t *testing.T, f map[string]any) {
 		at(t, f, append(pod, "containers", 0)...).(map[string]any)["env"] = []any{map[string]any{"name": "P", "valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "s", "key": "k"}}}}
-	}, "visible to whoever"},
+	}, "can read a secret in the environment"},
 	{"a network rule for every port", "NetworkPolicy", "", func(t *testing.T, f map[string]any) {
 		delete(at(t, f, "spec", "egress", 2).(map[string]any), "ports")
 	}, "egress[2]: names no port"},
@@ -158,6 +177,61 @@ var defects = []struct {
 		volumes := at(t, f, append(pod, "volumes")...).([]any)
 		at(t, volumes[len(volumes)-1], "projected").(map[string]any)["sources"] = []any{map[string]any{"secret": map[string]any{"name": "another"}}}
 	}, "want the pod's token"},
+	{"a flag that the driver does not have", "Deployment", "", func(t *testing.T, f map[string]any) {
+		addArg(t, f, "driver", "--with-capcity")
+	}, "container driver: args: the driver has no flag --with-capcity; did you mean --with-capacity?"},
+	{"a flag that a sidecar does not have", "Deployment", "", func(t *testing.T, f map[string]any) {
+		addArg(t, f, "attacher", "--worker-treads=5")
+	}, "container attacher: args: attacher v4.13.0 has no flag --worker-treads; did you mean --worker-threads?"},
+	{"a flag that the registrar does not have", "DaemonSet", "", func(t *testing.T, f map[string]any) {
+		addArg(t, f, "registrar", "--leader-election")
+	}, "container registrar: args: registrar v2.18.0 has no flag --leader-election; remove it"},
+	{"a flag of the driver that is given twice", "Deployment", "", func(t *testing.T, f map[string]any) {
+		addArg(t, f, "driver", "--cluster=other")
+	}, "container driver: args: --cluster is given twice; keep one"},
+	{"a flag of a sidecar that is given twice", "Deployment", "", func(t *testing.T, f map[string]any) {
+		addArg(t, f, "provisioner", "--timeout=4m")
+	}, "container provisioner: args: --timeout is given twice; keep one"},
+	{"a value that a flag of the driver does not take", "ConfigMap", "cinder-csi-controller-settings", func(t *testing.T, f map[string]any) {
+		at(t, f, "data").(map[string]any)["LOG_LEVEL"] = "much"
+	}, `container driver: args: the driver refuses them: invalid argument "much" for "-v, --v" flag`},
+	{"a file system that the driver does not create, by flag", "Deployment", "", func(t *testing.T, f map[string]any) {
+		addArg(t, f, "driver", "--default-fs-type=ntfs")
+	}, `--default-fs-type "ntfs" is not one of ext2`},
+	{"a file system that the driver does not create", "StorageClass", "standard", func(t *testing.T, f map[string]any) {
+		at(t, f, "parameters").(map[string]any)["csi.storage.k8s.io/fstype"] = "ntfs"
+	}, `parameters: the driver does not create file system "ntfs"; use ext2, ext3, ext4, xfs, btrfs`},
+	{"an argument that is no flag", "Deployment", "", func(t *testing.T, f map[string]any) {
+		addArg(t, f, "resizer", "5")
+	}, `container resizer: args: "5" is not --FLAG or --FLAG=VALUE`},
+	{"a container that the generator does not know", "Deployment", "", func(t *testing.T, f map[string]any) {
+		container(t, f, "resizer")["name"] = "shrinker"
+	}, "container shrinker: a bundle has no container of this name"},
+	{"two containers that declare one port", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, container(t, f, "attacher"), "ports", 0).(map[string]any)["containerPort"] = 8081.0
+	}, "container attacher: ports: Deployment cinder-csi/cinder-csi-controller container provisioner has port 8081 of the pod too"},
+	{"two containers that listen on one port", "Deployment", "", func(t *testing.T, f map[string]any) {
+		args := at(t, container(t, f, "resizer"), "args").([]any)
+		args[slices.Index(args, any("--http-endpoint=:8083"))] = "--http-endpoint=:8082"
+	}, "container resizer: args: Deployment cinder-csi/cinder-csi-controller container attacher listens on port 8082 of the pod too, so one of them cannot start"},
+	{"two containers on one port of the host", "DaemonSet", "", func(t *testing.T, f map[string]any) {
+		args := at(t, container(t, f, "registrar"), "args").([]any)
+		args[slices.Index(args, any("--http-endpoint=127.0.0.1:29602"))] = "--http-endpoint=127.0.0.1:29601"
+	}, "container livenessprobe: args: DaemonSet cinder-csi-node/cinder-csi-node container registrar listens on port 29601 on the host's network too"},
+	{"a Deployment on the host's network with a port of the DaemonSet", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, f, pod...).(map[string]any)["hostNetwork"] = true
+		at(t, container(t, f, "driver"), "ports", 0).(map[string]any)["containerPort"] = 29602.0
+	}, "container driver: ports: DaemonSet cinder-csi-node/cinder-csi-node container registrar has port 29602 on the host's network too"},
+	{"a Deployment with a hostPort of the DaemonSet", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, container(t, f, "driver"), "ports", 0).(map[string]any)["hostPort"] = 29601.0
+	}, "container driver: ports: DaemonSet cinder-csi-node/cinder-csi-node container driver has hostPort 29601 too"},
+	{"a probe of a port that the container does not have", "Deployment", "", func(t *testing.T, f map[string]any) {
+		at(t, container(t, f, "attacher"), "livenessProbe", "httpGet").(map[string]any)["port"] = "healthz"
+	}, `container attacher: livenessProbe: the container has no port "healthz", only ["attacher"]`},
+	{"a container without image", "Deployment", "", func(t *testing.T, f map[string]any) {
+		spec := at(t, f, pod...).(map[string]any)
+		spec["containers"] = append(spec["containers"].([]any), map[string]any{"name": "atacher", "resources": map[string]any{}})
+	}, "container atacher: has no image"},
 	{"a token for somebody else", "Deployment", "", func(t *testing.T, f map[string]any) {
 		volumes := at(t, f, append(pod, "volumes")...).([]any)
 		at(t, volumes[len(volumes)-1], "projected", "sources", 0, "serviceAccountToken").(map[string]any)["audience"] = "vault"

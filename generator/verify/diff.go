@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// chartLabels are what Helm's side may have that Kustomize's lacks.
-var chartLabels = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
+// ChartLabels are the labels that Helm's side may have that Kustomize's lacks.
+var ChartLabels = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
 
 // Diff lists where two builds of the same plan differ, on any field, as sentences. Order of documents and the labels a chart puts
 // on its objects are no difference; the order within a list is.
@@ -53,7 +53,7 @@ func withoutChartLabels(fields map[string]any) map[string]any {
 		return fields
 	}
 	fields, metadata, labels = maps.Clone(fields), maps.Clone(metadata), maps.Clone(labels)
-	for _, l := range chartLabels {
+	for _, l := range ChartLabels {
 		delete(labels, l)
 	}
 	fields["metadata"], metadata["labels"] = metadata, labels

@@ -46,14 +46,15 @@ func helmTemplate(tree map[string][]byte, p plane) ([]byte, error) {
 	var out bytes.Buffer
 	out.Write(tree[path.Join(p.dir, "namespace.yaml")])
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if strings.HasSuffix(name, ".yaml") {
+		// Helm keeps the objects of tests apart: they run with `helm test` only.
+		if strings.HasSuffix(name, ".yaml") && !strings.Contains(name, "/templates/tests/") {
 			out.WriteString("\n---\n" + files[name])
 		}
 	}
 	return out.Bytes(), nil
 }
 
-// loadChart loads the embedded chart anew: rendering changes what it is given.
+// loadChart loads the embedded chart on every call, because rendering changes the chart that it gets.
 func loadChart() (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	err := fs.WalkDir(charts.Files, chartDir, func(name string, entry fs.DirEntry, err error) error {

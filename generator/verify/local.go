@@ -14,27 +14,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Whoever edits a checked-out bundle must not make the program that verifies it fetch, run or read anything. kustomize does all three
-// when a kustomization says so: it gets URLs, runs git for repositories, and reads directories elsewhere on the disk. So the bundle
-// is built in memory, and before kustomize sees it, every kustomization must consist of what this generator writes: a list of keys
-// that is allowed, not one of keys that are refused.
+// An edited bundle must not make the program that verifies it fetch, run or read anything. kustomize does all three if a
+// kustomization says so: it gets URLs, runs git for repositories, and reads directories elsewhere on the disk. So verify builds
+// the bundle in memory. Before kustomize sees it, every kustomization must consist of keys that this generator writes. It is a list
+// of allowed keys, because a list of refused keys could miss one.
 
 // kustomizationFile is all that a bundle's kustomizations hold.
 type kustomizationFile struct {
 	APIVersion  string `yaml:"apiVersion"`
 	Kind        string `yaml:"kind"`
 	SortOptions struct {
-		Order string `yaml:"order"`
+		Order  string `yaml:"order"`
+		Legacy struct {
+			First []string `yaml:"orderFirst"`
+			Last  []string `yaml:"orderLast"`
+		} `yaml:"legacySortOptions"`
 	} `yaml:"sortOptions"`
 	Resources  []string `yaml:"resources"`
 	Components []string `yaml:"components"`
 	Patches    []struct {
-		Path   string `yaml:"path"`
-		Target struct {
-			Kind          string `yaml:"kind"`
-			Name          string `yaml:"name"`
-			LabelSelector string `yaml:"labelSelector"`
-		} `yaml:"target"`
+		Path   string      `yaml:"path"`
+		Target patchTarget `yaml:"target"`
 	} `yaml:"patches"`
 	Images []struct {
 		Name    string `yaml:"name"`

@@ -91,11 +91,7 @@ func override(set func(*v1alpha1.ClassOverride, string)) func(*v1alpha1.Spec, st
 }
 
 func image(set func(*v1alpha1.Image, string)) func(*v1alpha1.Spec, string) {
-	return func(s *v1alpha1.Spec, text string) {
-		i := s.Images["driver"]
-		set(&i, text)
-		s.Images = with(s.Images, "driver", i)
-	}
+	return func(s *v1alpha1.Spec, text string) { set(&s.Images.Driver, text) }
 }
 
 func bothPlanes(set func(*v1alpha1.Plane, string)) func(*v1alpha1.Spec, string) {
@@ -131,9 +127,9 @@ func with[T any](m map[string]T, key string, value T) map[string]T {
 	return m
 }
 
-// TestWhatIsAcceptedStandsVerification: a configuration that cannot work is a mistake in it, told before anything is rendered, and
-// never a bundle that does not build or that the driver or the API server would refuse. Each round puts another text into each key
-// and keeps what is accepted; in as many rounds as there are texts, every key meets every text.
+// TestWhatIsAcceptedStandsVerification: the generator refuses a configuration that cannot work before it renders anything. It never
+// writes a bundle that does not build, or that the driver or the API server would refuse. Each round puts another text into each
+// key and keeps what is accepted. There are as many rounds as texts, so every key gets every text.
 func TestWhatIsAcceptedStandsVerification(t *testing.T) {
 	inv := inventory("az 1", "az2")
 	keys := slices.Sorted(maps.Keys(oddKeys))

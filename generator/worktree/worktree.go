@@ -1,8 +1,8 @@
-// Package worktree is a bundle on disk. DIR is machine-owned: plan.yaml lists the files of the last run with their hashes, and
-// those files alone are replaced or removed. A file that somebody edited is given up only by force, a file that is not ours never.
+// Package worktree is a bundle on disk. The generator owns DIR: plan.yaml lists the files of the last run with their hashes, and
+// a run replaces or removes only those files. It overwrites an edited file only with force, and never a file that it did not write.
 //
-// Writing is all or nothing as far as a file system allows: everything is written beside its place first and renamed into place
-// then, plan.yaml last, so that a run that was cut off is completed by the next one.
+// Writing is all or nothing as far as a file system allows. A run writes temporary files first and then renames them, plan.yaml
+// last. If a run is interrupted, the next one completes it.
 package worktree
 
 import (
@@ -42,8 +42,9 @@ func (e *NotOurs) Error() string { return strings.Join(e.Problems, "\n") }
 // ErrNotADirectory says that the path names, or leads through, something that is no directory.
 var ErrNotADirectory = errors.New("is not a directory")
 
-// Open reads what an earlier run left. A directory that does not exist is an empty one. Errors: ErrNotADirectory; *NotOurs where plan.yaml is none
-// of ours or broken, and then the Dir can still be compared, without an earlier run; *v1alpha1.NewerError, or the file system's.
+// Open reads what an earlier run left. A directory that does not exist is an empty one. Errors: ErrNotADirectory, *NotOurs,
+// *v1alpha1.NewerError, or an error of the file system. *NotOurs: plan.yaml is broken or not of this generator; callers can still
+// compare the Dir, without an earlier run.
 func Open(dir string) (*Dir, error) {
 	d := &Dir{Path: dir, hashes: map[string]string{}}
 	if err := checkLinks(dir); err != nil {
@@ -278,27 +279,19 @@ func (d *Dir) onDisk(p string) ([]byte, error) {
 	return readFile(root, p)
 }
 
-// Refusals is what stands against making these changes for a bundle of this target and format. Forceable ones end with --force.
-func (d *Dir) Refusals(changes []Change, target v1alpha1.Target, format v1alpha1.Format) (forceable []string, err error) {
-	if d.Plan != nil && (d.Plan.Target != target || d.Plan.Format != format) {
-		forceable = append(forceable, fmt.Sprintf("%s: holds a bundle for %s in the form of %s; one directory is for one target and format", d.Path, d.Plan.Target, d.Plan.Format))
-	}
-	var foreign []string
+// Foreign is an error, *NotOurs, where files that this generator did not write are in the way of these changes.
+func Foreign(d *Dir, changes []Change) error {
+	var problems []string
 	for _, c := range changes {
-		at := filepath.Join(d.Path, filepath.FromSlash(c.Path))
-		switch {
-		case c.Foreign:
-			foreign = append(foreign, at+": was not written by this generator and is in the way; move it, or choose another directory")
-		case c.HandEdited && c.Path == PlanFile:
-			forceable = append(forceable, at+": was edited by hand, and it is all that is known of what may be installed; restore it")
-		case c.HandEdited && c.Old != nil:
-			forceable = append(forceable, at+": was edited by hand, and the edit would be lost; keep own changes in an overlay outside of the directory")
+		if c.Foreign {
+			at := filepath.Join(d.Path, filepath.FromSlash(c.Path))
+			problems = append(problems, at+": this generator did not write the file, and it is in the way; move it, or choose another directory")
 		}
 	}
-	if foreign != nil {
-		return forceable, &NotOurs{Problems: foreign}
+	if problems == nil {
+		return nil
 	}
-	return forceable, nil
+	return &NotOurs{Problems: problems}
 }
 
 func hash(content []byte) string {

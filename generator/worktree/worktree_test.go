@@ -43,12 +43,13 @@ func run(t *testing.T, dir string, want map[string][]byte, force bool) error {
 	if err != nil {
 		return err
 	}
-	forceable, err := d.Refusals(changes, v1alpha1.Vanilla, v1alpha1.Helm)
-	if err != nil {
+	if err := Foreign(d, changes); err != nil {
 		return err
 	}
-	if len(forceable) > 0 && !force {
-		return errors.New(strings.Join(forceable, "\n"))
+	for _, c := range changes {
+		if c.HandEdited && c.Old != nil && !force {
+			return errors.New(c.Path + ": was edited by hand")
+		}
 	}
 	return d.Write(changes)
 }
@@ -339,23 +340,6 @@ func TestAPlanThatPointsOutsideIsRefused(t *testing.T) {
 		var notOurs *NotOurs
 		if _, err := Open(dir); !errors.As(err, &notOurs) {
 			t.Errorf("%q: want NotOurs, got %v", p, err)
-		}
-	}
-}
-
-func TestAnotherTargetOrFormatIsRefusedUnlessForced(t *testing.T) {
-	dir := t.TempDir()
-	if err := run(t, dir, tree(t, map[string]string{"a": "1"}), false); err != nil {
-		t.Fatal(err)
-	}
-	d, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for target, format := range map[v1alpha1.Target]v1alpha1.Format{v1alpha1.Standalone: v1alpha1.Helm, v1alpha1.Vanilla: v1alpha1.Kustomize} {
-		forceable, err := d.Refusals(nil, target, format)
-		if err != nil || len(forceable) != 1 || !strings.Contains(forceable[0], "vanilla in the form of helm") {
-			t.Errorf("%s %s: want one refusal that names what is there, got %q, %v", target, format, forceable, err)
 		}
 	}
 }

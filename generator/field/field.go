@@ -1,4 +1,6 @@
-package cli
+// Package field names places in an object: spec.template.spec.containers[driver].image. The index of decisions and the questions of
+// people use the same names.
+package field
 
 import (
 	"cmp"
@@ -8,11 +10,11 @@ import (
 	"strings"
 )
 
-// field is a place in an object: the keys that lead there. An element of a list is [its name] where it has one that no other has,
+// Path is a place in an object: the keys that lead there. An element of a list is [its name] where it has one that no other has,
 // else [its index].
-type field []string
+type Path []string
 
-func (f field) String() string {
+func (f Path) String() string {
 	var b strings.Builder
 	for i, key := range f {
 		if i > 0 && !strings.HasPrefix(key, "[") {
@@ -23,22 +25,8 @@ func (f field) String() string {
 	return b.String()
 }
 
-// within is whether the field is at or below a place that a pattern names: keys with spaces between them, * for any one.
-func (f field) within(pattern string) bool {
-	keys := strings.Fields(pattern)
-	if len(keys) > len(f) {
-		return false
-	}
-	for i, key := range keys {
-		if key != "*" && key != f[i] {
-			return false
-		}
-	}
-	return true
-}
-
 // shorthands may be left out of a path: what people write is mostly below one of them.
-var shorthands = []field{nil, {"spec"}, {"data"}, {"metadata"}, {"spec", "template", "spec"}}
+var shorthands = []Path{nil, {"spec"}, {"data"}, {"metadata"}, {"spec", "template", "spec"}}
 
 // decided are the names that decisions have for fields which Kubernetes calls otherwise.
 var decided = map[string]string{
@@ -48,8 +36,8 @@ var decided = map[string]string{
 	"runAsUser":     "spec.template.spec.securityContext.runAsUser",
 }
 
-// find is the value at a path such as parameters.type, data.cloud.conf or containers[driver].image, and the field that it is.
-func find(object map[string]any, path string) (any, field, bool) {
+// Find is the value at a path such as parameters.type, data.cloud.conf or containers[driver].image, and the field that it is.
+func Find(object map[string]any, path string) (any, Path, bool) {
 	for _, path := range []string{path, decided[path]} {
 		for _, above := range shorthands {
 			at, found := any(object), path != ""
@@ -60,7 +48,7 @@ func find(object map[string]any, path string) (any, field, bool) {
 			if !found {
 				continue
 			}
-			if v, f, found := below(at, path); found {
+			if v, f, found := Below(at, path); found {
 				return v, slices.Concat(above, f), true
 			}
 		}
@@ -68,8 +56,8 @@ func find(object map[string]any, path string) (any, field, bool) {
 	return nil, nil, false
 }
 
-// below follows a path from a value. Keys may have dots, so the longest that fits is tried first.
-func below(v any, path string) (any, field, bool) {
+// Below follows a path from a value. Keys may have dots, so the longest that fits is tried first.
+func Below(v any, path string) (any, Path, bool) {
 	if path == "" {
 		return v, nil, true
 	}
@@ -82,8 +70,8 @@ func below(v any, path string) (any, field, bool) {
 		if !fits || rest != "" && rest[0] != '.' && rest[0] != '[' {
 			continue
 		}
-		if found, f, ok := below(c.value, rest); ok {
-			return found, append(field{c.key}, f...), true
+		if found, f, ok := Below(c.value, rest); ok {
+			return found, append(Path{c.key}, f...), true
 		}
 	}
 	return nil, nil, false
@@ -105,14 +93,14 @@ func children(v any) []child {
 		}
 		slices.SortFunc(all, func(a, b child) int { return cmp.Or(len(b.key)-len(a.key), strings.Compare(a.key, b.key)) })
 	case []any:
-		names := map[string]int{}
-		for _, value := range v {
-			names[nameOf(value)]++
-		}
+		names := make([]string, len(v))
 		for i, value := range v {
-			c := child{key: fmt.Sprintf("[%d]", i), value: value}
-			if name := nameOf(value); name != "" && names[name] == 1 {
-				c.key, c.index = "["+name+"]", c.key
+			names[i] = nameOf(value)
+		}
+		for i, key := range ElementKeys(names) {
+			c := child{key: key, value: v[i]}
+			if index := indexKey(i); key != index {
+				c.index = index
 			}
 			all = append(all, c)
 		}
@@ -120,33 +108,51 @@ func children(v any) []child {
 	return all
 }
 
+// ElementKeys are the keys of a list's elements, whose names are given, empty for those without.
+func ElementKeys(names []string) []string {
+	count := map[string]int{}
+	for _, name := range names {
+		count[name]++
+	}
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = indexKey(i)
+		if name != "" && count[name] == 1 {
+			keys[i] = "[" + name + "]"
+		}
+	}
+	return keys
+}
+
+func indexKey(i int) string { return fmt.Sprintf("[%d]", i) }
+
 func nameOf(v any) string {
 	fields, _ := v.(map[string]any)
 	name, _ := fields["name"].(string)
 	return name
 }
 
-// leaves are the fields at or below one that hold no others.
-func leaves(v any, at field) []field {
+// Leaves are the fields at or below one that hold no others.
+func Leaves(v any, at Path) []Path {
 	inner := children(v)
 	if len(inner) == 0 {
-		return []field{at}
+		return []Path{at}
 	}
-	var all []field
+	var all []Path
 	for _, c := range inner {
-		all = append(all, leaves(c.value, append(slices.Clone(at), c.key))...)
+		all = append(all, Leaves(c.value, append(slices.Clone(at), c.key))...)
 	}
 	return all
 }
 
-// fieldsNear says what is there where a path leads to nothing: the keys of the deepest object on its way.
-func fieldsNear(object map[string]any, path string) string {
+// Near says what is there where a path leads to nothing: the keys of the deepest object on its way.
+func Near(object map[string]any, path string) string {
 	near, where := object, ""
 	for at, c := range path {
 		if c != '.' && c != '[' {
 			continue
 		}
-		if v, f, found := find(object, path[:at]); found {
+		if v, f, found := Find(object, path[:at]); found {
 			if fields, isObject := v.(map[string]any); isObject {
 				near, where = fields, " in "+f.String()
 			}

@@ -1,0 +1,42 @@
+package bundle
+
+import (
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// openShiftPrerequisites are what OpenShift's own operators make for the bundle.
+func (w *text) openShiftPrerequisites(r plan.Result) {
+	if r.CredentialsRequest.Value {
+		w.line("- OpenShift's Cloud Credential Operator, in namespace `%s` and not in mode Manual: it makes that Secret.", credentialOperator)
+	}
+	if r.MetricsTLS.Value.Enabled {
+		w.line("- OpenShift's service CA: it makes the Secret `%s` with the certificate of the metrics, and the controller's pods wait for it.", metricsService)
+	}
+	if r.PlatformMonitoring.Value {
+		w.line("- OpenShift's own Prometheus, account `openshift-monitoring/prometheus-k8s`. The label `openshift.io/cluster-monitoring` of the namespaces lets it read them.")
+	} else if r.MetricsTLS.Value.Enabled {
+		w.line("- OpenShift's monitoring of user workloads, which is off until `enableUserWorkload: true` is set in ConfigMap `openshift-monitoring/cluster-monitoring-config`.")
+	}
+}
+
+// requested is about credentials that a person does not create.
+func (w *text) requested(r plan.Result) {
+	c, ns := r.Credentials.Value, r.ControllerNamespace.Value
+	w.line("The bundle asks OpenShift's Cloud Credential Operator for them, with CredentialsRequest `cinder-csi`. The operator copies the cluster's own")
+	w.line("credentials into the Secret `%s`, and updates it when they change. The driver reads the Secret again without a restart.", c.SecretName)
+	w.line("For credentials of the driver's own set `spec.credentials.request: disabled`.\n")
+	w.line("```sh")
+	w.line("oc --namespace %s get credentialsrequest cinder-csi -o jsonpath='{.status.provisioned}'", credentialOperator)
+	w.line("oc --namespace %s get secret %s", quote(ns), quote(c.SecretName))
+	w.line("```")
+}
+
+// takeOver is about OpenShift's own driver where its name is taken: its operator must no longer write what it made.
+func (w *text) takeOver(r plan.Result) {
+	if r.Target != v1alpha1.Standalone || r.Config.OpenShift.Coexistence != v1alpha1.Adopt || r.Driver.Value != contract.DriverName {
+		return
+	}
+	w.line("  OpenShift's built-in driver has it. `cinder-csi-generator adopt DIR` prints how to end that one before this one is applied, and the way back.")
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/generator/migrate"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+)
+
+func newAdoptCommand(w *World, shared *common) *cobra.Command {
+	var base string
+	var kube cluster.Source
+	c := &cobra.Command{
+		Use:   "adopt DIR",
+		Short: "Print how the bundle in DIR takes over from an installed driver of the same name, and the way back",
+		Long: `Prints the steps from upstream's plugin to the bundle in DIR, with exact commands. The parts are what to check first, what to save, the
+swap, the way back, and what stays. With a kubeconfig it names what the cluster has; without one, the objects of upstream's plain manifests.
+
+For the target standalone with spec.openshift.coexistence adopt it prints the way from OpenShift's built-in driver.
+
+It changes nothing: it reads the cluster with GET requests, and a person runs the commands. The target hypershift has no such way: HyperShift
+sets the state of its built-in driver back.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx, cancel := context.WithTimeout(cmd.Context(), shared.timeout)
+			defer cancel()
+			a, err := readAdoption(ctx, w, args[0], base, kube)
+			if err != nil {
+				return err
+			}
+			return printParts(w.Stdout, a.Parts())
+		},
+	}
+	baseFlag(c, &base)
+	clusterFlags(c, &kube)
+	return c
+}
+
+func readAdoption(ctx context.Context, w *World, name, base string, kube cluster.Source) (migrate.Adoption, error) {
+	dir, tree, edited, err := readBundle(name)
+	if err != nil {
+		return migrate.Adoption{}, err
+	}
+	if err := adoptable(name, *dir.Plan); err != nil {
+		return migrate.Adoption{}, err
+	}
+	for _, file := range edited {
+		fmt.Fprintf(w.Stderr, "Warning: %s\n", notAsGenerated(file))
+	}
+	objects, _, err := verify.BundleAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+	if err != nil {
+		return migrate.Adoption{}, err
+	}
+	b, err := cluster.ReadBundle(fieldsOf(objects))
+	if err != nil {
+		return migrate.Adoption{}, err
+	}
+	a := migrate.Adoption{Dir: filepath.ToSlash(name), Helm: dir.Plan.Format == v1alpha1.Helm, OpenShift: dir.Plan.Target == v1alpha1.Standalone, Bundle: b}
+	a.ClusterID, _ = decisionOf(*dir.Plan, "clusterID").(string)
+	a.Requests, _ = decisionOf(*dir.Plan, "credentials.request").(bool)
+	a.Topology, _ = decisionOf(*dir.Plan, "topology.enabled").(bool)
+	k, err := w.connectCluster(kube)
+	if err != nil || k == nil {
+		return a, err
+	}
+	topologyKey, _ := decisionOf(*dir.Plan, "driver.topologyKey").(string)
+	a.Found, err = migrate.Find(ctx, k, b, topologyKey)
+	return a, err
+}
+
+// adoptable is an error for a bundle that takes nothing over.
+func adoptable(name string, p v1alpha1.Plan) error {
+	switch {
+	case p.Target == v1alpha1.HostedControlPlane:
+		return usage("%s is for target %s, where nothing can be taken over: HyperShift sets the state of its built-in driver back", name, p.Target)
+	case p.Target == v1alpha1.Standalone && decisionOf(p, "openshift.adopted") != true:
+		return usage("%s runs beside OpenShift's built-in driver, under another name, so it takes nothing over; generate it with spec.openshift.coexistence: adopt", name)
+	}
+	return nil
+}
+
+// decisionOf is the value of a decision, nil if the plan has none of that ID.
+func decisionOf(p v1alpha1.Plan, id string) any {
+	for _, d := range p.Decisions {
+		if d.ID == id {
+			return d.Value
+		}
+	}
+	return nil
+}
+
+// printParts writes steps as people follow them: numbered text, and commands indented below it.
+func printParts(out io.Writer, parts []migrate.Part) error {
+	var b strings.Builder
+	for i, part := range parts {
+		fmt.Fprintf(&b, "%s%s\n", strings.Repeat("\n", min(i, 1)), part.Title)
+		for n, step := range part.Steps {
+			fmt.Fprintf(&b, "\n%d. %s\n", n+1, step.Text)
+			for _, command := range step.Commands {
+				fmt.Fprintf(&b, "       %s\n", strings.ReplaceAll(command, "\n", "\n       "))
+			}
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}

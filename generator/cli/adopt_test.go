@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// vanillaBundle is the directory of a bundle for upstream's driver name.
+func vanillaBundle(t *testing.T, b *bed, format string) string {
+	t.Helper()
+	dir := filepath.Join(b.dir, "bundle-"+format)
+	b.ok(t, "generate", "--simulated", "--target", "vanilla", "--format", format, "--output-dir", dir, "--config", b.file(t, "adopt.yaml", ownImage))
+	return dir
+}
+
+// commands are the indented lines of a text, without comments, each on one line.
+func commands(text, indent string) []string {
+	var all []string
+	for line := range strings.Lines(text) {
+		command, found := strings.CutPrefix(strings.TrimRight(line, "\n"), indent)
+		if !found {
+			continue
+		}
+		command, _, _ = strings.Cut(command, "   #")
+		if strings.HasPrefix(command, " ") && len(all) > 0 {
+			all[len(all)-1] += " " + strings.TrimSpace(command)
+			continue
+		}
+		all = append(all, strings.TrimSpace(command))
+	}
+	return all
+}
+
+// section is the text below a heading, up to the next of the same level.
+func section(t *testing.T, text, heading string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(text, "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("there is no %s", heading)
+	}
+	level, _, _ := strings.Cut(heading, " ")
+	rest, _, _ = strings.Cut(rest, "\n"+level+" ")
+	return rest
+}
+
+func TestTheHowToAndAdoptGiveTheSameCommands(t *testing.T) {
+	b := newBed(t)
+	dir := vanillaBundle(t, b, "kustomize")
+	printed := strings.ReplaceAll(b.ok(t, "adopt", dir), filepath.ToSlash(dir), "deploy/cinder-csi")
+	var got []string
+	for _, c := range commands(printed, "       ") {
+		got = append(got, strings.TrimPrefix(c, " "))
+	}
+	page, err := os.ReadFile("../../docs/how-to/replace-upstream.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, heading := range []string{"## Check first", "## Before anything stops", "## The swap", "## The way back"} {
+		text := regexp.MustCompile(`(?m)^   `+"(    )").ReplaceAllString(section(t, string(page), heading), "$1") // below a numbered step
+		for _, c := range commands(text, "    ") {
+			c = strings.ReplaceAll(strings.TrimPrefix(c, "bin/"), "mycloud", "CLOUD")
+			if !strings.HasPrefix(c, "cinder-csi-generator generate") { // adopt has the bundle already
+				want = append(want, c)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-how-to +adopt):\n%s", diff)
+	}
+	if len(want) < 15 {
+		t.Errorf("want the commands of the page, got %q", want)
+	}
+}
+
+func TestAdoptOfHelmTakesOwnership(t *testing.T) {
+	b := newBed(t)
+	got := b.ok(t, "adopt", vanillaBundle(t, b, "helm"))
+	if !strings.Contains(got, "helm upgrade --install cinder-csi charts/cinder-csi --namespace cinder-csi -f "+b.dir) || !strings.Contains(got, "--take-ownership") || strings.Contains(got, "apply --server-side") {
+		t.Errorf("want helm, got %s", got)
+	}
+}
+
+// installed is an API server of a cluster with upstream's chart and volumes that need attention.
+func installed(w http.ResponseWriter, r *http.Request) {
+	answers := map[string]string{
+		"/apis/apps/v1/deployments": `{"items": [{"metadata": {"namespace": "storage", "name": "cinder-controllerplugin", "annotations": {"meta.helm.sh/release-name": "cinder"}},
+			"spec": {"template": {"spec": {"containers": [{"name": "p", "image": "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "args": ["--cluster=$(CLUSTER_NAME)"],
+			"env": [{"name": "CLUSTER_NAME", "value": "blue"}]}]}}}}, {"metadata": {"namespace": "storage", "name": "other"}}]}`,
+		"/apis/apps/v1/daemonsets": `{"items": [{"metadata": {"namespace": "storage", "name": "cinder-nodeplugin-a"}, "spec": {"template": {"spec": {"volumes": [{"name": "v", "hostPath": {"path": "/var/lib/kubelet/plugins/cinder.csi.openstack.org"}}]}}}},
+			{"metadata": {"namespace": "storage", "name": "cinder-nodeplugin-b"}, "spec": {"template": {"spec": {"volumes": [{"name": "v", "hostPath": {"path": "/var/lib/kubelet/plugins/cinder.csi.openstack.org"}}]}}}}]}`,
+		"/api/v1/persistentvolumes": `{"items": [
+			{"metadata": {"name": "pv-shared"}, "spec": {"accessModes": ["ReadWriteMany"], "csi": {"driver": "cinder.csi.openstack.org"}}},
+			{"metadata": {"name": "pv-raw"}, "spec": {"accessModes": ["ReadWriteMany"], "volumeMode": "Block", "csi": {"driver": "cinder.csi.openstack.org"}}},
+			{"metadata": {"name": "pv-secret"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org", "nodeStageSecretRef": {"name": "x"}}}},
+			{"metadata": {"name": "pv-zoned"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "topology.cinder.csi.openstack.org/zone", "operator": "In", "values": ["az1"]}]}]}}}},
+			{"metadata": {"name": "pv-nfs"}, "spec": {"accessModes": ["ReadWriteMany"], "csi": {"driver": "nfs.csi.k8s.io"}}}]}`,
+	}
+	body, found := answers[r.URL.Path]
+	if !found || r.Method != http.MethodGet {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write([]byte(body))
+}
+
+func TestAdoptNamesWhatTheClusterHas(t *testing.T) {
+	b := newBed(t)
+	b.sim.SetVolumeZones("nova") // the bundle uses no zones
+	dir := vanillaBundle(t, b, "kustomize")
+	b.api = http.HandlerFunc(installed)
+	got := b.ok(t, "adopt", dir, "--context", "prod")
+	for _, want := range []string{
+		"DaemonSet storage/cinder-nodeplugin-a, DaemonSet storage/cinder-nodeplugin-b, Deployment storage/cinder-controllerplugin; 4 PersistentVolumes.",
+		"Move the data of these PersistentVolumes first: pv-shared.",
+		"These PersistentVolumes name Secrets; if these are for several clouds, replace only the image (docs/how-to/replace-upstream.md): pv-secret.",
+		"these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap: pv-zoned.",
+		"set spec.clusterID to it: blue.",
+		"kubectl --namespace storage get daemonset cinder-nodeplugin-b -o json | jq \"$clean\" > upstream-node-2.json",
+		"kubectl --namespace storage delete deployment cinder-controllerplugin",
+		"kubectl --namespace storage delete secret -l owner=helm,name=cinder",
+		"kubectl create -f upstream-csidriver.json -f upstream-controller.json -f upstream-node.json -f upstream-node-2.json",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "kube-system") || strings.Contains(got, "RELEASE") {
+		t.Errorf("want the names of the cluster only, got:\n%s", got)
+	}
+}
+
+func TestAdoptOfABundleThatTakesNothingOverIsRefused(t *testing.T) {
+	b := newBed(t)
+	for target, want := range map[string]string{"standalone": "under another name, so it takes nothing over", "hypershift": "sets the state of its built-in driver back"} {
+		dir := filepath.Join(b.dir, target)
+		b.ok(t, "generate", "--simulated", "--target", target, "--format", "helm", "--output-dir", dir)
+		if stdout, stderr, code := b.run(t, "adopt", dir); code != Usage || stdout != "" || !strings.Contains(stderr, want) {
+			t.Errorf("%s: want exit 64, got %d: %s", target, code, stderr)
+		}
+	}
+	if _, _, code := b.run(t, "adopt", b.dir); code != Usage {
+		t.Error("want exit 64 for a directory without a bundle")
+	}
+}
+
+func TestTheCommandOfImportIsThatOfTheBundle(t *testing.T) {
+	b := newBed(t)
+	readme, err := os.ReadFile(filepath.Join(vanillaBundle(t, b, "kustomize"), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, _ := b.run(t, "import", b.file(t, "cloud.conf", "[Global]\npassword=x\n"))
+	_, command, _ := strings.Cut(strings.TrimSpace(stderr), "by this command: ")
+	if command == "" || !slices.Contains(strings.Split(string(readme), "\n"), command) {
+		t.Errorf("want the command of the README.md, got %q", command)
+	}
+}
+
+func TestAdoptOfAStandaloneBundleEndsTheBuiltInDriver(t *testing.T) {
+	b := newBed(t)
+	config := b.file(t, "openshift.yaml", "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nmetadata: {name: prod}\nspec: {openshift: {coexistence: adopt}}\n")
+	for _, format := range []string{"kustomize", "helm"} {
+		dir := filepath.Join(b.dir, "adopted-"+format)
+		b.ok(t, "generate", "--simulated", "--target", "standalone", "--format", format, "--output-dir", dir, "--config", config)
+		got := b.ok(t, "adopt", dir)
+		at := 0
+		for _, want := range []string{
+			`"managementState":"Unmanaged","storageClassState":"Unmanaged"`,
+			"delete daemonset openstack-cinder-csi-driver-node",
+			"delete csidriver cinder.csi.openstack.org",
+			map[string]string{"kustomize": "apply --server-side", "helm": "--take-ownership"}[format],
+			"kubectl --namespace cinder-csi-node delete daemonset cinder-csi-node",
+			`"managementState":"Managed","storageClassState":"Managed"`,
+			"Not proven",
+		} {
+			next := strings.Index(got[at:], want)
+			if next < 0 {
+				t.Fatalf("%s: want %q after the steps before it in:\n%s", format, want, got)
+			}
+			at += next
+		}
+	}
+}

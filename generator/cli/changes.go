@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/guard"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/report"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
+)
+
+// The forms of a report of changes.
+const (
+	asText     = "text"
+	asMarkdown = "markdown"
+)
+
+var changeForms = []string{asText, asJSON, asMarkdown}
+
+// compare lists what is different between an earlier plan and the new one.
+func (d *decision) compare(w *World, old, next v1alpha1.Plan) []v1alpha1.Change {
+	run := guard.Run{Types: d.inventory.VolumeTypes.Value, Objects: governed(old, next)}
+	// A configuration that this cloud, or this version, no longer takes makes no plan. The guard then judges by the facts.
+	before, err := plan.Decide(d.inventory, v1alpha1.Distribution{Spec: old.Config}, next.Target, next.Format, w.Version)
+	if err == nil {
+		document := before.Document(nil)
+		run.OldConfig = &document
+	}
+	return guard.Compare(old, next, run)
+}
+
+// handEdits are the files that are not as the generator left them. Foreign ones are no generator's at all.
+func handEdits(files []worktree.Change) []v1alpha1.Change {
+	var changes []v1alpha1.Change
+	for _, f := range files {
+		change := v1alpha1.Change{Class: v1alpha1.HandEdit, Field: f.Path}
+		switch {
+		case f.Foreign:
+			change.Refused = "generate never replaces such a file; move it, or choose another directory"
+			change.Message = f.Path + " is in the way: this generator did not write it"
+		case f.HandEdited && f.Old == nil:
+			change.Message = f.Path + " was deleted by hand: generate writes it again"
+		case f.HandEdited && f.Path == worktree.PlanFile:
+			change.Force, change.Refused = true, "only it says what may be installed; restore it from version control"
+			change.Message = f.Path + " was edited by hand"
+		case f.HandEdited:
+			change.Force, change.Refused = true, "generate would lose the edit; keep your own changes in an overlay outside of the directory"
+			change.Message = f.Path + " was edited by hand"
+		default:
+			continue
+		}
+		change.Message = string(change.Class) + ": " + change.Message
+		changes = append(changes, change)
+	}
+	return changes
+}
+
+// changes are all changes of a bundle on disk: of its decisions, and of files that somebody edited. If neither explains why bytes
+// differ, one change says so.
+func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, files []worktree.Change) []v1alpha1.Change {
+	var changes []v1alpha1.Change
+	if dir.Plan != nil {
+		changes = g.compare(w, *dir.Plan, next)
+	}
+	edits := handEdits(files)
+	if slices.ContainsFunc(edits, func(c v1alpha1.Change) bool { return c.Field == worktree.PlanFile }) {
+		changes = guard.Refused(changes, nil, false) // the rest may be the edit itself
+	}
+	changes = append(changes, edits...)
+	written := slices.DeleteFunc(slices.Clone(files), func(f worktree.Change) bool { return f.HandEdited || f.Foreign })
+	if len(changes) > len(edits) || len(written) == 0 {
+		return changes
+	}
+	rest := v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: "--output-dir", Message: "config: the directory has no bundle yet, so every file is new"}
+	if dir.Plan != nil {
+		var names []string
+		for _, f := range written {
+			if f.Path != worktree.PlanFile {
+				names = append(names, f.Path)
+			}
+		}
+		if len(names) == 0 { // plan.yaml alone follows from the file that was edited
+			return changes
+		}
+		rest = v1alpha1.Change{
+			Class: v1alpha1.GeneratorChange, Field: "files",
+			Message: "generator: the same decisions are written differently (another --base, or another build of the generator): " + strings.Join(names, ", "),
+		}
+	}
+	return append(changes, rest)
+}
+
+func reportOf(changes, refused []v1alpha1.Change, files []worktree.Change) v1alpha1.Changes {
+	var list []v1alpha1.FileChange
+	for _, f := range files {
+		list = append(list, v1alpha1.FileChange{Path: f.Path, Action: string(f.Action)})
+	}
+	return guard.Report(changes, refused, list)
+}
+
+// printChanges writes a report of changes to stdout.
+func printChanges(w *World, form string, r v1alpha1.Changes) error {
+	switch form {
+	case asMarkdown:
+		return report.ChangesMarkdown(w.Stdout, r)
+	case asText:
+		return report.Changes(w.Stdout, r)
+	}
+	return print(w, form, r, forPeople{})
+}
+
+// explainRefusal is one change that generate refuses: why, what allows it, and what keeps the old value.
+func explainRefusal(c v1alpha1.Change) string {
+	text := fmt.Sprintf("%s\n  why it is refused: %s", report.ChangeLine(c), c.Refused)
+	if c.Pin == nil {
+		return text
+	}
+	pin, err := v1alpha1.YAML(map[string]any{"spec": c.Pin})
+	if err != nil {
+		return text
+	}
+	return text + "\n  to keep the old value, add this to the configuration:\n    " + strings.ReplaceAll(strings.TrimSpace(string(pin)), "\n", "\n    ")
+}

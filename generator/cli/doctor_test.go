@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/doctor"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// findings runs doctor and gives its report by check and severity.
+func findings(t *testing.T, b *bed, want int, args ...string) (doctor.Report, map[string]doctor.Severity) {
+	t.Helper()
+	stdout, stderr, code := b.run(t, append([]string{"doctor", "-o", "json"}, args...)...)
+	if code != want {
+		t.Fatalf("want exit %d, got %d: %s%s", want, code, stdout, stderr)
+	}
+	var r doctor.Report
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	worst := map[string]doctor.Severity{}
+	for _, f := range r.Findings {
+		if worst[f.ID] != doctor.Error {
+			worst[f.ID] = f.Severity
+		}
+	}
+	return r, worst
+}
+
+const ownImage = "spec: {images: {driver: {registry: registry.example, repository: driver, tag: v1}}}"
+
+func TestDoctorPrintsFindingsAndAdvice(t *testing.T) {
+	b := newBed(t)
+	stdout, stderr, code := b.run(t, "doctor", "--simulated")
+	if code != Failure || !strings.Contains(stderr, "1 of 12 findings are errors") {
+		t.Errorf("want one error, got %d: %s", code, stderr)
+	}
+	golden(t, "doctor.table", stdout)
+}
+
+func TestDoctorExitsZeroWithWarningsOnly(t *testing.T) {
+	b := newBed(t)
+	config := b.file(t, "config.yaml", ownImage)
+	r, worst := findings(t, b, OK, "--simulated", "--config", config)
+	if worst["image"] != doctor.Warning || r.Count(doctor.Error) != 0 {
+		t.Errorf("want a warning, got %+v", r.Findings)
+	}
+}
+
+func TestDoctorReadsTheClusterOfTheKubeconfig(t *testing.T) {
+	b := newBed(t)
+	b.api = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/version" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"gitVersion": "v1.35.0"}`))
+	})
+	config := b.file(t, "config.yaml", ownImage)
+	r, worst := findings(t, b, Failure, "--simulated", "--config", config, "--context", "prod")
+	if !strings.HasPrefix(r.Cluster, "context prod at http://127.0.0.1") || worst["cluster.version"] != doctor.OK || worst["cluster.secret"] != doctor.Error || worst["cluster.snapshots"] != doctor.Error {
+		t.Errorf("want the Secret and the CRDs to be missing, got %+v", r)
+	}
+	if r, _ := findings(t, b, OK, "--simulated", "--config", config, "--skip-cluster"); r.Cluster != "" {
+		t.Errorf("want no cluster, got %+v", r)
+	}
+}
+
+func TestDoctorReportsALoginThatFailsAsAFinding(t *testing.T) {
+	b := newBed(t)
+	b.sim.SetFault(openstacksim.Fault{Method: "POST", Path: "/identity/v3/auth/tokens", Status: http.StatusUnauthorized})
+	if _, worst := findings(t, b, Failure, "--os-cloud", "sim-demo"); worst["cloud.login"] != doctor.Error {
+		t.Errorf("want an error of the login, got %v", worst)
+	}
+}
+
+func TestDoctorReportsAnOutageInsteadOfStoppingAtIt(t *testing.T) {
+	b := newBed(t)
+	b.sim.SetFault(openstacksim.Fault{Method: "GET", Path: "/volume/v3/*/types", Status: http.StatusServiceUnavailable})
+	r, worst := findings(t, b, Failure, "--os-cloud", "sim-demo")
+	if worst["cloud.types"] != doctor.Error || worst["cloud.quota"] != doctor.OK || worst["image"] != "" {
+		t.Errorf("want the other checks of the cloud, and no bundle, got %+v", r)
+	}
+}
+
+func TestDoctorHelpIsThatOfDoctor(t *testing.T) {
+	b := newBed(t)
+	if got := b.ok(t, "doctor", "--help"); !strings.Contains(got, "Checks the cloud") || !strings.Contains(got, "--kubeconfig") {
+		t.Errorf("want the help of doctor, got %s", got)
+	}
+	for _, args := range [][]string{{"doctor"}, {"doctor", "--simulated", "-o", "yaml"}, {"doctor", "--simulated", "--target", "x"}, {"doctor", "--inventory", "x"}, {"doctor", "volumes"}} {
+		if _, stderr, code := b.run(t, args...); code != Usage {
+			t.Errorf("%v: want exit 64, got %d: %s", args, code, stderr)
+		}
+	}
+}
+
+func TestDoctorOfAHostedControlPlaneLeavesOutTheTwoClusters(t *testing.T) {
+	b := newBed(t)
+	b.api = http.NotFoundHandler()
+	r, _ := findings(t, b, Failure, "--simulated", "--target", "hypershift")
+	if r.Cluster != "" {
+		t.Errorf("want no cluster checked, got %+v", r)
+	}
+}

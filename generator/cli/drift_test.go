@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+)
+
+// The volume type that most rows change.
+const (
+	typeID   = "11111111-2222-4333-8444-555555555555"
+	typeName = "ssd"
+)
+
+// written is a bed with a bundle of its cloud in the directory "out".
+func written(t *testing.T) (*bed, []string) {
+	t.Helper()
+	b := newBed(t)
+	b.sim.AddVolumeType(openstacksim.VolumeType{ID: typeID, Name: typeName})
+	args := generation("vanilla", "helm", filepath.Join(b.dir, "out"))
+	b.ok(t, args...)
+	return b, args
+}
+
+func TestDriftOfACloudIsReportedInOneLineForEachChange(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(b *bed)
+		check  int    // exit code of generate --check
+		write  int    // exit code of generate
+		want   string // on stdout of --check
+	}{
+		{"a quota changed", func(b *bed) { b.sim.SetQuota("demo", "volumes", 7) }, OK, OK, ""},
+		{"a server was added", func(b *bed) { b.sim.AddServer(openstacksim.Server{Name: "worker-9"}) }, OK, OK, ""},
+		{"a description changed", func(b *bed) {
+			b.sim.AddVolumeType(openstacksim.VolumeType{ID: typeID, Name: typeName, Description: "changed"})
+		}, OK, OK, ""},
+		{"a zone is unavailable", func(b *bed) { b.sim.SetZoneAvailable("az1", false) }, OK, OK, ""},
+		{
+			"a type was added", func(b *bed) { b.sim.AddVolumeType(openstacksim.VolumeType{Name: "archive"}) },
+			Different, OK, "cloud: volume type \"archive\" is new: StorageClass archive is added\n",
+		},
+		{
+			"the default type changed", func(b *bed) { b.sim.SetDefaultVolumeType(typeName) },
+			Different, OK, "cloud: defaultVolumeType changes from standard to ssd: defaultClass changes from standard to ssd [StorageClass/ssd, StorageClass/standard]\n",
+		},
+		{
+			"a type was bound to a zone", func(b *bed) { bind(b, "az2") },
+			Different, OK, "cloud: volumeTypes[ssd].zones changes from none to az2: StorageClass ssd: allowedZones changes from none to az2\n",
+		},
+		{
+			"a type was bound to another zone", func(b *bed) { bind(b, "az1") },
+			Different, OK, "cloud: volumeTypes[ssd].zones changes from az2 to az1: StorageClass ssd: allowedZones changes from az2 to az1\n",
+		},
+		{
+			"a zone was added on both sides", func(b *bed) { b.sim.SetComputeZones("az1", "az2", "az3"); b.sim.SetVolumeZones("az1", "az2", "az3") },
+			Different, OK, "cloud: zones.compute changes from az1, az2 to az1, az2, az3; zones.volume changes from az1, az2 to az1, az2, az3: topology.enabled stays true\n",
+		},
+		{
+			"a type was removed", func(b *bed) { b.sim.RemoveVolumeType(typeName) },
+			Different, Refused, "cloud: volume type \"ssd\" is gone: StorageClass ssd is removed (generate refuses this without --accept class-removed)\n",
+		},
+		{
+			"a type was renamed", func(b *bed) {
+				b.sim.RemoveVolumeType(typeName)
+				b.sim.AddVolumeType(openstacksim.VolumeType{ID: typeID, Name: "nvme"})
+			},
+			Different, Refused, "cloud: volume type \"ssd\" is renamed to \"nvme\": StorageClass ssd is replaced by nvme (generate refuses this without --accept class-removed)\n",
+		},
+		{
+			"a compute zone has no volume zone", func(b *bed) { b.sim.SetComputeZones("az1", "az2", "az3") },
+			Different, Refused, "cloud: zones.compute changes from az1, az2 to az1, az2, az3: topology.enabled changes from true to false [ConfigMap/cinder-csi-controller-settings, ConfigMap/cinder-csi-node-settings, DaemonSet/cinder-csi-node, Deployment/cinder-csi-controller] (generate refuses this without --accept topology)\n",
+		},
+		{
+			"the service does not list its types", func(b *bed) {
+				b.sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/volume/v3/*/types", Status: http.StatusServiceUnavailable})
+			}, Failure, Failure, "",
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			b, args := written(t)
+			if strings.Contains(c.name, "another zone") {
+				bind(b, "az2")
+				b.ok(t, args...)
+			}
+			before := files(t, filepath.Join(b.dir, "out"))
+			c.change(b)
+			stdout, stderr, code := b.run(t, append(args, "--check")...)
+			if code != c.check {
+				t.Fatalf("--check: want exit %d, got %d: %s", c.check, code, stderr)
+			}
+			if diff := cmp.Diff(c.want, stdout); diff != "" {
+				t.Errorf("--check (-want +got):\n%s", diff)
+			}
+			_, stderr, code = b.run(t, args...)
+			if code != c.write {
+				t.Errorf("generate: want exit %d, got %d: %s", c.write, code, stderr)
+			}
+			if line := strings.TrimSpace(c.want); !strings.Contains(stderr, line) {
+				t.Errorf("generate: want %q on stderr, got %s", line, stderr)
+			}
+			if diff := cmp.Diff(before, files(t, filepath.Join(b.dir, "out"))); code != OK && diff != "" {
+				t.Errorf("generate wrote although it failed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// bind makes the type exist in one zone alone.
+func bind(b *bed, zone string) {
+	b.sim.AddVolumeType(openstacksim.VolumeType{ID: typeID, Name: typeName, ExtraSpecs: map[string]string{"RESKEY:availability_zones": zone}})
+}
+
+func TestAReaderInsteadOfAnAdministratorIsNoDrift(t *testing.T) {
+	b, args := written(t)
+	args[2] = "sim-demo-admin"
+	b.ok(t, append(args, "--force")...)
+	args[2] = "sim-reader"
+	b.ok(t, append(args, "--check")...)
+}
+
+func TestAMicroversionIsDriftOnlyWhenItDecidesSomething(t *testing.T) {
+	b := newBed(t)
+	saved := b.ok(t, "inspect", "--simulated", "-o", "yaml")
+	args := []string{"generate", "--inventory", "-", "--target", "vanilla", "--format", "helm", "--output-dir", filepath.Join(b.dir, "out")}
+	run := func(version string, more ...string) (string, int) {
+		b.stdin.Reset()
+		b.stdin.WriteString(strings.Replace(saved, "maxMicroversion: \"3.70\"", "maxMicroversion: \""+version+"\"", 1))
+		stdout, _, code := b.run(t, append(args, more...)...)
+		return stdout, code
+	}
+	if _, code := run("3.70"); code != OK {
+		t.Fatalf("want exit 0, got %d", code)
+	}
+	if stdout, code := run("3.71", "--check"); code != OK || stdout != "" {
+		t.Errorf("3.71: want exit 0 and no line, got %d: %s", code, stdout)
+	}
+	want := "cloud: services.block-storage.snapshotInUse changes from true to false: snapshotClass: snapshotInUse changes from true to false [VolumeSnapshotClass/cinder-csi, VolumeSnapshotClass/cinder-csi-backup]\n"
+	if stdout, code := run("3.60", "--check"); code != Different || stdout != want {
+		t.Errorf("3.60: want exit 2 and %q, got %d: %q", want, code, stdout)
+	}
+}
+
+func TestSnapshotsTurnedOffAreRefusedUntilAccepted(t *testing.T) {
+	b, args := written(t)
+	config := b.file(t, "config.yaml", "spec: {snapshots: {enabled: false}}\n")
+	args = append(args, "--config", config)
+	stdout, _, code := b.run(t, append(args, "--check")...)
+	want := "config: spec.snapshots.enabled changes from true to false\n" +
+		"config: snapshotClass: enabled changes from true to false [ClusterRole/cinder-csi-provisioner-snapshots, ClusterRole/cinder-csi-snapshotter, " +
+		"ClusterRoleBinding/cinder-csi-provisioner-snapshots, and 6 more] (generate refuses this without --accept snapshots)\n" +
+		"config: snapshotClass.backup: enabled changes from true to false [VolumeSnapshotClass/cinder-csi-backup] (generate refuses this without --accept snapshots)\n"
+	if code != Different || stdout != want {
+		t.Errorf("--check: want exit 2 and %q, got %d: %q", want, code, stdout)
+	}
+	if _, stderr, code := b.run(t, args...); code != Refused || !strings.Contains(stderr, "spec:\n      snapshots:\n        enabled: true") {
+		t.Errorf("want exit 3 with the lines to paste, got %d: %s", code, stderr)
+	}
+	b.ok(t, append(args, "--accept", "snapshots")...)
+}
+
+func TestATypeRenamedKeepsItsClassWithTheLinesOfTheRefusal(t *testing.T) {
+	b, args := written(t)
+	b.sim.RemoveVolumeType(typeName)
+	b.sim.AddVolumeType(openstacksim.VolumeType{ID: typeID, Name: "nvme"})
+	_, stderr, code := b.run(t, args...)
+	_, pin, found := strings.Cut(stderr, "add this to the configuration:\n")
+	if code != Refused || !found || strings.Contains(pin, "type: ssd") || !strings.Contains(pin, "type: "+typeID) {
+		t.Fatalf("want exit 3 and a pin that names the type by ID, got %d: %s", code, stderr)
+	}
+	args = append(args, "--config", b.file(t, "config.yaml", strings.ReplaceAll(pin, "\n    ", "\n")[4:]))
+	if _, stderr, code := b.run(t, args...); code != OK || !strings.Contains(stderr, "kubectl delete storageclass ssd") {
+		t.Errorf("want exit 0 and the command that replaces the class, got %d: %s", code, stderr)
+	}
+	b.ok(t, "validate", filepath.Join(b.dir, "out"))
+}
+
+func TestAnotherFormatIsOneChangeAndNotOneForEachFile(t *testing.T) {
+	b, args := written(t)
+	args[6] = "kustomize"
+	stdout, _, code := b.run(t, append(args, "--check")...)
+	want := "config: the directory holds a bundle in format helm, and this run writes kustomize (generate refuses this without --force)\n"
+	if code != Different || stdout != want {
+		t.Errorf("want exit 2 and %q, got %d: %q", want, code, stdout)
+	}
+	b.ok(t, append(args, "--force")...)
+}
+
+func TestTheChangesAreJSONOrAPullRequestComment(t *testing.T) {
+	b, args := written(t)
+	b.sim.RemoveVolumeType(typeName)
+	b.sim.AddVolumeType(openstacksim.VolumeType{ID: typeID, Name: "nvme"})
+	for _, form := range []string{"json", "markdown"} {
+		stdout, stderr, code := b.run(t, append(args, "--check", "-o", form)...)
+		if code != Different {
+			t.Fatalf("%s: want exit 2, got %d: %s", form, code, stderr)
+		}
+		golden(t, "changes."+form, stdout)
+	}
+	if _, stderr, code := b.run(t, append(args, "-o", "json")...); code != Usage || !strings.Contains(stderr, "--check") {
+		t.Errorf("want -o without --check to be wrong usage, got %d: %s", code, stderr)
+	}
+	if _, stderr, code := b.run(t, append(args, "--check", "-o", "html")...); code != Usage || !strings.Contains(stderr, "text, json, markdown") {
+		t.Errorf("want exit 64 that names the forms, got %d: %s", code, stderr)
+	}
+}
+
+func TestABundleThatIsUpToDateIsADocumentToo(t *testing.T) {
+	b, args := written(t)
+	want := `{
+  "apiVersion": "generator.cinder-csi.io/v1alpha1",
+  "kind": "Changes",
+  "upToDate": true,
+  "changes": []
+}
+`
+	if diff := cmp.Diff(want, b.ok(t, append(args, "--check", "-o", "json")...)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestASavedPlanIsComparedWithTheDecisionsOfNow(t *testing.T) {
+	b := newBed(t)
+	b.sim.AddVolumeType(openstacksim.VolumeType{ID: typeID, Name: typeName})
+	saved := b.file(t, "saved.yaml", b.ok(t, "plan", "--os-cloud", "sim-demo", "--target", "standalone", "-o", "yaml"))
+	args := []string{"plan", "--os-cloud", "sim-demo", "--check", saved}
+	if stdout := b.ok(t, args...); stdout != "" {
+		t.Errorf("want no line, got %q", stdout)
+	}
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("standalone", "kustomize", dir)...)
+	b.ok(t, "plan", "--os-cloud", "sim-demo", "--target", "standalone", "--check", filepath.Join(dir, "plan.yaml"))
+
+	b.Version = "v1-test" // another version that decides the same is no difference
+	b.ok(t, args...)
+	level := b.file(t, "config.yaml", "spec: {driver: {logLevel: 4}}\n")
+	if stdout, _, code := b.run(t, append(args, "--config", level)...); code != Different || !strings.Contains(stdout, "config: driver.logLevel changes from 2 to 4 [") {
+		t.Errorf("want exit 2 for a setting that a decision follows, got %d: %s", code, stdout)
+	}
+	b.Version = "v0-test"
+
+	b.sim.RemoveVolumeType(typeName)
+	want := "cloud: volume type \"ssd\" is gone: StorageClass ssd is removed (generate refuses this without --accept class-removed)\n"
+	if stdout, stderr, code := b.run(t, args...); code != Different || stdout != want {
+		t.Errorf("want exit 2 and %q, got %d: %q, %s", want, code, stdout, stderr)
+	}
+	if stdout, _, code := b.run(t, append(args, "-o", "json")...); code != Different || !strings.Contains(stdout, "\"kind\": \"Changes\"") || strings.Contains(stdout, "\"files\"") {
+		t.Errorf("want exit 2 and a document without files, got %d: %s", code, stdout)
+	}
+	b.sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/volume/v3/*/types", Status: http.StatusServiceUnavailable})
+	if _, stderr, code := b.run(t, args...); code != Failure {
+		t.Errorf("want exit 1 for an outage, got %d: %s", code, stderr)
+	}
+	for name, args := range map[string][]string{
+		"no such file":    {"plan", "--simulated", "--check", "nowhere.yaml"},
+		"no plan":         {"plan", "--simulated", "--check", level},
+		"a page":          append(args, "-o", "html"),
+		"both from stdin": {"plan", "--check", "-", "--inventory", "-"},
+		"another form":    append(args, "-o", "yaml"),
+	} {
+		if _, stderr, code := b.run(t, args...); code != Usage {
+			t.Errorf("%s: want exit 64, got %d: %s", name, code, stderr)
+		}
+	}
+}

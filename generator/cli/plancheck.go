@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/guard"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// check compares the decisions of a saved plan with those of now: exit 2 where one is different. It looks at no file, so that it can run
+// where the bundle is not. Another version of the generator, a setting and a warning are no decisions; they are shown beside one.
+func (d *decision) check(ctx context.Context, w *World, file, form string) error {
+	if form == asTable { // the default of plan's other output
+		form = asText
+	}
+	if err := oneOf("--output", form, changeForms); err != nil {
+		return err
+	}
+	if file == "-" && (d.from.config == "-" || d.from.inventory == "-") {
+		return usage("--check and --config or --inventory cannot both be stdin")
+	}
+	content, err := readFile(w, file)
+	if err != nil {
+		return err
+	}
+	old, err := v1alpha1.DecodePlan(file, content)
+	if err != nil {
+		return err
+	}
+	if d.target == "" {
+		d.target = string(old.Target)
+	}
+	r, err := d.decide(ctx, w, old.Format)
+	if err != nil {
+		return err
+	}
+	changes := d.compare(w, old, r.Document(nil))
+	if len(old.Warnings) == 0 { // the plan of a drift check has none; those of now are on stderr
+		changes = slices.DeleteFunc(changes, func(c v1alpha1.Change) bool { return c.Field == "warnings" })
+	}
+	if !slices.ContainsFunc(changes, ofDecision) {
+		changes = nil
+	}
+	if err := printChanges(w, form, guard.Report(changes, guard.Refused(changes, nil, false), nil)); err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		fmt.Fprintf(w.Stderr, "the decisions are those of %s\n", file)
+		return nil
+	}
+	return &exit{Different, fmt.Errorf("the decisions are not those of %s; run generate, and save the plan again", file)}
+}
+
+// ofDecision says whether a change is one of the cloud, the target or a decision.
+func ofDecision(c v1alpha1.Change) bool {
+	return c.Decision != "" || c.Field == "--target" || strings.HasPrefix(c.Field, "cloud")
+}

@@ -1,0 +1,52 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/generator/printable"
+)
+
+// The exit codes are those of the generator.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 64
+)
+
+// defaultTimeout is the default of --timeout.
+const defaultTimeout = 2 * time.Minute
+
+// Run is the kubectl plugin: it runs one command line and gives the exit code.
+func Run(ctx context.Context, w World, args []string) int {
+	w.Stderr = printable.To(w.Stderr) // what the report quotes is made printable where it is printed
+	var timeout time.Duration
+	begun := false // flags and arguments were right
+	root := &cobra.Command{
+		Use: "kubectl-cinder", Short: "Look at volumes of the Cinder CSI driver", Version: w.Version, SilenceErrors: true, SilenceUsage: true,
+		// kubectl names a plugin by its file; people type it with a space.
+		Annotations:      map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cinder"},
+		Args:             cobra.NoArgs,
+		PersistentPreRun: func(*cobra.Command, []string) { begun = true },
+		RunE:             func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.PersistentFlags().DurationVar(&timeout, "timeout", defaultTimeout, "how long the cluster and the cloud may take in all")
+	root.SetOut(w.Stdout)
+	root.SetErr(w.Stderr)
+	root.AddCommand(New(w, &timeout))
+	root.SetArgs(args)
+	c, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintln(w.Stderr, "Error: "+err.Error())
+	if begun && !errors.Is(err, ErrUsage) {
+		return exitFailure
+	}
+	fmt.Fprintf(w.Stderr, "See '%s --help'.\n", c.CommandPath())
+	return exitUsage
+}

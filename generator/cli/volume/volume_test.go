@@ -1,0 +1,93 @@
+package volume_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
+)
+
+// run runs the plugin against an API server that has one Bound claim, without a cloud.
+func run(t *testing.T, env map[string]string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/api/v1/namespaces/shop/persistentvolumeclaims/data":
+			fmt.Fprint(w, `{"metadata": {"name": "data", "uid": "u"}, "spec": {"volumeName": "pvc-u"}, "status": {"phase": "Bound"}}`)
+		default:
+			http.Error(w, `{"message": "not found"}`, http.StatusNotFound)
+		}
+	}))
+	defer server.Close()
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, messages bytes.Buffer
+	code = volume.Run(t.Context(), volume.World{
+		Stdout: &out, Stderr: &messages, Env: func(name string) string { return env[name] }, Version: "v0-test",
+		Kubernetes: func(s cluster.Source) (*cluster.Cluster, error) {
+			if s.Context == "nowhere" {
+				return nil, cluster.ErrNoKubeconfig
+			}
+			return cluster.New("test", base, server.Client()), nil
+		},
+		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+	}, args)
+	return out.String(), messages.String(), code
+}
+
+func TestThePluginTellsTheStoryAndWhatItCouldNotSee(t *testing.T) {
+	stdout, stderr, code := run(t, nil, "volume", "shop/data")
+	if code != 0 || stderr != "" || !strings.Contains(stdout, "Claim shop/data") || !strings.Contains(stdout, "Cause: none") || !strings.Contains(stdout, "no credentials are given") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestThePluginExitsOneIfTheVolumeHangs(t *testing.T) {
+	stdout, stderr, code := run(t, nil, "volume", "shop/other", "-o", "json")
+	var report claim.Report
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || report.Cause != "claim.missing" || code != 1 || !strings.Contains(stderr, "claim.missing") {
+		t.Errorf("exit %d, %v: %s%s", code, err, stdout, stderr)
+	}
+}
+
+func TestACloudThatIsNotConfiguredIsNotSeenAndNoFailure(t *testing.T) {
+	stdout, stderr, code := run(t, map[string]string{"OS_CLIENT_CONFIG_FILE": "/nowhere/clouds.yaml"}, "volume", "shop/data", "--os-cloud", "x")
+	if code != 0 || !strings.Contains(stdout, "Not seen:") || !strings.Contains(stdout, "/nowhere/clouds.yaml") {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestWrongUsageOfThePluginExits64(t *testing.T) {
+	for _, args := range [][]string{
+		{"volume"},
+		{"volume", "data"},
+		{"volume", "a/b/c"},
+		{"volume", "shop/data", "extra"},
+		{"volume", "shop/data", "-o", "yaml"},
+		{"volume", "shop/data", "--context", "nowhere"},
+		{"volume", "shop/data", "--no-such-flag"},
+		{"volumes"},
+	} {
+		if stdout, stderr, code := run(t, nil, args...); code != 64 || stdout != "" || !strings.HasPrefix(stderr, "Error: ") {
+			t.Errorf("%v: exit %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestHelpOfThePluginNamesItAsKubectlDoes(t *testing.T) {
+	stdout, _, code := run(t, nil, "volume", "--help")
+	if code != 0 || !strings.Contains(stdout, "kubectl cinder volume NAMESPACE/CLAIM") {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+}

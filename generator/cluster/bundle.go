@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Bundle is what the objects of a bundle need of a cluster, or share with one.
+type Bundle struct {
+	DriverName      string // empty if the objects have no CSIDriver
+	Driver          storagev1.CSIDriver
+	Namespaces      []corev1.Namespace
+	Workloads       []Workload
+	StorageClasses  []storagev1.StorageClass
+	SnapshotClasses []SnapshotClass
+}
+
+// SnapshotClass is a VolumeSnapshotClass.
+type SnapshotClass struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Driver   string            `json:"driver"`
+}
+
+// Workload is a Deployment or a DaemonSet.
+type Workload struct {
+	Kind      string // Deployment or DaemonSet
+	Namespace string
+	Name      string
+	Release   string // of Helm; empty if no release has it
+	Pod       corev1.PodSpec
+}
+
+// String names the workload as kubectl does after --namespace.
+func (w Workload) String() string {
+	return fmt.Sprintf("%s %s/%s", w.Kind, w.Namespace, w.Name)
+}
+
+// Same reports whether both are the same object of a cluster.
+func (w Workload) Same(other Workload) bool {
+	return w.Kind == other.Kind && w.Namespace == other.Namespace && w.Name == other.Name
+}
+
+// workload is the part of both kinds that is read.
+type workload struct {
+	Metadata struct {
+		Namespace   string            `json:"namespace"`
+		Name        string            `json:"name"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		Template struct {
+			Spec corev1.PodSpec `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+func (w workload) of(kind string) Workload {
+	m := w.Metadata
+	return Workload{Kind: kind, Namespace: m.Namespace, Name: m.Name, Release: m.Annotations["meta.helm.sh/release-name"], Pod: w.Spec.Template.Spec}
+}
+
+// ReadBundle reads the objects of one plane of a bundle, as decoded from YAML. It leaves out kinds that no check needs.
+func ReadBundle(objects []map[string]any) (Bundle, error) {
+	var b Bundle
+	for _, o := range objects {
+		kind, _ := o["kind"].(string)
+		text, err := json.Marshal(o)
+		if err == nil {
+			err = b.add(kind, text)
+		}
+		if err != nil {
+			return Bundle{}, fmt.Errorf("an object of kind %s in the bundle cannot be read: %w", kind, err)
+		}
+	}
+	return b, nil
+}
+
+func (b *Bundle) add(kind string, text []byte) error {
+	switch kind {
+	case "CSIDriver":
+		err := json.Unmarshal(text, &b.Driver)
+		b.DriverName = b.Driver.Name
+		return err
+	case "Namespace":
+		return appendTo(&b.Namespaces, text)
+	case "StorageClass":
+		return appendTo(&b.StorageClasses, text)
+	case "VolumeSnapshotClass":
+		return appendTo(&b.SnapshotClasses, text)
+	case "Deployment", "DaemonSet":
+		var w workload
+		if err := json.Unmarshal(text, &w); err != nil {
+			return err
+		}
+		b.Workloads = append(b.Workloads, w.of(kind))
+	}
+	return nil
+}
+
+func appendTo[T any](list *[]T, text []byte) error {
+	var one T
+	if err := json.Unmarshal(text, &one); err != nil {
+		return err
+	}
+	*list = append(*list, one)
+	return nil
+}
+
+// DefaultClasses are the names of the StorageClasses that are marked as the default of the cluster.
+func (b Bundle) DefaultClasses() []string {
+	var names []string
+	for _, c := range b.StorageClasses {
+		if c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// Has reports whether the bundle has this workload.
+func (b Bundle) Has(w Workload) bool { return slices.ContainsFunc(b.Workloads, w.Same) }
+
+// Images lists the images of all containers, sorted.
+func (b Bundle) Images() []string {
+	var all []string
+	for _, w := range b.Workloads {
+		for _, c := range slices.Concat(w.Pod.InitContainers, w.Pod.Containers) {
+			all = append(all, c.Image)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// SecretRef is a Secret that a workload mounts, with the keys that it must have; none means any.
+type SecretRef struct {
+	Namespace, Name string
+	Keys            []string
+}
+
+// Secrets lists the Secrets that the workloads cannot start without.
+func (b Bundle) Secrets() []SecretRef {
+	var all []SecretRef
+	for _, w := range b.Workloads {
+		for _, v := range w.Pod.Volumes {
+			s := v.Secret
+			if s == nil || s.Optional != nil && *s.Optional {
+				continue
+			}
+			ref := SecretRef{Namespace: w.Namespace, Name: s.SecretName}
+			for _, item := range s.Items {
+				ref.Keys = append(ref.Keys, item.Key)
+			}
+			all = append(all, ref)
+		}
+	}
+	return all
+}
+
+// KubeletDir is kubelet's directory as the node workload mounts it; empty if no workload does.
+func (b Bundle) KubeletDir() string {
+	for _, w := range b.Workloads {
+		if dir := w.KubeletDir(); dir != "" {
+			return dir
+		}
+	}
+	return ""
+}
+
+// KubeletDir is kubelet's directory as a CSI driver's workload mounts it: the parent of plugins_registry.
+func (w Workload) KubeletDir() string {
+	for _, v := range w.Pod.Volumes {
+		if v.HostPath != nil && path.Base(path.Clean(v.HostPath.Path)) == "plugins_registry" {
+			return path.Dir(path.Clean(v.HostPath.Path))
+		}
+	}
+	return ""
+}
+
+// upstreamName is the driver name that Cinder drivers have by default.
+const upstreamName = "cinder.csi.openstack.org"
+
+// DriverName is the name of the CSI driver that the workload serves. It is that of its directory on the node, or of the flags of a
+// Cinder driver. It is empty for other workloads, and if the name comes from elsewhere.
+func (w Workload) DriverName() string {
+	for _, v := range w.Pod.Volumes {
+		if v.HostPath != nil {
+			dir, name := path.Split(path.Clean(v.HostPath.Path))
+			if path.Base(dir) == "plugins" && strings.Contains(name, ".") {
+				return name
+			}
+		}
+	}
+	for _, c := range w.Pod.Containers {
+		if isCinderDriver(c) {
+			return flagOf(c, "--driver-name", upstreamName)
+		}
+	}
+	return ""
+}
+
+// ClusterID is the value of --cluster of the Cinder driver that the workload runs, by which its volumes are marked in Cinder. It is empty
+// if the workload has none, or takes it from elsewhere.
+func (w Workload) ClusterID() string {
+	for _, c := range w.Pod.Containers {
+		if isCinderDriver(c) {
+			return flagOf(c, "--cluster", "")
+		}
+	}
+	return ""
+}
+
+func isCinderDriver(c corev1.Container) bool {
+	repository, _, _ := strings.Cut(path.Base(c.Image), ":")
+	repository, _, _ = strings.Cut(repository, "@")
+	return repository == "cinder-csi-plugin" || repository == "cinder-csi-driver" || len(c.Command) > 0 && path.Base(c.Command[0]) == "cinder-csi-plugin"
+}
+
+// flagOf is the value of a flag; it is empty if the value comes from a ConfigMap.
+func flagOf(c corev1.Container, flag, otherwise string) string {
+	text := otherwise
+	for _, arg := range slices.Concat(c.Command, c.Args) {
+		if value, found := strings.CutPrefix(arg, flag+"="); found {
+			text = strings.Trim(value, `"`)
+		}
+	}
+	if !strings.HasPrefix(text, "$(") {
+		return text
+	}
+	for _, e := range c.Env {
+		if "$("+e.Name+")" == text {
+			return e.Value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,230 @@
+// Package cluster reads the objects of a Kubernetes cluster through its API. It sends GET requests only. A page of a pod is also read
+// through the API server, by port-forward.
+//
+// It decodes the few fields that its callers name, and no typed client is linked for that. An error names the object, the cluster
+// and the reason. A Secret's values never leave this package.
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// Kinds of failure, for errors.Is.
+var (
+	ErrNotFound     = errors.New("not found")             // the cluster has no such object, or does not serve the API
+	ErrDenied       = errors.New("denied")                // the user may not read the object
+	ErrUnreachable  = errors.New("cluster unreachable")   // the API server does not answer, or not as one does
+	ErrNoKubeconfig = errors.New("no kubeconfig")         // no file names a cluster
+	ErrKubeconfig   = errors.New("unusable kubeconfig")   // the file cannot be read, or has no such context
+	errTooLarge     = errors.New("the answer is too big") // more than maxAnswer bytes
+)
+
+// maxAnswer is the most that is read of one answer, in bytes: 500 pods or workloads have less.
+const maxAnswer = 64 << 20
+
+// pageSize is how many objects one request lists.
+const pageSize = 500
+
+// Source says where the kubeconfig is. Empty fields mean kubectl's rules: KUBECONFIG, then ~/.kube/config, and the context that the
+// file chooses.
+type Source struct{ Kubeconfig, Context string }
+
+// Cluster is one cluster's API server.
+type Cluster struct {
+	name   string
+	base   *url.URL
+	http   *http.Client
+	config *rest.Config // nil if the cluster is only a URL and a client; then no port can be forwarded
+}
+
+// Connect reads the kubeconfig; it sends no request. Errors: ErrNoKubeconfig, ErrKubeconfig.
+func Connect(s Source) (*Cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = s.Kubeconfig
+	rules.WarnIfAllMissing = false
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context})
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
+	if len(raw.Clusters) == 0 && s.Kubeconfig == "" && s.Context == "" {
+		return nil, ErrNoKubeconfig
+	}
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
+	name := s.Context
+	if name == "" {
+		name = raw.CurrentContext
+	}
+	c := New(name, base, client)
+	c.config = config
+	return c, nil
+}
+
+// New is a cluster at a URL. The client brings the credentials.
+func New(name string, base *url.URL, client *http.Client) *Cluster {
+	return &Cluster{name: name, base: base, http: client}
+}
+
+// Name is the context and the address of the cluster, for messages.
+func (c *Cluster) Name() string { return fmt.Sprintf("context %s at %s", c.name, c.base.Redacted()) }
+
+// Get reads the object or the list at an absolute path of the API into a value. Errors: ErrNotFound, ErrDenied, ErrUnreachable.
+func (c *Cluster) Get(ctx context.Context, path string, into any) error {
+	body, err := c.read(ctx, path, nil)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return c.failed(path, fmt.Errorf("%w: the answer is not what Kubernetes sends: %w", ErrUnreachable, err))
+	}
+	cloud.CleanStrings(into)
+	return nil
+}
+
+// List reads every object of a list, page by page.
+func List[T any](ctx context.Context, c *Cluster, path string) ([]T, error) {
+	return Select[T](ctx, c, path, Selector{})
+}
+
+// Selector limits a list to some objects. The empty Selector selects all. Both fields have the form of kubectl: "name=value,name=value".
+type Selector struct{ Labels, Fields string }
+
+// Select reads every selected object of a list, page by page.
+func Select[T any](ctx context.Context, c *Cluster, path string, s Selector) ([]T, error) {
+	all := []T{}
+	query := url.Values{"limit": {fmt.Sprint(pageSize)}}
+	if s.Labels != "" {
+		query.Set("labelSelector", s.Labels)
+	}
+	if s.Fields != "" {
+		query.Set("fieldSelector", s.Fields)
+	}
+	for {
+		body, err := c.read(ctx, path, query)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			Metadata struct {
+				Continue string `json:"continue"`
+			} `json:"metadata"`
+			Items []T `json:"items"`
+		}
+		if err := json.Unmarshal(body, &page); err != nil {
+			return nil, c.failed(path, fmt.Errorf("%w: the answer is not what Kubernetes sends: %w", ErrUnreachable, err))
+		}
+		cloud.CleanStrings(&page.Items)
+		all = append(all, page.Items...)
+		next := page.Metadata.Continue
+		if next == "" || next == query.Get("continue") {
+			return all, nil
+		}
+		query.Set("continue", next)
+	}
+}
+
+// SecretKeys lists the keys of a Secret, sorted. The values are dropped where they are read.
+func (c *Cluster) SecretKeys(ctx context.Context, namespace, name string) ([]string, error) {
+	var secret struct {
+		Data map[string]dropped `json:"data"`
+	}
+	if err := c.Get(ctx, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/secrets/"+url.PathEscape(name), &secret); err != nil {
+		return nil, err
+	}
+	keys := []string{}
+	for key := range secret.Data {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// dropped decodes anything to nothing.
+type dropped struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*dropped) UnmarshalJSON([]byte) error { return nil }
+
+func (c *Cluster) read(ctx context.Context, path string, query url.Values) ([]byte, error) {
+	u := c.base.JoinPath(path)
+	u.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, c.failed(path, err)
+	}
+	request.Header.Set("Accept", "application/json")
+	resp, err := c.http.Do(request)
+	if err != nil {
+		return nil, c.failed(path, fmt.Errorf("%w: %w", ErrUnreachable, err))
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(body) > maxAnswer {
+		err = errTooLarge
+	}
+	if err != nil {
+		return nil, c.failed(path, fmt.Errorf("%w: %w", ErrUnreachable, err))
+	}
+	return body, c.statusError(path, resp.StatusCode, body)
+}
+
+func (c *Cluster) statusError(path string, status int, body []byte) error {
+	var answer struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(body, &answer) // a proxy's answer has no message
+	reason := fmt.Sprintf("HTTP %d %s", status, cloud.Clean(answer.Message))
+	switch {
+	case status == http.StatusOK:
+		return nil
+	case status == http.StatusNotFound:
+		return c.failed(path, fmt.Errorf("%w: %s", ErrNotFound, reason))
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return c.failed(path, fmt.Errorf("%w: %s", ErrDenied, reason))
+	}
+	return c.failed(path, fmt.Errorf("%w: %s", ErrUnreachable, reason))
+}
+
+func (c *Cluster) failed(path string, err error) error {
+	return fmt.Errorf("GET %s of the cluster (%s): %w", path, c.Name(), err)
+}
+
+// Workloads lists every Deployment and DaemonSet.
+func (c *Cluster) Workloads(ctx context.Context) ([]Workload, error) {
+	var all []Workload
+	for kind, path := range map[string]string{"Deployment": "/apis/apps/v1/deployments", "DaemonSet": "/apis/apps/v1/daemonsets"} {
+		found, err := List[workload](ctx, c, path)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range found {
+			all = append(all, w.of(kind))
+		}
+	}
+	slices.SortFunc(all, func(a, b Workload) int { return strings.Compare(a.String(), b.String()) })
+	return all, nil
+}

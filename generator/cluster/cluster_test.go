@@ -1,0 +1,135 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+func serve(t *testing.T, handler http.HandlerFunc) *Cluster {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL + "/prefix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New("test", base, server.Client())
+}
+
+func TestListsAreReadPageByPageWithGETOnly(t *testing.T) {
+	var asked []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.Path+"?"+r.URL.RawQuery)
+		if r.URL.Query().Get("continue") == "" {
+			fmt.Fprint(w, `{"metadata": {"continue": "more"}, "items": [{"metadata": {"name": "a"}}]}`)
+			return
+		}
+		fmt.Fprint(w, `{"metadata": {}, "items": [{"metadata": {"name": "b"}}]}`)
+	})
+	got, err := List[struct {
+		Metadata struct{ Name string }
+	}](t.Context(), c, "/api/v1/nodes")
+	if err != nil || len(got) != 2 || got[0].Metadata.Name != "a" || got[1].Metadata.Name != "b" {
+		t.Errorf("want a and b, got %v, %v", got, err)
+	}
+	want := []string{"GET /prefix/api/v1/nodes?limit=500", "GET /prefix/api/v1/nodes?continue=more&limit=500"}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestOnlyTheKeysOfASecretAreKept(t *testing.T) {
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"data": {"clouds.yaml": "aHVudGVyMg==", "ca.crt": "eA=="}}`)
+	})
+	keys, err := c.SecretKeys(t.Context(), "ns", "name")
+	if diff := cmp.Diff([]string{"ca.crt", "clouds.yaml"}, keys); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+func TestAnErrorNamesThePathTheClusterAndTheReason(t *testing.T) {
+	for _, test := range []struct {
+		status int
+		body   string
+		want   error
+		says   string
+	}{
+		{http.StatusNotFound, `{"message": "namespaces \"x\" not found"}`, ErrNotFound, `namespaces "x" not found`},
+		{http.StatusForbidden, `{"message": "User cannot get"}`, ErrDenied, "User cannot get"},
+		{http.StatusUnauthorized, ``, ErrDenied, "HTTP 401"},
+		{http.StatusServiceUnavailable, `busy`, ErrUnreachable, "HTTP 503"},
+		{http.StatusOK, `<html>`, ErrUnreachable, "not what Kubernetes sends"},
+	} {
+		c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(test.status)
+			fmt.Fprint(w, test.body)
+		})
+		err := c.Get(t.Context(), "/api/v1/namespaces/x", &struct{}{})
+		if !errors.Is(err, test.want) || !strings.Contains(fmt.Sprint(err), test.says) || !strings.Contains(fmt.Sprint(err), "GET /api/v1/namespaces/x of the cluster (context test at http://127.0.0.1") {
+			t.Errorf("%d: want %v with %q, got %v", test.status, test.want, test.says, err)
+		}
+	}
+}
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+current-context: one
+clusters:
+- name: c
+  cluster: {server: "https://cluster.example:6443"}
+users:
+- name: u
+  user: {token: t}
+contexts:
+- name: one
+  context: {cluster: c, user: u}
+- name: two
+  context: {cluster: c, user: u}
+`
+
+func TestTheKubeconfigIsFoundAsKubectlFindsIt(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	home := clientcmd.RecommendedHomeFile
+	clientcmd.RecommendedHomeFile = filepath.Join(t.TempDir(), "config")
+	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
+	t.Setenv("KUBECONFIG", "")
+	for _, test := range []struct {
+		name   string
+		env    string
+		source Source
+		want   string
+		err    error
+	}{
+		{"the flag", "", Source{Kubeconfig: file}, "context one at https://cluster.example:6443", nil},
+		{"the environment", file, Source{}, "context one at https://cluster.example:6443", nil},
+		{"another context", file, Source{Context: "two"}, "context two at https://cluster.example:6443", nil},
+		{"a context that does not exist", file, Source{Context: "three"}, "", ErrKubeconfig},
+		{"a file that does not exist", "", Source{Kubeconfig: file + "x"}, "", ErrKubeconfig},
+		{"none", "", Source{}, "", ErrNoKubeconfig},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", test.env)
+			c, err := Connect(test.source)
+			if !errors.Is(err, test.err) {
+				t.Fatalf("want %v, got %v", test.err, err)
+			}
+			if err == nil && c.Name() != test.want {
+				t.Errorf("want %s, got %s", test.want, c.Name())
+			}
+		})
+	}
+}

@@ -1,0 +1,241 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// slowAttach is when an attach or detach is called stuck. A cloud needs a few seconds; external-attacher calls again after three minutes.
+const slowAttach = 2 * time.Minute
+
+// pod is the pod that waits for the volume. Of several it is one that does not run yet, and of these one whose node has not the volume.
+func (s *story) pod() *corev1.Pod {
+	var best *corev1.Pod
+	rank := func(p corev1.Pod) int {
+		switch {
+		case p.DeletionTimestamp != nil:
+			return 0
+		case ready(p):
+			return 1
+		case s.attachedAt(p.Spec.NodeName):
+			return 2
+		}
+		return 3
+	}
+	for i, p := range s.Pods {
+		if best == nil || rank(p) > rank(*best) {
+			best = &s.Pods[i]
+		}
+	}
+	return best
+}
+
+// schedule is the node of the pod, once the volume exists.
+func (s *story) schedule() {
+	p := s.pod()
+	switch {
+	case s.blocked:
+	case p == nil && len(s.Attachments) == 0:
+		s.later(stepPod, "no pod uses the claim; the volume is attached for the first pod")
+	case p == nil:
+		s.later(stepPod, "no pod uses the claim")
+	case p.Spec.NodeName == "":
+		s.unscheduled(*p)
+	default:
+		s.done(stepPod, "pod %s is on node %s", p.Name, p.Spec.NodeName)
+	}
+}
+
+func (s *story) attach() {
+	if s.blocked {
+		return
+	}
+	p := s.pod()
+	if p == nil {
+		s.detachAll()
+		return
+	}
+	node := p.Spec.NodeName
+	own := s.attachmentAt(node)
+	if s.nodeTrouble(stepAttach, node) || s.volumeTrouble() {
+		return
+	}
+	if s.gapAbout(theAttachments) {
+		s.attachUnseen(*p)
+		return
+	}
+	if own != nil && own.Status.Attached {
+		s.done(stepAttach, "the volume is attached to node %s; %s", node, s.volumeText())
+		return
+	}
+	if other := s.otherThan(node); other != nil && (own == nil || s.event("FailedAttachVolume") != nil) {
+		s.elsewhere(*p, *other)
+		return
+	}
+	began := p.CreationTimestamp.Time
+	if own == nil {
+		s.hang("attach.waiting", Step{
+			Name: stepAttach, State: Waiting, What: "there is no VolumeAttachment for node " + node, Since: since(began), Why: "kube-controller-manager creates it",
+			Do: []string{"if this stays, read the log of kube-controller-manager", "$ kubectl --namespace " + s.Namespace + " describe pod " + p.Name},
+		})
+		return
+	}
+	s.attaching(*own)
+}
+
+// attachUnseen is the attach of a user who may not read VolumeAttachments: only the events of the pod tell of it.
+func (s *story) attachUnseen(p corev1.Pod) {
+	e := s.event("FailedAttachVolume")
+	switch {
+	case e == nil || ready(p):
+		s.report.Steps = append(s.report.Steps, Step{Name: stepAttach, State: Unseen, What: "the VolumeAttachments could not be read, and no event tells of a failed attach"})
+	case strings.Contains(e.Message, "Multi-Attach"):
+		s.hang("attach.elsewhere", Step{
+			Name: stepAttach, State: Waiting, What: "the volume is still attached to another node", Since: since(firstOf(e)), Why: e.Message,
+			Do: []string{"the access mode ReadWriteOnce allows one node: delete the other pod that uses the claim, or put both pods on one node", "$ kubectl --namespace " + s.Namespace + " get pods --output wide"},
+		})
+	default:
+		s.driverError(stepAttach, "the driver cannot attach the volume to node "+p.Spec.NodeName, firstOf(e), e.Message, s.operation("ControllerPublishVolume"), s.attachAdvice(e.Message)...)
+	}
+}
+
+// attaching is ControllerPublishVolume of the driver, which external-attacher calls.
+func (s *story) attaching(a storagev1.VolumeAttachment) {
+	began, o := a.CreationTimestamp.Time, s.operation("ControllerPublishVolume")
+	if s.driverDown(stepAttach, began, nil) {
+		return
+	}
+	text := ""
+	if e := a.Status.AttachError; e != nil {
+		text = e.Message
+	}
+	if o != nil && o.LastError != "" && !o.Running {
+		text = "rpc error: code = " + o.LastCode + " desc = " + o.LastError
+	}
+	step := s.waiting(stepAttach, "the driver attaches the volume to node "+a.Spec.NodeName, began, o)
+	if s.cinderAttaching() && s.Now.Sub(began) > slowAttach {
+		step.Do = s.stuckAdvice("nova-compute")
+		step.Why = sentence(step.Why, readable(text))
+		s.hang("attach.stuck", step)
+		return
+	}
+	if text != "" {
+		s.driverError(stepAttach, "the driver cannot attach the volume to node "+a.Spec.NodeName+"; "+s.volumeText(), began, text, o, s.attachAdvice(text)...)
+		return
+	}
+	s.hang("attach.waiting", step)
+}
+
+// cinderAttaching reports whether an attach has begun in Cinder and not ended.
+func (s *story) cinderAttaching() bool {
+	return s.Cloud != nil && s.Cloud.Volume != nil && slices.Contains([]string{"reserved", "attaching"}, s.Cloud.Volume.Status)
+}
+
+func (s *story) attachAdvice(text string) []string {
+	if strings.Contains(text, "is attached to") {
+		return append([]string{"detach the volume from the other server, if nothing there uses it (docs/how-to/free-a-stuck-volume.md)"}, s.listAttachments()...)
+	}
+	return append([]string{"read the error; the driver tries again (docs/how-to/free-a-stuck-volume.md)"}, s.listAttachments()...)
+}
+
+func (s *story) listAttachments() []string {
+	return []string{"$ openstack --os-volume-api-version 3.27 volume attachment list --volume-id " + s.volumeID()}
+}
+
+// stuckAdvice is for an attach or detach that the cloud has accepted and does not finish.
+func (s *story) stuckAdvice(log string) []string {
+	do := []string{
+		"give the volume, the server and the request IDs to the operator of the cloud", "the log of " + log + " on the host of the server has the reason",
+		"do not reset the status of the volume while the server may use the disk (docs/how-to/free-a-stuck-volume.md)",
+	}
+	return append(do, s.listAttachments()...)
+}
+
+// otherThan is a VolumeAttachment of another node: first one that is not attached any more.
+func (s *story) otherThan(node string) *storagev1.VolumeAttachment {
+	for i, a := range s.Attachments {
+		if a.Spec.NodeName != node {
+			return &s.Attachments[i]
+		}
+	}
+	return nil
+}
+
+// elsewhere is a volume that another node has: it must be detached there first.
+func (s *story) elsewhere(p corev1.Pod, other storagev1.VolumeAttachment) {
+	node := other.Spec.NodeName
+	if other.DeletionTimestamp != nil {
+		s.detaching(other)
+		return
+	}
+	if s.nodeTrouble(stepDetach, node) {
+		return
+	}
+	began, why := p.CreationTimestamp.Time, ""
+	if e := s.event("FailedAttachVolume"); e != nil {
+		began, why = firstOf(e), e.Message
+	}
+	holders := []string{}
+	for _, h := range s.Pods {
+		if h.Spec.NodeName == node {
+			holders = append(holders, h.Name)
+		}
+	}
+	do := []string{"the access mode ReadWriteOnce allows one node: delete the pod there, or put both pods on one node"}
+	if len(holders) == 0 {
+		do = []string{"no pod there uses the claim: Kubernetes detaches the volume when kubelet has unmounted it; if this stays, read the log of kubelet on " + node}
+	}
+	for _, h := range holders {
+		do = append(do, "$ kubectl --namespace "+s.Namespace+" delete pod "+h)
+	}
+	do = append(do, "$ kubectl get volumeattachment "+other.Name)
+	s.hang("attach.elsewhere", Step{
+		Name: stepAttach, State: Waiting, What: fmt.Sprintf("the volume is still attached to node %s (pods there that use the claim: %s)", node, orNone(strings.Join(holders, ", "))),
+		Since: since(began), Why: why, Do: do,
+	})
+}
+
+// detaching is ControllerUnpublishVolume of the driver, which external-attacher calls.
+func (s *story) detaching(a storagev1.VolumeAttachment) {
+	node := a.Spec.NodeName
+	began := a.DeletionTimestamp.Time
+	if s.nodeTrouble(stepDetach, node) || s.driverDown(stepDetach, began, nil) {
+		return
+	}
+	o := s.operation("ControllerUnpublishVolume")
+	step := s.waiting(stepDetach, "the driver detaches the volume from node "+node, began, o)
+	if e := a.Status.DetachError; e != nil {
+		step.Why = sentence(step.Why, readable(e.Message))
+	}
+	if s.Now.Sub(began) > slowAttach {
+		step.Do = s.stuckAdvice("nova-compute")
+	}
+	s.hang("detach.stuck", step)
+}
+
+// detachAll is for a volume that no pod uses any more.
+func (s *story) detachAll() {
+	for _, a := range s.Attachments {
+		if s.blocked {
+			return
+		}
+		if a.DeletionTimestamp != nil {
+			s.detaching(a)
+			continue
+		}
+		if s.nodeTrouble(stepDetach, a.Spec.NodeName) {
+			return
+		}
+		s.later(stepDetach, "the volume is attached to node %s (VolumeAttachment %s); Kubernetes detaches it when kubelet has unmounted it", a.Spec.NodeName, a.Name)
+	}
+}
+
+// sentence joins the parts that are not empty.
+func sentence(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), "; ")
+}

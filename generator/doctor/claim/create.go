@@ -1,0 +1,242 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// selectedNode is set by the scheduler when it has chosen a node for the first pod of a claim (Kubernetes, "Well-Known Labels, Annotations
+// and Taints").
+const selectedNode = "volume.kubernetes.io/selected-node"
+
+// consumer is the pod that a class with WaitForFirstConsumer waits for.
+func (s *story) consumer() {
+	late := s.Class != nil && s.Class.VolumeBindingMode != nil && *s.Class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	if s.blocked || s.bound() || !late {
+		return
+	}
+	if node := s.Claim.Annotations[selectedNode]; node != "" {
+		s.done(stepPod, "the scheduler has chosen node %s for the first pod", node)
+		return
+	}
+	if len(s.Pods) == 0 {
+		s.hang("pod.none", Step{
+			Name: stepPod, State: Waiting, What: "no pod uses the claim", Since: since(s.Claim.CreationTimestamp.Time),
+			Why: "StorageClass " + s.Class.Name + " has volumeBindingMode WaitForFirstConsumer: the driver creates the volume in the zone of the first pod", Do: []string{"create a pod that uses the claim"},
+		})
+		return
+	}
+	s.unscheduled(s.Pods[0])
+}
+
+// unscheduled says why the scheduler finds no node.
+func (s *story) unscheduled(p corev1.Pod) {
+	step := Step{
+		Name: stepPod, State: Waiting, What: "pod " + p.Name + " has no node yet", Since: since(p.CreationTimestamp.Time),
+		Do: []string{"$ kubectl --namespace " + p.Namespace + " describe pod " + p.Name},
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+			step.Why, step.Since = c.Message, since(c.LastTransitionTime.Time)
+		}
+	}
+	switch {
+	case strings.Contains(step.Why, "max volume count"):
+		step.Do = append([]string{"add a node, or move pods with volumes from a full node; nodes of other flavors may take more volumes", "$ kubectl get csinode -o custom-columns=NODE:.metadata.name,VOLUMES:.spec.drivers[*].allocatable.count"}, step.Do...)
+		s.hang("pod.attach-limit", step)
+	case strings.Contains(step.Why, "volume node affinity conflict"), strings.Contains(step.Why, "PersistentVolume's node affinity"), strings.Contains(step.Why, "available persistent volumes to bind"):
+		key, zones := s.zoneOfVolume()
+		if key != "" {
+			step.Why += " The volume needs a node with " + key + " " + strings.Join(zones, " or ")
+		}
+		step.Do = append([]string{"free or add a node in the zone of the volume; a volume cannot change its zone", strings.TrimSuffix("$ kubectl get nodes --label-columns topology.kubernetes.io/zone,"+key, ",")}, step.Do...)
+		s.hang("pod.zone", step)
+	default:
+		s.hang("pod.unschedulable", step)
+	}
+}
+
+// zoneOfVolume is the node affinity of the PersistentVolume: a label and its values. external-provisioner writes one term.
+func (s *story) zoneOfVolume() (key string, zones []string) {
+	if s.Volume == nil || s.Volume.Spec.NodeAffinity == nil || s.Volume.Spec.NodeAffinity.Required == nil {
+		return "", nil
+	}
+	for _, term := range s.Volume.Spec.NodeAffinity.Required.NodeSelectorTerms {
+		for _, e := range term.MatchExpressions {
+			return e.Key, e.Values
+		}
+	}
+	return "", nil
+}
+
+// create is CreateVolume of the driver, which external-provisioner calls.
+func (s *story) create() {
+	if s.blocked {
+		return
+	}
+	if s.bound() || s.Volume != nil {
+		s.done(stepCreate, "%s", s.volumeText())
+		return
+	}
+	failed := s.event("ProvisioningFailed")
+	if s.driverDown(stepCreate, s.Claim.CreationTimestamp.Time, failed) {
+		return
+	}
+	began := s.Claim.CreationTimestamp.Time
+	if failed != nil {
+		began = firstOf(failed)
+	}
+	o := s.operation("CreateVolume")
+	switch text := s.errorText(failed, o); {
+	case text != "":
+		s.driverError(stepCreate, "the driver cannot create the volume", began, text, o)
+	case s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error":
+		s.hang("create.error", Step{Name: stepCreate, What: s.volumeText(), Since: since(s.Cloud.Volume.Created.Time), Why: s.Cloud.Message, Do: s.showVolume()})
+	default:
+		s.hang("create.waiting", s.waiting(stepCreate, "the driver creates the volume", began, o))
+	}
+}
+
+// waiting is a step that an RPC of the driver works on.
+func (s *story) waiting(name, what string, began time.Time, o *Operation) Step {
+	step := Step{Name: name, State: Waiting, What: what, Since: since(began), Do: []string{"wait; if this stays for more than five minutes, read the log of the driver", s.logCommand()}}
+	if c := s.Cloud; c != nil && c.Volume != nil {
+		step.What += "; " + s.volumeText()
+	}
+	if o == nil {
+		return step
+	}
+	step.Since, step.Requests = since(o.Since), o.Requests
+	step.Why = fmt.Sprintf("calls of %s so far: %d", o.Method, o.RPCs)
+	if o.Step != "" && o.StepSince != nil {
+		step.Why += fmt.Sprintf("; the driver is %s, since %s", o.Step, age(s.Now.Sub(*o.StepSince)))
+	}
+	if o.State != "" {
+		step.Why += "; last seen: " + o.State
+	}
+	if o.LastError != "" {
+		step.Why += "; the call before ended with " + o.LastCode + ": " + o.LastError
+	}
+	return step
+}
+
+// errorText is the newest error of the driver. The driver itself knows a newer one than the event, which Kubernetes may have dropped.
+func (s *story) errorText(e *corev1.Event, o *Operation) string {
+	if o != nil && o.LastError != "" && !o.Running {
+		return "rpc error: code = " + o.LastCode + " desc = " + o.LastError
+	}
+	if e != nil {
+		return e.Message
+	}
+	return ""
+}
+
+// driverDown hangs the story if no controller of the driver works. A fresh event of a sidecar proves that one works somewhere else: with a
+// hosted control plane it runs in another cluster.
+func (s *story) driverDown(name string, began time.Time, fresh *corev1.Event) bool {
+	if fresh != nil && s.Now.Sub(lastOf(*fresh)) < 10*time.Minute && !slices.ContainsFunc(s.Controllers, func(p corev1.Pod) bool { return !ready(p) }) {
+		return false
+	}
+	if slices.ContainsFunc(s.Gaps, func(g Gap) bool { return strings.HasPrefix(g.What, "the controller pods") }) {
+		return false
+	}
+	if slices.ContainsFunc(s.Controllers, ready) {
+		return s.noLeader(name, began)
+	}
+	what := "no controller pod of the driver is ready"
+	if len(s.Controllers) == 0 {
+		what = "this cluster has no controller pod of the driver"
+	}
+	step := Step{Name: name, State: Waiting, What: what, Since: since(began), Why: s.podTrouble(), Do: []string{
+		"start the controller of the driver; with a hosted control plane it runs in the management cluster",
+		"$ kubectl get pods --all-namespaces --selector " + controllerLabels,
+	}}
+	s.hang("driver.not-running", step)
+	return true
+}
+
+// podTrouble is why the containers of the controllers do not run.
+func (s *story) podTrouble() string {
+	var all []string
+	for _, p := range s.Controllers {
+		for _, c := range p.Status.ContainerStatuses {
+			if w := c.State.Waiting; w != nil {
+				all = append(all, fmt.Sprintf("container %s of pod %s/%s: %s %s", c.Name, p.Namespace, p.Name, w.Reason, w.Message))
+			}
+		}
+	}
+	return strings.TrimSpace(strings.Join(all, "; "))
+}
+
+// leaseOf are the marks of the sidecars' leases in their names; external-provisioner uses the name of the driver alone.
+var leaseOf = map[string]string{stepAttach: "external-attacher", stepDetach: "external-attacher", stepExpand: "external-resizer"}
+
+// noLeader hangs the story if the lease of the sidecar of a step has expired.
+func (s *story) noLeader(name string, began time.Time) bool {
+	for _, l := range s.Leases {
+		_, lease, _ := strings.Cut(l.Name, "/")
+		mine := strings.HasPrefix(lease, leaseOf[name])
+		if leaseOf[name] == "" {
+			mine = !strings.HasPrefix(lease, "external-")
+		}
+		if !mine || l.Until.IsZero() || s.Now.Before(l.Until) {
+			continue
+		}
+		s.hang("driver.no-leader", Step{
+			Name: name, State: Waiting, What: "lease " + l.Name + " expired " + age(s.Now.Sub(l.Until)) + " ago", Since: since(began),
+			Why: "its last holder was " + orNone(l.Holder) + "; no replica of the sidecar has taken it", Do: []string{"read the log of the sidecars", s.logCommand()},
+		})
+		return true
+	}
+	return false
+}
+
+func (s *story) bind() {
+	switch {
+	case s.blocked:
+	case s.bound() && s.Claim.Spec.VolumeName != "":
+		s.done(stepBind, "the claim is bound to PersistentVolume %s", s.Claim.Spec.VolumeName)
+	default:
+		s.hang("bind.waiting", Step{Name: stepBind, State: Waiting, What: "the claim is not bound to its PersistentVolume", Do: []string{"$ kubectl --namespace " + s.Namespace + " describe pvc " + s.Name}})
+	}
+}
+
+// volumeText describes the volume in Cinder.
+func (s *story) volumeText() string {
+	switch c := s.Cloud; {
+	case c != nil && c.Missing:
+		return "Cinder has no volume " + s.volumeID()
+	case c != nil && c.Volume != nil:
+		return fmt.Sprintf("Cinder volume %s is %s, %d GiB, in zone %s", c.Volume.ID, c.Volume.Status, c.Volume.Size, orNone(c.Volume.Zone))
+	case s.volumeID() != "":
+		return "Cinder volume " + s.volumeID() + " (its status was not read)"
+	}
+	return "there is no volume yet"
+}
+
+func (s *story) volumeID() string {
+	switch {
+	case s.Volume != nil && s.Volume.Spec.CSI != nil:
+		return s.Volume.Spec.CSI.VolumeHandle
+	case s.Cloud != nil && s.Cloud.Volume != nil:
+		return s.Cloud.Volume.ID
+	}
+	return ""
+}
+
+func (s *story) showVolume() []string {
+	return []string{"$ openstack volume show " + s.volumeID(), "$ openstack --os-volume-api-version 3.5 volume message list"}
+}
+
+func (s *story) logCommand() string {
+	namespace := usualNamespace
+	if len(s.Controllers) > 0 {
+		namespace = s.Controllers[0].Namespace
+	}
+	return "$ kubectl --namespace " + namespace + " logs --selector " + controllerLabels + " --all-containers --since 1h"
+}

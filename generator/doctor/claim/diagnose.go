@@ -1,0 +1,212 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+)
+
+// The steps, in the order of a volume's life.
+const (
+	stepClaim  = "claim"
+	stepClass  = "class"
+	stepSource = "source"
+	stepPod    = "pod"
+	stepCreate = "create"
+	stepBind   = "bind"
+	stepAttach = "attach"
+	stepDetach = "detach"
+	stepMount  = "mount"
+	stepExpand = "expand"
+	stepDelete = "delete"
+)
+
+// story is one run of Diagnose. Its methods add one step each.
+type story struct {
+	Facts
+	report  *Report
+	blocked bool // a step waits or has failed; the rest comes later
+}
+
+// Diagnose tells the story of a claim up to the first step that hangs. It is a pure function.
+func Diagnose(f Facts) Report {
+	r := Report{Claim: f.Namespace + "/" + f.Name, Time: f.Now, Cause: None, Steps: []Step{}, Unseen: f.Gaps}
+	if r.Unseen == nil {
+		r.Unseen = []Gap{}
+	}
+	s := &story{Facts: f, report: &r}
+	steps := []func(){s.claim, s.class, s.source, s.consumer, s.create, s.bind, s.schedule, s.attach, s.mount, s.expand}
+	if s.deleting() {
+		steps = []func(){s.claim, s.stillUsed, s.detachAll, s.deleteVolume}
+	}
+	for _, step := range steps {
+		step()
+	}
+	return r
+}
+
+// deleting reports whether somebody has deleted the claim or its PersistentVolume.
+func (s *story) deleting() bool {
+	v := s.Volume
+	return s.Claim == nil && v != nil || s.Claim != nil && s.Claim.DeletionTimestamp != nil || v != nil && v.DeletionTimestamp != nil
+}
+
+func (s *story) done(name, format string, args ...any) {
+	if !s.blocked {
+		s.report.Steps = append(s.report.Steps, Step{Name: name, State: Done, What: fmt.Sprintf(format, args...)})
+	}
+}
+
+// later notes a step that has not begun. It is no hang by itself.
+func (s *story) later(name, format string, args ...any) {
+	s.report.Steps = append(s.report.Steps, Step{Name: name, State: Later, What: fmt.Sprintf(format, args...)})
+}
+
+// hang ends the story with its cause.
+func (s *story) hang(cause string, step Step) {
+	if s.blocked {
+		return
+	}
+	if !slices.ContainsFunc(Causes, func(c Cause) bool { return c.ID == cause }) {
+		panic("cause " + cause + " is not in Causes")
+	}
+	s.blocked = true
+	s.report.Cause = cause
+	if step.State == "" {
+		step.State = Failed
+	}
+	step.Requests = requestsIn(step.Why, step.Requests)
+	s.report.Steps = append(s.report.Steps, step)
+}
+
+// since is a pointer to a time; nil for the zero time.
+func since(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	at = at.UTC()
+	return &at
+}
+
+func (s *story) claim() {
+	c := s.Claim
+	switch {
+	case c == nil && s.Volume != nil:
+		s.done(stepClaim, "the claim is gone; PersistentVolume %s is %s", s.Volume.Name, s.Volume.Status.Phase)
+	case c == nil && slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What == "the claim" }):
+		s.hang("claim.unreadable", Step{Name: stepClaim, State: Unseen, What: "the claim cannot be read", Why: "the user of the kubeconfig may not read it", Do: []string{"use a kubeconfig that may read claims in namespace " + s.Namespace}})
+	case c == nil:
+		s.hang("claim.missing", Step{
+			Name: stepClaim, What: "there is no claim " + s.report.Claim + ", and no PersistentVolume was bound to one",
+			Do: []string{"$ kubectl --namespace " + s.Namespace + " get pvc"},
+		})
+	case c.Status.Phase == corev1.ClaimLost:
+		s.hang("claim.lost", Step{
+			Name: stepClaim, What: "the claim is Lost", Since: since(c.CreationTimestamp.Time), Why: "PersistentVolume " + c.Spec.VolumeName + " is gone",
+			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again (docs/how-to/troubleshoot.md)", "$ openstack volume list --name pvc-" + string(c.UID)},
+		})
+	case c.DeletionTimestamp != nil:
+		s.done(stepClaim, "the claim is being deleted")
+	default:
+		s.done(stepClaim, "the claim is %s and asks for %s", c.Status.Phase, c.Spec.Resources.Requests.Storage())
+	}
+}
+
+func (s *story) bound() bool { return s.Claim != nil && s.Claim.Status.Phase == corev1.ClaimBound }
+
+func (s *story) class() {
+	switch name := s.className(); {
+	case s.blocked:
+	case s.Class != nil:
+		s.done(stepClass, "StorageClass %s uses driver %s", name, s.Class.Provisioner)
+	case s.bound() || s.gapAbout("the StorageClass"):
+		s.done(stepClass, "StorageClass %s was not read; the claim needs it no more, or it cannot be read", orNone(name))
+	case name == "":
+		s.hang("class.missing", Step{
+			Name: stepClass, State: Waiting, What: "the claim names no StorageClass", Since: since(s.Claim.CreationTimestamp.Time), Why: "there was no default StorageClass",
+			Do: []string{"make a class the default, or delete the claim and name a class in its spec.storageClassName", "$ kubectl get storageclass"},
+		})
+	default:
+		s.hang("class.missing", Step{
+			Name: stepClass, State: Waiting, What: "StorageClass " + name + " does not exist", Since: since(s.Claim.CreationTimestamp.Time),
+			Why: "the claim names it in spec.storageClassName, which cannot be changed",
+			Do:  []string{"create the class, or delete the claim and create it with a class that exists", "$ kubectl get storageclass"},
+		})
+	}
+}
+
+func orNone(name string) string {
+	if name == "" {
+		return "(none)"
+	}
+	return name
+}
+
+func (s *story) className() string { return (&reader{facts: &s.Facts}).className() }
+
+func (s *story) gapAbout(what string) bool {
+	return slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What == what })
+}
+
+func (s *story) source() {
+	p := s.Snapshot
+	if s.blocked || s.bound() || p == nil {
+		return
+	}
+	step := Step{
+		Name: stepSource, State: Waiting, What: "VolumeSnapshot " + p.Name + " is not ready", Since: since(p.Created.Time), Why: p.Error,
+		Do: []string{"$ kubectl --namespace " + s.Namespace + " describe volumesnapshot " + p.Name},
+	}
+	switch {
+	case p.Missing:
+		step.What, step.Do = "VolumeSnapshot "+p.Name+" does not exist", []string{"create it, or delete the claim", "$ kubectl --namespace " + s.Namespace + " get volumesnapshot"}
+		s.hang("source.not-ready", step)
+	case !p.Ready:
+		if p.Error != "" {
+			step.State = Failed
+		}
+		s.hang("source.not-ready", step)
+	default:
+		s.done(stepSource, "VolumeSnapshot %s is ready", p.Name)
+	}
+}
+
+// event is the newest event that a component wrote for one of the reasons.
+func (s *story) event(reasons ...string) *corev1.Event {
+	for i, e := range s.Events {
+		if slices.Contains(reasons, e.Reason) {
+			return &s.Events[i]
+		}
+	}
+	return nil
+}
+
+func firstOf(e *corev1.Event) time.Time {
+	if !e.FirstTimestamp.IsZero() {
+		return e.FirstTimestamp.Time
+	}
+	return lastOf(*e)
+}
+
+// operation is the oldest operation in progress of one of the methods.
+func (s *story) operation(methods ...string) *Operation {
+	for i, o := range s.Operations {
+		if slices.Contains(methods, o.Method) {
+			return &s.Operations[i]
+		}
+	}
+	return nil
+}
+
+// attachmentAt is the VolumeAttachment of a node.
+func (s *story) attachmentAt(node string) *storagev1.VolumeAttachment {
+	for i, a := range s.Attachments {
+		if a.Spec.NodeName == node {
+			return &s.Attachments[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package claim
+
+import (
+	"strings"
+	"time"
+)
+
+// nodeTrouble hangs the story if a node or its server keeps the driver from attaching or detaching.
+func (s *story) nodeTrouble(step, name string) bool {
+	n := s.Nodes[name]
+	if s.blocked || n == nil {
+		return s.blocked
+	}
+	server := s.serverOf(n)
+	switch {
+	case server != nil && server.Missing:
+		s.serverMissing(step, name, server)
+	case server != nil && server.Status == "ERROR":
+		s.hang("server.error", Step{
+			Name: step, What: "server " + serverName(server) + " of node " + name + " is in status ERROR", Why: "Nova attaches and detaches nothing there",
+			Do: []string{"have the operator of the cloud repair or rebuild the server", "$ openstack server show " + server.ID},
+		})
+	case server != nil && server.Locked && !s.attachedAt(name):
+		s.hang("server.locked", Step{
+			Name: step, What: "server " + serverName(server) + " of node " + name + " is locked", Why: "Nova refuses to attach and detach volumes of a locked server",
+			Do: []string{"ask who locked it; then unlock it, and the driver succeeds by itself", "$ openstack server unlock " + server.ID},
+		})
+	case !n.Ready || n.Missing:
+		s.notReady(step, name, n)
+	case step == stepAttach && n.Seen && n.Driver == nil && s.Driver != "":
+		s.unregistered(name)
+	}
+	return s.blocked
+}
+
+// attachedAt reports whether the volume is attached to a node and shall stay there: then the state of the lock does not matter.
+func (s *story) attachedAt(node string) bool {
+	a := s.attachmentAt(node)
+	return a != nil && a.Status.Attached && a.DeletionTimestamp == nil
+}
+
+func (s *story) serverOf(n *Node) *CloudServer {
+	if s.Cloud == nil || n.Driver == nil {
+		return nil
+	}
+	return s.Cloud.Servers[n.Driver.NodeID]
+}
+
+func serverName(server *CloudServer) string {
+	return strings.TrimSpace(server.Name + " " + server.ID)
+}
+
+func (s *story) serverMissing(step, name string, server *CloudServer) {
+	s.hang("server.missing", Step{
+		Name: step, What: "server " + server.ID + " of node " + name + " is gone from Nova", Since: s.nodeSince(name),
+		Why: "a server that does not exist runs no pod, so its volumes are free",
+		Do:  []string{"delete the node; Kubernetes then deletes its pods, and the driver detaches the volumes", "$ kubectl delete node " + name},
+	})
+}
+
+func (s *story) nodeSince(name string) *time.Time {
+	if n := s.Nodes[name]; n != nil && !n.Ready {
+		return since(n.Since)
+	}
+	return nil
+}
+
+// notReady is a node that does not answer. Kubernetes does not detach its volumes: the node may still write to them.
+func (s *story) notReady(step, name string, n *Node) {
+	if n.Missing {
+		s.hang("node.not-ready", Step{
+			Name: step, What: "node " + name + " does not exist in Kubernetes", Why: "the volume has a VolumeAttachment or a pod there",
+			Do: []string{"Kubernetes deletes both after a few minutes; if they stay, read the log of kube-controller-manager"},
+		})
+		return
+	}
+	s.hang("node.not-ready", Step{
+		Name: step, State: Waiting, What: "node " + name + " is not ready, and the volume is attached or wanted there", Since: since(n.Since),
+		Why: "Kubernetes does not detach a volume from a node that does not answer, because the node may still write to it",
+		Do: []string{
+			"repair the node; or shut its server down, and only then set the taint out-of-service. Kubernetes then deletes its pods and detaches its volumes",
+			"$ openstack server stop " + s.serverID(n), "$ openstack server show --column status " + s.serverID(n),
+			"$ kubectl taint nodes " + name + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+			"remove the taint when the node is back",
+			"$ kubectl taint nodes " + name + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute-",
+		},
+	})
+}
+
+func (s *story) serverID(n *Node) string {
+	if n.Driver == nil {
+		return "SERVER"
+	}
+	return n.Driver.NodeID
+}
+
+func (s *story) unregistered(name string) {
+	s.hang("node.unregistered", Step{
+		Name: stepAttach, What: "driver " + s.Driver + " is not registered on node " + name, Why: "CSINode " + name + " does not list it: its node plugin does not run there, or has just started",
+		Do: []string{
+			"start the node plugin on that node; look at its tolerations, its image and its log",
+			"$ kubectl get pods --all-namespaces --output wide --selector app.kubernetes.io/component=node,app.kubernetes.io/name=cinder-csi --field-selector spec.nodeName=" + name,
+			"$ kubectl describe csinode " + name,
+		},
+	})
+}
+
+// volumeTrouble hangs the story if Cinder shows the volume as gone or in an error status.
+func (s *story) volumeTrouble() bool {
+	if s.blocked || s.Cloud == nil {
+		return s.blocked
+	}
+	if s.Cloud.Missing {
+		s.hang("volume.missing", Step{
+			Name: stepAttach, What: "Cinder has no volume " + s.volumeID(), Why: "somebody deleted it, or the credentials are for another project (cloud " + s.Cloud.Name + ")",
+			Do: []string{"check the project of the credentials; if the volume is gone, restore its data from a backup into a new claim", "$ openstack volume show " + s.volumeID()},
+		})
+		return true
+	}
+	if v := s.Cloud.Volume; v != nil && strings.HasPrefix(v.Status, "error") && v.Status != "error_extending" {
+		s.hang("volume.error", Step{Name: stepAttach, What: s.volumeText(), Since: since(v.Updated.Time), Why: s.Cloud.Message, Do: append([]string{
+			"Nova attaches no volume in this status; have the operator of the cloud find the cause and reset the status (docs/how-to/free-a-stuck-volume.md)",
+		}, s.showVolume()...)})
+		return true
+	}
+	return false
+}

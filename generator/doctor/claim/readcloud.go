@@ -1,0 +1,184 @@
+package claim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// ask sends one GET to a service. It reports whether the object is there, and whether the service says that it is not. Any other answer is
+// a gap.
+func (r *reader) ask(ctx context.Context, what, service, microversion, path string, into any) (there, missing bool) {
+	err := r.send(ctx, service, microversion, path, into)
+	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return false, true
+	}
+	if err != nil {
+		r.facts.Gaps = append(r.facts.Gaps, Gap{What: what, Why: cloud.Clean(err.Error()), Do: "check the rights of the credentials with: cinder-csi-generator doctor --skip-cluster"})
+	}
+	return err == nil, false
+}
+
+func (r *reader) send(ctx context.Context, service, microversion, path string, into any) error {
+	client, err := r.Cloud.ClientContext(ctx, service, microversion)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Get(ctx, client.Endpoint+path, into, &gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
+	if resp != nil {
+		resp.Body.Close()
+	}
+	cloud.CleanStrings(into)
+	return err
+}
+
+// readCloud reads the volume from Cinder, and the servers of its attachments and nodes from Nova.
+func (r *reader) readCloud(ctx context.Context) {
+	if r.Cloud == nil {
+		if r.NoCloud.What != "" {
+			r.facts.Gaps = append(r.facts.Gaps, r.NoCloud)
+		}
+		return
+	}
+	c := &CloudFacts{Name: r.Cloud.Name(), Servers: map[string]*CloudServer{}}
+	r.facts.Cloud = c
+	if !r.findVolume(ctx) {
+		r.readQuota(ctx)
+	}
+	if c.Volume != nil {
+		r.readVolumeDetails(ctx)
+	}
+	for _, id := range r.serverIDs() {
+		r.readServer(ctx, id)
+	}
+}
+
+// findVolume finds the volume by the handle of the PersistentVolume, or else by the name that external-provisioner gives it.
+func (r *reader) findVolume(ctx context.Context) (found bool) {
+	c := r.facts.Cloud
+	if v := r.facts.Volume; v != nil && v.Spec.CSI != nil {
+		var answer struct {
+			Volume CloudVolume `json:"volume"`
+		}
+		there, missing := r.ask(ctx, "the volume in Cinder", "block-storage", "", "volumes/"+url.PathEscape(v.Spec.CSI.VolumeHandle), &answer)
+		c.Missing = missing
+		if there {
+			c.Volume = &answer.Volume
+		}
+		return true
+	}
+	if r.facts.Claim == nil {
+		return true
+	}
+	var answer struct {
+		Volumes cloud.Items[CloudVolume] `json:"volumes"`
+	}
+	name := volumeName(*r.facts.Claim)
+	r.ask(ctx, "the volume in Cinder", "block-storage", "", "volumes/detail?name="+url.QueryEscape(name), &answer)
+	for _, v := range answer.Volumes {
+		if v.Name == name { // a cloud that ignores the filter lists the whole project
+			c.Volume = &v
+		}
+	}
+	return c.Volume != nil
+}
+
+func (r *reader) readVolumeDetails(ctx context.Context) {
+	c := r.facts.Cloud
+	var list struct {
+		Attachments cloud.Items[struct {
+			CloudAttachment
+			Volume string `json:"volume_id"`
+		}] `json:"attachments"`
+	}
+	id := url.QueryEscape(c.Volume.ID)
+	r.ask(ctx, "the attachments of the volume in Cinder", "block-storage", "3.27", "attachments/detail?volume_id="+id, &list)
+	for _, a := range list.Attachments {
+		if a.Volume == c.Volume.ID {
+			c.Attachments = append(c.Attachments, a.CloudAttachment)
+		}
+	}
+	var messages struct {
+		Messages cloud.Items[struct {
+			Text     string    `json:"user_message"`
+			Created  cloudTime `json:"created_at"`
+			Resource string    `json:"resource_uuid"`
+		}] `json:"messages"`
+	}
+	r.ask(ctx, "the messages of Cinder about the volume", "block-storage", "3.5", "messages?resource_uuid="+id, &messages)
+	var last cloudTime
+	for _, m := range messages.Messages {
+		if m.Resource == c.Volume.ID && !m.Created.Before(last.Time) {
+			c.Message, last = m.Text, m.Created
+		}
+	}
+}
+
+func (r *reader) readQuota(ctx context.Context) {
+	var answer struct {
+		Set map[string]json.RawMessage `json:"quota_set"`
+	}
+	if there, _ := r.ask(ctx, "the quota of the project", "block-storage", "", "os-quota-sets/"+url.PathEscape(r.Cloud.ProjectID())+"?usage=true", &answer); !there {
+		return
+	}
+	r.facts.Cloud.Quota = map[string]Quota{}
+	for name, text := range answer.Set {
+		var q Quota
+		if json.Unmarshal(text, &q) == nil { // the ID of the project is a string
+			r.facts.Cloud.Quota[name] = q
+		}
+	}
+}
+
+// serverIDs are the servers that Cinder's attachments name, and those of the nodes, as the driver registered them.
+func (r *reader) serverIDs() []string {
+	var ids []string
+	seen := map[string]bool{"": true}
+	add := func(id string) {
+		if !seen[id] {
+			seen[id] = true
+			ids = append(ids, id)
+		}
+	}
+	for _, a := range r.facts.Cloud.Attachments {
+		add(a.Server)
+	}
+	for _, name := range sortedKeys(r.facts.Nodes) {
+		if d := r.facts.Nodes[name].Driver; d != nil {
+			add(d.NodeID)
+		}
+	}
+	return ids
+}
+
+func (r *reader) readServer(ctx context.Context, id string) {
+	const lockedSince = "2.9" // the first microversion whose servers say whether they are locked
+	var answer struct {
+		Server CloudServer `json:"server"`
+	}
+	there, missing := r.ask(ctx, "server "+id+" in Nova", "compute", lockedSince, "servers/"+url.PathEscape(id), &answer)
+	if !there && !missing {
+		return
+	}
+	server := answer.Server
+	server.ID, server.Missing = id, missing
+	r.facts.Cloud.Servers[id] = &server
+	if missing || r.facts.Cloud.Volume == nil {
+		return
+	}
+	var volumes struct {
+		Attachments cloud.Items[struct {
+			Volume string `json:"volumeId"`
+		}] `json:"volumeAttachments"`
+	}
+	r.ask(ctx, fmt.Sprintf("the volumes of server %s in Nova", id), "compute", "", "servers/"+url.PathEscape(id)+"/os-volume_attachments", &volumes)
+	for _, a := range volumes.Attachments {
+		server.Has = server.Has || a.Volume == r.facts.Cloud.Volume.ID
+	}
+}

@@ -1,0 +1,190 @@
+package claim_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
+	"github.com/cinder-csi/cinder-csi/generator/doctor/claim/claimtest"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+var update = flag.Bool("update", false, "write what the reports say into testdata")
+
+// sources replays a recording. The cluster is read through a transport that may refuse.
+func sources(t *testing.T, r *claimtest.Recording, through http.RoundTripper) claim.Sources {
+	t.Helper()
+	base := &url.URL{Scheme: "https", Host: "cluster.example"}
+	from := claim.Sources{Cluster: cluster.New("test", base, &http.Client{Transport: through}), Namespace: r.Namespace, Page: r.Page, Now: r.Now}
+	if r.NoCloud {
+		from.NoCloud = claim.Gap{What: "the cloud", Why: "no login"}
+		return from
+	}
+	settings := cloud.Settings{Name: "sim-demo", AuthURL: recordedCloud(t, r) + "/identity/v3", Username: "demo", Password: "recorded", UserDomainName: "Default", ProjectName: "demo", ProjectDomainName: "Default", Region: "RegionOne"}
+	c, err := cloud.Connect(t.Context(), settings, cloud.Options{Transport: claimtest.Replay(r.Cloud)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from.Cloud = c
+	return from
+}
+
+// recordedCloud is the address of the cloud at the time of the recording, which the catalog names.
+func recordedCloud(t *testing.T, r *claimtest.Recording) string {
+	t.Helper()
+	text, err := json.Marshal(r.Cloud)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), `"url":"http://`)
+	if !found {
+		t.Fatal("the recording has no catalog")
+	}
+	host, _, _ := strings.Cut(after, "/")
+	return "http://" + host
+}
+
+func diagnose(t *testing.T, r *claimtest.Recording, from claim.Sources) claim.Report {
+	t.Helper()
+	namespace, name, _ := strings.Cut(r.Claim, "/")
+	facts, err := claim.Read(t.Context(), from, namespace, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claim.Diagnose(facts)
+}
+
+func recordings(t *testing.T) map[string]*claimtest.Recording {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("want at least 20 recordings, got %d: %v", len(files), err)
+	}
+	all := map[string]*claimtest.Recording{}
+	for _, file := range files {
+		r, err := claimtest.Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[strings.TrimSuffix(filepath.Base(file), ".json")] = r
+	}
+	return all
+}
+
+// The recordings come from a real API server, the driver and a simulated cloud: make test-kubectl-cinder.
+func TestEachRecordedHangIsNamedWithItsCause(t *testing.T) {
+	for name, r := range recordings(t) {
+		t.Run(name, func(t *testing.T) {
+			report := diagnose(t, r, sources(t, r, claimtest.Replay(r.Cluster)))
+			if report.Cause != r.Cause {
+				t.Errorf("want cause %s, got %s", r.Cause, report.Cause)
+			}
+			var got strings.Builder
+			if err := claim.Print(&got, report, 100); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name+".txt", got.String())
+			blocked := false
+			for _, s := range report.Steps {
+				hangs := s.State == claim.Waiting || s.State == claim.Failed
+				if hangs && len(s.Do) == 0 {
+					t.Errorf("step %s says nothing of what to do", s.Name)
+				}
+				blocked = blocked || hangs
+			}
+			if blocked == (r.Cause == claim.None) {
+				t.Errorf("cause %s, and steps %+v", r.Cause, report.Steps)
+			}
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s; if that is right, run with -update (-want +got):\n%s", file, diff)
+	}
+}
+
+// refusing answers 403 for what an ordinary user of a namespace may not read.
+type refusing struct{ next http.RoundTripper }
+
+func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if strings.Contains(request.URL.Path, "/namespaces/") && !strings.Contains(request.URL.Path, "/leases") {
+		return r.next.RoundTrip(request)
+	}
+	return claimtest.Replay{request.Method + " " + request.URL.RequestURI(): {Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}}.RoundTrip(request)
+}
+
+func TestWithoutRightsInTheClusterTheStoryGoesOnAndNamesWhatIsNotSeen(t *testing.T) {
+	for name, r := range recordings(t) {
+		t.Run(name, func(t *testing.T) {
+			report := diagnose(t, r, sources(t, r, refusing{claimtest.Replay(r.Cluster)}))
+			if len(report.Steps) == 0 || len(report.Unseen) == 0 {
+				t.Errorf("want a story and what is not seen, got %+v", report)
+			}
+			for _, s := range report.Steps {
+				if strings.Contains(s.What, "does not exist") && s.Name != "source" {
+					t.Errorf("what may not be read is called missing: %+v", s)
+				}
+			}
+		})
+	}
+}
+
+func TestWithoutCredentialsAndPortForwardTheStorySaysWhatItCouldNotSee(t *testing.T) {
+	r := recordings(t)["attaching-stuck"]
+	from := sources(t, r, claimtest.Replay(r.Cluster))
+	from.Cloud, from.NoCloud = nil, claim.Gap{What: "the volume in Cinder", Why: "no credentials are given"}
+	r.Pages = nil
+	report := diagnose(t, r, from)
+	if report.Cause != "attach.waiting" || !report.Hangs() {
+		t.Errorf("want the attach to wait, got %+v", report)
+	}
+	var text strings.Builder
+	if err := claim.Print(&text, report, 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Not seen:", "no credentials are given", "kubectl --namespace attaching-stuck port-forward"} {
+		if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
+			t.Errorf("want %q in:\n%s", want, text.String())
+		}
+	}
+}
+
+func TestOnlyQuotasWithoutRoomAreNamed(t *testing.T) {
+	r := recordings(t)["quota-full"]
+	report := diagnose(t, r, sources(t, r, claimtest.Replay(r.Cluster)))
+	why := report.Steps[len(report.Steps)-1].Why
+	if !strings.HasSuffix(why, "; quota gigabytes is 0, of which 0 are used or reserved") {
+		t.Errorf("want the one full quota at the end, got %s", why)
+	}
+}
+
+func TestAClusterThatDoesNotAnswerIsAnError(t *testing.T) {
+	r := recordings(t)["no-pod"]
+	from := sources(t, r, claimtest.Replay{})
+	if _, err := claim.Read(t.Context(), from, "shop", "data"); !errors.Is(err, cluster.ErrUnreachable) {
+		t.Errorf("want ErrUnreachable, got %v", err)
+	}
+}

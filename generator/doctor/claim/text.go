@@ -1,0 +1,108 @@
+package claim
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/generator/printable"
+)
+
+// narrowest is the smallest width of a report, in columns.
+const narrowest = 60
+
+// indent is the width of the columns of state and step.
+const indent = 18
+
+// printer keeps the first error of the writer.
+type printer struct {
+	out   io.Writer
+	width int
+	err   error
+}
+
+// Print writes a report for people, in so many columns. Commands are never wrapped, so that a person can copy them.
+func Print(out io.Writer, r Report, columns int) error {
+	p := &printer{out: out, width: max(columns, narrowest)}
+	p.line("Claim " + r.Claim)
+	p.line("")
+	for _, s := range r.Steps {
+		p.step(s, r.Time)
+	}
+	if len(r.Unseen) > 0 {
+		p.line("")
+		p.line("Not seen:")
+		for _, g := range r.Unseen {
+			p.text("  ", g.What+": "+g.Why)
+			if g.Do != "" {
+				p.text("    ", "do: "+g.Do)
+			}
+		}
+	}
+	p.line("")
+	p.line("Cause: " + r.Cause + " (" + meaning(r.Cause) + ")")
+	return p.err
+}
+
+func meaning(cause string) string {
+	for _, c := range Causes {
+		if c.ID == cause {
+			return c.Means
+		}
+	}
+	return ""
+}
+
+func (p *printer) step(s Step, now time.Time) {
+	lines := wrap(printable.Line(s.What), p.width-indent)
+	p.line(fmt.Sprintf("%-9s %-7s %s", s.State, s.Name, lines[0]))
+	margin := strings.Repeat(" ", indent)
+	for _, l := range lines[1:] {
+		p.line(margin + l)
+	}
+	if s.Since != nil {
+		p.line(fmt.Sprintf("%ssince: %s (%s)", margin, age(now.Sub(*s.Since)), s.Since.Format(time.RFC3339)))
+	}
+	if s.Why != "" {
+		p.text(margin, "why: "+s.Why)
+	}
+	if len(s.Requests) > 0 {
+		p.text(margin, "OpenStack requests: "+strings.Join(s.Requests, " "))
+	}
+	for _, do := range s.Do {
+		if strings.HasPrefix(do, "$ ") {
+			p.line(margin + "    " + printable.Line(do))
+			continue
+		}
+		p.text(margin, "do: "+do)
+	}
+}
+
+// text writes a wrapped text behind a margin.
+func (p *printer) text(margin, text string) {
+	for _, l := range wrap(printable.Line(text), p.width-len(margin)) {
+		p.line(margin + l)
+	}
+}
+
+func (p *printer) line(text string) {
+	if _, err := fmt.Fprintln(p.out, strings.TrimRight(text, " ")); p.err == nil {
+		p.err = err
+	}
+}
+
+// wrap breaks a text between words. It has at least one line.
+func wrap(text string, width int) []string {
+	lines, line := []string{}, ""
+	for _, word := range strings.Fields(text) {
+		if line != "" && len(line)+1+len(word) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,228 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
+)
+
+// bundleYAML has what the checks read of a bundle.
+const bundleYAML = `
+- {kind: CSIDriver, metadata: {name: cinder.csi.openstack.org}}
+- {kind: Namespace, metadata: {name: cinder-csi, labels: {pod-security.kubernetes.io/enforce: restricted}}}
+- {kind: Namespace, metadata: {name: cinder-csi-node, labels: {pod-security.kubernetes.io/enforce: privileged}}}
+- {kind: StorageClass, metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}, provisioner: cinder.csi.openstack.org, parameters: {type: fast}}
+- {kind: VolumeSnapshotClass, metadata: {name: cinder-csi, annotations: {snapshot.storage.kubernetes.io/is-default-class: "true"}}, driver: cinder.csi.openstack.org}
+- kind: Deployment
+  metadata: {name: cinder-csi-controller, namespace: cinder-csi}
+  spec:
+    template:
+      spec:
+        containers: [{name: driver, image: "registry.example/driver:v1", args: ["--driver-name=$(DRIVER_NAME)"]}]
+        volumes: [{name: cloud, secret: {secretName: cinder-csi-cloud, items: [{key: clouds.yaml, path: clouds.yaml}]}}]
+- kind: DaemonSet
+  metadata: {name: cinder-csi-node, namespace: cinder-csi-node}
+  spec:
+    template:
+      spec:
+        containers: [{name: driver, image: "registry.example/driver:v1"}]
+        volumes:
+        - {name: plugin, hostPath: {path: /var/lib/kubelet/plugins/cinder.csi.openstack.org}}
+        - {name: registration, hostPath: {path: /var/lib/kubelet/plugins_registry}}
+`
+
+// api is an API server that knows the answers to GETs of paths; it answers 404 to the rest.
+type api map[string]string
+
+func newAPI() api {
+	a := api{
+		"/version":                                               `{"gitVersion": "v1.34.2"}`,
+		"/apis/snapshot.storage.k8s.io/v1":                       `{"resources": [{"name": "volumesnapshots"}, {"name": "volumesnapshotcontents"}, {"name": "volumesnapshotclasses"}]}`,
+		"/api/v1/namespaces/cinder-csi":                          `{"metadata": {"name": "cinder-csi"}}`,
+		"/api/v1/namespaces/cinder-csi-node":                     `{"metadata": {"name": "cinder-csi-node", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}`,
+		"/apis/apps/v1/daemonsets":                               `{"items": []}`,
+		"/apis/storage.k8s.io/v1/storageclasses":                 `{"items": []}`,
+		"/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses": `{"items": []}`,
+		"/api/v1/nodes":                                          `{"items": [{"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "az1"}}}]}`,
+		"/api/v1/namespaces/cinder-csi/secrets/cinder-csi-cloud": `{"data": {"clouds.yaml": "aHVudGVyMg=="}}`,
+	}
+	a["/apis/apps/v1/deployments"] = `{"items": [` + workloadJSON("kube-system", "snapshot-controller", "registry.k8s.io/sig-storage/snapshot-controller:v8", "") + `]}`
+	return a
+}
+
+// workloadJSON is a workload with one container and one directory of the node.
+func workloadJSON(namespace, name, image, dir string) string {
+	return fmt.Sprintf(`{"metadata": {"namespace": %q, "name": %q}, "spec": {"template": {"spec": {"containers": [{"name": "c", "image": %q}],
+		"volumes": [{"name": "v", "hostPath": {"path": %q}}]}}}}`, namespace, name, image, dir)
+}
+
+func (a api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, found := a[r.URL.Path]
+	switch {
+	case r.Method != http.MethodGet:
+		http.Error(w, "only GET may be sent", http.StatusTeapot)
+	case !found:
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"message": "not found"}`)
+	case body == forbidden:
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"message": "User \"eve\" cannot get it"}`)
+	default:
+		fmt.Fprint(w, body)
+	}
+}
+
+const forbidden = "forbidden"
+
+func install(t *testing.T) Install {
+	t.Helper()
+	var objects []map[string]any
+	if err := yaml.Unmarshal([]byte(bundleYAML), &objects); err != nil {
+		t.Fatal(err)
+	}
+	b, err := cluster.ReadBundle(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Install{Bundle: b, KubernetesVersion: "1.32", Snapshots: true, ComputeZones: []string{"az1", "az2"}}
+}
+
+func clusterReport(t *testing.T, a api, i Install) *Report {
+	t.Helper()
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReport("test")
+	r.CheckCluster(t.Context(), cluster.New("test", base, server.Client()), i)
+	return r
+}
+
+func clusterIDs() []string {
+	var ids []string
+	for _, c := range Checks {
+		if strings.HasPrefix(c.ID, "cluster.") {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+func TestAClusterWithoutFaultsHasNoWarning(t *testing.T) {
+	r := clusterReport(t, newAPI(), install(t))
+	if r.Count(Error)+r.Count(Warning)+len(r.NotChecked) != 0 {
+		t.Errorf("want only ok, got %+v %+v", r.Findings, r.NotChecked)
+	}
+	for _, id := range clusterIDs() {
+		if !has(r, id, OK, "") {
+			t.Errorf("want %s ok, got %+v", id, r.Findings)
+		}
+	}
+}
+
+var clusterFaults = []struct {
+	name     string
+	path     string // of the API
+	answer   string // "" is 404
+	id       string
+	severity Severity
+	says     string
+}{
+	{"too old", "/version", `{"gitVersion": "v1.31.0+k3s1"}`, "cluster.version", Error, "Kubernetes is v1.31.0+k3s1, and the bundle is made for 1.32"},
+	{"no API server", "/version", "<html>", "cluster.version", Error, "not what Kubernetes sends"},
+	{"no snapshot CRDs", "/apis/snapshot.storage.k8s.io/v1", "", "cluster.snapshots", Error, "does not serve volumesnapshots, volumesnapshotcontents, volumesnapshotclasses"},
+	{"one CRD only", "/apis/snapshot.storage.k8s.io/v1", `{"resources": [{"name": "volumesnapshots"}]}`, "cluster.snapshots", Error, "does not serve volumesnapshotcontents, volumesnapshotclasses"},
+	{"no snapshot controller", "/apis/apps/v1/deployments", `{"items": []}`, "cluster.snapshots", Warning, "no Deployment runs a snapshot controller"},
+	{
+		"upstream's node plugin", "/apis/apps/v1/daemonsets", `{"items": [` + workloadJSON("kube-system", "csi-cinder-nodeplugin", "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "/var/lib/kubelet/plugins/cinder.csi.openstack.org") + `]}`,
+		"cluster.driver", Error, "DaemonSet kube-system/csi-cinder-nodeplugin",
+	},
+	{
+		"upstream's controller", "/apis/apps/v1/deployments", `{"items": [` + workloadJSON("kube-system", "csi-cinder-controllerplugin", "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "/etc/cacert") + `]}`,
+		"cluster.driver", Error, "Deployment kube-system/csi-cinder-controllerplugin",
+	},
+	{"a CSIDriver of nobody", "/apis/storage.k8s.io/v1/csidrivers/cinder.csi.openstack.org", `{}`, "cluster.driver", Warning, "no workload that doctor knows serves it"},
+	{"a namespace too strict", "/api/v1/namespaces/cinder-csi-node", `{"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}`, "cluster.namespace", Warning, "cinder-csi-node enforces the Pod Security level baseline; the pods need privileged"},
+	{"a namespace that goes", "/api/v1/namespaces/cinder-csi", `{"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}`, "cluster.namespace", Error, "is being deleted"},
+	{"no Secret", "/api/v1/namespaces/cinder-csi/secrets/cinder-csi-cloud", "", "cluster.secret", Error, "Secret cinder-csi/cinder-csi-cloud does not exist"},
+	{"a Secret with another key", "/api/v1/namespaces/cinder-csi/secrets/cinder-csi-cloud", `{"data": {"cloud.conf": "aHVudGVyMg=="}}`, "cluster.secret", Error, "has no key clouds.yaml; its keys are cloud.conf"},
+	{"nodes of another cloud", "/api/v1/nodes", `{"items": [{"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "eu-west-1a"}}}]}`, "cluster.nodes", Warning, "n1 (eu-west-1a)"},
+	{"k0s", "/api/v1/nodes", `{"items": [{"metadata": {"name": "n1"}, "status": {"nodeInfo": {"kubeletVersion": "v1.34.1+k0s"}}}]}`, "cluster.kubelet", Warning, "points to /var/lib/k0s/kubelet"},
+	{"microk8s", "/api/v1/nodes", `{"items": [{"metadata": {"name": "n1", "labels": {"microk8s.io/cluster": "true"}}}]}`, "cluster.kubelet", Warning, "points to /var/snap/microk8s/common/var/lib/kubelet"},
+	{"another CSI driver elsewhere", "/apis/apps/v1/daemonsets", `{"items": [` + workloadJSON("nfs", "csi-nfs-node", "nfs", "/data/kubelet/plugins_registry") + `]}`, "cluster.kubelet", Warning, "DaemonSet nfs/csi-nfs-node points to /data/kubelet"},
+	{"a class that cannot change", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "fast"}, "provisioner": "cinder.csi.openstack.org"}]}`, "cluster.classes", Error, "StorageClass fast exists with another"},
+	{"another default class", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "nfs", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}]}`, "cluster.classes", Warning, "StorageClass nfs is the default already"},
+	{
+		"another default snapshot class", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses",
+		`{"items": [{"metadata": {"name": "old", "annotations": {"snapshot.storage.kubernetes.io/is-default-class": "true"}}, "driver": "cinder.csi.openstack.org"}]}`,
+		"cluster.classes", Warning, "VolumeSnapshotClass old is the default of driver",
+	},
+}
+
+func TestEachFaultOfAClusterIsAFindingThatSaysWhatToDo(t *testing.T) {
+	for _, f := range clusterFaults {
+		t.Run(f.name, func(t *testing.T) {
+			a := newAPI()
+			a[f.path] = f.answer
+			if f.answer == "" {
+				delete(a, f.path)
+			}
+			if r := clusterReport(t, a, install(t)); !has(r, f.id, f.severity, f.says) {
+				t.Errorf("want %s %s with %q, why and what to do, got %+v", f.severity, f.id, f.says, r.Findings)
+			}
+		})
+	}
+}
+
+func TestEveryCheckOfTheClusterHasARow(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range clusterFaults {
+		seen[f.id] = true
+	}
+	for _, id := range clusterIDs() {
+		if !seen[id] {
+			t.Errorf("%s has no row", id)
+		}
+	}
+}
+
+func TestWhatTheUserMayNotReadIsNotCheckedAndNoError(t *testing.T) {
+	a := newAPI()
+	for path := range a {
+		if path != "/version" {
+			a[path] = forbidden
+		}
+	}
+	r := clusterReport(t, a, install(t))
+	if r.Count(Error)+r.Count(Warning) != 0 || len(r.NotChecked) < 6 {
+		t.Errorf("want gaps only, got %+v %+v", r.Findings, r.NotChecked)
+	}
+}
+
+func TestABundleThatIsInstalledAlreadyIsFine(t *testing.T) {
+	a := newAPI()
+	a["/apis/storage.k8s.io/v1/csidrivers/cinder.csi.openstack.org"] = `{}`
+	a["/apis/apps/v1/daemonsets"] = `{"items": [` + workloadJSON("cinder-csi-node", "cinder-csi-node", "x", "/var/lib/kubelet/plugins/cinder.csi.openstack.org") + `]}`
+	a["/apis/storage.k8s.io/v1/storageclasses"] = `{"items": [{"metadata": {"name": "fast", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+		"provisioner": "cinder.csi.openstack.org", "parameters": {"type": "fast"}, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}]}`
+	if r := clusterReport(t, a, install(t)); r.Count(Error)+r.Count(Warning) != 0 || !has(r, "cluster.driver", OK, "installed already") {
+		t.Errorf("want only ok, got %+v", r.Findings)
+	}
+}
+
+func TestNoValueOfASecretIsInTheReport(t *testing.T) {
+	text, err := json.Marshal(clusterReport(t, newAPI(), install(t)))
+	if err != nil || strings.Contains(string(text), "hunter2") || strings.Contains(string(text), "aHVudGVyMg") {
+		t.Errorf("%v: %s", err, text)
+	}
+}

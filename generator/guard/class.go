@@ -1,0 +1,176 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// typeField is the volume type that a class was made for, in the value of its decision.
+const typeField = "volumeType"
+
+// class is the decision of one StorageClass.
+type class struct {
+	id, name         string
+	typeID, typeName string
+	fields           map[string]any
+}
+
+func classOf(d decision) class {
+	fields, _ := d.value.(map[string]any)
+	c := class{id: d.ID, name: strings.TrimPrefix(d.ID, plan.ClassID), fields: fields, typeName: typeOf(fields)}
+	if t, ok := fields[typeField].(map[string]any); ok {
+		c.typeID, _ = t["id"].(string)
+		c.typeName, _ = t["name"].(string)
+	}
+	return c
+}
+
+// typeOf is the parameter type of a class: the name of a volume type, or its id.
+func typeOf(fields map[string]any) string {
+	parameters, _ := fields["parameters"].(map[string]any)
+	t, _ := parameters[contract.ParameterType].(string)
+	return t
+}
+
+func classesOf(p v1alpha1.Plan, in map[string]decision) []class {
+	var all []class
+	for _, d := range p.Decisions {
+		if strings.HasPrefix(d.ID, plan.ClassID) {
+			all = append(all, classOf(in[d.ID]))
+		}
+	}
+	return all
+}
+
+// classes reports the classes that come, go, or have another name. A class is followed by the ID of its volume type.
+func (c *comparison) classes() {
+	fresh := map[string]class{} // by id of the type
+	var added []class
+	for _, k := range classesOf(c.next, c.is) {
+		if _, stays := c.was[k.id]; !stays {
+			added = append(added, k)
+			fresh[k.typeID] = k
+		}
+	}
+	delete(fresh, "")
+	for _, k := range classesOf(c.old, c.was) {
+		if _, stays := c.is[k.id]; stays {
+			continue
+		}
+		if now, renamed := fresh[k.typeID]; renamed {
+			c.renamed(k, now)
+			added = slices.DeleteFunc(added, func(a class) bool { return a.id == now.id })
+			delete(fresh, k.typeID)
+			continue
+		}
+		c.removed(k)
+	}
+	for _, k := range added {
+		c.added(k)
+	}
+}
+
+func (c *comparison) renamed(was, is class) {
+	change := v1alpha1.Change{
+		Class: c.classOf(was.id, "", was.fields, nil), Decision: was.id, Field: "name", Old: was.name, New: is.name,
+		Objects: []string{"StorageClass/" + was.name, "StorageClass/" + is.name},
+	}
+	slices.Sort(change.Objects)
+	c.refuseRemoval(&change, was)
+	effect := fmt.Sprintf("StorageClass %s is replaced by %s", was.name, is.name)
+	if was.typeName != is.typeName {
+		change.Facts = []string{fmt.Sprintf("volumeTypes[%s].name: %s -> %s", was.typeID, was.typeName, is.typeName)}
+		effect = fmt.Sprintf("volume type %q is renamed to %q: %s", was.typeName, is.typeName, effect)
+	}
+	c.add(change, "%s", effect)
+}
+
+func (c *comparison) removed(k class) {
+	change := v1alpha1.Change{Class: c.classOf(k.id, "", k.fields, nil), Decision: k.id, Old: k.fields}
+	c.refuseRemoval(&change, k)
+	if c.otherTarget && change.Accept == "" {
+		return
+	}
+	effect := fmt.Sprintf("StorageClass %s is removed", k.name)
+	if change.Class == v1alpha1.CloudChange {
+		if c.offered(k) {
+			effect = fmt.Sprintf("volume type %q gets no class any more: %s", k.typeName, effect)
+		} else {
+			effect = fmt.Sprintf("volume type %q is gone: %s", k.typeName, effect)
+		}
+	}
+	c.add(change, "%s", effect)
+}
+
+func (c *comparison) added(k class) {
+	if c.otherTarget {
+		return
+	}
+	change := v1alpha1.Change{Class: c.classOf(k.id, "", nil, k.fields), Decision: k.id, New: k.fields}
+	effect := fmt.Sprintf("StorageClass %s is added", k.name)
+	if change.Class == v1alpha1.CloudChange {
+		effect = fmt.Sprintf("volume type %q is new: %s", k.typeName, effect)
+	}
+	c.add(change, "%s", effect)
+}
+
+// offered says whether the cloud still has the volume type of a class.
+func (c *comparison) offered(k class) bool {
+	_, found := c.typeNow(k)
+	return found
+}
+
+// typeNow is the volume type of a class as the cloud has it now. It finds the type by ID, or by name where an older plan holds no ID.
+func (c *comparison) typeNow(k class) (v1alpha1.VolumeType, bool) {
+	i := slices.IndexFunc(c.run.Types, func(t v1alpha1.VolumeType) bool {
+		return t.ID == k.typeID || k.typeID == "" && t.Name == k.typeName
+	})
+	if i < 0 {
+		return v1alpha1.VolumeType{}, false
+	}
+	return c.run.Types[i], true
+}
+
+func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
+	change.Accept = ClassRemoved
+	change.Refused = "claims that name StorageClass " + k.name + " would find no class"
+	entry := pinned(k.name, k.fields)
+	if t, found := c.typeNow(k); found && k.typeID != "" && t.Name != typeOf(k.fields) && typeOf(k.fields) != t.ID {
+		// The old name would make every claim fail. The ID stays for as long as the type exists.
+		entry["parameters"] = withType(k.fields["parameters"], t.ID)
+		change.Refused += "; the pinned class names the volume type by ID. " + recreate(k.name)
+	}
+	change.Pin = m{"storageClasses": m{"extra": []any{entry}}}
+}
+
+// recreate is what a person does about a class that Kubernetes cannot change in place.
+func recreate(name string) string {
+	return "Kubernetes cannot change parameters in place: run `kubectl delete storageclass " + name + "` before you apply; volumes stay as they are"
+}
+
+func withType(parameters any, id string) map[string]any {
+	with := map[string]any{}
+	if given, ok := parameters.(map[string]any); ok {
+		for key, value := range given {
+			with[key] = value
+		}
+	}
+	with[contract.ParameterType] = id
+	return with
+}
+
+// pinned is a class as an entry of storageClasses.extra that depends on no type of the cloud.
+func pinned(name string, was map[string]any) m {
+	entry := m{"name": name, "reclaimPolicy": was["reclaimPolicy"], "parameters": was["parameters"]}
+	for _, key := range []string{"mountOptions", "annotations"} {
+		if value, ok := was[key]; ok {
+			entry[key] = value
+		}
+	}
+	return entry
+}

@@ -1,0 +1,277 @@
+package guard
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// m is an object of a Distribution's spec.
+type m map[string]any
+
+// comparison is one run of Compare.
+type comparison struct {
+	old, next   v1alpha1.Plan
+	run         Run
+	was, is     map[string]decision
+	oldConfig   map[string]decision // of Run.OldConfig
+	sameConfig  bool
+	otherTarget bool
+	reported    map[string]bool // facts that a change names already
+	changes     []v1alpha1.Change
+}
+
+// decision is a decision whose value has the types of JSON, so that a plan read from a file compares with one just made.
+type decision struct {
+	v1alpha1.Decision
+	value any
+}
+
+func byID(p v1alpha1.Plan) map[string]decision {
+	all := make(map[string]decision, len(p.Decisions))
+	for _, d := range p.Decisions {
+		all[d.ID] = decision{d, plainJSON(d.Value)}
+	}
+	return all
+}
+
+func (c *comparison) add(change v1alpha1.Change, format string, args ...any) {
+	change.Message = string(change.Class) + ": " + fmt.Sprintf(format, args...)
+	if change.Decision != "" && change.Objects == nil {
+		change.Objects = c.objects(change.Decision, change.Field)
+	}
+	for _, f := range change.Facts {
+		c.reported[f] = true
+	}
+	c.changes = append(c.changes, change)
+}
+
+// objects are the objects of a decision. Those of a class follow from its id: a class that is gone is in no bundle.
+func (c *comparison) objects(id, field string) []string {
+	for _, k := range kinds {
+		name, found := strings.CutPrefix(id, k.prefix)
+		if id == plan.IDCSIDriver {
+			name, _ = c.is[plan.IDDriverName].value.(string)
+		}
+		if found && name != "" {
+			return []string{k.kind + "/" + name}
+		}
+	}
+	if id == plan.IDDefaultClass {
+		var classes []string
+		for _, name := range []any{c.was[id].value, c.is[id].value} {
+			if name, ok := name.(string); ok && name != "" {
+				classes = append(classes, "StorageClass/"+name)
+			}
+		}
+		slices.Sort(classes)
+		return slices.Compact(classes)
+	}
+	if c.run.Objects == nil {
+		return nil
+	}
+	return c.run.Objects(id, field)
+}
+
+// bundle compares what the directory is for. Another target changes most decisions, so that only those are listed that matter still.
+func (c *comparison) bundle() {
+	c.otherTarget = c.old.Target != c.next.Target
+	const why = "one directory holds the bundle of one target in one format"
+	if c.otherTarget {
+		c.add(v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: "--target", Old: c.old.Target, New: c.next.Target, Force: true, Refused: why},
+			"the directory holds a bundle for target %s, and this run is for %s", c.old.Target, c.next.Target)
+	}
+	if c.old.Format != c.next.Format && c.old.Format != "" && c.next.Format != "" {
+		c.add(v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: "--format", Old: c.old.Format, New: c.next.Format, Force: true, Refused: why},
+			"the directory holds a bundle in format %s, and this run writes %s", c.old.Format, c.next.Format)
+	}
+	if c.old.Generator != c.next.Generator {
+		c.add(v1alpha1.Change{Class: v1alpha1.GeneratorChange, Field: "generator", Old: c.old.Generator, New: c.next.Generator},
+			"version %s wrote the bundle, and this is version %s", c.old.Generator, c.next.Generator)
+	}
+}
+
+// cloud compares what a cloud is by its region and project: both survive a new host name or certificate of Keystone.
+func (c *comparison) cloud() {
+	name := func(p v1alpha1.Plan) string {
+		s := fmt.Sprintf("project %s in region %q at %s", p.Cloud.ProjectID, p.Cloud.Region, p.Cloud.AuthURL)
+		if p.Simulated {
+			return "simulated " + s
+		}
+		return s
+	}
+	change := v1alpha1.Change{Class: v1alpha1.CloudChange, Field: "cloud", Old: name(c.old), New: name(c.next)}
+	switch {
+	case c.old.Cloud.Region != c.next.Cloud.Region, c.old.Cloud.ProjectID != c.next.Cloud.ProjectID, c.old.Simulated != c.next.Simulated:
+		change.Accept, change.Force = Cloud, true
+		change.Refused = "the driver cannot reach the existing volumes in another cloud or project"
+		c.add(change, "the bundle is for %s, and this run reads %s", change.Old, change.New)
+	case c.old.Cloud.AuthURL != c.next.Cloud.AuthURL:
+		change.Field, change.Old, change.New = "cloud.authURL", c.old.Cloud.AuthURL, c.next.Cloud.AuthURL
+		c.add(change, "the URL of Keystone changes from %s to %s", change.Old, change.New)
+	}
+}
+
+// settings lists what the configuration says differently, whether or not a decision follows it.
+func (c *comparison) settings() {
+	if c.sameConfig || c.otherTarget {
+		return
+	}
+	for _, d := range differences("spec", plainJSON(c.old.Config), plainJSON(c.next.Config)) {
+		c.add(v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: d.path, Old: d.old, New: d.next}, "%s changes %s", d.path, fromTo(d.old, d.next))
+	}
+}
+
+func (c *comparison) decisions() {
+	c.classes()
+	for _, id := range c.ids() {
+		was, before := c.was[id]
+		is, after := c.is[id]
+		switch {
+		case strings.HasPrefix(id, plan.ClassID) && before != after: // classes has said so
+		case !before:
+			c.change(id, "", nil, is.value, "%s is new: %s", id, text(is.value))
+		case !after:
+			c.change(id, "", was.value, nil, "%s is gone, it was %s", id, text(was.value))
+		case !equal(was.value, is.value):
+			c.fields(id, was.value, is.value)
+		}
+	}
+	for _, id := range c.ids() {
+		c.grounds(id)
+	}
+}
+
+// ids are the ids of both plans: in the order of the new one, and those that are gone after the one they followed.
+func (c *comparison) ids() []string {
+	var ids []string
+	for _, d := range c.next.Decisions {
+		ids = append(ids, d.ID)
+	}
+	at := 0
+	for _, d := range c.old.Decisions {
+		if i := slices.Index(ids, d.ID); i >= 0 {
+			at = i + 1
+			continue
+		}
+		ids = slices.Insert(ids, at, d.ID)
+		at++
+	}
+	return ids
+}
+
+// fields compares two values of one decision, each field of an object alone. Where a thing is turned on or off, the rest follows from it.
+func (c *comparison) fields(id string, was, is any) {
+	before, object := was.(map[string]any)
+	after, still := is.(map[string]any)
+	if !object || !still {
+		c.change(id, "", was, is, "%s changes %s", id, fromTo(was, is))
+		return
+	}
+	names := fieldNames(before, after)
+	if !equal(before["enabled"], after["enabled"]) {
+		names = []string{"enabled"}
+	}
+	for _, name := range names {
+		if name == typeField || equal(before[name], after[name]) {
+			continue
+		}
+		c.change(id, name, before[name], after[name], "%s: %s changes %s", c.title(id), name, fromTo(before[name], after[name]))
+	}
+}
+
+// change adds the change of one decision, with the facts that changed before it in the sentence.
+func (c *comparison) change(id, field string, was, is any, format string, args ...any) {
+	change := v1alpha1.Change{Class: c.classOf(id, field, was, is), Decision: id, Field: field, Old: was, New: is}
+	message := fmt.Sprintf(format, args...)
+	if change.Class == v1alpha1.CloudChange {
+		change.Facts = c.factsOf(id, true)
+		message = withFacts(change.Facts, message)
+	}
+	c.guard(&change, was, is)
+	if field == "parameters" && change.Accept == "" && c.pinnedByID(id) {
+		message += ". " + recreate(classOf(c.is[id]).name)
+	}
+	if c.otherTarget && change.Accept == "" {
+		return
+	}
+	c.add(change, "%s", message)
+}
+
+// grounds reports a decision whose value stays while its facts, its reason or its source change: plan.yaml and README.md name them.
+func (c *comparison) grounds(id string) {
+	was, before := c.was[id]
+	is, after := c.is[id]
+	if !before || !after || c.otherTarget || !equal(was.value, is.value) {
+		return
+	}
+	facts := c.factsOf(id, false)
+	fresh := slices.DeleteFunc(slices.Clone(facts), func(f string) bool { return c.reported[f] })
+	change := v1alpha1.Change{Class: v1alpha1.CloudChange, Decision: id, Field: "facts", Old: was.Facts, New: is.Facts, Facts: fresh}
+	change.Objects = []string{} // none changes with the value as it is
+	stays := c.title(id) + " stays as it is"
+	if _, object := is.value.(map[string]any); !object {
+		stays = c.title(id) + " stays " + text(is.value)
+	}
+	switch {
+	case len(fresh) > 0:
+		c.add(change, "%s", withFacts(fresh, stays))
+	case len(facts) > 0: // another line names them
+	case was.Source == "" && was.Reason == "": // the plan of a drift check says neither
+	case was.Source != is.Source:
+		change.Class, change.Field, change.Old, change.New = v1alpha1.ConfigChange, "source", was.Source, is.Source
+		c.add(change, "%s: its source changes from %s to %s", stays, was.Source, is.Source)
+	case was.Reason != is.Reason:
+		change.Class, change.Field, change.Old, change.New = c.classOf(id, "reason", was.Reason, is.Reason), "reason", was.Reason, is.Reason
+		c.add(change, "%s for another reason: %s", stays, is.Reason)
+	case !slices.Equal(was.Facts, is.Facts):
+		c.add(change, "%s: its facts change from %s to %s", stays, text(was.Facts), text(is.Facts))
+	}
+}
+
+// warnings reports the warnings of plan and README.md that come and go.
+func (c *comparison) warnings() {
+	if c.otherTarget {
+		return
+	}
+	for _, w := range c.next.Warnings {
+		if !slices.Contains(c.old.Warnings, w) && !c.saysTopology(w) {
+			c.add(v1alpha1.Change{Class: c.warningClass(w, true), Field: "warnings", New: w}, "new warning: %s", w)
+		}
+	}
+	for _, w := range c.old.Warnings {
+		if !slices.Contains(c.next.Warnings, w) {
+			c.add(v1alpha1.Change{Class: c.warningClass(w, false), Field: "warnings", Old: w}, "this warning is gone: %s", w)
+		}
+	}
+}
+
+// saysTopology is whether a warning repeats the line about the topology that is off now.
+func (c *comparison) saysTopology(warning string) bool {
+	was, _ := plan.DecisionOf(c.old, plan.IDTopology)
+	is, _ := plan.DecisionOf(c.next, plan.IDTopology)
+	return strings.HasPrefix(warning, plan.TopologyIsOff) && was.Value != is.Value
+}
+
+// ordered removes what is said twice.
+func (c *comparison) ordered() []v1alpha1.Change {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(c.changes, func(change v1alpha1.Change) bool {
+		twice := seen[change.Message]
+		seen[change.Message] = true
+		return twice
+	})
+}
+
+// title is a decision as people name it: the object where it is one.
+func (c *comparison) title(id string) string {
+	for _, k := range kinds {
+		if name, found := strings.CutPrefix(id, k.prefix); found {
+			return strings.TrimSpace(k.kind + " " + name)
+		}
+	}
+	return id
+}

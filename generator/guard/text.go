@@ -1,0 +1,122 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// withFacts is a sentence with the facts that changed before it.
+func withFacts(facts []string, effect string) string {
+	var parts []string
+	for _, f := range facts {
+		name, values, _ := strings.Cut(f, ": ")
+		was, is, _ := strings.Cut(values, arrow)
+		parts = append(parts, fmt.Sprintf("%s changes from %s to %s", name, was, is))
+	}
+	if parts == nil {
+		return effect
+	}
+	return strings.Join(parts, "; ") + ": " + effect
+}
+
+// fromTo says what a value was and is. Of texts with several lines it names the lines that differ.
+func fromTo(was, is any) string {
+	before, isText := was.(string)
+	after, stays := is.(string)
+	if !isText || !stays || !strings.Contains(before+after, "\n") {
+		return "from " + text(was) + " to " + text(is)
+	}
+	a, b := lines(before), lines(after)
+	missing := func(from, in []string) []string {
+		return slices.DeleteFunc(slices.Clone(from), func(line string) bool { return slices.Contains(in, line) })
+	}
+	return "from " + text(missing(a, b)) + " to " + text(missing(b, a))
+}
+
+func lines(s string) []string { return strings.Split(strings.TrimSpace(s), "\n") }
+
+// longest is how many characters of a value one line shows. The JSON form holds it all.
+const longest = 160
+
+// text is a value on one line, as short as it can be read.
+func text(v any) string {
+	s := []rune(whole(v))
+	if len(s) > longest {
+		return string(s[:longest]) + "…"
+	}
+	return string(s)
+}
+
+func whole(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		if v == "" {
+			return "none"
+		}
+		return v
+	case []string:
+		if len(v) == 0 {
+			return "none"
+		}
+		return strings.Join(v, "; ")
+	case []any:
+		if len(v) == 0 {
+			return "none"
+		}
+		texts := make([]string, len(v))
+		for i, item := range v {
+			texts[i] = whole(item)
+		}
+		return strings.Join(texts, ", ")
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(b)
+}
+
+// difference is one value of a configuration that is not what it was.
+type difference struct {
+	path      string
+	old, next any
+}
+
+// differences walks two documents in the types of JSON and gives the smallest parts that differ, in the order of their paths.
+func differences(path string, old, next any) []difference {
+	if equal(old, next) {
+		return nil
+	}
+	before, object := old.(map[string]any)
+	after, still := next.(map[string]any)
+	if !object && old != nil || !still && next != nil || !object && !still {
+		return []difference{{path, old, next}}
+	}
+	var all []difference
+	for _, key := range fieldNames(before, after) {
+		all = append(all, differences(path+"."+key, before[key], after[key])...)
+	}
+	return all
+}
+
+func fieldNames(a, b map[string]any) []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
+
+func plainJSON(v any) any {
+	var plain any
+	if b, err := json.Marshal(v); err == nil {
+		_ = json.Unmarshal(b, &plain)
+	}
+	return plain
+}

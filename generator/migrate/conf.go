@@ -1,0 +1,185 @@
+package migrate
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+)
+
+// SecretCommand creates the Secret with the credentials in the namespace and under the name that a vanilla bundle has by default. The
+// README.md of the bundle has the exact command.
+const SecretCommand = "kubectl create secret generic cinder-csi-credentials --namespace cinder-csi --from-file=clouds.yaml=clouds.yaml"
+
+const (
+	toSecret = "the credentials go into a Secret as clouds.yaml (key %s), by this command: " + SecretCommand
+	notOurs  = "it is for the cloud controller manager, which the bundle does not install"
+)
+
+// secretKey is a key of [Global] that becomes a key of clouds.yaml.
+func secretKey(key, inClouds string) rule {
+	return rule{key: config.Global + " " + key, why: strings.ReplaceAll(toSecret, "%s", inClouds)}
+}
+
+// confRules has a row for each key of cloud.conf, as SECTION KEY. "*" is every key of the section.
+var confRules = []rule{
+	secretKey("auth-url", "auth.auth_url"),
+	secretKey("user-id", "auth.user_id"),
+	secretKey("username", "auth.username"),
+	secretKey("password", "auth.password"),
+	secretKey("tenant-id", "auth.project_id"),
+	secretKey("tenant-name", "auth.project_name"),
+	secretKey("tenant-domain-id", "auth.project_domain_id"),
+	secretKey("tenant-domain-name", "auth.project_domain_name"),
+	secretKey("user-domain-id", "auth.user_domain_id"),
+	secretKey("user-domain-name", "auth.user_domain_name"),
+	secretKey("domain-id", "auth.user_domain_id and auth.project_domain_id"),
+	secretKey("domain-name", "auth.user_domain_name and auth.project_domain_name"),
+	secretKey("application-credential-id", "auth.application_credential_id"),
+	secretKey("application-credential-name", "auth.application_credential_name"),
+	secretKey("application-credential-secret", "auth.application_credential_secret"),
+	secretKey("trust-id", "auth.trust_id"),
+	secretKey("trustee-id", "auth.user_id"),
+	secretKey("trustee-password", "auth.password"),
+	{key: "Global token", why: "a token expires and cannot be renewed; create an application credential for the driver"},
+	secretKey("region", "region_name"),
+	secretKey("os-endpoint-type", "interface"),
+	{key: "Global ca-file", why: "put the PEM of that file into spec.credentials.caBundle; it is not secret"},
+	{key: "Global tls-insecure", why: "the opposite is verify in clouds.yaml; better put the PEM of the CA into spec.credentials.caBundle"},
+	secretKey("cert-file", "cert"),
+	secretKey("key-file", "key"),
+	{key: "Global use-clouds", why: "a bundle always reads clouds.yaml"},
+	{key: "Global clouds-file", why: "the bundle mounts its own; put that file into the Secret by this command: " + SecretCommand},
+	{key: "Global cloud", to: "spec.credentials.cloud", set: setCloud},
+
+	{key: "BlockStorage node-volume-attach-limit", to: "spec.volumeAttachLimit", set: setAttachLimit},
+	{key: "BlockStorage node-volume-attach-reserve", why: "the bundle leaves the reserve at 1; set spec.volumeAttachLimit to a number instead"},
+	{key: "BlockStorage node-foreign-volumes", why: "no bundle sets it; set spec.volumeAttachLimit to a number instead"},
+	{key: "BlockStorage rescan-on-resize", why: "the driver always reads the size of a disk again"},
+	{key: "BlockStorage ignore-volume-az", why: "the generator decides from the zones of the cloud; where they have other names, map them in spec.topology.zoneMap"},
+	{key: "BlockStorage ignore-volume-microversion", why: "the driver uses the lowest microversion that works"},
+	{key: "BlockStorage bs-version", why: "upstream ignores it too; there is only Cinder v3"},
+	{key: "BlockStorage trust-device-path", why: "upstream ignores it too; the driver finds disks by serial number"},
+	{key: "Metadata search-order", to: "spec.driver.metadata", set: setSearchOrder},
+	{key: "Metadata request-timeout", why: "it has no effect in upstream's plugin either"},
+	{key: "Zone volume-zone", to: "spec.topology.zoneMap"}, // set by readConfSection, which knows the compute zone
+	{key: "Networking *", why: notOurs},
+	{key: "LoadBalancer *", why: notOurs},
+	{key: "LoadBalancerClass *", why: notOurs},
+	{key: "Route *", why: notOurs},
+	{key: "Router *", why: notOurs},
+}
+
+func setCloud(p *proposal, v value) (err error) {
+	p.Spec.Credentials.Cloud, err = v.text()
+	return err
+}
+
+// setAttachLimit reads the limit as upstream does: 0 is none, and what is out of range is 256.
+func setAttachLimit(p *proposal, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return errType
+	}
+	if n == 0 {
+		return leave("0 is no limit; each node calculates its own (spec.volumeAttachLimit: auto)")
+	}
+	if n < 0 || n > 256 {
+		n = 256
+	}
+	p.Spec.VolumeAttachLimit = v1alpha1.IntOrAuto(strconv.Itoa(n))
+	return nil
+}
+
+func setSearchOrder(p *proposal, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	var order []string
+	for source := range strings.SplitSeq(text, ",") {
+		source = strings.TrimSpace(source)
+		if source != v1alpha1.ConfigDrive && source != v1alpha1.MetadataService {
+			return leave("one of its sources is neither " + v1alpha1.ConfigDrive + " nor " + v1alpha1.MetadataService)
+		}
+		order = appendNew(order, source)
+	}
+	p.Spec.Driver.Metadata = order
+	return nil
+}
+
+func isCloudConf(d document) bool { return d.conf != nil }
+
+func (p *proposal) readCloudConf(d document) error {
+	for _, s := range d.conf.Sections {
+		if err := p.readConfSection(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *proposal) readConfSection(s *cloudconf.Section) error {
+	for _, k := range s.Keys {
+		r, known := confRule(s.Name, k.Name)
+		name := "[" + s.Name + "] " + k.Name
+		switch {
+		case !known:
+			return p.problem("line %d: there is no key %s in section [%s] of cloud.conf%s", k.Line, k.Name, s.Name, nearKey(s.Name, k.Name))
+		case strings.EqualFold(s.Name, config.Zone):
+			p.mapZone(name, s.Subsection, k.Value)
+		case strings.EqualFold(s.Name, config.Global) && s.Subsection != "":
+			p.note(name+" of one of several clouds", "", "a bundle serves one cloud; replace only the image of upstream's plugin (docs/how-to/replace-upstream.md)")
+		case strings.EqualFold(s.Name, config.Global) && k.Value == "" && !k.Bare:
+			p.note(name, "", "it is empty")
+		default:
+			if err := p.apply(r, name, value{k.Value}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *proposal) mapZone(name, computeZone, volumeZone string) {
+	if p.Spec.Topology.ZoneMap == nil {
+		p.Spec.Topology.ZoneMap = map[string]string{}
+	}
+	p.Spec.Topology.ZoneMap[computeZone] = volumeZone
+	p.note(name, "spec.topology.zoneMap", "")
+}
+
+func confRule(section, key string) (rule, bool) {
+	i := slices.IndexFunc(confRules, func(r rule) bool {
+		return strings.EqualFold(r.key, section+" "+key) || strings.EqualFold(r.key, section+" *")
+	})
+	if i < 0 {
+		return rule{}, false
+	}
+	return confRules[i], true
+}
+
+func nearKey(section, key string) string {
+	var keys []string
+	for _, r := range confRules {
+		if s, k, _ := strings.Cut(r.key, " "); strings.EqualFold(s, section) {
+			keys = append(keys, k)
+		}
+	}
+	return didYouMean(key, keys)
+}
+
+func didYouMean(name string, candidates []string) string {
+	if near, found := contract.Nearest(name, candidates); found {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}

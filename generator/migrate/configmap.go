@@ -1,0 +1,156 @@
+package migrate
+
+import (
+	"encoding/pem"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+)
+
+// ConfigMaps of OpenShift and HyperShift that have to do with the driver.
+const (
+	userConfig      = "cinder-csi-config"      // what an administrator sets, in openshift-config
+	providerConfig  = "cloud-provider-config"  // of the cloud controller manager, in openshift-config
+	operatorConfig  = "cloud-conf"             // what OpenShift's operator makes of one of them
+	hostedConfig    = "openstack-cloud-config" // of the cloud controller manager of a hosted cluster
+	hostedTrustedCA = "openstack-trusted-ca"   // the CA of a hosted cluster's OpenStack
+
+	caKey       = "ca-bundle.pem"
+	topologyKey = "enable_topology"
+)
+
+// configMapRules are for the documentation; readConfigMap knows ConfigMaps by name. Keys of cloud.conf have their own rows.
+var configMapRules = []rule{
+	{key: userConfig + " config", to: "the Distribution, by the rows of cloud.conf", why: "but nothing of [Global]"},
+	{key: providerConfig + " config", to: "the Distribution, by the rows of cloud.conf", why: "but nothing of [Global], and nothing beside " + userConfig},
+	{key: operatorConfig + " cloud.conf", to: "the Distribution, by the rows of cloud.conf", why: "but nothing of [Global]"},
+	{key: hostedConfig + " cloud.conf", why: notOurs},
+	{key: "* " + topologyKey, to: "spec.topology.mode", why: "without it the generator decides by the rule of OpenShift's operator"},
+	{key: "* " + caKey, to: "spec.credentials.caBundle, or spec.credentials.caConfigMap of a hosted cluster"},
+	{key: "* any other", why: "the driver does not depend on it"},
+}
+
+// isConfigMap is whether a ConfigMap may have settings of the driver. Infrastructure may give the one of the provider any name.
+func isConfigMap(d document) bool {
+	switch d.name() {
+	case userConfig, providerConfig, operatorConfig, hostedConfig, hostedTrustedCA:
+		return true
+	}
+	return d.namespace() == "openshift-config"
+}
+
+func (p *proposal) readConfigMap(d document) error {
+	confKey := map[string]string{userConfig: "config", operatorConfig: "cloud.conf", p.known.cloudConfig: p.known.cloudConfigKey}[d.name()]
+	if confKey != "" && d.name() == userConfig && d.text("data", confKey) == "" {
+		return p.problem("it lacks the key %s, and OpenShift's operator refuses it too", confKey)
+	}
+	data, _ := d.yaml["data"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text, isText := data[key].(string)
+		if !isText {
+			return p.problem("data %s: %w", key, errType)
+		}
+		if err := p.readConfigKey(key, text, confKey); err != nil {
+			return err
+		}
+	}
+	binary, _ := d.yaml["binaryData"].(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(binary)) {
+		p.note("binaryData "+key, "", "the driver does not depend on it")
+	}
+	return nil
+}
+
+// readConfigKey follows OpenShift's operator, which takes cloud.conf and enable_topology of the first of two ConfigMaps.
+func (p *proposal) readConfigKey(key, text, confKey string) error {
+	name := "data " + key
+	notFirst := p.known.userConfig && p.document.name() != userConfig && p.document.name() != operatorConfig
+	switch {
+	case text == "":
+		p.note(name, "", "it is empty")
+	case key == caKey:
+		return p.apply(rule{set: setCA}, name, value{text})
+	case (key == confKey || key == topologyKey) && notFirst:
+		p.note(name, "", "OpenShift's operator takes it from ConfigMap "+userConfig+", which is there")
+	case (key == confKey || key == topologyKey) && p.known.hosted && p.document.name() != operatorConfig:
+		p.note(name, "", "OpenShift's operator takes no configuration from a hosted cluster")
+	case key == confKey:
+		return p.readOpenShiftConf(key, text)
+	case key == topologyKey:
+		return p.apply(rule{to: "spec.topology.mode", set: setEnableTopology}, name, value{text})
+	case key == "cloud.conf" || key == "config":
+		p.note(name, "", notOurs)
+	default:
+		p.note(name, "", "the driver does not depend on it")
+	}
+	return nil
+}
+
+// readOpenShiftConf reads a cloud.conf of OpenShift. Its operator replaces [Global], and so does the bundle.
+func (p *proposal) readOpenShiftConf(key, text string) error {
+	conf, err := cloudconf.Parse([]byte(text))
+	if err != nil {
+		return p.problem("data %s: %w", key, err)
+	}
+	for _, s := range conf.Sections {
+		if strings.EqualFold(s.Name, config.Global) && s.Subsection == "" {
+			for _, k := range s.Keys {
+				p.note("[Global] "+k.Name, "", "OpenShift's operator replaces [Global], and so does the bundle; the credentials are those of a Secret that OpenShift maintains")
+			}
+			continue
+		}
+		if err := p.readConfSection(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setEnableTopology(p *proposal, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return errType
+	}
+	p.Spec.Topology.Mode = v1alpha1.Disabled
+	if on {
+		p.Spec.Topology.Mode = v1alpha1.Enabled
+	}
+	return nil
+}
+
+// setCA takes the certificates, and nothing else that the text may hold. HyperShift keeps them in a ConfigMap beside the controller.
+func setCA(p *proposal, v value) error {
+	text, err := v.text()
+	if err != nil {
+		return err
+	}
+	if p.known.hosted {
+		p.Spec.Credentials.CAConfigMap, p.to = hostedTrustedCA, "spec.credentials.caConfigMap"
+		return nil
+	}
+	var out strings.Builder
+	for rest := []byte(text); ; {
+		block, after := pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		if block.Type == "CERTIFICATE" {
+			out.Write(pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}))
+		}
+		rest = after
+	}
+	if out.Len() == 0 {
+		return leave("it has no certificate in PEM")
+	}
+	p.Spec.Credentials.CABundle, p.to = out.String(), "spec.credentials.caBundle"
+	return nil
+}

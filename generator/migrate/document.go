@@ -1,0 +1,190 @@
+package migrate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+)
+
+// document is a part of a file in one of the two syntaxes.
+type document struct {
+	file   string          // the name of its file
+	source string          // the argument that gave the file
+	yaml   map[string]any  // a YAML mapping
+	conf   *cloudconf.File // or the INI dialect of cloud.conf
+}
+
+// header is a section of cloud.conf, such as [Global].
+var header = regexp.MustCompile(`(?m)^[ \t]*\[[A-Za-z]+([ \t]+"[^"\n]*")?[ \t]*\]`)
+
+// open parses a file: a cloud.conf, or YAML with any number of documents and lists of objects. Its errors name lines and never quote them.
+func open(f File) ([]document, error) {
+	if first := firstLine(f.Content); header.Match(first) && !bytes.HasPrefix(bytes.TrimSpace(first), []byte("{")) {
+		conf, err := cloudconf.Parse(f.Content)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrFile, f.Name, err)
+		}
+		return []document{{file: f.Name, source: f.source(), conf: conf}}, nil
+	}
+	var all []document
+	for _, part := range split(f.Content) {
+		var content map[string]any
+		if err := yaml.UnmarshalStrict(part.text, &content); err != nil {
+			return nil, fmt.Errorf("%w: %s: it is neither cloud.conf, which begins with a section such as [Global], nor YAML mappings without repeated keys%s",
+				ErrFile, f.Name, part.lineOf(err))
+		}
+		for _, object := range listed(content) {
+			withoutSecrets(object)
+			all = append(all, document{file: f.Name, source: f.source(), yaml: object})
+		}
+	}
+	return all, nil
+}
+
+// listed are the objects of a list, or the mapping itself. The items of a typed list such as ConfigMapList may lack their kind.
+func listed(content map[string]any) []map[string]any {
+	kind, _ := content["kind"].(string)
+	items, isList := content["items"].([]any)
+	if !strings.HasSuffix(kind, "List") || !isList {
+		if len(content) == 0 {
+			return nil
+		}
+		return []map[string]any{content}
+	}
+	var all []map[string]any
+	for _, item := range items {
+		object, _ := item.(map[string]any)
+		if object == nil {
+			continue
+		}
+		if of := strings.TrimSuffix(kind, "List"); of != "" && object["kind"] == nil {
+			object["kind"], object["apiVersion"] = of, content["apiVersion"]
+		}
+		all = append(all, listed(object)...)
+	}
+	return all
+}
+
+// part is one document of a YAML file.
+type part struct {
+	text   []byte
+	before int // lines of the file above it
+}
+
+// split cuts a file at the lines that separate YAML documents.
+func split(content []byte) []part {
+	parts := []part{{}}
+	begin, line := 0, 0
+	for at := 0; at < len(content); line++ {
+		end := len(content)
+		if i := bytes.IndexByte(content[at:], '\n'); i >= 0 {
+			end = at + i + 1
+		}
+		if separator.Match(content[at:end]) {
+			parts[len(parts)-1].text = content[begin:at]
+			parts = append(parts, part{before: line})
+			begin = at
+		}
+		at = end
+	}
+	parts[len(parts)-1].text = content[begin:]
+	return parts
+}
+
+var separator = regexp.MustCompile(`^---[ \t\r]*(#.*)?\n?$`)
+
+// firstLine is the first line with a setting.
+func firstLine(content []byte) []byte {
+	for line := range bytes.Lines(content) {
+		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && trimmed[0] != '#' && trimmed[0] != ';' {
+			return line
+		}
+	}
+	return nil
+}
+
+var lineNumber = regexp.MustCompile(`line (\d+)`)
+
+// lineOf is where the YAML is wrong. The rest of such an error may quote a secret.
+func (p part) lineOf(err error) string {
+	m := lineNumber.FindStringSubmatch(err.Error())
+	if m == nil {
+		return ""
+	}
+	n, _ := strconv.Atoi(m[1])
+	return fmt.Sprintf(" (line %d)", p.before+n)
+}
+
+// value is a value of a file: what JSON has, or a text of cloud.conf.
+type value struct{ any }
+
+// empty is a value that says nothing: null, "", {} or [].
+func (v value) empty() bool {
+	switch x := v.any.(type) {
+	case nil:
+		return true
+	case string:
+		return x == ""
+	case map[string]any:
+		return len(x) == 0
+	case []any:
+		return len(x) == 0
+	}
+	return false
+}
+
+var errType = errors.New("the value has another type than files of this kind have")
+
+// into decodes the value strictly into a field of the Distribution.
+func (v value) into(field any) error {
+	text, err := json.Marshal(v.any)
+	if err != nil {
+		return errType
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(field); err != nil {
+		if unknown, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
+			return fmt.Errorf("the Distribution has no field %s", unknown)
+		}
+		return errType
+	}
+	return nil
+}
+
+// text is a scalar as text, as Helm puts it into a template.
+func (v value) text() (string, error) {
+	switch x := v.any.(type) {
+	case string:
+		return strings.TrimSpace(x), nil
+	case bool, float64, int64:
+		return fmt.Sprint(x), nil
+	}
+	return "", errType
+}
+
+// yes reads a boolean, written as one or as text.
+func (v value) yes() (bool, error) {
+	s, err := v.text()
+	if err != nil || s != "true" && s != "false" {
+		return false, errType
+	}
+	return s == "true", nil
+}
+
+// whole reads a whole number.
+func (v value) whole() (int, error) {
+	var n int
+	if err := v.into(&n); err != nil {
+		return 0, errType
+	}
+	return n, nil
+}

@@ -1,0 +1,62 @@
+package migrate
+
+import (
+	"fmt"
+	"strings"
+)
+
+// facts are what a rule needs of other documents than its own.
+type facts struct {
+	clusterID      bool            // a values file has clusterID
+	hosted         bool            // a HostedCluster or a HostedControlPlane is there
+	controlPlane   string          // the namespace of its control plane
+	identity       map[string]bool // names of the Secrets with the credentials of a hosted cluster
+	cloudConfig    string          // the ConfigMap with cloud.conf that Infrastructure names
+	cloudConfigKey string
+	userConfig     bool           // the ConfigMap cinder-csi-config is there
+	cloudCA        bool           // a ConfigMap has a CA of OpenStack's endpoints
+	otherSecrets   map[string]int // number of Secrets that the bundle does not need, by argument
+}
+
+// survey collects the facts. Two hosted clusters are an error: a bundle is for one.
+func (in *input) survey() (*facts, error) {
+	f := &facts{identity: map[string]bool{}, otherSecrets: map[string]int{}, cloudConfig: providerConfig, cloudConfigKey: "config"}
+	var first document
+	for _, d := range in.documents {
+		switch d.kind() {
+		case "HostedCluster", "HostedControlPlane":
+			if f.hosted && controlPlaneNamespace(first) != controlPlaneNamespace(d) {
+				return nil, fmt.Errorf("%w: %s and %s are of two hosted clusters, and a bundle is for one; give the files of one", ErrFile, first.label(), d.label())
+			}
+			first, f.hosted, f.controlPlane = d, true, controlPlaneNamespace(d)
+			if name := d.text("spec", "platform", "openstack", "identityRef", "name"); name != "" {
+				f.identity[name] = true
+			}
+		case "Infrastructure":
+			f.addInfrastructure(d)
+		case "ConfigMap":
+			f.userConfig = f.userConfig || d.name() == userConfig
+			f.cloudCA = f.cloudCA || d.text("data", caKey) != ""
+		case "":
+			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil
+		}
+	}
+	return f, nil
+}
+
+func (f *facts) addInfrastructure(d document) {
+	if name := d.text("spec", "cloudConfig", "name"); name != "" {
+		f.cloudConfig = name
+	}
+	if key := d.text("spec", "cloudConfig", "key"); key != "" {
+		f.cloudConfigKey = key
+	}
+}
+
+// controlPlaneNamespace is where HyperShift runs the pods of a hosted control plane.
+func controlPlaneNamespace(d document) string {
+	if d.kind() == "HostedControlPlane" {
+		return d.namespace()
+	}
+	return d.namespace() + "-" + strings.ReplaceAll(d.name(), ".", "-")
+}

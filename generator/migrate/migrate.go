@@ -1,0 +1,192 @@
+// Package migrate helps to replace another installation. Import reads its configuration and proposes a Distribution; Adopt lists the
+// steps from a running driver to a bundle, and back.
+//
+// Import tells about every key that it meets: what it became, or why it was left out. A key that nobody knows is an error. No note
+// and no error holds a value of a file, because the files hold credentials.
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// File is one file of the existing installation. A file of a directory may be anything: what Import cannot read there is left out, with a
+// note. Import overwrites Content, which may hold secrets.
+type File struct {
+	Name      string
+	Directory string // the argument that the file was found below; empty if the file itself is the argument
+	Content   []byte
+}
+
+// source is the argument that gave the file.
+func (f File) source() string {
+	if f.Directory != "" {
+		return f.Directory
+	}
+	return f.Name
+}
+
+// Note says what became of one key.
+type Note struct {
+	File, Key string
+	To        string // the key of the Distribution; empty if the key was left out
+	Why       string // why it was left out, or what differs
+}
+
+// String is the note as one line.
+func (n Note) String() string {
+	line := fmt.Sprintf("%s: %s: ", n.File, n.Key)
+	switch {
+	case n.To == "":
+		return line + "left out: " + n.Why
+	case n.Why == "":
+		return line + "is now " + n.To
+	}
+	return line + "is now " + n.To + ": " + n.Why
+}
+
+// ErrFile says that a file cannot be imported.
+var ErrFile = errors.New("the file cannot be imported")
+
+// Import proposes a Distribution for the files, and says key by key what became of them. Errors: ErrFile, and those of the sequence.
+func Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, []Note, error) {
+	in, err := readAll(files)
+	if err != nil {
+		return v1alpha1.Distribution{}, nil, err
+	}
+	known, err := in.survey()
+	if err != nil {
+		return v1alpha1.Distribution{}, nil, err
+	}
+	all := &merged{first: map[string]string{}}
+	all.into.APIVersion, all.into.Kind = v1alpha1.APIVersion, v1alpha1.KindDistribution
+	notes := in.notes
+	var problems []error
+	for _, f := range formats() {
+		for _, d := range in.documents {
+			if !f.is(d) {
+				continue
+			}
+			p := &proposal{file: d.label(), document: d, known: known}
+			problems = append(problems, f.read(p, d))
+			notes = append(notes, p.notes...)
+			problems = append(problems, all.add(p.file, p.Distribution))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return v1alpha1.Distribution{}, nil, err
+	}
+	return all.into, append(notes, known.tellOtherSecrets()...), nil
+}
+
+// proposal is the Distribution that one document makes, and its notes.
+type proposal struct {
+	v1alpha1.Distribution
+	file     string // as notes and errors name the document
+	document document
+	known    *facts
+	to       string // where a rule put its value, if its row names two keys
+	notes    []Note
+}
+
+func (p *proposal) note(key, to, why string) {
+	p.notes = append(p.notes, Note{File: p.file, Key: key, To: to, Why: why})
+}
+
+// format reads one kind of document.
+type format struct {
+	name string
+	is   func(document) bool
+	read func(*proposal, document) error
+}
+
+// formats are read in this order.
+func formats() []format {
+	all := []format{
+		{"values of upstream's chart", isValues, (*proposal).readValues},
+		{"cloud.conf", isCloudConf, (*proposal).readCloudConf},
+	}
+	for _, k := range objectKinds {
+		all = append(all, k.format())
+	}
+	return all
+}
+
+// formatNames are what Import reads.
+func formatNames() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+func isRead(d document) bool {
+	return slices.ContainsFunc(formats(), func(f format) bool { return f.is(d) })
+}
+
+func (p *proposal) problem(format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %w", ErrFile, p.file, fmt.Errorf(format, args...))
+}
+
+// leftOut is a reason, returned by a rule instead of a value.
+type leftOut struct{ why string }
+
+func (e *leftOut) Error() string { return e.why }
+
+func leave(why string) error { return &leftOut{why} }
+
+// rule says what becomes of one key.
+type rule struct {
+	key string
+	to  string                       // the key of the Distribution; empty: the key is always left out
+	why string                       // why it is left out, or what differs
+	set func(*proposal, value) error // nil if the key is left out
+}
+
+// apply does what a rule says and notes it. A *leftOut of the rule is a note too.
+func (p *proposal) apply(r rule, key string, v value) error {
+	if r.set == nil {
+		p.note(key, r.to, r.why)
+		return nil
+	}
+	p.to = r.to
+	err := r.set(p, v)
+	var out *leftOut
+	switch {
+	case errors.As(err, &out):
+		p.note(key, "", out.why)
+	case err != nil:
+		return p.problem("%s: %w", key, err)
+	default:
+		p.note(key, p.to, r.why)
+	}
+	return nil
+}
+
+func appendNew(list []string, s string) []string {
+	if slices.Contains(list, s) {
+		return list
+	}
+	return append(list, s)
+}
+
+// Rows lists what Import does with each key: for the documentation.
+func Rows() []Note {
+	var rows []Note
+	add := func(file string, rules []rule) {
+		for _, r := range rules {
+			rows = append(rows, Note{File: file, Key: r.key, To: r.to, Why: r.why})
+		}
+	}
+	add("chart", chartRules)
+	add("cloud.conf", confRules)
+	for _, k := range objectKinds {
+		add(k.kind, k.rules)
+	}
+	return rows
+}

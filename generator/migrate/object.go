@@ -1,0 +1,118 @@
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+func (d document) text(path ...string) string {
+	var at any = d.yaml
+	for _, key := range path {
+		m, _ := at.(map[string]any)
+		at = m[key]
+	}
+	text, _ := at.(string)
+	return text
+}
+
+func (d document) kind() string      { return d.text("kind") }
+func (d document) name() string      { return d.text("metadata", "name") }
+func (d document) namespace() string { return d.text("metadata", "namespace") }
+
+// group is the API group; empty for the core of Kubernetes.
+func (d document) group() string {
+	group, _, grouped := strings.Cut(d.text("apiVersion"), "/")
+	if !grouped {
+		return ""
+	}
+	return group
+}
+
+// unreadKind is what notes call a document that no format reads.
+func (d document) unreadKind() string {
+	if d.kind() == "" {
+		return "a document without a kind"
+	}
+	return d.kind()
+}
+
+// label is what notes and errors call the document.
+func (d document) label() string {
+	if d.kind() == "" {
+		return d.file
+	}
+	name := d.name()
+	if d.namespace() != "" {
+		name = d.namespace() + "/" + name
+	}
+	return strings.TrimSpace(d.file + ": " + d.kind() + " " + name)
+}
+
+// objectKind is a kind of Kubernetes object that Import reads.
+type objectKind struct {
+	group, kind string
+	name        string              // of the one object that is read; empty: all
+	only        func(document) bool // nil: all
+	rules       []rule
+	read        func(*proposal, document) error // nil: by the rules
+}
+
+func (k objectKind) is(d document) bool {
+	return d.yaml != nil && d.kind() == k.kind && d.group() == k.group && (k.name == "" || d.name() == k.name) && (k.only == nil || k.only(d))
+}
+
+const (
+	configGroup     = "config.openshift.io"
+	operatorGroup   = "operator.openshift.io"
+	hyperShiftGroup = "hypershift.openshift.io"
+)
+
+var objectKinds = []objectKind{
+	{group: configGroup, kind: "Infrastructure", rules: infrastructureRules},
+	{group: hyperShiftGroup, kind: "HostedCluster", rules: hostedClusterRules},
+	{group: hyperShiftGroup, kind: "HostedControlPlane", rules: controlPlaneRules},
+	{group: configGroup, kind: "Proxy", rules: proxyRules},
+	{group: configGroup, kind: "Network", rules: networkRules},
+	{group: configGroup, kind: "APIServer", rules: apiServerRules},
+	{group: operatorGroup, kind: "ClusterCSIDriver", name: "cinder.csi.openstack.org", rules: clusterCSIDriverRules},
+	{kind: "Namespace", only: hasUser, rules: namespaceRules},
+	{kind: "ConfigMap", only: isConfigMap, rules: configMapRules, read: (*proposal).readConfigMap},
+	{kind: "Secret", rules: secretRules, read: (*proposal).readSecret},
+}
+
+// format of the objects of a kind.
+func (k objectKind) format() format {
+	f := format{name: k.kind, is: k.is, read: k.read}
+	if f.read == nil {
+		f.read = func(p *proposal, d document) error { return p.walkObject(k.rules, "", d.yaml) }
+	}
+	return f
+}
+
+// walkObject applies the rules to an object. Each key of its spec gets a note. Of metadata and status only the keys with a rule
+// are read, because the others are no settings.
+func (p *proposal) walkObject(rules []rule, above string, fields map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		path := join(above, key)
+		v := value{fields[key]}
+		i := slices.IndexFunc(rules, func(r rule) bool { return r.key == path })
+		below, isMap := v.any.(map[string]any)
+		switch {
+		case i >= 0:
+			if err := p.applyValue(rules[i], path, v); err != nil {
+				return err
+			}
+		case slices.ContainsFunc(rules, func(r rule) bool { return strings.HasPrefix(r.key, path+".") }):
+			if !isMap && v.any != nil {
+				return p.problem("%s: %w", path, errType)
+			}
+			if err := p.walkObject(rules, path, below); err != nil {
+				return err
+			}
+		case strings.HasPrefix(path, "spec."):
+			p.note(path, "", "the driver does not depend on it")
+		}
+	}
+	return nil
+}

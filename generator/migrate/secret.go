@@ -1,0 +1,83 @@
+package migrate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// withoutSecrets takes the values out of a Secret as soon as it is parsed. An annotation may hold a copy of the whole Secret.
+func withoutSecrets(object map[string]any) {
+	if object["kind"] != "Secret" {
+		return
+	}
+	names := map[string]any{}
+	for _, part := range []string{"data", "stringData"} {
+		values, _ := object[part].(map[string]any)
+		for key := range values {
+			names[key] = nil
+		}
+	}
+	d := document{yaml: object}
+	metadata := map[string]any{"name": d.name(), "namespace": d.namespace()}
+	apiVersion := object["apiVersion"]
+	clear(object)
+	object["apiVersion"], object["kind"], object["metadata"], object["data"] = apiVersion, "Secret", metadata, names
+}
+
+// keyNames are the keys of a Secret.
+func (d document) keyNames() []string {
+	names, _ := d.yaml["data"].(map[string]any)
+	return slices.Sorted(maps.Keys(names))
+}
+
+// secretRules are for the documentation; readSecret knows Secrets by name.
+var secretRules = []rule{
+	{key: "the Secret of identityRef", to: "spec.credentials.secretName", why: "if it has the key " + v1alpha1.DefaultCredentialsKey},
+	{key: v1alpha1.DefaultKubeconfigSecret, to: "spec.hypershift.kubeconfigSecret", why: "if it has the key kubeconfig"},
+	{key: standaloneSecret, why: "the Cloud Credential Operator makes one for the bundle; of a hosted cluster the bundle has the Secret of identityRef"},
+	{key: "any other", why: "the bundle does not need it"},
+}
+
+// standaloneSecret is the one of OpenShift's built-in driver.
+const standaloneSecret = "openstack-cloud-credentials"
+
+// readSecret looks at the name of a Secret and at the names of its keys.
+func (p *proposal) readSecret(d document) error {
+	keys := d.keyNames()
+	shape := "the keys " + strings.Join(keys, ", ")
+	if len(keys) == 0 {
+		shape = "no keys"
+	}
+	switch name := d.name(); {
+	case p.known.identity[name]:
+		if !slices.Contains(keys, v1alpha1.DefaultCredentialsKey) {
+			return p.problem("it lacks the key %s, from which the driver reads its credentials", v1alpha1.DefaultCredentialsKey)
+		}
+		p.Spec.Credentials.SecretName = name
+		p.note(shape, secretRules[0].to, "HyperShift maintains it")
+	case p.known.hosted && name == v1alpha1.DefaultKubeconfigSecret:
+		if !slices.Contains(keys, "kubeconfig") {
+			return p.problem("it lacks the key kubeconfig, with which the controller reaches the guest")
+		}
+		p.Spec.HyperShift.KubeconfigSecret = name
+		p.note(shape, secretRules[1].to, "")
+	case name == standaloneSecret:
+		p.note(shape, "", secretRules[2].why)
+	default: // a cluster has hundreds; otherSecrets tells their number
+		p.known.otherSecrets[d.source]++
+	}
+	return nil
+}
+
+// tellOtherSecrets are the notes of the Secrets that the bundle does not need.
+func (f *facts) tellOtherSecrets() []Note {
+	var notes []Note
+	for _, source := range slices.Sorted(maps.Keys(f.otherSecrets)) {
+		notes = append(notes, Note{File: source, Key: fmt.Sprintf("Secret (%d)", f.otherSecrets[source]), Why: secretRules[3].why})
+	}
+	return notes
+}

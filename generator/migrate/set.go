@@ -1,0 +1,270 @@
+package migrate
+
+import (
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// pods are the controller pods, the node pods, or both.
+type pods struct {
+	name   string
+	planes func(*v1alpha1.Planes) []*v1alpha1.Plane
+}
+
+var (
+	controllerPods = pods{"controller", func(p *v1alpha1.Planes) []*v1alpha1.Plane { return []*v1alpha1.Plane{&p.Controller} }}
+	nodePods       = pods{"node", func(p *v1alpha1.Planes) []*v1alpha1.Plane { return []*v1alpha1.Plane{&p.Node} }}
+	bothPods       = pods{"*", func(p *v1alpha1.Planes) []*v1alpha1.Plane { return []*v1alpha1.Plane{&p.Controller, &p.Node} }}
+)
+
+// eachPlane decodes a value into a field of each plane.
+func eachPlane(of pods, field func(*v1alpha1.Plane) any) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		for _, pl := range of.planes(&p.Spec.Planes) {
+			if err := v.into(field(pl)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func annotations(pl *v1alpha1.Plane) *map[string]string { return &pl.PodAnnotations }
+func labels(pl *v1alpha1.Plane) *map[string]string      { return &pl.PodLabels }
+
+// setPodMap adds to a map of each plane: two keys of the chart may be about the same one.
+func setPodMap(of pods, field func(*v1alpha1.Plane) *map[string]string) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		var more map[string]string
+		if err := v.into(&more); err != nil {
+			return err
+		}
+		for _, pl := range of.planes(&p.Spec.Planes) {
+			add(field(pl), more)
+		}
+		return nil
+	}
+}
+
+func add(into *map[string]string, more map[string]string) {
+	if *into == nil {
+		*into = map[string]string{}
+	}
+	for k, v := range more {
+		(*into)[k] = v
+	}
+}
+
+func setResources(container string, of pods) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		var r v1alpha1.Resources
+		if err := v.into(&r); err != nil {
+			return err
+		}
+		for _, pl := range of.planes(&p.Spec.Planes) {
+			if pl.Resources == nil {
+				pl.Resources = map[string]v1alpha1.Resources{}
+			}
+			pl.Resources[container] = r
+		}
+		return nil
+	}
+}
+
+func imageOf(p *proposal, name string) *v1alpha1.Image {
+	i := &p.Spec.Images
+	return map[string]*v1alpha1.Image{
+		"attacher": &i.Attacher, "provisioner": &i.Provisioner, "snapshotter": &i.Snapshotter, "resizer": &i.Resizer,
+		"livenessprobe": &i.LivenessProbe, "registrar": &i.Registrar,
+	}[name]
+}
+
+// publicRegistry has the sidecars of Kubernetes; the bundle takes them from there by default.
+const publicRegistry = "registry.k8s.io/sig-storage/"
+
+func setRepository(name string) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		text, err := v.text()
+		if err != nil {
+			return err
+		}
+		registry, repository, found := strings.Cut(text, "/")
+		switch {
+		case strings.HasPrefix(text, publicRegistry):
+			return leave("the bundle takes it from there by default")
+		case !found || !strings.ContainsAny(registry, ".:"):
+			return leave("it names no registry; name registry and repository in spec.images." + name)
+		}
+		image := imageOf(p, name)
+		image.Registry, image.Repository = registry, repository
+		return nil
+	}
+}
+
+func setTopology(p *proposal, v value) error {
+	on, err := v.yes()
+	switch {
+	case err != nil:
+		return err
+	case on:
+		return leave("the generator uses zones where the names of the zones agree (spec.topology.mode: auto)")
+	}
+	p.Spec.Topology.Mode = v1alpha1.Disabled
+	return nil
+}
+
+func setPodMonitor(p *proposal, v value) error {
+	on, err := v.yes()
+	switch {
+	case err != nil:
+		return err
+	case !on:
+		return leave("the bundle makes none by default")
+	}
+	p.Spec.Monitoring.Kind = v1alpha1.PodMonitor
+	return nil
+}
+
+func setLogLevel(p *proposal, v value) error {
+	n, err := v.whole()
+	p.Spec.Driver.LogLevel = &n
+	return err
+}
+
+func setPVCAnnotations(p *proposal, v value) error {
+	on, err := v.yes()
+	p.Spec.Driver.PVCAnnotations = &on
+	return err
+}
+
+func keepDefault(p *proposal, v value) error {
+	on, err := v.yes()
+	switch {
+	case err != nil:
+		return err
+	case !on:
+		return leave("the generator chooses the default class (spec.storageClasses.default: auto)")
+	}
+	p.Spec.StorageClasses.Default = v1alpha1.None
+	return nil
+}
+
+func setPullSecrets(p *proposal, v value) error {
+	var given []struct {
+		Name string `json:"name"`
+	}
+	if err := v.into(&given); err != nil {
+		return err
+	}
+	for _, pl := range bothPods.planes(&p.Spec.Planes) {
+		for _, s := range given {
+			pl.ImagePullSecrets = appendNew(pl.ImagePullSecrets, s.Name)
+		}
+	}
+	return nil
+}
+
+// setExtraArgs reads what the chart puts below args as it is: a text with a YAML list.
+func setExtraArgs(of pods) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		if text, is := v.any.(string); is {
+			if strings.Contains(text, "{{") {
+				return leave("it is a template; write the flags into spec.driver.extraArgs")
+			}
+			var list any
+			if err := yaml.UnmarshalStrict([]byte(text), &list); err != nil {
+				return errType
+			}
+			v = value{list}
+		}
+		var args []string
+		if err := v.into(&args); err != nil {
+			return err
+		}
+		e := &p.Spec.Driver.ExtraArgs
+		if of.name != nodePods.name {
+			e.Controller = append(e.Controller, args...)
+		}
+		if of.name != controllerPods.name {
+			e.Node = append(e.Node, args...)
+		}
+		return nil
+	}
+}
+
+// secretName matches names of variables that may hold a secret.
+var secretName = regexp.MustCompile(`(?i)pass|secret|token|key|credential`)
+
+// setEnv takes the proxy and the variables with a plain value.
+func setEnv(of pods) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		var env []struct {
+			Name      string `json:"name"`
+			Value     string `json:"value"`
+			ValueFrom any    `json:"valueFrom"`
+		}
+		if err := v.into(&env); err != nil {
+			return err
+		}
+		for _, e := range env {
+			key := "csi.plugin.extraEnv " + e.Name
+			switch field := proxyField(&p.Spec.Planes.Controller.Proxy, e.Name); {
+			case e.ValueFrom != nil:
+				p.note(key, "", "a bundle sets plain values only")
+			case secretName.MatchString(e.Name) || hasPassword(e.Value):
+				p.note(key, "", "it may hold a secret, which a Distribution must not")
+			case field != nil:
+				*field = e.Value
+			default:
+				for _, pl := range of.planes(&p.Spec.Planes) {
+					add(&pl.Env, map[string]string{e.Name: e.Value})
+				}
+			}
+		}
+		return nil
+	}
+}
+
+func proxyField(p *v1alpha1.Proxy, name string) *string {
+	return map[string]*string{"HTTP_PROXY": &p.HTTP, "HTTPS_PROXY": &p.HTTPS, "NO_PROXY": &p.NoProxy}[strings.ToUpper(name)]
+}
+
+// hasPassword also finds a password with characters that a URL must not have: an @ is enough.
+func hasPassword(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.User != nil || strings.Contains(text, "@")
+}
+
+// setSecretData reads each text that is a cloud.conf; its credentials never become part of a note.
+func setSecretData(p *proposal, v value) error {
+	var files map[string]string
+	if err := v.into(&files); err != nil {
+		return err
+	}
+	read := 0
+	outer := p.file
+	defer func() { p.file = outer }()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		all, err := open(File{Name: outer + " secret.data " + name, Content: []byte(files[name])})
+		if err != nil || len(all) == 0 || all[0].conf == nil {
+			continue
+		}
+		p.file = outer + " secret.data " + name
+		if err := p.readCloudConf(all[0]); err != nil {
+			return err
+		}
+		read++
+	}
+	p.file = outer
+	if read == 0 {
+		return leave("none of its texts is a cloud.conf")
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// isValues recognises values by a key of the chart. An object of Kubernetes has a kind.
+func isValues(d document) bool {
+	if d.yaml == nil || d.yaml["kind"] != nil {
+		return false
+	}
+	for key := range d.yaml {
+		if slices.ContainsFunc(chartRules, func(r rule) bool { return r.key == key || strings.HasPrefix(r.key, key+".") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// chartClusterID is the default of clusterID in upstream's chart.
+const chartClusterID = "kubernetes"
+
+func (p *proposal) readValues(d document) error {
+	if !p.known.clusterID {
+		p.Spec.ClusterID = chartClusterID
+		p.note("clusterID", "spec.clusterID", "it is not in the file, and the default of the chart is "+chartClusterID)
+	}
+	return p.walkValues("", d.yaml)
+}
+
+func (p *proposal) walkValues(above string, fields map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		path := strings.TrimPrefix(above+"."+key, ".")
+		v := value{fields[key]}
+		if i := slices.IndexFunc(chartRules, func(r rule) bool { return r.key == path }); i >= 0 {
+			if err := p.applyValue(chartRules[i], path, v); err != nil {
+				return err
+			}
+			continue
+		}
+		if !slices.ContainsFunc(chartRules, func(r rule) bool { return strings.HasPrefix(r.key, path+".") }) {
+			return p.problem("there is no key %s in the values of openstack-cinder-csi 2.36.0%s; take it out, or the file is for another chart", path, didYouMean(path, chartKeys()))
+		}
+		below, isMap := v.any.(map[string]any)
+		if !isMap && v.any != nil {
+			return p.problem("%s: %w", path, errType)
+		}
+		if err := p.walkValues(path, below); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *proposal) applyValue(r rule, path string, v value) error {
+	if v.empty() {
+		p.note(path, "", "it is empty")
+		return nil
+	}
+	return p.apply(r, path, v)
+}
+
+func chartKeys() []string {
+	var keys []string
+	for _, r := range chartRules {
+		keys = append(keys, r.key)
+	}
+	return keys
+}
+
+// chartRules has a row for each key of upstream's values.yaml. A row for a map stands for all below it.
+var chartRules = slices.Concat(
+	sidecarRules("attacher", "attacher", controllerPods),
+	sidecarRules("provisioner", "provisioner", controllerPods),
+	sidecarRules("snapshotter", "snapshotter", controllerPods),
+	sidecarRules("resizer", "resizer", controllerPods),
+	sidecarRules("livenessprobe", "livenessprobe", bothPods),
+	sidecarRules("nodeDriverRegistrar", "registrar", nodePods),
+	podRules("csi.plugin.controllerPlugin.", controllerPods),
+	podRules("csi.plugin.nodePlugin.", nodePods),
+	[]rule{
+		{key: "extraLabels", why: "the objects of a bundle have fixed labels; add yours with a Kustomize layer over the bundle"},
+		{key: "nameOverride", why: "the objects of a bundle have fixed names"},
+		{key: "fullnameOverride", why: "the objects of a bundle have fixed names"},
+		{key: "serviceAccount.create", why: "the bundle brings its ServiceAccounts"},
+		{key: "serviceAccount.name", why: "the objects of a bundle have fixed names"},
+		{key: "timeout", why: "the sidecars of a bundle wait for 3 minutes"},
+		{key: "csi.provisioner.topology", to: "spec.topology.mode", set: setTopology},
+		{key: "csi.snapshotter.extraRbac", why: "no sidecar of a bundle may read Secrets, because a bundle serves one cloud"},
+		{key: "csi.resizer.extraRbac", why: "no sidecar of a bundle may read Secrets, because a bundle serves one cloud"},
+		{key: "csi.livenessprobe.failureThreshold", why: "the probes of a bundle have fixed times"},
+		{key: "csi.livenessprobe.initialDelaySeconds", why: "the probes of a bundle have fixed times"},
+		{key: "csi.livenessprobe.timeoutSeconds", why: "the probes of a bundle have fixed times"},
+		{key: "csi.livenessprobe.periodSeconds", why: "the probes of a bundle have fixed times"},
+		{key: "csi.plugin.image.repository", why: "it is the image of upstream's plugin; name that of this driver in spec.images.driver (docs/how-to/build-the-image.md)"},
+		{key: "csi.plugin.image.tag", why: "it is the image of upstream's plugin"},
+		{key: "csi.plugin.image.pullPolicy", to: "spec.images.driver.pullPolicy", set: func(p *proposal, v value) error { return v.into(&p.Spec.Images.Driver.PullPolicy) }},
+		{key: "csi.plugin.volumes", why: "the bundle mounts what the driver needs; for a CA put its PEM into spec.credentials.caBundle"},
+		{key: "csi.plugin.volumeMounts", why: "the bundle mounts what the driver needs; for a CA put its PEM into spec.credentials.caBundle"},
+		{key: "csi.plugin.resources", to: "spec.planes.*.resources.driver", set: setResources("driver", bothPods)},
+		{key: "csi.plugin.httpEndpoint.enabled", why: "the controller of a bundle always serves metrics"},
+		{key: "csi.plugin.httpEndpoint.port", why: "the port of the metrics is fixed"},
+		{key: "csi.plugin.podMonitor.enabled", to: "spec.monitoring.kind", set: setPodMonitor},
+		{key: "csi.plugin.podMonitor.additionalLabels", why: "add them with a Kustomize layer over the bundle"},
+		{key: "csi.plugin.extraArgs", to: "spec.driver.extraArgs", set: setExtraArgs(bothPods)},
+		{key: "csi.plugin.extraEnv", to: "spec.planes.*.env and spec.planes.controller.proxy", set: setEnv(bothPods)},
+		{key: "logVerbosityLevel", to: "spec.driver.logLevel", set: setLogLevel},
+		{key: "secret.enabled", why: "the bundle always mounts a Secret, with clouds.yaml: " + SecretCommand},
+		{key: "secret.hostMount", why: "the bundle mounts a Secret and no file of the host: " + SecretCommand},
+		{key: "secret.create", why: "the generator never sees a secret; a person creates it: " + SecretCommand},
+		{key: "secret.filename", why: "the driver reads clouds.yaml, not cloud.conf"},
+		{key: "secret.name", why: "that Secret holds cloud.conf; the bundle needs one with clouds.yaml, whose name spec.credentials.secretName can set"},
+		{key: "secret.data", to: "the Distribution, as far as it is no credential", set: setSecretData},
+		{key: "storageClass.enabled", why: "the classes csi-cinder-sc-delete and csi-cinder-sc-retain stay in the cluster as they are; the bundle makes a class for each volume type"},
+		{key: "storageClass.delete.isDefault", to: "spec.storageClasses.default", why: "your default class stays the only one", set: keepDefault},
+		{key: "storageClass.retain.isDefault", to: "spec.storageClasses.default", why: "your default class stays the only one", set: keepDefault},
+		{key: "storageClass.delete.allowVolumeExpansion", why: "the class stays in the cluster as it is"},
+		{key: "storageClass.retain.allowVolumeExpansion", why: "the class stays in the cluster as it is"},
+		{key: "storageClass.custom", why: "these classes stay in the cluster as they are; with equal names set spec.storageClasses.namePrefix"},
+		{key: "clusterID", to: "spec.clusterID", set: func(p *proposal, v value) (err error) { p.Spec.ClusterID, err = v.text(); return err }},
+		{key: "pvcAnnotations", to: "spec.driver.pvcAnnotations", set: setPVCAnnotations},
+		{key: "priorityClassName", to: "spec.planes.*.priorityClassName", set: eachPlane(bothPods, func(pl *v1alpha1.Plane) any { return &pl.PriorityClassName })},
+		{key: "imagePullSecrets", to: "spec.planes.*.imagePullSecrets", set: setPullSecrets},
+		{key: "commonAnnotations", to: "spec.planes.*.podAnnotations", why: "of pods only, not of the other objects", set: setPodMap(bothPods, annotations)},
+	},
+)
+
+// sidecarRules are the rows that every sidecar has.
+func sidecarRules(inChart, name string, pods pods) []rule {
+	at := "csi." + inChart + "."
+	return []rule{
+		{key: at + "image.repository", to: "spec.images." + name, set: setRepository(name)},
+		{key: at + "image.tag", why: "the bundle names the version that this driver was tested with"},
+		{key: at + "image.pullPolicy", to: "spec.images." + name + ".pullPolicy", set: func(p *proposal, v value) error { return v.into(&imageOf(p, name).PullPolicy) }},
+		{key: at + "resources", to: "spec.planes.*.resources." + name, set: setResources(name, pods)},
+		{key: at + "extraArgs", why: "a bundle has fixed flags for the sidecars; change them with a Kustomize layer over the bundle"},
+		{key: at + "extraEnv", why: "spec.planes.*.env sets variables for every container of a pod"},
+	}
+}
+
+// podRules are the rows of the controller or the node pods.
+func podRules(at string, pods pods) []rule {
+	to := "spec.planes." + pods.name + "."
+	rules := []rule{
+		{key: at + "podAnnotations", to: to + "podAnnotations", set: setPodMap(pods, annotations)},
+		{key: at + "podLabels", to: to + "podLabels", set: setPodMap(pods, labels)},
+		{key: at + "podSecurityContext", why: "the pods of a bundle have the least rights that work; spec.planes.controller.runAsUser sets the user of the controller"},
+		{key: at + "securityContext", why: "the containers of a bundle have the least rights that work"},
+		{key: at + "affinity", to: to + "affinity", set: eachPlane(pods, func(pl *v1alpha1.Plane) any { return &pl.Affinity })},
+		{key: at + "nodeSelector", to: to + "nodeSelector", set: eachPlane(pods, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
+		{key: at + "tolerations", to: to + "tolerations", set: eachPlane(pods, func(pl *v1alpha1.Plane) any { return &pl.Tolerations })},
+		{key: at + "extraArgs", to: "spec.driver.extraArgs." + pods.name, set: setExtraArgs(pods)},
+		{key: at + "hostAliases", why: "no bundle sets it; add it with a Kustomize layer over the bundle, or give the cloud a name in DNS"},
+	}
+	if pods.name == nodePods.name {
+		return append(rules,
+			rule{key: at + "dnsPolicy", why: "the node pods call no service by name"},
+			rule{key: at + "kubeletDir", to: "spec.driver.kubeletDir", set: func(p *proposal, v value) error { return v.into(&p.Spec.Driver.KubeletDir) }})
+	}
+	return append(rules,
+		rule{key: at + "replicas", to: to + "replicas", set: func(p *proposal, v value) error { return v.into(&p.Spec.Planes.Controller.Replicas) }},
+		rule{key: at + "strategy.type", to: to + "updateStrategy.type", set: func(p *proposal, v value) error { return v.into(&p.Spec.Planes.Controller.UpdateStrategy.Type) }},
+		rule{key: at + "strategy.rollingUpdate.maxUnavailable", why: "the bundle replaces one controller pod at a time, without a further one"},
+		rule{key: at + "strategy.rollingUpdate.maxSurge", why: "the bundle replaces one controller pod at a time, without a further one"})
+}

@@ -1,0 +1,66 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// attributesKubernetes is the first Kubernetes that serves VolumeAttributesClass in storage.k8s.io/v1. The sidecars use that version alone.
+const attributesKubernetes = "1.34"
+
+// attributesClasses are the configured VolumeAttributesClasses, sorted by name.
+func (d *decider) attributesClasses(driver string) []Decision[AttributesClass] {
+	if len(d.spec.AttributesClasses) == 0 {
+		return nil
+	}
+	if !atLeast(d.spec.KubernetesVersion, attributesKubernetes) {
+		d.problem("spec.attributesClasses: Kubernetes %s does not serve VolumeAttributesClass v1; set spec.kubernetesVersion to %s or later if every cluster has it", d.spec.KubernetesVersion, attributesKubernetes)
+	}
+	var classes []Decision[AttributesClass]
+	for _, name := range slices.Sorted(maps.Keys(d.spec.AttributesClasses)) {
+		if c, found := d.attributesClass(driver, name, d.spec.AttributesClasses[name]); found {
+			classes = append(classes, c)
+		}
+	}
+	return classes
+}
+
+// attributesClass is one of them; false: its volume type is gone.
+func (d *decider) attributesClass(driver, name string, c v1alpha1.AttributesClass) (Decision[AttributesClass], bool) {
+	path := "spec.attributesClasses." + name
+	if !isSubdomain(name) {
+		d.problem("spec.attributesClasses: %q is not a class name: lower-case letters, digits, '-' and '.'", name)
+	}
+	decision := Decision[AttributesClass]{Source: FromConfig, Reason: path + " asks for it"}
+	parameters := map[string]string{}
+	for key, value := range c.Metadata {
+		parameters[contract.ParameterMetadataPrefix+key] = value
+	}
+	if c.Policy != "" {
+		parameters[contract.ParameterPolicy] = c.Policy
+	}
+	if c.Type != "" {
+		parameters[contract.ParameterType] = c.Type
+		t, found := findType(d.inv.VolumeTypes.Value, c.Type)
+		switch {
+		case found:
+			parameters[contract.ParameterType] = t.Name
+			decision.Facts = []string{fmt.Sprintf("volumeTypes has %q", t.Name)}
+		case d.inv.VolumeTypes.State == v1alpha1.Known:
+			d.warn("%s: the class is left out, because the cloud has no volume type %q%s", path, c.Type, didYouMean(c.Type, typeNames(d.inv.VolumeTypes.Value)))
+			return decision, false
+		}
+	}
+	if len(parameters) == 0 {
+		d.problem("%s: changes nothing; set type, or metadata", path)
+	}
+	if _, err := contract.ParseAttributesClass(parameters); err != nil {
+		d.problem("%s: %v", path, err)
+	}
+	decision.Value = AttributesClass{Name: name, DriverName: driver, Parameters: parameters}
+	return decision, true
+}

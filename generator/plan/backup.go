@@ -1,0 +1,34 @@
+package plan
+
+import "github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+
+const backupClassName = "cinder-csi-backup"
+
+// backupClass is the VolumeSnapshotClass for backups. A member cannot ask whether cinder-backup runs: Cinder answers a list of backups
+// without it. So the decision rests on the right to list backups, and its reason says what that does not prove.
+func (d *decider) backupClass() Decision[BackupClass] {
+	class := BackupClass{Enabled: true, Name: backupClassName}
+	mode := d.spec.Snapshots.Backup
+	switch {
+	case mode == v1alpha1.Disabled:
+		return Decision[BackupClass]{Source: FromConfig, Reason: "spec.snapshots.backup is disabled"}
+	case !*d.spec.Snapshots.Enabled:
+		if mode == v1alpha1.Enabled {
+			d.problem("spec.snapshots.backup: backups need the snapshotter sidecar, and spec.snapshots.enabled is false")
+		}
+		return Decision[BackupClass]{Source: Default, Reason: "backups are made through snapshots, which are off"}
+	case mode == v1alpha1.Enabled:
+		if s := d.inv.Backup.State; s == v1alpha1.Denied || s == v1alpha1.Unsupported {
+			d.warn("spec.snapshots.backup is enabled, but the cloud does not let this project list backups (%s): VolumeSnapshots of class %s may fail", s, backupClassName)
+		}
+		return Decision[BackupClass]{Value: class, Source: FromConfig, Reason: "spec.snapshots.backup is enabled"}
+	case d.inv.Backup.State == "":
+		return Decision[BackupClass]{Source: Inferred, Reason: "the inventory is older than the question for backups"}
+	case !known(d, "backup", d.inv.Backup):
+		return Decision[BackupClass]{Source: Inferred, Facts: []string{stateOf("backup", d.inv.Backup)}, Reason: "the cloud does not let this project list backups"}
+	}
+	return Decision[BackupClass]{
+		Value: class, Source: Inferred, Facts: []string{"backup = known"},
+		Reason: "the cloud lists backups for this project; only an administrator sees whether a cinder-backup service makes them",
+	}
+}

@@ -1,0 +1,72 @@
+package plan
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/manifests"
+)
+
+var environmentName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// otherVariables are set in another way, or would change a sidecar behind the back of its flags.
+var otherVariables = map[string]string{
+	"HTTP_PROXY": "use the key proxy", "HTTPS_PROXY": "use the key proxy", "NO_PROXY": "use the key proxy",
+	config.ExtraArgsVariable: "use spec.driver.extraArgs",
+	"KUBECONFIG":             "some sidecars prefer it to their own flag",
+	"POD_NAME":               "the bundle sets it",
+}
+
+// checkEnvironment checks variables that a person adds to the settings of a role, where every container reads them.
+func (d *decider) checkEnvironment(path, role string, env map[string]string) {
+	if len(env) == 0 {
+		return
+	}
+	own := settingsOf(role)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		_, ours := own[name]
+		instead := otherVariables[strings.ToUpper(name)]
+		switch {
+		case !environmentName.MatchString(name):
+			d.problem("%s: %q is not a variable's name: letters, digits and '_', no digit first", path, name)
+		case ours:
+			d.problem("%s.%s: the bundle sets it; its own key does", path, name)
+		case instead != "":
+			d.problem("%s.%s: %s", path, name, instead)
+		}
+	}
+}
+
+// settingsOf are the variables that the base gives the containers of a role.
+func settingsOf(role string) map[string]string {
+	var settings struct{ Data map[string]string }
+	readManifest("base/"+role+"/settings.yaml", &settings)
+	return settings.Data
+}
+
+// readManifest reads a file of manifests/. It fails only on a broken file of this program.
+func readManifest(name string, into any) {
+	if err := readYAML(manifests.Files, name, into); err != nil {
+		panic(name + ": " + err.Error())
+	}
+}
+
+// ownPodAnnotations begin the keys of annotations that a bundle sets on pods.
+var ownPodAnnotations = []string{"cinder-csi.io/", "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", "cluster-autoscaler.kubernetes.io/enable-ds-eviction", "openshift.io/required-scc", "target.workload.openshift.io/"}
+
+func (d *decider) checkPodAnnotations(path string, annotations map[string]string) {
+	for _, key := range slices.Sorted(maps.Keys(annotations)) {
+		d.problemsOf(path, key, content.IsLabelKey(strings.ToLower(key)))
+		if !readsAsText(key) {
+			d.problem("%s: kustomize takes the key %q for a number, a date or a truth value; put a domain before it: example.com/%s", path, key, key)
+		}
+		if slices.ContainsFunc(ownPodAnnotations, func(own string) bool { return strings.HasPrefix(key, own) }) {
+			d.problem("%s: the bundle sets %s itself", path, key)
+		}
+	}
+}

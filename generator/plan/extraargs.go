@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/cinder-csi/cinder-csi/driver/config"
+)
+
+// keyOfFlag are the keys of a Distribution that set a flag of the driver.
+var keyOfFlag = map[string]string{
+	"cluster": "spec.clusterID", "driver-name": "spec.driver.name", "v": "spec.driver.logLevel", "logging-format": "spec.driver.logFormat",
+	"pvc-annotations": "spec.driver.pvcAnnotations", "with-capacity": "spec.driver.capacity", "with-topology": "spec.topology.mode",
+	"drain-timeout": "spec.driver.drainTimeout", "openstack-reads-per-second": "spec.driver.requestsPerSecond.reads",
+	"openstack-writes-per-second": "spec.driver.requestsPerSecond.writes",
+}
+
+// checkExtraArgs refuses flags that the driver does not have, does not take, or already gets from the bundle.
+func (d *decider) checkExtraArgs(path, role string, args []string) {
+	if len(args) == 0 {
+		return
+	}
+	c := config.Config{Endpoint: "unix:///csi/csi.sock", CloudConfig: []string{"cloud.conf"}}
+	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
+	c.Bind(flags)
+	c.Endpoint, c.Controller, c.Node = "unix:///csi/csi.sock", role == IDController, role == IDNode
+	c.CloudConfig = []string{"cloud.conf"}
+	set := flagsOfBase(role)
+	before := len(d.problems)
+	for i, arg := range args {
+		d.checkExtraArg(item(path, i), arg, flags, set)
+	}
+	if len(d.problems) > before {
+		return
+	}
+	if err := c.Validate(); err != nil {
+		d.problem("%s: %v", path, err)
+	}
+}
+
+func (d *decider) checkExtraArg(path, arg string, flags *pflag.FlagSet, set map[string]bool) {
+	name, value, hasValue := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+	name = strings.ReplaceAll(name, "_", "-")
+	flag := flags.Lookup(name)
+	switch {
+	case !strings.HasPrefix(arg, "--") || !hasValue || strings.TrimSpace(arg) != arg:
+		d.problem("%s: %q; want --name=value", path, arg)
+	case flag == nil:
+		d.problem("%s: the driver has no flag --%s%s", path, name, didYouMean(name, flagNames(flags)))
+	case flag.Deprecated != "":
+		d.problem("%s: --%s has no effect: %s", path, name, flag.Deprecated)
+	case set[name] && keyOfFlag[name] != "":
+		d.problem("%s: use %s in place of --%s", path, keyOfFlag[name], name)
+	case set[name]:
+		d.problem("%s: --%s is set already, by the bundle or by an earlier entry", path, name)
+	default:
+		if err := flags.Set(name, value); err != nil {
+			d.problem("%s: %v", path, err)
+		}
+		set[name] = flag.Value.Type() != "stringSlice" && flag.Value.Type() != "stringArray"
+	}
+}
+
+func flagNames(flags *pflag.FlagSet) []string {
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return names
+}
+
+// flagsOfBase are the flags that the base gives the driver in a role.
+func flagsOfBase(role string) map[string]bool {
+	file := map[string]string{IDController: "base/controller/deployment.yaml", IDNode: "base/node/daemonset.yaml"}[role]
+	var workload struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers []struct {
+						Name string
+						Args []string
+					}
+				}
+			}
+		}
+	}
+	readManifest(file, &workload)
+	set := map[string]bool{}
+	for _, c := range workload.Spec.Template.Spec.Containers {
+		if c.Name != "driver" {
+			continue
+		}
+		for _, arg := range c.Args {
+			name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+			set[name] = true
+		}
+	}
+	return set
+}

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// decideStandalone decides for a stand-alone cluster.
+func decideStandalone(t *testing.T, spec string) Result {
+	t.Helper()
+	r, err := Decide(cloudOf("standard"), configured(t, "metadata: {name: prod}\nspec: {"+spec+"}"), v1alpha1.Standalone, v1alpha1.Kustomize, "test")
+	if err != nil {
+		t.Fatalf("%s: %v", spec, err)
+	}
+	return r
+}
+
+func TestTheControlPlanesTopologyDecidesReplicasAndNodes(t *testing.T) {
+	selected := map[string]string{controlPlaneLabel: ""}
+	for topology, want := range map[string]struct {
+		replicas int
+		selector map[string]string
+	}{
+		"":                                {2, selected},
+		v1alpha1.SingleReplica:            {1, selected},
+		v1alpha1.HighlyAvailable:          {2, selected},
+		v1alpha1.HighlyAvailableArbiter:   {2, selected},
+		v1alpha1.DualReplica:              {2, selected},
+		v1alpha1.External:                 {2, nil},
+		"SingleReplica, with replicas: 3": {3, selected},
+	} {
+		topology, given, _ := strings.Cut(topology, ", with ")
+		spec := "openshift: {controlPlaneTopology: '" + topology + "'}, planes: {controller: {" + given + "}}"
+		w := decideStandalone(t, spec).Controller
+		if w.Replicas.Value != want.replicas || !maps.Equal(w.NodeSelector.Value, want.selector) {
+			t.Errorf("%s: want %d replicas on %v, got %d on %v", spec, want.replicas, want.selector, w.Replicas.Value, w.NodeSelector.Value)
+		}
+	}
+}
+
+func TestNoProxyHasTheMetadataServiceAndTheClustersNetworks(t *testing.T) {
+	const proxy = "planes: {controller: {proxy: {https: 'http://proxy.example:3128', noProxy: 'example.org, .svc'}}, node: {proxy: {noProxy: a.example}}}"
+	r := decideStandalone(t, "openshift: {clusterNetworks: [10.128.0.0/14, 172.30.0.0/16]}, "+proxy)
+	const want = "example.org,.svc,169.254.169.254,localhost,127.0.0.1,.cluster.local,10.128.0.0/14,172.30.0.0/16"
+	if got := r.Controller.Proxy.Value.NoProxy; got != want {
+		t.Errorf("want %s, got %s", want, got)
+	}
+	if got := r.Node.Proxy.Value.NoProxy; got != "a.example" { // without a proxy there is nothing to complete
+		t.Errorf("node: got %s", got)
+	}
+}
+
+func TestACredentialsRequestAsksForTheSecretUnlessItIsYours(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"":                                                  true,
+		"credentials: {request: auto}":                      true,
+		"credentials: {request: disabled}":                  false,
+		"credentials: {secretName: mine}":                   false,
+		"credentials: {cloud: prod}":                        false,
+		"credentials: {key: other.yaml}":                    false,
+		"credentials: {secretName: mine, request: enabled}": true,
+	} {
+		r := decideStandalone(t, spec)
+		if r.CredentialsRequest.Value != want || (r.Credentials.Value.Owner == CredentialOperator) != want || r.CredentialsRequest.Reason == "" {
+			t.Errorf("%s: want %t, got %t of owner %q: %s", spec, want, r.CredentialsRequest.Value, r.Credentials.Value.Owner, r.CredentialsRequest.Reason)
+		}
+	}
+}
+
+func TestMetricsOfAServiceMonitorAreServedOverTLS(t *testing.T) {
+	for spec, want := range map[string]struct {
+		tls      MetricsTLS
+		platform bool
+	}{
+		"":                                   {MetricsTLS{}, false},
+		"monitoring: {kind: PodMonitor}":     {MetricsTLS{}, true},
+		"monitoring: {kind: ServiceMonitor}": {MetricsTLS{true, "VersionTLS12", intermediate}, true},
+		"monitoring: {kind: ServiceMonitor, tls: {minVersion: VersionTLS13, cipherSuites: [TLS_AES_128_GCM_SHA256]}}, openshift: {monitoring: userWorkload}": {
+			MetricsTLS{true, "VersionTLS13", "TLS_AES_128_GCM_SHA256"}, false,
+		},
+	} {
+		r := decideStandalone(t, spec)
+		if diff := cmp.Diff(want.tls, r.MetricsTLS.Value); diff != "" || r.PlatformMonitoring.Value != want.platform {
+			t.Errorf("%s: platform %t, want %t; TLS -want +got\n%s", spec, r.PlatformMonitoring.Value, want.platform, diff)
+		}
+		_, proxied := r.Images[RBACProxy]
+		if proxied != want.tls.Enabled {
+			t.Errorf("%s: the image of kube-rbac-proxy is decided: %t", spec, proxied)
+		}
+	}
+}
+
+func TestSettingsOfAnotherTargetAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		target     v1alpha1.Target
+		spec, want string
+	}{
+		{v1alpha1.Vanilla, "openshift: {controlPlaneTopology: External}", "spec.openshift.controlPlaneTopology"},
+		{v1alpha1.HostedControlPlane, "openshift: {monitoring: platform}", "spec.openshift.monitoring"},
+		{v1alpha1.Vanilla, "monitoring: {tls: {minVersion: VersionTLS13}}", "spec.monitoring.tls"},
+		{v1alpha1.Vanilla, "openshift: {clusterNetworks: [10.0.0.0/8]}", "spec.openshift.clusterNetworks"},
+		{v1alpha1.Standalone, "openshift: {clusterNetworks: [10.0.0.1/8]}", "spec.openshift.clusterNetworks"},
+		{v1alpha1.Standalone, "monitoring: {tls: {cipherSuites: [AES]}}", "spec.monitoring.tls.cipherSuites[0]"},
+		{v1alpha1.Vanilla, "credentials: {request: enabled}", "spec.credentials.request"},
+		{v1alpha1.Standalone, "credentials: {request: enabled, cloud: prod}", "spec.credentials.request"},
+	} {
+		_, err := Decide(cloudOf("standard"), configured(t, "spec: {"+c.spec+"}"), c.target, v1alpha1.Helm, "test")
+		var wrong *ConfigError
+		if !errors.As(err, &wrong) || !slices.ContainsFunc(wrong.Problems, func(p string) bool { return strings.HasPrefix(p, c.want+":") }) {
+			t.Errorf("%s %s: want a problem of %s, got %v", c.target, c.spec, c.want, err)
+		}
+	}
+}
+
+func TestAnImageOfKubeRBACProxyWithoutEffectIsNamed(t *testing.T) {
+	r := decideStandalone(t, "images: {rbacproxy: {tag: v9}}")
+	if !strings.Contains(fmt.Sprint(r.Warnings), "spec.images.rbacproxy has no effect") {
+		t.Errorf("got %q", r.Warnings)
+	}
+}

@@ -1,0 +1,102 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/printable"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// Changes writes one line for each change, with the objects it concerns and what generate wants before it applies the change.
+func Changes(out io.Writer, c v1alpha1.Changes) error {
+	for _, change := range c.Changes {
+		if _, err := fmt.Fprintln(out, ChangeLine(change)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostObjects is how many objects one line names. The JSON form names them all.
+const mostObjects = 4
+
+// ChangeLine is one change as one line.
+func ChangeLine(c v1alpha1.Change) string {
+	line := printable.Line(c.Message)
+	if missing := unnamed(c); len(missing) > 0 {
+		if n := len(missing); n > mostObjects {
+			missing = append(missing[:mostObjects-1], fmt.Sprintf("and %d more", n-mostObjects+1))
+		}
+		line += " [" + printable.Line(strings.Join(missing, ", ")) + "]"
+	}
+	if flags := flagsOf(c); flags != "" {
+		line += " (generate refuses this without " + flags + ")"
+	}
+	return line
+}
+
+// unnamed are the objects of a change that its message does not name already.
+func unnamed(c v1alpha1.Change) []string {
+	return slices.DeleteFunc(slices.Clone(c.Objects), func(object string) bool {
+		kind, name, _ := strings.Cut(object, "/")
+		return strings.Contains(c.Message, kind+" "+name) || strings.Contains(c.Message, "replaced by "+name)
+	})
+}
+
+func flagsOf(c v1alpha1.Change) string {
+	var flags []string
+	if c.Accept != "" {
+		flags = append(flags, "--accept "+c.Accept)
+	}
+	if c.Force {
+		flags = append(flags, "--force")
+	}
+	return strings.Join(flags, " or ")
+}
+
+// ChangesMarkdown writes a comment for a pull request: the verdict as heading, then the changes.
+func ChangesMarkdown(out io.Writer, c v1alpha1.Changes) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s\n", verdict(c))
+	if len(c.Changes) > 0 {
+		b.WriteString("\n")
+	}
+	for _, change := range c.Changes {
+		class, rest, _ := strings.Cut(ChangeLine(change), ": ")
+		fmt.Fprintf(&b, "- **%s**: %s\n", class, markdown(rest))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func verdict(c v1alpha1.Changes) string {
+	if c.UpToDate {
+		return "The cinder-csi bundle is up to date"
+	}
+	n := "1 change"
+	if len(c.Changes) != 1 {
+		n = fmt.Sprintf("%d changes", len(c.Changes))
+	}
+	var flags []string
+	if len(c.Accept) > 0 {
+		flags = append(flags, "`--accept "+strings.Join(c.Accept, ",")+"`")
+	}
+	if c.Force {
+		flags = append(flags, "`--force`")
+	}
+	if flags == nil {
+		return "The cinder-csi bundle is out of date: " + n
+	}
+	return fmt.Sprintf("The cinder-csi bundle is out of date: %s, and `generate` refuses without %s", n, strings.Join(flags, " and "))
+}
+
+// markdown escapes what a name in the cloud could use to make links, mentions or HTML in a comment.
+func markdown(s string) string {
+	return strings.NewReplacer(
+		"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "#", "\\#", "!", "\\!",
+		"<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "://", "&#58;//",
+	).Replace(s)
+}

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// decisionGroup is the decisions about one subject.
+type decisionGroup struct {
+	Title, Caption string
+	Rows           []decisionRow
+	Rest           *decisionGroup // folded; its title opens it
+}
+
+type decisionRow struct {
+	ID, Source, Reason string
+	Text               string   // a value of several lines
+	Parts              []string // any other value
+	Facts              []string
+}
+
+// subjects are the titles of the groups, by the first word of an ID. Another ID is its own subject.
+var subjects = map[string]string{
+	"target": "Target", "driver": "Driver", "hypershift": "HyperShift", "clusterID": "Driver", "namespaces": "Driver", "images": "Images",
+	"credentials": "Access to the cloud", "cloudConf": "Access to the cloud",
+	"topology": "Zones", "storageClass": "Storage classes", "storageClasses": "Storage classes", "defaultClass": "Storage classes",
+	"snapshotClass": "Snapshots", "snapshots": "Snapshots", "backupClass": "Snapshots", "attributesClass": "Storage classes",
+	"volumeAttachLimit": "Pods", "controller": "Pods", "node": "Pods", "leases": "Pods", "driftCheck": "Pods", "networkPolicy": "Network",
+}
+
+// groups keeps the order of the plan: a group stands where its first decision stands.
+func groups(decisions []v1alpha1.Decision) []decisionGroup {
+	var all []decisionGroup
+	at := map[string]int{}
+	for _, d := range decisions {
+		title := subject(d.ID)
+		i, found := at[title]
+		if !found {
+			i = len(all)
+			at[title] = i
+			all = append(all, decisionGroup{Title: title, Caption: "Decisions: " + title})
+		}
+		row := decisionRow{ID: d.ID, Source: d.Source, Reason: d.Reason, Facts: d.Facts}
+		if text, ok := d.Value.(string); ok && strings.Contains(strings.TrimSpace(text), "\n") {
+			row.Text = strings.TrimSpace(text)
+		} else {
+			row.Parts = parts(d.Value)
+		}
+		all[i].Rows = append(all[i].Rows, row)
+	}
+	for i := range all {
+		if g := &all[i]; len(g.Rows) > mostRows {
+			more := g.Rows[mostRows:]
+			g.Rest = &decisionGroup{Title: "Show " + count(len(more), "more decision"), Caption: g.Caption + ", continued", Rows: more}
+			g.Rows = g.Rows[:mostRows]
+		}
+	}
+	return all
+}
+
+func subject(id string) string {
+	first, _, _ := strings.Cut(id, ".")
+	if title := subjects[first]; title != "" {
+		return title
+	}
+	name := []rune(split(first))
+	if len(name) > 0 {
+		name[0] = unicode.ToUpper(name[0])
+	}
+	return string(name)
+}

@@ -1,0 +1,32 @@
+package v1alpha1
+
+var podAbouts = map[string]about{
+	"Spec.planes":       {Meaning: "How the pods of the two roles run."},
+	"Planes.controller": {Meaning: "The controller's pods."},
+	"Planes.node":       {Meaning: "The nodes' pods. replicas and runAsUser are refused: one pod runs on each node, and mounting needs root."},
+
+	"Plane.images":                    {Meaning: "Images of this role alone, each in place of that of spec.images. Images of containers that the role does not have are refused."},
+	"Plane.proxy":                     {Meaning: "The HTTP proxy of calls to OpenStack, for the driver's container."},
+	"Proxy.http":                      {"Proxy for http URLs.", "none", "anything that is not a URL; a URL with credentials in it"},
+	"Proxy.https":                     {"Proxy for https URLs.", "none", "anything that is not a URL; a URL with credentials in it"},
+	"Proxy.noProxy":                   {"Hosts that are reached without a proxy, as in NO_PROXY.", "none", "$(, which Kubernetes would read as a variable"},
+	"Plane.nodeSelector":              {"Labels of the nodes that the pods may run on. {} means every node.", "controller: none, on standalone the control plane's nodes; node: kubernetes.io/os: linux", "invalid labels"},
+	"Plane.tolerations":               {"Taints that the pods tolerate, as Kubernetes has them. An empty list means none; on hypershift they are added to HyperShift's.", "controller: CriticalAddonsOnly and the control plane's taints, on hypershift HyperShift's; node: every taint", "tolerations that the API server refuses"},
+	"Plane.affinity":                  {"Rules of where the pods may run, as Kubernetes has them. They replace the default.", "controller: pods of the controller avoid each other's nodes; node: none", "rules that the API server refuses"},
+	"Plane.topologySpreadConstraints": {"How the pods are spread over zones or nodes, as Kubernetes has them.", "none", "constraints that the API server refuses; any for node"},
+	"Plane.podLabels":                 {"Labels that are added to the pods.", "none", "invalid labels; another value of app"},
+	"Plane.podAnnotations":            {"Annotations that are added to the pods.", "none", "an invalid annotation key; an annotation that the bundle sets itself"},
+	"Plane.env":                       {"Environment variables of every container of the role.", "none", "an invalid name; a variable that the bundle sets itself; a proxy, which has its own key"},
+	"Plane.imagePullSecrets":          {"Secrets with which images are pulled.", "none; the controller's on hypershift: pull-secret", "an invalid Secret name, or one that is given twice"},
+	"Plane.priorityClassName":         {"The PriorityClass of the pods.", "controller: system-cluster-critical, on hypershift hypershift-control-plane; node: system-node-critical", "an invalid PriorityClass name"},
+	"Plane.runAsUser":                 {"The user and group that the controller's pods run as.", "65532; on OpenShift its security context constraints choose", "less than 1: the pods do not run as root; any for node"},
+	"Plane.replicas":                  {"How many controller pods there are.", "2", "less than 1; any for node"},
+	"Plane.resources":                 {"Resources by container's name. Each that is set replaces that one resource.", "small requests, no limits", "the name of no container"},
+	"Resources.requests":              {"Requests by resource's name: cpu, memory, ephemeral-storage.", "10m CPU; 50Mi memory, 20Mi for a node's sidecars", "unknown resources, invalid quantities, more than the limit"},
+	"Resources.limits":                {"Limits by resource's name.", "none", "unknown resources, invalid quantities"},
+	"Plane.updateStrategy":            {Meaning: "How an update replaces the pods: the strategy of the Deployment or the DaemonSet."},
+	"UpdateStrategy.type":             {"RollingUpdate; Recreate for the controller; OnDelete for the node.", "RollingUpdate", "OnDelete for the controller, Recreate for the node"},
+	"UpdateStrategy.rollingUpdate":    {Meaning: "How many pods a RollingUpdate replaces at a time."},
+	"RollingUpdate.maxUnavailable":    {"How many pods may be missing during an update, as a number or a share.", "controller: 1; node: 10%", "beside another type than RollingUpdate; 0 while maxSurge is 0"},
+	"RollingUpdate.maxSurge":          {"How many pods more than wanted may run during an update, as a number or a share.", "0", "beside another type than RollingUpdate; more than 0 for node, whose pods share the host's ports"},
+}

@@ -1,0 +1,75 @@
+package v1alpha1
+
+var specAbouts = map[string]about{
+	"Distribution.apiVersion": {"The format of this document.", APIVersion, "any other; a newer one is an exit 1 that names it"},
+	"Distribution.kind":       {"The kind of this document.", KindDistribution, "any other"},
+	"Distribution.metadata":   {Meaning: "Names the configuration."},
+	"Distribution.spec":       {Meaning: "The settings that differ from the defaults."},
+	"Metadata.name":           {"The cluster's name. Other defaults use it.", "none", "on hypershift without namespaces.controller: a name that gives no valid namespace"},
+
+	"Spec.kubernetesVersion": {"The lowest minor version of Kubernetes that is served, with or without a patch. Decides which API versions and fields are emitted.", DefaultKubernetesVersion, "anything that is not a version; a version before 1.27"},
+	"Spec.namespaces":        {Meaning: "The namespaces of the two roles."},
+	"Namespaces.controller":  {"The controller's namespace; on hypershift the hosted control plane's, which HyperShift creates. A change is guarded.", "cinder-csi; on hypershift clusters- and metadata.name, with a warning", "an invalid namespace name"},
+	"Namespaces.node":        {"The nodes' namespace; on hypershift in the guest, for the leases too. A change is guarded.", "cinder-csi-node; on hypershift cinder-csi", "an invalid namespace name"},
+	"Spec.clusterID":         {"Marks this cluster's volumes in Cinder's metadata. A change is guarded.", "on hypershift hypershift.infraID; else metadata.name; else kubernetes, with a warning", "more than 255 characters; on hypershift another value than hypershift.infraID"},
+
+	"Spec.driver":              {Meaning: "The driver's identity, its log and its limits."},
+	"Driver.name":              {"The driver's name in the cluster. A change is guarded: volumes belong to the driver of their name.", "cinder.csi.openstack.org; on OpenShift side by side cinder-csi.io", "an invalid driver name; on OpenShift the built-in driver's name unless coexistence is adopt, and every other name if it is"},
+	"Driver.logLevel":          {"How much the driver and its sidecars log, one of klog's levels.", "2", "less than 0, more than 10"},
+	"Driver.pvcAnnotations":    {"Whether the driver reads scheduler hints from the annotations of claims, as upstream's does. Its container then has the pod's token, and every right of the sidecars.", "true; on hypershift false", "true on hypershift, where the controller runs in another cluster than the claims"},
+	"Driver.logFormat":         {"The format of the logs of the driver and its sidecars.", LogText, ""},
+	"Driver.kubeletDir":        {"kubelet's root directory on the nodes. k0s has /var/lib/k0s/kubelet, microk8s /var/snap/microk8s/common/var/lib/kubelet.", DefaultKubeletDir, "a path that is not absolute, or is not in its shortest form"},
+	"Driver.capacity":          {"Whether the driver reports what the project's quotas leave. The scheduler then avoids classes without room. It serves one cloud and counts quotas, never the free space of backends.", "false", ""},
+	"Driver.metadata":          {"Where a node reads its server ID and zone: metadataService, configDrive, or both in the order in which it tries them.", `["metadataService", "configDrive"]`, "any other source; a source twice"},
+	"Driver.requestsPerSecond": {Meaning: "Limits of the controller's requests to the cloud, on average, with bursts of 20 seconds' worth. 0 means no limit."},
+	"RequestsPerSecond.reads":  {"Read requests a second.", "100", "less than 0"},
+	"RequestsPerSecond.writes": {"Requests a second that change something.", "50", "less than 0"},
+	"Driver.drainTimeout":      {"How long RPCs in progress may take after SIGTERM, as a Go duration.", DefaultDrainTimeout, "anything that is not a duration such as 20s; less than 1s; more than 25s, because kubelet kills a pod after 30 s"},
+	"Driver.extraArgs":         {Meaning: "Flags of the driver that no other key sets, for each role."},
+	"ExtraArgs.controller":     {"Flags of the controller's driver, each as --name=value.", "none", "an unknown flag; a value that the driver refuses; a flag that another key or the bundle sets"},
+	"ExtraArgs.node":           {"Flags of the node's driver, each as --name=value.", "none", "an unknown flag; a value that the driver refuses; a flag that another key or the bundle sets"},
+	"Spec.openshift":           {Meaning: "Settings for OpenShift only."},
+	"OpenShift.coexistence":    {"Whether the driver runs beside OpenShift's built-in one (sideBySide: own names, no default class) or takes its name over (adopt).", SideBySide, "adopt on a hosted cluster of platform OpenStack"},
+
+	"OpenShift.controlPlaneTopology": {"The control plane's topology, status.controlPlaneTopology of the Infrastructure: SingleReplica gives one controller pod, External no selector of control-plane nodes. Only for standalone.", HighlyAvailable, "any, on another target"},
+	"OpenShift.clusterNetworks":      {"The cluster's service and pod networks, status.serviceNetwork and status.clusterNetwork of the Network. With a proxy they are added to NO_PROXY.", "none", "anything that is not a network such as 10.128.0.0/14; any, on vanilla"},
+	"OpenShift.monitoring":           {"Which Prometheus of OpenShift reads the metrics on standalone: that of the platform, or that of user workloads.", PlatformMonitoring, "any, on another target"},
+
+	"Spec.credentials":        {Meaning: "Where the driver finds the cloud's credentials. The generator never sees them."},
+	"Credentials.secretName":  {"The Secret with the credentials, in the controller's namespace. A person creates it; on a hosted cluster of platform OpenStack, HyperShift does.", "cinder-csi-credentials; on a hosted cluster of platform OpenStack metadata.name and -cloud-credentials", "an invalid Secret name"},
+	"Credentials.key":         {"The key of the Secret that holds a clouds.yaml.", DefaultCredentialsKey, "an invalid key of a Secret"},
+	"Credentials.cloud":       {"The entry in that clouds.yaml.", DefaultCloudEntry, ""},
+	"Credentials.request":     {"Whether a CredentialsRequest asks OpenShift's Cloud Credential Operator for the Secret: auto does so on standalone.", Auto, ""},
+	"Credentials.caBundle":    {"The CA certificates of OpenStack's endpoints, in PEM. They are public, and embedded in the bundle.", "none: the system's", "anything but certificates, comments too"},
+	"Credentials.caConfigMap": {"An existing ConfigMap in the controller's namespace with these certificates, in place of caBundle: NAME or NAME/KEY. Without a key it is ca.pem.", "none", "an invalid name or key; caBundle beside it"},
+
+	"Spec.topology":    {Meaning: "Whether volumes and nodes carry zones."},
+	"Topology.mode":    {"auto enables topology if every compute zone has a volume zone of the same name, after zoneMap. If the outcome changes, generate refuses until you accept it.", Auto, ""},
+	"Topology.zoneMap": {"Compute zone to the volume zone that serves it, where their names differ.", "none", "an empty name; two compute zones with one label and different volume zones"},
+
+	"Spec.volumeAttachLimit": {"How many volumes a node takes: auto lets each node compute its own, a number is emitted as given.", Auto, "less than 1, more than 256"},
+	"Spec.monitoring":        {Meaning: "Objects for Prometheus and Grafana."},
+	"Monitoring.kind":        {"Which object of the Prometheus operator says where the metrics of both roles are.", None, ""},
+	"Monitoring.alerts":      {"Whether alerts for the Prometheus operator are emitted (PrometheusRule). The alert about quotas comes with driver.capacity only.", "false", "true with kind none"},
+	"Monitoring.dashboards":  {"Whether Grafana dashboards are emitted: ConfigMaps with the label grafana_dashboard.", "false", "true with kind none"},
+	"Monitoring.tls":         {Meaning: "How the metrics are served with TLS, where they are: on standalone."},
+	"TLS.minVersion":         {"The lowest TLS version.", "VersionTLS12", ""},
+	"TLS.cipherSuites":       {"The cipher suites of TLS 1.2 and older, by their IANA names.", "those of OpenShift's profile Intermediate", "unknown names"},
+	"Spec.driftCheck":        {Meaning: "A CronJob that runs plan --check in the cluster."},
+	"DriftCheck.schedule":    {"When it runs, in the syntax of CronJobs. Empty means no drift check.", "none", "anything that is not a schedule such as \"0 6 * * *\" or @daily; a configuration and decisions of more than 1 MiB, which no ConfigMap holds"},
+	"Spec.networkPolicy":     {Meaning: "What the controller's pods may reach, and what may reach them."},
+	"NetworkPolicy.enabled":  {"Whether a NetworkPolicy is emitted; its ports are those of the cloud's catalog.", "false", "true where the cloud does not report its endpoints"},
+
+	"NetworkPolicy.openstackCIDRs": {"The networks of OpenStack's endpoints.", "endpoints that are addresses; else any address on those ports", "anything that is not a network such as 192.0.2.0/24"},
+
+	"NetworkPolicy.apiServerCIDRs":    {"The networks of the API server's addresses. Without effect on hypershift, where it is in the controller's namespace.", "any address on its ports", "anything that is not a network such as 192.0.2.0/24"},
+	"NetworkPolicy.metricsNamespaces": {"Namespaces whose pods may read the controller's metrics.", "none; on OpenShift its monitoring always may", "an invalid namespace name"},
+
+	"Spec.trustedCA": {"Whether the driver trusts OpenShift's cluster-wide CA bundle. A ConfigMap with the label config.openshift.io/inject-trusted-cabundle holds it.", "false", "true on vanilla, where nothing fills such a ConfigMap; caBundle or caConfigMap beside it"},
+
+	"Spec.hypershift":             {Meaning: "Settings for hypershift only."},
+	"HyperShift.kubeconfigSecret": {"The Secret beside the controller with the kubeconfig of the guest.", DefaultKubeconfigSecret, "an invalid Secret name"},
+	"HyperShift.guestAccess":      {"How the sidecars reach the guest. adminKubeconfig: each with HyperShift's kubeconfig of an administrator. serviceAccountToken: with a token of a service account, which has only the rights of the bundle; one more container renews it. Needs Kubernetes 1.29 in the management cluster.", AdminKubeconfig, ""},
+	"HyperShift.infraID":          {"The hosted cluster's infrastructure ID, which is the cluster ID.", "none, with a warning", "another value than spec.clusterID"},
+	"HyperShift.platform":         {"The hosted cluster's platform. With OpenStack, HyperShift owns the Secret with the credentials, and adopt is refused.", "OpenStack is assumed, with a warning", ""},
+}

@@ -1,0 +1,63 @@
+package verify_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/cinder-csi/cinder-csi/generator/guard"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// TestTheDriftCheckOfANewBundleFindsNothing reads the configuration and the decisions that the CronJob gets, and decides
+// again. Whatever metadata.name was, only a change of the cloud may be a difference.
+func TestTheDriftCheckOfANewBundleFindsNothing(t *testing.T) {
+	for name, spec := range specs(t) {
+		spec.DriftCheck.Schedule = "@daily"
+		for cloud, inventory := range clouds {
+			for _, target := range targets {
+				for _, cluster := range []string{"", "prod"} {
+					t.Run(fmt.Sprintf("%s/%s/%s/%s", name, cloud, target, cluster), func(t *testing.T) {
+						config, decisions := driftCheckFiles(t, v1alpha1.Distribution{Metadata: v1alpha1.Metadata{Name: cluster}, Spec: spec}, inventory, target)
+						r, err := plan.Decide(inventory, config, target, decisions.Format, decisions.Generator)
+						if err != nil {
+							t.Fatal(err)
+						}
+						changes := slices.DeleteFunc(guard.Compare(decisions, r.Document(nil), guard.Run{}), func(c v1alpha1.Change) bool {
+							return c.Field == "warnings" // the plan of a drift check has none
+						})
+						if diff := cmp.Diff([]v1alpha1.Change{}, changes, cmpopts.EquateEmpty()); diff != "" {
+							t.Errorf("(-want +got):\n%s", diff)
+						}
+					})
+				}
+			}
+		}
+	}
+}
+
+// driftCheckFiles are what the ConfigMap of a bundle holds. Both formats must have the same.
+func driftCheckFiles(t *testing.T, d v1alpha1.Distribution, inventory v1alpha1.Inventory, target v1alpha1.Target) (v1alpha1.Distribution, v1alpha1.Plan) {
+	t.Helper()
+	r, err := plan.Decide(inventory, d, target, v1alpha1.Kustomize, "v0.0.0-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, decisions, err := r.DriftCheckFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	distribution, err := v1alpha1.DecodeDistribution("distribution.yaml", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := v1alpha1.DecodePlan("plan.yaml", []byte(decisions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return distribution, p
+}

@@ -1,0 +1,217 @@
+package verify_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+)
+
+// row is one configuration: for each switch the index of its value, 0 for "not set".
+type row []int
+
+// pairwise gives rows in which every value of every switch meets every value of every other switch. The greedy choice is the same each time.
+func pairwise(values []int) []row {
+	type pair struct{ a, va, b, vb int }
+	open := map[pair]bool{}
+	for a := range values {
+		for b := a + 1; b < len(values); b++ {
+			for va := range values[a] {
+				for vb := range values[b] {
+					open[pair{a, va, b, vb}] = true
+				}
+			}
+		}
+	}
+	var rows []row
+	for len(open) > 0 {
+		r := row(slices.Repeat([]int{-1}, len(values)))
+		start := len(rows) % len(values) // another switch is first in each row
+		for i := range values {
+			at := (start + i) % len(values)
+			best, most := 0, -1
+			for v := range values[at] {
+				v = (v + len(rows)) % values[at]
+				gain := 0
+				for other, set := range r {
+					switch {
+					case set < 0 || other == at:
+					case other < at && open[pair{other, set, at, v}], other > at && open[pair{at, v, other, set}]:
+						gain++
+					}
+				}
+				if gain > most {
+					best, most = v, gain
+				}
+			}
+			r[at] = best
+		}
+		before := len(open)
+		for a := range r {
+			for b := a + 1; b < len(r); b++ {
+				delete(open, pair{a, r[a], b, r[b]})
+			}
+		}
+		if len(open) == before { // the greedy choice found nothing new: take one pair that is left
+			for p := range open {
+				r[p.a], r[p.b] = p.va, p.vb
+				delete(open, p)
+				break
+			}
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func TestPairwiseCoversEveryPair(t *testing.T) {
+	values := []int{2, 3, 2, 4, 2, 2, 3}
+	rows := pairwise(values)
+	for a := range values {
+		for b := a + 1; b < len(values); b++ {
+			seen := map[[2]int]bool{}
+			for _, r := range rows {
+				seen[[2]int{r[a], r[b]}] = true
+			}
+			if len(seen) != values[a]*values[b] {
+				t.Errorf("switches %d and %d: want %d pairs, got %d", a, b, values[a]*values[b], len(seen))
+			}
+		}
+	}
+	if len(rows) > 30 {
+		t.Errorf("want at most 30 rows, got %d", len(rows))
+	}
+}
+
+// wholeRows is how many rows of configurations are not pairwise.
+const wholeRows = 4
+
+// configurations are the rows of all switches: pairwise, all off, all on, and all on for the oldest and the newest Kubernetes.
+func configurations() []row {
+	var counts []int
+	on := make(row, len(switches))
+	for i, s := range switches {
+		counts = append(counts, len(s.values)+1)
+		on[i] = min(1, len(s.values))
+	}
+	oldest, newest := slices.Clone(on), slices.Clone(on)
+	at := slices.IndexFunc(switches, func(s setting) bool { return s.key == "kubernetesVersion" })
+	oldest[at], newest[at] = 1, len(switches[at].values)
+	return append([]row{make(row, len(switches)), on, oldest, newest}, pairwise(counts)...)
+}
+
+// configure sets the values of a row one by one. It leaves out what plan refuses for this target or beside an earlier value, and counts
+// what it takes, by "KEY=VALUE".
+func configure(t *testing.T, r row, target v1alpha1.Target, taken map[string]bool) (plan.Result, v1alpha1.Spec) {
+	t.Helper()
+	inv := clouds["topology on"]
+	fields := map[string]any{}
+	var accepted plan.Result
+	var spec v1alpha1.Spec
+	try := func(fields map[string]any) error {
+		text, err := yaml.Marshal(map[string]any{
+			"apiVersion": "generator.cinder-csi.io/v1alpha1", "kind": "Distribution", "metadata": map[string]any{"name": "prod"}, "spec": fields,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := v1alpha1.DecodeDistribution("row", text)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		result, err := plan.Decide(inv, d, target, v1alpha1.Kustomize, "v0.0.0-test")
+		if err == nil {
+			accepted, spec = result, d.Spec
+		}
+		return err
+	}
+	if err := try(fields); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range r {
+		if v == 0 {
+			continue
+		}
+		key, value := switches[i].key, switches[i].values[v-1]
+		more := withPath(fields, strings.Split(key, "."), value)
+		err := try(more)
+		name := fmt.Sprintf("%s=%v", key, value)
+		if err == nil {
+			fields, taken[name] = more, true
+		}
+	}
+	return accepted, spec
+}
+
+// withPath is a copy of nested maps with another value at a path.
+func withPath(fields map[string]any, path []string, value any) map[string]any {
+	next, _ := fields[path[0]].(map[string]any)
+	if len(path) == 1 {
+		return with(fields, path[0], value)
+	}
+	return with(fields, path[0], any(withPath(next, path[1:], value)))
+}
+
+// TestKustomizeEqualsHelmPairwiseOverEverySwitch gives each pair to one target; make test-render-pairwise and make test-strict give it to all.
+func TestKustomizeEqualsHelmPairwiseOverEverySwitch(t *testing.T) {
+	taken := map[string]bool{}
+	for at, target := range targets {
+		for n, r := range configurations() {
+			if n >= wholeRows && n%len(targets) != at {
+				continue
+			}
+			result, _ := configure(t, r, target, taken)
+			t.Run(fmt.Sprintf("%s/%d", target, n), func(t *testing.T) {
+				t.Parallel()
+				for _, difference := range verify.Diff(build(t, result, v1alpha1.Kustomize), build(t, result, v1alpha1.Helm)) {
+					t.Error(difference)
+				}
+			})
+		}
+	}
+	for _, s := range switches {
+		for _, value := range s.values {
+			if name := fmt.Sprintf("%s=%v", s.key, value); !taken[name] {
+				t.Errorf("%s is refused for every target, beside whatever else", name)
+			}
+		}
+	}
+}
+
+// TestEveryKeyOfADistributionIsASwitch fails for a key that is new and that no test switches.
+func TestEveryKeyOfADistributionIsASwitch(t *testing.T) {
+	listed := map[string]bool{}
+	for _, s := range switches {
+		listed[s.key] = true
+	}
+	for _, key := range keysOf("", reflect.TypeFor[v1alpha1.Spec]()) {
+		if !listed[key] {
+			t.Errorf("no switch has the key %s; add it to switches", key)
+		}
+	}
+}
+
+// wholes are the types whose parts are one switch together.
+var wholes = []reflect.Type{
+	reflect.TypeFor[v1alpha1.Image](), reflect.TypeFor[v1alpha1.Proxy](), reflect.TypeFor[v1alpha1.UpdateStrategy](),
+	reflect.TypeFor[v1alpha1.RequestsPerSecond](),
+}
+
+func keysOf(path string, of reflect.Type) []string {
+	if of.Kind() != reflect.Struct || slices.Contains(wholes, of) || path == "planes.controller.images" || path == "planes.node.images" {
+		return []string{path}
+	}
+	var all []string
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		all = append(all, keysOf(strings.TrimPrefix(path+"."+name, "."), field.Type)...)
+	}
+	return all
+}

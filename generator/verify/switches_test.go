@@ -1,0 +1,132 @@
+package verify_test
+
+// setting is a key of a Distribution and the values that tests give it, in YAML terms. A test also leaves each key out.
+type setting struct {
+	key    string // below spec
+	values []any
+}
+
+type (
+	fields = map[string]any
+	list   = []any
+)
+
+// switches are all keys of a Distribution.
+var switches = []setting{
+	{"kubernetesVersion", list{"1.27", "1.34", "1.37"}},
+	{"openshift.coexistence", list{"adopt", "sideBySide"}},
+	{"openshift.controlPlaneTopology", list{"SingleReplica", "External"}},
+	{"openshift.clusterNetworks", list{list{"10.128.0.0/14", "172.30.0.0/16"}}},
+	{"openshift.monitoring", list{"userWorkload", "platform"}},
+	{"namespaces.controller", list{"storage", "kube-system"}},
+	{"namespaces.node", list{"storage-node", "kube-system"}},
+	{"clusterID", list{`prod: "one"`}},
+	{"driver.name", list{"cinder.example.org"}},
+	{"driver.logLevel", list{6, 0}},
+	{"driver.pvcAnnotations", list{false, true}},
+	{"driver.logFormat", list{"json", "text"}},
+	{"driver.kubeletDir", list{"/var/lib/k0s/kubelet"}},
+	{"driver.capacity", list{true}},
+	{"driver.metadata", list{list{"configDrive"}, list{"configDrive", "metadataService"}}},
+	{"driver.requestsPerSecond", list{fields{"reads": 20, "writes": 0}}},
+	{"driver.drainTimeout", list{"15s"}},
+	{"driver.extraArgs.controller", list{list{"--user-agent=a", "--user-agent=b"}}},
+	{"driver.extraArgs.node", list{list{"--default-fs-type=xfs"}}},
+	{"credentials.request", list{"enabled", "disabled"}},
+	{"credentials.secretName", list{"cloud"}},
+	{"credentials.key", list{"other.yaml"}},
+	{"credentials.cloud", list{"prod"}},
+	{"credentials.caBundle", list{fixedCA}},
+	{"credentials.caConfigMap", list{"cloud-ca"}},
+	{"topology.mode", list{"disabled", "enabled"}},
+	{"topology.zoneMap", list{fields{"az2": "az 1"}}},
+	{"storageClasses.include", list{list{"*"}}},
+	{"storageClasses.exclude", list{list{"Fast*"}}},
+	{"storageClasses.default", list{"none", "t2"}},
+	{"storageClasses.namePrefix", list{"os-"}},
+	{"storageClasses.overrides", list{fields{"standard": fields{
+		"reclaimPolicy": "Retain", "fsType": "xfs", "mountOptions": list{"noatime"}, "annotations": fields{"example.org/owner": "storage"},
+	}}}},
+	{"storageClasses.extra", list{list{fields{"type": "t2", "name": "twin", "reclaimPolicy": "Retain"}}}},
+	{"volumeAttachLimit", list{"20"}},
+	{"snapshots.enabled", list{false, true}},
+	{"snapshots.backup", list{"enabled", "disabled"}},
+	{"attributesClasses", list{fields{"fast": fields{"type": "t2", "policy": "on-demand", "metadata": fields{"team": "storage"}}}}},
+	{"monitoring.kind", list{"PodMonitor", "ServiceMonitor"}},
+	{"monitoring.alerts", list{true}},
+	{"monitoring.dashboards", list{true}},
+	{"monitoring.tls.minVersion", list{"VersionTLS12", "VersionTLS13"}},
+	{"monitoring.tls.cipherSuites", list{list{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}}},
+	{"driftCheck.schedule", list{"0 6 * * *"}},
+	{"networkPolicy.enabled", list{true}},
+	{"networkPolicy.openstackCIDRs", list{list{"192.0.2.0/24", "2001:db8::/32"}}},
+	{"networkPolicy.apiServerCIDRs", list{list{"198.51.100.0/24"}}},
+	{"networkPolicy.metricsNamespaces", list{list{"monitoring"}}},
+	{"trustedCA", list{true}},
+	{"images.registry", list{"mirror.example:5000"}},
+	{"images.driver", list{fields{"registry": "registry.example:5000", "tag": "v9", "pullPolicy": "Always"}, fields{"tag": "v9"}}},
+	{"images.provisioner", list{fields{"repository": "mirror/provisioner"}}},
+	{"images.attacher", list{fields{"repository": "mirror/attacher"}}},
+	{"images.resizer", list{fields{"repository": "mirror/resizer"}}},
+	{"images.snapshotter", list{fields{"repository": "mirror/snapshotter"}}},
+	{"images.livenessprobe", list{fields{"digest": "sha256:" + digest}}},
+	{"images.registrar", list{fields{"registry": "registry.example"}}},
+	{"images.rbacproxy", list{fields{"registry": "registry.example", "pullPolicy": "Always"}}},
+	{"images.generator", list{fields{"registry": "registry.example", "tag": "v9"}}},
+	{"planes.controller.images", list{fields{"attacher": fields{"tag": "v9"}}}},
+	{"planes.controller.proxy", list{fields{"http": "http://proxy.example:3128", "https": "http://proxy.example:3128", "noProxy": "10.0.0.0/8,.svc"}}},
+	{"planes.controller.nodeSelector", list{fields{"role": "storage"}, fields{}}},
+	{"planes.controller.tolerations", list{list{fields{"key": "storage", "operator": "Equal", "value": "yes", "effect": "NoExecute", "tolerationSeconds": 60}}, list{}}},
+	{"planes.controller.affinity", list{fields{"podAntiAffinity": fields{"requiredDuringSchedulingIgnoredDuringExecution": list{
+		fields{"labelSelector": fields{"matchLabels": fields{"app": "cinder-csi-controller"}}, "topologyKey": "kubernetes.io/hostname"},
+	}}}}},
+	{"planes.controller.topologySpreadConstraints", list{list{fields{
+		"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": fields{"matchLabels": fields{"app": "cinder-csi-controller"}},
+	}}}},
+	{"planes.controller.podLabels", list{fields{"team": "storage"}}},
+	{"planes.controller.podAnnotations", list{fields{"example.org/team": "storage"}}},
+	{"planes.controller.env", list{fields{"GOMEMLIMIT": "200MiB"}}},
+	{"planes.controller.imagePullSecrets", list{list{"pull-a", "pull-b"}}},
+	{"planes.controller.priorityClassName", list{"storage"}},
+	{"planes.controller.runAsUser", list{1000680000}},
+	{"planes.controller.replicas", list{3, 1}},
+	{"planes.controller.resources", list{fields{"driver": fields{"requests": fields{"cpu": "100m"}, "limits": fields{"memory": "1Gi"}}}}},
+	{"planes.controller.updateStrategy", list{fields{"type": "Recreate"}, fields{"rollingUpdate": fields{"maxSurge": 1, "maxUnavailable": "0%"}}}},
+	{"planes.node.images", list{fields{"driver": fields{"tag": "v8"}}}},
+	{"planes.node.proxy", list{fields{"noProxy": "169.254.169.254"}}},
+	{"planes.node.nodeSelector", list{fields{"kubernetes.io/os": "linux", "storage": "true"}}},
+	{"planes.node.tolerations", list{list{}}},
+	{"planes.node.affinity", list{fields{"nodeAffinity": fields{"requiredDuringSchedulingIgnoredDuringExecution": fields{"nodeSelectorTerms": list{
+		fields{"matchExpressions": list{fields{"key": "storage", "operator": "In", "values": list{"yes"}}}},
+	}}}}}},
+	{"planes.node.topologySpreadConstraints", nil},
+	{"planes.node.podLabels", list{fields{"team": "storage"}}},
+	{"planes.node.podAnnotations", list{fields{"example.org/team": "storage"}}},
+	{"planes.node.env", list{fields{"GOMEMLIMIT": "100MiB"}}},
+	{"planes.node.imagePullSecrets", list{list{"pull-c"}}},
+	{"planes.node.priorityClassName", list{"storage-node"}},
+	{"planes.node.runAsUser", nil},
+	{"planes.node.replicas", nil},
+	{"planes.node.resources", list{fields{"registrar": fields{"requests": fields{"memory": "32Mi"}}}}},
+	{"planes.node.updateStrategy", list{fields{"type": "OnDelete"}, fields{"rollingUpdate": fields{"maxUnavailable": "20%"}}}},
+	{"hypershift.kubeconfigSecret", list{"another"}},
+	{"hypershift.infraID", list{"prod-x7k2p"}},
+	{"hypershift.platform", list{"None"}},
+	{"hypershift.guestAccess", list{"serviceAccountToken", "adminKubeconfig"}},
+}
+
+const digest = "abababababababababababababababababababababababababababababababab"
+
+// fixedCA is a certificate of a CA: no test depends on what it says.
+const fixedCA = `-----BEGIN CERTIFICATE-----
+MIIBhzCCAS2gAwIBAgIUA9IXzyPghkiiacGxXfBwlpxJWqkwCgYIKoZIzj0EAwIw
+GDEWMBQGA1UEAwwNYW4gZXhhbXBsZSBDQTAgFw0yNjExMjIxMTExMjhaGA8yMTI2
+MTAyOTExMTEyOFowGDEWMBQGA1UEAwwNYW4gZXhhbXBsZSBDQTBZMBMGByqGSM49
+AgEGCCqGSM49AwEHA0IABOKvUCOfxx8dXxM52/oe+0TYPRBHDHF+F/Q1bq9KUCrA
+Rjd/ZesGPSFzS8hUEF5qvvsOfHQRGm4FS5sZeFVBKh2jUzBRMB0GA1UdDgQWBBTi
+MfCTIZG/JHoni/6NEKOFiTl+kTAfBgNVHSMEGDAWgBTiMfCTIZG/JHoni/6NEKOF
+iTl+kTAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0gAMEUCIQDrpvPwj9in
+GRxBDGi/38/CvlQs05N2QAvD5eC3yXnQtAIgSGefeA+eq7XpZoShPNhuhvvGNHB/
+SlPfAnf4i7j5XIw=
+-----END CERTIFICATE-----
+`
