@@ -57,10 +57,24 @@ func run(t *testing.T, args ...string) {
 	}
 }
 
+// config is the configuration of a target's examples: its own, if it has one.
+func config(target string) string {
+	const name = "distribution.yaml"
+	if own := filepath.Join(target, name); exists(own) {
+		return own
+	}
+	return name
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
 func generate(t *testing.T, target, format, dir string) {
 	t.Helper()
 	args := []string{
-		"generate", "--inventory", "inventory.yaml", "--config", "distribution.yaml", "--target", target, "--format", format, "--output-dir", dir,
+		"generate", "--inventory", "inventory.yaml", "--config", config(target), "--target", target, "--format", format, "--output-dir", dir,
 	}
 	if format == "kustomize" {
 		args = append(args, "--base", "../../../manifests")
