@@ -3,18 +3,33 @@
 {{- $v := .Values -}}
 {{- if and (eq $v.target "hypershift") (eq $v.plane "cluster") }}{{ fail "target hypershift has the planes management and guest" }}{{ end -}}
 {{- if and (ne $v.target "hypershift") (ne $v.plane "cluster") }}{{ fail (printf "target %s has one plane, cluster" $v.target) }}{{ end -}}
+{{- /* The schema refuses both first. These are for installations that skip it. */ -}}
+{{- if ne $v.chartVersion .Chart.Version }}{{ fail (printf "the values are for chart %s %s, and this is version %s: generate them again" .Chart.Name $v.chartVersion .Chart.Version) }}{{ end -}}
+{{- if and $v.networkPolicy.enabled (not $v.networkPolicy.ports) }}{{ fail "networkPolicy.enabled needs networkPolicy.ports: an empty list would allow all traffic" }}{{ end -}}
+{{- if and $v.monitoring.tls.enabled (or (ne $v.target "standalone") (ne $v.monitoring.kind "ServiceMonitor")) }}{{ fail "monitoring.tls.enabled needs target standalone and monitoring.kind ServiceMonitor: the certificate is that of a Service, and OpenShift makes it" }}{{ end -}}
+{{- if and (or $v.monitoring.platform $v.credentials.request) (ne $v.target "standalone") }}{{ fail "monitoring.platform and credentials.request need target standalone" }}{{ end -}}
 controller: {{ ne $v.plane "guest" }}
 node: {{ ne $v.plane "management" }}
 cluster: {{ ne $v.plane "management" }}
 hosted: {{ eq $v.target "hypershift" }}
+guestToken: {{ and (eq $v.target "hypershift") (eq $v.hypershift.guestAccess "serviceAccountToken") }}
 openshift: {{ ne $v.target "vanilla" }}
 controllerNS: {{ eq $v.plane "guest" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
 leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
 {{- end -}}
 
+{{- /* (namespace): not empty for a namespace that Kubernetes brings along, which does not allow its pods the CPUs of management. */ -}}
+{{- define "unpartitioned" -}}
+{{- if or (eq . "default") (hasPrefix "kube-" .) }}true{{ end -}}
+{{- end -}}
+
 {{- define "labels" -}}
+{{- with .Values.commonLabels }}
+{{- toYaml . }}
+{{ end -}}
 app.kubernetes.io/managed-by: Helm
 app.kubernetes.io/name: cinder-csi
+app.kubernetes.io/part-of: cinder-csi
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
@@ -24,32 +39,129 @@ argocd.argoproj.io/sync-options: Prune=false
 helm.sh/resource-policy: keep
 {{- end -}}
 
-{{- define "nodeSettings" -}}
+{{- define "sharedSettings" -}}
+DRAIN_TIMEOUT: {{ .Values.driver.drainTimeout | quote }}
 DRIVER_NAME: {{ .Values.driver.name | quote }}
 ENABLE_TOPOLOGY: {{ .Values.topology.enabled | quote }}
+LOG_FORMAT: {{ .Values.driver.logFormat | quote }}
 LOG_LEVEL: {{ .Values.driver.logLevel | quote }}
+{{- end -}}
+
+{{- define "nodeSettings" -}}
+{{ include "sharedSettings" . }}
+KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
+METRICS_ADDRESS: {{ eq .Values.monitoring.kind "none" | ternary "" ":29603" | quote }}
+{{- with .Values.node.settings }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "controllerSettings" -}}
 {{- $p := include "plane" . | fromYaml -}}
-{{ include "nodeSettings" . }}
+{{ include "sharedSettings" . }}
+CAPACITY: {{ .Values.driver.capacity | quote }}
+CAPACITY_OWNER_LEVEL: {{ $p.hosted | ternary "-1" "2" | quote }}
 CLUSTER_ID: {{ .Values.clusterID | quote }}
 LEASE_DURATION: {{ .Values.leases.leaseDuration | quote }}
 LEASE_NAMESPACE: {{ $p.leaseNS | quote }}
 LEASE_RENEW_DEADLINE: {{ .Values.leases.renewDeadline | quote }}
 LEASE_RETRY_PERIOD: {{ .Values.leases.retryPeriod | quote }}
+NAMESPACE: {{ $p.leaseNS | quote }}
 PVC_ANNOTATIONS: {{ and (not $p.hosted) .Values.driver.pvcAnnotations | quote }}
+READS_PER_SECOND: {{ .Values.driver.requestsPerSecond.reads | int64 | quote }}
+{{- if .Values.monitoring.tls.enabled }}
+TLS_CIPHER_SUITES: {{ .Values.monitoring.tls.cipherSuites | quote }}
+TLS_MIN_VERSION: {{ .Values.monitoring.tls.minVersion | quote }}
+{{- end }}
 SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "" | quote }}
+WRITES_PER_SECOND: {{ .Values.driver.requestsPerSecond.writes | int64 | quote }}
+{{- with .Values.controller.settings }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
-{{- /* (image, settings ConfigMap): what every container has. */ -}}
+{{- /* (images, image): the image with the mirror in place of its own registry. */ -}}
+{{- define "image" -}}
+{{- $version := .image.digest | empty | ternary (print ":" .image.tag) (print "@" .image.digest) -}}
+image: {{ printf "%s/%s%s" (.images.registry | default .image.registry) .image.repository $version | quote }}
+imagePullPolicy: {{ .image.pullPolicy | default .images.pullPolicy }}
+{{- end -}}
+
+{{- /* (images, image, settings ConfigMap): what every container has. */ -}}
 {{- define "container" -}}
-image: {{ printf "%s/%s%s" .image.registry .image.repository (.image.digest | empty | ternary (print ":" .image.tag) (print "@" .image.digest)) | quote }}
-imagePullPolicy: IfNotPresent
+{{ include "image" . }}
 terminationMessagePolicy: FallbackToLogsOnError
 envFrom:
 - configMapRef:
     name: {{ .settings }}
+{{- end -}}
+
+{{- /* The ConfigMap with the CA certificates, and the key that holds them; no name without any. */ -}}
+{{- define "ca" -}}
+{{- $v := .Values -}}
+{{- $given := 0 -}}
+{{- range list $v.caBundle $v.caConfigMap.name $v.trustedCA }}{{ if . }}{{ $given = add1 $given }}{{ end }}{{ end -}}
+{{- if gt $given 1 }}{{ fail "caBundle, caConfigMap and trustedCA exclude each other: the driver trusts the certificates of one file" }}{{ end -}}
+{{- if $v.trustedCA }}
+configMap: cinder-csi-trusted-ca
+key: ca-bundle.crt
+{{- else if $v.caConfigMap.name }}
+configMap: {{ $v.caConfigMap.name | quote }}
+key: {{ $v.caConfigMap.key | quote }}
+{{- else if $v.caBundle }}
+configMap: cinder-csi-ca
+key: ca.pem
+{{- else }}
+configMap: ""
+{{- end }}
+{{- end -}}
+
+{{- define "caVolume" -}}
+{{- $ca := include "ca" . | fromYaml -}}
+configMap:
+  name: {{ $ca.configMap | quote }}
+  items:
+  - key: {{ $ca.key | quote }}
+    path: ca.pem
+{{- end -}}
+
+{{- /* It stays and runs beside the others, which start when it has written a kubeconfig. */ -}}
+{{- define "guestToken" -}}
+name: guest-token
+{{ include "container" (dict "images" .Values.images "image" .Values.images.controller.driver "settings" "cinder-csi-controller-settings") }}
+restartPolicy: Always
+command:
+- /bin/cinder-csi-plugin
+- guest-token
+args:
+- --kubeconfig=/etc/admin-kubernetes/kubeconfig
+- --namespace=$(LEASE_NAMESPACE)
+- --service-account=cinder-csi-controller
+- --output-dir=/etc/hosted-kubernetes
+- --http-endpoint=:8085
+ports:
+- name: guest-token
+  containerPort: 8085
+  protocol: TCP
+startupProbe:
+  httpGet:
+    path: /healthz
+    port: guest-token
+  periodSeconds: 2
+  timeoutSeconds: 5
+  failureThreshold: 150
+resources:
+  requests:
+    cpu: 10m
+    memory: 20Mi
+securityContext:
+  {{- include "unprivileged" . | nindent 2 }}
+volumeMounts:
+- name: hosted-kubeconfig
+  mountPath: /etc/hosted-kubernetes
+- name: admin-kubeconfig
+  mountPath: /etc/admin-kubernetes
+  readOnly: true
 {{- end -}}
 
 {{- define "unprivileged" -}}
@@ -73,36 +185,46 @@ readOnlyRootFilesystem: true
 {{- toYaml (mergeOverwrite $r (.over | default dict)) -}}
 {{- end -}}
 
-{{- define "proxyEnv" -}}
-{{- if or .http .https .noProxy -}}
+{{- /* (proxy, extra): an additional variable replaces the proxy variable of the same name: a name may stand only once. */ -}}
+{{- define "env" -}}
+{{- $names := list -}}
+{{- range .extra -}}{{- $names = append $names .name -}}{{- end -}}
+{{- $env := list -}}
+{{- range list (list "HTTP_PROXY" .proxy.http) (list "HTTPS_PROXY" .proxy.https) (list "NO_PROXY" .proxy.noProxy) -}}
+{{- if and (last .) (not (has (first .) $names)) -}}
+{{- $env = append $env (dict "name" (first .) "value" (last .)) -}}
+{{- end -}}
+{{- end -}}
+{{- with concat $env (.extra | default list) -}}
 env:
-{{- with .http }}
-- name: HTTP_PROXY
-  value: {{ . | quote }}
-{{- end }}
-{{- with .https }}
-- name: HTTPS_PROXY
-  value: {{ . | quote }}
-{{- end }}
-{{- with .noProxy }}
-- name: NO_PROXY
-  value: {{ . | quote }}
-{{- end }}
+{{ toYaml . }}
 {{- end -}}
 {{- end -}}
 
-{{- define "sidecarArgs" -}}
-- --csi-address=/csi/csi.sock
-- --kubeconfig=$(SIDECAR_KUBECONFIG)
-- --http-endpoint=:{{ . }}
-- --leader-election
-- --leader-election-namespace=$(LEASE_NAMESPACE)
-- --leader-election-lease-duration=$(LEASE_DURATION)
-- --leader-election-renew-deadline=$(LEASE_RENEW_DEADLINE)
-- --leader-election-retry-period=$(LEASE_RETRY_PERIOD)
+{{- /* (base, extra): the arguments; an additional argument replaces the one with the same flag, because no flag may stand twice. */ -}}
+{{- define "args" -}}
+{{- $flags := list -}}
+{{- range .extra | default list -}}{{- $flags = append $flags (splitList "=" . | first) -}}{{- end -}}
+args:
+{{- range .base }}
+{{- if not (has (splitList "=" . | first) $flags) }}
+- {{ . }}
+{{- end }}
+{{- end }}
+{{- range .extra | default list }}
+- {{ . | quote }}
+{{- end }}
 {{- end -}}
 
-{{- /* What a role's values say of its pods. */ -}}
+{{- /* (default, over): timings of a probe. mergeOverwrite would ignore a 0. */ -}}
+{{- define "timings" -}}
+{{- $timings := .default -}}
+{{- range $key, $value := .over | default dict -}}{{- $_ := set $timings $key ($value | int64) -}}{{- end -}}
+{{- toYaml $timings -}}
+{{- end -}}
+
+
+{{- /* What the values of a role say about its pods, except its affinity. */ -}}
 {{- define "placement" -}}
 priorityClassName: {{ .priorityClassName | quote }}
 {{- with .nodeSelector }}
@@ -116,4 +238,58 @@ imagePullSecrets:
 - name: {{ . | quote }}
 {{- end }}
 {{- end }}
+{{- with .topologySpreadConstraints }}
+topologySpreadConstraints:
+{{ toYaml . }}
+{{- end }}
+{{- with .hostAliases }}
+hostAliases:
+{{ toYaml . }}
+{{- end }}
+{{- with .dnsPolicy }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- with .dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .initContainers }}
+initContainers:
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* (pool): the second cloud.conf of a node pool; empty if the pool needs none. */ -}}
+{{- define "poolConf" -}}
+{{- with .volumeAttachLimit -}}
+[BlockStorage]
+node-volume-attach-limit = {{ . | int64 }}
+{{ end -}}
+{{- end -}}
+
+{{- define "poolFile" -}}
+pool-{{ .name }}.conf
+{{- end -}}
+
+{{- /* The affinity of the node pods outside of pools: a node must not run two of them. Terms of a node affinity are alternatives,
+so each of them leaves the pools out. */ -}}
+{{- define "affinityBesidePools" -}}
+{{- $affinity := deepCopy .Values.node.affinity -}}
+{{- $others := list -}}
+{{- range .Values.nodePools -}}
+{{- range $key, $value := .nodeSelector -}}
+{{- $others = append $others (dict "key" $key "operator" "NotIn" "values" (list $value)) -}}
+{{- end -}}
+{{- end -}}
+{{- if $others -}}
+{{- $node := get $affinity "nodeAffinity" | default dict -}}
+{{- $required := get $node "requiredDuringSchedulingIgnoredDuringExecution" | default dict -}}
+{{- $terms := list -}}
+{{- range get $required "nodeSelectorTerms" | default (list dict) -}}
+{{- $terms = append $terms (set (deepCopy .) "matchExpressions" (concat (get . "matchExpressions" | default list) $others)) -}}
+{{- end -}}
+{{- $_ := set $node "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" $terms) -}}
+{{- $_ := set $affinity "nodeAffinity" $node -}}
+{{- end -}}
+{{- toYaml $affinity -}}
 {{- end -}}

@@ -1,0 +1,157 @@
+package charts_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+func notes(t *testing.T, values string) string {
+	t.Helper()
+	files, err := render(t, parse(t, values))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files["templates/NOTES.txt"]
+}
+
+func TestNotesSayWhatIsMissing(t *testing.T) {
+	const (
+		image     = "The driver image is not published."
+		secret    = "kubectl create secret generic cinder-csi-credentials -n cinder-csi --from-file=clouds.yaml=clouds.yaml"
+		clusterID = `clusterID is still "kubernetes".`
+		ca        = "cloudConf.controller does not name the certificates of caBundle."
+		crds      = "kubectl get crd volumesnapshots.snapshot.storage.k8s.io"
+		class     = "There is no StorageClass."
+		test      = "helm test any-name -n any-namespace"
+	)
+	for name, c := range map[string]struct {
+		values string
+		want   []string
+	}{
+		"the defaults":       {"", []string{image, secret, clusterID, crds, class}},
+		"a mirror":           {"images: {registry: mirror.example}", []string{secret, clusterID, crds, class}},
+		"own images":         {"images: {controller: {driver: {registry: a.example}}, node: {driver: {registry: a.example}}}", []string{secret, clusterID, crds, class}},
+		"an own image":       {"images: {controller: {driver: {registry: a.example}}}", []string{image, secret, clusterID, crds, class}},
+		"a cluster ID":       {"clusterID: prod", []string{image, secret, crds, class}},
+		"no snapshots":       {"snapshots: {enabled: false}", []string{image, secret, clusterID, class}},
+		"a class":            {aClass, []string{image, secret, clusterID, crds, test}},
+		"no test":            {aClass + "helmTest: {enabled: false}", []string{image, secret, clusterID, crds}},
+		"unused certificate": {"caBundle: PEM", []string{image, secret, clusterID, ca, crds, class}},
+		"used certificate": {
+			"caBundle: PEM\ncloudConf: {controller: 'ca-file = /etc/cinder-csi/ca/ca.pem'}", []string{image, secret, clusterID, crds, class},
+		},
+		"the management cluster": {hypershift, []string{image, secret, clusterID}},
+		"the guest cluster":      {"target: hypershift\nplane: guest", []string{image, crds, class}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := notes(t, c.values)
+			var got []string
+			for _, note := range []string{image, secret, clusterID, ca, crds, class, test} {
+				if strings.Contains(text, note) {
+					got = append(got, note)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s\n%s", diff, text)
+			}
+		})
+	}
+}
+
+// The notes name the objects that the chart writes, and no others.
+func TestNotesNameTheObjectsOfTheChart(t *testing.T) {
+	values := aClass + pools + "snapshots: {extraClasses: [{name: b, deletionPolicy: Delete}]}"
+	all := objects(t, parse(t, values))
+	kinds := map[string]string{
+		"storageclass": "StorageClass", "volumesnapshotclass": "VolumeSnapshotClass", "csidriver": "CSIDriver", "deployment": "Deployment", "daemonset": "DaemonSet",
+	}
+	var named int
+	for _, match := range regexp.MustCompile(`kubectl (?:delete|rollout status) ([a-z]+)[ /](\S+)`).FindAllStringSubmatch(notes(t, values), -1) {
+		named++
+		if id := kinds[match[1]] + "/" + match[2]; all[id].Fields == nil {
+			t.Errorf("%s: the chart has no %s", match[0], id)
+		}
+	}
+	if want := 8; named != want {
+		t.Errorf("want %d objects in the notes, got %d:\n%s", want, named, notes(t, values))
+	}
+}
+
+// A template that asks the cluster, the clock or a random number gives other objects in a pipeline than in an installation.
+func TestObjectsDependOnValuesAlone(t *testing.T) {
+	files, err := filepath.Glob("cinder-csi/templates/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := filepath.Glob("cinder-csi/templates/tests/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	impure := regexp.MustCompile(`\.Capabilities|\blookup\b|\brand\w+|\bnow\b|\bdate\w*\b|\buuidv4\b|\bgen\w+Cert|\bgenPrivateKey\b|\.Release\b|\bgetHostByName\b|\btpl\b`)
+	action := regexp.MustCompile(`(?s){{.*?}}`)
+	comment := regexp.MustCompile(`(?s)^{{-? ?/\*`)
+	for _, file := range slices.Concat(files, tests) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // a directory
+		}
+		if filepath.Base(file) == "NOTES.txt" {
+			text = regexp.MustCompile(`\.Release\.Name(space)?\b`).ReplaceAll(text, nil) // for the commands that it shows
+		}
+		for _, a := range action.FindAll(text, -1) {
+			if found := impure.Find(a); found != nil && !comment.Match(a) {
+				t.Errorf("%s uses %s", file, found)
+			}
+		}
+	}
+}
+
+func TestChartNamesTheImagesOfItsValues(t *testing.T) {
+	read := func(file string, into any) {
+		text, err := os.ReadFile("cinder-csi/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal(text, into); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	var chart struct {
+		Version     string
+		Annotations map[string]string
+	}
+	var values struct {
+		ChartVersion string
+		Images       map[string]any
+	}
+	read("Chart.yaml", &chart)
+	read("values.yaml", &values)
+	if chart.Version != values.ChartVersion {
+		t.Errorf("the chart has version %s, values.yaml is for %s", chart.Version, values.ChartVersion)
+	}
+	want := map[string]string{}
+	for _, role := range []string{"controller", "node"} {
+		for container, image := range values.Images[role].(map[string]any) {
+			i := image.(map[string]any)
+			want[container] = i["registry"].(string) + "/" + i["repository"].(string) + ":" + i["tag"].(string)
+		}
+	}
+	var listed []struct{ Name, Image string }
+	if err := yaml.Unmarshal([]byte(chart.Annotations["artifacthub.io/images"]), &listed); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, i := range listed {
+		got[i.Name] = i.Image
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("annotation artifacthub.io/images:\n%s", diff)
+	}
+}

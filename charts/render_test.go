@@ -1,0 +1,92 @@
+package charts_test
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+)
+
+// anyRelease is a release whose name and namespace no object may have.
+var anyRelease = chartutil.ReleaseOptions{Name: "any-name", Namespace: "any-namespace", Revision: 1, IsInstall: true}
+
+// render gives the files that the chart writes with these values, as `helm template` does, or the error of Helm.
+func render(t *testing.T, values map[string]any) (map[string]string, error) {
+	t.Helper()
+	return renderFor(t, anyRelease, values, false)
+}
+
+func renderFor(t *testing.T, release chartutil.ReleaseOptions, values map[string]any, skipSchema bool) (map[string]string, error) {
+	t.Helper()
+	c, err := loader.LoadDir("cinder-csi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := chartutil.ToRenderValuesWithSchemaValidation(c, values, release, chartutil.DefaultCapabilities, skipSchema)
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(c, all)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]string{}
+	for name, text := range files {
+		byName[strings.TrimPrefix(name, c.Name()+"/")] = text
+	}
+	return byName, nil
+}
+
+// objects gives the objects that the chart writes, by kind and name.
+func objects(t *testing.T, values map[string]any) map[string]verify.Object {
+	t.Helper()
+	files, err := render(t, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]verify.Object{}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if !strings.HasSuffix(file, ".yaml") {
+			continue
+		}
+		decoded, err := verify.Decode([]byte(files[file]), "")
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", file, err, files[file])
+		}
+		for _, o := range decoded {
+			id := o.Kind() + "/" + o.Name()
+			if _, twice := all[id]; twice {
+				t.Errorf("%s is in the output twice", id)
+			}
+			all[id] = o
+		}
+	}
+	return all
+}
+
+// parse reads values that a test writes as YAML.
+func parse(t *testing.T, text string) map[string]any {
+	t.Helper()
+	values := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &values); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return values
+}
+
+// changed names the objects that differ, or that only one side has.
+func changed(before, after map[string]verify.Object) []string {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(id string) bool {
+		return reflect.DeepEqual(before[id], after[id])
+	})
+}
