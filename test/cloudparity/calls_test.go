@@ -22,15 +22,17 @@ var (
 	attachMultiattach = cloud.Call{Service: "compute", Method: http.MethodPost, Path: "/servers/{server}/os-volume_attachments", Microversion: "2.60"}
 	detach            = cloud.Call{Service: "compute", Method: http.MethodDelete, Path: "/servers/{server}/os-volume_attachments/{volume}"}
 
-	volumeZones  = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-availability-zone"}
-	computeZones = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/os-availability-zone"}
-	listTypes    = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types"}
-	defaultType  = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/default"}
-	extraSpecs   = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/{id}/extra_specs"}
-	encryption   = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/{id}/encryption"}
-	volumeLimits = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/limits"}
-	quotaSet     = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-quota-sets/{project}"}
-	groupTypes   = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/group_types", Microversion: "3.11"}
+	volumeZones        = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-availability-zone"}
+	computeZones       = cloud.Call{Service: "compute", Method: http.MethodGet, Path: "/os-availability-zone"}
+	listTypes          = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types"}
+	defaultType        = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/default"}
+	extraSpecs         = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/{id}/extra_specs"}
+	encryption         = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/types/{id}/encryption"}
+	volumeLimits       = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/limits"}
+	quotaSet           = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-quota-sets/{project}"}
+	listProjectBackups = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups"}
+	listServices       = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/os-services"}
+	groupTypes         = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/group_types", Microversion: "3.11"}
 
 	createToken      = cloud.Call{Service: "identity", Method: http.MethodPost, Path: "/auth/tokens"}
 	identityVersions = cloud.Call{Service: "identity", Method: http.MethodGet, Path: "/"}

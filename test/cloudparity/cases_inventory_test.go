@@ -37,7 +37,10 @@ func inventoryCases() []Case {
 		read("own quota with usage"+who, quotaSet, http.StatusOK, as, "usage=true", of(Member))
 		read("own quota"+who, quotaSet, http.StatusOK, as, "", of(Member))
 		read("group types"+who, groupTypes, http.StatusOK, as, "", nil)
+		read("backups of the project"+who, listProjectBackups, http.StatusOK, as, "", nil)
 	}
+	read("services as member are forbidden", listServices, http.StatusForbidden, Member, "", nil)
+	read("services as admin", listServices, http.StatusOK, Admin, "binary=cinder-backup", nil)
 	read("quota of another project as member is forbidden", quotaSet, http.StatusForbidden, Member, "usage=true", of(Stranger))
 	read("quota of another project as reader is forbidden", quotaSet, http.StatusForbidden, Reader, "", of(Stranger))
 	read("quota of another project as admin", quotaSet, http.StatusOK, Admin, "usage=true", of(Stranger))
@@ -45,6 +48,7 @@ func inventoryCases() []Case {
 	read("encryption of a type as reader is forbidden", encryption, http.StatusForbidden, Reader, "", typed("standard"))
 	read("encryption of a plain type as admin", encryption, http.StatusOK, Admin, "", typed("standard"))
 	read("encryption of an unknown type as admin", encryption, http.StatusNotFound, Admin, "", func(*testing.T, *Bed) []string { return []string{nothing} })
+	read("encryption of an unknown type as member is forbidden", encryption, http.StatusForbidden, Member, "", func(*testing.T, *Bed) []string { return []string{nothing} })
 	read("extra specs of an unknown type", extraSpecs, http.StatusNotFound, Member, "", func(*testing.T, *Bed) []string { return []string{nothing} })
 	read("public types only", listTypes, http.StatusOK, Member, "is_public=true", nil)
 	read("all types as admin", listTypes, http.StatusOK, Admin, "is_public=None", nil)

@@ -65,15 +65,17 @@ var documented = map[cloud.Call][]int{
 	attachMultiattach: {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict},
 	detach:            {http.StatusAccepted, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusNotAcceptable},
 
-	volumeZones:  {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
-	computeZones: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
-	listTypes:    {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
-	defaultType:  {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
-	extraSpecs:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
-	encryption:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
-	volumeLimits: {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
-	quotaSet:     {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
-	groupTypes:   {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
+	volumeZones:        {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	computeZones:       {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	listTypes:          {http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	defaultType:        {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	extraSpecs:         {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	encryption:         {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusNotAcceptable},
+	volumeLimits:       {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	quotaSet:           {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotAcceptable},
+	listProjectBackups: {http.StatusOK, http.StatusUnauthorized, http.StatusNotAcceptable},
+	listServices:       {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden},
+	groupTypes:         {http.StatusOK, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound},
 }
 
 // TestEveryCallHasACaseForEachDocumentedStatus fails for a call without a case, or with a documented status that no case expects.

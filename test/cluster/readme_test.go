@@ -3,13 +3,13 @@
 package cluster
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/readme"
 )
 
 // bundle is a generated bundle. What is done with it is what its README says, command by command.
@@ -19,11 +19,23 @@ type bundle struct {
 	readme string
 }
 
+// distribution names a mirror, as an administrator does who built the driver's image. No registry answers here: the nodes get the images from files.
+const distribution = `apiVersion: generator.cinder-csi.io/v1alpha1
+kind: Distribution
+metadata: {name: cluster-bed}
+spec:
+  images:
+    registry: mirror.invalid
+`
+
 // generate makes the bundle from the running cloud, as the user that a driver should have.
 func (c *cluster) generate(t *testing.T, format string) *bundle {
 	t.Helper()
 	b := &bundle{cluster: c, dir: filepath.Join(c.work, "bundle-"+format)}
-	c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--target", "vanilla", "--format", format, "--output-dir", b.dir)
+	if err := os.WriteFile(filepath.Join(c.work, "distribution.yaml"), []byte(distribution), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", "distribution.yaml", "--target", "vanilla", "--format", format, "--output-dir", b.dir)
 	text, err := os.ReadFile(filepath.Join(b.dir, "README.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -68,29 +80,11 @@ func (b *bundle) follow(t *testing.T, section string) {
 	}
 }
 
-// commands are the lines of the section's shell blocks, with this bundle's directory for DIR.
+// commands are the commands of a section of the README, with this bundle's directory for DIR.
 func (b *bundle) commands(section string) ([]string, error) {
-	_, rest, found := strings.Cut(b.readme, "\n## "+section+"\n")
-	if !found {
-		return nil, fmt.Errorf("the bundle's README has no section %q", section)
-	}
-	rest, _, _ = strings.Cut(rest, "\n## ")
-	var commands []string
-	for i, part := range strings.Split(rest, "```") {
-		if i%2 == 0 {
-			continue
-		}
-		block, isShell := strings.CutPrefix(part, "sh\n")
-		if !isShell {
-			return nil, fmt.Errorf("the section %q has a block that is not sh", section)
-		}
-		commands = append(commands, strings.Split(strings.TrimSpace(block), "\n")...)
-	}
-	if len(commands) == 0 {
-		return nil, fmt.Errorf("the section %q of the bundle's README has no commands", section)
-	}
+	commands, err := readme.Commands(b.readme, section)
 	for i := range commands {
 		commands[i] = strings.ReplaceAll(commands[i], "DIR", b.dir)
 	}
-	return slices.DeleteFunc(commands, func(c string) bool { return strings.HasPrefix(c, "#") }), nil
+	return commands, err
 }

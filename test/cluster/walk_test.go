@@ -41,8 +41,12 @@ func walk(t *testing.T, format string, imported map[string]bool) {
 		fmt.Printf("measured: %-9s %-47s %6.1f s\n", format, name, time.Since(began).Seconds())
 	}
 	step("images imported on three nodes", func() { c.loadImages(t, b.objects(t, format), imported) })
+	step("credentials by the README; doctor finds no error", func() { b.prepare(t) })
 	step("installed by the README, all pods ready", func() { b.install(t) })
 	step("Pod Security enforced in both namespaces", func() { c.checkPodSecurity(t) })
+	if format == "helm" {
+		step("helm test: a volume created, attached, mounted", func() { b.run(t, "helm", "test", "cinder-csi", "--namespace", namespaces["controller"]) })
+	}
 	var sums map[string]string
 	step("claim and pod in each zone, bytes written", func() { sums = c.writeInEachZone(t) })
 	step("pod moved to the zone's other node, bytes read", func() { c.movePod(t, sums["az1"]) })
@@ -66,8 +70,13 @@ func (b *bundle) objects(t *testing.T, format string) string {
 	return b.run(t, "kubectl", "kustomize", b.dir)
 }
 
-func (b *bundle) install(t *testing.T) {
+// prepare does what comes before an installation. doctor exits with 1 on an error; warnings are printed.
+func (b *bundle) prepare(t *testing.T) {
 	b.follow(t, "The credentials")
+	t.Log(b.run(t, "cinder-csi-generator", "doctor", "--os-cloud", "lab-appcred", "--config", "distribution.yaml", "--target", "vanilla"))
+}
+
+func (b *bundle) install(t *testing.T) {
 	b.follow(t, "Apply, and look at what would change")
 	b.kubectl(t, "rollout", "status", "deployment/cinder-csi-controller", "--namespace="+namespaces["controller"], "--timeout=180s")
 	b.kubectl(t, "rollout", "status", "daemonset/cinder-csi-node", "--namespace="+namespaces["node"], "--timeout=180s")

@@ -45,6 +45,8 @@ type Options struct {
 	Changed <-chan struct{}
 	// Rand spreads the retries of requests; nil means the driver's default.
 	Rand func() float64
+	// Web replaces --http-endpoint; nil serves no metrics.
+	Web net.Listener
 	// Args are further flags.
 	Args []string
 }
@@ -69,7 +71,7 @@ func Launch(ctx context.Context, o Options) (d *Driver, ended <-chan error, err 
 	}
 	go func() {
 		done <- driver.Run(ctx, cfg, driver.Dependencies{
-			Version: "test", Stderr: d.Log, Listener: listener, Transport: o.Transport, Env: func(string) string { return "" }, Rand: o.Rand,
+			Version: "test", Stderr: d.Log, Listener: listener, Transport: o.Transport, Env: func(string) string { return "" }, Rand: o.Rand, Web: o.Web,
 			Watch: func(context.Context, []string) (<-chan struct{}, error) { return o.Changed, nil }, // inotify knows no virtual time
 		})
 	}()

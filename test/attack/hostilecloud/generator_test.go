@@ -26,8 +26,8 @@ func commands(dir string) map[string][]string {
 	}
 }
 
-// mostOfGenerator is how many requests one command may send: two for each of up to a thousand types, and the requests of the other lists.
-const mostOfGenerator = 4000
+// mostOfGenerator is how many requests one command may send: two for each of up to 2,500 types, and the requests of the other lists.
+const mostOfGenerator = 8000
 
 func TestAHostileCloudHoldsNoCommandOfTheGeneratorBeyondItsTimeout(t *testing.T) {
 	all := maps.Clone(attacks)

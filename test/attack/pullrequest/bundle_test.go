@@ -301,7 +301,7 @@ func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
 		"aliases in a resource":   {"kustomize", map[string]string{"storageclasses.yaml": object + laughs()}},
 		"aliases in a patch":      {"kustomize", map[string]string{"driver/patches/controller.yaml": laughs()}},
 		"aliases beside a list":   {"kustomize", map[string]string{"kustomization.yaml": header + laughs()}},
-		"a patch that copies":     {"kustomize", map[string]string{"driver/patches/csidriver.yaml": copies}},
+		"a patch that copies":     {"kustomize", map[string]string{"driver/patches/controller-config.yaml": copies}},
 		"aliases in values":       {"helm", map[string]string{"values.yaml": laughs()}},
 		"aliases in namespaces":   {"helm", map[string]string{"namespace.yaml": object + laughs()}},
 		"a file that is too long": {"helm", map[string]string{"values.yaml": strings.Repeat("#", 17<<20)}},

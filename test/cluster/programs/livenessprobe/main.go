@@ -19,6 +19,7 @@ func main() {
 	address := flag.String("http-endpoint", ":9808", "address that serves /healthz")
 	timeout := flag.Duration("probe-timeout", time.Second, "of one Probe")
 	flag.Int("v", 0, "ignored")
+	flag.String("logging-format", "text", "ignored")
 	flag.Parse()
 	client, err := grpc.NewClient("unix://"+*socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -29,6 +29,7 @@ func main() {
 	directory := flag.String("plugin-registration-path", "/registration", "kubelet's directory of registration sockets")
 	health := flag.String("http-endpoint", "", "address that serves /healthz; none when empty")
 	flag.Int("v", 0, "ignored")
+	flag.String("logging-format", "text", "ignored")
 	flag.Parse()
 	if err := run(*driver, *endpoint, *directory, *health); err != nil {
 		log.Fatal(err)

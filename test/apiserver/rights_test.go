@@ -1,0 +1,114 @@
+//go:build apiserver
+
+package apiserver
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
+)
+
+// as is a kubeconfig of the administrator who acts as another user.
+func (l *life) as(user string) string {
+	l.t.Helper()
+	var config object
+	text, err := os.ReadFile(l.server.path("kubeconfig"))
+	if err == nil {
+		err = json.Unmarshal(text, &config)
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	config["users"].([]any)[0].(object)["user"].(object)["as"] = user
+	if text, err = json.Marshal(config); err != nil {
+		l.t.Fatal(err)
+	}
+	l.server.write(l.t, "kubeconfig-"+user, string(text))
+	return l.server.path("kubeconfig-" + user)
+}
+
+// plugin runs the plugin as a user, and waits until the API server knows the rights.
+func (l *life) plugin(user string, enough func(claim.Report) bool) claim.Report {
+	l.t.Helper()
+	var report claim.Report
+	for range 20 {
+		cmd := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), "volume", l.namespace+"/data", "--driver-namespace", l.namespace, "--kubeconfig", l.as(user), "--os-cloud", "sim-demo", "-o", "json")
+		cmd.Env = append(l.server.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
+		out, _ := cmd.Output()
+		report = claim.Report{}
+		if err := json.Unmarshal(out, &report); err != nil {
+			l.t.Fatalf("%v: %s", err, out)
+		}
+		if enough(report) {
+			return report
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	l.t.Fatalf("as %s: %+v", user, report)
+	return report
+}
+
+func (l *life) grant(kind, user string) {
+	l.t.Helper()
+	l.create("/apis/rbac.authorization.k8s.io/v1/namespaces/"+l.namespace+"/rolebindings", object{
+		"metadata": object{"name": kind},
+		"roleRef":  object{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": kind}, "subjects": []object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}},
+	})
+}
+
+func TestVolumeIsDiagnosedWithTheRightsOfItsReader(t *testing.T) {
+	s := startServer(t)
+	l := &life{rest: newREST(t, s), server: s, namespace: "rights", kubelet: startKubelet(t), nodes: map[string]string{}}
+	l.create("/api/v1/namespaces", object{"metadata": object{"name": l.namespace}})
+	l.startDriver()
+	l.moving()
+	l.controllerPod("True")
+
+	t.Run("a user of the namespace sees the pods, and what it did not see", func(t *testing.T) {
+		l.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", object{
+			"metadata": object{"name": "reader"},
+			"rules":    []object{{"apiGroups": []string{""}, "resources": []string{"persistentvolumeclaims", "pods", "events"}, "verbs": []string{"get", "list"}}},
+		})
+		l.grant("reader", "developer")
+		report := l.plugin("developer", func(r claim.Report) bool { return len(r.Steps) > 2 })
+		if report.Cause != "attach.elsewhere" {
+			t.Errorf("want attach.elsewhere by the event of the pod, got %+v", report.Steps)
+		}
+		unseen, _ := json.Marshal(report.Unseen)
+		for _, want := range []string{"the PersistentVolume", "the StorageClass", "the VolumeAttachments", "operations in progress"} {
+			if !strings.Contains(string(unseen), want) {
+				t.Errorf("want %s in what was not seen: %s", want, unseen)
+			}
+		}
+	})
+	t.Run("the ClusterRole of the page is enough", func(t *testing.T) {
+		page, err := os.ReadFile(filepath.Join(s.repo, "docs/how-to/troubleshoot.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(string(page), "```yaml\n")
+		text, _, found := strings.Cut(text, "```")
+		var role object
+		if err := yaml.Unmarshal([]byte(text), &role); err != nil || !found {
+			t.Fatalf("the page has no ClusterRole: %v", err)
+		}
+		l.create("/apis/rbac.authorization.k8s.io/v1/clusterroles", role)
+		name := role["metadata"].(object)["name"].(string)
+		l.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", object{
+			"metadata": object{"name": name},
+			"roleRef":  object{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}, "subjects": []object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "doctor"}},
+		})
+		report := l.plugin("doctor", func(r claim.Report) bool { return len(r.Unseen) == 0 })
+		if report.Cause != "attach.elsewhere" {
+			t.Errorf("want attach.elsewhere, got %+v", report)
+		}
+	})
+}

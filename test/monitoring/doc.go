@@ -1,0 +1,5 @@
+// Package monitoring holds the Grafana dashboards, and tests them and the alerts of manifests/components.
+//
+// The dashboards are a table in Go, so that a panel is one line. The files of the component and of the chart come from it. The tests with
+// the build tag monitoring need promtool and Prometheus; `make test-monitoring` runs them.
+package monitoring
