@@ -18,8 +18,11 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/guestaccess"
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/generator/doctor"
+	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -27,8 +30,18 @@ var update = flag.Bool("update", false, "write the tables anew")
 
 func flagsTable() string {
 	var c config.Config
+	return tableOf(c.Bind)
+}
+
+func guestTokenTable() string {
+	var o guestaccess.Options
+	return tableOf(o.Bind)
+}
+
+// tableOf describes the flags that a program binds.
+func tableOf(bind func(*pflag.FlagSet)) string {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
-	c.Bind(set)
+	bind(set)
 	var b strings.Builder
 	b.WriteString("| flag | default | meaning |\n| --- | --- | --- |\n")
 	set.VisitAll(func(f *pflag.Flag) {
@@ -88,6 +101,11 @@ func generatorFlags() string {
 	root.PersistentFlags().VisitAll(add("every command"))
 	for _, c := range root.Commands() {
 		c.LocalNonPersistentFlags().VisitAll(add("`" + c.Name() + "`"))
+		for _, sub := range c.Commands() {
+			if c.Name() != "completion" { // its commands are those of cobra
+				sub.LocalNonPersistentFlags().VisitAll(add("`" + c.Name() + " " + sub.Name() + "`"))
+			}
+		}
 	}
 	slices.SortFunc(rows, func(a, b row) int { return strings.Compare(a.flag, b.flag) })
 	var b strings.Builder
@@ -107,10 +125,10 @@ func distributionKeys() string {
 	return b.String()
 }
 
-func accessRules() string {
+// rulesBlock writes access rules as the JSON that the openstack client reads.
+func rulesBlock(rules []openstack.AccessRule) string {
 	var b strings.Builder
 	b.WriteString("```json\n[\n")
-	rules := openstack.AccessRules()
 	for i, rule := range rules {
 		line, err := json.Marshal(rule)
 		if err != nil {
@@ -126,11 +144,62 @@ func accessRules() string {
 	return b.String()
 }
 
+// doctorChecks lists what doctor looks at.
+func doctorChecks() string {
+	var b strings.Builder
+	b.WriteString("| check | means |\n| --- | --- |\n")
+	for _, c := range doctor.Checks {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.ID, c.Means)
+	}
+	return b.String()
+}
+
+// importRows lists what import does with each key of upstream's files.
+func importRows() string {
+	var b strings.Builder
+	b.WriteString("| file | key | is now | or, why it is left out |\n| --- | --- | --- | --- |\n")
+	for _, r := range migrate.Rows() {
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", r.File, r.Key, r.To, r.Why)
+	}
+	return b.String()
+}
+
+// The generator must not import the driver, so its copy of the access rules is a file.
+func TestDoctorComparesWithTheAccessRulesOfTheDriver(t *testing.T) {
+	const path = "../generator/doctor/access-rules.json"
+	want := strings.TrimSuffix(strings.TrimPrefix(rulesBlock(openstack.AccessRules()), "```json\n"), "```\n")
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is not what the driver sends; go test ./docs -update writes it (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestDoctorKnowsEveryMicroversionOfTheDriver(t *testing.T) {
+	want := map[string]bool{}
+	for _, c := range openstack.Calls {
+		if c.Microversion != "" {
+			want[c.Service+" "+c.Microversion] = true
+		}
+	}
+	if diff := cmp.Diff(want, doctor.Microversions()); diff != "" {
+		t.Errorf("(-driver +doctor):\n%s", diff)
+	}
+}
+
 func TestReferencesListWhatTheCodeHas(t *testing.T) {
 	for path, parts := range map[string]map[string]string{
-		"reference/driver.md":       {"flags": flagsTable(), "options": optionsTable()},
-		"reference/generator.md":    {"flags": generatorFlags(), "keys": distributionKeys()},
-		"reference/access-rules.md": {"access-rules": accessRules()},
+		"reference/driver.md":       {"flags": flagsTable(), "options": optionsTable(), "guest-token": guestTokenTable()},
+		"reference/generator.md":    {"flags": generatorFlags(), "keys": distributionKeys(), "checks": doctorChecks(), "import": importRows()},
+		"how-to/troubleshoot.md":    troubleshootParts(t),
+		"reference/access-rules.md": {"access-rules": rulesBlock(openstack.AccessRules())},
 	} {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -200,8 +269,9 @@ func TestTheReferenceListsEveryParameterOfEveryClass(t *testing.T) {
 	}
 }
 
-// TestEveryTestThatAPageNamesIsThere: the pages say which test shows what; a test that is renamed or gone must not leave them wrong.
-func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
+// testNames are the names of all tests and fuzz targets of the project.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
 	there := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
 	err := filepath.WalkDir("..", func(name string, entry fs.DirEntry, err error) error {
@@ -217,6 +287,12 @@ func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return there
+}
+
+// TestEveryTestThatAPageNamesIsThere: the pages say which test shows what; a test that is renamed or gone must not leave them wrong.
+func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
+	there := testNames(t)
 	pages, err := filepath.Glob("*/*.md")
 	if err != nil {
 		t.Fatal(err)
@@ -229,28 +305,6 @@ func TestEveryTestThatAPageNamesIsThere(t *testing.T) {
 		for _, named := range regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(string(text), -1) {
 			if !there[named[1]] {
 				t.Errorf("%s names %s, which is not there", page, named[1])
-			}
-		}
-	}
-}
-
-// link is a relative link to a file in Markdown.
-var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
-
-func TestEveryLinkLeadsSomewhere(t *testing.T) {
-	pages, err := filepath.Glob("*/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pages = append(pages, "../README.md", "../SECURITY.md")
-	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(page), found[1])); err != nil {
-				t.Errorf("%s links to %s: %v", page, found[1], err)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cinder-csi/cinder-csi/driver/operation"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 )
 
@@ -45,7 +46,7 @@ func (r *recorder) Register(c prometheus.Collector) error { r.MustRegister(c); r
 
 func kindOf(c prometheus.Collector) string {
 	switch c.(type) {
-	case prometheus.Gauge, *prometheus.GaugeVec, *telemetry.RPCs, *telemetry.Quota:
+	case prometheus.Gauge, *prometheus.GaugeVec, *telemetry.RPCs, *telemetry.Quota, *telemetry.Hubs, *telemetry.Node:
 		return "gauge"
 	case prometheus.Counter, *prometheus.CounterVec:
 		return "counter"
@@ -66,7 +67,8 @@ func metrics() map[string]metric {
 	telemetry.NewQuota(r)
 	telemetry.NewHubs(r)
 	telemetry.NewBudgets(r)
-	telemetry.NewRPCs(r)
+	telemetry.NewRPCs(r, &operation.List{})
+	telemetry.NewBuild(r, "v1.2.3")
 	return r.metrics
 }
 

@@ -1,0 +1,156 @@
+package docs
+
+import (
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/cli"
+)
+
+// commandNames begin a line of a page that is a command.
+var commandNames = []string{"cinder-csi-generator", "kubectl", "oc", "openstack", "helm", "make", "docker", "skopeo", "ctr", "etcdctl", "curl", "cinder", "mount", "sudo", "argocd", "flux"}
+
+// command is one command of a page, without its comment and what follows in a pipe.
+type command struct {
+	page, line string
+	words      []string
+}
+
+// commandsOf are the commands in the sh blocks, and in the indented blocks, of a page.
+func commandsOf(page, text string) []command {
+	text = strings.ReplaceAll(text, "\\\n", " ")
+	var commands []command
+	fence := ""
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimSpace(line)
+		if after, is := strings.CutPrefix(trimmed, "```"); is {
+			if fence != "" {
+				fence = ""
+			} else {
+				fence = "``` " + after
+			}
+			continue
+		}
+		if fence == "``` sh" || fence == "" && strings.HasPrefix(line, "    ") {
+			for _, part := range regexp.MustCompile(`[|;]|&&`).Split(trimmed, -1) {
+				if words := wordsOf(part); len(words) > 0 && slices.Contains(commandNames, words[0]) {
+					commands = append(commands, command{page: page, line: trimmed, words: words})
+				}
+			}
+		}
+	}
+	return commands
+}
+
+// wordsOf are the words of a command up to a comment or a redirection, without quotes.
+func wordsOf(text string) []string {
+	var words []string
+	for _, word := range strings.Fields(text) {
+		if strings.HasPrefix(word, "#") || strings.HasPrefix(word, ">") || word == "&" {
+			break
+		}
+		words = append(words, strings.Trim(word, `"'`))
+	}
+	if len(words) > 0 {
+		words[0] = strings.TrimPrefix(words[0], "bin/")
+	}
+	return words
+}
+
+func docsCommands(t *testing.T) []command {
+	t.Helper()
+	var commands []command
+	for _, page := range pages(t) {
+		if strings.HasPrefix(page, "../docs/") || page == "../README.md" {
+			commands = append(commands, commandsOf(strings.TrimPrefix(page, "../"), readPage(t, page))...)
+		}
+	}
+	if len(commands) < 50 {
+		t.Fatalf("want at least 50 commands in the pages, found %d", len(commands))
+	}
+	return commands
+}
+
+func TestEveryMakeTargetOfThePagesIsThere(t *testing.T) {
+	files, err := filepath.Glob("../*/*/*.mk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := map[string]bool{}
+	for _, file := range append(files, "../Makefile") {
+		for _, found := range regexp.MustCompile(`(?m)^([a-z][a-z0-9 -]*):`).FindAllStringSubmatch(readPage(t, file), -1) {
+			for _, target := range strings.Fields(found[1]) {
+				targets[target] = true
+			}
+		}
+	}
+	for _, c := range docsCommands(t) {
+		if c.words[0] != "make" {
+			continue
+		}
+		for _, word := range c.words[1:] {
+			if !strings.Contains(word, "=") && !targets[word] {
+				t.Errorf("%s: %s: there is no target %s", c.page, c.line, word)
+			}
+		}
+	}
+}
+
+func TestEveryGeneratorCommandOfThePagesIsAccepted(t *testing.T) {
+	for _, c := range docsCommands(t) {
+		if c.words[0] != "cinder-csi-generator" {
+			continue
+		}
+		root := cli.Commands()
+		root.SetOut(io.Discard)
+		found, rest, err := root.Find(c.words[1:])
+		if err == nil {
+			err = found.ParseFlags(rest)
+		}
+		if err == nil && found == root {
+			err = os.ErrInvalid
+		}
+		if err != nil {
+			t.Errorf("%s: %s: %v", c.page, c.line, err)
+		}
+	}
+}
+
+// For the other programs, the file records whether the commands of a page were run: "test NAME", "by hand WHERE" or "not run REASON".
+func TestEveryCommandOfThePagesWasRunOrIsListedAsNotRun(t *testing.T) {
+	listed := map[string]string{}
+	for line := range strings.Lines(readPage(t, "testdata/commands.txt")) {
+		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if len(columns) != 3 || !regexp.MustCompile(`^(test|by hand|not run) \S`).MatchString(columns[2]) {
+			t.Fatalf("testdata/commands.txt: want PAGE, PROGRAM, and test, by hand or not run; got %q", line)
+		}
+		listed[columns[0]+"\t"+columns[1]] = columns[2]
+	}
+	tests := testNames(t)
+	used := map[string]bool{}
+	for _, c := range docsCommands(t) {
+		if c.words[0] == "make" || c.words[0] == "cinder-csi-generator" {
+			continue
+		}
+		key := c.page + "\t" + c.words[0]
+		used[key] = true
+		how := listed[key]
+		if name, is := strings.CutPrefix(how, "test "); how == "" || is && !tests[name] {
+			t.Errorf("%s: %s: testdata/commands.txt says %q; want how it was run, with a test that exists, or why not", c.page, c.line, how)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(listed)) {
+		if !used[key] {
+			t.Errorf("testdata/commands.txt: no page has %s", key)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTheCommandsOfTheOpenShiftPageRun runs every command that needs no OpenShift, and compares the way of adopt with the page.
+func TestTheCommandsOfTheOpenShiftPageRun(t *testing.T) {
+	const path = "how-to/openshift.md"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	r := newReview(t)
+	configuration := regexp.MustCompile("(?s)```yaml\n# distribution.yaml\n(.*?)```").FindStringSubmatch(page)
+	if configuration == nil {
+		t.Fatal("the page has no configuration")
+	}
+	if err := os.WriteFile(filepath.Join(r.dir, "work", "distribution.yaml"), []byte(configuration[1]), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var adopt string
+	ran := 0
+	for _, block := range shellBlock.FindAllStringSubmatch(page, -1) {
+		if strings.HasPrefix(block[1], "# needs OpenShift\n") {
+			continue
+		}
+		ran++
+		if out := r.run(t, block[1], 0); strings.Contains(block[1], "-generator adopt ") {
+			_, adopt, _ = strings.Cut(out, "Check first\n")
+		}
+	}
+	if ran < 3 || adopt == "" {
+		t.Fatalf("%d blocks ran, and adopt printed %q", ran, adopt)
+	}
+	output := regexp.MustCompile("(?s)(<!-- adopt -->\n```text\n).*?(```\n)")
+	want := output.ReplaceAllString(page, "${1}"+strings.ReplaceAll("Check first\n"+adopt, "$", "$$")+"${2}")
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(want, page); diff != "" {
+		t.Errorf("%s shows another output; go test ./docs -update writes it (-want +got):\n%s", path, diff)
+	}
+}

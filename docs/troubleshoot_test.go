@@ -1,0 +1,54 @@
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
+)
+
+// troubleshootParts are what the command prints in the recorded scenarios, and the table of causes.
+func troubleshootParts(t *testing.T) map[string]string {
+	t.Helper()
+	page, err := os.ReadFile("how-to/troubleshoot.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]string{"causes": causesTable()}
+	for _, place := range regexp.MustCompile(`<!-- (printed ([a-z-]+)) -->`).FindAllStringSubmatch(string(page), -1) {
+		text, err := os.ReadFile(filepath.Join("../generator/doctor/claim/testdata", place[2]+".txt"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[place[1]] = "```text\n" + string(text) + "```\n"
+	}
+	return parts
+}
+
+func causesTable() string {
+	var b strings.Builder
+	b.WriteString("| cause | means |\n| --- | --- |\n")
+	for _, c := range claim.Causes {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", c.ID, c.Means)
+	}
+	return b.String()
+}
+
+// Alerts and other pages link to these.
+func TestTroubleshootingHasASectionForEachSymptom(t *testing.T) {
+	page, err := os.ReadFile("how-to/troubleshoot.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, symptom := range []string{
+		"Claim is Pending", "Pod is stuck in ContainerCreating", "Multi-Attach error", "Attach is slow", "Volume is in an error status", "File system is read-only", "Node is lost",
+	} {
+		if !strings.Contains(string(page), "\n## "+symptom+"\n") {
+			t.Errorf("no section %q", symptom)
+		}
+	}
+}
