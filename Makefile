@@ -7,7 +7,7 @@ SHELL := bash
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X main.version=$(VERSION)
-PROGRAMS := cinder-csi-driver cinder-csi-generator openstack-sim
+PROGRAMS := cinder-csi-driver cinder-csi-generator kubectl-cinder openstack-sim
 TOOL := go tool -modfile=.ci/tools.mod
 # Where the real cloud of `make openstack-up` lives.
 OPENSTACK_BED ?= $(or $(TMPDIR),/tmp)/openstack-bed
@@ -21,7 +21,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## build the three programs into bin/
+build: ## build the four programs into bin/
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ $(PROGRAMS:%=./cmd/%)
 
 .PHONY: demo
@@ -31,6 +31,7 @@ demo: build ## inspect, generate and verify on a simulated cloud, and the life o
 .PHONY: test
 test: test-tools ## all tests without a cloud, with the race detector, and csi-sanity; tests of real devices need root
 	go run ./test/gate -- -race -timeout 20m ./...
+	cd test/examples && go test ./...
 	$(MAKE) test-errors test-sanity
 
 # Left out: the suites that play faults, attacks, histories and kills, the benchmark, and the check of every rendered object. -short leaves
@@ -86,16 +87,24 @@ test-node-kills-ci: test-tools ## the part of test-node-kills that CI runs
 lint: prose ## format, vet, staticcheck, texts and names, shell scripts, module files
 	@unformatted=$$($(TOOL) gofumpt -l $(GOFILES)); [ -z "$$unformatted" ] || { echo "not gofumpt's format: $$unformatted" >&2; exit 1; }
 	go vet ./...
-	go vet -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
+	go vet -tags render,strict,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays ./charts
 	go vet -tags vm ./test/vm
 	go vet -tags cluster ./test/cluster
+	go vet -tags apiserver ./test/apiserver
+	go vet -tags hypershift ./test/hypershift
 	go vet -tags soak ./test/soak
+	go vet -tags monitoring ./test/monitoring
 	$(TOOL) staticcheck ./...
-	$(TOOL) staticcheck -tags render,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays
+	$(TOOL) staticcheck -tags render,strict,openstack,restart ./test/openstack ./driver/openstack ./generator/verify ./overlays ./charts
 	$(TOOL) staticcheck -tags vm ./test/vm
 	$(TOOL) staticcheck -tags cluster ./test/cluster
+	$(TOOL) staticcheck -tags apiserver ./test/apiserver
+	$(TOOL) staticcheck -tags hypershift ./test/hypershift
 	$(TOOL) staticcheck -tags soak ./test/soak
+	$(TOOL) staticcheck -tags monitoring ./test/monitoring
 	cd test/sanity && go vet ./...
+	cd test/html && go vet ./...
+	cd test/examples && go vet -tags crds ./...
 	cd test/cluster/programs && go vet ./...
 	shellcheck $(SHFILES) .ci/run
 	go mod tidy -diff
@@ -114,7 +123,11 @@ format: ## write every Go file in gofumpt's format
 
 .PHONY: update
 update: build ## update the files that tests compare with: goldens and overlays/
-	go test ./generator/cli ./overlays ./docs -update
+	go test ./charts ./generator/cli ./overlays ./docs -update
+
+.PHONY: sidecar-flags
+sidecar-flags: ## read the flags of the CSI sidecars from their modules, after an image of manifests/components/images changed
+	flags=$$(go run ./generator/verify/sidecarflags) && printf '%s\n' "$$flags" >generator/verify/sidecars.yaml
 
 # Input of the driver: cloud.conf, parameters, templates, annotations and tokens; on the node, data of the kernel, the metadata and the disks.
 FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip internal/cloudconf:FuzzValue driver/config:FuzzParseSettings \
@@ -154,14 +167,21 @@ vulncheck: ## known vulnerabilities that the programs reach (govulncheck; it nee
 
 .PHONY: clean
 clean: ## remove built files
-	rm -rf bin
+	rm -rf bin dist
 
 include test/openstack/openstack.mk
 include test/render/render.mk
+include test/strict/strict.mk
+include test/apiserver/apiserver.mk
+include test/hypershift/hypershift.mk
 include test/sanity/sanity.mk
 include test/vm/vm.mk
 include test/cluster/cluster.mk
+include test/examples/examples.mk
+include test/html/html.mk
+include test/monitoring/monitoring.mk
 include internal/ociimage/image.mk
+include internal/release/release.mk
 
 .PHONY: test-openstack
 test-openstack: test-parity test-openstack-driver ## cloudparity, generator, driver and csi-sanity against the real cloud; starts it if it is not up
