@@ -1,6 +1,6 @@
 # A real Kubernetes on this machine, its nodes being servers of the real OpenStack. See test/cluster/README.md.
 
-.PHONY: cluster-up cluster-down test-cluster
+.PHONY: cluster-up cluster-down test-cluster test-e2e
 
 cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (root, Debian 12; the first time it builds for half an hour)
 	test/cluster/up.sh
@@ -9,4 +9,7 @@ cluster-down: ## stop that Kubernetes and delete its data; the built programs st
 	test/cluster/down.sh
 
 test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
-	go run ./test/gate -- -count 1 -tags cluster -timeout 30m ./test/cluster
+	go run ./test/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/cluster
+
+test-e2e: build tools image ## the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; at most an hour (SCENARIO=regexp, KEEP=1)
+	go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run "TestEndToEnd/$(SCENARIO)" ./test/cluster $(if $(KEEP),-keep)

@@ -25,6 +25,7 @@ type cluster struct {
 	openstack string // of the OpenStack bed
 	repo      string
 	work      string
+	namespace string // of the test's own pods and claims
 	env       []string
 }
 
@@ -36,7 +37,7 @@ func running(t *testing.T) *cluster {
 	}
 	c := &cluster{
 		dir: directory("CLUSTER_BED", "cluster-bed"), openstack: directory("OPENSTACK_BED", "openstack-bed"),
-		repo: repo, work: t.TempDir(),
+		repo: repo, work: t.TempDir(), namespace: workspace,
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "admin.kubeconfig")); err != nil {
 		t.Fatalf("no cluster in %s; `make cluster-up` starts one: %v", c.dir, err)

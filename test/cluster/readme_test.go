@@ -28,8 +28,8 @@ spec:
     registry: mirror.invalid
 `
 
-// generate makes the bundle from the running cloud, as the user that a driver should have.
-func (c *cluster) generate(t *testing.T, format string) *bundle {
+// generate makes the bundle of a Distribution from the running cloud, as the user that a driver should have.
+func (c *cluster) generate(t *testing.T, format, distribution string) *bundle {
 	t.Helper()
 	b := &bundle{cluster: c, dir: filepath.Join(c.work, "bundle-"+format)}
 	if err := os.WriteFile(filepath.Join(c.work, "distribution.yaml"), []byte(distribution), 0o600); err != nil {

@@ -28,12 +28,12 @@ func TestBundle(t *testing.T) {
 func walk(t *testing.T, format string, imported map[string]bool) {
 	c := running(t)
 	t.Cleanup(func() { c.diagnose(t) })
-	if left := c.kubectl(t, "get", "namespace", "--ignore-not-found", "-o", "name", namespaces["controller"], namespaces["node"], workspace); left != "" {
+	if left := c.kubectl(t, "get", "namespace", "--ignore-not-found", "-o", "name", namespaces["controller"], namespaces["node"], c.namespace); left != "" {
 		t.Fatalf("an earlier run has left %q; `make cluster-down openstack-down` removes everything", left)
 	}
 	before := c.takeStock(t)
 	audit := c.openAuditLog(t)
-	b := c.generate(t, format)
+	b := c.generate(t, format, distribution)
 	step := func(name string, do func()) {
 		t.Helper()
 		began := time.Now()
@@ -43,6 +43,7 @@ func walk(t *testing.T, format string, imported map[string]bool) {
 	step("images imported on three nodes", func() { c.loadImages(t, b.objects(t, format), imported) })
 	step("credentials by the README; doctor finds no error", func() { b.prepare(t) })
 	step("installed by the README, all pods ready", func() { b.install(t) })
+	c.makeNamespace(t)
 	step("Pod Security enforced in both namespaces", func() { c.checkPodSecurity(t) })
 	if format == "helm" {
 		step("helm test: a volume created, attached, mounted", func() { b.run(t, "helm", "test", "cinder-csi", "--namespace", namespaces["controller"]) })
@@ -89,8 +90,13 @@ func (b *bundle) install(t *testing.T) {
 			return nil
 		})
 	}
-	b.kubectl(t, "create", "namespace", workspace)
-	b.kubectl(t, "wait", "--namespace="+workspace, "--for=create", "serviceaccount/default", "--timeout=30s")
+}
+
+// makeNamespace makes the test's namespace. Pods are refused there until the controller manager has made its service account.
+func (c *cluster) makeNamespace(t *testing.T) {
+	t.Helper()
+	c.kubectl(t, "create", "namespace", c.namespace)
+	c.kubectl(t, "wait", "--namespace="+c.namespace, "--for=create", "serviceaccount/default", "--timeout=30s")
 }
 
 // checkPodSecurity has a privileged pod refused where the bundle's labels forbid it, and only there.
@@ -121,7 +127,7 @@ func (c *cluster) writeInEachZone(t *testing.T) map[string]string {
 		pod{name: "in-az1", claim: "in-az1", node: "node-az1"}, pod{name: "in-az2", claim: "in-az2", node: "node-az2"})
 	sums := map[string]string{}
 	for _, zone := range []string{"az1", "az2"} {
-		volume := c.kubectl(t, "get", "pvc", "in-"+zone, "--namespace="+workspace, "-o", "jsonpath={.spec.volumeName}")
+		volume := c.kubectl(t, "get", "pvc", "in-"+zone, "--namespace="+c.namespace, "-o", "jsonpath={.spec.volumeName}")
 		affinity := c.kubectl(t, "get", "pv", volume, "-o", "jsonpath={.spec.nodeAffinity.required.nodeSelectorTerms[*].matchExpressions[*].values[*]}")
 		if affinity != zone {
 			t.Fatalf("the volume of the pod in zone %s is for %q", zone, affinity)
@@ -141,8 +147,8 @@ func (c *cluster) movePod(t *testing.T, want string) {
 }
 
 func (c *cluster) expand(t *testing.T, want string) {
-	c.kubectl(t, "patch", "pvc", "in-az1", "--namespace="+workspace, "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
-	c.kubectl(t, "wait", "pvc/in-az1", "--namespace="+workspace, "--for=jsonpath={.status.capacity.storage}=2Gi", "--timeout=180s")
+	c.kubectl(t, "patch", "pvc", "in-az1", "--namespace="+c.namespace, "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
+	c.kubectl(t, "wait", "pvc/in-az1", "--namespace="+c.namespace, "--for=jsonpath={.status.capacity.storage}=2Gi", "--timeout=180s")
 	size, err := strconv.ParseInt(c.exec(t, "moved", "size", "/data/file"), 10, 64)
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +167,8 @@ apiVersion: snapshot.storage.k8s.io/v1
 kind: VolumeSnapshot
 metadata: {name: saved, namespace: %s}
 spec: {volumeSnapshotClassName: %s, source: {persistentVolumeClaimName: in-az1}}
-`, workspace, class))
-	c.kubectl(t, "wait", "volumesnapshot/saved", "--namespace="+workspace, "--for=jsonpath={.status.readyToUse}=true", "--timeout=120s")
+`, c.namespace, class))
+	c.kubectl(t, "wait", "volumesnapshot/saved", "--namespace="+c.namespace, "--for=jsonpath={.status.readyToUse}=true", "--timeout=120s")
 	// What is written after the snapshot is not in it.
 	c.write(t, "moved", "/data/file", "later")
 	c.start(t, []claim{{name: "restored", gib: 2, class: "walk-growing", from: "saved"}}, pod{name: "restored", claim: "restored"})
@@ -193,7 +199,7 @@ func (c *cluster) startMany(t *testing.T) {
 // deleteMany deletes all pods, claims and snapshots, and kills both controllers once a volume is being deleted and most are still there.
 func (c *cluster) deleteMany(t *testing.T) {
 	all := c.volumes(t)
-	c.kubectl(t, "delete", "pods,volumesnapshots,pvc", "--all", "--namespace="+workspace, "--wait=false")
+	c.kubectl(t, "delete", "pods,volumesnapshots,pvc", "--all", "--namespace="+c.namespace, "--wait=false")
 	eventually(t, 2*time.Minute, "the first volume deleted", func() error {
 		left := c.volumes(t)
 		if len(left) == len(all) {
@@ -211,7 +217,7 @@ func (c *cluster) deleteMany(t *testing.T) {
 		}
 		return nil
 	})
-	c.kubectl(t, "delete", "namespace/"+workspace, "storageclass/walk-growing", "--timeout=120s")
+	c.kubectl(t, "delete", "namespace/"+c.namespace, "storageclass/walk-growing", "--timeout=120s")
 }
 
 // volumes are the names of the driver's PersistentVolumes.

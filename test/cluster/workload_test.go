@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// workspace is the namespace of the test's own pods and claims.
+// workspace is the namespace of the walk's own pods and claims. A scenario has one of its own.
 const workspace = "walk"
 
 // growing is a class of the test's own, for XFS. Linux lets only CAP_SYS_RESOURCE grow a mounted ext4, and a container that stands for a machine
@@ -33,7 +33,7 @@ type claim struct {
 	from  string // a VolumeSnapshot, or none
 }
 
-func (c claim) manifest() string {
+func (c claim) manifest(namespace string) string {
 	mode, source, class := "Filesystem", "", ""
 	if c.mode != "" {
 		mode = c.mode
@@ -52,7 +52,7 @@ spec:
   accessModes: [ReadWriteOnce]
   volumeMode: %s
   resources: {requests: {storage: %dGi}}%s%s
-`, c.name, workspace, mode, c.gib, class, source)
+`, c.name, namespace, mode, c.gib, class, source)
 }
 
 // pod is one container that waits, with one claim: a file system at /data, or a device at /dev/data.
@@ -62,7 +62,7 @@ type pod struct {
 	block       bool
 }
 
-func (p pod) manifest() string {
+func (p pod) manifest(namespace string) string {
 	volume, selector := "volumeMounts: [{name: data, mountPath: /data}]", ""
 	if p.block {
 		volume = "volumeDevices: [{name: data, devicePath: /dev/data}]"
@@ -84,7 +84,7 @@ spec:
     args: [wait]
     %s
   volumes: [{name: data, persistentVolumeClaim: {claimName: %s}}]
-`, p.name, workspace, selector, volume, p.claim)
+`, p.name, namespace, selector, volume, p.claim)
 }
 
 // start makes the claims and pods and waits until every pod is ready.
@@ -92,11 +92,11 @@ func (c *cluster) start(t *testing.T, claims []claim, pods ...pod) {
 	t.Helper()
 	var manifest strings.Builder
 	for _, claim := range claims {
-		manifest.WriteString(claim.manifest())
+		manifest.WriteString(claim.manifest(c.namespace))
 	}
-	args := []string{"wait", "--namespace=" + workspace, "--for=condition=Ready", "--timeout=300s"}
+	args := []string{"wait", "--namespace=" + c.namespace, "--for=condition=Ready", "--timeout=300s"}
 	for _, pod := range pods {
-		manifest.WriteString(pod.manifest())
+		manifest.WriteString(pod.manifest(c.namespace))
 		args = append(args, "pod/"+pod.name)
 	}
 	c.apply(t, manifest.String())
@@ -105,13 +105,13 @@ func (c *cluster) start(t *testing.T, claims []claim, pods ...pod) {
 
 func (c *cluster) deletePod(t *testing.T, name string) {
 	t.Helper()
-	c.kubectl(t, "delete", "pod", name, "--namespace="+workspace, "--timeout=120s")
+	c.kubectl(t, "delete", "pod", name, "--namespace="+c.namespace, "--timeout=120s")
 }
 
 // exec runs a command of the program workload in the pod.
 func (c *cluster) exec(t *testing.T, pod string, args ...string) string {
 	t.Helper()
-	return c.kubectl(t, append([]string{"exec", pod, "--namespace=" + workspace, "--", "/bin/workload"}, args...)...)
+	return c.kubectl(t, append([]string{"exec", pod, "--namespace=" + c.namespace, "--", "/bin/workload"}, args...)...)
 }
 
 // written is how many MiB the test writes to a volume.

@@ -1,0 +1,95 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// keep leaves the bundle installed after TestEndToEnd, and the next run uses it. It is for work on a scenario.
+var keep = flag.Bool("keep", false, "leave the bundle of TestEndToEnd installed, or use the one that is")
+
+// scenario is one promise of the project, tried on the cluster. It works in a namespace of its own, and leaves nothing behind.
+type scenario struct {
+	name string // as docs/explanation/e2e.md has it
+	run  func(t *testing.T, c *cluster)
+}
+
+// scenarios run in this order. What ends pods of the driver comes after what needs it to be quiet, and what replaces the driver comes last.
+func scenarios() []scenario {
+	var all []scenario
+	for _, group := range [][]scenario{storageScenarios, lifecycleScenarios, disruptionScenarios, replacementScenarios} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// endToEnd is the Distribution of TestEndToEnd: every feature that a scenario needs.
+const endToEnd = `apiVersion: generator.cinder-csi.io/v1alpha1
+kind: Distribution
+metadata: {name: end-to-end}
+spec:
+  images:
+    registry: mirror.invalid
+`
+
+// TestEndToEnd installs one bundle and tries one scenario after the other: `make test-e2e`.
+func TestEndToEnd(t *testing.T) {
+	c := running(t)
+	t.Cleanup(func() { c.diagnose(t) })
+	before := c.takeStock(t)
+	audit := c.openAuditLog(t)
+	b := c.generate(t, "kustomize", endToEnd)
+	if !c.installed(t) {
+		c.loadImages(t, b.objects(t, "kustomize"), map[string]bool{})
+		b.follow(t, "The credentials")
+		b.install(t)
+	}
+	for _, s := range scenarios() {
+		t.Run(s.name, func(t *testing.T) { c.attempt(t, s) })
+	}
+	audit.check(t)
+	if *keep {
+		return
+	}
+	b.uninstall(t)
+	before.compare(t, c.takeStock(t))
+}
+
+// installed reports whether a run with -keep has left the bundle.
+func (c *cluster) installed(t *testing.T) bool {
+	t.Helper()
+	return c.kubectl(t, "get", "namespace", "--ignore-not-found", "-o", "name", namespaces["controller"]) != ""
+}
+
+var notOfAName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// attempt runs a scenario in a namespace of its own, deletes that, and waits until its volumes are gone.
+func (c *cluster) attempt(t *testing.T, s scenario) {
+	own := *c
+	own.work = t.TempDir()
+	own.namespace = strings.Trim(notOfAName.ReplaceAllString(strings.ToLower(s.name), "-"), "-")
+	own.namespace = strings.Trim(own.namespace[:min(len(own.namespace), 50)], "-")
+	t.Cleanup(func() { own.diagnose(t) })
+	if err := os.Symlink(filepath.Join(c.work, "clouds.yaml"), filepath.Join(own.work, "clouds.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	own.makeNamespace(t)
+	began := time.Now()
+	s.run(t, &own)
+	fmt.Printf("measured: e2e       %-62s %6.1f s\n", s.name, time.Since(began).Seconds())
+	own.kubectl(t, "delete", "namespace", own.namespace, "--timeout=300s")
+	eventually(t, 5*time.Minute, "every volume deleted", func() error {
+		if left := own.volumes(t); len(left) > 0 {
+			return fmt.Errorf("%d are there: %v", len(left), left)
+		}
+		return nil
+	})
+}

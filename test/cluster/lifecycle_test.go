@@ -1,0 +1,5 @@
+//go:build cluster
+
+package cluster
+
+var lifecycleScenarios []scenario
