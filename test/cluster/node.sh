@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The first process of a node's namespaces (started by up.sh): makes the file systems and the network of a server of the OpenStack bed, then runs
-# containerd and kubelet with everything at its usual path. When one of them ends, so does the node; when this ends, the kernel ends the rest.
+# containerd and kubelet with everything at its usual path. When one of them ends, so does the node; kubelet alone starts again, as with systemd. When
+# this ends, the kernel ends the rest.
 set -euo pipefail
 bed=$1 bin=$2 name=$3 server=$4 metadata=$5 address=$6 gateway=$7
 node=$bed/nodes/$name
@@ -71,7 +72,8 @@ run metadata "$bin/node-metadata" 169.254.169.254:80 "$metadata"
 run containerd containerd --config "$node/containerd.toml"
 until ctr version >/dev/null 2>&1; do sleep 0.1; done
 # kubelet looks for its loop devices in /sys/block, where the server's disks hide them: it alone sees this machine's instead.
-run kubelet unshare --mount --propagation unchanged bash -c 'umount /sys/block && exec "$@"' bash \
+run kubelet bash -c 'while :; do "$@"; echo "kubelet has ended and starts again"; sleep 0.5; done' bash \
+	unshare --mount --propagation unchanged bash -c 'umount /sys/block && exec "$@"' bash \
 	"$bin/kubelet" --config="$node/kubelet.yaml" --kubeconfig="$bed/$name.kubeconfig" --hostname-override="$name" --node-ip="$address" --v=2
 wait -n
 echo "a process of $name has ended; so does the node" >&2

@@ -14,9 +14,6 @@ set -euo pipefail
 # shellcheck source=lib/nodes.sh
 . "$HERE/lib/nodes.sh"
 
-# Two in one zone, so that a pod can move; one in the other.
-SERVERS=(node-az1 node-az1-2 node-az2)
-
 # kubelet changes these for the whole machine; down.sh restores them.
 SYSCTLS=(kernel.panic kernel.panic_on_oops kernel.keys.root_maxbytes kernel.keys.root_maxkeys vm.overcommit_memory vm.panic_on_oom)
 
@@ -43,7 +40,7 @@ main() {
 	say "the control plane"
 	start_control_plane
 	say "the nodes"
-	start_nodes "${SERVERS[@]}"
+	start_nodes
 	start_snapshot_controller
 	say "ready: export KUBECONFIG=$BED/admin.kubeconfig"
 }

@@ -1,6 +1,21 @@
 # shellcheck shell=bash
 # The nodes: each is a server of the OpenStack bed, in namespaces of its own. node.sh is its first process.
 
+# Two in one zone, so that a pod can move; one in the other.
+SERVERS=(node-az1 node-az1-2 node-az2)
+
+# A node's place among the servers; its addresses follow from it.
+number_of() { # NODE
+	local i
+	for i in "${!SERVERS[@]}"; do
+		if [ "${SERVERS[i]}" = "$1" ]; then
+			echo $((i + 1))
+			return
+		fi
+	done
+	die "no node has the name $1: ${SERVERS[*]}"
+}
+
 # The controllers that the kernel has, in the hierarchies of version 1.
 cgroup_roots() { find /sys/fs/cgroup -mindepth 1 -maxdepth 1 -type d ! -name unified; }
 
@@ -85,16 +100,19 @@ kubelet_config() { # NODE
 	Y
 }
 
-start_node() { # NODE NUMBER
-	local directory=$NODES/$1 address=$NODE_NETWORK.$(($2 + 10)) pid
+start_node() { # NODE
+	local directory=$NODES/$1 number address metadata pid
 	if alive "$1"; then return 0; fi
+	number=$(number_of "$1")
+	address=$NODE_NETWORK.$((number + 10))
+	metadata=$(jq -r '"http://\(.address):\(.metadata_proxy)"' "$OPENSTACK/bed.json")
 	mkdir -p "$directory"/{cni,lib/kubelet,log}
 	make_cgroups "$1"
 	make_certificate "$1" "/O=system:nodes/CN=system:node:$1" "IP:$address,DNS:$1"
 	make_kubeconfig "$1"
 	containerd_config "$1" >"$directory/containerd.toml"
 	container_spec >"$directory/spec.json"
-	cni_config "$2" >"$directory/cni/10-pods.conflist"
+	cni_config "$number" >"$directory/cni/10-pods.conflist"
 	kubelet_config "$1" >"$directory/kubelet.yaml"
 	start "$1" "$HERE/in-cgroups.sh" "cluster-bed/$1" \
 		unshare --mount --uts --ipc --net --cgroup --pid --fork --kill-child --mount-proc \
@@ -103,21 +121,34 @@ start_node() { # NODE NUMBER
 	pid=$(node_pid "$1")
 	ip link add "cb-$1" type veth peer name eth0 netns "$pid"
 	ip link set "cb-$1" master "$BRIDGE" up
-	ip route replace "198.18.$((144 + $2)).0/24" via "$address"
+	ip route replace "198.18.$((144 + number)).0/24" via "$address"
 }
 
-start_nodes() { # NODE...
-	local node number=0 image
+await_node() { # NODE
+	wait_for 60 "$1" in_node "$1" ctr version
+	wait_for 60 "$1" kubectl wait --for=condition=Ready "node/$1" --timeout=1s
+}
+
+# All at once, and then one after the other is filled.
+start_nodes() {
+	local node image
 	make_images
 	make_bridge
 	: >"$BED/resolv.conf"
-	metadata=$(jq -r '"http://\(.address):\(.metadata_proxy)"' "$OPENSTACK/bed.json")
-	for node; do start_node "$node" $((number += 1)); done
-	for node; do
-		wait_for 60 "$node" in_node "$node" ctr version
+	for node in "${SERVERS[@]}"; do start_node "$node"; done
+	for node in "${SERVERS[@]}"; do
+		await_node "$node"
 		for image in "$BED"/images/*.tar; do import "$node" "$image"; done
-		wait_for 60 "$node" kubectl wait --for=condition=Ready "node/$node" --timeout=1s
 	done
+}
+
+# As when a server loses its power: every process ends without a word. Only the kernel stays, which writes back what was written to a file.
+stop_node() { # NODE
+	local init
+	init=$(node_pid "$1")
+	signal KILL "$(pid_of "$1")"
+	wait_gone 200 "$init" || die "process $init of $1 does not end"
+	rm "$RUN/$1.pid"
 }
 
 # Without a registry every image must be there; test-cluster imports those of the bundle.
