@@ -4,6 +4,8 @@
 //	workload write FILE SEED MIB   writes that many MiB, made from the seed, and syncs; FILE may be a block device
 //	workload sum FILE MIB          prints the SHA-256 of the first MIB MiB
 //	workload size FILE             prints the bytes of a block device, or of the file system that holds the file
+//	workload append FILE WRITER    appends numbered lines until SIGTERM, each synced
+//	workload print FILE            prints the file
 package main
 
 import (
@@ -37,6 +39,10 @@ func run(args []string) error {
 		return sum(args[1], args[2])
 	case len(args) == 2 && args[0] == "size":
 		return size(args[1])
+	case len(args) == 3 && args[0] == "append":
+		return appendLines(args[1], args[2])
+	case len(args) == 2 && args[0] == "print":
+		return printFile(args[1])
 	}
 	return fmt.Errorf("unknown command %q", args)
 }
