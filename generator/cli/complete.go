@@ -6,21 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
 	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
-	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
-
-// completeClouds offers the entries of clouds.yaml.
-func completeClouds(w *World) cobra.CompletionFunc {
-	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		names, err := cloud.Names(cloud.Source{Env: w.Env})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-}
 
 // complete registers the candidates that need the world.
 func complete(w *World, root *cobra.Command) {
@@ -32,7 +21,7 @@ func complete(w *World, root *cobra.Command) {
 			c.ValidArgsFunction = completeDirectory
 		}
 		if c.Flag("os-cloud") != nil {
-			_ = c.RegisterFlagCompletionFunc("os-cloud", completeClouds(w)) // fails only if registered twice
+			_ = c.RegisterFlagCompletionFunc("os-cloud", volume.CompleteClouds(w.Env)) // fails only if registered twice
 		}
 	}
 }

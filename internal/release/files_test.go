@@ -2,9 +2,11 @@ package release
 
 import (
 	"bytes"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,9 +66,10 @@ func TestThePackagedChartIsThatOfHelmWithTheTimeOfTheRelease(t *testing.T) {
 	}
 }
 
-func TestEachCommandHasAManualPageWithTheTimeOfTheRelease(t *testing.T) {
+func TestEachCommandHasAManualPageAndTypedProgramsHaveCompletions(t *testing.T) {
 	t.Parallel()
-	r := &release{Options: Options{Version: "v1.2.3"}, dir: t.TempDir(), time: noon}
+	var listed bytes.Buffer
+	r := &release{Options: Options{Version: "v1.2.3", Report: &listed}, dir: t.TempDir(), time: noon}
 	if err := r.writeManuals(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +77,45 @@ func TestEachCommandHasAManualPageWithTheTimeOfTheRelease(t *testing.T) {
 		"man/cinder-csi-driver.1":                    "cloud-config",
 		"man/cinder-csi-generator.1":                 "Jan 2026",
 		"man/cinder-csi-generator-generate.1":        "cinder-csi v1.2.3",
+		"man/kubectl-cinder.1":                       "kubectl-cinder-volume(1)",
+		"man/kubectl-cinder-volume.1":                "driver-namespace",
 		"completions/bash/cinder-csi-generator":      "__start_cinder-csi-generator",
 		"completions/zsh/_cinder-csi-generator":      "#compdef cinder-csi-generator",
 		"completions/fish/cinder-csi-generator.fish": "complete -c cinder-csi-generator",
+		"completions/bash/kubectl-cinder":            "__start_kubectl-cinder",
+		"completions/zsh/_kubectl-cinder":            "#compdef kubectl-cinder",
+		"completions/fish/kubectl-cinder.fish":       "complete -c kubectl-cinder",
+		"completions/kubectl_complete-cinder":        "kubectl-cinder __complete",
 	} {
 		content, err := os.ReadFile(r.path(name))
 		if err != nil {
 			t.Error(err)
 		} else if !strings.Contains(string(content), part) {
 			t.Errorf("%s has no %q", name, part)
+		}
+		if !slices.Contains(strings.Split(listed.String(), "\n"), name) {
+			t.Errorf("the report does not list %s", name)
+		}
+	}
+	if info, err := os.Stat(r.path("completions/kubectl_complete-cinder")); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("kubectl runs kubectl_complete-cinder: want mode 0755, got %v, %v", info.Mode(), err)
+	}
+}
+
+// A program that a release has and the manual leaves out would be noticed by its users only.
+func TestEachReleasedProgramHasAManualPage(t *testing.T) {
+	t.Parallel()
+	r := &release{Options: Options{Version: "v1.2.3", Report: io.Discard}, dir: t.TempDir(), time: noon}
+	if err := r.writeManuals(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := programs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range all {
+		if _, err := os.Stat(r.path("man/" + p.name + ".1")); err != nil {
+			t.Error(err)
 		}
 	}
 }

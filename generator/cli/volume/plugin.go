@@ -24,20 +24,11 @@ const defaultTimeout = 2 * time.Minute
 // Run is the kubectl plugin: it runs one command line and gives the exit code.
 func Run(ctx context.Context, w World, args []string) int {
 	w.Stderr = printable.To(w.Stderr) // what the report quotes is made printable where it is printed
-	var timeout time.Duration
-	begun := false // flags and arguments were right
-	root := &cobra.Command{
-		Use: "kubectl-cinder", Short: "Look at volumes of the Cinder CSI driver", Version: w.Version, SilenceErrors: true, SilenceUsage: true,
-		// kubectl names a plugin by its file; people type it with a space.
-		Annotations:      map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cinder"},
-		Args:             cobra.NoArgs,
-		PersistentPreRun: func(*cobra.Command, []string) { begun = true },
-		RunE:             func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	root.PersistentFlags().DurationVar(&timeout, "timeout", defaultTimeout, "how long the cluster and the cloud may take in all")
+	begun := false                    // flags and arguments were right
+	root := newRoot(w)
+	root.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	root.SetOut(w.Stdout)
 	root.SetErr(w.Stderr)
-	root.AddCommand(New(w, &timeout))
 	root.SetArgs(args)
 	c, err := root.ExecuteContextC(ctx)
 	if err == nil {
@@ -49,4 +40,21 @@ func Run(ctx context.Context, w World, args []string) int {
 	}
 	fmt.Fprintf(w.Stderr, "See '%s --help'.\n", c.CommandPath())
 	return exitUsage
+}
+
+// Commands is the tree of commands of the kubectl plugin, for what describes them. They have no world, so they cannot run.
+func Commands() *cobra.Command { return newRoot(World{}) }
+
+func newRoot(w World) *cobra.Command {
+	root := &cobra.Command{
+		Use: "kubectl-cinder", Short: "Look at volumes of the Cinder CSI driver", Version: w.Version, SilenceErrors: true, SilenceUsage: true,
+		// kubectl names a plugin by its file; people type it with a space.
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cinder"},
+		Args:        cobra.NoArgs,
+		RunE:        func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	timeout := root.PersistentFlags().Duration("timeout", defaultTimeout, "how long the cluster and the cloud may take in all")
+	root.AddCommand(New(w, timeout))
+	root.InitDefaultCompletionCmd() // cobra would add it only when it runs, and the manual must name it
+	return root
 }

@@ -62,6 +62,8 @@ driver: then it lists what it could not see. Exit code 0: nothing hangs. 1: a st
 		Example: "  kubectl cinder volume shop/data-db-0 --os-cloud mycloud",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
+		// Without it the shell offers files, and a claim is none.
+		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	f := c.Flags()
 	f.StringVar(&v.kube.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; default KUBECONFIG, then ~/.kube/config")
@@ -72,7 +74,19 @@ driver: then it lists what it could not see. Exit code 0: nothing hangs. 1: a st
 	f.StringVar(&v.namespace, "driver-namespace", "", "namespace of the driver; default: look for its pods in all namespaces")
 	f.StringVarP(&v.output, "output", "o", "table", "table or json")
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("os-cloud", CompleteClouds(w.Env))
 	return c
+}
+
+// CompleteClouds offers the entries of clouds.yaml for a flag that names a cloud, and nothing if the file cannot be read.
+func CompleteClouds(env func(string) string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		names, err := cloud.Names(cloud.Source{Env: env})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 func (v *command) run(ctx context.Context, argument string) error {

@@ -7,9 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
 	"github.com/cinder-csi/cinder-csi/generator/cluster"
@@ -89,5 +93,27 @@ func TestHelpOfThePluginNamesItAsKubectlDoes(t *testing.T) {
 	stdout, _, code := run(t, nil, "volume", "--help")
 	if code != 0 || !strings.Contains(stdout, "kubectl cinder volume NAMESPACE/CLAIM") {
 		t.Errorf("exit %d: %s", code, stdout)
+	}
+}
+
+func TestCompletionOfThePluginKnowsCommandsAndClouds(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "clouds.yaml")
+	if err := os.WriteFile(file, []byte("clouds: {production: {}, rehearsal: {}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"OS_CLIENT_CONFIG_FILE": file}
+	for _, test := range []struct {
+		args []string
+		want string // cobra's answer: candidates, then the directive; 4 means no files
+	}{
+		{[]string{"vol"}, "volume\tSay where the volume of a claim hangs, and what to do\n:4\n"},
+		{[]string{"volume", ""}, ":4\n"},
+		{[]string{"volume", "--os-cloud", ""}, "production\nrehearsal\n:4\n"},
+		{[]string{"volume", "-o", ""}, "table\njson\n:4\n"},
+	} {
+		stdout, stderr, code := run(t, env, append([]string{"__complete"}, test.args...)...)
+		if diff := cmp.Diff(test.want, stdout); diff != "" || code != 0 {
+			t.Errorf("%q: exit %d, %s(-want +got):\n%s", test.args, code, stderr, diff)
+		}
 	}
 }
