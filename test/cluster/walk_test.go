@@ -220,10 +220,17 @@ func (c *cluster) deleteMany(t *testing.T) {
 	c.kubectl(t, "delete", "namespace/"+c.namespace, "storageclass/walk-growing", "--timeout=120s")
 }
 
-// volumes are the names of the driver's PersistentVolumes.
+// volumes are the names of the driver's PersistentVolumes for claims of the test's namespace: others may work on the cluster too.
 func (c *cluster) volumes(t *testing.T) []string {
 	t.Helper()
-	return strings.Fields(c.kubectl(t, "get", "pv", "-o", fmt.Sprintf(`jsonpath={.items[?(@.spec.csi.driver==%q)].metadata.name}`, driverName)))
+	const columns = `jsonpath={range .items[*]}{.spec.csi.driver} {.metadata.name} {.spec.claimRef.namespace}{"\n"}{end}`
+	var names []string
+	for line := range strings.Lines(c.kubectl(t, "get", "pv", "-o", columns)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == driverName && fields[2] == c.namespace {
+			names = append(names, fields[1])
+		}
+	}
+	return names
 }
 
 func (b *bundle) uninstall(t *testing.T) {
