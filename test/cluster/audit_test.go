@@ -3,17 +3,17 @@
 package cluster
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/rights"
 )
 
 // stock is what a walk must leave as it was.
@@ -81,67 +81,72 @@ func (before stock) compare(t *testing.T, after stock) {
 	}
 }
 
-// auditLog is the API server's audit log from where the walk began.
+// auditLog is the API server's audit log since the walk began.
 type auditLog struct {
+	*cluster
 	path  string
-	start int64
+	since time.Time
 }
 
 func (c *cluster) openAuditLog(t *testing.T) auditLog {
 	t.Helper()
-	path := filepath.Join(c.dir, "log", "audit.log")
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return auditLog{path: path, start: info.Size()}
+	return auditLog{cluster: c, path: filepath.Join(c.dir, "log", "audit.log"), since: time.Now()}
 }
 
-// call is what is read of an audit event (k8s.io/apiserver, audit.k8s.io/v1).
-type call struct {
-	Verb, RequestURI string
-	User             struct{ Username string }
-	ResponseStatus   struct {
-		Code   int
-		Reason string
-	}
-	Annotations map[string]string
-}
-
-// check fails for each kind of call of our service accounts that was denied, and if they made none at all.
-func (l auditLog) check(t *testing.T) {
+// check compares the calls of our service accounts with what the installed bundle grants. It fails for each call that was denied, for each that
+// only another program's role grants, and if there are no calls at all.
+func (l auditLog) check(t *testing.T) (granted []rights.Grant, used rights.Result) {
 	t.Helper()
-	f, err := os.Open(l.path)
+	out := l.kubectl(t, "get", "clusterroles,roles,clusterrolebindings,rolebindings", "--all-namespaces", "--selector=app.kubernetes.io/name=cinder-csi", "-o", "json")
+	granted, err := rights.Granted([]byte(out))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if _, err := f.Seek(l.start, io.SeekStart); err != nil {
+	calls, err := rights.Read(l.path, l.since, "system:serviceaccount:cinder-csi")
+	if err != nil {
 		t.Fatal(err)
 	}
-	calls, denied := 0, map[string]int{}
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var e call
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			t.Fatalf("%s: %v", l.path, err)
-		}
-		if !strings.HasPrefix(e.User.Username, "system:serviceaccount:cinder-csi") {
-			continue
-		}
-		calls++
-		if e.ResponseStatus.Code == 403 || e.Annotations["authorization.k8s.io/decision"] == "forbid" {
-			denied[fmt.Sprintf("%s: %s %s", e.User.Username, e.Verb, e.RequestURI)]++
+	var ours []rights.Call
+	for _, call := range calls {
+		if namespace, _, _ := strings.Cut(call.Account(), "/"); namespace == namespaces["controller"] || namespace == namespaces["node"] {
+			ours = append(ours, call)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	if calls == 0 {
+	used = rights.Compare(granted, ours)
+	if used.Calls == 0 {
 		t.Errorf("no call of the bundle's service accounts is in %s", l.path)
 	}
-	for what, n := range denied {
-		t.Errorf("denied %d times: %s", n, what)
+	for _, finding := range used.Findings {
+		t.Error(finding)
+	}
+	return granted, used
+}
+
+// unusedRights has a reason for each right that a full run need not use, and usedRights has those that the last run with -update used.
+const (
+	unusedRights = "unused-rights.txt"
+	usedRights   = "testdata/used-rights.txt"
+)
+
+// checkUnused fails for each right that a full run did not use and that no reason explains. With -update it writes down what was used.
+func (l auditLog) checkUnused(t *testing.T, granted []rights.Grant, used rights.Result) {
+	t.Helper()
+	text, err := os.ReadFile(unusedRights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons, err := rights.ParseReasons(string(text))
+	if err != nil {
+		t.Fatalf("%s: %v", unusedRights, err)
+	}
+	for _, finding := range used.Unused(granted, reasons) {
+		t.Error(finding)
+	}
+	fmt.Printf("measured: e2e       %d calls, %d rights granted, %d used, %d explained\n", used.Calls, len(granted), len(used.Used), len(reasons))
+	if !*update {
+		return
+	}
+	if err := os.WriteFile(usedRights, []byte(rights.Format(used)), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -16,6 +16,9 @@ import (
 // keep leaves the bundle installed after TestEndToEnd, and the next run uses it. It is for work on a scenario.
 var keep = flag.Bool("keep", false, "leave the bundle of TestEndToEnd installed, or use the one that is")
 
+// update writes what a whole run of TestEndToEnd saw into testdata/, where the documentation takes it from.
+var update = flag.Bool("update", false, "write testdata/ again")
+
 // scenario is one promise of the project, tried on the cluster. It works in a namespace of its own, and leaves nothing behind.
 type scenario struct {
 	name string // as docs/explanation/e2e.md has it
@@ -55,12 +58,21 @@ func TestEndToEnd(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) { c.attempt(t, s) })
 	}
-	audit.check(t)
+	granted, used := audit.check(t)
+	if isWhole(flag.Lookup("test.run").Value.String()) && !t.Failed() {
+		audit.checkUnused(t, granted, used)
+	}
 	if *keep {
 		return
 	}
 	b.uninstall(t)
 	before.compare(t, c.takeStock(t))
+}
+
+// isWhole reports whether a pattern of -run selects every scenario. Only such a run uses every right.
+func isWhole(pattern string) bool {
+	_, scenarios, _ := strings.Cut(pattern, "/")
+	return scenarios == ""
 }
 
 // installed reports whether a run with -keep has left the bundle.

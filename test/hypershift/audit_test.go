@@ -21,7 +21,7 @@ func (c *cluster) calls(t *testing.T) []rights.Call {
 }
 
 // granted are the rights of the controller's account in the guest, from the Roles and ClusterRoles that are bound to it. An administrator's
-// kubeconfig has no roles of the bundle, so roles do not matter here: what all of them grant is compared with what all sidecars call.
+// kubeconfig has no roles of the bundle. So the test compares what all roles grant with what all sidecars call.
 func (c *cluster) granted(t *testing.T) []rights.Grant {
 	t.Helper()
 	out := c.kubectl(t, "get", "clusterroles,roles,clusterrolebindings,rolebindings", "--all-namespaces", "--selector=app.kubernetes.io/name=cinder-csi,app.kubernetes.io/component=controller", "-o", "json")

@@ -50,9 +50,13 @@ func (c Call) Program() string {
 	return program
 }
 
-// Denied reports whether the API server refused the call for want of a right.
+// Denied reports whether the API server refused the call for want of a right. HTTP 403 alone does not say so: admission also answers with it, for
+// instance to an event for a namespace that is being deleted.
 func (c Call) Denied() bool {
-	return c.ResponseStatus.Code == http.StatusForbidden || c.Annotations["authorization.k8s.io/decision"] == "forbid"
+	if decision := c.Annotations["authorization.k8s.io/decision"]; decision != "" {
+		return decision == "forbid"
+	}
+	return c.ResponseStatus.Code == http.StatusForbidden
 }
 
 // Read gives the calls of an audit log since a time, in the order of the log. The API server may have rotated it: every file beside it with its

@@ -1,7 +1,7 @@
 // Package rights compares what the roles of a bundle grant with what its programs call, as the audit log of an API server has it.
 //
-// A role is written for one program, though all sidecars share a service account. So a call counts for the roles of the program that sent it: a
-// right that only another sidecar's role grants is a finding, because that role may change or be absent.
+// A role is written for one program, though all sidecars share a service account. So a call counts for the roles of the program that sent it.
+// A right that only another sidecar's role grants is a finding: that role may change or be absent.
 package rights
 
 import (
@@ -27,8 +27,8 @@ func (r Right) Target() string {
 	return resource + "." + r.Group + subresource
 }
 
-// reading are the verbs that read. They count as one: whoever may list may read everything, and client-go lists or watches as the API server
-// offers it.
+// reading are the verbs that read. They count as one: an account that may list can read everything, and client-go lists or watches as the API
+// server offers it.
 var reading = []string{"get", "list", "watch"}
 
 // isUsed reports whether the right was used, or another right to read the same.

@@ -82,6 +82,8 @@ func TestCallsAreComparedWithTheRolesOfTheirProgram(t *testing.T) {
 	refused.ResponseStatus.Code = 403
 	forbidden := made("csi-attacher", "get", "", "", "")
 	forbidden.Annotations = map[string]string{"authorization.k8s.io/decision": "forbid"}
+	admission := made("csi-provisioner", "create", "", "events", "")
+	admission.ResponseStatus.Code, admission.Annotations = 403, map[string]string{"authorization.k8s.io/decision": "allow"}
 	other := made("csi-provisioner", "create", "", "events", "")
 	other.User.Username = "system:serviceaccount:ns:reader"
 	for _, test := range []struct {
@@ -90,6 +92,7 @@ func TestCallsAreComparedWithTheRolesOfTheirProgram(t *testing.T) {
 		used, findings []string
 	}{
 		{"used", made("csi-attacher", "patch", "storage.k8s.io", "volumeattachments", "status"), []string{"cinder-csi-attacher patch volumeattachments.storage.k8s.io/status"}, nil},
+		{"refused by admission, which is no matter of rights", admission, []string{"cinder-csi-provisioner create events"}, nil},
 		{"discovery needs no right", made("csi-attacher", "get", "", "", ""), nil, nil},
 		{"the driver may use what a sidecar is granted", made("cinder-csi-driver", "get", "", "persistentvolumes", ""), []string{"cinder-csi-provisioner get persistentvolumes"}, nil},
 		{"another sidecar may not", made("csi-attacher", "create", "", "events", ""), nil, []string{`csi-attacher calls "create events", which no role of its own grants (1 times)`}},

@@ -1,0 +1,198 @@
+package docs
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
+	"github.com/cinder-csi/cinder-csi/manifests"
+	"github.com/cinder-csi/cinder-csi/test/rights"
+)
+
+// roleRow is one resource in the rules of a role.
+type roleRow struct{ account, role, target string }
+
+// emittedRights are the verbs in every role that a bundle can have, and where the role comes from.
+func emittedRights(t *testing.T) (verbs map[roleRow][]rights.Grant, origin map[string]string) {
+	t.Helper()
+	verbs, origin = map[roleRow][]rights.Grant{}, map[string]string{}
+	add := func(from string, objects []verify.Object) {
+		for _, g := range grantsOf(t, from, objects) {
+			_, account, _ := strings.Cut(g.Account, "/")
+			row := roleRow{account, g.Role, g.Target()}
+			if !slices.ContainsFunc(verbs[row], func(other rights.Grant) bool { return other.Right == g.Right }) {
+				verbs[row] = append(verbs[row], g)
+			}
+			origin[g.Role] = cmp.Or(origin[g.Role], from)
+		}
+	}
+	files := 0
+	err := fs.WalkDir(manifests.Files, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" {
+			return err
+		}
+		text, err := fs.ReadFile(manifests.Files, name)
+		if err != nil {
+			return err
+		}
+		objects, err := verify.Decode(text, "")
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		files++
+		add(path.Dir(name), objects)
+		return nil
+	})
+	if err != nil || files == 0 {
+		t.Fatal(files, err)
+	}
+	// The generator itself makes the roles of OpenShift's monitoring.
+	for _, target := range []string{"vanilla", "standalone", "hypershift"} {
+		add("target "+target, overlay(t, target))
+	}
+	return verbs, origin
+}
+
+// overlay is what the committed bundle of a target applies.
+func overlay(t *testing.T, target string) []verify.Object {
+	t.Helper()
+	dir := "../overlays/" + target + "/kustomize"
+	opened, err := worktree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := opened.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, findings, err := verify.BundleAt(dir, "../../../manifests", tree, opened.Plan.Target, v1alpha1.Kustomize)
+	if err != nil || len(findings) > 0 {
+		t.Fatal(findings, err)
+	}
+	return objects
+}
+
+func grantsOf(t *testing.T, from string, objects []verify.Object) []rights.Grant {
+	t.Helper()
+	var list struct {
+		Items []map[string]any `json:"items"`
+	}
+	for _, o := range objects {
+		if strings.Contains(o.Kind(), "Role") {
+			list.Items = append(list.Items, o.Fields)
+		}
+	}
+	if len(list.Items) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grants, err := rights.Granted(text)
+	if err != nil {
+		t.Fatalf("%s: %v", from, err)
+	}
+	return grants
+}
+
+// reasonsIn reads a list of reasons.
+func reasonsIn(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons, err := rights.ParseReasons(string(text))
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return reasons
+}
+
+// rightsTable has a row for each resource of each role.
+func rightsTable(t *testing.T) string {
+	t.Helper()
+	const whyFile = "testdata/rights.txt"
+	emitted, origin := emittedRights(t)
+	why, unused := reasonsIn(t, whyFile), reasonsIn(t, "../test/cluster/unused-rights.txt")
+	seen, err := os.ReadFile("../test/cluster/testdata/used-rights.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := rights.ParseUsed(string(seen))
+	rows := slices.SortedFunc(maps.Keys(emitted), func(a, b roleRow) int {
+		return cmp.Or(strings.Compare(a.account, b.account), strings.Compare(a.role, b.role), strings.Compare(a.target, b.target))
+	})
+	var b strings.Builder
+	b.WriteString("| account | role | in | resource | verbs | who needs it, and why | used in the run |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, row := range rows {
+		key := row.role + " " + row.target
+		if why[key] == "" {
+			t.Errorf("%s has no line for %q", whyFile, key)
+		}
+		granted, usedOf := verbsOf(emitted[row], used, unused)
+		fmt.Fprintf(&b, "| %s | %s | %s | `%s` | %s | %s | %s |\n", row.account, row.role, origin[row.role], row.target, granted, why[key], usedOf)
+		delete(why, key)
+	}
+	for _, key := range slices.Sorted(maps.Keys(why)) {
+		t.Errorf("%s has a line for %q, which no role has", whyFile, key)
+	}
+	return b.String()
+}
+
+// verbsOf are the verbs of a row, and which of them a call used, or why none did.
+func verbsOf(grants []rights.Grant, used map[string]bool, unused map[string]string) (granted, usedOf string) {
+	order := []string{"get", "list", "watch", "create", "update", "patch", "delete", "use"}
+	slices.SortFunc(grants, func(a, b rights.Grant) int {
+		return cmp.Compare(slices.Index(order, a.Verb), slices.Index(order, b.Verb))
+	})
+	var all, seen, reasons []string
+	for _, g := range grants {
+		all = append(all, g.Verb)
+		if used[g.String()] {
+			seen = append(seen, g.Verb)
+		} else if reason := unused[g.String()]; reason != "" {
+			reasons = append(reasons, "not "+g.Verb+": "+reason)
+		}
+	}
+	if len(seen) > 0 {
+		reasons = append([]string{strings.Join(seen, ", ")}, reasons...)
+	}
+	return strings.Join(all, ", "), cmp.Or(strings.Join(reasons, "; "), "not in that bundle")
+}
+
+func TestTheReferenceListsTheRightsInTheCluster(t *testing.T) {
+	const page = "reference/rbac.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := regexp.MustCompile(`(?s)<!-- rights -->\n.*?<!-- end -->`)
+	if !part.Match(text) {
+		t.Fatalf("%s has no place for rights", page)
+	}
+	want := part.ReplaceAllLiteralString(string(text), "<!-- rights -->\n"+rightsTable(t)+"<!-- end -->")
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := gocmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("%s is not what the roles grant; go test ./docs -update writes it (-want +got):\n%s", page, diff)
+	}
+}
