@@ -214,8 +214,11 @@ func roleRows(role, workload, account string) []row {
 	rows := []row{{leaf: role + ".serviceAccountAnnotations", value: "{a: b}", objects: []string{account}}}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		r := row{leaf: role + "." + key, value: values[key], objects: []string{workload}}
-		if key == "extraVolumeMounts" {
+		switch {
+		case key == "extraVolumeMounts":
 			r.with = role + ": {extraVolumes: " + values["extraVolumes"] + "}"
+		case role == "controller" && (key == "imagePullSecrets" || strings.HasPrefix(key, "proxy.")): // the drift check has those of the controller
+			r.with, r.objects = aDriftCheck, append(r.objects, "CronJob/cinder-csi-drift-check")
 		}
 		rows = append(rows, r)
 	}
