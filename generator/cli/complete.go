@@ -8,6 +8,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
 	"github.com/cinder-csi/cinder-csi/generator/field"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
 
@@ -34,7 +35,7 @@ func completeDirectory(_ *cobra.Command, args []string, _ string) ([]string, cob
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// completeExplain offers the objects of the bundle in the current directory, then the fields of the object, then directories. The
+// completeExplain offers the objects of the bundle in the current directory and the volume types of its classes, then the fields of the object, then directories. The
 // directory comes last on the command line, so that completion cannot know another one.
 func completeExplain(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {
@@ -54,6 +55,11 @@ func completeExplain(_ *cobra.Command, args []string, _ string) ([]string, cobra
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var all []string
+	if types, err := plan.TypesOf(*dir.Plan); err == nil && len(args) == 0 {
+		for _, name := range types {
+			all = append(all, volumeTypeKind+"/"+name)
+		}
+	}
 	for _, o := range objects {
 		name := strings.ToLower(o.Kind()) + "/" + o.Name()
 		switch {

@@ -23,6 +23,7 @@ func TestCompletionKnowsCloudsObjectsFieldsAndAcceptNames(t *testing.T) {
 		{[]string{"doctor", "--os-cloud", "sim-a"}, "sim-appcred"},
 		{[]string{"explain", ""}, "storageclass/fast"},
 		{[]string{"explain", "deploy"}, "deployment/cinder-csi-controller"},
+		{[]string{"explain", "volumetype/"}, "volumetype/fast"},
 		{[]string{"explain", "storageclass/fast", ""}, "volumeBindingMode"},
 		{[]string{"explain", "storageclass/fast", "param"}, "parameters.type"},
 		{[]string{"generate", "--accept", ""}, "class-removed"},

@@ -9,10 +9,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
+// volumeTypeKind is the kind of a volume type on the command line of explain.
+const volumeTypeKind = "volumetype"
+
 // volumeTypeOf is the name or ID in volumetype/NAME, which is no object of a bundle.
 func volumeTypeOf(object string) (string, bool) {
 	kind, name, _ := strings.Cut(object, "/")
-	return name, isKind(kind, "volumetype")
+	return name, isKind(kind, volumeTypeKind)
 }
 
 // explainType says which classes a volume type has, or why it has none.

@@ -28,6 +28,22 @@ func ClassesOf(p v1alpha1.Plan, volumeType string) ([]v1alpha1.Decision, string,
 	return nil, withoutClass(p, volumeType), nil
 }
 
+// TypesOf are the names of the volume types that have a class, sorted. The plan does not hold the other types of the cloud.
+func TypesOf(p v1alpha1.Plan) ([]string, error) {
+	r, err := FromDocument(p)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range r.StorageClasses {
+		if name := c.Value.VolumeType.Name; name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
 // withoutClass says why a type has no class. What only the inventory could say is in the warnings of the plan.
 func withoutClass(p v1alpha1.Plan, volumeType string) string {
 	for _, w := range p.Warnings {
