@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/guard"
-	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/report"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
@@ -21,14 +20,8 @@ const (
 var changeForms = []string{asText, asJSON, asMarkdown}
 
 // compare lists what is different between an earlier plan and the new one.
-func (d *decision) compare(w *World, old, next v1alpha1.Plan) []v1alpha1.Change {
-	run := guard.Run{Types: d.inventory.VolumeTypes.Value, Objects: governed(old, next)}
-	// A configuration that this cloud, or this version, no longer takes makes no plan. The guard then judges by the facts.
-	before, err := plan.Decide(d.inventory, v1alpha1.Distribution{Spec: old.Config}, next.Target, next.Format, w.Version)
-	if err == nil {
-		document := before.Document(nil)
-		run.OldConfig = &document
-	}
+func (d *decision) compare(old, next v1alpha1.Plan) []v1alpha1.Change {
+	run := guard.Run{Types: d.inventory.VolumeTypes.Value, OldConfigs: guard.Today(d.inventory, old, next), Objects: governed(old, next)}
 	return guard.Compare(old, next, run)
 }
 
@@ -63,7 +56,7 @@ func handEdits(files []worktree.Change) []v1alpha1.Change {
 func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, files []worktree.Change) []v1alpha1.Change {
 	var changes []v1alpha1.Change
 	if dir.Plan != nil {
-		changes = g.compare(w, *dir.Plan, next)
+		changes = g.compare(*dir.Plan, next)
 	}
 	edits := handEdits(files)
 	if slices.ContainsFunc(edits, func(c v1alpha1.Change) bool { return c.Field == worktree.PlanFile }) {

@@ -37,7 +37,7 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 	if err != nil {
 		return err
 	}
-	changes := d.compare(w, old, r.Document(nil))
+	changes := d.compare(old, r.Document(nil))
 	if len(old.Warnings) == 0 { // the plan of a drift check has none; those of now are on stderr
 		changes = slices.DeleteFunc(changes, func(c v1alpha1.Change) bool { return c.Field == "warnings" })
 	}

@@ -10,15 +10,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// classOf says who caused a change of a decision. If the cloud of today gives the old value with the old configuration, the new
+// classOf says who caused a change of a decision. If the cloud of today gives the old value with an old configuration, the new
 // configuration is the cause. If another version of the generator decides differently on the same facts, that version is the cause.
 func (c *comparison) classOf(id, field string, was, is any) v1alpha1.ChangeClass {
 	if !c.sameConfig {
-		if c.oldConfig != nil {
-			if equal(c.oldConfig[id].part(field), was) {
-				return v1alpha1.ConfigChange
-			}
-		} else if len(c.factsOf(id, false)) == 0 {
+		if slices.ContainsFunc(c.oldConfigs, func(old map[string]decision) bool { return equal(old[id].part(field), was) }) {
+			return v1alpha1.ConfigChange
+		}
+		if c.oldConfigs == nil && len(c.factsOf(id, false)) == 0 {
 			return v1alpha1.ConfigChange
 		}
 	}
@@ -85,9 +84,14 @@ func named(facts []string) map[string]string {
 
 const arrow = " -> "
 
+// warningClass says who caused a warning to come or to go. A warning that an old configuration gives on the cloud of today went with the
+// configuration, and one that an old configuration does not give came with it.
 func (c *comparison) warningClass(warning string, isNew bool) v1alpha1.ChangeClass {
+	byConfig := c.run.OldConfigs == nil && !c.sameConfig || slices.ContainsFunc(c.run.OldConfigs, func(p v1alpha1.Plan) bool {
+		return slices.Contains(p.Warnings, warning) != isNew
+	})
 	switch {
-	case !c.sameConfig && (c.run.OldConfig == nil || slices.Contains(c.run.OldConfig.Warnings, warning) != isNew):
+	case byConfig:
 		return v1alpha1.ConfigChange
 	case c.old.Generator != c.next.Generator:
 		return v1alpha1.GeneratorChange

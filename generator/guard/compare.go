@@ -17,7 +17,7 @@ type comparison struct {
 	old, next   v1alpha1.Plan
 	run         Run
 	was, is     map[string]decision
-	oldConfig   map[string]decision // of Run.OldConfig
+	oldConfigs  []map[string]decision // of Run.OldConfigs
 	sameConfig  bool
 	otherTarget bool
 	reported    map[string]bool // facts that a change names already

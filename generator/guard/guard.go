@@ -8,6 +8,7 @@ package guard
 import (
 	"slices"
 
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -30,19 +31,33 @@ var Accepts = []string{Topology, ClassRemoved, ClassImmutable, ClusterID, Driver
 type Run struct {
 	// Types are the volume types that the cloud offers now.
 	Types []v1alpha1.VolumeType
-	// OldConfig is the plan for the cloud of today with the configuration of the old plan. It tells a change of the cloud from one of
-	// the configuration. Nil: that plan cannot be made, and the guard judges by the facts of each decision.
-	OldConfig *v1alpha1.Plan
+	// OldConfigs are plans for the cloud of today with the configuration of the old plan, as Today makes them. They tell a change of the
+	// cloud from one of the configuration. Without them, the guard judges by the facts of each decision.
+	OldConfigs []v1alpha1.Plan
 	// Objects lists the Kubernetes objects that a field of a decision governs, such as "StorageClass/fast"; an empty field is the whole
 	// decision. Nil: the guard knows those of classes.
 	Objects func(decision, field string) []string
 }
 
+// Today makes the plans for the cloud of today that the configuration of the old plan gives, for the target and version of the new one.
+// plan.yaml holds that configuration with its defaults, and some decisions and warnings depend on which keys the file really had. So
+// there is one plan for the longest file that it could be, and one for the shortest. A configuration that this cloud or this version no
+// longer accepts gives no plan.
+func Today(inv v1alpha1.Inventory, old, next v1alpha1.Plan) []v1alpha1.Plan {
+	var plans []v1alpha1.Plan
+	for _, d := range []v1alpha1.Distribution{{Spec: old.Config}, old.Config.WithoutDefaults(plan.UnnamedCluster)} {
+		if r, err := plan.Decide(inv, d, next.Target, next.Format, next.Generator); err == nil {
+			plans = append(plans, r.Document(nil))
+		}
+	}
+	return plans
+}
+
 // Compare lists what is different in next, in a fixed order: the run itself, the settings, then the decisions in the order of plan.yaml.
 func Compare(old, next v1alpha1.Plan, run Run) []v1alpha1.Change {
 	c := comparison{old: old, next: next, run: run, was: byID(old), is: byID(next), reported: map[string]bool{}}
-	if run.OldConfig != nil {
-		c.oldConfig = byID(*run.OldConfig)
+	for _, p := range run.OldConfigs {
+		c.oldConfigs = append(c.oldConfigs, byID(p))
 	}
 	c.sameConfig = equal(plainJSON(old.Config), plainJSON(next.Config))
 	c.bundle()

@@ -48,12 +48,8 @@ func decide(t *testing.T, inv v1alpha1.Inventory, spec string, target v1alpha1.T
 // compare is Compare as the command calls it, old being as plan.yaml holds it.
 func compare(t *testing.T, old v1alpha1.Plan, inv v1alpha1.Inventory, spec string, target v1alpha1.Target) []v1alpha1.Change {
 	t.Helper()
-	run := Run{Types: inv.VolumeTypes.Value}
-	if r, err := plan.Decide(inv, v1alpha1.Distribution{Spec: old.Config}, target, v1alpha1.Helm, "test"); err == nil {
-		document := r.Document(nil)
-		run.OldConfig = &document
-	}
-	return Compare(old, decide(t, inv, spec, target), run)
+	next := decide(t, inv, spec, target)
+	return Compare(old, next, Run{Types: inv.VolumeTypes.Value, OldConfigs: Today(inv, old, next)})
 }
 
 // read is a plan as the next run reads it from plan.yaml.
@@ -281,6 +277,54 @@ func TestCauses(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// The plan holds the configuration with its defaults. Whether a key was set then decides who caused a change.
+func TestAChangedConfigurationIsTheCauseWhereItOnlyNamesTheCluster(t *testing.T) {
+	for _, test := range []struct {
+		name, from, to string
+		target         v1alpha1.Target
+	}{
+		{"a name", "{}", "{metadata: {name: c}}", v1alpha1.Vanilla},
+		{"the name that was assumed", "{}", "{spec: {clusterID: kubernetes}}", v1alpha1.Vanilla},
+		{"no name any more", "{metadata: {name: c}}", "{}", v1alpha1.Vanilla},
+		{"the infrastructure name of OpenShift", "{metadata: {name: c}}", "{spec: {clusterID: infra}}", v1alpha1.Standalone},
+		{"another hosted cluster", "{metadata: {name: a}}", "{metadata: {name: b}}", v1alpha1.HostedControlPlane},
+		{"a hosted cluster with all its names", "{metadata: {name: a}}", "{metadata: {name: a}, spec: {namespaces: {controller: clusters-a}, hypershift: {infraID: i, platform: OpenStack}}}", v1alpha1.HostedControlPlane},
+		{"a key that has no effect", "{metadata: {name: c}}", "{metadata: {name: c}, spec: {openshift: {coexistence: sideBySide}}}", v1alpha1.Vanilla},
+	} {
+		inv := inventory("standard")
+		old := read(t, decide(t, inv, test.from, test.target))
+		changes := compare(t, old, inv, test.to, test.target)
+		if len(changes) == 0 {
+			t.Errorf("%s: want changes, got none", test.name)
+		}
+		for _, c := range changes {
+			if c.Class != v1alpha1.ConfigChange {
+				t.Errorf("%s: want the configuration as cause, got %s", test.name, c.Message)
+			}
+		}
+	}
+}
+
+// A cloud that answers otherwise stays the cause of the warnings that follow from its answer.
+func TestACloudIsTheCauseOfAWarningThatItsAnswerGives(t *testing.T) {
+	inv := inventory("standard")
+	denied := inventory()
+	denied.VolumeTypes = v1alpha1.Fact[[]v1alpha1.VolumeType]{State: v1alpha1.Denied, Reason: "403"}
+	const warning = "the cloud does not list its volume types"
+	for _, test := range []struct{ from, to v1alpha1.Inventory }{{inv, denied}, {denied, inv}} {
+		old := read(t, decide(t, test.from, "{metadata: {name: c}}", v1alpha1.Vanilla))
+		found := false
+		for _, c := range compare(t, old, test.to, "{metadata: {name: c}, spec: {driver: {logLevel: 5}}}", v1alpha1.Vanilla) {
+			if c.Field == "warnings" && strings.Contains(c.Message, warning) {
+				found = c.Class == v1alpha1.CloudChange
+			}
+		}
+		if !found {
+			t.Errorf("want the cloud as cause of the warning %q, got another", warning)
 		}
 	}
 }

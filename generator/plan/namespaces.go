@@ -14,8 +14,8 @@ const (
 	guestNamespace      = "cinder-csi"
 )
 
-// unnamedCluster is the cluster's name in the Cinder metadata of upstream's manifests.
-const unnamedCluster = "kubernetes"
+// UnnamedCluster is the cluster's name in the Cinder metadata of upstream's manifests.
+const UnnamedCluster = "kubernetes"
 
 func (d *decider) namespaces() (controller, node Decision[string]) {
 	given := d.given.Namespaces
@@ -91,9 +91,9 @@ func (d *decider) clusterID() Decision[string] {
 	case d.dist.Metadata.Name != "":
 		decision.Value, decision.Reason = d.dist.Metadata.Name, "taken from metadata.name; it marks this cluster's volumes in Cinder"
 	default:
-		decision.Value, decision.Source = unnamedCluster, Default
+		decision.Value, decision.Source = UnnamedCluster, Default
 		decision.Reason = "neither spec.clusterID nor metadata.name is set; upstream's manifests use this name"
-		d.warn("neither metadata.name nor spec.clusterID is set: volumes are marked as those of cluster %q, like those of every other unnamed cluster", unnamedCluster)
+		d.warn("neither metadata.name nor spec.clusterID is set: volumes are marked as those of cluster %q, like those of every other unnamed cluster", UnnamedCluster)
 	}
 	if d.given.ClusterID == "" && d.target == v1alpha1.Standalone {
 		d.warn("spec.clusterID is not set: volumes are marked %q, and `openshift-install destroy` removes those that are marked with the infrastructure name "+

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "maps"
+import (
+	"maps"
+	"reflect"
+)
 
 // The defaults that do not depend on the target.
 const (
@@ -40,6 +43,32 @@ func (d Distribution) WithDefaults() Spec {
 	fill(&s.HyperShift.KubeconfigSecret, DefaultKubeconfigSecret)
 	fill(&s.HyperShift.GuestAccess, AdminKubeconfig)
 	return s
+}
+
+// WithoutDefaults is the shortest configuration that WithDefaults makes this one of: no key has its default, and the name is in
+// metadata.name. unnamed is the clusterID of a configuration without a name. The receiver is not changed.
+func (s Spec) WithoutDefaults(unnamed string) Distribution {
+	d := Distribution{Spec: s}
+	if s.ClusterID != unnamed {
+		d.Metadata.Name = s.ClusterID
+	}
+	d.Spec.ClusterID = ""
+	clearDefaults(reflect.ValueOf(&d.Spec).Elem(), reflect.ValueOf(Distribution{}.WithDefaults()))
+	return d
+}
+
+// clearDefaults empties each field that has its default. It writes to fields of structs only, so that no slice, map or pointer of the original
+// changes.
+func clearDefaults(value, byDefault reflect.Value) {
+	for i := range value.NumField() {
+		field, otherwise := value.Field(i), byDefault.Field(i)
+		switch {
+		case field.Kind() == reflect.Struct:
+			clearDefaults(field, otherwise)
+		case reflect.DeepEqual(field.Interface(), otherwise.Interface()):
+			field.SetZero()
+		}
+	}
 }
 
 func (d *Driver) fillDefaults() {
