@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -107,7 +106,7 @@ func printChanges(w *World, form string, r v1alpha1.Changes) error {
 
 // explainRefusal is one change that generate refuses: why, what allows it, and what keeps the old value.
 func explainRefusal(c v1alpha1.Change) string {
-	text := fmt.Sprintf("%s\n  why it is refused: %s", report.ChangeLine(c), c.Refused)
+	text := report.Refusal(c)
 	if c.Pin == nil {
 		return text
 	}

@@ -102,7 +102,8 @@ func TestDriftOfACloudIsReportedInOneLineForEachChange(t *testing.T) {
 			if code != c.write {
 				t.Errorf("generate: want exit %d, got %d: %s", c.write, code, stderr)
 			}
-			if line := strings.TrimSpace(c.want); !strings.Contains(stderr, line) {
+			line, _, _ := strings.Cut(strings.TrimSpace(c.want), " (generate refuses") // a refusal names the flag in a line of its own
+			if !strings.Contains(stderr, line) {
 				t.Errorf("generate: want %q on stderr, got %s", line, stderr)
 			}
 			if diff := cmp.Diff(before, files(t, filepath.Join(b.dir, "out"))); code != OK && diff != "" {
@@ -163,6 +164,29 @@ func TestSnapshotsTurnedOffAreRefusedUntilAccepted(t *testing.T) {
 		t.Errorf("want exit 3 with the lines to paste, got %d: %s", code, stderr)
 	}
 	b.ok(t, append(args, "--accept", "snapshots")...)
+}
+
+func TestARefusalNamesWhatAllowsItOnceInEachForm(t *testing.T) {
+	b, args := written(t)
+	b.sim.RemoveVolumeType(typeName)
+	const change = "cloud: volume type \"ssd\" is gone: StorageClass ssd is removed"
+	for _, test := range []struct {
+		name, begin string
+		args        []string
+		code        int
+	}{
+		{"--check", "generate would refuse: ", []string{"--check"}, Different},
+		{"generate", filepath.Join(b.dir, "out") + " was not changed:\n", nil, Refused},
+	} {
+		_, stderr, code := b.run(t, append(args, test.args...)...)
+		want := test.begin + change + "\n  why it is refused: "
+		if code != test.code || !strings.Contains(stderr, want) || strings.Count(stderr, "\n  to allow it: --accept class-removed\n") != 1 {
+			t.Errorf("%s: want exit %d, %q, and the flag once; got %d: %s", test.name, test.code, want, code, stderr)
+		}
+		if strings.Contains(stderr, "generate refuses this") {
+			t.Errorf("%s: the refusal says twice that generate refuses: %s", test.name, stderr)
+		}
+	}
 }
 
 func TestATypeRenamedKeepsItsClassWithTheLinesOfTheRefusal(t *testing.T) {

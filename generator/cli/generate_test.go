@@ -146,7 +146,7 @@ func TestADirectoryOfAnotherTargetFormatOrCloudIsRefusedWithoutForce(t *testing.
 	for name, args := range map[string][]string{
 		"target": generation("hypershift", "kustomize", dir, "--accept", "namespace"), "format": generation("standalone", "helm", dir), "cloud": foreignCloud,
 	} {
-		if _, stderr, code := b.run(t, args...); code != Refused || !strings.Contains(stderr, "refuses this without") {
+		if _, stderr, code := b.run(t, args...); code != Refused || !strings.Contains(stderr, "to allow it: ") {
 			t.Errorf("another %s: want exit 3 that names what allows it, got %d: %s", name, code, stderr)
 		}
 		if diff := cmp.Diff(before, files(t, dir)); diff != "" {

@@ -23,17 +23,28 @@ func Changes(out io.Writer, c v1alpha1.Changes) error {
 // mostObjects is how many objects one line names. The JSON form names them all.
 const mostObjects = 4
 
-// ChangeLine is one change as one line.
+// ChangeLine is one change as one line, with the flags that allow it if generate refuses it.
 func ChangeLine(c v1alpha1.Change) string {
+	line := changeOf(c)
+	if flags := flagsOf(c); flags != "" {
+		line += " (generate refuses this without " + flags + ")"
+	}
+	return line
+}
+
+// Refusal is one change that generate refuses: what changes, why it is refused, and the flags that allow it. It has several lines.
+func Refusal(c v1alpha1.Change) string {
+	return changeOf(c) + "\n  why it is refused: " + c.Refused + "\n  to allow it: " + flagsOf(c)
+}
+
+// changeOf is what changes, and in which objects.
+func changeOf(c v1alpha1.Change) string {
 	line := printable.Line(c.Message)
 	if missing := unnamed(c); len(missing) > 0 {
 		if n := len(missing); n > mostObjects {
 			missing = append(missing[:mostObjects-1], fmt.Sprintf("and %d more", n-mostObjects+1))
 		}
 		line += " [" + printable.Line(strings.Join(missing, ", ")) + "]"
-	}
-	if flags := flagsOf(c); flags != "" {
-		line += " (generate refuses this without " + flags + ")"
 	}
 	return line
 }
