@@ -35,7 +35,7 @@ func completeDirectory(_ *cobra.Command, args []string, _ string) ([]string, cob
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// completeExplain offers the objects of the bundle in the current directory and the volume types of its classes, then the fields of the object, then directories. The
+// completeExplain offers the objects and volume types of the bundle in the current directory, then the fields of the object, then directories. The
 // directory comes last on the command line, so that completion cannot know another one.
 func completeExplain(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {

@@ -84,8 +84,8 @@ func named(facts []string) map[string]string {
 
 const arrow = " -> "
 
-// warningClass says who caused a warning to come or to go. A warning that an old configuration gives on the cloud of today went with the
-// configuration, and one that an old configuration does not give came with it.
+// warningClass says who caused a warning to come or to go. If an old configuration gives it on the cloud of today, it went with the
+// configuration. If an old configuration does not give it, it came with the configuration.
 func (c *comparison) warningClass(warning string, isNew bool) v1alpha1.ChangeClass {
 	byConfig := c.run.OldConfigs == nil && !c.sameConfig || slices.ContainsFunc(c.run.OldConfigs, func(p v1alpha1.Plan) bool {
 		return slices.Contains(p.Warnings, warning) != isNew

@@ -39,7 +39,7 @@ type Run struct {
 	Objects func(decision, field string) []string
 }
 
-// Today makes the plans for the cloud of today that the configuration of the old plan gives, for the target and version of the new one.
+// Today decides the configuration of the old plan on the cloud of today, for the target and the version of the new plan.
 // plan.yaml holds that configuration with its defaults, and some decisions and warnings depend on which keys the file really had. So
 // there is one plan for the longest file that it could be, and one for the shortest. A configuration that this cloud or this version no
 // longer accepts gives no plan.
