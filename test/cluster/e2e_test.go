@@ -39,6 +39,12 @@ const endToEnd = `apiVersion: generator.cinder-csi.io/v1alpha1
 kind: Distribution
 metadata: {name: end-to-end}
 spec:
+  kubernetesVersion: "1.37"
+  driver: {capacity: true}
+  snapshots: {backup: enabled}
+  attributesClasses:
+    team-a: {metadata: {team: a}}
+    to-fast: {type: fast, policy: on-demand}
   images:
     registry: mirror.invalid
 `

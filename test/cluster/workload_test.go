@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,49 +27,70 @@ volumeBindingMode: WaitForFirstConsumer
 
 // claim is a PersistentVolumeClaim.
 type claim struct {
-	name  string
-	gib   int
-	class string // the default class when empty
-	mode  string // volume mode; Filesystem when empty
-	from  string // a VolumeSnapshot, or none
+	name       string
+	gib        int
+	class      string // the default class when empty
+	mode       string // volume mode; Filesystem when empty
+	access     string // access mode; ReadWriteOnce when empty
+	from       string // a VolumeSnapshot, or none
+	clone      string // another claim, or none
+	attributes string // a VolumeAttributesClass, or none
 }
 
 func (c claim) manifest(namespace string) string {
-	mode, source, class := "Filesystem", "", ""
-	if c.mode != "" {
-		mode = c.mode
-	}
+	var more strings.Builder
 	if c.from != "" {
-		source = fmt.Sprintf("\n  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: %s}", c.from)
+		fmt.Fprintf(&more, "\n  dataSource: {apiGroup: snapshot.storage.k8s.io, kind: VolumeSnapshot, name: %s}", c.from)
+	}
+	if c.clone != "" {
+		fmt.Fprintf(&more, "\n  dataSource: {kind: PersistentVolumeClaim, name: %s}", c.clone)
 	}
 	if c.class != "" {
-		class = "\n  storageClassName: " + c.class
+		more.WriteString("\n  storageClassName: " + c.class)
+	}
+	if c.attributes != "" {
+		more.WriteString("\n  volumeAttributesClassName: " + c.attributes)
 	}
 	return fmt.Sprintf(`---
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: %s, namespace: %s}
 spec:
-  accessModes: [ReadWriteOnce]
+  accessModes: [%s]
   volumeMode: %s
-  resources: {requests: {storage: %dGi}}%s%s
-`, c.name, namespace, mode, c.gib, class, source)
+  resources: {requests: {storage: %dGi}}%s
+`, c.name, namespace, cmp.Or(c.access, "ReadWriteOnce"), cmp.Or(c.mode, "Filesystem"), c.gib, more.String())
 }
 
 // pod is one container that waits, with one claim: a file system at /data, or a device at /dev/data.
 type pod struct {
 	name, claim string
-	node        string // any when empty
-	block       bool
+	node        string   // any when empty
+	zone        string   // any when empty
+	block       bool     // of every claim
+	more        []string // further claims, at /data-0 or /dev/data-0 and so on
 }
 
 func (p pod) manifest(namespace string) string {
-	volume, selector := "volumeMounts: [{name: data, mountPath: /data}]", ""
-	if p.block {
-		volume = "volumeDevices: [{name: data, devicePath: /dev/data}]"
-	}
+	var selector []string
 	if p.node != "" {
-		selector = fmt.Sprintf("\n  nodeSelector: {kubernetes.io/hostname: %s}", p.node)
+		selector = append(selector, "kubernetes.io/hostname: "+p.node)
+	}
+	if p.zone != "" {
+		selector = append(selector, zoneLabel+": "+p.zone)
+	}
+	kind, format := "volumeMounts", "{name: data%[1]s, mountPath: /data%[1]s}"
+	if p.block {
+		kind, format = "volumeDevices", "{name: data%[1]s, devicePath: /dev/data%[1]s}"
+	}
+	var uses, volumes []string
+	for i, claim := range append([]string{p.claim}, p.more...) {
+		suffix := ""
+		if i > 0 {
+			suffix = fmt.Sprintf("-%d", i-1)
+		}
+		uses = append(uses, fmt.Sprintf(format, suffix))
+		volumes = append(volumes, fmt.Sprintf("{name: data%s, persistentVolumeClaim: {claimName: %s}}", suffix, claim))
 	}
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -76,31 +98,43 @@ kind: Pod
 metadata: {name: %s, namespace: %s}
 spec:
   terminationGracePeriodSeconds: 1
-  automountServiceAccountToken: false%s
+  automountServiceAccountToken: false
+  nodeSelector: {%s}
   containers:
   - name: workload
     image: cluster-bed/workload:1
     imagePullPolicy: Never
     args: [wait]
-    %s
-  volumes: [{name: data, persistentVolumeClaim: {claimName: %s}}]
-`, p.name, namespace, selector, volume, p.claim)
+    %s: [%s]
+  volumes: [%s]
+`, p.name, namespace, strings.Join(selector, ", "), kind, strings.Join(uses, ", "), strings.Join(volumes, ", "))
 }
+
+// zoneLabel is the label by which the driver tells the scheduler the zone of a node.
+const zoneLabel = "topology." + driverName + "/zone"
 
 // start makes the claims and pods and waits until every pod is ready.
 func (c *cluster) start(t *testing.T, claims []claim, pods ...pod) {
+	t.Helper()
+	c.create(t, claims, pods...)
+	args := []string{"wait", "--namespace=" + c.namespace, "--for=condition=Ready", "--timeout=300s"}
+	for _, pod := range pods {
+		args = append(args, "pod/"+pod.name)
+	}
+	c.kubectl(t, args...)
+}
+
+// create makes the claims and pods.
+func (c *cluster) create(t *testing.T, claims []claim, pods ...pod) {
 	t.Helper()
 	var manifest strings.Builder
 	for _, claim := range claims {
 		manifest.WriteString(claim.manifest(c.namespace))
 	}
-	args := []string{"wait", "--namespace=" + c.namespace, "--for=condition=Ready", "--timeout=300s"}
 	for _, pod := range pods {
 		manifest.WriteString(pod.manifest(c.namespace))
-		args = append(args, "pod/"+pod.name)
 	}
 	c.apply(t, manifest.String())
-	c.kubectl(t, args...)
 }
 
 func (c *cluster) deletePod(t *testing.T, name string) {

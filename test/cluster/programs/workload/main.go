@@ -1,8 +1,9 @@
 // Command workload is what the test pods run, in an image that has nothing else.
 //
 //	workload wait                  until SIGTERM
-//	workload write FILE SEED MIB   writes that many MiB, made from the seed, and syncs; FILE may be a block device
-//	workload sum FILE MIB          prints the SHA-256 of the first MIB MiB
+//	workload write FILE SEED MIB [AT]
+//	                               writes that many MiB, made from the seed, from MiB AT on, and syncs; FILE may be a block device
+//	workload sum FILE MIB [AT]     prints the SHA-256 of MIB MiB from MiB AT on
 //	workload size FILE             prints the bytes of a block device, or of the file system that holds the file
 //	workload append FILE WRITER    appends numbered lines until SIGTERM, each synced
 //	workload print FILE            prints the file
@@ -33,10 +34,10 @@ func run(args []string) error {
 		signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 		<-signals
 		return nil
-	case len(args) == 4 && args[0] == "write":
-		return write(args[1], args[2], args[3])
-	case len(args) == 3 && args[0] == "sum":
-		return sum(args[1], args[2])
+	case (len(args) == 4 || len(args) == 5) && args[0] == "write":
+		return write(args[1], args[2], args[3:])
+	case (len(args) == 3 || len(args) == 4) && args[0] == "sum":
+		return sum(args[1], args[2:])
 	case len(args) == 2 && args[0] == "size":
 		return size(args[1])
 	case len(args) == 3 && args[0] == "append":
@@ -47,8 +48,16 @@ func run(args []string) error {
 	return fmt.Errorf("unknown command %q", args)
 }
 
-func write(file, seed, mib string) error {
-	n, err := strconv.ParseInt(mib, 10, 64)
+// extent is how many bytes, and from which on: SIZE [AT] in MiB.
+func extent(args []string) (size, at int64, err error) {
+	if size, err = strconv.ParseInt(args[0], 10, 64); err == nil && len(args) > 1 {
+		at, err = strconv.ParseInt(args[1], 10, 64)
+	}
+	return size << 20, at << 20, err
+}
+
+func write(file, seed string, where []string) error {
+	size, at, err := extent(where)
 	if err != nil {
 		return err
 	}
@@ -57,14 +66,17 @@ func write(file, seed, mib string) error {
 		return err
 	}
 	defer f.Close()
-	if _, err := io.CopyN(f, rand.NewChaCha8(sha256.Sum256([]byte(seed))), n<<20); err != nil {
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(f, rand.NewChaCha8(sha256.Sum256([]byte(seed))), size); err != nil {
 		return err
 	}
 	return f.Sync()
 }
 
-func sum(file, mib string) error {
-	n, err := strconv.ParseInt(mib, 10, 64)
+func sum(file string, where []string) error {
+	size, at, err := extent(where)
 	if err != nil {
 		return err
 	}
@@ -74,7 +86,10 @@ func sum(file, mib string) error {
 	}
 	defer f.Close()
 	hash := sha256.New()
-	if _, err := io.CopyN(hash, f, n<<20); err != nil {
+	if _, err := f.Seek(at, io.SeekStart); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(hash, f, size); err != nil {
 		return err
 	}
 	fmt.Printf("%x\n", hash.Sum(nil))

@@ -1,0 +1,85 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cloned reads the original again on another node, so that no cache answers.
+func cloned(t *testing.T, c *cluster) {
+	c.start(t, []claim{{name: "original", gib: 1}}, pod{name: "original", claim: "original", node: "node-az1"})
+	sum := c.write(t, "original", "/data/file", "original")
+	c.start(t, []claim{{name: "clone", gib: 1, clone: "original"}}, pod{name: "clone", claim: "clone", node: "node-az1"})
+	c.expectSum(t, "clone", "/data/file", sum)
+	if other := c.write(t, "clone", "/data/file", "clone"); other == sum {
+		t.Fatal("the clone was not written")
+	}
+	c.deletePod(t, "original")
+	c.start(t, nil, pod{name: "again", claim: "original", node: "node-az1-2"})
+	c.expectSum(t, "again", "/data/file", sum)
+}
+
+// backupInOtherZone deletes the source before it restores: a backup does not depend on its volume.
+func backupInOtherZone(t *testing.T, c *cluster) {
+	class := c.kubectl(t, "get", "volumesnapshotclasses", "-o", `jsonpath={.items[?(@.parameters.type=="backup")].metadata.name}`)
+	if class == "" {
+		t.Fatal("the bundle has no VolumeSnapshotClass for backups")
+	}
+	c.start(t, []claim{{name: "source", gib: 1}}, pod{name: "source", claim: "source", zone: "az1"})
+	sum := c.write(t, "source", "/data/file", "source")
+	began := time.Now()
+	c.saveAs(t, "saved", class, "source")
+	c.measured("- backup of 1 GiB ready", began)
+	backup := c.kubectl(t, "get", "volumesnapshotcontents", "-o", fmt.Sprintf(`jsonpath={.items[?(@.spec.volumeSnapshotRef.namespace==%q)].status.snapshotHandle}`, c.namespace))
+	if ids := c.openstackList(t, "ID", "volume", "backup", "list", "--all-projects"); !contains(ids, backup) {
+		t.Fatalf("the snapshot %q is not a backup in Cinder: %v", backup, ids)
+	}
+	c.deletePod(t, "source")
+	c.kubectl(t, "delete", "pvc", "source", "--namespace="+c.namespace, "--timeout=120s")
+	began = time.Now()
+	c.start(t, []claim{{name: "restored", gib: 1, from: "saved"}}, pod{name: "restored", claim: "restored", zone: "az2"})
+	c.measured("- restored in the other zone, pod ready", began)
+	if zone := c.cinder(t, c.volumeOf(t, "restored"), "availability_zone"); zone != "az2" {
+		t.Errorf("the restored volume is in %s", zone)
+	}
+	c.expectSum(t, "restored", "/data/file", sum)
+	c.deletePod(t, "restored")
+	c.kubectl(t, "delete", "pvc/restored", "volumesnapshot/saved", "--namespace="+c.namespace, "--timeout=180s")
+}
+
+// saveAs makes a VolumeSnapshot of a claim and waits until it is ready.
+func (c *cluster) saveAs(t *testing.T, name, class, claim string) {
+	t.Helper()
+	c.apply(t, fmt.Sprintf(`
+apiVersion: snapshot.storage.k8s.io/v1
+kind: VolumeSnapshot
+metadata: {name: %s, namespace: %s}
+spec: {volumeSnapshotClassName: %s, source: {persistentVolumeClaimName: %s}}
+`, name, c.namespace, class, claim))
+	c.kubectl(t, "wait", "volumesnapshot/"+name, "--namespace="+c.namespace, "--for=jsonpath={.status.readyToUse}=true", "--timeout=300s")
+}
+
+// attributesChange sets metadata when the volume is created, and later changes its type. The new type is in another pool, so Cinder copies the
+// volume, which no pod may use meanwhile.
+func attributesChange(t *testing.T, c *cluster) {
+	c.start(t, []claim{{name: "data", gib: 1, class: "standard", attributes: "team-a"}}, pod{name: "before", claim: "data"})
+	sum := c.write(t, "before", "/data/file", "before")
+	volume := c.volumeOf(t, "data")
+	if kind, metadata := c.cinder(t, volume, "type"), c.cinder(t, volume, "properties"); kind != "standard" || !strings.Contains(metadata, "'team': 'a'") {
+		t.Errorf("volume %s has the type %s and the metadata %s; want standard, and team a", volume, kind, metadata)
+	}
+	c.deletePod(t, "before")
+	began := time.Now()
+	c.kubectl(t, "patch", "pvc", "data", "--namespace="+c.namespace, "-p", `{"spec": {"volumeAttributesClassName": "to-fast"}}`)
+	c.kubectl(t, "wait", "pvc/data", "--namespace="+c.namespace, "--for=jsonpath={.status.currentVolumeAttributesClassName}=to-fast", "--timeout=300s")
+	c.measured("- type of 1 GiB changed, with a copy to another pool", began)
+	if kind := c.cinder(t, volume, "type"); kind != "fast" {
+		t.Errorf("the claim says to-fast, and Cinder shows the type %s", kind)
+	}
+	c.start(t, nil, pod{name: "after", claim: "data"})
+	c.expectSum(t, "after", "/data/file", sum)
+}

@@ -1,0 +1,112 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// attachLimit fills the only node of a zone but for one volume. Of two pods with a volume each, the second has to wait.
+func attachLimit(t *testing.T, c *cluster) {
+	const node = "node-az2"
+	text := c.kubectl(t, "get", "csinode", node, "-o", fmt.Sprintf(`jsonpath={.spec.drivers[?(@.name==%q)].allocatable.count}`, driverName))
+	limit, err := strconv.Atoi(text)
+	if err != nil || limit < 3 || limit > 30 {
+		t.Fatalf("node %s reports an attach limit of %q; this scenario needs 3 to 30", node, text)
+	}
+	var claims []claim
+	for i := range limit + 1 {
+		claims = append(claims, claim{name: fmt.Sprintf("c%d", i), gib: 1})
+	}
+	full := pod{name: "full", claim: "c0", node: node}
+	for _, claim := range claims[1 : limit-1] {
+		full.more = append(full.more, claim.name)
+	}
+	began := time.Now()
+	c.start(t, claims, full)
+	c.measured(fmt.Sprintf("- one pod with %d volumes ready (the limit is %d)", limit-1, limit), began)
+	c.start(t, nil, pod{name: "last", claim: claims[limit-1].name, node: node})
+	extra := pod{name: "extra", claim: claims[limit].name, node: node}
+	c.create(t, nil, extra)
+	c.unschedulable(t, "extra", "exceed max volume count")
+	c.deletePod(t, "last")
+	began = time.Now()
+	c.start(t, nil, extra)
+	c.measured("- one volume gone until the waiting pod is ready", began)
+	c.write(t, "extra", "/data/file", "extra")
+}
+
+// published is a CSIStorageCapacity.
+type published struct {
+	StorageClassName string
+	Capacity         resource.Quantity
+	NodeTopology     struct{ MatchLabels map[string]string }
+}
+
+// capacities are what the provisioner has published, by class and zone.
+func (c *cluster) capacities(t *testing.T) map[string]resource.Quantity {
+	t.Helper()
+	var list struct{ Items []published }
+	if err := json.Unmarshal([]byte(c.kubectl(t, "get", "csistoragecapacities", "--namespace="+namespaces["controller"], "-o", "json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]resource.Quantity{}
+	for _, p := range list.Items {
+		all[p.StorageClassName+" "+p.NodeTopology.MatchLabels[zoneLabel]] = p.Capacity
+	}
+	return all
+}
+
+// capacity asks for more than the quota of the type fast, which is 1000 GiB in the OpenStack bed.
+func capacity(t *testing.T, c *cluster) {
+	classes := strings.Fields(c.kubectl(t, "get", "storageclasses", "-o", fmt.Sprintf(`jsonpath={.items[?(@.provisioner==%q)].metadata.name}`, driverName)))
+	var all map[string]resource.Quantity
+	eventually(t, 2*time.Minute, "the capacity of each class in each zone", func() error {
+		all = c.capacities(t)
+		for _, class := range classes {
+			for _, zone := range zones {
+				if _, has := all[class+" "+zone]; !has {
+					return fmt.Errorf("class %s in %s has none; there are %v", class, zone, all)
+				}
+			}
+		}
+		return nil
+	})
+	free := all["fast az1"]
+	gib := int(free.Value() >> 30)
+	if gib < 10 || gib > 1000 {
+		t.Fatalf("the class fast has %d GiB, of a quota of 1000", gib)
+	}
+	c.create(t, []claim{{name: "large", gib: gib + 1, class: "fast"}}, pod{name: "large", claim: "large"})
+	c.unschedulable(t, "large", "did not have enough free storage")
+	c.start(t, []claim{{name: "normal", gib: 5, class: "fast"}}, pod{name: "normal", claim: "normal"})
+	c.write(t, "normal", "/data/file", "normal")
+	if phase := c.phaseOf(t, "large"); phase != "Pending" {
+		t.Errorf("the pod with the large claim is %s", phase)
+	}
+	began := time.Now()
+	eventually(t, 3*time.Minute, "the published capacity follows the quota", func() error {
+		now := c.capacities(t)["fast az2"]
+		if left := int(now.Value() >> 30); left > gib-5 {
+			return fmt.Errorf("%d GiB, and %d GiB before 5 GiB were taken", left, gib)
+		}
+		return nil
+	})
+	c.measured("- published capacity follows a new volume", began)
+}
+
+// contains reports whether a list has an item; an empty item is never in it.
+func contains(list []string, item string) bool { return item != "" && slices.Contains(list, item) }
+
+// measured prints how long a part of a scenario took.
+func (c *cluster) measured(what string, since time.Time) {
+	fmt.Printf("measured: e2e       %-62s %6.1f s\n", what, time.Since(since).Seconds())
+}
