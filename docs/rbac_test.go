@@ -134,6 +134,7 @@ func rightsTable(t *testing.T) string {
 		t.Fatal(err)
 	}
 	used := rights.ParseUsed(string(seen))
+	checkUnused(t, emitted, maps.Clone(unused))
 	rows := slices.SortedFunc(maps.Keys(emitted), func(a, b roleRow) int {
 		return cmp.Or(strings.Compare(a.account, b.account), strings.Compare(a.role, b.role), strings.Compare(a.target, b.target))
 	})
@@ -152,6 +153,19 @@ func rightsTable(t *testing.T) string {
 		t.Errorf("%s has a line for %q, which no role has", whyFile, key)
 	}
 	return b.String()
+}
+
+// checkUnused fails for a reason that names no right: somebody removed the right and not its reason.
+func checkUnused(t *testing.T, emitted map[roleRow][]rights.Grant, unused map[string]string) {
+	t.Helper()
+	for _, grants := range emitted {
+		for _, g := range grants {
+			delete(unused, g.String())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(unused)) {
+		t.Errorf("unused-rights.txt names %q, which no role grants", name)
+	}
 }
 
 // verbsOf are the verbs of a row, and which of them a call used, or why none did.
