@@ -1,0 +1,77 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const log = `some output
+measured: from eviction to Running      8.1 s
+measured: eviction command 12.0 s
+measured: e2e       a node drained: volumes move                                     44.2 s
+measured: e2e       a claim                                                           3.0 s
+`
+
+func TestALogGivesEachScenarioItsTimeAndFigures(t *testing.T) {
+	got, err := readLog(strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []result{
+		{"a node drained: volumes move", 44.2, []string{"from eviction to Running 8.1 s", "eviction command 12.0 s"}},
+		{"a claim", 3, nil},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := readLog(strings.NewReader("ok\n")); err == nil {
+		t.Error("a log without a scenario is accepted")
+	}
+}
+
+func TestAPageKeepsWhatIsProvedAndGetsTheFigures(t *testing.T) {
+	results, err := readLog(strings.NewReader(log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := tableHead + `| a claim | it binds | 9.9 s | an old figure |
+| a node drained: volumes move | they move |
+| another | it holds | 1.0 s |
+`
+	got, err := withResults(rows, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tableHead + `| a claim | it binds | 3.0 s | |
+| a node drained: volumes move | they move | 44.2 s | from eviction to Running 8.1 s; eviction command 12.0 s |
+| another | it holds | not run | |
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	again, err := withResults(got, results)
+	if err != nil || again != got {
+		t.Errorf("filled in again it is not the same: %v\n%s", err, cmp.Diff(got, again))
+	}
+}
+
+func TestAScenarioThatThePageDoesNotExplainIsAnError(t *testing.T) {
+	if _, err := withResults("| a claim | it binds |\n", []result{{name: "a claim"}, {name: "new"}}); err == nil || !strings.Contains(err.Error(), "no row for: new") {
+		t.Errorf("got the error %v", err)
+	}
+	if _, err := withResults("| a claim |\n", nil); err == nil {
+		t.Error("a row that does not say what is proved is accepted")
+	}
+}
+
+func TestABlockIsReplacedAndAMissingOneIsAnError(t *testing.T) {
+	got, err := fill("a\n<!-- run -->\nold\n<!-- end -->\nb\n", "run", "new\n")
+	if want := "a\n<!-- run -->\nnew\n<!-- end -->\nb\n"; err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	if _, err := fill("a", "run", "new"); err == nil {
+		t.Error("a page without the block is accepted")
+	}
+}
