@@ -124,7 +124,8 @@ func TestAdoptNamesWhatTheClusterHas(t *testing.T) {
 		"these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap: pv-zoned.",
 		"set spec.clusterID to it: blue.",
 		"kubectl --namespace storage get daemonset cinder-nodeplugin-b -o json | jq \"$clean\" > upstream-node-2.json",
-		"kubectl --namespace storage delete deployment cinder-controllerplugin",
+		"kubectl --namespace storage delete deployment cinder-controllerplugin --cascade=foreground",
+		"kubectl --namespace cinder-csi-node delete daemonset cinder-csi-node --cascade=foreground",
 		"kubectl --namespace storage delete secret -l owner=helm,name=cinder",
 		"kubectl create -f upstream-csidriver.json -f upstream-controller.json -f upstream-node.json -f upstream-node-2.json",
 	} {

@@ -125,8 +125,9 @@ func file(name string, i int) string {
 	return fmt.Sprintf("%s-%d.json", name, i+1)
 }
 
+// remove ends a workload. kubectl returns when its pods are gone: two drivers of one name would take the sockets from each other on the nodes.
 func remove(w cluster.Workload) string {
-	return fmt.Sprintf("kubectl --namespace %s delete %s %s", w.Namespace, strings.ToLower(w.Kind), w.Name)
+	return fmt.Sprintf("kubectl --namespace %s delete %s %s --cascade=foreground", w.Namespace, strings.ToLower(w.Kind), w.Name)
 }
 
 func (a Adoption) removeDriver() string { return "kubectl delete csidriver " + a.Bundle.DriverName }
@@ -170,7 +171,7 @@ func (a Adoption) namespace(kind string) string {
 }
 
 func (a Adoption) back() []Step {
-	s := Step{Text: "Delete the two workloads of the bundle and its CSIDriver, and create what was saved. Never use kubectl delete -k: it also deletes the classes and the namespace."}
+	s := Step{Text: "Delete the two workloads of the bundle and its CSIDriver, and create what was saved. The first two commands return when the pods are gone. Never use kubectl delete -k: it also deletes the classes and the namespace."}
 	for _, w := range a.Bundle.Workloads {
 		s.Commands = append(s.Commands, remove(w))
 	}

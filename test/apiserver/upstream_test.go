@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,22 +38,32 @@ type guide struct {
 	text string
 }
 
-// block runs a code block of a section, with replacements in pairs, and gives the error output.
-func (g guide) block(t *testing.T, section string, n int, replace ...string) (string, error) {
+// blockWith is the code block of a section that has a text.
+func (g guide) blockWith(t *testing.T, section, has string) string {
 	t.Helper()
 	blocks, err := readme.Blocks(g.text, section)
-	if err != nil || n >= len(blocks) {
-		t.Fatalf("section %q: want a code block %d: %v", section, n, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	script := strings.NewReplacer(replace...).Replace(blocks[n])
+	i := slices.IndexFunc(blocks, func(block string) bool { return strings.Contains(block, has) })
+	if i < 0 {
+		t.Fatalf("section %q has no code block with %q", section, has)
+	}
+	return blocks[i]
+}
+
+// block runs the code block of a section that has a text, with replacements in pairs, and gives the error output.
+func (g guide) block(t *testing.T, section, has string, replace ...string) (string, error) {
+	t.Helper()
+	script := strings.NewReplacer(replace...).Replace(g.blockWith(t, section, has))
 	_, messages, err := g.try("bash", "-eo", "pipefail", "-c", script)
 	return messages, err
 }
 
-func (g guide) mustBlock(t *testing.T, section string, n int, replace ...string) {
+func (g guide) mustBlock(t *testing.T, section, has string, replace ...string) {
 	t.Helper()
-	if messages, err := g.block(t, section, n, replace...); err != nil {
-		t.Fatalf("section %q, block %d: %v\n%s", section, n, err, messages)
+	if messages, err := g.block(t, section, has, replace...); err != nil {
+		t.Fatalf("section %q, the block with %q: %v\n%s", section, has, err, messages)
 	}
 }
 
@@ -73,30 +84,27 @@ func TestUpstreamIsReplacedByTheStepsOfTheHowToAndBack(t *testing.T) {
 	s.run(t, "kubectl", "create", "-f", "class.json")
 	before := s.objects(t)
 
-	g.mustBlock(t, "Check first", 0)
-	configuration, err := readme.Blocks(g.text, "The configuration")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.write(t, "distribution.yaml", configuration[0])
-	g.mustBlock(t, "Before anything stops", 0)
-	g.mustBlock(t, "Before anything stops", 1, "bin/cinder-csi-generator", "cinder-csi-generator", "--os-cloud mycloud", "--simulated")
+	// doctor ends with 1 while upstream's plugin is installed, and needs the configuration of the next section.
+	g.mustBlock(t, "Check first", "kubectl get pv", "bin/cinder-csi-generator doctor --os-cloud mycloud --config distribution.yaml", "")
+	s.write(t, "distribution.yaml", g.blockWith(t, "The configuration", "kind: Distribution"))
+	g.mustBlock(t, "Before anything stops", "upstream-controller.json")
+	g.mustBlock(t, "Before anything stops", "generate --os-cloud", "bin/cinder-csi-generator", "cinder-csi-generator", "--os-cloud mycloud", "--simulated")
 	bundle, err := os.ReadFile(s.path("deploy/cinder-csi/README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := installation{server: s, dir: s.path("deploy/cinder-csi"), readme: string(bundle)}
 	i.follow(t, "The credentials")
-	if messages, err := g.block(t, "Before anything stops", 2); err != nil && strings.Count(messages, "Error") != strings.Count(messages, "The CSIDriver ") {
+	if messages, err := g.block(t, "Before anything stops", "--dry-run=server"); err != nil && strings.Count(messages, "Error") != strings.Count(messages, "The CSIDriver ") {
 		t.Errorf("the dry run refuses more than the CSIDriver:\n%s", messages)
 	}
-	g.mustBlock(t, "Before anything stops", 3)
+	g.mustBlock(t, "Before anything stops", "delete secret")
 
 	begin := time.Now()
-	g.mustBlock(t, "The swap", 0)
-	g.mustBlock(t, "The swap", 1)
+	g.mustBlock(t, "The swap", "delete deployment")
+	g.mustBlock(t, "The swap", "kubectl apply")
 	swap := time.Since(begin)
-	g.mustBlock(t, "The swap", 2)
+	g.mustBlock(t, "The swap", "get csinode")
 	after := s.objects(t)
 	for _, name := range []string{"Deployment kube-system/csi-cinder-controllerplugin", "DaemonSet kube-system/csi-cinder-nodeplugin"} {
 		if before[name] == nil || after[name] != nil {
@@ -116,7 +124,7 @@ func TestUpstreamIsReplacedByTheStepsOfTheHowToAndBack(t *testing.T) {
 	}
 
 	begin = time.Now()
-	g.mustBlock(t, "The way back", 0)
+	g.mustBlock(t, "The way back", "kubectl create -f")
 	back := time.Since(begin)
 	restored := s.objects(t)
 	for name, want := range before {
