@@ -1,6 +1,6 @@
 # A real Kubernetes on this machine, its nodes being servers of the real OpenStack. See test/cluster/README.md.
 
-.PHONY: cluster-up cluster-down test-cluster test-e2e
+.PHONY: cluster-up cluster-down test-cluster test-e2e e2e-anatomy
 
 cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (root, Debian 12; the first time it builds for half an hour)
 	test/cluster/up.sh
@@ -13,3 +13,7 @@ test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by
 
 test-e2e: build tools image ## the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; at most an hour (SCENARIO=regexp, KEEP=1)
 	go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run "TestEndToEnd/$(SCENARIO)" ./test/cluster $(if $(KEEP),-keep)
+
+e2e-anatomy: build tools image ## where the time of four flows goes, by this driver and by upstream's plugin in turn (UPSTREAM=CHECKOUT, REPEAT=3, KEEP=1); fills in docs/explanation/e2e.md
+	go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run '^TestAnatomy$$' ./test/cluster -repeat $(or $(REPEAT),3) -anatomy $(CURDIR)/bin/anatomy.json $(if $(KEEP),-keep)
+	go run ./test/cluster/report -anatomy bin/anatomy.json

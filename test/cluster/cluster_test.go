@@ -27,6 +27,7 @@ type cluster struct {
 	work      string
 	namespace string // of the test's own pods and claims
 	env       []string
+	archives  map[string]string // of images that a test made itself, by the image's name
 }
 
 func running(t *testing.T) *cluster {
@@ -37,7 +38,7 @@ func running(t *testing.T) *cluster {
 	}
 	c := &cluster{
 		dir: directory("CLUSTER_BED", "cluster-bed"), openstack: directory("OPENSTACK_BED", "openstack-bed"),
-		repo: repo, work: t.TempDir(), namespace: workspace,
+		repo: repo, work: t.TempDir(), namespace: workspace, archives: map[string]string{},
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "admin.kubeconfig")); err != nil {
 		t.Fatalf("no cluster in %s; `make cluster-up` starts one: %v", c.dir, err)

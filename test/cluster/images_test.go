@@ -51,9 +51,13 @@ func (c *cluster) loadImages(t *testing.T, objects string, imported map[string]b
 	}
 }
 
-// image is the archive of an image by the bundle's name for it: the driver's of `make image`, else one with the sidecar's program.
+// image is the archive of an image by the bundle's name for it. The test may have made one. The driver's is of `make image`, and that of a sidecar is
+// made of its program.
 func (c *cluster) image(t *testing.T, name string) (archive string, err error) {
 	t.Helper()
+	if archive := c.archives[name]; archive != "" {
+		return archive, nil
+	}
 	repository, _, _ := strings.Cut(path.Base(name), ":")
 	if repository == "cinder-csi-driver" {
 		return filepath.Join(c.repo, "bin", "cinder-csi-image.tar"), nil

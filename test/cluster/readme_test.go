@@ -31,16 +31,22 @@ spec:
 // generate makes the bundle of a Distribution from the running cloud, as the user that a driver should have.
 func (c *cluster) generate(t *testing.T, format, distribution string) *bundle {
 	t.Helper()
-	b := &bundle{cluster: c, dir: filepath.Join(c.work, "bundle-"+format)}
+	dir := filepath.Join(c.work, "bundle-"+format)
 	if err := os.WriteFile(filepath.Join(c.work, "distribution.yaml"), []byte(distribution), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", "distribution.yaml", "--target", "vanilla", "--format", format, "--output-dir", b.dir)
-	text, err := os.ReadFile(filepath.Join(b.dir, "README.md"))
+	c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", "distribution.yaml", "--target", "vanilla", "--format", format, "--output-dir", dir)
+	return c.bundleIn(t, dir)
+}
+
+// bundleIn is the bundle in a directory, with what its README's commands need beside it.
+func (c *cluster) bundleIn(t *testing.T, dir string) *bundle {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.readme = string(text)
+	b := &bundle{cluster: c, dir: dir, readme: string(text)}
 	// The README's commands name the chart and the credentials by these paths.
 	for link, target := range map[string]string{"charts": filepath.Join(c.repo, "charts")} {
 		if err := os.Symlink(target, filepath.Join(c.work, link)); err != nil && !os.IsExist(err) {

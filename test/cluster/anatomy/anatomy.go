@@ -1,5 +1,5 @@
-// Package anatomy says where the time of a volume operation goes, from a user's request to a running pod. It joins what each part of the system
-// records by itself: the audit log of the API server, the driver's log of its RPCs, and the logs of Cinder and Nova.
+// Package anatomy says where the time of a volume operation goes, from a user's request to a running pod. It joins three
+// records: the audit log of the API server, the driver's log of its RPCs, and the logs of Cinder and Nova.
 //
 // A flow is a chain of moments. The time between two of them belongs to the layer that everything waits for, so the parts add up to the whole.
 package anatomy

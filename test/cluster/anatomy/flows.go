@@ -91,7 +91,7 @@ func (r Records) attachAndRun(p Pod, since time.Time) []Moment {
 	return append(moments, Moment{ready, Kubelet, "container started, pod ready"})
 }
 
-// rpcs are the moments of all attempts of an RPC in a time: the caller's layer up to each, the cloud's up to done, the driver's up to its end.
+// rpcs are the moments of all attempts of an RPC in a time. The caller's layer ends at each beginning, the cloud's at done, the driver's at the end.
 // An RPC that no log has gives a moment without a time, which Parts refuses.
 func (r Records) rpcs(method, of string, from, until time.Time, caller Layer, done time.Time, called, ended string) []Moment {
 	var moments []Moment

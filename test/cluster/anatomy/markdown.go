@@ -47,8 +47,8 @@ func (g group) mean(layer Layer) (seconds float64) {
 	return seconds
 }
 
-// rounds is how often the flow ran; a flow of many pods has several runs in one.
-func (g group) rounds() int {
+// repetitions is how often the flow ran; a flow of many pods has several runs in one.
+func (g group) repetitions() int {
 	seen := map[int]bool{}
 	for _, run := range g.runs {
 		seen[run.Round] = true
@@ -81,7 +81,7 @@ func (m Measurement) Markdown() string {
 	groups := m.groups()
 	for _, g := range groups {
 		mean, least, most := g.total()
-		fmt.Fprintf(&b, "| %s | %s | %d | %.1f (%.1f to %.1f) |", g.flow, g.driver, g.rounds(), mean, least, most)
+		fmt.Fprintf(&b, "| %s | %s | %d | %.1f (%.1f to %.1f) |", g.flow, g.driver, g.repetitions(), mean, least, most)
 		for _, layer := range Layers {
 			fmt.Fprintf(&b, " %.2f |", g.mean(layer))
 		}

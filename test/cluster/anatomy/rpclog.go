@@ -18,8 +18,8 @@ type RPC struct {
 	Failed     bool
 }
 
-// ReadRPCs reads the log of either driver, as `kubectl logs --prefix --timestamps` gives it: this driver's line at the end of an RPC, or the lines
-// of upstream's plugin at its beginning and end (--v=5).
+// ReadRPCs reads the log of either driver, as `kubectl logs --prefix --timestamps` gives it. This driver writes a line at the end of an RPC. Upstream's
+// plugin writes lines at the beginning and at the end (--v=5).
 func ReadRPCs(r io.Reader) ([]RPC, error) {
 	var all []RPC
 	open := map[string]*RPC{} // upstream's, by pod and number
