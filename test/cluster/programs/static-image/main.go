@@ -1,7 +1,7 @@
 // Command static-image writes a container image of statically linked programs and nothing else, in the layout of `docker save`, which
-// containerd imports. The image's first program is its entry point.
+// containerd imports. The image's first program is its entry point. With -busybox it also has a shell and the other tools of busybox, and /tmp.
 //
-//	static-image -output FILE -name NAME:TAG PROGRAM...
+//	static-image -output FILE -name NAME:TAG [-busybox FILE] [-link /NAME=TARGET]... PROGRAM...
 package main
 
 import (
@@ -14,41 +14,66 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 )
 
+// image is what the command line describes.
+type image struct {
+	output, name string
+	programs     []string
+	busybox      string
+	links        []link
+}
+
+// link is a symbolic link in the image.
+type link struct{ name, target string }
+
 func main() {
-	output := flag.String("output", "", "the file to write")
-	name := flag.String("name", "", "the image's name and tag")
+	var i image
+	flag.StringVar(&i.output, "output", "", "the file to write")
+	flag.StringVar(&i.name, "name", "", "the image's name and tag")
+	flag.StringVar(&i.busybox, "busybox", "", "a static busybox: the image gets it, and a link for each of its tools")
+	flag.Func("link", "a symbolic link, /NAME=TARGET; may be repeated", func(s string) error {
+		name, target, found := strings.Cut(s, "=")
+		if !found || !strings.HasPrefix(name, "/") {
+			return errors.New("want /NAME=TARGET")
+		}
+		i.links = append(i.links, link{strings.TrimPrefix(name, "/"), target})
+		return nil
+	})
 	flag.Parse()
-	if err := run(*output, *name, flag.Args()); err != nil {
+	i.programs = flag.Args()
+	if err := i.write(); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(output, name string, programs []string) error {
-	if output == "" || name == "" || len(programs) == 0 {
-		return errors.New("usage: static-image -output FILE -name NAME:TAG PROGRAM...")
+func (i image) write() error {
+	if i.output == "" || i.name == "" || len(i.programs) == 0 {
+		return errors.New("usage: static-image -output FILE -name NAME:TAG [-busybox FILE] [-link /NAME=TARGET]... PROGRAM...")
 	}
-	layer, err := layer(programs)
+	layer, err := i.layer()
 	if err != nil {
 		return err
 	}
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{"Entrypoint": []string{"/bin/" + filepath.Base(programs[0])}, "Env": []string{"PATH=/bin"}},
+		"config": map[string]any{"Entrypoint": []string{"/bin/" + filepath.Base(i.programs[0])}, "Env": []string{"PATH=/bin"}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
 	})
 	if err != nil {
 		return err
 	}
 	configName := fmt.Sprintf("%x.json", sha256.Sum256(config))
-	manifest, err := json.Marshal([]map[string]any{{"Config": configName, "RepoTags": []string{name}, "Layers": []string{"layer.tar"}}})
+	manifest, err := json.Marshal([]map[string]any{{"Config": configName, "RepoTags": []string{i.name}, "Layers": []string{"layer.tar"}}})
 	if err != nil {
 		return err
 	}
-	f, err := os.Create(output)
+	f, err := os.Create(i.output)
 	if err != nil {
 		return err
 	}
@@ -58,12 +83,26 @@ func run(output, name string, programs []string) error {
 		w.Close(), f.Close())
 }
 
-// layer is the image's only one: /bin with the programs.
-func layer(programs []string) ([]byte, error) {
+// layer is the image's only one: /bin with the programs, and what busybox and links add.
+func (i image) layer() ([]byte, error) {
 	var content bytes.Buffer
 	w := tar.NewWriter(&content)
 	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "bin/", Mode: 0o755}); err != nil {
 		return nil, err
+	}
+	programs, links := i.programs, i.links
+	if i.busybox != "" {
+		tools, err := toolsOf(i.busybox)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(programs, i.busybox) {
+			programs = append(programs, i.busybox)
+		}
+		links = append(links, tools...)
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}); err != nil {
+			return nil, err
+		}
 	}
 	for _, program := range programs {
 		binary, err := os.ReadFile(program)
@@ -74,10 +113,30 @@ func layer(programs []string) ([]byte, error) {
 			return nil, err
 		}
 	}
+	for _, l := range links {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: l.name, Linkname: l.target, Mode: 0o777}); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.Close(); err != nil {
 		return nil, err
 	}
 	return content.Bytes(), nil
+}
+
+// toolsOf are links to busybox under the name of each tool that it has.
+func toolsOf(busybox string) ([]link, error) {
+	list, err := exec.Command(busybox, "--list").Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s --list: %w", busybox, err)
+	}
+	var links []link
+	for name := range strings.FieldsSeq(string(list)) {
+		if name != filepath.Base(busybox) {
+			links = append(links, link{"bin/" + name, filepath.Base(busybox)})
+		}
+	}
+	return links, nil
 }
 
 func add(w *tar.Writer, name string, mode int64, content []byte) error {
