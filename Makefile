@@ -106,6 +106,7 @@ lint: prose ## format, vet, staticcheck, texts and names, shell scripts, module 
 	cd test/html && go vet ./...
 	cd test/examples && go vet -tags crds ./...
 	cd test/cluster/programs && go vet ./...
+	cd test/external/suite && go vet .
 	shellcheck $(SHFILES) .ci/run
 	go mod tidy -diff
 	go mod verify
@@ -177,6 +178,7 @@ include test/hypershift/hypershift.mk
 include test/sanity/sanity.mk
 include test/vm/vm.mk
 include test/cluster/cluster.mk
+include test/external/external.mk
 include test/examples/examples.mk
 include test/html/html.mk
 include test/monitoring/monitoring.mk
