@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Builds Kubernetes' storage tests, ginkgo and agnhost into the directory given. What is built already is left alone (go build compares).
+# Builds Kubernetes' storage tests, ginkgo, agnhost and static-image into the directory given. What is built already is left alone (go build compares).
 set -euo pipefail
 bin=${1:?usage: build.sh DIRECTORY}
 cd "$(dirname "${BASH_SOURCE[0]}")/suite"
 # As test/cluster/build.sh, so that both use the same compiled packages.
 export CGO_ENABLED=0 GOFLAGS="-mod=readonly -buildvcs=false"
 mkdir -p "$bin"
+(cd ../../cluster/programs && nice -n 10 go build -trimpath -ldflags "-s -w" -o "$bin/" ./static-image)
 nice -n 10 go build -trimpath -ldflags "-s -w" -o "$bin/" tool
 nice -n 10 go test -c -trimpath -ldflags "-s -w" -o "$bin/external-storage.test" .

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -134,5 +135,16 @@ func TestALineOfSkipsNeedsARegexpAndAReason(t *testing.T) {
 		if skips, err := ParseSkips(text); err == nil {
 			t.Errorf("%q gives %v, want an error", text, skips)
 		}
+	}
+}
+
+func TestTheCommittedSkipsCanBeRead(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("skips.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(mustParse(t, string(text))) == 0 {
+		t.Error("skips.txt has no line")
 	}
 }
