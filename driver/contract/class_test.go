@@ -31,6 +31,7 @@ func TestStorageClassParameters(t *testing.T) {
 		"metadata that is no object":     {parameters: map[string]string{"appendVolumeMetadata": "team=storage"}, problem: "JSON object of strings"},
 		"metadata that is not text":      {parameters: map[string]string{"appendVolumeMetadata": `{"a": 1}`}, problem: "JSON object of strings"},
 		"metadata with an empty key":     {parameters: map[string]string{"appendVolumeMetadata": `{"": "x"}`}, problem: "1 to 255"},
+		"metadata with a long key":       {parameters: map[string]string{"appendVolumeMetadata": `{"` + strings.Repeat("k", 256) + `": "v"}`}, problem: "keys of 1 to 255"},
 		"metadata with a long value":     {parameters: map[string]string{"appendVolumeMetadata": `{"a": "` + strings.Repeat("ü", 256) + `"}`}, problem: "255"},
 		"metadata with our own key":      {parameters: map[string]string{"appendVolumeMetadata": `{"cinder.csi.openstack.org/cluster": "x"}`}, problem: "driver itself"},
 		"unknown keys are told, sorted":  {parameters: map[string]string{"volume_type": "a", "Type": "b"}, unknown: []string{"Type", "volume_type"}},
