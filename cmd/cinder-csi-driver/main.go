@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"syscall"
@@ -68,11 +69,23 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, "cinder-csi-driver", buildVersion())
 		return 0
 	}
+	if n := processors(cfg, os.Getenv("GOMAXPROCS")); n > 0 {
+		runtime.GOMAXPROCS(n)
+	}
 	if err := driver.Run(ctx, cfg, driver.Dependencies{Version: buildVersion(), Stderr: stderr}); err != nil {
 		fmt.Fprintln(stderr, "cinder-csi-driver:", err)
 		return 1
 	}
 	return 0
+}
+
+// processors is how many processors run the Go code of this role; 0 leaves that to Go. GOMAXPROCS replaces it. Go keeps memory for each
+// processor. With 64 of them the node role takes 26 MiB, and 22 if it uses one. It waits for disks and programs, and hardly calculates.
+func processors(cfg config.Config, gomaxprocs string) int {
+	if cfg.Controller || gomaxprocs != "" {
+		return 0
+	}
+	return 1
 }
 
 // awaitDetached is the preStop hook of the node role. While the node is being drained, it waits until no volume of the driver is attached

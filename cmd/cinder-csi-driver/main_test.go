@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/driver/config"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -42,5 +44,22 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("stdout %q, stderr %q", &stdout, &stderr)
 			}
 		})
+	}
+}
+
+func TestTheNodeRoleUsesOneProcessorUnlessItIsTold(t *testing.T) {
+	for _, test := range []struct {
+		name, env string
+		cfg       config.Config
+		want      int
+	}{
+		{"node role", "", config.Config{Node: true}, 1},
+		{"controller role", "", config.Config{Controller: true}, 0},
+		{"both roles", "", config.Config{Controller: true, Node: true}, 0},
+		{"GOMAXPROCS is set", "4", config.Config{Node: true}, 0},
+	} {
+		if got := processors(test.cfg, test.env); got != test.want {
+			t.Errorf("%s: want %d, got %d", test.name, test.want, got)
+		}
 	}
 }

@@ -22,6 +22,6 @@ image-generator: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-generator) ## the genera
 .PHONY: FORCE
 FORCE:
 bin/linux-%/cinder-csi-driver: FORCE
-	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-driver
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-driver
 bin/linux-%/cinder-csi-generator: FORCE
-	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-generator
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-generator

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,6 +35,46 @@ func TestTheDriverIsBuiltForLinuxAndOtherProgramsForWorkstationsToo(t *testing.T
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryBuildOfTheDriverHasTheTags: a build without them works, so nobody would notice that it is larger.
+func TestEveryBuildOfTheDriverHasTheTags(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"Makefile":                    "\nTAGS := " + tags + "\n",
+		"Dockerfile":                  " -tags " + tags + " ",
+		"internal/ociimage/image.mk":  " -tags '$(TAGS)' ",
+		"internal/release/release.mk": " -tags '$(TAGS)' ",
+	} {
+		text, err := os.ReadFile("../../" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s has no %q", file, want)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "go build ") && !strings.Contains(line, " -tags ") {
+				t.Errorf("%s builds without tags: %s", file, line)
+			}
+		}
+	}
+}
+
+// TestTheDriverLinksNoTemplates: with html/template or text/template the linker keeps every exported method, whatever calls it.
+func TestTheDriverLinksNoTemplates(t *testing.T) {
+	t.Parallel()
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "../../cmd/"+driver)
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	packages, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"html/template", "text/template", "golang.org/x/net/trace"} {
+		if slices.Contains(strings.Fields(string(packages)), name) {
+			t.Errorf("the driver links %s", name)
+		}
 	}
 }
 

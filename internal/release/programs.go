@@ -25,6 +25,9 @@ var notReleased = []string{"openstack-sim"}
 
 const driver = "cinder-csi-driver"
 
+// tags are the build tags of the programs, as TAGS of the Makefile, which says what they are for.
+const tags = "grpcnotrace"
+
 // program is one released file: a program for a platform.
 type program struct {
 	name string
@@ -64,7 +67,7 @@ func (r *release) buildPrograms(ctx context.Context) error {
 	for _, p := range all {
 		env := []string{"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT="}
 		// buildvcs=true fails if git cannot name the commit; auto would leave it out.
-		_, err := run(ctx, "", env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags", "-s -w -X main.version="+r.Version, "-o", r.path(p.file()), "./cmd/"+p.name)
+		_, err := run(ctx, "", env, "go", "build", "-trimpath", "-buildvcs=true", "-tags", tags, "-ldflags", "-s -w -X main.version="+r.Version, "-o", r.path(p.file()), "./cmd/"+p.name)
 		if err != nil {
 			return err
 		}

@@ -5,7 +5,7 @@ RELEASE_VERSION = $(if $(filter command,$(firstword $(origin VERSION))),$(VERSIO
 # DEBIAN_SOURCES=internal/release/debian.sources takes packages of one fixed day instead of those of this machine's apt sources.
 DEBIAN_SOURCES ?=
 # Built like the programs of the release, so that go compiles the packages of both once.
-RELEASE := CGO_ENABLED=0 go run -trimpath ./internal/release/cmd/release -version '$(RELEASE_VERSION)' -debian-sources '$(DEBIAN_SOURCES)'
+RELEASE := CGO_ENABLED=0 go run -trimpath -tags '$(TAGS)' ./internal/release/cmd/release -version '$(RELEASE_VERSION)' -debian-sources '$(DEBIAN_SOURCES)'
 
 .PHONY: release-dry-run release-check
 
