@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds Kubernetes' storage tests, ginkgo, agnhost and static-image into the directory given. What is built already is left alone (go build compares).
+# Builds Kubernetes' storage tests, ginkgo, agnhost and static-image where test/cluster keeps its programs. What is built already is left alone (go build compares).
 set -euo pipefail
-bin=${1:?usage: build.sh DIRECTORY}
+bin=${CLUSTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cluster-bed}/bin
 cd "$(dirname "${BASH_SOURCE[0]}")/suite"
 # As test/cluster/build.sh, so that both use the same compiled packages.
 export CGO_ENABLED=0 GOFLAGS="-mod=readonly -buildvcs=false"
