@@ -3,8 +3,14 @@
 package cluster
 
 import (
+	"bufio"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -96,10 +102,18 @@ func (c *cluster) haveImage(t *testing.T, name string) bool {
 	return true
 }
 
-// runExternal runs the tests and gives their results. The output of the tests and their reports are in the cluster's log directory.
+// runExternal runs the tests and gives their results. Those that stop kubelet run alone, after the others.
 func (c *cluster) runExternal(t *testing.T, skips []external.Skip) []external.Test {
 	t.Helper()
-	logs := filepath.Join(c.dir, "log", "external-storage")
+	key := c.startNodeSSH(t)
+	tests := c.ginkgo(t, "parallel", *procs, skips, key, "!Disruptive")
+	return append(tests, c.ginkgo(t, "disruptive", 1, skips, key, "Disruptive")...)
+}
+
+// ginkgo runs the tests that labels select. Their output and report are in the cluster's log directory.
+func (c *cluster) ginkgo(t *testing.T, name string, procs int, skips []external.Skip, key, labels string) []external.Test {
+	t.Helper()
+	logs := filepath.Join(c.dir, "log", "external-storage", name)
 	report := filepath.Join(logs, "report.json")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		t.Fatal(err)
@@ -115,12 +129,12 @@ func (c *cluster) runExternal(t *testing.T, skips []external.Skip) []external.Te
 	definition := filepath.Join(c.repo, "test", "external")
 	bin := filepath.Join(cache(), "bin")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "ginkgo"),
-		"--procs="+strconv.Itoa(*procs), "--timeout=3h", "--poll-progress-after=0", "--no-color", "--json-report=report.json", "--output-dir="+logs,
-		"--focus="+external.Family+".*("+*focus+")", "--skip="+external.Flag(skips),
+		"--procs="+strconv.Itoa(procs), "--timeout=3h", "--poll-progress-after=0", "--no-color", "--json-report=report.json", "--output-dir="+logs,
+		"--focus="+external.Family+".*("+*focus+")", "--skip="+external.Flag(skips), "--label-filter="+labels,
 		filepath.Join(bin, "external-storage.test"), "--",
 		"--kubeconfig="+filepath.Join(c.dir, "admin.kubeconfig"), "--storage.testdriver="+filepath.Join(definition, "driver.yaml"),
-		"--repo-root="+definition, "--report-dir="+logs)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.work, c.env, output, output
+		"--repo-root="+definition, "--report-dir="+logs, "--provider=local")
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = c.work, append(c.env, "KUBE_SSH_KEY_PATH="+key, "KUBE_SSH_USER=root"), output, output
 	// A test that fails is in the report; only a run without a report has failed as such.
 	runErr := cmd.Run()
 	content, err := os.ReadFile(report)
@@ -132,4 +146,52 @@ func (c *cluster) runExternal(t *testing.T, skips []external.Skip) []external.Te
 		t.Fatal(err)
 	}
 	return tests
+}
+
+// startNodeSSH lets the tests run commands on each node by ssh, until the test ends. It gives the file of the key.
+func (c *cluster) startNodeSSH(t *testing.T) (key string) {
+	t.Helper()
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key = filepath.Join(c.work, "ssh.key")
+	if err := os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		address := c.kubectl(t, "get", "node", node, "-o", `jsonpath={.status.addresses[?(@.type=="InternalIP")].address}`)
+		c.serveSSH(t, node, net.JoinHostPort(address, "22"), key)
+	}
+	return key
+}
+
+// serveSSH starts the server on one node. It ends when the test closes its standard input.
+func (c *cluster) serveSSH(t *testing.T, node, address, key string) {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(c.repo, "test", "cluster", "exec-node.sh"), node, filepath.Join(cache(), "bin", "node-ssh"),
+		"-listen", address, "-key", key, "-path", filepath.Join(c.repo, "test", "external", "node"))
+	cmd.Env, cmd.Stderr = c.env, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		_ = cmd.Wait() // it ends by itself, with code 0 or not
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("node-ssh on %s says %q: %v", node, line, err)
+	}
 }

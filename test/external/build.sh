@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds Kubernetes' storage tests, ginkgo, agnhost and static-image where test/cluster keeps its programs. What is built already is left alone (go build compares).
+# Builds Kubernetes' storage tests, ginkgo, agnhost, node-ssh and static-image where test/cluster keeps its programs. What is built already is left alone (go build compares).
 set -euo pipefail
 bin=${CLUSTER_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cluster-bed}/bin
 cd "$(dirname "${BASH_SOURCE[0]}")/suite"
@@ -7,5 +7,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")/suite"
 export CGO_ENABLED=0 GOFLAGS="-mod=readonly -buildvcs=false"
 mkdir -p "$bin"
 (cd ../../cluster/programs && nice -n 10 go build -trimpath -ldflags "-s -w" -o "$bin/" ./static-image)
-nice -n 10 go build -trimpath -ldflags "-s -w" -o "$bin/" tool
+nice -n 10 go build -trimpath -ldflags "-s -w" -o "$bin/" tool ./node-ssh
 nice -n 10 go test -c -trimpath -ldflags "-s -w" -o "$bin/external-storage.test" .

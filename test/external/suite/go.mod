@@ -4,7 +4,10 @@ module github.com/cinder-csi/cinder-csi/test/external/suite
 
 go 1.26.0
 
-require k8s.io/kubernetes v1.37.1
+require (
+	golang.org/x/crypto v0.57.0
+	k8s.io/kubernetes v1.37.1
+)
 
 require (
 	cel.dev/expr v0.25.3 // indirect
@@ -127,7 +130,6 @@ require (
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/exp v0.0.0-20260908205506-85c1c2202aba // indirect
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/net v0.59.0 // indirect
