@@ -86,7 +86,7 @@ type auditLog struct {
 	*cluster
 	path   string
 	since  time.Time
-	except []period // whose calls do not count
+	except []period // when the driver was replaced: its roles go before its last pod
 }
 
 type period struct{ from, to time.Time }
