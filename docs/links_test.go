@@ -24,6 +24,7 @@ var hosts = []string{
 // githubOwners are the owners of the repositories on github.com that pages link to.
 var githubOwners = []string{
 	"kubernetes", "kubernetes-csi", "kubernetes-sigs", "container-storage-interface", "openstack", "openshift", "prometheus-operator", "cinder-csi",
+	"topolvm", "longhorn", // the page that compares drivers
 }
 
 // pages are all Markdown files that people read: those of docs and the README files.
