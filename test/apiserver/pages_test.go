@@ -3,6 +3,7 @@
 package apiserver
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,15 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 		if jobs := s.run(t, "kubectl", "get", "jobs", "--namespace=cinder-csi", "--selector=app.kubernetes.io/component=drift-check", "-o", "name"); !strings.Contains(jobs, "drift-now") {
 			t.Errorf("want the job of the page, found by its label, got %q", jobs)
 		}
+	})
+	t.Run("rotate credentials", func(t *testing.T) {
+		s.run(t, "kubectl", "create", "secret", "generic", "cinder-csi-credentials", "--namespace=cinder-csi", "--from-file=clouds.yaml=driver-clouds.yaml")
+		s.write(t, "driver-clouds.yaml", "clouds: {openstack: {}}\n")
+		s.page(t, "how-to/rotate-credentials.md")
+		if got, want := s.run(t, "kubectl", "get", "secret", "cinder-csi-credentials", "--namespace=cinder-csi", "-o", `jsonpath={.data.clouds\.yaml}`), base64.StdEncoding.EncodeToString([]byte("clouds: {openstack: {}}\n")); got != want {
+			t.Errorf("want the new credentials in the Secret, got %q", got)
+		}
+		s.run(t, "kubectl", "delete", "secret", "cinder-csi-credentials", "--namespace=cinder-csi")
 	})
 	t.Run("uninstall", func(t *testing.T) {
 		s.run(t, "kubectl", "create", "secret", "generic", "cinder-csi-credentials", "--namespace=cinder-csi")
