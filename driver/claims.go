@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/controller"
@@ -40,8 +41,15 @@ func kubernetes(cfg config.Config, deps Dependencies, flag string) (*kube.API, e
 	return api, nil
 }
 
-// AwaitDetached waits as kube.API.AwaitDetached does, with the service account of the pod: for the preStop hook of the node role.
+// LongestHook is how long AwaitDetached waits. After the hook the driver gets SIGTERM, and needs time for its RPCs in progress. So the grace period
+// of the pod is 30 seconds longer (manifests/components/drain-hook-node).
+const LongestHook = 2 * time.Minute
+
+// AwaitDetached waits as kube.API.AwaitDetached does, with the service account of the pod: for the preStop hook of the node role. It returns
+// an error after LongestHook.
 func AwaitDetached(ctx context.Context, driverName, node, master string, stderr io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, LongestHook)
+	defer cancel()
 	api, err := kube.New(kube.Options{Server: master, Env: os.Getenv})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,19 +18,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/operation"
 )
 
-// pages are what the driver serves on --http-endpoint. Everybody who reaches it may read /metrics, /healthz (the process answers) and /readyz
-// (every cloud answers too). /debug/operations, and with --pprof /debug/pprof/, are for clients of the same host or pod only.
+// pages are what the driver serves on --http-endpoint. Everybody who reaches it may read /metrics, /healthz (the process answers), /readyz
+// (every cloud answers too) and /startupz (every cloud has answered since the start). /debug/operations, and with --pprof /debug/pprof/, are for clients of the same host or pod only.
 func pages(cfg config.Config, registry prometheus.Gatherer, ready func(ctx context.Context) error, operations *operation.List) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
-		defer cancel()
-		if err := ready(ctx); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		}
-	})
+	mux.Handle("/readyz", readinessPage(ready))
+	mux.Handle("/startupz", readinessPage(once(ready)))
 	mux.Handle("/debug/operations", localOnly(pendingOperations(cfg, operations)))
 	if cfg.Pprof {
 		mux.Handle("/debug/pprof/", localOnly(http.HandlerFunc(pprof.Index)))
@@ -37,6 +33,33 @@ func pages(cfg config.Config, registry prometheus.Gatherer, ready func(ctx conte
 		mux.Handle("/debug/pprof/trace", localOnly(http.HandlerFunc(pprof.Trace)))
 	}
 	return mux
+}
+
+// readinessPage answers 200, or 503 with the error of a check.
+func readinessPage(check func(context.Context) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+		defer cancel()
+		if err := check(ctx); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// once is a check that succeeds for good after its first success. Kubernetes stops a rollout whose new pods are not ready. If a running pod also
+// became unready in an outage of the cloud, the drain of a node would wait for the end of the outage.
+func once(check func(context.Context) error) func(context.Context) error {
+	var succeeded atomic.Bool
+	return func(ctx context.Context) error {
+		if succeeded.Load() {
+			return nil
+		}
+		err := check(ctx)
+		if err == nil {
+			succeeded.Store(true)
+		}
+		return err
+	}
 }
 
 // Operations is the answer of /debug/operations.

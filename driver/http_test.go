@@ -23,8 +23,8 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 		err  error
 		want map[string]int
 	}{
-		"the cloud answers":     {nil, map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/": 404}},
-		"the cloud is not here": {errors.New("no answer from Keystone"), map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 503}},
+		"the cloud answers":     {nil, map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/startupz": 200, "/": 404}},
+		"the cloud is not here": {errors.New("no answer from Keystone"), map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 503, "/startupz": 503}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

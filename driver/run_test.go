@@ -480,26 +480,26 @@ func TestTheDriverSurvivesAnOutageOfKeystoneAtTheStartAndOfTheCloudLater(t *test
 		sim := simulated()
 		wire := &switched{down: true, next: memnet.Transport(sim.Handler())}
 		d := start(t, sim.CloudConf(cloudURL), wire)
-		alive := func(readyz int) {
+		alive := func(readyz, startupz int) {
 			t.Helper()
 			if ready := must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{})); !ready.GetReady().GetValue() {
 				t.Error("the driver would be restarted because of the cloud")
 			}
-			for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": readyz} {
+			for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": readyz, "/startupz": startupz} {
 				if page, code := d.get(t, path); code != want {
 					t.Errorf("%s: want %d, got %d: %s", path, want, code, page)
 				}
 			}
 		}
-		alive(http.StatusServiceUnavailable)
+		alive(http.StatusServiceUnavailable, http.StatusServiceUnavailable)
 		_, err := d.CreateVolume(asSidecar(t), claim("pvc-1"))
 		wantCode(t, err, codes.Unavailable, "Keystone")
 		wire.set(false)
 		time.Sleep(10 * time.Second) // virtual
-		alive(http.StatusOK)
+		alive(http.StatusOK, http.StatusOK)
 		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
 		wire.set(true)
-		alive(http.StatusServiceUnavailable)
+		alive(http.StatusServiceUnavailable, http.StatusOK)
 		for name, call := range map[string]func() error{
 			"create": func() error { _, err := d.CreateVolume(asSidecar(t), claim("pvc-2")); return err },
 			"get": func() error {
@@ -518,7 +518,7 @@ func TestTheDriverSurvivesAnOutageOfKeystoneAtTheStartAndOfTheCloudLater(t *test
 		}
 		time.Sleep(time.Hour) // virtual
 		wire.set(false)
-		alive(http.StatusOK)
+		alive(http.StatusOK, http.StatusOK)
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2")))
 	})
 }

@@ -60,10 +60,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		encoder.SetIndent("", "  ")
 		_ = encoder.Encode(openstack.AccessRules()) // it fails only if the reader has closed stdout
 		return 0
-	case flags.NArg() == 2 && flags.Arg(0) == "await-detached":
+	case flags.NArg() == 1 && flags.Arg(0) == awaitDetachedCommand && os.Getenv(nodeVariable) != "":
+		if name := os.Getenv(driverVariable); name != "" && !flags.Changed("driver-name") {
+			cfg.DriverName = name
+		}
+		return awaitDetached(ctx, cfg, os.Getenv(nodeVariable), stderr)
+	case flags.NArg() == 2 && flags.Arg(0) == awaitDetachedCommand:
 		return awaitDetached(ctx, cfg, flags.Arg(1), stderr)
 	case flags.NArg() > 0:
-		fmt.Fprintf(stderr, "cinder-csi-driver: unexpected argument %q; all settings are flags, and the commands are access-rules, await-detached NODE and guest-token\n", flags.Arg(0))
+		fmt.Fprintf(stderr, "cinder-csi-driver: unexpected argument %q; all settings are flags, and the commands are access-rules, await-detached [NODE] and guest-token\n", flags.Arg(0))
 		return 1
 	case *showVersion:
 		fmt.Fprintln(stdout, "cinder-csi-driver", buildVersion())
@@ -88,8 +93,16 @@ func processors(cfg config.Config, gomaxprocs string) int {
 	return 1
 }
 
+// Without the argument NODE, await-detached reads these variables. Kubernetes replaces $(NAME) in the arguments of a container, but not in the
+// command of a hook.
+const (
+	awaitDetachedCommand = "await-detached"
+	nodeVariable         = "NODE_NAME"
+	driverVariable       = "DRIVER_NAME"
+)
+
 // awaitDetached is the preStop hook of the node role. While the node is being drained, it waits until no volume of the driver is attached
-// there. kubelet ends it with the grace period of the pod.
+// there, for driver.LongestHook at most.
 func awaitDetached(ctx context.Context, cfg config.Config, node string, stderr io.Writer) int {
 	if err := driver.AwaitDetached(ctx, cfg.DriverName, node, cfg.Master, stderr); err != nil {
 		fmt.Fprintln(stderr, "cinder-csi-driver: await-detached:", err)

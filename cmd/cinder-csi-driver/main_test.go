@@ -3,12 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/driver"
 	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/manifests"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -28,6 +36,7 @@ func TestExitCodes(t *testing.T) {
 		"an unknown flag":  {[]string{"--endpont=x"}, 1, "", "endpont"},
 		"an argument":      {[]string{"serve"}, 1, "", `"serve"`},
 		"not in a pod":     {[]string{"await-detached", "node-1"}, 1, "", "KUBERNETES_SERVICE_HOST"},
+		"no node":          {[]string{"await-detached"}, 1, "", "await-detached [NODE]"},
 		"the taint, node":  {[]string{socket, "--remove-startup-taint", "--provide-controller-service=false"}, 1, "", "--remove-startup-taint is for the controller service"},
 		"no endpoint":      {[]string{"--cloud-config=" + conf}, 1, "", "--endpoint is required"},
 		"no cloud.conf":    {[]string{socket, "--cloud-config=" + conf + ".gone"}, 1, "", "cloud.conf.gone"},
@@ -61,5 +70,60 @@ func TestTheNodeRoleUsesOneProcessorUnlessItIsTold(t *testing.T) {
 		if got := processors(test.cfg, test.env); got != test.want {
 			t.Errorf("%s: want %d, got %d", test.name, test.want, got)
 		}
+
+// The command of a hook has no variables, so the hook reads its node and driver from the environment.
+func TestTheHookTakesNodeAndDriverFromTheEnvironment(t *testing.T) {
+	var asked []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		_, _ = io.WriteString(w, map[string]string{
+			"/api/v1/nodes/node-1":                      `{"spec": {"taints": [{"key": "node.kubernetes.io/unschedulable"}]}}`,
+			"/apis/storage.k8s.io/v1/volumeattachments": `{"items": [{"spec": {"attacher": "cinder.example.org", "nodeName": "node-1", "source": {"persistentVolumeName": "pv-1"}}}]}`,
+		}[r.URL.Path])
+	}))
+	defer api.Close()
+	t.Setenv("NODE_NAME", "node-1")
+	for name, test := range map[string]struct {
+		driver   string
+		args     []string
+		patience time.Duration
+		code     int
+	}{
+		"the driver of the volume":  {"cinder.example.org", nil, time.Second / 2, 1},
+		"another driver":            {"other.example.org", nil, time.Minute, 0},
+		"a flag replaces variables": {"cinder.example.org", []string{"--driver-name=other.example.org"}, time.Minute, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("DRIVER_NAME", test.driver)
+			asked = nil
+			ctx, stop := context.WithTimeout(t.Context(), test.patience)
+			defer stop()
+			var stderr bytes.Buffer
+			if code := run(ctx, append([]string{"await-detached", "--master=" + api.URL}, test.args...), io.Discard, &stderr); code != test.code {
+				t.Errorf("want exit code %d, got %d after %v; %s", test.code, code, asked, &stderr)
+			}
+		})
+	}
+}
+
+// kubelet gives the pod its grace period for the hook and the end of the driver together.
+func TestTheGracePeriodCoversTheHookAndTheDriver(t *testing.T) {
+	text, err := manifests.Files.ReadFile("components/drain-hook-node/daemonset.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var daemonSet struct {
+		Spec struct {
+			Template struct {
+				Spec struct{ TerminationGracePeriodSeconds int }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &daemonSet); err != nil {
+		t.Fatal(err)
+	}
+	grace := time.Duration(daemonSet.Spec.Template.Spec.TerminationGracePeriodSeconds) * time.Second
+	if want := driver.LongestHook + 30*time.Second; grace != want {
+		t.Errorf("want %s for a hook of %s, got %s", want, driver.LongestHook, grace)
 	}
 }

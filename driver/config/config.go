@@ -75,7 +75,7 @@ var flags = []struct {
 		fs.StringToStringVar(&c.AdditionalTopology, name, map[string]string{}, usage)
 	}},
 	{name: "cluster", usage: "id of the cluster; the driver writes it to the metadata of each object that it creates in the cloud", bind: textFlag("", func(c *Config) *string { return &c.Cluster })},
-	{name: "http-endpoint", usage: "`address` for /metrics, /healthz, /readyz and, for loopback clients only, /debug/operations; empty serves none", bind: textFlag("", func(c *Config) *string { return &c.HTTPEndpoint })},
+	{name: "http-endpoint", usage: "`address` for /metrics, /healthz, /readyz, /startupz and, for loopback clients only, /debug/operations; empty serves none", bind: textFlag("", func(c *Config) *string { return &c.HTTPEndpoint })},
 	{name: "provide-controller-service", usage: "serve the controller RPCs", bind: boolFlag(true, func(c *Config) *bool { return &c.Controller })},
 	{name: "provide-node-service", usage: "serve the node RPCs", bind: boolFlag(true, func(c *Config) *bool { return &c.Node })},
 	{name: "pvc-annotations", usage: "read scheduler hints from the annotations of claims; needs --extra-create-metadata of external-provisioner, and the right to get persistentvolumeclaims", bind: boolFlag(false, func(c *Config) *bool { return &c.PVCAnnotations })},

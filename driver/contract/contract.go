@@ -83,3 +83,7 @@ const (
 	// SecretCloud names the cloud: the name of its [Global "name"] section.
 	SecretCloud = "cloud"
 )
+
+// StartupTaint is the key of the taint with which an administrator lets new nodes join. The controller removes it from a node once the driver is
+// ready there.
+func StartupTaint(driverName string) string { return driverName + "/agent-not-ready" }

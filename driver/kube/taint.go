@@ -9,13 +9,14 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // StartupTaints removes the start-up taint of nodes once the driver is ready there.
 //
 // A new node is Ready before the driver has registered with kubelet. Until then the scheduler knows no attach limit of the node, and places
-// more pods with volumes there than it can attach. So the administrator lets nodes join with a taint whose key is StartupTaint. The driver
+// more pods with volumes there than it can attach. So the administrator lets nodes join with a taint whose key is contract.StartupTaint. The driver
 // removes it once the CSINode object shows the driver with an attach limit (Kubernetes API, CSINode, spec.drivers[].allocatable).
 //
 // It works without memory and without an elected leader. The patch names the taint by its index and tests its key. So two replicas may
@@ -33,9 +34,6 @@ type attempt struct {
 	next  time.Time
 	delay time.Duration
 }
-
-// StartupTaint is the key of the start-up taint of a driver.
-func StartupTaint(driverName string) string { return driverName + "/agent-not-ready" }
 
 // How often the driver looks at the CSINode of a tainted node, and how long a failed watch pauses. A node registers its driver a few seconds
 // after it is Ready. The delay doubles up to the longest one, because a node may never become ready.
@@ -185,7 +183,7 @@ func (s *StartupTaints) list(ctx context.Context) (version string, err error) {
 func (s *StartupTaints) note(n node) {
 	at := -1
 	for i, t := range n.Spec.Taints {
-		if t.Key == StartupTaint(s.Driver) {
+		if t.Key == contract.StartupTaint(s.Driver) {
 			at = i
 		}
 	}
@@ -258,11 +256,11 @@ func (s *StartupTaints) ready(ctx context.Context, nodeName string) (bool, error
 func (s *StartupTaints) remove(ctx context.Context, nodeName string, at int) error {
 	path := fmt.Sprintf("/spec/taints/%d", at)
 	err := s.API.patch(ctx, "node "+nodeName, "/api/v1/nodes/"+url.PathEscape(nodeName), []map[string]string{
-		{"op": "test", "path": path + "/key", "value": StartupTaint(s.Driver)},
+		{"op": "test", "path": path + "/key", "value": contract.StartupTaint(s.Driver)},
 		{"op": "remove", "path": path},
 	})
 	if err == nil {
-		s.Log.InfoContext(ctx, "removed the start-up taint of a node: the driver is ready there", "node", nodeName, "taint", StartupTaint(s.Driver))
+		s.Log.InfoContext(ctx, "removed the start-up taint of a node: the driver is ready there", "node", nodeName, "taint", contract.StartupTaint(s.Driver))
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
@@ -174,7 +175,7 @@ func pointer(n int64) *int64 { return &n }
 func TestTheStartupTaintGoesOnceTheDriverIsReadyOnTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeAPI{
-			taints: map[string][]string{"ready": {"other", StartupTaint(own)}, "registered-without-a-limit": {StartupTaint(own)}, "not-yet": {StartupTaint(own)}, "untainted": {"other"}},
+			taints: map[string][]string{"ready": {"other", contract.StartupTaint(own)}, "registered-without-a-limit": {contract.StartupTaint(own)}, "not-yet": {contract.StartupTaint(own)}, "untainted": {"other"}},
 			limits: map[string]*int64{"ready": pointer(26), "registered-without-a-limit": nil, "untainted": pointer(26)},
 		}
 		log := &testenv.Log{}
@@ -194,7 +195,7 @@ func TestTheStartupTaintGoesOnceTheDriverIsReadyOnTheNode(t *testing.T) {
 		}
 
 		// A node that joins later comes as an event of the watch.
-		f.set(func() { f.taints["new"], f.limits["new"] = []string{StartupTaint(own)}, pointer(26) })
+		f.set(func() { f.taints["new"], f.limits["new"] = []string{contract.StartupTaint(own)}, pointer(26) })
 		f.tell("ADDED", "new")
 		time.Sleep(500 * time.Millisecond)
 		if got := f.patched(); got != "ready not-yet new" {
@@ -214,12 +215,12 @@ func TestTheStartupTaintGoesOnceTheDriverIsReadyOnTheNode(t *testing.T) {
 
 func TestATaintThatMovedOrThatAnotherReplicaRemovedDoesNoHarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeAPI{taints: map[string][]string{"n": {"first", StartupTaint(own)}}, limits: map[string]*int64{}}
+		f := &fakeAPI{taints: map[string][]string{"n": {"first", contract.StartupTaint(own)}}, limits: map[string]*int64{}}
 		log := &testenv.Log{}
 		s := &StartupTaints{API: startAPI(t, f), Driver: own, Log: slog.New(slog.NewTextHandler(log, nil))}
 		go s.Run(t.Context())
 		time.Sleep(500 * time.Millisecond)
-		f.set(func() { f.taints["n"], f.limits["n"] = []string{StartupTaint(own)}, pointer(3) }) // no event yet: the index is wrong
+		f.set(func() { f.taints["n"], f.limits["n"] = []string{contract.StartupTaint(own)}, pointer(3) }) // no event yet: the index is wrong
 		time.Sleep(5 * time.Second)
 		if got := f.patched(); got != "" {
 			t.Errorf("patched %q by a wrong index", got)
@@ -234,7 +235,7 @@ func TestATaintThatMovedOrThatAnotherReplicaRemovedDoesNoHarm(t *testing.T) {
 
 func TestAMissingRightIsLoggedOnceAndTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeAPI{taints: map[string][]string{"n": {StartupTaint(own)}}, limits: map[string]*int64{"n": pointer(3)}, deny: true}
+		f := &fakeAPI{taints: map[string][]string{"n": {contract.StartupTaint(own)}}, limits: map[string]*int64{"n": pointer(3)}, deny: true}
 		log := &testenv.Log{}
 		s := &StartupTaints{API: startAPI(t, f), Driver: own, Log: slog.New(slog.NewTextHandler(log, nil))}
 		go s.Run(t.Context())
@@ -261,7 +262,7 @@ func TestAWatchThatEndsBeginsAgain(t *testing.T) {
 				close(w)
 			}
 			f.watchers = nil
-			f.taints["n"] = []string{StartupTaint(own)} // joins while nobody watches
+			f.taints["n"] = []string{contract.StartupTaint(own)} // joins while nobody watches
 		})
 		time.Sleep(5 * time.Second)
 		if got := f.patched(); got != "n" {

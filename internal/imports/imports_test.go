@@ -115,7 +115,7 @@ var mayImport = map[string][]string{
 	"driver/openstack":           {"driver/volume", "driver/contract", "internal/cloud", "driver/openstack/status", "driver/openstack/transport"},
 	"driver/openstack/status":    {"driver/volume", "internal/cloud/paging"},
 	"driver/openstack/transport": {"driver/volume"},
-	"driver/kube":                {"driver/volume"},
+	"driver/kube":                {"driver/contract", "driver/volume"},
 	"driver/guestaccess":         {},
 	"driver/telemetry":           {"driver/volume", "driver/operation"},
 	"internal/cloudconf":         {},
