@@ -125,6 +125,8 @@ var generalRows = []row{
 	{leaf: "driver.requestsPerSecond.reads", value: "10", objects: []string{controllerSettings, deployment}},
 	{leaf: "driver.requestsPerSecond.writes", value: "10", objects: []string{controllerSettings, deployment}},
 	{leaf: "driver.drainTimeout", value: "10s", objects: []string{controllerSettings, nodeSettings, deployment, daemonSet}},
+	{leaf: "nodeLifecycle.startupTaint", value: "true", objects: []string{controllerSettings, deployment, "ClusterRole/cinder-csi-startup-taint", "ClusterRoleBinding/cinder-csi-startup-taint"}},
+	{leaf: "nodeLifecycle.drainHook", value: "true", objects: []string{daemonSet, "ClusterRole/cinder-csi-drain-hook", "ClusterRoleBinding/cinder-csi-drain-hook"}},
 	{leaf: "clusterID", value: "prod", objects: []string{controllerSettings, deployment}},
 	{leaf: "topology.enabled", value: "false", objects: []string{controllerSettings, nodeSettings, deployment, daemonSet}},
 	{leaf: "leases.leaseDuration", value: "60s", objects: []string{controllerSettings, deployment}},

@@ -34,14 +34,15 @@ func (p *plane) helm(t Tree) error {
 func (p *plane) values() object {
 	r := p.r
 	values := object{
-		"target":     from(string(r.Target), refOf(r.OpenShift), refOf(r.Hosted)),
-		"plane":      part(r.Hosted, "", p.name),
-		"namespaces": object{"controller": whole(r.ControllerNamespace), "node": whole(r.NodeNamespace)},
-		"clusterID":  whole(r.ClusterID),
-		"topology":   object{"enabled": whole(r.Topology)},
-		"leases":     whole(r.Leases),
-		"snapshots":  p.snapshotValues(),
-		"images":     p.imageValues(),
+		"target":        from(string(r.Target), refOf(r.OpenShift), refOf(r.Hosted)),
+		"plane":         part(r.Hosted, "", p.name),
+		"namespaces":    object{"controller": whole(r.ControllerNamespace), "node": whole(r.NodeNamespace)},
+		"clusterID":     whole(r.ClusterID),
+		"topology":      object{"enabled": whole(r.Topology)},
+		"leases":        whole(r.Leases),
+		"snapshots":     p.snapshotValues(),
+		"nodeLifecycle": object{"startupTaint": whole(r.StartupTaint), "drainHook": whole(r.DrainHook)},
+		"images":        p.imageValues(),
 	}
 	values["monitoring"] = object{
 		"kind": whole(r.Monitoring), "platform": whole(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": whole(r.Alerts), "dashboards": whole(r.Dashboards),

@@ -69,9 +69,9 @@ func absentAlert(role string, namespace plan.Decision[string]) patch {
 }
 
 // podSpec is the patch of the pod template in the base: what the plan decides for the pods of one role.
-func podSpec(w plan.Workload, names []string, hash node, spec object) object {
+func (p *plane) podSpec(w plan.Workload, names []string, hash node, spec object) object {
 	spec["priorityClassName"] = whole(w.PriorityClass)
-	spec["tolerations"] = whole(w.Tolerations)
+	spec["tolerations"] = p.tolerations(w)
 	if len(w.NodeSelector.Value) > 0 {
 		spec["nodeSelector"] = whole(w.NodeSelector)
 	}
@@ -165,7 +165,7 @@ func (p *plane) controllerSpec() object {
 	spec["volumes"] = volumes
 	hash := configHash(p.controllerSettings(), p.controllerConf, whole(p.r.CABundle))
 	w := p.r.Controller
-	deployment := object{"replicas": whole(w.Replicas), "template": podSpec(w, p.controllerContainers(), hash, spec)}
+	deployment := object{"replicas": whole(w.Replicas), "template": p.podSpec(w, p.controllerContainers(), hash, spec)}
 	if strategy := strategyPatch(w.UpdateStrategy); strategy != nil {
 		deployment["strategy"] = strategy
 	}
@@ -206,7 +206,14 @@ func (p *plane) nodeSpec() object {
 		volumes = append(volumes, named("etc-selinux", "sys-fs")...)
 	}
 	hash := configHash(p.nodeSettings(), p.nodeConf, fixed(""))
-	pod := podSpec(p.r.Node, nodeContainers, hash, object{"volumes": volumes})
+	spec := object{}
+	names, around := p.nodeContainers()
+	if p.r.DrainHook.Value {
+		volumes = append(volumes, named("api-access")...)
+		spec["initContainers"] = containers(p.r.Node, around)
+	}
+	spec["volumes"] = volumes
+	pod := p.podSpec(p.r.Node, names, hash, spec)
 	daemonSet := object{"template": pod}
 	if strategy := strategyPatch(p.r.Node.UpdateStrategy); strategy != nil {
 		daemonSet["updateStrategy"] = strategy
@@ -224,6 +231,9 @@ func (p *plane) kubeletMount() patch {
 	at := 1 // after plugin-dir, in the driver's container
 	if p.openShift() {
 		at += 2 // the component openshift-node adds two mounts in front
+	}
+	if p.r.DrainHook.Value {
+		at++ // and drain-hook-node adds one
 	}
 	return patch{
 		file: "patches/kubelet-dir.yaml", target: target{kinds: []string{"DaemonSet"}, name: "cinder-csi-node"},

@@ -45,13 +45,14 @@ func (p *plane) controllerSettings() object {
 		"NAMESPACE":            whole(p.leaseNamespace()),
 		"PVC_ANNOTATIONS":      textOf(p.r.PVCAnnotations),
 		"READS_PER_SECOND":     part(p.r.Requests, "reads", strconv.Itoa(p.r.Requests.Value.Reads)),
+		"REMOVE_STARTUP_TAINT": textOf(p.r.StartupTaint),
 		"SIDECAR_KUBECONFIG":   part(p.r.Hosted, "", kubeconfig),
 		"WRITES_PER_SECOND":    part(p.r.Requests, "writes", strconv.Itoa(p.r.Requests.Value.Writes)),
 	})
 }
 
 func (p *plane) nodeSettings() object {
-	metrics := ""
+	metrics := "127.0.0.1:29603"
 	if p.monitored() {
 		metrics = ":29603" // as the component metrics-node has it
 	}

@@ -67,6 +67,8 @@ func TestAPodSettingThatTheClusterWouldRefuseIsAnErrorNow(t *testing.T) {
 		"driver: {extraArgs: {controller: ['--default-fs-type=xfs', '--default-fs-type=ext4']}}": "[1]: --default-fs-type is set already",
 		"driver: {extraArgs: {controller: ['--default-fs-type=ntfs']}}":                          "ntfs",
 		"driver: {extraArgs: {controller: ['--additional-topology=x']}}":                         "must be formatted as key=value",
+		"planes: {node: {env: {NODE_NAME: a}}}":                                                  "spec.planes.node.env.NODE_NAME: the bundle sets it",
+		"driver: {extraArgs: {controller: ['--remove-startup-taint=true']}}":                     "use spec.nodeLifecycle.startupTaint",
 		"driftCheck: {schedule: hourly}":                                                         `"hourly" is not a schedule`,
 		"driftCheck: {schedule: 'CRON_TZ=UTC 0 6 * * *'}":                                        "is not a schedule",
 	} {

@@ -48,6 +48,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.LogLevel = d.logLevel()
 	d.driverSettings(&r)
 	r.PVCAnnotations = d.pvcAnnotations()
+	r.StartupTaint, r.DrainHook = d.startupTaint(), d.drainHook()
 	r.ControllerNamespace, r.NodeNamespace = d.namespaces()
 	r.ClusterID = d.clusterID()
 	r.Credentials, r.CABundle = d.credentials()

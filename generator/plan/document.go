@@ -27,6 +27,8 @@ const (
 	IDMetadata            = "driver.metadata"
 	IDDrainTimeout        = "driver.drainTimeout"
 	IDPVCAnnotations      = "driver.pvcAnnotations"
+	IDStartupTaint        = "nodeLifecycle.startupTaint"
+	IDDrainHook           = "nodeLifecycle.drainHook"
 	IDControllerNamespace = "namespaces.controller"
 	IDNodeNamespace       = "namespaces.node"
 	IDClusterID           = "clusterID"
@@ -92,7 +94,7 @@ func (r *Result) entries() []entry {
 	list := []entry{
 		entryOf(&r.OpenShift), entryOf(&r.Hosted), entryOf(&r.Adopted), entryOf(&r.Driver), entryOf(&r.TopologyKey), entryOf(&r.LogLevel),
 		entryOf(&r.LogFormat), entryOf(&r.KubeletDir), entryOf(&r.Capacity), entryOf(&r.Requests), entryOf(&r.DrainTimeout), entryOf(&r.Metadata),
-		entryOf(&r.CSIDriver), entryOf(&r.PVCAnnotations), entryOf(&r.ControllerNamespace), entryOf(&r.NodeNamespace), entryOf(&r.ClusterID),
+		entryOf(&r.CSIDriver), entryOf(&r.PVCAnnotations), entryOf(&r.StartupTaint), entryOf(&r.DrainHook), entryOf(&r.ControllerNamespace), entryOf(&r.NodeNamespace), entryOf(&r.ClusterID),
 		entryOf(&r.Credentials), entryOf(&r.CredentialsRequest), entryOf(&r.CABundle), entryOf(&r.CASource), entryOf(&r.TrustedCA), entryOf(&r.KubeconfigSecret), entryOf(&r.GuestAccess), entryOf(&r.Leases), entryOf(&r.Topology), entryOf(&r.ZoneMap),
 		entryOf(&r.BindingMode), entryOf(&r.ReclaimPolicy), entryOf(&r.Expansion),
 	}

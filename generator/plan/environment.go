@@ -20,6 +20,7 @@ var otherVariables = map[string]string{
 	config.ExtraArgsVariable: "use spec.driver.extraArgs",
 	"KUBECONFIG":             "some sidecars prefer it to their own flag",
 	"POD_NAME":               "the bundle sets it",
+	"NODE_NAME":              "the bundle sets it",
 }
 
 // checkEnvironment checks variables that a person adds to the settings of a role, where every container reads them.

@@ -11,7 +11,7 @@ import (
 // keyOfFlag are the keys of a Distribution that set a flag of the driver.
 var keyOfFlag = map[string]string{
 	"cluster": "spec.clusterID", "driver-name": "spec.driver.name", "v": "spec.driver.logLevel", "logging-format": "spec.driver.logFormat",
-	"pvc-annotations": "spec.driver.pvcAnnotations", "with-capacity": "spec.driver.capacity", "with-topology": "spec.topology.mode",
+	"pvc-annotations": "spec.driver.pvcAnnotations", "remove-startup-taint": "spec.nodeLifecycle.startupTaint", "with-capacity": "spec.driver.capacity", "with-topology": "spec.topology.mode",
 	"drain-timeout": "spec.driver.drainTimeout", "openstack-reads-per-second": "spec.driver.requestsPerSecond.reads",
 	"openstack-writes-per-second": "spec.driver.requestsPerSecond.writes",
 }

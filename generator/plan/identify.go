@@ -5,6 +5,7 @@ func (r *Result) identify() {
 	r.OpenShift.ID, r.Hosted.ID, r.Adopted.ID = IDOpenShift, IDHosted, IDAdopted
 	r.Driver.ID, r.TopologyKey.ID, r.LogLevel.ID, r.PVCAnnotations.ID = IDDriverName, IDTopologyKey, IDLogLevel, IDPVCAnnotations
 	r.CSIDriver.ID = IDCSIDriver
+	r.StartupTaint.ID, r.DrainHook.ID = IDStartupTaint, IDDrainHook
 	r.LogFormat.ID, r.KubeletDir.ID, r.Capacity.ID, r.Requests.ID, r.DrainTimeout.ID = IDLogFormat, IDKubeletDir, IDCapacity, IDRequests, IDDrainTimeout
 	r.Metadata.ID = IDMetadata
 	r.ControllerNamespace.ID, r.NodeNamespace.ID = IDControllerNamespace, IDNodeNamespace

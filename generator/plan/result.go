@@ -51,6 +51,8 @@ type Result struct {
 	DrainTimeout        Decision[string]
 	Metadata            Decision[[]string] // where a node reads its server ID and zone, in this order
 	PVCAnnotations      Decision[bool]     // the driver's container gets the pod's token
+	StartupTaint        Decision[bool]     // the controller removes the start-up taint of nodes, which needs a right to change them
+	DrainHook           Decision[bool]     // the driver of a drained node stays until its volumes are detached
 	ControllerNamespace Decision[string]
 	NodeNamespace       Decision[string]
 	ClusterID           Decision[string]

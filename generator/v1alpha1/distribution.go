@@ -30,6 +30,7 @@ type Spec struct {
 	Snapshots         Snapshots `json:"snapshots,omitzero"`
 	// AttributesClasses are the VolumeAttributesClasses, by name.
 	AttributesClasses map[string]AttributesClass `json:"attributesClasses,omitempty"`
+	NodeLifecycle     NodeLifecycle              `json:"nodeLifecycle,omitzero"`
 	Monitoring        Monitoring                 `json:"monitoring,omitzero"`
 	DriftCheck        DriftCheck                 `json:"driftCheck,omitzero"`
 	NetworkPolicy     NetworkPolicy              `json:"networkPolicy,omitzero"`
@@ -189,6 +190,14 @@ type AttributesClass struct {
 	Type     string            `json:"type,omitempty"`     // a volume type's id or name
 	Policy   string            `json:"policy,omitempty"`   // whether Cinder may copy the volume to another backend for the type: never (default) or on-demand
 	Metadata map[string]string `json:"metadata,omitempty"` // of the volume in Cinder
+}
+
+// NodeLifecycle is what the driver does when nodes come and go. Both are false by default, because each needs rights in the cluster.
+type NodeLifecycle struct {
+	// StartupTaint is whether the controller removes the taint DRIVER-NAME/agent-not-ready from nodes where the driver is ready.
+	StartupTaint bool `json:"startupTaint,omitempty"`
+	// DrainHook is whether the driver of a node that is being drained stays until the volumes there are detached.
+	DrainHook bool `json:"drainHook,omitempty"`
 }
 
 // Monitoring settings. Kind is none (default), PodMonitor or ServiceMonitor.

@@ -52,6 +52,8 @@ var switches = []setting{
 	{"snapshots.enabled", list{false, true}},
 	{"snapshots.backup", list{"enabled", "disabled"}},
 	{"attributesClasses", list{fields{"fast": fields{"type": "t2", "policy": "on-demand", "metadata": fields{"team": "storage"}}}}},
+	{"nodeLifecycle.startupTaint", list{true}},
+	{"nodeLifecycle.drainHook", list{true}},
 	{"monitoring.kind", list{"PodMonitor", "ServiceMonitor"}},
 	{"monitoring.alerts", list{true}},
 	{"monitoring.dashboards", list{true}},

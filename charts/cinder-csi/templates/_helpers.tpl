@@ -8,6 +8,7 @@
 {{- if and $v.networkPolicy.enabled (not $v.networkPolicy.ports) }}{{ fail "networkPolicy.enabled needs networkPolicy.ports: an empty list would allow all traffic" }}{{ end -}}
 {{- if and $v.monitoring.tls.enabled (or (ne $v.target "standalone") (ne $v.monitoring.kind "ServiceMonitor")) }}{{ fail "monitoring.tls.enabled needs target standalone and monitoring.kind ServiceMonitor: the certificate is that of a Service, and OpenShift makes it" }}{{ end -}}
 {{- if and (or $v.monitoring.platform $v.credentials.request) (ne $v.target "standalone") }}{{ fail "monitoring.platform and credentials.request need target standalone" }}{{ end -}}
+{{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
 controller: {{ ne $v.plane "guest" }}
 node: {{ ne $v.plane "management" }}
 cluster: {{ ne $v.plane "management" }}
@@ -50,7 +51,7 @@ LOG_LEVEL: {{ .Values.driver.logLevel | quote }}
 {{- define "nodeSettings" -}}
 {{ include "sharedSettings" . }}
 KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
-METRICS_ADDRESS: {{ eq .Values.monitoring.kind "none" | ternary "" ":29603" | quote }}
+METRICS_ADDRESS: {{ eq .Values.monitoring.kind "none" | ternary "127.0.0.1:29603" ":29603" | quote }}
 {{- with .Values.node.settings }}
 {{ toYaml . }}
 {{- end }}
@@ -69,6 +70,7 @@ LEASE_RETRY_PERIOD: {{ .Values.leases.retryPeriod | quote }}
 NAMESPACE: {{ $p.leaseNS | quote }}
 PVC_ANNOTATIONS: {{ and (not $p.hosted) .Values.driver.pvcAnnotations | quote }}
 READS_PER_SECOND: {{ .Values.driver.requestsPerSecond.reads | int64 | quote }}
+REMOVE_STARTUP_TAINT: {{ .Values.nodeLifecycle.startupTaint | quote }}
 {{- if .Values.monitoring.tls.enabled }}
 TLS_CIPHER_SUITES: {{ .Values.monitoring.tls.cipherSuites | quote }}
 TLS_MIN_VERSION: {{ .Values.monitoring.tls.minVersion | quote }}
@@ -224,6 +226,35 @@ args:
 {{- end -}}
 
 
+{{- /* (values, tolerations): with that of the start-up taint where the driver removes it, unless one tolerates every taint. On a new cluster each
+node has the taint, and the controller must run somewhere. */ -}}
+{{- define "tolerations" -}}
+{{- $tolerations := .tolerations | default list -}}
+{{- $all := not .values.nodeLifecycle.startupTaint -}}
+{{- range $tolerations -}}
+{{- if and (eq (get . "operator" | default "") "Exists") (not (get . "key")) (not (get . "effect")) }}{{ $all = true }}{{ end -}}
+{{- end -}}
+{{- if not $all -}}
+{{- $tolerations = append $tolerations (dict "key" (print .values.driver.name "/agent-not-ready") "operator" "Exists") -}}
+{{- end -}}
+{{- dict "tolerations" $tolerations | toJson -}}
+{{- end -}}
+
+{{- /* The pod's token as automountServiceAccountToken would mount it into every container. */ -}}
+{{- define "apiAccessVolume" -}}
+- name: api-access
+  projected:
+    sources:
+    - serviceAccountToken:
+        path: token
+        expirationSeconds: 3600
+    - configMap:
+        name: kube-root-ca.crt
+        items:
+        - key: ca.crt
+          path: ca.crt
+{{- end -}}
+
 {{- /* What the values of a role say about its pods, except its affinity. */ -}}
 {{- define "placement" -}}
 priorityClassName: {{ .priorityClassName | quote }}
@@ -292,4 +323,54 @@ so each of them leaves the pools out. */ -}}
 {{- $_ := set $affinity "nodeAffinity" $node -}}
 {{- end -}}
 {{- toYaml $affinity -}}
+{{- end -}}
+
+{{- /* The registrar of the nodes. With the drain hook Kubernetes starts it before the other containers, and ends it after them: without it kubelet
+forgets the driver, and unmounts nothing. */ -}}
+{{- define "registrar" -}}
+name: registrar
+{{- include "container" (dict "images" $.Values.images "image" $.Values.images.node.registrar "settings" "cinder-csi-node-settings") | nindent 0 }}
+{{- $n := $.Values.node }}
+{{- $args := list
+  "--csi-address=/csi/csi.sock"
+  "--kubelet-registration-path=$(KUBELET_DIR)/plugins/$(DRIVER_NAME)/csi.sock"
+  "--http-endpoint=127.0.0.1:29602"
+  "--logging-format=$(LOG_FORMAT)"
+  "--v=$(LOG_LEVEL)" }}
+{{- include "args" (dict "base" $args "extra" $n.extraArgs.registrar) | nindent 0 }}
+{{- with $n.extraEnv.registrar }}
+env:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+ports:
+- name: registrar
+  containerPort: 29602
+  protocol: TCP
+livenessProbe:
+  httpGet:
+    host: 127.0.0.1
+    path: /healthz
+    port: registrar
+  {{- $timings := dict "initialDelaySeconds" 10 "periodSeconds" 30 "timeoutSeconds" 10 "failureThreshold" 5 }}
+  {{- include "timings" (dict "default" $timings "over" $n.livenessProbe.registrar) | nindent 2 }}
+resources:
+  {{- include "resources" (dict "memory" "20Mi" "over" $n.resources.registrar) | nindent 2 }}
+securityContext:
+  {{- $security := include "unprivileged" $ | fromYaml }}
+  {{- if (ne $.Values.target "vanilla") }}
+  {{- /* SELinux keeps an ordinary container from the kubelet's directories. */}}
+  {{- $security = merge (dict "allowPrivilegeEscalation" true "privileged" true) $security }}
+  {{- end }}
+  {{- toYaml $security | nindent 2 }}
+volumeMounts:
+- name: plugin-dir
+  mountPath: /csi
+- name: registration-dir
+  mountPath: /registration
+{{- with $n.extraVolumeMounts.registrar }}
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- if $.Values.nodeLifecycle.drainHook }}
+restartPolicy: Always
+{{- end }}
 {{- end -}}

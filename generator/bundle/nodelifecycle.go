@@ -1,0 +1,33 @@
+package bundle
+
+import (
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// tolerations are those of a role, and that of the start-up taint where the driver removes it: the node must run the driver before it is ready, and
+// on a new cluster the controller must run on a node that has the taint. The chart adds the same one.
+func (p *plane) tolerations(w plan.Workload) node {
+	own := whole(w.Tolerations)
+	if !p.r.StartupTaint.Value || slices.ContainsFunc(w.Tolerations.Value, toleratesAll) {
+		return own
+	}
+	key := also(part(p.r.StartupTaint, "", contract.StartupTaint(p.r.Driver.Value)), refOf(p.r.Driver))
+	all, _ := own.(list)
+	return append(slices.Clone(all), object{"key": key, "operator": part(p.r.StartupTaint, "", "Exists")})
+}
+
+func toleratesAll(t v1alpha1.Toleration) bool {
+	return t.Key == "" && t.Operator == "Exists" && t.Effect == ""
+}
+
+// nodeContainers are the containers of the nodes in their order, and those that start before them and end after them.
+func (p *plane) nodeContainers() (containers, around []string) {
+	if !p.r.DrainHook.Value {
+		return nodeContainers, nil
+	}
+	return []string{"driver", "livenessprobe"}, []string{"registrar"}
+}
