@@ -46,8 +46,8 @@ func readinessPage(check func(context.Context) error) http.Handler {
 	})
 }
 
-// once is a check that succeeds for good after its first success. Kubernetes stops a rollout whose new pods are not ready. If a running pod also
-// became unready in an outage of the cloud, the drain of a node would wait for the end of the outage.
+// once is a check that always succeeds after its first success. Kubernetes stops a rollout whose new pods are not ready. A pod that was ready
+// must stay so in an outage of the cloud, or rollouts and drains would wait for its end.
 func once(check func(context.Context) error) func(context.Context) error {
 	var succeeded atomic.Bool
 	return func(ctx context.Context) error {

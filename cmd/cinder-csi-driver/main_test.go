@@ -70,6 +70,8 @@ func TestTheNodeRoleUsesOneProcessorUnlessItIsTold(t *testing.T) {
 		if got := processors(test.cfg, test.env); got != test.want {
 			t.Errorf("%s: want %d, got %d", test.name, test.want, got)
 		}
+	}
+}
 
 // The command of a hook has no variables, so the hook reads its node and driver from the environment.
 func TestTheHookTakesNodeAndDriverFromTheEnvironment(t *testing.T) {

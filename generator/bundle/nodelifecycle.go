@@ -8,8 +8,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// tolerations are those of a role, and that of the start-up taint where the driver removes it: the node must run the driver before it is ready, and
-// on a new cluster the controller must run on a node that has the taint. The chart adds the same one.
+// tolerations are those of a role, and that of the start-up taint where the driver removes it. The pods of the nodes must start before the taint is
+// gone. So must the controller, because on a new cluster every node has the taint. The chart adds the same toleration.
 func (p *plane) tolerations(w plan.Workload) node {
 	own := whole(w.Tolerations)
 	if !p.r.StartupTaint.Value || slices.ContainsFunc(w.Tolerations.Value, toleratesAll) {

@@ -100,7 +100,7 @@ func driverCommand() *cobra.Command {
 		Short: "Serve Cinder volumes to Kubernetes over the Container Storage Interface",
 		Long: "The driver has a controller role, which calls Cinder and Nova, and a node role, which mounts disks. It takes the flags of upstream's " +
 			"cinder-csi-plugin.\n\nThe command access-rules prints the OpenStack requests that the driver sends, as access rules of an application credential. The " +
-			"command await-detached [NODE] waits while the node is drained, until none of its volumes is attached, for 2 minutes at most; a preStop hook runs it. Without NODE " +
+			"command await-detached [NODE] waits while the node is drained, until none of its volumes is attached, for 2 minutes at most. A preStop hook runs it. Without NODE " +
 			"it reads the environment variables NODE_NAME and DRIVER_NAME.",
 		Run: func(*cobra.Command, []string) {},
 	}
