@@ -131,7 +131,9 @@ func changes() []changeOf {
 		}
 		pod("priorityClass", "", func(w *plan.Workload) { w.PriorityClass.Value = "other" })
 		pod("nodeSelector", "", func(w *plan.Workload) { w.NodeSelector.Value = relabelled(w.NodeSelector.Value) })
-		pod("tolerations", "", func(w *plan.Workload) { w.Tolerations.Value = nil })
+		pod("tolerations", "", func(w *plan.Workload) {
+			w.Tolerations.Value = []v1alpha1.Toleration{{Key: "other", Operator: "Equal", Value: "yes"}} // as many: the start-up taint's is after them
+		})
 		pod("podLabels", "", func(w *plan.Workload) { w.PodLabels.Value = relabelled(w.PodLabels.Value) })
 		pod("imagePullSecrets", "", func(w *plan.Workload) { w.ImagePullSecrets.Value = []string{"other"} })
 		pod("proxy", "http", func(w *plan.Workload) { w.Proxy.Value.HTTP = "" })
