@@ -115,16 +115,20 @@ func (u *used) up(t *testing.T) {
 func (u *used) down(t *testing.T) {
 	t.Helper()
 	ctx := asSidecar(t)
-	must[*csi.NodeUnpublishVolumeResponse](t)(u.released(ctx))
-	must[*csi.NodeUnstageVolumeResponse](t)(u.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: u.id, StagingTargetPath: u.staging()}))
+	must[*csi.NodeUnpublishVolumeResponse](t)(unlessBusy(func() (*csi.NodeUnpublishVolumeResponse, error) {
+		return u.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: u.id, TargetPath: u.target()})
+	}))
+	must[*csi.NodeUnstageVolumeResponse](t)(unlessBusy(func() (*csi.NodeUnstageVolumeResponse, error) {
+		return u.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: u.id, StagingTargetPath: u.staging()})
+	}))
 	u.detach(t)
 }
 
-// released asks again while the target is in use, as kubelet does. A tool that this process starts for another volume holds the open
-// files of the test between fork and exec.
-func (u *used) released(ctx context.Context) (*csi.NodeUnpublishVolumeResponse, error) {
+// unlessBusy asks again while the path is in use, as kubelet does. A tool that this process starts for another volume holds the open files
+// of the test between fork and exec.
+func unlessBusy[T any](call func() (T, error)) (T, error) {
 	for {
-		answer, err := u.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: u.id, TargetPath: u.target()})
+		answer, err := call()
 		if status.Code(err) != codes.Aborted {
 			return answer, err
 		}
