@@ -5,6 +5,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -33,6 +34,8 @@ type Options struct {
 	Dir string
 	// Env is the environment of the process.
 	Env func(string) string
+	// Version of the driver, for the user agent: the audit log of the cluster then says who sent a request. Empty means unknown.
+	Version string
 	// Transport sends the requests; nil means one that trusts the ca.crt of the service account.
 	Transport http.RoundTripper
 }
@@ -42,6 +45,7 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 // API is the Kubernetes API. Many goroutines may use it.
 type API struct {
 	server, token string // the URL, and the token's file
+	userAgent     string
 	client        *http.Client
 	named         bool // Options has a URL; the service account may be absent, because the URL may be that of a proxy
 }
@@ -51,7 +55,7 @@ func New(o Options) (*API, error) {
 	if o.Dir == "" {
 		o.Dir = serviceAccount
 	}
-	a := &API{server: strings.TrimSuffix(o.Server, "/"), token: filepath.Join(o.Dir, "token"), named: o.Server != ""}
+	a := &API{server: strings.TrimSuffix(o.Server, "/"), token: filepath.Join(o.Dir, "token"), named: o.Server != "", userAgent: "cinder-csi-driver/" + cmp.Or(o.Version, "unknown")}
 	if a.server == "" {
 		host, port := o.Env("KUBERNETES_SERVICE_HOST"), o.Env("KUBERNETES_SERVICE_PORT")
 		if host == "" || port == "" {
@@ -115,7 +119,7 @@ func (a *API) Annotations(ctx context.Context, namespace, claim string) (map[str
 	}
 	// Only the metadata (Kubernetes API concepts, "Metadata-only fetches").
 	req.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
-	if err := a.authorize(req); err != nil {
+	if err := a.identify(req); err != nil {
 		return nil, volume.Errorf(volume.Unavailable, "%s: cannot read the token of the service account: %w", object, err)
 	}
 	resp, err := a.client.Do(req)
@@ -129,9 +133,10 @@ func (a *API) Annotations(ctx context.Context, namespace, claim string) (map[str
 	return read(object, resp)
 }
 
-// authorize adds the token of the service account, but never to a request without encryption. It reads the file each time, because kubelet
-// replaces the token.
-func (a *API) authorize(req *http.Request) error {
+// identify adds the user agent and the token of the service account, but never the token to a request without encryption. It reads the file each
+// time, because kubelet replaces the token.
+func (a *API) identify(req *http.Request) error {
+	req.Header.Set("User-Agent", a.userAgent)
 	if req.URL.Scheme != "https" {
 		return nil
 	}

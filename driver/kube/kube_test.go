@@ -39,6 +39,30 @@ func write(t *testing.T, dir, file, text string) {
 	}
 }
 
+func TestRequestsNameTheDriverToTheAuditLog(t *testing.T) {
+	for version, want := range map[string]string{"v1.2.3": "cinder-csi-driver/v1.2.3", "": "cinder-csi-driver/unknown"} {
+		var got []string
+		o, _ := pod(t, func(w http.ResponseWriter, r *http.Request) {
+			got = append(got, r.UserAgent())
+			_, _ = w.Write([]byte(`{}`))
+		})
+		o.Version = version
+		api, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := api.Annotations(t.Context(), "shop", "data"); err != nil {
+			t.Error(err)
+		}
+		if err := api.get(t.Context(), "node", "/api/v1/nodes/n", &struct{}{}); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{want, want}, got); diff != "" {
+			t.Errorf("version %q: user agents, -want +got\n%s", version, diff)
+		}
+	}
+}
+
 func TestAnnotationsAreReadWithTheTokenAsItIsNow(t *testing.T) {
 	var asked []string
 	o, dir := pod(t, func(w http.ResponseWriter, r *http.Request) {

@@ -52,7 +52,7 @@ func (a *API) send(ctx context.Context, client *http.Client, object, method, pat
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json-patch+json")
 	}
-	if err := a.authorize(req); err != nil {
+	if err := a.identify(req); err != nil {
 		return nil, volume.Errorf(volume.Unavailable, "%s: cannot read the token of the service account: %w", object, err)
 	}
 	resp, err := client.Do(req)
