@@ -161,6 +161,35 @@ func TestEachReleasedProgramHasAManualPage(t *testing.T) {
 	}
 }
 
+// A default that follows the environment, such as a kubeconfig below the home directory, must not get into the files.
+func TestManualsAndCompletionsAreTheSameOnAnotherMachine(t *testing.T) {
+	written := func(home string) map[string]string {
+		t.Setenv("HOME", home)
+		t.Setenv("KUBECONFIG", home+"/config")
+		t.Setenv("OS_CLOUD", home)
+		r := &release{Options: Options{Version: "v1.2.3", Report: io.Discard}, dir: t.TempDir(), time: noon}
+		if err := r.writeManuals(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		files := map[string]string{}
+		err := fs.WalkDir(os.DirFS(r.dir), ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(r.path(name))
+			files[name] = string(content)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	if diff := cmp.Diff(written("/home/one"), written("/root")); diff != "" {
+		t.Errorf("(-one +other):\n%s", diff)
+	}
+}
+
 func TestChecksumsNameEveryFile(t *testing.T) {
 	t.Parallel()
 	r := &release{dir: tree(t, map[string]string{"b": "b\n", "bin/a": "a\n"})}
