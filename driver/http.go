@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,12 +19,12 @@ import (
 
 // pages are what the driver serves on --http-endpoint. Everybody who reaches it may read /metrics, /healthz (the process answers), /readyz
 // (every cloud answers too) and /startupz (every cloud has answered since the start). /debug/operations, and with --pprof /debug/pprof/, are for clients of the same host or pod only.
-func pages(cfg config.Config, registry prometheus.Gatherer, ready func(ctx context.Context) error, operations *operation.List) http.Handler {
+func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(ctx context.Context) error, operations *operation.List) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("/readyz", readinessPage(ready))
-	mux.Handle("/startupz", readinessPage(once(ready)))
+	mux.Handle("/startupz", readinessPage(started))
 	mux.Handle("/debug/operations", localOnly(pendingOperations(cfg, operations)))
 	if cfg.Pprof {
 		mux.Handle("/debug/pprof/", localOnly(http.HandlerFunc(pprof.Index)))
@@ -44,22 +43,6 @@ func readinessPage(check func(context.Context) error) http.Handler {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-}
-
-// once is a check that always succeeds after its first success. Kubernetes stops a rollout whose new pods are not ready. A pod that was ready
-// must stay so in an outage of the cloud, or rollouts and drains would wait for its end.
-func once(check func(context.Context) error) func(context.Context) error {
-	var succeeded atomic.Bool
-	return func(ctx context.Context) error {
-		if succeeded.Load() {
-			return nil
-		}
-		err := check(ctx)
-		if err == nil {
-			succeeded.Store(true)
-		}
-		return err
-	}
 }
 
 // Operations is the answer of /debug/operations.

@@ -33,7 +33,9 @@ func TestReadinessDependsOnTheCloudAndHealthDoesNot(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				listener, ended := memnet.Listen(), make(chan error, 1)
 				ready := func(context.Context) error { return test.err }
-				go func() { ended <- serveHTTP(ctx, listener, pages(config.Config{}, registry, ready, &operation.List{})) }()
+				go func() {
+					ended <- serveHTTP(ctx, listener, pages(config.Config{}, registry, ready, newStartup(1, ready).ready, &operation.List{}))
+				}()
 				client := http.Client{Transport: &http.Transport{DialContext: listener.DialContext}}
 				for path, want := range test.want {
 					resp, err := client.Get("http://driver" + path)
@@ -76,7 +78,7 @@ func TestDebugPagesAreServedToLoopbackClientsOnly(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, test.path, http.NoBody)
 		r.RemoteAddr = test.from
 		w := httptest.NewRecorder()
-		pages(config.Config{DriverName: "cinder", Controller: true, Pprof: test.pprof}, prometheus.NewRegistry(), nil, &list).ServeHTTP(w, r)
+		pages(config.Config{DriverName: "cinder", Controller: true, Pprof: test.pprof}, prometheus.NewRegistry(), nil, nil, &list).ServeHTTP(w, r)
 		if w.Code != test.want {
 			t.Errorf("%s from %s: want %d, got %d", test.path, test.from, test.want, w.Code)
 		}

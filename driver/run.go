@@ -85,6 +85,11 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	background, work := errgroup.WithContext(work)
 
 	var services rpc.Services
+	waitFor := 0
+	if cfg.Controller {
+		waitFor = len(cfg.CloudNames)
+	}
+	started := newStartup(waitFor, conf.ready)
 	if cfg.Controller {
 		clouds := map[string]controller.Cloud{}
 		counter, quota := telemetry.NewOpenStack(registry), telemetry.NewQuota(registry)
@@ -113,7 +118,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 				}),
 			}
 			background.Go(func() error { drain(work, attachments); return nil })
-			background.Go(func() error { logLogin(work, live.Current, log); return nil })
+			background.Go(func() error { logLogin(work, live.Current, started.loggedIn, log); return nil })
 		}
 		claims, err := claimsOf(cfg, deps)
 		if err != nil {
@@ -138,7 +143,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	}
 
 	services.Identity = identity.New(identity.Options{
-		DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology,
+		DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology, Ready: started.probe,
 	})
 
 	// The first interceptor is the outermost. So the log shows the code that the caller gets, and a panic becomes an error before that.
@@ -159,7 +164,9 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		}
 	}
 	if web != nil {
-		background.Go(func() error { return serveHTTP(work, web, pages(cfg, registry, conf.ready, &operations)) })
+		background.Go(func() error {
+			return serveHTTP(work, web, pages(cfg, registry, conf.ready, started.ready, &operations))
+		})
 	}
 	background.Go(func() error { conf.follow(work); return nil })
 	log.Info("serving", "driver", cfg.DriverName, "version", deps.Version, "address", listener.Addr().String(),
@@ -236,7 +243,7 @@ func cloudOptions(cfg config.Config, deps Dependencies, tracing *telemetry.Traci
 }
 
 // logLogin logs in once, so that the log reports wrong credentials before the first claim.
-func logLogin(ctx context.Context, current cloud.Current, log *slog.Logger) {
+func logLogin(ctx context.Context, current cloud.Current, loggedIn func(), log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	c, err := current(ctx)
@@ -245,6 +252,7 @@ func logLogin(ctx context.Context, current cloud.Current, log *slog.Logger) {
 	case err != nil:
 		log.Error("cannot log in to the cloud; the driver tries again for every RPC", "error", err)
 	default:
+		loggedIn()
 		log.Info("logged in", "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
 		for _, address := range c.Unencrypted() {
 			log.Warn("the catalog of the cloud has a URL without encryption; an attacker on the network can read the token", "url", address)

@@ -482,13 +482,14 @@ func TestTheDriverSurvivesAnOutageOfKeystoneAtTheStartAndOfTheCloudLater(t *test
 		d := start(t, sim.CloudConf(cloudURL), wire)
 		alive := func(readyz, startupz int) {
 			t.Helper()
-			if ready := must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{})); !ready.GetReady().GetValue() {
-				t.Error("the driver would be restarted because of the cloud")
-			}
 			for path, want := range map[string]int{"/healthz": http.StatusOK, "/readyz": readyz, "/startupz": startupz} {
 				if page, code := d.get(t, path); code != want {
 					t.Errorf("%s: want %d, got %d: %s", path, want, code, page)
 				}
+			}
+			wantReady := startupz == http.StatusOK // at the start the sidecars wait; see TestSidecarsWaitForTheFirstLoginButNotUntilARestart
+			if ready := must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{})); ready.GetReady().GetValue() != wantReady {
+				t.Errorf("want ready %t, got %v", wantReady, ready)
 			}
 		}
 		alive(http.StatusServiceUnavailable, http.StatusServiceUnavailable)
@@ -521,6 +522,34 @@ func TestTheDriverSurvivesAnOutageOfKeystoneAtTheStartAndOfTheCloudLater(t *test
 		alive(http.StatusOK, http.StatusOK)
 		must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-2")))
 	})
+}
+
+// With wrong credentials the sidecars of a pod do not compete with those of the old pod at first. But a driver whose probe fails for two minutes would be
+// restarted.
+func TestSidecarsWaitForTheFirstLoginButNotUntilARestart(t *testing.T) {
+	for name, test := range map[string]struct {
+		secret string
+		want   []bool // after 1, 60, 89 and 91 seconds
+	}{
+		"wrong credentials": {"wrong", []bool{false, false, false, true}},
+		"right credentials": {"sim-appcred-secret", []bool{true, true, true, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simulated()
+				conf := bytes.Replace(sim.CloudConf(cloudURL), []byte("sim-appcred-secret"), []byte(test.secret), 1)
+				d := start(t, conf, memnet.Transport(sim.Handler()))
+				began := time.Now()
+				for i, after := range []time.Duration{time.Second, time.Minute, 89 * time.Second, 91 * time.Second} {
+					time.Sleep(time.Until(began.Add(after))) // virtual
+					answer := must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{}))
+					if got := answer.GetReady().GetValue(); got != test.want[i] {
+						t.Errorf("after %s: want ready %t, got %t", after, test.want[i], got)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestWrongCredentialsAreLoggedAndDoNotEndTheDriver(t *testing.T) {

@@ -13,6 +13,9 @@ type Options struct {
 	DriverName   string
 	Version      string
 	WithTopology bool
+	// Ready is the answer to Probe; nil means ready. The sidecars of a pod wait until it is true, and the liveness probe restarts a driver for which
+	// it stays false.
+	Ready func() bool
 }
 
 // Server implements csi.IdentityServer.
@@ -50,8 +53,7 @@ func (s *Server) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	return answer, nil
 }
 
-// Probe implements csi.IdentityServer. A process that answers has read its configuration and is ready. It does not check the cloud:
-// the liveness probe would restart the driver during an outage.
+// Probe implements csi.IdentityServer. It does not check the cloud: the liveness probe would restart the driver during an outage.
 func (s *Server) Probe(context.Context, *csi.ProbeRequest) (*csi.ProbeResponse, error) {
-	return &csi.ProbeResponse{Ready: wrapperspb.Bool(true)}, nil
+	return &csi.ProbeResponse{Ready: wrapperspb.Bool(s.o.Ready == nil || s.o.Ready())}, nil
 }

@@ -43,9 +43,11 @@ func TestVolumesExpandOnlineAndOffline(t *testing.T) {
 	}
 }
 
-func TestAProcessThatAnswersIsReady(t *testing.T) {
-	got, err := New(Options{}).Probe(t.Context(), &csi.ProbeRequest{})
-	if err != nil || !got.GetReady().GetValue() {
-		t.Errorf("got %v, %v", got, err)
+func TestProbeIsWhatTheOptionSays(t *testing.T) {
+	for want, option := range map[bool]func() bool{true: nil, false: func() bool { return false }} {
+		got, err := New(Options{Ready: option}).Probe(t.Context(), &csi.ProbeRequest{})
+		if err != nil || got.GetReady().GetValue() != want {
+			t.Errorf("want %t, got %v, %v", want, got, err)
+		}
 	}
 }
