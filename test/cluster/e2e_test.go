@@ -86,10 +86,19 @@ func isWhole(pattern string) bool {
 	return scenarios == ""
 }
 
-// installed reports whether a run with -keep has left the bundle.
+// installed reports whether a run with -keep has left the bundle. What is being removed is waited for.
 func (c *cluster) installed(t *testing.T) bool {
 	t.Helper()
-	return c.kubectl(t, "get", "namespace", "--ignore-not-found", "-o", "name", namespaces["controller"]) != ""
+	for _, namespace := range namespaces {
+		switch c.kubectl(t, "get", "namespace", "--ignore-not-found", "-o", "jsonpath={.status.phase}", namespace) {
+		case "":
+			return false
+		case "Terminating":
+			c.kubectl(t, "wait", "namespace/"+namespace, "--for=delete", "--timeout=180s")
+			return false
+		}
+	}
+	return true
 }
 
 var notOfAName = regexp.MustCompile(`[^a-z0-9]+`)
