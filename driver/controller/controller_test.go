@@ -489,13 +489,24 @@ func TestControllerGetVolumeReadsEveryCloud(t *testing.T) {
 }
 
 func TestControllerExpandVolume(t *testing.T) {
-	for _, block := range []bool{false, true} {
-		f := &fake{volume: volume.Volume{ID: first, Size: volume.GiB(3)}}
+	attached := []volume.Attachment{{ID: "a", Server: "server"}}
+	for _, test := range []struct {
+		name        string
+		block       bool
+		attachments []volume.Attachment
+		onNode      bool
+	}{
+		{"a file system", false, nil, true},
+		{"an attached file system", false, attached, true},
+		{"a block device that no server has", true, nil, false},
+		{"an attached block device, which grows later than the volume", true, attached, true},
+	} {
+		f := &fake{volume: volume.Volume{ID: first, Size: volume.GiB(3), Attachments: test.attachments}}
 		got, err := server(f).ControllerExpandVolume(t.Context(), &csi.ControllerExpandVolumeRequest{
-			VolumeId: first, CapacityRange: &csi.CapacityRange{RequiredBytes: 3 << 30}, VolumeCapability: capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, block),
+			VolumeId: first, CapacityRange: &csi.CapacityRange{RequiredBytes: 3 << 30}, VolumeCapability: capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, test.block),
 		})
-		if err != nil || got.GetCapacityBytes() != 3<<30 || got.GetNodeExpansionRequired() == block || !slices.Equal(f.calls, []string{"expand " + first + " to 3 GiB"}) {
-			t.Errorf("block %v: got %v, %v, %v", block, got, err, f.calls)
+		if err != nil || got.GetCapacityBytes() != 3<<30 || got.GetNodeExpansionRequired() != test.onNode || !slices.Equal(f.calls, []string{"expand " + first + " to 3 GiB"}) {
+			t.Errorf("%s: got %v, %v, %v", test.name, got, err, f.calls)
 		}
 	}
 	for _, req := range []*csi.ControllerExpandVolumeRequest{{CapacityRange: &csi.CapacityRange{}}, {VolumeId: first}, {VolumeId: first, Secrets: map[string]string{"cloud": "moon"}}} {

@@ -8,7 +8,10 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// ControllerExpandVolume implements csi.ControllerServer. A node expands the file system; a raw block device needs no expansion on the node.
+// ControllerExpandVolume implements csi.ControllerServer. A node expands the file system.
+//
+// Nobody expands a raw block device, but Nova grows the disk of a server some time after Cinder shows the new size. So the node of an attached
+// volume has to wait for the disk. Otherwise the claim would have a size that its pod does not see yet.
 func (s *Server) ControllerExpandVolume(ctx context.Context, req *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
 	cloud, err := s.cloud(req.GetSecrets())
 	if err != nil {
@@ -24,5 +27,6 @@ func (s *Server) ControllerExpandVolume(ctx context.Context, req *csi.Controller
 	if err != nil {
 		return nil, err
 	}
-	return &csi.ControllerExpandVolumeResponse{CapacityBytes: int64(v.Size), NodeExpansionRequired: req.GetVolumeCapability().GetBlock() == nil}, nil
+	onNode := req.GetVolumeCapability().GetBlock() == nil || len(v.Attachments) > 0
+	return &csi.ControllerExpandVolumeResponse{CapacityBytes: int64(v.Size), NodeExpansionRequired: onNode}, nil
 }

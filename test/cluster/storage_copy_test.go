@@ -64,7 +64,7 @@ spec: {volumeSnapshotClassName: %s, source: {persistentVolumeClaimName: %s}}
 }
 
 // attributesChange sets metadata when the volume is created, and later changes its type. The new type is in another pool, so Cinder copies the
-// volume, which no pod may use meanwhile.
+// volume. While a server has it, Cinder would leave the copy to Nova, and the Nova of the bed copies nothing.
 func attributesChange(t *testing.T, c *cluster) {
 	c.start(t, []claim{{name: "data", gib: 1, class: "standard", attributes: "team-a"}}, pod{name: "before", claim: "data"})
 	sum := c.write(t, "before", "/data/file", "before")
@@ -73,6 +73,7 @@ func attributesChange(t *testing.T, c *cluster) {
 		t.Errorf("volume %s has the type %s and the metadata %s; want standard, and team a", volume, kind, metadata)
 	}
 	c.deletePod(t, "before")
+	c.awaitDetached(t, "data")
 	began := time.Now()
 	c.kubectl(t, "patch", "pvc", "data", "--namespace="+c.namespace, "-p", `{"spec": {"volumeAttributesClassName": "to-fast"}}`)
 	c.kubectl(t, "wait", "pvc/data", "--namespace="+c.namespace, "--for=jsonpath={.status.currentVolumeAttributesClassName}=to-fast", "--timeout=300s")
@@ -82,4 +83,17 @@ func attributesChange(t *testing.T, c *cluster) {
 	}
 	c.start(t, nil, pod{name: "after", claim: "data"})
 	c.expectSum(t, "after", "/data/file", sum)
+}
+
+// awaitDetached waits until no VolumeAttachment has the volume of a claim.
+func (c *cluster) awaitDetached(t *testing.T, claim string) {
+	t.Helper()
+	volume := c.kubectl(t, "get", "pvc", claim, "--namespace="+c.namespace, "-o", "jsonpath={.spec.volumeName}")
+	eventually(t, time.Minute, "the volume of claim "+claim+" detached", func() error {
+		attached := c.kubectl(t, "get", "volumeattachments", "-o", "jsonpath={.items[*].spec.source.persistentVolumeName}")
+		if contains(strings.Fields(attached), volume) {
+			return fmt.Errorf("volume %s is attached", volume)
+		}
+		return nil
+	})
 }
