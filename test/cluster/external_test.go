@@ -129,7 +129,7 @@ func (c *cluster) ginkgo(t *testing.T, name string, procs int, skips []external.
 	definition := filepath.Join(c.repo, "test", "external")
 	bin := filepath.Join(cache(), "bin")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "ginkgo"),
-		"--procs="+strconv.Itoa(procs), "--timeout=3h", "--poll-progress-after=0", "--no-color", "--json-report=report.json", "--output-dir="+logs,
+		"--procs="+strconv.Itoa(procs), "--timeout="+beforeDeadline(t), "--poll-progress-after=0", "--no-color", "--json-report=report.json", "--output-dir="+logs,
 		"--focus="+external.Family+".*("+*focus+")", "--skip="+external.Flag(skips), "--label-filter="+labels,
 		filepath.Join(bin, "external-storage.test"), "--",
 		"--kubeconfig="+filepath.Join(c.dir, "admin.kubeconfig"), "--storage.testdriver="+filepath.Join(definition, "driver.yaml"),
@@ -146,6 +146,15 @@ func (c *cluster) ginkgo(t *testing.T, name string, procs int, skips []external.
 		t.Fatal(err)
 	}
 	return tests
+}
+
+// beforeDeadline is how long ginkgo may run: it needs a minute to clean up and to report before go test ends everything.
+func beforeDeadline(t *testing.T) string {
+	deadline, limited := t.Deadline()
+	if !limited {
+		return "24h"
+	}
+	return max(time.Until(deadline)-time.Minute, time.Second).Round(time.Second).String()
 }
 
 // startNodeSSH lets the tests run commands on each node by ssh, until the test ends. It gives the file of the key.
