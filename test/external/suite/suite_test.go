@@ -25,11 +25,12 @@ func TestMain(m *testing.M) {
 	config.CopyFlags(config.Flags, flag.CommandLine)
 	framework.RegisterCommonFlags(flag.CommandLine)
 	framework.RegisterClusterFlags(flag.CommandLine)
-	images := flag.Bool("images", false, "print the images of the tests' pods, agnhost before busybox, and exit")
+	images := flag.Bool("images", false, "print the images of the tests' pods and exit")
 	flag.Parse()
 	if *images {
-		fmt.Println(imageutils.GetE2EImage(imageutils.Agnhost))
-		fmt.Println(imageutils.GetE2EImage(imageutils.BusyBox))
+		for _, image := range []imageutils.ImageID{imageutils.Agnhost, imageutils.BusyBox, imageutils.Nginx, imageutils.GlibcDnsTesting} {
+			fmt.Println(imageutils.GetE2EImage(image))
+		}
 		os.Exit(0)
 	}
 	if flag.NArg() > 0 {

@@ -1,7 +1,8 @@
 // Command static-image writes a container image of statically linked programs and nothing else, in the layout of `docker save`, which
 // containerd imports. The image's first program is its entry point. With -busybox it also has a shell and the other tools of busybox, and /tmp.
+// A program that is not static needs its libraries as -file.
 //
-//	static-image -output FILE -name NAME:TAG [-busybox FILE] [-link /NAME=TARGET]... PROGRAM...
+//	static-image -output FILE -name NAME:TAG [-busybox FILE] [-link /NAME=TARGET]... [-file FILE]... PROGRAM...
 package main
 
 import (
@@ -27,6 +28,7 @@ type image struct {
 	programs     []string
 	busybox      string
 	links        []link
+	files        []string // each has the same path in the image
 }
 
 // link is a symbolic link in the image.
@@ -45,6 +47,10 @@ func main() {
 		i.links = append(i.links, link{strings.TrimPrefix(name, "/"), target})
 		return nil
 	})
+	flag.Func("file", "a file of this machine, which the image has at the same path; may be repeated", func(s string) error {
+		i.files = append(i.files, s)
+		return nil
+	})
 	flag.Parse()
 	i.programs = flag.Args()
 	if err := i.write(); err != nil {
@@ -54,7 +60,7 @@ func main() {
 
 func (i image) write() error {
 	if i.output == "" || i.name == "" || len(i.programs) == 0 {
-		return errors.New("usage: static-image -output FILE -name NAME:TAG [-busybox FILE] [-link /NAME=TARGET]... PROGRAM...")
+		return errors.New("usage: static-image -output FILE -name NAME:TAG [-busybox FILE] [-link /NAME=TARGET]... [-file FILE]... PROGRAM...")
 	}
 	layer, err := i.layer()
 	if err != nil {
@@ -92,7 +98,7 @@ func (i image) layer() ([]byte, error) {
 	}
 	programs, links := i.programs, i.links
 	if i.busybox != "" {
-		tools, err := toolsOf(i.busybox)
+		tools, err := toolsOf(i.busybox, programs)
 		if err != nil {
 			return nil, err
 		}
@@ -113,6 +119,15 @@ func (i image) layer() ([]byte, error) {
 			return nil, err
 		}
 	}
+	for _, file := range i.files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := add(w, strings.TrimPrefix(file, "/"), 0o755, content); err != nil {
+			return nil, err
+		}
+	}
 	for _, l := range links {
 		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: l.name, Linkname: l.target, Mode: 0o777}); err != nil {
 			return nil, err
@@ -124,15 +139,19 @@ func (i image) layer() ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// toolsOf are links to busybox under the name of each tool that it has.
-func toolsOf(busybox string) ([]link, error) {
+// toolsOf are links to busybox under the name of each tool that it has, unless a program of the image has that name.
+func toolsOf(busybox string, programs []string) ([]link, error) {
 	list, err := exec.Command(busybox, "--list").Output()
 	if err != nil {
 		return nil, fmt.Errorf("%s --list: %w", busybox, err)
 	}
+	taken := map[string]bool{filepath.Base(busybox): true}
+	for _, program := range programs {
+		taken[filepath.Base(program)] = true
+	}
 	var links []link
 	for name := range strings.FieldsSeq(string(list)) {
-		if name != filepath.Base(busybox) {
+		if !taken[name] {
 			links = append(links, link{"bin/" + name, filepath.Base(busybox)})
 		}
 	}
