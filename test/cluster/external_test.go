@@ -76,11 +76,11 @@ func (c *cluster) externalSkips(t *testing.T) []external.Skip {
 }
 
 // loadExternalImages gives every node the images of the tests' pods. The tests use busybox and nginx for their shell. Of the image for tests of DNS
-// they use dd, that of GNU with all its flags.
+// they use dd, that of GNU with all its flags, in a shell that does not prefer the dd of busybox.
 func (c *cluster) loadExternalImages(t *testing.T) {
 	t.Helper()
 	bin := filepath.Join(cache(), "bin")
-	dd := []string{"/bin/dd"}
+	dd := []string{"/bin/dd", "/bin/sh"}
 	for word := range strings.FieldsSeq(c.run(t, "ldd", dd[0])) {
 		if strings.HasPrefix(word, "/") {
 			dd = append([]string{"-file", word}, dd...)
