@@ -42,6 +42,7 @@ metadata: {name: end-to-end}
 spec:
   kubernetesVersion: "1.37"
   driver: {capacity: true}
+  nodeLifecycle: {startupTaint: true, drainHook: true}
   snapshots: {backup: enabled}
   attributesClasses:
     team-a: {metadata: {team: a}}
