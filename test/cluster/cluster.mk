@@ -11,8 +11,8 @@ cluster-down: ## stop that Kubernetes and delete its data; the built programs st
 test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
 	go run ./test/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/cluster
 
-test-e2e: build tools image ## the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; at most an hour (SCENARIO=regexp, KEEP=1)
-	go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run "TestEndToEnd/$(SCENARIO)" ./test/cluster $(if $(KEEP),-keep)
+test-e2e: build tools image ## the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; at most an hour (SCENARIO=regexp, KEEP=1, UPDATE=1)
+	go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run "TestEndToEnd/$(SCENARIO)" ./test/cluster $(if $(KEEP),-keep) $(if $(UPDATE),-update)
 
 e2e-anatomy: build tools image ## where the time of four flows goes, by this driver and by upstream's plugin in turn (UPSTREAM=CHECKOUT, REPEAT=3, KEEP=1); fills in docs/explanation/e2e.md
 	go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run '^TestAnatomy$$' ./test/cluster -repeat $(or $(REPEAT),3) -anatomy $(CURDIR)/bin/anatomy.json $(if $(KEEP),-keep)

@@ -37,8 +37,8 @@ func (c *cluster) leave(t *testing.T, node string) (back func()) {
 	return back
 }
 
-// awaitDriver waits until the CSINode of a node has the driver, or no longer has it.
-func (c *cluster) awaitDriver(t *testing.T, node string, want bool) {
+// awaitDriverOn waits until the CSINode of a node has the driver, or no longer has it.
+func (c *cluster) awaitDriverOn(t *testing.T, node string, want bool) {
 	t.Helper()
 	eventually(t, 3*time.Minute, fmt.Sprintf("the driver in CSINode %s: %t", node, want), func() error {
 		out, _, err := c.try(context.Background(), "", "kubectl", "get", "csinode", node, "-o", "jsonpath={.spec.drivers[*].name}")
@@ -58,7 +58,7 @@ func (c *cluster) taints(t *testing.T, node string) []string {
 func startupTaint(t *testing.T, c *cluster) {
 	const node = "node-az1-2"
 	back := c.leave(t, node)
-	c.awaitDriver(t, node, false)
+	c.awaitDriverOn(t, node, false)
 	t.Cleanup(func() {
 		_, _, _ = c.try(context.Background(), "", "kubectl", "taint", "node", node, startupTaintKey+"-") // it fails without the taint, as it should be
 	})
@@ -70,7 +70,7 @@ func startupTaint(t *testing.T, c *cluster) {
 	}
 	began := time.Now()
 	back()
-	c.awaitDriver(t, node, true)
+	c.awaitDriverOn(t, node, true)
 	registered := time.Now()
 	eventually(t, time.Minute, "the taint removed", func() error {
 		if slices.Contains(c.taints(t, node), startupTaintKey) {

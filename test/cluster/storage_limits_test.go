@@ -65,8 +65,19 @@ func (c *cluster) capacities(t *testing.T) map[string]resource.Quantity {
 	return all
 }
 
+// ownClass is a class that comes and goes with its capacity.
+const ownClass = `
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: e2e-own-class}
+provisioner: ` + driverName + `
+parameters: {type: fast}
+volumeBindingMode: WaitForFirstConsumer
+`
+
 // capacity asks for more than the quota of the type fast, which is 1000 GiB in the OpenStack bed.
 func capacity(t *testing.T, c *cluster) {
+	c.apply(t, ownClass)
 	classes := strings.Fields(c.kubectl(t, "get", "storageclasses", "-o", fmt.Sprintf(`jsonpath={.items[?(@.provisioner==%q)].metadata.name}`, driverName)))
 	var all map[string]resource.Quantity
 	eventually(t, 2*time.Minute, "the capacity of each class in each zone", func() error {
@@ -92,7 +103,6 @@ func capacity(t *testing.T, c *cluster) {
 	if phase := c.phaseOf(t, "large"); phase != "Pending" {
 		t.Errorf("the pod with the large claim is %s", phase)
 	}
-	began := time.Now()
 	eventually(t, 3*time.Minute, "the published capacity follows the quota", func() error {
 		now := c.capacities(t)["fast az2"]
 		if left := int(now.Value() >> 30); left > gib-5 {
@@ -100,7 +110,15 @@ func capacity(t *testing.T, c *cluster) {
 		}
 		return nil
 	})
-	c.measured("- published capacity follows a new volume", began)
+	c.kubectl(t, "delete", "storageclass", "e2e-own-class")
+	eventually(t, 2*time.Minute, "the capacity of a deleted class deleted", func() error {
+		for of := range c.capacities(t) {
+			if strings.HasPrefix(of, "e2e-own-class ") {
+				return fmt.Errorf("there is one of %s", of)
+			}
+		}
+		return nil
+	})
 }
 
 // contains reports whether a list has an item; an empty item is never in it.

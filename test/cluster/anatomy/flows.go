@@ -15,8 +15,9 @@ type Records struct {
 // Pod is a pod with one claim, and the objects that Kubernetes made for it.
 type Pod struct {
 	Namespace, Name, Node string
-	Claim, Volume, Handle string // PersistentVolumeClaim, PersistentVolume, Cinder's ID
-	Attachment            string // VolumeAttachment
+	Claim, Volume, Handle string    // PersistentVolumeClaim, PersistentVolume, Cinder's ID
+	Attachment            string    // VolumeAttachment
+	Ready                 time.Time // of the condition Ready, which Kubernetes writes in whole seconds
 }
 
 // Users of the API server, by the ends of their names. A sidecar has the service account of the bundle that it belongs to.
@@ -78,7 +79,8 @@ func (r Records) attachAndRun(p Pod, since time.Time) []Moment {
 	attachment := object{"volumeattachments", "", p.Attachment, ""}
 	status := object{"volumeattachments", "", p.Attachment, "status"}
 	requested := r.Audit.by(attachUser, attachment, "create").firstAfter(since)
-	attached := r.Audit.by("", status, "patch", "update").lastUntil(time.Time{})
+	// The attacher may say so again later.
+	attached := r.Audit.by("", status, "patch", "update").firstAfter(r.succeeded("ControllerPublishVolume", p.Handle, requested))
 	moments := []Moment{{requested, Controllers, "attach requested"}}
 	moments = append(moments, r.rpcs("ControllerPublishVolume", p.Handle, requested, attached, Sidecars, r.work("attach", p.Handle), "attacher calls", "attached")...)
 	moments = append(moments,
@@ -87,7 +89,9 @@ func (r Records) attachAndRun(p Pod, since time.Time) []Moment {
 	stage := r.rpcs("NodeStageVolume", p.Handle, attached, time.Time{}, KubeletWait, time.Time{}, "kubelet sees it", "staged")
 	publish := r.rpcs("NodePublishVolume", p.Handle, attached, time.Time{}, Kubelet, time.Time{}, "kubelet publishes", "published")
 	moments = append(append(moments, stage...), publish...)
-	ready := r.Audit.by(kubeletUser(p.Node), object{"pods", p.Namespace, p.Name, "status"}, "patch", "update").lastUntil(time.Time{})
+	// kubelet also writes the status before and long after.
+	ready := r.Audit.by(kubeletUser(p.Node), object{"pods", p.Namespace, p.Name, "status"}, "patch", "update").
+		firstAfter(later(p.Ready, r.succeeded("NodePublishVolume", p.Handle, attached)))
 	return append(moments, Moment{ready, Kubelet, "container started, pod ready"})
 }
 
@@ -115,6 +119,23 @@ func (r Records) rpcs(method, of string, from, until time.Time, caller Layer, do
 		return []Moment{{Step: method}}
 	}
 	return moments
+}
+
+// succeeded is when an RPC first succeeded after a time.
+func (r Records) succeeded(method, of string, since time.Time) time.Time {
+	for _, rpc := range r.RPCs {
+		if rpc.Method == method && rpc.Object == of && !rpc.Failed && !rpc.End.Before(since) {
+			return rpc.End
+		}
+	}
+	return time.Time{}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // work is the last time at which the cloud was done with a step for a volume.

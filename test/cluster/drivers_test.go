@@ -1,0 +1,65 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// workloads are a driver's controller and node pods.
+type workloads struct{ deployment, daemonset []string } // name and namespace
+
+var (
+	ownWorkloads      = workloads{[]string{"cinder-csi-controller", "cinder-csi"}, []string{"cinder-csi-node", "cinder-csi-node"}}
+	upstreamWorkloads = workloads{[]string{"csi-cinder-controllerplugin", "kube-system"}, []string{"csi-cinder-nodeplugin", "kube-system"}}
+)
+
+// awaitDriver waits until both workloads are rolled out and every node has the driver.
+func (c *cluster) awaitDriver(t *testing.T, w workloads) {
+	t.Helper()
+	c.kubectl(t, "rollout", "status", "deployment/"+w.deployment[0], "--namespace="+w.deployment[1], "--timeout=180s")
+	c.kubectl(t, "rollout", "status", "daemonset/"+w.daemonset[0], "--namespace="+w.daemonset[1], "--timeout=180s")
+	for _, node := range nodes {
+		eventually(t, time.Minute, "the driver in CSINode "+node, func() error {
+			drivers := c.kubectl(t, "get", "csinode", node, "-o", "jsonpath={.spec.drivers[*].name}")
+			if !slices.Contains(strings.Fields(drivers), driverName) {
+				return fmt.Errorf("it has the drivers %q", drivers)
+			}
+			return nil
+		})
+	}
+}
+
+// awaitNoPods waits until no pod of the workloads is left.
+func (c *cluster) awaitNoPods(t *testing.T, w workloads) {
+	t.Helper()
+	for _, of := range [][]string{w.deployment, w.daemonset} {
+		eventually(t, 2*time.Minute, "the end of the pods of "+of[0], func() error {
+			if left := c.kubectl(t, "get", "pods", "--namespace="+of[1], "--selector=app="+of[0], "-o", "name"); left != "" {
+				return fmt.Errorf("there are %s", strings.Fields(left))
+			}
+			return nil
+		})
+	}
+}
+
+// removeWorkloads deletes the pods of a driver and leaves its rights, its classes and its CSIDriver.
+func (c *cluster) removeWorkloads(t *testing.T, w workloads) {
+	t.Helper()
+	c.kubectl(t, "delete", "deployment/"+w.deployment[0], "--namespace="+w.deployment[1], "--ignore-not-found", "--timeout=120s")
+	c.kubectl(t, "delete", "daemonset/"+w.daemonset[0], "--namespace="+w.daemonset[1], "--ignore-not-found", "--timeout=120s")
+	c.awaitNoPods(t, w)
+}
+
+// useFor is what a driver must still do after a replacement: a claim is made, its pod runs, and both go.
+func (c *cluster) useFor(t *testing.T, name, class string) {
+	t.Helper()
+	c.start(t, []claim{{name: name, gib: 1, class: class}}, pod{name: name, claim: name, node: "node-az1"})
+	c.write(t, name, "/data/file", name)
+	c.deletePod(t, name)
+	c.kubectl(t, "delete", "pvc", name, "--namespace="+c.namespace, "--timeout=120s")
+}
