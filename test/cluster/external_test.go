@@ -87,7 +87,7 @@ func (c *cluster) externalSkips(t *testing.T) []external.Skip {
 }
 
 // loadExternalImages gives every node the images of the tests' pods. The tests use busybox and nginx for their shell. Of the image for tests of DNS
-// they use dd, that of GNU with all its flags, in a shell that does not prefer the dd of busybox.
+// they use GNU dd with all its flags. So its shell may not prefer the dd of busybox.
 func (c *cluster) loadExternalImages(t *testing.T) {
 	t.Helper()
 	bin := filepath.Join(cache(), "bin")
