@@ -53,7 +53,7 @@ func (s simulatedFaults) inject(op operation, slow bool) (func() error, error) {
 	}
 	fault := openstacksim.Fault{Operation: simulated, Slow: slow}
 	if slow {
-		fault.Delay = 100 * time.Millisecond
+		fault.Delay = 400 * time.Millisecond // a busy machine must get a request in before it ends
 	}
 	remove := s.sim.SetFault(fault)
 	return func() error { remove(); return nil }, nil
