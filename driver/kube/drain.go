@@ -78,7 +78,8 @@ const detachPoll = 2 * time.Second
 // them by force, and the pods wait elsewhere as long. In a rollout of the driver the node is not being drained. Then pods keep their volumes,
 // and there is nothing to wait for.
 //
-// Errors of the API do not end it: it tries again until ctx ends. The error then says what is still attached.
+// Errors of the API do not end it: it tries again until ctx ends. The error then says what is still attached. A denied request does end it. It means
+// that somebody is removing the driver: the rights of the account are gone before its pods.
 func (a *API) AwaitDetached(ctx context.Context, driverName, nodeName string, log *slog.Logger) error {
 	last := "unknown"
 	for {
@@ -86,6 +87,8 @@ func (a *API) AwaitDetached(ctx context.Context, driverName, nodeName string, lo
 		switch line := strings.Join(volumes, ", "); {
 		case err == nil && line == "":
 			return nil
+		case volume.Is(err, volume.PermissionDenied):
+			return err
 		case err == nil && line != last:
 			last = line
 			log.InfoContext(ctx, "the node is being drained; waiting until its volumes are detached", "node", nodeName, "volumes", line)

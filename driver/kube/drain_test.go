@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/testenv"
 )
 
@@ -19,7 +20,6 @@ func TestTheHookWaitsForDetachesOnlyWhileTheNodeIsDrained(t *testing.T) {
 	for name, test := range map[string]struct {
 		taints   []string // nil: the node is gone
 		attached []map[string]any
-		deny     bool
 		waits    bool
 		detached bool // after 30 seconds
 	}{
@@ -30,11 +30,10 @@ func TestTheHookWaitsForDetachesOnlyWhileTheNodeIsDrained(t *testing.T) {
 		"a drain by the autoscaler":             {taints: []string{"ToBeDeletedByClusterAutoscaler"}, attached: []map[string]any{attachment(own, "n", "pv-1")}, waits: true, detached: true},
 		"the node object is gone":               {attached: []map[string]any{attachment(own, "n", "pv-1")}, waits: true, detached: true},
 		"a drain that outlasts the grace time":  {taints: []string{"karpenter.sh/disrupted"}, attached: []map[string]any{attachment(own, "n", "pv-1")}, waits: true},
-		"the API refuses":                       {taints: []string{"other"}, deny: true, waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := &fakeAPI{taints: map[string][]string{}, attachments: test.attached, deny: test.deny}
+				f := &fakeAPI{taints: map[string][]string{}, attachments: test.attached}
 				if test.taints != nil {
 					f.taints["n"] = test.taints
 				}
@@ -54,10 +53,22 @@ func TestTheHookWaitsForDetachesOnlyWhileTheNodeIsDrained(t *testing.T) {
 					t.Errorf("want 30 s and one line, took %v, %v\n%s", took, err, log)
 				case test.waits && !test.detached && (err == nil || took != time.Minute):
 					t.Errorf("want the end of the grace time, took %v, %v", took, err)
-				case test.waits && !test.detached && !test.deny && !strings.Contains(err.Error(), "pv-1"):
+				case test.waits && !test.detached && !strings.Contains(err.Error(), "pv-1"):
 					t.Errorf("the error does not name the volume: %v", err)
 				}
 			})
 		})
 	}
+}
+
+// The bundle is being removed: its roles are gone before its pods.
+func TestAHookWithoutRightsEndsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := startAPI(t, &fakeAPI{taints: map[string][]string{"n": {"node.kubernetes.io/unschedulable"}}, attachments: []map[string]any{attachment(own, "n", "pv-1")}, deny: true})
+		began := time.Now()
+		err := api.AwaitDetached(t.Context(), own, "n", slog.New(slog.DiscardHandler))
+		if took := time.Since(began); !volume.Is(err, volume.PermissionDenied) || took > time.Second {
+			t.Errorf("want PermissionDenied at once, got %v after %s", err, took)
+		}
+	})
 }
