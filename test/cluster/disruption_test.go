@@ -2,4 +2,5 @@
 
 package cluster
 
-var disruptionScenarios []scenario
+// disruptionScenarios end programs and nodes. Each gives back what it took.
+var disruptionScenarios = nodeDisruptions

@@ -120,6 +120,7 @@ func (c *cluster) attempt(t *testing.T, s scenario) {
 	if err := os.Symlink(filepath.Join(c.work, "clouds.yaml"), filepath.Join(own.work, "clouds.yaml")); err != nil {
 		t.Fatal(err)
 	}
+	own.kubectl(t, "delete", "namespace", own.namespace, "--ignore-not-found", "--timeout=300s") // an attempt that failed has left it to be looked at
 	own.makeNamespace(t)
 	began := time.Now()
 	s.run(t, &own)

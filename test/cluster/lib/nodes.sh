@@ -33,10 +33,11 @@ make_cgroups() { # NODE
 	done
 }
 
-remove_cgroups() {
-	local root
+remove_cgroups() { # [NODE]
+	local root directory
 	for root in $(cgroup_roots); do
-		[ ! -d "$root/cluster-bed" ] || find "$root/cluster-bed" -depth -type d -exec rmdir {} + 2>/dev/null || true
+		directory=$root/cluster-bed${1:+/$1}
+		[ ! -d "$directory" ] || find "$directory" -depth -type d -exec rmdir {} + 2>/dev/null || true
 	done
 }
 
@@ -146,9 +147,11 @@ start_nodes() {
 stop_node() { # NODE
 	local init
 	init=$(node_pid "$1")
-	signal KILL "$(pid_of "$1")"
+	signal KILL "$(pid_of "$1")" "$init"
 	wait_gone 200 "$init" || die "process $init of $1 does not end"
 	rm "$RUN/$1.pid"
+	# The next kubelet would look for three seconds at each container that is no more.
+	remove_cgroups "$1"
 }
 
 # Without a registry every image must be there; test-cluster imports those of the bundle.

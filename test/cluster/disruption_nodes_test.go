@@ -1,0 +1,89 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+var nodeDisruptions = []scenario{
+	{"pods with volumes of a drained node start on the other node of the zone", drainNode},
+	{"kubelet is killed while pods write and others start", killKubelet},
+}
+
+// elsewhere is the other node of zone az1.
+var elsewhere = map[string]string{"node-az1": "node-az1-2", "node-az1-2": "node-az1"}
+
+func drainNode(t *testing.T, c *cluster) {
+	const node = "node-az1"
+	w := writers{name: "drained", replicas: 3}
+	c.startWriters(t, w, node)
+	t.Cleanup(func() { // the drain cordons it
+		_, _, _ = c.try(context.Background(), "", "kubectl", "uncordon", node)
+	})
+	before, began := c.logs(t, w), time.Now()
+	c.kubectl(t, "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=180s")
+	drained := time.Since(began)
+	pause := c.movedWithin(t, 3*time.Minute, w, node, before)
+	if left := volumeMounts(c.onNode(t, node, "cat", "/proc/self/mounts")); len(left) > 0 {
+		t.Errorf("the drained node has mounts of volumes: %q", left)
+	}
+	fmt.Printf("measured: drain of a node with %d volumes %.1f s; at most %.1f s from a pod's last line to its first on the other node\n", w.replicas, drained.Seconds(), pause.Seconds())
+	c.kubectl(t, "uncordon", node)
+	c.rolledOut(t)
+}
+
+func killKubelet(t *testing.T, c *cluster) {
+	const node = "node-az1"
+	w := writers{name: "kept", replicas: 2}
+	c.startWriters(t, w, node)
+	began := time.Now()
+	// Two pods are about to mount when it ends.
+	c.apply(t, claim{name: "late-0", gib: 1}.manifest(c.namespace)+pod{name: "late-0", claim: "late-0", node: node}.manifest(c.namespace)+
+		claim{name: "late-1", gib: 1}.manifest(c.namespace)+pod{name: "late-1", claim: "late-1", node: node}.manifest(c.namespace))
+	eventually(t, 2*time.Minute, "a volume of the new pods attached", func() error {
+		attached := c.kubectl(t, "get", "volumeattachments", "-o", `jsonpath={.items[?(@.status.attached==true)].spec.source.persistentVolumeName}`)
+		for i := range 2 {
+			name := c.volumeName(t, fmt.Sprintf("late-%d", i))
+			if name != "" && strings.Contains(attached, name) {
+				return nil
+			}
+		}
+		return fmt.Errorf("attached are %q", attached)
+	})
+	old := strings.Fields(c.onNode(t, node, "pidof", "kubelet"))
+	c.onNode(t, node, append([]string{"kill", "-KILL"}, old...)...)
+	killed := time.Now()
+	c.kubectl(t, "wait", "--namespace="+c.namespace, "--for=condition=Ready", "pod/late-0", "pod/late-1", "--timeout=180s")
+	late := time.Since(killed)
+	if now := strings.Fields(c.onNode(t, node, "pidof", "kubelet")); len(now) != 1 || now[0] == old[0] {
+		t.Fatalf("kubelet was process %q and is %q: it was not killed", old, now)
+	}
+	for _, pod := range w.pods() {
+		restarts := c.kubectl(t, "get", "pod", pod, "--namespace="+c.namespace, "-o", "jsonpath={.status.containerStatuses[0].restartCount}")
+		if restarts != "0" {
+			t.Errorf("pod %s was restarted %s times", pod, restarts)
+		}
+		log := c.awaitLines(t, pod, 20)
+		expectWriters(t, log, c.uid(t, pod))
+		if pause := log.LongestPause(began); pause > 5*time.Second {
+			t.Errorf("pod %s wrote nothing for %s", pod, pause)
+		}
+	}
+	// The new kubelet knows what the old one has mounted: the volume moves.
+	before := c.logs(t, w)
+	c.apply(t, w.manifest(c.namespace, "kubernetes.io/hostname: "+elsewhere[node]))
+	c.kubectl(t, append([]string{"delete", "pod", "--namespace=" + c.namespace, "--timeout=120s"}, w.pods()...)...)
+	pause := c.movedWithin(t, 3*time.Minute, w, node, before)
+	fmt.Printf("measured: two pods ready %.1f s after kubelet was killed while they mounted; volumes of before moved in %.1f s\n", late.Seconds(), pause.Seconds())
+}
+
+// volumeName is the name of a claim's PersistentVolume.
+func (c *cluster) volumeName(t *testing.T, claim string) string {
+	t.Helper()
+	return c.kubectl(t, "get", "pvc", claim, "--namespace="+c.namespace, "-o", "jsonpath={.spec.volumeName}")
+}
