@@ -5,6 +5,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -82,8 +83,87 @@ func killKubelet(t *testing.T, c *cluster) {
 	fmt.Printf("measured: two pods ready %.1f s after kubelet was killed while they mounted; volumes of before moved in %.1f s\n", late.Seconds(), pause.Seconds())
 }
 
+// power switches a node on or off. After a failure the cluster has all its nodes again.
+func (c *cluster) power(ctx context.Context, state, node string) error {
+	_, _, err := c.try(ctx, "", filepath.Join(c.repo, "test", "cluster", "node-power.sh"), state, node)
+	return err
+}
+
+const outOfService = "node.kubernetes.io/out-of-service"
+
+// loseNode cuts the power of a node, that of the attacher's leader if it can. The administrator says that the node is down, which Kubernetes cannot
+// know, and only then the volumes go to the other node.
+func loseNode(t *testing.T, c *cluster) {
+	node := "node-az1"
+	leader := c.holder(t, "attacher")
+	for _, p := range c.driverPods(t, "controller") {
+		if p.Name == leader && elsewhere[p.Node] != "" {
+			node = p.Node
+		}
+	}
+	w := writers{name: "lost", replicas: 2}
+	c.startWriters(t, w, node)
+	t.Cleanup(func() {
+		ctx := context.Background()
+		if err := c.power(ctx, "on", node); err != nil {
+			t.Error(err)
+		}
+		_, _, _ = c.try(ctx, "", "kubectl", "taint", "node", node, outOfService+":NoExecute-")
+	})
+	before := c.logs(t, w)
+	if err := c.power(t.Context(), "off", node); err != nil {
+		t.Fatal(err)
+	}
+	off := time.Now()
+	c.kubectl(t, "wait", "node/"+node, "--for=condition=Ready=Unknown", "--timeout=180s")
+	noticed := time.Since(off)
+	c.kubectl(t, "taint", "node", node, outOfService+"=nodeshutdown:NoExecute")
+	tainted := time.Now()
+	c.movedWithin(t, 4*time.Minute, w, node, before)
+	moved := time.Since(tainted)
+	c.expectOneAttachment(t, w, elsewhere[node])
+	on := time.Now()
+	if err := c.power(t.Context(), "on", node); err != nil {
+		t.Fatal(err)
+	}
+	c.kubectl(t, "wait", "node/"+node, "--for=condition=Ready", "--timeout=120s")
+	c.kubectl(t, "taint", "node", node, outOfService+":NoExecute-")
+	c.rolledOut(t)
+	// The node works as before, and has nothing of what it lost.
+	c.start(t, []claim{{name: "returned", gib: 1}}, pod{name: "returned", claim: "returned", node: node})
+	returned := time.Since(on)
+	fmt.Printf("measured: node lost: not ready after %.1f s; volumes on the other node %.1f s after the taint; node back with a new volume after %.1f s\n",
+		noticed.Seconds(), moved.Seconds(), returned.Seconds())
+	eventually(t, time.Minute, "no mount of a volume that moved", func() error {
+		table := c.onNode(t, node, "cat", "/proc/self/mounts")
+		for _, pod := range w.pods() {
+			if volume := c.volumeName(t, "data-"+pod); strings.Contains(table, volume) {
+				return fmt.Errorf("volume %s of pod %s is mounted", volume, pod)
+			}
+		}
+		return nil
+	})
+	for _, pod := range w.pods() {
+		expectWriters(t, c.lines(t, pod), before[pod][0].Writer, c.uid(t, pod))
+	}
+}
+
 // volumeName is the name of a claim's PersistentVolume.
 func (c *cluster) volumeName(t *testing.T, claim string) string {
 	t.Helper()
 	return c.kubectl(t, "get", "pvc", claim, "--namespace="+c.namespace, "-o", "jsonpath={.spec.volumeName}")
+}
+
+// expectOneAttachment fails unless Cinder has one attachment for each volume of the pods, to the server of that name.
+func (c *cluster) expectOneAttachment(t *testing.T, w writers, node string) {
+	t.Helper()
+	server := strings.TrimSpace(c.run(t, "/usr/bin/openstack", "--os-cloud", "lab-demo-admin", "server", "show", node, "-f", "value", "-c", "id"))
+	for _, pod := range w.pods() {
+		id := c.volumeOf(t, "data-"+pod)
+		out := c.run(t, "/usr/bin/openstack", "--os-cloud", "lab-demo-admin", "--os-volume-api-version", "3.27", "volume", "attachment", "list",
+			"--volume-id", id, "-f", "value", "-c", "Server ID", "-c", "Status")
+		if want := server + " attached"; strings.TrimSpace(out) != want {
+			t.Errorf("the attachments of volume %s are %q, want %q", id, out, want)
+		}
+	}
 }

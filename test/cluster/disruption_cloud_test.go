@@ -1,0 +1,172 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var cloudDisruptions = []scenario{
+	{"the cloud is unreachable for two minutes", loseCloud},
+	{"services of the cloud restart under load", restartServices},
+}
+
+const outage = 2 * time.Minute
+
+// loseCloud drops every packet from the nodes to the cloud. What was asked for meanwhile waits, and then succeeds by itself.
+func loseCloud(t *testing.T, c *cluster) {
+	const node = "node-az1"
+	before := c.takeStock(t)
+	w := writers{name: "writing", replicas: 2}
+	c.startWriters(t, w, node)
+	c.start(t, []claim{{name: "leaving", gib: 1}}, pod{name: "leaving", claim: "leaving"})
+	drivers := c.allDriverPods(t)
+	restore := c.cutCloud(t)
+	cut := time.Now()
+	late := c.askDuringOutage(t, "data-"+w.pods()[0])
+	holds(t, outage, "the cloud out of reach", func() error {
+		for _, claim := range late {
+			if phase := c.kubectl(t, "get", "pvc", claim, "--namespace="+c.namespace, "-o", "jsonpath={.status.phase}"); phase != "Pending" {
+				return fmt.Errorf("claim %s is %s", claim, phase)
+			}
+		}
+		return nil
+	})
+	restore()
+	restored := time.Now()
+	var all []string
+	for _, claim := range late {
+		all = append(all, "pod/"+claim)
+	}
+	c.kubectl(t, append([]string{"wait", "--namespace=" + c.namespace, "--for=condition=Ready", "--timeout=300s"}, all...)...)
+	running := time.Since(restored)
+	c.kubectl(t, "wait", "volumesnapshot/late", "--namespace="+c.namespace, "--for=jsonpath={.status.readyToUse}=true", "--timeout=300s")
+	snapshot := time.Since(restored)
+	c.kubectl(t, "wait", "pvc/leaving", "--namespace="+c.namespace, "--for=delete", "--timeout=300s")
+	eventually(t, 5*time.Minute, "the volume of the deleted claim is gone", func() error {
+		if volumes := c.volumes(t); len(volumes) != w.replicas+len(late) {
+			return fmt.Errorf("there are %d volumes, want %d", len(volumes), w.replicas+len(late))
+		}
+		return nil
+	})
+	deleted := time.Since(restored)
+	for _, pod := range w.pods() {
+		log := c.awaitLines(t, pod, 20)
+		expectWriters(t, log, c.uid(t, pod))
+		if pause := log.LongestPause(cut); pause > 5*time.Second {
+			t.Errorf("pod %s wrote nothing for %s", pod, pause)
+		}
+	}
+	c.expectNoRestart(t, drivers)
+	fmt.Printf("measured: cloud unreachable for %.0f s; after it %d pods with new claims ready in %.1f s, a snapshot in %.1f s, a volume detached and deleted in %.1f s\n",
+		restored.Sub(cut).Seconds(), len(late), running.Seconds(), snapshot.Seconds(), deleted.Seconds())
+	c.deleteAll(t)
+	c.expectStock(t, before)
+}
+
+// askDuringOutage asks for claims with pods, a snapshot, and the end of a claim. It gives the names of the claims, which are those of their pods.
+func (c *cluster) askDuringOutage(t *testing.T, source string) []string {
+	t.Helper()
+	var late []string
+	manifest := snapshotManifest("late", source, c.snapshotClass(t), c.namespace)
+	for i := range 3 {
+		name := fmt.Sprintf("late-%d", i)
+		late = append(late, name)
+		manifest += claim{name: name, gib: 1}.manifest(c.namespace) + pod{name: name, claim: name}.manifest(c.namespace)
+	}
+	c.apply(t, manifest)
+	c.kubectl(t, "delete", "pod/leaving", "pvc/leaving", "--namespace="+c.namespace, "--wait=false")
+	return late
+}
+
+// cutCloud drops the packets from every node and its pods to the cloud, until restore is called or the test ends.
+func (c *cluster) cutCloud(t *testing.T) (restore func()) {
+	t.Helper()
+	var bed struct{ Address string }
+	text, err := os.ReadFile(filepath.Join(c.openstack, "bed.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &bed)
+	}
+	if err != nil || bed.Address == "" {
+		t.Fatalf("the address of the cloud: %v", err)
+	}
+	script := filepath.Join(c.repo, "test", "cluster", "exec-node.sh")
+	restore = func() {
+		for _, node := range nodes {
+			_, _, _ = c.try(context.Background(), "", script, node, "ip", "route", "del", "blackhole", bed.Address)
+		}
+	}
+	t.Cleanup(restore)
+	for _, node := range nodes {
+		c.onNode(t, node, "ip", "route", "add", "blackhole", bed.Address)
+	}
+	return restore
+}
+
+// restartServices stops one service of the cloud after the other under load, and starts it again.
+func restartServices(t *testing.T, c *cluster) {
+	before := c.takeStock(t)
+	drivers := c.allDriverPods(t)
+	l := c.startLoad(t, 4)
+	l.awaitCycles(t, 1)
+	t.Cleanup(func() {
+		if _, err := c.startServices(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	var away []string
+	services := []string{"cinder-volume", "nova-compute-az1", "cinder-api", "nova-api"}
+	for _, service := range services {
+		t.Logf("%s stops; under way: %s", service, l.doing())
+		began := time.Now()
+		c.stopService(t, service)
+		if out, err := c.startServices(t.Context()); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		away = append(away, fmt.Sprintf("%s %.1f s", service, time.Since(began).Seconds()))
+		l.awaitCycles(t, 2)
+	}
+	l.finish(t)
+	c.expectSameInCinder(t, before)
+	c.expectNoRestart(t, drivers)
+	fmt.Printf("measured: services restarted under %d cycles of create, attach, snapshot, expand, delete; away: %s\n", l.cycles.Load(), strings.Join(away, ", "))
+	c.deleteAll(t)
+	c.expectStock(t, before)
+}
+
+// stopService asks a service of the bed to end, and waits for its end.
+func (c *cluster) stopService(t *testing.T, name string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.openstack, "run", name+".pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.Fields(string(text))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+		t.Fatalf("%s, process %d: %v", name, pid, err)
+	}
+	eventually(t, 90*time.Second, name+" ended", func() error {
+		if err := syscall.Kill(pid, 0); err == nil {
+			return fmt.Errorf("process %d is there", pid)
+		}
+		return nil
+	})
+}
+
+// startServices starts what of the bed does not run.
+func (c *cluster) startServices(ctx context.Context) (string, error) {
+	out, _, err := c.try(ctx, "", "env", "BED_NODES_PER_AZ=2", "OPENSTACK_BED="+c.openstack, filepath.Join(c.repo, "test", "openstack", "up.sh"))
+	return out, err
+}

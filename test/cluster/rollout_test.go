@@ -1,0 +1,85 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// untriedRollouts have not passed on a cluster yet: see untried.
+var untriedRollouts = []scenario{{"rollout with wrong credentials stops, volumes still work", wrongCredentials}}
+
+// wrongCredentials has the controller use a Secret with a wrong application credential. The new pod does not become ready, so the rollout stops. The
+// other one works, also while a claim needs it.
+func wrongCredentials(t *testing.T, c *cluster) {
+	const deployment, secret = "deployment/cinder-csi-controller", "wrong-credentials"
+	in := "--namespace=" + namespaces["controller"]
+	text, err := base64.StdEncoding.DecodeString(c.kubectl(t, "get", "secret", "cinder-csi-credentials", in, "-o", `jsonpath={.data.clouds\.yaml}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := base64.StdEncoding.EncodeToString([]byte(wrongSecret(t, string(text))))
+	c.apply(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: %s, namespace: %s}, data: {clouds.yaml: %s}}", secret, namespaces["controller"], wrong))
+	before := c.controllerPods(t)
+	t.Cleanup(func() {
+		for _, args := range [][]string{
+			{"rollout", "undo", deployment, in}, {"rollout", "status", deployment, in, "--timeout=180s"}, {"delete", "secret", secret, in},
+		} {
+			if _, _, err := c.try(context.Background(), "", "kubectl", args...); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	c.kubectl(t, "patch", deployment, in, "--patch", fmt.Sprintf(`{"spec":{"template":{"spec":{"volumes":[{"name":"cloud","secret":{"secretName":%q}}]}}}}`, secret))
+	if _, _, err := c.try(t.Context(), "", "kubectl", "rollout", "status", deployment, in, "--timeout=60s"); err == nil {
+		t.Fatal("the rollout is complete, although its pods cannot log in")
+	}
+	var old, fresh []string
+	for name, ready := range c.controllerPods(t) {
+		if _, known := before[name]; known {
+			old = append(old, fmt.Sprintf("ready %t", ready))
+		} else {
+			fresh = append(fresh, fmt.Sprintf("ready %t", ready))
+		}
+	}
+	if !slices.Equal(old, []string{"ready true"}) || !slices.Equal(fresh, []string{"ready false"}) {
+		t.Fatalf("want one old pod that is ready and one new pod that is not, got %v and %v", old, fresh)
+	}
+	began := time.Now()
+	c.start(t, []claim{{name: "meanwhile", gib: 1}}, pod{name: "meanwhile", claim: "meanwhile"})
+	c.measured("claim and pod ready meanwhile", began)
+}
+
+// wrongSecret is a clouds.yaml whose application credential has another secret.
+func wrongSecret(t *testing.T, text string) string {
+	t.Helper()
+	const key = "application_credential_secret:"
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if before, _, found := strings.Cut(line, key); found {
+			lines[i] = before + key + " wrong"
+			return strings.Join(lines, "\n")
+		}
+	}
+	t.Fatalf("clouds.yaml has no %s", key)
+	return ""
+}
+
+// controllerPods are the controller pods that are not being deleted, and whether each is ready.
+func (c *cluster) controllerPods(t *testing.T) map[string]bool {
+	t.Helper()
+	pods := map[string]bool{}
+	const fields = `jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.deletionTimestamp}{" "}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`
+	for line := range strings.Lines(c.kubectl(t, "get", "pods", "--namespace="+namespaces["controller"], "--selector=app=cinder-csi-controller", "-o", fields)) {
+		if words := strings.Fields(line); len(words) == 2 { // three with a time of deletion
+			pods[words[0]] = words[1] == "True"
+		}
+	}
+	return pods
+}
