@@ -14,18 +14,14 @@ import (
 // storageScenarios use the driver as its users do, while nothing disturbs it.
 var storageScenarios = []scenario{
 	{"a claim waits for its pod and gets a volume in its zone", placedWithItsPod},
+	{"a StatefulSet keeps its data when a pod is deleted and when it moves", statefulSet},
 	{"a raw block volume is written on two nodes at once", sharedBlock},
 	{"ReadWriteOncePod: the second pod waits for the first", oncePod},
 	{"a claim is cloned, and clone and original are independent", cloned},
 	{"a backup is restored in the other zone", backupInOtherZone},
 	{"a VolumeAttributesClass changes the type and metadata of a volume", attributesChange},
-	{"the scheduler respects the capacity of a class", capacity},
-}
-
-// untriedStorage has not passed on a cluster yet: see untried.
-var untriedStorage = []scenario{
-	{"a StatefulSet keeps its data when a pod is deleted and when it moves", statefulSet},
 	{"the scheduler respects the attach limit of a node", attachLimit},
+	{"the scheduler respects the capacity of a class", capacity},
 	{"a raw block volume grows while it is in use", blockGrows},
 }
 
