@@ -44,14 +44,22 @@ const attachAudit = `12 sa:attachdetach-controller create volumeattachments/va
 func attachRPCs() []RPC {
 	return []RPC{
 		{"ControllerPublishVolume", "h", at(13), at(14.5), false},
-		{"NodeStageVolume", "h", at(18), at(18.5), false}, {"NodePublishVolume", "h", at(19), at(19.5), false},
+		{"NodeStageVolume", "h", at(18), at(18.5), false},
+		{"NodePublishVolume", "h", at(19), at(19.5), false},
 	}
 }
 
 var attachParts = []Part{
-	{Controllers, "attach requested", 0}, {Sidecars, "attacher calls", 1}, {Cloud, "attached in the cloud", 1}, {Driver, "attached", 0.5},
-	{Sidecars, "VolumeAttachment says attached", 0.5}, {Controllers, "node says attached", 1},
-	{KubeletWait, "kubelet sees it", 2}, {NodeDriver, "staged", 0.5}, {Kubelet, "kubelet publishes", 0.5}, {NodeDriver, "published", 0.5},
+	{Controllers, "attach requested", 0},
+	{Sidecars, "attacher calls", 1},
+	{Cloud, "attached in the cloud", 1},
+	{Driver, "attached", 0.5},
+	{Sidecars, "VolumeAttachment says attached", 0.5},
+	{Controllers, "node says attached", 1},
+	{KubeletWait, "kubelet sees it", 2},
+	{NodeDriver, "staged", 0.5},
+	{Kubelet, "kubelet publishes", 0.5},
+	{NodeDriver, "published", 0.5},
 	{Kubelet, "container started, pod ready", 1.5},
 }
 
@@ -75,9 +83,14 @@ func TestAStartIsCutIntoTheTimeOfEachLayer(t *testing.T) {
 	attach[0].Seconds = 2
 	want := append([]Part{
 		{Scheduler, "node chosen for the claim", 1},
-		{Sidecars, "provisioner calls", 1}, {Driver, "volume created", 1}, {Sidecars, "provisioner calls", 1},
-		{Cloud, "volume created in the cloud", 1}, {Driver, "volume created", 1},
-		{Sidecars, "PersistentVolume written", 1}, {Controllers, "claim bound", 1}, {Scheduler, "pod bound to the node", 2},
+		{Sidecars, "provisioner calls", 1},
+		{Driver, "volume created", 1},
+		{Sidecars, "provisioner calls", 1},
+		{Cloud, "volume created in the cloud", 1},
+		{Driver, "volume created", 1},
+		{Sidecars, "PersistentVolume written", 1},
+		{Controllers, "claim bound", 1},
+		{Scheduler, "pod bound to the node", 2},
 	}, attach...)
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -93,7 +106,8 @@ func TestAMoveBeginsWithTheOldPod(t *testing.T) {
 10 system:kube-scheduler create pods/p/binding
 `+attachAudit),
 		RPCs: append([]RPC{
-			{"NodeUnpublishVolume", "h", at(1), at(1.5), false}, {"NodeUnstageVolume", "h", at(2), at(2.5), false},
+			{"NodeUnpublishVolume", "h", at(1), at(1.5), false},
+			{"NodeUnstageVolume", "h", at(2), at(2.5), false},
 			{"ControllerUnpublishVolume", "h", at(6), at(8), false},
 		}, attachRPCs()...),
 		Work: []Work{{"detach", "h", at(7)}, {"attach", "h", at(14)}},
@@ -106,10 +120,17 @@ func TestAMoveBeginsWithTheOldPod(t *testing.T) {
 	attach := append([]Part{}, attachParts...)
 	attach[0].Seconds = 2
 	want := append([]Part{
-		{Kubelet, "container stopped", 1}, {NodeDriver, "unpublished", 0.5}, {Kubelet, "kubelet unstages", 0.5}, {NodeDriver, "unstaged", 0.5},
-		{KubeletWait, "kubelet reports that the volume is free", 1.5}, {Controllers, "detach requested", 1},
-		{Sidecars, "attacher calls", 1}, {Cloud, "detached in the cloud", 1}, {Driver, "detached", 1},
-		{Sidecars, "VolumeAttachment removed", 1}, {Scheduler, "new pod bound to its node", 1},
+		{Kubelet, "container stopped", 1},
+		{NodeDriver, "unpublished", 0.5},
+		{Kubelet, "kubelet unstages", 0.5},
+		{NodeDriver, "unstaged", 0.5},
+		{KubeletWait, "kubelet reports that the volume is free", 1.5},
+		{Controllers, "detach requested", 1},
+		{Sidecars, "attacher calls", 1},
+		{Cloud, "detached in the cloud", 1},
+		{Driver, "detached", 1},
+		{Sidecars, "VolumeAttachment removed", 1},
+		{Scheduler, "new pod bound to its node", 1},
 	}, attach...)
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
