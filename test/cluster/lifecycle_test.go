@@ -78,9 +78,9 @@ func startupTaint(t *testing.T, c *cluster) {
 		}
 		return nil
 	})
-	c.measured("from the registration of the driver to the removal of the taint", registered)
+	c.measured("the driver registered until the taint was gone", registered)
 	c.kubectl(t, "wait", "--namespace="+c.namespace, "--for=condition=Ready", "pod/waits", "--timeout=300s")
-	c.measured("from the start of the driver to the ready pod", began)
+	c.measured("the driver started until the pod was ready", began)
 }
 
 // driverPod is the pod of the driver on a node; empty if there is none.
