@@ -14,6 +14,7 @@ import (
 var nodeDisruptions = []scenario{
 	{"pods with volumes of a drained node start on the other node of the zone", drainNode},
 	{"kubelet is killed while pods write and others start", killKubelet},
+	{"a node loses its power, its volumes move after the taint, and it returns", loseNode},
 }
 
 // elsewhere is the other node of zone az1.
@@ -132,7 +133,7 @@ func loseNode(t *testing.T, c *cluster) {
 	// The node works as before, and has nothing of what it lost.
 	c.start(t, []claim{{name: "returned", gib: 1}}, pod{name: "returned", claim: "returned", node: node})
 	returned := time.Since(on)
-	fmt.Printf("measured: node lost: not ready after %.1f s; volumes on the other node %.1f s after the taint; node back with a new volume after %.1f s\n",
+	fmt.Printf("measured: node lost: not ready after %.1f s; volumes moved %.1f s after the taint; node back with a volume after %.1f s\n",
 		noticed.Seconds(), moved.Seconds(), returned.Seconds())
 	eventually(t, time.Minute, "no mount of a volume that moved", func() error {
 		table := c.onNode(t, node, "cat", "/proc/self/mounts")

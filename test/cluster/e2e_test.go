@@ -39,7 +39,7 @@ func scenarios() []scenario {
 }
 
 // untried are scenarios that have not passed on a cluster yet. They run only where SCENARIO names them.
-var untried = slices.Concat(untriedRollouts, untriedDisruptions)
+var untried = cloudDisruptions
 
 // endToEnd is the Distribution of TestEndToEnd: every feature that a scenario needs.
 const endToEnd = `apiVersion: generator.cinder-csi.io/v1alpha1

@@ -14,6 +14,7 @@ import (
 var lifecycleScenarios = []scenario{
 	{"node with the start-up taint: its pod waits for the driver", startupTaint},
 	{"drained node: the driver stays until the volume is detached", drainHook},
+	{"rollout with wrong credentials stops, volumes still work", wrongCredentials},
 }
 
 const startupTaintKey = driverName + "/agent-not-ready"

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// untriedRollouts have not passed on a cluster yet: see untried.
-var untriedRollouts = []scenario{{"rollout with wrong credentials stops, volumes still work", wrongCredentials}}
-
 // wrongCredentials has the controller use a Secret with a wrong application credential. The new pod does not become ready, so the rollout stops. The
 // other one works, also while a claim needs it.
 func wrongCredentials(t *testing.T, c *cluster) {
