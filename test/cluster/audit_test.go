@@ -150,7 +150,7 @@ func (l auditLog) checkUnused(t *testing.T, granted []rights.Grant, used rights.
 	for _, finding := range used.Unused(granted, reasons) {
 		t.Error(finding)
 	}
-	fmt.Printf("measured: e2e       %d calls, %d rights granted, %d used, %d explained\n", used.Calls, len(granted), len(used.Used), len(reasons))
+	fmt.Printf("rights: %d calls, %d rights granted, %d used, %d explained\n", used.Calls, len(granted), len(used.Used), len(reasons))
 	if !*update {
 		return
 	}
