@@ -21,6 +21,7 @@ type load struct {
 	last    atomic.Bool        // each worker ends its cycle with everything in place
 	workers sync.WaitGroup
 	steps   []atomic.Value // what each worker waits for
+	begun   atomic.Int64   // steps of all workers
 	cycles  atomic.Int64
 	failed  chan error
 }
@@ -65,9 +66,15 @@ func (l *load) work(i int, snapshotClass string) error {
 	}
 }
 
+// step says what a worker waits for now.
+func (l *load) step(i int, what string) {
+	l.steps[i].Store(what)
+	l.begun.Add(1)
+}
+
 // cycle reports whether it was the worker's last one.
 func (l *load) cycle(i int, name, snapshotClass string) (last bool, err error) {
-	l.steps[i].Store("create and attach")
+	l.step(i, "create and attach")
 	objects := claim{name: name, gib: 1, class: "load-growing"}.manifest(l.c.namespace) + pod{name: name, claim: name}.manifest(l.c.namespace)
 	if err := l.kubectl(objects, "apply", "-f", "-"); err != nil {
 		return false, err
@@ -75,14 +82,14 @@ func (l *load) cycle(i int, name, snapshotClass string) (last bool, err error) {
 	if err := l.wait("pod/"+name, "condition=Ready"); err != nil {
 		return false, err
 	}
-	l.steps[i].Store("snapshot")
+	l.step(i, "snapshot")
 	if err := l.kubectl(snapshotManifest(name, name, snapshotClass, l.c.namespace), "apply", "-f", "-"); err != nil {
 		return false, err
 	}
 	if err := l.wait("volumesnapshot/"+name, "jsonpath={.status.readyToUse}=true"); err != nil {
 		return false, err
 	}
-	l.steps[i].Store("expand")
+	l.step(i, "expand")
 	if err := l.kubectl("", "patch", "pvc", name, "--namespace="+l.c.namespace, "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`); err != nil {
 		return false, err
 	}
@@ -92,7 +99,7 @@ func (l *load) cycle(i int, name, snapshotClass string) (last bool, err error) {
 	if l.last.Load() {
 		return true, nil
 	}
-	l.steps[i].Store("delete")
+	l.step(i, "delete")
 	return false, l.kubectl("", "delete", "pod/"+name, "volumesnapshot/"+name, "pvc/"+name, "--namespace="+l.c.namespace, "--timeout=300s")
 }
 
@@ -152,6 +159,18 @@ kind: VolumeSnapshot
 metadata: {name: %s, namespace: %s}
 spec: {volumeSnapshotClassName: %s, source: {persistentVolumeClaimName: %s}}
 `, name, namespace, class, claim)
+}
+
+// awaitStep waits until a worker has begun another step since there were so many.
+func (l *load) awaitStep(t *testing.T, since int64) {
+	t.Helper()
+	eventually(t, 4*time.Minute, "another step of the load", func() error {
+		l.check(t)
+		if l.begun.Load() == since {
+			return fmt.Errorf("under way: %s", l.doing())
+		}
+		return nil
+	})
 }
 
 // awaitCycles waits for so many further cycles.
