@@ -56,12 +56,28 @@ class ServerDir:
             with open(full, 'wb') as f:
                 f.write(data if isinstance(data, bytes) else data.encode())
 
-    def clear_disks(self):
-        """Forget every disk: before a restart shows the recorded ones."""
-        for name in ('sys/block', 'dev', 'by-id'):
-            full = os.path.join(self.path, name)
-            shutil.rmtree(full, ignore_errors=True)
-            os.makedirs(full)
+    def forget_disks_but(self, names):
+        """Hide every other disk. The directories stay: nodes mount them."""
+        volumes = set()
+        for name in os.listdir(os.path.join(self.path, 'sys/block')):
+            if name in names:
+                volumes.add('virtio-' + self._read(name, 'serial'))
+            else:
+                self._hide(name)
+        for directory, kept in (('dev', set(names)), ('by-id', volumes)):
+            full = os.path.join(self.path, directory)
+            for link in set(os.listdir(full)) - kept:
+                os.unlink(os.path.join(full, link))
+
+    def shows(self, volume_id, file, name):
+        """Whether the file is shown as disk NAME already."""
+        try:
+            return self._read(name, 'serial') == serial(volume_id) and any(
+                self._read(name, 'dev') == _number(loop)
+                and os.path.exists(self._by_id(volume_id))
+                for loop in _loops(file))
+        except FileNotFoundError:
+            return False
 
     def plug(self, volume_id, file, name):
         """Show the file as disk NAME, by the loop device it already has."""
@@ -99,10 +115,9 @@ class ServerDir:
         staged = os.path.join(self.path, '.new-' + name)
         shutil.rmtree(staged, ignore_errors=True)
         os.mkdir(staged)
-        number = os.stat(loop).st_rdev
         for file, text in (
                 ('serial', serial(volume_id)),  # the kernel adds no newline
-                ('dev', '%d:%d\n' % (os.major(number), os.minor(number))),
+                ('dev', _number(loop)),
                 ('size', _sectors(loop))):
             with open(os.path.join(staged, file), 'w') as f:
                 f.write(text)
@@ -114,6 +129,10 @@ class ServerDir:
         with contextlib.suppress(FileNotFoundError):
             os.rename(os.path.join(self.path, 'sys/block', name), gone)
         shutil.rmtree(gone, ignore_errors=True)
+
+    def _read(self, name, file):
+        with open(os.path.join(self.path, 'sys/block', name, file)) as f:
+            return f.read()
 
     def _write(self, name, text):
         staged = os.path.join(self.path, '.new-' + os.path.basename(name))
@@ -138,6 +157,11 @@ def _losetup(*args):
 
 def _loops(file):
     return _losetup('-n', '-O', 'NAME', '-j', file)
+
+
+def _number(loop):
+    number = os.stat(loop).st_rdev
+    return '%d:%d\n' % (os.major(number), os.minor(number))
 
 
 def _sectors(loop):

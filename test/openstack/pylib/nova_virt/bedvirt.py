@@ -41,11 +41,14 @@ class BedDriver(fake.FakeDriver):
 
     @exclusive
     def _replug(self, server, record):
-        server.clear_disks()
+        # A server that runs sees nothing of a restart of nova-compute.
+        names = {volume_id: os.path.basename(device)
+                 for volume_id, device in record['devices'].items()}
+        server.forget_disks_but(names.values())
         for volume_id, file in record['volumes'].items():
             try:
-                server.plug(volume_id, file,
-                            os.path.basename(record['devices'][volume_id]))
+                if not server.shows(volume_id, file, names[volume_id]):
+                    server.plug(volume_id, file, names[volume_id])
             except Exception:
                 LOG.exception('volume %s of server %s is not shown again',
                               volume_id, server.uuid)
