@@ -5,4 +5,4 @@ package cluster
 import "slices"
 
 // disruptionScenarios end programs, nodes and controllers. Each gives back what it took.
-var disruptionScenarios = slices.Concat(nodeDisruptions, controllerDisruptions)
+var disruptionScenarios = slices.Concat(nodeDisruptions, cloudDisruptions, controllerDisruptions)

@@ -32,14 +32,8 @@ func scenarios() []scenario {
 	for _, group := range [][]scenario{storageScenarios, lifecycleScenarios, disruptionScenarios, replacementScenarios} {
 		all = append(all, group...)
 	}
-	if !isWhole(flag.Lookup("test.run").Value.String()) {
-		all = append(all, untried...)
-	}
 	return all
 }
-
-// untried are scenarios that have not passed on a cluster yet. They run only where SCENARIO names them.
-var untried = cloudDisruptions
 
 // endToEnd is the Distribution of TestEndToEnd: every feature that a scenario needs.
 const endToEnd = `apiVersion: generator.cinder-csi.io/v1alpha1
