@@ -28,6 +28,7 @@ var (
 func TestRandomHistoriesLoseNothing(t *testing.T) {
 	var mu sync.Mutex
 	var sum counts
+	var failed []string
 	var next, broken atomic.Uint64
 	next.Store(*first)
 	begun := time.Now()
@@ -50,6 +51,9 @@ func TestRandomHistoriesLoseNothing(t *testing.T) {
 					mu.Unlock()
 					if len(r.violations) > 0 {
 						broken.Add(1)
+						mu.Lock()
+						failed = append(failed, fmt.Sprintf("seed %d: %s: %s", seed, r.violations[0].Rule, r.violations[0].Detail))
+						mu.Unlock()
 						report(t, seed, h, r, dir)
 					}
 				}
@@ -57,6 +61,9 @@ func TestRandomHistoriesLoseNothing(t *testing.T) {
 		}
 	})
 	t.Logf("seeds %d to %d: %s", *first, next.Load()-1, sum)
+	for _, violation := range failed { // again, where a reader of the last lines sees it
+		t.Log(violation)
+	}
 }
 
 // report shrinks a failing history and prints its story.
