@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -22,6 +23,8 @@ type load struct {
 	workers sync.WaitGroup
 	steps   []atomic.Value // what each worker waits for
 	begun   atomic.Int64   // steps of all workers
+	paused  sync.RWMutex   // held by each step, and by pause
+	grows   atomic.Bool    // the steps include expand
 	cycles  atomic.Int64
 	failed  chan error
 }
@@ -37,6 +40,7 @@ func (c *cluster) startLoad(t *testing.T, workers int) *load {
 		_, _, _ = c.try(context.Background(), "", "kubectl", "delete", "storageclass", "load-growing", "--ignore-not-found")
 	})
 	l := &load{c: c, steps: make([]atomic.Value, workers), failed: make(chan error, workers)}
+	l.grows.Store(true)
 	l.ctx, l.end = context.WithCancel(t.Context())
 	t.Cleanup(func() { l.end(); l.workers.Wait() })
 	snapshotClass := c.snapshotClass(t)
@@ -66,41 +70,73 @@ func (l *load) work(i int, snapshotClass string) error {
 	}
 }
 
-// step says what a worker waits for now.
-func (l *load) step(i int, what string) {
+// step does one step of a worker.
+func (l *load) step(i int, what string, do func() error) error {
+	l.paused.RLock()
+	defer l.paused.RUnlock()
 	l.steps[i].Store(what)
 	l.begun.Add(1)
+	return do()
 }
 
 // cycle reports whether it was the worker's last one.
 func (l *load) cycle(i int, name, snapshotClass string) (last bool, err error) {
-	l.step(i, "create and attach")
-	objects := claim{name: name, gib: 1, class: "load-growing"}.manifest(l.c.namespace) + pod{name: name, claim: name}.manifest(l.c.namespace)
-	if err := l.kubectl(objects, "apply", "-f", "-"); err != nil {
+	in := "--namespace=" + l.c.namespace
+	err = l.step(i, "create and attach", func() error {
+		objects := claim{name: name, gib: 1, class: "load-growing"}.manifest(l.c.namespace) + pod{name: name, claim: name}.manifest(l.c.namespace)
+		if err := l.kubectl(objects, "apply", "-f", "-"); err != nil {
+			return err
+		}
+		return l.wait("pod/"+name, "condition=Ready")
+	})
+	if err != nil {
 		return false, err
 	}
-	if err := l.wait("pod/"+name, "condition=Ready"); err != nil {
+	err = l.step(i, "snapshot", func() error {
+		if err := l.kubectl(snapshotManifest(name, name, snapshotClass, l.c.namespace), "apply", "-f", "-"); err != nil {
+			return err
+		}
+		return l.wait("volumesnapshot/"+name, "jsonpath={.status.readyToUse}=true")
+	})
+	if err != nil {
 		return false, err
 	}
-	l.step(i, "snapshot")
-	if err := l.kubectl(snapshotManifest(name, name, snapshotClass, l.c.namespace), "apply", "-f", "-"); err != nil {
-		return false, err
-	}
-	if err := l.wait("volumesnapshot/"+name, "jsonpath={.status.readyToUse}=true"); err != nil {
-		return false, err
-	}
-	l.step(i, "expand")
-	if err := l.kubectl("", "patch", "pvc", name, "--namespace="+l.c.namespace, "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`); err != nil {
-		return false, err
-	}
-	if err := l.wait("pvc/"+name, "jsonpath={.status.capacity.storage}=2Gi"); err != nil {
-		return false, err
+	if l.grows.Load() {
+		err = l.step(i, "expand", func() error {
+			if err := l.kubectl("", "patch", "pvc", name, in, "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`); err != nil {
+				return err
+			}
+			return l.wait("pvc/"+name, "jsonpath={.status.capacity.storage}=2Gi")
+		})
+		if err != nil {
+			return false, err
+		}
 	}
 	if l.last.Load() {
 		return true, nil
 	}
-	l.step(i, "delete")
-	return false, l.kubectl("", "delete", "pod/"+name, "volumesnapshot/"+name, "pvc/"+name, "--namespace="+l.c.namespace, "--timeout=300s")
+	return false, l.step(i, "delete", func() error {
+		return l.kubectl("", "delete", "pod/"+name, "volumesnapshot/"+name, "pvc/"+name, in, "--timeout=300s")
+	})
+}
+
+// pause waits until no worker is in a step and nothing of an ended step is left to be deleted. No worker begins another step until resume.
+func (l *load) pause(t *testing.T) (resume func()) {
+	t.Helper()
+	l.paused.Lock()
+	resume = sync.OnceFunc(l.paused.Unlock)
+	t.Cleanup(resume)
+	eventually(t, 2*time.Minute, "what was deleted is gone", func() error {
+		l.check(t)
+		left := l.c.kubectl(t, "get", "pv,volumesnapshotcontent,volumeattachment", "-o", `jsonpath={range .items[*]}{.metadata.name} {.metadata.deletionTimestamp} {.status.phase}{"\n"}{end}`)
+		for line := range strings.Lines(left) {
+			if fields := strings.Fields(line); strings.HasSuffix(line, " Released\n") || len(fields) > 1 && strings.HasSuffix(fields[1], "Z") {
+				return errors.New(line)
+			}
+		}
+		return nil
+	})
+	return resume
 }
 
 func (l *load) wait(object, condition string) error {
