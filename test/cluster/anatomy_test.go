@@ -40,7 +40,6 @@ deletionPolicy: Delete
 type measuredDriver struct {
 	name      string
 	workloads workloads
-	container string
 	install   func(t *testing.T)
 }
 
@@ -55,14 +54,14 @@ func TestAnatomy(t *testing.T) {
 		b.follow(t, "The credentials")
 		b.install(t)
 	}
-	drivers := []measuredDriver{{"this driver", ownWorkloads, "driver", func(t *testing.T) {
+	drivers := []measuredDriver{{"this driver", ownWorkloads, func(t *testing.T) {
 		b.kubectl(t, "apply", "--server-side", "--force-conflicts", "-k", b.dir)
 	}}}
 	if os.Getenv("UPSTREAM") != "" {
 		u := c.upstream(t, 5) // from 5 on the log has the end of an RPC
 		c.kubectl(t, "create", "secret", "generic", "cloud-config", "--namespace=kube-system", "--from-file=cloud.conf="+filepath.Join(u.openstack, "cloud.conf"))
 		t.Cleanup(func() { u.leave(t) })
-		drivers = append(drivers, measuredDriver{"upstream", upstreamWorkloads, "cinder-csi-plugin", func(t *testing.T) { u.kubectl(t, "apply", "-f", u.dir) }})
+		drivers = append(drivers, measuredDriver{"upstream", upstreamWorkloads, func(t *testing.T) { u.kubectl(t, "apply", "-f", u.dir) }})
 	}
 	c.apply(t, anatomyClasses)
 	for range *repeat {
@@ -307,7 +306,7 @@ func (o observation) records(t *testing.T) anatomy.Records {
 	}
 	var text strings.Builder
 	for _, of := range [][]string{o.m.driver.workloads.deployment, o.m.driver.workloads.daemonset} {
-		text.WriteString(o.m.run(t, "kubectl", "logs", "--namespace="+of[1], "--selector=app="+of[0], "--container="+o.m.driver.container,
+		text.WriteString(o.m.run(t, "kubectl", "logs", "--namespace="+of[1], "--selector=app="+of[0], "--container="+o.m.driver.workloads.container,
 			"--prefix", "--timestamps", "--tail=-1", "--max-log-requests=20", "--since-time="+o.since.UTC().Format(time.RFC3339)))
 	}
 	if r.RPCs, err = anatomy.ReadRPCs(strings.NewReader(text.String())); err != nil {

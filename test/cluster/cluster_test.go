@@ -28,6 +28,7 @@ type cluster struct {
 	namespace string // of the test's own pods and claims
 	env       []string
 	archives  map[string]string // of images that a test made itself, by the image's name
+	driver    workloads         // of the installed driver
 }
 
 func running(t *testing.T) *cluster {
@@ -38,7 +39,7 @@ func running(t *testing.T) *cluster {
 	}
 	c := &cluster{
 		dir: directory("CLUSTER_BED", "cluster-bed"), openstack: directory("OPENSTACK_BED", "openstack-bed"),
-		repo: repo, work: t.TempDir(), namespace: workspace, archives: map[string]string{},
+		repo: repo, work: t.TempDir(), namespace: workspace, archives: map[string]string{}, driver: ownWorkloads,
 	}
 	if _, err := os.Stat(filepath.Join(c.dir, "admin.kubeconfig")); err != nil {
 		t.Fatalf("no cluster in %s; `make cluster-up` starts one: %v", c.dir, err)

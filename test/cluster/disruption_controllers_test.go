@@ -34,6 +34,7 @@ func killLeaders(t *testing.T, c *cluster) {
 	if on := c.driverPods(t, "controller"); len(on) != 2 || on[0].Node == on[1].Node {
 		t.Fatalf("want two controller pods on two nodes, got %+v", on)
 	}
+	_, namespace := c.driver.of("controller")
 	before := c.takeStock(t)
 	l := c.startLoad(t, 4)
 	began := time.Now()
@@ -54,7 +55,7 @@ func killLeaders(t *testing.T, c *cluster) {
 		if i%2 == 1 && c.killDriver(t, leader) {
 			what = "driver"
 		} else {
-			c.kubectl(t, "delete", "pod", leader, "--namespace="+namespaces["controller"], "--force", "--grace-period=0", "--ignore-not-found")
+			c.kubectl(t, "delete", "pod", leader, "--namespace="+namespace, "--force", "--grace-period=0", "--ignore-not-found")
 		}
 		t.Logf("kill %d after %.0f s: %s %s, the leader of the %s; under way: %s", i+1, time.Since(began).Seconds(), what, leader, sidecar, l.doing())
 	}
@@ -72,8 +73,10 @@ func killLeaders(t *testing.T, c *cluster) {
 // killDriver kills the driver's process in a controller pod. It reports whether one ran until then.
 func (c *cluster) killDriver(t *testing.T, pod string) bool {
 	t.Helper()
-	out := c.kubectl(t, "get", "pod", pod, "--namespace="+namespaces["controller"], "--ignore-not-found", "-o",
-		`jsonpath={.spec.nodeName} {.status.containerStatuses[?(@.name=="driver")].containerID} {.status.containerStatuses[?(@.name=="driver")].state.running.startedAt}`)
+	_, namespace := c.driver.of("controller")
+	out := c.kubectl(t, "get", "pod", pod, "--namespace="+namespace, "--ignore-not-found", "-o", fmt.Sprintf(
+		`jsonpath={.spec.nodeName} {.status.containerStatuses[?(@.name==%[1]q)].containerID} {.status.containerStatuses[?(@.name==%[1]q)].state.running.startedAt}`,
+		c.driver.container))
 	fields := strings.Fields(out)
 	if len(fields) != 3 {
 		return false

@@ -35,7 +35,8 @@ func (c *cluster) driverPods(t *testing.T, half string) []driverPod {
 			}
 		}
 	}
-	out := c.kubectl(t, "get", "pods", "--namespace="+namespaces[half], "--selector=app=cinder-csi-"+half, "-o", "json")
+	name, namespace := c.driver.of(half)
+	out := c.kubectl(t, "get", "pods", "--namespace="+namespace, "--selector=app="+name, "-o", "json")
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatal(err)
 	}
@@ -70,14 +71,14 @@ func (c *cluster) expectNoRestart(t *testing.T, before map[string][]driverPod) {
 // rolledOut waits until every pod of the driver is ready: what follows a disruption finds it as it was.
 func (c *cluster) rolledOut(t *testing.T) {
 	t.Helper()
-	c.kubectl(t, "rollout", "status", "deployment/cinder-csi-controller", "--namespace="+namespaces["controller"], "--timeout=180s")
-	c.kubectl(t, "rollout", "status", "daemonset/cinder-csi-node", "--namespace="+namespaces["node"], "--timeout=180s")
+	c.rollout(t, c.driver)
 }
 
 // holder is the controller pod that holds the lease of a sidecar. Empty: none that runs.
 func (c *cluster) holder(t *testing.T, sidecar string) string {
 	t.Helper()
-	out := c.kubectl(t, "get", "leases", "--namespace="+namespaces["controller"], "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.holderIdentity}{"\n"}{end}`)
+	_, namespace := c.driver.of("controller")
+	out := c.kubectl(t, "get", "leases", "--namespace="+namespace, "-o", `jsonpath={range .items[*]}{.metadata.name} {.spec.holderIdentity}{"\n"}{end}`)
 	for line := range strings.Lines(out) {
 		lease, identity, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if lease != leases[sidecar]+strings.ReplaceAll(driverName, ".", "-") {

@@ -10,19 +10,30 @@ import (
 	"time"
 )
 
-// workloads are a driver's controller and node pods.
-type workloads struct{ deployment, daemonset []string } // name and namespace
+// workloads are a driver's controller and node pods. Their label app is the name.
+type workloads struct {
+	deployment, daemonset []string // name and namespace
+	container             string   // of the driver, in both
+}
 
 var (
-	ownWorkloads      = workloads{[]string{"cinder-csi-controller", "cinder-csi"}, []string{"cinder-csi-node", "cinder-csi-node"}}
-	upstreamWorkloads = workloads{[]string{"csi-cinder-controllerplugin", "kube-system"}, []string{"csi-cinder-nodeplugin", "kube-system"}}
+	ownWorkloads      = workloads{[]string{"cinder-csi-controller", "cinder-csi"}, []string{"cinder-csi-node", "cinder-csi-node"}, "driver"}
+	upstreamWorkloads = workloads{[]string{"csi-cinder-controllerplugin", "kube-system"}, []string{"csi-cinder-nodeplugin", "kube-system"}, "cinder-csi-plugin"}
 )
+
+// of gives the name and namespace of the controller or of the node role.
+func (w workloads) of(half string) (name, namespace string) {
+	found := w.deployment
+	if half == "node" {
+		found = w.daemonset
+	}
+	return found[0], found[1]
+}
 
 // awaitDriver waits until both workloads are rolled out and every node has the driver.
 func (c *cluster) awaitDriver(t *testing.T, w workloads) {
 	t.Helper()
-	c.kubectl(t, "rollout", "status", "deployment/"+w.deployment[0], "--namespace="+w.deployment[1], "--timeout=180s")
-	c.kubectl(t, "rollout", "status", "daemonset/"+w.daemonset[0], "--namespace="+w.daemonset[1], "--timeout=180s")
+	c.rollout(t, w)
 	for _, node := range nodes {
 		eventually(t, time.Minute, "the driver in CSINode "+node, func() error {
 			drivers := c.kubectl(t, "get", "csinode", node, "-o", "jsonpath={.spec.drivers[*].name}")
@@ -32,6 +43,13 @@ func (c *cluster) awaitDriver(t *testing.T, w workloads) {
 			return nil
 		})
 	}
+}
+
+// rollout waits until every pod of the workloads is ready.
+func (c *cluster) rollout(t *testing.T, w workloads) {
+	t.Helper()
+	c.kubectl(t, "rollout", "status", "deployment/"+w.deployment[0], "--namespace="+w.deployment[1], "--timeout=180s")
+	c.kubectl(t, "rollout", "status", "daemonset/"+w.daemonset[0], "--namespace="+w.daemonset[1], "--timeout=180s")
 }
 
 // awaitNoPods waits until no pod of the workloads is left.

@@ -65,7 +65,7 @@ func TestEndToEnd(t *testing.T) {
 	}
 	for _, s := range scenarios() {
 		began := time.Now()
-		t.Run(s.name, func(t *testing.T) { c.attempt(t, s) })
+		t.Run(s.name, func(t *testing.T) { c.attempt(t, s, "e2e") })
 		if slices.ContainsFunc(replacementScenarios, func(r scenario) bool { return r.name == s.name }) {
 			audit.except = append(audit.except, period{began, time.Now()})
 		}
@@ -104,8 +104,8 @@ func (c *cluster) installed(t *testing.T) bool {
 
 var notOfAName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// attempt runs a scenario in a namespace of its own, deletes that, and waits until its volumes are gone.
-func (c *cluster) attempt(t *testing.T, s scenario) {
+// attempt runs a scenario in a namespace of its own, deletes that, and waits until its volumes are gone. The line with its time begins with a label.
+func (c *cluster) attempt(t *testing.T, s scenario, label string) {
 	own := *c
 	own.work = t.TempDir()
 	own.namespace = strings.Trim(notOfAName.ReplaceAllString(strings.ToLower(s.name), "-"), "-")
@@ -118,7 +118,7 @@ func (c *cluster) attempt(t *testing.T, s scenario) {
 	own.makeNamespace(t)
 	began := time.Now()
 	s.run(t, &own)
-	fmt.Printf("measured: e2e       %-62s %6.1f s\n", s.name, time.Since(began).Seconds())
+	fmt.Printf("measured: %-9s %-62s %6.1f s\n", label, s.name, time.Since(began).Seconds())
 	own.kubectl(t, "delete", "namespace", own.namespace, "--timeout=300s")
 	eventually(t, 5*time.Minute, "every volume deleted", func() error {
 		if left := own.volumes(t); len(left) > 0 {

@@ -1,7 +1,8 @@
-// Command report fills in the figures of docs/explanation/e2e.md. The times of the scenarios come from the log of `make test-e2e`, the anatomy from
-// the file of `make e2e-anatomy`. The summary of Kubernetes' external-storage suite is a Markdown file. What is not given stays as it is.
+// Command report fills in the figures of docs/explanation/e2e.md. The times of the scenarios come from the log of `make test-e2e`, those of
+// upstream's plugin from the log of `make test-e2e-upstream`, the anatomy from the file of `make e2e-anatomy`. The summary of Kubernetes' external-storage suite is a Markdown file. What is not given stays as it is.
 //
 //	go run ./test/cluster/report -log bin/e2e.log [-when "22 November 2026, commit 1234abc"]
+//	go run ./test/cluster/report -upstream bin/e2e-upstream.log
 //	go run ./test/cluster/report -anatomy bin/anatomy.json
 //	go run ./test/cluster/report -suite FILE
 package main
@@ -20,20 +21,21 @@ import (
 
 func main() {
 	log := flag.String("log", "", "what `make test-e2e` printed")
+	upstream := flag.String("upstream", "", "what `make test-e2e-upstream` printed")
 	when := flag.String("when", "", "date and commit of that run, for the page")
 	measured := flag.String("anatomy", "", "what `make e2e-anatomy` measured")
 	suite := flag.String("suite", "", "the summary of the external-storage suite")
 	page := flag.String("page", "docs/explanation/e2e.md", "the page")
 	flag.Parse()
-	if err := run(*page, *log, *when, *measured, *suite); err != nil {
+	if err := run(*page, *log, *when, *upstream, *measured, *suite); err != nil {
 		fmt.Fprintln(os.Stderr, "report:", err)
 		os.Exit(1)
 	}
 }
 
-func run(page, log, when, measured, suite string) error {
-	if log == "" && measured == "" && suite == "" {
-		return errors.New("give -log, -anatomy or -suite")
+func run(page, log, when, upstream, measured, suite string) error {
+	if log == "" && upstream == "" && measured == "" && suite == "" {
+		return errors.New("give -log, -upstream, -anatomy or -suite")
 	}
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -42,6 +44,11 @@ func run(page, log, when, measured, suite string) error {
 	text := string(content)
 	if log != "" {
 		if text, err = fillScenarios(text, log, when); err != nil {
+			return err
+		}
+	}
+	if upstream != "" {
+		if text, err = fillUpstream(text, upstream); err != nil {
 			return err
 		}
 	}
@@ -84,6 +91,23 @@ func fillScenarios(text, log, when string) (string, error) {
 		return "", err
 	}
 	return fill(text, "run", summary(results, when))
+}
+
+func fillUpstream(text, log string) (string, error) {
+	f, err := os.Open(log)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	rows, err := block(text, "scenarios")
+	if err != nil {
+		return "", err
+	}
+	table, err := withUpstream(rows, f)
+	if err != nil {
+		return "", err
+	}
+	return fill(text, "scenarios", table)
 }
 
 func fillAnatomy(text, file, chart string) (string, error) {

@@ -49,39 +49,96 @@ func readLog(r io.Reader) ([]result, error) {
 	return all, nil
 }
 
-const tableHead = "| scenario | what it proves | time | measured |\n| --- | --- | --- | --- |\n"
+// row is a line of the page's table. The first two columns are written by hand.
+type row struct{ name, proves, ours, upstream, measured string }
 
-// withResults writes times and figures into the table's rows, whose first two columns are written by hand. A row that the log does not have is
-// marked as not run. A scenario without a row is an error: nobody has said what it proves.
-func withResults(rows string, results []result) (string, error) {
-	table, known := tableHead, map[string]bool{}
-	for _, row := range strings.Split(strings.TrimSpace(rows), "\n") {
-		cells := strings.Split(strings.Trim(row, "| "), " | ")
-		name := strings.TrimSpace(cells[0])
-		if name == "scenario" || strings.HasPrefix(name, "---") {
+const tableHead = "| scenario | what it proves | time | upstream's plugin | measured |\n| --- | --- | --- | --- | --- |\n"
+
+// parseRows reads the page's table. Missing columns are empty.
+func parseRows(text string) ([]row, error) {
+	var rows []row
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		if cells[0] == "scenario" || strings.HasPrefix(cells[0], "---") {
 			continue
 		}
 		if len(cells) < 2 {
-			return "", fmt.Errorf("the row %q does not say what the scenario proves", row)
+			return nil, fmt.Errorf("the row %q does not say what the scenario proves", line)
 		}
-		known[name] = true
-		took, figures := "not run", ""
-		if i := slices.IndexFunc(results, func(r result) bool { return r.name == name }); i >= 0 {
-			took = fmt.Sprintf("%.1f s", results[i].seconds)
-			figures = strings.ReplaceAll(strings.Join(results[i].figures, "; "), "|", "/")
+		cells = append(cells, "", "", "")
+		rows = append(rows, row{cells[0], cells[1], cells[2], cells[3], cells[4]})
+	}
+	return rows, nil
+}
+
+func table(rows []row) string {
+	text := tableHead
+	for _, r := range rows {
+		text += "|"
+		for _, cell := range []string{r.name, r.proves, r.ours, r.upstream, r.measured} {
+			text += strings.TrimRight(" "+cell, " ") + " |"
 		}
-		table += strings.TrimRight(fmt.Sprintf("| %s | %s | %s | %s", name, strings.TrimSpace(cells[1]), took, figures), " ") + " |\n"
+		text += "\n"
+	}
+	return text
+}
+
+// withResults writes times and figures into the table. A row that the log does not have is marked as not run. A scenario without a row is an error:
+// nobody has said what it proves.
+func withResults(text string, results []result) (string, error) {
+	rows, err := parseRows(text)
+	if err != nil {
+		return "", err
+	}
+	for i := range rows {
+		rows[i].ours, rows[i].measured = "not run", ""
 	}
 	var unknown []string
 	for _, r := range results {
-		if !known[r.name] {
+		i := slices.IndexFunc(rows, func(row row) bool { return row.name == r.name })
+		if i < 0 {
 			unknown = append(unknown, r.name)
+			continue
 		}
+		rows[i].ours = fmt.Sprintf("%.1f s", r.seconds)
+		rows[i].measured = strings.ReplaceAll(strings.Join(r.figures, "; "), "|", "/")
 	}
 	if len(unknown) > 0 {
 		return "", fmt.Errorf("the page has no row for: %s", strings.Join(unknown, "; "))
 	}
-	return table, nil
+	return table(rows), nil
+}
+
+var upstreamLine = regexp.MustCompile(`^measured: upstream +(.+?) +((?:\d+\.\d s|failed|not offered: .+))$`)
+
+// withUpstream writes what the log of `make test-e2e-upstream` says into its column.
+func withUpstream(text string, log io.Reader) (string, error) {
+	rows, err := parseRows(text)
+	if err != nil {
+		return "", err
+	}
+	found := 0
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		m := upstreamLine.FindStringSubmatch(strings.TrimRight(lines.Text(), " \r"))
+		if m == nil {
+			continue
+		}
+		i := slices.IndexFunc(rows, func(row row) bool { return row.name == m[1] })
+		if i < 0 {
+			return "", fmt.Errorf("the page has no row for: %s", m[1])
+		}
+		rows[i].upstream = m[2]
+		found++
+	}
+	if found == 0 {
+		return "", fmt.Errorf("the log has no line %q", "measured: upstream NAME ...")
+	}
+	return table(rows), lines.Err()
 }
 
 // summary is one sentence about the run.

@@ -36,7 +36,7 @@ func TestAPageKeepsWhatIsProvedAndGetsTheFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := tableHead + `| a claim | it binds | 9.9 s | an old figure |
+	rows := tableHead + `| a claim | it binds | 9.9 s | failed | an old figure |
 | a node drained: volumes move | they move |
 | another | it holds | 1.0 s |
 `
@@ -44,9 +44,9 @@ func TestAPageKeepsWhatIsProvedAndGetsTheFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tableHead + `| a claim | it binds | 3.0 s | |
-| a node drained: volumes move | they move | 44.2 s | from eviction to Running 8.1 s; eviction command 12.0 s |
-| another | it holds | not run | |
+	want := tableHead + `| a claim | it binds | 3.0 s | failed | |
+| a node drained: volumes move | they move | 44.2 s | | from eviction to Running 8.1 s; eviction command 12.0 s |
+| another | it holds | not run | | |
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -54,6 +54,27 @@ func TestAPageKeepsWhatIsProvedAndGetsTheFigures(t *testing.T) {
 	again, err := withResults(got, results)
 	if err != nil || again != got {
 		t.Errorf("filled in again it is not the same: %v\n%s", err, cmp.Diff(got, again))
+	}
+}
+
+func TestUpstreamHasAColumnOfItsOwn(t *testing.T) {
+	const upstreamLog = `measured: upstream  a claim                       12.5 s
+measured: upstream  a node drained: volumes move      failed
+measured: upstream  another                           not offered: no such hook
+`
+	rows := tableHead + "| a claim | it binds | 3.0 s | | a figure |\n| a node drained: volumes move | they move | 4.0 s | 1.0 s | |\n| another | it holds | 1.0 s | | |\n"
+	got, err := withUpstream(rows, strings.NewReader(upstreamLog))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := tableHead + "| a claim | it binds | 3.0 s | 12.5 s | a figure |\n| a node drained: volumes move | they move | 4.0 s | failed | |\n| another | it holds | 1.0 s | not offered: no such hook | |\n"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, log := range []string{"ok\n", "measured: upstream  unknown   1.0 s\n"} {
+		if _, err := withUpstream(rows, strings.NewReader(log)); err == nil {
+			t.Errorf("the log %q is accepted", log)
+		}
 	}
 }
 
