@@ -144,7 +144,8 @@ func invoke[A any](w *world, replica int, r rpc, do func(context.Context, csi.Co
 	c.process = p
 	w.callBegins(p, c)
 	w.note("%s -> process %d", w.plain(r.String()), p.number)
-	ctx, cancel := context.WithTimeout(context.Background(), w.history.Timeout)
+	deadline := time.Now().Add(w.history.Timeout)
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
 	got := make(chan answer[A], 1)
 	go func() {
@@ -157,7 +158,8 @@ func invoke[A any](w *world, replica int, r rpc, do func(context.Context, csi.Co
 	case <-p.killed:
 		a = answer[A]{of: c, err: status.Error(codes.Unavailable, "the connection to the driver broke")}
 	}
-	own := !p.dead() && !p.draining.Load() && ctx.Err() == nil
+	// Both sides of the connection have a timer for the deadline, and either may be first at that moment. If it is the server's, ctx has no error yet.
+	own := !p.dead() && !p.draining.Load() && time.Now().Before(deadline)
 	w.callEnds(p, c, own)
 	w.note("%s <- process %d: %s", w.plain(r.String()), p.number, w.plain(outcome(a.err)))
 	return a
