@@ -114,7 +114,7 @@ func (c *cluster) cutCloud(t *testing.T) (restore func()) {
 
 // restartServices stops one service of the cloud after the other. What is asked for while a service is away succeeds once it is back.
 //
-// What the cloud works on when its service gets the signal is another matter: Cinder forgets a snapshot then, and leaves it in creating for ever.
+// What the cloud works on when its service gets the signal is another matter. Cinder forgets a snapshot then, and leaves it in creating for ever.
 // So the service stops between two steps of each worker. Without Nova's API nothing grows, since Cinder tells Nova only once of a larger volume.
 func restartServices(t *testing.T, c *cluster) {
 	before := c.takeStock(t)

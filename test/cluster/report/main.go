@@ -1,5 +1,5 @@
-// Command report fills in the figures of docs/explanation/e2e.md. The times of the scenarios come from the log of `make test-e2e`, those of
-// upstream's plugin from the log of `make test-e2e-upstream`, the anatomy from the file of `make e2e-anatomy`. The summary of Kubernetes' external-storage suite is a Markdown file. What is not given stays as it is.
+// Command report fills in the figures of docs/explanation/e2e.md. The times of the scenarios come from the log of `make test-e2e`. Those of
+// upstream's plugin come from the log of `make test-e2e-upstream`, and the anatomy from the file of `make e2e-anatomy`. The summary of Kubernetes' external-storage suite is a Markdown file. What is not given stays as it is.
 //
 //	go run ./test/cluster/report -log bin/e2e.log [-when "22 November 2026, commit 1234abc"]
 //	go run ./test/cluster/report -upstream bin/e2e-upstream.log
