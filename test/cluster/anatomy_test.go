@@ -21,7 +21,7 @@ var (
 	anatomyFile = flag.String("anatomy", "", "the file to which TestAnatomy adds its runs")
 )
 
-// anatomyClasses serve both drivers alike.
+// anatomyClasses serve both drivers alike. Without force-create upstream's plugin saves no volume that is in use.
 const anatomyClasses = `
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -34,6 +34,7 @@ kind: VolumeSnapshotClass
 metadata: {name: anatomy}
 driver: ` + driverName + `
 deletionPolicy: Delete
+parameters: {force-create: "true"}
 `
 
 // measuredDriver is one of the drivers that take turns.

@@ -18,7 +18,7 @@ var upstreamLacks = map[string]string{
 	"credentials are replaced under load":                               "reads them at its start only",
 }
 
-// endToEndClasses are for upstream's plugin what the bundle of TestEndToEnd brings.
+// endToEndClasses are for upstream's plugin what the bundle of TestEndToEnd brings. force-create lets it save a volume that is in use.
 const endToEndClasses = `
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
@@ -41,13 +41,14 @@ kind: VolumeSnapshotClass
 metadata: {name: cinder-csi}
 driver: ` + driverName + `
 deletionPolicy: Delete
+parameters: {force-create: "true"}
 ---
 apiVersion: snapshot.storage.k8s.io/v1
 kind: VolumeSnapshotClass
 metadata: {name: cinder-csi-backup}
 driver: ` + driverName + `
 deletionPolicy: Delete
-parameters: {type: backup}
+parameters: {type: backup, force-create: "true"}
 `
 
 // TestEndToEndUpstream tries the scenarios of TestEndToEnd with upstream's plugin, for the comparison: `make test-e2e-upstream`. A scenario that
