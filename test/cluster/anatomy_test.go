@@ -40,6 +40,7 @@ parameters: {force-create: "true"}
 // measuredDriver is one of the drivers that take turns.
 type measuredDriver struct {
 	name      string
+	frequency string // nodeStatusUpdateFrequency of kubelet; the default when empty
 	workloads workloads
 	install   func(t *testing.T)
 }
@@ -55,14 +56,18 @@ func TestAnatomy(t *testing.T) {
 		b.follow(t, "The credentials")
 		b.install(t)
 	}
-	drivers := []measuredDriver{{"this driver", ownWorkloads, func(t *testing.T) {
+	drivers := []measuredDriver{{"this driver", "", ownWorkloads, func(t *testing.T) {
 		b.kubectl(t, "apply", "--server-side", "--force-conflicts", "-k", b.dir)
 	}}}
 	if os.Getenv("UPSTREAM") != "" {
 		u := c.upstream(t, 5) // from 5 on the log has the end of an RPC
 		c.kubectl(t, "create", "secret", "generic", "cloud-config", "--namespace=kube-system", "--from-file=cloud.conf="+filepath.Join(u.openstack, "cloud.conf"))
 		t.Cleanup(func() { u.leave(t) })
-		drivers = append(drivers, measuredDriver{"upstream", upstreamWorkloads, func(t *testing.T) { u.kubectl(t, "apply", "-f", u.dir) }})
+		drivers = append(drivers, measuredDriver{"upstream", "", upstreamWorkloads, func(t *testing.T) { u.kubectl(t, "apply", "-f", u.dir) }})
+	}
+	for _, d := range drivers {
+		d.name, d.frequency = d.name+", kubelet 2 s", "2s"
+		drivers = append(drivers, d)
 	}
 	c.apply(t, anatomyClasses)
 	for range *repeat {
@@ -72,7 +77,7 @@ func TestAnatomy(t *testing.T) {
 		}
 	}
 	c.kubectl(t, "delete", "storageclass/anatomy", "volumesnapshotclass/anatomy")
-	c.swapTo(t, drivers, 0)
+	c.swapTo(t, drivers, 0) // as it was, kubelet too
 	if !*keep {
 		b.uninstall(t)
 	}
@@ -91,17 +96,46 @@ func (u upstreamPlugin) leave(t *testing.T) {
 // swapTo makes one of the drivers the only one. Both have the same name, so none may run while the CSIDriver is replaced.
 func (c *cluster) swapTo(t *testing.T, drivers []measuredDriver, to int) {
 	t.Helper()
-	if len(drivers) == 1 {
-		return
-	}
-	for i, d := range drivers {
-		if i != to {
-			c.removeWorkloads(t, d.workloads)
-		}
+	for _, d := range drivers {
+		c.removeWorkloads(t, d.workloads)
 	}
 	c.kubectl(t, "delete", "csidriver", driverName, "--ignore-not-found")
+	for _, node := range nodes {
+		c.setStatusFrequency(t, node, drivers[to].frequency)
+	}
 	drivers[to].install(t)
 	c.awaitDriver(t, drivers[to].workloads)
+}
+
+// setStatusFrequency sets how often kubelet looks at its node's status, and restarts kubelet if that is a change. Without the second setting kubelet
+// would also write a status without a change so often.
+func (c *cluster) setStatusFrequency(t *testing.T, node, frequency string) {
+	t.Helper()
+	path := filepath.Join(c.dir, "nodes", node, "kubelet.yaml")
+	old, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _, _ := strings.Cut(string(old), "nodeStatusUpdateFrequency:")
+	if frequency != "" {
+		text += "nodeStatusUpdateFrequency: " + frequency + "\nnodeStatusReportFrequency: 5m\n"
+	}
+	if text == string(old) {
+		return
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	before := c.onNode(t, node, "pidof", "kubelet")
+	c.onNode(t, node, append([]string{"kill"}, strings.Fields(before)...)...)
+	eventually(t, time.Minute, "kubelet of "+node+" again", func() error {
+		now, _, err := c.try(t.Context(), "", filepath.Join(c.repo, "test", "cluster", "exec-node.sh"), node, "pidof", "kubelet")
+		if err == nil && now == before {
+			err = fmt.Errorf("it is still process %s", now)
+		}
+		return err
+	})
+	c.kubectl(t, "wait", "node/"+node, "--for=condition=Ready", "--timeout=60s")
 }
 
 // measure runs the flows once. The first claim is not measured: it waits for the sidecars to become leaders.

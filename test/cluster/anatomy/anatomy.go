@@ -59,7 +59,7 @@ func Parts(start time.Time, moments []Moment) ([]Part, error) {
 // Run is one flow of one pod.
 type Run struct {
 	Flow   string
-	Driver string // "this driver" or "upstream"
+	Driver string // and how kubelet is set up, if not by default
 	Round  int    // flows with the same round ran one after the other; the pods of a flow of many share it
 	Parts  []Part
 }

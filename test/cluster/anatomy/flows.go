@@ -83,9 +83,11 @@ func (r Records) attachAndRun(p Pod, since time.Time) []Moment {
 	attached := r.Audit.by("", status, "patch", "update").firstAfter(r.succeeded("ControllerPublishVolume", p.Handle, requested))
 	moments := []Moment{{requested, Controllers, "attach requested"}}
 	moments = append(moments, r.rpcs("ControllerPublishVolume", p.Handle, requested, attached, Sidecars, r.work("attach", p.Handle), "attacher calls", "attached")...)
+	node := object{"nodes", "", p.Node, "status"}
 	moments = append(moments,
 		Moment{attached, Sidecars, "VolumeAttachment says attached"},
-		Moment{r.Audit.by(attachUser, object{"nodes", "", p.Node, "status"}, "patch", "update").firstAfter(attached), Controllers, "node says attached"})
+		Moment{r.Audit.by(attachUser, node, "patch", "update").firstAfter(attached), Controllers, "node says attached"},
+		Moment{r.inUse(p, node, since, requested), KubeletWait, "kubelet reports that the volume is in use"})
 	stage := r.rpcs("NodeStageVolume", p.Handle, attached, time.Time{}, KubeletWait, time.Time{}, "kubelet sees it", "staged")
 	publish := r.rpcs("NodePublishVolume", p.Handle, attached, time.Time{}, Kubelet, time.Time{}, "kubelet publishes", "published")
 	moments = append(append(moments, stage...), publish...)
@@ -93,6 +95,19 @@ func (r Records) attachAndRun(p Pod, since time.Time) []Moment {
 	ready := r.Audit.by(kubeletUser(p.Node), object{"pods", p.Namespace, p.Name, "status"}, "patch", "update").
 		firstAfter(later(p.Ready, r.succeeded("NodePublishVolume", p.Handle, attached)))
 	return append(moments, Moment{ready, Kubelet, "container started, pod ready"})
+}
+
+// inUse is when kubelet wrote for the first time since the pod is bound that its node uses the volume. Until then it asks nobody whether the
+// volume is attached. If it wrote nothing before it staged the volume, it had no need to.
+func (r Records) inUse(p Pod, node object, since, requested time.Time) time.Time {
+	bound := r.Audit.by("", object{"pods", p.Namespace, p.Name, "binding"}, "create").firstAfter(since)
+	wrote := r.Audit.by(kubeletUser(p.Node), node, "patch", "update").firstAfter(bound)
+	for _, rpc := range r.RPCs {
+		if rpc.Method == "NodeStageVolume" && rpc.Object == p.Handle && rpc.Begin.After(bound) && !wrote.IsZero() && !wrote.After(rpc.Begin) {
+			return wrote
+		}
+	}
+	return requested
 }
 
 // rpcs are the moments of all attempts of an RPC in a time. The caller's layer ends at each beginning, the cloud's at done, the driver's at the end.

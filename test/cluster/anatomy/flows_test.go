@@ -33,7 +33,10 @@ func auditOf(t *testing.T, text string) Audit {
 
 const attachAudit = `12 sa:attachdetach-controller create volumeattachments/va
 15 attacher patch volumeattachments/va/status
+11 system:node:other patch nodes/other/status
 16 sa:attachdetach-controller patch nodes/n/status
+16.5 system:node:n patch nodes/n/status
+17.2 system:node:n patch nodes/n/status
 17.5 system:node:n patch pods/p/status
 21 system:node:n patch pods/p/status
 50 attacher patch volumeattachments/va/status
@@ -56,7 +59,8 @@ var attachParts = []Part{
 	{Driver, "attached", 0.5},
 	{Sidecars, "VolumeAttachment says attached", 0.5},
 	{Controllers, "node says attached", 1},
-	{KubeletWait, "kubelet sees it", 2},
+	{KubeletWait, "kubelet reports that the volume is in use", 0.5},
+	{KubeletWait, "kubelet sees it", 1.5},
 	{NodeDriver, "staged", 0.5},
 	{Kubelet, "kubelet publishes", 0.5},
 	{NodeDriver, "published", 0.5},
@@ -134,6 +138,15 @@ func TestAMoveBeginsWithTheOldPod(t *testing.T) {
 	}, attach...)
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A node that uses the volume already has nothing to report.
+func TestKubeletNeedNotReportAVolume(t *testing.T) {
+	records := Records{Audit: auditOf(t, strings.ReplaceAll("10 system:kube-scheduler create pods/p/binding\n"+attachAudit, "system:node:n patch nodes", "system:node:m patch nodes")), RPCs: attachRPCs()}
+	pod := Pod{Name: "p", Node: "n", Handle: "h"}
+	if got := records.inUse(pod, object{"nodes", "", "n", "status"}, at(0), at(12)); !got.Equal(at(12)) {
+		t.Errorf("got %s, want the time of the request", got)
 	}
 }
 
