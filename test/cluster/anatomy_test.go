@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -62,7 +63,7 @@ func TestAnatomy(t *testing.T) {
 	if os.Getenv("UPSTREAM") != "" {
 		u := c.upstream(t, 5) // from 5 on the log has the end of an RPC
 		c.kubectl(t, "create", "secret", "generic", "cloud-config", "--namespace=kube-system", "--from-file=cloud.conf="+filepath.Join(u.openstack, "cloud.conf"))
-		t.Cleanup(func() { u.leave(t) })
+		t.Cleanup(func() { u.leave() })
 		drivers = append(drivers, measuredDriver{"upstream", "", upstreamWorkloads, func(t *testing.T) { u.kubectl(t, "apply", "-f", u.dir) }})
 	}
 	for _, d := range drivers {
@@ -84,13 +85,14 @@ func TestAnatomy(t *testing.T) {
 }
 
 // leave removes what belongs to upstream's plugin alone, also after a failure. The CSIDriver has the name of this driver's.
-func (u upstreamPlugin) leave(t *testing.T) {
+func (u upstreamPlugin) leave() {
+	ctx := context.Background() // the test's has ended
 	for _, name := range upstreamManifests {
 		if name != "csi-cinder-driver.yaml" {
-			_, _, _ = u.try(t.Context(), "", "kubectl", "delete", "-f", filepath.Join(u.dir, name), "--ignore-not-found")
+			_, _, _ = u.try(ctx, "", "kubectl", "delete", "-f", filepath.Join(u.dir, name), "--ignore-not-found")
 		}
 	}
-	_, _, _ = u.try(t.Context(), "", "kubectl", "delete", "secret", "cloud-config", "--namespace=kube-system", "--ignore-not-found")
+	_, _, _ = u.try(ctx, "", "kubectl", "delete", "secret", "cloud-config", "--namespace=kube-system", "--ignore-not-found")
 }
 
 // swapTo makes one of the drivers the only one. Both have the same name, so none may run while the CSIDriver is replaced.
