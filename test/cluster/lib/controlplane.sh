@@ -29,7 +29,7 @@ start_apiserver() {
 		--service-account-issuer=https://kubernetes.default.svc --service-account-key-file="$PKI/service-accounts.key" \
 		--service-account-signing-key-file="$PKI/service-accounts.key" \
 		--kubelet-preferred-address-types=InternalIP --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
-		--audit-policy-file="$BED/audit-policy.json" --audit-log-path="$LOG/audit.log"
+		--audit-policy-file="$BED/audit-policy.json" --audit-log-path="$LOG/audit.log" --audit-log-maxsize=10000
 }
 
 start_control_plane() {
