@@ -49,6 +49,20 @@ type (
 			VolumeSnapshotRef       corev1.ObjectReference          `json:"volumeSnapshotRef"`
 		} `json:"spec"`
 	}
+	// kubeletConfiguration has the two keys of kubelet.config.k8s.io/v1beta1 that a page sets.
+	kubeletConfiguration struct {
+		NodeStatusUpdateFrequency metav1.Duration `json:"nodeStatusUpdateFrequency"`
+		NodeStatusReportFrequency metav1.Duration `json:"nodeStatusReportFrequency"`
+	}
+	// kubeletConfig is that of machineconfiguration.openshift.io/v1.
+	kubeletConfig struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+		Spec              struct {
+			MachineConfigPoolSelector metav1.LabelSelector `json:"machineConfigPoolSelector"`
+			KubeletConfig             kubeletConfiguration `json:"kubeletConfig"`
+		} `json:"spec"`
+	}
 )
 
 var yamlBlock = regexp.MustCompile("(?ms)^( *)```yaml\n(.*?)^ *```$")
@@ -94,10 +108,13 @@ func checkDocument(text string) (kind string, err error) {
 		head.Kind = "Distribution"
 	case head.Kind == "" && strings.HasPrefix(text, "parameters:"):
 		text, head.Kind = "driverName: cinder.csi.openstack.org\n"+text, "VolumeAttributesClass"
+	case head.Kind == "" && strings.HasPrefix(text, "nodeStatus"):
+		head.Kind = "KubeletConfiguration"
 	}
 	into := map[string]any{
 		"Kustomization": new(types.Kustomization), "PersistentVolumeClaim": new(corev1.PersistentVolumeClaim), "PersistentVolume": new(corev1.PersistentVolume), "Pod": new(corev1.Pod), "ClusterRole": new(rbacv1.ClusterRole), "Secret": new(corev1.Secret),
 		"VolumeSnapshot": new(volumeSnapshot), "VolumeSnapshotContent": new(volumeSnapshotContent),
+		"KubeletConfiguration": new(kubeletConfiguration), "KubeletConfig": new(kubeletConfig),
 	}
 	switch head.Kind {
 	case "Distribution":
