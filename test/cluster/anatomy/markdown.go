@@ -149,7 +149,7 @@ var colours = map[Layer]string{
 
 // SVG is the chart: one bar for each flow and driver.
 func (m Measurement) SVG() string {
-	const width, left, row, top = 1000, 380, 26, 70
+	const width, left, row, top = 1050, 430, 26, 70
 	groups := m.groups()
 	longest := 1.0
 	for _, g := range groups {
