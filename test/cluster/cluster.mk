@@ -12,7 +12,7 @@ test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by
 	go run ./test/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/cluster
 
 test-e2e: build tools image ## the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; at most an hour (SCENARIO=regexp, KEEP=1, UPDATE=1)
-	go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run "TestEndToEnd/$(SCENARIO)" ./test/cluster $(if $(KEEP),-keep) $(if $(UPDATE),-update)
+	go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run "^TestEndToEnd$$$$/$(SCENARIO)" ./test/cluster $(if $(KEEP),-keep) $(if $(UPDATE),-update)
 
 test-e2e-upstream: build tools ## the same scenarios with upstream's plugin, for the comparison (UPSTREAM=CHECKOUT); what fails is a result
 	-go run ./test/gate -- -count 1 -tags cluster -timeout 90m -run '^TestEndToEndUpstream$$' ./test/cluster

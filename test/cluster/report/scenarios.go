@@ -112,13 +112,16 @@ func withResults(text string, results []result) (string, error) {
 	return table(rows), nil
 }
 
-var upstreamLine = regexp.MustCompile(`^measured: upstream +(.+?) +((?:\d+\.\d s|failed|not offered: .+))$`)
+var upstreamLine = regexp.MustCompile(`^measured: upstream {2}(.+?) +((?:\d+\.\d s|failed|not offered: .+))$`)
 
-// withUpstream writes what the log of `make test-e2e-upstream` says into its column.
+// withUpstream writes what the log of `make test-e2e-upstream` says into its column. A row that the log does not have is marked as not run.
 func withUpstream(text string, log io.Reader) (string, error) {
 	rows, err := parseRows(text)
 	if err != nil {
 		return "", err
+	}
+	for i := range rows {
+		rows[i].upstream = "not run"
 	}
 	found := 0
 	lines := bufio.NewScanner(log)

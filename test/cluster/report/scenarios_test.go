@@ -60,14 +60,15 @@ func TestAPageKeepsWhatIsProvedAndGetsTheFigures(t *testing.T) {
 func TestUpstreamHasAColumnOfItsOwn(t *testing.T) {
 	const upstreamLog = `measured: upstream  a claim                       12.5 s
 measured: upstream  a node drained: volumes move      failed
+measured: upstream replaced, every node has this driver 15.7 s
 measured: upstream  another                           not offered: no such hook
 `
-	rows := tableHead + "| a claim | it binds | 3.0 s | | a figure |\n| a node drained: volumes move | they move | 4.0 s | 1.0 s | |\n| another | it holds | 1.0 s | | |\n"
+	rows := tableHead + "| a claim | it binds | 3.0 s | | a figure |\n| a node drained: volumes move | they move | 4.0 s | 1.0 s | |\n| another | it holds | 1.0 s | | |\n| later | it is new | 1.0 s | an old figure | |\n"
 	got, err := withUpstream(rows, strings.NewReader(upstreamLog))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tableHead + "| a claim | it binds | 3.0 s | 12.5 s | a figure |\n| a node drained: volumes move | they move | 4.0 s | failed | |\n| another | it holds | 1.0 s | not offered: no such hook | |\n"
+	want := tableHead + "| a claim | it binds | 3.0 s | 12.5 s | a figure |\n| a node drained: volumes move | they move | 4.0 s | failed | |\n| another | it holds | 1.0 s | not offered: no such hook | |\n| later | it is new | 1.0 s | not run | |\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
