@@ -67,7 +67,7 @@ func loseCloud(t *testing.T, c *cluster) {
 		}
 	}
 	c.expectNoRestart(t, drivers)
-	fmt.Printf("measured: cloud unreachable for %.0f s; after it %d pods with new claims ready in %.1f s, a snapshot in %.1f s, a volume detached and deleted in %.1f s\n",
+	fmt.Printf("measured: cloud unreachable for %.0f s. After it %d pods with new claims ready in %.1f s, a snapshot in %.1f s, a volume detached and deleted in %.1f s\n",
 		restored.Sub(cut).Seconds(), len(late), running.Seconds(), snapshot.Seconds(), deleted.Seconds())
 	c.deleteAll(t)
 	c.expectStock(t, before)

@@ -37,7 +37,8 @@ func readLog(r io.Reader) ([]result, error) {
 			}
 			all, figures = append(all, result{m[1], seconds, figures}), nil
 		} else if m := figureLine.FindStringSubmatch(line); m != nil {
-			figures = append(figures, strings.Join(strings.Fields(m[1]), " "))
+			text := strings.Join(strings.Fields(m[1]), " ")
+			figures = append(figures, strings.ToUpper(text[:1])+text[1:]) // a sentence of its own
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -104,7 +105,7 @@ func withResults(text string, results []result) (string, error) {
 			continue
 		}
 		rows[i].ours = fmt.Sprintf("%.1f s", r.seconds)
-		rows[i].measured = strings.ReplaceAll(strings.Join(r.figures, "; "), "|", "/")
+		rows[i].measured = strings.ReplaceAll(strings.Join(r.figures, ". "), "|", "/")
 	}
 	if len(unknown) > 0 {
 		return "", fmt.Errorf("the page has no row for: %s", strings.Join(unknown, "; "))

@@ -20,7 +20,7 @@ func TestALogGivesEachScenarioItsTimeAndFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []result{
-		{"a node drained: volumes move", 44.2, []string{"from eviction to Running 8.1 s", "eviction command 12.0 s"}},
+		{"a node drained: volumes move", 44.2, []string{"From eviction to Running 8.1 s", "Eviction command 12.0 s"}},
 		{"a claim", 3, nil},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(result{})); diff != "" {
@@ -45,7 +45,7 @@ func TestAPageKeepsWhatIsProvedAndGetsTheFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := tableHead + `| a claim | it binds | 3.0 s | failed | |
-| a node drained: volumes move | they move | 44.2 s | | from eviction to Running 8.1 s; eviction command 12.0 s |
+| a node drained: volumes move | they move | 44.2 s | | From eviction to Running 8.1 s. Eviction command 12.0 s |
 | another | it holds | not run | | |
 `
 	if diff := cmp.Diff(want, got); diff != "" {
