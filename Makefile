@@ -60,7 +60,7 @@ test-tools: ## as root on Debian: install the file system tools that tests run, 
 
 .PHONY: test-histories
 test-histories: ## no volume is lost: every fault at every request of every RPC, random histories of several replicas; the mutants apply
-	go test ./test/histories -count 1 -timeout 15m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
+	go test ./test/histories -count 1 -timeout 40m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
 
 .PHONY: test-histories-long
 test-histories-long: ## at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); about 45 minutes on two cores
