@@ -4,6 +4,7 @@ package charts_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,7 @@ func valuesFiles(t *testing.T) []string {
 	return append(files, "cinder-csi/values.yaml", file)
 }
 
-// tool runs a program of `make tools`, offline and without the settings of a user.
+// tool runs a program of `make tools`, offline and without the settings of a user. Its error holds what the program printed.
 func tool(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "../bin/tools/"+name, args...)
@@ -51,7 +52,7 @@ func tool(t *testing.T, name string, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &messages
 	err := cmd.Run()
 	if err != nil {
-		t.Logf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, out.String(), messages.String())
+		err = fmt.Errorf("%s %s: %w\n%s%s", name, strings.Join(args, " "), err, out.String(), messages.String())
 	}
 	return out.String(), err
 }
@@ -60,7 +61,7 @@ func TestToolsFindNoProblemInTheChart(t *testing.T) {
 	for _, helm := range []string{"helm", "helm4"} {
 		for _, file := range valuesFiles(t) {
 			if _, err := tool(t, helm, "lint", "--strict", "cinder-csi", "-f", file); err != nil {
-				t.Errorf("%s lint -f %s fails", helm, file)
+				t.Error(err)
 			}
 		}
 	}
@@ -92,10 +93,11 @@ func TestToolsHelm3AndHelm4WriteTheSameObjects(t *testing.T) {
 func TestToolsRefuseAnOlderKubernetes(t *testing.T) {
 	for _, helm := range []string{"helm", "helm4"} {
 		if _, err := tool(t, helm, "template", "any", "cinder-csi", "--kube-version", "1.27.0"); err != nil {
-			t.Errorf("%s refuses Kubernetes 1.27", helm)
+			t.Errorf("want Kubernetes 1.27 accepted, got %v", err)
 		}
-		if _, err := tool(t, helm, "template", "any", "cinder-csi", "--kube-version", "1.26.9"); err == nil {
-			t.Errorf("%s accepts Kubernetes 1.26", helm)
+		_, err := tool(t, helm, "template", "any", "cinder-csi", "--kube-version", "1.26.9")
+		if err == nil || !strings.Contains(err.Error(), "chart requires kubeVersion: >= 1.27.0-0") || !strings.Contains(err.Error(), "1.26.9") {
+			t.Errorf("%s: want Kubernetes 1.26.9 refused for its version, got %v", helm, err)
 		}
 	}
 }

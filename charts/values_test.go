@@ -66,7 +66,7 @@ func namesOf(group string, before, after []string) []string {
 		each("ClusterRole/cinder-csi-%s")
 		names = append(names, "ClusterRole/cinder-csi-provisioner-snapshots")
 	case openShiftSCC:
-		return []string{"ClusterRole/cinder-csi-node-privileged", "ClusterRoleBinding/cinder-csi-node-privileged"}
+		return []string{"CSIDriver/cinder.csi.openstack.org", "ClusterRole/cinder-csi-node-privileged", "ClusterRoleBinding/cinder-csi-node-privileged"}
 	case snapshotRoles:
 		return []string{
 			"ClusterRole/cinder-csi-snapshotter", "ClusterRoleBinding/cinder-csi-snapshotter", "Role/cinder-csi-snapshotter-lease",
@@ -125,6 +125,9 @@ var generalRows = []row{
 	{leaf: "driver.requestsPerSecond.reads", value: "10", objects: []string{controllerSettings, deployment}},
 	{leaf: "driver.requestsPerSecond.writes", value: "10", objects: []string{controllerSettings, deployment}},
 	{leaf: "driver.drainTimeout", value: "10s", objects: []string{controllerSettings, nodeSettings, deployment, daemonSet}},
+	{leaf: "driver.protectOtherClusters", value: "true", objects: []string{controllerSettings, deployment}},
+	{leaf: "driver.serverMetadata", value: "{role: k8s-node}", objects: []string{controllerSettings, deployment}},
+	{leaf: "driver.volumeMetadata", value: "{team: storage}", objects: []string{controllerSettings, deployment}},
 	{leaf: "nodeLifecycle.startupTaint", value: "true", objects: []string{controllerSettings, deployment, "ClusterRole/cinder-csi-startup-taint", "ClusterRoleBinding/cinder-csi-startup-taint"}},
 	{leaf: "nodeLifecycle.drainHook", value: "true", objects: []string{daemonSet, "ClusterRole/cinder-csi-drain-hook", "ClusterRoleBinding/cinder-csi-drain-hook"}},
 	{leaf: "clusterID", value: "prod", objects: []string{controllerSettings, deployment}},

@@ -4,7 +4,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -75,31 +74,6 @@ func docsCommands(t *testing.T) []command {
 		t.Fatalf("want at least 50 commands in the pages, found %d", len(commands))
 	}
 	return commands
-}
-
-func TestEveryMakeTargetOfThePagesIsThere(t *testing.T) {
-	files, err := filepath.Glob("../*/*/*.mk")
-	if err != nil {
-		t.Fatal(err)
-	}
-	targets := map[string]bool{}
-	for _, file := range append(files, "../Makefile") {
-		for _, found := range regexp.MustCompile(`(?m)^([a-z][a-z0-9 -]*):`).FindAllStringSubmatch(readPage(t, file), -1) {
-			for _, target := range strings.Fields(found[1]) {
-				targets[target] = true
-			}
-		}
-	}
-	for _, c := range docsCommands(t) {
-		if c.words[0] != "make" {
-			continue
-		}
-		for _, word := range c.words[1:] {
-			if !strings.Contains(word, "=") && !targets[word] {
-				t.Errorf("%s: %s: there is no target %s", c.page, c.line, word)
-			}
-		}
-	}
 }
 
 func TestEveryGeneratorCommandOfThePagesIsAccepted(t *testing.T) {

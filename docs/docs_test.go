@@ -260,7 +260,7 @@ func TestTheReferenceListsEveryParameterOfEveryClass(t *testing.T) {
 	metadata := contract.ParameterMetadataPrefix + "KEY"
 	for section, want := range map[string][]string{
 		"StorageClass parameters":          own(contract.StorageClassKeys, metadata),
-		"VolumeSnapshotClass parameters":   own(contract.SnapshotClassKeys),
+		"VolumeSnapshotClass parameters":   own(contract.SnapshotClassKeys, metadata),
 		"VolumeAttributesClass parameters": own([]string{contract.ParameterType, contract.ParameterPolicy}, metadata),
 	} {
 		if diff := cmp.Diff(want, parametersOf(t, section)); diff != "" {

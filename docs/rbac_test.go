@@ -19,7 +19,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/manifests"
-	"github.com/cinder-csi/cinder-csi/test/rights"
+	"github.com/cinder-csi/cinder-csi/test/judge/rights"
 )
 
 // roleRow is one resource in the rules of a role.
@@ -128,8 +128,8 @@ func rightsTable(t *testing.T) string {
 	t.Helper()
 	const whyFile = "testdata/rights.txt"
 	emitted, origin := emittedRights(t)
-	why, unused := reasonsIn(t, whyFile), reasonsIn(t, "../test/cluster/unused-rights.txt")
-	seen, err := os.ReadFile("../test/cluster/testdata/used-rights.txt")
+	why, unused := reasonsIn(t, whyFile), reasonsIn(t, "../test/suite/cluster/unused-rights.txt")
+	seen, err := os.ReadFile("../test/suite/cluster/testdata/used-rights.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

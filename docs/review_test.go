@@ -71,22 +71,17 @@ func newReview(t *testing.T) *review {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin := filepath.Join(r.dir, "bin")
-	for _, sub := range []string{"bin", "tmp", "work"} {
+	for _, sub := range []string{"tmp", "work"} {
 		if err := os.Mkdir(filepath.Join(r.dir, sub), 0o755); err != nil {
 			t.Fatal(err)
 		}
-	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "../cmd/cinder-csi-generator")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
 	}
 	clouds := strings.ReplaceAll(string(r.sim.CloudsYAML(server.URL)), "  sim-reader:", "  mycloud:")
 	if err := os.WriteFile(filepath.Join(r.dir, "clouds.yaml"), []byte(clouds), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r.env = []string{
-		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "CINDER_CSI=" + checkout, "OS_CLIENT_CONFIG_FILE=" + filepath.Join(r.dir, "clouds.yaml"), "OS_CLOUD=mycloud",
+		"PATH=" + built(t) + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "CINDER_CSI=" + checkout, "OS_CLIENT_CONFIG_FILE=" + filepath.Join(r.dir, "clouds.yaml"), "OS_CLOUD=mycloud",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 	}
 	r.run(t, "git init --quiet", 0)

@@ -34,7 +34,7 @@ func startupTaints(cfg config.Config, deps Dependencies, log *slog.Logger) (*kub
 }
 
 func kubernetes(cfg config.Config, deps Dependencies, flag string) (*kube.API, error) {
-	api, err := kube.New(kube.Options{Server: cfg.Master, Env: deps.Env, Version: deps.Version, Transport: deps.Transport})
+	api, err := kube.New(kube.Options{Server: cfg.Master, Kubeconfig: cfg.Kubeconfig, Env: deps.Env, Version: deps.Version, Transport: deps.Transport})
 	if err != nil {
 		return nil, fmt.Errorf("%s needs the Kubernetes API: %w", flag, err)
 	}

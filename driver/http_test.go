@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -93,4 +94,29 @@ func TestDebugPagesAreServedToLoopbackClientsOnly(t *testing.T) {
 			t.Errorf("got %s", w.Body)
 		}
 	}
+}
+
+func TestACallerThatLeavesDoesNotSpoilTheReadinessOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		check := newSharedCheck(func(ctx context.Context) error {
+			time.Sleep(time.Second)
+			return ctx.Err()
+		}).check
+		leaving, leave := context.WithTimeout(t.Context(), time.Millisecond)
+		defer leave()
+		go func() { _ = check(leaving) }()
+		time.Sleep(time.Millisecond)
+		if err := check(t.Context()); err != nil {
+			t.Errorf("error %v of another caller", err)
+		}
+		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		time.Sleep(checkAge)
+		go func() { _ = check(t.Context()) }()
+		synctest.Wait()
+		if err := check(impatient); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want that of the caller's own deadline", err)
+		}
+		time.Sleep(time.Second)
+	})
 }

@@ -1,12 +1,9 @@
 package driver
 
 import (
-	"log/slog"
+	"context"
 	"path/filepath"
 
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/driver/host"
 	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/node"
@@ -17,26 +14,29 @@ import (
 
 // newNode returns the node service of this machine. It has no credentials and requests nothing but the metadata of its
 // own server.
-func newNode(cfg config.Config, settings config.Settings, deps Dependencies, registry prometheus.Registerer, log *slog.Logger) *node.Server {
+func (p *process) newNode(work context.Context) *node.Server {
+	cfg, settings := p.cfg, p.conf.started
 	machine := host.New(host.Options{
 		SysRoot: cfg.SysRoot, DevRoot: cfg.DevRoot, ProcRoot: cfg.ProcRoot,
 		Metadata: metadata.Options{
-			ConfigDriveDir: cfg.ConfigDriveDir, URL: cfg.MetadataURL, SearchOrder: settings.SearchOrder, Transport: deps.Transport,
+			ConfigDriveDir: cfg.ConfigDriveDir, URL: cfg.MetadataURL, SearchOrder: settings.SearchOrder, Transport: p.deps.Transport,
 		},
-		Log: log,
+		Log: p.log,
 	})
 	options := node.Options{
 		DriverName: cfg.DriverName, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, AdditionalTopology: cfg.AdditionalTopology,
 		AttachLimit: settings.AttachLimit, AttachReserve: settings.AttachReserve, DefaultFSType: cfg.DefaultFSType,
-		Metrics: telemetry.NewNode(registry), Log: log,
+		Metrics: telemetry.NewNode(p.registry), Log: p.log,
 	}
 	for _, id := range settings.ForeignVolumes {
 		options.ForeignVolumes = append(options.ForeignVolumes, volume.ID(id))
 	}
-	if deps.Listener == nil {
+	if p.deps.Listener == nil {
 		options.ZoneFile = besideSocket(cfg.Endpoint)
 	}
-	return node.New(machine, options)
+	server := node.New(machine, options)
+	p.background.Go(func() error { drain(work, server); return nil })
+	return server
 }
 
 // besideSocket is the path of the file with the zone of the node. It is in the directory of the socket, which belongs to this

@@ -54,9 +54,6 @@ func readConfiguration(cfg config.Config, deps Dependencies, log *slog.Logger, m
 	c.started = options
 	c.options.Store(&options)
 	c.complain(complaints)
-	for _, flag := range cfg.Ineffective() {
-		log.Warn("a flag has no effect", "flag", flag)
-	}
 	return c, nil
 }
 

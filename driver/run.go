@@ -18,19 +18,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/cinder-csi/cinder-csi/driver/attach"
 	"github.com/cinder-csi/cinder-csi/driver/config"
-	"github.com/cinder-csi/cinder-csi/driver/controller"
-	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/identity"
-	"github.com/cinder-csi/cinder-csi/driver/inflight"
-	"github.com/cinder-csi/cinder-csi/driver/observe"
-	"github.com/cinder-csi/cinder-csi/driver/openstack"
-	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/operation"
-	"github.com/cinder-csi/cinder-csi/driver/provision"
 	"github.com/cinder-csi/cinder-csi/driver/rpc"
-	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/telemetry"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -58,6 +49,17 @@ type Dependencies struct {
 // longestRPC limits an RPC whose caller sets no deadline. The sidecars set three minutes.
 const longestRPC = 5 * time.Minute
 
+// process is what the parts of a running driver share.
+type process struct {
+	cfg        config.Config
+	deps       Dependencies
+	log        *slog.Logger
+	registry   *prometheus.Registry
+	tracing    *telemetry.Tracing
+	conf       *configuration
+	background *errgroup.Group // what runs beside the server, until the work context ends
+}
+
 // Run serves until ctx ends, and then waits for the RPCs in progress. It returns why the driver cannot start, the error of the listener, or nil
 // after a clean end. The cloud may be unreachable: then RPCs return an error until it answers.
 func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
@@ -65,115 +67,81 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	log := newLog(deps.Stderr, cfg)
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	telemetry.NewBuild(registry, deps.Version)
-	tracing, err := telemetry.StartTracing(ctx, deps.Env, cfg.DriverName, deps.Version)
-	if err != nil {
+	p := &process{cfg: cfg, deps: deps, log: newLog(deps.Stderr, cfg), registry: newRegistry(deps.Version)}
+	var err error
+	if p.tracing, err = telemetry.StartTracing(ctx, deps.Env, cfg.DriverName, deps.Version); err != nil {
 		return err
 	}
-	defer func() { _ = tracing.Stop(ctx) }() // a collector that does not answer is no failure of the driver
-	conf, err := readConfiguration(cfg, deps, log, telemetry.NewReload(registry))
-	if err != nil {
+	defer func() { _ = p.tracing.Stop(ctx) }() // a collector that does not answer is no failure of the driver
+	if p.conf, err = readConfiguration(cfg, deps, p.log, telemetry.NewReload(p.registry)); err != nil {
 		return err
 	}
 
 	// The clouds outlive ctx: RPCs in progress need them while the server drains.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	background, work := errgroup.WithContext(work)
+	p.background, work = errgroup.WithContext(work)
 
 	var services rpc.Services
-	waitFor := 0
+	ready := newSharedCheck(p.conf.ready).check
+	started := newStartup(len(p.clouds()), ready)
 	if cfg.Controller {
-		waitFor = len(cfg.CloudNames)
-	}
-	started := newStartup(waitFor, conf.ready)
-	if cfg.Controller {
-		clouds := map[string]controller.Cloud{}
-		counter, quota := telemetry.NewOpenStack(registry), telemetry.NewQuota(registry)
-		hubs, budgets, duplicates := telemetry.NewHubs(registry), telemetry.NewBudgets(registry), telemetry.NewDuplicates(registry)
-		limits := cloud.NewLimits()
-		for _, name := range cfg.CloudNames {
-			live, err := conf.cloud(name, cloudOptions(cfg, deps, tracing, counter.Of(name), transport.NewBudget(cfg.Reads, cfg.Writes, budgets.Of(name)), limits))
-			if err != nil {
-				return err
-			}
-			log := log
-			if name != "" {
-				log = log.With("cloud", name)
-			}
-			adapter := openstack.NewCurrent(live.Current, log)
-			at := startHubs(work, background, adapter, name, hubs)
-			owner, locks, recent := idempotent.Owner{Driver: cfg.DriverName, Cluster: cfg.Cluster}, &inflight.Locks{}, &observe.Recent{}
-			attachments := attach.New(at.cloud, at.volumes, attach.Options{Locks: locks, Recent: recent, Log: log})
-			clouds[name] = controller.Cloud{
-				Volumes: provision.New(at.cloud, at.volumes, provision.Options{
-					Owner: owner, Locks: locks, Recent: recent, Log: log, CountDuplicate: duplicates.Of(name), ObserveQuotas: quota.Saw,
-				}),
-				Attachments: attachments,
-				Snapshots: snapshot.New(at.cloud, at.volumes, at.snapshots, at.backups, snapshot.Options{
-					Owner: owner, Locks: locks, Log: log, CountDuplicate: duplicates.Of(name),
-				}),
-			}
-			background.Go(func() error { drain(work, attachments); return nil })
-			background.Go(func() error { logLogin(work, live.Current, started.loggedIn, log); return nil })
-		}
-		claims, err := claimsOf(cfg, deps)
-		if err != nil {
+		if services.Controller, err = p.newController(work, started.loggedIn); err != nil {
 			return err
 		}
-		taints, err := startupTaints(cfg, deps, log)
-		if err != nil {
-			return err
-		}
-		if taints != nil {
-			background.Go(func() error { taints.Run(work); return nil })
-		}
-		services.Controller = controller.New(controller.Options{
-			Clouds: clouds, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, IgnoreZone: conf.ignoreZone, ZoneMap: conf.zoneMap,
-			DefaultFSType: cfg.DefaultFSType, Claims: claims, WithCapacity: cfg.WithCapacity, Strict: cfg.Strict, Lenient: telemetry.NewLenience(registry).Count, Log: log,
-		})
 	}
 	if cfg.Node {
-		node := newNode(cfg, conf.started, deps, registry, log)
-		services.Node = node
-		background.Go(func() error { drain(work, node); return nil })
+		services.Node = p.newNode(work)
 	}
-
 	services.Identity = identity.New(identity.Options{
 		DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology, Ready: started.probe,
 	})
 
 	// The first interceptor is the outermost. So the log shows the code that the caller gets, and a panic becomes an error before that.
 	var operations operation.List
-	server := rpc.NewServer(services, tracing.ServerOption(), rpc.Track(&operations, log), rpc.Log(log), rpc.Measure(telemetry.NewRPCs(registry, &operations)), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(log))
+	server := rpc.NewServer(services, p.tracing.ServerOption(), rpc.Track(&operations, p.log), rpc.Log(p.log),
+		rpc.Measure(telemetry.NewRPCs(p.registry, &operations).Began), rpc.Codes(), rpc.Deadline(longestRPC), rpc.Recover(p.log))
 
-	listener := deps.Listener
-	if listener == nil {
-		if listener, err = rpc.Listen(cfg.Endpoint); err != nil {
-			return err
-		}
-	}
-	web := deps.Web
-	if web == nil && cfg.HTTPEndpoint != "" {
-		if web, err = net.Listen("tcp", cfg.HTTPEndpoint); err != nil {
-			_ = listener.Close()
-			return fmt.Errorf("cannot listen on --http-endpoint: %w", err)
-		}
+	listener, web, err := listen(cfg, deps)
+	if err != nil {
+		return err
 	}
 	if web != nil {
-		background.Go(func() error {
-			return serveHTTP(work, web, pages(cfg, registry, conf.ready, started.ready, &operations))
+		p.background.Go(func() error {
+			return serveHTTP(work, web, pages(cfg, p.registry, ready, started.ready, &operations))
 		})
 	}
-	background.Go(func() error { conf.follow(work); return nil })
-	log.Info("serving", "driver", cfg.DriverName, "version", deps.Version, "address", listener.Addr().String(),
-		"controller", cfg.Controller, "node", cfg.Node, "clouds", len(conf.clouds), "topology", cfg.WithTopology, "strict", cfg.Strict)
+	p.background.Go(func() error { p.conf.follow(work); return nil })
+	p.log.Info("serving", "driver", cfg.DriverName, "version", deps.Version, "address", listener.Addr().String(),
+		"controller", cfg.Controller, "node", cfg.Node, "clouds", len(p.clouds()), "topology", cfg.WithTopology, "strict", cfg.Strict)
 	err = serve(ctx, work, server, listener, cfg.DrainTimeout)
 	stop()
-	return errors.Join(err, background.Wait())
+	return errors.Join(err, p.background.Wait())
+}
+
+// clouds are the names of the clouds that this process uses. A node uses none.
+func (p *process) clouds() []string {
+	if !p.cfg.Controller {
+		return nil
+	}
+	return p.cfg.CloudNames
+}
+
+// listen opens the endpoint of the RPCs, and the one of the web pages, which is nil without --http-endpoint.
+func listen(cfg config.Config, deps Dependencies) (rpcs, web net.Listener, err error) {
+	rpcs, web = deps.Listener, deps.Web
+	if rpcs == nil {
+		if rpcs, err = rpc.Listen(cfg.Endpoint); err != nil {
+			return nil, nil, err
+		}
+	}
+	if web == nil && cfg.HTTPEndpoint != "" {
+		if web, err = net.Listen("tcp", cfg.HTTPEndpoint); err != nil {
+			_ = rpcs.Close()
+			return nil, nil, fmt.Errorf("cannot listen on --http-endpoint: %w", err)
+		}
+	}
+	return rpcs, web, nil
 }
 
 // drainTime is how long calls without a caller may take after the last RPC. Kubernetes kills the process after 30 seconds.
@@ -223,39 +191,18 @@ func (d Dependencies) withDefaults() Dependencies {
 	return d
 }
 
+// newRegistry returns the metrics that every process has.
+func newRegistry(version string) *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	telemetry.NewBuild(registry, version)
+	return registry
+}
+
 func newLog(w io.Writer, cfg config.Config) *slog.Logger {
 	options := &slog.HandlerOptions{Level: cfg.LogLevel()}
 	if cfg.LogFormat == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
-}
-
-// cloudOptions are the options of the connection to a cloud.
-func cloudOptions(cfg config.Config, deps Dependencies, tracing *telemetry.Tracing, counter *telemetry.CloudRequests, budget *transport.Budget, limits *cloud.Limits) cloud.Options {
-	return cloud.Options{
-		Transport: deps.Transport,
-		UserAgent: append(append([]string{}, cfg.UserAgent...), "cinder-csi-driver/"+deps.Version),
-		Wrap: func(next http.RoundTripper) http.RoundTripper {
-			return transport.Retry(budget.Limit(transport.Count(tracing.Transport(limits.Bound(next)), counter)), deps.Rand)
-		},
-	}
-}
-
-// logLogin logs in once, so that the log reports wrong credentials before the first claim.
-func logLogin(ctx context.Context, current cloud.Current, loggedIn func(), log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	c, err := current(ctx)
-	switch {
-	case err != nil && ctx.Err() != nil:
-	case err != nil:
-		log.Error("cannot log in to the cloud; the driver tries again for every RPC", "error", err)
-	default:
-		loggedIn()
-		log.Info("logged in", "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
-		for _, address := range c.Unencrypted() {
-			log.Warn("the catalog of the cloud has a URL without encryption; an attacker on the network can read the token", "url", address)
-		}
-	}
 }

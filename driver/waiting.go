@@ -28,5 +28,5 @@ func startHubs(work context.Context, background *errgroup.Group, adapter *openst
 	for _, run := range []func(context.Context) error{volumes.Run, snapshots.Run, backups.Run, servers.Run} {
 		background.Go(func() error { return ended(run(work)) })
 	}
-	return waiting{openstack.Shared{Cloud: adapter, Hub: volumes, Servers: servers, Names: openstack.NewNameBatcher(adapter)}, volumes, snapshots, backups}
+	return waiting{openstack.Shared{Cloud: adapter, Volumes: volumes, Servers: servers}, volumes, snapshots, backups}
 }

@@ -34,7 +34,7 @@ var targetOf = map[string]v1alpha1.Target{
 	"hypershift.yaml":  v1alpha1.HostedControlPlane,
 }
 
-// elsewhere are the files that test/examples checks, and the tutorial for the script.
+// elsewhere are the files that test/suite/examples checks, and the tutorial for the script.
 var elsewhere = map[string]bool{
 	"gitops/argocd/application.yaml": true, "gitops/argocd/applicationset.yaml": true, "gitops/argocd/hypershift.yaml": true, "gitops/flux/cinder-csi.yaml": true,
 	"gitops/pipelines/drift.sh": true, "gitops/pipelines/github-actions.yaml": true, "gitops/pipelines/gitlab-ci.yml": true,
@@ -60,9 +60,9 @@ func TestEveryFileIsChecked(t *testing.T) {
 				t.Errorf("%s: add it to the inventories in this package", path)
 			}
 		case "gitops/argocd", "gitops/flux", "gitops/pipelines", "terraform":
-			// test/examples has the linters and schemas of these formats, and the tutorial runs the script. Here only: a file that nobody knows.
+			// test/suite/examples has the linters and schemas of these formats, and the tutorial runs the script. Here only: a file that nobody knows.
 			if !elsewhere[filepath.ToSlash(path)] {
-				t.Errorf("%s: add it to test/examples, and to the list in this test", path)
+				t.Errorf("%s: add it to test/suite/examples, and to the list in this test", path)
 			}
 		default:
 			t.Errorf("%s: nothing here checks files of %s", path, dir)

@@ -15,12 +15,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
 var update = flag.Bool("update", false, "write the examples anew")
+
+// base is the path from a Kustomize example to the manifests of this checkout.
+const base = "../../../manifests"
 
 // version stands in the examples' plan.yaml; a released generator writes its own.
 const version = "example"
@@ -77,7 +82,7 @@ func generate(t *testing.T, target, format, dir string) {
 		"generate", "--inventory", "inventory.yaml", "--config", config(target), "--target", target, "--format", format, "--output-dir", dir,
 	}
 	if format == "kustomize" {
-		args = append(args, "--base", "../../../manifests")
+		args = append(args, "--base", base)
 	}
 	run(t, args...)
 }
@@ -139,12 +144,50 @@ func TestExamplesAreWhatTheGeneratorWrites(t *testing.T) {
 	}
 }
 
+// The bundles that people read show whether the chart stands for the manifests. The tests of generator/verify take minutes and compare
+// every switch; this one runs with make test-fast.
+func TestKustomizeAndHelmAgreeOnTheExamples(t *testing.T) {
+	for _, target := range targets {
+		if diff := cmp.Diff(build(t, target, "kustomize"), build(t, target, "helm")); diff != "" {
+			t.Errorf("%s: the chart does not stand for manifests/ (-kustomize +helm):\n%s", target, diff)
+		}
+	}
+}
+
+// build returns the objects of an example by plane, kind and name, without the two labels that only a chart sets.
+func build(t *testing.T, target, format string) map[string]map[string]any {
+	t.Helper()
+	example := filepath.Join(target, format)
+	dir, err := worktree.Open(example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := dir.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, findings, err := verify.BundleAt(example, base, tree, dir.Plan.Target, dir.Plan.Format)
+	if err != nil || len(findings) > 0 || len(objects) == 0 {
+		t.Fatalf("%s: %d objects, %v, %v", example, len(objects), findings, err)
+	}
+	all := map[string]map[string]any{}
+	for _, o := range objects {
+		metadata, _ := o.Fields["metadata"].(map[string]any)
+		labels, _ := metadata["labels"].(map[string]any)
+		for _, l := range verify.ChartLabels {
+			delete(labels, l)
+		}
+		all[o.String()] = o.Fields
+	}
+	return all
+}
+
 func TestExamplesAreValidWhereTheyAre(t *testing.T) {
 	for _, target := range targets {
 		for _, format := range formats {
 			args := []string{"validate", filepath.Join(target, format)}
 			if format == "kustomize" {
-				args = append(args, "--base", "../../../manifests")
+				args = append(args, "--base", base)
 			}
 			run(t, args...)
 		}

@@ -25,7 +25,7 @@ import (
 var version = ""
 
 // collectAt is how much the heap grows, in percent, before the runtime collects garbage. GOGC replaces it. With Go's default of 100, the
-// memory peak on a cloud that answers with pages of 8 MiB reaches 129 MiB (test/attack/hostilecloud). With 50 the peak stays below 100 MiB.
+// memory peak on a cloud that answers with pages of 8 MiB reaches 129 MiB (test/suite/attack/hostilecloud). With 50 the peak stays below 100 MiB.
 // The cost in processor time does not matter, because the driver hardly uses the processor.
 const collectAt = 50
 

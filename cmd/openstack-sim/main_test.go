@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // started runs the command until it has printed its URL.

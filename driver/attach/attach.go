@@ -2,6 +2,8 @@ package attach
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/inflight"
@@ -28,7 +30,7 @@ func (s *Service) Attach(ctx context.Context, id volume.ID, server volume.Server
 		return volume.Volume{}, err
 	}
 	defer unlock()
-	a := attachCall{Service: s, id: id, server: server}
+	a := attachCall{call: call{Service: s, verb: "attach", rules: attachRules, server: server}, id: id}
 	if err := a.run(ctx); err != nil {
 		return volume.Volume{}, volume.WithOp(err, "attach")
 	}
@@ -38,15 +40,9 @@ func (s *Service) Attach(ctx context.Context, id volume.ID, server volume.Server
 
 // attachCall is one call of Attach.
 type attachCall struct {
-	*Service
+	call
 	id     volume.ID
-	server volume.ServerID
-
-	volume     volume.Volume  // as read last
-	cached     bool           // volume comes from the cache and may be out of date
-	observeAll bool           // the volume status alone did not explain a refusal
-	refusal    error          // of Nova, although the observation before it allowed the request
-	stale      staleCandidate // an attachment that seems stale
+	cached bool // the volume comes from the cache and may be out of date
 }
 
 // run observes and acts until the volume is attached, or cannot be.
@@ -56,47 +52,27 @@ func (a *attachCall) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for {
-		if attached, err := a.step(ctx); attached || err != nil {
-			return err
-		}
+	if err := a.protection.CheckVolume(a.volume); err != nil {
+		return err
 	}
+	for attached := false; !attached && err == nil; {
+		attached, err = a.step(ctx)
+	}
+	return err
 }
 
 // step observes once and acts once.
 func (a *attachCall) step(ctx context.Context) (attached bool, err error) {
-	seen, err := a.observeIfNeeded(ctx)
-	if err != nil {
+	seen, next, err := a.observeNext(ctx)
+	switch {
+	case err != nil:
 		return false, err
-	}
-	v := a.volume
-	switch next := attachAction(v.Status, seen.attachment.Status, seen.nova); {
 	case next == done:
 		return true, nil
-	case next == send, next == attachedElsewhere && v.Status == volume.InUse && v.Multiattach:
+	case next == send:
 		return a.send(ctx)
-	case next == waitForChange, next == attachedElsewhere && inTransition(v.Status):
-		a.refusal = nil
-		a.volume, err = a.awaitChange(ctx, seen, "become attachable")
-	case next == waitForNova:
-		a.refusal = nil
-		a.volume, err = a.readAfter(ctx, seen, novaPollInterval)
-	case next == deleteStale, next == conflict:
-		a.volume, err = a.resolveStale(ctx, &a.stale, seen, next)
-	default:
-		err = a.attachError(ctx, seen, next)
 	}
-	return false, err
-}
-
-// observeIfNeeded observes attachments and Nova where the volume status does not decide. An available volume is attached nowhere, and one
-// that is in use elsewhere is not attached here.
-func (a *attachCall) observeIfNeeded(ctx context.Context) (observation, error) {
-	v := a.volume
-	if a.observeAll || inTransition(v.Status) || inUseAt(v, a.server) {
-		return a.observe(ctx, v, a.server)
-	}
-	return observation{volume: v, server: a.server, nova: novaNotListed}, nil
+	return false, a.carryOut(ctx, seen, next)
 }
 
 // inUseAt reports whether the attachment of v to server is complete, and no detach from it is in progress.
@@ -113,6 +89,9 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 	if err := a.checkUnconfirmedDetach(a.id, a.server); err != nil {
 		return false, err
 	}
+	if err := a.checkServer(ctx, a.server); err != nil {
+		return false, err
+	}
 	refusal := a.sendAttach(ctx, a.volume, a.server)
 	if refusal == nil {
 		v, err := a.awaitAttached(ctx, a.id, a.server)
@@ -123,7 +102,8 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 		a.recent.Put(v)
 		return true, nil
 	}
-	if !volume.RefusedByState(refusal) {
+	outdated := a.cached && volume.Is(refusal, volume.Unimplemented) // a volume that has become multiattach needs a newer request
+	if !volume.RefusedByState(refusal) && !outdated {
 		return false, a.explainNotFound(ctx, a.server, refusal)
 	}
 	a.observeAll = true
@@ -135,6 +115,28 @@ func (a *attachCall) send(ctx context.Context) (attached bool, err error) {
 	}
 	a.cached = false
 	return false, nil
+}
+
+// checkServer returns an error if the server lacks metadata that every server with volumes must have. The node ID of a request comes from the
+// CSINode, which kubelet may write. So a compromised node can name any server of the project, but it cannot write the metadata of that server.
+func (s *Service) checkServer(ctx context.Context, id volume.ServerID) error {
+	if len(s.serverMetadata) == 0 {
+		return nil
+	}
+	server, err := s.cloud.Server(ctx, id)
+	if volume.Is(err, volume.NotFound) {
+		return volume.NoServer(id)
+	}
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.serverMetadata)) {
+		if want, has := s.serverMetadata[key], server.Metadata[key]; has != want {
+			return volume.Errorf(volume.PermissionDenied, "server %s gets no volume: its metadata has %s=%q instead of %q (--server-metadata). If it is a node of this cluster, run: openstack server set --property %s=%s %s",
+				id, key, has, want, key, want, id)
+		}
+	}
+	return nil
 }
 
 func (s *Service) sendAttach(ctx context.Context, v volume.Volume, server volume.ServerID) error {
@@ -181,11 +183,11 @@ func (s *Service) awaitAttached(ctx context.Context, id volume.ID, server volume
 // checkAttachInProgress returns an error unless Cinder shows an unfinished attachment of the volume to the server, or Nova lists it where
 // Cinder hides attachments.
 func (s *Service) checkAttachInProgress(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	attachment, _, err := s.attachmentTo(ctx, v, server)
+	seen, err := s.observeCinder(ctx, v, server)
 	if err != nil {
 		return err
 	}
-	switch attachment.Status {
+	switch seen.attachment.Status {
 	case volume.AttachmentReserved, volume.AttachmentAttaching, volume.AttachmentAttached:
 		return nil
 	case volume.AttachmentHidden:
@@ -199,24 +201,6 @@ func (s *Service) checkAttachInProgress(ctx context.Context, v volume.Volume, se
 func hostFailedToAttach(id volume.ID, server volume.ServerID) *volume.Error {
 	return volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to attach volume %s. Nova gives no reason; see the nova-compute log of that host",
 		server, id)
-}
-
-// attachError is the error of an action that ends an attach.
-func (s *Service) attachError(ctx context.Context, seen observation, end action) error {
-	v := seen.volume
-	switch end {
-	case attachedElsewhere:
-		return volume.Errorf(volume.Conflict, "volume %s is attached to %s and its volume type is not multiattach; detach it there first", v.ID, v.Holders())
-	case volumeDeleting:
-		return volume.Errorf(volume.NotFound, "volume %s cannot be attached to server %s: Cinder is deleting the volume", v.ID, seen.server)
-	case serverNotFound:
-		return volume.NoServer(seen.server)
-	case novaStateUnknown:
-		return seen.novaError("attach")
-	default:
-		return volume.Errorf(volume.Conflict, "volume %s is in status %s%s; Nova cannot attach it to server %s until an administrator resets the status",
-			v.ID, v.Status, s.volumes.FailureReason(ctx, v.ID), seen.server)
-	}
 }
 
 // explainNotFound finds out whether the volume or the server is missing: Nova answers 404 for both.

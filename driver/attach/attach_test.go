@@ -7,42 +7,46 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
-func newService(c *volumetest.Cloud) *Service { return New(c, c, Options{}) }
+func newService(c *cloudtest.Cloud) *Service { return New(c, c, Options{}) }
 
 func TestAttachReturnsOnceCinderShowsTheAttachment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.ForeignVolume(1, volume.Available))
-		v, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-		if err != nil || v.Status != volume.InUse || !v.AttachedTo(volumetest.ServerA) {
+		c := cloudtest.New(t, cloudtest.ForeignVolume(1, volume.Available))
+		v, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		if err != nil || v.Status != volume.InUse || !v.AttachedTo(cloudtest.ServerA) {
 			t.Errorf("got %v, %v", v, err)
 		}
 	})
 }
 
 func TestAttachOfAnAttachedVolumeSendsNothing(t *testing.T) {
-	c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}}})
-	if _, err := newService(c).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Attach") != 0 {
-		t.Errorf("got %v after %v", err, c.Calls)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: cloudtest.ServerA}}})
+		if _, err := newService(c).Attach(t.Context(), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil || c.Count("Attach") != 0 {
+			t.Errorf("got %v after %v", err, c.Calls)
+		}
+	})
 }
 
 func TestAttachWhenAlreadyAttachedElsewhereIsRefusedBeforeNovaIsAsked(t *testing.T) {
-	c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
-	_, err := newService(c).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA)
-	volumetest.WantKind(t, err, volume.Conflict, false)
-	if !strings.Contains(err.Error(), string(volumetest.ServerB)) || c.Count("Attach") != 0 {
-		t.Errorf("got %v after %v", err, c.Calls)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: cloudtest.ServerB}}})
+		_, err := newService(c).Attach(t.Context(), cloudtest.VolumeID(1), cloudtest.ServerA)
+		cloudtest.WantKind(t, err, volume.Conflict, false)
+		if !strings.Contains(err.Error(), string(cloudtest.ServerB)) || c.Count("Attach") != 0 {
+			t.Errorf("got %v after %v", err, c.Calls)
+		}
+	})
 }
 
 func TestAMultiattachVolumeIsAttachedToTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
-		v, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-		if err != nil || !v.AttachedTo(volumetest.ServerA) || !v.AttachedTo(volumetest.ServerB) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: cloudtest.ServerB}}})
+		v, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		if err != nil || !v.AttachedTo(cloudtest.ServerA) || !v.AttachedTo(cloudtest.ServerB) {
 			t.Errorf("got %v, %v", v, err)
 		}
 	})
@@ -50,11 +54,11 @@ func TestAMultiattachVolumeIsAttachedToTwoServers(t *testing.T) {
 
 func TestAnAttachThatTheHostFailsIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-		c.Refuse = true
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))
+		c.HostsFail()
 		start := time.Now()
-		_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-		volumetest.WantKind(t, err, volume.Failed, true)
+		_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		cloudtest.WantKind(t, err, volume.Failed, true)
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("reported only after %v", took)
 		}
@@ -65,14 +69,14 @@ func TestAnAttachThatTheHostFailsIsAnError(t *testing.T) {
 func TestAFailedAttachOfAMultiattachVolumeIsReportedEarly(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
-			c.Refuse = true
+			c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: cloudtest.ServerB}}})
+			c.HostsFail()
 			if hidden {
 				c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no")
 			}
 			start := time.Now()
-			_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-			volumetest.WantKind(t, err, volume.Failed, true)
+			_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+			cloudtest.WantKind(t, err, volume.Failed, true)
 			if took := time.Since(start); took > 2*time.Second {
 				t.Errorf("hidden %v: reported only after %v", hidden, took)
 			}
@@ -83,12 +87,28 @@ func TestAFailedAttachOfAMultiattachVolumeIsReportedEarly(t *testing.T) {
 // Cinder may show a multiattach volume as in use, because of another server, while this attachment is in progress.
 func TestAnAttachOfAMultiattachVolumeIsAwaitedWhileInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}})
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: cloudtest.ServerB}}})
 		c.Hook["Attach"] = func() {
-			time.AfterFunc(500*time.Millisecond, func() { c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.InUse }) })
+			time.AfterFunc(500*time.Millisecond, func() { c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.InUse }) })
 		}
-		v, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-		if err != nil || !v.AttachedTo(volumetest.ServerA) || c.Count("VolumeAttachments") == 0 {
+		v, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		if err != nil || !v.AttachedTo(cloudtest.ServerA) || c.Count("VolumeAttachments") == 0 {
+			t.Errorf("%v, %v after %v", v, err, c.Calls)
+		}
+	})
+}
+
+// Cinder reserves a multiattach volume once it is in use, not while another server attaches it.
+func TestAnAttachOfAMultiattachVolumeWaitsForThatOfAnotherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Attaching, Multiattach: true})
+		c.List(cloudtest.VolumeID(1), cloudtest.ServerB)
+		c.Record(cloudtest.VolumeID(1), toServer(cloudtest.ServerB, volume.AttachmentAttaching))
+		c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) {
+			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: cloudtest.ServerB}}
+		})
+		v, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		if err != nil || !v.AttachedTo(cloudtest.ServerA) || !v.AttachedTo(cloudtest.ServerB) || c.Count("Attach") != 1 {
 			t.Errorf("%v, %v after %v", v, err, c.Calls)
 		}
 	})
@@ -98,18 +118,18 @@ func TestAnAttachInProgressIsAwaited(t *testing.T) {
 	for name, test := range map[string]struct {
 		server volume.ServerID
 		kind   volume.Kind
-	}{"to this server": {server: volumetest.ServerA}, "to another": {server: volumetest.ServerB, kind: volume.Conflict}} {
+	}{"to this server": {server: cloudtest.ServerA}, "to another": {server: cloudtest.ServerB, kind: volume.Conflict}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Attaching))
-				c.Servers[test.server] = []volume.ID{volumetest.VolumeID(1)}
-				c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(test.server), Volume: volumetest.VolumeID(1), Server: test.server, Status: volume.AttachmentAttaching}}
-				c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
+				c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Attaching))
+				c.List(cloudtest.VolumeID(1), test.server)
+				c.Record(cloudtest.VolumeID(1), toServer(test.server, volume.AttachmentAttaching))
+				c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) {
 					v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: test.server}}
 				})
-				_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 				if test.kind != volume.Unknown {
-					volumetest.WantKind(t, err, test.kind, false)
+					cloudtest.WantKind(t, err, test.kind, false)
 				} else if err != nil {
 					t.Error(err)
 				}
@@ -126,14 +146,16 @@ func TestAttachWithoutVolumeOrServerIsNotFound(t *testing.T) {
 		volume volume.ID
 		server volume.ServerID
 	}{
-		"no volume":      {volumetest.VolumeID(2), volumetest.ServerA},
-		"no server":      {volumetest.VolumeID(1), "cccccccc-0000-4000-8000-000000000003"},
-		"no volume's id": {"vol", volumetest.ServerA},
-		"no server's id": {volumetest.VolumeID(1), "node-1"},
+		"no volume":      {cloudtest.VolumeID(2), cloudtest.ServerA},
+		"no server":      {cloudtest.VolumeID(1), cloudtest.NoServer},
+		"no volume's id": {"vol", cloudtest.ServerA},
+		"no server's id": {cloudtest.VolumeID(1), "node-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := newService(volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))).Attach(t.Context(), test.volume, test.server)
-			volumetest.WantKind(t, err, volume.NotFound, false)
+			synctest.Test(t, func(t *testing.T) {
+				_, err := newService(cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))).Attach(t.Context(), test.volume, test.server)
+				cloudtest.WantKind(t, err, volume.NotFound, false)
+			})
 		})
 	}
 }
@@ -145,34 +167,31 @@ func TestARefusedAttachIsExplainedByTheVolume(t *testing.T) {
 		want    volume.Kind   // Unknown means that it is attached in the end
 		asked   int
 	}{
-		"attached elsewhere meanwhile": {volume.InvalidArgument, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerB}}}, volume.Conflict, 1},
-		"attached here meanwhile":      {volume.InvalidArgument, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}}}, volume.Unknown, 1},
-		"changing":                     {volume.InvalidArgument, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved}, volume.Unknown, 2},
-		"nothing to see":               {volume.InvalidArgument, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available}, volume.InvalidArgument, 1},
-		"locked":                       {volume.Busy, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available}, volume.Busy, 1},
-		"full":                         {volume.Exhausted, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available}, volume.Exhausted, 1},
-		"forbidden":                    {volume.PermissionDenied, volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Available}, volume.PermissionDenied, 1},
+		"attached elsewhere meanwhile": {volume.InvalidArgument, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: cloudtest.ServerB}}}, volume.Conflict, 1},
+		"attached here meanwhile":      {volume.InvalidArgument, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Attachments: []volume.Attachment{{Server: cloudtest.ServerA}}}, volume.Unknown, 1},
+		"changing":                     {volume.InvalidArgument, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Reserved}, volume.Unknown, 2},
+		"nothing to see":               {volume.InvalidArgument, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Available}, volume.InvalidArgument, 1},
+		"locked":                       {volume.Busy, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Available}, volume.Busy, 1},
+		"full":                         {volume.Exhausted, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Available}, volume.Exhausted, 1},
+		"forbidden":                    {volume.PermissionDenied, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Available}, volume.PermissionDenied, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
+				c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))
 				c.Fail["Attach"] = volume.Errorf(test.refusal, "no")
 				c.Hook["Attach"] = func() {
 					if c.Count("Attach") > 1 { // it has changed, and Nova takes it
 						delete(c.Fail, "Attach")
 						return
 					}
-					c.VolumesByID[volumetest.VolumeID(1)] = &test.now
-					if test.now.AttachedTo(volumetest.ServerA) {
-						c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
-					}
+					c.Put(test.now)
 					if test.now.Status == volume.Reserved {
-						c.Later(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.Available })
+						c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.Available })
 					}
 				}
-				_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 				if test.want != volume.Unknown {
-					volumetest.WantKind(t, err, test.want, false)
+					cloudtest.WantKind(t, err, test.want, false)
 				} else if err != nil {
 					t.Error(err)
 				}
@@ -186,10 +205,10 @@ func TestARefusedAttachIsExplainedByTheVolume(t *testing.T) {
 
 func testAttachIn(t *testing.T, status volume.Status) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.OwnVolume(1, status))
-		_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, status))
+		_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 		sent := c.Count("Attach") == 1
-		volumetest.WantStep(t, status.Meaning().Attach, err, sent)
+		cloudtest.WantStep(t, status.Meaning().Attach, err, sent)
 		if sent && status.Meaning().Attach != volume.Proceed {
 			t.Error("the request was sent")
 		}
@@ -198,7 +217,7 @@ func testAttachIn(t *testing.T, status volume.Status) {
 
 // What an attach does with a volume in each status: the requests that it sends, and its outcome.
 func TestAttachInEveryStatus(t *testing.T) {
-	for _, status := range volumetest.EveryStatus {
+	for _, status := range cloudtest.EveryStatus {
 		t.Run(string(status), func(t *testing.T) { testAttachIn(t, status) })
 	}
 }

@@ -94,7 +94,7 @@ var reachedHost = []volume.AttachStatus{volume.AttachmentAttaching, volume.Attac
 
 // detachFrom detaches v from one server.
 func (s *Service) detachFrom(ctx context.Context, v volume.Volume, server volume.ServerID) error {
-	d := detachCall{Service: s, server: server, volume: v, observeAll: !inUseAt(v, server)}
+	d := detachCall{call{Service: s, verb: "detach", rules: detachRules, server: server, volume: v}}
 	for {
 		detached, err := d.step(ctx)
 		switch {
@@ -108,47 +108,24 @@ func (s *Service) detachFrom(ctx context.Context, v volume.Volume, server volume
 }
 
 // detachCall is one detach of a volume from one server.
-type detachCall struct {
-	*Service
-	server volume.ServerID
+type detachCall struct{ call }
 
-	volume     volume.Volume  // as read last
-	observeAll bool           // the volume alone does not show a completed attachment, or Nova has refused
-	refusal    error          // of Nova, although the observation before it allowed the request
-	stale      staleCandidate // an attachment that seems stale
-}
-
-// step observes once and acts once. Where Cinder shows a completed attachment, Nova's answer to the request says whether Nova has it too.
+// step observes once and acts once. What Nova may still carry out is part of the end: see awaitUnconfirmedAttach.
 func (d *detachCall) step(ctx context.Context) (detached bool, err error) {
-	seen := observation{volume: d.volume, server: d.server, attachment: volume.Attachment{Status: volume.AttachmentAttached}, nova: novaListed}
-	if d.observeAll {
-		if seen, err = d.observe(ctx, d.volume, d.server); err != nil {
-			return false, err
-		}
-	}
-	switch next := detachAction(d.volume.Status, seen.attachment.Status, seen.nova); next {
-	case done:
-		left := d.unconfirmedAttaches.remaining(d.volume.ID, d.server)
-		if left <= 0 || seen.nova == novaServerGone {
-			return true, nil
-		}
-		d.volume, err = d.awaitUnconfirmedAttach(ctx, seen, left)
-	case send:
+	seen, next, err := d.observeNext(ctx)
+	switch {
+	case err != nil:
+		return false, err
+	case next == send:
 		return d.send(ctx, seen)
-	case waitForChange:
-		d.refusal = nil
-		d.volume, err = d.awaitChange(ctx, seen, "become detachable")
-	case waitForNova:
-		d.refusal = nil
-		d.volume, err = d.readAfter(ctx, seen, novaPollInterval)
-	case deleteStale, conflict:
-		d.volume, err = d.resolveStale(ctx, &d.stale, seen, next)
-	case novaStateUnknown:
-		err = seen.novaError("detach")
-	default:
-		err = volume.Errorf(volume.Conflict, "volume %s is in status %s%s; Nova cannot detach it from server %s until an administrator resets the status",
-			d.volume.ID, d.volume.Status, d.volumes.FailureReason(ctx, d.volume.ID), d.server)
+	case next != done:
+		return false, d.carryOut(ctx, seen, next)
 	}
+	left := d.unconfirmedAttaches.remaining(d.volume.ID, d.server)
+	if left <= 0 || seen.nova == novaServerGone {
+		return true, nil
+	}
+	d.volume, err = d.awaitUnconfirmedAttach(ctx, seen, left)
 	return false, err
 }
 
@@ -159,11 +136,11 @@ func (d *detachCall) send(ctx context.Context, seen observation) (detached bool,
 		return false, volume.Errorf(volume.Busy, "volume %s is in status %s, but Nova refuses for now to detach it from server %s; retry later: %w", v.ID, v.Status, d.server, d.refusal)
 	}
 	d.unconfirmedAttaches.confirm(v.ID, d.server) // it has completed
-	var keptByCinder bool
-	if keptByCinder, d.refusal, err = d.sendDetach(ctx, v.ID, d.server); err != nil {
+	var complete bool
+	if complete, d.refusal, err = d.sendDetach(ctx, v.ID, d.server); err != nil {
 		return false, err
 	}
-	if d.refusal == nil && !keptByCinder && seen.attachment.Status == volume.AttachmentAttached && d.unconfirmedAttaches.remaining(v.ID, d.server) <= 0 {
+	if complete && seen.attachment.Status == volume.AttachmentAttached && d.unconfirmedAttaches.remaining(v.ID, d.server) <= 0 {
 		return true, nil
 	}
 	d.observeAll = true
@@ -171,9 +148,9 @@ func (d *detachCall) send(ctx context.Context, seen observation) (detached bool,
 	return false, err
 }
 
-// sendDetach sends the request and waits until Cinder and Nova show its end. A refusal is one that an observation explains. If the
-// server is gone and Cinder still shows the attachment, keptByCinder is true.
-func (s *Service) sendDetach(ctx context.Context, id volume.ID, server volume.ServerID) (keptByCinder bool, refusal, err error) {
+// sendDetach sends the request and waits until Cinder and Nova show its end. If not both do, complete is false, and
+// the next observation says why. Nova has refused, or it lists the volume for long, or the server is gone and Cinder keeps the attachment.
+func (s *Service) sendDetach(ctx context.Context, id volume.ID, server volume.ServerID) (complete bool, refusal, err error) {
 	err = s.sendToNova(ctx, request{"detach", id, server, func(ctx context.Context) error {
 		sent := time.Now()
 		s.unconfirmedDetaches.resend(id, server)
@@ -189,15 +166,15 @@ func (s *Service) sendDetach(ctx context.Context, id volume.ID, server volume.Se
 	case err != nil:
 		return false, nil, err
 	}
-	if keptByCinder, err = s.awaitDetached(ctx, id, server); err == nil && !keptByCinder {
-		err = s.awaitUnlisted(ctx, id, server)
+	if complete, err = s.awaitDetached(ctx, id, server); complete {
+		complete, err = s.awaitUnlisted(ctx, id, server)
 	}
-	return keptByCinder, nil, volume.AfterWrite(err)
+	return complete, nil, volume.AfterWrite(err)
 }
 
 // awaitDetached waits until Cinder no longer shows the attachment. Nova sets the volume to detaching before it answers. So a volume
-// that is in use again was kept by the compute host. A multiattach volume is in use either way.
-func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume.ServerID) (keptByCinder bool, err error) {
+// that is in use again was kept by the compute host, unless the server is gone. A multiattach volume is in use either way.
+func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume.ServerID) (detached bool, err error) {
 	inUseAgain := false
 	v, err := s.volumes.Await(ctx, id, "become detached from server "+string(server), func(v volume.Volume, ok bool) (bool, error) {
 		detached := !ok || !v.AttachedTo(server)
@@ -211,25 +188,26 @@ func (s *Service) awaitDetached(ctx context.Context, id volume.ID, server volume
 		if v.ID != "" { // the volume may be gone
 			s.recent.Put(v)
 		}
-		return false, nil
+		return true, nil
 	}
 	if _, err := s.cloud.Server(ctx, server); volume.Is(err, volume.NotFound) {
-		return true, nil
+		return false, nil
 	}
 	return false, volume.Errorf(volume.Failed, "Nova accepted the request, but the host of server %s failed to detach volume %s. Nova gives no reason; see the nova-compute log of that host",
 		server, id)
 }
 
-// awaitUnlisted waits until Nova no longer lists the volume for the server.
-func (s *Service) awaitUnlisted(ctx context.Context, id volume.ID, server volume.ServerID) error {
+// awaitUnlisted waits until Nova no longer lists the volume for the server. It gives up after staleConfirmInterval.
+func (s *Service) awaitUnlisted(ctx context.Context, id volume.ID, server volume.ServerID) (unlisted bool, err error) {
 	defer volume.BeginStep(ctx, "waiting until Nova no longer lists volume "+string(id)+" for server "+string(server))()
+	began := time.Now()
 	for wait := novaPollInterval; ; wait = min(2*wait, novaPollLongest) {
 		listed, err := s.novaLists(ctx, id, server)
-		if err != nil || !listed {
-			return err
+		if err != nil || !listed || time.Since(began) >= staleConfirmInterval {
+			return err == nil && !listed, err
 		}
 		if err := sleep(ctx, wait); err != nil {
-			return volume.Errorf(volume.KindOf(err), "volume %s: Cinder has detached it from server %s, but Nova still lists it there; a retry continues to wait: %w", id, server, err)
+			return false, volume.Errorf(volume.KindOf(err), "volume %s: Cinder has detached it from server %s, but Nova still lists it there; a retry continues to wait: %w", id, server, err)
 		}
 	}
 }

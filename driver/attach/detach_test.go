@@ -8,29 +8,30 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
 func TestDetachReturnsOnceCinderAndNovaAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
+		c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA))
 		start := time.Now()
-		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(c.Servers[volumetest.ServerA]) != 0 || time.Since(start) < 3*time.Second {
-			t.Errorf("%v, Nova lists %v after %v", v, c.Servers, time.Since(start))
+		if v, _ := c.Read(cloudtest.VolumeID(1)); v.Status != volume.Available || len(c.Lists(v.ID)) != 0 || time.Since(start) < 3*time.Second {
+			t.Errorf("%v, Nova lists it for %v after %v", v, c.Lists(v.ID), time.Since(start))
 		}
 	})
 }
 
 func TestDetachWithoutAServerDetachesFromAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA, volumetest.ServerB))
-		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), ""); err != nil {
+		c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA, cloudtest.ServerB))
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), ""); err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 {
+		if v, _ := c.Read(cloudtest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 {
 			t.Error(v)
 		}
 	})
@@ -38,12 +39,31 @@ func TestDetachWithoutAServerDetachesFromAll(t *testing.T) {
 
 func TestDetachLeavesOtherServersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA, volumetest.ServerB))
-		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
+		c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA, cloudtest.ServerB))
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := c.Read(volumetest.VolumeID(1)); v.AttachedTo(volumetest.ServerA) || !v.AttachedTo(volumetest.ServerB) {
+		if v, _ := c.Read(cloudtest.VolumeID(1)); v.AttachedTo(cloudtest.ServerA) || !v.AttachedTo(cloudtest.ServerB) {
 			t.Error(v)
+		}
+	})
+}
+
+// Nova deletes server B while server A gives its volume back. Cinder then computes the status again: in-use, because A still has the volume.
+func TestAMultiattachVolumeThatIsInUseAgainIsNotKeptByTheHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA, cloudtest.ServerB))
+		time.AfterFunc(500*time.Millisecond, func() {
+			c.Sim.RemoveServer(string(cloudtest.ServerB), false)
+			if v, _ := c.Read(cloudtest.VolumeID(1)); v.Status != volume.InUse || !v.AttachedTo(cloudtest.ServerA) {
+				t.Errorf("the volume is %s at %v: this tests nothing", v.Status, v.Attachments)
+			}
+		})
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil {
+			t.Error(err)
+		}
+		if v, _ := c.Read(cloudtest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 {
+			t.Errorf("after the detach the volume is %s at %v", v.Status, v.Attachments)
 		}
 	})
 }
@@ -53,31 +73,33 @@ func TestDetachOfAVolumeThatIsNotAttachedSucceeds(t *testing.T) {
 		volume volume.ID
 		server volume.ServerID
 	}{
-		"no volume":         {volumetest.VolumeID(9), volumetest.ServerA},
-		"no volume's id":    {"vol", volumetest.ServerA},
-		"another server":    {volumetest.VolumeID(1), volumetest.ServerB},
-		"no such server":    {volumetest.VolumeID(1), "cccccccc-0000-4000-8000-000000000003"},
-		"not a server's id": {volumetest.VolumeID(1), "node-1"},
+		"no volume":         {cloudtest.VolumeID(9), cloudtest.ServerA},
+		"no volume's id":    {"vol", cloudtest.ServerA},
+		"another server":    {cloudtest.VolumeID(1), cloudtest.ServerB},
+		"no such server":    {cloudtest.VolumeID(1), cloudtest.NoServer},
+		"not a server's id": {cloudtest.VolumeID(1), "node-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
-			if err := newService(c).Detach(t.Context(), test.volume, test.server); err != nil || c.Count("Detach") != 0 {
-				t.Errorf("got %v after %v", err, c.Calls)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA))
+				if err := newService(c).Detach(t.Context(), test.volume, test.server); err != nil || c.Count("Detach") != 0 {
+					t.Errorf("got %v after %v", err, c.Calls)
+				}
+			})
 		})
 	}
 }
 
 func TestADetachInProgressIsAwaitedAndNotSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := volumetest.AttachedVolume(volumetest.ServerA)
+		v := cloudtest.AttachedVolume(cloudtest.ServerA)
 		v.Status = volume.Detaching
-		c := volumetest.NewCloud(v)
-		c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
+		c := cloudtest.New(t, v)
+		c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) {
 			v.Status, v.Attachments = volume.Available, nil
-			c.Servers[volumetest.ServerA] = nil
+			c.List(v.ID)
 		})
-		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 0 {
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil || c.Count("Detach") != 0 {
 			t.Errorf("got %v after %v", err, c.Calls)
 		}
 	})
@@ -85,12 +107,12 @@ func TestADetachInProgressIsAwaitedAndNotSentAgain(t *testing.T) {
 
 func TestAnAttachInProgressIsAwaitedAndThenDetached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Attaching})
-		c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
-		c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
-			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Attaching})
+		c.List(cloudtest.VolumeID(1), cloudtest.ServerA)
+		c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) {
+			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: cloudtest.ServerA}}
 		})
-		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 1 {
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil || c.Count("Detach") != 1 {
 			t.Errorf("got %v after %v", err, c.Calls)
 		}
 	})
@@ -98,9 +120,9 @@ func TestAnAttachInProgressIsAwaitedAndThenDetached(t *testing.T) {
 
 func TestADetachThatTheHostFailsIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
-		c.Refuse = true
-		volumetest.WantKind(t, newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA), volume.Failed, true)
+		c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA))
+		c.HostsFail()
+		cloudtest.WantKind(t, newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA), volume.Failed, true)
 	})
 }
 
@@ -117,26 +139,24 @@ func TestARefusedDetachIsExplainedByTheVolume(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
+				c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA))
 				c.Fail["Detach"] = volume.Errorf(test.refusal, "no")
 				c.Hook["Detach"] = func() {
-					c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = test.now })
+					c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = test.now })
 					if test.now == volume.InUse {
 						return
 					}
-					c.Later(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status, v.Attachments = volume.Available, nil })
-					c.Mu.Lock()
-					c.Servers[volumetest.ServerA] = nil
-					c.Mu.Unlock()
+					c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status, v.Attachments = volume.Available, nil })
+					c.List(cloudtest.VolumeID(1))
 				}
-				err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+				err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 				if test.want == volume.Unknown {
 					if err != nil {
 						t.Error(err)
 					}
 					return
 				}
-				volumetest.WantKind(t, err, test.want, false)
+				cloudtest.WantKind(t, err, test.want, false)
 			})
 		})
 	}
@@ -144,18 +164,21 @@ func TestARefusedDetachIsExplainedByTheVolume(t *testing.T) {
 
 func TestADetachThatTimesOutSaysWhatWasObservedLast(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil func(c *volumetest.Cloud)
+		spoil func(c *cloudtest.Cloud)
 		text  string
 	}{
-		"Cinder shows it": {func(c *volumetest.Cloud) { c.Stuck = true }, "it is detaching"},
-		"Nova lists it":   {func(c *volumetest.Cloud) { c.ListsForever = true }, "Nova still lists it there"},
+		"Cinder shows it": {func(c *cloudtest.Cloud) { c.Sim.SetLatency(openstacksim.Detach, time.Hour) }, "its status is detaching"},
+		"Nova lists it": {func(c *cloudtest.Cloud) {
+			c.Sim.SetLatency(openstacksim.Detach, time.Hour)
+			c.Sim.SetTiming(openstacksim.Timing{Forget: time.Hour - time.Second})
+		}, "Nova still lists it there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA))
+				c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA))
 				test.spoil(c)
-				err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-				if volume.KindOf(err) != volume.DeadlineExceeded || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), string(volumetest.ServerA)) {
+				err := newService(c).Detach(cloudtest.Within(t, 5), cloudtest.VolumeID(1), cloudtest.ServerA)
+				if volume.KindOf(err) != volume.DeadlineExceeded || !strings.Contains(err.Error(), test.text) || !strings.Contains(err.Error(), string(cloudtest.ServerA)) {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -165,10 +188,10 @@ func TestADetachThatTimesOutSaysWhatWasObservedLast(t *testing.T) {
 
 func TestDetachReturnsOnceNovaNoLongerListsTheVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the host failed an attach: Cinder shows the volume as available, Nova still lists it
-		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
-		c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
-		time.AfterFunc(5*time.Second, func() { c.Restore(volumetest.ServerA, nil) })
-		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil || c.Count("Detach") != 0 {
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))
+		c.List(cloudtest.VolumeID(1), cloudtest.ServerA)
+		time.AfterFunc(5*time.Second, func() { c.List(cloudtest.VolumeID(1)) })
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil || c.Count("Detach") != 0 {
 			t.Errorf("%v after %v", err, c.Calls)
 		}
 	})
@@ -176,18 +199,18 @@ func TestDetachReturnsOnceNovaNoLongerListsTheVolume(t *testing.T) {
 
 func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available))
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available))
 		s := newService(c)
 		done := make(chan error)
 		go func() {
-			_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+			_, err := s.Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 			done <- err
 		}()
 		synctest.Wait()
 		began := time.Now()
-		_, again := s.Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA)
-		for _, err := range []error{again, s.Detach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA), s.Detach(t.Context(), volumetest.VolumeID(1), "")} {
-			volumetest.WantKind(t, err, volume.Busy, false)
+		_, again := s.Attach(t.Context(), cloudtest.VolumeID(1), cloudtest.ServerA)
+		for _, err := range []error{again, s.Detach(t.Context(), cloudtest.VolumeID(1), cloudtest.ServerA), s.Detach(t.Context(), cloudtest.VolumeID(1), "")} {
+			cloudtest.WantKind(t, err, volume.Busy, false)
 		}
 		if took := time.Since(began); took != 0 {
 			t.Errorf("told after %v", took)
@@ -200,27 +223,28 @@ func TestOneCallAtATimeWorksOnAVolume(t *testing.T) {
 
 func TestDetachFromAllKeepsTheAttachmentToAHostAndReportsIt(t *testing.T) {
 	for name, test := range map[string]struct {
-		cloud *volumetest.Cloud
-		spoil func(c *volumetest.Cloud)
-		text  string
+		volume volume.Volume
+		spoil  func(c *cloudtest.Cloud)
+		text   string
 	}{
-		"alone":                  {cloud: volumetest.HostAttached(), text: "host kvm-7, which is no Nova server (attachment " + volumetest.AttachmentID("") + ")"},
-		"beside a server":        {cloud: volumetest.HostAttached(volumetest.ServerA), text: "host kvm-7"},
-		"attaching there":        {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Attaching}), spoil: attachmentToNoServer(volume.AttachmentAttaching), text: "(attachment foreign)"},
-		"detaching from there":   {cloud: volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Detaching}), spoil: attachmentToNoServer(volume.AttachmentDetaching), text: "(attachment foreign)"},
-		"attachments are hidden": {cloud: volumetest.HostAttached(), spoil: func(c *volumetest.Cloud) { c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no") }, text: "host kvm-7"},
+		"alone":                  {volume: cloudtest.HostAttached(), text: "host kvm-7, which is no Nova server (attachment " + cloudtest.AttachmentID("") + ")"},
+		"beside a server":        {volume: cloudtest.HostAttached(cloudtest.ServerA), text: "host kvm-7"},
+		"attaching there":        {volume: volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Attaching}, spoil: attachmentToNoServer(volume.AttachmentAttaching), text: "(attachment " + cloudtest.AttachmentID("") + ")"},
+		"detaching from there":   {volume: volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Detaching}, spoil: attachmentToNoServer(volume.AttachmentDetaching), text: "(attachment " + cloudtest.AttachmentID("") + ")"},
+		"attachments are hidden": {volume: cloudtest.HostAttached(), spoil: func(c *cloudtest.Cloud) { c.Fail["VolumeAttachments"] = volume.Errorf(volume.PermissionDenied, "no") }, text: "host kvm-7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				c := cloudtest.NewWith(t, cloudtest.AsAdmin, test.volume)
 				if test.spoil != nil {
-					test.spoil(test.cloud)
+					test.spoil(c)
 				}
-				err := newService(test.cloud).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), "")
-				volumetest.WantKind(t, err, volume.Conflict, false)
-				if !strings.Contains(err.Error(), test.text) || test.cloud.Count("DeleteAttachment") != 0 {
-					t.Errorf("%v after %v", err, test.cloud.Calls)
+				err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), "")
+				cloudtest.WantKind(t, err, volume.Conflict, false)
+				if !strings.Contains(err.Error(), test.text) || c.Count("DeleteAttachment") != 0 {
+					t.Errorf("%v after %v", err, c.Calls)
 				}
-				if v, _ := test.cloud.Read(volumetest.VolumeID(1)); v.AttachedTo(volumetest.ServerA) {
+				if v, _ := c.Read(cloudtest.VolumeID(1)); v.AttachedTo(cloudtest.ServerA) {
 					t.Error("the server still has it")
 				}
 			})
@@ -228,39 +252,43 @@ func TestDetachFromAllKeepsTheAttachmentToAHostAndReportsIt(t *testing.T) {
 	}
 }
 
-func attachmentToNoServer(status volume.AttachStatus) func(*volumetest.Cloud) {
-	return func(c *volumetest.Cloud) {
-		c.AttachmentRecords = []volume.Attachment{{ID: "foreign", Volume: volumetest.VolumeID(1), Status: status}}
+func attachmentToNoServer(status volume.AttachStatus) func(*cloudtest.Cloud) {
+	return func(c *cloudtest.Cloud) {
+		c.Record(cloudtest.VolumeID(1), toServer("", status))
 	}
 }
 
 func TestNovaIsNotAskedForAHostThatIsNoServer(t *testing.T) {
-	c := volumetest.HostAttached()
-	v, _ := c.Read(volumetest.VolumeID(1))
-	seen, err := newService(c).observe(t.Context(), v, "")
-	if err != nil || seen.nova != novaUnknown || c.Count("ServerAttachments")+c.Count("Server") != 0 {
-		t.Errorf("%v, %v after %v", seen, err, c.Calls)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, cloudtest.HostAttached())
+		v, _ := c.Read(cloudtest.VolumeID(1))
+		seen, err := newService(c).observe(t.Context(), v, "")
+		if err != nil || seen.nova != novaUnknown || c.Count("ServerAttachments")+c.Count("Server") != 0 {
+			t.Errorf("%v, %v after %v", seen, err, c.Calls)
+		}
+	})
 }
 
 func TestTheErrorOfAnAttachNamesTheHostThatHasTheVolume(t *testing.T) {
-	_, err := newService(volumetest.HostAttached()).Attach(t.Context(), volumetest.VolumeID(1), volumetest.ServerA)
-	volumetest.WantKind(t, err, volume.Conflict, false)
-	if !strings.Contains(err.Error(), "host kvm-7") {
-		t.Errorf("attach: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		_, err := newService(cloudtest.NewWith(t, cloudtest.AsAdmin, cloudtest.HostAttached())).Attach(t.Context(), cloudtest.VolumeID(1), cloudtest.ServerA)
+		cloudtest.WantKind(t, err, volume.Conflict, false)
+		if !strings.Contains(err.Error(), "host kvm-7") {
+			t.Errorf("attach: %v", err)
+		}
+	})
 }
 
 // The sidecar must not take the error for final if any of the detaches may have reached Nova.
 func TestDetachFromAllReturnsTheErrorsOfAllServersAndTheKindOfTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.AttachedVolume(volumetest.ServerA, volumetest.ServerB))
+		c := cloudtest.New(t, cloudtest.AttachedVolume(cloudtest.ServerA, cloudtest.ServerB))
 		forbidden, lost := volume.Errorf(volume.PermissionDenied, "HTTP 403"), volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
 		c.Hook["Detach"] = func() {
 			c.Breaks("Detach", map[int]error{1: forbidden, 2: lost}[c.Count("Detach")])
 		}
-		err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), "")
-		volumetest.WantKind(t, err, volume.PermissionDenied, true)
+		err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), "")
+		cloudtest.WantKind(t, err, volume.PermissionDenied, true)
 		if !errors.Is(err, forbidden) || !errors.Is(err, lost) || c.Count("Detach") != 2 {
 			t.Errorf("%v after %v", err, c.Calls)
 		}

@@ -14,18 +14,27 @@ type observation struct {
 	server      volume.ServerID
 	attachment  volume.Attachment   // of the volume to the server; without an ID where Cinder shows none
 	others      []volume.Attachment // to other servers, if Cinder shows them
-	nova        novaState
-	serverState string // status and task of the server, if the driver has read it
-	novaErr     error  // why nova is novaUnknown
-	complete    bool   // the driver has read more than the volume
+	nova        novaState           // novaNotRead if the driver has read nothing but the volume
+	serverState string              // status and task of the server, if the driver has read it
+	novaErr     error               // why nova is novaUnknown
+}
+
+// shown is the observation of a volume alone. The volume lists the attachments that are attached.
+func shown(v volume.Volume, server volume.ServerID) observation {
+	seen := observation{volume: v, server: server}
+	for _, a := range v.Attachments {
+		if a.Server == server {
+			seen.attachment = a
+		}
+	}
+	return seen
 }
 
 // observe reads Cinder's attachments and Nova's state. It returns an error only where Cinder does not answer, or ctx ends; an error of
 // Nova is part of the observation.
 func (s *Service) observe(ctx context.Context, v volume.Volume, server volume.ServerID) (observation, error) {
-	seen := observation{volume: v, server: server, complete: true}
-	var err error
-	if seen.attachment, seen.others, err = s.attachmentTo(ctx, v, server); err != nil {
+	seen, err := s.observeCinder(ctx, v, server)
+	if err != nil {
 		return seen, err
 	}
 	seen.nova, seen.serverState, seen.novaErr = s.readNovaState(ctx, v.ID, server, seen.attachment.Status)
@@ -35,30 +44,29 @@ func (s *Service) observe(ctx context.Context, v volume.Volume, server volume.Se
 	return seen, nil
 }
 
-// attachmentTo returns Cinder's attachment of a volume to a server, and those to other servers. A server that Nova migrates has two:
-// the result is the one that has progressed further.
-func (s *Service) attachmentTo(ctx context.Context, v volume.Volume, server volume.ServerID) (to volume.Attachment, others []volume.Attachment, err error) {
-	for _, a := range v.Attachments {
-		if a.Server == server {
-			return a, nil, nil
-		}
+// observeCinder reads Cinder's attachment of a volume to a server, and those to other servers. A server that Nova migrates has two: the
+// result is the one that has progressed further.
+func (s *Service) observeCinder(ctx context.Context, v volume.Volume, server volume.ServerID) (observation, error) {
+	seen := shown(v, server)
+	if seen.attachment.Status != volume.AttachmentNone {
+		return seen, nil
 	}
 	attachments, hidden, err := s.volumeAttachments(ctx, v.ID)
 	if hidden {
-		to.Status = volume.AttachmentHidden
+		seen.attachment.Status = volume.AttachmentHidden
 	}
 	for _, a := range attachments {
 		switch {
 		case a.Server != server:
-			others = append(others, a)
-		case progress(a.Status) > progress(to.Status):
-			to = a
+			seen.others = append(seen.others, a)
+		case progress(a.Status) > progress(seen.attachment.Status):
+			seen.attachment = a
 		}
 	}
-	return to, others, err
+	return seen, err
 }
 
-// progress orders attachment statuses. A status of a later Cinder comes last: attachmentActions has no entry for it, so the driver only waits.
+// progress orders attachment statuses. A status of a later Cinder comes last: no rule names it, so the driver only waits.
 func progress(s volume.AttachStatus) int {
 	order := []volume.AttachStatus{
 		volume.AttachmentNone, volume.AttachmentErrorAttaching, volume.AttachmentErrorDetaching,
@@ -93,8 +101,9 @@ func lists(attachments []volume.Attachment, id volume.ID) bool {
 	return slices.ContainsFunc(attachments, func(a volume.Attachment) bool { return a.Volume == id })
 }
 
-// readNovaState reads Nova's list for the server. It reads the server itself only where the list lacks an attachment that Cinder shows, and
-// which may be stale. The state of an invalid server ID is unknown, never gone: the driver did not ask Nova for it.
+// readNovaState reads Nova's list for the server. It reads the server itself where the list lacks an attachment that Cinder shows, and which
+// may be stale. It also reads a listed server whose volume may be reserved: the server may have no host. The state of an invalid server ID is
+// unknown, never gone: the driver did not ask Nova for it.
 func (s *Service) readNovaState(ctx context.Context, id volume.ID, server volume.ServerID, attachment volume.AttachStatus) (nova novaState, state string, why error) {
 	if !server.Exists() {
 		return novaUnknown, "", volume.Errorf(volume.Conflict, "the volume is attached to a host that is no Nova server")
@@ -103,6 +112,8 @@ func (s *Service) readNovaState(ctx context.Context, id volume.ID, server volume
 	switch {
 	case err != nil && !volume.Is(err, volume.NotFound):
 		return novaUnknown, "", err
+	case lists(attachments, id) && slices.Contains(reservation, attachment):
+		return s.readListedServer(ctx, server)
 	case lists(attachments, id):
 		return novaListed, "", nil
 	case attachment != volume.AttachmentNone && attachment != volume.AttachmentHidden:
@@ -111,6 +122,19 @@ func (s *Service) readNovaState(ctx context.Context, id volume.ID, server volume
 		return novaServerGone, "", nil
 	}
 	return novaNotListed, "", nil
+}
+
+// readListedServer finds out whether a server that Nova lists the volume for has no host. Without an answer, it counts as one with a host: then the
+// driver only waits.
+func (s *Service) readListedServer(ctx context.Context, id volume.ServerID) (nova novaState, state string, why error) {
+	server, err := s.cloud.Server(ctx, id)
+	switch {
+	case err != nil:
+		return novaListed, "", nil
+	case server.Status == "SHELVED_OFFLOADED" && server.TaskState == "":
+		return novaListedOffloaded, server.Status, nil
+	}
+	return novaListed, server.Status, nil
 }
 
 // readServerState finds out whether a server exists and is idle, after its list was missing or did not have the volume. Nova shows
@@ -145,7 +169,7 @@ func (seen observation) String() string {
 		text = fmt.Sprintf("Cinder shows attachment %s to server %s in status %s", seen.attachment.ID, seen.server, seen.attachment.Status)
 	}
 	switch seen.nova {
-	case novaListed:
+	case novaListed, novaListedOffloaded:
 		text += "; Nova lists the volume for this server"
 	case novaNotListed, novaServerChanging:
 		text += "; Nova does not list the volume for this server"
@@ -165,9 +189,4 @@ func (seen observation) String() string {
 		text += fmt.Sprintf("; attachment %s to %s is %s", a.ID, to, a.Status)
 	}
 	return text
-}
-
-// novaError is the error where Nova's state is unknown.
-func (seen observation) novaError(verb string) error {
-	return volume.Errorf(volume.KindOf(seen.novaErr), "volume %s is %s; %s: %w", seen.volume.ID, seen.volume.Status, seen, seen.novaErr).Op(verb)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
 // length is how many servers have a queue.
@@ -28,7 +28,7 @@ func TestRequestsForOneServerAreServedInTheirOrder(t *testing.T) {
 		working, most := 0, 0
 		for n := range 9 {
 			go func() {
-				leave, err := q.enter(t.Context(), volumetest.ServerA)
+				leave, err := q.enter(t.Context(), cloudtest.ServerA)
 				if err != nil {
 					t.Error(err)
 					return
@@ -59,33 +59,33 @@ func TestRequestsForOneServerAreServedInTheirOrder(t *testing.T) {
 func TestAFullQueueAndALongWaitAreBusyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &serverQueues{}
-		leave, err := q.enter(t.Context(), volumetest.ServerA)
+		leave, err := q.enter(t.Context(), cloudtest.ServerA)
 		if err != nil {
 			t.Fatal(err)
 		}
 		waited := make(chan error, queueLimit)
 		for range queueLimit {
-			go func() { _, err := q.enter(t.Context(), volumetest.ServerA); waited <- err }()
+			go func() { _, err := q.enter(t.Context(), cloudtest.ServerA); waited <- err }()
 		}
 		synctest.Wait()
 		began := time.Now()
-		_, err = q.enter(t.Context(), volumetest.ServerA)
-		if volumetest.WantKind(t, err, volume.Busy, false); time.Since(began) != 0 || !strings.Contains(err.Error(), "25 other attach and detach requests already wait") {
+		_, err = q.enter(t.Context(), cloudtest.ServerA)
+		if cloudtest.WantKind(t, err, volume.Busy, false); time.Since(began) != 0 || !strings.Contains(err.Error(), "25 other attach and detach requests already wait") {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
 		for range 3 {
-			if queue, before := q.join(volumetest.ServerA); queue != nil || before != queueLimit+1 { // a refused request takes no place
+			if queue, before := q.join(cloudtest.ServerA); queue != nil || before != queueLimit+1 { // a refused request takes no place
 				t.Errorf("a full queue accepts a request behind %d others", before)
 			}
 		}
 		for range queueLimit {
 			err := <-waited
-			if volumetest.WantKind(t, err, volume.Busy, false); time.Since(began) != queueTimeout || !strings.Contains(err.Error(), "waited 1m0s behind") {
+			if cloudtest.WantKind(t, err, volume.Busy, false); time.Since(began) != queueTimeout || !strings.Contains(err.Error(), "waited 1m0s behind") {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}
 		}
 		leave()
-		if leave, err = q.enter(t.Context(), volumetest.ServerA); err != nil {
+		if leave, err = q.enter(t.Context(), cloudtest.ServerA); err != nil {
 			t.Fatal(err)
 		}
 		if leave(); q.length() != 0 {
@@ -97,10 +97,10 @@ func TestAFullQueueAndALongWaitAreBusyAtOnce(t *testing.T) {
 func TestServersDoNotWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &serverQueues{}
-		leave, _ := q.enter(t.Context(), volumetest.ServerA)
+		leave, _ := q.enter(t.Context(), cloudtest.ServerA)
 		defer leave()
 		began := time.Now()
-		other, err := q.enter(t.Context(), volumetest.ServerB)
+		other, err := q.enter(t.Context(), cloudtest.ServerB)
 		if err != nil || time.Since(began) != 0 {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
@@ -111,28 +111,28 @@ func TestServersDoNotWaitForEachOther(t *testing.T) {
 func TestARequestThatLeavesTheQueueBlocksNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &serverQueues{}
-		leave, _ := q.enter(t.Context(), volumetest.ServerA)
+		leave, _ := q.enter(t.Context(), cloudtest.ServerA)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		gaveUp, entered := make(chan error, 1), make(chan error, 1)
-		go func() { _, err := q.enter(short, volumetest.ServerA); gaveUp <- err }()
+		go func() { _, err := q.enter(short, cloudtest.ServerA); gaveUp <- err }()
 		synctest.Wait()
 		go func() {
-			leave, err := q.enter(t.Context(), volumetest.ServerA)
+			leave, err := q.enter(t.Context(), cloudtest.ServerA)
 			entered <- err
 			leave()
 		}()
-		volumetest.WantKind(t, <-gaveUp, volume.DeadlineExceeded, false)
+		cloudtest.WantKind(t, <-gaveUp, volume.DeadlineExceeded, false)
 		leave()
 		if err := <-entered; err != nil {
 			t.Error(err)
 		}
 		// The turn may come at the moment at which the caller leaves. The next request gets it all the same.
 		for range 100 {
-			leave, _ := q.enter(t.Context(), volumetest.ServerA)
+			leave, _ := q.enter(t.Context(), cloudtest.ServerA)
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
-				if leave, err := q.enter(ctx, volumetest.ServerA); err == nil {
+				if leave, err := q.enter(ctx, cloudtest.ServerA); err == nil {
 					leave()
 				}
 			}()
@@ -152,31 +152,32 @@ func TestNovaGetsOneAttachAtATimeForAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var volumes []volume.Volume
 		for n := range 9 {
-			volumes = append(volumes, volumetest.OwnVolume(n, volume.Available))
+			volumes = append(volumes, cloudtest.OwnVolume(n, volume.Available))
 		}
-		c := volumetest.NewCloud(volumes...)
+		c := cloudtest.New(t, volumes...)
+		var mu sync.Mutex
 		at, most := 0, 0
 		c.Hook["Attach"] = func() {
-			c.Mu.Lock()
+			mu.Lock()
 			at++
 			most = max(most, at)
-			c.Mu.Unlock()
+			mu.Unlock()
 			time.Sleep(time.Second) // Nova answers once the host has a device
-			c.Mu.Lock()
+			mu.Lock()
 			at--
-			c.Mu.Unlock()
+			mu.Unlock()
 		}
 		s := newService(c)
 		began := time.Now()
 		ended := make(chan error, len(volumes))
 		for n := range 8 {
 			go func() {
-				_, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(n), volumetest.ServerA)
+				_, err := s.Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(n), cloudtest.ServerA)
 				ended <- err
 			}()
 		}
 		synctest.Wait()
-		if _, err := s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(8), volumetest.ServerB); err != nil || time.Since(began) > 3*time.Second {
+		if _, err := s.Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(8), cloudtest.ServerB); err != nil || time.Since(began) > 3*time.Second {
 			t.Errorf("the other server: %v after %v", err, time.Since(began))
 		}
 		for range 8 {
@@ -184,8 +185,8 @@ func TestNovaGetsOneAttachAtATimeForAServer(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		c.Mu.Lock()
-		defer c.Mu.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
 		if most != 2 { // one for each server
 			t.Errorf("%d at once", most)
 		}
@@ -198,9 +199,9 @@ func TestASlowServerDoesNotOccupyEveryWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var volumes []volume.Volume
 		for n := range 61 {
-			volumes = append(volumes, volumetest.OwnVolume(n, volume.Available))
+			volumes = append(volumes, cloudtest.OwnVolume(n, volume.Available))
 		}
-		c := volumetest.NewCloud(volumes...)
+		c := cloudtest.New(t, volumes...)
 		s := newService(c)
 		slow := make(chan struct{})
 		var first sync.Once
@@ -212,7 +213,7 @@ func TestASlowServerDoesNotOccupyEveryWorker(t *testing.T) {
 			}
 		}
 		var workers sync.WaitGroup
-		workers.Go(func() { _, _ = s.Attach(volumetest.Within(t, 60), volumetest.VolumeID(0), volumetest.ServerA) })
+		workers.Go(func() { _, _ = s.Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(0), cloudtest.ServerA) })
 		time.Sleep(5 * time.Second) // Nova has the first by now
 		work := make(chan int, 60)
 		for n := range 60 {
@@ -224,16 +225,16 @@ func TestASlowServerDoesNotOccupyEveryWorker(t *testing.T) {
 		for range 40 {
 			workers.Go(func() {
 				for n := range work {
-					server := volumetest.ServerA
+					server := cloudtest.ServerA
 					if n == 60 {
-						server = volumetest.ServerB
+						server = cloudtest.ServerB
 					}
-					_, err := s.Attach(volumetest.Within(t, 180), volumetest.VolumeID(n), server)
+					_, err := s.Attach(cloudtest.Within(t, 180), cloudtest.VolumeID(n), server)
 					switch {
 					case n == 60:
 						other <- time.Since(began)
 					case err != nil:
-						volumetest.WantKind(t, err, volume.Busy, false)
+						cloudtest.WantKind(t, err, volume.Busy, false)
 					}
 				}
 			})
@@ -244,7 +245,7 @@ func TestASlowServerDoesNotOccupyEveryWorker(t *testing.T) {
 		time.Sleep(time.Until(began.Add(queueTimeout)))
 		synctest.Wait()
 		s.queues.mu.Lock()
-		if left := s.queues.byServer[volumetest.ServerA].requests; left != 1 { // the one in Nova
+		if left := s.queues.byServer[cloudtest.ServerA].requests; left != 1 { // the one in Nova
 			t.Errorf("after %v %d requests are left", queueTimeout, left)
 		}
 		s.queues.mu.Unlock()
@@ -257,33 +258,33 @@ func TestASlowServerDoesNotOccupyEveryWorker(t *testing.T) {
 	})
 }
 
-// A node returns with 26 volumes, which is what Nova attaches to a server: the queue limit hardly delays them.
+// A node returns with 25 volumes, which is what Nova attaches to a server beside its root disk: the queue limit hardly delays them.
 func TestTheQueueLimitHardlyDelaysABurstOnAHealthyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var volumes []volume.Volume
-		for n := range 26 {
-			volumes = append(volumes, volumetest.OwnVolume(n, volume.Available))
+		for n := range 25 {
+			volumes = append(volumes, cloudtest.OwnVolume(n, volume.Available))
 		}
-		c := volumetest.NewCloud(volumes...)
+		c := cloudtest.New(t, volumes...)
 		c.Hook["Attach"] = func() { time.Sleep(300 * time.Millisecond) }
 		s := newService(c)
 		began := time.Now()
 		var all sync.WaitGroup
-		for n := range 26 {
+		for n := range 25 {
 			all.Go(func() {
 				for pause := time.Second; ; pause *= 2 { // external-attacher's
-					_, err := s.Attach(volumetest.Within(t, 180), volumetest.VolumeID(n), volumetest.ServerA)
+					_, err := s.Attach(cloudtest.Within(t, 180), cloudtest.VolumeID(n), cloudtest.ServerA)
 					if err == nil {
 						return
 					}
-					volumetest.WantKind(t, err, volume.Busy, false)
+					cloudtest.WantKind(t, err, volume.Busy, false)
 					time.Sleep(pause)
 				}
 			})
 		}
 		all.Wait()
 		took := time.Since(began)
-		t.Logf("26 attaches of 0.3 s take %v; one after the other %v", took, 26*300*time.Millisecond)
+		t.Logf("25 attaches of 0.3 s take %v; one after the other %v", took, 25*300*time.Millisecond)
 		if took > 16*time.Second {
 			t.Errorf("it took %v", took)
 		}

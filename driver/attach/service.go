@@ -23,9 +23,12 @@ import (
 
 // Options are what the service shares with others. The zero value is a service of its own.
 type Options struct {
-	Locks  *inflight.Locks // shared with every service of the same cloud; nil creates new locks
-	Log    *slog.Logger    // nil discards
-	Recent *observe.Recent // shared with the service that creates volumes; nil creates a new cache
+	Locks          *inflight.Locks // shared with every service of the same cloud; nil creates new locks
+	Requests       *inflight.Calls // shared in the same way
+	Protection     volume.Protection
+	ServerMetadata map[string]string // a server that lacks it gets no volume; its own node may name any server
+	Log            *slog.Logger      // nil discards
+	Recent         *observe.Recent   // shared with the service that creates volumes; nil creates a new cache
 }
 
 // Service attaches and detaches the volumes of one cloud.
@@ -37,7 +40,9 @@ type Service struct {
 
 	locks               *inflight.Locks
 	queues              serverQueues
-	requests            inflight.Calls
+	requests            *inflight.Calls
+	protection          volume.Protection
+	serverMetadata      map[string]string
 	unconfirmedAttaches unconfirmedRequests
 	unconfirmedDetaches unconfirmedRequests
 
@@ -52,15 +57,19 @@ func New(c volume.Cloud, w volume.Waiter, o Options) *Service {
 	if o.Locks == nil {
 		o.Locks = &inflight.Locks{}
 	}
+	if o.Requests == nil {
+		o.Requests = &inflight.Calls{}
+	}
 	if o.Recent == nil {
 		o.Recent = &observe.Recent{}
 	}
-	return &Service{cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, recent: o.Recent, log: o.Log, locks: o.Locks}
+	return &Service{cloud: c, volumes: observe.Volumes{Cloud: c, Waiter: w, Log: o.Log}, recent: o.Recent, log: o.Log, locks: o.Locks, requests: o.Requests, protection: o.Protection, serverMetadata: o.ServerMetadata}
 }
 
-// Drain waits for requests whose callers have left, until ctx ends. The caller must have stopped all calls of Attach and Detach.
+// Drain waits for requests whose callers have left, until ctx ends: its own, and those of every service that shares Options.Requests. The
+// caller must have stopped all calls of these services.
 func (s *Service) Drain(ctx context.Context) {
 	if !s.requests.Drain(ctx) {
-		s.log.WarnContext(ctx, "the driver exits before Nova has answered a request; only Cinder will show the outcome")
+		s.log.WarnContext(ctx, "the driver exits before the cloud has answered a request; only the cloud will show the outcome")
 	}
 }

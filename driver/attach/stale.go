@@ -10,14 +10,14 @@ import (
 // staleConfirmInterval is the time between the two observations before the driver deletes a stale attachment or reports a conflict.
 const staleConfirmInterval = 10 * time.Second
 
-// staleCandidate is the first of two observations that must agree.
-type staleCandidate struct {
+// confirmation is the first of two observations that must agree.
+type confirmation struct {
 	seen  observation
 	since time.Time
 }
 
 // confirmed reports whether now agrees with an observation at least staleConfirmInterval old. If not, a later one may confirm now.
-func (c *staleCandidate) confirmed(now observation) bool {
+func (c *confirmation) confirmed(now observation) bool {
 	same := c.seen.attachment.Same(now.attachment) && c.seen.nova == now.nova && c.seen.volume.Status == now.volume.Status
 	if !same || c.since.IsZero() {
 		c.seen, c.since = now, time.Now()
@@ -28,8 +28,8 @@ func (c *staleCandidate) confirmed(now observation) bool {
 
 // resolveStale deletes a stale attachment once two observations agree, and reads the volume again. Conflict where the attachment may be in
 // use: the error says what an administrator must do.
-func (s *Service) resolveStale(ctx context.Context, candidate *staleCandidate, seen observation, next action) (volume.Volume, error) {
-	if !candidate.confirmed(seen) {
+func (s *Service) resolveStale(ctx context.Context, before *confirmation, seen observation, next action) (volume.Volume, error) {
+	if !before.confirmed(seen) {
 		return s.readAfter(ctx, seen, staleConfirmInterval)
 	}
 	if next == conflict {
@@ -38,7 +38,7 @@ func (s *Service) resolveStale(ctx context.Context, candidate *staleCandidate, s
 	if err := s.deleteStaleAttachment(ctx, seen); err != nil {
 		return volume.Volume{}, err
 	}
-	*candidate = staleCandidate{}
+	*before = confirmation{}
 	return s.cloud.Volume(ctx, seen.volume.ID)
 }
 
@@ -79,4 +79,11 @@ func staleNotDeletable(seen observation, err error) error {
 func staleConflict(seen observation) error {
 	return volume.Errorf(volume.Conflict, "volume %s is %s; %s. The server may still use the disk, so the driver changes nothing. "+
 		"If the server does not use it, an administrator can run: %s", seen.volume.ID, seen.volume.Status, seen, deleteCommand(seen.attachment))
+}
+
+// listedByNovaOnly is the error of a volume that only Nova shows at the server. A failed attach or detach leaves such an entry. Nova 28 (2023.2)
+// removes it when the server is rebooted.
+func listedByNovaOnly(seen observation) error {
+	return volume.Errorf(volume.Conflict, "volume %s is %s; %s. Most likely a failed attach or detach left that entry in Nova, and only an administrator can remove it. "+
+		"Nova of 2023.2 or later removes it at a reboot: openstack server reboot %s. For an older one see docs/how-to/free-a-stuck-volume.md", seen.volume.ID, seen.volume.Status, seen, seen.server)
 }

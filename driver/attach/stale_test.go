@@ -7,26 +7,25 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
-const deletedServer volume.ServerID = "cccccccc-0000-4000-8000-000000000003"
+const deletedServer = cloudtest.NoServer
 
 // cloudWithStaleAttachment is a cloud with one volume that is attached to a server which no longer exists.
-func cloudWithStaleAttachment() *volumetest.Cloud {
-	c := volumetest.NewCloud(volumetest.AttachedVolume(deletedServer))
-	delete(c.Servers, deletedServer)
-	return c
+func cloudWithStaleAttachment(t *testing.T) *cloudtest.Cloud {
+	t.Helper()
+	return cloudtest.New(t, cloudtest.AttachedVolume(deletedServer))
 }
 
 func TestTheAttachmentToADeletedServerIsDeletedAfterTwoObservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := cloudWithStaleAttachment()
+		c := cloudWithStaleAttachment(t)
 		began := time.Now()
-		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), deletedServer); err != nil {
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), deletedServer); err != nil {
 			t.Fatal(err)
 		}
-		if v, _ := c.Read(volumetest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 || c.Count("DeleteAttachment") != 1 || time.Since(began) < staleConfirmInterval {
+		if v, _ := c.Read(cloudtest.VolumeID(1)); v.Status != volume.Available || len(v.Attachments) != 0 || c.Count("DeleteAttachment") != 1 || time.Since(began) < staleConfirmInterval {
 			t.Errorf("%v after %v and %v", v, time.Since(began), c.Calls)
 		}
 		if c.Count("Server") < 2 {
@@ -37,45 +36,47 @@ func TestTheAttachmentToADeletedServerIsDeletedAfterTwoObservations(t *testing.T
 
 func TestAStaleAttachmentStaysUnlessCinderAndNovaAgree(t *testing.T) {
 	for name, test := range map[string]struct {
-		spoil func(c *volumetest.Cloud)
+		spoil func(c *cloudtest.Cloud)
 		kind  volume.Kind
 		text  string
 	}{
-		"Nova answers 500 for the server": {func(c *volumetest.Cloud) { c.Fail["Server"] = volume.Errorf(volume.Unavailable, "HTTP 500") }, volume.Unavailable, "HTTP 500"},
-		"Nova forbids to read the server": {func(c *volumetest.Cloud) { c.Fail["Server"] = volume.Errorf(volume.PermissionDenied, "HTTP 403") }, volume.PermissionDenied, "HTTP 403"},
-		"the server's cell is down":       {func(c *volumetest.Cloud) { c.Servers[deletedServer] = nil; c.ServerStatus = "UNKNOWN" }, volume.Unavailable, "UNKNOWN"},
-		"the server is being built":       {func(c *volumetest.Cloud) { c.Servers[deletedServer] = nil; c.ServerStatus = "BUILD" }, volume.DeadlineExceeded, "BUILD"},
-		"the server is there":             {func(c *volumetest.Cloud) { c.Servers[deletedServer] = nil }, volume.Conflict, "volume attachment delete " + volumetest.AttachmentID(deletedServer)},
-		"the server comes back":           {func(c *volumetest.Cloud) { time.AfterFunc(5*time.Second, func() { c.Restore(deletedServer, nil) }) }, volume.Conflict, "may still use the disk"},
-		"Cinder finds that Nova uses it":  {func(c *volumetest.Cloud) { c.Fail["DeleteAttachment"] = volume.Errorf(volume.Busy, "HTTP 409") }, volume.Busy, "logs in with a password can run"},
-		"a policy forbids to delete it": {func(c *volumetest.Cloud) {
+		"Nova answers 500 for the server": {func(c *cloudtest.Cloud) { c.Fail["Server"] = volume.Errorf(volume.Unavailable, "HTTP 500") }, volume.Unavailable, "HTTP 500"},
+		"Nova forbids to read the server": {func(c *cloudtest.Cloud) { c.Fail["Server"] = volume.Errorf(volume.PermissionDenied, "HTTP 403") }, volume.PermissionDenied, "HTTP 403"},
+		"the server's status is unknown":  {func(c *cloudtest.Cloud) { c.AddServer(deletedServer, "UNKNOWN") }, volume.Unavailable, "UNKNOWN"},
+		"the server is being built":       {func(c *cloudtest.Cloud) { c.AddServer(deletedServer, "BUILD") }, volume.DeadlineExceeded, "BUILD"},
+		"the server is there":             {func(c *cloudtest.Cloud) { c.AddServer(deletedServer, "ACTIVE") }, volume.Conflict, "volume attachment delete " + cloudtest.AttachmentID(deletedServer)},
+		"the server comes back": {func(c *cloudtest.Cloud) {
+			time.AfterFunc(5*time.Second, func() { c.AddServer(deletedServer, "ACTIVE") })
+		}, volume.Conflict, "may still use the disk"},
+		"Cinder finds that Nova uses it": {func(c *cloudtest.Cloud) { c.Fail["DeleteAttachment"] = volume.Errorf(volume.Busy, "HTTP 409") }, volume.Busy, "logs in with a password can run"},
+		"a policy forbids to delete it": {func(c *cloudtest.Cloud) {
 			c.Fail["DeleteAttachment"] = volume.Errorf(volume.PermissionDenied, "HTTP 403")
-		}, volume.PermissionDenied, "volume attachment delete " + volumetest.AttachmentID(deletedServer)},
-		"it cannot be read again": {func(c *volumetest.Cloud) {
+		}, volume.PermissionDenied, "volume attachment delete " + cloudtest.AttachmentID(deletedServer)},
+		"it cannot be read again": {func(c *cloudtest.Cloud) {
 			c.Fail["ShowAttachment"] = volume.Errorf(volume.PermissionDenied, "HTTP 403")
 		}, volume.PermissionDenied, "logs in with a password can run"},
-		"the volume's status is an error": {func(c *volumetest.Cloud) {
-			c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = "error_restoring" })
+		"the volume's status is an error": {func(c *cloudtest.Cloud) {
+			c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = "error_restoring" })
 		}, volume.Conflict, "error_restoring"},
-		"another operation is in progress": {func(c *volumetest.Cloud) {
-			c.Change(volumetest.VolumeID(1), func(v *volume.Volume) { v.Status = "backing-up" })
+		"another operation is in progress": {func(c *cloudtest.Cloud) {
+			c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = "backing-up" })
 		}, volume.DeadlineExceeded, "backing-up"},
-		"the caller leaves earlier": {func(c *volumetest.Cloud) { c.Hook["Server"] = func() { time.Sleep(55 * time.Second) } }, volume.DeadlineExceeded, "Nova has no such server"},
-		"Cinder does not answer meanwhile": {func(c *volumetest.Cloud) {
+		"the caller leaves earlier": {func(c *cloudtest.Cloud) { c.Hook["Server"] = func() { time.Sleep(55 * time.Second) } }, volume.DeadlineExceeded, "Nova has no such server"},
+		"Cinder does not answer meanwhile": {func(c *cloudtest.Cloud) {
 			time.AfterFunc(5*time.Second, func() { c.Breaks("Volume", volume.Errorf(volume.Unavailable, "HTTP 503")) })
 		}, volume.Unavailable, "HTTP 503"},
-		"Nova answers 404 for its list only": {func(c *volumetest.Cloud) {
+		"Nova answers 404 for its list only": {func(c *cloudtest.Cloud) {
 			c.Fail["ServerAttachments"] = volume.Errorf(volume.NotFound, "no list")
-			c.Servers[deletedServer] = nil
+			c.AddServer(deletedServer, "ACTIVE")
 		}, volume.Unavailable, "cannot list the volumes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := cloudWithStaleAttachment()
+				c := cloudWithStaleAttachment(t)
 				test.spoil(c)
-				err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), deletedServer)
-				volumetest.WantKind(t, err, test.kind, false)
-				if v, _ := c.Read(volumetest.VolumeID(1)); !strings.Contains(err.Error(), test.text) || !v.AttachedTo(deletedServer) {
+				err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), deletedServer)
+				cloudtest.WantKind(t, err, test.kind, false)
+				if v, _ := c.Read(cloudtest.VolumeID(1)); !strings.Contains(err.Error(), test.text) || !v.AttachedTo(deletedServer) {
 					t.Errorf("%v: %v", v, err)
 				}
 			})
@@ -85,16 +86,14 @@ func TestAStaleAttachmentStaysUnlessCinderAndNovaAgree(t *testing.T) {
 
 func TestAnAttachmentThatChangesIsNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved})
-		c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(volumetest.ServerA), Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: volume.AttachmentReserved}}
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Reserved})
+		c.Record(cloudtest.VolumeID(1), toServer(cloudtest.ServerA, volume.AttachmentReserved))
 		c.Hook["ShowAttachment"] = func() { // another replica attached it before the second observation
-			c.Mu.Lock()
-			defer c.Mu.Unlock()
-			c.AttachmentRecords[0].Status = volume.AttachmentAttaching
-			c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
+			c.Record(cloudtest.VolumeID(1), toServer(cloudtest.ServerA, volume.AttachmentAttaching))
+			c.List(cloudtest.VolumeID(1), cloudtest.ServerA)
 		}
-		c.Later(volumetest.VolumeID(1), func(*volume.Volume) {})
-		volumetest.WantKind(t, newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA), volume.DeadlineExceeded, false)
+		c.Later(cloudtest.VolumeID(1), func(*volume.Volume) {})
+		cloudtest.WantKind(t, newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA), volume.DeadlineExceeded, false)
 		if c.Count("ShowAttachment") == 0 || c.Count("DeleteAttachment") != 0 {
 			t.Error(c.Calls)
 		}
@@ -103,16 +102,48 @@ func TestAnAttachmentThatChangesIsNotDeleted(t *testing.T) {
 
 func TestANewAttachmentAtTheSecondObservationNeedsAThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved})
-		c.AttachmentRecords = []volume.Attachment{{ID: "first", Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: volume.AttachmentReserved}}
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Reserved})
+		first := toServer(cloudtest.ServerA, volume.AttachmentReserved)
+		c.Record(cloudtest.VolumeID(1), first)
 		time.AfterFunc(5*time.Second, func() {
-			c.Mu.Lock()
-			defer c.Mu.Unlock()
-			c.AttachmentRecords[0].ID = "second"
+			c.Unrecord(cloudtest.VolumeID(1), first.ID)
+			second := first
+			second.ID = cloudtest.AttachmentID(cloudtest.ServerB)
+			c.Record(cloudtest.VolumeID(1), second)
 		})
-		volumetest.WantKind(t, newService(c).Detach(volumetest.Within(t, 15), volumetest.VolumeID(1), volumetest.ServerA), volume.DeadlineExceeded, false)
+		cloudtest.WantKind(t, newService(c).Detach(cloudtest.Within(t, 15), cloudtest.VolumeID(1), cloudtest.ServerA), volume.DeadlineExceeded, false)
 		if c.Count("DeleteAttachment") != 0 {
 			t.Error(c.Calls)
+		}
+	})
+}
+
+// Another process works on the volume: its status changed between the observations, although attachment and Nova look the same.
+func TestAnotherVolumeStatusAtTheSecondObservationNeedsAThird(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Reserved})
+		c.Record(cloudtest.VolumeID(1), toServer(cloudtest.ServerA, volume.AttachmentReserved))
+		time.AfterFunc(5*time.Second, func() {
+			c.Change(cloudtest.VolumeID(1), func(v *volume.Volume) { v.Status = volume.Attaching })
+		})
+		cloudtest.WantKind(t, newService(c).Detach(cloudtest.Within(t, 15), cloudtest.VolumeID(1), cloudtest.ServerA), volume.DeadlineExceeded, false)
+		if c.Count("DeleteAttachment") != 0 {
+			t.Error(c.Calls)
+		}
+		if err := newService(c).Detach(cloudtest.Within(t, 15), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil || c.Count("DeleteAttachment") != 1 {
+			t.Errorf("once two observations agree: %v after %v", err, c.Calls)
+		}
+	})
+}
+
+// Cinder asks Nova about an attached volume on behalf of the user, and Keystone issues no token for that with an application credential.
+func TestAStaleAttachmentStaysWhereTheCredentialCannotDeleteIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.NewByCredential(t, cloudtest.AttachedVolume(deletedServer))
+		err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), deletedServer)
+		cloudtest.WantKind(t, err, volume.Unavailable, true)
+		if !strings.Contains(err.Error(), "logs in with a password can run") || c.Count("DeleteAttachment") != 1 || len(c.Recorded(cloudtest.VolumeID(1))) != 1 {
+			t.Errorf("%v after %v", err, c.Calls)
 		}
 	})
 }
@@ -122,17 +153,17 @@ func TestTheAttachmentOfAFailedAttachIsDeleted(t *testing.T) {
 		for _, verb := range []string{"attach", "detach"} {
 			t.Run(string(status)+", "+verb, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved})
-					c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(volumetest.ServerA), Volume: volumetest.VolumeID(1), Server: volumetest.ServerA, Status: status}}
+					c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Reserved})
+					c.Record(cloudtest.VolumeID(1), toServer(cloudtest.ServerA, status))
 					var err error
 					want := volume.Available
 					if verb == "attach" {
 						want = volume.InUse
-						_, err = newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+						_, err = newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 					} else {
-						err = newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
+						err = newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
 					}
-					if v, _ := c.Read(volumetest.VolumeID(1)); err != nil || v.Status != want || c.Count("DeleteAttachment") != 1 {
+					if v, _ := c.Read(cloudtest.VolumeID(1)); err != nil || v.Status != want || c.Count("DeleteAttachment") != 1 {
 						t.Errorf("%v, %v after %v", v, err, c.Calls)
 					}
 				})
@@ -143,14 +174,15 @@ func TestTheAttachmentOfAFailedAttachIsDeleted(t *testing.T) {
 
 func TestAttachmentsToOtherServersStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.Reserved})
-		c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(deletedServer), Volume: volumetest.VolumeID(1), Server: deletedServer, Status: volume.AttachmentReserved}, {ID: "reservation", Volume: volumetest.VolumeID(1), Status: volume.AttachmentReserved}}
-		_, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA)
-		volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
-		if !strings.Contains(err.Error(), volumetest.AttachmentID(deletedServer)+" to server "+string(deletedServer)+" is reserved") {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.Reserved})
+		c.Record(cloudtest.VolumeID(1), toServer(deletedServer, volume.AttachmentReserved))
+		c.Record(cloudtest.VolumeID(1), toServer("", volume.AttachmentReserved))
+		_, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA)
+		cloudtest.WantKind(t, err, volume.DeadlineExceeded, false)
+		if !strings.Contains(err.Error(), cloudtest.AttachmentID(deletedServer)+" to server "+string(deletedServer)+" is reserved") {
 			t.Errorf("does not name the server: %v", err)
 		}
-		if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
+		if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil {
 			t.Error(err)
 		}
 		if c.Count("DeleteAttachment") != 0 || c.Count("Attach") != 0 {
@@ -161,14 +193,14 @@ func TestAttachmentsToOtherServersStay(t *testing.T) {
 
 func TestDetachFromAllDeletesStaleAttachmentsAndKeepsReservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volume.Volume{ID: volumetest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: volumetest.ServerA}, {Server: deletedServer}}})
-		delete(c.Servers, deletedServer)
-		c.AttachmentRecords = []volume.Attachment{{ID: volumetest.AttachmentID(volumetest.ServerB), Volume: volumetest.VolumeID(1), Server: volumetest.ServerB, Status: volume.AttachmentReserved}, {ID: "reservation", Volume: volumetest.VolumeID(1), Status: volume.AttachmentReserved}}
-		if err := newService(c).Detach(volumetest.Within(t, 120), volumetest.VolumeID(1), ""); err != nil {
+		c := cloudtest.New(t, volume.Volume{ID: cloudtest.VolumeID(1), Status: volume.InUse, Multiattach: true, Attachments: []volume.Attachment{{Server: cloudtest.ServerA}, {Server: deletedServer}}})
+		c.Record(cloudtest.VolumeID(1), toServer(cloudtest.ServerB, volume.AttachmentReserved))
+		c.Record(cloudtest.VolumeID(1), toServer("", volume.AttachmentReserved))
+		if err := newService(c).Detach(cloudtest.Within(t, 120), cloudtest.VolumeID(1), ""); err != nil {
 			t.Fatal(err)
 		}
-		left := c.Recorded(volumetest.VolumeID(1))
-		if len(left) != 1 || left[0].ID != "reservation" || c.Count("Detach") != 2 || c.Count("DeleteAttachment") != 2 { // of the server that is gone, too
+		left := c.Recorded(cloudtest.VolumeID(1))
+		if len(left) != 1 || left[0].ID != cloudtest.AttachmentID("") || c.Count("Detach") != 2 || c.Count("DeleteAttachment") != 2 { // of the server that is gone, too
 			t.Errorf("left %v after %v", left, c.Calls)
 		}
 	})
@@ -178,16 +210,16 @@ func TestDetachFromAllDeletesStaleAttachmentsAndKeepsReservations(t *testing.T) 
 func TestAttachAndDetachWhereCinderHidesAttachments(t *testing.T) {
 	for _, kind := range []volume.Kind{volume.PermissionDenied, volume.NotFound, volume.Unimplemented} {
 		synctest.Test(t, func(t *testing.T) {
-			c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Attaching))
+			c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Attaching))
 			c.Fail["VolumeAttachments"] = volume.Errorf(kind, "no attachments")
-			c.Servers[volumetest.ServerA] = []volume.ID{volumetest.VolumeID(1)}
-			c.Later(volumetest.VolumeID(1), func(v *volume.Volume) {
-				v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
+			c.List(cloudtest.VolumeID(1), cloudtest.ServerA)
+			c.Later(cloudtest.VolumeID(1), func(v *volume.Volume) {
+				v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: cloudtest.ServerA}}
 			})
-			if _, err := newService(c).Attach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
+			if _, err := newService(c).Attach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil {
 				t.Errorf("%v: attach: %v", kind, err)
 			}
-			if err := newService(c).Detach(volumetest.Within(t, 60), volumetest.VolumeID(1), volumetest.ServerA); err != nil {
+			if err := newService(c).Detach(cloudtest.Within(t, 60), cloudtest.VolumeID(1), cloudtest.ServerA); err != nil {
 				t.Errorf("%v: detach: %v", kind, err)
 			}
 		})

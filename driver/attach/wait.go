@@ -18,13 +18,13 @@ const (
 // awaitChange waits until the volume changes, or until the next observation is due. What completes the sentence "waited for the volume to".
 func (s *Service) awaitChange(ctx context.Context, seen observation, what string) (volume.Volume, error) {
 	v, due := seen.volume, time.Now().Add(recheckInterval)
-	if seen.complete {
+	if seen.nova != novaNotRead {
 		what += " (" + seen.String() + ")"
 	}
 	exists := true
 	now, err := s.volumes.Await(ctx, v.ID, what, func(now volume.Volume, ok bool) (bool, error) {
 		exists = ok
-		return !ok || now.Status != v.Status || now.AttachedTo(seen.server) != v.AttachedTo(seen.server) || seen.complete && !time.Now().Before(due), nil
+		return !ok || now.Status != v.Status || now.AttachedTo(seen.server) != v.AttachedTo(seen.server) || seen.nova != novaNotRead && !time.Now().Before(due), nil
 	})
 	if err == nil && !exists {
 		return volume.Volume{}, volume.NoVolume(v.ID)

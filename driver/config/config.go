@@ -9,11 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
@@ -30,12 +29,16 @@ type Config struct {
 	Controller         bool
 	Node               bool
 	PVCAnnotations     bool
-	Master             string // URL of the Kubernetes API; empty means the API of the cluster
+	Master             string // URL of the Kubernetes API; empty means that of Kubeconfig, or the API of the cluster
+	Kubeconfig         string // file; empty means the service account of the pod
 	UserAgent          []string
 	Verbosity          int
 	LogFormat          string // text or json
-	StartupTaint       bool   // remove the start-up taint of nodes where the driver is ready
-	Pprof              bool   // serve profiles of the process to loopback clients of HTTPEndpoint
+	ProtectOthers      bool
+	ServerMetadata     map[string]string // what a server must have
+	VolumeMetadata     map[string]string // of each new volume, snapshot and backup
+	StartupTaint       bool              // remove the start-up taint of nodes where the driver is ready
+	Pprof              bool              // serve profiles of the process to loopback clients of HTTPEndpoint
 
 	DriverName    string
 	Strict        bool
@@ -53,106 +56,11 @@ type Config struct {
 
 // ignored holds the flags without an effect.
 type ignored struct {
-	kubeconfig, nodeID, vmodule string
-	qps                         float32
-	burst                       int
-	resync, flush               time.Duration
-	noClient                    bool
-}
-
-// flags describes every flag, in the order of the help text. Upstream does not have those after "added:".
-var flags = []struct {
-	name, usage string
-	deprecated  string // why it has no effect
-	hidden      bool
-	bind        func(fs *pflag.FlagSet, c *Config, name, usage string)
-}{
-	{name: "endpoint", usage: "gRPC address to listen on: unix://PATH or, without the node service, tcp://HOST:PORT (required)", bind: textFlag("", func(c *Config) *string { return &c.Endpoint })},
-	{name: "cloud-config", usage: "cloud.conf `file`; may be repeated; keys of a later file replace those of an earlier one (required for the controller service)", bind: textsFlag(nil, func(c *Config) *[]string { return &c.CloudConfig })},
-	{name: "cloud-name", usage: "`name` of a [Global \"name\"] section to manage; may be repeated; empty means plain [Global]", bind: textsFlag([]string{""}, func(c *Config) *[]string { return &c.CloudNames })},
-	{name: "with-topology", usage: "use the topology of requests, and report the zones of nodes and volumes", bind: boolFlag(true, func(c *Config) *bool { return &c.WithTopology })},
-	{name: "additional-topology", usage: "more segments for the topology of a node, as `key=value`", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
-		fs.StringToStringVar(&c.AdditionalTopology, name, map[string]string{}, usage)
-	}},
-	{name: "cluster", usage: "id of the cluster; the driver writes it to the metadata of each object that it creates in the cloud", bind: textFlag("", func(c *Config) *string { return &c.Cluster })},
-	{name: "http-endpoint", usage: "`address` for /metrics, /healthz, /readyz, /startupz and, for loopback clients only, /debug/operations; empty serves none", bind: textFlag("", func(c *Config) *string { return &c.HTTPEndpoint })},
-	{name: "provide-controller-service", usage: "serve the controller RPCs", bind: boolFlag(true, func(c *Config) *bool { return &c.Controller })},
-	{name: "provide-node-service", usage: "serve the node RPCs", bind: boolFlag(true, func(c *Config) *bool { return &c.Node })},
-	{name: "pvc-annotations", usage: "read scheduler hints from the annotations of claims; needs --extra-create-metadata of external-provisioner, and the right to get persistentvolumeclaims", bind: boolFlag(false, func(c *Config) *bool { return &c.PVCAnnotations })},
-	{name: "user-agent", usage: "`text` before the driver's own user agent in requests to OpenStack; may be repeated", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
-		fs.StringArrayVar(&c.UserAgent, name, nil, usage)
-	}},
-	{name: "v", usage: "log level; from 4 on the log has the read-only RPCs too, from 5 on also requests and answers, without secrets", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
-		fs.IntVarP(&c.Verbosity, name, "v", 0, usage)
-	}},
-
-	{name: "master", usage: "`URL` of the Kubernetes API, for --pvc-annotations and --remove-startup-taint; empty means the API of the cluster, with the service account of the pod", bind: textFlag("", func(c *Config) *string { return &c.Master })},
-	{name: "kubeconfig", usage: "no effect: see --master", bind: textFlag("", func(c *Config) *string { return &c.ignored.kubeconfig })},
-	{name: "kube-api-qps", usage: "no effect: the driver sends the Kubernetes API one request for each new volume", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
-		fs.Float32Var(&c.ignored.qps, name, 5, usage)
-	}},
-	{name: "kube-api-burst", usage: "no effect: see --kube-api-qps", bind: func(fs *pflag.FlagSet, c *Config, name, usage string) {
-		fs.IntVar(&c.ignored.burst, name, 10, usage)
-	}},
-	{name: "min-resync-period", usage: "no effect: the driver does not watch claims", bind: durationFlag(12*time.Hour, func(c *Config) *time.Duration { return &c.ignored.resync })},
-	{name: "nodeid", usage: "id of the node", deprecated: "the id of a node is always the id of its server, from the metadata", bind: textFlag("", func(c *Config) *string { return &c.ignored.nodeID })},
-	{name: "node-service-no-os-client", usage: "do not use OpenStack on nodes", deprecated: "the node service never uses OpenStack credentials", bind: boolFlag(false, func(c *Config) *bool { return &c.ignored.noClient })},
-	{name: "vmodule", usage: "log levels per file", deprecated: "use -v", bind: textFlag("", func(c *Config) *string { return &c.ignored.vmodule })},
-	{name: "log-flush-frequency", usage: "how often to flush the log", deprecated: "the log has no buffer", bind: durationFlag(5*time.Second, func(c *Config) *time.Duration { return &c.ignored.flush })},
-
-	// added:
-	{name: "driver-name", usage: "`name` that the driver registers; the topology key contains it", bind: textFlag(contract.DriverName, func(c *Config) *string { return &c.DriverName })},
-	{name: "strict", usage: "refuse unknown keys of cloud.conf and unknown class parameters instead of warning", bind: boolFlag(false, func(c *Config) *bool { return &c.Strict })},
-	{name: "with-capacity", usage: "serve GetCapacity from the project's quotas; for --enable-capacity of external-provisioner", bind: boolFlag(false, func(c *Config) *bool { return &c.WithCapacity })},
-	{name: "default-fs-type", usage: "file `system` of a volume whose class names none: ext4, ext3, ext2, xfs or btrfs", bind: textFlag("ext4", func(c *Config) *string { return &c.DefaultFSType })},
-	{name: "drain-timeout", usage: "how long RPCs in progress may take after SIGTERM", bind: durationFlag(20*time.Second, func(c *Config) *time.Duration { return &c.DrainTimeout })},
-	{name: "openstack-reads-per-second", usage: "average limit of read requests a second to one cloud, with bursts of 20 seconds' worth. After an answer 429 or 503 the driver sends fewer. 0 means no limit", bind: numberFlag(100, func(c *Config) *float64 { return &c.Reads })},
-	{name: "openstack-writes-per-second", usage: "the same limit for requests that change something", bind: numberFlag(50, func(c *Config) *float64 { return &c.Writes })},
-	{name: "remove-startup-taint", usage: "remove the taint DRIVER-NAME/agent-not-ready from a node once its CSINode shows the driver with an attach limit. It needs the right to list, watch and patch nodes, and to get csinodes. For the controller service", bind: boolFlag(false, func(c *Config) *bool { return &c.StartupTaint })},
-	{name: "pprof", usage: "serve Go's profiles at /debug/pprof/ of --http-endpoint, for loopback clients only", bind: boolFlag(false, func(c *Config) *bool { return &c.Pprof })},
-	{name: "logging-format", usage: "text or json", bind: textFlag("text", func(c *Config) *string { return &c.LogFormat })},
-	{name: "sys-root", usage: "directory of sysfs", hidden: true, bind: textFlag("/sys", func(c *Config) *string { return &c.SysRoot })},
-	{name: "dev-root", usage: "directory of device nodes", hidden: true, bind: textFlag("/dev", func(c *Config) *string { return &c.DevRoot })},
-	{name: "proc-root", usage: "directory of procfs", hidden: true, bind: textFlag("/proc", func(c *Config) *string { return &c.ProcRoot })},
-	{name: "metadata-url", usage: "URL of the metadata service", hidden: true, bind: textFlag("", func(c *Config) *string { return &c.MetadataURL })},
-	{name: "config-drive-dir", usage: "directory with the content of the config drive", hidden: true, bind: textFlag("", func(c *Config) *string { return &c.ConfigDriveDir })},
-}
-
-func textFlag(value string, field func(*Config) *string) func(*pflag.FlagSet, *Config, string, string) {
-	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.StringVar(field(c), name, value, usage) }
-}
-
-func textsFlag(value []string, field func(*Config) *[]string) func(*pflag.FlagSet, *Config, string, string) {
-	return func(fs *pflag.FlagSet, c *Config, name, usage string) {
-		fs.StringSliceVar(field(c), name, value, usage)
-	}
-}
-
-func boolFlag(value bool, field func(*Config) *bool) func(*pflag.FlagSet, *Config, string, string) {
-	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.BoolVar(field(c), name, value, usage) }
-}
-
-func numberFlag(value float64, field func(*Config) *float64) func(*pflag.FlagSet, *Config, string, string) {
-	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.Float64Var(field(c), name, value, usage) }
-}
-
-func durationFlag(value time.Duration, field func(*Config) *time.Duration) func(*pflag.FlagSet, *Config, string, string) {
-	return func(fs *pflag.FlagSet, c *Config, name, usage string) { fs.DurationVar(field(c), name, value, usage) }
-}
-
-// Bind adds every flag to fs and sets c to the defaults. In flag names fs then accepts "_" for "-".
-func (c *Config) Bind(fs *pflag.FlagSet) {
-	fs.SortFlags = false
-	for _, f := range flags {
-		f.bind(fs, c, f.name, f.usage)
-		if f.deprecated != "" {
-			_ = fs.MarkDeprecated(f.name, f.deprecated) // fails only for an unknown flag
-		}
-		fs.Lookup(f.name).Hidden = f.hidden || f.deprecated != ""
-	}
-	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
-	})
+	nodeID, vmodule string
+	qps             float32
+	burst           int
+	resync, flush   time.Duration
+	noClient        bool
 }
 
 // Validate reports invalid flags, and flags that exclude each other.
@@ -177,6 +85,14 @@ func (c *Config) Validate() error {
 	}
 	if c.Controller && len(c.CloudNames) == 0 {
 		refuse("--cloud-name is empty")
+	}
+	if c.ProtectOthers && c.Cluster == "" {
+		refuse("--protect-other-clusters needs --cluster: without an own mark the driver cannot tell the volumes of other clusters from its own")
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.VolumeMetadata)) {
+		if err := contract.CheckMetadata(key, c.VolumeMetadata[key]); err != nil {
+			refuse("--volume-metadata: %w", err)
+		}
 	}
 	if c.Controller && c.WithCapacity && len(c.CloudNames) > 1 {
 		refuse("--with-capacity works with one cloud, but --cloud-name names %d: a request for capacity does not name its cloud", len(c.CloudNames))
@@ -221,14 +137,6 @@ func (c *Config) LogLevel() slog.Level {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo
-}
-
-// Ineffective lists the flags without an effect that somebody set and may rely on.
-func (c *Config) Ineffective() []string {
-	if c.PVCAnnotations && c.ignored.kubeconfig != "" {
-		return []string{"--kubeconfig: the driver uses the service account of the pod, or a proxy that --master names"}
-	}
-	return nil
 }
 
 // ExtraArgsVariable is the environment variable with further flags, one a line. A bundle can add flags with it without changing the

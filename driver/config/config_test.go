@@ -54,7 +54,7 @@ func TestUpstreamsFlagsAreThereWithUpstreamsDefaults(t *testing.T) {
 
 func TestEveryFlagOfUpstreamMeansSomethingOrSaysThatItDoesNot(t *testing.T) {
 	values := map[string]string{"with-topology": "false", "additional-topology": "a=b", "provide-controller-service": "false", "provide-node-service": "false", "kube-api-qps": "7", "kube-api-burst": "7", "min-resync-period": "7h", "log-flush-frequency": "7s", "v": "7", "pvc-annotations": "true", "node-service-no-os-client": "true"}
-	forAnnotations := []string{"kubeconfig", "kube-api-qps", "kube-api-burst", "min-resync-period"} // upstream reads them for --pvc-annotations alone
+	forAnnotations := []string{"kube-api-qps", "kube-api-burst", "min-resync-period"} // upstream reads them for --pvc-annotations alone
 	before, err := parse(t)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestEveryFlagOfUpstreamMeansSomethingOrSaysThatItDoesNot(t *testing.T) {
 		if err := fs.Parse([]string{"--" + name + "=" + value}); err != nil {
 			t.Errorf("--%s: %v", name, err)
 		}
-		ineffective := len(c.Ineffective()) > 0 || strings.Contains(said.String(), "deprecated") || slices.Contains(forAnnotations, name)
+		ineffective := strings.Contains(said.String(), "deprecated") || slices.Contains(forAnnotations, name)
 		c.ignored = ignored{}
 		if changes := !reflect.DeepEqual(before, c); changes == ineffective {
 			t.Errorf("--%s changes the configuration: %v; it is said to do nothing: %v", name, changes, ineffective)
@@ -91,12 +91,9 @@ func TestUpstreamsArgumentsAreTaken(t *testing.T) {
 	if diff := cmp.Diff(want, []any{c.Endpoint, c.CloudConfig, c.Cluster, c.PVCAnnotations, c.Verbosity, c.Controller, c.Node}); diff != "" {
 		t.Error("-want +got\n", diff)
 	}
-	if its := c.Ineffective(); len(its) != 0 {
-		t.Errorf("said to do nothing: %v", its)
-	}
 	c, err = parse(t, "--pvc-annotations", "--kubeconfig=/etc/kubeconfig")
-	if err != nil || len(c.Ineffective()) != 1 {
-		t.Errorf("--kubeconfig does nothing and nobody says so: %v, %v", c.Ineffective(), err)
+	if err != nil || c.Kubeconfig != "/etc/kubeconfig" {
+		t.Errorf("--kubeconfig is %q: %v", c.Kubeconfig, err)
 	}
 	c, err = parse(t, "--nodeid=n1", "--provide_controller_service=false", "--node_service_no_os_client=true", "--endpoint", "unix:///x", "-v=5", "--vmodule=a=5", "--log_flush_frequency=1s")
 	if err != nil || c.Validate() != nil || c.Controller || c.Verbosity != 5 {
@@ -172,6 +169,23 @@ func TestEveryFlagIsDescribedAndSetsItsOwnField(t *testing.T) {
 	})
 	if len(fields) < 20 {
 		t.Errorf("only %d fields were looked at", len(fields))
+	}
+}
+
+// The arguments of a container have these flags always, and the variable of one that is not set is empty.
+func TestAFlagOfPairsMayBeEmpty(t *testing.T) {
+	c, err := parse(t, "--volume-metadata=", "--server-metadata=role=node,pool=a", "--volume-metadata=team=storage")
+	if err != nil || len(c.VolumeMetadata) != 1 || c.VolumeMetadata["team"] != "storage" || c.ServerMetadata["role"] != "node" || c.ServerMetadata["pool"] != "a" {
+		t.Errorf("%v, %v: %v", c.VolumeMetadata, c.ServerMetadata, err)
+	}
+	for arg, want := range map[string]string{"--volume-metadata=type=x": "only the driver itself writes the key", "--protect-other-clusters": "needs --cluster"} {
+		c, err := parse(t, "--endpoint=unix:///x", "--cloud-config=x", arg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", arg, err)
+		}
 	}
 }
 

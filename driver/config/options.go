@@ -92,8 +92,8 @@ var Options = []Option{
 	{Global, "cloud", "text", "", "entry of clouds.yaml"},
 }
 
-// Known lists the names of all options; package cloudconf reports the others as unknown.
-func Known() []cloudconf.Name {
+// known lists the names of all options; package cloudconf reports the others as unknown.
+func known() []cloudconf.Name {
 	names := make([]cloudconf.Name, len(Options))
 	for i, o := range Options {
 		names[i] = cloudconf.Name{Section: o.Section, Key: o.Key}
@@ -135,7 +135,7 @@ func ReadFiles(read func(path string) ([]byte, error), paths ...string) (*cloudc
 // ParseSettings reads the options outside [Global]. Complaints are sentences about unknown content, also in [Global], with the nearest known
 // name. The caller logs or refuses them.
 func ParseSettings(f *cloudconf.File) (s Settings, complaints []string, err error) {
-	for _, unknown := range f.Unknown(Known()) {
+	for _, unknown := range f.Unknown(known()) {
 		complaints = append(complaints, unknown.String())
 	}
 	storage := f.Section(BlockStorage, "")

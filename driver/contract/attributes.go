@@ -24,8 +24,10 @@ type AttributesClass struct {
 	Type string
 	// Migrate allows Cinder to copy the volume to another backend for that type.
 	Migrate bool
-	// Metadata is added to the metadata of the Cinder volume.
+	// Metadata is added to the metadata of the Cinder volume. No value is empty.
 	Metadata map[string]string
+	// Remove holds the metadata keys that the Cinder volume may not have, sorted: those with an empty value in the class.
+	Remove []string
 }
 
 // ParseAttributesClass reads the parameters of a VolumeAttributesClass. An unknown key is an error with the nearest known key: otherwise
@@ -45,8 +47,15 @@ func ParseAttributesClass(parameters map[string]string) (AttributesClass, error)
 		case key == ParameterPolicy:
 			class.Migrate = value == PolicyOnDemand
 		case isMetadata:
-			if err := checkMetadata(name, value); err != nil {
+			if err := CheckMetadata(name, value); err != nil {
 				return AttributesClass{}, fmt.Errorf("parameter %.300s: %w", key, err)
+			}
+			if value == "" {
+				if err := checkRemovable(name); err != nil {
+					return AttributesClass{}, fmt.Errorf("parameter %.300s: %w", key, err)
+				}
+				class.Remove = append(class.Remove, name)
+				continue
 			}
 			if class.Metadata == nil {
 				class.Metadata = map[string]string{}
@@ -61,6 +70,17 @@ func ParseAttributesClass(parameters map[string]string) (AttributesClass, error)
 		return AttributesClass{}, fmt.Errorf("parameter %s needs a new volume type, but there is no parameter %s", ParameterPolicy, ParameterType)
 	}
 	return class, nil
+}
+
+// checkRemovable reports a metadata key that the driver cannot name in the path of Cinder's request to remove one key. Web servers decode or
+// refuse an escaped slash. Cinder's routes take .json and .xml at the end of a path for a format, so it would remove another key ("a" for
+// "a.json"). The request that replaces all metadata could name such a key, but it would also undo the changes of others since the last read.
+func checkRemovable(key string) error {
+	if strings.Contains(key, "/") || strings.HasSuffix(key, ".json") || strings.HasSuffix(key, ".xml") || key == "." || key == ".." {
+		return fmt.Errorf("key %.40q: an empty value removes the key, but Cinder cannot remove a key that contains a slash, ends with .json or .xml, or is . or ..; "+
+			"remove it with `openstack volume unset --property`, or set another value", key)
+	}
+	return nil
 }
 
 // meant suggests a known key for an unknown one, as the end of a sentence. The known key is the nearest, or a part of the unknown key, as

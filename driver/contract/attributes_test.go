@@ -18,7 +18,13 @@ func TestVolumeAttributesClassParameters(t *testing.T) {
 		"type":                      {parameters: map[string]string{"type": "fast"}, want: AttributesClass{Type: "fast"}},
 		"type that may not move":    {parameters: map[string]string{"type": "fast", "policy": "never"}, want: AttributesClass{Type: "fast"}},
 		"type that may move":        {parameters: map[string]string{"type": "fast", "policy": "on-demand"}, want: AttributesClass{Type: "fast", Migrate: true}},
-		"metadata":                  {parameters: map[string]string{"metadata.team": "storage", "metadata.a.b": ""}, want: AttributesClass{Metadata: map[string]string{"team": "storage", "a.b": ""}}},
+		"metadata":                  {parameters: map[string]string{"metadata.team": "storage", "metadata.a.b": "c"}, want: AttributesClass{Metadata: map[string]string{"team": "storage", "a.b": "c"}}},
+		"metadata to remove":        {parameters: map[string]string{"metadata.team": "storage", "metadata.z": "", "metadata.a b.c": ""}, want: AttributesClass{Metadata: map[string]string{"team": "storage"}, Remove: []string{"a b.c", "z"}}},
+		"a slash to remove":         {parameters: map[string]string{"metadata.a/b": ""}, problem: "a slash"},
+		"a format to remove":        {parameters: map[string]string{"metadata.a.json": ""}, problem: ".json"},
+		"another format to remove":  {parameters: map[string]string{"metadata.a.xml": ""}, problem: ".xml"},
+		"a parent to remove":        {parameters: map[string]string{"metadata...": ""}, problem: "or .."},
+		"own metadata to remove":    {parameters: map[string]string{"metadata.cinder.csi.openstack.org/cluster": ""}, problem: "driver itself"},
 		"an empty type":             {parameters: map[string]string{"type": ""}, problem: "is empty"},
 		"an unknown policy":         {parameters: map[string]string{"type": "fast", "policy": "always"}, problem: `"always" is neither never nor on-demand`},
 		"a policy for nothing":      {parameters: map[string]string{"policy": "on-demand"}, problem: "no parameter type"},
@@ -52,12 +58,17 @@ func FuzzParseAttributesClass(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(class.Metadata) == 0 && class.Type == "" || class.Migrate {
+		if len(class.Metadata) == 0 && len(class.Remove) == 0 && class.Type == "" || class.Migrate {
 			t.Errorf("%q=%q is taken and asks for nothing: %+v", key, value, class)
 		}
-		for k := range class.Metadata {
-			if k == "" || len([]rune(k)) > 255 || key != ParameterMetadataPrefix+k {
+		for k, v := range class.Metadata {
+			if v == "" || k == "" || len([]rune(k)) > 255 || key != ParameterMetadataPrefix+k {
 				t.Errorf("%q=%q gives metadata %q", key, value, k)
+			}
+		}
+		for _, k := range class.Remove {
+			if k == "" || value != "" || strings.Contains(k, "/") || key != ParameterMetadataPrefix+k {
+				t.Errorf("%q=%q removes metadata %q", key, value, k)
 			}
 		}
 	})

@@ -27,7 +27,7 @@ const (
 const (
 	// ParameterHints holds a JSON object of scheduler hints: see Hints.
 	ParameterHints = "scheduler-hints"
-	// ParameterMetadataPrefix with a metadata key is a parameter whose value is a Template: see ParseTemplate.
+	// ParameterMetadataPrefix with a metadata key is a parameter whose value is a Template: see parseTemplate.
 	ParameterMetadataPrefix = "metadata."
 )
 
@@ -126,7 +126,7 @@ func (c *StorageClass) parseTemplates(parameters map[string]string) error {
 		if !is {
 			continue
 		}
-		t, err := ParseTemplate(parameters[parameter])
+		t, err := parseTemplate(parameters[parameter])
 		if err == nil {
 			err = checkMetadataKey(key)
 		}
@@ -178,7 +178,7 @@ func parseMetadata(text string) (map[string]string, error) {
 		return nil, fmt.Errorf("want a JSON object of strings such as {\"team\": \"storage\"}: %w", err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		if err := checkMetadata(key, metadata[key]); err != nil {
+		if err := CheckMetadata(key, metadata[key]); err != nil {
 			return nil, err
 		}
 	}
@@ -186,7 +186,7 @@ func parseMetadata(text string) (map[string]string, error) {
 }
 
 // checkMetadata reports a key or value that a class must not write to the metadata of a volume.
-func checkMetadata(key, value string) error {
+func CheckMetadata(key, value string) error {
 	if err := checkMetadataKey(key); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func checkMetadataKey(key string) error {
 	if len(key) > maxMetadata || !metadataKey.MatchString(key) {
 		return fmt.Errorf("key %.40q: Cinder accepts keys of 1 to %d letters, digits, blanks and the characters -_:./", key, maxMetadata)
 	}
-	if slices.Contains(OwnMetadata, key) || key == MetadataSourceBackup {
+	if slices.Contains(OwnMetadata, key) || slices.Contains(SnapshotMetadata, key) || slices.Contains([]string{MetadataSourceBackup, MetadataTemporary, MetadataType}, key) {
 		return fmt.Errorf("only the driver itself writes the key %q", key)
 	}
 	return nil
@@ -237,6 +237,8 @@ type SnapshotClass struct {
 	BackupTime time.Duration
 	// Incremental makes an incremental backup, if the volume has a backup that can be its parent.
 	Incremental bool
+	// Metadata is added to the metadata of the snapshot or backup.
+	Metadata map[string]string
 }
 
 // defaultBackupTime is upstream's: 20 seconds per GiB.
@@ -266,7 +268,20 @@ func ParseSnapshotClass(parameters map[string]string) (SnapshotClass, []string, 
 		}
 		class.BackupTime = time.Duration(seconds) * time.Second
 	}
-	return class, unknown(parameters, SnapshotClassKeys), nil
+	for _, parameter := range slices.Sorted(maps.Keys(parameters)) {
+		key, is := strings.CutPrefix(parameter, ParameterMetadataPrefix)
+		if !is {
+			continue
+		}
+		if err := CheckMetadata(key, parameters[parameter]); err != nil {
+			return SnapshotClass{}, nil, fmt.Errorf("parameter %.300s: %w", parameter, err)
+		}
+		if class.Metadata == nil {
+			class.Metadata = map[string]string{}
+		}
+		class.Metadata[key] = parameters[parameter]
+	}
+	return class, unknown(parameters, SnapshotClassKeys, ParameterMetadataPrefix), nil
 }
 
 func parseBool(parameters map[string]string, key string) (bool, error) {

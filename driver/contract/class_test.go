@@ -114,7 +114,7 @@ func TestZoneLabels(t *testing.T) {
 		strings.Repeat("a", 62) + " bc": strings.Repeat("a", 62),
 		"///":                           "",
 	} {
-		if got := SanitizeZone(zone); got != want {
+		if got := sanitizeZone(zone); got != want {
 			t.Errorf("%q: want %q, got %q", zone, want, got)
 		}
 	}
@@ -137,11 +137,11 @@ func FuzzSanitizeZone(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, zone string) {
-		label := SanitizeZone(zone)
+		label := sanitizeZone(zone)
 		if len(label) > 63 || notLabel.MatchString(label) || strings.Trim(label, "-_.") != label {
 			t.Errorf("%q gives %q, which is no label value", zone, label)
 		}
-		if again := SanitizeZone(label); again != label {
+		if again := sanitizeZone(label); again != label {
 			t.Errorf("%q gives %q, and that %q", zone, label, again)
 		}
 	})

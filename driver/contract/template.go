@@ -28,8 +28,8 @@ var placeholders = []string{PlaceholderPVCName, PlaceholderPVCNamespace, Placeho
 // maxTemplate is the longest text of a Template, in bytes; the result has the limit maxMetadata.
 const maxTemplate = 1024
 
-// ParseTemplate reads a template.
-func ParseTemplate(text string) (Template, error) {
+// parseTemplate reads a template.
+func parseTemplate(text string) (Template, error) {
 	if len(text) > maxTemplate {
 		return Template{}, fmt.Errorf("the template has %d bytes, more than the %d allowed", len(text), maxTemplate)
 	}

@@ -67,7 +67,7 @@ func FuzzTemplate(f *testing.F) {
 		f.Add(seed, "data")
 	}
 	f.Fuzz(func(t *testing.T, text, value string) {
-		template, err := ParseTemplate(text)
+		template, err := parseTemplate(text)
 		if err != nil {
 			return
 		}

@@ -16,11 +16,11 @@ var notLabel = regexp.MustCompile(`[^-a-zA-Z0-9_.]+`)
 // maxLabel is the longest label value of Kubernetes, in bytes.
 const maxLabel = 63
 
-// SanitizeZone converts the name of a zone to a label value, by upstream's rule, so that the affinities of existing PersistentVolumes still
+// sanitizeZone converts the name of a zone to a label value, by upstream's rule, so that the affinities of existing PersistentVolumes still
 // match. It replaces each run of characters outside [-a-zA-Z0-9_.] by one "-", removes "-", "_" and "." at both ends, and cuts the text after
 // 63 characters. After the cut it again removes them at the end, because Kubernetes refuses such a label. The result may be empty, and
 // several zones may have the same: see ZoneLabel and ZonesLabelled.
-func SanitizeZone(zone string) string {
+func sanitizeZone(zone string) string {
 	label := strings.Trim(notLabel.ReplaceAllString(zone, "-"), "-_.")
 	if len(label) > maxLabel {
 		label = strings.TrimRight(label[:maxLabel], "-_.")
@@ -29,10 +29,10 @@ func SanitizeZone(zone string) string {
 }
 
 // ZoneLabel is the label value of a zone in the topology of nodes and volumes; empty only for a zone without a name. It is the result of
-// SanitizeZone, because a node that upstream labelled must keep its label. Kubelet does not register a driver that reports another value
+// sanitizeZone, because a node that upstream labelled must keep its label. Kubelet does not register a driver that reports another value
 // ("topology value collision"). If that result is empty, the label is "zone-" and a hash of the name. ZonesLabelled is the inverse.
 func ZoneLabel(zone string) string {
-	label := SanitizeZone(zone)
+	label := sanitizeZone(zone)
 	if label == "" && strings.TrimSpace(zone) != "" {
 		sum := sha256.Sum256([]byte(zone))
 		return "zone-" + hex.EncodeToString(sum[:8])

@@ -136,5 +136,10 @@ func (s *Server) validateCapabilities(ctx context.Context, v volume.Volume, req 
 			return volume.Errorf(volume.InvalidArgument, "the volume metadata %s is %q instead of %q", key, v.Metadata[key], value)
 		}
 	}
+	for _, key := range attributes.Remove {
+		if value, has := v.Metadata[key]; has {
+			return volume.Errorf(volume.InvalidArgument, "the volume has the metadata %s, %q, which the class removes", key, value)
+		}
+	}
 	return nil
 }

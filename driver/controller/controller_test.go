@@ -174,7 +174,7 @@ func TestCreateVolume(t *testing.T) {
 	want := &csi.CreateVolumeResponse{Volume: &csi.Volume{
 		VolumeId: first, CapacityBytes: 3 << 30, VolumeContext: map[string]string{"cinder.csi.openstack.org/resizeRequired": "true"},
 		ContentSource:      &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Volume{Volume: &csi.VolumeContentSource_VolumeSource{VolumeId: second}}},
-		AccessibleTopology: []*csi.Topology{{Segments: map[string]string{zoneKey: "az-3"}}}, // the zone it really is in, as a label
+		AccessibleTopology: []*csi.Topology{{Segments: map[string]string{zoneKey: "az-3", "topology.kubernetes.io/region": "R"}}}, // the zone it really is in, as a label
 	}}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Error("answer, -want +got\n", diff)

@@ -55,6 +55,9 @@ func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeReq
 		return spec, format, err
 	}
 	maps.Copy(metadata, attributes.Metadata)
+	for _, key := range attributes.Remove {
+		delete(metadata, key)
+	}
 	clone, snapshot, err := sourceOf(req.GetVolumeContentSource())
 	if err != nil {
 		return spec, format, err
@@ -79,6 +82,7 @@ func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeReq
 		Hints:          class.Hints,
 		ClaimHints:     s.claimHints(class.PVCNamespace, class.PVCName),
 		ClaimNamespace: class.PVCNamespace,
+		DropHint:       s.dropHint(class.PVCNamespace, class.PVCName),
 	}, class.Format, nil
 }
 
@@ -134,6 +138,18 @@ func (s *Server) claimHints(namespace, claim string) func(ctx context.Context) (
 			return contract.Hints{}, volume.Errorf(volume.InvalidArgument, "claim %s/%s: %w", namespace, claim, err)
 		}
 		return hints, nil
+	}
+}
+
+// dropHint returns what a lenient driver does with a hint that names no volume of the namespace; nil if the driver is strict. Upstream accepts every
+// volume of the project there, so the claims of a cluster that ran it may have such hints.
+func (s *Server) dropHint(namespace, claim string) func(ctx context.Context, name string) {
+	if s.o.Strict || s.o.Claims == nil {
+		return nil
+	}
+	return func(ctx context.Context, name string) {
+		claim := namespace + "/" + claim
+		s.tolerate(ctx, "unread annotations", claim, "an annotation of a claim names no volume of its namespace; the driver creates the volume without that scheduler hint", "claim", claim, "hint", name)
 	}
 }
 

@@ -22,7 +22,7 @@ func (s *Server) ControllerModifyVolume(ctx context.Context, req *csi.Controller
 	if err != nil {
 		return nil, err
 	}
-	change := provision.Change{Type: class.Type, Migrate: class.Migrate, Metadata: class.Metadata}
+	change := provision.Change{Type: class.Type, Migrate: class.Migrate, Metadata: class.Metadata, Remove: class.Remove}
 	if err := cloud.Volumes.Modify(ctx, volume.ID(req.GetVolumeId()), change); err != nil {
 		return nil, err
 	}

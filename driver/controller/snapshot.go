@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -10,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // Snapshots creates, lists and deletes the snapshots and backups of one cloud; *snapshot.Service implements it.
@@ -38,7 +39,7 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 		return nil, err
 	}
 	spec := snapshot.Spec{
-		Name: req.GetName(), Volume: volume.ID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(req.GetParameters()),
+		Name: req.GetName(), Volume: volume.ID(req.GetSourceVolumeId()), Force: class.Force, Metadata: snapshotMetadata(class, req.GetParameters()),
 	}
 	if class.Kind == contract.KindBackup {
 		spec.Backup = &snapshot.BackupSpec{Zone: class.Zone, Incremental: class.Incremental, PerGiB: class.BackupTime}
@@ -50,9 +51,10 @@ func (s *Server) CreateSnapshot(ctx context.Context, req *csi.CreateSnapshotRequ
 	return &csi.CreateSnapshotResponse{Snapshot: csiSnapshot(p)}, nil
 }
 
-// snapshotMetadata is what external-snapshotter adds to the parameters with --extra-create-metadata.
-func snapshotMetadata(parameters map[string]string) map[string]string {
+// snapshotMetadata is that of the class, and what external-snapshotter adds to the parameters with --extra-create-metadata.
+func snapshotMetadata(class contract.SnapshotClass, parameters map[string]string) map[string]string {
 	metadata := map[string]string{}
+	maps.Copy(metadata, class.Metadata)
 	for _, key := range contract.SnapshotMetadata {
 		if value := parameters[key]; value != "" {
 			metadata[key] = value

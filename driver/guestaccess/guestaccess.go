@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/cinder-csi/cinder-csi/internal/kubeconfig"
 )
 
 // Options say whose token is written where.
@@ -53,7 +55,7 @@ const (
 // Keeper writes the files and keeps them current.
 type Keeper struct {
 	options Options
-	request func(ctx context.Context, k kubeconfig, o Options) (token, error)
+	request func(ctx context.Context, k kubeconfig.Config, o Options) (token, error)
 	expires atomic.Int64 // when the written token expires, in Unix nanoseconds; 0: nothing is written yet
 }
 
@@ -115,7 +117,7 @@ func (k *Keeper) expiry() string {
 
 // renew gets a token and writes the files. It returns when the next renewal is due: after four fifths of the lifetime.
 func (k *Keeper) renew(ctx context.Context, text []byte) (time.Time, error) {
-	admin, err := parseKubeconfig(text)
+	admin, err := kubeconfig.Parse(text)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("%s: %w", k.options.Kubeconfig, err)
 	}
@@ -137,11 +139,11 @@ func (k *Keeper) renew(ctx context.Context, text []byte) (time.Time, error) {
 }
 
 // write replaces the files. The kubeconfig comes last: a sidecar that finds it finds the others too.
-func (k *Keeper) write(admin kubeconfig, t token) error {
+func (k *Keeper) write(admin kubeconfig.Config, t token) error {
 	for _, f := range []struct {
 		name string
 		text []byte
-	}{{"ca.crt", admin.ca}, {"token", []byte(t.text)}, {"kubeconfig", admin.forToken(k.options.Dir)}} {
+	}{{"ca.crt", admin.CA}, {"token", []byte(t.text)}, {"kubeconfig", forToken(admin, k.options.Dir)}} {
 		if err := replace(filepath.Join(k.options.Dir, f.name), f.text); err != nil {
 			return fmt.Errorf("write the access to the guest cluster: %w", err)
 		}

@@ -14,10 +14,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/kubeconfig"
 )
 
 // keeper is a keeper whose requests go to a function.
-func keeper(t *testing.T, log *bytes.Buffer, request func(kubeconfig) (token, error)) (*Keeper, Options) {
+func keeper(t *testing.T, log *bytes.Buffer, request func(kubeconfig.Config) (token, error)) (*Keeper, Options) {
 	t.Helper()
 	dir := t.TempDir()
 	o := Options{
@@ -31,7 +33,7 @@ func keeper(t *testing.T, log *bytes.Buffer, request func(kubeconfig) (token, er
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.request = func(_ context.Context, c kubeconfig, _ Options) (token, error) { return request(c) }
+	k.request = func(_ context.Context, c kubeconfig.Config, _ Options) (token, error) { return request(c) }
 	return k, o
 }
 
@@ -48,7 +50,7 @@ func TestATokenIsRenewedAfterFourFifthsOfItsLifetime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at []time.Duration
 		begin := time.Now()
-		k, o := keeper(t, &bytes.Buffer{}, func(kubeconfig) (token, error) {
+		k, o := keeper(t, &bytes.Buffer{}, func(kubeconfig.Config) (token, error) {
 			at = append(at, time.Since(begin))
 			return token{text: "token " + time.Since(begin).String(), expires: time.Now().Add(time.Hour)}, nil
 		})
@@ -75,8 +77,8 @@ func TestATokenIsRenewedAfterFourFifthsOfItsLifetime(t *testing.T) {
 func TestAReplacedKubeconfigIsUsedWithinTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var servers []string
-		k, o := keeper(t, &bytes.Buffer{}, func(c kubeconfig) (token, error) {
-			servers = append(servers, c.server)
+		k, o := keeper(t, &bytes.Buffer{}, func(c kubeconfig.Config) (token, error) {
+			servers = append(servers, c.Server)
 			return token{text: "t", expires: time.Now().Add(time.Hour)}, nil
 		})
 		ctx, stop := context.WithCancel(t.Context())
@@ -99,7 +101,7 @@ func TestAFailedRequestIsTriedAgainAndTheTokenStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		n := 0
-		k, o := keeper(t, &log, func(kubeconfig) (token, error) {
+		k, o := keeper(t, &log, func(kubeconfig.Config) (token, error) {
 			if n++; n > 1 {
 				return token{}, errors.New("refused")
 			}
@@ -149,11 +151,11 @@ func TestTheAPIIsAskedForATokenOfTheAccount(t *testing.T) {
 				_, _ = w.Write([]byte(c.body))
 			}))
 			defer s.Close()
-			k, err := parseKubeconfig([]byte(admin(s.URL, "token: a-secret")))
+			k, err := kubeconfig.Parse([]byte(admin(s.URL, "token: a-secret")))
 			if err != nil {
 				t.Fatal(err)
 			}
-			k.ca = certificateOf(s)
+			k.CA = certificateOf(s)
 			answer, err := requestToken(t.Context(), k, Options{Namespace: "cinder-csi", ServiceAccount: "controller", Lifetime: time.Hour})
 			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("want error %q, got %v", c.err, err)

@@ -3,8 +3,6 @@ package guestaccess
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/kubeconfig"
 )
 
 // token is a token of the service account.
@@ -40,7 +40,7 @@ const (
 
 // requestToken asks the guest's API for a token. Each request has a connection of its own, because the next one is an hour away and may need
 // another certificate.
-func requestToken(ctx context.Context, k kubeconfig, o Options) (token, error) {
+func requestToken(ctx context.Context, k kubeconfig.Config, o Options) (token, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	want := tokenRequest{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest"}
@@ -50,16 +50,16 @@ func requestToken(ctx context.Context, k kubeconfig, o Options) (token, error) {
 		return token{}, err
 	}
 	path := "/api/v1/namespaces/" + url.PathEscape(o.Namespace) + "/serviceaccounts/" + url.PathEscape(o.ServiceAccount) + "/token"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, k.server+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, k.Server+path, bytes.NewReader(body))
 	if err != nil {
 		return token{}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	if k.certificate == nil {
-		req.Header.Set("Authorization", "Bearer "+k.token)
+	if k.Certificate == nil {
+		req.Header.Set("Authorization", "Bearer "+k.Token)
 	}
-	resp, err := k.client().Do(req)
+	resp, err := client(k).Do(req)
 	if err != nil {
 		return token{}, fmt.Errorf("the API of the guest cluster does not answer: %w", err)
 	}
@@ -67,16 +67,10 @@ func requestToken(ctx context.Context, k kubeconfig, o Options) (token, error) {
 	return readToken(resp, o)
 }
 
-func (k kubeconfig) client() *http.Client {
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(k.ca)
-	config := &tls.Config{RootCAs: roots, ServerName: k.serverName, MinVersion: tls.VersionTLS12}
-	if k.certificate != nil {
-		config.Certificates = []tls.Certificate{*k.certificate}
-	}
+func client(k kubeconfig.Config) *http.Client {
 	return &http.Client{
 		// Without a proxy: the environment's is for OpenStack.
-		Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, ForceAttemptHTTP2: true},
+		Transport: &http.Transport{TLSClientConfig: k.TLS(), DisableKeepAlives: true, ForceAttemptHTTP2: true},
 		// The API does not redirect, and a redirect must not take the administrator's credentials elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

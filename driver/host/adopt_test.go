@@ -12,7 +12,7 @@ import (
 	mountutils "k8s.io/mount-utils"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // asUpstream stages and publishes the disk as upstream's plugin does: mounted by a link in by-id, with upstream's

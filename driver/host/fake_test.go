@@ -20,7 +20,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const (
@@ -62,6 +62,7 @@ type fakeHost struct {
 	tools   *fakeTools
 	mu      sync.Mutex
 	devices map[string]*fakeDevice
+	luns    map[string]*hosttest.LUN // by name
 
 	open       func(path string) (disk.Device, error) // device nodes
 	readSerial func(path string) ([]byte, error)      // serials
@@ -72,7 +73,7 @@ type fakeHost struct {
 func newFakeHost(t *testing.T) *fakeHost {
 	t.Helper()
 	m := testenv.NewMachine(t)
-	b := &fakeHost{t: t, Machine: m, tools: &fakeTools{answers: map[string]Result{"blkid": {Code: 2}}}, devices: map[string]*fakeDevice{}}
+	b := &fakeHost{t: t, Machine: m, tools: &fakeTools{answers: map[string]Result{"blkid": {Code: 2}}}, devices: map[string]*fakeDevice{}, luns: map[string]*hosttest.LUN{}}
 	b.mounter = &fakeMounter{host: b, file: m.Path("proc", "self", "mountinfo")}
 	if err := os.MkdirAll(filepath.Dir(b.mounter.file), 0o755); err != nil {
 		t.Fatal(err)
@@ -83,21 +84,59 @@ func newFakeHost(t *testing.T) *fakeHost {
 	b.Host = newHost(o, disk.Options{
 		Open:     func(path string) (disk.Device, error) { return b.open(path) },
 		ReadFile: func(path string) ([]byte, error) { return b.readSerial(path) },
+		Rescan:   b.rescan,
+		InUse:    func(path string) bool { return b.kernel.inUse(path) },
 	}, mount.Options{
 		ReadFile:      func(path string) ([]byte, error) { return b.readTable(path) },
 		KernelRelease: func() string { return b.release },
 	})
 	b.kernel.btrfsDevices = func(string) (uint64, error) { return 1, nil }
 	b.kernel.sync, b.kernel.inUse = func(string) error { return nil }, func(string) bool { return false }
+	b.kernel.thaw = func(string) (bool, error) { return false, nil }
 	b.open = func(path string) (disk.Device, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
+		if l, ok := b.luns[filepath.Base(path)]; ok && b.devices[path] != nil {
+			return fakeSCSI{b.devices[path], l}, nil
+		}
 		if d, ok := b.devices[path]; ok {
 			return d, nil
 		}
 		return nil, fmt.Errorf("open %s: %w", path, iofs.ErrNotExist)
 	}
 	return b
+}
+
+type fakeSCSI struct {
+	*fakeDevice
+	*hosttest.LUN
+}
+
+// plugSCSI attaches a fake SCSI disk of 16 MiB.
+func (b *fakeHost) plugSCSI(t *testing.T, name, serial string, number disk.Number) (*fakeDevice, *hosttest.LUN) {
+	t.Helper()
+	b.Sysfs(t, name, map[string]string{"dev": number.String() + "\n"})
+	l := hosttest.NewLUN(filepath.Join(b.Sys, "block", name), serial)
+	d := b.device(name, number)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.luns[name] = l
+	return d, l
+}
+
+// rescan is what the kernel does for a SCSI disk. The file stays as the driver wrote it.
+func (b *fakeHost) rescan(file string) error {
+	if _, err := os.Stat(file); err != nil {
+		return err
+	}
+	dir := filepath.Dir(filepath.Dir(file))
+	b.mu.Lock()
+	l := b.luns[filepath.Base(dir)]
+	b.mu.Unlock()
+	if l != nil {
+		l.Rescan(dir)
+	}
+	return os.WriteFile(file, []byte("1"), 0o600)
 }
 
 // plug attaches a fake disk of 16 MiB.
@@ -124,6 +163,7 @@ type fakeDevice struct {
 	size     volume.Size
 	badFrom  int64 // reads that reach this far fail; 0 for none
 	contents []byte
+	holes    bool // reads beyond contents give zeros
 	opened   func()
 }
 
@@ -151,6 +191,11 @@ func (d *fakeDevice) Close() error { return nil }
 func (d *fakeDevice) ReadAt(p []byte, at int64) (int, error) {
 	if d.badFrom > 0 && at+int64(len(p)) > d.badFrom {
 		return 0, errors.New("input/output error")
+	}
+	if d.holes {
+		clear(p)
+		copy(p, d.contents[min(at, int64(len(d.contents))):])
+		return len(p), nil
 	}
 	if d.contents != nil {
 		return bytes.NewReader(d.contents).ReadAt(p, at)
@@ -187,6 +232,8 @@ type fakeMounter struct {
 	fail  error
 	wrong disk.Number // when set, mounts end up on this device
 	steps bool        // a read-only bind is made in two steps
+	// noSELinux is true if mount(8) sees no selinuxfs and drops the options of SELinux.
+	noSELinux bool
 }
 
 func (f *fakeMounter) write() {
@@ -213,6 +260,11 @@ func (f *fakeMounter) Mount(_ context.Context, source, target, fsType string, op
 		return f.fail
 	}
 	m := Entry{Device: f.host.devices[source].number, Path: target, FSType: fsType, Source: source, Options: append([]string{"relatime"}, options...)}
+	for _, o := range options {
+		if strings.Contains(o, "context=") && !f.noSELinux {
+			m.SuperOptions = append(m.SuperOptions, o)
+		}
+	}
 	if f.wrong != (disk.Number{}) {
 		m.Device = f.wrong
 	}

@@ -6,16 +6,18 @@
 // asks the cloud for more than the metadata of this server.
 //
 // The state of a volume is in the kernel: in sysfs, in the mount table and on the disk. In memory there are only
-//   - Calls in progress into a disk or file system that may not answer. Here they are stats, health, sync and holders;
+//   - Calls in progress into a disk or file system that may not answer. Here they are stats, health, syncs, holders, users;
 //     in disk, serials and the scan of SCSI hosts; in metadata, the search of the config drive. Each runs once for all
 //     callers. When the process restarts, the next caller starts it again, so at most one more thread blocks.
 //   - The last serial of each disk, in disk. When the process restarts, the driver reads them again. A disk that no
 //     longer answers then counts as a volume, which keeps the attach limit stable.
 //   - The metadata of this server, which does not change while the server runs.
-//   - The paths for which a warning about a writable publication was logged. After a restart the driver logs it again.
+//   - The paths for which a warning about a writable publication was logged. After a restart the driver logs it again. So it is
+//     with the warning about a kernel without SELinux.
 package host
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -52,18 +54,24 @@ type Host struct {
 	limit    *limit.Counter
 	log      *slog.Logger
 	kernel   kernel
+	proc     string // procfs
 
 	stats    singleflight.Group[string, statsResult] // of the volumes at paths
 	health   singleflight.Group[volume.ID, diskHealth]
 	syncs    singleflight.Group[string, struct{}] // of the file systems at paths
 	holders  singleflight.Group[string, bool]     // whether a supported file system is on a device node
+	users    singleflight.Group[string, string]   // what describeUsers finds for a device node
 	warnings sync.Map                             // target -> nothing: the warning about a writable publication was logged
+
+	warnSELinux sync.Once // the warning about a kernel without SELinux
 }
 
 // kernel are the calls into the kernel that tests replace.
 type kernel struct {
 	stat         func(path string) (Stats, error)
 	sync         func(path string) error
+	thaw         func(path string) (bool, error)
+	loops        func(device disk.Number) []string
 	inUse        func(devicePath string) bool
 	btrfsDevices func(path string) (uint64, error)
 }
@@ -87,7 +95,11 @@ func newHost(o Options, d disk.Options, m mount.Options) *Host {
 	h := &Host{
 		disks: disk.NewFinder(d), mounts: mount.New(m), log: o.Log,
 		fs:     fs.NewTools(fs.Options{SysRoot: o.SysRoot, DevRoot: o.DevRoot, Commands: o.Commands, Log: o.Log}),
-		kernel: kernel{stat: statPath, sync: fs.Sync, inUse: disk.InUse, btrfsDevices: fs.BtrfsDevices},
+		kernel: kernel{stat: statPath, sync: fs.Sync, thaw: thaw, inUse: disk.InUse, btrfsDevices: fs.BtrfsDevices},
+		proc:   cmp.Or(o.ProcRoot, "/proc"),
+	}
+	h.kernel.loops = func(device disk.Number) []string {
+		return loopsOn(cmp.Or(o.SysRoot, "/sys"), cmp.Or(o.DevRoot, "/dev"), device)
 	}
 	o.Metadata.SysRoot, o.Metadata.Disks = o.SysRoot, h.disks
 	h.metadata = metadata.New(o.Metadata)

@@ -21,7 +21,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/fs"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // Disks that must not be formatted, staged by the driver's own code with the kernel's block devices and the real tools.
@@ -259,7 +259,7 @@ func TestADiskWithoutSizeIsNotFormatted(t *testing.T) {
 	x := newHostile(t, smallDisk)
 	must(t, os.Truncate(x.backing(t), 0))
 	testenv.Run(t, "losetup", "--set-capacity", x.disk)
-	wantKind(t, x.stage(t, StageSpec{}), volume.DataLoss, "size is 0")
+	wantKind(t, x.stage(t, StageSpec{}), volume.Unavailable, "size of 0")
 	if len(x.tools.ran) > 0 {
 		t.Errorf("want nothing run, got %q", x.tools.ran)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // These tests use the kernel's own block devices, file systems and mount table, and the tools that the driver's image

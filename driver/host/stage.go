@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -43,7 +44,7 @@ type StageSpec struct {
 // Errors, besides those of disk.Finder.Await: InvalidArgument for an unknown file system, a refused mount flag, or a
 // format option that the file system lacks. Incompatible if the volume is staged in another way. Conflict if another
 // disk is mounted there or the disk holds another file system. DataLoss if the disk holds anything else or cannot be
-// read.
+// read. Unavailable if the disk has no size yet.
 func (h *Host) Stage(ctx context.Context, s StageSpec) error {
 	err := h.stage(ctx, s)
 	if err != nil && !volume.Is(err, volume.Incompatible) && h.mayBeMounted(s.Path) {
@@ -149,6 +150,9 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is write-protected and the request is writable; use the volume read-only, or attach it writable",
 			s.Volume, d.Path)
 	}
+	if err := d.Rescan(ctx); err != nil { // before the size or the file system is called wrong
+		return "", err
+	}
 	found, err := h.fs.Probe(ctx, d)
 	if err != nil {
 		return "", err
@@ -168,6 +172,9 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	case s.FSType != "" && !fs.SameFamily(found.FSType, s.FSType):
 		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s holds a %s file system and the request names %s; set the fsType to %s",
 			s.Volume, d.Path, found.FSType, s.FSType, found.FSType)
+	}
+	if err := fs.CheckFits(d, s.Volume, found.FSType); err != nil {
+		return "", err
 	}
 	if err := fs.CheckSingleDevice(d, s.Volume, found.FSType); err != nil || !fs.NeedsCheck(found.FSType) || readOnly || mounted {
 		return found.FSType, err
@@ -211,7 +218,11 @@ func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsTy
 	if !ok {
 		return volume.Errorf(volume.Failed, "stage volume %s: mount(8) succeeded for disk %s at %s, but the mount table does not show it", id, d.Path, path).AfterWrite()
 	}
-	if err := h.checkMounted(mounted, d, id); err != nil { // and nobody may write to it
+	err = h.checkMounted(mounted, d, id)
+	if err == nil {
+		err = h.checkContext(mounted, id, options)
+	}
+	if err != nil { // and nobody may write to it
 		return errors.Join(err, h.mounts.UnmountTop(path))
 	}
 	return nil
@@ -235,6 +246,37 @@ func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) err
 			"Another disk of this server has the same UUID: detach it, or change its UUID (btrfstune -u)", id, d.Path, mounted.Path, n)
 	}
 	return nil
+}
+
+// seLinuxOptions begin the mount options that set labels (mount(8), "context").
+var seLinuxOptions = []string{"context=", "fscontext=", "defcontext=", "rootcontext="}
+
+// checkContext checks that the mount has the SELinux labels of the options. mount(8) drops such options, and succeeds, if
+// it sees no selinuxfs. kubelet does not have the files relabelled then, so the pod could not read its volume. On a kernel
+// without SELinux there is nothing to lose.
+func (h *Host) checkContext(mounted mount.Entry, id volume.ID, options []string) error {
+	for _, prefix := range seLinuxOptions {
+		begins := func(option string) bool { return strings.HasPrefix(option, prefix) }
+		if slices.ContainsFunc(options, begins) && !slices.ContainsFunc(mounted.SuperOptions, begins) {
+			if !h.kernelHasSELinux() {
+				h.warnSELinux.Do(func() {
+					h.log.Warn("a mount has no SELinux context although the request has one: the kernel of this node has no SELinux; later mounts are not logged",
+						"volume", id, "path", mounted.Path)
+				})
+				continue
+			}
+			return volume.Errorf(volume.Conflict, "stage volume %s: the mount at %s lost the SELinux option %s; the driver unmounted it. The container of the driver needs "+
+				"/etc/selinux and /sys/fs of the host; otherwise set seLinuxMount of the CSIDriver to false", id, mounted.Path, strings.TrimSuffix(prefix, "="))
+		}
+	}
+	return nil
+}
+
+// kernelHasSELinux reports whether the kernel has selinuxfs, or that is unknown. A kernel that was booted without SELinux
+// does not register it (Linux, security/selinux/selinuxfs.c, init_sel_fs).
+func (h *Host) kernelHasSELinux() bool {
+	content, err := os.ReadFile(filepath.Join(h.proc, "filesystems"))
+	return err != nil || slices.Contains(strings.Fields(string(content)), "selinuxfs")
 }
 
 // explainMountError adds to the error of a mount what the kernel writes only to its log. The kernel recovers a file

@@ -12,9 +12,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Unstage writes out the file system at the staging path and unmounts it, as Unmount does. Error: Busy while the volume
-// is in use anywhere else, so that its disk is not detached under a mount. A mount in another mount namespace counts
-// too.
+// Unstage thaws and writes out the file system at the staging path and unmounts it, as Unmount does. Error: Busy while
+// the volume is in use anywhere else, so that its disk is not detached under a mount. A mount in another mount namespace
+// counts too.
 func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
 	sync := func(path string) error { return h.sync(ctx, path) }
 	if err := h.unmount(path, sync); err != nil || disk.CheckID(id) != nil {
@@ -65,6 +65,7 @@ func (h *Host) sync(ctx context.Context, path string) error {
 	defer cancel()
 	defer volume.BeginStep(ctx, "writing out the file system at "+path)()
 	call, _ := h.syncs.Start(path, func() struct{} {
+		h.thawLast(path)
 		if err := h.kernel.sync(path); err != nil {
 			h.log.Warn("a file system could not be written out before it is unmounted; its disk may be dead, and then the last writes are lost",
 				"path", path, "error", err)
@@ -76,6 +77,22 @@ func (h *Host) sync(ctx context.Context, path string) error {
 			path, call.Started.Format(time.RFC3339))
 	}
 	return nil
+}
+
+// thawLast thaws the file system at path if nothing else here has it mounted. A backup hook freezes a file system by
+// fsfreeze. If its pod ends before it thaws the file system, the superblock lives on without any mount, and keeps the
+// disk in use. Nobody can thaw it then without mounting it again.
+func (h *Host) thawLast(path string) {
+	table, err := h.mounts.Table()
+	if err != nil || !isLast(table, path) {
+		return
+	}
+	switch thawed, err := h.kernel.thaw(path); {
+	case err != nil:
+		h.log.Warn("the driver cannot thaw the file system before it is unmounted", "path", path, "error", err)
+	case thawed:
+		h.log.Warn("a file system was frozen (fsfreeze) and no pod of this node uses it any more; the driver thawed it before the last unmount", "path", path)
+	}
 }
 
 // How long a disk may stay in use after its last mount was removed. If a process elsewhere was the last to use a file
@@ -98,12 +115,12 @@ func (h *Host) checkReleased(ctx context.Context, id volume.ID, d *disk.Disk) er
 	defer cancel()
 	call, _ := h.holders.Start(d.Path, func() bool { return h.hasFileSystem(d.Name, d.Path, d.Number) })
 	if !call.Wait(ctx) {
-		return wait.Ended(ctx, message+"; the disk does not answer, so the driver does not know whether it holds a file system", id, d.Path, describeUsers(d))
+		return wait.Ended(ctx, message+"; the disk does not answer, so the driver does not know whether it holds a file system", id, d.Path, unknownUsers(d))
 	}
 	if !call.Value {
 		return nil
 	}
-	return volume.Errorf(volume.Busy, message, id, d.Path, describeUsers(d))
+	return volume.Errorf(volume.Busy, message, id, d.Path, h.usersInTime(ctx, d))
 }
 
 // awaitRelease waits a short time until nothing uses the disk exclusively, as every mounted file system does. It
@@ -139,13 +156,4 @@ func (h *Host) hasFileSystem(name, path string, number disk.Number) bool {
 		h.log.Warn("a disk that is in use elsewhere cannot be read, so the driver lets it be detached", "disk", path, "error", err)
 	}
 	return found
-}
-
-// describeUsers names the devices that were made of the disk, or says how to find other users.
-func describeUsers(d *disk.Disk) string {
-	if holders := d.Holders(); len(holders) > 0 {
-		return "the devices " + strings.Join(holders, ", ") + " were made of it"
-	}
-	return fmt.Sprintf("another mount namespace has it mounted, that of a container or a service of the server; as root there, "+
-		"`grep -e ' %s ' -e ' /dev/%s ' /proc/*/mountinfo` shows which", d.Number, d.Name)
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestUnstageWritesTheFileSystemOutBeforeTheUnmount(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/snapshot"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
 // The driver deletes a younger volume only if the times prove that no call can have returned it.
@@ -22,28 +22,28 @@ func TestAYoungerVolumeThatACallMayHaveReturnedIsKeptAndReported(t *testing.T) {
 	}{
 		"younger":                               {},
 		"processed late":                        {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(90 * time.Second) }},
-		"of the same second":                    {young: func(v *volume.Volume) { *v = volumetest.CreatedAt(*v, v.CreatedAt.Add(-10*time.Second)) }, stays: true},
+		"of the same second":                    {young: func(v *volume.Volume) { *v = cloudtest.CreatedAt(*v, v.CreatedAt.Add(-10*time.Second)) }, stays: true},
 		"clock ten minutes ahead":               {young: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(10 * time.Minute) }, stays: true},
 		"clock of the older ten minutes behind": {old: func(v *volume.Volume) { v.CreatedAt = v.CreatedAt.Add(-10 * time.Minute) }, stays: true},
 		"without the time sent":                 {young: func(v *volume.Volume) { delete(v.Metadata, contract.MetadataSent) }, stays: true},
 		"metadata of an earlier version":        {young: func(v *volume.Volume) { v.Metadata[contract.MetadataSent] = "MFRGGZDFMZTWQ2LK" }, stays: true},
 		"attached": {young: func(v *volume.Volume) {
-			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: volumetest.ServerA}}
+			v.Status, v.Attachments = volume.InUse, []volume.Attachment{{Server: cloudtest.ServerA}}
 		}, stays: true},
 		"of another cluster": {young: func(v *volume.Volume) { v.Metadata[contract.MetadataCluster] = "another" }, stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				old, young := volumetest.CreatedAt(volumetest.OwnVolume(9, volume.Available), time.Now()), volumetest.CreatedAt(volumetest.OwnVolume(10, volume.Available), time.Now().Add(10*time.Second))
+				old, young := cloudtest.CreatedAt(cloudtest.OwnVolume(9, volume.Available), time.Now()), cloudtest.CreatedAt(cloudtest.OwnVolume(10, volume.Available), time.Now().Add(10*time.Second))
 				if test.old != nil {
 					test.old(&old)
 				}
 				if test.young != nil {
 					test.young(&young)
 				}
-				c := volumetest.NewCloud(old, young)
+				c := cloudtest.New(t, old, young)
 				s, reports, log := counted(c)
-				v, err := s.volumes.Create(volumetest.Within(t, 60), volumeSpec)
+				v, err := s.volumes.Create(cloudtest.Within(t, 60), volumeSpec)
 				if err != nil || v.ID != old.ID {
 					t.Fatalf("got %v, %v", v, err)
 				}
@@ -51,7 +51,7 @@ func TestAYoungerVolumeThatACallMayHaveReturnedIsKeptAndReported(t *testing.T) {
 				if test.stays {
 					want, left = []string{"volume"}, 2
 				}
-				if diff := cmp.Diff(want, *reports); diff != "" || len(c.VolumesByID) != left {
+				if diff := cmp.Diff(want, *reports); diff != "" || len(c.Volumes()) != left {
 					t.Errorf("left %v, reports -want +got\n%s", c.Remaining(), diff)
 				}
 				if test.stays && (!strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "volume="+string(young.ID))) {
@@ -64,10 +64,10 @@ func TestAYoungerVolumeThatACallMayHaveReturnedIsKeptAndReported(t *testing.T) {
 
 func TestADuplicateThatCinderRefusesToDeleteIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.CreatedAt(volumetest.OwnVolume(1, volume.Available), time.Now()), volumetest.CreatedAt(volumetest.OwnVolume(2, volume.Available), time.Now().Add(time.Second)))
+		c := cloudtest.New(t, cloudtest.CreatedAt(cloudtest.OwnVolume(1, volume.Available), time.Now()), cloudtest.CreatedAt(cloudtest.OwnVolume(2, volume.Available), time.Now().Add(time.Second)))
 		c.Fail["DeleteVolume"] = volume.Errorf(volume.Conflict, "Volume still has 1 dependent snapshots")
 		s, reports, log := counted(c)
-		if v, err := s.volumes.Create(volumetest.Within(t, 60), volumeSpec); err != nil || v.ID != volumetest.VolumeID(1) {
+		if v, err := s.volumes.Create(cloudtest.Within(t, 60), volumeSpec); err != nil || v.ID != cloudtest.VolumeID(1) {
 			t.Errorf("got %v, %v", v, err)
 		}
 		if len(*reports) != 1 || !strings.Contains(log.String(), "dependent snapshots") {
@@ -80,19 +80,19 @@ func TestAYoungerSnapshotThatACallMayHaveReturnedIsKeptAndReported(t *testing.T)
 	for name, w := range map[string]snapshot.Spec{"snapshot": snapshotSpec, "backup": backupSpec} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.SourceVolume)
+				c := cloudtest.New(t, cloudtest.SourceVolume)
 				begin := time.Now()
-				ahead := volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(2, volume.Available), begin)
+				ahead := cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(2, volume.Available), begin)
 				ahead.CreatedAt = begin.Add(10 * time.Minute)
-				c.Objects(w.Backup != nil)[volumetest.SnapshotID(1)] = new(volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(1, volume.Available), begin))
-				c.Objects(w.Backup != nil)[volumetest.SnapshotID(2)] = &ahead
-				c.Objects(w.Backup != nil)[volumetest.SnapshotID(3)] = new(volumetest.SnapshotCreatedAt(volumetest.OwnSnapshot(3, volume.Available), begin.Add(time.Second)))
+				c.PutSnapshot(w.Backup != nil, cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(1, volume.Available), begin))
+				c.PutSnapshot(w.Backup != nil, ahead)
+				c.PutSnapshot(w.Backup != nil, cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(3, volume.Available), begin.Add(time.Second)))
 				s, reports, _ := counted(c)
-				p, err := s.snapshots.Create(volumetest.Within(t, 60), w)
-				if err != nil || p.ID != volumetest.SnapshotID(1) {
+				p, err := s.snapshots.Create(cloudtest.Within(t, 60), w)
+				if err != nil || p.ID != cloudtest.SnapshotID(1) {
 					t.Fatalf("got %v, %v", p, err)
 				}
-				if diff := cmp.Diff([]string{name}, *reports); diff != "" || len(c.Objects(w.Backup != nil)) != 2 || c.Objects(w.Backup != nil)[volumetest.SnapshotID(2)] == nil {
+				if diff := cmp.Diff([]string{name}, *reports); diff != "" || len(c.Objects(w.Backup != nil)) != 2 || c.Objects(w.Backup != nil)[cloudtest.SnapshotID(2)].ID == "" {
 					t.Errorf("left %v, reports -want +got\n%s", c.Remaining(), diff)
 				}
 			})
@@ -103,16 +103,16 @@ func TestAYoungerSnapshotThatACallMayHaveReturnedIsKeptAndReported(t *testing.T)
 // Two replicas create within a second, and one answer is lost. It is unknown which of the two objects was returned.
 func TestBothVolumesOfTheSameSecondAreKeptAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		s := newServices(c).volumes
-		c.Late = map[string]time.Duration{"CreateVolume": 0}
-		_, err := s.Create(volumetest.Within(t, 60), volumeSpec)
-		volumetest.WantKind(t, err, volume.Unavailable, true)
-		c.Put(volumetest.CreatedAt(volumetest.OwnVolume(1, volume.Available), time.Now()))
+		c.Loses("CreateVolume", 0)
+		_, err := s.Create(cloudtest.Within(t, 60), volumeSpec)
+		cloudtest.WantKind(t, err, volume.Unavailable, true)
+		c.Put(cloudtest.CreatedAt(cloudtest.OwnVolume(1, volume.Available), time.Now()))
 		synctest.Wait()
 		for range 2 {
-			v, err := s.Create(volumetest.Within(t, 60), volumeSpec)
-			if err != nil || v.ID != volumetest.VolumeID(1) || len(c.VolumesByID) != 2 {
+			v, err := s.Create(cloudtest.Within(t, 60), volumeSpec)
+			if err != nil || v.ID != cloudtest.VolumeID(1) || len(c.Volumes()) != 2 {
 				t.Errorf("got %s, %v; left %v", v.ID, err, c.Remaining())
 			}
 		}

@@ -14,10 +14,14 @@ import (
 // other Cinder services (rpc_response_timeout of oslo.messaging is 60 s).
 const createHoldOff = 2 * time.Minute
 
+// answeredHoldOff replaces createHoldOff if Cinder answered with an error of its own. It does not process the create any more, and a list shows
+// what it created, even if another database server of Cinder lags a little.
+const answeredHoldOff = 3 * time.Second
+
 // mostHoldOffs bounds the memory, at about 300 bytes each. Only an outage with more than 80 creates a second reaches it.
 const mostHoldOffs = 10_000
 
-// holdOffs are the creates whose answers were lost. The driver does not send such a create again while Cinder may still process the first.
+// holdOffs are the creates with an unknown outcome. The driver does not send such a create again while Cinder may still process the first.
 // After a restart, or in another replica, the driver sends it again if it finds no object of the name, and a duplicate may result.
 type holdOffs struct {
 	mu     sync.Mutex         // never held across a call
@@ -29,15 +33,23 @@ type holdOff struct {
 	cause string // why the outcome is unknown, for errors
 }
 
-// begin starts the hold-off of a create whose answer was lost. It returns the error for the caller, which wraps lost.
+// begin starts the hold-off of a create whose outcome is unknown. It returns the error for the caller, which wraps lost.
 func (h *holdOffs) begin(what, name string, lost error) error {
 	sent := volume.SentAt(lost)
 	if sent.IsZero() {
 		sent = time.Now() // the time of the request is unknown, and a later end is safer
 	}
 	entry := holdOff{until: sent.Add(createHoldOff), cause: causeOf(lost, name)}
+	if volume.Answered(lost) {
+		entry.until = time.Now().Add(answeredHoldOff)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.put(what, entry).err(volume.KindOf(lost), what).Because(lost)
+}
+
+// put keeps the hold-off that ends last, and returns it. The caller holds h.mu.
+func (h *holdOffs) put(what string, entry holdOff) holdOff {
 	if h.active == nil {
 		h.active = map[string]holdOff{}
 	}
@@ -49,8 +61,18 @@ func (h *holdOffs) begin(what, name string, lost error) error {
 	if len(h.active) >= mostHoldOffs {
 		delete(h.active, h.first())
 	}
+	if before := h.active[what]; before.until.After(entry.until) {
+		entry = before
+	}
 	h.active[what] = entry
-	return entry.err(volume.KindOf(lost), what).Because(lost)
+	return entry
+}
+
+// hold starts a hold-off without a lost answer.
+func (h *holdOffs) hold(what, cause string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.put(what, holdOff{until: time.Now().Add(createHoldOff), cause: cause})
 }
 
 // first is the key of the hold-off that ends first. The caller holds h.mu.

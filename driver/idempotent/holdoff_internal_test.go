@@ -34,6 +34,20 @@ func TestHoldOffsEndAndAreBounded(t *testing.T) {
 	})
 }
 
+func TestAnAnswerDoesNotShortenTheHoldOffOfALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h holdOffs
+		_ = h.begin("volume pvc-1", "pvc-1", lostAnswer)
+		answered := volume.Errorf(volume.Unavailable, "HTTP 500").AfterWrite()
+		answered.Answered = true
+		_ = h.begin("volume pvc-1", "pvc-1", answered)
+		time.Sleep(createHoldOff - time.Second)
+		if h.check("volume pvc-1") == nil {
+			t.Error("the create whose answer was lost may still be in progress")
+		}
+	})
+}
+
 func TestTheHoldOffNamesTheCauseWithoutTheObjectTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h holdOffs

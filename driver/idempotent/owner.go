@@ -11,8 +11,9 @@ import (
 
 // Owner identifies this driver in one cluster. The metadata of each object has it, so that the driver recognises what it created.
 type Owner struct {
-	Driver  string // the CSI driver name
-	Cluster string // the cluster ID
+	Driver  string            // the CSI driver name
+	Cluster string            // the cluster ID
+	Common  map[string]string // metadata of every object
 }
 
 // Token identifies the create request of a name. It is the same for every retry and replica.
@@ -21,12 +22,11 @@ func (o Owner) Token(name string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Metadata returns the metadata of a new object: more, the cluster ID and the token.
+// Metadata returns the metadata of a new object: the common metadata, more, the cluster ID and the token. A later one replaces an earlier one.
 func (o Owner) Metadata(name string, more map[string]string) map[string]string {
-	all := maps.Clone(more)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, o.Common)
+	maps.Copy(all, more)
 	all[contract.MetadataCluster] = o.Cluster
 	all[contract.MetadataRequest] = o.Token(name)
 	return all

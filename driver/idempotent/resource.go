@@ -2,9 +2,12 @@
 // create it. Names are not unique in Cinder. Of several objects the oldest is used, and its duplicates are deleted where that is safe
 // (duplicate.go). An error is final only if no object of the name exists, and none can still appear.
 //
-// The package keeps in memory which creates have an unknown outcome (holdoff.go): their answers were lost. A lost answer is none, one that the
-// driver cannot read, or any 5xx, such as the 504 of a proxy (volume.MayHaveWritten). A restart, or a change to another replica, loses that
-// memory. The driver then sends such a create again at once, and a duplicate may result. The driver reports a duplicate that it keeps.
+// A create outlives its caller (Send), and a clean exit waits for it.
+//
+// The package keeps in memory which creates have an unknown outcome (holdoff.go). For those the driver got no answer, one that it cannot read,
+// or any 5xx (volume.MayHaveWritten). Only after an answer of Cinder itself a list shows the outcome within seconds (volume.Answered).
+// A restart, or a change to another replica, loses that memory. The driver then sends such a create again at once, and a duplicate may
+// result. The driver reports a duplicate that it keeps.
 package idempotent
 
 import (
@@ -14,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/inflight"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -22,6 +26,8 @@ type Resource[T any] struct {
 	Noun string // "volume", for errors, logs and CountDuplicate
 	// List reads every object of a name.
 	List func(ctx context.Context, name string) ([]T, error)
+	// Read reads one object by its ID; NotFound if it does not exist.
+	Read func(ctx context.Context, id string) (T, error)
 	// Facts returns what the rule must know about an object.
 	Facts func(object T) Facts
 	// AwaitDeletable waits until Cinder accepts a DELETE of an object, or until it is certain that Cinder never will.
@@ -30,6 +36,7 @@ type Resource[T any] struct {
 	Delete func(ctx context.Context, object T) error
 	// AwaitDeleted waits until Cinder answers 404 for an object.
 	AwaitDeleted func(ctx context.Context, object T) error
+	Requests     *inflight.Calls // creates whose callers have left
 	Log          *slog.Logger
 	// CountDuplicate counts a duplicate that the driver keeps; nil counts nothing.
 	CountDuplicate func(noun string)
@@ -53,8 +60,19 @@ func (f Facts) ours() bool { return f.CreatedForName && !f.InUse }
 // Named waits until the objects of a name that are being deleted are gone, and returns the others, oldest first. Its errors are marked
 // AfterWrite, because an earlier call may have created an object.
 func (r *Resource[T]) Named(ctx context.Context, name string) ([]T, error) {
+	return r.named(ctx, name, "")
+}
+
+// NamedWith is Named for a call that knows an object of the name by its ID. A list may lack an object that exists, for example if it comes from
+// a database server of Cinder that lags. Such a list does not show that no older object exists either. NamedWith then lists again for a while,
+// and at last returns a retryable error. The next call creates no other object during the hold-off that begins with it.
+func (r *Resource[T]) NamedWith(ctx context.Context, name, id string) ([]T, error) {
+	return r.named(ctx, name, id)
+}
+
+func (r *Resource[T]) named(ctx context.Context, name, known string) ([]T, error) {
 	for {
-		found, err := r.List(ctx, name)
+		found, err := r.list(ctx, name, known)
 		if err != nil {
 			return nil, volume.AfterWrite(err)
 		}
@@ -68,6 +86,35 @@ func (r *Resource[T]) Named(ctx context.Context, name string) ([]T, error) {
 		}
 		if err := r.AwaitDeleted(ctx, found[i]); err != nil {
 			return nil, volume.AfterWrite(err)
+		}
+	}
+}
+
+// How long a list may lack an object that exists, and how often the driver lists again in that time.
+const (
+	lagTime  = 10 * time.Second
+	lagPause = time.Second
+)
+
+// list reads every object of a name. If known is not empty, the list has the object with that ID, or the object does not exist.
+func (r *Resource[T]) list(ctx context.Context, name, known string) ([]T, error) {
+	for begin := time.Now(); ; {
+		found, err := r.List(ctx, name)
+		if err != nil || known == "" || slices.ContainsFunc(found, func(object T) bool { return r.Facts(object).ID == known }) {
+			return found, err
+		}
+		if _, err := r.Read(ctx, known); err != nil {
+			return found, volume.IgnoreNotFound(err)
+		}
+		if time.Since(begin) >= lagTime {
+			lag := volume.Errorf(volume.Busy, "%s %s exists, but Cinder's list of the name %q does not show it; a retry lists again", r.Noun, known, name).Op("create")
+			r.holdOffs.hold(r.Noun+" "+name, "Cinder's list of the name does not show "+r.Noun+" "+known)
+			return nil, lag
+		}
+		select {
+		case <-time.After(lagPause):
+		case <-ctx.Done():
+			return nil, volume.Interrupted(ctx, "%s %s: Cinder's list of the name %q does not show it yet", r.Noun, known, name).Op("create")
 		}
 	}
 }
@@ -92,9 +139,18 @@ func (r *Resource[T]) FindBeforeCreate(ctx context.Context, name string) ([]T, e
 // HeldOff returns nil if the driver may send a create of the name. Otherwise it returns a retryable error that says why not, and until when.
 func (r *Resource[T]) HeldOff(name string) error { return r.holdOffs.check(r.Noun + " " + name) }
 
-// Lost begins the hold-off of a create whose answer was lost. It returns the error for the caller, which is retryable and wraps lost.
-func (r *Resource[T]) Lost(name string, lost error) error {
-	return r.holdOffs.begin(r.Noun+" "+name, name, lost)
+// Send sends the create of a name. The create outlives its caller: a sidecar that dies in the middle must not make a lost answer. Unlock
+// unlocks the name; Send calls it when the cloud has answered. A lost answer begins a hold-off. Then the error is retryable and wraps that of
+// send.
+func Send[T, V any](ctx context.Context, r *Resource[T], name string, unlock func(), send func(context.Context) (V, error)) (V, error) {
+	request := inflight.Request{Verb: "create", Object: r.Noun + " " + name, Service: "Cinder", Log: r.Log, Release: unlock}
+	return inflight.Complete(ctx, r.Requests, request, func(ctx context.Context) (V, error) {
+		created, err := send(ctx)
+		if volume.MayHaveWritten(err) {
+			err = r.holdOffs.begin(r.Noun+" "+name, name, err)
+		}
+		return created, err
+	})
 }
 
 // FinalOrRetryable returns err unchanged if a final answer is safe: no object has the name, and no create of it can still be in progress.

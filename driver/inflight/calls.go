@@ -2,16 +2,77 @@ package inflight
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"sync"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Calls are requests that the driver completes even if their callers leave. The zero value is ready.
+// RequestTimeout bounds a request whose caller has left. Package openstack gives the HTTP request itself two minutes and names the service
+// that did not answer.
+const RequestTimeout = 2*time.Minute + 30*time.Second
+
+// Calls are requests that the driver completes even if their callers leave: the death of a sidecar must not lose the answer of a request. The
+// zero value is ready.
 type Calls struct{ inFlight sync.WaitGroup }
 
-// Go runs call in a goroutine of its own.
-func (c *Calls) Go(call func()) { c.inFlight.Go(call) }
+// Request describes a request that changes the cloud.
+type Request struct {
+	Verb    string       // "attach", for errors and logs
+	Object  string       // "volume 1b4e… at server 9c2d…", for errors and logs
+	Service string       // "Nova", for errors
+	Log     *slog.Logger // gets the outcome where the caller has left
+	// Release frees what the request occupies: its lock, and its turn in a queue. It runs before the caller gets the answer, since the next call
+	// of the same caller must find both free.
+	Release func()
+}
 
-// Drain waits for the calls in flight, until ctx ends. It reports whether all have ended. No call may start after Drain.
+// Complete sends a request and returns the answer. If ctx ends before that, it returns an error marked AfterWrite, and the request continues.
+// The adapter sends nothing more after the end of ctx.
+func Complete[T any](ctx context.Context, c *Calls, r Request, send func(context.Context) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	answered := make(chan answer, 1)
+	c.inFlight.Go(func() {
+		outliving, cancel := context.WithTimeout(context.WithoutCancel(ctx), RequestTimeout)
+		defer cancel()
+		outliving = volume.WithCaller(outliving, ctx)
+		var a answer
+		r.recovered(outliving, &a.err, func() { a.value, a.err = send(outliving) })
+		r.Release()
+		answered <- a
+		if ctx.Err() != nil {
+			r.Log.InfoContext(ctx, "the cloud answered a request whose caller had left", "operation", r.Verb, "object", r.Object, "error", a.err)
+		}
+	})
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, volume.Errorf(volume.KindOf(ctx.Err()), "%s: outcome unknown: %s has not answered yet; the request continues, and a retry observes its outcome: %w",
+			r.Object, r.Service, ctx.Err()).Op(r.Verb).AfterWrite()
+	}
+}
+
+// recovered turns a panic of send into an error. The request runs in a goroutine of its own, which the recovery of the gRPC server does not
+// protect.
+func (r Request) recovered(ctx context.Context, err *error, send func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.Log.ErrorContext(ctx, "a request to the cloud panicked; please report this", "operation", r.Verb, "object", r.Object, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			*err = volume.Errorf(volume.Unknown, "%s: the driver panicked in a request to %s; its log has the stack, please report it", r.Object, r.Service).Op(r.Verb).AfterWrite()
+		}
+	}()
+	send()
+}
+
+// Drain waits for the requests in flight, until ctx ends. It reports whether all have ended. No request may start after Drain.
 func (c *Calls) Drain(ctx context.Context) bool {
 	idle := make(chan struct{})
 	go func() { c.inFlight.Wait(); close(idle) }()

@@ -1,7 +1,7 @@
 // Package kube does the few things for which the driver needs the Kubernetes API. It reads the annotations of PersistentVolumeClaims, removes
 // the start-up taint of nodes, and waits for detaches while a node is being drained. Each is off unless a flag or a command asks for it.
 //
-// It needs only the standard library: a typed clientset would add 40 MB to the program.
+// It needs no client library: a typed clientset would add 40 MB to the program.
 package kube
 
 import (
@@ -24,12 +24,15 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/kubeconfig"
 )
 
 // Options are the address of the API and the identity of the driver.
 type Options struct {
-	// Server is the URL of the API; empty means the cluster of the pod.
+	// Server is the URL of the API; empty means that of Kubeconfig, or the cluster of the pod.
 	Server string
+	// Kubeconfig is a file whose current context says how to log in; empty means the service account of the pod.
+	Kubeconfig string
 	// Dir holds the token and ca.crt of the service account; empty means the directory where kubelet mounts them.
 	Dir string
 	// Env is the environment of the process.
@@ -44,10 +47,12 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // API is the Kubernetes API. Many goroutines may use it.
 type API struct {
-	server, token string // the URL, and the token's file
-	userAgent     string
-	client        *http.Client
-	named         bool // Options has a URL; the service account may be absent, because the URL may be that of a proxy
+	server    string
+	tokenFile string // empty if there is none
+	token     string // of a kubeconfig that has it in itself
+	userAgent string
+	client    *http.Client
+	named     bool // Options has a URL; the service account may be absent, because the URL may be that of a proxy
 }
 
 // New returns the API. It sends no request. It fails outside a pod if Options has no URL.
@@ -55,11 +60,20 @@ func New(o Options) (*API, error) {
 	if o.Dir == "" {
 		o.Dir = serviceAccount
 	}
-	a := &API{server: strings.TrimSuffix(o.Server, "/"), token: filepath.Join(o.Dir, "token"), named: o.Server != "", userAgent: "cinder-csi-driver/" + cmp.Or(o.Version, "unknown")}
+	a := &API{server: strings.TrimSuffix(o.Server, "/"), tokenFile: filepath.Join(o.Dir, "token"), named: o.Server != "", userAgent: "cinder-csi-driver/" + cmp.Or(o.Version, "unknown")}
+	if o.Kubeconfig != "" {
+		transport, err := a.use(o.Kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		if o.Transport == nil {
+			o.Transport = transport
+		}
+	}
 	if a.server == "" {
 		host, port := o.Env("KUBERNETES_SERVICE_HOST"), o.Env("KUBERNETES_SERVICE_PORT")
 		if host == "" || port == "" {
-			return nil, errors.New("no address of the Kubernetes API: the process does not run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); set --master")
+			return nil, errors.New("no address of the Kubernetes API: the process does not run in a pod (KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set); set --kubeconfig or --master")
 		}
 		a.server = "https://" + net.JoinHostPort(host, port)
 	}
@@ -77,6 +91,19 @@ func New(o Options) (*API, error) {
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	a.client = &http.Client{Transport: o.Transport, Timeout: timeout, CheckRedirect: noRedirect}
 	return a, nil
+}
+
+// use takes server and login from a kubeconfig, and returns the transport to it.
+func (a *API) use(path string) (http.RoundTripper, error) {
+	config, err := kubeconfig.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	a.server = cmp.Or(a.server, config.Server)
+	a.tokenFile, a.token, a.named = config.TokenFile, config.Token, false
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig, transport.Proxy = config.TLS(), nil // the environment's proxy is for OpenStack
+	return transport, nil
 }
 
 // timeout is the longest time of one request; the API answers it from memory.
@@ -140,7 +167,13 @@ func (a *API) identify(req *http.Request) error {
 	if req.URL.Scheme != "https" {
 		return nil
 	}
-	token, err := os.ReadFile(a.token)
+	if a.tokenFile == "" {
+		if a.token != "" {
+			req.Header.Set("Authorization", "Bearer "+a.token)
+		}
+		return nil
+	}
+	token, err := os.ReadFile(a.tokenFile)
 	if a.named && errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

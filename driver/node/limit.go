@@ -10,13 +10,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// DefaultAttachLimit is the attach limit of a node if neither cloud.conf nor sysfs has one. A server of QEMU's machine
+// defaultAttachLimit is the attach limit of a node if neither cloud.conf nor sysfs has one. A server of QEMU's machine
 // type pc with virtio disks has 25 free slots (measured), less the reserve. It is never 0, which CSI reads as no limit.
-const DefaultAttachLimit = 24
+const defaultAttachLimit = 24
 
-// DefaultAttachReserve is how many slots stay free by default: for a network card that is plugged later, and for disks
+// defaultAttachReserve is how many slots stay free by default: for a network card that is plugged later, and for disks
 // that others attach.
-const DefaultAttachReserve = 1
+const defaultAttachReserve = 1
 
 // attachLimit computes the attach limit of this node.
 type attachLimit struct {
@@ -62,7 +62,7 @@ func (l *attachLimit) terms(ctx context.Context, m machine) (terms map[string]in
 	if l.options.AttachLimit > 0 {
 		return map[string]int64{"limit": l.options.AttachLimit}, "cloud.conf"
 	}
-	reserve := int64(DefaultAttachReserve)
+	reserve := int64(defaultAttachReserve)
 	if l.options.AttachReserve != nil {
 		reserve = *l.options.AttachReserve
 	}
@@ -76,7 +76,7 @@ func (l *attachLimit) terms(ctx context.Context, m machine) (terms map[string]in
 
 func limitOf(c limit.Capacity, reserve int64) (n int64, source string) {
 	if c.Unknown != "" {
-		return DefaultAttachLimit, "default: " + c.Unknown
+		return defaultAttachLimit, "default: " + c.Unknown
 	}
 	return max(int64(c.Volumes())-reserve, 1), "the " + c.Bus + " disks of this server"
 }

@@ -40,7 +40,7 @@ func TestAnUnsetAttachLimitIsComputedAndNeverZero(t *testing.T) {
 		"q35 as Nova makes it by default":    {Options{}, limit.Capacity{Bus: "virtio", Free: 1}, 1},
 		"no free slot":                       {Options{}, limit.Capacity{Bus: "virtio"}, 1},
 		"virtio-scsi":                        {Options{}, limit.Capacity{Bus: "scsi", Attached: 3, Free: 124, Foreign: 1}, 126},
-		"sysfs tells nothing":                {Options{}, limit.Capacity{Unknown: "no sysfs", Attached: 3}, DefaultAttachLimit},
+		"sysfs tells nothing":                {Options{}, limit.Capacity{Unknown: "no sysfs", Attached: 3}, defaultAttachLimit},
 		"set":                                {Options{AttachLimit: 7}, limit.Capacity{Bus: "virtio", Free: 25}, 7},
 		"set to what only upstream can mean": {Options{AttachLimit: -1}, limit.Capacity{Bus: "virtio", Free: 25}, 24},
 	} {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // step fails the test if a call failed.

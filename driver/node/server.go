@@ -27,7 +27,7 @@ type Options struct {
 	// with upstream's flag.
 	AdditionalTopology map[string]string
 	AttachLimit        int64       // volumes per node; computed if not positive
-	AttachReserve      *int64      // slots that stay free if the limit is computed; DefaultAttachReserve if nil
+	AttachReserve      *int64      // slots that stay free if the limit is computed; defaultAttachReserve if nil
 	ForeignVolumes     []volume.ID // volumes that others attach to nodes
 	ZoneFile           string      // stores the zone in which this node was registered; no file if empty
 	DefaultFSType      string      // for requests that name no file system; ext4 if empty

@@ -126,9 +126,9 @@ func TestNodeGetInfo(t *testing.T) {
 		o    Options
 		want *csi.NodeGetInfoResponse // nil for an error
 	}{
-		{"nothing said", "az1", Options{}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit}},
+		{"nothing said", "az1", Options{}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: defaultAttachLimit}},
 		{"a limit", "az1", Options{AttachLimit: 7}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: 7}},
-		{"a limit that is none", "az1", Options{AttachLimit: -1}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit}},
+		{"a limit that is none", "az1", Options{AttachLimit: -1}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: defaultAttachLimit}},
 		{"a zone that is no label", " zone 1!", Options{WithTopology: true}, topology(id, map[string]string{"topology.cinder.csi.openstack.org/zone": "zone-1"})},
 		{
 			"another driver's name and more segments", "az1",
@@ -137,7 +137,7 @@ func TestNodeGetInfo(t *testing.T) {
 		},
 		{"a key of its own", "az1", Options{TopologyKey: "k", WithTopology: true}, topology(id, map[string]string{"k": "az1"})},
 		{"a zone given by hand", "", Options{TopologyKey: "k", WithTopology: true, AdditionalTopology: map[string]string{"k": "az9"}}, topology(id, map[string]string{"k": "az9"})},
-		{"segments without topology", "az1", Options{AdditionalTopology: map[string]string{"rack": "7"}}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit}},
+		{"segments without topology", "az1", Options{AdditionalTopology: map[string]string{"rack": "7"}}, &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: defaultAttachLimit}},
 		{"no zone", "", Options{WithTopology: true}, nil},
 		{"a zone of blanks", "  ", Options{WithTopology: true}, nil},
 		{"a zone of which no label is left", "東京", Options{TopologyKey: "k", WithTopology: true}, topology(id, map[string]string{"k": "zone-130016b2599bf7e5"})},
@@ -157,7 +157,7 @@ func TestNodeGetInfo(t *testing.T) {
 }
 
 func topology(id string, segments map[string]string) *csi.NodeGetInfoResponse {
-	return &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: DefaultAttachLimit, AccessibleTopology: &csi.Topology{Segments: segments}}
+	return &csi.NodeGetInfoResponse{NodeId: id, MaxVolumesPerNode: defaultAttachLimit, AccessibleTopology: &csi.Topology{Segments: segments}}
 }
 
 func TestIncompleteRequestsAreRejected(t *testing.T) {

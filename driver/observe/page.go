@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // EndlessList turns paging.ErrEndless into an Unavailable error that names the listed objects. It returns any other error unchanged.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
 // pagesOf reads a list of volumes in pages of two, as Cinder does: 404 for a marker that does not exist.
@@ -57,7 +57,7 @@ func TestPageFromContinuesAfterAnObjectThatNoLongerExists(t *testing.T) {
 func TestPageFromReturnsNotFoundWithoutACreationTime(t *testing.T) {
 	t.Parallel()
 	_, err := observe.PageFrom(volume.Position{After: "x"}, 0, volume.PositionOf, pagesOf(nil))
-	volumetest.WantKind(t, err, volume.NotFound, false)
+	cloudtest.WantKind(t, err, volume.NotFound, false)
 }
 
 func TestPageFromReportsAListThatDoesNotEnd(t *testing.T) {
@@ -69,5 +69,5 @@ func TestPageFromReportsAListThatDoesNotEnd(t *testing.T) {
 		}
 		return []volume.Volume{{ID: "a", CreatedAt: now.Add(time.Second)}}, nil
 	})
-	volumetest.WantKind(t, err, volume.Unavailable, false)
+	cloudtest.WantKind(t, err, volume.Unavailable, false)
 }

@@ -52,15 +52,21 @@ func (o Volumes) AwaitDeleted(ctx context.Context, id volume.ID) error {
 // FailureReason reads Cinder's message about a volume in an error status (Cinder API reference, "Messages"). It returns the end of a
 // clause: ": no space". It returns an empty string where Cinder has no message, or where the driver cannot read it.
 func (o Volumes) FailureReason(ctx context.Context, id volume.ID) string {
+	reason, _ := o.ReadFailureReason(ctx, id)
+	return reason
+}
+
+// ReadFailureReason is FailureReason for a caller whose answer depends on the message: it also returns why the driver cannot read it.
+func (o Volumes) ReadFailureReason(ctx context.Context, id volume.ID) (string, error) {
 	reason, err := o.Cloud.Failure(ctx, id)
 	if err != nil {
 		o.Log.WarnContext(ctx, "cannot read Cinder's messages about a volume", "volume", id, "error", err)
-		return ""
+		return "", err
 	}
 	if reason == "" {
-		return ""
+		return "", nil
 	}
-	return ": " + reason
+	return ": " + reason, nil
 }
 
 // SnapshotOrBackup reads the object of a snapshot handle, which may be the ID of either. NotFound where Cinder has neither.
@@ -70,4 +76,27 @@ func SnapshotOrBackup(ctx context.Context, c volume.Cloud, id volume.SnapshotID)
 		return c.Backup(ctx, id)
 	}
 	return s, err
+}
+
+// CheckSnapshot is the check of a protection for a snapshot or backup. Only the list of backups shows their metadata.
+func CheckSnapshot(ctx context.Context, c volume.Cloud, protection volume.Protection, p volume.Snapshot) error {
+	if protection == (volume.Protection{}) {
+		return nil
+	}
+	if !p.Backup {
+		return protection.Check("snapshot "+string(p.ID), p.Metadata)
+	}
+	if p.Name == "" {
+		return nil // somebody created it by hand
+	}
+	named, err := c.BackupsNamed(ctx, p.Name)
+	if err != nil {
+		return err
+	}
+	for _, b := range named {
+		if b.ID == p.ID {
+			return protection.Check("backup "+string(b.ID), b.Metadata)
+		}
+	}
+	return nil
 }

@@ -112,7 +112,7 @@ const noObject = "00000000-0000-4000-8000-000000000000"
 // reaches the API, which then answers 400 or 404.
 func (c *Cloud) try(ctx context.Context) func(call cloud.Call) error {
 	return func(call cloud.Call) error {
-		r := request{call: call, verb: "try", object: call.Method + " " + call.Path, ok: http.StatusOK}
+		r := request{call: call, verb: "try", object: call.Method + " " + call.Path, ok: http.StatusOK, key: "a"}
 		if call.Method != http.MethodGet && call.Method != http.MethodDelete {
 			r.body = map[string]any{"nothing": nil}
 		}

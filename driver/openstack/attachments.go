@@ -35,7 +35,7 @@ func (c *Cloud) VolumeAttachments(ctx context.Context, id volume.ID) ([]volume.A
 		Attachments cloud.Items[wireAttachment] `json:"attachments"`
 	}
 	err := c.do(ctx, request{
-		call: listAttachments, verb: verb, object: "volume " + string(id), query: url.Values{"volume_id": {string(id)}}, ok: http.StatusOK, into: &answer,
+		call: listAttachments, verb: verb, object: "volume " + string(id), query: limited(url.Values{"volume_id": {string(id)}}), ok: http.StatusOK, into: &answer,
 	})
 	if err != nil {
 		return nil, err

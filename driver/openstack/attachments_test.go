@@ -43,7 +43,7 @@ func TestAttachmentsOfAVolumeAreReadWhateverTheirStatus(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("attachments (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]seen{{"GET", "/v3/p/attachments", "volume_id=" + volumeID, "3.27", ""}}, f.seen); diff != "" {
+	if diff := cmp.Diff([]seen{{"GET", "/v3/p/attachments", "limit=1000&volume_id=" + volumeID, "3.27", ""}}, f.seen); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 }

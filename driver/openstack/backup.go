@@ -3,7 +3,6 @@ package openstack
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -89,37 +88,27 @@ func (c *Cloud) Backup(ctx context.Context, id volume.SnapshotID) (volume.Snapsh
 
 // BackupsNamed implements volume.BackupCloud.
 func (c *Cloud) BackupsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
-	const verb = "find backup by name"
-	if name == "" {
-		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty; the driver does not list all backups").Op(verb)
-	}
-	return allNamed(name, func(query url.Values) ([]volume.Snapshot, bool, error) {
-		return c.listBackups(ctx, verb, "backups named "+strconv.Quote(name), query)
-	}, snapshotIDAndName)
+	return c.backups().named(ctx, name)
 }
 
 // Backups implements volume.BackupCloud.
 func (c *Cloud) Backups(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, error) {
-	const verb = "list backups"
-	query, err := pageQuery(p, verb)
-	if err != nil {
-		return nil, err
-	}
-	page, _, err := c.listBackups(ctx, verb, "the project's backups", query)
-	return page, err
+	return snapshotPage(ctx, c.backups(), p)
 }
 
-// listBackups reads one page, and whether there are more.
-func (c *Cloud) listBackups(ctx context.Context, verb, object string, query url.Values) ([]volume.Snapshot, bool, error) {
-	var answer struct {
-		Backups cloud.Items[wireBackup] `json:"backups"`
-		Links   links                   `json:"backups_links"`
+func (c *Cloud) backups() list[volume.Snapshot] {
+	return list[volume.Snapshot]{
+		cloud: c, call: listBackups, noun: "backup", id: idOfSnapshot, name: nameOfSnapshot,
+		send: func(ctx context.Context, r request) ([]volume.Snapshot, bool, error) {
+			var answer struct {
+				Backups cloud.Items[wireBackup] `json:"backups"`
+				Links   links                   `json:"backups_links"`
+			}
+			r.into = &answer
+			err := c.do(ctx, r)
+			return converted(answer.Backups, wireBackup.snapshot), len(answer.Links) > 0, err
+		},
 	}
-	err := c.do(ctx, request{call: listBackups, verb: verb, object: object, query: query, ok: http.StatusOK, into: &answer})
-	if err != nil {
-		return nil, false, err
-	}
-	return pageOf(query, answer.Backups, func(w wireBackup) (volume.Snapshot, string) { return w.snapshot(), w.ID }, len(answer.Links) > 0, verb)
 }
 
 // DeleteBackup implements volume.BackupCloud.

@@ -38,6 +38,7 @@ var backupOperations = []operation{
 	{"add metadata", true, answer{status: 200, body: `{"metadata": {"k": "v"}}`}, func(ctx context.Context, c *Cloud) error {
 		return c.AddMetadata(ctx, volumeID, map[string]string{"k": "v"})
 	}},
+	{"remove metadata", true, answer{status: 200}, func(ctx context.Context, c *Cloud) error { return c.RemoveMetadata(ctx, volumeID, "k") }},
 }
 
 var backupRequests = []requestCase{
@@ -72,8 +73,8 @@ var backupRequests = []requestCase{
 		},
 		seen{"POST", "/v3/p/backups", "", "3.51", `{"backup":{"name":"n","volume_id":"` + volumeID + `","snapshot_id":"` + snapshotID + `","availability_zone":"az 1"}}`},
 	},
-	{"backup, find", func(ctx context.Context, c *Cloud) { _, _ = c.BackupsNamed(ctx, "a b") }, seen{"GET", "/v3/p/backups/detail", "name=a+b", "3.43", ""}},
-	{"backup, list all", func(ctx context.Context, c *Cloud) { _, _ = c.Backups(ctx, volume.SnapshotPage{}) }, seen{"GET", "/v3/p/backups/detail", "", "3.43", ""}},
+	{"backup, find", func(ctx context.Context, c *Cloud) { _, _ = c.BackupsNamed(ctx, "a b") }, seen{"GET", "/v3/p/backups/detail", "limit=1000&name=a+b", "3.43", ""}},
+	{"backup, list all", func(ctx context.Context, c *Cloud) { _, _ = c.Backups(ctx, volume.SnapshotPage{}) }, seen{"GET", "/v3/p/backups/detail", "limit=1000", "3.43", ""}},
 	{
 		"backup, list some",
 		func(ctx context.Context, c *Cloud) {
@@ -87,6 +88,11 @@ var backupRequests = []requestCase{
 		"backup, metadata",
 		func(ctx context.Context, c *Cloud) { _ = c.AddMetadata(ctx, volumeID, map[string]string{"k": "v"}) },
 		seen{"POST", "/v3/p/volumes/" + volumeID + "/metadata", "", "", `{"metadata":{"k":"v"}}`},
+	},
+	{
+		"metadata, remove",
+		func(ctx context.Context, c *Cloud) { _ = c.RemoveMetadata(ctx, volumeID, "a b?.c") },
+		seen{"DELETE", "/v3/p/volumes/" + volumeID + "/metadata/a b?.c", "", "", ""},
 	},
 }
 

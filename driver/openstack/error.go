@@ -1,9 +1,11 @@
 package openstack
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,22 +33,28 @@ var errorRules = []errorRule{
 	{400, "attach volume", "already attached", volume.Conflict},
 	{400, "attach volume", "same availability_zone", volume.Conflict},
 	{400, "attach volume", "only supported starting with", volume.Unimplemented},
+	{400, "attach volume", "'multiattach' set", volume.Unimplemented},    // the hypervisor of the server cannot
+	{400, "attach volume", "shelved-offloaded", volume.Conflict},         // a multiattach volume, until somebody unshelves the server
 	{400, "attach volume", "status must be", volume.Busy},                // creating, detaching, reserved
 	{400, "detach volume", "", volume.Busy},                              // already detaching, or still attaching
 	{400, "delete snapshot", "", volume.Conflict},                        // one text for all reasons: its status, or a group
 	{400, "delete backup", "", volume.Conflict},                          // its status, or it has incremental backups
 	{400, "create snapshot", "status must be", volume.Busy},              // the driver checked it before, so it has changed
 	{400, "create snapshot", "Invalid volume", volume.Conflict},          // migrating, in maintenance, in error
+	{400, "create snapshot", "frozen", volume.Conflict},                  // an administrator has frozen the storage backend
 	{400, "create backup", "must be available", volume.Busy},             // the snapshot or the parent backup; the driver checked both before
 	{400, "create backup", "No backups available", volume.Busy},          // for an incremental one, though the driver saw one
+	{400, "list attachments", "", volume.Unimplemented},                  // Cinder has no filter for the volume (resource_filters.json)
+	{400, "read messages", "", volume.Unimplemented},                     // the same
 	{400, "create volume", "Originating", volume.Busy},                   // the status of the source, which the driver checked before
 	{400, "create volume", "vailability zone", volume.NotInZone},         // Cinder has no such zone, the type is not in it, or the source is in another
 	{400, "retype volume", "only allowed on available", volume.Conflict}, // the types differ in multiattach
 	{400, "retype volume", "Retype needs volume", volume.Conflict},       // its status, or it has the type already; the domain reads it again
 	{400, "retype volume", "", volume.InvalidArgument},
 	{400, "add metadata", "is not allowed for", volume.Busy}, // maintenance, uploading
-	{400, "", "Specified volume size", volume.OutOfRange},    // the type's provisioning:min_vol_size or max_vol_size
-	{400, "extend volume", "", volume.Busy},                  // its status, or somebody extended it: the driver checked the size before
+	{400, "remove metadata", "is not allowed for", volume.Busy},
+	{400, "", "Specified volume size", volume.OutOfRange}, // the type's provisioning:min_vol_size or max_vol_size
+	{400, "extend volume", "", volume.Busy},               // its status, or somebody extended it: the driver checked the size before
 	{400, "", "", volume.InvalidArgument},
 	{401, "", "", volume.Unauthenticated},               // with a fresh token it means a missing right: see answerError
 	{403, "attach volume", "maximum", volume.Exhausted}, // Nova's TooManyDiskDevices
@@ -58,7 +66,7 @@ var errorRules = []errorRule{
 	{405, "", "", volume.Unimplemented},
 	{406, "", "", volume.Unimplemented}, // the microversion
 	{409, "attach volume", "in vm_state error", volume.Conflict},
-	{409, "", "", volume.Busy}, // a task is under way on the server, or it is locked
+	{409, "", "", volume.Busy}, // a task is under way on the server, it is locked, or its host is down
 	{413, "", "was rate-limited", volume.Unavailable},
 	{413, "", "maximum allowed limit", volume.OutOfRange}, // the quota per_volume_gigabytes
 	{413, "", "", volume.Exhausted},                       // Cinder's quotas
@@ -79,9 +87,24 @@ func kindOf(status int, verb, text string) volume.Kind {
 	return volume.Unknown
 }
 
+// kindOfRead is the kind of a read that failed. A read has no values that its caller chose, except the ID of an object. So an answer that blames
+// the request is a fault of the cloud, and must not become a final code.
+func kindOfRead(k volume.Kind) volume.Kind {
+	switch k {
+	case volume.NotFound, volume.Unauthenticated, volume.PermissionDenied, volume.Unimplemented, volume.Busy:
+		return k
+	}
+	return volume.Unavailable
+}
+
 // interrupted is the error of a request whose context has ended.
 func interrupted(ctx context.Context, r request) *volume.Error {
 	return volume.Interrupted(ctx, "%s", r.object).Op(r.verb)
+}
+
+// notSent is the error of a request whose caller left before it was sent.
+func notSent(r request, left error) *volume.Error {
+	return volume.Errorf(volume.KindOf(left), "%s: not sent: the caller has left: %w", r.object, left).Op(r.verb)
 }
 
 // connectError is the error of a request that was not sent because there is no login or no endpoint.
@@ -108,6 +131,7 @@ func requestError(ctx context.Context, r request, err error, sent *transport.Sen
 	case errors.As(err, &answer):
 		// A 4xx changed nothing. After a 5xx the write may still succeed.
 		failure.Sent = answer.Actual < 400 || answer.Actual >= 500
+		failure.Answered = finished(answer)
 	default:
 		failure.Sent = !transport.NeverSent(err) && !sent.Never()
 	}
@@ -115,6 +139,20 @@ func requestError(ctx context.Context, r request, err error, sent *transport.Sen
 		failure.SentAt = sent.At()
 	}
 	return failure
+}
+
+// finished reports whether an answer with a failure proves that no service works on the request any more. Cinder and Nova answer 500 after
+// an exception, for example if their message queue is gone. Such an answer has a message or a request ID; that of a proxy has none. A 503 is from a service
+// that refuses all requests, or from a proxy without a server for the request. Envoy answers 503 also when a connection breaks during
+// the request. After any other status, such as 502 and 504 of a proxy, the request may still be in progress.
+func finished(answer gophercloud.ErrUnexpectedResponseCode) bool {
+	switch answer.Actual {
+	case http.StatusInternalServerError:
+		return message(answer.Body) != "" || requestID(answer.ResponseHeader) != ""
+	case http.StatusServiceUnavailable:
+		return !bytes.Contains(answer.Body, []byte("upstream connect error"))
+	}
+	return false
 }
 
 // failureOf is requestError without what was sent.
@@ -128,11 +166,13 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 		return answerError(r, answer, errors.As(err, new(*gophercloud.ErrErrorAfterReauthentication)))
 	}
 	var throttled transport.ThrottledError
-	switch {
+	switch left := volume.CallerLeft(ctx); {
 	case errors.As(err, &throttled):
 		return volume.Errorf(volume.Unavailable, "%s: %w", r.object, throttled).Op(r.verb)
 	case ctx.Err() != nil:
 		return interrupted(ctx, r)
+	case left != nil && transport.NeverSent(err):
+		return notSent(r, left)
 	}
 	return volume.Errorf(volume.Unavailable, "%s: no usable answer from %s: %w", r.object, serviceName(r), withoutURL(err)).Op(r.verb)
 }
@@ -141,6 +181,12 @@ func failureOf(ctx context.Context, r request, err error) *volume.Error {
 func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshToken bool) *volume.Error {
 	text := message(answer.Body)
 	kind := kindOf(answer.Actual, r.verb, text)
+	if !r.writes() {
+		kind = kindOfRead(kind)
+	}
+	if r.exists && kind == volume.NotFound {
+		kind = volume.Unavailable
+	}
 	if answer.Actual == http.StatusUnauthorized && freshToken {
 		// Keystone has just accepted the credentials. Its middleware answers 401 where the access rules of an application
 		// credential do not allow the request.
@@ -149,9 +195,17 @@ func answerError(r request, answer gophercloud.ErrUnexpectedResponseCode, freshT
 	if text == "" {
 		text = http.StatusText(answer.Actual)
 	}
+	if r.call == detachVolume && answer.Actual == http.StatusConflict && strings.Contains(text, "Service is unavailable") {
+		text += " This means that nova-compute is down on the host of the server. Start it; if the host is lost, evacuate or delete the server"
+	}
 	return volume.Errorf(kind, "%s: %s answers HTTP %d: %s", r.object, serviceName(r), answer.Actual, text).
-		Op(r.verb).Request(requestID(answer.ResponseHeader))
+		Op(r.verb).Request(requestID(answer.ResponseHeader)).Because(httpStatus(answer.Actual))
 }
+
+// httpStatus is the status of an answer, for errors.As.
+type httpStatus int
+
+func (s httpStatus) Error() string { return fmt.Sprintf("HTTP %d", int(s)) }
 
 // loginError is the error of a request whose token had expired, when the driver could not get a new one. The cloud refused the request.
 func loginError(ctx context.Context, r request, err error) *volume.Error {

@@ -3,8 +3,9 @@
 //
 // Each request asks for the lowest microversion that it needs. Old clouds then work, and new ones behave the same.
 //
-// In memory a NameBatcher keeps the number of the project's volumes, as the last listing had it. It only saves calls, and after a restart
-// the next listing measures it again. Packages status and transport document their own memory.
+// In memory it keeps for an hour which filters the cloud refused (filter.go). For ten seconds it keeps that the cloud answers no requests for
+// messages (messages.go). That only saves calls. Packages status and transport document
+// their own memory.
 package openstack
 
 import (
@@ -18,6 +19,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
@@ -25,8 +27,10 @@ import (
 
 // Cloud is one OpenStack cloud. It implements volume.Cloud, and all its errors are *volume.Error.
 type Cloud struct {
-	current cloud.Current
-	log     *slog.Logger
+	current  cloud.Current
+	log      *slog.Logger
+	filters  filters
+	messages messages
 }
 
 var _ volume.Cloud = (*Cloud)(nil)
@@ -52,10 +56,13 @@ type request struct {
 	verb   string   // for errors: "delete volume"
 	object string   // for errors: "volume 1b4e…"
 	ids    []string // the values of the variables in the path, in order; each is a UUID
+	key    string   // the value of {key} in the path, any text
 	query  url.Values
 	body   any
 	into   any // receives the decoded answer
 	ok     int // the status of success
+	// exists says that every cloud has what this reads. A 404 is then a fault of the cloud, such as a route of a proxy.
+	exists bool
 }
 
 func (r request) writes() bool { return r.call.Method != http.MethodGet }
@@ -75,6 +82,9 @@ func (r request) path(project string) string {
 	path := variable.ReplaceAllStringFunc(r.call.Path, func(variable string) string {
 		if variable == "{project}" {
 			return url.PathEscape(project)
+		}
+		if variable == "{key}" {
+			return url.PathEscape(r.key)
 		}
 		id := ids[0]
 		ids = ids[1:]
@@ -115,8 +125,8 @@ func (c *Cloud) send(ctx context.Context, login *cloud.Cloud, r request) error {
 	if err != nil {
 		return connectError(ctx, r, err)
 	}
-	if by, bounded := volume.StartBy(ctx); bounded && !time.Now().Before(by) { // the login took too long
-		return volume.Errorf(volume.DeadlineExceeded, "%s: not sent: the caller's deadline has passed", r.object).Op(r.verb)
+	if left := volume.CallerLeft(ctx); left != nil { // the login took too long
+		return notSent(r, left)
 	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout())
 	defer cancel()
@@ -160,9 +170,7 @@ func (c *Cloud) doObject(ctx context.Context, r request, id *string, want string
 	return failure
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
-func isUUID(s string) bool { return uuid.MatchString(s) }
+func isUUID(s string) bool { return contract.IsUUID(s) }
 
 // maxRequestID is how many bytes of a request id the driver keeps. OpenStack's have 40, but the header may hold anything.
 const maxRequestID = 64

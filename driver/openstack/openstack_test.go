@@ -230,7 +230,7 @@ var volumeRequests = []requestCase{
 	{
 		"named",
 		func(ctx context.Context, c *Cloud) { _, _ = c.VolumesNamed(ctx, "a&b c") },
-		seen{"GET", "/v3/p/volumes/detail", "name=a%26b+c", "", ""},
+		seen{"GET", "/v3/p/volumes/detail", "limit=1000&name=a%26b+c", "", ""},
 	},
 	{
 		"page",
@@ -242,17 +242,17 @@ var volumeRequests = []requestCase{
 	{
 		"messages",
 		func(ctx context.Context, c *Cloud) { _, _ = c.Failure(ctx, volumeID) },
-		seen{"GET", "/v3/p/messages", "resource_uuid=" + volumeID, "3.5", ""},
+		seen{"GET", "/v3/p/messages", "limit=1000&resource_uuid=" + volumeID, "3.5", ""},
 	},
 	{
 		"attach",
 		func(ctx context.Context, c *Cloud) { _ = c.Attach(ctx, serverID, volume.Volume{ID: volumeID}) },
-		seen{"POST", "/v2.1/servers/" + serverID + "/os-volume_attachments", "", "", `{"volumeAttachment":{"volumeId":"` + volumeID + `"}}`},
+		seen{"POST", "/v2.1/servers/" + serverID + "/os-volume_attachments", "", "2.20", `{"volumeAttachment":{"volumeId":"` + volumeID + `"}}`},
 	},
 	{
 		"detach",
 		func(ctx context.Context, c *Cloud) { _ = c.Detach(ctx, serverID, volumeID) },
-		seen{"DELETE", "/v2.1/servers/" + serverID + "/os-volume_attachments/" + volumeID, "", "", ""},
+		seen{"DELETE", "/v2.1/servers/" + serverID + "/os-volume_attachments/" + volumeID, "", "2.20", ""},
 	},
 }
 
@@ -342,7 +342,7 @@ func TestNamesAreComparedExactlyAndAllPagesAreRead(t *testing.T) {
 		if diff := cmp.Diff([]string{tc.want}, got); diff != "" || err != nil {
 			t.Errorf("%s: %v, want the one on the second page (-want +got):\n%s", collection, err, diff)
 		}
-		if len(f.seen) != 2 || f.seen[1].Query != "marker="+volumeID+"&name=pvc" {
+		if len(f.seen) != 2 || f.seen[1].Query != "limit=1000&marker="+volumeID+"&name=pvc" {
 			t.Errorf("%s: requests %v", collection, f.seen)
 		}
 		if _, err := tc.named(c, ""); !volume.Is(err, volume.InvalidArgument) || len(f.seen) != 2 {
@@ -416,7 +416,7 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 		for name, err := range map[string]error{
 			"create": create, "clone": clone, "restore": restore, "read": read, "server": readServer, "attachments": attachments, "page": page,
 			"extend": c.Extend(ctx, v, volume.GiB(1), true), "delete": c.DeleteVolume(ctx, v), "attach": c.Attach(ctx, serverID, volume.Volume{ID: v}),
-			"attach to": c.Attach(ctx, server, volume.Volume{ID: volumeID}), "metadata": c.AddMetadata(ctx, v, nil),
+			"attach to": c.Attach(ctx, server, volume.Volume{ID: volumeID}), "metadata": c.AddMetadata(ctx, v, nil), "remove metadata": c.RemoveMetadata(ctx, v, "k"),
 			"detach": c.Detach(ctx, serverID, v), "detach from": c.Detach(ctx, server, volumeID),
 			"create snapshot": createSnapshot, "read snapshot": readSnapshot, "page of snapshots": snapshots, "snapshots of a volume": snapshotsOf,
 			"delete snapshot": c.DeleteSnapshot(ctx, s), "read backup": readBackup, "backup of a volume": backupOfVolume, "backup of a snapshot": backupOfSnapshot,
@@ -470,11 +470,14 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		"creating still":            {"attach", 400, "Invalid volume: volume '" + volumeID + "' status must be 'available'. Currently in 'creating'", volume.Busy},
 		"other zone":                {"attach", 400, "Instance and volume are not in the same availability_zone. Instance is in az1. Volume is in nova", volume.Conflict},
 		"multiattach unsupported":   {"attach multiattach", 400, "Multiattach volumes are only supported starting with compute API version 2.60", volume.Unimplemented},
+		"multiattach by no driver":  {"attach multiattach", 400, "Volume " + volumeID + " has 'multiattach' set, which is not supported for this instance.", volume.Unimplemented},
+		"multiattach of a shelved":  {"attach multiattach", 400, "Attaching multiattach volumes is not supported for shelved-offloaded instances.", volume.Conflict},
 		"too many disks":            {"attach", 403, "The maximum allowed number of disk devices (26) to attach to a single instance has been exceeded.", volume.Exhausted},
 		"compute quota":             {"attach", 403, "Quota exceeded for volumes", volume.Exhausted},
 		"policy":                    {"attach", 403, "Policy doesn't allow os_compute_api:os-volumes-attachments:create to be performed.", volume.PermissionDenied},
 		"server gone":               {"attach", 404, "Instance could not be found.", volume.NotFound},
 		"server busy":               {"attach", 409, "Cannot 'attach_volume' instance while it is in task_state rebuilding", volume.Busy},
+		"host down":                 {"detach", 409, "Service is unavailable at this time.", volume.Busy},
 		"not attached":              {"detach", 404, "Instance is not attached to volume", volume.NotFound},
 		"detaching":                 {"detach", 400, "Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach.", volume.Busy},
 		"retyped already":           {"retype", 400, "Invalid volume: Retype needs volume to be in available or in-use state, not be part of an active migration …", volume.Conflict},
@@ -484,10 +487,14 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		"retype of nothing":         {"retype", 404, "Volume " + volumeID + " could not be found.", volume.NotFound},
 		"retype beyond a quota":     {"retype", 413, "VolumeSizeExceedsAvailableQuota: …", volume.Exhausted},
 		"metadata while uploading":  {"add metadata", 400, "Invalid volume: Updating volume metadata is not allowed for volumes in uploading status.", volume.Busy},
+		"removal while uploading":   {"remove metadata", 400, "Invalid volume: Deleting volume metadata is not allowed for volumes in uploading status.", volume.Busy},
+		"key gone":                  {"remove metadata", 404, "Volume has no metadata with key k.", volume.NotFound},
 		"extending already":         {"extend", 400, "Invalid volume: Volume status must be '{'status': 'available'}' to extend, currently extending.", volume.Busy},
 		"quota of an extension":     {"extend attached", 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota.", volume.Exhausted},
 		"snapshot while attaching":  {"create snapshot", 400, "Invalid volume: Volume " + volumeID + " status must be available, but current status is: attaching.", volume.Busy},
 		"snapshot while migrating":  {"create snapshot", 400, "Invalid volume: Snapshot cannot be created while volume is migrating.", volume.Conflict},
+		"snapshot on frozen":        {"create snapshot", 400, "Invalid input received: Modification operations are not allowed on frozen storage backends.", volume.Conflict},
+		"deletion on frozen":        {"delete snapshot", 400, "Invalid input received: Modification operations are not allowed on frozen storage backends.", volume.Conflict},
 		"snapshot of nothing":       {"create snapshot", 404, "Volume could not be found.", volume.NotFound},
 		"snapshot quota":            {"create snapshot in use", 413, "SnapshotLimitExceeded: Maximum number of snapshots allowed (20) exceeded for quota 'snapshots_fast'.", volume.Exhausted},
 		"snapshot too new a way":    {"create snapshot in use", 406, "Version 3.66 is not supported by the API.", volume.Unimplemented},
@@ -513,11 +520,11 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		"backup gone":               {"delete backup", 404, "Backup could not be found.", volume.NotFound},
 		"backup deletion refused":   {"delete backup", 403, "", volume.PermissionDenied},
 		"backup deletion fails":     {"delete backup", 500, "", volume.Unavailable},
-		"backup read wrongly":       {"backup", 400, "Invalid backup", volume.InvalidArgument},
+		"backup read wrongly":       {"backup", 400, "Invalid backup", volume.Unavailable},
 		"backup read refused":       {"backup", 403, "", volume.PermissionDenied},
 		"backup not there":          {"backup", 404, "Backup could not be found.", volume.NotFound},
 		"backup read fails":         {"backup", 503, "", volume.Unavailable},
-		"a redirect":                {"volume", 302, "", volume.Unknown},
+		"a redirect":                {"volume", 302, "", volume.Unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

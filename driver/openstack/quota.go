@@ -15,7 +15,7 @@ func (c *Cloud) Quotas(ctx context.Context) (map[string]volume.Quota, error) {
 		Set map[string]json.RawMessage `json:"quota_set"`
 	}
 	err := c.do(ctx, request{
-		call: getQuotas, verb: "read quotas", object: "the project's quotas", query: url.Values{"usage": {"true"}}, ok: http.StatusOK, into: &answer,
+		call: getQuotas, verb: "read quotas", object: "the project's quotas", query: url.Values{"usage": {"true"}}, ok: http.StatusOK, into: &answer, exists: true,
 	})
 	if err != nil {
 		return nil, err

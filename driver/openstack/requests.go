@@ -15,6 +15,7 @@ import (
 //   - Cinder 3.51 creates a backup in a zone.
 //   - Cinder 3.60 compares times in the filter of a list.
 //   - Cinder 3.66 creates snapshots of volumes in use without "force", which it refuses.
+//   - Nova 2.20 attaches to a shelved server and detaches from one. Below, Nova answers 409.
 //   - Nova 2.60 attaches a multiattach volume.
 //
 // The exact name filter of the volume list is in 3.0 already; only name~ needs 3.34.
@@ -26,6 +27,7 @@ var (
 	listChangedVolumes     = blockStorage(http.MethodGet, "/volumes/detail", "3.60")
 	deleteVolume           = blockStorage(http.MethodDelete, "/volumes/{id}", "")
 	addMetadata            = blockStorage(http.MethodPost, "/volumes/{id}/metadata", "")
+	removeMetadata         = blockStorage(http.MethodDelete, "/volumes/{id}/metadata/{key}", "")
 	extendVolume           = blockStorage(http.MethodPost, "/volumes/{id}/action", "")
 	extendAttachedVolume   = blockStorage(http.MethodPost, "/volumes/{id}/action", "3.42")
 	retypeVolume           = extendVolume // an action too; the body says which
@@ -54,15 +56,15 @@ var (
 
 	getServer             = compute(http.MethodGet, "/servers/{id}", "")
 	listServerAttachments = compute(http.MethodGet, "/servers/{server}/os-volume_attachments", "")
-	attachVolume          = compute(http.MethodPost, "/servers/{server}/os-volume_attachments", "")
+	attachVolume          = compute(http.MethodPost, "/servers/{server}/os-volume_attachments", "2.20")
 	attachMultiattach     = compute(http.MethodPost, "/servers/{server}/os-volume_attachments", "2.60")
-	detachVolume          = compute(http.MethodDelete, "/servers/{server}/os-volume_attachments/{volume}", "")
+	detachVolume          = compute(http.MethodDelete, "/servers/{server}/os-volume_attachments/{volume}", "2.20")
 )
 
 // Calls lists every request of this package. Package cloud sends the others: Keystone's POST /auth/tokens, and the version documents of
 // Keystone and of an endpoint without a version.
 var Calls = []cloud.Call{
-	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, extendVolume, extendAttachedVolume,
+	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, removeMetadata, extendVolume, extendAttachedVolume,
 	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
 	createBackup, createBackupInZone, listBackups, getBackup, deleteBackup,
 	listAttachments, getAttachment, deleteAttachment,

@@ -8,7 +8,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
-	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // wireType is a volume type in Cinder's JSON (Cinder API reference, "Show volume type detail").
@@ -36,7 +36,7 @@ func (c *Cloud) Types(ctx context.Context) ([]volume.Type, error) {
 		if marker != "" {
 			query.Set("marker", marker)
 		}
-		err := c.do(ctx, request{call: listTypes, verb: "list types", object: "the volume types", query: query, ok: http.StatusOK, into: &answer})
+		err := c.do(ctx, request{call: listTypes, verb: "list types", object: "the volume types", query: limited(query), ok: http.StatusOK, into: &answer, exists: marker == ""})
 		page := make([]volume.Type, len(answer.Types))
 		for i, w := range answer.Types {
 			page[i] = w.volumeType()

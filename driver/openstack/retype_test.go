@@ -51,7 +51,7 @@ func TestTypesAreReadPageByPage(t *testing.T) {
 		answer{status: 200, body: `{"volume_types": [{"id": "2", "name": "b"}]}`})
 	got, err := c.Types(t.Context())
 	want := []volume.Type{{ID: "1", Name: "a", Specs: map[string]string{"multiattach": "<is> True"}}, {ID: "2", Name: "b"}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil || f.seen[1].Query != "marker=1" {
+	if diff := cmp.Diff(want, got); diff != "" || err != nil || f.seen[1].Query != "limit=1000&marker=1" {
 		t.Errorf("%v, asked %v (-want +got):\n%s", err, f.seen, diff)
 	}
 }

@@ -132,7 +132,9 @@ func TestNothingIsSentOnceItMayNotStart(t *testing.T) {
 				calls := 0
 				c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { calls++; busy(w, r) })))
 				begin := time.Now()
-				ctx := volume.WithStartBy(t.Context(), begin.Add(test.left))
+				caller, cancel := context.WithDeadline(t.Context(), begin.Add(test.left))
+				defer cancel()
+				ctx := volume.WithCaller(t.Context(), caller)
 				for range 2 {
 					_, err := c.CreateVolume(ctx, volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
 					if !volume.Is(err, test.kind) || volume.MayHaveWritten(err) {
@@ -144,5 +146,60 @@ func TestNothingIsSentOnceItMayNotStart(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A request outlives its caller once it is sent. A caller that dies before that must not leave an object that no retry looks for.
+func TestNothingIsSentAfterTheCallerHasLeft(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"too many requests": http.StatusTooManyRequests, "token expired": http.StatusUnauthorized} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				caller, leave := context.WithCancel(t.Context())
+				calls := 0
+				c := stages(t, memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					calls++
+					leave()
+					w.WriteHeader(status)
+				})))
+				_, err := c.CreateVolume(volume.WithCaller(t.Context(), caller), volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
+				if calls != 1 || err == nil || volume.MayHaveWritten(err) {
+					t.Errorf("%d calls: %v", calls, err)
+				}
+			})
+		})
+	}
+}
+
+func TestOnlyAnAnswerOfTheServiceEndsARequest(t *testing.T) {
+	t.Parallel()
+	const (
+		haproxy = "<html><body><h1>503 Service Unavailable</h1>\nNo server is available to handle this request.\n</body></html>"
+		apache  = "<html><head><title>500 Internal Server Error</title></head></html>"
+		envoy   = "upstream connect error or disconnect/reset before headers. reset reason: connection termination"
+		cinder  = `{"computeFault": {"code": 500, "message": "The server has either erred or is incapable of performing the requested operation."}}`
+	)
+	withoutID := map[string]string{"X-Openstack-Request-Id": ""}
+	for name, tc := range map[string]struct {
+		answer   answer
+		answered bool
+	}{
+		"Cinder's exception":          {answer{status: 500, body: cinder, header: withoutID}, true},
+		"its request ID alone":        {answer{status: 500, body: apache}, true},
+		"a proxy's exception":         {answer{status: 500, body: apache, header: withoutID}, false},
+		"HAProxy without a server":    {answer{status: 503, body: haproxy, header: withoutID}, true},
+		"Cinder refuses everything":   {answer{status: 503, body: cinder}, true},
+		"Envoy lost its connection":   {answer{status: 503, body: envoy, header: withoutID}, false},
+		"a proxy got no answer":       {answer{status: 502, header: withoutID}, false},
+		"a proxy's timeout":           {answer{status: 504, header: withoutID}, false},
+		"a timeout with a request ID": {answer{status: 504}, false},
+		"no answer":                   {answer{err: errors.New("connection reset")}, false},
+		"an unreadable answer":        {answer{status: 202, body: "{"}, false},
+	} {
+		c, _ := connect(t, tc.answer)
+		_, err := c.CreateVolume(t.Context(), volume.CreateOptions{Name: "n", Size: volume.GiB(1)})
+		if !volume.MayHaveWritten(err) || volume.Answered(err) != tc.answered {
+			t.Errorf("%s: written %v, answered %v, want %v: %v", name, volume.MayHaveWritten(err), volume.Answered(err), tc.answered, err)
+		}
 	}
 }

@@ -12,11 +12,12 @@ import (
 func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, error) {
 	var answer struct {
 		Server struct {
-			ID        string `json:"id"`
-			Name      string `json:"name"`
-			Status    string `json:"status"`
-			TaskState string `json:"OS-EXT-STS:task_state"`
-			Zone      string `json:"OS-EXT-AZ:availability_zone"`
+			ID        string            `json:"id"`
+			Name      string            `json:"name"`
+			Status    string            `json:"status"`
+			TaskState string            `json:"OS-EXT-STS:task_state"`
+			Zone      string            `json:"OS-EXT-AZ:availability_zone"`
+			Metadata  map[string]string `json:"metadata"`
 		} `json:"server"`
 	}
 	err := c.doObject(ctx, request{
@@ -26,7 +27,7 @@ func (c *Cloud) Server(ctx context.Context, id volume.ServerID) (volume.Server, 
 		return volume.Server{}, err
 	}
 	s := answer.Server
-	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone}, nil
+	return volume.Server{ID: volume.ServerID(s.ID), Name: s.Name, Status: s.Status, TaskState: s.TaskState, Zone: s.Zone, Metadata: s.Metadata}, nil
 }
 
 // ServerAttachments implements volume.Cloud. At this microversion the "id" in Nova's answer is the id of the volume, not of the attachment.

@@ -13,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/openstack/status"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // simulated runs a story on a simulated cloud in virtual time, logged in by its cloud.conf.

@@ -3,8 +3,8 @@ package openstack
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -75,56 +75,49 @@ func (c *Cloud) Snapshot(ctx context.Context, id volume.SnapshotID) (volume.Snap
 
 // SnapshotsNamed implements volume.SnapshotCloud.
 func (c *Cloud) SnapshotsNamed(ctx context.Context, name string) ([]volume.Snapshot, error) {
-	const verb = "find snapshot by name"
-	if name == "" {
-		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty; the driver does not list all snapshots").Op(verb)
-	}
-	return allNamed(name, func(query url.Values) ([]volume.Snapshot, bool, error) {
-		return c.listSnapshots(ctx, verb, "snapshots named "+strconv.Quote(name), query)
-	}, snapshotIDAndName)
+	return c.snapshots().named(ctx, name)
 }
 
 // Snapshots implements volume.SnapshotCloud.
 func (c *Cloud) Snapshots(ctx context.Context, p volume.SnapshotPage) ([]volume.Snapshot, error) {
-	const verb = "list snapshots"
-	query, err := pageQuery(p, verb)
+	return snapshotPage(ctx, c.snapshots(), p)
+}
+
+// snapshotPage reads one page of the snapshots or backups.
+func snapshotPage(ctx context.Context, l list[volume.Snapshot], p volume.SnapshotPage) ([]volume.Snapshot, error) {
+	verb, filter := "list "+l.noun+"s", ""
+	query, err := pageQuery(string(p.Marker), p.Limit, verb)
 	if err != nil {
 		return nil, err
 	}
-	page, _, err := c.listSnapshots(ctx, verb, "the project's snapshots", query)
+	if p.Volume != "" {
+		if !p.Volume.Exists() {
+			return nil, volume.Errorf(volume.NotFound, "volume %q does not exist: its id is not a UUID", p.Volume).Op(verb)
+		}
+		filter = "volume_id"
+		query.Set(filter, string(p.Volume))
+	}
+	page, _, err := l.filtered(ctx, query, filter, func(s volume.Snapshot) bool { return !strings.EqualFold(string(s.Volume), string(p.Volume)) })
 	return page, err
 }
 
-// pageQuery is the query for one page of snapshots or backups.
-func pageQuery(p volume.SnapshotPage, verb string) (url.Values, error) {
-	query := url.Values{}
-	for key, id := range map[string]string{"marker": string(p.Marker), "volume_id": string(p.Volume)} {
-		if id == "" {
-			continue
-		}
-		if !isUUID(id) {
-			return nil, volume.Errorf(volume.NotFound, "%s %q does not exist: it is not a UUID", key, id).Op(verb)
-		}
-		query.Set(key, id)
+func (c *Cloud) snapshots() list[volume.Snapshot] {
+	return list[volume.Snapshot]{
+		cloud: c, call: listSnapshots, noun: "snapshot", id: idOfSnapshot, name: nameOfSnapshot,
+		send: func(ctx context.Context, r request) ([]volume.Snapshot, bool, error) {
+			var answer struct {
+				Snapshots cloud.Items[wireSnapshot] `json:"snapshots"`
+				Links     links                     `json:"snapshots_links"`
+			}
+			r.into = &answer
+			err := c.do(ctx, r)
+			return converted(answer.Snapshots, wireSnapshot.snapshot), len(answer.Links) > 0, err
+		},
 	}
-	if p.Limit > 0 {
-		query.Set("limit", strconv.Itoa(p.Limit))
-	}
-	return query, nil
 }
 
-// listSnapshots reads one page, and whether there are more.
-func (c *Cloud) listSnapshots(ctx context.Context, verb, object string, query url.Values) ([]volume.Snapshot, bool, error) {
-	var answer struct {
-		Snapshots cloud.Items[wireSnapshot] `json:"snapshots"`
-		Links     links                     `json:"snapshots_links"`
-	}
-	err := c.do(ctx, request{call: listSnapshots, verb: verb, object: object, query: query, ok: http.StatusOK, into: &answer})
-	if err != nil {
-		return nil, false, err
-	}
-	return pageOf(query, answer.Snapshots, func(w wireSnapshot) (volume.Snapshot, string) { return w.snapshot(), w.ID }, len(answer.Links) > 0, verb)
-}
+func idOfSnapshot(s volume.Snapshot) string   { return string(s.ID) }
+func nameOfSnapshot(s volume.Snapshot) string { return s.Name }
 
 // DeleteSnapshot implements volume.SnapshotCloud.
 func (c *Cloud) DeleteSnapshot(ctx context.Context, id volume.SnapshotID) error {

@@ -70,7 +70,7 @@ var snapshotRequests = []requestCase{
 	{
 		"snapshot, named",
 		func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotsNamed(ctx, "a&b c") },
-		seen{"GET", "/v3/p/snapshots/detail", "name=a%26b+c", "", ""},
+		seen{"GET", "/v3/p/snapshots/detail", "limit=1000&name=a%26b+c", "", ""},
 	},
 	{
 		"snapshot, page",
@@ -82,7 +82,7 @@ var snapshotRequests = []requestCase{
 	{
 		"snapshot, messages",
 		func(ctx context.Context, c *Cloud) { _, _ = c.SnapshotFailure(ctx, snapshotID) },
-		seen{"GET", "/v3/p/messages", "resource_uuid=" + snapshotID, "3.5", ""},
+		seen{"GET", "/v3/p/messages", "limit=1000&resource_uuid=" + snapshotID, "3.5", ""},
 	},
 }
 

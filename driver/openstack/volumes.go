@@ -1,14 +1,12 @@
 package openstack
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -125,49 +123,49 @@ func (c *Cloud) Volume(ctx context.Context, id volume.ID) (volume.Volume, error)
 
 // VolumesNamed implements volume.Cloud.
 func (c *Cloud) VolumesNamed(ctx context.Context, name string) ([]volume.Volume, error) {
-	const verb = "find volume by name"
-	if name == "" {
-		return nil, volume.Errorf(volume.InvalidArgument, "the name is empty; the driver does not list all volumes").Op(verb)
-	}
-	return allNamed(name, func(query url.Values) ([]volume.Volume, bool, error) {
-		return c.listVolumes(ctx, listVolumes, verb, "volumes named "+strconv.Quote(name), query)
-	}, func(v volume.Volume) (id, name string) { return string(v.ID), v.Name })
+	return c.volumes().named(ctx, name)
 }
 
 // Select implements volume.Cloud. Cinder compares times from 3.60 on.
 func (c *Cloud) Select(ctx context.Context, s volume.Selection) ([]volume.Volume, bool, error) {
-	const verb = "list volumes"
-	call, query := listVolumes, url.Values{}
-	if s.Marker != "" {
-		if !isUUID(string(s.Marker)) {
-			return nil, false, volume.Errorf(volume.NotFound, "marker %q does not exist: it is not a UUID", s.Marker).Op(verb)
-		}
-		query.Set("marker", string(s.Marker))
-	}
-	if s.Limit > 0 {
-		query.Set("limit", strconv.Itoa(s.Limit))
-	}
-	if s.Status != "" {
-		query.Set("status", string(s.Status))
-	}
-	if !s.Since.IsZero() {
-		call = listChangedVolumes
-		query.Set("updated_at", "gte:"+s.Since.UTC().Format(cinderTime))
-	}
-	return c.listVolumes(ctx, call, verb, "the project's volumes", query)
-}
-
-// listVolumes reads one page, and whether there are more.
-func (c *Cloud) listVolumes(ctx context.Context, call cloud.Call, verb, object string, query url.Values) ([]volume.Volume, bool, error) {
-	var answer struct {
-		Volumes cloud.Items[wireVolume] `json:"volumes"`
-		Links   links                   `json:"volumes_links"`
-	}
-	err := c.do(ctx, request{call: call, verb: verb, object: object, query: query, ok: http.StatusOK, into: &answer})
+	query, err := pageQuery(string(s.Marker), s.Limit, "list volumes")
 	if err != nil {
 		return nil, false, err
 	}
-	return pageOf(query, answer.Volumes, func(w wireVolume) (volume.Volume, string) { return w.volume(), w.ID }, len(answer.Links) > 0, verb)
+	filter := ""
+	if len(s.Metadata) > 0 {
+		text, err := json.Marshal(s.Metadata) // Cinder reads a dictionary of Python, which a JSON object of texts is too
+		if err != nil {
+			return nil, false, volume.Errorf(volume.InvalidArgument, "metadata filter: %w", err).Op("list volumes")
+		}
+		filter = "metadata"
+		query.Set(filter, string(text))
+	}
+	if !s.Since.IsZero() {
+		filter = "updated_at"
+		query.Set(filter, "gte:"+s.Since.UTC().Format(cinderTime))
+	}
+	return c.volumes().filtered(ctx, query, filter, nil)
+}
+
+func (c *Cloud) volumes() list[volume.Volume] {
+	return list[volume.Volume]{
+		cloud: c, call: listVolumes, noun: "volume",
+		id:   func(v volume.Volume) string { return string(v.ID) },
+		name: func(v volume.Volume) string { return v.Name },
+		send: func(ctx context.Context, r request) ([]volume.Volume, bool, error) {
+			if r.query.Has("updated_at") {
+				r.call = listChangedVolumes
+			}
+			var answer struct {
+				Volumes cloud.Items[wireVolume] `json:"volumes"`
+				Links   links                   `json:"volumes_links"`
+			}
+			r.into = &answer
+			err := c.do(ctx, r)
+			return converted(answer.Volumes, wireVolume.volume), len(answer.Links) > 0, err
+		},
+	}
 }
 
 // DeleteVolume implements volume.Cloud. It never sets "cascade", which would delete the snapshots too.
@@ -185,45 +183,10 @@ func (c *Cloud) AddMetadata(ctx context.Context, id volume.ID, metadata map[stri
 	})
 }
 
-// userMessage is a message about a resource (Cinder API reference, "Messages").
-type userMessage struct {
-	Level   string `json:"message_level"`
-	Text    string `json:"user_message"`
-	Created string `json:"created_at"`
-}
-
-// Failure implements volume.Cloud.
-func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
-	return c.failure(ctx, "volume "+string(id), string(id))
-}
-
-// failure joins the errors among Cinder's user messages about an object, each once, oldest first. After a create that failed, the backend
-// and then the scheduler write one, often in the same second; only the first names the cause. It is empty for a cloud without messages. If
-// a policy hides them, the text says so: an administrator can change that.
-func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) {
-	if !isUUID(id) {
-		return "", nil
-	}
-	var answer struct {
-		Messages cloud.Items[userMessage] `json:"messages"`
-	}
-	err := c.do(ctx, request{
-		call: listMessages, verb: "read messages", object: object, query: url.Values{"resource_uuid": {id}},
-		ok: http.StatusOK, into: &answer,
+// RemoveMetadata implements volume.Cloud.
+func (c *Cloud) RemoveMetadata(ctx context.Context, id volume.ID, key string) error {
+	return c.do(ctx, request{
+		call: removeMetadata, verb: "remove metadata", object: fmt.Sprintf("key %q of volume %s", key, id), ids: []string{string(id)}, key: key,
+		ok: http.StatusOK,
 	})
-	switch volume.KindOf(err) {
-	case volume.NotFound, volume.Unimplemented:
-		return "", nil
-	case volume.PermissionDenied:
-		return "Cinder does not show the reason: " + err.Error(), nil
-	}
-	// All times have one format, so the text order is the time order.
-	slices.SortStableFunc(answer.Messages, func(a, b userMessage) int { return cmp.Compare(a.Created, b.Created) })
-	var texts []string
-	for _, m := range answer.Messages {
-		if m.Level == "ERROR" && !slices.Contains(texts, m.Text) {
-			texts = append(texts, m.Text)
-		}
-	}
-	return cloud.Clean(strings.Join(texts, "; ")), err
 }

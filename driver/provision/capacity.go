@@ -49,8 +49,8 @@ func (s *Service) Capacity(ctx context.Context, r CapacityRequest) (Capacity, er
 			return Capacity{}, err
 		}
 	}
-	zones, err := s.candidateZones(ctx, CreateSpec{Zone: r.Zone, Zones: r.Zones, AnyZone: r.AnyZone})
-	if existing := s.volumeZones(ctx); r.Zone != "" && len(existing) > 0 && !slices.Contains(existing, r.Zone) {
+	zones, _, err := s.candidateZones(ctx, CreateSpec{Zone: r.Zone, Zones: r.Zones, AnyZone: r.AnyZone})
+	if existing, _ := s.volumeZones(ctx); r.Zone != "" && len(existing) > 0 && !slices.Contains(existing, r.Zone) {
 		return Capacity{}, nil
 	}
 	switch {
@@ -127,8 +127,11 @@ const quotaCacheAge = 10 * time.Second
 
 // quotaCache keeps the limits of the project.
 type quotaCache struct {
-	lock    chan struct{} // full while a call reads or writes the limits
-	limits  projectLimits
+	lock   chan struct{} // full while a call reads or writes the limits
+	limits projectLimits
+	// failed is when the last read failed, with failure. The calls that waited for that read share it.
+	failed  time.Time
+	failure error
 	observe func(map[string]volume.Quota) // gets the quotas after each read; may be nil
 }
 
@@ -137,6 +140,7 @@ func newQuotaCache(observe func(map[string]volume.Quota)) *quotaCache {
 }
 
 func (c *quotaCache) read(ctx context.Context, cloud volume.Cloud) (projectLimits, error) {
+	began := time.Now()
 	select {
 	case c.lock <- struct{}{}:
 		defer func() { <-c.lock }()
@@ -146,6 +150,10 @@ func (c *quotaCache) read(ctx context.Context, cloud volume.Cloud) (projectLimit
 	if !c.limits.readAt.IsZero() && time.Since(c.limits.readAt) < quotaCacheAge {
 		return c.limits, nil
 	}
+	if c.failure != nil && !c.failed.Before(began) {
+		return projectLimits{}, c.failure
+	}
+	caller := ctx
 	limits := projectLimits{readAt: time.Now()}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) { limits.quotas, err = cloud.Quotas(ctx); return err })
@@ -155,9 +163,12 @@ func (c *quotaCache) read(ctx context.Context, cloud volume.Cloud) (projectLimit
 		return volume.IgnoreNotFound(err)
 	})
 	if err := group.Wait(); err != nil {
+		if caller.Err() == nil { // otherwise the next call reads by itself
+			c.failed, c.failure = time.Now(), err
+		}
 		return projectLimits{}, err
 	}
-	c.limits = limits
+	c.limits, c.failure = limits, nil
 	if c.observe != nil {
 		c.observe(limits.quotas)
 	}

@@ -1,15 +1,30 @@
 package provision
 
 import (
+	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 	"github.com/google/go-cmp/cmp"
 )
+
+// limits is a cloud with these quotas, types and zones. The first type is the default one.
+type limits struct {
+	volume.Cloud
+	quotas map[string]volume.Quota
+	types  []volume.Type
+	zones  []string
+}
+
+func (l limits) Quotas(context.Context) (map[string]volume.Quota, error) { return l.quotas, nil }
+func (l limits) Types(context.Context) ([]volume.Type, error)            { return l.types, nil }
+func (l limits) DefaultType(context.Context) (volume.Type, error)        { return l.types[0], nil }
+func (l limits) VolumeZones(context.Context) (zones []string, err error) { return l.zones, nil }
 
 func TestCapacity(t *testing.T) {
 	multi := map[string]string{"multiattach": "<is> True"}
@@ -56,12 +71,10 @@ func TestCapacity(t *testing.T) {
 		"a number beyond all size": {quotas: map[string]volume.Quota{"gigabytes": quota(1<<62, 0, 0)}, want: Capacity{Available: Unlimited}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := volumetest.NewCloud()
-			c.Standard = volume.Type{Name: "slow"}
-			c.VolumeTypes, c.QuotaSet, c.ZoneNames = []volume.Type{c.Standard, {ID: fastID, Name: "fast", Specs: test.specs}}, test.quotas, []string{"az 1", "az2"}
-			got, err := service(c).Capacity(t.Context(), test.request)
+			c := limits{quotas: test.quotas, types: []volume.Type{{Name: "slow"}, {ID: fastID, Name: "fast", Specs: test.specs}}, zones: []string{"az 1", "az2"}}
+			got, err := New(c, nil, Options{}).Capacity(t.Context(), test.request)
 			if test.kind != volume.Unknown {
-				volumetest.WantKind(t, err, test.kind, false)
+				cloudtest.WantKind(t, err, test.kind, false)
 				return
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
@@ -72,9 +85,9 @@ func TestCapacity(t *testing.T) {
 }
 
 func TestCapacityAssumesThatAZoneExistsWhereCinderShowsNoZones(t *testing.T) {
-	c := volumetest.NewCloud()
+	c := limits{types: []volume.Type{{Name: "slow"}}}
 	for _, request := range []CapacityRequest{{Zone: "az1"}, {Zones: []string{"az1"}}} {
-		if got, err := service(c).Capacity(t.Context(), request); err != nil || got.Available != Unlimited {
+		if got, err := New(c, nil, Options{}).Capacity(t.Context(), request); err != nil || got.Available != Unlimited {
 			t.Errorf("%+v: got %v, %v", request, got, err)
 		}
 	}
@@ -82,7 +95,7 @@ func TestCapacityAssumesThatAZoneExistsWhereCinderShowsNoZones(t *testing.T) {
 
 func TestCapacityOfEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		s := service(c)
 		c.Hook["Quotas"] = func() { time.Sleep(time.Second) }
 		ask := func() {
@@ -110,26 +123,50 @@ func TestCapacityOfEveryClassAndZoneReadsTheQuotasOnce(t *testing.T) {
 	})
 }
 
+// Twenty calls must not wait for one failed read after another until their deadline.
+func TestCallsThatWaitForAFailedReadShareItsError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t)
+		s := service(c)
+		c.Fail["Quotas"] = volume.Errorf(volume.Unavailable, "HTTP 504")
+		c.Hook["Quotas"] = func() { time.Sleep(30 * time.Second) }
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				_, err := s.Capacity(cloudtest.Within(t, 60), CapacityRequest{})
+				if err == nil || !strings.Contains(err.Error(), "HTTP 504") {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); c.Count("Quotas") != 1 || took > 31*time.Second {
+			t.Errorf("%d reads in %v", c.Count("Quotas"), took)
+		}
+	})
+}
+
 func TestCapacityReturnsReadErrorsAndDoesNotCacheThem(t *testing.T) {
 	for _, method := range []string{"Quotas", "Types", "DefaultType"} {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		s := service(c)
 		c.Fail[method] = volume.Errorf(volume.PermissionDenied, "no")
 		_, err := s.Capacity(t.Context(), CapacityRequest{})
-		volumetest.WantKind(t, err, volume.PermissionDenied, false)
+		cloudtest.WantKind(t, err, volume.PermissionDenied, false)
 		delete(c.Fail, method)
-		if got, err := s.Capacity(t.Context(), CapacityRequest{}); err != nil || got.Available != Unlimited {
+		if got, err := s.Capacity(t.Context(), CapacityRequest{}); err != nil || got.Available != volume.GiB(20000) {
 			t.Errorf("%s: got %v, %v", method, got, err)
 		}
 	}
 	synctest.Test(t, func(t *testing.T) { // a call that waits for the read of another ends with its own deadline
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		s := service(c)
 		c.Hook["Quotas"] = func() { time.Sleep(time.Minute) }
 		go func() { _, _ = s.Capacity(t.Context(), CapacityRequest{}) }()
 		synctest.Wait()
-		_, err := s.Capacity(volumetest.Within(t, 5), CapacityRequest{})
-		volumetest.WantKind(t, err, volume.DeadlineExceeded, false)
+		_, err := s.Capacity(cloudtest.Within(t, 5), CapacityRequest{})
+		cloudtest.WantKind(t, err, volume.DeadlineExceeded, false)
 		time.Sleep(time.Minute) // or the reading outlives the test
 	})
 }

@@ -49,9 +49,6 @@ func (s *Service) Create(ctx context.Context, spec CreateSpec) (volume.Volume, e
 // createInZones creates the volume in the first allowed zone that can have it. An earlier call may have failed in the zone failedZone with
 // the error failure.
 func (s *Service) createInZones(ctx context.Context, spec CreateSpec, size volume.Size, failedZone string, failure error) (volume.Volume, error) {
-	if err := s.resource.HeldOff(spec.Name); err != nil {
-		return volume.Volume{}, err
-	}
 	p, err := s.placement(ctx, spec, size)
 	if err != nil {
 		return volume.Volume{}, s.resource.FinalOrRetryable(ctx, spec.Name, err)
@@ -79,23 +76,14 @@ func otherZoneMayHelp(err error) bool {
 // create sends the create request and waits for the volume. Then it reads the volumes of that name again, since another replica may
 // have created one too. A volume that the replica requested before it could see this one is listed by then.
 func (s *Service) create(ctx context.Context, spec CreateSpec, o volume.CreateOptions) (volume.Volume, error) {
-	now := time.Now()
-	o.Metadata = maps.Clone(o.Metadata)
-	o.Metadata[contract.MetadataSent] = idempotent.FormatSent(now)
-	if o.BackupID != "" {
-		o.Description = contract.DescriptionOfRestored(s.owner.Token(spec.Name), now)
+	v, err := s.sendCreate(ctx, spec, o)
+	if err == nil {
+		v, err = s.awaitCreated(ctx, spec, v)
 	}
-	v, err := s.cloud.CreateVolume(ctx, o)
-	if volume.MayHaveWritten(err) {
-		return volume.Volume{}, s.resource.Lost(spec.Name, err)
-	}
-	if err != nil { // refused, or never sent
+	if err != nil {
 		return volume.Volume{}, err
 	}
-	if v, err = s.awaitCreated(ctx, spec, v); err != nil {
-		return volume.Volume{}, err
-	}
-	found, err := s.resource.Named(ctx, spec.Name)
+	found, err := s.resource.NamedWith(ctx, spec.Name, string(v.ID))
 	if err != nil {
 		return volume.Volume{}, err
 	}
@@ -105,40 +93,45 @@ func (s *Service) create(ctx context.Context, spec CreateSpec, o volume.CreateOp
 	return s.useOldest(ctx, spec, found, v.ID)
 }
 
-// useOldest waits until the oldest of the volumes found by name is created, deletes younger duplicates, and returns the oldest if it matches
-// the spec. Created is the ID of the volume that this call created, if it created one. After NotInZone the volume is deleted: Cinder could not
-// create it in its zone, or created it in a zone that is not allowed.
-func (s *Service) useOldest(ctx context.Context, spec CreateSpec, found []volume.Volume, created volume.ID) (volume.Volume, error) {
-	v := found[0]
-	// No call has returned a volume that is not created yet, except calls of drivers that leave no request token.
-	neverReturned := v.ID == created || s.mayDelete(v) && v.Status.Meaning().Create == volume.Wait
-	mismatch := spec.mismatch(v)
-	if mismatch == "" {
-		var err error
-		if v, err = s.awaitCreated(ctx, spec, v); err != nil {
-			return volume.Volume{}, err
-		}
-		mismatch = spec.mismatch(v) // the backup that v is restored from is known only now
+// sendCreate sends the create request. The request outlives its caller, and the name stays locked until Cinder has answered.
+func (s *Service) sendCreate(ctx context.Context, spec CreateSpec, o volume.CreateOptions) (volume.Volume, error) {
+	now := time.Now()
+	o.Metadata = maps.Clone(o.Metadata)
+	o.Metadata[contract.MetadataSent] = idempotent.FormatSent(now)
+	if o.BackupID != "" {
+		o.Description = contract.DescriptionOfRestored(s.owner.Token(spec.Name), now)
 	}
-	if err := s.resource.DeleteYounger(ctx, found, string(created)); err != nil {
+	unlock := s.locks.Share("volume "+spec.Name, "create")
+	return idempotent.Send(ctx, s.resource, spec.Name, unlock, func(ctx context.Context) (volume.Volume, error) { return s.cloud.CreateVolume(ctx, o) })
+}
+
+// useOldest waits until the oldest of the volumes found by name is created, and deletes younger duplicates. It returns the oldest if that can
+// be the result of the request. Created is the ID of the volume that this call created, if it created one. After NotInZone nothing is left: Cinder could not
+// create the volume in its zone, or created it in a zone that is not allowed.
+func (s *Service) useOldest(ctx context.Context, spec CreateSpec, found []volume.Volume, created volume.ID) (volume.Volume, error) {
+	v, err := found[0], error(nil)
+	from := s.originOf(v, created)
+	if !from.created && spec.mismatch(v) == "" { // of one that does not match, the driver does not wait for the end
+		v, err = s.awaitCreated(ctx, spec, v)
+	}
+	if err == nil {
+		err = s.resource.DeleteYounger(ctx, found, string(created))
+	}
+	if err != nil {
 		return volume.Volume{}, err
 	}
-	if mismatch != "" {
-		return volume.Volume{}, s.rejectMismatch(ctx, spec, v, created, mismatch)
+	if d := spec.defect(v, from); d != nil {
+		return volume.Volume{}, s.reject(ctx, v, d)
 	}
-	if v.BackupID != "" && !s.owner.Marked(v.Name, v.Metadata) {
-		// A restore leaves the metadata of the volume that was backed up, which may be of another cluster.
-		if err := s.cloud.AddMetadata(ctx, v.ID, s.createMetadata(spec)); err != nil {
-			return volume.Volume{}, volume.AfterWrite(err)
-		}
+	return v, s.markRestored(ctx, spec, v)
+}
+
+// markRestored writes the metadata of a restored volume: a restore leaves that of the volume that was backed up, which may be of another cluster.
+func (s *Service) markRestored(ctx context.Context, spec CreateSpec, v volume.Volume) error {
+	if v.BackupID == "" || s.owner.Marked(v.Name, v.Metadata) {
+		return nil
 	}
-	if neverReturned && !spec.allowsZone(v.Zone) {
-		return volume.Volume{}, s.rejectZone(ctx, spec, v)
-	}
-	if spec.Multiattach && !v.Multiattach {
-		return volume.Volume{}, s.rejectSingleAttach(ctx, v, created)
-	}
-	return v, nil
+	return volume.AfterWrite(s.cloud.AddMetadata(ctx, v.ID, s.createMetadata(spec)))
 }
 
 // awaitCreated waits until Cinder has created v. If Cinder could not, it deletes v where this driver created it.
@@ -175,9 +168,9 @@ func disappeared(id volume.ID) error {
 
 // deleteFailed returns why Cinder could not create v, after it has deleted v where this driver created it.
 func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Volume) error {
-	reason := s.volumes.FailureReason(ctx, v.ID)
+	reason, unread := s.volumes.ReadFailureReason(ctx, v.ID)
 	if reason == "" && v.BackupID != "" {
-		reason = s.volumes.FailureReason(ctx, volume.ID(v.BackupID)) // Cinder records the failure of a restore with the backup
+		reason, unread = s.volumes.ReadFailureReason(ctx, volume.ID(v.BackupID)) // Cinder records the failure of a restore with the backup
 	}
 	reason = strings.TrimSuffix(reason, ".")
 	if !s.mayDelete(v) {
@@ -186,6 +179,9 @@ func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Vo
 	}
 	if err := s.resource.Discard(ctx, v, "Cinder could not create it"); err != nil {
 		return volume.AfterWrite(volume.Errorf(volume.KindOf(err), "Cinder could not create volume %s%s; the driver could not delete it either, and a retry tries again: %w", v.ID, reason, err))
+	}
+	if unread != nil && !idempotent.Final(unread) { // the message says whether another zone may have room, so the answer is not final
+		return volume.AfterWrite(volume.Errorf(volume.Unavailable, "Cinder could not create volume %s, and the driver deleted it; it cannot read why, and a retry tries again: %w", v.ID, unread).Op("create"))
 	}
 	return volume.Errorf(failureKind(reason, spec.zonesFromTopology()), "Cinder could not create volume %s%s; the driver deleted it", v.ID, reason).Op("create")
 }
@@ -205,42 +201,6 @@ func failureKind(reason string, otherZone bool) volume.Kind {
 		return volume.Exhausted
 	}
 	return volume.Failed
-}
-
-// rejectMismatch returns the error of a volume that differs from the spec. It deletes the volume only if this call created it: no call has
-// returned it, and no later call would find it useful.
-func (s *Service) rejectMismatch(ctx context.Context, spec CreateSpec, v volume.Volume, created volume.ID, mismatch string) error {
-	if v.ID != created {
-		return volume.Errorf(volume.Incompatible, "volume %s already has the name %s, and %s; the driver does not replace it", v.ID, spec.Name, mismatch).Op("create")
-	}
-	if err := s.awaitDeletable(ctx, v); err != nil {
-		return volume.AfterWrite(err)
-	}
-	if err := s.resource.Discard(ctx, v, "it differs from the request: "+mismatch); err != nil {
-		return volume.AfterWrite(err)
-	}
-	return volume.Errorf(volume.Failed, "Cinder created volume %s, but %s; the driver deleted it", v.ID, mismatch).Op("create")
-}
-
-// rejectZone deletes a volume that Cinder created in a zone that is not allowed, as its option allow_availability_zone_fallback makes it do.
-// The nodes that need the volume may not reach that zone.
-func (s *Service) rejectZone(ctx context.Context, spec CreateSpec, v volume.Volume) error {
-	if err := s.resource.Discard(ctx, v, "Cinder created it in zone "+v.Zone+", which is not allowed"); err != nil {
-		return volume.AfterWrite(err)
-	}
-	return volume.Errorf(volume.NotInZone, "Cinder created volume %s in zone %s instead of %s; the driver deleted it", v.ID, v.Zone, strings.Join(spec.Zones, " or ")).Op("create")
-}
-
-// rejectSingleAttach returns the error of a volume that only one server can use where several shall. It deletes the volume if this call
-// created it. The metadata may also say that an earlier call created it for several servers; no call has returned such a volume either.
-func (s *Service) rejectSingleAttach(ctx context.Context, v volume.Volume, created volume.ID) error {
-	if v.ID != created && v.Metadata[contract.MetadataShared] == "" || !s.mayDelete(v) {
-		return volume.Errorf(volume.Incompatible, "volume %s already has the name %s, and its type %s does not allow several servers; the driver does not replace it", v.ID, v.Name, v.Type).Op("create")
-	}
-	if err := s.resource.Discard(ctx, v, "its type does not allow several servers"); err != nil {
-		return volume.AfterWrite(err)
-	}
-	return volume.Errorf(volume.InvalidArgument, "volume type %s does not allow several servers; in the StorageClass, set parameter %s to a type with the extra spec multiattach", v.Type, contract.ParameterType).Op("create")
 }
 
 // awaitDeletable waits until the status of a volume allows or forbids its deletion.

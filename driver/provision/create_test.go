@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,22 +13,23 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
 var gib = CreateSpec{Name: "pvc-1", Size: volume.Range{Required: volume.GiB(1)}}
 
 func TestCreateReturnsOnceTheVolumeIsAvailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
-		v, err := service(c).Create(volumetest.Within(t, 60), CreateSpec{
+		c := cloudtest.New(t)
+		v, err := service(c).Create(cloudtest.Within(t, 60), CreateSpec{
 			Name: "pvc-1", Size: volume.Range{Required: volume.GiB(1) + 1}, Type: "fast", Zones: []string{"az2", "az1"}, Metadata: map[string]string{"team": "storage"},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := volume.Volume{
-			ID: volumetest.VolumeID(101), Name: "pvc-1", Status: volume.Available, Size: volume.GiB(2), Type: "fast", Zone: "az2", CreatedAt: v.CreatedAt, Description: contract.Description,
+			ID: v.ID, Name: "pvc-1", Status: volume.Available, Size: volume.GiB(2), Type: "fast", Zone: "az2", CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, Description: contract.Description,
 			Metadata: map[string]string{
 				"team": "storage", contract.MetadataCluster: "cluster", contract.MetadataRequest: v.Metadata[contract.MetadataRequest],
 				contract.MetadataSent: v.Metadata[contract.MetadataSent],
@@ -44,13 +46,13 @@ func TestCreateReturnsOnceTheVolumeIsAvailable(t *testing.T) {
 
 func TestCreateTwiceReturnsTheSameVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		s := service(c)
-		first, err := s.Create(volumetest.Within(t, 60), gib)
+		first, err := s.Create(cloudtest.Within(t, 60), gib)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := s.Create(volumetest.Within(t, 60), gib)
+		second, err := s.Create(cloudtest.Within(t, 60), gib)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,16 +64,16 @@ func TestCreateTwiceReturnsTheSameVolume(t *testing.T) {
 
 func TestCreateResumesAfterADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		s := service(c)
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err := s.Create(ctx, gib)
-		volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
-		if !strings.Contains(err.Error(), "it is creating") {
+		cloudtest.WantKind(t, err, volume.DeadlineExceeded, true)
+		if !strings.Contains(err.Error(), "its status is creating") {
 			t.Errorf("the error does not say how the volume looked: %v", err)
 		}
-		v, err := s.Create(volumetest.Within(t, 60), gib)
+		v, err := s.Create(cloudtest.Within(t, 60), gib)
 		if err != nil || v.Status != volume.Available || c.Count("CreateVolume") != 1 {
 			t.Errorf("got %v, %v after %v", v, err, c.Calls)
 		}
@@ -80,16 +82,16 @@ func TestCreateResumesAfterADeadline(t *testing.T) {
 
 func TestCreateFindsTheVolumeAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		s := service(c)
 		c.Hook["CreateVolume"] = func() {
-			c.VolumesByID[volumetest.VolumeID(1)] = new(volumetest.OwnVolume(1, volume.Available))
-			c.Fail["CreateVolume"] = volumetest.ErrLost
+			c.Put(cloudtest.OwnVolume(1, volume.Available))
+			c.Fail["CreateVolume"] = cloudtest.ErrLost
 		}
-		_, err := s.Create(volumetest.Within(t, 60), gib)
-		volumetest.WantKind(t, err, volume.Unavailable, true)
-		v, err := s.Create(volumetest.Within(t, 60), gib)
-		if err != nil || v.ID != volumetest.VolumeID(1) || c.Count("CreateVolume") != 1 {
+		_, err := s.Create(cloudtest.Within(t, 60), gib)
+		cloudtest.WantKind(t, err, volume.Unavailable, true)
+		v, err := s.Create(cloudtest.Within(t, 60), gib)
+		if err != nil || v.ID != cloudtest.VolumeID(1) || c.Count("CreateVolume") != 1 {
 			t.Errorf("got %v, %v after %v", v, err, c.Calls)
 		}
 	})
@@ -100,13 +102,13 @@ func TestCreateThatWasRefusedOrNotSentIsFinal(t *testing.T) {
 	for _, kind := range volume.Kinds() {
 		t.Run(kind.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud()
+				c := cloudtest.New(t)
 				c.Fail["CreateVolume"] = volume.Errorf(kind, "no")
-				_, err := service(c).Create(volumetest.Within(t, 60), gib)
+				_, err := service(c).Create(cloudtest.Within(t, 60), gib)
 				if kind == volume.NotInZone {
 					kind = volume.InvalidArgument // no zone was asked for: there is none to change
 				}
-				volumetest.WantKind(t, err, kind, false)
+				cloudtest.WantKind(t, err, kind, false)
 			})
 		})
 	}
@@ -114,43 +116,59 @@ func TestCreateThatWasRefusedOrNotSentIsFinal(t *testing.T) {
 
 func TestCreateIsNeverFinalAfterALostAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		c.Fail["CreateVolume"] = volume.Errorf(volume.InvalidArgument, "a proxy's answer").AfterWrite()
-		_, err := service(c).Create(volumetest.Within(t, 60), gib)
-		volumetest.WantKind(t, err, volume.InvalidArgument, true)
+		_, err := service(c).Create(cloudtest.Within(t, 60), gib)
+		cloudtest.WantKind(t, err, volume.InvalidArgument, true)
 	})
 }
 
 func TestCreateIsNeverFinalWhileTheNameCannotBeRead(t *testing.T) {
-	for _, kind := range volume.Kinds() {
-		c := volumetest.NewCloud()
-		c.Fail["VolumesNamed"] = volume.Errorf(kind, "no")
-		_, err := service(c).Create(t.Context(), gib)
-		volumetest.WantKind(t, err, kind, true)
-		if c.Count("CreateVolume") != 0 {
-			t.Errorf("%s: a volume was asked for", kind)
+	synctest.Test(t, func(t *testing.T) {
+		for _, kind := range volume.Kinds() {
+			c := cloudtest.New(t)
+			c.Fail["VolumesNamed"] = volume.Errorf(kind, "no")
+			_, err := service(c).Create(t.Context(), gib)
+			cloudtest.WantKind(t, err, kind, true)
+			if c.Count("CreateVolume") != 0 {
+				t.Errorf("%s: a volume was asked for", kind)
+			}
 		}
-	}
+	})
 }
 
 func TestCreateDeletesAFailedVolumeAndReturnsTheReason(t *testing.T) {
-	for reason, kind := range map[string]volume.Kind{
-		"": volume.Failed,
-		"create volume from backend storage:Driver failed to create the volume.":                                                                          volume.Failed,
-		"schedule allocate volume:Could not find any available weighted backend.":                                                                         volume.Exhausted,
-		"create volume from backend storage:Driver failed to create the volume.; schedule allocate volume:Could not find any available weighted backend.": volume.Failed,
+	const driverFailed = "create volume from backend storage:Driver failed to create the volume."
+	for reason, test := range map[string]struct {
+		failure func(c *cloudtest.Cloud)
+		kind    volume.Kind
+	}{
+		"": {func(c *cloudtest.Cloud) {
+			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume})
+			c.Fail["Failure"] = volume.Errorf(volume.PermissionDenied, "HTTP 403")
+		}, volume.Failed},
+		driverFailed: {func(c *cloudtest.Cloud) {
+			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume})
+			c.Reason = driverFailed
+		}, volume.Failed},
+		noRoom: {func(c *cloudtest.Cloud) {
+			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume, Full: true})
+		}, volume.Exhausted},
+		driverFailed + "; " + noRoom: {func(c *cloudtest.Cloud) { // the backend failed, and no other is left to try
+			c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume})
+		}, volume.Failed},
 	} {
-		t.Run(kind.String()+" "+reason, func(t *testing.T) {
+		t.Run(test.kind.String()+" "+reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud()
-				c.Outcome, c.Reason = "error", reason
-				_, err := service(c).Create(volumetest.Within(t, 60), gib)
-				volumetest.WantKind(t, err, kind, false)
+				c, kind := cloudtest.New(t), test.kind
+				test.failure(c)
+				_, err := service(c).Create(cloudtest.Within(t, 60), gib)
+				cloudtest.WantKind(t, err, kind, false)
 				if !strings.Contains(err.Error(), strings.TrimSuffix(reason, ".")) {
 					t.Errorf("the reason %q is not in %v", reason, err)
 				}
-				if len(c.VolumesByID) != 0 {
-					t.Errorf("left over: %v", c.VolumesByID)
+				if len(c.Volumes()) != 0 {
+					t.Errorf("left over: %v", c.Volumes())
 				}
 			})
 		})
@@ -159,27 +177,29 @@ func TestCreateDeletesAFailedVolumeAndReturnsTheReason(t *testing.T) {
 
 func TestCreateIsRetryableWhereTheFailedVolumeCannotBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
-		c.Outcome = "error"
+		c := cloudtest.New(t)
+		c.Sim.SetFault(openstacksim.Fault{Operation: openstacksim.CreateVolume})
 		c.Fail["DeleteVolume"] = volume.Errorf(volume.Conflict, "it has snapshots")
-		_, err := service(c).Create(volumetest.Within(t, 60), gib)
-		volumetest.WantKind(t, err, volume.Conflict, true)
+		_, err := service(c).Create(cloudtest.Within(t, 60), gib)
+		cloudtest.WantKind(t, err, volume.Conflict, true)
 	})
 }
 
 func TestCreateNeverDeletesAFailedVolumeThatItDoesNotOwn(t *testing.T) {
-	otherName, otherCluster, attached := volumetest.OwnVolume(1, "error"), volumetest.OwnVolume(1, "error"), volumetest.OwnVolume(1, "error")
-	otherName.Metadata[contract.MetadataRequest] = volumetest.TestOwner.Token("pvc-2")
+	otherName, otherCluster, attached := cloudtest.OwnVolume(1, "error"), cloudtest.OwnVolume(1, "error"), cloudtest.OwnVolume(1, "error")
+	otherName.Metadata[contract.MetadataRequest] = cloudtest.TestOwner.Token("pvc-2")
 	otherCluster.Metadata[contract.MetadataCluster] = "another"
-	attached.Attachments = []volume.Attachment{{Server: volumetest.ServerA}}
-	for name, v := range map[string]volume.Volume{"no token": volumetest.ForeignVolume(1, "error"), "another request's token": otherName, "another cluster": otherCluster, "attached": attached} {
+	attached.Attachments = []volume.Attachment{{Server: cloudtest.ServerA}}
+	for name, v := range map[string]volume.Volume{"no token": cloudtest.ForeignVolume(1, "error"), "another request's token": otherName, "another cluster": otherCluster, "attached": attached} {
 		t.Run(name, func(t *testing.T) {
-			c := volumetest.NewCloud(v)
-			_, err := service(c).Create(t.Context(), gib)
-			volumetest.WantKind(t, err, volume.Failed, true)
-			if c.Count("DeleteVolume") != 0 {
-				t.Errorf("it was deleted: %v", c.Calls)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				c := cloudtest.New(t, v)
+				_, err := service(c).Create(t.Context(), gib)
+				cloudtest.WantKind(t, err, volume.Failed, true)
+				if c.Count("DeleteVolume") != 0 {
+					t.Errorf("it was deleted: %v", c.Calls)
+				}
+			})
 		})
 	}
 }
@@ -189,20 +209,22 @@ func TestCreateWithAVolumeThatDiffersIsIncompatible(t *testing.T) {
 		"smaller":             func(_ *volume.Volume, spec *CreateSpec) { spec.Size.Required = volume.GiB(2) },
 		"above the limit":     func(v *volume.Volume, spec *CreateSpec) { v.Size = volume.GiB(3); spec.Size.Limit = volume.GiB(2) },
 		"another type":        func(v *volume.Volume, spec *CreateSpec) { v.Type = "standard"; spec.Type = "fast" },
-		"cloned":              func(v *volume.Volume, _ *CreateSpec) { v.SourceID = volumetest.VolumeID(9) },
-		"not a clone":         func(_ *volume.Volume, spec *CreateSpec) { spec.Source = volumetest.VolumeID(9) },
+		"cloned":              func(v *volume.Volume, _ *CreateSpec) { v.SourceID = cloudtest.VolumeID(9) },
+		"not a clone":         func(_ *volume.Volume, spec *CreateSpec) { spec.Source = cloudtest.VolumeID(9) },
 		"from a snapshot":     func(v *volume.Volume, _ *CreateSpec) { v.SnapshotID = "s" },
 		"for one server only": func(_ *volume.Volume, spec *CreateSpec) { spec.Multiattach = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, spec := volumetest.OwnVolume(1, volume.Available), gib
-			change(&v, &spec)
-			c := volumetest.NewCloud(v)
-			_, err := service(c).Create(t.Context(), spec)
-			volumetest.WantKind(t, err, volume.Incompatible, false)
-			if c.Count("DeleteVolume") != 0 {
-				t.Error("it was deleted")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				v, spec := cloudtest.OwnVolume(1, volume.Available), gib
+				change(&v, &spec)
+				c := cloudtest.New(t, v)
+				_, err := service(c).Create(t.Context(), spec)
+				cloudtest.WantKind(t, err, volume.Incompatible, false)
+				if c.Count("DeleteVolume") != 0 {
+					t.Error("it was deleted")
+				}
+			})
 		})
 	}
 }
@@ -215,90 +237,98 @@ func TestCreateComparesNamesAndIDsWithoutCase(t *testing.T) {
 		"snapshot": func(v *volume.Volume, spec *CreateSpec) { v.SnapshotID, spec.Snapshot = lower, upper },
 	} {
 		t.Run(name, func(t *testing.T) {
-			v, spec := volumetest.OwnVolume(1, volume.Available), gib
-			change(&v, &spec)
-			got, err := service(volumetest.NewCloud(v)).Create(t.Context(), spec)
-			if err != nil || got.ID != v.ID {
-				t.Errorf("want %s, got %v, %v", v.ID, got, err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				v, spec := cloudtest.OwnVolume(1, volume.Available), gib
+				change(&v, &spec)
+				got, err := service(cloudtest.New(t, v)).Create(t.Context(), spec)
+				if err != nil || got.ID != v.ID {
+					t.Errorf("want %s, got %v, %v", v.ID, got, err)
+				}
+			})
 		})
 	}
 }
 
 func TestCreateDeletesItsVolumeThatDiffersFromTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
-		c.Create = func(_ volume.CreateOptions, v *volume.Volume) error { v.Type = "cheap"; return nil }
+		c := cloudtest.New(t)
+		c.Hook["CreateVolume"] = func() {
+			time.AfterFunc(500*time.Millisecond, func() { c.Change(c.Volumes()[0], func(v *volume.Volume) { v.Type = "multiattach" }) })
+		}
 		spec := gib
 		spec.Type = "fast"
-		_, err := service(c).Create(volumetest.Within(t, 60), spec)
-		volumetest.WantKind(t, err, volume.Failed, false)
-		if len(c.VolumesByID) != 0 || !strings.Contains(err.Error(), `"cheap"`) {
-			t.Errorf("%v; left: %v", err, c.VolumesByID)
+		_, err := service(c).Create(cloudtest.Within(t, 60), spec)
+		cloudtest.WantKind(t, err, volume.Failed, false)
+		if len(c.Volumes()) != 0 || !strings.Contains(err.Error(), `"multiattach"`) {
+			t.Errorf("%v; left: %v", err, c.Volumes())
 		}
 		c.Fail["DeleteVolume"] = volume.Errorf(volume.Unavailable, "no answer").AfterWrite()
-		_, err = service(c).Create(volumetest.Within(t, 60), spec)
-		volumetest.WantKind(t, err, volume.Unavailable, true)
+		_, err = service(c).Create(cloudtest.Within(t, 60), spec)
+		cloudtest.WantKind(t, err, volume.Unavailable, true)
 	})
 }
 
 func TestCreateAcceptsALargerVolumeAnyTypeIDAndAnotherZone(t *testing.T) {
-	v := volumetest.OwnVolume(1, volume.Available)
-	v.Size, v.Type, v.Zone = volume.GiB(5), "fast", "nova"
-	spec := gib
-	spec.Type, spec.Zones = "f61b0000-0000-4000-8000-000000000000", []string{"az1"}
-	got, err := service(volumetest.NewCloud(v)).Create(t.Context(), spec)
-	if err != nil || got.Zone != "nova" {
-		t.Errorf("got %v, %v", got, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		v := cloudtest.OwnVolume(1, volume.Available)
+		v.Size, v.Type, v.Zone = volume.GiB(5), "fast", "nova"
+		spec := gib
+		spec.Type, spec.Zones = "f61b0000-0000-4000-8000-000000000000", []string{"az1"}
+		got, err := service(cloudtest.New(t, v)).Create(t.Context(), spec)
+		if err != nil || got.Zone != "nova" {
+			t.Errorf("got %v, %v", got, err)
+		}
+	})
 }
 
 func TestCreateReturnsTheOldestAndDeletesOnlyItsOwnUnusedDuplicates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		aged := func(v volume.Volume, seconds int) volume.Volume {
-			return volumetest.CreatedAt(v, start.Add(time.Duration(seconds)*time.Second))
+			return cloudtest.CreatedAt(v, start.Add(time.Duration(seconds)*time.Second))
 		}
-		attached := aged(volumetest.OwnVolume(5, volume.InUse), 9)
-		attached.Attachments = []volume.Attachment{{Server: volumetest.ServerA}}
-		c := volumetest.NewCloud(aged(volumetest.OwnVolume(3, volume.Available), 5), aged(volumetest.ForeignVolume(4, volume.Available), 0), aged(volumetest.OwnVolume(1, volume.Available), 0), aged(volumetest.ForeignVolume(2, volume.Available), 7), attached)
-		v, err := service(c).Create(volumetest.Within(t, 60), gib)
-		if err != nil || v.ID != volumetest.VolumeID(1) {
-			t.Fatalf("want the oldest, then lowest id, %s; got %v, %v", volumetest.VolumeID(1), v, err)
+		attached := aged(cloudtest.OwnVolume(5, volume.InUse), 9)
+		attached.Attachments = []volume.Attachment{{Server: cloudtest.ServerA}}
+		c := cloudtest.New(t, aged(cloudtest.OwnVolume(3, volume.Available), 5), aged(cloudtest.ForeignVolume(4, volume.Available), 0), aged(cloudtest.OwnVolume(1, volume.Available), 0), aged(cloudtest.ForeignVolume(2, volume.Available), 7), attached)
+		v, err := service(c).Create(cloudtest.Within(t, 60), gib)
+		if err != nil || v.ID != cloudtest.VolumeID(1) {
+			t.Fatalf("want the oldest, then lowest id, %s; got %v, %v", cloudtest.VolumeID(1), v, err)
 		}
-		if c.Count("DeleteVolume") != 1 || c.VolumesByID[volumetest.VolumeID(3)] != nil {
-			t.Errorf("want only %s removed: %v", volumetest.VolumeID(3), c.Calls)
+		if c.Count("DeleteVolume") != 1 || slices.Contains(c.Volumes(), cloudtest.VolumeID(3)) {
+			t.Errorf("want only %s removed: %v", cloudtest.VolumeID(3), c.Calls)
 		}
 	})
 }
 
 func TestCreateKeepsDuplicatesOfTheSameSecond(t *testing.T) {
-	c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Available), volumetest.OwnVolume(2, volume.Available))
-	v, err := service(c).Create(t.Context(), gib)
-	if err != nil || v.ID != volumetest.VolumeID(1) || c.Count("DeleteVolume") != 0 {
-		t.Errorf("got %v, %v, %v", v, err, c.Calls)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Available), cloudtest.OwnVolume(2, volume.Available))
+		v, err := service(c).Create(t.Context(), gib)
+		if err != nil || v.ID != cloudtest.VolumeID(1) || c.Count("DeleteVolume") != 0 {
+			t.Errorf("got %v, %v, %v", v, err, c.Calls)
+		}
+	})
 }
 
 func TestCreateByTwoReplicasEndsWithOneVolume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
-		older := volumetest.OwnVolume(1, volume.Available)
+		c := cloudtest.New(t)
+		older := cloudtest.OwnVolume(1, volume.Available)
 		older.CreatedAt = time.Now().Add(-time.Second)
-		c.Hook["CreateVolume"] = func() { c.VolumesByID[older.ID] = &older }
-		v, err := service(c).Create(volumetest.Within(t, 60), gib)
-		if err != nil || v.ID != older.ID || len(c.VolumesByID) != 1 {
-			t.Errorf("got %v, %v; left %v", v, err, c.VolumesByID)
+		c.Hook["CreateVolume"] = func() { c.Put(older) }
+		v, err := service(c).Create(cloudtest.Within(t, 60), gib)
+		if err != nil || v.ID != older.ID || len(c.Volumes()) != 1 {
+			t.Errorf("got %v, %v; left %v", v, err, c.Volumes())
 		}
 	})
 }
 
 func TestCreateWaitsForADeletionOfTheSameName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.OwnVolume(1, volume.Deleting))
-		time.AfterFunc(time.Second, func() { c.Remove(volumetest.VolumeID(1)) })
-		v, err := service(c).Create(volumetest.Within(t, 60), gib)
-		if err != nil || v.ID == volumetest.VolumeID(1) {
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, volume.Deleting))
+		time.AfterFunc(time.Second, func() { c.Remove(cloudtest.VolumeID(1)) })
+		v, err := service(c).Create(cloudtest.Within(t, 60), gib)
+		if err != nil || v.ID == cloudtest.VolumeID(1) {
 			t.Errorf("got %v, %v", v, err)
 		}
 	})
@@ -306,22 +336,22 @@ func TestCreateWaitsForADeletionOfTheSameName(t *testing.T) {
 
 func TestCreateIsRetryableWhereTheVolumeDisappears(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
-		time.AfterFunc(500*time.Millisecond, func() { c.Remove(volumetest.VolumeID(101)) })
-		_, err := service(c).Create(volumetest.Within(t, 60), gib)
-		volumetest.WantKind(t, err, volume.Busy, true)
+		c := cloudtest.New(t)
+		time.AfterFunc(500*time.Millisecond, func() { c.Remove(c.Volumes()[0]) })
+		_, err := service(c).Create(cloudtest.Within(t, 60), gib)
+		cloudtest.WantKind(t, err, volume.Busy, true)
 	})
 }
 
 func TestCreateForSeveralServersNeedsAMultiattachType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		spec := gib
 		spec.Multiattach = true
-		_, err := service(c).Create(volumetest.Within(t, 60), spec)
-		volumetest.WantKind(t, err, volume.InvalidArgument, false)
-		if len(c.VolumesByID) != 0 {
-			t.Errorf("left over: %v", c.VolumesByID)
+		_, err := service(c).Create(cloudtest.Within(t, 60), spec)
+		cloudtest.WantKind(t, err, volume.InvalidArgument, false)
+		if len(c.Volumes()) != 0 {
+			t.Errorf("left over: %v", c.Volumes())
 		}
 	})
 }
@@ -337,18 +367,20 @@ func TestCreateValidatesBeforeItCallsTheCloud(t *testing.T) {
 		"limit too low": {CreateSpec{Name: "a", Size: volume.Range{Required: volume.GiB(3), Limit: volume.GiB(2)}}, volume.OutOfRange},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := volumetest.NewCloud()
-			_, err := service(c).Create(t.Context(), test.spec)
-			volumetest.WantKind(t, err, test.kind, false)
-			if len(c.Calls) != 0 {
-				t.Error(c.Calls)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				c := cloudtest.New(t)
+				_, err := service(c).Create(t.Context(), test.spec)
+				cloudtest.WantKind(t, err, test.kind, false)
+				if len(c.Calls) != 0 {
+					t.Error(c.Calls)
+				}
+			})
 		})
 	}
 }
 
 func TestCreateFromAVolume(t *testing.T) {
-	source := volume.Volume{ID: volumetest.VolumeID(1), Name: "source", Status: volume.InUse, Size: volume.GiB(2), Zone: "az 2"}
+	source := volume.Volume{ID: cloudtest.VolumeID(1), Name: "source", Status: volume.InUse, Size: volume.GiB(2), Zone: "az 2"}
 	for name, test := range map[string]struct {
 		spec CreateSpec
 		zone string
@@ -358,21 +390,21 @@ func TestCreateFromAVolume(t *testing.T) {
 		"with a label of that zone too":        {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1", "az-2"}}, zone: "az 2"},
 		"into another zone":                    {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(2)}, Zones: []string{"az1"}}, kind: volume.NotInZone},
 		"that is smaller":                      {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}}, kind: volume.OutOfRange},
-		"of a volume that is not there":        {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: volumetest.VolumeID(7)}, kind: volume.NotFound},
+		"of a volume that is not there":        {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: cloudtest.VolumeID(7)}, kind: volume.NotFound},
 		"of a volume that cannot be: no UUID":  {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(1)}, Source: "../types"}, kind: volume.NotFound},
 		"may be larger than what it came from": {spec: CreateSpec{Size: volume.Range{Required: volume.GiB(9)}}, zone: "az 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(source).SameZoneOnly(source.Zone)
+				c := cloudtest.NewWith(t, zoned("az1", "az 2"), source)
 				spec := test.spec
 				spec.Name = "clone"
 				if spec.Source == "" {
 					spec.Source = source.ID
 				}
-				v, err := service(c).Create(volumetest.Within(t, 60), spec)
+				v, err := service(c).Create(cloudtest.Within(t, 60), spec)
 				if test.zone == "" {
-					volumetest.WantKind(t, err, test.kind, false)
+					cloudtest.WantKind(t, err, test.kind, false)
 					return
 				}
 				if err != nil || v.Zone != test.zone || v.SourceID != source.ID {
@@ -385,16 +417,16 @@ func TestCreateFromAVolume(t *testing.T) {
 
 func TestCreateTwiceAtOnceIsBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud()
+		c := cloudtest.New(t)
 		s := service(c)
 		first := make(chan error, 1)
 		go func() {
-			_, err := s.Create(volumetest.Within(t, 60), gib)
+			_, err := s.Create(cloudtest.Within(t, 60), gib)
 			first <- err
 		}()
 		synctest.Wait()
-		_, err := s.Create(volumetest.Within(t, 60), gib)
-		volumetest.WantKind(t, err, volume.Busy, true)
+		_, err := s.Create(cloudtest.Within(t, 60), gib)
+		cloudtest.WantKind(t, err, volume.Busy, true)
 		if err := <-first; err != nil {
 			t.Error(err)
 		}
@@ -404,22 +436,22 @@ func TestCreateTwiceAtOnceIsBusy(t *testing.T) {
 // testCreateIn creates a volume whose name a volume of this driver has, in that status.
 func testCreateIn(t *testing.T, status volume.Status) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.OwnVolume(1, status))
-		v, err := service(c).Create(volumetest.Within(t, 60), gib)
+		c := cloudtest.New(t, cloudtest.OwnVolume(1, status))
+		v, err := service(c).Create(cloudtest.Within(t, 60), gib)
 		switch status.Meaning().Create {
 		case volume.Proceed:
-			if err != nil || v.ID != volumetest.VolumeID(1) {
+			if err != nil || v.ID != cloudtest.VolumeID(1) {
 				t.Errorf("got %v, %v", v, err)
 			}
 		case volume.Refuse:
 			if status != "error_deleting" {
-				volumetest.WantKind(t, err, volume.Failed, false)
+				cloudtest.WantKind(t, err, volume.Failed, false)
 			}
 			if c.Count("DeleteVolume") != 1 {
 				t.Error("it was not removed")
 			}
 		default:
-			volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
+			cloudtest.WantKind(t, err, volume.DeadlineExceeded, true)
 		}
 		if c.Count("CreateVolume") != 0 {
 			t.Error("another was asked for")
@@ -453,17 +485,17 @@ func TestCreateDeletesASingleAttachVolumeOfAnEarlierCall(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud()
+				c := cloudtest.New(t)
 				spec := gib
 				spec.Multiattach = test.multiattach
-				earlier := volumetest.OwnVolume(1, volume.Available)
+				earlier := cloudtest.OwnVolume(1, volume.Available)
 				earlier.Metadata = service(c).createMetadata(spec)
-				c.VolumesByID[earlier.ID] = &earlier
+				c.Put(earlier)
 				spec.Multiattach = true
-				_, err := service(c).Create(volumetest.Within(t, 60), spec)
-				volumetest.WantKind(t, err, test.kind, false)
-				if len(c.VolumesByID) != test.left {
-					t.Errorf("want %d left, got %v", test.left, c.VolumesByID)
+				_, err := service(c).Create(cloudtest.Within(t, 60), spec)
+				cloudtest.WantKind(t, err, test.kind, false)
+				if len(c.Volumes()) != test.left {
+					t.Errorf("want %d left, got %v", test.left, c.Volumes())
 				}
 			})
 		})
@@ -471,7 +503,7 @@ func TestCreateDeletesASingleAttachVolumeOfAnEarlierCall(t *testing.T) {
 }
 
 func TestCreateInEveryStatus(t *testing.T) {
-	for _, status := range volumetest.EveryStatus {
+	for _, status := range cloudtest.EveryStatus {
 		t.Run(string(status), func(t *testing.T) { testCreateIn(t, status) })
 	}
 }

@@ -19,7 +19,7 @@ func (s *Service) Delete(ctx context.Context, id volume.ID) error {
 		return err
 	}
 	defer unlock()
-	if _, available := s.recent.TakeAvailable(id); available {
+	if v, available := s.recent.TakeAvailable(id); available && s.protection.CheckVolume(v) == nil {
 		if err := s.delete(ctx, id); volume.MayHaveWritten(err) || !volume.RefusedByState(err) {
 			return err
 		}
@@ -48,8 +48,11 @@ func (s *Service) delete(ctx context.Context, id volume.ID) error {
 // readDeletable reads a volume once it can be deleted or is being deleted.
 func (s *Service) readDeletable(ctx context.Context, id volume.ID) (volume.Volume, error) {
 	v, err := s.cloud.Volume(ctx, id)
+	if err == nil {
+		err = s.protection.CheckVolume(v)
+	}
 	if err != nil {
-		return volume.Volume{}, err
+		return volume.Volume{}, volume.WithOp(err, "delete")
 	}
 	if v, err = s.volumes.Settled(ctx, v, "become deletable", observe.ForDelete); err != nil {
 		return volume.Volume{}, err

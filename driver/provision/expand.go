@@ -46,8 +46,11 @@ func (s *Service) Expand(ctx context.Context, id volume.ID, r volume.Range) (vol
 // readExpandable reads a volume once its status does not change by itself.
 func (s *Service) readExpandable(ctx context.Context, id volume.ID) (volume.Volume, error) {
 	v, err := s.cloud.Volume(ctx, id)
+	if err == nil {
+		err = s.protection.CheckVolume(v)
+	}
 	if err != nil {
-		return volume.Volume{}, err
+		return volume.Volume{}, volume.WithOp(err, "expand")
 	}
 	v, err = s.volumes.Settled(ctx, v, "become expandable", observe.ForExtend)
 	if err == nil && v.Status.Meaning().Extend == volume.BeingDeleted {

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 	"github.com/google/go-cmp/cmp"
 )
 
-const serverGone volume.ServerID = "aaaaaaaa-0000-4000-8000-00000000dead"
+const serverGone = cloudtest.NoServer
 
 func TestHealth(t *testing.T) {
 	at := func(servers ...volume.ServerID) (all []volume.Attachment) {
@@ -28,45 +29,45 @@ func TestHealth(t *testing.T) {
 		want   []issue
 	}{
 		"available":                      {volume: volume.Volume{Status: volume.Available}},
-		"in use":                         {volume: volume.Volume{Status: volume.InUse, Attachments: at(volumetest.ServerA)}},
+		"in use":                         {volume: volume.Volume{Status: volume.InUse, Attachments: at(cloudtest.ServerA)}},
 		"changing":                       {volume: volume.Volume{Status: "extending"}},
 		"in error":                       {volume: volume.Volume{Status: volume.ErrorStatus}, want: []issue{{volume.Inaccessible, "Error"}}},
-		"in error, but somebody has it":  {volume: volume.Volume{Status: "error_extending", Attachments: at(volumetest.ServerA)}, want: []issue{{volume.Degraded, "ErrorExtending"}}},
+		"in error, but somebody has it":  {volume: volume.Volume{Status: "error_extending", Attachments: at(cloudtest.ServerA)}, want: []issue{{volume.Degraded, "ErrorExtending"}}},
 		"at a server that is gone":       {volume: volume.Volume{Status: volume.InUse, Attachments: at(serverGone)}, want: []issue{{volume.Inaccessible, "AttachedToMissingServer"}}},
-		"at two, one of which is gone":   {volume: volume.Volume{Status: volume.InUse, Multiattach: true, Attachments: at(volumetest.ServerA, serverGone)}, want: []issue{{volume.Degraded, "AttachedToMissingServer"}}},
+		"at two, one of which is gone":   {volume: volume.Volume{Status: volume.InUse, Multiattach: true, Attachments: at(cloudtest.ServerA, serverGone)}, want: []issue{{volume.Degraded, "AttachedToMissingServer"}}},
 		"at a host that Nova never had":  {volume: volume.Volume{Status: volume.InUse, Attachments: at("")}},
 		"in error at a server that went": {volume: volume.Volume{Status: volume.ErrorStatus, Attachments: at(serverGone)}, want: []issue{{volume.Degraded, "Error"}, {volume.Inaccessible, "AttachedToMissingServer"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.volume.ID = volumetest.VolumeID(1)
-			c := volumetest.NewCloud(test.volume)
-			delete(c.Servers, serverGone)
-			delete(c.Servers, "")
-			c.Reason = "the disk broke"
-			h, err := service(c).Health(t.Context(), volumetest.VolumeID(1))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []issue
-			for _, a := range h.Issues {
-				got = append(got, issue{a.Severity, a.Reason})
-				if strings.HasPrefix(a.Reason, "Error") != strings.Contains(a.Message, "the disk broke") {
-					t.Errorf("message %q", a.Message)
+			synctest.Test(t, func(t *testing.T) {
+				test.volume.ID = cloudtest.VolumeID(1)
+				c := cloudtest.New(t, test.volume)
+				c.Reason = "the disk broke"
+				h, err := service(c).Health(t.Context(), cloudtest.VolumeID(1))
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(issue{})); diff != "" {
-				t.Error("-want +got\n", diff)
-			}
+				var got []issue
+				for _, a := range h.Issues {
+					got = append(got, issue{a.Severity, a.Reason})
+					if strings.HasPrefix(a.Reason, "Error") != strings.Contains(a.Message, "the disk broke") {
+						t.Errorf("message %q", a.Message)
+					}
+				}
+				if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(issue{})); diff != "" {
+					t.Error("-want +got\n", diff)
+				}
+			})
 		})
 	}
-	_, err := service(volumetest.NewCloud()).Health(t.Context(), volumetest.VolumeID(1))
-	volumetest.WantKind(t, err, volume.NotFound, false)
+	_, err := service(cloudtest.New(t)).Health(t.Context(), cloudtest.VolumeID(1))
+	cloudtest.WantKind(t, err, volume.NotFound, false)
 }
 
 // A reason is one word and unique: severity and reason identify an issue of a volume (CSI specification, VolumeHealthEntry).
 func TestEveryErrorStatusIsAHealthIssue(t *testing.T) {
 	var reasons []string
-	for _, status := range volumetest.EveryStatus {
+	for _, status := range cloudtest.EveryStatus {
 		a, faulty := statusIssues[status]
 		if want := strings.HasPrefix(string(status), "error") || status == "awaiting-transfer"; faulty != want {
 			t.Errorf("%s: faulty %v, want %v", status, faulty, want)
@@ -79,21 +80,22 @@ func TestEveryErrorStatusIsAHealthIssue(t *testing.T) {
 }
 
 func TestListHealthReadsEachServerOnce(t *testing.T) {
-	var all []volume.Volume
-	for n := range 3 {
-		all = append(all, volume.Volume{ID: volumetest.VolumeID(n), Status: volume.InUse, Attachments: []volume.Attachment{{Server: volumetest.ServerA}, {Server: serverGone}}})
-	}
-	c := volumetest.NewCloud(all...)
-	delete(c.Servers, serverGone)
-	got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
-	if err != nil || len(got) != 3 || len(got[0].Issues) != 1 || c.Count("Server") != 2 {
-		t.Errorf("got %v, %v after %v", got, err, c.Calls)
-	}
-	for kind, want := range map[volume.Kind]volume.Kind{volume.PermissionDenied: volume.Unknown, volume.Unavailable: volume.Unavailable} {
-		c.Fail["Server"] = volume.Errorf(kind, "no")
-		got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
-		if volume.KindOf(err) != want || err == nil && len(got[0].Issues) != 0 {
-			t.Errorf("servers that cannot be looked at (%s): got %v, %v", kind, got, err)
+	synctest.Test(t, func(t *testing.T) {
+		var all []volume.Volume
+		for n := range 3 {
+			all = append(all, volume.Volume{ID: cloudtest.VolumeID(n), Status: volume.InUse, Attachments: []volume.Attachment{{Server: cloudtest.ServerA}, {Server: serverGone}}})
 		}
-	}
+		c := cloudtest.New(t, all...)
+		got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
+		if err != nil || len(got) != 3 || len(got[0].Issues) != 1 || c.Count("Server") != 2 {
+			t.Errorf("got %v, %v after %v", got, err, c.Calls)
+		}
+		for kind, want := range map[volume.Kind]volume.Kind{volume.PermissionDenied: volume.Unknown, volume.Unavailable: volume.Unavailable} {
+			c.Fail["Server"] = volume.Errorf(kind, "no")
+			got, err := service(c).ListHealth(t.Context(), volume.Position{}, 0)
+			if volume.KindOf(err) != want || err == nil && len(got[0].Issues) != 0 {
+				t.Errorf("servers that cannot be looked at (%s): got %v, %v", kind, got, err)
+			}
+		}
+	})
 }

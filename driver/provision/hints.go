@@ -3,12 +3,13 @@ package provision
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// findVolume returns the ID of the volume that a hint names.
+// findVolume returns the ID of the volume that a hint names, or "" if the driver ignores that name.
 type findVolume func(ctx context.Context, nameOrID string) (volume.ID, error)
 
 // allHints returns the hints of the StorageClass and of the claim, with IDs instead of names: Cinder takes only IDs.
@@ -21,10 +22,7 @@ func (s *Service) allHints(ctx context.Context, spec CreateSpec) (contract.Hints
 	if err != nil {
 		return contract.Hints{}, err
 	}
-	ofClaim, err = resolveHints(ctx, ofClaim, func(ctx context.Context, nameOrID string) (volume.ID, error) {
-		return s.findInNamespace(ctx, spec.ClaimNamespace, nameOrID)
-	})
-	if err != nil {
+	if ofClaim, err = s.resolveClaimHints(ctx, spec, ofClaim); err != nil {
 		return contract.Hints{}, err
 	}
 	hints = hints.With(ofClaim)
@@ -44,7 +42,9 @@ func resolveHints(ctx context.Context, h contract.Hints, find findVolume) (contr
 			if err != nil {
 				return contract.Hints{}, err
 			}
-			*list.to = append(*list.to, string(id))
+			if id != "" {
+				*list.to = append(*list.to, string(id))
+			}
 		}
 		*list.to = unique(*list.to)
 	}
@@ -82,35 +82,54 @@ func (s *Service) findHinted(ctx context.Context, nameOrID string) (volume.ID, e
 	return "", volume.Errorf(volume.InvalidArgument, "a scheduler hint names volume %q, and %d volumes have that name; use the volume ID", nameOrID, len(found)).Op("create")
 }
 
-// longestName is the length limit of a volume name in bytes: Cinder allows 255 characters.
-const longestName = 1020
-
-// findInNamespace finds one volume by ID or name, as findHinted does, among the volumes of claims of a namespace. Users of a namespace must
-// not find out by trying which other volumes the project has. So the error is the same for a missing volume and for a
-// volume of another namespace or cluster. It is also the same for a volume that this driver did not create and for an ambiguous name.
-func (s *Service) findInNamespace(ctx context.Context, namespace, nameOrID string) (volume.ID, error) {
-	inNamespace := func(v volume.Volume) bool {
-		return namespace != "" && v.Metadata[contract.MetadataPVCNamespace] == namespace && v.Metadata[contract.MetadataCluster] == s.owner.Cluster
+// resolveClaimHints is resolveHints for the hints in the annotations of a claim. They may name only the volumes of claims in its namespace, which
+// one list of the cloud holds. Users of a namespace must not find out by trying which other volumes the project has. So the outcome is the same for
+// a missing volume and for a volume of another namespace or cluster. It is also the same for a volume that this driver did not create and for
+// an ambiguous name.
+func (s *Service) resolveClaimHints(ctx context.Context, spec CreateSpec, h contract.Hints) (contract.Hints, error) {
+	names := slices.Concat(h.SameHost, h.DifferentHost)
+	if len(names) == 0 {
+		return h, nil
 	}
-	if id := volume.ID(nameOrID); id.Exists() {
-		v, err := s.cloud.Volume(ctx, id)
-		if err != nil && !volume.Is(err, volume.NotFound) {
-			return "", err
-		}
-		if err == nil && inNamespace(v) {
-			return v.ID, nil
-		}
+	found, err := s.namedInNamespace(ctx, spec.ClaimNamespace, names)
+	if err != nil {
+		return contract.Hints{}, err
 	}
-	var found []volume.Volume
-	if len(nameOrID) <= longestName {
-		var err error
-		if found, err = s.cloud.VolumesNamed(ctx, nameOrID); err != nil {
-			return "", err
+	return resolveHints(ctx, h, func(ctx context.Context, name string) (volume.ID, error) {
+		switch ids := found[name]; {
+		case len(ids) == 1:
+			return ids[0], nil
+		case spec.DropHint != nil:
+			spec.DropHint(ctx, name)
+			return "", nil
 		}
-	}
-	if found = slices.DeleteFunc(found, func(v volume.Volume) bool { return !inNamespace(v) }); len(found) != 1 {
 		return "", volume.Errorf(volume.InvalidArgument, "a scheduler hint in the annotations of the claim names volume %.255q. Exactly one volume of a claim in namespace %s must have that name or ID",
-			nameOrID, namespace).Op("create")
+			name, spec.ClaimNamespace).Op("create")
+	})
+}
+
+// namedInNamespace returns the volumes of claims in a namespace that have these names or IDs. An ID comes before a name.
+func (s *Service) namedInNamespace(ctx context.Context, namespace string, names []string) (map[string][]volume.ID, error) {
+	found := map[string][]volume.ID{}
+	if namespace == "" {
+		return found, nil
 	}
-	return found[0].ID, nil
+	of := map[string]string{contract.MetadataPVCNamespace: namespace, contract.MetadataCluster: s.owner.Cluster}
+	visit := func(page []volume.Volume) bool {
+		for _, v := range page {
+			if v.Metadata[contract.MetadataPVCNamespace] != namespace || v.Metadata[contract.MetadataCluster] != s.owner.Cluster {
+				continue // a cloud may ignore the filter
+			}
+			for _, name := range names {
+				switch ids := found[name]; {
+				case strings.EqualFold(name, string(v.ID)):
+					found[name] = []volume.ID{v.ID}
+				case name == v.Name && !(len(ids) == 1 && strings.EqualFold(name, string(ids[0]))):
+					found[name] = append(ids, v.ID)
+				}
+			}
+		}
+		return true
+	}
+	return found, s.walk(ctx, volume.Position{}, of, visit)
 }

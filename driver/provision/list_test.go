@@ -6,26 +6,28 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
 // seven volumes, of which 2 and 3 were made in the same second; the list is 7 6 5 4 3 2 1.
-func sevenVolumes() *volumetest.Cloud {
+func sevenVolumes(t *testing.T) *cloudtest.Cloud {
+	t.Helper()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var all []volume.Volume
 	for n := 1; n <= 7; n++ {
-		v := volume.Volume{ID: volumetest.VolumeID(n), Status: volume.Available, CreatedAt: start.Add(time.Duration(n) * time.Second)}
+		v := volume.Volume{ID: cloudtest.VolumeID(n), Status: volume.Available, Size: volume.GiB(1), CreatedAt: start.Add(time.Duration(n) * time.Second)}
 		if n == 3 {
 			v.CreatedAt = start.Add(2 * time.Second)
 		}
 		all = append(all, v)
 	}
-	return volumetest.NewCloud(all...)
+	return cloudtest.NewWith(t, func(config *openstacksim.Config) { config.PageSize = 3 }, all...)
 }
 
 func TestListPagesHoldEveryVolumeOnce(t *testing.T) {
 	for _, limit := range []int{0, 1, 2, 5} {
-		if got := walk(t, sevenVolumes(), limit, 0); !slices.Equal(got, []int{7, 6, 5, 4, 3, 2, 1}) {
+		if got := walk(t, sevenVolumes(t), limit, 0); !slices.Equal(got, []int{7, 6, 5, 4, 3, 2, 1}) {
 			t.Errorf("limit %d: got %v", limit, got)
 		}
 	}
@@ -33,14 +35,14 @@ func TestListPagesHoldEveryVolumeOnce(t *testing.T) {
 
 func TestListContinuesWhereTheLastVolumeOfAPageIsDeleted(t *testing.T) {
 	for _, limit := range []int{0, 1, 2, 5} {
-		if got := walk(t, sevenVolumes(), limit, 9); !slices.Equal(got, []int{7, 6, 5, 4, 3, 2, 1}) {
+		if got := walk(t, sevenVolumes(t), limit, 9); !slices.Equal(got, []int{7, 6, 5, 4, 3, 2, 1}) {
 			t.Errorf("limit %d: got %v", limit, got)
 		}
 	}
 }
 
 // walk lists page by page. It deletes the last volume of the first pages, as many as deletions says.
-func walk(t *testing.T, c *volumetest.Cloud, limit, deletions int) []int {
+func walk(t *testing.T, c *cloudtest.Cloud, limit, deletions int) []int {
 	t.Helper()
 	s := service(c)
 	var seen []int
@@ -54,7 +56,7 @@ func walk(t *testing.T, c *volumetest.Cloud, limit, deletions int) []int {
 		}
 		for _, v := range page {
 			for n := 1; n <= 7; n++ {
-				if v.ID == volumetest.VolumeID(n) {
+				if v.ID == cloudtest.VolumeID(n) {
 					seen = append(seen, n)
 				}
 			}
@@ -68,6 +70,6 @@ func walk(t *testing.T, c *volumetest.Cloud, limit, deletions int) []int {
 }
 
 func TestListFromADeletedVolumeNeedsItsCreationTime(t *testing.T) {
-	_, err := service(sevenVolumes()).List(t.Context(), volume.Position{After: volumetest.VolumeID(9)}, 0)
-	volumetest.WantKind(t, err, volume.NotFound, false)
+	_, err := service(sevenVolumes(t)).List(t.Context(), volume.Position{After: cloudtest.VolumeID(9)}, 0)
+	cloudtest.WantKind(t, err, volume.NotFound, false)
 }

@@ -19,6 +19,8 @@ type Change struct {
 	Migrate bool
 	// Metadata is what Modify adds to the metadata of the volume; it replaces other values of the same keys.
 	Metadata map[string]string
+	// Remove holds the metadata keys that Modify removes.
+	Remove []string
 }
 
 // Modify changes a volume and returns once Cinder shows the change (CSI specification, ControllerModifyVolume). It sends nothing that the
@@ -37,8 +39,11 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 	defer unlock()
 	s.recent.Take(id) // the reading is out of date after the change
 	v, err := s.cloud.Volume(ctx, id)
+	if err == nil {
+		err = s.protection.CheckVolume(v)
+	}
 	if err != nil {
-		return err
+		return volume.WithOp(err, "modify")
 	}
 	if v.Status.Meaning().Extend == volume.BeingDeleted {
 		return volume.Errorf(volume.NotFound, "volume %s is being deleted", id).Op("modify")
@@ -55,14 +60,57 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 			missing[key] = value
 		}
 	}
-	if len(missing) == 0 {
-		return nil
+	wrote := retyped
+	if len(missing) > 0 {
+		err = s.cloud.AddMetadata(ctx, id, missing)
+		if retyped {
+			err = volume.AfterWrite(err)
+		}
+		if err != nil {
+			return err
+		}
+		wrote = true
 	}
-	err = s.cloud.AddMetadata(ctx, id, missing)
-	if retyped {
+	err = s.removeMetadata(ctx, v, c.Remove)
+	if wrote {
 		err = volume.AfterWrite(err)
 	}
 	return err
+}
+
+// removeMetadata removes the keys that v has, one request for each. Cinder can also replace all metadata at once, but that would undo
+// what others have changed since v was read.
+func (s *Service) removeMetadata(ctx context.Context, v volume.Volume, keys []string) error {
+	removed := false
+	for _, key := range keys {
+		if _, has := v.Metadata[key]; !has {
+			continue
+		}
+		err := s.cloud.RemoveMetadata(ctx, v.ID, key)
+		if volume.Is(err, volume.NotFound) {
+			err = s.explainMissingKey(ctx, v.ID, key, err)
+		}
+		if removed {
+			err = volume.AfterWrite(err)
+		}
+		if err != nil {
+			return err
+		}
+		removed = true
+	}
+	return nil
+}
+
+// explainMissingKey returns nil if a volume no longer has a key that could not be removed. Cinder answers 404 for the key as for the volume.
+func (s *Service) explainMissingKey(ctx context.Context, id volume.ID, key string, missing error) error {
+	v, err := s.cloud.Volume(ctx, id)
+	if err != nil {
+		return volume.WithOp(err, "modify")
+	}
+	if _, has := v.Metadata[key]; has {
+		return volume.AfterWrite(volume.Errorf(volume.Unavailable, "Cinder does not find metadata key %q of volume %s, but shows it: %w", key, id, missing).Op("modify"))
+	}
+	return nil
 }
 
 // retype gives v the type that c names. Sent reports whether it sent a request to Cinder; it sends none where v has that type already, under

@@ -13,6 +13,7 @@ import (
 type placement struct {
 	options volume.CreateOptions // without the zone
 	zones   []string             // best first
+	unread  error                // why the zones are only labels of nodes; nil where they are Cinder's
 	source  string               // where the source is, as a clause; empty where that restricts nothing
 }
 
@@ -51,13 +52,17 @@ func (s *Service) placement(ctx context.Context, spec CreateSpec, size volume.Si
 	if from.zone != "" {
 		p.source = "the source, " + from.name + ", is in zone " + from.zone
 	}
-	p.zones, err = s.candidateZones(ctx, spec)
+	p.zones, p.unread, err = s.candidateZones(ctx, spec)
 	return p, err
 }
 
 // noZone is the error of a volume that no allowed zone can have, and of which nothing is left. NotInZone makes the Kubernetes scheduler choose
 // another zone, so it is the answer only if the topology of the request chose the zones.
 func (p placement) noZone(spec CreateSpec, cause error) error {
+	if p.unread != nil { // a fault of the cloud must not send pods to other zones
+		return volume.AfterWrite(volume.Errorf(volume.Unavailable, "Cinder refuses the labels of nodes as zones (tried %s): %w. A retry reads the names of its zones again: %w",
+			strings.Join(p.zones, ", "), cause, p.unread).Op("create"))
+	}
 	kind, sentence := volume.NotInZone, "Cinder cannot create the volume in any allowed zone (tried "+strings.Join(p.zones, ", ")+")"
 	if !spec.zonesFromTopology() {
 		kind, sentence = volume.InvalidArgument, "Cinder cannot create the volume in this zone"
@@ -80,8 +85,11 @@ type source struct {
 func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, error) {
 	if spec.Snapshot == "" {
 		v, err := s.Get(ctx, spec.Source)
+		if err == nil {
+			err = s.protection.CheckVolume(v)
+		}
 		if err != nil {
-			return source{}, err
+			return source{}, volume.WithOp(err, "create")
 		}
 		from := source{name: "volume " + string(v.ID), size: v.Size, zone: v.Zone}
 		return from, from.usable(v.Status, v.Status.Meaning().Extend)
@@ -90,8 +98,11 @@ func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, erro
 		return source{}, volume.NoSnapshot(spec.Snapshot).Op("create")
 	}
 	snapshot, err := observe.SnapshotOrBackup(ctx, s.cloud, spec.Snapshot)
+	if err == nil {
+		err = observe.CheckSnapshot(ctx, s.cloud, s.protection, snapshot)
+	}
 	if err != nil {
-		return source{}, err
+		return source{}, volume.WithOp(err, "create")
 	}
 	from := source{name: "snapshot " + string(snapshot.ID), size: snapshot.Size, backup: snapshot.Backup}
 	if snapshot.Backup {

@@ -19,9 +19,11 @@ import (
 
 // Options are what a Service needs besides its cloud.
 type Options struct {
-	Owner idempotent.Owner
-	Locks *inflight.Locks // shared with every service for the same cloud; nil makes new ones
-	Log   *slog.Logger    // for what no RPC response can report; nil discards
+	Owner      idempotent.Owner
+	Locks      *inflight.Locks // shared with every service for the same cloud; nil makes new ones
+	Requests   *inflight.Calls // shared in the same way; the attach service drains them
+	Protection volume.Protection
+	Log        *slog.Logger // for what no RPC response can report; nil discards
 	// CountDuplicate counts a "volume" that has the name of another and that the driver does not delete; nil counts nothing.
 	CountDuplicate func(noun string)
 	// ObserveQuotas gets the quotas of the project after each read; nil ignores them.
@@ -31,15 +33,16 @@ type Options struct {
 
 // Service creates, changes and deletes the volumes of one cloud.
 type Service struct {
-	cloud    volume.Cloud
-	volumes  observe.Volumes
-	owner    idempotent.Owner
-	log      *slog.Logger
-	locks    *inflight.Locks
-	zones    *zoneCache
-	quotas   *quotaCache
-	recent   *observe.Recent
-	resource *idempotent.Resource[volume.Volume]
+	cloud      volume.Cloud
+	volumes    observe.Volumes
+	owner      idempotent.Owner
+	log        *slog.Logger
+	locks      *inflight.Locks
+	zones      *zoneCache
+	quotas     *quotaCache
+	recent     *observe.Recent
+	protection volume.Protection
+	resource   *idempotent.Resource[volume.Volume]
 }
 
 // New returns the service for the volumes of a cloud. The waiter waits for their changes.
@@ -50,15 +53,19 @@ func New(cloud volume.Cloud, waiter volume.Waiter, o Options) *Service {
 	if o.Locks == nil {
 		o.Locks = &inflight.Locks{}
 	}
+	if o.Requests == nil {
+		o.Requests = &inflight.Calls{}
+	}
 	if o.Recent == nil {
 		o.Recent = &observe.Recent{}
 	}
 	s := &Service{
 		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: waiter, Log: o.Log}, owner: o.Owner, log: o.Log, locks: o.Locks,
-		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent,
+		zones: newZoneCache(), quotas: newQuotaCache(o.ObserveQuotas), recent: o.Recent, protection: o.Protection,
 	}
 	s.resource = &idempotent.Resource[volume.Volume]{
-		Noun: "volume", List: cloud.VolumesNamed, Facts: s.facts, AwaitDeletable: s.awaitDeletable, Log: o.Log, CountDuplicate: o.CountDuplicate,
+		Noun: "volume", List: cloud.VolumesNamed, Facts: s.facts, AwaitDeletable: s.awaitDeletable, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate,
+		Read:         func(ctx context.Context, id string) (volume.Volume, error) { return cloud.Volume(ctx, volume.ID(id)) },
 		Delete:       func(ctx context.Context, v volume.Volume) error { return cloud.DeleteVolume(ctx, v.ID) },
 		AwaitDeleted: func(ctx context.Context, v volume.Volume) error { return s.volumes.AwaitDeleted(ctx, v.ID) },
 	}

@@ -38,6 +38,8 @@ type CreateSpec struct {
 	ClaimHints func(ctx context.Context) (contract.Hints, error)
 	// ClaimNamespace is the namespace of the claim. Its users write ClaimHints, so these may name only volumes of claims in that namespace.
 	ClaimNamespace string
+	// DropHint is called for each other name in ClaimHints, and the volume is created without that hint. If it is nil, such a name is an error.
+	DropHint func(ctx context.Context, name string)
 }
 
 // validate returns the size to create.

@@ -14,15 +14,11 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Meter measures RPCs. Began gets the method of an RPC. The returned function gets the gRPC code at the end.
-type Meter interface {
-	Began(method string) (ended func(code string))
-}
-
-// Measure reports every RPC to m. It stands outside Codes, so that it sees the code for the caller.
-func Measure(m Meter) Wrapper {
+// Measure reports every RPC: began gets its method, and the function that it returns gets the gRPC code at the end. It stands outside Codes,
+// so that it sees the code for the caller.
+func Measure(began func(method string) (ended func(code string))) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		ended := m.Began(methodOf(info))
+		ended := began(methodOf(info))
 		resp, err := handler(ctx, req)
 		ended(status.Code(err).String())
 		return resp, err

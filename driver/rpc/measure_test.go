@@ -17,7 +17,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/operation"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 type meter []string
@@ -31,7 +31,7 @@ func TestEveryRPCIsMeasuredWithItsCode(t *testing.T) {
 	var seen meter
 	for name, err := range map[string]error{"Probe": nil, "ControllerPublishVolume": status.Error(codes.Aborted, "busy")} {
 		seen = nil
-		_, got := Measure(&seen)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Service/" + name}, func(context.Context, any) (any, error) { return nil, err })
+		_, got := Measure(seen.Began)(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/csi.v1.Service/" + name}, func(context.Context, any) (any, error) { return nil, err })
 		if got != err {
 			t.Errorf("error %v, want the RPC's own", got)
 		}

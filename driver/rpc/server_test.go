@@ -205,7 +205,7 @@ func TestALineTellsWhatWasMadeAndUnderWhichRequests(t *testing.T) {
 }
 
 func TestBodiesAreLoggedOnRequestWithoutSecrets(t *testing.T) {
-	lines := call(t, LevelBodies, nil)
+	lines := call(t, levelBodies, nil)
 	if len(lines) != 3 || !strings.Contains(lines[0]["body"].(string), "vol") || lines[1]["code"] != "OK" {
 		t.Errorf("got %v", lines)
 	}

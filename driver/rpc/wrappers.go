@@ -18,8 +18,8 @@ import (
 // Wrapper surrounds every RPC.
 type Wrapper = grpc.UnaryServerInterceptor
 
-// LevelBodies is the log level of complete requests and answers, without secrets; it is klog's -v=5.
-const LevelBodies = slog.LevelDebug - 1
+// levelBodies is the log level of complete requests and answers, without secrets; it is klog's -v=5.
+const levelBodies = slog.LevelDebug - 1
 
 // Recover converts a panic to an error, so that other RPCs continue. The RPC may have changed the cloud, so the error says AfterWrite.
 func Recover(log *slog.Logger) Wrapper {
@@ -56,13 +56,13 @@ var quiet = map[string]bool{
 }
 
 // Log writes one line at the end of each RPC: method, objects, duration, code, and the OpenStack request ids of the writes. For an error it
-// adds the kind, and whether the cloud may have changed. At LevelBodies it also logs requests and answers, without the fields that the CSI
+// adds the kind, and whether the cloud may have changed. At levelBodies it also logs requests and answers, without the fields that the CSI
 // specification marks as secret.
 func Log(log *slog.Logger) Wrapper {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		method := methodOf(info)
-		if log.Enabled(ctx, LevelBodies) {
-			log.Log(ctx, LevelBodies, "request", "method", method, "body", protosanitizer.StripSecrets(req).String())
+		if log.Enabled(ctx, levelBodies) {
+			log.Log(ctx, levelBodies, "request", "method", method, "body", protosanitizer.StripSecrets(req).String())
 		}
 		start := time.Now()
 		resp, err := handler(ctx, req)
@@ -80,8 +80,8 @@ func Log(log *slog.Logger) Wrapper {
 			level = slog.LevelDebug
 		}
 		log.Log(ctx, level, "rpc", attributes...)
-		if log.Enabled(ctx, LevelBodies) {
-			log.Log(ctx, LevelBodies, "answer", "method", method, "body", protosanitizer.StripSecrets(resp).String())
+		if log.Enabled(ctx, levelBodies) {
+			log.Log(ctx, levelBodies, "answer", "method", method, "body", protosanitizer.StripSecrets(resp).String())
 		}
 		return resp, nil
 	}

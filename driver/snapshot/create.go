@@ -102,11 +102,10 @@ func (s *Service) createSnapshot(ctx context.Context, spec Spec) (volume.Snapsho
 	if err != nil {
 		return "", err
 	}
-	p, err := s.sendCreate(ctx, spec, v)
-	if volume.MayHaveWritten(err) {
-		return "", s.snapshots.Lost(spec.Name, err)
-	}
-	return p.ID, err // refused, or never sent
+	p, err := idempotent.Send(ctx, s.snapshots.Resource, spec.Name, s.locks.Share("snapshot "+spec.Name, "create"), func(ctx context.Context) (volume.Snapshot, error) {
+		return s.sendCreate(ctx, spec, v)
+	})
+	return p.ID, err
 }
 
 // sendCreate requests a snapshot. A volume in use needs a flag that depends on the version of Cinder.
@@ -130,8 +129,11 @@ func (s *Service) sendCreate(ctx context.Context, spec Spec, v volume.Volume) (v
 // readSnapshottable reads a volume once its status allows a snapshot.
 func (s *Service) readSnapshottable(ctx context.Context, id volume.ID) (volume.Volume, error) {
 	v, err := s.volumes.Get(ctx, id)
+	if err == nil {
+		err = s.protection.CheckVolume(v)
+	}
 	if err != nil {
-		return volume.Volume{}, err
+		return volume.Volume{}, volume.WithOp(err, "snapshot")
 	}
 	if v, err = s.volumes.Settled(ctx, v, "become ready for a snapshot", observe.ForExtend); err != nil {
 		return volume.Volume{}, err

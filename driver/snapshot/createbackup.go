@@ -9,7 +9,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // BackupSpec describes what a backup has besides the fields of a Spec (Cinder API reference, "Create a backup").
@@ -83,12 +83,13 @@ func (s *Service) createBackup(ctx context.Context, spec Spec) (volume.SnapshotI
 	}
 	metadata := s.owner.Metadata(spec.Name, spec.Metadata)
 	metadata[contract.MetadataType], metadata[contract.MetadataSent] = string(contract.KindBackup), idempotent.FormatSent(time.Now())
-	id, err := s.cloud.CreateBackup(ctx, volume.BackupOptions{
+	o := volume.BackupOptions{
 		Name: spec.Name, Volume: spec.Volume, Snapshot: temporary.ID, Zone: spec.Backup.Zone, Incremental: incremental, Description: contract.Description, Metadata: metadata,
+	}
+	id, err := idempotent.Send(ctx, s.backups.Resource, spec.Name, s.locks.Share("snapshot "+spec.Name, "create"), func(ctx context.Context) (volume.SnapshotID, error) {
+		return s.cloud.CreateBackup(ctx, o)
 	})
 	switch {
-	case volume.MayHaveWritten(err):
-		return "", s.backups.Lost(spec.Name, err)
 	case idempotent.Final(err):
 		return "", s.discardTemporary(ctx, temporary, err)
 	case err != nil: // a retry uses the temporary snapshot

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/driver/volume/volumetest"
+	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
 // everyBackupStatus is every status that Cinder 21 gives a backup (objects/fields.py, BackupStatus.ALL).
@@ -32,44 +33,46 @@ func backupSpec(change ...func(*BackupSpec)) Spec {
 	for _, c := range change {
 		c(&b)
 	}
-	return Spec{Name: "snapshot-1", Volume: volumetest.VolumeID(1), Backup: &b}
+	return Spec{Name: "snapshot-1", Volume: cloudtest.VolumeID(1), Backup: &b}
 }
 
 func incremental(b *BackupSpec) { b.Incremental = true }
 
 // ownTemporary is a temporary snapshot that this driver created for backupSpec, ownBackup the backup.
 func ownTemporary(n int, status volume.Status) volume.Snapshot {
-	p := volumetest.OwnSnapshot(n, status)
+	p := cloudtest.OwnSnapshot(n, status)
 	p.Metadata[contract.MetadataTemporary] = "backup"
 	return p
 }
 
 func ownBackup(n int, status volume.Status) volume.Snapshot {
-	b := volumetest.OwnSnapshot(n, status)
+	b := cloudtest.OwnSnapshot(n, status)
 	b.Backup, b.CreatedAt = true, time.Now()
 	return b
 }
 
 // temporaryOfUpstream is the snapshot that the upstream driver leaves if it is replaced while it waits for a backup.
 func temporaryOfUpstream(n int, status volume.Status) volume.Snapshot {
-	p := volumetest.OwnSnapshot(n, status)
+	p := cloudtest.OwnSnapshot(n, status)
 	p.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 	return p
 }
 
 func TestCreateBackupDeletesItsTemporarySnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := volumetest.SourceVolume
+		v := cloudtest.SourceVolume
 		v.Status = volume.InUse
-		c := volumetest.NewCloud(v)
+		c := cloudtest.New(t, v)
 		s, began, spec := snapshots(c), time.Now(), backupSpec(func(b *BackupSpec) { b.Zone = "az1" })
 		spec.Metadata = map[string]string{contract.MetadataSnapshotName: "shop"}
 		time.AfterFunc(5*time.Second, func() {
-			if len(c.SnapshotsByID) != 1 || !s.isTemporary(*c.SnapshotsByID[volumetest.SnapshotID(101)]) || c.Count("CreateBackup "+string(volumetest.SnapshotID(101))+" az1") != 1 {
-				t.Errorf("snapshots %v after %v", c.SnapshotsByID, c.Calls)
+			snapshots := slices.Collect(maps.Values(c.Objects(false)))
+			temporary := slices.Concat(snapshots, []volume.Snapshot{{}})[0]
+			if len(snapshots) != 1 || !s.isTemporary(temporary) || c.Count("CreateBackup "+string(temporary.ID)+" az1") != 1 {
+				t.Errorf("snapshots %v after %v", c.Objects(false), c.Calls)
 			}
 		})
-		first, err := s.Create(volumetest.Within(t, 60), spec)
+		first, err := s.Create(cloudtest.Within(t, 60), spec)
 		if took := time.Since(began); err != nil || !first.Ready() || !first.Backup || took > 15*time.Second {
 			t.Fatalf("got %v, %v after %v", first, err, took)
 		}
@@ -80,9 +83,9 @@ func TestCreateBackupDeletesItsTemporarySnapshot(t *testing.T) {
 		if diff := cmp.Diff(want, first.Metadata); diff != "" {
 			t.Error("metadata, -want +got\n", diff)
 		}
-		b, err := s.Create(volumetest.Within(t, 60), spec)
-		if err != nil || !b.Ready() || b.ID != first.ID || len(c.SnapshotsByID) != 0 || len(c.BackupsByID) != 1 || c.Count("CreateSnapshot") != 1 || c.Count("CreateBackup") != 1 {
-			t.Errorf("got %v, %v; left %v; after %v", b, err, c.SnapshotsByID, c.Calls)
+		b, err := s.Create(cloudtest.Within(t, 60), spec)
+		if err != nil || !b.Ready() || b.ID != first.ID || len(c.Objects(false)) != 0 || len(c.Objects(true)) != 1 || c.Count("CreateSnapshot") != 1 || c.Count("CreateBackup") != 1 {
+			t.Errorf("got %v, %v; left %v; after %v", b, err, c.Objects(false), c.Calls)
 		}
 	})
 }
@@ -90,18 +93,18 @@ func TestCreateBackupDeletesItsTemporarySnapshot(t *testing.T) {
 // external-snapshotter has few worker threads, and a backup takes minutes.
 func TestCreateBackupWaitsAtMostOneMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(ownBackup(2, volume.Creating))
+		c := cloudtest.New(t, cloudtest.SourceVolume).WithBackups(ownBackup(2, volume.Creating))
 		spec := backupSpec(func(b *BackupSpec) { b.PerGiB = 0 })
 		for range 3 {
 			began := time.Now()
-			_, err := snapshots(c).Create(volumetest.Within(t, 180), spec)
-			volumetest.WantKind(t, err, volume.Busy, true)
-			if took := time.Since(began); took != time.Minute || !strings.Contains(err.Error(), string(volumetest.SnapshotID(2))+" is being created (status creating); the driver keeps waiting on the next call") {
+			_, err := snapshots(c).Create(cloudtest.Within(t, 180), spec)
+			cloudtest.WantKind(t, err, volume.Busy, true)
+			if took := time.Since(began); took != time.Minute || !strings.Contains(err.Error(), string(cloudtest.SnapshotID(2))+" is being created (status creating); the driver keeps waiting on the next call") {
 				t.Errorf("%v after %v", err, took)
 			}
 		}
-		c.ChangeBackup(volumetest.SnapshotID(2), func(b *volume.Snapshot) { b.Status = volume.Available })
-		if b, err := snapshots(c).Create(volumetest.Within(t, 180), spec); err != nil || b.ID != volumetest.SnapshotID(2) || c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
+		c.LaterSnapshot(cloudtest.SnapshotID(2), func(b *volume.Snapshot) { b.Status = volume.Available })
+		if b, err := snapshots(c).Create(cloudtest.Within(t, 180), spec); err != nil || b.ID != cloudtest.SnapshotID(2) || c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
 			t.Errorf("got %v, %v after %v", b, err, c.Calls)
 		}
 	})
@@ -120,33 +123,33 @@ func TestCreateBackupResumesFromEveryState(t *testing.T) {
 	}{
 		"nothing":              {},
 		"a temporary snapshot": {snapshots: []volume.Snapshot{ownTemporary(1, volume.Available)}},
-		"a temporary snapshot that is being made": {snapshots: []volume.Snapshot{ownTemporary(1, volume.Creating)}, ends: map[volume.SnapshotID]volume.Status{volumetest.SnapshotID(1): volume.Available}},
+		"a temporary snapshot that is being made": {snapshots: []volume.Snapshot{ownTemporary(1, volume.Creating)}, ends: map[volume.SnapshotID]volume.Status{cloudtest.SnapshotID(1): volume.Available}},
 		"upstream's temporary snapshot":           {snapshots: []volume.Snapshot{temporaryOfUpstream(1, volume.Available)}},
-		"a backup":                                {backups: []volume.Snapshot{ownBackup(2, volume.Available)}, id: volumetest.SnapshotID(2)},
-		"a backup and its snapshot":               {snapshots: []volume.Snapshot{ownTemporary(1, volume.Available)}, backups: []volume.Snapshot{ownBackup(2, volume.Available)}, id: volumetest.SnapshotID(2)},
+		"a backup":                                {backups: []volume.Snapshot{ownBackup(2, volume.Available)}, id: cloudtest.SnapshotID(2)},
+		"a backup and its snapshot":               {snapshots: []volume.Snapshot{ownTemporary(1, volume.Available)}, backups: []volume.Snapshot{ownBackup(2, volume.Available)}, id: cloudtest.SnapshotID(2)},
 		"upstream's backup and its snapshot": {
 			snapshots: []volume.Snapshot{temporaryOfUpstream(1, volume.Available)},
-			backups:   []volume.Snapshot{from(volume.Snapshot{ID: volumetest.SnapshotID(2), Name: "snapshot-1", Volume: volumetest.VolumeID(1), Status: volume.Available, CreatedAt: old}, volumetest.SnapshotID(1))}, id: volumetest.SnapshotID(2),
+			backups:   []volume.Snapshot{from(volume.Snapshot{ID: cloudtest.SnapshotID(2), Name: "snapshot-1", Volume: cloudtest.VolumeID(1), Status: volume.Available, CreatedAt: old}, cloudtest.SnapshotID(1))}, id: cloudtest.SnapshotID(2),
 		},
 		"a backup and a snapshot that it was not made from": {
-			snapshots: []volume.Snapshot{temporaryOfUpstream(1, volume.Available)}, backups: []volume.Snapshot{from(ownBackup(2, volume.Available), volumetest.SnapshotID(9))}, id: volumetest.SnapshotID(2), left: 1,
+			snapshots: []volume.Snapshot{temporaryOfUpstream(1, volume.Available)}, backups: []volume.Snapshot{from(ownBackup(2, volume.Available), cloudtest.SnapshotID(9))}, id: cloudtest.SnapshotID(2), left: 1,
 		},
-		"a backup that is being deleted": {backups: []volume.Snapshot{ownBackup(2, volume.Deleting)}, ends: map[volume.SnapshotID]volume.Status{volumetest.SnapshotID(2): ""}},
+		"a backup that is being deleted": {backups: []volume.Snapshot{ownBackup(2, volume.Deleting)}, ends: map[volume.SnapshotID]volume.Status{cloudtest.SnapshotID(2): ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(test.snapshots...).WithBackups(test.backups...)
+				c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(test.snapshots...).WithBackups(test.backups...)
 				for id, status := range test.ends {
-					c.ChangeSnapshot(id, func(p *volume.Snapshot) { p.Status = status })
-					c.ChangeBackup(id, func(b *volume.Snapshot) {
+					c.LaterSnapshot(id, func(p *volume.Snapshot) { p.Status = status })
+					c.LaterSnapshot(id, func(b *volume.Snapshot) {
 						if b.Status = status; status == "" {
 							b.ID = ""
 						}
 					})
 				}
 				b, err := retried(t, snapshots(c), backupSpec())
-				if err != nil || test.id != "" && b.ID != test.id || len(c.BackupsByID) != 1 || len(c.SnapshotsByID) != test.left {
-					t.Errorf("got %v, %v; left %v; after %v", b, err, c.SnapshotsByID, c.Calls)
+				if err != nil || test.id != "" && b.ID != test.id || len(c.Objects(true)) != 1 || len(c.Objects(false)) != test.left {
+					t.Errorf("got %v, %v; left %v; after %v", b, err, c.Objects(false), c.Calls)
 				}
 			})
 		})
@@ -157,18 +160,18 @@ func TestCreateWithABackupInEveryStatus(t *testing.T) {
 	for _, status := range everyBackupStatus {
 		t.Run(string(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, status))
-				b, err := snapshots(c).Create(volumetest.Within(t, 30), backupSpec())
+				c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, status))
+				b, err := snapshots(c).Create(cloudtest.Within(t, 30), backupSpec())
 				switch status.SnapshotMeaning().Create {
 				case volume.Proceed, volume.Wait, volume.BeingDeleted:
 					if status != volume.Available {
-						volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
-					} else if err != nil || b.ID != volumetest.SnapshotID(2) {
+						cloudtest.WantKind(t, err, volume.DeadlineExceeded, true)
+					} else if err != nil || b.ID != cloudtest.SnapshotID(2) {
 						t.Errorf("got %v, %v", b, err)
 					}
 				default:
-					if volumetest.WantKind(t, err, volume.Failed, status == "error_deleting"); status == "error" && len(c.SnapshotsByID)+len(c.BackupsByID) != 0 {
-						t.Errorf("left: %v and %v", c.SnapshotsByID, c.BackupsByID)
+					if cloudtest.WantKind(t, err, volume.Failed, status == "error_deleting"); status == "error" && len(c.Objects(false))+len(c.Objects(true)) != 0 {
+						t.Errorf("left: %v and %v", c.Objects(false), c.Objects(true))
 					}
 				}
 				if c.Count("CreateBackup") != 0 {
@@ -183,12 +186,12 @@ func TestCreateDeletesAFailedBackupAndItsTemporarySnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := ownBackup(2, volume.ErrorStatus)
 		failed.Reason = "the store is full.\nTraceback (most recent call last):\n\n  Fil"
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(failed)
+		c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(failed)
 		s := snapshots(c)
 		_, err := retried(t, s, backupSpec())
-		volumetest.WantKind(t, err, volume.Failed, false)
-		if !strings.Contains(err.Error(), "the store is full;") || len(c.SnapshotsByID)+len(c.BackupsByID) != 0 {
-			t.Errorf("%v; left: %v and %v", err, c.SnapshotsByID, c.BackupsByID)
+		cloudtest.WantKind(t, err, volume.Failed, false)
+		if !strings.Contains(err.Error(), "the store is full;") || len(c.Objects(false))+len(c.Objects(true)) != 0 {
+			t.Errorf("%v; left: %v and %v", err, c.Objects(false), c.Objects(true))
 		}
 		if _, err := retried(t, s, backupSpec()); err != nil {
 			t.Errorf("a retry does not begin anew: %v", err)
@@ -200,9 +203,9 @@ func TestCreateNeverDeletesAFailedBackupThatItDoesNotOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := ownBackup(2, volume.ErrorStatus)
 		b.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(b)
-		_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-		if volumetest.WantKind(t, err, volume.Failed, true); c.CountPrefix("Delete") != 0 {
+		c := cloudtest.New(t, cloudtest.SourceVolume).WithBackups(b)
+		_, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
+		if cloudtest.WantKind(t, err, volume.Failed, true); c.CountPrefix("Delete") != 0 {
 			t.Error(c.Calls)
 		}
 	})
@@ -212,12 +215,12 @@ func TestCreateNeverDeletesAFailedBackupThatItDoesNotOwn(t *testing.T) {
 func TestCreateReportsATemporarySnapshotWhoseStatusCinderDoesNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := ownBackup(2, volume.ErrorStatus)
-		b.Reason, b.From = "Service not found for creating backup.", volumetest.SnapshotID(1)
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, backingUp)).WithBackups(b)
+		b.Reason, b.From = "Service not found for creating backup.", cloudtest.SnapshotID(1)
+		c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(ownTemporary(1, backingUp)).WithBackups(b)
 		began := time.Now()
-		_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-		volumetest.WantKind(t, err, volume.Failed, true)
-		for _, text := range []string{"Service not found", "volume snapshot set --state available " + string(volumetest.SnapshotID(1)), string(volumetest.VolumeID(1)), "administrator"} {
+		_, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
+		cloudtest.WantKind(t, err, volume.Failed, true)
+		for _, text := range []string{"Service not found", "volume snapshot set --state available " + string(cloudtest.SnapshotID(1)), string(cloudtest.VolumeID(1)), "administrator"} {
 			if !strings.Contains(err.Error(), text) {
 				t.Errorf("%q is not in %v", text, err)
 			}
@@ -225,10 +228,10 @@ func TestCreateReportsATemporarySnapshotWhoseStatusCinderDoesNotReset(t *testing
 		if time.Since(began) != 0 || c.CountPrefix("Delete") != 0 {
 			t.Errorf("after %v: %v", time.Since(began), c.Calls)
 		}
-		c.SnapshotsByID[volumetest.SnapshotID(1)].Status = volume.Available // by the administrator
-		_, err = snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-		if volumetest.WantKind(t, err, volume.Failed, false); len(c.SnapshotsByID)+len(c.BackupsByID) != 0 {
-			t.Errorf("left: %v and %v", c.SnapshotsByID, c.BackupsByID)
+		c.ChangeSnapshot(cloudtest.SnapshotID(1), func(p *volume.Snapshot) { p.Status = volume.Available }) // by the administrator
+		_, err = snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
+		if cloudtest.WantKind(t, err, volume.Failed, false); len(c.Objects(false))+len(c.Objects(true)) != 0 {
+			t.Errorf("left: %v and %v", c.Objects(false), c.Objects(true))
 		}
 	})
 }
@@ -239,103 +242,54 @@ func TestCreateBackupErrorsAreFinalOnlyWhereNothingExists(t *testing.T) {
 		final := idempotent.Final(volume.Errorf(kind, "no"))
 		for _, stuck := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.SourceVolume)
+				c := cloudtest.New(t, cloudtest.SourceVolume)
 				c.Fail["CreateBackup"] = volume.Errorf(kind, "no")
 				if stuck {
-					c.Undeletable = "error_deleting"
+					c.Undeletable("error_deleting")
 				}
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-				volumetest.WantKind(t, err, kind, !final || stuck)
-				if left := len(c.SnapshotsByID); left != map[bool]int{true: 0, false: 1}[final && !stuck] {
+				_, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
+				cloudtest.WantKind(t, err, kind, !final || stuck)
+				if left := len(c.Objects(false)); left != map[bool]int{true: 0, false: 1}[final && !stuck] {
 					t.Errorf("%s: %d snapshots are left", kind, left)
 				}
 			})
 		}
 		synctest.Test(t, func(t *testing.T) {
-			c := volumetest.NewCloud(volumetest.SourceVolume)
+			c := cloudtest.New(t, cloudtest.SourceVolume)
 			c.Fail["BackupsNamed"] = volume.Errorf(kind, "no")
-			_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-			if volumetest.WantKind(t, err, kind, true); c.CountPrefix("Create") != 0 {
+			_, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
+			if cloudtest.WantKind(t, err, kind, true); c.CountPrefix("Create") != 0 {
 				t.Errorf("%s: %v", kind, c.Calls)
 			}
 		})
 	}
 }
 
-func TestCreateComparesVolumeIDsWithoutCase(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const upper, lower = "AAAAAAAA-0000-4000-8000-000000000001", "aaaaaaaa-0000-4000-8000-000000000001"
-		for name, test := range map[string]struct {
-			spec Spec
-			made volume.Snapshot
-		}{
-			"snapshot": {snapshotSpec, volumetest.OwnSnapshot(1, volume.Available)},
-			"backup":   {backupSpec(), ownBackup(2, volume.Available)},
-		} {
-			test.spec.Volume, test.made.Volume = upper, lower
-			c := volumetest.NewCloud(volume.Volume{ID: lower, Status: volume.Available})
-			if test.made.Backup {
-				c.WithBackups(test.made)
-			} else {
-				c.WithSnapshots(test.made)
-			}
-			if got, err := snapshots(c).Create(volumetest.Within(t, 60), test.spec); err != nil || got.ID != test.made.ID {
-				t.Errorf("%s: want %s, got %v, %v", name, test.made.ID, got, err)
-			}
-		}
-	})
-}
-
-func TestCreateWithTheNameOfAnotherKindIsIncompatible(t *testing.T) {
-	elsewhere := func(p volume.Snapshot) volume.Snapshot { p.Volume = volumetest.VolumeID(2); return p }
-	for name, test := range map[string]struct {
-		spec      Spec
-		snapshots []volume.Snapshot
-		backups   []volume.Snapshot
-	}{
-		"a backup of another volume":                       {backupSpec(), nil, []volume.Snapshot{elsewhere(ownBackup(2, volume.Available))}},
-		"a backup that is being made of another":           {backupSpec(), nil, []volume.Snapshot{elsewhere(ownBackup(2, volume.Creating))}},
-		"a temporary snapshot of another volume":           {backupSpec(), []volume.Snapshot{elsewhere(ownTemporary(1, volume.Available))}, nil},
-		"a snapshot where a backup is asked for":           {backupSpec(), []volume.Snapshot{volumetest.OwnSnapshot(1, volume.Available)}, nil},
-		"a snapshot of nobody where a backup is asked for": {backupSpec(), []volume.Snapshot{{ID: volumetest.SnapshotID(1), Name: "snapshot-1", Volume: volumetest.VolumeID(1), Status: volume.Available}}, nil},
-		"a temporary snapshot where a snapshot is asked":   {snapshotSpec, []volume.Snapshot{ownTemporary(1, volume.Available)}, nil},
-		"a backup where a snapshot is asked for":           {snapshotSpec, nil, []volume.Snapshot{ownBackup(2, volume.Available)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.SourceVolume, volume.Volume{ID: volumetest.VolumeID(2), Status: volume.Available}).WithSnapshots(test.snapshots...).WithBackups(test.backups...)
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), test.spec)
-				if volumetest.WantKind(t, err, volume.Incompatible, false); c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
-					t.Error(c.Calls)
-				}
-			})
-		})
-	}
-}
-
 func TestCreateSnapshotOnACloudWithoutBackups(t *testing.T) {
-	for _, kind := range []volume.Kind{volume.PermissionDenied, volume.Unimplemented, volume.NotFound} {
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots()
-		c.Fail["BackupsNamed"], c.Fail["Backups"] = volume.Errorf(kind, "no"), volume.Errorf(kind, "no")
-		s := snapshots(c)
-		p, err := s.Create(t.Context(), snapshotSpec)
-		if err != nil {
-			t.Errorf("%s: %v", kind, err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, kind := range []volume.Kind{volume.PermissionDenied, volume.Unimplemented, volume.NotFound} {
+			c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots()
+			c.Fail["BackupsNamed"], c.Fail["Backups"] = volume.Errorf(kind, "no"), volume.Errorf(kind, "no")
+			s := snapshots(c)
+			p, err := s.Create(t.Context(), snapshotSpec)
+			if err != nil {
+				t.Errorf("%s: %v", kind, err)
+			}
+			if page, err := s.List(t.Context(), "", volume.SnapshotPositionOf(p), 0); err != nil || len(page) != 0 {
+				t.Errorf("%s: the list's end is %v, %v", kind, page, err)
+			}
 		}
-		if page, err := s.List(t.Context(), "", volume.SnapshotPositionOf(p), 0); err != nil || len(page) != 0 {
-			t.Errorf("%s: the list's end is %v, %v", kind, page, err)
-		}
-	}
-	c := volumetest.NewCloud(volumetest.SourceVolume)
-	c.Fail["BackupsNamed"] = volume.Errorf(volume.Unavailable, "down")
-	_, err := snapshots(c).Create(t.Context(), snapshotSpec)
-	volumetest.WantKind(t, err, volume.Unavailable, true)
+		c := cloudtest.New(t, cloudtest.SourceVolume)
+		c.Fail["BackupsNamed"] = volume.Errorf(volume.Unavailable, "down")
+		_, err := snapshots(c).Create(t.Context(), snapshotSpec)
+		cloudtest.WantKind(t, err, volume.Unavailable, true)
+	})
 }
 
 func TestCreateIncrementalBackupNeedsTheLatestBackup(t *testing.T) {
 	begin := time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)
 	base := func(n int, status volume.Status, minute int) volume.Snapshot {
-		return volume.Snapshot{ID: volumetest.SnapshotID(n), Name: "earlier", Volume: volumetest.VolumeID(1), Status: status, DataAt: begin.Add(time.Duration(minute) * time.Minute), CreatedAt: begin}
+		return volume.Snapshot{ID: cloudtest.SnapshotID(n), Name: "earlier", Volume: cloudtest.VolumeID(1), Status: status, DataAt: begin.Add(time.Duration(minute) * time.Minute), CreatedAt: begin}
 	}
 	for name, test := range map[string]struct {
 		backups []volume.Snapshot
@@ -355,12 +309,12 @@ func TestCreateIncrementalBackupNeedsTheLatestBackup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(test.backups...)
+				c := cloudtest.New(t, cloudtest.SourceVolume).WithBackups(test.backups...)
 				spec := backupSpec(incremental)
 				spec.Backup.Incremental = !test.plain
-				_, err := snapshots(c).Create(volumetest.Within(t, 60), spec)
+				_, err := snapshots(c).Create(cloudtest.Within(t, 60), spec)
 				if test.kind != volume.Unknown {
-					volumetest.WantKind(t, err, test.kind, true)
+					cloudtest.WantKind(t, err, test.kind, true)
 					return
 				}
 				i := slices.IndexFunc(c.Calls, func(call string) bool { return strings.HasPrefix(call, "CreateBackup") })
@@ -375,16 +329,16 @@ func TestCreateIncrementalBackupNeedsTheLatestBackup(t *testing.T) {
 func TestCreateReportsABackupThatTakesTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := ownBackup(2, volume.Creating) // of 3 GiB: 90 s
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithBackups(b)
+		c := cloudtest.New(t, cloudtest.SourceVolume).WithBackups(b)
 		for after, late := range map[time.Duration]bool{80 * time.Second: false, 100 * time.Second: true} {
-			c.BackupsByID[volumetest.SnapshotID(2)].CreatedAt = time.Now().Add(-after)
-			_, err := snapshots(c).Create(volumetest.Within(t, 5), backupSpec())
-			if volumetest.WantKind(t, err, volume.DeadlineExceeded, true); strings.Contains(err.Error(), contract.ParameterBackupTime) != late {
+			c.ChangeSnapshot(cloudtest.SnapshotID(2), func(b *volume.Snapshot) { b.CreatedAt = time.Now().Add(-after) })
+			_, err := snapshots(c).Create(cloudtest.Within(t, 5), backupSpec())
+			if cloudtest.WantKind(t, err, volume.DeadlineExceeded, true); strings.Contains(err.Error(), contract.ParameterBackupTime) != late {
 				t.Errorf("after %v: %v", after, err)
 			}
 		}
-		c.BackupsByID[volumetest.SnapshotID(2)].Status = volume.Available
-		if b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec()); err != nil || !b.Ready() {
+		c.ChangeSnapshot(cloudtest.SnapshotID(2), func(p *volume.Snapshot) { p.Status = volume.Available })
+		if b, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec()); err != nil || !b.Ready() {
 			t.Errorf("got %v, %v", b, err)
 		}
 	})
@@ -393,23 +347,25 @@ func TestCreateReportsABackupThatTakesTooLong(t *testing.T) {
 // No later call knows which of two backups of the same second was returned, so the call that created the younger one deletes it.
 func TestCreateDeletesItsOwnBackupOfTheSameSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume)
+		c := cloudtest.New(t, cloudtest.SourceVolume)
 		c.Hook["CreateBackup"] = func() {
 			c.WithBackups(ownBackup(2, volume.Creating))
-			time.AfterFunc(20*time.Second, func() { c.EndBackup(volumetest.SnapshotID(2)) })
+			time.AfterFunc(20*time.Second, func() {
+				c.ChangeSnapshot(cloudtest.SnapshotID(2), func(b *volume.Snapshot) { b.Status = volume.Available })
+			})
 		}
-		b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-		if err != nil || b.ID != volumetest.SnapshotID(2) || len(c.BackupsByID) != 1 {
-			t.Errorf("got %v, %v; left: %v", b, err, c.BackupsByID)
+		b, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
+		if err != nil || b.ID != cloudtest.SnapshotID(2) || len(c.Objects(true)) != 1 {
+			t.Errorf("got %v, %v; left: %v", b, err, c.Objects(true))
 		}
 	})
 }
 
 func TestCreateBackupWaitsForAnotherCallThatBacksUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, backingUp))
-		_, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
-		if volumetest.WantKind(t, err, volume.Busy, true); c.Count("CreateBackup")+c.CountPrefix("Delete") != 0 {
+		c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(ownTemporary(1, backingUp))
+		_, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
+		if cloudtest.WantKind(t, err, volume.Busy, true); c.Count("CreateBackup")+c.CountPrefix("Delete") != 0 {
 			t.Error(c.Calls)
 		}
 	})
@@ -419,83 +375,14 @@ func TestCreateBackupWaitsForAnotherCallThatBacksUp(t *testing.T) {
 func TestCreateReturnsABackupWhoseTemporarySnapshotStays(t *testing.T) {
 	for _, undeletable := range []volume.Status{volume.Available, "error_deleting", volume.Deleting} {
 		synctest.Test(t, func(t *testing.T) {
-			c := volumetest.NewCloud(volumetest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, volume.Available))
-			c.Undeletable = undeletable
-			b, err := snapshots(c).Create(volumetest.Within(t, 60), backupSpec())
+			c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, volume.Available))
+			c.Undeletable(undeletable)
+			b, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
 			if undeletable == volume.Deleting {
-				volumetest.WantKind(t, err, volume.DeadlineExceeded, true)
+				cloudtest.WantKind(t, err, volume.DeadlineExceeded, true)
 			} else if err != nil || !b.Ready() {
 				t.Errorf("%s: got %v, %v", undeletable, b, err)
 			}
 		})
-	}
-}
-
-// A user may delete a VolumeSnapshot before its backup is available; then no further create call comes.
-func TestDeleteBackupDeletesItsTemporarySnapshot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := volumetest.NewCloud(volumetest.SourceVolume)
-		s := snapshots(c)
-		b, err := s.Create(volumetest.Within(t, 60), backupSpec())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Delete(volumetest.Within(t, 60), b.ID); err != nil || len(c.SnapshotsByID)+len(c.BackupsByID) != 0 {
-			t.Errorf("%v; left: %v and %v", err, c.SnapshotsByID, c.BackupsByID)
-		}
-		other := volumetest.OwnSnapshot(1, volume.Available)
-		c.WithSnapshots(other).WithBackups(ownBackup(2, volume.Available))
-		if err := s.Delete(volumetest.Within(t, 60), volumetest.SnapshotID(2)); err != nil || len(c.SnapshotsByID) != 1 || len(c.BackupsByID) != 0 {
-			t.Errorf("%v; left: %v and %v", err, c.SnapshotsByID, c.BackupsByID)
-		}
-		c.WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, volume.Available))
-		c.Undeletable = "error_deleting"
-		err = s.Delete(volumetest.Within(t, 60), volumetest.SnapshotID(2))
-		if volumetest.WantKind(t, err, volume.Failed, true); len(c.BackupsByID) != 1 {
-			t.Error("the backup went although its snapshot stays")
-		}
-	})
-}
-
-func TestListReturnsSnapshotsThenBackups(t *testing.T) {
-	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, of := range []volume.ID{"", volumetest.VolumeID(1), volumetest.VolumeID(2)} {
-		for _, vanish := range []bool{false, true} {
-			c, want := volumetest.NewCloud(volumetest.SourceVolume), 0
-			for n := range 10 {
-				p := volume.Snapshot{ID: volumetest.SnapshotID(n), Status: volume.Available, CreatedAt: begin.Add(time.Duration(n/2) * time.Second), Volume: volumetest.VolumeID(1 + n%2)}
-				if of == "" || of == p.Volume {
-					want++
-				}
-				if n < 5 {
-					c.WithSnapshots(p)
-				} else {
-					c.WithBackups(p)
-				}
-			}
-			s, seen, at := snapshots(c), []volume.SnapshotID{}, volume.SnapshotPosition{}
-			for {
-				page, err := s.List(t.Context(), of, at, 2)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(page) == 0 {
-					break
-				}
-				for _, p := range page {
-					if slices.Contains(seen, p.ID) || p.Backup != (p.ID >= volumetest.SnapshotID(5)) {
-						t.Errorf("of %q: %v", of, p)
-					}
-					seen = append(seen, p.ID)
-				}
-				if at = volume.SnapshotPositionOf(page[len(page)-1]); vanish {
-					delete(c.SnapshotsByID, at.After)
-					delete(c.BackupsByID, at.After)
-				}
-			}
-			if len(seen) != want {
-				t.Errorf("of %q: %v, want %d", of, seen, want)
-			}
-		}
 	}
 }

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"context"
 
+	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -19,6 +20,9 @@ func (s *Service) Delete(ctx context.Context, id volume.SnapshotID) error {
 	}
 	defer unlock()
 	p, err := s.cloud.Snapshot(ctx, id)
+	if err == nil {
+		err = volume.WithOp(observe.CheckSnapshot(ctx, s.cloud, s.protection, p), "delete")
+	}
 	if err == nil {
 		p, err = s.awaitSnapshot.deletable(ctx, p)
 	}

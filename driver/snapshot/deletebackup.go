@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/observe"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // deleteBackup deletes the backup of an ID that no snapshot has, by the rules of Delete. Before that it deletes the temporary snapshot that
@@ -14,6 +16,9 @@ func (s *Service) deleteBackup(ctx context.Context, id volume.SnapshotID) error 
 	b, err := s.cloud.Backup(ctx, id)
 	if withoutBackups(err) {
 		return s.deleteHiddenBackup(ctx, id, err)
+	}
+	if err == nil {
+		err = volume.WithOp(observe.CheckSnapshot(ctx, s.cloud, s.protection, b), "delete")
 	}
 	if err == nil {
 		b, err = s.awaitBackup.deletable(ctx, b)
@@ -62,19 +67,18 @@ func (s *Service) deleteHiddenBackup(ctx context.Context, id volume.SnapshotID, 
 
 // listsBackup reports whether the list of backups holds that ID.
 func (s *Service) listsBackup(ctx context.Context, id volume.SnapshotID) (bool, error) {
-	var page volume.SnapshotPage
-	for {
-		backups, err := s.cloud.Backups(ctx, page)
-		switch {
-		case volume.Is(err, volume.NotFound) && page.Marker != "":
-			return false, volume.Errorf(volume.Busy, "somebody deleted backup %s while the driver read the list of backups; a retry reads it again: %w", page.Marker, err).Op("delete")
-		case err != nil || len(backups) == 0:
-			return false, err
-		case slices.ContainsFunc(backups, func(b volume.Snapshot) bool { return strings.EqualFold(string(b.ID), string(id)) }):
-			return true, nil
+	listed := false
+	err := paging.Walk(paging.MaxItems, func(marker string) ([]volume.Snapshot, bool, error) {
+		page, err := s.cloud.Backups(ctx, volume.SnapshotPage{Marker: volume.SnapshotID(marker)})
+		if volume.Is(err, volume.NotFound) && marker != "" {
+			err = volume.Errorf(volume.Busy, "somebody deleted backup %s while the driver read the list of backups; a retry reads it again: %w", marker, err).Op("delete")
 		}
-		page.Marker = backups[len(backups)-1].ID
-	}
+		return page, true, err
+	}, func(b volume.Snapshot) string { return string(b.ID) }, func(page []volume.Snapshot) bool {
+		listed = slices.ContainsFunc(page, func(b volume.Snapshot) bool { return strings.EqualFold(string(b.ID), string(id)) })
+		return !listed
+	})
+	return listed, observe.EndlessList(err, "the project's backups")
 }
 
 // explainBackupRefusal says why Cinder refused to delete a backup whose status allows it. A 404 does not prove that the backup is gone:

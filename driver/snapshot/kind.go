@@ -18,6 +18,9 @@ type kind struct {
 func (s *Service) newSnapshots(o Options) kind {
 	r := s.newResource("snapshot", o)
 	r.List = s.cloud.SnapshotsNamed
+	r.Read = func(ctx context.Context, id string) (volume.Snapshot, error) {
+		return s.cloud.Snapshot(ctx, volume.SnapshotID(id))
+	}
 	r.Delete = func(ctx context.Context, p volume.Snapshot) error { return s.cloud.DeleteSnapshot(ctx, p.ID) }
 	r.AwaitDeleted = func(ctx context.Context, p volume.Snapshot) error { return s.awaitSnapshotDeleted(ctx, p.ID) }
 	return newKind(r, s.awaitSnapshot)
@@ -26,6 +29,9 @@ func (s *Service) newSnapshots(o Options) kind {
 func (s *Service) newBackups(o Options) kind {
 	r := s.newResource("backup", o)
 	r.List = s.cloud.BackupsNamed
+	r.Read = func(ctx context.Context, id string) (volume.Snapshot, error) {
+		return s.cloud.Backup(ctx, volume.SnapshotID(id))
+	}
 	r.Delete = func(ctx context.Context, b volume.Snapshot) error {
 		if err := s.cloud.DeleteBackup(ctx, b.ID); err != nil {
 			return s.explainBackupRefusal(ctx, b.ID, err)
@@ -45,7 +51,7 @@ func newKind(r *idempotent.Resource[volume.Snapshot], wait await) kind {
 }
 
 func (s *Service) newResource(noun string, o Options) *idempotent.Resource[volume.Snapshot] {
-	return &idempotent.Resource[volume.Snapshot]{Noun: noun, Facts: s.facts, Log: o.Log, CountDuplicate: o.CountDuplicate}
+	return &idempotent.Resource[volume.Snapshot]{Noun: noun, Facts: s.facts, Requests: o.Requests, Log: o.Log, CountDuplicate: o.CountDuplicate}
 }
 
 // facts is what package idempotent must know about a snapshot or backup.
@@ -82,7 +88,7 @@ func (k kind) awaitCreated(ctx context.Context, id volume.SnapshotID, name strin
 	if err != nil {
 		return nil, volume.AfterWrite(err)
 	}
-	found, err := k.Named(ctx, name)
+	found, err := k.NamedWith(ctx, name, string(id))
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +141,7 @@ func (s *Service) deleteFailed(ctx context.Context, k kind, p volume.Snapshot) e
 // failureReason is what Cinder reports about a failed snapshot or backup, as the end of a clause.
 func (s *Service) failureReason(ctx context.Context, p volume.Snapshot) string {
 	if p.Reason != "" {
-		reason, _, _ := strings.Cut(p.Reason, "\nTraceback") // Cinder 21 adds one, cut off after 255 characters
+		reason, _, _ := strings.Cut(p.Reason, " Traceback (") // Cinder 21 adds one after a line end, cut off after 255 characters
 		return ": " + strings.TrimSuffix(reason, ".")
 	}
 	return strings.TrimSuffix(s.message(ctx, p.ID), ".")

@@ -16,9 +16,11 @@ import (
 
 // Options are what a Service needs besides its cloud.
 type Options struct {
-	Owner idempotent.Owner
-	Locks *inflight.Locks // shared with every service for the same cloud; nil makes new ones
-	Log   *slog.Logger    // for what no RPC response can report; nil discards
+	Owner      idempotent.Owner
+	Locks      *inflight.Locks // shared with every service for the same cloud; nil makes new ones
+	Requests   *inflight.Calls // shared in the same way; the attach service drains them
+	Protection volume.Protection
+	Log        *slog.Logger // for what no RPC response can report; nil discards
 	// CountDuplicate counts a "snapshot" or "backup" that has the name of another and that the driver does not delete; nil counts nothing.
 	CountDuplicate func(noun string)
 }
@@ -30,6 +32,7 @@ type Service struct {
 	awaitSnapshot await
 	awaitBackup   await
 	owner         idempotent.Owner
+	protection    volume.Protection
 	log           *slog.Logger
 	locks         *inflight.Locks
 	snapshots     kind
@@ -44,9 +47,12 @@ func New(cloud volume.Cloud, volumes volume.Waiter, snapshots, backups volume.Sn
 	if o.Locks == nil {
 		o.Locks = &inflight.Locks{}
 	}
+	if o.Requests == nil {
+		o.Requests = &inflight.Calls{}
+	}
 	s := &Service{
 		cloud: cloud, volumes: observe.Volumes{Cloud: cloud, Waiter: volumes, Log: o.Log}, awaitSnapshot: awaitWith(snapshots, "snapshot"), awaitBackup: awaitWith(backups, "backup"),
-		owner: o.Owner, log: o.Log, locks: o.Locks,
+		owner: o.Owner, protection: o.Protection, log: o.Log, locks: o.Locks,
 	}
 	s.snapshots, s.backups = s.newSnapshots(o), s.newBackups(o)
 	return s

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -39,6 +40,10 @@ func (wait await) bounded(ctx context.Context, id volume.SnapshotID, what string
 	})
 	if err == nil || bounded.Err() == nil || ctx.Err() != nil {
 		return b, err
+	}
+	var unread volume.UnreadError
+	if errors.As(err, &unread) {
+		return b, volume.Errorf(volume.Busy, "the driver cannot read whether backup %s is complete, and tries again on the next call: %w", id, unread).Op("snapshot").AfterWrite()
 	}
 	state := "is being created"
 	if status != volume.Creating {

@@ -16,19 +16,9 @@ type Budgets struct {
 
 // NewBudgets registers the metrics.
 func NewBudgets(registry prometheus.Registerer) *Budgets {
-	m := &Budgets{
-		limit: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cinder_csi_openstack_budget_per_second", Help: "Requests a second that the driver sends on average; kind is read or write. It is lower than configured after the cloud asked for fewer requests.",
-		}, []string{"cloud", "kind"}),
-		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "cinder_csi_openstack_throttle_wait_seconds", Help: "How long requests waited for the limit; requests that did not wait are not counted.",
-		}, []string{"cloud", "kind"}),
-		complaints: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cinder_csi_openstack_throttled_total", Help: "Answers that ask for fewer requests, by HTTP status (429, 498, 503).",
-		}, []string{"cloud", "kind", "code"}),
+	return &Budgets{
+		limit: budgetLimit.gauge(registry), waited: budgetWait.histogram(registry), complaints: budgetThrottled.counter(registry),
 	}
-	registry.MustRegister(m.limit, m.waited, m.complaints)
-	return m
 }
 
 // Of returns the meter of the budget of one cloud. It implements transport.BudgetMeter.

@@ -7,12 +7,7 @@ type Duplicates struct{ seen *prometheus.CounterVec }
 
 // NewDuplicates registers the metric.
 func NewDuplicates(registry prometheus.Registerer) *Duplicates {
-	d := &Duplicates{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cinder_csi_duplicates_total",
-		Help: "How often a create found a second object with the same name that the driver must not delete; kind is volume, snapshot or backup. The log has the ids.",
-	}, []string{"cloud", "kind"})}
-	registry.MustRegister(d.seen)
-	return d
+	return &Duplicates{duplicates.counter(registry)}
 }
 
 // Of returns the function that counts duplicates of one cloud, by kind.

@@ -18,21 +18,12 @@ type Hubs struct {
 }
 
 // hows are the values of the label "how".
-var hows = []string{"single", "list", "changes", "deleting"}
+var hows = []string{"single", "list", "changes"}
 
 // NewHubs registers the metrics.
 func NewHubs(registry prometheus.Registerer) *Hubs {
-	of := []string{"cloud", "kind"}
-	m := &Hubs{
-		waiters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cinder_csi_hub_waiters", Help: "RPCs that wait for an object to change; kind is volume, snapshot, backup or server.",
-		}, of),
-		oldest: prometheus.NewDesc("cinder_csi_hub_oldest_wait_seconds", "How long the oldest waiter has waited; 0 without waiters.", of, nil),
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cinder_csi_hub_calls_total", Help: "Requests to the cloud for the waiters: single (one object), list (all objects), changes (changed objects), deleting (objects that are being deleted).",
-		}, []string{"cloud", "kind", "how"}),
-	}
-	registry.MustRegister(m.waiters, m.calls, m)
+	m := &Hubs{waiters: hubWaiters.gauge(registry), oldest: hubOldestWait.desc(), calls: hubCalls.counter(registry)}
+	registry.MustRegister(m)
 	return m
 }
 

@@ -10,10 +10,7 @@ var lenientKinds = []string{"unknown parameter", "shared file system", "unread a
 
 // NewLenience registers the metric.
 func NewLenience(registry prometheus.Registerer) *Lenience {
-	l := &Lenience{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cinder_csi_lenient_inputs_total", Help: "Settings and class parameters that the driver accepted, and that --strict refuses, by kind.",
-	}, []string{"kind"})}
-	registry.MustRegister(l.passed)
+	l := &Lenience{lenientInputs.counter(registry)}
 	for _, kind := range lenientKinds {
 		l.passed.WithLabelValues(kind)
 	}

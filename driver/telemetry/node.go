@@ -21,20 +21,10 @@ const totalLimit = "limit"
 // NewNode registers the metrics.
 func NewNode(registry prometheus.Registerer) *Node {
 	m := &Node{
-		volumes: prometheus.NewDesc("cinder_csi_node_volumes",
-			"Volumes that are attached to the node, or that arrive, when the scrape begins; without foreign volumes.", nil, nil),
-		limit: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_node_volume_limit", Help: "How many volumes the node can have; 0 before kubelet has asked for it.",
-		}),
-		parts: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cinder_csi_node_volume_limit_part",
-			Help: "The parts of a calculated limit: attached + arriving + free - reserve, without foreign volumes. A configured limit, and the default, have no parts.",
-		}, []string{"part"}),
-		zone: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_node_zone_changed", Help: "1 if the zone of the server differs from the zone in which the node was registered. The log says what to do.",
-		}),
+		limit: nodeLimit.gauge(registry).WithLabelValues(), parts: nodeLimitPart.gauge(registry), zone: nodeZoneChanged.gauge(registry).WithLabelValues(),
+		volumes: nodeVolumes.desc(),
 	}
-	registry.MustRegister(m.limit, m.parts, m.zone, m)
+	registry.MustRegister(m)
 	return m
 }
 

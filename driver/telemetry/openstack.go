@@ -32,17 +32,26 @@ var requests = []struct {
 	{http.MethodGet, regexp.MustCompile(`/snapshots/detail$`), "snapshot_list", ""},
 	{http.MethodGet, regexp.MustCompile(`/snapshots/[^/]+$`), "snapshot_get", ""},
 	{http.MethodDelete, regexp.MustCompile(`/snapshots/[^/]+$`), "snapshot_delete", ""},
+	{http.MethodPost, regexp.MustCompile(`/backups$`), "backup_create", ""},
+	{http.MethodGet, regexp.MustCompile(`/backups/detail$`), "backup_list", ""},
+	{http.MethodGet, regexp.MustCompile(`/backups/[^/]+$`), "backup_get", ""},
+	{http.MethodDelete, regexp.MustCompile(`/backups/[^/]+$`), "backup_delete", ""},
 	{http.MethodPost, regexp.MustCompile(`/os-volume_attachments$`), "volume_attach", ""},
 	{http.MethodDelete, regexp.MustCompile(`/os-volume_attachments/[^/]+$`), "volume_detach", ""},
 	{http.MethodGet, regexp.MustCompile(`/os-volume_attachments$`), "server_attachments", ""},
 	{http.MethodGet, regexp.MustCompile(`/servers/[^/]+$`), "server_get", ""},
+	{http.MethodGet, regexp.MustCompile(`/attachments$`), "attachment_list", ""},
+	{http.MethodGet, regexp.MustCompile(`/attachments/[^/]+$`), "attachment_get", ""},
+	{http.MethodDelete, regexp.MustCompile(`/attachments/[^/]+$`), "attachment_delete", ""},
 	{http.MethodGet, regexp.MustCompile(`/messages$`), "message_list", ""},
 	{http.MethodPost, regexp.MustCompile(`/volumes/[^/]+/metadata$`), "metadata_add", ""},
+	{http.MethodDelete, regexp.MustCompile(`/volumes/[^/]+/metadata/[^/]+$`), "metadata_remove", ""},
 	{http.MethodGet, regexp.MustCompile(`/types$`), "type_list", ""},
 	{http.MethodGet, regexp.MustCompile(`/types/default$`), "type_default", ""},
 	{http.MethodGet, regexp.MustCompile(`/os-quota-sets/[^/]+$`), "quota_get", ""},
 	{http.MethodGet, regexp.MustCompile(`/os-availability-zone$`), "zone_list", ""},
 	{http.MethodPost, regexp.MustCompile(`/auth/tokens$`), login, ""},
+	{http.MethodGet, regexp.MustCompile(`^(/[^/]+)?/v3/?$`), "keystone_check", ""}, // of the page /readyz
 }
 
 func nameOf(r *http.Request) string {
@@ -82,20 +91,10 @@ type OpenStack struct {
 
 // NewOpenStack registers the metrics: upstream's three, and one by status code.
 func NewOpenStack(registry prometheus.Registerer) *OpenStack {
-	byRequest := []string{"request"}
-	m := &OpenStack{
-		total:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openstack_api_requests_total", Help: "Requests to OpenStack."}, byRequest),
-		errors:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "openstack_api_request_errors_total", Help: "Requests to OpenStack without an answer, or with a status of 400 or above."}, byRequest),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "openstack_api_request_duration_seconds", Help: "Time until OpenStack answered."}, byRequest),
-		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cinder_csi_openstack_answers_total", Help: "Answers of OpenStack by HTTP status; code 0 means no answer.",
-		}, []string{"request", "code"}),
-		refused: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "cinder_csi_openstack_credentials_refused", Help: "1 if Keystone refused the credentials at the latest login (HTTP 401 or 403), otherwise 0.",
-		}, []string{"cloud"}),
+	return &OpenStack{
+		total: apiRequests.counter(registry), errors: apiErrors.counter(registry), duration: apiDuration.histogram(registry),
+		answers: apiAnswers.counter(registry), refused: credentialsRefused.gauge(registry),
 	}
-	registry.MustRegister(m.total, m.errors, m.duration, m.answers, m.refused)
-	return m
 }
 
 // Of returns the meter of one cloud.
@@ -124,10 +123,18 @@ func (c *CloudRequests) Answered(req *http.Request, status int, took time.Durati
 	}
 }
 
+// codeOf is the value of the label "code". A cloud can send any number, and each would be one more time series.
+func codeOf(status int) string {
+	if status != 0 && status != 498 && http.StatusText(status) == "" {
+		return "other"
+	}
+	return strconv.Itoa(status)
+}
+
 func (m *OpenStack) answered(name string, status int, took time.Duration) {
 	m.total.WithLabelValues(name).Inc()
 	m.duration.WithLabelValues(name).Observe(took.Seconds())
-	m.answers.WithLabelValues(name, strconv.Itoa(status)).Inc()
+	m.answers.WithLabelValues(name, codeOf(status)).Inc()
 	if status == 0 || status >= 400 {
 		m.errors.WithLabelValues(name).Inc()
 	}

@@ -26,8 +26,18 @@ func TestRequestsHaveUpstreamsNames(t *testing.T) {
 		"GET /v3/p/snapshots/detail?name=x":              "snapshot_list",
 		"GET /v3/p/snapshots/1":                          "snapshot_get",
 		"DELETE /v3/p/snapshots/1":                       "snapshot_delete",
+		"POST /v3/p/backups":                             "backup_create",
+		"GET /v3/p/backups/detail?name=x":                "backup_list",
+		"GET /v3/p/backups/1":                            "backup_get",
+		"DELETE /v3/p/backups/1":                         "backup_delete",
+		"GET /v3/p/attachments?volume_id=1":              "attachment_list",
+		"GET /v3/p/attachments/1":                        "attachment_get",
+		"DELETE /v3/p/attachments/1":                     "attachment_delete",
+		"GET /v3":                                        "keystone_check",
+		"GET /identity/v3/":                              "keystone_check",
 		"POST /v3/auth/tokens":                           "token_create",
 		"POST /v3/p/volumes/1/metadata":                  "metadata_add",
+		"DELETE /v3/p/volumes/1/metadata/team":           "metadata_remove",
 		"GET /v3/p/types?marker=1":                       "type_list",
 		"GET /v3/p/types/default":                        "type_default",
 		"GET /v3/p/os-quota-sets/p?usage=true":           "quota_get",
@@ -60,6 +70,26 @@ func TestEveryRequestIsCountedAndFailuresTwice(t *testing.T) {
 		`openstack_api_requests_total{request="volume_create"} 3`,
 		`openstack_api_request_duration_seconds_sum{request="volume_create"} 3`,
 	)
+}
+
+// A broken or hostile cloud must not make a time series for every number.
+func TestAStatusThatHTTPDoesNotDefineIsOneSeries(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	metrics := NewOpenStack(registry).Of("")
+	r := httptest.NewRequest(http.MethodGet, "http://cloud/v3/p/volumes/1", http.NoBody)
+	for status := range 1000 {
+		metrics.Answered(r, status, 0)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if n := len(family.GetMetric()); n > 70 {
+			t.Errorf("%s has %d series for one request", family.GetName(), n)
+		}
+	}
+	wantOn(t, registry, `cinder_csi_openstack_answers_total{code="498",request="volume_get"} 1`, `cinder_csi_openstack_answers_total{code="0",request="volume_get"} 1`)
 }
 
 // An alert reads this series. An outage after a refusal must not end the alert, and a login that works must.

@@ -29,23 +29,19 @@ func NewQuota(registry prometheus.Registerer) *Quota {
 // Saw stores the quotas that the driver has read, by Cinder's names.
 func (q *Quota) Saw(all map[string]volume.Quota) { q.last.Store(&quotas{all, time.Now()}) }
 
-// A quota is either in bytes or in objects, so the two have names of their own.
 var (
-	quotaLabels     = []string{"resource", "type"}
-	quotaLimitBytes = prometheus.NewDesc("cinder_csi_quota_limit_bytes", "The project's quotas in Cinder for sizes: of volumes and snapshots together (volumes), of backups, and of a single volume (volume). +Inf means no limit. An empty type means all types.", quotaLabels, nil)
-	quotaUsedBytes  = prometheus.NewDesc("cinder_csi_quota_used_bytes", "Used and reserved part of the quotas for sizes.", quotaLabels, nil)
-	quotaLimit      = prometheus.NewDesc("cinder_csi_quota_limit_objects", "The project's quotas in Cinder for numbers of objects, such as volumes, snapshots and backups. +Inf means no limit. An empty type means all types.", quotaLabels, nil)
-	quotaUsed       = prometheus.NewDesc("cinder_csi_quota_used_objects", "Used and reserved part of the quotas for numbers of objects.", quotaLabels, nil)
-	quotaRead       = prometheus.NewDesc("cinder_csi_quota_read_timestamp_seconds", "When the driver read the quotas, as a Unix time.", nil, nil)
+	limitBytes   = quotaLimitBytes.desc()
+	usedBytes    = quotaUsedBytes.desc()
+	limitObjects = quotaLimitObjects.desc()
+	usedObjects  = quotaUsedObjects.desc()
+	lastRead     = quotaRead.desc()
 )
 
 // Describe implements prometheus.Collector.
 func (q *Quota) Describe(descriptions chan<- *prometheus.Desc) {
-	descriptions <- quotaLimitBytes
-	descriptions <- quotaUsedBytes
-	descriptions <- quotaLimit
-	descriptions <- quotaUsed
-	descriptions <- quotaRead
+	for _, d := range []*prometheus.Desc{limitBytes, usedBytes, limitObjects, usedObjects, lastRead} {
+		descriptions <- d
+	}
 }
 
 // Collect implements prometheus.Collector.
@@ -60,14 +56,14 @@ func (q *Quota) Collect(metrics chan<- prometheus.Metric) {
 			limit = math.Inf(1)
 		}
 		resource, volumeType := resourceOf(name)
-		limits, uses := quotaLimit, quotaUsed
+		limits, uses := limitObjects, usedObjects
 		if sized, ok := sizes[resource]; ok {
-			resource, limits, uses, limit, used = sized, quotaLimitBytes, quotaUsedBytes, limit*gib, used*gib
+			resource, limits, uses, limit, used = sized, limitBytes, usedBytes, limit*gib, used*gib
 		}
 		metrics <- prometheus.MustNewConstMetric(limits, prometheus.GaugeValue, limit, resource, volumeType)
 		metrics <- prometheus.MustNewConstMetric(uses, prometheus.GaugeValue, used, resource, volumeType)
 	}
-	metrics <- prometheus.MustNewConstMetric(quotaRead, prometheus.GaugeValue, float64(last.at.Unix()))
+	metrics <- prometheus.MustNewConstMetric(lastRead, prometheus.GaugeValue, float64(last.at.Unix()))
 }
 
 const gib = 1 << 30

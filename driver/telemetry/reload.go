@@ -13,21 +13,9 @@ type Reload struct {
 // NewReload registers the metrics. The first read, at the start, counts as a success.
 func NewReload(registry prometheus.Registerer) *Reload {
 	m := &Reload{
-		total: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cinder_csi_config_reloads_total",
-			Help: "Reloads of configuration files by result. After a failure the driver keeps the old configuration and retries every minute.",
-		}, []string{"result"}),
-		last: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_config_last_reload_success_timestamp_seconds", Help: "When the driver loaded the present configuration, as a Unix time.",
-		}),
-		unknown: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_config_complaints", Help: "Keys, sections and values of cloud.conf that the driver ignores because it does not know them.",
-		}),
-		insecure: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "cinder_csi_config_insecure_settings", Help: "Settings that let others read or change the traffic to a cloud: unverified certificates, http URLs.",
-		}),
+		total: configReloads.counter(registry), last: configLastReload.gauge(registry).WithLabelValues(),
+		unknown: configComplaints.gauge(registry).WithLabelValues(), insecure: configInsecure.gauge(registry).WithLabelValues(),
 	}
-	registry.MustRegister(m.total, m.last, m.unknown, m.insecure)
 	for _, result := range []string{succeeded, failed} {
 		m.total.WithLabelValues(result)
 	}

@@ -20,21 +20,14 @@ type RPCs struct {
 // NewRPCs registers the metrics; list has the pending operations.
 func NewRPCs(registry prometheus.Registerer, list *operation.List) *RPCs {
 	m := &RPCs{
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "cinder_csi_rpc_duration_seconds", Help: "Duration of RPCs, by method and gRPC code.",
-			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
-		}, []string{"method", "code"}),
-		running: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cinder_csi_rpcs_running", Help: "RPCs in progress, by method."}, []string{"method"}),
-		pending: prometheus.NewDesc("cinder_csi_operation_pending_seconds",
-			"Age of the oldest operation on one object that has not succeeded yet, including its failed RPCs and the pauses between them, by method. "+
-				"/debug/operations names the objects.", []string{"method"}, nil),
-		list: list,
+		duration: rpcDuration.histogram(registry, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300),
+		running:  rpcsRunning.gauge(registry), pending: operationPending.desc(), list: list,
 	}
-	registry.MustRegister(m.duration, m.running, m)
+	registry.MustRegister(m)
 	return m
 }
 
-// Began notes the start of an RPC. The returned function notes the end. It implements rpc.Meter.
+// Began notes the start of an RPC. The returned function notes the end.
 func (m *RPCs) Began(method string) (ended func(code string)) {
 	begun := time.Now()
 	m.running.WithLabelValues(method).Inc()

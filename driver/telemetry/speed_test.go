@@ -36,7 +36,7 @@ func TestTheHubIsMeasuredPerCloudAndKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewPedanticRegistry()
 		volumes := NewHubs(registry).Of("east", "volume")
-		wantOn(t, registry, `cinder_csi_hub_calls_total{cloud="east",how="deleting",kind="volume"} 0`, `cinder_csi_hub_oldest_wait_seconds{cloud="east",kind="volume"} 0`)
+		wantOn(t, registry, `cinder_csi_hub_calls_total{cloud="east",how="changes",kind="volume"} 0`, `cinder_csi_hub_oldest_wait_seconds{cloud="east",kind="volume"} 0`)
 		volumes.Waiting(3, time.Now())
 		time.Sleep(1500 * time.Millisecond)
 		volumes.Called("changes")

@@ -19,6 +19,7 @@ type Server struct {
 	Status    string // ACTIVE, SHUTOFF, ERROR, …
 	TaskState string // empty if no operation is in progress
 	Zone      string // compute zone
+	Metadata  map[string]string
 }
 
 // NoServer is the error of a server that does not exist.

@@ -8,6 +8,7 @@ import "context"
 // Every error is an *Error. NotFound means that the object does not exist. An error after which the cloud may have changed is marked
 // AfterWrite. References are to the Cinder and Nova API references; a number such as 3.42 is the microversion that a request needs.
 type Cloud interface {
+	SharedReads
 	VolumeCloud
 	SnapshotCloud
 	BackupCloud
@@ -18,16 +19,23 @@ type Cloud interface {
 	ZoneCloud
 }
 
+// SharedReads are the reads that many RPCs make of the same object at the same time. They go through the status hubs, so callers may share one
+// request, or a list of many objects. Every caller gets what was read after its call began.
+type SharedReads interface {
+	// Volume reads one volume. GET /v3/volumes/{id}.
+	Volume(ctx context.Context, id ID) (Volume, error)
+	// ServerAttachments reads the volumes that Nova lists for a server. GET /v2.1/servers/{id}/os-volume_attachments.
+	ServerAttachments(ctx context.Context, server ServerID) ([]Attachment, error)
+}
+
 // VolumeCloud is the part of Cloud about volumes.
 type VolumeCloud interface {
 	// CreateVolume requests a volume and returns it as Cinder accepted it, usually in status creating. POST /v3/volumes.
 	CreateVolume(ctx context.Context, o CreateOptions) (Volume, error)
-	// Volume reads one volume. GET /v3/volumes/{id}.
-	Volume(ctx context.Context, id ID) (Volume, error)
 	// VolumesNamed reads every volume of the project with exactly that name; names are not unique. GET /v3/volumes/detail?name=….
 	VolumesNamed(ctx context.Context, name string) ([]Volume, error)
 	// Select reads one page of the matching volumes of the project, sorted by created_at descending, and whether more follow. NotFound if the
-	// volume of the marker is gone, Unimplemented if the cloud lacks the filter. GET /v3/volumes/detail?status=…&updated_at=gte:… (3.60).
+	// volume of the marker is gone. GET /v3/volumes/detail?metadata=…&updated_at=gte:… (3.60).
 	Select(ctx context.Context, s Selection) (page []Volume, more bool, err error)
 	// Extend requests a larger size, in whole GiB. An attached volume needs 3.42. POST /v3/volumes/{id}/action, os-extend.
 	Extend(ctx context.Context, id ID, size Size, attached bool) error
@@ -36,6 +44,8 @@ type VolumeCloud interface {
 	Retype(ctx context.Context, id ID, typeID string, migrate bool) error
 	// AddMetadata adds metadata and replaces the values of existing keys. POST /v3/volumes/{id}/metadata.
 	AddMetadata(ctx context.Context, id ID, metadata map[string]string) error
+	// RemoveMetadata removes one key. NotFound if there is no such key or no such volume. DELETE /v3/volumes/{id}/metadata/{key}.
+	RemoveMetadata(ctx context.Context, id ID, key string) error
 	// DeleteVolume requests the delete of a volume, without its snapshots. DELETE /v3/volumes/{id}.
 	DeleteVolume(ctx context.Context, id ID) error
 	// Failure reads the user message in which Cinder says why it gave up on a volume; empty where there is none.
@@ -94,11 +104,9 @@ type AttachmentCloud interface {
 type ServerCloud interface {
 	// Server reads one server. GET /v2.1/servers/{id}.
 	Server(ctx context.Context, id ServerID) (Server, error)
-	// ServerAttachments reads the volumes that Nova lists for a server. GET /v2.1/servers/{id}/os-volume_attachments.
-	ServerAttachments(ctx context.Context, server ServerID) ([]Attachment, error)
-	// Attach requests that Nova attaches a volume. POST /v2.1/servers/{id}/os-volume_attachments (2.60 for multiattach volumes).
+	// Attach requests that Nova attaches a volume. POST /v2.1/servers/{id}/os-volume_attachments (2.20, and 2.60 for multiattach volumes).
 	Attach(ctx context.Context, server ServerID, v Volume) error
-	// Detach requests that Nova detaches a volume. DELETE /v2.1/servers/{id}/os-volume_attachments/{volume}.
+	// Detach requests that Nova detaches a volume. DELETE /v2.1/servers/{id}/os-volume_attachments/{volume} (2.20).
 	Detach(ctx context.Context, server ServerID, id ID) error
 }
 

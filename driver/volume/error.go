@@ -85,6 +85,8 @@ type Error struct {
 	Sent bool
 	// SentAt is when the driver sent that request; zero if unknown.
 	SentAt time.Time
+	// Answered is true if the service itself has answered that request, so that it does not work on it any more. What it did before shows soon.
+	Answered bool
 
 	message string
 	cause   error
@@ -182,6 +184,11 @@ func SentAt(err error) (at time.Time) {
 	return at
 }
 
+// Answered reports whether the service has answered the request whose outcome is unknown after err.
+func Answered(err error) bool {
+	return anyOf(err, func(e *Error) bool { return e.Sent && e.Answered })
+}
+
 // anyOf reports whether is returns true for err or any *Error that it wraps. errors.As finds only the first.
 func anyOf(err error, is func(*Error) bool) bool {
 	if e, ours := err.(*Error); ours && e != nil && is(e) {
@@ -216,3 +223,9 @@ func RefusedByState(refusal error) bool {
 
 // Because sets what Unwrap returns, without a change of the sentence.
 func (e *Error) Because(cause error) *Error { e.cause = cause; return e }
+
+// UnreadError is in the chain of the error of a wait that ended while the reads of its object failed.
+type UnreadError struct{ Cause error }
+
+func (e UnreadError) Error() string { return e.Cause.Error() }
+func (e UnreadError) Unwrap() error { return e.Cause }

@@ -43,7 +43,7 @@ type BackupOptions struct {
 	Metadata    map[string]string
 }
 
-// Page requests at most Limit volumes after the one whose ID is Marker. Limit 0 means as many as Cinder returns in one response.
+// Page requests at most Limit volumes after the one whose ID is Marker. Limit 0 leaves the page size to the adapter.
 type Page struct {
 	Marker ID
 	Limit  int
@@ -52,15 +52,15 @@ type Page struct {
 // Selection requests a page of the volumes of the project that match.
 type Selection struct {
 	Page
-	// Status is the status of the volumes; empty means any.
-	Status Status
+	// Metadata are keys and values that the metadata of the volumes has. A cloud without this filter returns others too.
+	Metadata map[string]string
 	// Since is the earliest time of their last change, by the clock of Cinder, in whole seconds. A volume that has not changed since its
-	// creation does not match. The zero Since means any time.
+	// creation does not match. The zero Since means any time. A cloud without this filter returns others too.
 	Since time.Time
 }
 
-// SnapshotPage requests at most Limit snapshots or backups after the one whose ID is Marker, only those of Volume if it is set. Limit 0 means
-// as many as Cinder returns in one response.
+// SnapshotPage requests at most Limit snapshots or backups after the one whose ID is Marker, only those of Volume if it is set. Limit 0 leaves
+// the page size to the adapter.
 type SnapshotPage struct {
 	Marker SnapshotID
 	Limit  int

@@ -5,19 +5,34 @@ import (
 	"time"
 )
 
-type startByKey struct{}
+type callerKey struct{}
 
-// WithStartBy returns a context for a call that outlives its caller. The adapter sends no request after the deadline of the caller: neither one
-// that the request budget delays for longer, nor a retry.
-func WithStartBy(ctx context.Context, deadline time.Time) context.Context {
-	return context.WithValue(ctx, startByKey{}, deadline)
+// WithCaller returns a context for a request that outlives its caller. Only a request in progress does. After the caller has left the adapter
+// sends none: neither one that waits for a login or for its turn, nor a retry.
+func WithCaller(ctx, caller context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
 }
 
-// StartBy returns the time by which a request must be sent: the deadline of ctx, or the deadline given to WithStartBy if that is earlier.
+// CallerLeft returns why nobody waits for a request that is not sent yet. It returns nil while the caller waits, and for a context without
+// WithCaller.
+func CallerLeft(ctx context.Context) error {
+	caller, outlives := ctx.Value(callerKey{}).(context.Context)
+	if !outlives {
+		return nil
+	}
+	if by, ends := caller.Deadline(); ends && !time.Now().Before(by) {
+		return context.DeadlineExceeded // perhaps a moment before the timer of the context
+	}
+	return caller.Err()
+}
+
+// StartBy returns the time by which a request must be sent: the deadline of ctx or of its caller, whichever is earlier.
 func StartBy(ctx context.Context) (time.Time, bool) {
 	deadline, bounded := ctx.Deadline()
-	if by, outlives := ctx.Value(startByKey{}).(time.Time); outlives && (!bounded || by.Before(deadline)) {
-		return by, true
+	if caller, outlives := ctx.Value(callerKey{}).(context.Context); outlives {
+		if by, ends := caller.Deadline(); ends && (!bounded || by.Before(deadline)) {
+			return by, true
+		}
 	}
 	return deadline, bounded
 }

@@ -37,6 +37,7 @@ locals {
     { service = "volumev3", method = "GET", path = "/v3/*/volumes/*" },
     { service = "volumev3", method = "POST", path = "/v3/*/volumes/*/action" },
     { service = "volumev3", method = "POST", path = "/v3/*/volumes/*/metadata" },
+    { service = "volumev3", method = "DELETE", path = "/v3/*/volumes/*/metadata/*" },
   ]
 
   # A pipeline that runs `generate --check`. It only reads.

@@ -53,6 +53,8 @@ func (p *plane) values() object {
 	conf := object{}
 	if p.controller {
 		driver["pvcAnnotations"], driver["requestsPerSecond"] = whole(r.PVCAnnotations), whole(r.Requests)
+		driver["protectOtherClusters"] = whole(r.ProtectOthers)
+		driver["volumeMetadata"], driver["serverMetadata"] = whole(r.VolumeMetadata), whole(r.ServerMetadata)
 		conf["controller"] = p.controllerConf
 		c := r.Credentials
 		values["credentials"] = object{

@@ -68,7 +68,7 @@ func (w *text) line(format string, args ...any) {
 func (w *text) decisions(r plan.Result) {
 	w.line("\n## What was decided, and why\n")
 	decided := func(what, value, reason string) {
-		w.line("- %s: **%s**. %s", what, value, sentence(reason))
+		w.line("- %s: **%s**. %s", what, printable.Markdown(value), sentence(reason))
 	}
 	decided("Driver name", r.Driver.Value, r.Driver.Reason)
 	decided("Namespace of the controller", r.ControllerNamespace.Value, r.ControllerNamespace.Reason)
@@ -120,7 +120,7 @@ func (w *text) classes(r plan.Result) {
 		if c.Default {
 			isDefault = "yes"
 		}
-		w.line("| %s | %s | %s | %s |", cell(c.Name), cell(c.VolumeType.Name), cell(zones), isDefault)
+		w.line("| %s | %s | %s | %s |", printable.Markdown(c.Name), printable.Markdown(c.VolumeType.Name), printable.Markdown(zones), isDefault)
 	}
 }
 
@@ -287,6 +287,9 @@ func onOff(b bool) string {
 // configKey is the name of a key of the configuration.
 var configKey = regexp.MustCompile(`\b(spec|metadata)(\.\w+(\[\d+\])?)+`)
 
+// inCode is a command that a reason has in backquotes, or the name of a key.
+var inCode = regexp.MustCompile("`[^`]+`|" + configKey.String())
+
 // sentence makes a reason one that reads well in Markdown: keys in code, a capital unless it begins with a key, a full stop.
 func sentence(s string) string {
 	if s == "" {
@@ -296,19 +299,18 @@ func sentence(s string) string {
 		first, size := utf8.DecodeRuneInString(s)
 		s = string(unicode.ToUpper(first)) + s[size:]
 	}
-	return configKey.ReplaceAllString(unmarked.Replace(strings.TrimSuffix(s, ".")), "`$0`") + "."
+	s = strings.TrimSuffix(s, ".")
+	var marked strings.Builder
+	end := 0
+	for _, at := range inCode.FindAllStringIndex(s, -1) {
+		marked.WriteString(printable.Markdown(s[end:at[0]]) + "`" + strings.Trim(s[at[0]:at[1]], "`") + "`")
+		end = at[1]
+	}
+	return marked.String() + printable.Markdown(s[end:]) + "."
 }
-
-// unmarked keeps names that a reason repeats from being read as HTML, a link or a picture.
-var unmarked = strings.NewReplacer("<", "&lt;", "](", `]\(`)
 
 // code is a text between backquotes.
 func code(s string) string { return strings.ReplaceAll(s, "`", "'") }
-
-// cell is a text inside of a Markdown table; names of volume types may hold anything.
-func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ", "\r", " ", "`", "'", "<", "&lt;", "](", `]\(`).Replace(s)
-}
 
 // quote makes a word of a shell command.
 func quote(s string) string {

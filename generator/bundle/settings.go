@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,19 +36,22 @@ func (p *plane) controllerSettings() object {
 		owner = "-1"
 	}
 	return merge(merge(p.sharedSettings(p.r.Controller), p.tlsSettings()), object{
-		"CAPACITY":             textOf(p.r.Capacity),
-		"CAPACITY_OWNER_LEVEL": part(p.r.Hosted, "", owner),
-		"CLUSTER_ID":           whole(p.r.ClusterID),
-		"LEASE_DURATION":       part(l, "leaseDuration", l.Value.LeaseDuration),
-		"LEASE_NAMESPACE":      whole(p.leaseNamespace()),
-		"LEASE_RENEW_DEADLINE": part(l, "renewDeadline", l.Value.RenewDeadline),
-		"LEASE_RETRY_PERIOD":   part(l, "retryPeriod", l.Value.RetryPeriod),
-		"NAMESPACE":            whole(p.leaseNamespace()),
-		"PVC_ANNOTATIONS":      textOf(p.r.PVCAnnotations),
-		"READS_PER_SECOND":     part(p.r.Requests, "reads", strconv.Itoa(p.r.Requests.Value.Reads)),
-		"REMOVE_STARTUP_TAINT": textOf(p.r.StartupTaint),
-		"SIDECAR_KUBECONFIG":   part(p.r.Hosted, "", kubeconfig),
-		"WRITES_PER_SECOND":    part(p.r.Requests, "writes", strconv.Itoa(p.r.Requests.Value.Writes)),
+		"CAPACITY":               textOf(p.r.Capacity),
+		"CAPACITY_OWNER_LEVEL":   part(p.r.Hosted, "", owner),
+		"CLUSTER_ID":             whole(p.r.ClusterID),
+		"LEASE_DURATION":         part(l, "leaseDuration", l.Value.LeaseDuration),
+		"LEASE_NAMESPACE":        whole(p.leaseNamespace()),
+		"LEASE_RENEW_DEADLINE":   part(l, "renewDeadline", l.Value.RenewDeadline),
+		"LEASE_RETRY_PERIOD":     part(l, "retryPeriod", l.Value.RetryPeriod),
+		"NAMESPACE":              whole(p.leaseNamespace()),
+		"PROTECT_OTHER_CLUSTERS": textOf(p.r.ProtectOthers),
+		"PVC_ANNOTATIONS":        textOf(p.r.PVCAnnotations),
+		"READS_PER_SECOND":       part(p.r.Requests, "reads", strconv.Itoa(p.r.Requests.Value.Reads)),
+		"REMOVE_STARTUP_TAINT":   textOf(p.r.StartupTaint),
+		"SERVER_METADATA":        pairsOf(p.r.ServerMetadata),
+		"SIDECAR_KUBECONFIG":     part(p.r.Hosted, "", kubeconfig),
+		"VOLUME_METADATA":        pairsOf(p.r.VolumeMetadata),
+		"WRITES_PER_SECOND":      part(p.r.Requests, "writes", strconv.Itoa(p.r.Requests.Value.Writes)),
 	})
 }
 
@@ -87,6 +91,15 @@ func ownSettings(w plan.Workload) object {
 }
 
 // textOf is a decision as an environment variable has it.
+// pairsOf is metadata as the flags of the driver have it.
+func pairsOf(d plan.Decision[map[string]string]) node {
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(d.Value)) {
+		pairs = append(pairs, key+"="+d.Value[key])
+	}
+	return part(d, "", strings.Join(pairs, ","))
+}
+
 func textOf[T any](d plan.Decision[T]) node { return part(d, "", fmt.Sprint(d.Value)) }
 
 // configHash is a pod annotation's value: pods read settings when they start, so a change must replace them. It comes from every

@@ -159,7 +159,7 @@ func TestTheCommandOfImportIsThatOfTheBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, stderr, _ := b.run(t, "import", b.file(t, "cloud.conf", "[Global]\npassword=x\n"))
-	_, command, _ := strings.Cut(strings.TrimSpace(stderr), "by this command: ")
+	_, command, _ := strings.Cut(strings.TrimSpace(stderr), "create the Secret: ")
 	if command == "" || !slices.Contains(strings.Split(string(readme), "\n"), command) {
 		t.Errorf("want the command of the README.md, got %q", command)
 	}

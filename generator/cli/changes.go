@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -20,8 +21,18 @@ var changeForms = []string{asText, asJSON, asMarkdown}
 
 // compare lists what is different between an earlier plan and the new one.
 func (d *decision) compare(old, next v1alpha1.Plan) []v1alpha1.Change {
-	run := guard.Run{Types: d.inventory.VolumeTypes.Value, OldConfigs: guard.Today(d.inventory, old, next), Objects: governed(old, next)}
+	run := guard.Run{Inventory: d.inventory, OldConfigs: guard.Today(d.inventory, old, next), Objects: governed(old, next)}
 	return guard.Compare(old, next, run)
+}
+
+// stopAtTheRun leaves nothing but the lines about the run while it is for another target or another cloud than the bundle. The rest only
+// follows from that, and what would keep an old value there is no advice for a mistake on the command line.
+func stopAtTheRun(changes []v1alpha1.Change, accept []string, force bool) []v1alpha1.Change {
+	run := slices.DeleteFunc(slices.Clone(changes), func(c v1alpha1.Change) bool { return c.Field != "--target" && c.Field != "cloud" })
+	if len(guard.Refused(run, accept, force)) > 0 {
+		return run
+	}
+	return changes
 }
 
 // handEdits are the files that are not as the generator left them. Foreign ones are no generator's at all.
@@ -55,7 +66,7 @@ func handEdits(files []worktree.Change) []v1alpha1.Change {
 func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, files []worktree.Change) []v1alpha1.Change {
 	var changes []v1alpha1.Change
 	if dir.Plan != nil {
-		changes = g.compare(*dir.Plan, next)
+		changes = stopAtTheRun(g.compare(*dir.Plan, next), g.accept, g.force)
 	}
 	edits := handEdits(files)
 	if slices.ContainsFunc(edits, func(c v1alpha1.Change) bool { return c.Field == worktree.PlanFile }) {
@@ -74,8 +85,11 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 				names = append(names, f.Path)
 			}
 		}
-		if len(names) == 0 { // plan.yaml alone follows from the file that was edited
+		switch {
+		case len(names) == 0 && len(edits) > 0: // plan.yaml alone follows from the file that was edited
 			return changes
+		case len(names) == 0:
+			names = []string{worktree.PlanFile}
 		}
 		rest = v1alpha1.Change{
 			Class: v1alpha1.GeneratorChange, Field: "files",
@@ -104,15 +118,40 @@ func printChanges(w *World, form string, r v1alpha1.Changes) error {
 	return print(w, form, r, forPeople{})
 }
 
-// explainRefusal is one change that generate refuses: why, what allows it, and what keeps the old value.
-func explainRefusal(c v1alpha1.Change) string {
-	text := report.Refusal(c)
-	if c.Pin == nil {
-		return text
+// explainRefusals gives for each change why generate refuses it and what allows it, and then once what keeps all that they would lose.
+func explainRefusals(refused []v1alpha1.Change) string {
+	var lines []string
+	for _, c := range refused {
+		lines = append(lines, report.Refusal(c))
 	}
-	pin, err := v1alpha1.YAML(map[string]any{"spec": c.Pin})
+	return strings.Join(append(lines, pinText(refused)...), "\n")
+}
+
+// pinText are the lines to remove from the configuration, and those to add.
+func pinText(refused []v1alpha1.Change) []string {
+	var lines []string
+	pin, remove := guard.Pin(refused)
+	if remove != nil {
+		lines = append(lines, "to keep what was, remove these keys from the configuration:\n    "+strings.Join(remove, "\n    "))
+	}
+	if pin == nil {
+		return lines
+	}
+	text, err := v1alpha1.YAML(map[string]any{"spec": pin})
 	if err != nil {
-		return text
+		return lines
 	}
-	return text + "\n  to keep the old value, add this to the configuration:\n    " + strings.ReplaceAll(strings.TrimSpace(string(pin)), "\n", "\n    ")
+	return append(lines, "to keep what was, add this to the configuration:\n    "+strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n    "))
+}
+
+// wouldRefuse is what generate --check adds about the changes that generate refuses. The changes themselves are on stdout.
+func wouldRefuse(refused []v1alpha1.Change) string {
+	lines := []string{fmt.Sprintf("generate would refuse %d of these changes:", len(refused))}
+	for _, c := range refused {
+		line := "  " + report.Why(c)
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(append(lines, pinText(refused)...), "\n")
 }

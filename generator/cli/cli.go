@@ -17,9 +17,11 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
 	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -52,6 +54,26 @@ type World struct {
 	Kubernetes func(cluster.Source) (*cluster.Cluster, error)
 	Registry   http.RoundTripper // to registries of images; nil is the usual transport
 	Now        func() time.Time  // nil is the clock
+	// Retry is around the way to the cloud of commands that read an inventory; nil is inspect.Retry.
+	Retry  func(http.RoundTripper) http.RoundTripper
+	Verify Verifier // nil is verify.BundleAt
+}
+
+// Verifier builds and checks a bundle at the directory where it is or is to be, as verify.BundleAt does.
+type Verifier func(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, []verify.Finding, error)
+
+func (w *World) verifier() Verifier {
+	if w.Verify != nil {
+		return w.Verify
+	}
+	return verify.BundleAt
+}
+
+func (w *World) retry(next http.RoundTripper) http.RoundTripper {
+	if w.Retry != nil {
+		return w.Retry(next)
+	}
+	return inspect.Retry(next)
 }
 
 // Run runs one command and gives its exit code. Every failure is one message on stderr, a panic too.

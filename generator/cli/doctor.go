@@ -137,7 +137,7 @@ func (p *preflight) check(ctx context.Context, w *World, k *cluster.Cluster) (*d
 	return r, p.checkBundle(ctx, w, r, k, inventory, decided, objects)
 }
 
-// bundle renders what generate would write. It is nil if a fact that it needs failed: then the findings about the cloud say so.
+// bundle renders what generate would write. It is nil if a fact that it needs is missing: then the findings about the cloud say so.
 func (p *preflight) bundle(inventory v1alpha1.Inventory, version string) (*plan.Result, []verify.Object, error) {
 	decided, err := plan.Decide(inventory, p.from.distribution, v1alpha1.Target(p.target), v1alpha1.Kustomize, version)
 	var unanswered *plan.FactError
@@ -168,7 +168,7 @@ func (p *preflight) checkBundle(ctx context.Context, w *World, r *doctor.Report,
 	const later = "run doctor again when the errors above are gone"
 	switch {
 	case decided == nil:
-		r.NotChecked = append(r.NotChecked, doctor.Gap{What: "the images and the cluster", Why: "there is no bundle without the facts that failed", Do: later})
+		r.NotChecked = append(r.NotChecked, doctor.Gap{What: "the images and the cluster", Why: "there is no bundle without the facts that are missing", Do: later})
 		return nil
 	case decided.Target == v1alpha1.HostedControlPlane:
 		r.NotChecked = append(r.NotChecked, doctor.Gap{What: "the two clusters", Why: "doctor checks one cluster, and a hosted control plane has two", Do: "follow the prerequisites in the README.md of the bundle"})

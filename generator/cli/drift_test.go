@@ -15,6 +15,7 @@ import (
 const (
 	typeID   = "11111111-2222-4333-8444-555555555555"
 	typeName = "ssd"
+	otherID  = "22222222-2222-4333-8444-555555555555"
 )
 
 // written is a bed with a bundle of its cloud in the directory "out".
@@ -73,12 +74,34 @@ func TestDriftOfACloudIsReportedInOneLineForEachChange(t *testing.T) {
 			Different, Refused, "cloud: volume type \"ssd\" is renamed to \"nvme\": StorageClass ssd is replaced by nvme (generate refuses this without --accept class-removed)\n",
 		},
 		{
+			"a type was made again under its name", func(b *bed) {
+				b.sim.RemoveVolumeType(typeName)
+				b.sim.AddVolumeType(openstacksim.VolumeType{ID: otherID, Name: typeName})
+			},
+			Different, OK, "cloud: volume type \"ssd\" is another one now (ID " + otherID + " instead of " + typeID + "): new volumes of StorageClass ssd go there\n",
+		},
+		{
 			"a compute zone has no volume zone", func(b *bed) { b.sim.SetComputeZones("az1", "az2", "az3") },
 			Different, Refused, "cloud: zones.compute changes from az1, az2 to az1, az2, az3: topology.enabled changes from true to false [ConfigMap/cinder-csi-controller-settings, ConfigMap/cinder-csi-node-settings, DaemonSet/cinder-csi-node, Deployment/cinder-csi-controller] (generate refuses this without --accept topology)\n",
 		},
 		{
 			"the service does not list its types", func(b *bed) {
 				b.sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/volume/v3/*/types", Status: http.StatusServiceUnavailable})
+			}, Failure, Failure, "",
+		},
+		{
+			"an access rule for the types is missing", func(b *bed) {
+				b.sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/volume/v3/*/types", Status: http.StatusUnauthorized})
+			}, Failure, Failure, "",
+		},
+		{
+			"a gateway hides the types", func(b *bed) {
+				b.sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/volume/v3/*/types", Status: http.StatusNotFound})
+			}, Failure, Failure, "",
+		},
+		{
+			"the policy denies the compute zones", func(b *bed) {
+				b.sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/compute/v2.1/os-availability-zone", Status: http.StatusForbidden})
 			}, Failure, Failure, "",
 		},
 	}
@@ -97,6 +120,10 @@ func TestDriftOfACloudIsReportedInOneLineForEachChange(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.want, stdout); diff != "" {
 				t.Errorf("--check (-want +got):\n%s", diff)
+			}
+			stdout, stderr, code = b.run(t, "plan", "--os-cloud", "sim-demo", "--check", filepath.Join(b.dir, "out", "plan.yaml"))
+			if diff := cmp.Diff(c.want, stdout); code != c.check || diff != "" {
+				t.Errorf("plan --check: want exit %d, got %d: %s (-want +got):\n%s", c.check, code, stderr, diff)
 			}
 			_, stderr, code = b.run(t, args...)
 			if code != c.write {
@@ -170,22 +197,34 @@ func TestARefusalNamesWhatAllowsItOnceInEachForm(t *testing.T) {
 	b, args := written(t)
 	b.sim.RemoveVolumeType(typeName)
 	const change = "cloud: volume type \"ssd\" is gone: StorageClass ssd is removed"
-	for _, test := range []struct {
-		name, begin string
-		args        []string
-		code        int
-	}{
-		{"--check", "generate would refuse: ", []string{"--check"}, Different},
-		{"generate", filepath.Join(b.dir, "out") + " was not changed:\n", nil, Refused},
-	} {
-		_, stderr, code := b.run(t, append(args, test.args...)...)
-		want := test.begin + change + "\n  why it is refused: "
-		if code != test.code || !strings.Contains(stderr, want) || strings.Count(stderr, "\n  to allow it: --accept class-removed\n") != 1 {
-			t.Errorf("%s: want exit %d, %q, and the flag once; got %d: %s", test.name, test.code, want, code, stderr)
-		}
-		if strings.Contains(stderr, "generate refuses this") {
-			t.Errorf("%s: the refusal says twice that generate refuses: %s", test.name, stderr)
-		}
+	_, stderr, code := b.run(t, args...)
+	want := filepath.Join(b.dir, "out") + " was not changed:\n" + change + "\n  why it is refused: "
+	if code != Refused || !strings.Contains(stderr, want) || strings.Count(stderr, "\n  to allow it: --accept class-removed\n") != 1 || strings.Contains(stderr, "generate refuses this") {
+		t.Errorf("want exit 3, %q, and the flag once; got %d: %s", want, code, stderr)
+	}
+	stdout, stderr, code := b.run(t, append(args, "--check")...)
+	if code != Different || strings.Count(stdout+stderr, change) != 1 || !strings.Contains(stderr, "would refuse 1 of these changes:\n  claims that name StorageClass ssd would find no class (--accept class-removed)\n") {
+		t.Errorf("--check: want exit 2, and the change once; got %d: %s%s", code, stdout, stderr)
+	}
+	if _, stderr, code = b.run(t, append(args, "--accept", "class-removed")...); code != OK || strings.Contains(stderr, "refuses") {
+		t.Errorf("want nothing about a refusal once the change is accepted, got %d: %s", code, stderr)
+	}
+}
+
+func TestSeveralRefusalsEndWithOnePinThatGenerateTakes(t *testing.T) {
+	b, args := written(t)
+	b.sim.RemoveVolumeType(typeName)
+	b.sim.SetComputeZones("az1", "az2", "az3")
+	args = append(args, "--config", b.file(t, "asked.yaml", "spec: {storageClasses: {overrides: {fast: {fsType: xfs}}}}\n"))
+	_, stderr, code := b.run(t, args...)
+	_, pin, _ := strings.Cut(stderr, "add this to the configuration:\n")
+	if code != Refused || strings.Count(stderr, "to the configuration:") != 1 || !strings.Contains(stderr, "remove these keys from the configuration:\n    spec.storageClasses.overrides.fast.fsType\n") {
+		t.Fatalf("want exit 3, one pin, and the key to remove, got %d: %s", code, stderr)
+	}
+	args[len(args)-1] = b.file(t, "pinned.yaml", strings.ReplaceAll(pin, "\n    ", "\n")[4:])
+	b.ok(t, args...)
+	if classes := files(t, filepath.Join(b.dir, "out"))["values.yaml"]; !strings.Contains(classes, "name: "+typeName) {
+		t.Errorf("want the class kept, got %s", classes)
 	}
 }
 

@@ -55,7 +55,7 @@ volumetype/NAME, with the name or ID of a volume type, prints the classes of the
 			if isType {
 				return explainType(w.Stdout, *dir.Plan, volumeType)
 			}
-			objects, _, err := verify.BundleAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+			objects, _, err := w.verifier()(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	semver "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/guard"
@@ -58,16 +60,13 @@ files of others are never touched. What would strand volumes is refused until it
 
 // checkUsage finds what is wrong with the command line before the cloud is asked.
 func (g *generate) checkUsage() error {
-	if err := oneOf("--target", g.target, targets); err != nil {
-		return err
-	}
-	if err := oneOf("--format", g.format, formats); err != nil {
-		return err
+	if err := g.checkForm(); err != nil && (g.target != "" && g.format != "" || g.dir == "") {
+		return err // what is missing may be in the directory
 	}
 	if g.dir == "" {
 		return usage("--output-dir is missing: the directory to write")
 	}
-	if g.base != "" && g.format != string(v1alpha1.Kustomize) {
+	if g.base != "" && g.format != "" && g.format != string(v1alpha1.Kustomize) {
 		return usage("--base is for --format %s: Helm values refer to nothing", v1alpha1.Kustomize)
 	}
 	if err := oneOf("--output", g.output, changeForms); err != nil {
@@ -82,6 +81,41 @@ func (g *generate) checkUsage() error {
 		}
 	}
 	return nil
+}
+
+// checkForm checks the target and the format.
+func (g *generate) checkForm() error {
+	if err := oneOf("--target", g.target, targets); err != nil {
+		return err
+	}
+	return oneOf("--format", g.format, formats)
+}
+
+// remember takes the target and the format from the bundle that is in the directory, where the command line has none.
+func (g *generate) remember(dir *worktree.Dir) error {
+	if dir.Plan != nil {
+		g.target, g.format = cmp.Or(g.target, string(dir.Plan.Target)), cmp.Or(g.format, string(dir.Plan.Format))
+	}
+	if err := g.checkForm(); err != nil {
+		return err
+	}
+	if g.base != "" && g.format != string(v1alpha1.Kustomize) {
+		return usage("--base is for --format %s: Helm values refer to nothing", v1alpha1.Kustomize)
+	}
+	return nil
+}
+
+// checkAge refuses a bundle of a newer generator: this one does not know all of its decisions, and would undo what the newer one decided.
+func checkAge(dir string, p *v1alpha1.Plan, own string) error {
+	if p == nil {
+		return nil
+	}
+	theirs, err := semver.ParseSemantic(p.Generator)
+	mine, dev := semver.ParseSemantic(own)
+	if err != nil || dev != nil || !mine.LessThan(theirs) { // a version of a developer has no order
+		return nil
+	}
+	return fmt.Errorf("%s: generator %s made this bundle, and this is %s, which may not know all of its decisions. Use %s or newer", dir, p.Generator, own, p.Generator)
 }
 
 // checkBase reports whether the bundle can be built. It warns if the base is missing, and does not fail: people may write the
@@ -110,6 +144,9 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) && dir != nil && (g.check || g.diff) {
 		fmt.Fprintln(w.Stderr, "Warning: "+err.Error()) // a check never refuses: the broken plan.yaml is a difference
 	} else if err != nil {
+		return err
+	}
+	if err := errors.Join(g.remember(dir), checkAge(g.dir, dir.Plan, w.Version)); err != nil {
 		return err
 	}
 	r, err := g.decide(ctx, w, v1alpha1.Format(g.format))
@@ -144,7 +181,7 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		return err
 	}
 	for _, c := range changes {
-		fmt.Fprintln(w.Stderr, report.ChangeLine(c))
+		fmt.Fprintln(w.Stderr, report.Accepted(c))
 	}
 	fmt.Fprintf(w.Stderr, "%s: %s\n", g.dir, summary(files, len(tree)))
 	return nil
@@ -170,7 +207,7 @@ func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.
 		return nil, v1alpha1.Plan{}, err
 	}
 	if complete {
-		if _, err := verified(g.dir, g.base, tree, r.Target, r.Format); err != nil {
+		if _, err := w.verified(g.dir, g.base, tree, r.Target, r.Format); err != nil {
 			return nil, v1alpha1.Plan{}, fmt.Errorf("nothing was written, because the bundle does not stand its own verification: %w", err)
 		}
 	}
@@ -181,14 +218,10 @@ func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.
 
 // refuse says everything that stands against writing, at once.
 func (g *generate) refuse(refusals []v1alpha1.Change) error {
-	var lines []string
-	for _, c := range refusals {
-		lines = append(lines, explainRefusal(c))
-	}
-	if lines == nil {
+	if len(refusals) == 0 {
 		return nil
 	}
-	return refused("%s was not changed:\n%s", g.dir, strings.Join(lines, "\n"))
+	return refused("%s was not changed:\n%s", g.dir, explainRefusals(refusals))
 }
 
 // report says whether DIR is what would be written: one line for each change, then the difference of the files where it is asked for.
@@ -207,8 +240,8 @@ func (g *generate) report(w *World, files []worktree.Change, changes, refusals [
 			fmt.Fprint(w.Stdout, c.Diff())
 		}
 	}
-	for _, c := range refusals {
-		fmt.Fprintf(w.Stderr, "generate would refuse: %s\n", explainRefusal(c))
+	if len(refusals) > 0 {
+		fmt.Fprintln(w.Stderr, wouldRefuse(refusals))
 	}
 	return &exit{Different, fmt.Errorf("%s differs from what generate would write: %s", g.dir, summary(files, 0))}
 }

@@ -117,6 +117,28 @@ func TestAHandEditIsRefusedAndFoundByCheck(t *testing.T) {
 	}
 }
 
+// People type --force for one file that they edited. It must not remove a class along with the edit.
+func TestForceForAHandEditAcceptsNoGuardedChange(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	b.file(t, "out/values.yaml", "mine")
+	b.sim.RemoveVolumeType("fast")
+	before := files(t, dir)
+	args := generation("vanilla", "helm", dir, "--force")
+	_, stderr, code := b.run(t, args...)
+	if code != Refused || !strings.Contains(stderr, "--accept class-removed") || strings.Contains(stderr, "values.yaml was edited") {
+		t.Errorf("want exit 3 for the class alone, got %d: %s", code, stderr)
+	}
+	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+		t.Fatalf("a refused run wrote (-before +after):\n%s", diff)
+	}
+	b.ok(t, append(args, "--accept", "class-removed")...)
+	if after := files(t, dir); after["values.yaml"] == "mine" {
+		t.Error("want the edit replaced once both are allowed")
+	}
+}
+
 func TestCheckOfABrokenPlanIsADifferenceAndGenerateRefuses(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")

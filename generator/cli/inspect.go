@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,8 +31,11 @@ func newInspectCommand(w *World, shared *common) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if save == "-" { // instead of the other output, or stdout would hold two documents
+				return saveInventory(w, save, inv)
+			}
 			if save != "" {
-				if err := saveInventory(save, inv); err != nil {
+				if err := saveInventory(w, save, inv); err != nil {
 					return err
 				}
 			}
@@ -42,15 +47,32 @@ func newInspectCommand(w *World, shared *common) *cobra.Command {
 	}
 	from.flags(c)
 	outputFlag(c, &output, withPage)
-	c.Flags().StringVar(&save, "save", "", "also write the inventory to this file, as YAML")
+	c.Flags().StringVar(&save, "save", "", "also write the inventory to this file, as YAML; - is stdout, instead of the output")
 	return c
 }
 
-// saveInventory replaces the file as a whole, or not at all.
-func saveInventory(name string, inv v1alpha1.Inventory) error {
+// saveInventory replaces a regular file as a whole, or not at all, and makes one that is not there. Anything else, such as a device, a fifo
+// or a link, is somebody's: it is written into as it is. - is stdout.
+func saveInventory(w *World, name string, inv v1alpha1.Inventory) error {
 	content, err := v1alpha1.YAML(inv)
 	if err != nil {
 		return err
+	}
+	if name == "-" {
+		_, err := w.data.Write(content)
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	switch info, err := os.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("the inventory cannot be saved: %w", err)
+	case info.IsDir():
+		return usage("--save %s is a directory: name a file", name)
+	case !info.Mode().IsRegular():
+		return writeInto(name, content)
+	default:
+		mode = info.Mode().Perm()
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".inventory-*")
 	if err != nil {
@@ -58,7 +80,7 @@ func saveInventory(name string, inv v1alpha1.Inventory) error {
 	}
 	defer os.Remove(f.Name()) // gone already when all went well
 	if _, err = f.Write(content); err == nil {
-		err = f.Chmod(0o644)
+		err = f.Chmod(mode)
 	}
 	if closed := f.Close(); err == nil {
 		err = closed
@@ -67,6 +89,19 @@ func saveInventory(name string, inv v1alpha1.Inventory) error {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
+		return fmt.Errorf("the inventory cannot be saved as %s: %w", name, err)
+	}
+	return nil
+}
+
+// writeInto writes into what is there, and neither makes nor replaces anything.
+func writeInto(name string, content []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return fmt.Errorf("the inventory cannot be saved: %w", err)
+	}
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("the inventory cannot be saved as %s: %w", name, err)
 	}
 	return nil

@@ -30,6 +30,9 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 	if err != nil {
 		return err
 	}
+	if err := checkAge(file, &old, w.Version); err != nil {
+		return err
+	}
 	if d.target == "" {
 		d.target = string(old.Target)
 	}
@@ -37,7 +40,7 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 	if err != nil {
 		return err
 	}
-	changes := d.compare(old, r.Document(nil))
+	changes := stopAtTheRun(d.compare(old, r.Document(nil)), nil, false)
 	if len(old.Warnings) == 0 { // the plan of a drift check has none; those of now are on stderr
 		changes = slices.DeleteFunc(changes, func(c v1alpha1.Change) bool { return c.Field == "warnings" })
 	}

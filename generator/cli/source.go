@@ -109,16 +109,18 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 
 // wrap is what lies around the transport of a cloud: limits, and what watches the requests.
 func (s *source) wrap(w *World) func(http.RoundTripper) http.RoundTripper {
-	limits := cloud.NewLimits()
 	return func(next http.RoundTripper) http.RoundTripper {
-		next = limits.Bound(next)
+		next = cloud.Bound(next)
 		if s.traffic != nil {
 			next = s.traffic.Watch(next)
 		}
 		if s.verbose {
 			next = &requestLog{next: next, out: w.Stderr}
 		}
-		return next
+		if s.traffic != nil {
+			return next // doctor reports what it sees, a hiccup too
+		}
+		return w.retry(next)
 	}
 }
 

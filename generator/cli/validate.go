@@ -30,7 +30,7 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 			for _, name := range edited {
 				findings = append(findings, errors.New(notAsGenerated(name)+"; run generate again, and keep your changes in an overlay or a values file outside of the directory"))
 			}
-			objects, err := verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+			objects, err := w.verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
 			if err := errors.Join(append(findings, err)...); err != nil {
 				return err
 			}
@@ -90,8 +90,8 @@ func readBundle(name string) (dir *worktree.Dir, tree map[string][]byte, edited 
 }
 
 // verified builds a bundle in memory, as if from its directory, and returns its objects. One error lists every finding.
-func verified(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
-	objects, findings, err := verify.BundleAt(dir, base, tree, target, format)
+func (w *World) verified(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, error) {
+	objects, findings, err := w.verifier()(dir, base, tree, target, format)
 	if err != nil {
 		return nil, err
 	}

@@ -3,27 +3,39 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
 var update = flag.Bool("update", false, "write what the commands print into testdata")
+
+// Rendering makes much garbage and keeps little: with the runtime's 100, a third of the processor time goes into collecting it.
+func init() { debug.SetGCPercent(400) }
 
 // bed is a world around one simulated cloud.
 type bed struct {
@@ -66,6 +78,8 @@ func newBed(t *testing.T) *bed {
 			return cluster.New(s.Context, base, server.Client()), err
 		},
 		Registry: unreachable{},
+		Retry:    func(next http.RoundTripper) http.RoundTripper { return next }, // inspect tests the pauses, in virtual time
+		Verify:   verifyOnce,
 		Connect: func(ctx context.Context, s cloud.Settings, o cloud.Options) (*cloud.Cloud, error) {
 			o.Transport = b
 			return cloud.Connect(ctx, s, o)
@@ -79,6 +93,36 @@ func newBed(t *testing.T) *bed {
 		},
 	}
 	return b
+}
+
+// verification is what a Verifier returns.
+type verification struct {
+	objects  []verify.Object
+	findings []verify.Finding
+	err      error
+}
+
+var verifications sync.Map // of bundles without a base: a function that returns the verification, by the hash of the bundle
+
+// verifyOnce verifies the same bundle once for all tests of this package, which takes most of their time. The objects are copies.
+func verifyOnce(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]verify.Object, []verify.Finding, error) {
+	if base != "" {
+		return verify.BundleAt(dir, base, tree, target, format) // the checkout may have changed
+	}
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(tree)) {
+		fmt.Fprintf(hash, "%q %q\n", name, tree[name])
+	}
+	kept, _ := verifications.LoadOrStore(fmt.Sprintf("%s %s %x", target, format, hash.Sum(nil)), sync.OnceValue(func() verification {
+		objects, findings, err := verify.BundleAt(dir, base, tree, target, format)
+		return verification{objects, findings, err}
+	}))
+	v := kept.(func() verification)()
+	objects := slices.Clone(v.objects)
+	for i, o := range objects {
+		objects[i].Fields = runtime.DeepCopyJSON(o.Fields)
+	}
+	return objects, slices.Clone(v.findings), v.err
 }
 
 func (b *bed) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -140,8 +140,11 @@ func Select[T any](ctx context.Context, c *Cluster, path string, s Selector) ([]
 		cloud.CleanStrings(&page.Items)
 		all = append(all, page.Items...)
 		next := page.Metadata.Continue
-		if next == "" || next == query.Get("continue") {
+		switch next {
+		case "":
 			return all, nil
+		case query.Get("continue"): // more requests would give the same page for ever
+			return nil, c.failed(path, fmt.Errorf("%w: the answer is not what Kubernetes sends: the list does not end, its continue token repeats", ErrUnreachable))
 		}
 		query.Set("continue", next)
 	}

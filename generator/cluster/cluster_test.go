@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,22 @@ func TestListsAreReadPageByPageWithGETOnly(t *testing.T) {
 	want := []string{"GET /prefix/api/v1/nodes?limit=500", "GET /prefix/api/v1/nodes?continue=more&limit=500"}
 	if diff := cmp.Diff(want, asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A proxy that drops the query makes every page the first one. The command must neither read for ever nor report each object twice.
+func TestAListWhoseContinueTokenRepeatsIsAnError(t *testing.T) {
+	var pages atomic.Int32
+	c := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if pages.Add(1) > 10 {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		fmt.Fprint(w, `{"metadata": {"continue": "again"}, "items": [{"metadata": {"name": "a"}}]}`)
+	})
+	_, err := List[struct{}](t.Context(), c, "/api/v1/nodes")
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(fmt.Sprint(err), "does not end") || pages.Load() > 3 {
+		t.Errorf("want an error once the token repeats, got %v after %d pages", err, pages.Load())
 	}
 }
 

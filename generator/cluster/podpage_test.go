@@ -32,9 +32,9 @@ func connectTo(t *testing.T, handler http.HandlerFunc) *Cluster {
 	return c
 }
 
-// The way through a real API server has its test in test/apiserver.
+// The way through a real API server has its test in test/suite/apiserver.
 func TestAPortThatCannotBeForwardedIsAnErrorOfItsKind(t *testing.T) {
-	for status, want := range map[int]error{http.StatusForbidden: ErrDenied, http.StatusNotFound: ErrNotFound, http.StatusBadGateway: ErrUnreachable} {
+	for status, want := range map[int]error{http.StatusUnauthorized: ErrDenied, http.StatusForbidden: ErrDenied, http.StatusNotFound: ErrNotFound, http.StatusBadGateway: ErrUnreachable} {
 		var asked string
 		c := connectTo(t, func(w http.ResponseWriter, r *http.Request) {
 			asked = r.Method + " " + r.URL.Path

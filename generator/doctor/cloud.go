@@ -95,6 +95,7 @@ var features = []feature{
 	{"block-storage", "3.51", "a backup goes to the default zone", Warning},
 	{"block-storage", "3.60", "the driver lists all volumes each time instead of those that changed", Warning},
 	{"block-storage", "3.66", "a snapshot of a volume in use needs force", Warning},
+	{"compute", "2.20", "volumes cannot be attached or detached", Error},
 	{"compute", "2.60", "multiattach volumes cannot be attached", Warning},
 }
 

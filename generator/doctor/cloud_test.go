@@ -256,3 +256,17 @@ func TestNoFindingHoldsASecret(t *testing.T) {
 		}
 	}
 }
+
+func TestARightThatEveryMemberHasIsAnErrorWhereItIsMissing(t *testing.T) {
+	for _, c := range []struct{ id, path, what string }{
+		{"cloud.zones", "/compute/v2.1/os-availability-zone", "compute zones"},
+		{"cloud.zones", "/volume/v3/*/os-availability-zone", "volume zones"},
+		{"cloud.types", "/volume/v3/*/types", "volume types"},
+	} {
+		b := newBed(t)
+		b.answer(c.path, http.StatusForbidden, "")
+		if r := b.report(); !has(r, c.id, Error, c.what) {
+			t.Errorf("%s: want an error of %s, got %v", c.path, c.id, r.Findings)
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 // checkZones reports on the zones, and on the decision that the plan makes from them.
 func (c *cloudCheck) checkZones() {
 	zones := c.inv.Zones
-	if !c.known("cloud.zones", "compute zones", zones.Compute.State, zones.Compute.Reason) || !c.known("cloud.zones", "volume zones", zones.Volume.State, zones.Volume.Reason) {
+	if !c.listed("cloud.zones", "compute zones", zones.Compute.State, zones.Compute.Reason) || !c.listed("cloud.zones", "volume zones", zones.Volume.State, zones.Volume.Reason) {
 		return
 	}
 	compute, volume := names(zones.Compute.Value), names(zones.Volume.Value)
@@ -62,11 +62,21 @@ func (c *cloudCheck) known(id, what string, state v1alpha1.State, reason string)
 	return false
 }
 
+// listed reports what every member of a project may read.
+func (c *cloudCheck) listed(id, what string, state v1alpha1.State, reason string) bool {
+	if state != v1alpha1.Denied && state != v1alpha1.Unsupported {
+		return c.known(id, what, state, reason)
+	}
+	c.report.add(id, Error, "this credential may not read the "+what+": "+reason, "every member of a project may, and generate writes no bundle without them",
+		"give the user the role reader or member, or add the access rule (docs/reference/access-rules.md)")
+	return false
+}
+
 // cinderOwnType is the type that Cinder creates for itself.
 const cinderOwnType = "__DEFAULT__"
 
 func (c *cloudCheck) checkTypes() {
-	if types := c.inv.VolumeTypes; c.known("cloud.types", "volume types", types.State, types.Reason) {
+	if types := c.inv.VolumeTypes; c.listed("cloud.types", "volume types", types.State, types.Reason) {
 		switch n := len(types.Value); n {
 		case 0:
 			c.report.add("cloud.types", Error, "the project has no volume type", "Cinder creates no volume without a type", "have the operator of the cloud give the project access to one")

@@ -1,8 +1,6 @@
 package guard
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -10,14 +8,14 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// classOf says who caused a change of a decision. If the cloud of today gives the old value with an old configuration, the new
-// configuration is the cause. If another version of the generator decides differently on the same facts, that version is the cause.
+// classOf says who caused a change of a decision. If the cloud of today gives the old value with an old configuration and the old target,
+// the new configuration or target is the cause. If another version of the generator decides differently on the same facts, that version is the cause.
 func (c *comparison) classOf(id, field string, was, is any) v1alpha1.ChangeClass {
-	if !c.sameConfig {
+	if !c.sameConfig || c.otherTarget {
 		if slices.ContainsFunc(c.oldConfigs, func(old map[string]decision) bool { return equal(old[id].part(field), was) }) {
 			return v1alpha1.ConfigChange
 		}
-		if c.oldConfigs == nil && len(c.factsOf(id, false)) == 0 {
+		if c.oldConfigs == nil && len(c.factsOf(id)) == 0 {
 			return v1alpha1.ConfigChange
 		}
 	}
@@ -49,40 +47,6 @@ func (c *comparison) sameFacts(id string) bool {
 	}
 	return before != after || slices.Equal(was.Facts, is.Facts)
 }
-
-// factsOf are the facts of a decision that have another value now, "name: old -> new". With all, they include facts that only one of the
-// plans names. Such a fact may come with the configuration, so it proves nothing about the cloud.
-func (c *comparison) factsOf(id string, all bool) []string {
-	before, after := named(c.was[id].Facts), named(c.is[id].Facts)
-	var changed []string
-	for _, name := range slices.Sorted(maps.Keys(merged(before, after))) {
-		was, old := before[name]
-		is, now := after[name]
-		if was != is && (all || old && now) {
-			changed = append(changed, name+": "+cmp.Or(was, "none")+arrow+cmp.Or(is, "none"))
-		}
-	}
-	return changed
-}
-
-func merged(a, b map[string]string) map[string]string {
-	both := maps.Clone(a)
-	maps.Copy(both, b)
-	return both
-}
-
-// named are facts by name. One without a value, such as `volumeTypes has "fast"`, is no fact that changes.
-func named(facts []string) map[string]string {
-	values := map[string]string{}
-	for _, f := range facts {
-		if name, value, found := strings.Cut(f, " = "); found {
-			values[name] = value
-		}
-	}
-	return values
-}
-
-const arrow = " -> "
 
 // warningClass says who caused a warning to come or to go. If an old configuration gives it on the cloud of today, it went with the
 // configuration. If an old configuration does not give it, it came with the configuration.

@@ -84,7 +84,7 @@ func (c *comparison) renamed(was, is class) {
 	c.refuseRemoval(&change, was)
 	effect := fmt.Sprintf("StorageClass %s is replaced by %s", was.name, is.name)
 	if was.typeName != is.typeName {
-		change.Facts = []string{fmt.Sprintf("volumeTypes[%s].name: %s -> %s", was.typeID, was.typeName, is.typeName)}
+		change.Facts = []string{fact{"volumeTypes[" + was.typeID + "].name", was.typeName, is.typeName}.String()}
 		effect = fmt.Sprintf("volume type %q is renamed to %q: %s", was.typeName, is.typeName, effect)
 	}
 	c.add(change, "%s", effect)
@@ -98,11 +98,7 @@ func (c *comparison) removed(k class) {
 	}
 	effect := fmt.Sprintf("StorageClass %s is removed", k.name)
 	if change.Class == v1alpha1.CloudChange {
-		if c.offered(k) {
-			effect = fmt.Sprintf("volume type %q gets no class any more: %s", k.typeName, effect)
-		} else {
-			effect = fmt.Sprintf("volume type %q is gone: %s", k.typeName, effect)
-		}
+		effect = c.fate(k) + ": " + effect
 	}
 	c.add(change, "%s", effect)
 }
@@ -114,9 +110,41 @@ func (c *comparison) added(k class) {
 	change := v1alpha1.Change{Class: c.classOf(k.id, "", nil, k.fields), Decision: k.id, New: k.fields}
 	effect := fmt.Sprintf("StorageClass %s is added", k.name)
 	if change.Class == v1alpha1.CloudChange {
-		effect = fmt.Sprintf("volume type %q is new: %s", k.typeName, effect)
+		effect = c.origin(k) + ": " + effect
 	}
 	c.add(change, "%s", effect)
+}
+
+// fate is what became of the volume type of a class that is removed.
+func (c *comparison) fate(k class) string {
+	if c.offered(k) {
+		return fmt.Sprintf("volume type %q gets no class any more", k.typeName)
+	}
+	for _, t := range c.run.Inventory.VolumeTypes.Value {
+		if t.Name == k.typeName {
+			return fmt.Sprintf("volume type %q is another one now (ID %s instead of %s)", k.typeName, t.ID, k.typeID)
+		}
+	}
+	return fmt.Sprintf("volume type %q is gone", k.typeName)
+}
+
+// origin is where the volume type of a class that is added comes from: an old class shows that it is not new.
+func (c *comparison) origin(k class) string {
+	for _, old := range classesOf(c.old, c.was) {
+		switch {
+		case k.typeID == "" || old.typeID != k.typeID:
+		case old.typeName != k.typeName:
+			return fmt.Sprintf("volume type %q is renamed to %q", old.typeName, k.typeName)
+		default:
+			return fmt.Sprintf("volume type %q gets a class", k.typeName)
+		}
+	}
+	for _, w := range c.old.Warnings {
+		if strings.Contains(w, fmt.Sprintf("volume type %q", k.typeName)) { // the type was there, and could have no class
+			return fmt.Sprintf("volume type %q gets a class", k.typeName)
+		}
+	}
+	return fmt.Sprintf("volume type %q is new", k.typeName)
 }
 
 // offered says whether the cloud still has the volume type of a class.
@@ -127,13 +155,13 @@ func (c *comparison) offered(k class) bool {
 
 // typeNow is the volume type of a class as the cloud has it now. It finds the type by ID, or by name where an older plan holds no ID.
 func (c *comparison) typeNow(k class) (v1alpha1.VolumeType, bool) {
-	i := slices.IndexFunc(c.run.Types, func(t v1alpha1.VolumeType) bool {
+	i := slices.IndexFunc(c.run.Inventory.VolumeTypes.Value, func(t v1alpha1.VolumeType) bool {
 		return t.ID == k.typeID || k.typeID == "" && t.Name == k.typeName
 	})
 	if i < 0 {
 		return v1alpha1.VolumeType{}, false
 	}
-	return c.run.Types[i], true
+	return c.run.Inventory.VolumeTypes.Value[i], true
 }
 
 func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
@@ -146,6 +174,10 @@ func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
 		change.Refused += "; the pinned class names the volume type by ID. " + recreate(k.name)
 	}
 	change.Pin = m{"storageClasses": m{"extra": []any{entry}}}
+	c.removeExtra(change, k.name)
+	if c.otherTarget {
+		change.Pin, change.Remove = nil, nil
+	}
 }
 
 // recreate is what a person does about a class that Kubernetes cannot change in place.

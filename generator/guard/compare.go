@@ -138,6 +138,9 @@ func (c *comparison) decisions() {
 			c.change(id, "", was.value, nil, "%s is gone, it was %s", id, text(was.value))
 		case !equal(was.value, is.value):
 			c.fields(id, was.value, is.value)
+			if strings.HasPrefix(id, plan.ClassID) {
+				c.retyped(id)
+			}
 		}
 	}
 	for _, id := range c.ids() {
@@ -188,10 +191,13 @@ func (c *comparison) change(id, field string, was, is any, format string, args .
 	change := v1alpha1.Change{Class: c.classOf(id, field, was, is), Decision: id, Field: field, Old: was, New: is}
 	message := fmt.Sprintf(format, args...)
 	if change.Class == v1alpha1.CloudChange {
-		change.Facts = c.factsOf(id, true)
-		message = withFacts(change.Facts, message)
+		facts := c.factsOf(id)
+		change.Facts, message = texts(facts), withFacts(facts, message)
 	}
 	c.guard(&change, was, is)
+	if c.otherTarget {
+		change.Pin, change.Remove = nil, nil // the old target is what keeps the old value
+	}
 	if field == "parameters" && change.Accept == "" && c.pinnedByID(id) {
 		message += ". " + recreate(classOf(c.is[id]).name)
 	}
@@ -208,9 +214,9 @@ func (c *comparison) grounds(id string) {
 	if !before || !after || c.otherTarget || !equal(was.value, is.value) {
 		return
 	}
-	facts := c.factsOf(id, false)
-	fresh := slices.DeleteFunc(slices.Clone(facts), func(f string) bool { return c.reported[f] })
-	change := v1alpha1.Change{Class: v1alpha1.CloudChange, Decision: id, Field: "facts", Old: was.Facts, New: is.Facts, Facts: fresh}
+	facts := c.factsOf(id)
+	fresh := slices.DeleteFunc(slices.Clone(facts), func(f fact) bool { return c.reported[f.String()] })
+	change := v1alpha1.Change{Class: v1alpha1.CloudChange, Decision: id, Field: "facts", Old: was.Facts, New: is.Facts, Facts: texts(fresh)}
 	change.Objects = []string{} // none changes with the value as it is
 	stays := c.title(id) + " stays as it is"
 	if _, object := is.value.(map[string]any); !object {

@@ -29,8 +29,8 @@ var Accepts = []string{Topology, ClassRemoved, ClassImmutable, ClusterID, Driver
 
 // Run is what the guard knows of a run besides the two plans.
 type Run struct {
-	// Types are the volume types that the cloud offers now.
-	Types []v1alpha1.VolumeType
+	// Inventory is what the cloud offers now.
+	Inventory v1alpha1.Inventory
 	// OldConfigs are plans for the cloud of today with the configuration of the old plan, as Today makes them. They tell a change of the
 	// cloud from one of the configuration. Without them, the guard judges by the facts of each decision.
 	OldConfigs []v1alpha1.Plan
@@ -39,14 +39,15 @@ type Run struct {
 	Objects func(decision, field string) []string
 }
 
-// Today decides the configuration of the old plan on the cloud of today, for the target and the version of the new plan.
+// Today decides the configuration and the target of the old plan on the cloud of today, with the version of the new plan. What differs
+// from the new plan then comes from the person who runs generate.
 // plan.yaml holds that configuration with its defaults, and some decisions and warnings depend on which keys the file really had. So
 // there is one plan for the longest file that it could be, and one for the shortest. A configuration that this cloud or this version no
 // longer accepts gives no plan.
 func Today(inv v1alpha1.Inventory, old, next v1alpha1.Plan) []v1alpha1.Plan {
 	var plans []v1alpha1.Plan
 	for _, d := range []v1alpha1.Distribution{{Spec: old.Config}, old.Config.WithoutDefaults(plan.UnnamedCluster)} {
-		if r, err := plan.Decide(inv, d, next.Target, next.Format, next.Generator); err == nil {
+		if r, err := plan.Decide(inv, d, old.Target, next.Format, next.Generator); err == nil {
 			plans = append(plans, r.Document(nil))
 		}
 	}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func decide(t *testing.T, inv v1alpha1.Inventory, spec string, target v1alpha1.T
 func compare(t *testing.T, old v1alpha1.Plan, inv v1alpha1.Inventory, spec string, target v1alpha1.Target) []v1alpha1.Change {
 	t.Helper()
 	next := decide(t, inv, spec, target)
-	return Compare(old, next, Run{Types: inv.VolumeTypes.Value, OldConfigs: Today(inv, old, next)})
+	return Compare(old, next, Run{Inventory: inv, OldConfigs: Today(inv, old, next)})
 }
 
 // read is a plan as the next run reads it from plan.yaml.
@@ -110,7 +111,63 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 			"a type renamed whose class has a name of its own", "{metadata: {name: c}, spec: {storageClasses: {overrides: {id-fast: {name: gold}}}}}",
 			inventory("standard", "fast=quick"), "{metadata: {name: c}, spec: {storageClasses: {overrides: {id-fast: {name: gold}}}}}", v1alpha1.Vanilla,
 			[]string{ClassImmutable},
+			"storageClasses: {extra: [{name: gold, parameters: {type: id-fast}, reclaimPolicy: Delete}]}",
+		},
+		{
+			"a file system more", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {fsType: xfs}}}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable},
 			"",
+		},
+		{
+			"another file system, by ID", "{metadata: {name: c}, spec: {storageClasses: {overrides: {id-fast: {fsType: xfs}}}}}", inventory("standard", "fast"),
+			"{metadata: {name: c}, spec: {storageClasses: {overrides: {id-fast: {fsType: ext4, reclaimPolicy: Retain}}}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable, ClassImmutable},
+			"storageClasses: {overrides: {id-fast: {fsType: xfs, reclaimPolicy: Delete}}}",
+		},
+		{
+			"a file system as a parameter", "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {fsType: xfs}}}}}", inventory("standard", "fast"),
+			"{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {parameters: {csi.storage.k8s.io/fstype: ext4}}}}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable},
+			"storageClasses: {overrides: {fast: {parameters: {csi.storage.k8s.io/fstype: xfs}}}}",
+		},
+		{
+			"an extra class that changes", "{metadata: {name: c}, spec: {storageClasses: {extra: [{name: gold, type: fast}]}}}", inventory("standard", "fast"),
+			"{metadata: {name: c}, spec: {storageClasses: {extra: [{name: other, type: fast}, {name: gold, type: fast, reclaimPolicy: Retain}]}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable},
+			"storageClasses: {extra: [{name: gold, parameters: {type: fast}, reclaimPolicy: Delete}]}",
+		},
+		{
+			"an extra class whose type is renamed", "{metadata: {name: c}, spec: {storageClasses: {exclude: ['*'], extra: [{name: gold, type: id-fast}]}}}", inventory("standard", "fast=quick"),
+			"{metadata: {name: c}, spec: {storageClasses: {exclude: ['*'], extra: [{name: gold, type: id-fast}]}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable},
+			"storageClasses: {extra: [{name: gold, parameters: {type: id-fast}, reclaimPolicy: Delete}]}",
+		},
+		{
+			"an extra class whose type is gone", "{metadata: {name: c}, spec: {storageClasses: {exclude: [fast], extra: [{name: gold, type: fast}]}}}", inventory("standard"),
+			"{metadata: {name: c}, spec: {storageClasses: {exclude: [fast], extra: [{name: gold, type: fast}]}}}", v1alpha1.Vanilla,
+			[]string{ClassRemoved},
+			"storageClasses: {extra: [{name: gold, parameters: {type: fast}, reclaimPolicy: Delete}]}",
+		},
+		{
+			"topology turned off with its map of zones", "{metadata: {name: c}, spec: {topology: {mode: enabled, zoneMap: {az1: nova}}}}", zoned, base, v1alpha1.Vanilla,
+			[]string{Topology},
+			"topology: {mode: enabled, zoneMap: {az1: nova}}",
+		},
+		{
+			"backups turned off", "{metadata: {name: c}, spec: {snapshots: {backup: enabled}}}", inventory("standard", "fast"), "{metadata: {name: c}, spec: {snapshots: {backup: disabled}}}", v1alpha1.Vanilla,
+			[]string{Snapshots},
+			"snapshots: {backup: enabled}",
+		},
+		{
+			"an attributes class that changes", "{metadata: {name: c}, spec: {kubernetesVersion: '1.34', attributesClasses: {gold: {metadata: {a: b}}}}}", inventory("standard", "fast"),
+			"{metadata: {name: c}, spec: {kubernetesVersion: '1.34', attributesClasses: {gold: {type: fast, metadata: {a: c, d: e}}}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable},
+			"attributesClasses: {gold: {metadata: {a: b}}}",
+		},
+		{
+			"another driver name on OpenShift", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {driver: {name: x.y}}}", v1alpha1.Standalone,
+			[]string{DriverName, ClassImmutable, ClassImmutable},
+			"openshift: {coexistence: sideBySide}",
 		},
 		{
 			"a class renamed by the configuration", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {name: gold}}}}}", v1alpha1.Vanilla,
@@ -130,7 +187,7 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 		{
 			"a file system", "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {fsType: xfs}}}}}", inventory("standard", "fast"), base, v1alpha1.Vanilla,
 			[]string{ClassImmutable},
-			"storageClasses: {overrides: {fast: {reclaimPolicy: Delete, parameters: {csi.storage.k8s.io/fstype: xfs}}}}",
+			"storageClasses: {overrides: {fast: {fsType: xfs}}}",
 		},
 		{"zones no longer match", base, zoned, base, v1alpha1.Vanilla, []string{Topology}, "topology: {mode: enabled}"},
 		{"snapshots turned off", base, inventory("standard", "fast"), noSnapshots, v1alpha1.Vanilla, []string{Snapshots}, "snapshots: {enabled: true}"},
@@ -170,37 +227,57 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 			if left := Refused(refusals, c.wantAccept, false); len(left) > 0 {
 				t.Errorf("want nothing left once accepted, got %v", left)
 			}
-			pins := pinsOf(t, refusals)
+			pins, remove := pinsOf(t, refusals)
 			if diff := cmp.Diff(document(t, "spec: {"+c.wantPin+"}"), document(t, string(pins))); diff != "" {
 				t.Errorf("pin (-want +got):\n%s", diff)
 			}
-			if c.wantPin == "" {
+			if c.wantPin == "" && remove == nil {
 				return
 			}
-			if left := Refused(compare(t, old, c.next, pasted(t, c.spec, pins), c.target), nil, false); len(left) > 0 {
-				t.Errorf("generate refuses although the pins are in the configuration: %v", left)
+			config := pasted(t, c.spec, pins, remove)
+			if left := Refused(compare(t, old, c.next, config, c.target), nil, false); len(left) > 0 {
+				t.Errorf("generate refuses although the pins are in the configuration: %v\n%s", left, config)
 			}
 		})
 	}
 }
 
-// pinsOf are all pins in one document, as a person collects them.
-func pinsOf(t *testing.T, refusals []v1alpha1.Change) []byte {
+// pinsOf are all pins in one document, and the keys to remove before.
+func pinsOf(t *testing.T, refusals []v1alpha1.Change) ([]byte, []string) {
 	t.Helper()
-	var all any
-	for _, r := range refusals {
-		if r.Pin != nil {
-			all = merge(all, plainJSON(map[string]any{"spec": r.Pin}))
-		}
+	pin, remove := Pin(refusals)
+	if pin == nil {
+		pin = map[string]any{}
 	}
-	if all == nil {
-		all = map[string]any{"spec": map[string]any{}}
-	}
-	text, err := v1alpha1.YAML(all)
+	text, err := v1alpha1.YAML(map[string]any{"spec": pin})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return text
+	return text, remove
+}
+
+// without is a document without the key at a path, as a person removes it.
+func without(v any, path string) any {
+	object, isObject := v.(map[string]any)
+	for key, below := range object {
+		rest, found := strings.CutPrefix(path, key)
+		switch list, isList := below.([]any); {
+		case !found:
+		case rest == "":
+			delete(object, key)
+		case rest[0] == '.':
+			object[key] = without(below, rest[1:])
+		case isList && rest[0] == '[':
+			var i int
+			if _, err := fmt.Sscanf(rest, "[%d]", &i); err == nil && i < len(list) {
+				object[key] = slices.Delete(list, i, i+1)
+			}
+		}
+	}
+	if !isObject {
+		return v
+	}
+	return object
 }
 
 func document(t *testing.T, text string) v1alpha1.Distribution {
@@ -212,36 +289,26 @@ func document(t *testing.T, text string) v1alpha1.Distribution {
 	return d
 }
 
-// pasted is a configuration with the pins in it.
-func pasted(t *testing.T, spec string, pins []byte) string {
+// pasted is a configuration without the keys to remove, and with the pins in it.
+func pasted(t *testing.T, spec string, pins []byte, remove []string) string {
 	t.Helper()
 	var config, pin any
 	if err := errors.Join(yaml.Unmarshal([]byte(spec), &config), yaml.Unmarshal(pins, &pin)); err != nil {
 		t.Fatal(err)
 	}
-	text, err := v1alpha1.YAML(merge(plainJSON(config), plainJSON(pin)))
+	config = plainJSON(config)
+	for _, path := range remove {
+		before, _ := v1alpha1.YAML(config)
+		config = without(config, path)
+		if after, _ := v1alpha1.YAML(config); string(before) == string(after) {
+			t.Errorf("the configuration has no %s to remove:\n%s", path, before)
+		}
+	}
+	text, err := v1alpha1.YAML(merge(config, plainJSON(pin)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// merge adds b to a: objects key by key, lists one after the other, and b wins otherwise.
-func merge(a, b any) any {
-	x, isObject := a.(map[string]any)
-	y, bothObjects := b.(map[string]any)
-	if isObject && bothObjects {
-		for key, value := range y {
-			x[key] = merge(x[key], value)
-		}
-		return x
-	}
-	if list, isList := a.([]any); isList {
-		if more, bothLists := b.([]any); bothLists {
-			return append(list, more...)
-		}
-	}
-	return b
 }
 
 func TestCauses(t *testing.T) {
@@ -312,9 +379,9 @@ func TestAChangedConfigurationIsTheCauseWhereItOnlyNamesTheCluster(t *testing.T)
 // A cloud that answers otherwise stays the cause of the warnings that follow from its answer.
 func TestACloudIsTheCauseOfAWarningThatItsAnswerGives(t *testing.T) {
 	inv := inventory("standard")
-	denied := inventory()
-	denied.VolumeTypes = v1alpha1.Fact[[]v1alpha1.VolumeType]{State: v1alpha1.Denied, Reason: "403"}
-	const warning = "the cloud does not list its volume types"
+	denied := inventory("standard")
+	denied.Services = v1alpha1.Fact[map[string]v1alpha1.Service]{State: v1alpha1.Denied, Reason: "403"}
+	const warning = "the cloud does not report the versions of Cinder"
 	for _, test := range []struct{ from, to v1alpha1.Inventory }{{inv, denied}, {denied, inv}} {
 		old := read(t, decide(t, test.from, "{metadata: {name: c}}", v1alpha1.Vanilla))
 		found := false

@@ -2,11 +2,9 @@ package guard
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -25,47 +23,35 @@ var kinds = []struct {
 // rule refuses every change of one decision.
 type rule struct {
 	accept, consequence string
-	pin                 func(c *comparison, was any) any
+	pin                 func(c *comparison, change *v1alpha1.Change, was any)
 }
 
 const otherNamespace = "objects in the old namespace stay and run beside the new ones, and the new namespace needs the Secret with the credentials too"
 
 var rules = map[string]rule{
-	plan.IDDriverName: {DriverName, "existing volumes belong to the driver of the old name, and a driver of another name cannot mount them", driverPin},
+	plan.IDDriverName: {DriverName, "existing volumes belong to the driver of the old name, and a driver of another name cannot mount them", (*comparison).pinDriver},
 	plan.IDClusterID: {
 		ClusterID, "existing volumes carry the old cluster ID, and reports of orphans would list them as those of another cluster",
-		func(_ *comparison, was any) any { return m{"clusterID": was} },
+		(*comparison).pinClusterID,
 	},
-	plan.IDControllerNamespace: {Namespace, otherNamespace, func(_ *comparison, was any) any { return m{"namespaces": m{"controller": was}} }},
-	plan.IDNodeNamespace:       {Namespace, otherNamespace, func(_ *comparison, was any) any { return m{"namespaces": m{"node": was}} }},
+	plan.IDControllerNamespace: {Namespace, otherNamespace, pinNamespace("controller")},
+	plan.IDNodeNamespace:       {Namespace, otherNamespace, pinNamespace("node")},
 	plan.IDTopology: {
 		Topology, "existing volumes and nodes keep the zones of the old setting, so pods with existing volumes may not be scheduled",
-		func(_ *comparison, was any) any { return m{"topology": m{"mode": mode(was)}} },
+		(*comparison).pinTopology,
 	},
 }
 
-func mode(enabled any) string {
-	if enabled == true {
-		return v1alpha1.Enabled
-	}
-	return v1alpha1.Disabled
-}
-
-func driverPin(c *comparison, was any) any {
-	switch {
-	case c.next.Target != v1alpha1.Vanilla && was == contract.DriverName:
-		return m{"openshift": m{"coexistence": v1alpha1.Adopt}}
-	case c.next.Target != v1alpha1.Vanilla && was == plan.OwnDriverName:
-		return m{"openshift": m{"coexistence": v1alpha1.SideBySide}}
-	}
-	return m{"driver": m{"name": was}}
+func pinNamespace(role string) func(*comparison, *v1alpha1.Change, any) {
+	return func(_ *comparison, change *v1alpha1.Change, was any) { change.Pin = m{"namespaces": m{role: was}} }
 }
 
 // guard marks a change that generate refuses.
 func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 	id := change.Decision
 	if r, guarded := rules[id]; guarded && was != nil {
-		change.Accept, change.Refused, change.Pin = r.accept, r.consequence, r.pin(c, was)
+		change.Accept, change.Refused = r.accept, r.consequence
+		r.pin(c, change, was)
 		return
 	}
 	if strings.HasPrefix(id, plan.IDSnapshotClass) {
@@ -78,7 +64,7 @@ func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 		case !found:
 		case change.Field == "" && is == nil:
 			change.Accept, change.Refused = ClassRemoved, "claims that name "+k.kind+" "+name+" would find no class"
-			change.Pin = c.configured("attributesClasses", name)
+			c.pinAttributesClass(change, name)
 		case slices.Contains(k.immutable, change.Field):
 			c.guardImmutable(change, k.kind, name)
 		}
@@ -95,19 +81,12 @@ func (c *comparison) guardSnapshots(change *v1alpha1.Change, was, is any) {
 	}
 	change.Accept = Snapshots
 	change.Refused = "existing VolumeSnapshots lose their class and the snapshotter sidecar, so that nobody can restore or delete them"
-	if off && change.Decision == plan.IDSnapshotClass {
+	switch on := c.next.Config.Snapshots.Enabled; {
+	case off && change.Decision == plan.IDSnapshotClass:
 		change.Pin = m{"snapshots": m{"enabled": true}}
+	case off && (on == nil || *on): // else the class for backups returns with snapshots
+		change.Pin = m{"snapshots": m{"backup": v1alpha1.Enabled}}
 	}
-}
-
-// configured is an entry of the old configuration, as a pin.
-func (c *comparison) configured(key, name string) any {
-	config, _ := plainJSON(c.old.Config).(map[string]any)
-	entries, _ := config[key].(map[string]any)
-	if entry, found := entries[name]; found {
-		return m{key: m{name: entry}}
-	}
-	return nil
 }
 
 // guardImmutable refuses what Kubernetes cannot change in place. A class that names its type by the ID instead of a name that is gone is
@@ -120,9 +99,9 @@ func (c *comparison) guardImmutable(change *v1alpha1.Change, kind, name string) 
 	change.Refused = fmt.Sprintf("Kubernetes cannot change %s of a %s in place, so the object must be deleted before the bundle is applied", change.Field, kind)
 	switch kind {
 	case "StorageClass":
-		change.Pin = c.classPin(name)
+		c.pinClass(change, name)
 	case "VolumeAttributesClass":
-		change.Pin = c.configured("attributesClasses", name)
+		c.pinAttributesClass(change, name)
 	}
 }
 
@@ -130,30 +109,4 @@ func (c *comparison) guardImmutable(change *v1alpha1.Change, kind, name string) 
 func (c *comparison) pinnedByID(id string) bool {
 	was, is := classOf(c.was[id]), classOf(c.is[id])
 	return was.typeID != "" && typeOf(is.fields) == was.typeID && equal(withType(was.fields["parameters"], was.typeID), is.fields["parameters"])
-}
-
-// classPin keeps a class as it was: as an override of its type where the type made it, else as an extra class.
-func (c *comparison) classPin(name string) any {
-	id := plan.ClassID + name
-	was, is := classOf(c.was[id]), classOf(c.is[id])
-	if was.fields["provisioner"] != is.fields["provisioner"] {
-		return nil // the driver name is what must be pinned
-	}
-	fromConfig := c.is[id].Source == string(plan.FromConfig)
-	switch {
-	case fromConfig:
-		return m{"storageClasses": m{"extra": []any{pinned(name, was.fields)}}}
-	case typeOf(was.fields) != typeOf(is.fields):
-		return nil // the class of the type has the name that an extra class would need
-	}
-	override := pinned(name, was.fields)
-	delete(override, "name")
-	parameters, _ := override["parameters"].(map[string]any)
-	rest := maps.Clone(parameters)
-	delete(rest, contract.ParameterType)
-	delete(override, "parameters")
-	if len(rest) > 0 {
-		override["parameters"] = rest
-	}
-	return m{"storageClasses": m{"overrides": m{typeOf(was.fields): override}}}
 }

@@ -9,20 +9,6 @@ import (
 	"strings"
 )
 
-// withFacts is a sentence with the facts that changed before it.
-func withFacts(facts []string, effect string) string {
-	var parts []string
-	for _, f := range facts {
-		name, values, _ := strings.Cut(f, ": ")
-		was, is, _ := strings.Cut(values, arrow)
-		parts = append(parts, fmt.Sprintf("%s changes from %s to %s", name, was, is))
-	}
-	if parts == nil {
-		return effect
-	}
-	return strings.Join(parts, "; ") + ": " + effect
-}
-
 // fromTo says what a value was and is. Of texts with several lines it names the lines that differ.
 func fromTo(was, is any) string {
 	before, isText := was.(string)

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,6 +25,8 @@ type asker struct {
 	// versions are read once: two collectors need them.
 	lock     sync.Mutex
 	versions map[string]*sharedVersions
+	// unanswered are the requests that the end of the context cut off.
+	unanswered []string
 }
 
 func newAsker(c *cloud.Cloud) *asker {
@@ -78,9 +81,32 @@ func (a *asker) fetch(ctx context.Context, client *gophercloud.ServiceClient, ad
 	}
 	cloud.CleanStrings(body)
 	if err != nil {
+		if ctx.Err() != nil {
+			a.lock.Lock()
+			defer a.lock.Unlock()
+			a.unanswered = append(a.unanswered, "GET "+plainURL(address))
+		}
 		return &requestError{service: client.Type, url: plainURL(address), cause: err}
 	}
 	return nil
+}
+
+// mostUnanswered is how many requests a message names.
+const mostUnanswered = 3
+
+// waitedFor names the requests that got no answer before the context ended.
+func (a *asker) waitedFor() string {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	slices.Sort(a.unanswered)
+	names := slices.Compact(a.unanswered)
+	switch n := len(names); {
+	case n == 0:
+		return ""
+	case n > mostUnanswered:
+		names = append(slices.Clone(names[:mostUnanswered]), fmt.Sprintf("%d more", n-mostUnanswered))
+	}
+	return "; no answer to " + strings.Join(names, ", ")
 }
 
 // plainURL is a URL without the parts that can hold a secret or change from page to page.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
-	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // groupTypesMicroversion is where Cinder's group types begin.

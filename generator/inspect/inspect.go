@@ -84,7 +84,7 @@ func Inspect(ctx context.Context, c *cloud.Cloud, progress Progress) (v1alpha1.I
 	collect("backups", func() { inv.Backup = a.backup(ctx) })
 	_ = group.Wait() // collectors put their errors into facts
 	if err := ctx.Err(); err != nil {
-		return inv, fmt.Errorf("the inspection of cloud %s stopped before its end: %w", c.Name(), context.Cause(ctx))
+		return inv, fmt.Errorf("the inspection of cloud %s stopped before its end: %w%s", c.Name(), context.Cause(ctx), a.waitedFor())
 	}
 	return inv, nil
 }

@@ -16,13 +16,14 @@ import (
 const SecretCommand = "kubectl create secret generic cinder-csi-credentials --namespace cinder-csi --from-file=clouds.yaml=clouds.yaml"
 
 const (
-	toSecret = "the credentials go into a Secret as clouds.yaml (key %s), by this command: " + SecretCommand
-	notOurs  = "it is for the cloud controller manager, which the bundle does not install"
+	toSecret       = "it is part of the credentials: write it into clouds.yaml (key %s)"
+	secretInReadme = "the last line has the command for a Secret with clouds.yaml"
+	notOurs        = "it is for the cloud controller manager, which the bundle does not install"
 )
 
 // secretKey is a key of [Global] that becomes a key of clouds.yaml.
 func secretKey(key, inClouds string) rule {
-	return rule{key: config.Global + " " + key, why: strings.ReplaceAll(toSecret, "%s", inClouds)}
+	return rule{key: config.Global + " " + key, why: strings.ReplaceAll(toSecret, "%s", inClouds), credential: true}
 }
 
 // confRules has a row for each key of cloud.conf, as SECTION KEY. "*" is every key of the section.
@@ -53,14 +54,14 @@ var confRules = []rule{
 	secretKey("cert-file", "cert"),
 	secretKey("key-file", "key"),
 	{key: "Global use-clouds", why: "a bundle always reads clouds.yaml"},
-	{key: "Global clouds-file", why: "the bundle mounts its own; put that file into the Secret by this command: " + SecretCommand},
+	{key: "Global clouds-file", why: "the bundle mounts its own; put that file into the Secret; " + secretInReadme, credential: true},
 	{key: "Global cloud", to: "spec.credentials.cloud", set: setCloud},
 
 	{key: "BlockStorage node-volume-attach-limit", to: "spec.volumeAttachLimit", set: setAttachLimit},
 	{key: "BlockStorage node-volume-attach-reserve", why: "the bundle leaves the reserve at 1; set spec.volumeAttachLimit to a number instead"},
 	{key: "BlockStorage node-foreign-volumes", why: "no bundle sets it; set spec.volumeAttachLimit to a number instead"},
 	{key: "BlockStorage rescan-on-resize", why: "the driver always reads the size of a disk again"},
-	{key: "BlockStorage ignore-volume-az", why: "the generator decides from the zones of the cloud; where they have other names, map them in spec.topology.zoneMap"},
+	{key: "BlockStorage ignore-volume-az", to: "spec.topology.mode", why: zonesStay, set: setIgnoredZone},
 	{key: "BlockStorage ignore-volume-microversion", why: "the driver uses the lowest microversion that works"},
 	{key: "BlockStorage bs-version", why: "upstream ignores it too; there is only Cinder v3"},
 	{key: "BlockStorage trust-device-path", why: "upstream ignores it too; the driver finds disks by serial number"},

@@ -8,6 +8,8 @@ import (
 // facts are what a rule needs of other documents than its own.
 type facts struct {
 	clusterID      bool            // a values file has clusterID
+	credentials    bool            // a file has a key of the credentials
+	withoutZones   bool            // a values file turns topology off
 	hosted         bool            // a HostedCluster or a HostedControlPlane is there
 	controlPlane   string          // the namespace of its control plane
 	identity       map[string]bool // names of the Secrets with the credentials of a hosted cluster
@@ -39,9 +41,16 @@ func (in *input) survey() (*facts, error) {
 			f.cloudCA = f.cloudCA || d.text("data", caKey) != ""
 		case "":
 			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil
+			f.withoutZones = f.withoutZones || d.conf == nil && turnsZonesOff(d)
 		}
 	}
 	return f, nil
+}
+
+func turnsZonesOff(d document) bool {
+	topology, given := provisionerTopology(d)
+	on, err := value{topology}.yes()
+	return given && err == nil && !on
 }
 
 func (f *facts) addInfrastructure(d document) {

@@ -80,7 +80,11 @@ func Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, []Note, error)
 	if err := errors.Join(problems...); err != nil {
 		return v1alpha1.Distribution{}, nil, err
 	}
-	return all.into, append(notes, known.tellOtherSecrets()...), nil
+	notes = append(notes, known.tellOtherSecrets()...)
+	if known.credentials { // once: every key of a credential would repeat it
+		notes = append(notes, Note{File: "all files", Key: "credentials", Why: "import never writes them. Put them into clouds.yaml and create the Secret: " + SecretCommand})
+	}
+	return all.into, notes, nil
 }
 
 // proposal is the Distribution that one document makes, and its notes.
@@ -89,7 +93,7 @@ type proposal struct {
 	file     string // as notes and errors name the document
 	document document
 	known    *facts
-	to       string // where a rule put its value, if its row names two keys
+	to, why  string // where a rule put its value, and what differs, if its row does not say
 	notes    []Note
 }
 
@@ -146,15 +150,18 @@ type rule struct {
 	to  string                       // the key of the Distribution; empty: the key is always left out
 	why string                       // why it is left out, or what differs
 	set func(*proposal, value) error // nil if the key is left out
+	// credential: a person must put it into the Secret.
+	credential bool
 }
 
 // apply does what a rule says and notes it. A *leftOut of the rule is a note too.
 func (p *proposal) apply(r rule, key string, v value) error {
+	p.known.credentials = p.known.credentials || r.credential
 	if r.set == nil {
 		p.note(key, r.to, r.why)
 		return nil
 	}
-	p.to = r.to
+	p.to, p.why = r.to, r.why
 	err := r.set(p, v)
 	var out *leftOut
 	switch {
@@ -162,8 +169,8 @@ func (p *proposal) apply(r rule, key string, v value) error {
 		p.note(key, "", out.why)
 	case err != nil:
 		return p.problem("%s: %w", key, err)
-	default:
-		p.note(key, p.to, r.why)
+	case p.to != "":
+		p.note(key, p.to, p.why)
 	}
 	return nil
 }

@@ -135,6 +135,7 @@ func TestCloudConfBecomesADistributionAndNoSecretIsTold(t *testing.T) {
   credentials:
     cloud: mycloud
   topology:
+    mode: enabled
     zoneMap:
       az1: nova
   volumeAttachLimit: "256"
@@ -143,10 +144,11 @@ func TestCloudConfBecomesADistributionAndNoSecretIsTold(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, line := range []string{
-		"file: [Global] password: left out: the credentials go into a Secret as clouds.yaml (key auth.password), by this command: kubectl create secret generic",
+		"file: [Global] password: left out: it is part of the credentials: write it into clouds.yaml (key auth.password)",
+		"all files: credentials: left out: import never writes them. Put them into clouds.yaml and create the Secret: kubectl create secret generic",
 		"file: [Global] cloud: is now spec.credentials.cloud",
 		"file: [Global] ca-file: left out: put the PEM",
-		"file: [BlockStorage] ignore-volume-az: left out: the generator decides",
+		"file: [BlockStorage] ignore-volume-az: is now spec.topology.mode: existing PersistentVolumes name zones",
 		"file: [LoadBalancer] lb-provider: left out: it is for the cloud controller manager",
 	} {
 		if !strings.Contains(notes, line) {
@@ -158,8 +160,8 @@ func TestCloudConfBecomesADistributionAndNoSecretIsTold(t *testing.T) {
 			t.Errorf("%s is told:\n%s%s", secret, spec, notes)
 		}
 	}
-	if n := strings.Count(notes, "\n") + 1; n != 12 {
-		t.Errorf("want a note for each of the 12 keys, got %d:\n%s", n, notes)
+	if n := strings.Count(notes, "\n") + 1; n != 13 {
+		t.Errorf("want a note for each of the 12 keys and one for the credentials, got %d:\n%s", n, notes)
 	}
 }
 
@@ -307,4 +309,36 @@ func FuzzImport(f *testing.F) {
 			t.Errorf("the proposal cannot be read back: %v\n%s", err, text)
 		}
 	})
+}
+
+// Zones in existing PersistentVolumes need nodes with zones. So topology that was on is never left to the names of the zones.
+func TestTopologyThatWasOnStaysOn(t *testing.T) {
+	const both = "csi: {provisioner: {topology: %s}}\nsecret: {data: {cloud.conf: \"[BlockStorage]\\nignore-volume-az=%s\\n\"}}\n"
+	for _, c := range []struct{ name, file, want string }{
+		{"both settings where the names of zones differ", fmt.Sprintf(both, `"true"`, "true"), "mode: enabled"},
+		{"a truth value", fmt.Sprintf(both, "true", "false"), "mode: enabled"},
+		{"the default of the chart", "clusterID: c\n", "mode: enabled"},
+		{"cloud.conf alone", "[BlockStorage]\nignore-volume-az=true\n", "mode: enabled"},
+		{"turned off", fmt.Sprintf(both, `"false"`, "true"), "mode: disabled"},
+		{"cloud.conf that does not say it", "[BlockStorage]\nignore-volume-az=false\n", ""},
+	} {
+		spec, notes := imported(t, c.file)
+		if got := strings.Contains(spec, "mode: enabled"); got != (c.want == "mode: enabled") || !strings.Contains(spec, c.want) {
+			t.Errorf("%s: want %q, got:\n%s%s", c.name, c.want, spec, notes)
+		}
+		if c.want == "mode: enabled" && !strings.Contains(notes, "spec.topology.zoneMap") {
+			t.Errorf("%s: want a note about the map of zones, got:\n%s", c.name, notes)
+		}
+	}
+}
+
+func TestTheStrategyOfTheControllerIsKept(t *testing.T) {
+	const plugin = "csi: {plugin: {controllerPlugin: {strategy: {type: %s, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}}}}\n"
+	spec, notes := imported(t, fmt.Sprintf(plugin, "RollingUpdate"))
+	if !strings.Contains(spec, `maxUnavailable: "0"`) || !strings.Contains(spec, `maxSurge: "1"`) {
+		t.Errorf("want both numbers, got:\n%s%s", spec, notes)
+	}
+	if spec, notes = imported(t, fmt.Sprintf(plugin, "Recreate")); strings.Contains(spec, "maxSurge") || strings.Count(notes, "left out: the strategy is another one") != 2 {
+		t.Errorf("want no number beside Recreate, got:\n%s%s", spec, notes)
+	}
 }

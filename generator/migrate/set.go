@@ -114,9 +114,33 @@ func setTopology(p *proposal, v value) error {
 	case err != nil:
 		return err
 	case on:
-		return leave("the generator uses zones where the names of the zones agree (spec.topology.mode: auto)")
+		p.Spec.Topology.Mode = v1alpha1.Enabled
+		p.why = zonesStay
+		return nil
 	}
 	p.Spec.Topology.Mode = v1alpha1.Disabled
+	return nil
+}
+
+// zonesStay is why topology that was on stays on, whatever the names of the zones are: with auto the generator may turn it off.
+const zonesStay = "existing PersistentVolumes name zones, and pods with them need nodes that carry zones. " +
+	"A compute zone without a volume zone of its name needs an entry in spec.topology.zoneMap; plan names those"
+
+// setIgnoredZone reads ignore-volume-az. With it, upstream's plugin creates volumes without a zone, and still writes the zones of the nodes
+// into PersistentVolumes. OpenShift's operator sets it too, and says by enable_topology whether it uses zones.
+func setIgnoredZone(p *proposal, v value) error {
+	text, err := v.text()
+	switch {
+	case err != nil:
+		return err
+	case p.document.kind() != "":
+		return leave("enable_topology says whether zones are used; where their names differ, map them in spec.topology.zoneMap")
+	case slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(text)):
+		return leave("the driver creates volumes in the zone of the node")
+	case p.known.withoutZones:
+		return leave("the values turn topology off")
+	}
+	p.Spec.Topology.Mode = v1alpha1.Enabled
 	return nil
 }
 
@@ -266,5 +290,6 @@ func setSecretData(p *proposal, v value) error {
 	if read == 0 {
 		return leave("none of its texts is a cloud.conf")
 	}
+	p.to = "" // the notes of its keys say what they became
 	return nil
 }

@@ -29,7 +29,19 @@ func (p *proposal) readValues(d document) error {
 		p.Spec.ClusterID = chartClusterID
 		p.note("clusterID", "spec.clusterID", "it is not in the file, and the default of the chart is "+chartClusterID)
 	}
+	if _, given := provisionerTopology(d); !given {
+		p.Spec.Topology.Mode = v1alpha1.Enabled
+		p.note("csi.provisioner.topology", "spec.topology.mode", "it is not in the file, and the default of the chart is true: "+zonesStay)
+	}
 	return p.walkValues("", d.yaml)
+}
+
+// provisionerTopology is whether upstream's provisioner passes zones, as values say.
+func provisionerTopology(d document) (any, bool) {
+	csi, _ := d.yaml["csi"].(map[string]any)
+	provisioner, _ := csi["provisioner"].(map[string]any)
+	topology := provisioner["topology"]
+	return topology, topology != nil && topology != ""
 }
 
 func (p *proposal) walkValues(above string, fields map[string]any) error {
@@ -109,9 +121,9 @@ var chartRules = slices.Concat(
 		{key: "csi.plugin.extraArgs", to: "spec.driver.extraArgs", set: setExtraArgs(bothPods)},
 		{key: "csi.plugin.extraEnv", to: "spec.planes.*.env and spec.planes.controller.proxy", set: setEnv(bothPods)},
 		{key: "logVerbosityLevel", to: "spec.driver.logLevel", set: setLogLevel},
-		{key: "secret.enabled", why: "the bundle always mounts a Secret, with clouds.yaml: " + SecretCommand},
-		{key: "secret.hostMount", why: "the bundle mounts a Secret and no file of the host: " + SecretCommand},
-		{key: "secret.create", why: "the generator never sees a secret; a person creates it: " + SecretCommand},
+		{key: "secret.enabled", why: "the bundle always mounts a Secret, with clouds.yaml; " + secretInReadme, credential: true},
+		{key: "secret.hostMount", why: "the bundle mounts a Secret and no file of the host; " + secretInReadme, credential: true},
+		{key: "secret.create", why: "the generator never sees a secret; a person creates it; " + secretInReadme, credential: true},
 		{key: "secret.filename", why: "the driver reads clouds.yaml, not cloud.conf"},
 		{key: "secret.name", why: "that Secret holds cloud.conf; the bundle needs one with clouds.yaml, whose name spec.credentials.secretName can set"},
 		{key: "secret.data", to: "the Distribution, as far as it is no credential", set: setSecretData},
@@ -164,6 +176,16 @@ func podRules(at string, pods pods) []rule {
 	return append(rules,
 		rule{key: at + "replicas", to: to + "replicas", set: func(p *proposal, v value) error { return v.into(&p.Spec.Planes.Controller.Replicas) }},
 		rule{key: at + "strategy.type", to: to + "updateStrategy.type", set: func(p *proposal, v value) error { return v.into(&p.Spec.Planes.Controller.UpdateStrategy.Type) }},
-		rule{key: at + "strategy.rollingUpdate.maxUnavailable", why: "the bundle replaces one controller pod at a time, without a further one"},
-		rule{key: at + "strategy.rollingUpdate.maxSurge", why: "the bundle replaces one controller pod at a time, without a further one"})
+		rule{key: at + "strategy.rollingUpdate.maxUnavailable", to: to + "updateStrategy.rollingUpdate.maxUnavailable", set: setRollingUpdate(func(r *v1alpha1.RollingUpdate) any { return &r.MaxUnavailable })},
+		rule{key: at + "strategy.rollingUpdate.maxSurge", to: to + "updateStrategy.rollingUpdate.maxSurge", set: setRollingUpdate(func(r *v1alpha1.RollingUpdate) any { return &r.MaxSurge })})
+}
+
+// setRollingUpdate takes a number of pods, unless the strategy is another one: Kubernetes refuses it then.
+func setRollingUpdate(field func(*v1alpha1.RollingUpdate) any) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		if kind := p.document.text("csi", "plugin", "controllerPlugin", "strategy", "type"); kind != "" && kind != "RollingUpdate" {
+			return leave("the strategy is another one")
+		}
+		return v.into(field(&p.Spec.Planes.Controller.UpdateStrategy.RollingUpdate))
+	}
 }

@@ -122,7 +122,7 @@ func (b *baseDefaults) readImages(files fs.FS) error {
 	}
 	for _, i := range k.Images {
 		role, container, _ := strings.Cut(strings.TrimPrefix(i.Name, "cinder-csi/"), "-")
-		b.images[role+"/"+container] = ImageReference(i.NewName, i.NewTag, i.Digest)
+		b.images[role+"/"+container] = imageReference(i.NewName, i.NewTag, i.Digest)
 	}
 	return nil
 }

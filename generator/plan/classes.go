@@ -20,12 +20,12 @@ const cinderOwnType = "__DEFAULT__"
 
 const parameterFSType = "csi.storage.k8s.io/fstype"
 
-// WaitForFirstConsumer is the binding mode of every class: the volume is made where its pod will run.
-const WaitForFirstConsumer = "WaitForFirstConsumer"
+// waitForFirstConsumer is the binding mode of every class: the volume is made where its pod will run.
+const waitForFirstConsumer = "WaitForFirstConsumer"
 
 // classDefaults are what every class has unless an override says otherwise.
 func classDefaults() (binding, reclaim Decision[string], expansion Decision[bool]) {
-	binding = Decision[string]{Value: WaitForFirstConsumer, Source: Default, Reason: "the volume is made where its pod will run, so that the two are never in different zones"}
+	binding = Decision[string]{Value: waitForFirstConsumer, Source: Default, Reason: "the volume is made where its pod will run, so that the two are never in different zones"}
 	reclaim = Decision[string]{Value: "Delete", Source: Default, Reason: "a volume is deleted with its claim; overrides and extra classes can say Retain"}
 	return binding, reclaim, Decision[bool]{Value: true, Source: Default, Reason: "Cinder and the driver expand volumes, also in use"}
 }
@@ -99,11 +99,11 @@ func (d *decider) checkGlobs(key string, globs []string, given bool, types []v1a
 
 // types are the volume types, sorted by name.
 func (d *decider) types() []v1alpha1.VolumeType {
-	if !known(d, "volumeTypes", d.inv.VolumeTypes) {
-		if s := d.inv.VolumeTypes.State; s == v1alpha1.Denied || s == v1alpha1.Unsupported {
-			d.warn("the cloud does not list its volume types (%s): the bundle has no classes but those of spec.storageClasses.extra", s)
-		}
+	if !listed(d, "volumeTypes", d.inv.VolumeTypes) {
 		return nil
+	}
+	if len(d.inv.VolumeTypes.Value) == 0 {
+		d.warn("the cloud offers this project no volume type, so the bundle has only the classes of spec.storageClasses.extra; ask the operator of the cloud")
 	}
 	types := slices.DeleteFunc(slices.Clone(d.inv.VolumeTypes.Value), func(t v1alpha1.VolumeType) bool {
 		problem := unwritable(t.Name)
@@ -137,7 +137,7 @@ func (d *decider) classOfType(t v1alpha1.VolumeType) (Decision[StorageClass], bo
 	}
 	name := override.Name
 	if name == "" {
-		name = ClassName(d.spec.StorageClasses.NamePrefix, t.Name, t.ID)
+		name = className(d.spec.StorageClasses.NamePrefix, t.Name, t.ID)
 		if slugOf(t.Name) != t.Name {
 			decision.Reason += "; its name is no class name, so six digits of its id's hash were added"
 			decision.Facts = append(decision.Facts, fmt.Sprintf("volumeTypes[%s].id = %s", t.Name, t.ID))
@@ -288,7 +288,7 @@ func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeTy
 			served = append(served, contract.ZoneLabel(c))
 		}
 	}
-	decision.Facts = append(decision.Facts, list("volumeTypes["+t.Name+"].zones", t.Zones))
+	decision.Facts = append(decision.Facts, list(ZonesFact(t.Name), t.Zones))
 	if len(served) == 0 {
 		d.warn("class %s is left out: volume type %q exists only in volume zone %s, which serves no compute zone", decision.Value.Name, t.Name, strings.Join(t.Zones, ", "))
 		return false

@@ -31,7 +31,7 @@ func TestClassNamesAreSlugsAndLossyOnesCarryTheTypesHash(t *testing.T) {
 		{"pre-", strings.Repeat("x", 63), "pre-" + strings.Repeat("x", 52) + "-19fe50"},
 	}
 	for _, c := range cases {
-		if got := ClassName(c.prefix, c.name, "the-id"); got != c.want {
+		if got := className(c.prefix, c.name, "the-id"); got != c.want {
 			t.Errorf("ClassName(%q, %q): want %q, got %q", c.prefix, c.name, c.want, got)
 		}
 	}
@@ -42,7 +42,7 @@ func FuzzClassNameIsAlwaysValidAndShort(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if got := ClassName("", name, "id"); !isSubdomain(got) || len(got) > maxClassName {
+		if got := className("", name, "id"); !isSubdomain(got) || len(got) > maxClassName {
 			t.Errorf("ClassName(%q) = %q is no class name", name, got)
 		}
 	})
@@ -71,8 +71,8 @@ func TestWhichTypesGetAClassAndWhichIsTheDefault(t *testing.T) {
 			"Cinder's own type is the effective default",
 			[]string{"__DEFAULT__", "fast"},
 			"", v1alpha1.Vanilla,
-			[]string{ClassName("", "__DEFAULT__", "id-of-__DEFAULT__"), "fast"},
-			ClassName("", "__DEFAULT__", "id-of-__DEFAULT__"),
+			[]string{className("", "__DEFAULT__", "id-of-__DEFAULT__"), "fast"},
+			className("", "__DEFAULT__", "id-of-__DEFAULT__"),
 		},
 		{"Cinder's own type is not, where another is chosen", []string{"__DEFAULT__", "fast"}, "spec: {storageClasses: {default: fast}}", v1alpha1.Vanilla, []string{"fast"}, "fast"},
 		{"none by choice", []string{"standard"}, "spec: {storageClasses: {default: none}}", v1alpha1.Vanilla, []string{"standard"}, ""},
@@ -112,7 +112,7 @@ func TestAnOverrideChangesTheClassOfItsType(t *testing.T) {
 		Name: "fast", VolumeType: VolumeType{"id-of-fast", "fast"},
 		Parameters:  map[string]string{"type": "fast", "availability": "az1", "csi.storage.k8s.io/fstype": "xfs", "blockSize": "2048", "inodeSize": "1024"},
 		Provisioner: "cinder.csi.openstack.org", OwnReclaimPolicy: true,
-		ReclaimPolicy: "Retain", VolumeBindingMode: WaitForFirstConsumer, MountOptions: []string{"noatime"},
+		ReclaimPolicy: "Retain", VolumeBindingMode: waitForFirstConsumer, MountOptions: []string{"noatime"},
 		Annotations: map[string]string{"a": "b"}, AllowVolumeExpansion: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -12,9 +12,8 @@ import (
 
 // Where a bundle mounts what the controller reads. Directories, so that a changed Secret or ConfigMap reaches the running driver.
 const (
-	CloudsDir = "/etc/cinder-csi/cloud"  // the Secret, its key as clouds.yaml
-	CADir     = "/etc/cinder-csi/ca"     // the CA bundle as ca.pem
-	ConfigDir = "/etc/cinder-csi/config" // cloud.conf
+	cloudsDir = "/etc/cinder-csi/cloud" // the Secret, its key as clouds.yaml
+	caDir     = "/etc/cinder-csi/ca"    // the CA bundle as ca.pem
 )
 
 const defaultSecret = "cinder-csi-credentials"
@@ -111,7 +110,7 @@ func (d *decider) certificates(bundle string) string {
 func (d *decider) cloudConf(r Result) Decision[string] {
 	var f cloudconf.File
 	f.Set("Global", "", "use-clouds", "true")
-	f.Set("Global", "", "clouds-file", CloudsDir+"/clouds.yaml")
+	f.Set("Global", "", "clouds-file", cloudsDir+"/clouds.yaml")
 	f.Set("Global", "", "cloud", r.Credentials.Value.Cloud)
 	decision := Decision[string]{Source: Inferred, Reason: "credentials come from the mounted clouds.yaml"}
 	if region := d.inv.Cloud.Region; region != "" {
@@ -123,7 +122,7 @@ func (d *decider) cloudConf(r Result) Decision[string] {
 		decision.Reason += "; the region is the one that was inspected"
 	}
 	if r.CASource.Value.ConfigMap != "" {
-		f.Set("Global", "", "ca-file", CADir+"/ca.pem")
+		f.Set("Global", "", "ca-file", caDir+"/ca.pem")
 	}
 	decision.Value = string(f.Bytes())
 	return decision

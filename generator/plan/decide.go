@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,12 +18,21 @@ func (e *ConfigError) Error() string {
 	return "the configuration cannot be used:\n  " + strings.Join(e.Problems, "\n  ")
 }
 
-// FactError says that nothing was decided because the cloud did not answer what a decision needs. An outage is not drift: try
-// again.
-type FactError struct{ Facts []string }
+// FactError says that nothing was decided, because a fact that a decision needs is missing. Facts are those that the cloud did not answer:
+// an outage is not drift, and the next run may succeed. Rights are those that every member of a project has, and this credential lacks. They
+// are an error of the credential, or of a gateway before the cloud.
+type FactError struct{ Facts, Rights []string }
 
 func (e *FactError) Error() string {
-	return "the cloud did not answer what a decision needs, so nothing was decided; try again:\n  " + strings.Join(e.Facts, "\n  ")
+	var parts []string
+	if len(e.Facts) > 0 {
+		parts = append(parts, "the cloud did not answer what a decision needs, so nothing was decided; try again:\n  "+strings.Join(e.Facts, "\n  "))
+	}
+	if len(e.Rights) > 0 {
+		parts = append(parts, "this credential may not read what every member of a project may, so nothing was decided. Give it the role reader or member, "+
+			"or add the access rule (docs/reference/access-rules.md):\n  "+strings.Join(e.Rights, "\n  "))
+	}
+	return strings.Join(parts, "\n")
 }
 
 // Decide makes every decision of a bundle, or none: its error is a *ConfigError or a *FactError. Version is the generator's.
@@ -81,8 +91,8 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	if len(d.problems) > 0 {
 		return Result{}, &ConfigError{Problems: d.problems}
 	}
-	if len(d.unanswered) > 0 {
-		return Result{}, &FactError{Facts: d.unanswered}
+	if len(d.unanswered)+len(d.rights) > 0 {
+		return Result{}, &FactError{Facts: d.unanswered, Rights: d.rights}
 	}
 	return r, nil
 }
@@ -100,6 +110,7 @@ type decider struct {
 
 	problems   []string
 	unanswered []string
+	rights     []string // that the credential lacks
 	warnings   []string
 	notices    []string
 }
@@ -118,8 +129,8 @@ func (d *decider) notice(format string, args ...any) {
 	d.notices = append(d.notices, fmt.Sprintf(format, args...))
 }
 
-// known is whether a fact may be used. One that failed stops the run; one that is denied or unsupported is a stable answer that
-// the caller decides without.
+// known is whether a fact may be used. One that failed stops the run. One that is denied or unsupported is a stable answer that
+// the caller decides without, except where listed says otherwise.
 func known[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
 	switch fact.State {
 	case v1alpha1.Known:
@@ -133,6 +144,27 @@ func known[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
 	}
 	if line := name + ": " + reason; !slices.Contains(d.unanswered, line) {
 		d.unanswered = append(d.unanswered, line)
+	}
+	return false
+}
+
+// readable are the facts that every member of a project may read, with the access rule of each: docs/reference/access-rules.md.
+var readable = map[string]string{
+	"zones.compute": "GET /v2.1/os-availability-zone of service compute",
+	"zones.volume":  "GET /v3/*/os-availability-zone of service volumev3",
+	"volumeTypes":   "GET /v3/*/types of service volumev3",
+}
+
+// listed is whether a fact of readable is known. Every other state ends the run: a missing right is not a fact of the cloud.
+func listed[T any](d *decider, name string, fact v1alpha1.Fact[T]) bool {
+	if known(d, name, fact) {
+		return true
+	}
+	if fact.State == v1alpha1.Denied || fact.State == v1alpha1.Unsupported {
+		line := fmt.Sprintf("%s is %s (%s): the access rule is %s", name, fact.State, cmp.Or(fact.Reason, "no reason is recorded"), readable[name])
+		if !slices.Contains(d.rights, line) {
+			d.rights = append(d.rights, line)
+		}
 	}
 	return false
 }
@@ -156,10 +188,14 @@ func stateOf[T any](name string, fact v1alpha1.Fact[T]) string {
 
 // list is a fact that is a list of names.
 func list(name string, values []string) string {
-	if len(values) == 0 {
-		return name + " = none"
+	return name + factIs + namesText(values)
+}
+
+func namesText(names []string) string {
+	if len(names) == 0 {
+		return none
 	}
-	return name + " = " + strings.Join(values, ", ")
+	return strings.Join(names, ", ")
 }
 
 func didYouMean(name string, candidates []string) string {

@@ -13,7 +13,8 @@ var keyOfFlag = map[string]string{
 	"cluster": "spec.clusterID", "driver-name": "spec.driver.name", "v": "spec.driver.logLevel", "logging-format": "spec.driver.logFormat",
 	"pvc-annotations": "spec.driver.pvcAnnotations", "remove-startup-taint": "spec.nodeLifecycle.startupTaint", "with-capacity": "spec.driver.capacity", "with-topology": "spec.topology.mode",
 	"drain-timeout": "spec.driver.drainTimeout", "openstack-reads-per-second": "spec.driver.requestsPerSecond.reads",
-	"openstack-writes-per-second": "spec.driver.requestsPerSecond.writes",
+	"openstack-writes-per-second": "spec.driver.requestsPerSecond.writes", "protect-other-clusters": "spec.driver.protectOtherClusters",
+	"volume-metadata": "spec.driver.volumeMetadata", "server-metadata": "spec.driver.serverMetadata",
 }
 
 // checkExtraArgs refuses flags that the driver does not have, does not take, or already gets from the bundle.

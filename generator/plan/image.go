@@ -55,8 +55,8 @@ func (d *decider) checkImage(path string, i v1alpha1.Image) {
 	}
 }
 
-// ImageReference is an image as container runtimes read it: NAME[:TAG][@DIGEST].
-func ImageReference(name, tag, digest string) string {
+// imageReference is an image as container runtimes read it: NAME[:TAG][@DIGEST].
+func imageReference(name, tag, digest string) string {
 	if tag != "" {
 		name += ":" + tag
 	}
@@ -98,13 +98,13 @@ func (d *decider) warnOfImage(r Result) {
 	}
 }
 
-// RBACProxy names the image of kube-rbac-proxy. A container of it exists for each endpoint of metrics.
-const RBACProxy = "rbacproxy"
+// rbacProxy names the image of kube-rbac-proxy. A container of it exists for each endpoint of metrics.
+const rbacProxy = "rbacproxy"
 
 // ImageOf is the name of a container's image in spec.images.
 func ImageOf(container string) string {
 	if strings.HasPrefix(container, "kube-rbac-proxy-") {
-		return RBACProxy
+		return rbacProxy
 	}
 	return container
 }
@@ -119,7 +119,7 @@ func (d *decider) imagesOf(role string) []string {
 	case role == driftCheckRole:
 		return driftCheckImages
 	case d.proxied:
-		return append(slices.Clone(controllerImages), RBACProxy)
+		return append(slices.Clone(controllerImages), rbacProxy)
 	}
 	return controllerImages
 }
@@ -173,6 +173,6 @@ func (d *decider) image(role, container string, over v1alpha1.Image, key string)
 	case over.Tag != "":
 		tag, digest = over.Tag, ""
 	}
-	decision.Value = ImageReference(cmp.Or(over.Registry, registry)+"/"+cmp.Or(over.Repository, repository), tag, digest)
+	decision.Value = imageReference(cmp.Or(over.Registry, registry)+"/"+cmp.Or(over.Repository, repository), tag, digest)
 	return decision
 }

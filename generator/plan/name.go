@@ -22,10 +22,10 @@ func isSubdomain(s string) bool { return len(s) <= 253 && subdomain.MatchString(
 
 func isLabel(s string) bool { return len(s) <= 63 && label.MatchString(s) }
 
-// ClassName is the name of the class of one volume type: prefix and slug. If the slug lost something of the type name, six hex
+// className is the name of the class of one volume type: prefix and slug. If the slug lost something of the type name, six hex
 // digits follow: the start of the SHA-256 of the type ID. The name depends on this type only, so a new type in the cloud renames
 // no class.
-func ClassName(prefix, typeName, typeID string) string {
+func className(prefix, typeName, typeID string) string {
 	slug := slugOf(typeName)
 	if slug == typeName && len(prefix)+len(slug) <= maxClassName {
 		return prefix + slug

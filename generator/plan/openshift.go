@@ -123,7 +123,7 @@ const intermediate = "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384,TLS_CHACHA20
 func (d *decider) metricsTLS(kind string) (Decision[MetricsTLS], Decision[bool]) {
 	metrics, platform := Decision[MetricsTLS]{Source: Default}, Decision[bool]{Source: Default}
 	if d.given.Images.RBACProxy != (v1alpha1.Image{}) && (d.target != v1alpha1.Standalone || kind != v1alpha1.ServiceMonitor) {
-		d.warn("spec.images.%s has no effect: only a ServiceMonitor on standalone has kube-rbac-proxy", RBACProxy)
+		d.warn("spec.images.%s has no effect: only a ServiceMonitor on standalone has kube-rbac-proxy", rbacProxy)
 	}
 	if d.target != v1alpha1.Standalone || kind == v1alpha1.None {
 		return metrics, platform

@@ -91,7 +91,7 @@ func TestMetricsOfAServiceMonitorAreServedOverTLS(t *testing.T) {
 		if diff := cmp.Diff(want.tls, r.MetricsTLS.Value); diff != "" || r.PlatformMonitoring.Value != want.platform {
 			t.Errorf("%s: platform %t, want %t; TLS -want +got\n%s", spec, r.PlatformMonitoring.Value, want.platform, diff)
 		}
-		_, proxied := r.Images[RBACProxy]
+		_, proxied := r.Images[rbacProxy]
 		if proxied != want.tls.Enabled {
 			t.Errorf("%s: the image of kube-rbac-proxy is decided: %t", spec, proxied)
 		}

@@ -49,6 +49,9 @@ type Result struct {
 	Capacity            Decision[bool] // the quotas' capacity is published for the scheduler
 	Requests            Decision[Requests]
 	DrainTimeout        Decision[string]
+	ProtectOthers       Decision[bool]
+	VolumeMetadata      Decision[map[string]string]
+	ServerMetadata      Decision[map[string]string]
 	Metadata            Decision[[]string] // where a node reads its server ID and zone, in this order
 	PVCAnnotations      Decision[bool]     // the driver's container gets the pod's token
 	StartupTaint        Decision[bool]     // the controller removes the start-up taint of nodes, which needs a right to change them

@@ -35,7 +35,7 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 		d.warn("Cinder reports the microversion %q, which is not a number: snapshots of volumes in use are assumed to need force", version)
 	}
 	decision.Value.InUse = atLeast(d.inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse)
-	decision.Facts = []string{fmt.Sprintf("services.block-storage.snapshotInUse = %t", decision.Value.InUse)}
+	decision.Facts = []string{fmt.Sprintf("%s = %t", snapshotFact, decision.Value.InUse)}
 	decision.Reason = "every Cinder makes snapshots; this one needs no force for volumes in use"
 	if !decision.Value.InUse {
 		decision.Reason = "every Cinder makes snapshots; this one needs force for volumes in use"

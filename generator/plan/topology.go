@@ -30,8 +30,7 @@ func (d *decider) topology() (Decision[bool], Decision[map[string]string]) {
 		decision.Source = Inferred
 	}
 	if !computeKnown || !volumeKnown {
-		d.withoutZones(&decision, computeKnown)
-		return decision, d.zoneMap(decision)
+		return decision, Decision[map[string]string]{Source: Default} // the run has ended already
 	}
 	decision.Facts = []string{list("zones.compute", compute), list("zones.volume", volume)}
 	d.checkZoneMap(compute, volume)
@@ -47,6 +46,7 @@ func (d *decider) topology() (Decision[bool], Decision[map[string]string]) {
 	switch {
 	case len(compute) == 0:
 		decision.Reason = "the cloud lists no compute zone"
+		d.warn(TopologyIsOff + "the cloud lists no compute zone, so no server can run there: ask the operator of the cloud")
 	case len(missing) > 0:
 		decision.Reason = "no volume zone has the name of compute zone " + quoted(missing) + "; spec.topology.zoneMap could say which serve them"
 		d.warn(TopologyIsOff+"compute zone %s has no volume zone of the same name; the volume zones are %s. Volumes and nodes carry no zone; "+
@@ -99,22 +99,9 @@ func (d *decider) checkLabels(which string, zones []string) {
 	}
 }
 
-// withoutZones decides for a cloud that denies or does not support the list of zones. If the request merely failed, the run has
-// already ended.
-func (d *decider) withoutZones(decision *Decision[bool], computeKnown bool) {
-	which, fact := "volume", stateOf("zones.volume", d.inv.Zones.Volume)
-	if !computeKnown {
-		which, fact = "compute", stateOf("zones.compute", d.inv.Zones.Compute)
-	}
-	decision.Facts = []string{fact}
-	if decision.Source == Inferred {
-		decision.Reason = "the cloud does not list its " + which + " zones, and the generator does not guess them"
-	}
-}
-
 // zones are the sorted names of a list of zones.
 func (d *decider) zones(name string, fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]string, bool) {
-	if !known(d, name, fact) {
+	if !listed(d, name, fact) {
 		return nil, false
 	}
 	var names []string

@@ -62,14 +62,69 @@ func TestAnUnavailableZoneCountsAndIsNoticedOnTheTerminalOnly(t *testing.T) {
 	}
 }
 
-func TestADeniedZoneListTurnsTopologyOffAndAFailedOneEndsTheRun(t *testing.T) {
-	for _, state := range []v1alpha1.State{v1alpha1.Denied, v1alpha1.Unsupported} {
-		inv := cloudOf("standard")
-		inv.Zones.Compute = without[[]v1alpha1.Zone](state)
-		if r := decide(t, inv, "", v1alpha1.Vanilla); r.Topology.Value {
-			t.Errorf("%s: want topology disabled", state)
+// Every member of a project may list zones and types. So a refusal says something about the credential, and nothing about the cloud.
+func TestAMissingRightForZonesOrTypesEndsTheRunAndNamesTheAccessRule(t *testing.T) {
+	cases := []struct {
+		name, fact, rule, spec string
+		change                 func(*v1alpha1.Inventory, v1alpha1.State)
+	}{
+		{
+			"compute zones", "zones.compute", "GET /v2.1/os-availability-zone of service compute", "",
+			func(inv *v1alpha1.Inventory, s v1alpha1.State) { inv.Zones.Compute = without[[]v1alpha1.Zone](s) },
+		},
+		{
+			"volume zones", "zones.volume", "GET /v3/*/os-availability-zone of service volumev3", "",
+			func(inv *v1alpha1.Inventory, s v1alpha1.State) { inv.Zones.Volume = without[[]v1alpha1.Zone](s) },
+		},
+		{
+			"volume zones where the configuration enables topology", "zones.volume", "GET /v3/*/os-availability-zone of service volumev3", "spec: {topology: {mode: enabled}}",
+			func(inv *v1alpha1.Inventory, s v1alpha1.State) { inv.Zones.Volume = without[[]v1alpha1.Zone](s) },
+		},
+		{
+			"types", "volumeTypes", "GET /v3/*/types of service volumev3", "",
+			func(inv *v1alpha1.Inventory, s v1alpha1.State) {
+				inv.VolumeTypes = without[[]v1alpha1.VolumeType](s)
+			},
+		},
+	}
+	for _, c := range cases {
+		for _, state := range []v1alpha1.State{v1alpha1.Denied, v1alpha1.Unsupported} {
+			inv := cloudOf("standard")
+			c.change(&inv, state)
+			_, err := Decide(inv, configured(t, c.spec), v1alpha1.Vanilla, v1alpha1.Helm, "test")
+			var failed *FactError
+			if !errors.As(err, &failed) {
+				t.Errorf("%s, %s: want a FactError, got %v", c.name, state, err)
+				continue
+			}
+			want := c.fact + " is " + string(state) + " (a reason): the access rule is " + c.rule
+			if diff := cmp.Diff([]string{want}, failed.Rights); diff != "" || len(failed.Facts) > 0 {
+				t.Errorf("%s, %s: facts %q, rights (-want +got):\n%s", c.name, state, failed.Facts, diff)
+			}
+			if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "try again") {
+				t.Errorf("%s, %s: want the rule and no advice to try again, got %s", c.name, state, text)
+			}
 		}
 	}
+	inv := cloudOf("standard")
+	inv.Zones.Compute = without[[]v1alpha1.Zone](v1alpha1.Denied)
+	if r := decide(t, inv, "spec: {topology: {mode: disabled}}", v1alpha1.Vanilla); r.Topology.Value {
+		t.Error("want a right that no decision needs to be no matter")
+	}
+}
+
+func TestACloudWithoutZonesOrTypesIsWarnedAbout(t *testing.T) {
+	inv := cloudOf()
+	inv.Zones = v1alpha1.Zones{Compute: zonesNamed(), Volume: zonesNamed()}
+	warnings := strings.Join(decide(t, inv, "", v1alpha1.Vanilla).Warnings, "\n")
+	for _, want := range []string{"no volume type", "no compute zone"} {
+		if !strings.Contains(warnings, want) {
+			t.Errorf("want a warning with %q, got %s", want, warnings)
+		}
+	}
+}
+
+func TestAFailedZoneListEndsTheRun(t *testing.T) {
 	inv := cloudOf("standard")
 	inv.Zones.Volume = without[[]v1alpha1.Zone](v1alpha1.Failed)
 	_, err := Decide(inv, v1alpha1.Distribution{}, v1alpha1.Vanilla, v1alpha1.Helm, "test")

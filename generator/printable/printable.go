@@ -34,6 +34,14 @@ func Escape(s string) string {
 // Line is Escape for what must stay on one line.
 func Line(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Replace(Escape(s)) }
 
+// Markdown is Line for a text in a paragraph or a table of Markdown. No name becomes a link, a mention, markup or HTML.
+func Markdown(s string) string { return marks.Replace(Line(s)) }
+
+var marks = strings.NewReplacer(
+	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "#", "\\#", "!", "\\!",
+	"<", "&lt;", "&", "&amp;", "@", "&#64;", "://", "&#58;//", "www.", "www&#46;", // addresses become links without any markup
+)
+
 func steers(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':

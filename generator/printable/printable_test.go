@@ -51,3 +51,20 @@ func FuzzEscape(f *testing.F) {
 		}
 	})
 }
+
+// What GitHub and GitLab make links, mentions, markup or cells of.
+func TestMarkdownKeepsATextAText(t *testing.T) {
+	for in, want := range map[string]string{
+		"standard-ssd.1":                     "standard-ssd.1",
+		"https://evil.example/install-first": "https&#58;//evil.example/install-first",
+		"www.evil.example":                   "www&#46;evil.example",
+		`a\|b`:                               `a\\\|b`,
+		"[a](b)":                             `\[a\](b)`,
+		"<b>@team `x` *y* __z__\n# 1":        "&lt;b>&#64;team \\`x\\` \\*y\\* \\_\\_z\\_\\_ \\# 1",
+		"a\u202eb":                           `a\\u202eb`,
+	} {
+		if got := Markdown(in); got != want {
+			t.Errorf("%q: want %q, got %q", in, want, got)
+		}
+	}
+}

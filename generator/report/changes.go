@@ -32,6 +32,12 @@ func ChangeLine(c v1alpha1.Change) string {
 	return line
 }
 
+// Why is why generate refuses a change, and the flags that allow it.
+func Why(c v1alpha1.Change) string { return printable.Line(c.Refused) + " (" + flagsOf(c) + ")" }
+
+// Accepted is one change that nothing stands against any more.
+func Accepted(c v1alpha1.Change) string { return changeOf(c) }
+
 // Refusal is one change that generate refuses: what changes, why it is refused, and the flags that allow it. It has several lines.
 func Refusal(c v1alpha1.Change) string {
 	return changeOf(c) + "\n  why it is refused: " + c.Refused + "\n  to allow it: " + flagsOf(c)
@@ -77,7 +83,7 @@ func ChangesMarkdown(out io.Writer, c v1alpha1.Changes) error {
 	}
 	for _, change := range c.Changes {
 		class, rest, _ := strings.Cut(ChangeLine(change), ": ")
-		fmt.Fprintf(&b, "- **%s**: %s\n", class, markdown(rest))
+		fmt.Fprintf(&b, "- **%s**: %s\n", class, printable.Markdown(rest))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -102,12 +108,4 @@ func verdict(c v1alpha1.Changes) string {
 		return "The cinder-csi bundle is out of date: " + n
 	}
 	return fmt.Sprintf("The cinder-csi bundle is out of date: %s, and `generate` refuses without %s", n, strings.Join(flags, " and "))
-}
-
-// markdown escapes what a name in the cloud could use to make links, mentions or HTML in a comment.
-func markdown(s string) string {
-	return strings.NewReplacer(
-		"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "#", "\\#", "!", "\\!",
-		"<", "&lt;", ">", "&gt;", "&", "&amp;", "@", "&#64;", "://", "&#58;//",
-	).Replace(s)
 }

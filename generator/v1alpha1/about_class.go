@@ -22,7 +22,7 @@ var classAbouts = map[string]about{
 	"Spec.attributesClasses":   {"VolumeAttributesClasses by name: what a claim may change of its volume. They need Kubernetes 1.34.", "none", "an invalid class name; any class while kubernetesVersion is below 1.34. A class of a type that does not exist is left out with a warning"},
 	"AttributesClass.type":     {"The volume type, by ID or name, that Cinder changes the volume to.", "none: the type stays", ""},
 	"AttributesClass.policy":   {"Whether Cinder may copy the volume to another backend for that type.", "never", "policy without type"},
-	"AttributesClass.metadata": {"Metadata of the volume in Cinder.", "none", "a key or value that Cinder or the driver does not take"},
+	"AttributesClass.metadata": {"Metadata of the volume in Cinder. An empty value removes the key.", "none", "a key or value that Cinder or the driver does not take"},
 
 	"Spec.images":          {Meaning: "Images by role or sidecar."},
 	"Images.registry":      {"One mirror for all images that name no registry of their own, with the first parts of the path if it has any.", "none", "an invalid registry"},

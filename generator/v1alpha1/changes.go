@@ -48,6 +48,8 @@ type Change struct {
 	Force   bool   `json:"force,omitempty"`
 	// Pin is the part of a Distribution's spec that keeps what was; absent where the configuration cannot.
 	Pin any `json:"pin,omitempty"`
+	// Remove are the keys of the configuration that have to go before the pin is added, because they ask for the change.
+	Remove []string `json:"remove,omitempty"`
 }
 
 // FileChange is what generate would do to one file.

@@ -7,15 +7,15 @@ import (
 
 // The defaults that do not depend on the target.
 const (
-	DefaultKubernetesVersion = "1.32"
+	defaultKubernetesVersion = "1.32"
 	DefaultCredentialsKey    = "clouds.yaml"
 	DefaultCloudEntry        = "openstack"
 	DefaultKubeconfigSecret  = "service-network-admin-kubeconfig"
-	DefaultLogLevel          = 2
-	DefaultKubeletDir        = "/var/lib/kubelet"
-	DefaultReads             = 100 // requests a second, of the driver's flag
-	DefaultWrites            = 50
-	DefaultDrainTimeout      = "20s"
+	defaultLogLevel          = 2
+	defaultKubeletDir        = "/var/lib/kubelet"
+	defaultReads             = 100 // requests a second, of the driver's flag
+	defaultWrites            = 50
+	defaultDrainTimeout      = "20s"
 	None                     = "none"
 )
 
@@ -23,7 +23,7 @@ const (
 // The receiver is not changed.
 func (d Distribution) WithDefaults() Spec {
 	s := d.Spec
-	fill(&s.KubernetesVersion, DefaultKubernetesVersion)
+	fill(&s.KubernetesVersion, defaultKubernetesVersion)
 	fill(&s.ClusterID, d.Metadata.Name)
 	s.Driver.fillDefaults()
 	fill(&s.OpenShift.Coexistence, SideBySide)
@@ -72,15 +72,16 @@ func clearDefaults(value, byDefault reflect.Value) {
 }
 
 func (d *Driver) fillDefaults() {
-	fillPointer(&d.LogLevel, DefaultLogLevel)
+	fillPointer(&d.LogLevel, defaultLogLevel)
 	fill(&d.LogFormat, LogText)
-	fill(&d.KubeletDir, DefaultKubeletDir)
+	fill(&d.KubeletDir, defaultKubeletDir)
 	if len(d.Metadata) == 0 {
 		d.Metadata = []string{MetadataService, ConfigDrive}
 	}
-	fillPointer(&d.RequestsPerSecond.Reads, DefaultReads)
-	fillPointer(&d.RequestsPerSecond.Writes, DefaultWrites)
-	fill(&d.DrainTimeout, DefaultDrainTimeout)
+	fillPointer(&d.RequestsPerSecond.Reads, defaultReads)
+	fillPointer(&d.RequestsPerSecond.Writes, defaultWrites)
+	fill(&d.DrainTimeout, defaultDrainTimeout)
+	fill(&d.ProtectOtherClusters, Auto)
 }
 
 func fill[T ~string](value *T, otherwise T) {

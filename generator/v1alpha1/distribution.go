@@ -68,8 +68,15 @@ type Driver struct {
 	Metadata          []string          `json:"metadata,omitempty"`
 	RequestsPerSecond RequestsPerSecond `json:"requestsPerSecond,omitzero"`
 	// DrainTimeout is how long RPCs in progress may take after SIGTERM, as a Go duration; default 20s.
-	DrainTimeout string    `json:"drainTimeout,omitempty"`
-	ExtraArgs    ExtraArgs `json:"extraArgs,omitzero"`
+	DrainTimeout string `json:"drainTimeout,omitempty"`
+	// ProtectOtherClusters is whether the driver refuses volumes with the mark of another cluster: auto (default: on hypershift), enabled or
+	// disabled.
+	ProtectOtherClusters string `json:"protectOtherClusters,omitempty"`
+	// VolumeMetadata is the metadata of each new volume, snapshot and backup.
+	VolumeMetadata map[string]string `json:"volumeMetadata,omitempty"`
+	// ServerMetadata is what the metadata of a server must have, or the server gets no volume.
+	ServerMetadata map[string]string `json:"serverMetadata,omitempty"`
+	ExtraArgs      ExtraArgs         `json:"extraArgs,omitzero"`
 }
 
 // Log formats.

@@ -15,6 +15,7 @@ var enums = map[string][]any{
 	"OpenShift.controlPlaneTopology": {SingleReplica, HighlyAvailable, HighlyAvailableArbiter, DualReplica, External},
 	"OpenShift.monitoring":           {PlatformMonitoring, UserWorkloadMonitoring},
 	"Driver.logFormat":               {LogText, LogJSON},
+	"Driver.protectOtherClusters":    {Auto, Enabled, Disabled},
 	"HyperShift.guestAccess":         {AdminKubeconfig, ServiceAccountToken},
 	"Credentials.request":            {Auto, Enabled, Disabled},
 	"Topology.mode":                  {Auto, Enabled, Disabled},

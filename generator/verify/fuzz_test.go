@@ -103,7 +103,7 @@ func FuzzGenerate(f *testing.F) {
 		}
 		helm := emitted(t, r, v1alpha1.Helm)
 		if choice >= 0xf0 { // half a second each
-			for _, difference := range verify.Diff(emitted(t, r, v1alpha1.Kustomize), helm) {
+			for _, difference := range differences(emitted(t, r, v1alpha1.Kustomize), helm) {
 				t.Error(difference)
 			}
 		}

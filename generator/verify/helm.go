@@ -19,6 +19,9 @@ import (
 
 const chartDir = "cinder-csi"
 
+// ChartLabels are the labels that Helm's side may have that Kustomize's lacks.
+var ChartLabels = []string{"helm.sh/chart", "app.kubernetes.io/managed-by"}
+
 // helmTemplate is what `helm template` prints of this program's own chart with the plane's values, after the Namespace objects
 // beside them. The release's name and namespace are odd on purpose: nothing may depend on them.
 func helmTemplate(tree map[string][]byte, p plane) ([]byte, error) {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
 
 // oddTexts are what a person may write where a name, a path, a quantity or a sentence is wanted.
@@ -150,7 +149,7 @@ func TestWhatIsAcceptedStandsVerification(t *testing.T) {
 			r := decide(t, spec, inv, target)
 			helm := build(t, r, v1alpha1.Helm)
 			if round%kustomizeEvery == 0 {
-				for _, difference := range verify.Diff(build(t, r, v1alpha1.Kustomize), helm) {
+				for _, difference := range differences(build(t, r, v1alpha1.Kustomize), helm) {
 					t.Error(difference)
 				}
 			}

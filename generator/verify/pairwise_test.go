@@ -11,7 +11,6 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
 
 // row is one configuration: for each switch the index of its value, 0 for "not set".
@@ -170,7 +169,7 @@ func TestKustomizeEqualsHelmPairwiseOverEverySwitch(t *testing.T) {
 			result, _ := configure(t, r, target, taken)
 			t.Run(fmt.Sprintf("%s/%d", target, n), func(t *testing.T) {
 				t.Parallel()
-				for _, difference := range verify.Diff(build(t, result, v1alpha1.Kustomize), build(t, result, v1alpha1.Helm)) {
+				for _, difference := range differences(build(t, result, v1alpha1.Kustomize), build(t, result, v1alpha1.Helm)) {
 					t.Error(difference)
 				}
 			})

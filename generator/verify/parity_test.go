@@ -27,7 +27,7 @@ func TestKustomizeAndHelmStandForTheSameObjects(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/%s/%s", name, cloud, target), func(t *testing.T) {
 					t.Parallel()
 					r := decide(t, spec, inv, target)
-					for _, difference := range verify.Diff(build(t, r, v1alpha1.Kustomize), build(t, r, v1alpha1.Helm)) {
+					for _, difference := range differences(build(t, r, v1alpha1.Kustomize), build(t, r, v1alpha1.Helm)) {
 						t.Error(difference)
 					}
 				})
@@ -89,7 +89,7 @@ func TestEveryMutationOfOneSideIsNoticed(t *testing.T) {
 	for _, target := range targets {
 		r := decide(t, specs(t)["everything"], clouds["topology on"], target)
 		kustomize, helm := build(t, r, v1alpha1.Kustomize), build(t, r, v1alpha1.Helm)
-		if d := verify.Diff(kustomize, helm); len(d) != 0 {
+		if d := differences(kustomize, helm); len(d) != 0 {
 			t.Fatalf("%s: differ before any mutation: %v", target, d)
 		}
 		for seed := range uint64(mutations) {
@@ -101,7 +101,7 @@ func TestEveryMutationOfOneSideIsNoticed(t *testing.T) {
 					changed = right
 				}
 				what := mutate(random, changed)
-				if len(verify.Diff(left, right)) == 0 {
+				if len(differences(left, right)) == 0 {
 					t.Errorf("%s, seed %d: not noticed on %s's side: %s", target, seed, side, what)
 				}
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
 
-// strict runs test/strict, as `make test-strict` built it, on files.
+// strict runs test/kit/strict, as `make test-strict` built it, on files.
 func strict(t *testing.T, files ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "../../bin/tools/strict", append([]string{"-crds", "../../bin/crds"}, files...)...)

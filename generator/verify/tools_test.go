@@ -112,12 +112,12 @@ func compareTools(t *testing.T, r plan.Result, target v1alpha1.Target) {
 	t.Helper()
 	want := build(t, r, v1alpha1.Kustomize)
 	byKubectl := kubectlKustomize(t, onDisk(t, render(t, r, v1alpha1.Kustomize)), target)
-	for _, d := range verify.Diff(want, byKubectl) {
+	for _, d := range differences(want, byKubectl) {
 		t.Errorf("in process (kustomize) and kubectl kustomize (helm): %s", d)
 	}
 	helmDir := onDisk(t, render(t, r, v1alpha1.Helm))
 	for _, helm := range []string{"helm", "helm4"} {
-		for _, d := range verify.Diff(byKubectl, helmTemplate(t, helm, helmDir, target)) {
+		for _, d := range differences(byKubectl, helmTemplate(t, helm, helmDir, target)) {
 			t.Errorf("kubectl kustomize and %s template: %s", helm, d)
 		}
 	}
@@ -143,7 +143,7 @@ func TestToolsBuildABundleThatPointsAtACheckout(t *testing.T) {
 		if err := os.CopyFS(beside, os.DirFS(onDisk(t, tree))); err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range verify.Diff(build(t, r, v1alpha1.Kustomize), kubectlKustomize(t, beside, target)) {
+		for _, d := range differences(build(t, r, v1alpha1.Kustomize), kubectlKustomize(t, beside, target)) {
 			t.Errorf("%s: self-contained (kustomize) and with a base (helm): %s", target, d)
 		}
 		if err := os.RemoveAll(beside); err != nil {

@@ -263,6 +263,29 @@ func TestForeignFilesAreNeverTouched(t *testing.T) {
 	}
 }
 
+// A check compares such a directory too. It must not call the file an edit, because --force replaces edits.
+func TestAPlanThatIsNoneIsForeignAndNoEdit(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, PlanFile), "steps: []\n")
+	d, err := Open(dir)
+	if notOurs := (*NotOurs)(nil); !errors.As(err, &notOurs) || d == nil {
+		t.Fatalf("want NotOurs and the directory to compare, got %v, %v", err, d)
+	}
+	changes, err := d.Changes(tree(t, map[string]string{"values.yaml": "1"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign := map[string]bool{}
+	for _, c := range changes {
+		if foreign[c.Path] = c.Foreign; c.HandEdited {
+			t.Errorf("%s counts as edited by hand; no earlier run wrote it", c.Path)
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{PlanFile: true, "values.yaml": false}, foreign); diff != "" {
+		t.Errorf("foreign files (-want +got):\n%s", diff)
+	}
+}
+
 func TestForeignFilesBesideTheBundleStay(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "notes.txt"), "mine")

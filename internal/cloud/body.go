@@ -11,7 +11,7 @@ import (
 type boundedBody struct {
 	io.ReadCloser
 	ctx        context.Context
-	limits     *Limits
+	slots      chan struct{} // one for each large reply
 	most, read int
 	cut        bool // at the limit the body ends, without an error
 	separators separators
@@ -42,8 +42,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 // takeSlot waits for a slot. Close frees it, and so does the end of the request context.
 func (b *boundedBody) takeSlot() error {
 	select {
-	case b.limits.slots <- struct{}{}:
-		b.release = sync.OnceFunc(func() { <-b.limits.slots })
+	case b.slots <- struct{}{}:
+		b.release = sync.OnceFunc(func() { <-b.slots })
 		context.AfterFunc(b.ctx, b.release)
 		return nil
 	case <-b.ctx.Done():

@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// LongestText is how many bytes Clean keeps of a text from a cloud. The texts of Cinder and Nova have at most 255 characters.
-const LongestText = 1 << 10
+// longestText is how many bytes Clean keeps of a text from a cloud. The texts of Cinder and Nova have at most 255 characters.
+const longestText = 1 << 10
 
 // Clean makes a text from a cloud safe for a log, an error or a terminal. Control characters become U+FFFD, and so do invisible
 // characters that change the direction or look of the text after them. Line ends become blanks. Clean cuts a text that is longer
-// than LongestText.
+// than longestText.
 func Clean(s string) string {
-	if len(s) > LongestText {
-		end := LongestText - len("…")
+	if len(s) > longestText {
+		end := longestText - len("…")
 		for end > 0 && !utf8.RuneStart(s[end]) {
 			end--
 		}

@@ -19,9 +19,11 @@ import (
 
 // Options are the options of Connect.
 type Options struct {
-	// Transport sends the requests; nil means one of NewTransport.
+	// Transport sends the requests; nil means one of newTransport.
 	Transport http.RoundTripper
-	// Wrap adds retries, budgets and metrics around the transport; nil adds nothing.
+	// Observe adds metrics and traces around the transport; nil adds nothing.
+	Observe func(http.RoundTripper) http.RoundTripper
+	// Wrap adds retries and limits around that, but not for Ping; nil adds nothing.
 	Wrap func(http.RoundTripper) http.RoundTripper
 	// UserAgent tokens come before gophercloud's own, so that the operator of a cloud sees the client.
 	UserAgent []string
@@ -32,6 +34,7 @@ type Cloud struct {
 	settings  Settings
 	provider  *gophercloud.ProviderClient
 	transport http.RoundTripper
+	observed  http.RoundTripper // transport with metrics
 	projectID string
 	catalog   []entry
 	endpoints *endpoints
@@ -61,15 +64,19 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	}
 	transport := o.Transport
 	if transport == nil {
-		own, err := NewTransport(s)
+		own, err := newTransport(s)
 		if err != nil {
 			return nil, err
 		}
 		transport = own
 	}
-	wrapped := transport
+	observed := transport
+	if o.Observe != nil {
+		observed = o.Observe(transport)
+	}
+	wrapped := observed
 	if o.Wrap != nil {
-		wrapped = o.Wrap(transport)
+		wrapped = o.Wrap(observed)
 	}
 	provider, err := openstack.NewClient(s.AuthURL)
 	if err != nil {
@@ -85,7 +92,7 @@ func Connect(ctx context.Context, s Settings, o Options) (*Cloud, error) {
 	if err := openstack.AuthenticateV3(limited, provider, &options, gophercloud.EndpointOpts{}); err != nil {
 		return nil, s.loginError(ctx, err)
 	}
-	c := &Cloud{settings: s, provider: provider, transport: transport}
+	c := &Cloud{settings: s, provider: provider, transport: transport, observed: observed}
 	if err := c.readToken(); err != nil {
 		return nil, err
 	}
@@ -185,7 +192,7 @@ func (c *Cloud) Ping(ctx context.Context) error {
 	if err != nil {
 		return errorf(ErrMisconfigured, "cloud %s: the authentication URL is not a URL", c.settings.Name)
 	}
-	resp, err := c.transport.RoundTrip(request)
+	resp, err := c.observed.RoundTrip(request)
 	if err != nil {
 		return c.settings.loginError(ctx, &url.Error{Err: err})
 	}

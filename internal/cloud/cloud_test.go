@@ -279,7 +279,7 @@ func TestTLSFollowsTheSettings(t *testing.T) {
 		}
 		c.Close()
 	}
-	transport, err := NewTransport(s)
+	transport, err := newTransport(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// largeText holds buffers for replies of more than smallBody bytes; Limits allows two at a time. json.Decoder would double a
+// largeText holds buffers for replies of more than smallBody bytes; Bound allows two for each cloud. json.Decoder would double a
 // buffer of its own for each reply, up to 32 MiB. These have 8 MiB.
-var largeText = sync.Pool{New: func() any { return new([MaxBody + 1]byte) }}
+var largeText = sync.Pool{New: func() any { return new([maxBody + 1]byte) }}
 
 // Decode reads a JSON body to its end, decodes it, and cleans every string.
 func Decode(body io.Reader, into any) error {
 	text, err := readSome(body, make([]byte, 0, 4<<10), smallBody)
 	if err == nil { // the next byte waits for a slot, so no large buffer is allocated before
 		if text, err = readSome(body, append(make([]byte, 0, smallBody+1), text...), smallBody+1); err == nil {
-			large := largeText.Get().(*[MaxBody + 1]byte)
+			large := largeText.Get().(*[maxBody + 1]byte)
 			defer largeText.Put(large)
 			text, err = readSome(body, append(large[:0], text...), len(large))
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -98,12 +99,12 @@ func TestARedirectFromHTTPSToHTTPCarriesNoToken(t *testing.T) {
 }
 
 // answering sends a body through Bound.
-func answering(ctx context.Context, limits *Limits, path string, status int, body io.Reader) (*http.Response, error) {
+func answering(ctx context.Context, path string, status int, body io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cloud.test"+path, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	return limits.Bound(roundTrip(func(*http.Request) (*http.Response, error) {
+	return Bound(roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(body)}, nil
 	})).RoundTrip(request)
 }
@@ -126,8 +127,8 @@ func TestAnAnswerIsReadToItsBoundAndNoFurther(t *testing.T) {
 		body   io.Reader
 		want   int // bytes, or -1 for an error
 	}{
-		"as large as a page may be":  {"/volumes/detail", 200, io.LimitReader(endless(' '), MaxBody), MaxBody},
-		"one byte more":              {"/volumes/detail", 200, io.LimitReader(endless(' '), MaxBody+1), -1},
+		"as large as a page may be":  {"/volumes/detail", 200, io.LimitReader(endless(' '), maxBody), maxBody},
+		"one byte more":              {"/volumes/detail", 200, io.LimitReader(endless(' '), maxBody+1), -1},
 		"without end":                {"/volumes/detail", 200, endless(' '), -1},
 		"a login":                    {"/v3/auth/tokens", 201, io.LimitReader(endless(' '), maxLogin), maxLogin},
 		"a login of more":            {"/v3/auth/tokens", 201, io.LimitReader(endless(' '), maxLogin+1), -1},
@@ -138,7 +139,7 @@ func TestAnAnswerIsReadToItsBoundAndNoFurther(t *testing.T) {
 		"commas in a string":         {"/volumes/detail", 200, io.MultiReader(strings.NewReader(`"\"`), io.LimitReader(endless(','), maxSeparators+1)), maxSeparators + 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp, err := answering(t.Context(), NewLimits(), tc.path, tc.status, tc.body)
+			resp, err := answering(t.Context(), tc.path, tc.status, tc.body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,18 +170,18 @@ func TestAGzipBombCountsAsWhatItBecomes(t *testing.T) {
 		_, _ = w.Write(bomb.Bytes())
 	}))
 	defer server.Close()
-	transport, err := NewTransport(Settings{})
+	transport, err := newTransport(Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: NewLimits().Bound(transport)}).Get(server.URL)
+	resp, err := (&http.Client{Transport: Bound(transport)}).Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	n, err := io.Copy(io.Discard, resp.Body)
-	if err == nil || n > MaxBody {
+	if err == nil || n > maxBody {
 		t.Errorf("%d bytes of the bomb's %d were read, error %v", n, bomb.Len(), err)
 	}
 }
@@ -193,7 +194,7 @@ func TestHeadersWithoutEndAreCutOff(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	transport, err := NewTransport(Settings{})
+	transport, err := newTransport(Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,18 +205,44 @@ func TestHeadersWithoutEndAreCutOff(t *testing.T) {
 	}
 }
 
+// readsOfCloud returns a function that reads the reply of one cloud, which has so many bytes, and does not close it.
+func readsOfCloud(t *testing.T) func(ctx context.Context, size int64) (*http.Response, error) {
+	bound := Bound(roundTrip(func(r *http.Request) (*http.Response, error) {
+		size, err := strconv.ParseInt(r.URL.Query().Get("size"), 10, 64)
+		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(io.LimitReader(endless(' '), size))}, err
+	}))
+	return func(ctx context.Context, size int64) (*http.Response, error) {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("http://cloud.test/volumes/detail?size=", size), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := bound.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, resp.Body)
+		return resp, err
+	}
+}
+
+func TestLargeAnswersOfOneCloudDoNotDelayThoseOfAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow, other := readsOfCloud(t), readsOfCloud(t)
+		for _, read := range []func(context.Context, int64) (*http.Response, error){slow, slow, other, other} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := read(ctx, smallBody+1); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
 func TestTwoLargeAnswersAreReadAtATimeAndSmallOnesDoNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		limits := NewLimits()
-		read := func(ctx context.Context, size int64) (*http.Response, error) {
-			resp, err := answering(ctx, limits, "/volumes/detail", 200, io.LimitReader(endless(' '), size))
-			if err != nil {
-				return nil, err
-			}
-			_, err = io.Copy(io.Discard, resp.Body)
-			return resp, err
-		}
+		read := readsOfCloud(t)
 		leaving, leave := context.WithCancel(t.Context())
 		first, err := read(t.Context(), smallBody+1)
 		if err != nil {
@@ -272,7 +299,7 @@ func TestAFullPageOfVolumesFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := answering(t.Context(), NewLimits(), "/volumes/detail", 200, bytes.NewReader(text))
+	resp, err := answering(t.Context(), "/volumes/detail", 200, bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,8 +318,8 @@ func TestAnArrayHasABoundedNumberOfElements(t *testing.T) {
 		return items, json.Unmarshal([]byte(text), &items)
 	}
 	for text, want := range map[string]int{
-		`[]`: 0, `null`: 0, `[{"id":"a"},null,{}]`: 3, `[` + strings.Repeat(`{},`, MaxItems-1) + `{}]`: MaxItems,
-		`[` + strings.Repeat(`{},`, MaxItems) + `{}]`: -1, `[` + strings.Repeat(`null,`, MaxItems) + `null]`: -1, `{}`: -1, `"a"`: -1, `[7]`: -1, `7`: -1,
+		`[]`: 0, `null`: 0, `[{"id":"a"},null,{}]`: 3, `[` + strings.Repeat(`{},`, maxItems-1) + `{}]`: maxItems,
+		`[` + strings.Repeat(`{},`, maxItems) + `{}]`: -1, `[` + strings.Repeat(`null,`, maxItems) + `null]`: -1, `{}`: -1, `"a"`: -1, `[7]`: -1, `7`: -1,
 	} {
 		items, err := decode(text)
 		if want < 0 != (err != nil) || want >= 0 && len(items) != want {
@@ -318,7 +345,7 @@ func TestTextOfACloudIsCleanedAndCut(t *testing.T) {
 	}
 	for _, unit := range []string{"x", "é", "語", "\xff", "\x1b"} {
 		got := Clean(strings.Repeat(unit, 1<<20))
-		if len(got) > 3*LongestText || !strings.HasSuffix(got, "…") && utf8.RuneCountInString(got) > LongestText || !utf8.ValidString(got) {
+		if len(got) > 3*longestText || !strings.HasSuffix(got, "…") && utf8.RuneCountInString(got) > longestText || !utf8.ValidString(got) {
 			t.Errorf("%q is cut to %d bytes, valid %v", unit, len(got), utf8.ValidString(got))
 		}
 	}
@@ -368,7 +395,7 @@ func TestAnErrorHoldsNoControlCharacterOfTheCloud(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Client("compute", "")
-	if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 2*LongestText {
+	if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 2*longestText {
 		t.Errorf("error of %d bytes: %.200q", len(fmt.Sprint(err)), err)
 	}
 	s.Region = "elsewhere"
@@ -422,12 +449,12 @@ func TestUnencryptedCatalogURLsAreReported(t *testing.T) {
 
 func TestDecodingReadsLargeBodiesWholeAndRefusesLargerOnes(t *testing.T) {
 	t.Parallel()
-	for size, fails := range map[int]bool{10: false, 4 << 10: false, smallBody - 1: false, smallBody: false, smallBody + 1: false, smallBody + 2: false, MaxBody: false, MaxBody + 1: true} {
+	for size, fails := range map[int]bool{10: false, 4 << 10: false, smallBody - 1: false, smallBody: false, smallBody + 1: false, smallBody + 2: false, maxBody: false, maxBody + 1: true} {
 		var into struct{ Text string }
 		text := `{"text": "` + strings.Repeat("x", max(0, size-len(`{"text": ""}`))) + `"}`
 		if err := Decode(iotest.HalfReader(strings.NewReader(text)), &into); (err != nil) != fails {
 			t.Errorf("%d bytes: %v", size, err)
-		} else if !fails && size >= 2*LongestText && len(into.Text) != LongestText {
+		} else if !fails && size >= 2*longestText && len(into.Text) != longestText {
 			t.Errorf("%d bytes: a text of %d", size, len(into.Text))
 		}
 	}

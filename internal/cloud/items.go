@@ -7,15 +7,15 @@ import (
 	"reflect"
 )
 
-// MaxItems is how many elements an array in one reply may have. Cinder returns at most 1,000 in a page, unless its administrator
-// raises osapi_max_limit. More volumes than this do not fit into MaxBody bytes. An element of three bytes ({},) may take some
+// maxItems is how many elements an array in one reply may have. Cinder returns at most 1,000 in a page, unless its administrator
+// raises osapi_max_limit. More volumes than this do not fit into maxBody bytes. An element of three bytes ({},) may take some
 // hundred in memory, so a limit on bytes is not enough.
-const MaxItems = 10_000
+const maxItems = 10_000
 
 // Items is an array in a reply of a cloud.
 type Items[T any] []T
 
-// UnmarshalJSON implements json.Unmarshaler. It returns an error for more than MaxItems elements.
+// UnmarshalJSON implements json.Unmarshaler. It returns an error for more than maxItems elements.
 func (l *Items[T]) UnmarshalJSON(data []byte) error {
 	*l = nil
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -28,8 +28,8 @@ func (l *Items[T]) UnmarshalJSON(data []byte) error {
 		return &json.UnmarshalTypeError{Value: fmt.Sprintf("%T", token), Type: reflect.TypeFor[[]T]()}
 	}
 	for decoder.More() {
-		if len(*l) == MaxItems {
-			return fmt.Errorf("an array has more than %d elements", MaxItems)
+		if len(*l) == maxItems {
+			return fmt.Errorf("an array has more than %d elements", maxItems)
 		}
 		var item T
 		if err := decoder.Decode(&item); err != nil {

@@ -9,7 +9,7 @@ import (
 // and 75,000 separators (TestAFullPageOfVolumesFits). There each volume has three attachments, a description of 255 characters
 // and ten metadata entries of 100. A page of volumes that all have the most metadata possible does not fit.
 const (
-	MaxBody       = 8 << 20   // bytes of a reply
+	maxBody       = 8 << 20   // bytes of a reply
 	maxLogin      = 512 << 10 // bytes of a login reply: catalogs of large clouds have some 100 KiB, and gophercloud decodes them several times
 	maxErrorBody  = 64 << 10  // bytes of an error reply; the reader does not see the rest
 	maxSeparators = 256 << 10 // commas and opening brackets outside strings, which bound the memory of a short JSON text
@@ -17,19 +17,16 @@ const (
 	largeBodies   = 2         // slots: larger replies that are read and decoded at a time
 )
 
-// Limits bound the memory that a cloud's replies can take. All clouds of a process share one.
-type Limits struct{ slots chan struct{} }
-
-// NewLimits returns the limits of a process.
-func NewLimits() *Limits { return &Limits{slots: make(chan struct{}, largeBodies)} }
-
-// Bound wraps next so that replies have a limit. Reading more than MaxBody bytes of a reply returns an error. From status 400 on,
-// a reader sees only the beginning. At most two replies of more than 64 KiB are read and decoded at a time.
-func (l *Limits) Bound(next http.RoundTripper) http.RoundTripper { return bounded{l, next} }
+// Bound wraps next, which is the transport to one cloud, so that the memory for replies has a limit. Reading more than maxBody bytes of a
+// reply returns an error. From status 400 on, a reader sees only the beginning. At most two replies of more than 64 KiB are read and
+// decoded at a time. Other clouds have their own two, so that one that answers slowly does not delay them.
+func Bound(next http.RoundTripper) http.RoundTripper {
+	return bounded{make(chan struct{}, largeBodies), next}
+}
 
 type bounded struct {
-	limits *Limits
-	next   http.RoundTripper
+	slots chan struct{}
+	next  http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -38,7 +35,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.Body == nil {
 		return resp, err
 	}
-	body := &boundedBody{ReadCloser: resp.Body, ctx: req.Context(), limits: b.limits, most: MaxBody}
+	body := &boundedBody{ReadCloser: resp.Body, ctx: req.Context(), slots: b.slots, most: maxBody}
 	switch {
 	case resp.StatusCode >= http.StatusBadRequest:
 		body.most, body.cut = maxErrorBody, true

@@ -1,13 +1,16 @@
 package cloud
 
 import (
+	"context"
 	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +104,54 @@ func TestLiveTakesWhatCanBeReadBeforeItsFirstLogin(t *testing.T) {
 	if _, err := NewLive(from.read, LiveOptions{}); !errors.Is(err, ErrBadFile) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// One caller logs in for all. If it gives up, its deadline says nothing about the cloud: the others neither fail nor wait for the pause
+// that follows a failed login.
+func TestACallerThatGivesUpWhileItLogsInFailsNobodyElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const takes = time.Second
+		k := &keystone{catalog: []map[string]any{}}
+		slow := roundTrip(func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-time.After(takes):
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			}
+			w := httptest.NewRecorder()
+			k.ServeHTTP(w, r)
+			return w.Result(), nil
+		})
+		s := Settings{Name: "test", AuthURL: "http://k", UserID: "u", Password: "p", ProjectID: "p"}
+		live, err := NewLive(func() (Settings, error) { return s, nil }, LiveOptions{Options: Options{Transport: slow}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const patience = takes / 2
+		var callers sync.WaitGroup
+		callers.Go(func() {
+			impatient, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			if _, err := live.Current(impatient); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the caller that gave up: %v, want its own deadline", err)
+			}
+		})
+		synctest.Wait() // it logs in
+		begin := time.Now()
+		for _, late := range []time.Duration{0, patience, patience + 10*time.Millisecond} {
+			callers.Go(func() {
+				time.Sleep(late)
+				if _, err := live.Current(t.Context()); err != nil || time.Since(begin) != patience+takes {
+					t.Errorf("a caller after %v: %v after %v, want the cloud after one login more, %v", late, err, time.Since(begin), patience+takes)
+				}
+			})
+		}
+		callers.Wait()
+		if len(k.logins) != 1 {
+			t.Errorf("Keystone issued %d tokens, want 1", len(k.logins))
+		}
+	})
 }
 
 // The path stays and the content changes, as in a mounted ConfigMap.

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// NewTransport makes the HTTP transport that Connect uses by default. It applies the TLS settings and the proxy of the
+// newTransport makes the HTTP transport that Connect uses by default. It applies the TLS settings and the proxy of the
 // environment. It keeps as many connections as the sidecars have workers, so that load causes no repeated handshakes. Errors:
 // ErrBadFile.
-func NewTransport(s Settings) (*http.Transport, error) {
+func newTransport(s Settings) (*http.Transport, error) {
 	config, err := s.tlsConfig()
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -79,8 +80,7 @@ func (a *attachment) field(key string) (string, bool) {
 
 // reserveVolume creates an attachment, which reserves the volume, or returns why Cinder refuses.
 func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
-	switch v.status {
-	case "error", "error_deleting", "error_extending", "error_restoring", "error_managing", "error_backing-up":
+	if strings.Contains(v.status, "error") {
 		return nil, "Invalid volume: Volume attachments can not be created if the volume is in an error state. The Volume " + v.id +
 			" currently has a status of: " + v.status + " "
 	}
@@ -88,10 +88,7 @@ func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 	if v.multiattach {
 		allowed = []string{"available", "in-use", "downloading"}
 	}
-	free := false
-	for _, status := range allowed {
-		free = free || v.status == status
-	}
+	free := slices.Contains(allowed, v.status)
 	if !free {
 		again := false // the same server may reserve once more, for a live migration
 		for _, a := range v.attachments {
@@ -107,8 +104,10 @@ func (s *Sim) reserveVolume(v *volume, serverID string) (*attachment, string) {
 	}
 	a := &attachment{id: s.newID(), status: "reserved", volume: v, server: serverID, mode: "null"}
 	v.attachments = append(v.attachments, a)
-	v.status = "reserved"
-	v.update()
+	if free {
+		v.status = "reserved"
+		v.update()
+	}
 	return a, ""
 }
 

@@ -321,7 +321,7 @@ func (s *Sim) deleteBackup(c *call) reply {
 		return fault(http.StatusBadRequest, "Invalid backup: Backup status must be available or error")
 	case s.dependents(b):
 		return fault(http.StatusBadRequest, "Invalid backup: Incremental backups exist for this backup.")
-	case s.backupsDisabled:
+	case s.backupsDisabled || s.config.NoBackupService:
 		return fault(http.StatusNotFound, "Service cinder-backup could not be found.")
 	}
 	b.turn("deleting", "")

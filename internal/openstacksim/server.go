@@ -23,6 +23,8 @@ type server struct {
 	locked  bool
 	reason  string // of the lock
 	disks   []*disk
+
+	hostDown, cellDown bool
 }
 
 // disk is a block device mapping of Nova.
@@ -56,6 +58,7 @@ func (s *Sim) addServer(v Server) *server {
 		v.ID = s.newID()
 	}
 	v.Status = cmp.Or(v.Status, "ACTIVE")
+	v.TaskState = cmp.Or(v.TaskState, vmStates[v.Status].task)
 	if v.CreatedAt.IsZero() {
 		v.CreatedAt = now()
 	}
@@ -73,15 +76,6 @@ func (s *Sim) addServer(v Server) *server {
 		made.Status = "ERROR"
 	}
 	return made
-}
-
-// SetServerStatus sets the status of a server (ACTIVE, SHUTOFF, ERROR, …) and its task state ("" for none).
-func (s *Sim) SetServerStatus(id, status, taskState string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if v := s.servers[id]; v != nil {
-		v.Status, v.TaskState, v.updated = status, taskState, now()
-	}
 }
 
 // RemoveServer removes a server. Its volumes become available. With stale, Cinder keeps their attachments, as after the loss of a
@@ -116,21 +110,11 @@ func (s *Sim) visibleServer(c *call, id string) (*server, *reply) {
 	if v == nil || v.project != c.token.project.ID && !c.token.admin() {
 		return nil, ptr(fault(http.StatusNotFound, "Instance "+id+" could not be found."))
 	}
+	if v.cellDown {
+		return nil, ptr(unexpected500("nova.exception.NovaException"))
+	}
 	return v, nil
 }
-
-// vmStates are vm_state and power_state of Nova for each status.
-var vmStates = map[string]struct {
-	vm    string
-	power int
-}{
-	"ACTIVE": {"active", 1}, "SHUTOFF": {"stopped", 4}, "ERROR": {"error", 0}, "BUILD": {"building", 0}, "PAUSED": {"paused", 3},
-	"SUSPENDED": {"suspended", 4}, "DELETED": {"deleted", 0}, "SHELVED": {"shelved", 4}, "SHELVED_OFFLOADED": {"shelved_offloaded", 4},
-	"RESCUE": {"rescued", 1}, "RESIZE": {"active", 1}, "VERIFY_RESIZE": {"resized", 1}, "SOFT_DELETED": {"soft-delete", 0},
-	"MIGRATING": {"active", 1}, "REBOOT": {"active", 1}, "UNKNOWN": {"active", 1},
-}
-
-func (v *server) vmState() string { return vmStates[v.Status].vm }
 
 func (c *call) serverLinks(kind, id string) []obj {
 	return []obj{link("self", c.base(compute)+"/v2.1/"+kind+"/"+id), link("bookmark", c.base(compute)+"/"+kind+"/"+id)}

@@ -15,7 +15,10 @@ func (d *disk) view(c *call, serverID string) obj {
 	if c.version < 89 {
 		o = obj{{"id", d.volume}}
 	}
-	o = append(o, pair{"volumeId", d.volume}, pair{"serverId", serverID}, pair{"device", d.device})
+	o = append(o, pair{"volumeId", d.volume}, pair{"serverId", serverID})
+	if d.device != "" {
+		o = append(o, pair{"device", d.device})
+	}
 	if c.version >= 70 {
 		o = append(o, pair{"tag", d.tag})
 	}
@@ -81,21 +84,6 @@ func (s *Sim) showServerAttachment(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"volumeAttachment", d.view(c, v.ID)}}}
 }
 
-// mustBe refuses a request that Nova refuses in the present state of a server.
-func (v *server) mustBe(c *call, action string, states ...string) *reply {
-	if v.locked && !c.token.admin() {
-		return ptr(fault(http.StatusConflict, "Instance "+v.ID+" is locked"))
-	}
-	attr, state := "vm_state", v.vmState()
-	if slices.Contains(states, state) {
-		if v.TaskState == "" {
-			return nil
-		}
-		attr, state = "task_state", v.TaskState
-	}
-	return ptr(fault(http.StatusConflict, "Cannot '"+action+"' instance "+v.ID+" while it is in "+attr+" "+state))
-}
-
 // attachRequest is the body of an attach.
 type attachRequest struct {
 	volume string
@@ -149,6 +137,9 @@ func (s *Sim) attach(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if bad := v.refusesShelved(c, "attach_volume"); bad != nil {
+		return *bad
+	}
 	if bad := v.mustBe(c, "attach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
 		return *bad
 	}
@@ -159,6 +150,14 @@ func (s *Sim) attach(c *call) reply {
 	if bad := s.alreadyAttached(v, vol); bad != nil {
 		return *bad
 	}
+	if v.offloaded() {
+		return s.attachOffloaded(c, v, vol, want)
+	}
+	if v.hostDown {
+		answers := make(chan reply, 1)
+		s.after(rpcTimeout, func() { answers <- messagingTimeout().encoded() })
+		return reply{later: answers}
+	}
 	d, bad := s.newDisk(v, want)
 	if bad != nil {
 		return *bad
@@ -168,10 +167,15 @@ func (s *Sim) attach(c *call) reply {
 	s.after(s.turn(v.ID, s.takes(Reserve, deref(vol.name)))+failure.Delay, func() {
 		if failure.fails() {
 			v.drop(d)
-			answers <- fault(http.StatusInternalServerError, "Unexpected API Error. Please report this at http://bugs.launchpad.net/nova/ and attach the Nova API log if possible.\n<class 'oslo_messaging.exceptions.MessagingTimeout'>").encoded()
+			answers <- messagingTimeout().encoded()
 			return
 		}
-		answers <- s.reserveDisk(c, v, d, vol).encoded()
+		if bad := s.reserveDisk(c, v, d, vol); bad != nil {
+			answers <- bad.encoded()
+			return
+		}
+		s.plug(v, d, vol, c.begun)
+		answers <- d.attached(c, v.ID).encoded()
 	})
 	return reply{later: answers}
 }
@@ -238,13 +242,13 @@ func (v *server) drop(d *disk) {
 	v.disks = slices.DeleteFunc(slices.Clone(v.disks), func(x *disk) bool { return x == d })
 }
 
-// reserveDisk reserves the volume in Cinder and starts the attach.
-func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) reply {
+// reserveDisk reserves the volume in Cinder, or removes the disk and returns the refusal.
+func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) *reply {
 	refusal := ""
 	switch {
 	case s.volumes[vol.id] == nil:
 		v.drop(d)
-		return fault(http.StatusNotFound, "Volume "+vol.id+" could not be found.")
+		return ptr(fault(http.StatusNotFound, "Volume "+vol.id+" could not be found."))
 	case s.config.SameZoneAttach && v.Zone != vol.zone:
 		refusal = fmt.Sprintf("Invalid volume: Instance %s and volume %s are not in the same availability_zone. Instance is in %s. Volume is in %s", v.ID, vol.id, v.Zone, vol.zone)
 	case vol.multiattach && c.version < 60:
@@ -257,10 +261,14 @@ func (s *Sim) reserveDisk(c *call, v *server, d *disk, vol *volume) reply {
 	}
 	if refusal != "" {
 		v.drop(d)
-		return fault(http.StatusBadRequest, refusal)
+		return ptr(fault(http.StatusBadRequest, refusal))
 	}
-	s.plug(v, d, vol, c.begun)
-	answer := obj{{"id", vol.id}, {"serverId", v.ID}, {"volumeId", vol.id}, {"device", d.device}}
+	return nil
+}
+
+// attached is the answer to an attach.
+func (d *disk) attached(c *call, serverID string) reply {
+	answer := obj{{"id", d.volume}, {"serverId", serverID}, {"volumeId", d.volume}, {"device", orNull(d.device)}}
 	if c.version >= 70 {
 		answer = append(answer, pair{"tag", d.tag})
 	}
@@ -309,6 +317,9 @@ func (s *Sim) detach(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
+	if bad := v.refusesShelved(c, "detach_volume"); bad != nil {
+		return *bad
+	}
 	vol, missing := s.visible(c, c.vars["volume"])
 	if missing != nil {
 		return *missing
@@ -317,8 +328,14 @@ func (s *Sim) detach(c *call) reply {
 	if d == nil {
 		return notAttached(v.ID, vol.id)
 	}
-	if bad := v.mustBe(c, "detach_volume", "active", "paused", "suspended", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
+	if bad := v.mustBe(c, "detach_volume", "active", "paused", "stopped", "resized", "soft-delete", "shelved", "shelved_offloaded"); bad != nil {
 		return *bad
+	}
+	switch {
+	case v.offloaded():
+		return s.detachOffloaded(c, v, d, vol)
+	case v.hostDown:
+		return fault(http.StatusConflict, "Service is unavailable at this time.")
 	}
 	if vol.status != "in-use" || len(vol.attached()) == 0 {
 		return fault(http.StatusBadRequest, "Invalid volume: "+s.fromCinder("Invalid volume: Unable to detach volume. Volume status must be 'in-use' and attach_status must be 'attached' to detach."))

@@ -1,7 +1,7 @@
 // Package openstacksim is a simulated OpenStack: Keystone v3, Cinder v3 up to 3.70, Nova v2.1 up to 2.93 and the metadata
 // service. It serves HTTP to a member, a reader or an administrator.
 //
-// The cases of test/cloudparity run against it and against a real cloud: where they differ, the simulation is wrong. It does not
+// The cases of test/suite/cloudparity run against it and against a real cloud: where they differ, the simulation is wrong. It does not
 // know the code that uses it. Objects change state after times that a test sets. Requests and operations fail if a test asks for
 // it. Only package time is used, so in a testing/synctest bubble a day passes at once. Newer microversions and other services,
 // which the real bed lacks, are not simulated.
@@ -46,7 +46,7 @@ type Sim struct {
 	messages    []*message
 	servers     map[string]*server
 
-	backupsDisabled bool
+	backupsDisabled, backendsFrozen bool
 
 	ahead   time.Duration // of the clock of the second Cinder host
 	objects int           // created so far; every second one belongs to the second host

@@ -155,13 +155,16 @@ func (s *Sim) createSnapshot(c *call) reply {
 	if given && isTrue(bare(force)) || c.version >= 66 {
 		allowed = append(allowed, "in-use")
 	}
-	if v.host == "" {
+	switch {
+	case v.host == "":
 		return fault(http.StatusBadRequest, "Invalid volume: volume is not assigned to a host")
-	}
-	if strings.HasPrefix(v.status, "error") {
+	case s.backendsFrozen:
+		return *frozen()
+	case v.status == "maintenance":
+		return fault(http.StatusBadRequest, "Invalid volume: The snapshot cannot be created when the volume is in maintenance mode.")
+	case v.status == "error":
 		return fault(http.StatusBadRequest, "Invalid volume: The snapshot cannot be created when the volume is in error status.")
-	}
-	if !slices.Contains(allowed, v.status) {
+	case !slices.Contains(allowed, v.status):
 		return fault(http.StatusBadRequest, "Invalid volume: Volume "+v.id+" status must be "+strings.Join(allowed, ", ")+", but current status is: "+v.status+".")
 	}
 	if over := s.reserveSnapshot(v); over != nil {
@@ -231,6 +234,9 @@ func (s *Sim) deleteSnapshot(c *call) reply {
 	p, missing := s.visibleSnapshot(c, c.vars["id"])
 	if missing != nil {
 		return *missing
+	}
+	if s.backendsFrozen {
+		return *frozen()
 	}
 	if p.status != "available" && p.status != "error" {
 		return fault(http.StatusBadRequest, "Invalid snapshot: Snapshot status must be available or error and must not be part of a group.")

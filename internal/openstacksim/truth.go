@@ -5,7 +5,9 @@ import "time"
 // VolumeState is a volume as the databases of the services have it, whatever their APIs show.
 type VolumeState struct {
 	ID, Name, Status, Zone, Type string
-	Size                         int // GiB
+	Description                  string
+	Snapshot, Source             string // the IDs of what it was created from
+	Size                         int    // GiB
 	Multiattach                  bool
 	Metadata                     map[string]string
 	Created                      time.Time // by the clock of its host
@@ -13,13 +15,18 @@ type VolumeState struct {
 	Disks                        []string // the servers that have it as a disk, according to Nova
 }
 
-// AttachmentState is a Cinder attachment.
-type AttachmentState struct{ ID, Server, Status string }
+// AttachmentState is a Cinder attachment. Host is the compute host, which Cinder shows to administrators only.
+type AttachmentState struct{ ID, Server, Status, Host string }
 
 // SnapshotState is one snapshot or backup.
 type SnapshotState struct {
 	ID, Name, Status, Volume string
 	Backup                   bool
+	Size                     int // GiB
+	Metadata                 map[string]string
+	Created                  time.Time // by the clock of its host
+	Snapshot, Reason         string    // of a backup: the snapshot that it was made from, and why it failed
+	Data                     time.Time // of a backup: when the volume had its data
 }
 
 // VolumeState reads a volume of any project; ok reports whether it exists.
@@ -48,11 +55,11 @@ func (s *Sim) VolumeStates() []VolumeState {
 
 func (s *Sim) volumeState(v *volume) VolumeState {
 	state := VolumeState{
-		ID: v.id, Name: deref(v.name), Status: v.status, Zone: v.zone, Type: v.kind.Name, Size: v.size, Multiattach: v.multiattach,
-		Metadata: v.metadata, Created: v.created,
+		ID: v.id, Name: deref(v.name), Status: v.status, Zone: v.zone, Type: v.kind.Name, Description: deref(v.description),
+		Snapshot: v.snapshotID, Source: v.sourceID, Size: v.size, Multiattach: v.multiattach, Metadata: v.metadata, Created: v.created,
 	}
 	for _, a := range v.attachments {
-		state.Attachments = append(state.Attachments, AttachmentState{a.id, a.server, a.status})
+		state.Attachments = append(state.Attachments, AttachmentState{a.id, a.server, a.status, a.host})
 	}
 	for _, id := range sortedKeys(s.servers) {
 		if s.servers[id].disk(v.id) != nil {
@@ -82,12 +89,23 @@ func (s *Sim) SnapshotState(id string) (state SnapshotState, ok bool) {
 	defer s.mu.Unlock()
 	s.applyDue()
 	if p := s.snapshots[id]; p != nil {
-		return SnapshotState{p.id, deref(p.name), p.status, p.volume.id, false}, true
+		return p.state(), true
 	}
 	if b := s.backups[id]; b != nil {
-		return SnapshotState{b.id, deref(b.name), b.status, b.volume, true}, true
+		return b.state(), true
 	}
 	return SnapshotState{}, false
+}
+
+func (p *snapshot) state() SnapshotState {
+	return SnapshotState{ID: p.id, Name: deref(p.name), Status: p.status, Volume: p.volume.id, Size: p.size, Metadata: p.metadata, Created: p.created}
+}
+
+func (b *backup) state() SnapshotState {
+	return SnapshotState{
+		ID: b.id, Name: deref(b.name), Status: b.status, Volume: b.volume, Backup: true, Size: b.size, Metadata: b.labels, Created: b.created,
+		Snapshot: b.snapshot, Reason: b.reason, Data: b.data,
+	}
 }
 
 // SnapshotStates reads every snapshot, then every backup, each ordered by ID.
@@ -97,12 +115,10 @@ func (s *Sim) SnapshotStates() []SnapshotState {
 	s.applyDue()
 	var all []SnapshotState
 	for _, id := range sortedKeys(s.snapshots) {
-		p := s.snapshots[id]
-		all = append(all, SnapshotState{p.id, deref(p.name), p.status, p.volume.id, false})
+		all = append(all, s.snapshots[id].state())
 	}
 	for _, id := range sortedKeys(s.backups) {
-		b := s.backups[id]
-		all = append(all, SnapshotState{b.id, deref(b.name), b.status, b.volume, true})
+		all = append(all, s.backups[id].state())
 	}
 	return all
 }
@@ -145,10 +161,11 @@ func (s *Sim) Unplug(volume, server string) {
 	}
 }
 
-// Discard removes a snapshot or backup at once.
+// Discard removes a volume, snapshot or backup at once. The disks that Nova lists stay.
 func (s *Sim) Discard(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.volumes, id)
 	delete(s.snapshots, id)
 	delete(s.backups, id)
 }

@@ -176,6 +176,18 @@ func (s *Sim) updateVolume(c *call) reply {
 	return reply{status: http.StatusOK, body: obj{{"volume", answer}}}
 }
 
+// SetBackendsFrozen freezes the storage backends, or thaws them, as an administrator does with "cinder freeze-host" during a failover.
+func (s *Sim) SetBackendsFrozen(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.backendsFrozen = is
+}
+
+// frozen is the refusal of Cinder to change an object on a frozen backend (assert_not_frozen in cinder/objects/base.py).
+func frozen() *reply {
+	return inputError("Modification operations are not allowed on frozen storage backends.")
+}
+
 // undeletable is why Cinder refuses to delete a volume, in the words of Cinder.
 const undeletable = "Invalid volume: Volume status must be available or error or error_restoring or error_extending or error_managing and must not be " +
 	"migrating, attached, belong to a group, have snapshots, awaiting a transfer, or be disassociated from snapshots after volume transfer."
@@ -193,6 +205,9 @@ func (s *Sim) deleteVolume(c *call) reply {
 		}
 		delete(s.volumes, v.id)
 		return reply{status: http.StatusAccepted}
+	}
+	if s.backendsFrozen {
+		return *frozen()
 	}
 	cascade, _ := c.param("cascade")
 	snapshots := s.snapshotsOf(v)

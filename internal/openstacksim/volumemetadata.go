@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"maps"
 	"net/http"
+	"strings"
 )
 
 func (s *Sim) showMetadata(c *call) reply {
@@ -37,9 +38,30 @@ func (s *Sim) changeMetadata(c *call, change func(*volume, map[string]string)) r
 	if missing != nil {
 		return *missing
 	}
+	if bad := v.metadataFixed("Updating"); bad != nil {
+		return *bad
+	}
 	change(v, m)
 	v.update()
 	return reply{status: http.StatusOK, body: obj{{"metadata", maps.Clone(v.metadata)}}}
+}
+
+// metadataFixed refuses a change of the metadata in two statuses (_update_volume_metadata in cinder/volume/api.py).
+func (v *volume) metadataFixed(verb string) *reply {
+	if v.status != "maintenance" && v.status != "uploading" {
+		return nil
+	}
+	return ptr(fault(http.StatusBadRequest, "Invalid volume: "+verb+" volume metadata is not allowed for volumes in "+v.status+" status."))
+}
+
+// keyInPath is the metadata key in the path. Cinder takes the end .json or .xml for the format of the answer (APIMapper in cinder/api/openstack).
+func keyInPath(c *call) string {
+	for _, format := range []string{".json", ".xml"} {
+		if key, found := strings.CutSuffix(c.vars["key"], format); found {
+			return key
+		}
+	}
+	return c.vars["key"]
 }
 
 // item finds a volume that has the metadata key of the path.
@@ -48,9 +70,9 @@ func (s *Sim) item(c *call) (*volume, string, *reply) {
 	if missing != nil {
 		return nil, "", missing
 	}
-	value, ok := v.metadata[c.vars["key"]]
+	value, ok := v.metadata[keyInPath(c)]
 	if !ok {
-		r := fault(http.StatusNotFound, "Volume "+v.id+" has no metadata with key "+c.vars["key"]+".")
+		r := fault(http.StatusNotFound, "Volume "+v.id+" has no metadata with key "+keyInPath(c)+".")
 		return nil, "", &r
 	}
 	return v, value, nil
@@ -61,7 +83,7 @@ func (s *Sim) showMetadataItem(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	return reply{status: http.StatusOK, body: obj{{"meta", obj{{c.vars["key"], value}}}}}
+	return reply{status: http.StatusOK, body: obj{{"meta", obj{{keyInPath(c), value}}}}}
 }
 
 func (s *Sim) setMetadataItem(c *call) reply {
@@ -73,7 +95,7 @@ func (s *Sim) setMetadataItem(c *call) reply {
 	if bad != nil {
 		return *bad
 	}
-	value, ok := m[c.vars["key"]]
+	value, ok := m[keyInPath(c)]
 	if !ok {
 		return fault(http.StatusBadRequest, "Request body and URI mismatch")
 	}
@@ -81,9 +103,12 @@ func (s *Sim) setMetadataItem(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	v.metadata[c.vars["key"]] = value
+	if bad := v.metadataFixed("Updating"); bad != nil {
+		return *bad
+	}
+	v.metadata[keyInPath(c)] = value
 	v.update()
-	return reply{status: http.StatusOK, body: obj{{"meta", obj{{c.vars["key"], value}}}}}
+	return reply{status: http.StatusOK, body: obj{{"meta", obj{{keyInPath(c), value}}}}}
 }
 
 func (s *Sim) deleteMetadataItem(c *call) reply {
@@ -91,7 +116,10 @@ func (s *Sim) deleteMetadataItem(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	delete(v.metadata, c.vars["key"])
+	if bad := v.metadataFixed("Deleting"); bad != nil {
+		return *bad
+	}
+	delete(v.metadata, keyInPath(c))
 	v.update()
 	return reply{status: http.StatusOK}
 }

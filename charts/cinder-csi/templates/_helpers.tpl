@@ -40,6 +40,15 @@ argocd.argoproj.io/sync-options: Prune=false
 helm.sh/resource-policy: keep
 {{- end -}}
 
+{{- /* KEY=VALUE,KEY=VALUE, sorted by key. */ -}}
+{{- define "pairs" -}}
+{{- $pairs := list -}}
+{{- range $key, $value := . -}}
+{{- $pairs = append $pairs (printf "%s=%s" $key $value) -}}
+{{- end -}}
+{{- join "," $pairs -}}
+{{- end -}}
+
 {{- define "sharedSettings" -}}
 DRAIN_TIMEOUT: {{ .Values.driver.drainTimeout | quote }}
 DRIVER_NAME: {{ .Values.driver.name | quote }}
@@ -68,9 +77,12 @@ LEASE_NAMESPACE: {{ $p.leaseNS | quote }}
 LEASE_RENEW_DEADLINE: {{ .Values.leases.renewDeadline | quote }}
 LEASE_RETRY_PERIOD: {{ .Values.leases.retryPeriod | quote }}
 NAMESPACE: {{ $p.leaseNS | quote }}
+PROTECT_OTHER_CLUSTERS: {{ .Values.driver.protectOtherClusters | quote }}
 PVC_ANNOTATIONS: {{ and (not $p.hosted) .Values.driver.pvcAnnotations | quote }}
 READS_PER_SECOND: {{ .Values.driver.requestsPerSecond.reads | int64 | quote }}
 REMOVE_STARTUP_TAINT: {{ .Values.nodeLifecycle.startupTaint | quote }}
+SERVER_METADATA: {{ include "pairs" .Values.driver.serverMetadata | quote }}
+VOLUME_METADATA: {{ include "pairs" .Values.driver.volumeMetadata | quote }}
 {{- if .Values.monitoring.tls.enabled }}
 TLS_CIPHER_SUITES: {{ .Values.monitoring.tls.cipherSuites | quote }}
 TLS_MIN_VERSION: {{ .Values.monitoring.tls.minVersion | quote }}

@@ -17,7 +17,10 @@ func (f *Finder) describe(id volume.ID) string {
 	var all []string
 	for _, name := range names {
 		serial := f.cached(name)
-		if hasPrefix(name, "loop", "ram", "zram") && len(serial.Values) == 0 && serial.Answers() {
+		if !f.FromHypervisor(name) {
+			if f.connected(name) {
+				all = append(all, name+" (not of the hypervisor: iSCSI, Fibre Channel or NVMe over fabrics)")
+			}
 			continue
 		}
 		all = append(all, fmt.Sprintf("%s (%s)", name, serial))

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -120,7 +121,8 @@ type Disk struct {
 // disk keeps its name, but another disk may take the device node of a disk that was pulled out. So cached serials do
 // not count here.
 //
-// Errors: Conflict if another disk is there now, DeadlineExceeded if the disk does not answer.
+// Errors: Conflict if another disk is there now, DeadlineExceeded if the disk does not answer. Unavailable if it
+// is a SCSI disk that does not say which LUN it is.
 func (d *Disk) Verify(ctx context.Context) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
@@ -132,9 +134,14 @@ func (d *Disk) Verify(ctx context.Context) error {
 			d.Path, d.Serial, serial.Unresponsive.Format(time.RFC3339))
 	}
 	number, sequence := f.Attribute(d.Name, "dev"), f.Attribute(d.Name, "diskseq")
-	if !serial.has(d.Serial) || number != d.Number.String() || sequence != d.sequence {
-		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and sysfs now shows device %q with serial %q. "+
-			"The disk was exchanged or removed, so the driver does not use it", d.Path, d.Number, d.Serial, number, serial.Values)
+	here := f.FromHypervisor(d.Name) && number == d.Number.String() && sequence == d.sequence
+	if here && serial.Refused.NoAnswer && slices.Contains(serial.Values, d.Serial) {
+		return volume.Errorf(volume.Unavailable, "verify disk %s with serial %q: the disk does not say which LUN it is, so the driver does not use it now: %s",
+			d.Path, d.Serial, serial.Refused.Reason)
+	}
+	if !here || !serial.has(d.Serial) {
+		return volume.Errorf(volume.Conflict, "verify disk %s: it was device %s with serial %q, and is now device %q with %s. "+
+			"The disk was exchanged or removed, so the driver does not use it", d.Path, d.Number, d.Serial, number, serial)
 	}
 	return d.verifyNode()
 }
@@ -157,11 +164,11 @@ func (d *Disk) verifyNode() error {
 // ReadOnly reports whether the kernel has the disk as write-protected.
 func (d *Disk) ReadOnly() bool { return d.finder.Attribute(d.Name, "ro") == "1" }
 
-// SizeTolerance is by how much a disk may be smaller than the requested size: the LUKS header of an encrypted volume
+// sizeTolerance is by how much a disk may be smaller than the requested size: the LUKS header of an encrypted volume
 // takes space.
-const SizeTolerance = volume.Size(32 << 20)
+const sizeTolerance = volume.Size(32 << 20)
 
-// AwaitSize waits until the disk has the requested size and returns its size. Within SizeTolerance it returns the
+// AwaitSize waits until the disk has the requested size and returns its size. Within sizeTolerance it returns the
 // requested size, since the caller compares the two. Error: DeadlineExceeded if the disk stays smaller.
 func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Size) (volume.Size, error) {
 	ctx, cancel := wait.BeforeDeadline(ctx)
@@ -174,27 +181,15 @@ func (d *Disk) AwaitSize(ctx context.Context, id volume.ID, requested volume.Siz
 			return 0, volume.Errorf(volume.Failed, "read the size of disk %s of volume %s: %w", d.Path, id, err)
 		case size >= requested:
 			return size, nil
-		case size >= requested-SizeTolerance:
+		case size >= requested-sizeTolerance:
 			return requested, nil
 		}
-		d.rescan()
+		if err := d.Rescan(ctx); err != nil {
+			return 0, err
+		}
 		if !wait.Sleep(ctx, pollInterval) {
 			return 0, wait.Ended(ctx, "disk %s of volume %s has %s; the driver waits until it has %s", d.Path, id, size, requested)
 		}
-	}
-}
-
-// rescan makes the kernel read the size of a SCSI disk again. Other disks report a new size by themselves and have no
-// such file.
-func (d *Disk) rescan() {
-	file := filepath.Join(d.finder.sys, "block", d.Name, "device", "rescan")
-	f, err := os.OpenFile(file, os.O_WRONLY, 0)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	if _, err := f.WriteString("1"); err != nil {
-		d.finder.log.Debug("disk not rescanned", "file", file, "error", err)
 	}
 }
 

@@ -28,6 +28,8 @@ type Options struct {
 
 	ReadFile func(path string) ([]byte, error) // reads serials; os.ReadFile if nil
 	Open     func(path string) (Device, error) // opens device nodes; Open if nil
+	Rescan   func(file string) error           // writes to the file rescan of a SCSI disk, if not nil
+	InUse    func(path string) bool            // InUse if nil
 }
 
 type serialRead = singleflight.Call[Serial]
@@ -38,15 +40,21 @@ type Finder struct {
 	log      *slog.Logger
 	readFile func(path string) ([]byte, error)
 	open     func(path string) (Device, error)
+	rescan   func(file string) error
+	inUse    func(path string) bool
 
 	cache    serialCache
-	reads    singleflight.Group[key, Serial] // serials that are being read
-	scanning atomic.Bool                     // a scan of the SCSI hosts is in progress
+	reads    singleflight.Group[key, Serial]      // serials that are being read
+	rescans  singleflight.Group[string, struct{}] // SCSI disks that are being rescanned
+	scanning atomic.Bool                          // a scan of the SCSI hosts is in progress
 }
 
 // NewFinder returns a Finder. It reads nothing yet.
 func NewFinder(o Options) *Finder {
-	f := &Finder{sys: cmp.Or(o.SysRoot, "/sys"), dev: cmp.Or(o.DevRoot, "/dev"), log: o.Log, readFile: o.ReadFile, open: o.Open}
+	f := &Finder{
+		sys: cmp.Or(o.SysRoot, "/sys"), dev: cmp.Or(o.DevRoot, "/dev"), log: o.Log, readFile: o.ReadFile, open: o.Open,
+		rescan: o.Rescan, inUse: o.InUse,
+	}
 	if f.log == nil {
 		f.log = slog.Default()
 	}
@@ -55,6 +63,12 @@ func NewFinder(o Options) *Finder {
 	}
 	if f.open == nil {
 		f.open = Open
+	}
+	if f.rescan == nil {
+		f.rescan = writeRescan
+	}
+	if f.inUse == nil {
+		f.inUse = InUse
 	}
 	return f
 }
@@ -77,7 +91,7 @@ func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
-	if disk, err := f.find(ctx, id); disk != nil || err != nil { // the usual case
+	if disk, err := f.find(ctx, id, listAge); disk != nil || err != nil { // the usual case
 		return disk, err
 	}
 	ctx, cancel := wait.BeforeDeadline(ctx)
@@ -85,7 +99,7 @@ func (f *Finder) Await(ctx context.Context, id volume.ID) (*Disk, error) {
 	defer volume.BeginStep(ctx, "waiting for the disk of volume "+string(id)+" to appear on this server")()
 	began, rescanAt, rescanned := time.Now(), rescanDelay(ctx), false
 	for {
-		disk, err := f.find(ctx, id)
+		disk, err := f.find(ctx, id, listAge)
 		if disk != nil || err != nil {
 			return disk, err
 		}
@@ -109,12 +123,12 @@ func rescanDelay(ctx context.Context) time.Duration {
 }
 
 // Find returns the disk of a volume, verified and open, without waiting for it. Errors, besides those of Await:
-// NotFound if no disk has the serial of the volume. Unavailable if none has it and some disk does not answer.
+// NotFound if no disk has the serial of the volume. Unavailable if none has it and some disk may be that of the volume.
 func (f *Finder) Find(ctx context.Context, id volume.ID) (*Disk, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
-	disk, err := f.find(ctx, id)
+	disk, err := f.find(ctx, id, 0)
 	if disk == nil && err == nil {
 		return nil, f.notFound(id)
 	}
@@ -122,53 +136,135 @@ func (f *Finder) Find(ctx context.Context, id volume.ID) (*Disk, error) {
 }
 
 // notFound is the error for a volume without a disk. While some disk does not answer, that disk may be the one of the
-// volume.
+// volume. So may a disk in use whose LUN was given to another volume: it may be either.
 func (f *Finder) notFound(id volume.ID) error {
 	names, _ := f.names()
-	if slices.ContainsFunc(names, func(name string) bool { return !f.cached(name).Answers() }) {
-		return volume.Errorf(volume.Unavailable, "no disk on this server reports the serial of volume %s, but not every disk answers; %s", id, f.describe(id))
+	unavailable := func(why string) error {
+		return volume.Errorf(volume.Unavailable, "no disk on this server reports the serial of volume %s, but %s; %s", id, why, f.describe(id))
+	}
+	some := func(is func(name string, s Serial) bool) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return is(name, f.cached(name)) })
+	}
+	switch {
+	case some(func(_ string, s Serial) bool { return !s.Answers() }):
+		return unavailable("not every disk answers")
+	case some(func(_ string, s Serial) bool { return s.Refused.NoAnswer }):
+		return unavailable("a SCSI disk does not say which LUN it is")
+	case some(func(_ string, s Serial) bool { return s.Refused.Replaced }):
+		return unavailable("a disk in use was given to another volume; unmount what uses it")
+	case some(f.unopened(id)):
+		return volume.Errorf(volume.Unavailable, "the disk of volume %s is on this server, but cannot be opened now; %s", id, f.describe(id))
 	}
 	return volume.Errorf(volume.NotFound, "volume %s has no disk on this server; %s", id, f.describe(id))
 }
 
+// unopened reports whether a SCSI disk is that of the volume, although the search gave none. The kernel does not open a
+// disk that it has set offline.
+func (f *Finder) unopened(id volume.ID) func(name string, s Serial) bool {
+	return func(name string, s Serial) bool {
+		_, ok := s.Match(id)
+		return ok && f.FromHypervisor(name) && len(f.copiedPages(name)) > 0
+	}
+}
+
 // find returns nil without an error if there is no such disk, its device node is not there yet, or the disk does not
-// answer.
-func (f *Finder) find(ctx context.Context, id volume.ID) (*Disk, error) {
-	disk, err := f.FindCached(ctx, id)
-	if disk == nil || err != nil {
-		return nil, err
-	}
-	if err := disk.Verify(ctx); err != nil { // once the disk is open, its name cannot pass to another disk
+// answer. maxAge is as in lookUp.
+func (f *Finder) find(ctx context.Context, id volume.ID, maxAge time.Duration) (*Disk, error) {
+	for again := false; ; again = true {
+		disk, err := f.lookUp(ctx, id, maxAge)
+		if disk == nil || err != nil {
+			return nil, err
+		}
+		err = disk.Verify(ctx) // once the disk is open, its name cannot pass to another disk
+		if err == nil {
+			return disk, nil
+		}
 		_ = disk.Close()
-		return nil, err
+		if volume.Is(err, volume.Unavailable) {
+			return nil, nil // it does not answer; Await asks it again
+		}
+		if again || !volume.Is(err, volume.Conflict) || len(f.copiedPages(disk.Name)) == 0 {
+			return nil, err
+		}
+		// The LUN of a SCSI disk is another volume since the last search; the disk of this volume may be elsewhere.
 	}
-	return disk, nil
 }
 
 // FindCached returns the disk of a volume by cached serials, open but not verified; nil if there is none. This is
 // enough to see who uses the disk, and a disk that stopped answering does not delay it. Before any other use the caller
-// verifies the disk.
+// verifies the disk. A SCSI disk that does not confirm the copy of the kernel counts if no other has the serial. What is
+// mounted is what the kernel has.
 func (f *Finder) FindCached(ctx context.Context, id volume.ID) (*Disk, error) {
-	entries, err := f.List(ctx)
+	disk, err := f.lookUp(ctx, id, listAge)
+	if disk != nil || err != nil {
+		return disk, err
+	}
+	names, err := f.names()
 	if err != nil {
 		return nil, err
 	}
-	var name, serial string
-	var matches []string
-	for _, e := range entries {
-		if s, ok := e.Serial.Match(id); ok && e.Serial.Answers() {
-			name, serial = e.Name, s
-			matches = append(matches, fmt.Sprintf("%s (%s, serial %q)", e.Name, f.Attribute(e.Name, "dev"), s))
+	var found, serial string
+	for _, name := range names {
+		s := f.cached(name)
+		copied, ok := s.matchCopy(id)
+		if !ok || !s.Answers() || !s.Refused.NoAnswer && !s.Refused.Replaced {
+			continue
 		}
+		if found != "" {
+			return nil, nil // which of them is unknown
+		}
+		found, serial = name, copied
+	}
+	if found == "" {
+		return nil, nil
+	}
+	return f.openDisk(id, found, serial)
+}
+
+// lookUp finds a disk by cached serials, open but not verified. If no disk matches, it asks the SCSI disks whose serials are older than maxAge; if
+// several do, all.
+func (f *Finder) lookUp(ctx context.Context, id volume.ID, maxAge time.Duration) (*Disk, error) {
+	entries, aged, err := f.list(ctx, anyAge)
+	if err != nil {
+		return nil, err
+	}
+	matches := matching(entries, id)
+	if len(matches) > 1 {
+		maxAge = 0 // a LUN that moved a moment ago matches at its old place too
+	}
+	for aged && len(matches) != 1 {
+		if entries, aged, err = f.list(ctx, maxAge); err != nil {
+			return nil, err
+		}
+		matches = matching(entries, id)
+		if len(matches) == 0 || maxAge == 0 {
+			break
+		}
+		maxAge = 0
 	}
 	switch len(matches) {
 	case 0:
 		return nil, nil
 	case 1:
-		return f.openDisk(id, name, serial)
+		serial, _ := matches[0].Serial.Match(id)
+		return f.openDisk(id, matches[0].Name, serial)
+	}
+	var all []string
+	for _, e := range matches {
+		all = append(all, fmt.Sprintf("%s (%s, %s)", e.Name, f.Attribute(e.Name, "dev"), e.Serial))
 	}
 	return nil, volume.Errorf(volume.Conflict, "%d disks have the serial of volume %s: %s; on some buses a serial has only %d characters; "+
-		"detach the disk that is not meant", len(matches), id, strings.Join(matches, ", "), shortSerial)
+		"detach the disk that is not meant", len(matches), id, strings.Join(all, ", "), shortSerial)
+}
+
+// matching returns the disks that answer and whose serial is that of the volume.
+func matching(entries []Entry, id volume.ID) (matches []Entry) {
+	for _, e := range entries {
+		if _, ok := e.Serial.Match(id); ok && e.Serial.Answers() {
+			matches = append(matches, e)
+		}
+	}
+	return matches
 }
 
 // openDisk opens a disk and checks that its device node is the device that sysfs describes. A node left over from an

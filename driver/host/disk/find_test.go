@@ -12,21 +12,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// page80 is a SCSI unit serial number page.
-func page80(serial string) string {
-	return string([]byte{0, 0x80, byte(len(serial) >> 8), byte(len(serial))}) + serial
-}
+var page80 = hosttest.UnitSerial
 
 func TestFindByTheSerialOnEveryBus(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{
 		"virtio, cut at 20":          {"serial": serial},
 		"virtio, with a newline":     {"serial": serial + "\n"},
-		"SCSI page 0x80":             {"device/vpd_pg80": page80(string(vol))},
-		"SCSI page 0x80, cut at 20":  {"device/vpd_pg80": page80(serial)},
 		"NVMe, padded with blanks":   {"device/serial": serial + "                    \n"},
 		"VMware's naa of the digits": {"device/wwid": "naa.0a9f1b2c3d4e4f508a6b7c8d9e0f1a2b\n"},
 	} {
@@ -88,7 +84,7 @@ func TestThePathsToANVMeDiskAreNotListed(t *testing.T) {
 	t.Parallel()
 	b := newFakeFinder(t)
 	for name, hidden := range map[string]string{"nvme0c0n1": "1\n", "nvme0c1n1": "1\n", "nvme0n1": "0\n"} {
-		b.Sysfs(t, name, map[string]string{"device/serial": serial + "\n", "hidden": hidden})
+		b.Sysfs(t, name, map[string]string{"device/serial": serial + "\n", "device/nvme0/transport": "pcie\n", "device/nvme1/transport": "pcie\n", "hidden": hidden})
 	}
 	b.Sysfs(t, "nvme0n1", map[string]string{"dev": "259:1\n"})
 	b.device("nvme0n1", Number{259, 1})
@@ -216,7 +212,7 @@ func TestOfAnNVMeDiskTheWholeSerialCounts(t *testing.T) {
 	t.Parallel()
 	twin := volume.ID(serial + "a6b-ffffffffffff") // the first 20 characters are vol's
 	nvme := func(nqn string) map[string]string {
-		return map[string]string{"device/serial": serial + "    \n", "device/subsysnqn": nqn + "\n"}
+		return map[string]string{"device/serial": serial + "    \n", "device/subsysnqn": nqn + "\n", "device/transport": "pcie\n"}
 	}
 	b := newFakeFinder(t)
 	b.Sysfs(t, "nvme0n1", nvme("nqn.2019-08.org.qemu:"+string(vol)))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -21,10 +22,10 @@ var serialFiles = []struct {
 	whole   bool // the file holds the whole serial
 }{
 	{path: "serial", parse: plainSerial, request: true},        // virtio-blk
-	{path: "device/vpd_pg80", parse: unitSerial},               // SCSI
+	{path: "device/vpd_pg80", parse: unitSerial},               // SCSI; see confirmLUN
 	{path: "device/serial", parse: plainSerial},                // NVMe
 	{path: "device/subsysnqn", parse: qemuSerial, whole: true}, // NVMe of QEMU
-	{path: "device/wwid", parse: worldWideSerial},              // VMware: naa. and the id without dashes
+	{path: "device/wwid", parse: worldWideSerial},              // VMware: naa. and the ID without dashes; see confirmLUN
 }
 
 func plainSerial(content []byte) string { return strings.Trim(string(content), " \t\n\x00") }
@@ -58,7 +59,7 @@ const qemuPrefix = "nqn.2019-08.org.qemu:"
 // bytes. It returns nothing for subsystems of other vendors: a UUID in their names is that of the subsystem.
 func qemuSerial(content []byte) string {
 	serial, ok := strings.CutPrefix(plainSerial(content), qemuPrefix)
-	if !ok || !IsUUID(serial) {
+	if !ok || !contract.IsUUID(serial) {
 		return ""
 	}
 	return serial
@@ -71,13 +72,34 @@ type Serial struct {
 	Whole string
 	// Known is true once the disk has answered, even with no serial.
 	Known bool
+	// Refused is set if the serial does not count: the kernel has it from an earlier scan, and the disk itself does not
+	// confirm it.
+	Refused Refusal
 	// Unresponsive is since when the disk has not answered; zero if it answers. Values are then those of its last
 	// answer.
 	Unresponsive time.Time
 }
 
+// Refusal is why the serial of a SCSI disk does not count. The zero value says that it counts. If neither NoAnswer nor
+// Replaced is set, the disk itself says that it is not the one of which the kernel has the serial.
+type Refusal struct {
+	Reason string
+	// NoAnswer is true if the disk gave no usable answer, so that the serial may be right.
+	NoAnswer bool
+	// Replaced is true if the LUN is another volume by now, and the disk is still in use as the one of the serial.
+	Replaced bool
+}
+
 // Match reports whether the disk is that of the volume, and by which serial.
 func (s Serial) Match(id volume.ID) (serial string, ok bool) {
+	if s.Refused.Reason != "" {
+		return "", false
+	}
+	return s.matchCopy(id)
+}
+
+// matchCopy is Match without regard to Refused.
+func (s Serial) matchCopy(id volume.ID) (serial string, ok bool) {
 	if s.Whole != "" {
 		return s.Whole, s.Whole == string(id)
 	}
@@ -94,12 +116,16 @@ func (s Serial) IsVolume() bool { return slices.ContainsFunc(s.Values, isVolumeS
 // Answers reports whether the disk answers.
 func (s Serial) Answers() bool { return s.Unresponsive.IsZero() }
 
-func (s Serial) has(serial string) bool { return slices.Contains(s.Values, serial) }
+func (s Serial) has(serial string) bool {
+	return s.Refused.Reason == "" && slices.Contains(s.Values, serial)
+}
 
 // String is for messages.
 func (s Serial) String() string {
 	text := fmt.Sprintf("serial %q", strings.Join(s.Values, " "))
 	switch {
+	case s.Answers() && s.Refused.Reason != "":
+		return text + ", which does not count: " + s.Refused.Reason
 	case s.Answers():
 		return text
 	case s.Known:
@@ -110,35 +136,20 @@ func (s Serial) String() string {
 
 // isSerialOf reports whether a disk of the volume shows this serial: the ID, or its first 20 characters.
 func isSerialOf(serial string, id volume.ID) bool {
-	return IsUUID(string(id)) && (serial == string(id) || serial == string(id[:shortSerial]))
+	return contract.IsUUID(string(id)) && (serial == string(id) || serial == string(id[:shortSerial]))
 }
 
 // isVolumeSerial reports whether a serial is the ID of a volume, or its first 20 characters.
 func isVolumeSerial(serial string) bool {
 	const filler = "00000000-0000-0000-0000-000000000000"
-	return IsUUID(serial) || len(serial) == shortSerial && IsUUID(serial+filler[shortSerial:])
+	return contract.IsUUID(serial) || len(serial) == shortSerial && contract.IsUUID(serial+filler[shortSerial:])
 }
 
 // CheckID returns NotFound for an ID that is not a UUID. Cinder IDs are UUIDs, so such a volume does not exist; and a
 // short ID would match any serial.
 func CheckID(id volume.ID) error {
-	if !IsUUID(string(id)) {
+	if !contract.IsUUID(string(id)) {
 		return volume.Errorf(volume.NotFound, "volume %.200q does not exist: a Cinder volume ID is a UUID", string(id))
 	}
 	return nil
-}
-
-// IsUUID reports whether s is a UUID in its usual form, in capitals or not.
-func IsUUID(s string) bool {
-	if len(s) != 36 {
-		return false
-	}
-	for i, c := range []byte(s) {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		hex := c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
-		if dash && c != '-' || !dash && !hex {
-			return false
-		}
-	}
-	return true
 }

@@ -5,8 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -55,24 +53,15 @@ func (f *Finder) Node(name string) string { return filepath.Join(f.dev, name) }
 // Open opens the device node of a disk or partition.
 func (f *Finder) Open(name string) (Device, error) { return f.open(f.Node(name)) }
 
-// VolumeNodes lists the device nodes of the disks that are volumes, by cached serials.
+// VolumeNodes lists the device nodes of the disks whose content a tenant writes. They are the volumes, by cached serials,
+// and the disks that a pod may have connected over a network.
 func (f *Finder) VolumeNodes() []string {
 	names, _ := f.names()
 	var nodes []string
 	for _, name := range names {
-		if f.cached(name).IsVolume() {
+		if f.cached(name).IsVolume() || f.connected(name) {
 			nodes = append(nodes, f.Node(name))
 		}
 	}
 	return nodes
-}
-
-// FromHypervisor reports whether a hypervisor may have provided the disk, by its name. It is false for devices that the
-// kernel makes, and for floppy drives, which take seconds to report that they are empty.
-func FromHypervisor(name string) bool {
-	return !hasPrefix(name, "loop", "ram", "zram", "fd", "dm-", "nbd", "rbd", "md")
-}
-
-func hasPrefix(s string, prefixes ...string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }

@@ -31,9 +31,15 @@ const (
 // Probe finds out what a disk holds, and decides nothing: what to do with the disk is the decision of the caller (package host, prepare).
 // Only a disk with the zero Content, or with an unfinished file system, may be formatted.
 //
-// Error: DataLoss if the disk cannot be read or a tool gives no answer.
+// Errors: DataLoss if the disk cannot be read or a tool gives no answer. Unavailable if the disk has no size yet.
 func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
-	if err := readEnds(d); err != nil {
+	err := readEnds(d)
+	if errors.Is(err, errNoSize) {
+		return Content{}, volume.Errorf(volume.Unavailable, "probe disk %s with serial %q: the kernel shows a size of 0, so its content is unknown and "+
+			"the driver does not use it. The driver reads the size again at the next try. If it stays 0, the hypervisor has not opened the disk: detach the volume and attach it again",
+			d.Path, d.Serial)
+	}
+	if err != nil {
 		return Content{}, volume.Errorf(volume.DataLoss, "probe disk %s with serial %q: the disk cannot be read, so its content is unknown and "+
 			"the driver does not use it: %w", d.Path, d.Serial, err)
 	}
@@ -67,6 +73,8 @@ func (t *Tools) Probe(ctx context.Context, d *disk.Disk) (Content, error) {
 	return found, nil
 }
 
+var errNoSize = errors.New("its size is 0")
+
 type sized interface {
 	io.ReaderAt
 	Size() (volume.Size, error)
@@ -79,7 +87,7 @@ func readEnds(d sized) error {
 		return err
 	}
 	if size <= 0 {
-		return errors.New("its size is 0")
+		return errNoSize
 	}
 	head := min(int64(size), headSize)
 	if _, err := io.Copy(io.Discard, io.NewSectionReader(d, 0, head)); err != nil {

@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const (
@@ -35,39 +33,17 @@ type fakeServer struct {
 
 	t       *testing.T
 	mounts  []Entry
-	mu      sync.Mutex
-	blocked map[string]chan struct{} // disks that do not answer
+	serials *hosttest.SerialReads
 }
 
 func newFakeServer(t *testing.T) *fakeServer {
 	t.Helper()
-	b := &fakeServer{t: t, Machine: testenv.NewMachine(t), blocked: map[string]chan struct{}{}}
+	b := &fakeServer{t: t, Machine: testenv.NewMachine(t), serials: hosttest.NewSerialReads()}
 	must(t, os.MkdirAll(b.Path("proc", "self"), 0o755))
 	b.setMounts()
-	disks := disk.NewFinder(disk.Options{SysRoot: b.Sys, DevRoot: b.Dev, Log: slog.New(slog.DiscardHandler), ReadFile: b.readSerial})
+	disks := disk.NewFinder(disk.Options{SysRoot: b.Sys, DevRoot: b.Dev, Log: slog.New(slog.DiscardHandler), ReadFile: b.serials.ReadFile})
 	b.Counter = New(Options{SysRoot: b.Sys, Disks: disks, Mounts: mount.New(mount.Options{ProcRoot: b.Path("proc"), KernelRelease: func() string { return "6.1" }})})
 	return b
-}
-
-func (b *fakeServer) readSerial(path string) ([]byte, error) {
-	b.mu.Lock()
-	blocked := b.blocked[filepath.Base(filepath.Dir(path))]
-	b.mu.Unlock()
-	if blocked != nil {
-		<-blocked
-	}
-	return os.ReadFile(path)
-}
-
-// block makes disks unresponsive until the returned function is called.
-func (b *fakeServer) block(names ...string) (unblock func()) {
-	until := make(chan struct{})
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, name := range names {
-		b.blocked[name] = until
-	}
-	return func() { close(until) }
 }
 
 func (b *fakeServer) setMounts(mounts ...Entry) {

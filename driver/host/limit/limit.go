@@ -17,9 +17,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// SCSILimit is how many disks the driver allows on a server with a virtio-scsi controller. The controller has no limit
+// scsiLimit is how many disks the driver allows on a server with a virtio-scsi controller. The controller has no limit
 // that the server could read. 300 disks were attached to one, at about a third of a MiB of kernel memory each.
-const SCSILimit = 128
+const scsiLimit = 128
 
 // Capacity is how many volumes can be attached to this server, term by term. Attached, Arriving and Free change
 // together while a volume comes or goes; their sum does not.
@@ -27,7 +27,7 @@ type Capacity struct {
 	Bus      string // of the next volume: virtio or scsi; empty if unknown
 	Attached int    // volumes that are attached, without the foreign ones
 	Arriving int    // virtio disks that the kernel has not named yet, or no longer names
-	Free     int    // hot-plug slots, or what is left of SCSILimit
+	Free     int    // hot-plug slots, or what is left of scsiLimit
 	Foreign  int    // attached volumes that the driver does not manage: those that this machine runs from, and those named by the caller
 	Unknown  string // why the capacity is unknown; empty if it is known
 }
@@ -81,7 +81,7 @@ func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) Capacity {
 	var root, first string // a disk that this machine runs from, a volume
 	scsi := 0
 	for _, d := range disks {
-		if busOf(d.Name) == "scsi" {
+		if busOf(d.Name) == "scsi" && !d.Remote {
 			scsi++
 		}
 		isSystem := slices.Contains(system, d.Name)
@@ -127,7 +127,7 @@ func (c *Counter) countFree(result *Capacity, example string, scsi int) {
 			result.Unknown = "the limit of the SCSI controller " + driver + " of disk " + example + " is unknown"
 			return
 		}
-		result.Bus, result.Free = "scsi", max(SCSILimit-scsi, 0)
+		result.Bus, result.Free = "scsi", max(scsiLimit-scsi, 0)
 	case "":
 		result.Unknown = "the server shows neither a system disk nor a volume"
 	default:

@@ -294,10 +294,10 @@ func TestCountOfEachBus(t *testing.T) {
 		make func(*testing.T, *fakeServer)
 		want Capacity
 	}{
-		"virtio-scsi":        {func(t *testing.T, b *fakeServer) { scsi(t, b, "virtio_scsi") }, Capacity{Bus: "scsi", Attached: 1, Free: SCSILimit - 2}},
+		"virtio-scsi":        {func(t *testing.T, b *fakeServer) { scsi(t, b, "virtio_scsi") }, Capacity{Bus: "scsi", Attached: 1, Free: scsiLimit - 2}},
 		"another controller": {func(t *testing.T, b *fakeServer) { scsi(t, b, "ata_piix") }, Capacity{Attached: 1, Unknown: "the limit of the SCSI controller ata_piix of disk sda is unknown"}},
 		"NVMe": {func(t *testing.T, b *fakeServer) {
-			b.Sysfs(t, "nvme0n1", map[string]string{"dev": "259:0\n", "device/serial": serial})
+			b.Sysfs(t, "nvme0n1", map[string]string{"dev": "259:0\n", "device/serial": serial, "device/transport": "pcie\n"})
 		}, Capacity{Attached: 1, Unknown: "the limit of the bus of disk nvme0n1 is unknown"}},
 		"virtio without slots": {func(t *testing.T, b *fakeServer) { b.plug(t, "vdb", serial, num(254, 16)) }, Capacity{Attached: 1, Unknown: "the kernel shows no hot-plug slots of the PCI bus"}},
 		"nothing":              {func(*testing.T, *fakeServer) {}, Capacity{Unknown: "the server shows neither a system disk nor a volume"}},
@@ -333,7 +333,7 @@ func TestTheCountIsStableWhileDisksAreUnresponsive(t *testing.T) {
 				} else if diff := cmp.Diff(want, b.Count(t.Context(), foreign)); diff != "" {
 					t.Errorf("before (-want +got):\n%s", diff)
 				}
-				defer b.block("vda", "vdb", "vdc")()
+				defer b.serials.Block("vda", "vdb", "vdc")()
 				for range 3 {
 					if diff := cmp.Diff(want, b.Count(t.Context(), foreign)); diff != "" {
 						t.Errorf("while they are unresponsive, diskseq %t, restarted %t (-want +got):\n%s", sequences, restarted, diff)

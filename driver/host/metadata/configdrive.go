@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -97,8 +96,8 @@ func (r *Reader) configDriveCandidates(ctx context.Context) ([]candidate, error)
 	}
 	var found []candidate
 	for _, d := range disks {
-		if !disk.FromHypervisor(d.Name) {
-			continue
+		if d.Remote {
+			continue // a pod may have brought it
 		}
 		if d.Serial.IsVolume() || !d.Serial.Answers() {
 			continue // a disk that does not even report its serial may be a volume, and would block the reader

@@ -156,6 +156,21 @@ func TestAVolumeIsNeverAConfigDrive(t *testing.T) {
 	}
 }
 
+// A pod chooses what an iSCSI disk holds, and could give the node any server ID.
+func TestADiskThatAPodConnectedIsNoConfigDrive(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"rockridge.iso", "fat16.img"} {
+		b := newFakeServer(t, Options{SearchOrder: []string{ConfigDrive}})
+		b.plug(t, "sda", "", num(8, 0)).contents = image(t, name)
+		b.Place(t, "sda", "platform/host2/session1/target2:0:0/2:0:0:0")
+		_, err := b.Server(t.Context())
+		wantKind(t, err, volume.Unavailable, "no disk of this server has the label config-2")
+		if len(b.mounted) > 0 {
+			t.Errorf("want nothing mounted, got %q", b.mounted)
+		}
+	}
+}
+
 func TestADamagedConfigDriveIsNamed(t *testing.T) {
 	t.Parallel()
 	b := newFakeServer(t, Options{SearchOrder: []string{ConfigDrive}})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -37,7 +37,7 @@ func (d dmi) read(context.Context) (Server, error) {
 	if err != nil {
 		return Server{}, err
 	}
-	if uuid = strings.ToLower(uuid); !disk.IsUUID(uuid) {
+	if uuid = strings.ToLower(uuid); !contract.IsUUID(uuid) {
 		return Server{}, volume.Errorf(volume.Unavailable, "the hardware UUID %.200q is not a UUID", uuid)
 	}
 	return Server{ID: volume.ServerID(uuid)}, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const (

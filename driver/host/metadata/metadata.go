@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -150,7 +151,7 @@ func parseMetadata(content []byte) (Server, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return Server{}, volume.Errorf(volume.Failed, "parse meta_data.json: text follows its end")
 	}
-	if !disk.IsUUID(m.UUID) {
+	if !contract.IsUUID(m.UUID) {
 		return Server{}, volume.Errorf(volume.Failed, "parse meta_data.json: its uuid %.200q is not a server ID", m.UUID)
 	}
 	return Server{ID: volume.ServerID(m.UUID), Zone: m.Zone, Name: m.Name}, nil

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/testenv"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // Before Linux 5.12 a read-only bind needs two steps.

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -11,7 +12,7 @@ import (
 type Meter interface {
 	// Waiting reports the number of waiters, and when the oldest of them began; zero without waiters.
 	Waiting(waiters int, oldest time.Time)
-	// Called reports one request: "single", "list" (everything), "changes" (what changed) or "deleting" (what is being deleted).
+	// Called reports one request: "single" (one object), "list" (everything) or "changes" (what changed).
 	Called(how string)
 }
 
@@ -43,7 +44,7 @@ func (h *hub[ID, T]) WithMeter(m Meter) *hub[ID, T] {
 func (h *hub[ID, T]) Await(ctx context.Context, id ID, done func(object T, ok bool) (bool, error)) (T, error) {
 	return h.wait(ctx, &waiter[ID, T]{id: id}, func(r result[T]) (bool, error) {
 		switch {
-		case r.absent:
+		case r.absent():
 			return done(r.object, false)
 		case transient(r.err):
 			return false, nil
@@ -111,7 +112,11 @@ func (h *hub[ID, T]) stopping(id ID) error {
 
 // interrupted is the error of a waiter whose context ended, with the latest result.
 func (h *hub[ID, T]) interrupted(ctx context.Context, id ID, last *result[T]) error {
-	return volume.Interrupted(ctx, "%s %s: %s; a retry resumes the wait", h.kind.noun, id, h.describe(last)).Op("wait")
+	err := volume.Interrupted(ctx, "%s %s: %s; a retry resumes the wait", h.kind.noun, id, h.describe(last)).Op("wait")
+	if last == nil || last.err == nil || last.absent() {
+		return err
+	}
+	return err.Because(errors.Join(ctx.Err(), volume.UnreadError{Cause: last.err}))
 }
 
 // describe says in a clause what the latest result of a waiter was; nil is none.
@@ -119,12 +124,10 @@ func (h *hub[ID, T]) describe(last *result[T]) string {
 	switch {
 	case last == nil:
 		return "the driver has not read it yet"
-	case last.absent:
+	case last.absent():
 		return "it does not exist"
 	case last.err != nil:
 		return "the last read failed: " + last.err.Error()
-	case h.kind.stateOf == nil:
-		return "the cloud answered"
 	}
 	return "its status is " + string(h.kind.stateOf(last.object).status)
 }

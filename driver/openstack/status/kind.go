@@ -2,105 +2,78 @@ package status
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
-	"github.com/cinder-csi/cinder-csi/internal/cloud/paging"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
 )
 
 // kind is what a hub knows about the objects that it polls.
 type kind[ID ~string, T any] struct {
-	noun    string
-	read    func(ctx context.Context, id ID) (T, error)
-	list    func(ctx context.Context, q query[ID]) (page []T, more bool, err error) // nil for objects that are read one by one
-	filters bool                                                                    // list filters by the query's status and since
+	noun string
+	read func(ctx context.Context, id ID) (T, error)
+	// list reads the page after an object. It may omit objects that have not changed since a time; zero omits none. Nil means that the hub
+	// reads each object by itself.
+	list    func(ctx context.Context, after ID, since time.Time) (page []T, more bool, err error)
 	stateOf func(T) state[ID]
 }
-
-// query selects one page of a list: the objects after one. With filters it selects those with a status, or those that changed since a time.
-type query[ID ~string] struct {
-	after  ID
-	status volume.Status
-	since  time.Time
-}
-
-func (q query[ID]) everything() bool { return q.status == "" && q.since.IsZero() }
 
 // state is the part of an object that the hub uses.
 type state[ID ~string] struct {
 	id      ID // empty if the object does not contain it
 	status  volume.Status
-	changed time.Time // by the clock of the cloud
+	changed time.Time // by the clock of the cloud; zero if unknown
 }
 
-// result is what one answer of the cloud says about one object.
+// result is what one answer of the cloud says about one object. NotFound means that it does not exist.
 type result[T any] struct {
 	object T
-	exists bool
-	absent bool  // the cloud says that it does not exist
-	err    error // why neither is known; with absent, the cloud's answer
+	err    error
 }
 
-// resultOf reads one object.
-func (k kind[ID, T]) resultOf(ctx context.Context, id ID) result[T] {
-	object, err := k.read(ctx, id)
-	return result[T]{object: object, exists: err == nil, absent: volume.Is(err, volume.NotFound), err: err}
+func (r result[T]) absent() bool { return volume.Is(r.err, volume.NotFound) }
+
+// answer is the outcome of one read, or of one listing.
+type answer[ID ~string, T any] struct {
+	joined  uint64 // the number of waiters that had joined when the call began
+	began   time.Time
+	results map[ID]result[T]
+	listing bool
+	failed  bool // the listing
 }
 
-// walk reads pages until it has seen every wanted object or the list ends. A list that changes during the walk may omit an object, so
-// absence proves nothing. If the cloud refuses, its error is the result for every wanted object.
-func (k kind[ID, T]) walk(ctx context.Context, q query[ID], wanted map[ID]bool, m Meter) answer[ID, T] {
-	a := answer[ID, T]{query: q, results: map[ID]result[T]{}}
+// listAll lists the wanted objects. It stops after a page for every maxReads of them: then reads cost no more. A list that changes during
+// the walk may omit an object, and so may the driver, so absence proves nothing.
+func (k kind[ID, T]) listAll(ctx context.Context, since time.Time, wanted map[ID]bool, called func()) answer[ID, T] {
+	a := answer[ID, T]{results: map[ID]result[T]{}, listing: true}
+	pages := 0
 	err := paging.Walk(paging.MaxItems, func(marker string) ([]T, bool, error) {
-		if ctx.Err() != nil {
-			return nil, false, ctx.Err()
-		}
-		m.Called(q.name())
-		a.pages++
-		page := q
-		page.after = ID(marker)
-		return k.list(ctx, page)
+		called()
+		pages++
+		page, more, err := k.list(ctx, ID(marker), since)
+		return page, more && pages*maxReads < len(wanted), err
 	}, func(object T) string { return string(k.stateOf(object).id) }, func(page []T) bool {
 		for _, object := range page {
 			if id := k.stateOf(object).id; wanted[id] {
-				a.results[id] = result[T]{object: object, exists: true}
+				a.results[id] = result[T]{object: object}
 			}
 		}
 		return len(a.results) < len(wanted)
 	})
-	switch {
-	case err == nil:
-		a.complete = true
-		return a
-	case volume.Is(err, volume.NotFound): // somebody deleted the object of the marker
-		return a
-	case volume.Is(err, volume.Unimplemented) && !q.everything():
-		return answer[ID, T]{query: q, unsupported: true}
-	case errors.Is(err, paging.ErrEndless):
-		err = volume.Errorf(volume.Unavailable, "cannot list the %ss: %w", k.noun, err).Op("list")
-	}
-	for id := range wanted {
-		if _, seen := a.results[id]; !seen {
-			a.results[id] = result[T]{err: err}
-		}
-	}
+	markerGone := pages > 1 && volume.Is(err, volume.NotFound)
+	a.failed = err != nil && !markerGone && ctx.Err() == nil
 	return a
-}
-
-// name is the query's name in metrics.
-func (q query[ID]) name() string {
-	switch {
-	case q.everything():
-		return "list"
-	case q.status != "":
-		return "deleting"
-	}
-	return "changes"
 }
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
 		return a
 	}
 	return b

@@ -3,12 +3,13 @@
 // One hub per cloud and kind of object polls the cloud for all waiters. A waiter gets only what the hub read after the wait began, or the
 // error of its context. The hub sends nothing while nobody waits, and changes nothing in the cloud.
 //
-// In memory a hub keeps the waiters, the time of the newest change that it has listed, and the pages of the last complete listing. After
-// a restart the sidecars repeat their calls, which wait again, and single reads show the newest change again.
+// In memory a hub keeps the waiters, the time of the newest change that it has seen, and whether the last listing failed. After a restart
+// the sidecars repeat their calls, which wait again, and the first answers show the rest again.
 package status
 
 import (
 	"context"
+	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -18,7 +19,7 @@ type Poller interface {
 	// Volume reads one volume; NotFound if it does not exist.
 	Volume(ctx context.Context, id volume.ID) (volume.Volume, error)
 	// Select reads one page of the project's volumes that match, and whether there are more. NotFound if the volume of the marker is
-	// gone, Unimplemented if the cloud does not have the filter.
+	// gone. If the cloud does not have the filter, the page has others too.
 	Select(ctx context.Context, s volume.Selection) ([]volume.Volume, bool, error)
 }
 
@@ -58,12 +59,12 @@ var (
 // NewHub returns a hub of volumes; the caller starts Run.
 func NewHub(p Poller) *Hub {
 	return newHub(kind[volume.ID, volume.Volume]{
-		noun: "volume", read: p.Volume, filters: true,
-		list: func(ctx context.Context, q query[volume.ID]) ([]volume.Volume, bool, error) {
-			return p.Select(ctx, volume.Selection{Page: volume.Page{Marker: q.after, Limit: pageLimit}, Status: q.status, Since: q.since})
+		noun: "volume", read: p.Volume,
+		list: func(ctx context.Context, after volume.ID, since time.Time) ([]volume.Volume, bool, error) {
+			return p.Select(ctx, volume.Selection{Page: volume.Page{Marker: after}, Since: since})
 		},
 		stateOf: func(v volume.Volume) state[volume.ID] {
-			return state[volume.ID]{id: v.ID, status: v.Status, changed: later(v.CreatedAt, v.UpdatedAt)}
+			return state[volume.ID]{id: v.ID, status: v.Status, changed: v.UpdatedAt}
 		},
 	})
 }
@@ -72,8 +73,8 @@ func NewHub(p Poller) *Hub {
 func NewSnapshotHub(p SnapshotPoller) *SnapshotHub {
 	return newHub(kind[volume.SnapshotID, volume.Snapshot]{
 		noun: "snapshot", read: p.Snapshot, stateOf: stateOfSnapshot,
-		list: func(ctx context.Context, q query[volume.SnapshotID]) ([]volume.Snapshot, bool, error) {
-			page, err := p.Snapshots(ctx, volume.SnapshotPage{Marker: q.after, Limit: pageLimit})
+		list: func(ctx context.Context, after volume.SnapshotID, _ time.Time) ([]volume.Snapshot, bool, error) {
+			page, err := p.Snapshots(ctx, volume.SnapshotPage{Marker: after})
 			return page, len(page) > 0, err
 		},
 	})

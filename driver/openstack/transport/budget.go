@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// Budget keeps the requests to one cloud below a rate. Reads and writes have limiters of their own, so that polling never delays an
-// attach. Logins are not limited. If the deadline of a request ends before its turn, Budget does not send it and returns a
-// ThrottledError at once.
+// Budget limits what one cloud costs: the rate of the requests to it, and the memory for its replies. Reads and writes have limiters of
+// their own, so that polling never delays an attach. Logins have no rate. If the deadline of a request ends before its turn, Budget does not
+// send it and returns a ThrottledError at once.
 type Budget struct{ reads, writes *limiter }
 
 // BudgetMeter measures a Budget. Its methods must not block.
@@ -29,8 +30,10 @@ func NewBudget(reads, writes float64, m BudgetMeter) *Budget {
 	return &Budget{reads: newLimiter("read", reads, m), writes: newLimiter("write", writes, m)}
 }
 
-// Limit returns next, with each request delayed until the budget allows it.
-func (b *Budget) Limit(next http.RoundTripper) http.RoundTripper { return limited{b, next} }
+// Limit returns next, with each request delayed until the budget allows it, and each reply bounded.
+func (b *Budget) Limit(next http.RoundTripper) http.RoundTripper {
+	return limited{b, cloud.Bound(next)}
+}
 
 type limited struct {
 	budget *Budget
@@ -47,17 +50,26 @@ func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 		kind = l.budget.reads
 	}
 	deadline, _ := volume.StartBy(req.Context())
-	if err := kind.wait(req.Context(), deadline); err != nil {
+	err := kind.wait(req.Context(), deadline)
+	if left := volume.CallerLeft(req.Context()); err == nil && left != nil {
+		err = notSentError{left}
+	}
+	if err != nil {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
 		return nil, err
 	}
 	resp, err := l.next.RoundTrip(req)
-	if err == nil && (rateLimited(resp.StatusCode) || resp.StatusCode == http.StatusServiceUnavailable) {
+	if err == nil && asksForLess(resp) {
 		kind.complained(resp.StatusCode, resp.Header)
 	}
 	return resp, err
+}
+
+// asksForLess reports whether an answer asks for fewer requests. A 503 without Retry-After does not: most often a service restarts.
+func asksForLess(resp *http.Response) bool {
+	return rateLimited(resp.StatusCode) || resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") != ""
 }
 
 // ThrottledError is the error of a request that was not sent because the deadline ends before its turn.

@@ -38,17 +38,22 @@ func TestBudgetAllowsABurstAndThenItsRate(t *testing.T) {
 	})
 }
 
+// complaining is a cloud that answers 429 while complains is true, and 200 otherwise.
+func complaining(complains *bool) *fake {
+	return &fake{answer: func(int) answer {
+		if *complains {
+			return answer{status: 429}
+		}
+		return answer{status: 200}
+	}}
+}
+
 func TestAComplaintHalvesTheRateUntilItRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		complains := false
 		m := &meter{}
-		f := &fake{answer: func(int) answer {
-			if complains {
-				return answer{status: 429}
-			}
-			return answer{status: 200}
-		}}
+		f := complaining(&complains)
 		rt := NewBudget(100, 100, m).Limit(f)
 		sentIn := func(d time.Duration) int { // as many as twenty callers may send
 			before := len(f.at)
@@ -75,10 +80,10 @@ func TestAComplaintHalvesTheRateUntilItRecovers(t *testing.T) {
 		_, _ = send(t.Context(), t, rt, "GET")
 		_, _ = send(t.Context(), t, rt, "GET") // counts as the same complaint
 		complains = false
-		if limit := m.limits["read"]; limit < 35 || limit > 45 || m.limits["write"] != 100 {
-			t.Errorf("limits %v after a complaint at 80 a second", m.limits)
+		if m.limits["read"] != 50 || m.limits["write"] != 100 {
+			t.Errorf("limits %v after a complaint, want half of the limit for reads", m.limits)
 		}
-		if n := sentIn(4 * time.Second); n < 140 || n > 220 {
+		if n := sentIn(4 * time.Second); n < 190 || n > 210 {
 			t.Errorf("%d requests in 4 s at half of the rate", n)
 		}
 		time.Sleep(5 * time.Minute)
@@ -102,10 +107,14 @@ func TestWithoutALimitOnlyComplaintsSlowDown(t *testing.T) {
 		if time.Since(begin) != 0 || !math.IsInf(m.limits["write"], 1) {
 			t.Errorf("%v, limits %v", time.Since(begin), m.limits)
 		}
-		status = 503
-		for range 20 {
-			_, _ = send(t.Context(), t, rt, "POST")
+		status = 429
+		_, _ = send(t.Context(), t, rt, "POST")
+		if limit := m.limits["write"]; limit != unlimitedRate/2 {
+			t.Errorf("limit %v after the first complaint", limit)
+		}
+		for range 19 {
 			time.Sleep(2 * time.Second)
+			_, _ = send(t.Context(), t, rt, "POST")
 		}
 		if limit := m.limits["write"]; limit != minRate || m.complaints != 20 {
 			t.Errorf("limit %v after %d complaints", limit, m.complaints)
@@ -115,6 +124,129 @@ func TestWithoutALimitOnlyComplaintsSlowDown(t *testing.T) {
 		_, _ = send(t.Context(), t, rt, "POST")
 		if !math.IsInf(m.limits["write"], 1) {
 			t.Errorf("limit %v an hour later", m.limits["write"])
+		}
+	})
+}
+
+// sentAfter sends one read for each answer of a script, and then so many at once. It returns when each of the latter was sent.
+func sentAfter(t *testing.T, reads int, script ...answer) (at []time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		f := answering(append(script, answer{status: 200})...)
+		rt := NewBudget(100, 100, &meter{}).Limit(f)
+		for range script {
+			if _, err := send(t.Context(), t, rt, "GET"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := time.Now()
+		var all sync.WaitGroup
+		for range reads {
+			all.Go(func() { _, _ = send(t.Context(), t, rt, "GET") })
+		}
+		all.Wait()
+		for _, sent := range f.at[len(script):] {
+			at = append(at, sent.Sub(begin))
+		}
+	})
+	return at
+}
+
+// mostIn is the largest number of requests that were sent in one second.
+func mostIn(at []time.Duration) (most int) {
+	for i := range at {
+		n := 0
+		for _, other := range at[i:] {
+			if other-at[i] < time.Second {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+func TestOneComplaintOfAnIdleDriverHalvesTheLimitAndNotItsTraffic(t *testing.T) {
+	t.Parallel()
+	at := sentAfter(t, 300, answer{status: 429})
+	if last := at[len(at)-1]; last > 6*time.Second {
+		t.Errorf("300 reads took %v, want half of the limit of 100 a second", last)
+	}
+}
+
+// A restart of the API, or a proxy without backends, is not about the number of requests.
+func TestA503WithoutRetryAfterIsNoComplaint(t *testing.T) {
+	t.Parallel()
+	for range 3 {
+		if at := sentAfter(t, 300, answer{status: 503}, answer{status: 503}); at[len(at)-1] != 0 {
+			t.Errorf("300 reads took %v after a 503", at[len(at)-1])
+		}
+	}
+	if at := sentAfter(t, 2, answer{status: 503, retryAfter: "7"}); at[0] != 7*time.Second || at[1] != 7*time.Second+20*time.Millisecond {
+		t.Errorf("sent at %v after a 503 with Retry-After", at)
+	}
+}
+
+func TestRequestsAfterAPauseAreSpread(t *testing.T) {
+	t.Parallel()
+	at := sentAfter(t, 300, answer{status: 429, retryAfter: "10"})
+	if at[0] != 10*time.Second || mostIn(at) > 56 {
+		t.Errorf("the first after %v, at most %d in a second; want the pause, and then 50 a second", at[0], mostIn(at))
+	}
+}
+
+func TestAShorterPauseDoesNotReplaceALongerOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter("read", 100, &meter{})
+		begin := time.Now()
+		for _, pause := range []string{"20", "2", "0"} { // of requests that were in flight together
+			l.complained(http.StatusTooManyRequests, http.Header{"Retry-After": {pause}})
+		}
+		if err := l.wait(t.Context(), time.Time{}); err != nil || time.Since(begin) != 20*time.Second {
+			t.Errorf("%v after %v, want the longest pause", err, time.Since(begin))
+		}
+	})
+}
+
+// What waits follows the rate as it recovers, and does not keep the turn that the slow rate had given it.
+func TestAQueueFollowsTheRateThatRecovers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		complains := true
+		m := &meter{}
+		f := complaining(&complains)
+		rt := NewBudget(100, 100, m).Limit(f)
+		for range 10 {
+			_, _ = send(t.Context(), t, rt, "GET")
+			time.Sleep(complaintWindow)
+		}
+		complains = false
+		if m.limits["read"] != minRate {
+			t.Fatalf("limits %v", m.limits)
+		}
+		begin := time.Now()
+		var all sync.WaitGroup
+		for range 300 {
+			all.Go(func() {
+				if _, err := send(t.Context(), t, rt, "GET"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(begin); took < 20*time.Second || took > 30*time.Second {
+			t.Errorf("300 reads took %v; the rate rises by 5 a second every five seconds", took)
+		}
+	})
+}
+
+func TestALimitBelowOneRequestASecondIsNotRaisedByAComplaint(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &meter{}
+		rt := NewBudget(0.5, 0.5, m).Limit(answering(answer{status: 429}))
+		if _, err := send(t.Context(), t, rt, "GET"); err != nil || m.limits["read"] != 0.5 {
+			t.Errorf("%v, limits %v", err, m.limits)
 		}
 	})
 }
@@ -144,6 +276,39 @@ func TestAWaitBeyondTheDeadlineFailsAtOnceUnsent(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// Requests in flight are answered in any order. The longest pause that the cloud asked for counts.
+func TestAShorterRetryAfterDoesNotShortenAPause(t *testing.T) {
+	t.Parallel()
+	for name, pauses := range map[string][]answer{
+		"longer first":  {{status: 429, retryAfter: "20"}, {status: 429, retryAfter: "2"}, {status: 200}},
+		"shorter first": {{status: 429, retryAfter: "2"}, {status: 429, retryAfter: "20"}, {status: 200}},
+		"then none":     {{status: 429, retryAfter: "20"}, {status: 503, retryAfter: "0"}, {status: 200}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				slow := make(chan struct{}) // until both complaints are requests in flight
+				f := answering(pauses...)
+				rt := NewBudget(0, 0, &meter{}).Limit(roundTrip(func(req *http.Request) (*http.Response, error) {
+					<-slow
+					return f.RoundTrip(req)
+				}))
+				var inFlight sync.WaitGroup
+				for range 2 {
+					inFlight.Go(func() { _, _ = send(t.Context(), t, rt, "POST") })
+				}
+				synctest.Wait()
+				close(slow)
+				inFlight.Wait()
+				begin := time.Now()
+				if status, err := send(t.Context(), t, rt, "POST"); err != nil || status != 200 || time.Since(begin) != 20*time.Second {
+					t.Errorf("the next request: %d, %v after %v; want it sent after 20 s", status, err, time.Since(begin))
+				}
+			})
+		})
+	}
 }
 
 func TestLoginsAreNotLimited(t *testing.T) {

@@ -107,3 +107,8 @@ func (m *meter) Answered(_ *http.Request, status int, took time.Duration) {
 }
 
 func noJitter() float64 { return 0 }
+
+// roundTrip is a transport made of a function.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }

@@ -7,134 +7,164 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 const (
 	burstTime        = 20 * time.Second // so much of the rate may be used at once: a thousand claims at the same time are normal
 	recoveryInterval = 5 * time.Second
-	unlimitedAfter   = 10 * time.Minute // without a complaint, where no limit is configured
-	minRate          = 1                // request a second
-	complaintWindow  = time.Second      // complaints of one window are one: every request in flight gets one
+	recoveryShare    = 0.05        // of the limit, by which the rate rises after each recoveryInterval
+	unlimitedRate    = 100         // requests a second, which count as the limit after a complaint if none is configured
+	minRate          = 1           // request a second
+	complaintWindow  = time.Second // complaints of one window are one: every request in flight gets one
 )
 
-// limiter limits one kind of request, and adapts to the cloud. A complaint of the cloud (429, 498, 503) halves the rate. Every
-// recoveryInterval without one raises it by a tenth, up to the configured limit. Retry-After pauses all requests of the kind.
+// limiter limits one kind of request, and adapts to the cloud. If the cloud asks for fewer requests, that halves the rate. A reduced rate has no
+// bursts, and rises step by step to the configured limit. Retry-After pauses all requests of the kind.
+//
+// The requests wait in a queue. Only the first knows when it is sent, so all others follow a rate that changes.
 type limiter struct {
 	kind  string
 	meter BudgetMeter
-	limit rate.Limit // as configured
+	limit float64       // requests a second, as configured; +Inf for none
+	full  float64       // the limit, or unlimitedRate
+	first chan struct{} // held by the first request of the queue
 
-	mu            sync.Mutex // protects what follows; never held during a wait
-	tokens        *rate.Limiter
-	pausedUntil   time.Time
-	lastComplaint time.Time
-	lastChange    time.Time // of the rate
-	second        time.Time // when the second began in which sent counts
-	sent          int
-	sentBefore    int // in the second before that
+	mu        sync.Mutex // protects what follows; never held during a wait
+	rate      float64    // at present
+	free      time.Time  // when the next request may be sent; how long ago that was is what a burst may use
+	queued    int
+	complaint time.Time // the last one that changed the rate
+	changed   time.Time // the rate
 }
 
 func newLimiter(kind string, perSecond float64, m BudgetMeter) *limiter {
-	limit := rate.Limit(perSecond)
+	l := &limiter{kind: kind, meter: m, limit: perSecond, full: perSecond, first: make(chan struct{}, 1)}
 	if perSecond <= 0 {
-		limit = rate.Inf
+		l.limit, l.full = math.Inf(1), unlimitedRate
 	}
-	l := &limiter{kind: kind, meter: m, limit: limit, tokens: rate.NewLimiter(limit, burstOf(limit))}
-	m.Limited(kind, perSecondOf(limit))
+	l.set(time.Time{}, l.limit)
 	return l
-}
-
-// burstOf is how many requests the limiter sends at once at the configured rate.
-func burstOf(l rate.Limit) int {
-	if l == rate.Inf {
-		return 0
-	}
-	return max(1, int(float64(l)*burstTime.Seconds()))
-}
-
-func perSecondOf(l rate.Limit) float64 {
-	if l == rate.Inf {
-		return math.Inf(1)
-	}
-	return float64(l)
 }
 
 // wait returns when the request may be sent. A zero deadline is none.
 func (l *limiter) wait(ctx context.Context, deadline time.Time) error {
-	reserved, wait := l.reserve(time.Now())
-	if wait <= 0 {
-		return nil
+	begin := time.Now()
+	expected := l.enter(begin)
+	defer l.leave()
+	if err := l.beyond(deadline, expected); err != nil {
+		return err
 	}
-	if !deadline.IsZero() && time.Until(deadline) <= wait {
-		reserved.Cancel()
-		return ThrottledError{l.kind, wait}
+	if expected > 0 {
+		defer func() { l.meter.Waited(l.kind, time.Since(begin)) }()
+		defer volume.BeginStep(ctx, "waiting for the limit of "+l.kind+" requests a second to the cloud")()
 	}
-	l.meter.Waited(l.kind, wait)
-	defer volume.BeginStep(ctx, "waiting for the limit of "+l.kind+" requests a second to the cloud")()
 	select {
-	case <-time.After(wait):
-		return nil
+	case l.first <- struct{}{}:
+		defer func() { <-l.first }()
 	case <-ctx.Done():
-		reserved.Cancel()
 		return notSentError{ctx.Err()}
 	}
+	for wait := l.take(time.Now()); wait > 0; wait = l.take(time.Now()) {
+		if err := l.beyond(deadline, wait); err != nil {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return notSentError{ctx.Err()}
+		}
+	}
+	return nil
 }
 
-// reserve takes the next turn, and returns how long it is until then.
-func (l *limiter) reserve(now time.Time) (*rate.Reservation, time.Duration) {
+// beyond is the error of a wait that ends after the deadline.
+func (l *limiter) beyond(deadline time.Time, wait time.Duration) error {
+	if wait > 0 && !deadline.IsZero() && time.Until(deadline) <= wait {
+		return ThrottledError{l.kind, wait}
+	}
+	return nil
+}
+
+// enter adds a request to the queue, and estimates its wait by the present rate.
+func (l *limiter) enter(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recover(now)
-	if now.Sub(l.second) >= time.Second {
-		l.sentBefore, l.sent = l.sent, 0
-		if now.Sub(l.second) >= 2*time.Second {
-			l.sentBefore = 0
-		}
-		l.second = now
+	ahead := time.Duration(l.queued) * l.step()
+	l.queued++
+	return l.next(now).Add(ahead).Sub(now)
+}
+
+func (l *limiter) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queued--
+}
+
+// take returns how long the first request must still wait. If that is nothing, the request counts as sent.
+func (l *limiter) take(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.recover(now)
+	next := l.next(now)
+	if next.After(now) {
+		return next.Sub(now)
 	}
-	l.sent++
-	r := l.tokens.ReserveN(now, 1)
-	return r, max(r.DelayFrom(now), l.pausedUntil.Sub(now))
+	l.free = next.Add(l.step())
+	return 0
+}
+
+// next is when the next request may be sent: the more of a burst is left, the longer ago. The caller holds l.mu.
+func (l *limiter) next(now time.Time) time.Time {
+	burst := l.step()
+	if l.rate == l.limit {
+		burst = max(burst, burstTime)
+	}
+	if earliest := now.Add(l.step() - burst); l.free.Before(earliest) {
+		return earliest
+	}
+	return l.free
+}
+
+// step is the time between two requests at the present rate. The caller holds l.mu.
+func (l *limiter) step() time.Duration {
+	return time.Duration(float64(time.Second) / l.rate)
 }
 
 // recover raises a reduced rate. The caller holds l.mu.
 func (l *limiter) recover(now time.Time) {
-	for l.tokens.Limit() < l.limit && now.Sub(l.lastChange) >= recoveryInterval {
-		l.lastChange = l.lastChange.Add(recoveryInterval)
-		raised := l.tokens.Limit() * 1.1
-		if l.limit == rate.Inf && now.Sub(l.lastComplaint) > unlimitedAfter {
-			raised = rate.Inf
+	for l.rate < l.limit && now.Sub(l.changed) >= recoveryInterval {
+		rate := l.rate + l.full*recoveryShare
+		if rate >= l.full {
+			rate = l.limit
 		}
-		l.set(now, min(raised, l.limit))
+		l.set(l.changed.Add(recoveryInterval), rate)
 	}
 }
 
-// set changes the rate. A reduced rate allows a burst of one second. The caller holds l.mu.
-func (l *limiter) set(now time.Time, r rate.Limit) {
-	burst := burstOf(l.limit)
-	if r < l.limit {
-		burst = max(1, int(r))
-	}
-	l.tokens.SetLimitAt(now, r)
-	l.tokens.SetBurstAt(now, burst)
-	l.meter.Limited(l.kind, perSecondOf(r))
+// set changes the rate. The caller holds l.mu.
+func (l *limiter) set(at time.Time, rate float64) {
+	l.rate, l.changed = rate, at
+	l.meter.Limited(l.kind, rate)
 }
 
-// complained halves the rate: the one that was really sent, where that is below the limit.
+// complained reduces the rate after an answer that asks for fewer requests.
 func (l *limiter) complained(status int, h http.Header) {
 	l.meter.Complained(l.kind, status)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if pause, ok := retryAfter(h, now); ok && pause <= maxRetryAfter && now.Add(pause).After(l.pausedUntil) {
-		l.pausedUntil = now.Add(pause)
+	if pause, ok := retryAfter(h, now); ok && pause <= maxRetryAfter && now.Add(pause).After(l.free) {
+		l.free = now.Add(pause)
 	}
-	if now.Sub(l.lastComplaint) < complaintWindow {
+	if now.Sub(l.complaint) < complaintWindow {
 		return
 	}
-	l.lastComplaint, l.lastChange = now, now
-	l.set(now, max(minRate, min(l.tokens.Limit(), rate.Limit(max(l.sent, l.sentBefore)))/2))
+	l.complaint = now
+	from := now // the recovery begins after the pause
+	if l.free.After(now) {
+		from = l.free
+	}
+	l.set(from, max(min(minRate, l.full), min(l.rate, l.full)/2))
 }

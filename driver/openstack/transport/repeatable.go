@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 // statusRateLimited is the 429 of Swift and of some proxies.
@@ -23,7 +25,7 @@ func isRead(req *http.Request) bool {
 // repeatable reports whether the driver may send a failed request again. A read may follow a 5xx, a 429 or a broken connection. A write
 // may follow only a 429 or a failed connect, because the cloud has not acted then.
 func repeatable(req *http.Request, resp *http.Response, err error) bool {
-	if req.Context().Err() != nil || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+	if req.Context().Err() != nil || volume.CallerLeft(req.Context()) != nil || volume.OneAttempt(req.Context()) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
 		return false
 	}
 	switch {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
 func TestRetryRepeatsOnlyWhatDidNoHarm(t *testing.T) {
@@ -52,6 +54,30 @@ func TestRetryRepeatsOnlyWhatDidNoHarm(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// Without the spread, callers that failed together would come back together.
+func TestRandomnessSpreadsRetriesOverTheBackoff(t *testing.T) {
+	t.Parallel()
+	for random, want := range map[float64]time.Duration{0: firstBackoff, 0.5: 3 * firstBackoff / 2, 0.75: 7 * firstBackoff / 4} {
+		synctest.Test(t, func(t *testing.T) {
+			f, begin := answering(answer{status: 503}, answer{status: 200}), time.Now()
+			status, err := send(t.Context(), t, Retry(f, func() float64 { return random }), "GET")
+			if err != nil || status != 200 || time.Since(begin) != want {
+				t.Errorf("random number %v: %d, %v after %v, want a retry after %v", random, status, err, time.Since(begin), want)
+			}
+		})
+	}
+}
+
+func TestARequestOfOneAttemptIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, first := range []answer{{status: 503}, {status: 429}, {err: &net.OpError{Op: "dial", Err: errors.New("refused")}}} {
+		f := answering(first, answer{status: 200})
+		if status, _ := send(volume.WithOneAttempt(t.Context()), t, Retry(f, noJitter), "GET"); status != first.status || len(f.at) != 1 {
+			t.Errorf("%v: status %d after %d attempts", first, status, len(f.at))
+		}
 	}
 }
 

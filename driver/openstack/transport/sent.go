@@ -47,7 +47,7 @@ func (s *Sent) At() time.Time {
 	return s.connected
 }
 
-// notSentError is the error of a request whose context ended while it waited for its turn.
+// notSentError is the error of a request whose context ended, or whose caller left, while it waited for its turn.
 type notSentError struct{ cause error }
 
 func (e notSentError) Error() string { return "not sent: " + e.cause.Error() }

@@ -133,7 +133,7 @@ func (v *command) connect(ctx context.Context) (*cloud.Cloud, claim.Gap) {
 	settings, err := cloud.FromSource(source)
 	if err == nil {
 		var c *cloud.Cloud
-		if c, err = v.Connect(ctx, settings, cloud.Options{UserAgent: []string{"cinder-csi-generator/" + v.Version}, Wrap: cloud.NewLimits().Bound}); err == nil {
+		if c, err = v.Connect(ctx, settings, cloud.Options{UserAgent: []string{"cinder-csi-generator/" + v.Version}, Wrap: cloud.Bound}); err == nil {
 			return c, claim.Gap{}
 		}
 	}

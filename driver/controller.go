@@ -1,0 +1,134 @@
+package driver
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cinder-csi/cinder-csi/driver/attach"
+	"github.com/cinder-csi/cinder-csi/driver/controller"
+	"github.com/cinder-csi/cinder-csi/driver/idempotent"
+	"github.com/cinder-csi/cinder-csi/driver/inflight"
+	"github.com/cinder-csi/cinder-csi/driver/observe"
+	"github.com/cinder-csi/cinder-csi/driver/openstack"
+	"github.com/cinder-csi/cinder-csi/driver/openstack/transport"
+	"github.com/cinder-csi/cinder-csi/driver/provision"
+	"github.com/cinder-csi/cinder-csi/driver/snapshot"
+	"github.com/cinder-csi/cinder-csi/driver/telemetry"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// newController returns the controller service of all clouds. It calls loggedIn after the first login to each cloud.
+func (p *process) newController(work context.Context, loggedIn func()) (*controller.Server, error) {
+	clouds, shared := map[string]controller.Cloud{}, newSharedByClouds(p.registry)
+	for _, name := range p.clouds() {
+		services, err := p.newCloud(work, name, shared, loggedIn)
+		if err != nil {
+			return nil, err
+		}
+		clouds[name] = services
+	}
+	claims, err := claimsOf(p.cfg, p.deps)
+	if err != nil {
+		return nil, err
+	}
+	taints, err := startupTaints(p.cfg, p.deps, p.log)
+	if err != nil {
+		return nil, err
+	}
+	if taints != nil {
+		p.background.Go(func() error { taints.Run(work); return nil })
+	}
+	return controller.New(controller.Options{
+		Clouds: clouds, TopologyKey: p.cfg.TopologyKey(), WithTopology: p.cfg.WithTopology, IgnoreZone: p.conf.ignoreZone, ZoneMap: p.conf.zoneMap,
+		DefaultFSType: p.cfg.DefaultFSType, Claims: claims, WithCapacity: p.cfg.WithCapacity, Strict: p.cfg.Strict,
+		Lenient: telemetry.NewLenience(p.registry).Count, Log: p.log,
+	}), nil
+}
+
+// sharedByClouds is what the clouds of one process share.
+type sharedByClouds struct {
+	requests   *telemetry.OpenStack
+	budgets    *telemetry.Budgets
+	hubs       *telemetry.Hubs
+	quota      *telemetry.Quota
+	duplicates *telemetry.Duplicates
+}
+
+func newSharedByClouds(registry prometheus.Registerer) *sharedByClouds {
+	return &sharedByClouds{
+		requests: telemetry.NewOpenStack(registry), budgets: telemetry.NewBudgets(registry),
+		hubs: telemetry.NewHubs(registry), quota: telemetry.NewQuota(registry), duplicates: telemetry.NewDuplicates(registry),
+	}
+}
+
+// newCloud returns the domain services of one cloud. It logs in in the background.
+func (p *process) newCloud(work context.Context, name string, shared *sharedByClouds, loggedIn func()) (controller.Cloud, error) {
+	log := p.log
+	if name != "" {
+		log = log.With("cloud", name)
+	}
+	budget := transport.NewBudget(p.cfg.Reads, p.cfg.Writes, shared.budgets.Of(name))
+	live, err := p.conf.cloud(name, p.cloudOptions(shared.requests.Of(name), budget))
+	if err != nil {
+		return controller.Cloud{}, err
+	}
+	at := startHubs(work, p.background, openstack.NewCurrent(live.Current, log), name, shared.hubs)
+	owner, locks, recent := idempotent.Owner{Driver: p.cfg.DriverName, Cluster: p.cfg.Cluster, Common: p.cfg.VolumeMetadata}, &inflight.Locks{}, &observe.Recent{}
+	protection := volume.Protection{}
+	if p.cfg.ProtectOthers {
+		protection.Cluster = p.cfg.Cluster
+	}
+	requests := &inflight.Calls{} // of all three services; attachments drains them
+	attachments := attach.New(at.cloud, at.volumes, attach.Options{
+		Locks: locks, Requests: requests, Recent: recent, Protection: protection, ServerMetadata: p.cfg.ServerMetadata, Log: log,
+	})
+	p.background.Go(func() error { drain(work, attachments); return nil })
+	p.background.Go(func() error { logLogin(work, live.Current, loggedIn, log); return nil })
+	return controller.Cloud{
+		Volumes: provision.New(at.cloud, at.volumes, provision.Options{
+			Owner: owner, Locks: locks, Requests: requests, Recent: recent, Protection: protection, Log: log, CountDuplicate: shared.duplicates.Of(name), ObserveQuotas: shared.quota.Saw,
+		}),
+		Attachments: attachments,
+		Snapshots: snapshot.New(at.cloud, at.volumes, at.snapshots, at.backups, snapshot.Options{
+			Owner: owner, Locks: locks, Requests: requests, Protection: protection, Log: log, CountDuplicate: shared.duplicates.Of(name),
+		}),
+	}, nil
+}
+
+// cloudOptions are the options of the connection to a cloud. What observes is inside of what wraps, and the wrapper that is written last is the
+// innermost.
+func (p *process) cloudOptions(requests *telemetry.CloudRequests, budget *transport.Budget) cloud.Options {
+	return cloud.Options{
+		Transport: p.deps.Transport,
+		UserAgent: append(append([]string{}, p.cfg.UserAgent...), "cinder-csi-driver/"+p.deps.Version),
+		Observe: func(next http.RoundTripper) http.RoundTripper {
+			return transport.Count(p.tracing.Transport(next), requests)
+		},
+		Wrap: func(next http.RoundTripper) http.RoundTripper {
+			return transport.Retry(budget.Limit(next), p.deps.Rand)
+		},
+	}
+}
+
+// logLogin logs in once, so that the log reports wrong credentials before the first claim.
+func logLogin(ctx context.Context, current cloud.Current, loggedIn func(), log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	c, err := current(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+	case err != nil:
+		log.Error("cannot log in to the cloud; the driver tries again for every RPC", "error", err)
+	default:
+		loggedIn()
+		log.Info("logged in", "url", c.AuthURL(), "region", c.Region(), "project", c.ProjectID())
+		for _, address := range c.Unencrypted() {
+			log.Warn("the catalog of the cloud has a URL without encryption; an attacker on the network can read the token", "url", address)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package openstack
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// userMessage is a message about a resource (Cinder API reference, "Messages").
+type userMessage struct {
+	Level   string `json:"message_level"`
+	Text    string `json:"user_message"`
+	Created string `json:"created_at"`
+}
+
+// messagesPause is how long the driver reads no messages after Cinder did not answer. A message only explains a failure: neither its own call nor
+// the others may wait for it. Twenty creates whose messages were answered with 429 took 32 s without the pause.
+const messagesPause = 10 * time.Second
+
+// messages is whether Cinder answers requests for messages.
+type messages struct {
+	mu    sync.Mutex // never held during a call
+	until time.Time
+	cause error
+}
+
+func (m *messages) missing() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Now().Before(m.until) {
+		return m.cause
+	}
+	return nil
+}
+
+func (m *messages) pause(cause error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.until, m.cause = time.Now().Add(messagesPause), cause
+}
+
+// Failure implements volume.Cloud.
+func (c *Cloud) Failure(ctx context.Context, id volume.ID) (string, error) {
+	return c.failure(ctx, "volume "+string(id), string(id))
+}
+
+// failure joins the errors among Cinder's user messages about an object, each once, oldest first. After a create that failed, the backend
+// and then the scheduler write one, often in the same second; only the first names the cause. It is empty for a cloud without messages. If
+// a policy hides them, the text says so: an administrator can change that.
+func (c *Cloud) failure(ctx context.Context, object, id string) (string, error) {
+	if !isUUID(id) {
+		return "", nil
+	}
+	var answer struct {
+		Messages cloud.Items[userMessage] `json:"messages"`
+	}
+	if err := c.messages.missing(); err != nil && ctx.Err() == nil {
+		return "", volume.Errorf(volume.Unavailable, "%s: messages not read, because an earlier request for messages failed: %w", object, err).Op("read messages")
+	}
+	err := c.do(volume.WithOneAttempt(ctx), request{
+		call: listMessages, verb: "read messages", object: object, query: limited(url.Values{"resource_uuid": {id}}),
+		ok: http.StatusOK, into: &answer,
+	})
+	if ctx.Err() == nil && volume.Is(err, volume.Unavailable) {
+		c.messages.pause(err)
+	}
+	switch volume.KindOf(err) {
+	case volume.NotFound, volume.Unimplemented:
+		return "", nil
+	case volume.PermissionDenied:
+		return "Cinder does not show the reason: " + err.Error(), nil
+	}
+	// All times have one format, so the text order is the time order.
+	slices.SortStableFunc(answer.Messages, func(a, b userMessage) int { return cmp.Compare(a.Created, b.Created) })
+	var texts []string
+	for _, m := range answer.Messages {
+		if m.Level == "ERROR" && !slices.Contains(texts, m.Text) {
+			texts = append(texts, m.Text)
+		}
+	}
+	return cloud.Clean(strings.Join(texts, "; ")), err
+}

@@ -1,0 +1,112 @@
+package guard
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// fact is a fact of the cloud that has another value now.
+type fact struct{ name, was, is string }
+
+// String is the fact as a Change holds it.
+func (f fact) String() string {
+	return f.name + ": " + cmp.Or(f.was, "none") + " -> " + cmp.Or(f.is, "none")
+}
+
+func texts(facts []fact) []string {
+	var all []string
+	for _, f := range facts {
+		all = append(all, f.String())
+	}
+	return all
+}
+
+// withFacts is a sentence with the facts that changed before it.
+func withFacts(facts []fact, effect string) string {
+	var parts []string
+	for _, f := range facts {
+		parts = append(parts, f.name+" changes from "+cmp.Or(f.was, "none")+" to "+cmp.Or(f.is, "none"))
+	}
+	if parts == nil {
+		return effect
+	}
+	return strings.Join(parts, "; ") + ": " + effect
+}
+
+// factsOf are the facts of a decision that have another value now. A decision may cease to name a fact, or begin to: that alone says
+// nothing about the cloud. So the value that only one of the plans names is compared with what is known of the other time.
+func (c *comparison) factsOf(id string) []fact {
+	before, after := named(c.was[id].Facts), named(c.is[id].Facts)
+	var changed []fact
+	for _, name := range slices.Sorted(maps.Keys(merged(before, after))) {
+		was, old := before[name]
+		is, now := after[name]
+		if !now {
+			is, now = plan.FactNow(c.run.Inventory, name)
+		}
+		if !old {
+			was, old = c.unsaid(id, name)
+		}
+		if old && now && was != is {
+			changed = append(changed, fact{name, was, is})
+		}
+	}
+	return changed
+}
+
+// unsaid is the value that a fact had while the old plan did not name it. The class of a type that was bound to no zone does not name its
+// zones, as long as topology is on. Of other facts nothing is known.
+func (c *comparison) unsaid(id, name string) (string, bool) {
+	k := classOf(c.was[id])
+	return "none", k.typeName != "" && name == plan.ZonesFact(k.typeName) && c.was[plan.IDTopology].value == true
+}
+
+func merged(a, b map[string]string) map[string]string {
+	both := maps.Clone(a)
+	maps.Copy(both, b)
+	return both
+}
+
+// named are facts by name. One without a value, such as `volumeTypes has "fast"`, is no fact that changes.
+func named(facts []string) map[string]string {
+	values := map[string]string{}
+	for _, f := range facts {
+		if name, value, found := plan.CutFact(f); found {
+			values[name] = value
+		}
+	}
+	return values
+}
+
+// retyped reports a class whose parameters stay while its volume type does not: another type has the name now, or the type has another
+// name.
+func (c *comparison) retyped(id string) {
+	was, is := classOf(c.was[id]), classOf(c.is[id])
+	if equal(was.fields[typeField], is.fields[typeField]) || typeOf(was.fields) != typeOf(is.fields) {
+		return // nothing changes, or the line about the parameters says so
+	}
+	old, next := was.fields[typeField], is.fields[typeField]
+	change := v1alpha1.Change{Class: c.classOf(id, typeField, old, next), Decision: id, Field: typeField, Old: old, New: next}
+	if change.Class == v1alpha1.GeneratorChange && was.typeID != "" {
+		change.Class = v1alpha1.CloudChange // the ID is a fact of the cloud that no list of facts names
+	}
+	switch class := "StorageClass " + is.name; {
+	case was.typeID == "" && is.typeID == "", change.Class == v1alpha1.GeneratorChange:
+		c.add(change, "%s: %s changes %s", class, typeField, fromTo(old, next))
+	case was.typeID == "":
+		c.add(change, "the cloud has volume type %q now, with ID %s: %s stays as it is", is.typeName, is.typeID, class)
+	case is.typeID == "":
+		c.add(change, "volume type %q is gone (ID %s): %s stays as it is, and new volumes of it fail", was.typeName, was.typeID, class)
+	case was.typeID == is.typeID:
+		change.Facts = []string{fact{"volumeTypes[" + was.typeID + "].name", was.typeName, is.typeName}.String()}
+		c.add(change, "volume type %q is renamed to %q: %s stays as it is", was.typeName, is.typeName, class)
+	default:
+		change.Facts = []string{fact{"volumeTypes[" + is.typeName + "].id", was.typeID, is.typeID}.String()}
+		c.add(change, "volume type %q is another one now (ID %s instead of %s): new volumes of %s go there", is.typeName, is.typeID, was.typeID, class)
+	}
+}

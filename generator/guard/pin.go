@@ -1,0 +1,180 @@
+package guard
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// Pin is the one part of a Distribution that keeps everything these changes would lose, nil where no configuration can. The keys to remove
+// ask for a change: they must go before the pin is added.
+func Pin(refused []v1alpha1.Change) (pin any, remove []string) {
+	for _, c := range refused {
+		if c.Pin != nil {
+			pin = merge(pin, plainJSON(c.Pin))
+		}
+		remove = append(remove, c.Remove...)
+	}
+	slices.Sort(remove)
+	return pin, slices.Compact(remove)
+}
+
+// merge adds b to a: objects key by key, and lists one after the other without repetition.
+func merge(a, b any) any {
+	x, isObject := a.(map[string]any)
+	y, bothObjects := b.(map[string]any)
+	if isObject && bothObjects {
+		for key, value := range y {
+			x[key] = merge(x[key], value)
+		}
+		return x
+	}
+	list, isList := a.([]any)
+	more, bothLists := b.([]any)
+	if !isList || !bothLists {
+		return b
+	}
+	for _, item := range more {
+		if !slices.ContainsFunc(list, func(have any) bool { return reflect.DeepEqual(have, item) }) {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+// pinDriver keeps a driver name: by the rule that gave it, or as it is.
+func (c *comparison) pinDriver(change *v1alpha1.Change, was any) {
+	coexistence := map[any]string{contract.DriverName: v1alpha1.Adopt, plan.OwnDriverName: v1alpha1.SideBySide}[was]
+	if c.next.Target == v1alpha1.Vanilla || coexistence == "" {
+		change.Pin = m{"driver": m{"name": was}}
+		return
+	}
+	change.Pin = m{"openshift": m{"coexistence": coexistence}}
+	if c.next.Config.Driver.Name != "" {
+		change.Remove = []string{"spec.driver.name"}
+	}
+}
+
+func (c *comparison) pinClusterID(change *v1alpha1.Change, was any) {
+	change.Pin = m{"clusterID": was}
+	if id := c.next.Config.HyperShift.InfraID; id != "" && id != was {
+		change.Remove = []string{"spec.hypershift.infraID"}
+	}
+}
+
+func (c *comparison) pinTopology(change *v1alpha1.Change, was any) {
+	topology := m{"mode": v1alpha1.Disabled}
+	if was == true {
+		topology["mode"] = v1alpha1.Enabled
+		if zones := c.old.Config.Topology.ZoneMap; len(zones) > 0 && !maps.Equal(zones, c.next.Config.Topology.ZoneMap) {
+			topology["zoneMap"] = zones
+		}
+	}
+	change.Pin = m{"topology": topology}
+}
+
+// pinAttributesClass keeps an entry of attributesClasses. Where the configuration has it as before, the cloud changed what it means, and no
+// configuration brings that back.
+func (c *comparison) pinAttributesClass(change *v1alpha1.Change, name string) {
+	was, before := c.old.Config.AttributesClasses[name]
+	is := c.next.Config.AttributesClasses[name]
+	if !before || reflect.DeepEqual(was, is) {
+		return
+	}
+	change.Pin = m{"attributesClasses": m{name: was}}
+	for _, d := range differences("spec.attributesClasses."+name, plainJSON(was), plainJSON(is)) {
+		if d.old == nil {
+			change.Remove = append(change.Remove, d.path)
+		}
+	}
+}
+
+// pinClass keeps a class as it was: as an override of its type where the type made it, else as an extra class.
+func (c *comparison) pinClass(change *v1alpha1.Change, name string) {
+	id := plan.ClassID + name
+	was, is := classOf(c.was[id]), classOf(c.is[id])
+	switch {
+	case was.fields["provisioner"] != is.fields["provisioner"]: // the driver name is what must be pinned
+	case c.is[id].Source == string(plan.FromConfig):
+		c.pinExtra(change, was)
+	case typeOf(was.fields) == typeOf(is.fields):
+		c.pinOverride(change, was, is)
+	default:
+		for key, o := range c.next.Config.StorageClasses.Overrides {
+			if o.Name == name { // the type has the class under a name of its own, which the extra class needs
+				change.Remove = append(change.Remove, "spec.storageClasses.overrides."+key+".name")
+				c.pinExtra(change, was)
+			}
+		}
+	}
+}
+
+// pinExtra keeps a class as an extra one. A type that has another name now is named by its ID.
+func (c *comparison) pinExtra(change *v1alpha1.Change, was class) {
+	entry := pinned(was.name, was.fields)
+	if t, found := c.typeNow(was); found && was.typeID != "" && t.Name != typeOf(was.fields) {
+		entry["parameters"] = withType(was.fields["parameters"], t.ID)
+	}
+	change.Pin = m{"storageClasses": m{"extra": []any{entry}}}
+	c.removeExtra(change, was.name)
+}
+
+// removeExtra names the entry of the configuration that has the name of a pinned class.
+func (c *comparison) removeExtra(change *v1alpha1.Change, name string) {
+	for i, e := range c.next.Config.StorageClasses.Extra {
+		if e.Name == name {
+			change.Remove = append(change.Remove, fmt.Sprintf("spec.storageClasses.extra[%d] (name: %s)", i, name))
+		}
+	}
+}
+
+// fsTypeKey is the parameter that fsType of an override sets.
+const fsTypeKey = "csi.storage.k8s.io/fstype"
+
+// pinOverride keeps what Kubernetes cannot change of the class of a type, under the key that the configuration has for the type already.
+func (c *comparison) pinOverride(change *v1alpha1.Change, was, is class) {
+	overrides := c.next.Config.StorageClasses.Overrides
+	key := typeOf(was.fields)
+	if _, byID := overrides[is.typeID]; byID {
+		key = is.typeID
+	}
+	given, path := overrides[key], "spec.storageClasses.overrides."+key
+	pin := m{}
+	if !equal(was.fields["reclaimPolicy"], is.fields["reclaimPolicy"]) {
+		pin["reclaimPolicy"] = was.fields["reclaimPolicy"]
+	}
+	before, _ := was.fields["parameters"].(map[string]any)
+	after, _ := is.fields["parameters"].(map[string]any)
+	parameters := m{}
+	for name, value := range before {
+		_, asParameter := given.Parameters[name]
+		switch {
+		case equal(value, after[name]):
+		case name == fsTypeKey && !asParameter:
+			pin["fsType"] = value
+		default:
+			parameters[name] = value
+		}
+	}
+	if len(parameters) > 0 {
+		pin["parameters"] = parameters
+	}
+	if _, had := before[fsTypeKey]; !had && given.FSType != "" {
+		change.Remove = append(change.Remove, path+".fsType")
+	}
+	for name := range given.Parameters {
+		if _, had := before[name]; !had {
+			change.Remove = append(change.Remove, path+".parameters."+name)
+		}
+	}
+	slices.SortFunc(change.Remove, strings.Compare)
+	if len(pin) > 0 {
+		change.Pin = m{"storageClasses": m{"overrides": m{key: pin}}}
+	}
+}

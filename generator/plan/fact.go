@@ -1,0 +1,74 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// The facts that a decision names for each volume type: "volumeTypes[NAME].zones".
+const (
+	typeFact     = "volumeTypes["
+	typeZones    = "].zones"
+	typeID       = "].id"
+	factIs       = " = "
+	none         = "none"
+	defaultFact  = "defaultVolumeType"
+	snapshotFact = "services.block-storage.snapshotInUse"
+)
+
+// ZonesFact is the name of the fact that says in which zones a volume type exists. A decision names it only where the type is bound to zones.
+func ZonesFact(volumeType string) string { return typeFact + volumeType + typeZones }
+
+// CutFact separates the name of a decision's fact from its value. A fact without a value, such as `volumeTypes has "fast"`, gives false.
+// The names of volume types and zones are text of others: they may hold what stands between a name and a value.
+func CutFact(fact string) (name, value string, found bool) {
+	if strings.HasPrefix(fact, typeFact) {
+		for _, end := range []string{typeZones + factIs, typeID + factIs} {
+			if i := strings.LastIndex(fact, end); i >= 0 {
+				return fact[:i+len(end)-len(factIs)], fact[i+len(end):], true
+			}
+		}
+	}
+	return strings.Cut(fact, factIs)
+}
+
+// FactNow is the value of a named fact in an inventory. False: the inventory does not know it, or no decision names such a fact.
+func FactNow(inv v1alpha1.Inventory, name string) (string, bool) {
+	switch name {
+	case "zones.compute":
+		return zonesNow(inv.Zones.Compute)
+	case "zones.volume":
+		return zonesNow(inv.Zones.Volume)
+	case defaultFact:
+		value := inv.DefaultVolumeType.Value
+		if value == "" {
+			value = none
+		}
+		return value, inv.DefaultVolumeType.State == v1alpha1.Known
+	case snapshotFact:
+		if atLeast(inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse) {
+			return "true", inv.Services.State == v1alpha1.Known
+		}
+		return "false", inv.Services.State == v1alpha1.Known
+	}
+	if volumeType, found := strings.CutSuffix(name, typeZones); found && strings.HasPrefix(name, typeFact) {
+		volumeType = strings.TrimPrefix(volumeType, typeFact)
+		i := slices.IndexFunc(inv.VolumeTypes.Value, func(t v1alpha1.VolumeType) bool { return t.Name == volumeType })
+		if i < 0 || inv.VolumeTypes.State != v1alpha1.Known || inv.VolumeTypes.Value[i].Specs != "" {
+			return "", false
+		}
+		return namesText(inv.VolumeTypes.Value[i].Zones), true
+	}
+	return "", false
+}
+
+func zonesNow(fact v1alpha1.Fact[[]v1alpha1.Zone]) (string, bool) {
+	var names []string
+	for _, z := range fact.Value {
+		names = append(names, z.Name)
+	}
+	slices.Sort(names)
+	return namesText(slices.Compact(names)), fact.State == v1alpha1.Known
+}

@@ -1,0 +1,22 @@
+# Real systems on this machine, and how they start and stop. test/bed/*/README.md say how each is made.
+
+##@ Real systems on this machine
+.PHONY: openstack-up openstack-down cluster-up cluster-down vm-parts
+
+openstack-up: ## start a real OpenStack on this machine (root, Debian 12)
+	test/bed/openstack/up.sh
+
+openstack-down: ## stop that OpenStack and delete its data
+	test/bed/openstack/down.sh --wipe
+
+cluster-up: tools ## start a Kubernetes of three nodes on the real OpenStack (root, Debian 12; the first time it builds for half an hour)
+	test/bed/cluster/up.sh
+
+cluster-down: ## stop that Kubernetes and delete its data; the built programs stay
+	test/bed/cluster/down.sh
+
+vm-parts: build test-tools bin/vm/initramfs ## the kernel, the root file system and the agent of the QEMU guests, in bin/vm
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o bin/vm/guest-agent ./test/bed/vm/cmd/guest-agent
+
+bin/vm/initramfs: $(wildcard test/bed/vm/image/*) tools/image/need.go tools/image/tree.go tools/image/root.go
+	go run ./test/bed/vm/cmd/guest-image -dir bin/vm

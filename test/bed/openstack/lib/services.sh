@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# How each daemon is started. The message queue and Keystone first: the others
+# ask them for a connection and a token at once.
+
+PYLIB=$HERE/pylib
+
+start_rabbitmq() {
+    export ERL_EPMD_PORT=$EPMD_PORT ERL_EPMD_ADDRESS=127.0.0.1
+    start epmd epmd -address 127.0.0.1 -port "$EPMD_PORT"
+    wait_for 60 epmd port_open 127.0.0.1 "$EPMD_PORT"
+    start rabbitmq env HOME="$STATE/rabbit" \
+        RABBITMQ_NODENAME=openstackbed@localhost \
+        RABBITMQ_HOME=/usr/lib/rabbitmq \
+        RABBITMQ_CONFIG_FILE="$ETC/rabbit/rabbitmq.conf" \
+        RABBITMQ_ADVANCED_CONFIG_FILE="$ETC/rabbit/none.config" \
+        RABBITMQ_CONF_ENV_FILE="$ETC/rabbit/none-env.conf" \
+        RABBITMQ_ENABLED_PLUGINS_FILE="$ETC/rabbit/enabled_plugins" \
+        RABBITMQ_MNESIA_BASE="$STATE/rabbit/mnesia" \
+        RABBITMQ_LOG_BASE="$LOG/rabbit" \
+        RABBITMQ_PID_FILE="$STATE/rabbit/server.pid" \
+        RABBITMQ_DIST_PORT=$((RABBIT_PORT + 20000)) \
+        RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1} +S 2:2 +sbwt none +sbwtdcpu none +sbwtdio none" \
+        /usr/lib/rabbitmq/bin/rabbitmq-server
+}
+
+start_wsgi() { # NAME PORT PROCESSES FILE [VARIABLE=VALUE...]
+    local name=$1 port=$2 processes=$3 file=$4
+    shift 4
+    start "$name" env "$@" uwsgi --plugin python3 --master --die-on-term \
+        --lazy-apps --enable-threads --buffer-size 65535 --no-orphans --need-app \
+        --rem-header Content-Length --add-header Connection:close \
+        --disable-logging --processes "$processes" --threads 8 \
+        --http-socket "$BED_ADDRESS:$port" --wsgi-file "$file"
+}
+
+start_keystone() {
+    start_wsgi keystone "$KEYSTONE_PORT" 2 /usr/bin/keystone-wsgi-public \
+        OS_KEYSTONE_CONFIG_DIR="$ETC/keystone" OS_KEYSTONE_CONFIG_FILES=keystone.conf
+}
+
+start_apis() {
+    start_wsgi placement "$PLACEMENT_PORT" 1 /usr/bin/placement-api \
+        OS_PLACEMENT_CONFIG_DIR="$ETC/placement"
+    start neutron-stub python3 "$PYLIB/neutron_stub.py" "$BED_ADDRESS" "$NEUTRON_PORT"
+    start metadata-proxy python3 "$PYLIB/metadata_proxy.py" "$BED"
+    start glance-api glance-api --config-file "$ETC/glance/glance-api.conf"
+    start cinder-api cinder-api --config-file "$ETC/cinder/cinder.conf"
+    start nova-api nova-api --config-file "$ETC/nova/nova.conf"
+}
+
+start_workers() {
+    local name zone
+    for name in nova-conductor nova-scheduler; do
+        start "$name" "$name" --config-file "$ETC/nova/nova.conf"
+    done
+    for name in cinder-scheduler cinder-volume cinder-backup; do
+        start "$name" env PYTHONPATH="$PYLIB" "$name" --config-file "$ETC/cinder/cinder.conf"
+    done
+    for zone in $NOVA_AZS; do
+        start "nova-compute-$zone" env PYTHONPATH="$PYLIB" \
+            BED_SERVERS="$BED/servers" BED_ATTACH="$BED_ATTACH" \
+            python3 "$PYLIB/nova_compute.py" --config-file "$ETC/nova/nova.conf" \
+            --config-file "$ETC/nova/compute-$zone.conf"
+    done
+}
+
+wait_for_apis() {
+    wait_for 300 placement port_open "$BED_ADDRESS" "$PLACEMENT_PORT"
+    wait_for 300 glance-api port_open "$BED_ADDRESS" "$GLANCE_PORT"
+    wait_for 300 cinder-api port_open "$BED_ADDRESS" "$CINDER_PORT"
+    wait_for 300 nova-api port_open "$BED_ADDRESS" "$NOVA_PORT"
+}

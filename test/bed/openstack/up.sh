@@ -1,0 +1,125 @@
+#!/bin/bash
+# Start a small real OpenStack (Keystone, Placement, Nova, Glance, Cinder, from
+# Debian 12's packages) on an address of this machine, or what of it does not run. See README.md.
+#
+#   OPENSTACK_BED    directory; default ${TMPDIR:-/tmp}/openstack-bed
+#
+# Fixed by the first start of a directory, remembered by it:
+#   CINDER_AZS       "az1 az2": Cinder's zones, one backend each
+#   NOVA_AZS         "az1 az2": Nova's zones, one nova-compute each
+#   BED_ATTACH       loop: attached volumes are loop devices; none: bookkeeping only
+#   PORT_OFFSET      0: added to every port, for a second bed beside the first
+#   BED_ADDRESS      198.18.0.1: where the APIs listen; up.sh puts it on lo
+#
+# Read at each start of a stopped bed:
+#   NOVA_CROSS_AZ_ATTACH (true)   CINDER_AZ_FALLBACK (false)
+#   NOVA_MAX_VOLUMES (-1)         BED_NODES_PER_AZ (1; a running bed gets more)
+#   BED_API_WORKERS (2)           BED_DEBUG (false)
+#   BED_CACHE        ~/.cache/openstack-bed: keeps a dump of the empty databases
+set -euo pipefail
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=lib/bed.sh
+. "$HERE/lib/bed.sh"
+# shellcheck source=lib/process.sh
+. "$HERE/lib/process.sh"
+# shellcheck source=lib/packages.sh
+. "$HERE/lib/packages.sh"
+# shellcheck source=lib/config.sh
+. "$HERE/lib/config.sh"
+# shellcheck source=lib/database.sh
+. "$HERE/lib/database.sh"
+# shellcheck source=lib/services.sh
+. "$HERE/lib/services.sh"
+
+read_settings() {
+    setting CINDER_AZS "az1 az2"
+    setting NOVA_AZS "az1 az2"
+    setting BED_ATTACH loop
+    setting PORT_OFFSET 0
+    setting BED_ADDRESS 198.18.0.1
+    setting NOVA_CROSS_AZ_ATTACH true
+    setting CINDER_AZ_FALLBACK false
+    setting NOVA_MAX_VOLUMES -1
+    setting BED_NODES_PER_AZ 1
+    setting BED_API_WORKERS 2
+    setting BED_DEBUG false
+    setting BED_CACHE "${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/openstack-bed"
+}
+
+# RabbitMQ's distribution port is 20000 above its own.
+assign_ports() {
+    local o=$PORT_OFFSET
+    KEYSTONE_PORT=$((5000 + o)) NOVA_PORT=$((8774 + o)) METADATA_PORT=$((8775 + o))
+    CINDER_PORT=$((8776 + o)) PLACEMENT_PORT=$((8778 + o)) METADATA_PROXY_PORT=$((8780 + o))
+    GLANCE_PORT=$((9292 + o)) NEUTRON_PORT=$((9696 + o))
+    RABBIT_PORT=$((5672 + o)) EPMD_PORT=$((14369 + o))
+    [ "$RABBIT_PORT" -lt 45000 ] || die "PORT_OFFSET $o is too large"
+}
+
+make_directories() {
+    local zone
+    mkdir -p "$BED/servers" "$ETC" "$LOG" "$RUN" \
+        "$STATE"/{nova,cinder,glance/images,backups,rabbit,volumes,faults}
+    chmod 700 "$ETC" "$LOG" "$RUN" "$STATE"
+    for zone in $CINDER_AZS; do mkdir -p "$STATE/volumes/$zone"; done
+    for zone in $NOVA_AZS; do mkdir -p "$STATE/nova-$zone"; done
+}
+
+# Proxies, virtual environments and clouds of the caller are not the bed's.
+clean_environment() {
+    local name
+    for name in $(compgen -e); do
+        case $name in
+            OS_* | *_proxy | *_PROXY | PYTHONHOME | PYTHONPATH | VIRTUAL_ENV | \
+                REQUESTS_CA_BUNDLE | CURL_CA_BUNDLE) unset "$name" ;;
+        esac
+    done
+    export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+}
+
+# Pods of a cluster on this machine reach no 127.0.0.1 but their own.
+add_address() {
+    case $BED_ADDRESS in 127.*) return ;; esac
+    ip address replace "$BED_ADDRESS/32" dev lo
+}
+
+seed() { # STAGE
+    python3 "$HERE/seed.py" "$1" "$BED" && return
+    report_stopped
+    die "could not make the cloud's $1"
+}
+
+main() {
+    require_root
+    clean_environment
+    mkdir -p "$BED"
+    lock_bed
+    any_alive || rm -f "$RUN/settings"
+    read_settings
+    assign_ports
+    make_directories
+    remember_settings
+    remember_start
+    install_packages
+    make_secrets
+    write_configs
+    add_address
+    start_mariadb
+    start_rabbitmq
+    make_databases
+    make_keystone_keys
+    bootstrap_keystone
+    say "starting the services"
+    wait_for 180 rabbitmq port_open 127.0.0.1 "$RABBIT_PORT"
+    start_keystone
+    wait_for 180 keystone port_open "$BED_ADDRESS" "$KEYSTONE_PORT"
+    start_apis
+    seed identity
+    start_workers
+    wait_for_apis
+    say "filling the cloud"
+    seed content
+    say "ready: $BED/clouds.yaml"
+}
+
+main

@@ -1,0 +1,148 @@
+// Command gate runs `go test -json` with its own arguments and checks the result. It fails if a test fails, or if a test is skipped that
+// test/skips.txt does not name. It prints failures in full, one line for each package, and the counts at the end.
+//
+//	go run ./test/kit/gate [-skips test/skips.txt] -- -race ./...
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// event is one line of `go test -json` (go doc cmd/test2json).
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string // of build output
+	Elapsed                       float64
+}
+
+// measured starts a line that gate prints even if the test passes: a figure that people watch.
+const measured = "measured: "
+
+// outcome collects the events.
+type outcome struct {
+	passed, failed, skipped int
+	unlisted                []string
+	output                  map[string][]string // of tests and packages that have not passed
+}
+
+func main() {
+	skips := flag.String("skips", "test/skips.txt", "the committed list of skips")
+	flag.Parse()
+	if err := run(*skips, flag.Args(), os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "gate:", err)
+		os.Exit(1)
+	}
+}
+
+func run(skips string, args []string, out io.Writer) error {
+	listed, err := readSkips(skips)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+	cmd.Stderr = os.Stderr
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	o, readErr := judge(pipe, out, listed)
+	waitErr := cmd.Wait()
+	fmt.Fprintf(out, "\n%d passed, %d failed, %d skipped\n", o.passed, o.failed, o.skipped)
+	switch {
+	case readErr != nil:
+		return readErr
+	case len(o.unlisted) > 0:
+		return fmt.Errorf("skipped without a line in %s: %s", skips, strings.Join(o.unlisted, ", "))
+	case waitErr != nil:
+		return fmt.Errorf("go test: %w", waitErr)
+	case o.failed > 0:
+		return fmt.Errorf("%d failed", o.failed)
+	case o.passed == 0:
+		return fmt.Errorf("no test ran")
+	}
+	return nil
+}
+
+func judge(in io.Reader, out io.Writer, listed []string) (outcome, error) {
+	o := outcome{output: map[string][]string{}}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			fmt.Fprintln(out, lines.Text()) // a tool wrote to stdout outside of a test
+			continue
+		}
+		o.take(e, out, listed)
+	}
+	return o, lines.Err()
+}
+
+func (o *outcome) take(e event, out io.Writer, listed []string) {
+	name := e.Package + " " + e.Test
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(out, e.Output)
+	case "output":
+		if strings.HasPrefix(e.Output, measured) {
+			fmt.Fprint(out, e.Output)
+		}
+		o.output[name] = append(o.output[name], e.Output)
+	case "pass", "fail", "skip":
+		o.end(e, name, out, listed)
+		delete(o.output, name)
+	}
+}
+
+func (o *outcome) end(e event, name string, out io.Writer, listed []string) {
+	switch {
+	case e.Action == "fail":
+		fmt.Fprint(out, strings.Join(o.output[name], ""))
+		if e.Test != "" {
+			o.failed++
+		}
+	case e.Test == "":
+		if e.Action == "pass" {
+			fmt.Fprintf(out, "ok  %s %.1fs\n", e.Package, e.Elapsed)
+		}
+	case e.Action == "pass":
+		o.passed++
+	case e.Action == "skip":
+		o.skipped++
+		fmt.Fprintf(out, "skip %s: %s\n", name, strings.TrimSpace(strings.Join(o.output[name], " ")))
+		if test, _, _ := strings.Cut(e.Test, "/"); !slices.Contains(listed, test) { // a line names a test with its subtests
+			o.unlisted = append(o.unlisted, name)
+		}
+	}
+}
+
+// readSkips reads the names of the tests that may be skipped: lines of name, condition and reason, separated by tabs.
+func readSkips(path string) ([]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for n, line := range strings.Split(string(text), "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(line, "\t")
+		if len(fields) != 3 || fields[2] == "" {
+			return nil, fmt.Errorf("%s:%d: want NAME, CONDITION and REASON separated by tabs", path, n+1)
+		}
+		names = append(names, fields[0])
+	}
+	return names, nil
+}

@@ -1,0 +1,201 @@
+// Package testenv checks what a test needs of its machine. It builds small machines for tests: trees that look like sysfs and
+// /dev, with loop devices as disks. If something is missing, the test fails. A skip must be committed in test/skips.txt.
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// NeedRoot skips a test of real devices or file systems for other users than root, and for everybody with -short. The file
+// test/skips.txt must name the test with the condition not-root; otherwise the test fails.
+func NeedRoot(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() == 0 && !testing.Short() {
+		return
+	}
+	name, _, _ := strings.Cut(t.Name(), "/")
+	text, err := os.ReadFile(filepath.Join(root(), "test", "skips.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reason, ok := skipReason(string(text), name, "not-root")
+	if !ok {
+		t.Fatalf("%s needs root, and test/skips.txt has no line for it with the condition not-root", name)
+	}
+	t.Skip(reason)
+}
+
+// skipReason returns the reason of a skip. The lines of text have name, condition and reason, separated by tabs.
+func skipReason(text, name, condition string) (string, bool) {
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) == 3 && f[0] == name && f[1] == condition && f[2] != "" {
+			return f[2], true
+		}
+	}
+	return "", false
+}
+
+// NeedTools fails the test if a program is missing, and names its Debian package. Pairs are program and package. With -short, it skips
+// the test: make test-fast needs nothing but Go.
+func NeedTools(t testing.TB, pairs ...string) {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if _, err := exec.LookPath(pairs[i]); err != nil {
+			if testing.Short() {
+				t.Skipf("-short does without %s", pairs[i])
+			}
+			t.Fatalf("this test needs %s: apt-get install %s", pairs[i], pairs[i+1])
+		}
+	}
+}
+
+// Loop makes a disk of that many bytes for the duration of the test: a loop device over a sparse file.
+func Loop(t testing.TB, bytes int64) string {
+	t.Helper()
+	NeedRoot(t)
+	NeedTools(t, "losetup", "mount")
+	file := filepath.Join(t.TempDir(), "disk")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, bytes); err != nil {
+		t.Fatal(err)
+	}
+	path := strings.TrimSpace(Run(t, "losetup", "--find", "--show", file))
+	t.Cleanup(func() { Run(t, "losetup", "--detach", path) })
+	return path
+}
+
+// GrowLoop enlarges a disk of Loop, as an extended volume grows under a running server.
+func GrowLoop(t testing.TB, path string, bytes int64) {
+	t.Helper()
+	file := strings.TrimSpace(Run(t, "losetup", "--noheadings", "--output", "BACK-FILE", path))
+	if err := os.Truncate(file, bytes); err != nil {
+		t.Fatal(err)
+	}
+	Run(t, "losetup", "--set-capacity", path)
+}
+
+// Run runs a program and returns its output. If the program fails, the test fails.
+func Run(t testing.TB, name string, args ...string) string {
+	t.Helper()
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// Machine is a directory with the parts of /sys and /dev that the driver's node role reads.
+type Machine struct {
+	Sys, Dev string
+
+	dir string
+}
+
+// NewMachine makes a machine without disks. At the end of the test, it unmounts everything below Dir.
+func NewMachine(t testing.TB) *Machine {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Machine{Sys: filepath.Join(dir, "sys"), Dev: filepath.Join(dir, "dev"), dir: dir}
+	for _, d := range []string{filepath.Join(m.Sys, "block"), m.Dev} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { UnmountBelow(m.dir) })
+	return m
+}
+
+// Path returns a path in the directory of the machine, for mounts.
+func (m *Machine) Path(elements ...string) string {
+	return filepath.Join(append([]string{m.dir}, elements...)...)
+}
+
+// Plug adds the block device at path as a disk with that name and serial.
+func (m *Machine) Plug(t testing.TB, name, serial, path string) {
+	t.Helper()
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		t.Fatal(err)
+	}
+	m.Sysfs(t, name, map[string]string{
+		"serial": serial, "dev": fmt.Sprintf("%d:%d\n", unix.Major(s.Rdev), unix.Minor(s.Rdev)),
+	})
+	if err := os.Symlink(path, filepath.Join(m.Dev, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Sysfs writes sysfs files of a disk, and their directories.
+func (m *Machine) Sysfs(t testing.TB, name string, files map[string]string) {
+	t.Helper()
+	for file, content := range files {
+		path := filepath.Join(m.Sys, "block", name, file)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Place moves the sysfs directory of a disk to where the kernel has it, and leaves a link behind. dir is below devices.
+func (m *Machine) Place(t testing.TB, name, dir string) {
+	t.Helper()
+	to := filepath.Join(m.Sys, "devices", dir, "block")
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(m.Sys, "block", name), filepath.Join(to, name)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("..", "devices", dir, "block", name), filepath.Join(m.Sys, "block", name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// UnmountBelow unmounts everything below a directory, so that its removal cannot reach a mounted file system.
+func UnmountBelow(dir string) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return
+	}
+	lines := strings.Split(string(text), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		if f := strings.Fields(lines[i]); len(f) > 4 && strings.HasPrefix(f[4], dir+"/") {
+			_ = unix.Unmount(f[4], unix.MNT_DETACH)
+		}
+	}
+}
+
+// root is the top of the source tree: the nearest directory above the test's own with the main module's go.mod and its list of skips. The
+// path that the compiler records is none with -trimpath.
+func root() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "test", "skips.txt")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "."
+		}
+		dir = parent
+	}
+}

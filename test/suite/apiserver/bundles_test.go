@@ -1,0 +1,151 @@
+//go:build apiserver
+
+package apiserver
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+)
+
+// bundles are what is applied. The hypershift bundle has both planes on one API server; their namespaces differ.
+var bundles = []struct{ target, format, config, helm string }{
+	{"vanilla", "kustomize", "", ""},
+	{"vanilla", "kustomize", "production", ""},
+	{"vanilla", "helm", "", "helm"},
+	{"vanilla", "helm", "", "helm4"},
+	{"vanilla", "helm", "production", "helm4"},
+	{"standalone", "kustomize", "", ""},
+	{"standalone", "kustomize", "openshift", ""},
+	{"standalone", "helm", "", "helm"},
+	{"standalone", "helm", "", "helm4"},
+	{"hypershift", "kustomize", "", ""},
+	{"hypershift", "kustomize", "hypershift", ""},
+	{"hypershift", "helm", "", "helm"},
+	{"hypershift", "helm", "", "helm4"},
+}
+
+func TestBundlesAreAppliedAndRemovedAsTheirReadmeSays(t *testing.T) {
+	s := startServer(t)
+	// What HyperShift makes before anybody applies a bundle, for both examples.
+	for _, name := range []string{"example", "tenant-a"} {
+		s.run(t, "kubectl", "create", "namespace", "clusters-"+name)
+		s.run(t, "kubectl", "create", "secret", "generic", name+"-cloud-credentials", "--namespace=clusters-"+name, "--from-file=clouds.yaml")
+	}
+	table := []string{fmt.Sprintf("%-44s %8s %8s %8s %8s %8s", "seconds", "objects", "apply", "again", "remove", "re-apply")}
+	for n, b := range bundles {
+		name := strings.Join(strings.Fields(b.target+" "+b.format+" "+b.config+" "+b.helm), " ")
+		t.Run(name, func(t *testing.T) {
+			i := s.generate(t, fmt.Sprintf("bundle-%d", n), b.target, b.format, b.config)
+			s.helm(t, b.helm)
+			table = append(table, fmt.Sprintf("%-44s %s", name, i.live(t)))
+		})
+	}
+	for _, line := range table {
+		t.Log("measured: " + line)
+	}
+}
+
+// installation is a generated bundle and the document with its commands.
+type installation struct {
+	*server
+	dir, readme string
+	applied     bool // kubectl diff must find nothing
+}
+
+func (s *server) generate(t *testing.T, name, target, format, config string) installation {
+	t.Helper()
+	dir := s.path(name)
+	args := []string{"cinder-csi-generator", "generate", "--simulated", "--target", target, "--format", format, "--output-dir", dir}
+	if config != "" {
+		args = append(args, "--config", filepath.Join(s.repo, "examples/distribution", config+".yaml"))
+	}
+	s.run(t, args...)
+	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return installation{server: s, dir: dir, readme: string(text)}
+}
+
+// helm makes the command helm mean that program.
+func (s *server) helm(t *testing.T, program string) {
+	t.Helper()
+	_ = os.Remove(s.path("bin/helm"))
+	if program == "" {
+		return
+	}
+	if err := os.Symlink(filepath.Join(s.repo, "bin/tools", program), s.path("bin/helm")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// live applies the bundle, applies it again, removes it, and does so once more. It gives the times.
+func (i installation) live(t *testing.T) string {
+	t.Helper()
+	before := i.state(t)
+	times := []float64{i.follow(t, "The credentials") + i.follow(t, "Apply, and look at what would change")}
+	applied := i.state(t)
+	i.applied = true
+	times = append(times, i.follow(t, "Apply, and look at what would change"))
+	i.applied = false
+	again := i.state(t)
+	// Each helm upgrade stores a record of its own.
+	for _, name := range append(changed(applied, again), only(again, applied)...) {
+		if !strings.Contains(name, "/sh.helm.release.v1.") {
+			t.Errorf("the second apply changed or created %s", name)
+		}
+	}
+	times = append(times, i.remove(t, before), i.follow(t, "The credentials")+i.follow(t, "Apply, and look at what would change"))
+	for _, name := range only(applied, i.state(t)) {
+		t.Errorf("%s is missing after it was removed and applied again", name)
+	}
+	i.remove(t, before)
+	text := fmt.Sprintf("%8d", len(only(applied, before)))
+	for _, seconds := range times {
+		text += fmt.Sprintf(" %8.1f", seconds)
+	}
+	return text
+}
+
+// remove follows the README, after which the cluster must be as it was before.
+func (i installation) remove(t *testing.T, before map[string]string) float64 {
+	t.Helper()
+	took := i.follow(t, "Remove")
+	after := i.state(t)
+	for _, name := range only(after, before) {
+		t.Errorf("%s is left after the removal", name)
+	}
+	for _, name := range only(before, after) {
+		t.Errorf("%s is gone after the removal, but it was there before the bundle", name)
+	}
+	return took
+}
+
+// follow runs the commands of a section of the README, and gives the seconds that they take.
+func (i installation) follow(t *testing.T, section string) float64 {
+	t.Helper()
+	commands, err := readme.Commands(i.readme, section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	for _, command := range commands {
+		command = strings.ReplaceAll(command, "DIR", i.dir)
+		if strings.Contains(command, "kubectl diff") {
+			out, messages, err := i.try("bash", "-o", "pipefail", "-c", command)
+			// Before the bundle is applied, kubectl diff finds a difference and ends with 1.
+			if err != nil && (i.applied || !strings.Contains(out, "+++ ")) {
+				t.Errorf("%s: %v\n%s%s", command, err, out, messages)
+			}
+			continue
+		}
+		i.shell(t, command)
+	}
+	return time.Since(begin).Seconds()
+}

@@ -1,0 +1,132 @@
+//go:build apiserver
+
+package apiserver
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+)
+
+// TestTheCommandsOfThePagesRun runs the kubectl commands of pages, in order, and creates the objects that they show. A pod never starts here, so
+// what waits for one is left out.
+func TestTheCommandsOfThePagesRun(t *testing.T) {
+	s := startServer(t)
+	bundle := filepath.Join("deploy", "cinder-csi")
+	s.run(t, "cinder-csi-generator", "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", bundle)
+	if err := os.Symlink(filepath.Join(s.repo, "examples"), s.path("examples")); err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, "driver-clouds.yaml", "clouds: {}\n")
+	t.Run("first volume", func(t *testing.T) { s.page(t, "tutorial/first-volume.md") })
+	s.run(t, "kubectl", "apply", "--server-side", "-k", bundle)
+	t.Run("zones", func(t *testing.T) { s.page(t, "explanation/topology.md") })
+	t.Run("backup and restore", func(t *testing.T) {
+		documents := s.documents(t, "how-to/backup-and-restore.md")
+		s.write(t, "snapshot.yaml", documents[0])
+		for _, document := range documents {
+			s.write(t, "object.yaml", document)
+			s.run(t, "kubectl", "apply", "-f", "object.yaml")
+		}
+		s.page(t, "how-to/backup-and-restore.md")
+	})
+	t.Run("volume types", func(t *testing.T) { s.create(t, "how-to/volume-types.md") })
+	t.Run("several clouds", func(t *testing.T) { s.create(t, "how-to/several-clouds.md") })
+	t.Run("change the type", func(t *testing.T) {
+		s.create(t, "how-to/change-volume-type.md")
+		s.run(t, "kubectl", "apply", "-f", "examples/workloads/claim-and-pod.yaml")
+		s.page(t, "how-to/change-volume-type.md")
+	})
+	t.Run("upgrade", func(t *testing.T) { s.page(t, "how-to/upgrade.md") })
+	t.Run("check for drift", func(t *testing.T) {
+		s.write(t, "distribution.yaml", "spec: {driftCheck: {schedule: '@daily'}}\n")
+		s.run(t, "cinder-csi-generator", "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", bundle, "--config", "distribution.yaml")
+		s.run(t, "kubectl", "apply", "--server-side", "-k", bundle)
+		s.write(t, "reader.yaml", "clouds: {}\n")
+		s.page(t, "how-to/check-for-drift.md")
+		if jobs := s.run(t, "kubectl", "get", "jobs", "--namespace=cinder-csi", "--selector=app.kubernetes.io/component=drift-check", "-o", "name"); !strings.Contains(jobs, "drift-now") {
+			t.Errorf("want the job of the page, found by its label, got %q", jobs)
+		}
+	})
+	t.Run("rotate credentials", func(t *testing.T) {
+		s.run(t, "kubectl", "create", "secret", "generic", "cinder-csi-credentials", "--namespace=cinder-csi", "--from-file=clouds.yaml=driver-clouds.yaml")
+		s.write(t, "driver-clouds.yaml", "clouds: {openstack: {}}\n")
+		s.page(t, "how-to/rotate-credentials.md")
+		if got, want := s.run(t, "kubectl", "get", "secret", "cinder-csi-credentials", "--namespace=cinder-csi", "-o", `jsonpath={.data.clouds\.yaml}`), base64.StdEncoding.EncodeToString([]byte("clouds: {openstack: {}}\n")); got != want {
+			t.Errorf("want the new credentials in the Secret, got %q", got)
+		}
+		s.run(t, "kubectl", "delete", "secret", "cinder-csi-credentials", "--namespace=cinder-csi")
+	})
+	t.Run("uninstall", func(t *testing.T) {
+		s.run(t, "kubectl", "create", "secret", "generic", "cinder-csi-credentials", "--namespace=cinder-csi")
+		s.run(t, "kubectl", "patch", "persistentvolume", "imported", "-p", `{"spec": {"persistentVolumeReclaimPolicy": "Delete"}}`)
+		s.page(t, "how-to/uninstall.md")
+		if policy := s.run(t, "kubectl", "get", "persistentvolume", "imported", "-o", "jsonpath={.spec.persistentVolumeReclaimPolicy}"); policy != "Retain" {
+			t.Errorf("want the reclaim policy Retain after the commands of the page, got %q", policy)
+		}
+	})
+}
+
+func (s *server) text(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.repo, "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// waiting are commands that wait for a pod.
+var waiting = []string{"rollout", "wait", "logs"}
+
+// page runs the blocks of commands of a page, without the lines of other programs and those that wait for pods.
+func (s *server) page(t *testing.T, page string) {
+	t.Helper()
+	for _, block := range readme.Fenced(s.text(t, page), "sh") {
+		var lines []string
+		for _, line := range strings.Split(block, "\n") {
+			words := strings.Fields(line)
+			foreign := len(words) > 0 && slices.ContainsFunc([]string{"make", "skopeo", "openstack", "helm", "git", "bin/"}, func(program string) bool {
+				return strings.HasPrefix(words[0], program)
+			})
+			// The snapshot CRDs are there already.
+			remote := strings.Contains(line, "https://")
+			if !foreign && !remote && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(waiting, word) }) {
+				lines = append(lines, line)
+			}
+		}
+		if script := strings.TrimSpace(strings.Join(lines, "\n")); script != "" {
+			t.Logf("%s: %s\n%s", page, script, s.shell(t, script))
+		}
+	}
+}
+
+// documents are the YAML documents of a page that are objects of Kubernetes.
+func (s *server) documents(t *testing.T, page string) []string {
+	t.Helper()
+	var all []string
+	for _, block := range readme.Fenced(s.text(t, page), "yaml") {
+		for _, document := range strings.Split(block, "\n---\n") {
+			if strings.HasPrefix(document, "apiVersion:") {
+				all = append(all, document)
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatalf("%s shows no object", page)
+	}
+	return all
+}
+
+func (s *server) create(t *testing.T, page string) {
+	t.Helper()
+	for _, document := range s.documents(t, page) {
+		s.write(t, "object.yaml", document)
+		s.run(t, "kubectl", "apply", "--dry-run=server", "-f", "object.yaml")
+	}
+}

@@ -1,0 +1,216 @@
+package hostilecloud
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+)
+
+// mostMemory is the limit of the driver's memory peak.
+const mostMemory = 128 << 20
+
+// together is how many RPCs are in progress at a time: the sidecar workers of a busy cluster.
+const together = 32
+
+// memoryAttacks are the attacks that cost memory, and attacks that the driver's HTTP client ends before they cost memory.
+var memoryAttacks = []struct {
+	name   string
+	attack attack
+}{
+	{"an honest cloud", nil},
+	{"a string without end", attacks["a string without end"]},
+	{"empty objects without end", attacks["empty objects without end"]},
+	{"nulls without end", attacks["nulls without end"]},
+	{"brackets without end", attacks["brackets without end"]},
+	{"keys without end", attacks["keys without end"]},
+	{"an error without end", attacks["an error without end"]},
+	{"new pages without end", attacks["new pages without end"]},
+	{"pages as large as they may be", after(largePage)},
+	{"a gzip bomb", after(func(_ *http.Request, honest *answered) *answered {
+		honest.header.Set("Content-Encoding", "gzip")
+		honest.body = bomb()
+		return honest
+	})},
+	{"headers without end", after(func(_ *http.Request, honest *answered) *answered {
+		for i := range 2000 {
+			honest.header.Set(fmt.Sprintf("X-Header-%d", i), strings.Repeat("x", 4000))
+		}
+		return honest
+	})},
+	{"a byte a second", attacks["a byte a second"]},
+}
+
+// largePage is a list of volumes of the requested name, with the most metadata. Its eight megabytes are just below the limit of one answer.
+func largePage(r *http.Request, honest *answered) *answered {
+	keys, is := collectionOf(r)
+	if !is {
+		return honest
+	}
+	var page bytes.Buffer
+	fmt.Fprintf(&page, `{%q: [`, keys[0])
+	for i := 0; page.Len() < 8<<20-100<<10; i++ {
+		if i > 0 {
+			page.WriteByte(',')
+		}
+		fmt.Fprintf(&page, `{"id": %q, "name": %q, "status": "available", "size": 1, "metadata": {"x": ""`, freshID(), r.URL.Query().Get("name"))
+		for n := range 90 {
+			fmt.Fprintf(&page, `,"key-%d": %q`, n, strings.Repeat("v", 1000))
+		}
+		page.WriteString(`}}`)
+	}
+	fmt.Fprintf(&page, `], %q: [{"rel": "next"}]}`, keys[1])
+	honest.status, honest.body = http.StatusOK, page.Bytes()
+	return honest
+}
+
+// bomb is a volume whose description has 200 MiB, compressed.
+var bomb = sync.OnceValue(func() []byte {
+	var text bytes.Buffer
+	w := gzip.NewWriter(&text)
+	_, _ = io.WriteString(w, `{"volume": {"description": "`)
+	_, _ = io.Copy(w, io.LimitReader(endless('x'), huge))
+	_ = w.Close()
+	return text.Bytes()
+})
+
+// ServeHTTP serves the hostile cloud over a real network.
+func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a, err := h.answer(r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	resp := a.response(r)
+	for key, values := range resp.Header {
+		w.Header()[key] = values
+	}
+	w.WriteHeader(resp.StatusCode)
+	_ = http.NewResponseController(w).Flush()
+	_, _ = io.Copy(w, resp.Body)
+}
+
+// process is a driver in its own process.
+type process struct {
+	*controller
+	cmd *exec.Cmd
+}
+
+func startProcess(t *testing.T, h *hostile, url string) *process {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "cinder-csi-driver")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "github.com/cinder-csi/cinder-csi/cmd/cinder-csi-driver")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	conf, socket := filepath.Join(dir, "cloud.conf"), filepath.Join(dir, "csi.sock")
+	if err := os.WriteFile(conf, h.sim.CloudConf(url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{controller: &controller{log: &testenv.Log{}}}
+	p.cmd = exec.CommandContext(t.Context(), program, "--endpoint=unix://"+socket, "--cloud-config="+conf, "--cluster=test", "--provide-node-service=false", "--with-capacity", "--v=4")
+	p.cmd.Stderr = p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient("passthrough:///csi", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.ControllerClient = csi.NewControllerClient(conn)
+	t.Cleanup(func() {
+		_ = conn.Close()
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
+	return p
+}
+
+// peak is the most memory that the process has had at a time (proc(5), VmHWM), in bytes.
+func (p *process) peak(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatalf("the driver has ended: %v\n%.3000s", err, p.log)
+	}
+	kb := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(text)
+	if kb == nil {
+		t.Fatalf("no VmHWM in\n%s", text)
+	}
+	n, err := strconv.Atoi(string(kb[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
+}
+
+// TestThePeakOfTheDriversMemoryAgainstAHostileCloud runs all RPCs and more creates at once against each attack, each for a second and a half.
+func TestThePeakOfTheDriversMemoryAgainstAHostileCloud(t *testing.T) {
+	h := newHostile()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close) // after the driver's process has ended
+	p := startProcess(t, h, server.URL)
+	ready, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		if _, err := p.ControllerGetCapabilities(ready, &csi.ControllerGetCapabilitiesRequest{}, grpc.WaitForReady(true)); err == nil {
+			break
+		} else if ready.Err() != nil {
+			t.Fatalf("%v\n%.3000s", err, p.log)
+		}
+	}
+	o, err := p.prepare(ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range memoryAttacks {
+		h.arm(m.attack)
+		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+		var all sync.WaitGroup
+		for n := range together {
+			all.Go(func() {
+				var err error
+				if n < len(calls)-2 && m.attack != nil { // the calls that delete the objects come last
+					_, err = calls[n].send(ctx, p, o)
+				} else {
+					_, err = p.CreateVolume(ctx, create(fmt.Sprint("pvc-", m.name, n)))
+				}
+				if err != nil {
+					checkText(t, m.name, status.Convert(err).Message(), longestError)
+				}
+			})
+		}
+		all.Wait()
+		cancel()
+		t.Logf("%-30s peak so far %4d MiB, %5d requests", m.name, p.peak(t)>>20, h.requests())
+	}
+	peak := p.peak(t)
+	fmt.Printf("measured: peak memory of the driver against the hostile cloud: %d MiB (bound %d MiB)\n", peak>>20, mostMemory>>20)
+	if peak > mostMemory {
+		t.Errorf("the driver had %d MiB", peak>>20)
+	}
+	checkText(t, "the log", p.log.String(), longestLine)
+}

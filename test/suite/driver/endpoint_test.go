@@ -1,0 +1,82 @@
+package driver_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+)
+
+func TestReadinessRevealsNoAddressAndNoUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := start(t, []byte(strings.Replace(string(sim.CloudConf(inprocess.URL)), "sim-appcred-secret", "wrong", 1)), memnet.Transport(sim.Handler()))
+		for range 3 {
+			body, code := d.Get(t, "/readyz")
+			if code != http.StatusServiceUnavailable || !strings.Contains(string(body), "log") {
+				t.Errorf("%d %q", code, body)
+			}
+			for _, secret := range []string{"cloud.test", "http", "credential", "user", "project"} {
+				if strings.Contains(string(body), secret) {
+					t.Errorf("the answer tells of %q: %q", secret, body)
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+		if log := d.Log.String(); strings.Count(log, "not ready: the driver cannot use a cloud") != 1 || !strings.Contains(log, "cloud.test") {
+			t.Errorf("want the reason once in\n%s", log)
+		}
+	})
+}
+
+func TestAnIdleHTTPConnectionIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := startWith(t, simulated())
+		conn, err := d.Web.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		begin := time.Now()
+		written := make(chan struct{})
+		go func() { // one byte of a header every nine seconds
+			defer close(written)
+			for _, b := range []byte("GET /healthz HTTP/1.1\r\nHost: driver\r\nX: " + strings.Repeat("x", 1000)) {
+				if _, err := conn.Write([]byte{b}); err != nil {
+					return
+				}
+				time.Sleep(9 * time.Second)
+			}
+		}()
+		_, _ = io.Copy(io.Discard, conn)
+		if took := time.Since(begin); took > time.Minute {
+			t.Errorf("the connection was kept for %v", took)
+		}
+		<-written
+	})
+}
+
+func TestANodeCallsOnlyTheMetadataService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := start(t, nil, memnet.Transport(sim.Handler()), "--provide-controller-service=false", "--metadata-url="+inprocess.URL+"/metadata/node-az2",
+			"--additional-topology=topology.kubernetes.io/region=R", "--sys-root="+t.TempDir(), "--dev-root="+t.TempDir())
+		got := must[*csi.NodeGetInfoResponse](t)(d.NodeGetInfo(asSidecar(t), &csi.NodeGetInfoRequest{}))
+		_, az2 := servers()
+		want := map[string]string{"topology.cinder.csi.openstack.org/zone": "az2", "topology.kubernetes.io/region": "R"}
+		if diff := cmp.Diff(want, got.GetAccessibleTopology().GetSegments()); diff != "" || got.GetNodeId() != az2 {
+			t.Errorf("node %s, -want +got\n%s", got.GetNodeId(), diff)
+		}
+		_, err := d.CreateVolume(asSidecar(t), claim("pvc-1"))
+		wantCode(t, err, codes.Unimplemented, "")
+	})
+}

@@ -1,0 +1,97 @@
+package driver_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/internal/memnet"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+)
+
+func TestTheLogHasOneLineForEachRPCWithItsObjectsAndRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := startWith(t, simulated())
+		az1, _ := servers()
+		id := must[*csi.CreateVolumeResponse](t)(d.CreateVolume(asSidecar(t), claim("pvc-1"))).GetVolume().GetVolumeId()
+		must[*csi.ControllerPublishVolumeResponse](t)(d.ControllerPublishVolume(asSidecar(t), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: az1, VolumeCapability: writer}))
+		_, err := d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id})
+		if err == nil {
+			t.Error("an attached volume was deleted")
+		}
+		must[*csi.ControllerUnpublishVolumeResponse](t)(d.ControllerUnpublishVolume(asSidecar(t), &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: az1}))
+		must[*csi.DeleteVolumeResponse](t)(d.DeleteVolume(asSidecar(t), &csi.DeleteVolumeRequest{VolumeId: id}))
+		const request = `requests=\[req-[0-9a-f-]{36}\]`
+		for _, line := range []string{
+			`method=CreateVolume volume=` + id + ` name=pvc-1 ` + request + ` duration=\S+ code=OK`,
+			`method=ControllerPublishVolume volume=` + id + ` server=` + az1 + ` ` + request + ` duration=\S+ code=OK`,
+			`method=DeleteVolume volume=` + id + ` duration=\S+ code=FailedPrecondition kind=conflict written=false error=`,
+			`method=ControllerUnpublishVolume volume=` + id + ` server=` + az1 + ` ` + request + ` duration=\S+ code=OK`,
+			`method=DeleteVolume volume=` + id + ` ` + request + ` duration=\S+ code=OK`,
+		} {
+			if n := len(regexp.MustCompile(`msg=rpc `+line).FindAllString(d.Log.String(), -1)); n != 1 {
+				t.Errorf("want one line %s, got %d in\n%s", line, n, d.Log)
+			}
+		}
+	})
+}
+
+func TestTheLogSaysWhereAnRPCHangsBeforeItEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := startWith(t, sim)
+		node, _ := servers()
+		id := made(t, d)
+		if err := publish(t, d, id, node); err != nil {
+			t.Fatal(err)
+		}
+		sim.SetLatency(openstacksim.Detach, 100*time.Second)
+		if err := unpublish(t, d, id, node); err != nil {
+			t.Fatal(err)
+		}
+		line := `msg="rpc in progress" method=ControllerUnpublishVolume volume=` + id + ` server=` + node + ` duration=(15|30|1m0)s step="waiting for volume ` + id +
+			` to become detached from server ` + node + `" step_duration=\d+m?\d*s state="volume ` + id + `: its status is detaching" requests=\[req-`
+		if n := len(regexp.MustCompile(line).FindAllString(d.Log.String(), -1)); n != 3 {
+			t.Errorf("want three lines %s, got %d in\n%s", line, n, d.Log)
+		}
+	})
+}
+
+func TestUnknownKeysOfCloudConfAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simulated()
+		d := start(t, append(sim.CloudConf(inprocess.URL), "[BlockStorage]\nignore-volume-as=true\n[LoadBalancer]\nuse-octavia=true\n"...), memnet.Transport(sim.Handler()))
+		must[*csi.ProbeResponse](t)(d.Probe(asSidecar(t), &csi.ProbeRequest{}))
+		if log := d.Log.String(); strings.Count(log, "did you mean ignore-volume-az?") != 1 || strings.Contains(log, "octavia") {
+			t.Error(log)
+		}
+	})
+}
+
+func TestAnUnencryptedConnectionIsLoggedOnceAlsoWithStrict(t *testing.T) {
+	for _, args := range [][]string{nil, {"--strict"}} {
+		synctest.Test(t, func(t *testing.T) {
+			sim := simulated()
+			conf := strings.Replace(string(sim.CloudConf(inprocess.URL)), "[Global]", "[Global]\ntls-insecure=true", 1)
+			d := start(t, []byte(conf), memnet.Transport(sim.Handler()), args...)
+			for range 3 {
+				synctest.Wait()
+				d.Changed <- struct{}{}
+				time.Sleep(time.Second)
+			}
+			for _, problem := range []string{"are not verified", "is not encrypted"} {
+				if log := d.Log.String(); strings.Count(log, problem) != 1 {
+					t.Errorf("%v: want %q once in\n%s", args, problem, log)
+				}
+			}
+			if n := d.Metric(t, "cinder_csi_config_insecure_settings"); n != 2 {
+				t.Errorf("%v: %v settings are counted, want 2", args, n)
+			}
+		})
+	}
+}

@@ -1,0 +1,269 @@
+//go:build monitoring
+
+package monitoring
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+)
+
+// healthy is how many minutes each scenario runs without a fault first. No alert may fire then, nor after the repair.
+const healthy = 15
+
+// scenarios are one for each alert, and one without faults. Each begins the fault and returns the repair.
+var scenarios = []struct {
+	name    string
+	alert   string // empty: none
+	minutes int    // between fault and repair
+	begin   func(s *stage) (repair func())
+}{
+	{"nothing is wrong", "", 30, func(*stage) func() { return func() {} }},
+	{"Nova refuses an attach", "CinderCSIAttachStuck", 30, func(s *stage) func() {
+		id := s.volume("attached")
+		repair := s.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: "/compute/**", Contains: "volumeAttachment", Status: http.StatusInternalServerError})
+		s.eventually(func(ctx context.Context) error { return s.attach(ctx, id) })
+		return repair
+	}},
+	{"a volume stays in detaching", "CinderCSIAttachStuck", 30, func(s *stage) func() {
+		id := s.volume("detached")
+		if err := s.attach(s.ctx, id); err != nil {
+			s.t.Fatal(err)
+		}
+		repair := s.sim.SetFault(openstacksim.Fault{Operation: openstacksim.Detach, Slow: true, Delay: 35 * time.Minute})
+		s.eventually(func(ctx context.Context) error { return s.detach(ctx, id) })
+		return repair
+	}},
+	{"Cinder fails to delete a volume", "CinderCSIOperationStuck", 30, func(s *stage) func() {
+		id := s.volume("deleted")
+		repair := s.sim.SetFault(openstacksim.Fault{Method: http.MethodDelete, Path: "/volume/v3/*/volumes/*", Status: http.StatusInternalServerError})
+		s.eventually(func(ctx context.Context) error { return s.delete(ctx, id) })
+		return repair
+	}},
+	{"the application credential is revoked", "CinderCSICredentialsRefused", 12, func(s *stage) func() {
+		login := s.sim.SetFault(openstacksim.Fault{Method: http.MethodPost, Path: "/identity/v3/auth/tokens", Status: http.StatusUnauthorized})
+		token := s.sim.SetFault(openstacksim.Fault{Path: "/volume/**", Status: http.StatusUnauthorized})
+		return func() { login(); s.pass(2); token() } // a new token is needed before requests work again
+	}},
+	{"Cinder answers with HTTP 429 again and again", "CinderCSIThrottled", 25, func(s *stage) func() {
+		return s.sim.SetFault(openstacksim.Fault{Method: http.MethodGet, Path: "/volume/**", Status: http.StatusTooManyRequests, Times: 0, Skip: 0, Header: http.Header{"Retry-After": {"1"}}})
+	}},
+	{"somebody writes a broken cloud.conf for the controller", "CinderCSIConfigurationNotLoaded", 20, func(s *stage) func() { return s.breakConf(s.controller) }},
+	{"somebody creates a volume with the name of a claim", "CinderCSIDuplicates", 3, func(s *stage) func() {
+		s.volume("twice")
+		s.admin.Cinder(http.MethodPost, "/volumes", `{"volume":{"name":"twice","size":1}}`)
+		time.Sleep(time.Second) // virtual: the volume becomes available
+		s.volume("twice")
+		return func() { s.pass(60) } // an hour of silence ends the alert
+	}},
+	{"all volumes of the quota are used", "CinderCSIQuotaNearlyUsed", 20, func(s *stage) func() {
+		for i := range 10 {
+			s.volume(fmt.Sprintf("full-%d", i))
+		}
+		s.sim.SetQuota("demo", "volumes", 10)
+		return func() { s.sim.SetQuota("demo", "volumes", 1000) }
+	}},
+	{"no controller pod is there", "CinderCSIControllerAbsent", 20, func(s *stage) func() {
+		s.controller.state = gone
+		return func() { s.controller.state = serving }
+	}},
+	{"the controller does not answer", "CinderCSIControllerAbsent", 20, func(s *stage) func() {
+		s.controller.state = refusing
+		return func() { s.controller.state = serving }
+	}},
+	{"no node pod is there", "CinderCSINodesAbsent", 25, func(s *stage) func() {
+		s.nodes[0].state, s.nodes[1].state = gone, gone
+		return func() { s.nodes[0].state, s.nodes[1].state = serving, serving }
+	}},
+	{"one node does not answer", "CinderCSINodeAbsent", 25, func(s *stage) func() {
+		s.nodes[1].state = refusing
+		return func() { s.nodes[1].state = serving }
+	}},
+	{"kubelet stages a volume whose disk does not come", "CinderCSINodeOperationStuck", 30, func(s *stage) func() {
+		staging := filepath.Join(s.t.TempDir(), "staging")
+		ctx, stop := context.WithCancel(s.ctx)
+		s.eventually(func(attempt context.Context) error {
+			if ctx.Err() != nil { // the pod is deleted, and kubelet stops
+				return nil
+			}
+			_, err := csi.NewNodeClient(s.nodes[0].driver).NodeStageVolume(attempt, &csi.NodeStageVolumeRequest{
+				VolumeId: "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", StagingTargetPath: staging, VolumeCapability: capability(),
+			})
+			return err
+		})
+		return func() { stop(); s.pass(15) } // the driver lists the operation for ten minutes more
+	}},
+	{"two volumes are on a node whose limit is two", "CinderCSINodeFull", 20, func(s *stage) func() {
+		for i, serial := range []string{"0a9f1b2c-3d4e-4f50-8", "b7e2d8c4-19f3-4a6e-9"} {
+			s.machine.Sysfs(s.t, "vd"+string(rune('b'+i)), map[string]string{"serial": serial, "dev": fmt.Sprintf("254:%d\n", 16*(i+1))})
+		}
+		return func() {
+			if err := os.RemoveAll(filepath.Join(s.machine.Sys, "block", "vdb")); err != nil {
+				s.t.Error(err)
+			}
+		}
+	}},
+	{"somebody writes a broken cloud.conf for the nodes", "CinderCSINodeConfigurationNotLoaded", 20, func(s *stage) func() { return s.breakConf(s.nodes[0]) }},
+	{"the drift check finds a difference", "CinderCSIDrift", 20, func(s *stage) func() {
+		// A Job serves no metrics: these are the series of kube-state-metrics, and not recorded.
+		labels := `{namespace="cinder-csi",cronjob="cinder-csi-drift-check"}`
+		for i := range healthy + 20 + healthy {
+			scheduled := max(i-i%15, 1) * 60
+			success := scheduled
+			if i >= healthy && i < healthy+20 {
+				success = 1
+			}
+			s.series["kube_cronjob_status_last_schedule_time"+labels] = append(s.series["kube_cronjob_status_last_schedule_time"+labels], fmt.Sprint(scheduled))
+			s.series["kube_cronjob_status_last_successful_time"+labels] = append(s.series["kube_cronjob_status_last_successful_time"+labels], fmt.Sprint(success))
+		}
+		return func() {}
+	}},
+}
+
+func (s *stage) breakConf(p *pod) (repair func()) {
+	good, err := os.ReadFile(p.conf)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	p.write(s.t, "[Global\n")
+	return func() { p.write(s.t, string(good)) }
+}
+
+// live is the normal work of a cluster: a claim that comes and goes, and the provisioner that asks for the capacity.
+func (s *stage) live() {
+	go func() {
+		for i := 0; s.ctx.Err() == nil; i++ {
+			ctx, cancel := context.WithTimeout(s.ctx, time.Minute)
+			if id, err := s.create(ctx, fmt.Sprintf("life-%d", i)); err == nil {
+				s.eventually(func(ctx context.Context) error { return s.delete(ctx, id) })
+			}
+			_, _ = s.rpc().GetCapacity(ctx, &csi.GetCapacityRequest{})
+			cancel()
+			select {
+			case <-time.After(20 * time.Second):
+			case <-s.ctx.Done():
+			}
+		}
+	}()
+}
+
+func TestEveryAlertFiresInItsScenarioAndOnlyThere(t *testing.T) {
+	testenv.NeedTools(t, "promtool", "prometheus")
+	dir := t.TempDir()
+	var files []string
+	missing := map[string]bool{}
+	for _, component := range rules {
+		path := filepath.Join(dir, component+".yaml")
+		if err := os.WriteFile(path, specOf(t, component, false), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, path)
+		for _, group := range readRules(t, component).Groups {
+			for _, r := range group.Rules {
+				missing[r.Alert] = true
+			}
+		}
+	}
+	t.Logf("| %-56s | %-35s | %8s | %7s | %s |", "scenario", "alert", "fires", "ends", "series")
+	for _, c := range scenarios {
+		delete(missing, c.alert)
+		t.Run(c.name, func(t *testing.T) {
+			var s *stage
+			repaired := 0
+			synctest.Test(t, func(t *testing.T) {
+				s = newStage(t)
+				s.live()
+				s.pass(healthy)
+				repair := c.begin(s)
+				s.pass(c.minutes)
+				repaired = s.minutes
+				repair()
+				s.pass(healthy)
+			})
+			fires := alertsOf(t, dir, files, s)
+			want := map[string]bool{}
+			if c.alert != "" {
+				want[c.alert] = true
+			}
+			for alert, at := range fires {
+				if !want[alert] {
+					t.Errorf("%s fires in minute %d", alert, at.first)
+				}
+			}
+			at := fires[c.alert]
+			if c.alert != "" && (at.first < healthy || at.last >= s.minutes-1) {
+				t.Errorf("want %s to fire in minutes %d to %d, got %+v; all: %v", c.alert, healthy, repaired+healthy, at, fires)
+			}
+			fired, ended := "-", "-"
+			if c.alert != "" {
+				fired, ended = fmt.Sprintf("%d min", at.first-healthy), fmt.Sprintf("%d min", at.last+1-healthy)
+			}
+			t.Logf("| %-56s | %-35s | %8s | %7s | %d |", c.name, c.alert, fired, ended, len(s.series))
+		})
+	}
+	for alert := range missing {
+		t.Errorf("no scenario is for %s", alert)
+	}
+}
+
+// span is the first and the last minute in which an alert fires.
+type span struct{ first, last int }
+
+// alertsOf asks promtool which alerts the rules give on the recorded series, minute by minute.
+func alertsOf(t *testing.T, dir string, files []string, s *stage) map[string]span {
+	t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "rule_files: [%s]\nevaluation_interval: 1m\ntests:\n- interval: 1m\n  input_series:\n", strings.Join(files, ", "))
+	for _, series := range slices.Sorted(maps.Keys(s.series)) {
+		fmt.Fprintf(&text, "  - {series: '%s', values: '%s'}\n", strings.ReplaceAll(series, "'", "''"), strings.Join(s.series[series], " "))
+	}
+	text.WriteString("  promql_expr_test:\n")
+	for minute := range s.minutes {
+		// No sample is expected, so that promtool prints those that there are.
+		fmt.Fprintf(&text, "  - {expr: 'group by (alertname) (ALERTS{alertstate=\"firing\"})', eval_time: %dm, exp_samples: []}\n", minute)
+	}
+	path := filepath.Join(dir, "test.yaml")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("promtool", "test", "rules", path).CombinedOutput()
+	if err != nil && !strings.Contains(string(out), "alertname") {
+		t.Fatalf("promtool: %v\n%.2000s", err, out)
+	}
+	fires := map[string]span{}
+	minute := 0
+	for line := range strings.Lines(string(out)) {
+		if _, after, found := strings.Cut(line, "time: "); found {
+			var at time.Duration
+			at, err = time.ParseDuration(strings.TrimSuffix(strings.TrimSpace(after), ","))
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			minute = int(at.Minutes())
+		}
+		for _, part := range strings.Split(line, `alertname="`)[1:] {
+			name, _, _ := strings.Cut(part, `"`)
+			at, known := fires[name]
+			if !known {
+				at.first = minute
+			}
+			at.last = max(at.last, minute)
+			fires[name] = at
+		}
+	}
+	return fires
+}

@@ -1,0 +1,107 @@
+package partial
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/cinder-csi/cinder-csi/driver/openstack"
+)
+
+var (
+	full   = flag.Bool("full", false, "play every cell; otherwise those with 20 calls in flight and two of the faults")
+	update = flag.Bool("update", false, "with -full: write the table into the page")
+	only   = flag.String("only", "", "play only the cells whose name contains this text, and log each")
+)
+
+// played are the outcomes of all cells.
+type played struct {
+	mu    sync.Mutex
+	cells []outcome
+	seen  map[kind]bool
+}
+
+type outcome struct {
+	cell
+	healthy, got run
+}
+
+func TestAFaultOfOneKindOfRequestStaysSmall(t *testing.T) {
+	table, all := readTable(t), &played{seen: map[kind]bool{}}
+	t.Run("cells", func(t *testing.T) {
+		for _, s := range scenarios {
+			for _, n := range inFlight {
+				if *full || n == inFlight[len(inFlight)-1] {
+					t.Run(fmt.Sprintf("%s/%d in flight", s, n), func(t *testing.T) {
+						t.Parallel()
+						all.play(t, table, s, n)
+					})
+				}
+			}
+		}
+	})
+	if t.Failed() || *only != "" {
+		return
+	}
+	all.coverEveryCall(t)
+	switch {
+	case *update:
+		all.write(t)
+	case *full:
+		all.compare(t)
+	}
+}
+
+// play plays the healthy run of a scenario, and then the cells of each kind of request that it sent.
+func (p *played) play(t *testing.T, table map[string][]codes.Code, s scenario, n int) {
+	healthy := play(t, s, n, kind{}, nil)
+	p.note(healthy)
+	for _, k := range healthy.sorted() {
+		if !isListed(s, k) {
+			t.Errorf("%s sends %s: add it to plain, whole or spared in rule_test.go, and say what the RPC does without it", s, k)
+		}
+		for i, f := range faults {
+			c := cell{s, k, f, n}
+			if !f.applies(k) || !*full && i%7 != 0 || !strings.Contains(c.String(), *only) {
+				continue
+			}
+			got := play(t, s, n, k, &f)
+			if *only != "" {
+				t.Logf("%s: %v after %v (healthy %v), %d calls (healthy %d), %d met the fault: %s", c, got.worst(), got.took, healthy.took, got.calls, healthy.calls, got.hits, got.said)
+			}
+			for _, broken := range c.judge(table, healthy, got) {
+				t.Errorf("%s: %s", c, broken)
+			}
+			p.add(outcome{c, healthy, got})
+		}
+	}
+}
+
+func (p *played) note(healthy run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range healthy.kinds {
+		p.seen[k] = true
+	}
+}
+
+func (p *played) add(o outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cells = append(p.cells, o)
+}
+
+// coverEveryCall wants cells for each request in the driver's table.
+func (p *played) coverEveryCall(t *testing.T) {
+	t.Helper()
+	for _, call := range openstack.Calls {
+		if !slices.ContainsFunc(p.cells, func(o outcome) bool { return o.kind.Call == call }) {
+			t.Errorf("no scenario sends %s %s %s, so no cell breaks it", call.Method, call.Path, call.Microversion)
+		}
+	}
+}

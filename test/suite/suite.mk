@@ -1,0 +1,164 @@
+# What proves a promise: a directory of test/suite each. test/README.md says what each proves, docs/contributing/test.md what each needs.
+
+##@ Prove it without a cloud
+.PHONY: demo test-errors test-sanity test-histories test-histories-long test-mutants test-partial test-partial-programs test-attack test-node-kills test-node-kills-ci test-soak test-examples test-html
+
+demo: build ## inspect, generate and verify on a simulated cloud, and the life of one volume (as root, with a file on it)
+	go run ./test/suite/demo -bin bin -dir bin/demo
+
+test-errors: ## every fault at every request of every RPC; each reply follows the error table, and nothing is left behind
+	go test ./test/suite/errortable -count 1 -timeout 15m -full
+
+SANITY := cd test/suite/sanity && go test -count 1 -timeout 15m
+test-sanity: build test-tools ## csi-test's sanity suite on the simulated cloud: file systems and raw block, one process and two (disks need root)
+	$(SANITY)
+	$(SANITY) -split
+	$(SANITY) -access block
+	$(SANITY) -access block -split
+
+test-histories: ## no volume is lost: every fault at every request of every RPC, random histories of several replicas; the mutants apply
+	go test ./test/suite/histories -count 1 -timeout 40m -v -full -seeds 150 | grep -v -e '^=== ' -e '^ *--- PASS'
+
+test-histories-long: ## at least a million random operations from seed 1 on (SEEDS=4200, FIRST=1); about 45 minutes on two cores
+	GOGC=400 go test ./test/suite/histories -count 1 -timeout 6h -v -run Random -seed $(or $(FIRST),1) -seeds $(or $(SEEDS),4200) -keep $(or $(TMPDIR),/tmp)
+
+test-mutants: ## test-histories finds each mutant of the driver (test/suite/histories/mutants) on its recorded history; minutes
+	go test ./test/suite/histories -count 1 -timeout 30m -run '^TestEveryMutant' -mutants -v
+
+test-partial: ## every kind of request fails alone, for as long as an RPC lasts, with 1, 4 and 20 in flight, against the page (three minutes)
+	go test ./test/suite/partial -count 1 -timeout 30m -run TestAFault -full
+
+# PLUGIN is another driver of the same interface, such as upstream's cinder-csi-plugin.
+test-partial-programs: build ## ten of those faults on this driver and on PLUGIN=PATH, as processes in real time; prints both
+	go test -tags partial ./test/suite/partial -count 1 -timeout 60m -v -run TestTheSameFaultsOnPrograms -programs "$(CURDIR)/bin/cinder-csi-driver,$(PLUGIN)"
+
+test-attack: test-tools ## attacks by a hostile tenant, cloud and pull request, which must all fail; prints the peak of memory
+	go run ./test/kit/gate -- -count 1 -timeout 10m ./test/suite/attack/...
+
+# In its own directory, so that go test shows the output of the tests.
+test-node-kills: test-tools ## as root: kill the node process at every system call and at ten writes of each mkfs, fsck and resize; prints the table
+	cd test/suite/nodekills && go test -count 1 -timeout 30m -full
+
+test-node-kills-ci: test-tools ## the part of test-node-kills that CI runs
+	cd test/suite/nodekills && go test -count 1 -timeout 10m -ci
+
+test-soak: ## the driver as a process for 15 minutes on a cloud with faults: memory does not grow, SIGTERM drains (SOAK=15m)
+	go test -tags soak ./test/suite/soak -count 1 -v -timeout 0 -soak $(or $(SOAK),15m)
+
+test-examples: ## examples/ and own pipelines: actionlint, GitLab CI, Terraform, and the CRDs of Argo CD and Flux (60 MB of modules the first time)
+	cd test/suite/examples && go vet -tags crds ./... && go test -count 1 -tags crds ./...
+
+# The browser is large, so this is not part of the gate.
+HTML_SCREENSHOTS ?= docs/images
+test-html: build ## as root on Debian: open the HTML pages in Chromium (it is installed if it is missing); writes docs/images
+	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+	mkdir -p $(HTML_SCREENSHOTS)
+	cd test/suite/html && go vet ./... && go test -count 1 -timeout 10m -generator "$(abspath bin/cinder-csi-generator)" -screenshots "$(abspath $(HTML_SCREENSHOTS))"
+
+##@ Prove it with the tools of users
+.PHONY: test-render test-render-pairwise test-strict test-monitoring
+
+test-render: tools ## helm lint; helm 3, helm 4 and kubectl kustomize give what the generator verified in process; the chart's README is current
+	go run ./test/kit/gate -- -count 1 -tags render -run '^TestTools' ./generator/verify ./overlays ./charts
+
+test-render-pairwise: tools ## the same for every pair of switches of a configuration, all on, all off, the oldest and the newest Kubernetes (minutes)
+	go run ./test/kit/gate -- -count 1 -tags render -run '^TestToolsGive' ./generator/verify -pairwise
+
+test-strict: bin/tools/strict crds ## each object of each target, format and switch by the API server's decoding, defaults and validation (the first build takes minutes)
+	go vet -tags strict ./generator/verify
+	go run ./test/kit/gate -- -count 1 -tags strict -run '^TestTheAPIServer' ./generator/verify
+
+test-monitoring: build test-monitoring-tools ## each alert fires in its scenario and only there, each panel shows data of a real Prometheus; prints the tables
+	go test -tags monitoring ./test/suite/monitoring -count 1 -v -run 'Alert|Panel|Files|Metric' | grep -v -e '^=== ' -e '^ *--- PASS'
+
+##@ Prove it in QEMU
+.PHONY: test-vm test-vm-ci
+
+# TEST_TOOLS of the guests; the parts of a guest are in test/bed/bed.mk.
+test-vm test-vm-ci: TEST_TOOLS += qemu-system-x86 genisoimage dosfstools mtools
+VM_TEST := go test -tags vm -count 1 -v -timeout 60m ./test/suite/vm
+test-vm: vm-parts ## the node role in QEMU servers: virtio, SCSI, NVMe, udev or none, every machine type; writes test/bed/vm/RESULTS.md
+	$(VM_TEST) -results ../../bed/vm/RESULTS.md
+
+test-vm-ci: vm-parts ## the part of test-vm that CI runs: virtio and SCSI disks, and names that another volume got
+	$(VM_TEST) -run '^Test(AVirtioDisk|ASCSIDisk|AnotherVolume)'
+
+##@ Prove it on a real OpenStack (make openstack-up)
+.PHONY: test-openstack test-parity test-openstack-driver test-openstack-restarts test-openstack-partial
+
+BED_TEST := go test -count 1 -timeout 30m -v
+
+test-openstack: test-parity test-openstack-driver ## cloudparity, generator, driver and csi-sanity against the real cloud; starts it if it is not up
+
+test-parity: ## the cases of the simulated cloud, on the real cloud
+	$(MAKE) openstack-up
+	go run ./test/kit/gate -- -count 1 -timeout 30m ./test/suite/cloudparity -bed="$(OPENSTACK_BED)"
+
+test-openstack-driver: build tools ## generator, driver, conformance, csi-sanity on the real cloud; OPENSTACK_TESTS=REGEXP runs some
+	$(MAKE) openstack-up
+	go run ./test/kit/gate -- -count 1 -tags openstack -timeout 30m -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
+
+test-openstack-restarts: build ## volumes' lives while the real cloud's services restart; disturbs whoever else uses it
+	$(MAKE) openstack-up
+	$(BED_TEST) -tags openstack,restart ./test/suite/openstack -run TestRestartsOfServicesUnderWayLoseNothing
+
+test-openstack-partial: build ## twenty volumes at once on the real cloud while one kind of request fails; prints times beside the healthy run
+	$(MAKE) openstack-up
+	$(BED_TEST) -tags openstack ./test/suite/openstack -run TestPartialFaultsDelayNoVolumeForLong -volumes $(or $(VOLUMES),20)
+
+##@ Prove it on a real API server (the programs of make cluster-up)
+.PHONY: test-apiserver test-kubectl-cinder test-hypershift
+
+CLUSTER_PROGRAMS = cd test/bed/cluster && ./build.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
+
+test-apiserver: build tools crds ## apply, re-apply and remove each bundle as its README says, and replace upstream, on an API server without nodes (minutes)
+	$(CLUSTER_PROGRAMS)
+	go run ./test/kit/gate -- -count 1 -tags apiserver -timeout 30m ./test/suite/apiserver
+
+test-kubectl-cinder: build crds ## kubectl-cinder names the cause of each way to hang, on an API server with the real driver; RECORD=1 writes the recordings
+	$(CLUSTER_PROGRAMS)
+	go run ./test/kit/gate -- -count 1 -tags apiserver -timeout 10m -run '^TestVolume' ./test/suite/apiserver $(if $(RECORD),-update)
+	$(if $(RECORD),go test ./generator/doctor/claim -update && go test ./docs -run References -update)
+
+test-hypershift: build tools crds ## as root: a hypershift bundle on two API servers and the real cloud, with each way to reach the guest (HYPERSHIFT_CLOUD=simulated without it)
+	$(CLUSTER_PROGRAMS)
+	$(if $(filter simulated,$(HYPERSHIFT_CLOUD)),,$(MAKE) openstack-up)
+	go run ./test/kit/gate -- -count 1 -tags hypershift -timeout 30m ./test/suite/hypershift
+
+##@ Prove it on a real cluster (make cluster-up)
+.PHONY: test-cluster test-e2e test-e2e-upstream test-external-storage
+
+test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
+	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/suite/cluster
+
+test-e2e: build tools image ## the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; half an hour on two quiet cores (SCENARIO=regexp, KEEP=1, UPDATE=1)
+	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 3h -run "^TestEndToEnd\$$/$(if $(SCENARIO),($(SCENARIO)))" ./test/suite/cluster $(if $(KEEP),-keep) $(if $(UPDATE),-update)
+
+test-e2e-upstream: build tools ## the same scenarios with upstream's plugin, for the comparison (UPSTREAM=CHECKOUT); what fails is a result
+	-go run ./test/kit/gate -- -count 1 -tags cluster -timeout 3h -run '^TestEndToEndUpstream$$' ./test/suite/cluster
+
+test-external-storage: build tools image ## Kubernetes' External.Storage tests on a bundle in that cluster (FOCUS=regexp, PROCS=4, KEEP=1; the first build takes half an hour)
+	test/suite/external/build.sh
+	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 4h -run '^TestExternalStorage$$' ./test/suite/cluster \
+	  -focus '$(FOCUS)' -procs $(or $(PROCS),4) $(if $(KEEP),-keep)
+
+##@ Measure
+.PHONY: bench bench-openstack bench-inspect e2e-anatomy cost
+
+bench: ## the cost of waiting, hub against polling per volume, in virtual time; writes test/suite/bench/RESULTS.md (minutes)
+	go test ./test/suite/bench -run Results -results RESULTS.md -timeout 30m -v
+
+bench-openstack: build ## fifty volumes at once on the real cloud; an idle driver. Say VOLUMES=N for another number
+	$(MAKE) openstack-up
+	$(BED_TEST) -tags openstack ./test/suite/openstack -run 'TestVolumesAtOnce|TestNothingIsAskedWhileNothingHappens' -volumes $(or $(VOLUMES),50) -idle 2m
+
+bench-inspect: build ## time and memory of inspect on the real cloud, against its slowest request alone
+	$(MAKE) openstack-up
+	$(BED_TEST) -tags openstack ./test/suite/openstack -run TestInspectTakesAboutAsLongAsItsSlowestCall
+
+e2e-anatomy: build tools image ## where the time of four flows goes, by this driver and by upstream's plugin in turn (UPSTREAM=CHECKOUT, REPEAT=3, KEEP=1); fills in docs/explanation/e2e.md
+	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 90m -run '^TestAnatomy$$' ./test/suite/cluster -repeat $(or $(REPEAT),3) -anatomy $(CURDIR)/bin/anatomy.json $(if $(KEEP),-keep)
+	go run ./test/judge/report -anatomy bin/anatomy.json
+
+cost: build ## what metrics cost: time of a scrape with 1,000 volumes, memory of the node role, size of the driver (COST_BEFORE=COMMIT compares)
+	go test -tags monitoring ./test/suite/monitoring -count 1 -v -run Cost -before '$(COST_BEFORE)' | grep -v -e '^=== ' -e '^ *--- PASS'

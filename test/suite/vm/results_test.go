@@ -1,0 +1,107 @@
+//go:build vm
+
+package vm
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
+)
+
+// results collects the measurements of each test, for a file with a section for each test. A run of some tests replaces only their sections.
+var results = struct {
+	sync.Mutex
+	sections map[string]*section
+	kernel   string // of the guests
+}{sections: map[string]*section{}}
+
+type section struct{ tables []*table }
+
+type table struct {
+	title, header string
+	rows          []string
+}
+
+// record adds a row to the table of that title in the section of the test. Bars separate the cells of the header.
+func record(t *testing.T, title, header string, cells ...any) {
+	results.Lock()
+	defer results.Unlock()
+	name, _, _ := strings.Cut(t.Name(), "/")
+	s := results.sections[name]
+	if s == nil {
+		s = &section{}
+		results.sections[name] = s
+	}
+	i := slices.IndexFunc(s.tables, func(t *table) bool { return t.title == title })
+	if i < 0 {
+		i = len(s.tables)
+		s.tables = append(s.tables, &table{title: title, header: header})
+	}
+	text := make([]string, len(cells))
+	for n, c := range cells {
+		text[n] = fmt.Sprint(c)
+		if d, ok := c.(time.Duration); ok {
+			text[n] = fmt.Sprintf("%d ms", d.Milliseconds())
+		}
+	}
+	s.tables[i].rows = append(s.tables[i].rows, "| "+strings.Join(text, " | ")+" |")
+}
+
+// recordTest records the result of a test with its own guest.
+func recordTest(t *testing.T, m guest.Machine) {
+	began := time.Now()
+	t.Cleanup(func() {
+		outcome := "passed"
+		if t.Failed() {
+			outcome = "failed"
+		}
+		_, name, _ := strings.Cut(t.Name(), "/")
+		record(t, "Outcome", "guest | test | outcome | seconds", m, strings.ReplaceAll(name, "_", " "), outcome, int(time.Since(began).Seconds()))
+	})
+}
+
+const introduction = `# What the test guests showed
+
+Written by ` + "`make test-vm`" + `. The processor is emulated (no KVM), each guest has one, and other work shared the machine: times, by the
+guest's clock, are upper bounds; counts are exact.
+`
+
+// writeResults writes the sections of the tests that ran, and keeps the other sections of the file.
+func writeResults(name string) error {
+	version, err := exec.Command("qemu-system-x86_64", "--version").Output()
+	if err != nil {
+		return err
+	}
+	qemu, _, _ := strings.Cut(string(version), "\n")
+	texts := map[string]string{}
+	if old, err := os.ReadFile(name); err == nil {
+		for _, text := range strings.Split(string(old), "\n## ")[1:] {
+			title, _, _ := strings.Cut(text, "\n")
+			texts[title] = strings.TrimSpace(text) + "\n"
+		}
+	}
+	for title, s := range results.sections {
+		texts[title] = fmt.Sprintf("%s\n\n%s, %s, Linux %s\n%s", title, time.Now().UTC().Format(time.DateOnly), qemu, results.kernel, s)
+	}
+	out := introduction
+	for _, title := range slices.Sorted(maps.Keys(texts)) {
+		out += "\n## " + texts[title]
+	}
+	return os.WriteFile(name, []byte(out), 0o644)
+}
+
+func (s *section) String() string {
+	var text strings.Builder
+	for _, t := range s.tables {
+		fmt.Fprintf(&text, "\n%s:\n\n| %s |\n|%s\n%s\n", t.title, t.header, strings.Repeat(" --- |", strings.Count(t.header, "|")+1), strings.Join(t.rows, "\n"))
+	}
+	return text.String()
+}

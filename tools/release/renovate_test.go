@@ -1,0 +1,41 @@
+package release
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+)
+
+func TestRenovateFindsTheDayOfTheDebianPackages(t *testing.T) {
+	t.Parallel()
+	var renovate struct {
+		EnabledManagers []string
+		CustomManagers  []struct{ ManagerFilePatterns, MatchStrings []string }
+	}
+	content, err := os.ReadFile("../../renovate.json")
+	if err == nil {
+		err = json.Unmarshal(content, &renovate)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, manager := range []string{"gomod", "kustomize", "custom.regex"} {
+		if !slices.Contains(renovate.EnabledManagers, manager) {
+			t.Errorf("renovate.json does not enable %s", manager)
+		}
+	}
+	const name = "tools/release/debian.sources"
+	if pattern := renovate.CustomManagers[0].ManagerFilePatterns[0]; !regexp.MustCompile(pattern[1 : len(pattern)-1]).MatchString(name) {
+		t.Errorf("%s does not match %s", pattern, name)
+	}
+	sources, err := os.ReadFile("debian.sources")
+	if err != nil {
+		t.Fatal(err)
+	}
+	days := regexp.MustCompile(renovate.CustomManagers[0].MatchStrings[0]).FindAllSubmatch(sources, -1)
+	if len(days) != 2 || string(days[0][1]) != string(days[1][1]) {
+		t.Errorf("want one day for both archives, got %q", days)
+	}
+}

@@ -1,0 +1,44 @@
+# Images and releases. Nothing here publishes.
+
+IMAGE ?= ghcr.io/cinder-csi/cinder-csi-driver:$(VERSION)
+GENERATOR_IMAGE ?= ghcr.io/cinder-csi/cinder-csi-generator:$(VERSION)
+# One image index for all of them: IMAGE_ARCHS="amd64 arm64". The programs of another architecture than this machine's are not run.
+IMAGE_ARCHS ?= $(shell go env GOARCH)
+comma := ,
+empty :=
+space := $(empty) $(empty)
+
+##@ Image
+.PHONY: image image-generator
+
+image: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-driver) ## the driver's OCI image as bin/cinder-csi-image.tar (Debian; its tools are run once; IMAGE_ARCHS="amd64 arm64" makes one for both)
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
+	  go run ./tools/image/cmd/oci-image -driver '$(subst $(space),$(comma),$^)' -name '$(IMAGE)' -output bin/cinder-csi-image.tar
+
+image-generator: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-generator) ## the generator's OCI image as bin/cinder-csi-generator-image.tar (program and CA certificates, user 65532)
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
+	  go run ./tools/image/cmd/oci-image -generator '$(subst $(space),$(comma),$^)' -name '$(GENERATOR_IMAGE)' -output bin/cinder-csi-generator-image.tar
+
+# go decides what must be built again.
+.PHONY: FORCE
+FORCE:
+bin/linux-%/cinder-csi-driver: FORCE
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-driver
+bin/linux-%/cinder-csi-generator: FORCE
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* go build -trimpath -tags '$(TAGS)' -ldflags '$(LDFLAGS)' -o $@ ./cmd/cinder-csi-generator
+
+# Without VERSION=vMAJOR.MINOR.PATCH on the command line, the version of the chart.
+RELEASE_VERSION = $(if $(filter command,$(firstword $(origin VERSION))),$(VERSION))
+# DEBIAN_SOURCES=tools/release/debian.sources takes packages of one fixed day instead of those of this machine's apt sources.
+DEBIAN_SOURCES ?=
+# Built like the programs of the release, so that go compiles the packages of both once.
+RELEASE := CGO_ENABLED=0 go run -trimpath -tags '$(TAGS)' ./tools/release/cmd/release -version '$(RELEASE_VERSION)' -debian-sources '$(DEBIAN_SOURCES)'
+
+##@ Release
+.PHONY: release-dry-run release-check
+
+release-dry-run: ## the files of a release in dist/, for both architectures, not signed, not published (Debian; VERSION=v0.1.0)
+	$(RELEASE) -output dist
+
+release-check: ## build the release of this commit twice, in directories and time zones that differ, and compare all checksums (minutes)
+	VERSION='$(RELEASE_VERSION)' DEBIAN_SOURCES='$(DEBIAN_SOURCES)' tools/release/check.sh
