@@ -45,7 +45,8 @@ TEST_TAGS := apiserver,cluster,hypershift,monitoring,openstack,partial,render,re
 .PHONY: test-fast test lint prose fuzz fuzz-driver vulncheck
 
 # Left out: the suites that play faults, attacks, histories and kills, the benchmark, and the check of every rendered object. -short leaves
-# out what needs root: real devices, file systems and mounts. Without cgo, the test binaries link in 60% of the time and need no C compiler.
+# out what needs root (real devices, file systems, mounts) and some tests of a second and more. Without cgo, the test binaries link in 60%
+# of the time and need no C compiler.
 SLOW_PACKAGES := generator/verify test/suite/attack test/suite/bench test/suite/cloudparity test/suite/errortable test/suite/histories test/suite/nodekills test/suite/partial test/suite/soak
 test-fast: ## the tests of most packages in under a minute: without root, race detector and the slow suites (SLOW_PACKAGES)
 	CGO_ENABLED=0 go test -short $$(go list ./... $(SLOW_PACKAGES:%=| grep -v /%))

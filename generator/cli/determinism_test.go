@@ -22,6 +22,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // runAsCommand makes this test binary the command, so that a test can give it an environment of its own.
@@ -125,6 +126,7 @@ func TestAnotherLocalAliasOfTheCloudGivesTheSameBytes(t *testing.T) {
 }
 
 func TestTheEnvironmentAndTheOutputPathDoNotReachTheBundle(t *testing.T) {
+	testenv.NotShort(t)
 	b := newBed(t)
 	inventory := b.file(t, "inventory.yaml", b.ok(t, "inspect", "--os-cloud", "sim-demo", "-o", "yaml"))
 	environments := [][]string{

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // The volume type that most rows change.
@@ -29,6 +30,7 @@ func written(t *testing.T) (*bed, []string) {
 }
 
 func TestDriftOfACloudIsReportedInOneLineForEachChange(t *testing.T) {
+	testenv.NotShort(t)
 	cases := []struct {
 		name   string
 		change func(b *bed)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const driftCheck = `
@@ -58,6 +59,7 @@ func cronJobArgs(t *testing.T, b *bed, dir string) []string {
 
 // TestTheCronJobFailsWhenTheCloudDrifts runs the command of the CronJob: 0 for a new bundle, 2 and one line for a change, 1 for an outage.
 func TestTheCronJobFailsWhenTheCloudDrifts(t *testing.T) {
+	testenv.NotShort(t)
 	for _, format := range formats {
 		for _, target := range targets {
 			t.Run(format+"/"+target, func(t *testing.T) {
@@ -138,6 +140,7 @@ func TestATypeWhoseNameCannotBeWrittenIsLeftOutAndTheRestIsEmitted(t *testing.T)
 }
 
 func TestMonitoringAndTrustedCAThatPlanAcceptsAreGenerated(t *testing.T) {
+	testenv.NotShort(t)
 	for _, spec := range []string{"monitoring: {kind: PodMonitor}", "monitoring: {kind: ServiceMonitor}", "trustedCA: true"} {
 		b := newBed(t)
 		config := b.file(t, "config.yaml", "spec: {"+spec+"}")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // generation is the command line of one bundle.
@@ -238,6 +239,7 @@ func TestABaseThatIsNotThereIsWarnedAbout(t *testing.T) {
 }
 
 func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
+	testenv.NotShort(t)
 	b := newBed(t)
 	checkout(t, b, "src")
 	if err := os.Symlink(b.dir, filepath.Join(b.dir, "link")); err != nil {

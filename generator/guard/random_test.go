@@ -57,7 +57,7 @@ var randomSpecs = []string{
 func TestRandomPairsOfCloudsAndConfigurations(t *testing.T) {
 	pairs := 150
 	if testing.Short() {
-		pairs = 40
+		pairs = 10
 	}
 	for seed := range uint64(pairs) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -51,7 +51,7 @@ test-examples: ## examples/ and own pipelines: actionlint, GitLab CI, Terraform,
 # The browser is large, so this is not part of the gate.
 HTML_SCREENSHOTS ?= docs/images
 test-html: build ## as root on Debian: open the HTML pages in Chromium (it is installed if it is missing); writes docs/images
-	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
+	@command -v chromium >/dev/null || { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; }
 	mkdir -p $(HTML_SCREENSHOTS)
 	cd test/suite/html && go vet ./... && go test -count 1 -timeout 10m -generator "$(abspath bin/cinder-csi-generator)" -screenshots "$(abspath $(HTML_SCREENSHOTS))"
 

@@ -57,6 +57,15 @@ func NeedTools(t testing.TB, pairs ...string) {
 	}
 }
 
+// NotShort skips a test of a second or more with -short, so that make test-fast ends in a minute. Those of its package that remain should
+// fail too if what it tests is broken.
+func NotShort(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes a second or more: -short leaves it out")
+	}
+}
+
 // Loop makes a disk of that many bytes for the duration of the test: a loop device over a sparse file.
 func Loop(t testing.TB, bytes int64) string {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestBackupLifecycle(t *testing.T) {
@@ -162,6 +163,7 @@ func TestCreateBackupOfAVolumeInUse(t *testing.T) {
 
 // Whatever goes wrong at whichever request, asking again ends at one backup and no snapshot, or at a final answer and nothing.
 func TestNothingIsLeftOfABackupWhateverGoesWrong(t *testing.T) {
+	testenv.NotShort(t)
 	post, get, remove := http.MethodPost, http.MethodGet, http.MethodDelete
 	backups, snapshots := "/volume/v3/*/backups", "/volume/v3/*/snapshots"
 	for name, test := range map[string]struct {

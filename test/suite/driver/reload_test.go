@@ -16,9 +16,11 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestACredentialIsReplacedDuringTwoHundredRPCs(t *testing.T) {
+	testenv.NotShort(t)
 	synctest.Test(t, func(t *testing.T) {
 		sim := simulated()
 		d := startWith(t, sim)

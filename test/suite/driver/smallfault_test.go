@@ -18,6 +18,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/inprocess"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // lists is the path of the lists of volumes in faults.
@@ -84,6 +85,7 @@ func (d *instance) live(t *testing.T, n int) (took map[string]time.Duration) {
 
 // Reads of one volume and searches by name work. Every other list of volumes fails, or Cinder does not have the filter.
 func TestVolumesLiveWithoutTheListsThatSaveCalls(t *testing.T) {
+	testenv.NotShort(t)
 	const request = 10 * time.Second // how long a failed list takes
 	for name, faults := range map[string][]openstacksim.Fault{
 		"HTTP 504 for every list": {
@@ -214,6 +216,7 @@ func TestReadinessCostsOneRequestToKeystoneInFiveSeconds(t *testing.T) {
 
 // An administrator may raise osapi_max_limit. The driver must not get more in one answer than it accepts.
 func TestAProjectOf45000VolumesIsListedWhateverThePageSizeOfCinderIs(t *testing.T) {
+	testenv.NotShort(t)
 	const volumes, osapiMaxLimit = 45_000, 20_000
 	synctest.Test(t, func(t *testing.T) {
 		sim := openstacksim.New(openstacksim.Default())

@@ -20,7 +20,7 @@ missing_packages() {
 
 apt_get() {
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
-        -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@" \
+        -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold "$@" \
         >> "$LOG/apt.log" 2>&1 9>&-
 }
 
