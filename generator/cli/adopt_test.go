@@ -101,7 +101,9 @@ func installed(w http.ResponseWriter, r *http.Request) {
 			{"metadata": {"name": "pv-raw"}, "spec": {"accessModes": ["ReadWriteMany"], "volumeMode": "Block", "csi": {"driver": "cinder.csi.openstack.org"}}},
 			{"metadata": {"name": "pv-secret"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org", "nodeStageSecretRef": {"name": "x"}}}},
 			{"metadata": {"name": "pv-zoned"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "topology.cinder.csi.openstack.org/zone", "operator": "In", "values": ["az1"]}]}]}}}},
+			{"metadata": {"name": "pv-in-tree", "labels": {"failure-domain.beta.kubernetes.io/zone": "az2"}}, "spec": {"cinder": {"volumeID": "x"}}},
 			{"metadata": {"name": "pv-nfs"}, "spec": {"accessModes": ["ReadWriteMany"], "csi": {"driver": "nfs.csi.k8s.io"}}}]}`,
+		"/apis/storage.k8s.io/v1/storageclasses": `{"items": [{"metadata": {"name": "old"}, "provisioner": "kubernetes.io/cinder"}, {"metadata": {"name": "nfs"}, "provisioner": "nfs.csi.k8s.io"}]}`,
 	}
 	body, found := answers[r.URL.Path]
 	if !found || r.Method != http.MethodGet {
@@ -118,10 +120,10 @@ func TestAdoptNamesWhatTheClusterHas(t *testing.T) {
 	b.api = http.HandlerFunc(installed)
 	got := b.ok(t, "adopt", dir, "--context", "prod")
 	for _, want := range []string{
-		"DaemonSet storage/cinder-nodeplugin-a, DaemonSet storage/cinder-nodeplugin-b, Deployment storage/cinder-controllerplugin; 4 PersistentVolumes.",
+		"DaemonSet storage/cinder-nodeplugin-a, DaemonSet storage/cinder-nodeplugin-b, Deployment storage/cinder-controllerplugin; 5 PersistentVolumes, of which 1 are in-tree (spec.cinder); 1 StorageClasses of kubernetes.io/cinder.",
 		"Move the data of these PersistentVolumes first: pv-shared.",
 		"These PersistentVolumes name Secrets; if these are for several clouds, replace only the image (docs/how-to/replace-upstream.md): pv-secret.",
-		"these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap: pv-zoned.",
+		"these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap: pv-zoned, pv-in-tree.",
 		"set spec.clusterID to it: blue.",
 		"kubectl --namespace storage get daemonset cinder-nodeplugin-b -o json | jq \"$clean\" > upstream-node-2.json",
 		"kubectl --namespace storage delete deployment cinder-controllerplugin --cascade=foreground",

@@ -17,11 +17,12 @@ import (
 func newImportCommand(w *World) *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE|DIR...",
-		Short: "Propose a configuration from cloud.conf, chart values, or objects of OpenShift and HyperShift",
+		Short: "Propose a configuration from cloud.conf, chart values, manifests, or objects of OpenShift and HyperShift",
 		Long: `Reads the configuration of another installation and prints a Distribution for --config. Each FILE is a cloud.conf, the values of the chart
-openstack-cinder-csi, or YAML with Kubernetes objects of OpenShift or HyperShift (- is stdin). Below each DIR, such as that of
-"oc adm must-gather", it reads every file that ends in .yaml, .yml, .json or .conf. Messages say key by key what became of it, or why it was
-left out. An unknown key of cloud.conf or of the chart is an error. So are two files with different values for one key.
+openstack-cinder-csi, or YAML with Kubernetes objects (- is stdin). It reads upstream's workloads and classes, PersistentVolumes, and objects
+of OpenShift and HyperShift. Below each DIR, such as that of "oc adm must-gather", it reads every file that ends in .yaml, .yml, .json or .conf.
+Messages say key by key what became of it, or why it was left out. An unknown key of cloud.conf is an error. So are two files with
+different values for one key.
 
 Credentials are never printed. Of a Secret only the names are read. They go into a Secret, and a message has the command.`,
 		Example: "  helm get values cinder-csi --namespace kube-system > values.yaml\n  cinder-csi-generator import values.yaml > distribution.yaml",

@@ -184,8 +184,8 @@ func (w Workload) KubeletDir() string {
 	return ""
 }
 
-// upstreamName is the driver name that Cinder drivers have by default.
-const upstreamName = "cinder.csi.openstack.org"
+// UpstreamName is the driver name that Cinder drivers have by default. Kubernetes gives the in-tree volumes to the driver of this name.
+const UpstreamName = "cinder.csi.openstack.org"
 
 // DriverName is the name of the CSI driver that the workload serves. It is that of its directory on the node, or of the flags of a
 // Cinder driver. It is empty for other workloads, and if the name comes from elsewhere.
@@ -199,8 +199,8 @@ func (w Workload) DriverName() string {
 		}
 	}
 	for _, c := range w.Pod.Containers {
-		if isCinderDriver(c) {
-			return flagOf(c, "--driver-name", upstreamName)
+		if IsCinderDriver(c) {
+			return flagOf(c, "--driver-name", UpstreamName)
 		}
 	}
 	return ""
@@ -210,14 +210,15 @@ func (w Workload) DriverName() string {
 // if the workload has none, or takes it from elsewhere.
 func (w Workload) ClusterID() string {
 	for _, c := range w.Pod.Containers {
-		if isCinderDriver(c) {
+		if IsCinderDriver(c) {
 			return flagOf(c, "--cluster", "")
 		}
 	}
 	return ""
 }
 
-func isCinderDriver(c corev1.Container) bool {
+// IsCinderDriver is whether a container runs a Cinder driver, upstream's or this one.
+func IsCinderDriver(c corev1.Container) bool {
 	repository, _, _ := strings.Cut(path.Base(c.Image), ":")
 	repository, _, _ = strings.Cut(repository, "@")
 	return repository == "cinder-csi-plugin" || repository == "cinder-csi-driver" || len(c.Command) > 0 && path.Base(c.Command[0]) == "cinder-csi-plugin"

@@ -9,7 +9,7 @@ import (
 type facts struct {
 	clusterID      bool            // a values file has clusterID
 	credentials    bool            // a file has a key of the credentials
-	withoutZones   bool            // a values file turns topology off
+	withoutZones   bool            // a values file or a workload turns topology off
 	hosted         bool            // a HostedCluster or a HostedControlPlane is there
 	controlPlane   string          // the namespace of its control plane
 	identity       map[string]bool // names of the Secrets with the credentials of a hosted cluster
@@ -18,6 +18,8 @@ type facts struct {
 	userConfig     bool           // the ConfigMap cinder-csi-config is there
 	cloudCA        bool           // a ConfigMap has a CA of OpenStack's endpoints
 	otherSecrets   map[string]int // number of Secrets that the bundle does not need, by argument
+	volumes        Found          // the PersistentVolumes
+	volumeFiles    []string       // the arguments with PersistentVolumes
 }
 
 // survey collects the facts. Two hosted clusters are an error: a bundle is for one.
@@ -39,6 +41,13 @@ func (in *input) survey() (*facts, error) {
 		case "ConfigMap":
 			f.userConfig = f.userConfig || d.name() == userConfig
 			f.cloudCA = f.cloudCA || d.text("data", caKey) != ""
+		case "PersistentVolume":
+			if err := f.addVolume(d); err != nil {
+				return nil, err
+			}
+		case "Deployment", "DaemonSet":
+			template, err := podTemplate(d)
+			f.withoutZones = f.withoutZones || err == nil && podTurnsZonesOff(template.Spec)
 		case "":
 			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil
 			f.withoutZones = f.withoutZones || d.conf == nil && turnsZonesOff(d)

@@ -7,19 +7,23 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/generator/cluster"
 )
 
 // Found is what a cluster has of the driver that the bundle replaces.
 type Found struct {
-	Cluster    string
-	Workloads  []cluster.Workload // of the old driver, sorted
-	ClusterIDs []string           // the values of --cluster
-	Volumes    int                // PersistentVolumes of the driver
-	Shared     []string           // PersistentVolumes with a file system that several nodes may mount
-	WithSecret []string           // PersistentVolumes that name a Secret: of several clouds
-	Zoned      []string           // PersistentVolumes that are bound to a zone of the driver
+	Cluster       string
+	Workloads     []cluster.Workload // of the old driver, sorted
+	ClusterIDs    []string           // the values of --cluster
+	Volumes       int                // PersistentVolumes of the driver
+	Shared        []string           // PersistentVolumes with a file system that several nodes may mount
+	WithSecret    []string           // PersistentVolumes that name a Secret: of several clouds
+	Zoned         []string           // PersistentVolumes that are bound to a zone of the driver
+	InTree        []string           // PersistentVolumes of the plugin that was a part of Kubernetes
+	Zones         []string           // of the Zoned, as nodes carry them
+	InTreeClasses []string           // StorageClasses of that plugin
 }
 
 // Find reads a cluster, with GET requests only.
@@ -43,12 +47,24 @@ func Find(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, topologyKey
 		return nil, err
 	}
 	for _, v := range volumes {
-		if v.Spec.CSI != nil && v.Spec.CSI.Driver == b.DriverName {
+		if v.Spec.Cinder != nil || v.Spec.CSI != nil && v.Spec.CSI.Driver == b.DriverName {
 			f.add(v, topologyKey)
+		}
+	}
+	classes, err := cluster.List[storagev1.StorageClass](ctx, c, "/apis/storage.k8s.io/v1/storageclasses")
+	if err != nil {
+		return nil, err
+	}
+	for _, class := range classes {
+		if class.Provisioner == inTreeProvisioner {
+			f.InTreeClasses = append(f.InTreeClasses, class.Name)
 		}
 	}
 	return f, nil
 }
+
+// inTreeZoneKeys are the labels of nodes that in-tree volumes are bound to. Kubernetes translates both to that of the driver.
+var inTreeZoneKeys = []string{corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone}
 
 func (f *Found) add(v corev1.PersistentVolume, topologyKey string) {
 	f.Volumes++
@@ -56,20 +72,48 @@ func (f *Found) add(v corev1.PersistentVolume, topologyKey string) {
 	if !raw && slices.Contains(v.Spec.AccessModes, corev1.ReadWriteMany) {
 		f.Shared = append(f.Shared, v.Name)
 	}
+	if zones := zonesOf(v, topologyKey); len(zones) > 0 {
+		f.Zoned = append(f.Zoned, v.Name)
+		for _, zone := range zones {
+			f.Zones = appendNew(f.Zones, zone)
+		}
+	}
 	s := v.Spec.CSI
+	if s == nil {
+		f.InTree = append(f.InTree, v.Name)
+		return
+	}
 	if s.ControllerPublishSecretRef != nil || s.ControllerExpandSecretRef != nil || s.NodeStageSecretRef != nil || s.NodePublishSecretRef != nil || s.NodeExpandSecretRef != nil {
 		f.WithSecret = append(f.WithSecret, v.Name)
 	}
-	if v.Spec.NodeAffinity != nil && v.Spec.NodeAffinity.Required != nil && slices.ContainsFunc(v.Spec.NodeAffinity.Required.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
-		return slices.ContainsFunc(t.MatchExpressions, func(e corev1.NodeSelectorRequirement) bool { return e.Key == topologyKey })
-	}) {
-		f.Zoned = append(f.Zoned, v.Name)
+}
+
+// zonesOf are the zones that a volume is bound to. An in-tree volume may have them as labels only.
+func zonesOf(v corev1.PersistentVolume, topologyKey string) []string {
+	var zones []string
+	bound := func(key string) bool {
+		return key == topologyKey || v.Spec.Cinder != nil && slices.Contains(inTreeZoneKeys, key)
 	}
+	if v.Spec.NodeAffinity != nil && v.Spec.NodeAffinity.Required != nil {
+		for _, t := range v.Spec.NodeAffinity.Required.NodeSelectorTerms {
+			for _, e := range t.MatchExpressions {
+				if bound(e.Key) {
+					zones = append(zones, e.Values...)
+				}
+			}
+		}
+	}
+	for _, key := range inTreeZoneKeys {
+		if zone := v.Labels[key]; zone != "" && bound(key) {
+			zones = append(zones, zone)
+		}
+	}
+	return zones
 }
 
 // listVolumes shows what Find looks at.
-const listVolumes = `kubectl get pv -o json | jq -r '.items[] | select(.spec.csi.driver == "%s") | [.metadata.name,
-  (.spec.accessModes | join(",")), .spec.volumeMode, (.spec.nodeAffinity | tostring), (.spec.csi | keys | map(select(endswith("SecretRef"))) | join(","))] | @tsv'`
+const listVolumes = `kubectl get pv -o json | jq -r '.items[] | select(.spec.csi.driver == "%s" or .spec.cinder) | [.metadata.name,
+  (.spec.accessModes | join(",")), .spec.volumeMode, (.spec.nodeAffinity | tostring), (.spec.csi // {} | keys | map(select(endswith("SecretRef"))) | join(",")), .spec.cinder.volumeID] | @tsv'`
 
 func (a Adoption) checks() []Step {
 	doctor := Step{Text: "Check the cloud and the cluster; that the old driver is installed is an error that this way removes.", Commands: []string{"cinder-csi-generator doctor --os-cloud CLOUD --config distribution.yaml"}}
@@ -93,7 +137,7 @@ func (a Adoption) findings() []Step {
 	for _, w := range f.Workloads {
 		workloads = append(workloads, w.String())
 	}
-	steps := []Step{{Text: fmt.Sprintf("Found in the cluster (%s): %s; %d PersistentVolumes.", f.Cluster, orNone(workloads), f.Volumes)}}
+	steps := []Step{{Text: fmt.Sprintf("Found in the cluster (%s): %s; %d PersistentVolumes%s.", f.Cluster, orNone(workloads), f.Volumes, f.inTreeText())}}
 	for _, c := range []struct {
 		names []string
 		what  string
@@ -101,6 +145,8 @@ func (a Adoption) findings() []Step {
 		{f.Shared, "The new driver refuses to attach a file system to several nodes. Move the data of these PersistentVolumes first"},
 		{f.WithSecret, "A bundle serves one cloud. These PersistentVolumes name Secrets; if these are for several clouds, replace only the image (docs/how-to/replace-upstream.md)"},
 		{a.unusableZones(), "Nodes get no zone label from this bundle, and these PersistentVolumes need one. Set spec.topology.mode to enabled, with a zoneMap"},
+		{a.unserved(f.InTree), "Kubernetes gives in-tree volumes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or these PersistentVolumes have no driver"},
+		{a.unserved(f.InTreeClasses), "Kubernetes gives claims of in-tree classes to the driver with the name " + cluster.UpstreamName + ", which this bundle does not have. Set spec.driver.name, or replace these StorageClasses"},
 		{a.otherIDs(), fmt.Sprintf("The bundle marks volumes with %q, and the old driver with another ID. Tools find the volumes by it: set spec.clusterID to it", a.ClusterID)},
 	} {
 		if len(c.names) > 0 {
@@ -110,11 +156,27 @@ func (a Adoption) findings() []Step {
 	return steps
 }
 
+// inTreeText says how much of what was found is in-tree; both keep working, because Kubernetes translates them for the driver.
+func (f *Found) inTreeText() string {
+	if len(f.InTree)+len(f.InTreeClasses) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", of which %d are in-tree (spec.cinder); %d StorageClasses of %s", len(f.InTree), len(f.InTreeClasses), inTreeProvisioner)
+}
+
 func (a Adoption) unusableZones() []string {
 	if a.Topology {
 		return nil
 	}
 	return a.Found.Zoned
+}
+
+// unserved are the names, unless the bundle has the driver name to which Kubernetes gives in-tree volumes.
+func (a Adoption) unserved(names []string) []string {
+	if a.Bundle.DriverName == cluster.UpstreamName {
+		return nil
+	}
+	return names
 }
 
 func (a Adoption) otherIDs() []string {

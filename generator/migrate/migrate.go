@@ -1,7 +1,7 @@
 // Package migrate helps to replace another installation. Import reads its configuration and proposes a Distribution; Adopt lists the
 // steps from a running driver to a bundle, and back.
 //
-// Import tells about every key that it meets: what it became, or why it was left out. A key that nobody knows is an error. No note
+// Import tells about every key that it meets: what it became, or why it was left out. A key of cloud.conf that nobody knows is an error. No note
 // and no error holds a value of a file, because the files hold credentials.
 package migrate
 
@@ -80,7 +80,11 @@ func Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, []Note, error)
 	if err := errors.Join(problems...); err != nil {
 		return v1alpha1.Distribution{}, nil, err
 	}
+	if len(known.volumes.Zones) > 0 { // a file may turn it off for new volumes
+		all.into.Spec.Topology.Mode = v1alpha1.Enabled
+	}
 	notes = append(notes, known.tellOtherSecrets()...)
+	notes = append(notes, known.volumes.tell(known.volumeFiles)...)
 	if known.credentials { // once: every key of a credential would repeat it
 		notes = append(notes, Note{File: "all files", Key: "credentials", Why: "import never writes them. Put them into clouds.yaml and create the Secret: " + SecretCommand})
 	}
@@ -192,6 +196,7 @@ func Rows() []Note {
 	}
 	add("chart", chartRules)
 	add("cloud.conf", confRules)
+	add("container", containerRules)
 	for _, k := range objectKinds {
 		add(k.kind, k.rules)
 	}

@@ -66,6 +66,9 @@ const (
 	configGroup     = "config.openshift.io"
 	operatorGroup   = "operator.openshift.io"
 	hyperShiftGroup = "hypershift.openshift.io"
+	appsGroup       = "apps"
+	storageGroup    = "storage.k8s.io"
+	snapshotGroup   = "snapshot.storage.k8s.io"
 )
 
 var objectKinds = []objectKind{
@@ -79,6 +82,11 @@ var objectKinds = []objectKind{
 	{kind: "Namespace", only: hasUser, rules: namespaceRules},
 	{kind: "ConfigMap", only: isConfigMap, rules: configMapRules, read: (*proposal).readConfigMap},
 	{kind: "Secret", rules: secretRules, read: (*proposal).readSecret},
+	{group: appsGroup, kind: "Deployment", only: runsDriver, rules: deploymentRules},
+	{group: appsGroup, kind: "DaemonSet", only: runsDriver, rules: daemonSetRules},
+	{group: storageGroup, kind: "StorageClass", only: isCinderClass, rules: storageClassRules, read: (*proposal).readStorageClass},
+	{group: snapshotGroup, kind: "VolumeSnapshotClass", only: isCinderSnapshotClass, rules: snapshotClassRules, read: (*proposal).readSnapshotClass},
+	{kind: "PersistentVolume", only: isCinderVolume, rules: volumeRules, read: func(*proposal, document) error { return nil }}, // survey reads them
 }
 
 // format of the objects of a kind.

@@ -229,30 +229,36 @@ var secretName = regexp.MustCompile(`(?i)pass|secret|token|key|credential`)
 // setEnv takes the proxy and the variables with a plain value.
 func setEnv(of pods) func(*proposal, value) error {
 	return func(p *proposal, v value) error {
-		var env []struct {
-			Name      string `json:"name"`
-			Value     string `json:"value"`
-			ValueFrom any    `json:"valueFrom"`
-		}
+		var env []variable
 		if err := v.into(&env); err != nil {
 			return err
 		}
 		for _, e := range env {
-			key := "csi.plugin.extraEnv " + e.Name
-			switch field := proxyField(&p.Spec.Planes.Controller.Proxy, e.Name); {
-			case e.ValueFrom != nil:
-				p.note(key, "", "a bundle sets plain values only")
-			case secretName.MatchString(e.Name) || hasPassword(e.Value):
-				p.note(key, "", "it may hold a secret, which a Distribution must not")
-			case field != nil:
-				*field = e.Value
-			default:
-				for _, pl := range of.planes(&p.Spec.Planes) {
-					add(&pl.Env, map[string]string{e.Name: e.Value})
-				}
-			}
+			p.setVariable("csi.plugin.extraEnv "+e.Name, of, e)
 		}
 		return nil
+	}
+}
+
+// variable is an environment variable of a container.
+type variable struct {
+	Name      string `json:"name"`
+	Value     string `json:"value"`
+	ValueFrom any    `json:"valueFrom"`
+}
+
+func (p *proposal) setVariable(key string, of pods, e variable) {
+	switch field := proxyField(&p.Spec.Planes.Controller.Proxy, e.Name); {
+	case e.ValueFrom != nil:
+		p.note(key, "", "a bundle sets plain values only")
+	case secretName.MatchString(e.Name) || hasPassword(e.Value):
+		p.note(key, "", "it may hold a secret, which a Distribution must not")
+	case field != nil:
+		*field = e.Value
+	default:
+		for _, pl := range of.planes(&p.Spec.Planes) {
+			add(&pl.Env, map[string]string{e.Name: e.Value})
+		}
 	}
 }
 

@@ -55,7 +55,8 @@ func (p *proposal) walkValues(above string, fields map[string]any) error {
 			continue
 		}
 		if !slices.ContainsFunc(chartRules, func(r rule) bool { return strings.HasPrefix(r.key, path+".") }) {
-			return p.problem("there is no key %s in the values of openstack-cinder-csi 2.36.0%s; take it out, or the file is for another chart", path, didYouMean(path, chartKeys()))
+			p.note(path, "", "import does not know this key: openstack-cinder-csi 2.36.0 has none of this name"+didYouMean(path, chartKeys()))
+			continue
 		}
 		below, isMap := v.any.(map[string]any)
 		if !isMap && v.any != nil {

@@ -1,0 +1,235 @@
+package migrate
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+const (
+	flagOfBundle = "the bundle sets it"
+	noEffect     = "it has no effect in this driver"
+	oneCloud     = "a bundle serves one cloud; for several, replace only the image of upstream's plugin (docs/how-to/replace-upstream.md)"
+)
+
+// flagRules has a row for each flag of upstream's plugin that is not passed on in spec.driver.extraArgs.
+var flagRules = []rule{
+	{key: "cluster", to: "spec.clusterID", set: func(p *proposal, v value) (err error) { p.Spec.ClusterID, err = v.text(); return err }},
+	{key: "with-topology", to: "spec.topology.mode", why: "with --feature-gates=Topology of the provisioner"}, // by setZones
+	{key: "v", to: "spec.driver.logLevel", set: setFlagLevel},
+	{key: "pvc-annotations", to: "spec.driver.pvcAnnotations", set: setPVCAnnotations},
+	{key: "cloud-name", why: oneCloud},
+	{key: "endpoint", why: flagOfBundle},
+	{key: "cloud-config", why: flagOfBundle},
+	{key: "provide-controller-service", why: flagOfBundle},
+	{key: "provide-node-service", why: flagOfBundle},
+	{key: "http-endpoint", why: "the controller of a bundle always serves metrics"},
+	{key: "master", why: "the driver of a bundle asks the API server of its cluster"},
+	{key: "kubeconfig", why: "the driver of a bundle asks the API server of its cluster"},
+	{key: "kube-api-qps", why: noEffect},
+	{key: "kube-api-burst", why: noEffect},
+	{key: "min-resync-period", why: noEffect},
+	{key: "nodeid", why: noEffect},
+	{key: "node-service-no-os-client", why: noEffect},
+	{key: "any other", to: "spec.driver.extraArgs"},
+}
+
+// containerRules are for the documentation.
+var containerRules = func() []rule {
+	rows := []rule{
+		{key: "image of a sidecar", to: "spec.images", why: "registry and repository, if they are not those of Kubernetes"},
+		{key: "resources", to: "spec.planes.*.resources"},
+		{key: "env of the driver", to: "spec.planes.*.env and spec.planes.controller.proxy"},
+		{key: "args of a sidecar", why: "a bundle has fixed flags for the sidecars; change them with a Kustomize layer over the bundle"},
+	}
+	for _, r := range flagRules {
+		r.key = "--" + r.key
+		rows = append(rows, r)
+	}
+	return rows
+}()
+
+// sidecars are the containers beside the driver: the last part of their image, and their name in a Distribution.
+var sidecars = map[string]string{
+	"csi-attacher": "attacher", "csi-provisioner": "provisioner", "csi-snapshotter": "snapshotter", "csi-resizer": "resizer",
+	"livenessprobe": "livenessprobe", "csi-node-driver-registrar": "registrar",
+}
+
+// setContainers reads the containers one by one, and writes a note for each thing that they set.
+func setContainers(of pods) func(*proposal, value) error {
+	return func(p *proposal, _ value) error {
+		template, err := podTemplate(p.document)
+		if err != nil {
+			return err
+		}
+		for _, c := range template.Spec.Containers {
+			if err := p.readContainer(of, c); err != nil {
+				return err
+			}
+		}
+		if of.name == controllerPods.name {
+			p.setZones()
+		}
+		p.to = "" // the notes of the containers say what they became
+		return nil
+	}
+}
+
+func (p *proposal) readContainer(of pods, c corev1.Container) error {
+	key := "container " + c.Name
+	name := "driver"
+	switch sidecar, known := sidecars[imageName(c.Image)]; {
+	case cluster.IsCinderDriver(c):
+		if err := p.readDriver(of, c); err != nil {
+			return err
+		}
+	case known:
+		name = sidecar
+		if err := p.apply(rule{to: "spec.images." + name, set: setRepository(name)}, key+" image", value{repository(c.Image)}); err != nil {
+			return err
+		}
+	default:
+		p.note(key, "", "the bundle has no such container; add it with a Kustomize layer over the bundle")
+		return nil
+	}
+	if len(c.Resources.Requests) > 0 || len(c.Resources.Limits) > 0 {
+		p.setContainerResources(of, name, c.Resources)
+		p.note(key+" resources", "spec.planes."+of.name+".resources."+name, "")
+	}
+	return nil
+}
+
+// imageName is the last part of the repository of an image.
+func imageName(image string) string { return path.Base(repository(image)) }
+
+// repository is an image without tag and digest.
+func repository(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		image = image[:i]
+	}
+	return image
+}
+
+func (p *proposal) setContainerResources(of pods, name string, given corev1.ResourceRequirements) {
+	amounts := func(list corev1.ResourceList) map[string]string {
+		var all map[string]string
+		for resource, quantity := range list {
+			add(&all, map[string]string{string(resource): quantity.String()})
+		}
+		return all
+	}
+	for _, pl := range of.planes(&p.Spec.Planes) {
+		if pl.Resources == nil {
+			pl.Resources = map[string]v1alpha1.Resources{}
+		}
+		pl.Resources[name] = v1alpha1.Resources{Requests: amounts(given.Requests), Limits: amounts(given.Limits)}
+	}
+}
+
+// readDriver reads flags and environment of upstream's plugin. The node pods repeat what the controller decides.
+func (p *proposal) readDriver(of pods, c corev1.Container) error {
+	key := "container " + c.Name + " "
+	p.note(key+"image", "", "it is the image of upstream's plugin; name that of this driver in spec.images.driver (docs/how-to/build-the-image.md)")
+	given := flagsOf(c)
+	if _, named := given["cluster"]; !named && of.name == controllerPods.name {
+		p.note(key+"--cluster", "", "the plugin has none, so its volumes carry no mark of this cluster; the bundle marks new ones with spec.clusterID")
+	}
+	used := map[string]bool{}
+	for _, f := range sortedFlags(given) {
+		text, resolved := resolve(c, f.value, used)
+		r := flagRule(f.name)
+		switch {
+		case f.name == "cluster" && !resolved && of.name == controllerPods.name && p.known.clusterID:
+			p.note(key+"--cluster", "", "a values file has clusterID")
+		case f.name == "cluster" && !resolved && of.name == controllerPods.name:
+			return p.problem("%s--cluster: import cannot read where its value comes from, and existing volumes are found by it; "+
+				"give a further file with the line clusterID: VALUE", key)
+		case of.name == nodePods.name && r.set != nil, f.name == "with-topology": // the controller has it, and setZones reads the other
+		case r.key == "any other" && resolved:
+			p.addArg(of, "--"+f.name+"="+text)
+			p.note(key+"--"+f.name, r.to, "")
+		case r.key == "any other":
+			p.note(key+"--"+f.name, "", "import cannot read where its value comes from; write it into spec.driver.extraArgs")
+		default:
+			if err := p.apply(r, key+"--"+f.name, value{text}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range c.Env {
+		if used[e.Name] || slices.Contains([]string{"CSI_ENDPOINT", "CLOUD_CONFIG", "CLUSTER_NAME"}, e.Name) {
+			continue
+		}
+		v := variable{Name: e.Name, Value: e.Value}
+		if e.ValueFrom != nil {
+			v.ValueFrom = e.ValueFrom
+		}
+		before := len(p.notes)
+		if p.setVariable(key+"env "+e.Name, of, v); len(p.notes) == before {
+			p.note(key+"env "+e.Name, "spec.planes.*.env or spec.planes.controller.proxy", "")
+		}
+	}
+	return nil
+}
+
+func (p *proposal) addArg(of pods, arg string) {
+	e := &p.Spec.Driver.ExtraArgs
+	if of.name == nodePods.name {
+		e.Node = append(e.Node, arg)
+		return
+	}
+	e.Controller = append(e.Controller, arg)
+}
+
+func flagRule(name string) rule {
+	i := slices.IndexFunc(flagRules, func(r rule) bool { return r.key == name })
+	if i < 0 {
+		i = len(flagRules) - 1
+	}
+	return flagRules[i]
+}
+
+func setFlagLevel(p *proposal, v value) error {
+	var n int
+	text, err := v.text()
+	if err == nil {
+		_, err = fmt.Sscanf(text, "%d", &n)
+	}
+	if err != nil {
+		return errType
+	}
+	p.Spec.Driver.LogLevel = &n
+	return nil
+}
+
+// setZones says whether upstream's plugin used zones, which both it and its provisioner decide.
+func (p *proposal) setZones() {
+	if p.known.withoutZones {
+		p.Spec.Topology.Mode = v1alpha1.Disabled
+		p.note("--with-topology and --feature-gates=Topology", "spec.topology.mode", "")
+		return
+	}
+	p.Spec.Topology.Mode = v1alpha1.Enabled
+	p.note("--with-topology and --feature-gates=Topology", "spec.topology.mode", zonesStay)
+}
+
+// podTurnsZonesOff is whether a pod of upstream runs without topology.
+func podTurnsZonesOff(pod corev1.PodSpec) bool {
+	return slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+		given := flagsOf(c)
+		switch {
+		case cluster.IsCinderDriver(c):
+			return strings.EqualFold(given["with-topology"], "false")
+		case sidecars[imageName(c.Image)] == "provisioner":
+			return slices.ContainsFunc(strings.Split(given["feature-gates"], ","), func(gate string) bool { return strings.EqualFold(gate, "Topology=false") })
+		}
+		return false
+	})
+}

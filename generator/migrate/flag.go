@@ -1,0 +1,71 @@
+package migrate
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// flagValue is a flag of a command line.
+type flagValue struct{ name, value string }
+
+// flagsOf are the flags of a container, with the rules of upstream's plugin: "_" is "-", and a flag alone is true.
+func flagsOf(c corev1.Container) map[string]string {
+	given := map[string]string{}
+	last := ""
+	for _, arg := range slices.Concat(c.Command, c.Args) {
+		name, value, hasValue := strings.Cut(arg, "=")
+		switch {
+		case !strings.HasPrefix(arg, "-"):
+			if last != "" {
+				given[last] = unquoted(arg)
+			}
+			last = ""
+			continue
+		case !hasValue:
+			value = "true"
+		}
+		last = strings.ReplaceAll(strings.TrimLeft(name, "-"), "_", "-")
+		if there, repeated := given[last]; repeated && last == "cloud-name" {
+			value = there + "," + value
+		}
+		given[last] = unquoted(value)
+		if hasValue {
+			last = ""
+		}
+	}
+	return given
+}
+
+func unquoted(text string) string { return strings.Trim(text, `"`) }
+
+func sortedFlags(given map[string]string) []flagValue {
+	var all []flagValue
+	for name := range maps.Keys(given) {
+		all = append(all, flagValue{name, given[name]})
+	}
+	slices.SortFunc(all, func(a, b flagValue) int { return cmp.Compare(a.name, b.name) })
+	return all
+}
+
+var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
+
+// resolve replaces $(NAME) by the variables of the container, as kubelet does, and remembers their names. It reports whether each of them has a plain value.
+func resolve(c corev1.Container, text string, used map[string]bool) (string, bool) {
+	all := true
+	text = reference.ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
+		i := slices.IndexFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name && e.ValueFrom == nil })
+		if i < 0 {
+			all = false
+			return found
+		}
+		used[name] = true
+		return c.Env[i].Value
+	})
+	return text, all
+}

@@ -1,0 +1,76 @@
+package migrate
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPlainManifestsBecomeADistribution(t *testing.T) {
+	const dir = "manifests"
+	d, notes, err := Import(below(t, dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := text(t, d, notes)
+	if *update {
+		if err := os.WriteFile("testdata/"+dir+".want", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/" + dir + ".want")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, secret := range []string{"hunter2", "Y2FuYXJ5", "canary"} {
+		if strings.Contains(got, secret) {
+			t.Errorf("%s is told:\n%s", secret, got)
+		}
+	}
+}
+
+func TestEachKindOfAPlainManifestIsReadAlone(t *testing.T) {
+	for _, test := range []struct{ name, content, spec, note string }{
+		{"DaemonSet", `{apiVersion: apps/v1, kind: DaemonSet, spec: {template: {spec: {containers: [{image: x/cinder-csi-plugin:v1, args: ["--with-topology=false"]}]}}}}`, "", "image of upstream's plugin"},
+		{"controller without zones", `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{image: x/cinder-csi-plugin:v1, args: ["--with-topology=false"]}]}}}}`, "mode: disabled", "the plugin has none"},
+		{"StorageClass", `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: a}, provisioner: cinder.csi.openstack.org}`, "", classStays},
+		{"in-tree StorageClass", `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: a}, provisioner: kubernetes.io/cinder}`, "", inTreeStays},
+		{"VolumeSnapshotClass", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: a}, driver: cinder.csi.openstack.org}`, "", classStays},
+		{"in-tree volume", `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-a}, spec: {cinder: {volumeID: x}}}`, "", "PersistentVolumes in-tree (1): pv-a: left out: Kubernetes gives in-tree volumes"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if spec, notes := imported(t, test.content); !strings.Contains(spec, test.spec) || !strings.Contains(notes, test.note) {
+				t.Errorf("want %q and %q, got:\n%s%s", test.spec, test.note, spec, notes)
+			}
+		})
+	}
+}
+
+func TestAClusterIDThatCannotBeReadIsRefused(t *testing.T) {
+	const manifest = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: c}, spec: {template: {spec: {containers: [{name: p, image: x/cinder-csi-plugin,
+  args: ["--cluster=$(ID)"], env: [{name: ID, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}]}}}}`
+	if _, _, err := Import(files(manifest)); err == nil || !strings.Contains(err.Error(), "give a further file with the line clusterID: VALUE") {
+		t.Errorf("want a refusal, got %v", err)
+	}
+	if spec, notes := imported(t, manifest+"\n---\nclusterID: blue\n"); !strings.Contains(spec, "clusterID: blue") {
+		t.Errorf("want the ID of the further file, got:\n%s%s", spec, notes)
+	}
+}
+
+func TestAKeyThatTheChartDoesNotHaveIsNamedAndTheRestIsRead(t *testing.T) {
+	spec, notes := imported(t, "clusterID: blue\ncsi: {provisoner: {topology: hunter2}, plugin: {kubeletDir: hunter2}}\nnewKey: {password: hunter2}\n")
+	if !strings.Contains(spec, "clusterID: blue") || strings.Contains(spec+notes, "hunter2") {
+		t.Errorf("want the key that is known, and no value, got:\n%s%s", spec, notes)
+	}
+	for _, key := range []string{"csi.provisoner", "csi.plugin.kubeletDir", "newKey"} {
+		if want := fmt.Sprintf("file: %s: left out: import does not know this key", key); !strings.Contains(notes, want) {
+			t.Errorf("want %q in:\n%s", want, notes)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package migrate
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// runsDriver is whether a workload runs a Cinder driver.
+func runsDriver(d document) bool {
+	template, err := podTemplate(d)
+	return err == nil && slices.ContainsFunc(template.Spec.Containers, cluster.IsCinderDriver)
+}
+
+// podTemplate is the template of a Deployment or a DaemonSet.
+func podTemplate(d document) (corev1.PodTemplateSpec, error) {
+	var w struct {
+		Spec struct {
+			Template corev1.PodTemplateSpec `json:"template"`
+		} `json:"spec"`
+	}
+	text, err := json.Marshal(d.yaml)
+	if err == nil {
+		err = json.Unmarshal(text, &w)
+	}
+	if err != nil {
+		return corev1.PodTemplateSpec{}, errType
+	}
+	return w.Spec.Template, nil
+}
+
+var deploymentRules = slices.Concat([]rule{
+	{key: "spec.replicas", to: "spec.planes.controller.replicas", set: setLiveReplicas},
+	{key: "spec.strategy", to: "spec.planes.controller.updateStrategy", set: setStrategy(controllerPods)},
+}, templateRules(controllerPods))
+
+var daemonSetRules = slices.Concat([]rule{
+	{key: "spec.updateStrategy", to: "spec.planes.node.updateStrategy", set: setStrategy(nodePods)},
+}, templateRules(nodePods))
+
+// templateRules are about the pods of a workload.
+func templateRules(of pods) []rule {
+	to := "spec.planes." + of.name + "."
+	const pod = "spec.template.spec."
+	return []rule{
+		{key: "spec.selector", why: "the objects of a bundle have fixed labels"},
+		{key: "spec.template.metadata.labels", to: to + "podLabels", set: setOwnMap(of, labels, upstreamLabel)},
+		{key: "spec.template.metadata.annotations", to: to + "podAnnotations", set: setOwnMap(of, annotations, installersAnnotation)},
+		{key: pod + "containers", to: "the Distribution, by the rows of container", set: setContainers(of)},
+		{key: pod + "nodeSelector", to: to + "nodeSelector", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
+		{key: pod + "tolerations", to: to + "tolerations", set: setTolerations(of)},
+		{key: pod + "affinity", to: to + "affinity", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.Affinity })},
+		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.TopologySpreadConstraints })},
+		{key: pod + "priorityClassName", to: to + "priorityClassName", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.PriorityClassName })},
+		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPlanePullSecrets(of)},
+		{key: pod + "volumes", to: "spec.driver.kubeletDir", set: setVolumes},
+		{key: pod + "securityContext", why: "the pods of a bundle have the least rights that work; spec.planes.controller.runAsUser sets the user of the controller"},
+		{key: pod + "hostAliases", why: "no bundle sets it; add it with a Kustomize layer over the bundle, or give the cloud a name in DNS"},
+		{key: pod + "serviceAccount", why: "the objects of a bundle have fixed names"},
+		{key: pod + "serviceAccountName", why: "the objects of a bundle have fixed names"},
+	}
+}
+
+// setLiveReplicas leaves out the one of upstream: a Deployment always has the number, whether or not a person chose it.
+func setLiveReplicas(p *proposal, v value) error {
+	n, err := v.whole()
+	switch {
+	case err != nil:
+		return err
+	case n < 2:
+		return leave("1 is the default of upstream, and the bundle has its own")
+	}
+	p.Spec.Planes.Controller.Replicas = &n
+	return nil
+}
+
+// setStrategy leaves out what upstream or Kubernetes sets where nobody chose.
+func setStrategy(of pods) func(*proposal, value) error {
+	defaults := []v1alpha1.RollingUpdate{{}, {MaxUnavailable: "0", MaxSurge: "1"}, {MaxUnavailable: "1"}, {MaxUnavailable: "1", MaxSurge: "0"}}
+	return func(p *proposal, v value) error {
+		var s v1alpha1.UpdateStrategy
+		if err := v.into(&s); err != nil {
+			return err
+		}
+		if (s.Type == "" || s.Type == "RollingUpdate") && slices.Contains(defaults, s.RollingUpdate) {
+			return leave("it is the default of upstream, and the bundle has its own")
+		}
+		for _, pl := range of.planes(&p.Spec.Planes) {
+			pl.UpdateStrategy = s
+		}
+		return nil
+	}
+}
+
+// upstreamLabel is whether the manifests or the chart of upstream set a label of pods.
+func upstreamLabel(key string) bool {
+	return slices.Contains([]string{"app", "component", "release", "chart", "heritage", "pod-template-hash"}, key) || strings.HasPrefix(key, "app.kubernetes.io/")
+}
+
+// installersAnnotation is whether tools set an annotation of pods.
+func installersAnnotation(key string) bool {
+	return strings.HasPrefix(key, "checksum/") || strings.HasPrefix(key, "kubectl.kubernetes.io/")
+}
+
+// setOwnMap takes the labels or annotations that a person chose.
+func setOwnMap(of pods, field func(*v1alpha1.Plane) *map[string]string, others func(string) bool) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		var own map[string]string
+		if err := v.into(&own); err != nil {
+			return err
+		}
+		maps.DeleteFunc(own, func(key, _ string) bool { return others(key) })
+		if len(own) == 0 {
+			return leave("upstream or a tool sets them")
+		}
+		for _, pl := range of.planes(&p.Spec.Planes) {
+			add(field(pl), own)
+		}
+		return nil
+	}
+}
+
+func setTolerations(of pods) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		var all []v1alpha1.Toleration
+		if err := v.into(&all); err != nil {
+			return err
+		}
+		if of.name == nodePods.name && reflect.DeepEqual(all, []v1alpha1.Toleration{{Operator: string(corev1.TolerationOpExists)}}) {
+			return leave("the node pods of a bundle tolerate everything too")
+		}
+		for _, pl := range of.planes(&p.Spec.Planes) {
+			pl.Tolerations = all
+		}
+		return nil
+	}
+}
+
+func setPlanePullSecrets(of pods) func(*proposal, value) error {
+	return func(p *proposal, v value) error {
+		var given []corev1.LocalObjectReference
+		if err := v.into(&given); err != nil {
+			return err
+		}
+		for _, pl := range of.planes(&p.Spec.Planes) {
+			for _, s := range given {
+				pl.ImagePullSecrets = appendNew(pl.ImagePullSecrets, s.Name)
+			}
+		}
+		return nil
+	}
+}
+
+// usualKubeletDir is the directory of kubelet that bundles have by default.
+const usualKubeletDir = "/var/lib/kubelet"
+
+// setVolumes reads the directory of kubelet. Each other volume gets a note.
+func setVolumes(p *proposal, _ value) error {
+	template, err := podTemplate(p.document)
+	if err != nil {
+		return err
+	}
+	for _, v := range template.Spec.Volumes {
+		key := "volume " + v.Name
+		switch {
+		case v.Secret != nil:
+			p.known.credentials = true
+			p.note(key, "", "the bundle mounts Secrets of its own. If Secret "+v.Secret.SecretName+" has a cloud.conf, give its text to import as a further file: "+p.confCommand(v.Secret.SecretName))
+		case v.ConfigMap != nil:
+			p.note(key, "", "the bundle mounts ConfigMaps of its own; if ConfigMap "+v.ConfigMap.Name+" has a CA of OpenStack, put its PEM into spec.credentials.caBundle")
+		case v.HostPath != nil && !strings.HasPrefix(v.HostPath.Path, "/etc/"):
+			continue // the directories of kubelet and devices, which the bundle has too
+		case v.HostPath != nil:
+			p.note(key, "", "the bundle mounts no directory of a node below /etc. If "+v.HostPath.Path+" has a cloud.conf, give it to import as a further file. Put the PEM of a CA into spec.credentials.caBundle")
+		}
+	}
+	dir := cluster.Workload{Pod: template.Spec}.KubeletDir()
+	if dir == "" || dir == usualKubeletDir {
+		p.to = "" // the bundle has it by default
+		return nil
+	}
+	p.Spec.Driver.KubeletDir = dir
+	return nil
+}
+
+// confCommand writes the cloud.conf of a Secret to a file that others cannot read.
+func (p *proposal) confCommand(secret string) string {
+	namespace := p.document.namespace()
+	if namespace == "" {
+		namespace = "kube-system"
+	}
+	return "(umask 077; kubectl --namespace " + namespace + " get secret " + secret + ` -o 'go-template={{index .data "cloud.conf" | base64decode}}' > cloud.conf)`
+}
