@@ -75,8 +75,8 @@ func TestAVolumeStagedByUpstreamIsAdoptedWhileAFileIsOpen(t *testing.T) {
 			if got, _ := os.ReadFile(filepath.Join(second, "held")); string(got) != "before, after" {
 				t.Errorf("want what was written before and after, got %q", got)
 			}
-			must(t, h.Unmount(pod))
-			must(t, h.Unmount(second))
+			must(t, h.Unpublish(t.Context(), pod))
+			must(t, h.Unpublish(t.Context(), second))
 			must(t, h.Unstage(t.Context(), vol, staging))
 			if n := countMounts(t, h, m); n != 0 {
 				t.Errorf("want no mount left, got %d", n)
@@ -126,7 +126,7 @@ func TestStackedBlockTargetsOfUpstreamAreUnmountedTogether(t *testing.T) {
 	if n := countMounts(t, h, m); n != 3 {
 		t.Errorf("want no further mount, got %d", n)
 	}
-	must(t, h.Unmount(target))
+	must(t, h.Unpublish(t.Context(), target))
 	if n := countMounts(t, h, m); n != 0 {
 		t.Errorf("want every mount gone, got %d", n)
 	}
@@ -151,11 +151,11 @@ func TestAnAccessModeForASingleTargetAllowsOne(t *testing.T) {
 	}
 	second.SingleTarget = false
 	must(t, h.Publish(t.Context(), second)) // a mode for several
-	must(t, h.Unmount(second.Target))
-	must(t, h.Unmount(first.Target))
+	must(t, h.Unpublish(t.Context(), second.Target))
+	must(t, h.Unpublish(t.Context(), first.Target))
 	second.SingleTarget = true
 	must(t, h.Publish(t.Context(), second))
-	must(t, h.Unmount(second.Target))
+	must(t, h.Unpublish(t.Context(), second.Target))
 	must(t, h.Unstage(t.Context(), vol, staging))
 
 	first.Target, second.Target = m.Path(blockTargets, "1"), m.Path(blockTargets, "2")
@@ -163,7 +163,7 @@ func TestAnAccessModeForASingleTargetAllowsOne(t *testing.T) {
 		must(t, h.PublishBlock(t.Context(), first))
 	}
 	wantKind(t, h.PublishBlock(t.Context(), second), volume.Conflict, first.Target)
-	must(t, h.Unmount(first.Target))
+	must(t, h.Unpublish(t.Context(), first.Target))
 	must(t, h.PublishBlock(t.Context(), second))
 }
 
@@ -173,11 +173,11 @@ func TestAVolumeInUseIsNotUnstaged(t *testing.T) {
 	stage(t, h, StageSpec{Path: staging})
 	must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: pod}))
 	wantKind(t, h.Unstage(t.Context(), vol, staging), volume.Busy, pod)
-	must(t, h.Unmount(pod))
+	must(t, h.Unpublish(t.Context(), pod))
 	must(t, h.Unstage(t.Context(), vol, staging))
 	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: device}))
 	wantKind(t, h.Unstage(t.Context(), vol, staging), volume.Busy, device)
-	must(t, h.Unmount(device))
+	must(t, h.Unpublish(t.Context(), device))
 	must(t, h.Unstage(t.Context(), vol, staging))
 	must(t, h.Unstage(t.Context(), "no volume", staging))
 }

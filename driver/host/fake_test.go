@@ -92,6 +92,7 @@ func newFakeHost(t *testing.T) *fakeHost {
 	})
 	b.kernel.btrfsDevices = func(string) (uint64, error) { return 1, nil }
 	b.kernel.sync, b.kernel.inUse = func(string) error { return nil }, func(string) bool { return false }
+	b.kernel.read, b.kernel.syncDisk = func(string) error { return nil }, func(string) error { return nil }
 	b.kernel.thaw = func(string) (bool, error) { return false, nil }
 	b.open = func(path string) (disk.Device, error) {
 		b.mu.Lock()

@@ -23,6 +23,8 @@ func (h *Host) Health(ctx context.Context, id volume.ID, paths ...string) ([]vol
 	paths = slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" })
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, statsTimeout) // for the disk and all paths together
+	defer cancel()
 	call, _ := h.health.Start(id, func() diskHealth {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statsTimeout)
 		defer cancel()
@@ -80,7 +82,14 @@ func (h *Host) readHealth(ctx context.Context, id volume.ID) diskHealth {
 	if err != nil {
 		return diskHealth{err: err}
 	}
-	return diskHealth{issues: h.fileSystemIssues(d, table), paths: table.PathsOn(d.Number)}
+	issues := h.fileSystemIssues(d, table)
+	switch err := h.readDisk(ctx, d.Path); {
+	case volume.Is(err, volume.Unavailable):
+		issues = append(issues, notResponding(err.Error()))
+	case err != nil:
+		issues = append(issues, volume.HealthIssue{Severity: volume.Inaccessible, Reason: "InputOutputError", Message: "read disk " + d.Path + ": " + err.Error()})
+	}
+	return diskHealth{issues: issues, paths: table.PathsOn(d.Number)}
 }
 
 // fileSystemIssues are the issues of a file system that the kernel reports without asking it.

@@ -6,8 +6,8 @@
 // asks the cloud for more than the metadata of this server.
 //
 // The state of a volume is in the kernel: in sysfs, in the mount table and on the disk. In memory there are only
-//   - Calls in progress into a disk or file system that may not answer. Here they are stats, health, syncs, holders, users;
-//     in disk, serials and the scan of SCSI hosts; in metadata, the search of the config drive. Each runs once for all
+//   - Calls in progress into a disk or file system that may not answer. Here they are stats, health, reads, syncs, holders and users.
+//     In disk they are serials, rescans and the scan of SCSI hosts; in metadata, the search of the config drive. Each runs once for all
 //     callers. When the process restarts, the next caller starts it again, so at most one more thread blocks.
 //   - The last serial of each disk, in disk. When the process restarts, the driver reads them again. A disk that no
 //     longer answers then counts as a volume, which keeps the attach limit stable.
@@ -38,6 +38,8 @@ type Options struct {
 	DevRoot  string // device nodes, by the names that sysfs uses; /dev if empty
 	ProcRoot string // procfs; /proc if empty
 
+	DriverName string // volumes below another name in the directory of kubelet are foreign; if empty, no name is
+
 	Metadata metadata.Options // New sets Disks and SysRoot of it
 	Log      *slog.Logger     // slog.Default if nil
 	Commands command.Runner   // runs programs; processes of this machine if nil
@@ -58,7 +60,8 @@ type Host struct {
 
 	stats    singleflight.Group[string, statsResult] // of the volumes at paths
 	health   singleflight.Group[volume.ID, diskHealth]
-	syncs    singleflight.Group[string, struct{}] // of the file systems at paths
+	reads    singleflight.Group[string, error]    // of device nodes, whether their disks answer
+	syncs    singleflight.Group[string, struct{}] // of device nodes, or of paths without one
 	holders  singleflight.Group[string, bool]     // whether a supported file system is on a device node
 	users    singleflight.Group[string, string]   // what describeUsers finds for a device node
 	warnings sync.Map                             // target -> nothing: the warning about a writable publication was logged
@@ -69,7 +72,9 @@ type Host struct {
 // kernel are the calls into the kernel that tests replace.
 type kernel struct {
 	stat         func(path string) (Stats, error)
+	read         func(devicePath string) error
 	sync         func(path string) error
+	syncDisk     func(devicePath string) error
 	thaw         func(path string) (bool, error)
 	loops        func(device disk.Number) []string
 	inUse        func(devicePath string) bool
@@ -95,7 +100,7 @@ func newHost(o Options, d disk.Options, m mount.Options) *Host {
 	h := &Host{
 		disks: disk.NewFinder(d), mounts: mount.New(m), log: o.Log,
 		fs:     fs.NewTools(fs.Options{SysRoot: o.SysRoot, DevRoot: o.DevRoot, Commands: o.Commands, Log: o.Log}),
-		kernel: kernel{stat: statPath, sync: fs.Sync, thaw: thaw, inUse: disk.InUse, btrfsDevices: fs.BtrfsDevices},
+		kernel: kernel{stat: statPath, read: disk.ReadUncached, sync: fs.Sync, syncDisk: disk.Sync, thaw: thaw, inUse: disk.InUse, btrfsDevices: fs.BtrfsDevices},
 		proc:   cmp.Or(o.ProcRoot, "/proc"),
 	}
 	h.kernel.loops = func(device disk.Number) []string {
@@ -103,7 +108,7 @@ func newHost(o Options, d disk.Options, m mount.Options) *Host {
 	}
 	o.Metadata.SysRoot, o.Metadata.Disks = o.SysRoot, h.disks
 	h.metadata = metadata.New(o.Metadata)
-	h.limit = limit.New(limit.Options{SysRoot: o.SysRoot, Disks: h.disks, Mounts: h.mounts})
+	h.limit = limit.New(limit.Options{SysRoot: o.SysRoot, Driver: o.DriverName, Disks: h.disks, Mounts: h.mounts})
 	return h
 }
 

@@ -300,7 +300,7 @@ func TestAWriteProtectedDiskIsNeitherFormattedNorStagedWritable(t *testing.T) {
 				t.Errorf("want no mount that cannot be written, got %d", n)
 			}
 			must(t, x.stage(t, StageSpec{ReadOnly: true}))
-			must(t, x.Unmount(x.Path("staging")))
+			must(t, x.Unpublish(t.Context(), x.Path("staging")))
 			if sum(t, x.disk) != before {
 				t.Error("want every byte as it was")
 			}
@@ -374,7 +374,7 @@ func TestBytesWithoutASignatureAreOverwrittenOnlyWithoutASource(t *testing.T) {
 	x.staysAsItIs(t, "made from a source", StageSpec{FromSource: true}, StageSpec{FromSource: true, FSType: "ext4"})
 	x.staysAsItIs(t, "read-only", StageSpec{ReadOnly: true})
 	must(t, x.stage(t, StageSpec{FSType: "ext4"}))
-	must(t, x.Unmount(x.Path("staging")))
+	must(t, x.Unpublish(t.Context(), x.Path("staging")))
 }
 
 // A server that lost its power leaves a journal that must be replayed: by fsck for ext, by the kernel for XFS, never by
@@ -390,7 +390,7 @@ func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNotFormatted(t *testing.T) 
 			_, err = f.WriteString("kept")
 			must(t, errors.Join(err, f.Sync(), f.Close()))
 			crash(t, staging)
-			must(t, x.Unmount(staging))
+			must(t, x.Unpublish(t.Context(), staging))
 			x.tools.ran = nil
 			x.staysAsItIs(t, fsType, otherRequests(fsType)...)
 			for _, readOnly := range []bool{false, true} {
@@ -398,7 +398,7 @@ func TestAFileSystemThatWasNotUnmountedIsRecoveredAndNotFormatted(t *testing.T) 
 				if got, _ := os.ReadFile(filepath.Join(staging, "data")); string(got) != "kept" {
 					t.Errorf("want the file, got %q", got)
 				}
-				must(t, x.Unmount(staging))
+				must(t, x.Unpublish(t.Context(), staging))
 			}
 			if made := x.tools.made(); len(made) > 0 {
 				t.Errorf("want no file system made, got %q", made)
@@ -416,11 +416,11 @@ func TestTheErrorForAWriteProtectedFileSystemNamesTheOptionThatReadsIt(t *testin
 			staging := x.Path("staging")
 			must(t, x.stage(t, StageSpec{FSType: fsType}))
 			must(t, os.WriteFile(filepath.Join(staging, "data"), []byte("kept"), 0o600))
-			must(t, x.Unmount(staging))
+			must(t, x.Unpublish(t.Context(), staging))
 			must(t, x.stage(t, StageSpec{}))
 			must(t, os.WriteFile(filepath.Join(staging, "late"), nil, 0o600))
 			crash(t, staging)
-			must(t, x.Unmount(staging))
+			must(t, x.Unpublish(t.Context(), staging))
 			x.protect(t, true)
 			before := sum(t, x.disk)
 			unrecovered := fs.NoRecoveryOption(fsType)
@@ -429,7 +429,7 @@ func TestTheErrorForAWriteProtectedFileSystemNamesTheOptionThatReadsIt(t *testin
 			if got, _ := os.ReadFile(filepath.Join(staging, "data")); string(got) != "kept" {
 				t.Errorf("want the file, got %q", got)
 			}
-			must(t, x.Unmount(staging))
+			must(t, x.Unpublish(t.Context(), staging))
 			if sum(t, x.disk) != before {
 				t.Error("want every byte as it was")
 			}
@@ -505,7 +505,7 @@ func TestAnXFSWhoseMkfsWasKilledIsFormattedAgain(t *testing.T) {
 			killedMkfs(t, x.disk, sector, nil)
 			must(t, x.stage(t, StageSpec{FSType: "xfs"}))
 			must(t, os.WriteFile(x.Path("staging", "data"), []byte("kept"), 0o600))
-			must(t, x.Unmount(x.Path("staging")))
+			must(t, x.Unpublish(t.Context(), x.Path("staging")))
 			must(t, x.stage(t, StageSpec{FSType: "xfs"}))
 			if got, _ := os.ReadFile(x.Path("staging", "data")); string(got) != "kept" {
 				t.Errorf("want the file, got %q", got)
@@ -563,13 +563,13 @@ func TestATornSuperblockIsRestoredFromItsBackup(t *testing.T) {
 			_, err = f.WriteString("kept")
 			must(t, errors.Join(err, f.Sync(), f.Close()))
 			crash(t, x.Path("staging")) // so that the journal has something to replay
-			must(t, x.Unmount(x.Path("staging")))
+			must(t, x.Unpublish(t.Context(), x.Path("staging")))
 			tear(t, x.disk)
 			must(t, x.stage(t, StageSpec{FSType: "ext4"}))
 			if got, _ := os.ReadFile(x.Path("staging", "data")); string(got) != "kept" {
 				t.Errorf("want the file, got %q", got)
 			}
-			must(t, x.Unmount(x.Path("staging")))
+			must(t, x.Unpublish(t.Context(), x.Path("staging")))
 			testenv.Run(t, "e2fsck", "-f", "-n", x.disk)
 			if made := x.tools.made(); len(made) != 1 {
 				t.Errorf("want one file system made, got %q", made)

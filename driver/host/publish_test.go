@@ -104,7 +104,7 @@ func TestAWritablePublicationServesAReadOnlyAccessModeButNotAReadOnlyPod(t *test
 	b.mounter.add(Entry{Device: num(254, 32), Path: b.kubelet("other"), FSType: "ext4", Source: "/dev/vdc", Options: []string{"rw"}})
 	p.Target = b.kubelet("other")
 	wantKind(t, b.Publish(t.Context(), p), volume.Conflict, "unpublish the path first")
-	must(t, b.Unmount(old))
+	must(t, b.Unpublish(t.Context(), old))
 	for _, p.Target = range []string{old, next} {
 		must(t, b.Publish(t.Context(), p))
 		if m, _ := b.mounter.table.At(p.Target); !m.ReadOnly() {
@@ -156,7 +156,7 @@ func TestUnmountRemovesEveryMountAndTheEmptyDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := b.Unmount(target); err != nil {
+		if err := b.Unpublish(t.Context(), target); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,14 +183,14 @@ func TestUnmountKeepsData(t *testing.T) {
 	if err := os.Symlink(dir, b.kubelet("link")); err != nil {
 		t.Fatal(err)
 	}
-	wantKind(t, b.Unmount(dir), volume.Conflict, "leaves it as it is")
-	wantKind(t, b.Unmount(file), volume.Conflict, "leaves it as it is")
-	wantKind(t, b.Unmount(b.kubelet("link")), volume.InvalidArgument, "symbolic link")
-	wantKind(t, b.Unmount("/"), volume.InvalidArgument)
+	wantKind(t, b.Unpublish(t.Context(), dir), volume.Conflict, "leaves it as it is")
+	wantKind(t, b.Unpublish(t.Context(), file), volume.Conflict, "leaves it as it is")
+	wantKind(t, b.Unpublish(t.Context(), b.kubelet("link")), volume.InvalidArgument, "symbolic link")
+	wantKind(t, b.Unpublish(t.Context(), "/"), volume.InvalidArgument)
 	if text, _ := os.ReadFile(file); string(text) != "data" {
 		t.Errorf("want the data there, got %q", text)
 	}
-	if err := b.Unmount(b.kubelet("never/was/there")); err != nil {
+	if err := b.Unpublish(t.Context(), b.kubelet("never/was/there")); err != nil {
 		t.Errorf("want success where nothing is, got %v", err)
 	}
 }

@@ -69,10 +69,10 @@ func TestDataPersistsOverRemountsOnRealFileSystems(t *testing.T) {
 					t.Errorf("want the numbers of a file system of 400 MiB, got %+v, %v", stats, err)
 				}
 				for range 2 {
-					must(t, h.Unmount(pod))
+					must(t, h.Unpublish(t.Context(), pod))
 				}
 				for range 2 {
-					must(t, h.Unmount(staging))
+					must(t, h.Unpublish(t.Context(), staging))
 				}
 				if n := countMounts(t, h, m); n != 0 {
 					t.Fatalf("round %d: want no mount left, got %d", round, n)
@@ -130,7 +130,7 @@ func TestARealFileSystemHasTheRequestedFormatAndIsNotFormattedAgain(t *testing.T
 				if size, err := h.Expand(t.Context(), ExpandSpec{Volume: vol, Path: staging}); err != nil || size != 1024*mib {
 					t.Errorf("want it as large as its disk, got %s, %v", size, err)
 				}
-				must(t, h.Unmount(staging))
+				must(t, h.Unpublish(t.Context(), staging))
 				if got := superblock(t, disk, c.fsType); got != c.want {
 					t.Errorf("want %+v, got %+v", c.want, got)
 				}
@@ -206,9 +206,9 @@ func TestAReadOnlyPublicationIsReadOnlyInEveryMountNamespace(t *testing.T) {
 		if there, ok := table.At(filepath.Join(shared, name)); !ok || there.ReadOnly() != want {
 			t.Errorf("%s: want read-only %t in the other namespace, got %t, %v", name, want, ok, there.Options)
 		}
-		must(t, h.Unmount(filepath.Join(shared, name)))
+		must(t, h.Unpublish(t.Context(), filepath.Join(shared, name)))
 	}
-	must(t, h.Unmount(staging))
+	must(t, h.Unpublish(t.Context(), staging))
 }
 
 // Where the kernel makes a read-only bind at once, a writable mount was asked for.
@@ -227,7 +227,7 @@ func TestAWritableMountStaysWritableIfBindsNeedOneStep(t *testing.T) {
 func TestAReadOnlyStageRefusesWrites(t *testing.T) {
 	h, m, _ := realHost(t, 400<<20)
 	stage(t, h, StageSpec{Path: m.Path("staging"), FSType: "xfs"})
-	must(t, h.Unmount(m.Path("staging")))
+	must(t, h.Unpublish(t.Context(), m.Path("staging")))
 	stage(t, h, StageSpec{Path: m.Path("staging"), FSType: "xfs", ReadOnly: true})
 	if err := os.WriteFile(m.Path("staging", "data"), nil, 0o600); err == nil {
 		t.Error("want a write refused")
@@ -256,7 +256,7 @@ func TestARawBlockVolumeIsPublishedOnceAndKeepsItsBytes(t *testing.T) {
 	wantKind(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target, ReadOnly: true}), volume.Incompatible)
 	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target, ReadOnly: true, ReadOnlyByMode: true})) // as upstream publishes
 	for range 2 {
-		must(t, h.Unmount(target))
+		must(t, h.Unpublish(t.Context(), target))
 	}
 	if _, err := os.Lstat(target); !os.IsNotExist(err) {
 		t.Errorf("want the target removed, got %v", err)
@@ -325,9 +325,9 @@ func TestUnmountOfABusyVolumeReturnsBusyAtOnce(t *testing.T) {
 	stage(t, h, StageSpec{Path: m.Path("staging")})
 	f, err := os.Create(m.Path("staging", "open"))
 	must(t, err)
-	wantKind(t, h.Unmount(m.Path("staging")), volume.Busy, m.Path("staging"))
+	wantKind(t, h.Unpublish(t.Context(), m.Path("staging")), volume.Busy, m.Path("staging"))
 	must(t, f.Close())
-	must(t, h.Unmount(m.Path("staging")))
+	must(t, h.Unpublish(t.Context(), m.Path("staging")))
 }
 
 func TestAMountedFileSystemGrowsWithItsDisk(t *testing.T) {
@@ -359,7 +359,7 @@ func TestAMountedFileSystemGrowsWithItsDisk(t *testing.T) {
 func TestAVolumeMadeFromASmallerSourceIsGrownWhenItIsStaged(t *testing.T) {
 	h, m, disk := realHost(t, 400<<20)
 	stage(t, h, StageSpec{Path: m.Path("staging"), FSType: "xfs"})
-	must(t, h.Unmount(m.Path("staging")))
+	must(t, h.Unpublish(t.Context(), m.Path("staging")))
 	testenv.GrowLoop(t, disk, 800<<20)
 	stage(t, h, StageSpec{Path: m.Path("staging"), FromSource: true})
 	stats, err := h.Stats(t.Context(), m.Path("staging"))
@@ -391,9 +391,9 @@ func TestADeadFileSystemBlocksNoCallerAndIsUnmounted(t *testing.T) {
 	if err != nil || len(issues) != 1 || issues[0].Reason != "NotResponding" {
 		t.Errorf("want it reported, got %+v, %v", issues, err)
 	}
-	wantKind(t, h.Unmount(target), volume.Busy) // the read is still in it
+	wantKind(t, h.Unpublish(t.Context(), target), volume.Busy) // the read is still in it
 
 	second := m.Path("second")
 	hang(t, second)
-	must(t, h.Unmount(second))
+	must(t, h.Unpublish(t.Context(), second))
 }

@@ -53,7 +53,7 @@ func TestWithoutSELinuxInTheKernelAContextIsDroppedWithOneWarning(t *testing.T) 
 			}
 			for range 2 {
 				must(t, b.Stage(t.Context(), s))
-				must(t, b.Unmount(s.Path))
+				must(t, b.Unpublish(t.Context(), s.Path))
 			}
 			if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 				t.Errorf("want one warning, got %d in %q", n, log)

@@ -62,8 +62,12 @@ func (h *Host) readStats(path string) (Stats, error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	if _, ok := table.At(path); !ok {
+	mounted, ok := table.At(path)
+	if !ok {
 		return Stats{}, volume.Errorf(volume.NotFound, "read the usage of the volume at %s: nothing is mounted there", path)
+	}
+	if err := h.readDisk(context.Background(), h.nodeBelow(mounted)); volume.Is(err, volume.Unavailable) {
+		return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: %w", path, err)
 	}
 	return h.kernel.stat(path)
 }

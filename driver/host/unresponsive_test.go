@@ -59,7 +59,7 @@ func TestAnUnresponsiveDiskDelaysNoOtherVolume(t *testing.T) {
 						}
 						return err
 					},
-					func(context.Context) error { return b.Unmount(pod) },
+					func(context.Context) error { return b.Unpublish(t.Context(), pod) },
 					func(ctx context.Context) error { return b.Unstage(ctx, vol, staging) },
 				} {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

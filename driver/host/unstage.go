@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// Unstage thaws and writes out the file system at the staging path and unmounts it, as Unmount does. Error: Busy while
+// Unstage thaws and writes out the file system at the staging path and unmounts it, as Unpublish does. Error: Busy while
 // the volume is in use anywhere else, so that its disk is not detached under a mount. A mount in another mount namespace
 // counts too.
 func (h *Host) Unstage(ctx context.Context, id volume.ID, path string) error {
@@ -45,8 +46,22 @@ func firstPaths(paths []string) string {
 	return fmt.Sprintf("%s and %d more paths", strings.Join(paths[:limit], ", "), len(paths)-limit)
 }
 
-// Unmount removes every mount at path and the empty directory or file under it; see mount.Mounts.
-func (h *Host) Unmount(path string) error { return h.unmount(path, nil) }
+// Unpublish removes every mount at path and the empty directory or file under it; see mount.Mounts. It writes out a block volume first.
+// The kernel does that only when the last program closes the disk, and one of the server may have it open.
+func (h *Host) Unpublish(ctx context.Context, path string) error {
+	return h.unmount(path, func(path string) error {
+		table, err := h.mounts.Table()
+		if err != nil {
+			return err
+		}
+		published, _ := table.At(path)
+		node := h.boundNode(published)
+		if node == "" || published.ReadOnly() {
+			return nil
+		}
+		return h.writeOut(ctx, "the block volume at "+path, node, func() error { return h.kernel.syncDisk(node) })
+	})
+}
 
 func (h *Host) unmount(path string, before func(path string) error) error {
 	if err := h.mounts.Unmount(path, before); err != nil {
@@ -61,20 +76,38 @@ func (h *Host) unmount(path string, before func(path string) error) error {
 // continues, since a dead disk must be unstaged too. If it does not answer, sync waits until shortly before ctx ends,
 // and the mount stays. A mount with a call in progress cannot be unmounted.
 func (h *Host) sync(ctx context.Context, path string) error {
+	table, err := h.mounts.Table()
+	if err != nil {
+		return err
+	}
+	mounted, _ := table.At(path)
+	return h.writeOut(ctx, "the file system at "+path, h.nodeBelow(mounted), func() error {
+		h.thawLast(path)
+		return h.kernel.sync(path)
+	})
+}
+
+// writeOut runs sync for what is to be unmounted. It begins only if the disk answers a read and no earlier write is in progress there.
+// A thread that waits for a write does not end before the disk answers, and keeps the process from ending.
+func (h *Host) writeOut(ctx context.Context, what, node string, sync func() error) error {
 	ctx, cancel := wait.BeforeDeadline(ctx)
 	defer cancel()
-	defer volume.BeginStep(ctx, "writing out the file system at "+path)()
-	call, _ := h.syncs.Start(path, func() struct{} {
-		h.thawLast(path)
-		if err := h.kernel.sync(path); err != nil {
-			h.log.Warn("a file system could not be written out before it is unmounted; its disk may be dead, and then the last writes are lost",
-				"path", path, "error", err)
+	defer volume.BeginStep(ctx, "writing out "+what)()
+	if err := h.readDisk(ctx, node); volume.Is(err, volume.Unavailable) {
+		if ctx.Err() != nil {
+			return wait.Ended(ctx, "unmount %s: %v. The driver has not unmounted it, since the last writes would be lost", what, err)
+		}
+		return volume.Errorf(volume.Unavailable, "unmount %s: %w. The driver has not unmounted it, since the last writes would be lost", what, err)
+	}
+	call, _ := h.syncs.Start(cmp.Or(node, what), func() struct{} {
+		if err := sync(); err != nil {
+			h.log.Warn("a volume could not be written out before it is unmounted; its disk may be dead, and then the last writes are lost", "what", what, "error", err)
 		}
 		return struct{}{}
 	})
 	if !call.Wait(ctx) {
-		return wait.Ended(ctx, "unmount %s: the driver has been writing out the file system since %s and has not unmounted it yet. If this never ends, its disk does not answer",
-			path, call.Started.Format(time.RFC3339))
+		return wait.Ended(ctx, "unmount: the driver has been writing out %s since %s and has not unmounted it yet. If this never ends, its disk does not answer",
+			what, call.Started.Format(time.RFC3339))
 	}
 	return nil
 }

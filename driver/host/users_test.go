@@ -93,7 +93,7 @@ func TestAFrozenFileSystemIsUnstaged(t *testing.T) {
 	must(t, h.Publish(t.Context(), PublishSpec{Volume: vol, Staging: staging, Target: pod}))
 	must(t, os.WriteFile(filepath.Join(pod, "data"), []byte("written before the freeze"), 0o600))
 	testenv.Run(t, "fsfreeze", "--freeze", pod)
-	must(t, h.Unmount(pod)) // the pod ends before its hook thaws the file system
+	must(t, h.Unpublish(t.Context(), pod)) // the pod ends before its hook thaws the file system
 	must(t, h.Unstage(t.Context(), vol, staging))
 	if !strings.Contains(log.String(), "thawed") {
 		t.Errorf("want it logged, got %q", log)
@@ -103,7 +103,7 @@ func TestAFrozenFileSystemIsUnstaged(t *testing.T) {
 		t.Errorf("want the data back, got %q, %v", got, err)
 	}
 	must(t, os.WriteFile(filepath.Join(staging, "data"), []byte("after"), 0o600))
-	must(t, h.Unmount(staging))
+	must(t, h.Unpublish(t.Context(), staging))
 }
 
 func TestALoopDeviceOnAFileOfTheVolumeIsNamed(t *testing.T) {

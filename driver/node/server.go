@@ -59,7 +59,7 @@ type machine interface {
 	Stage(ctx context.Context, s host.StageSpec) error
 	Publish(ctx context.Context, p host.PublishSpec) error
 	PublishBlock(ctx context.Context, p host.PublishSpec) error
-	Unmount(path string) error
+	Unpublish(ctx context.Context, path string) error
 	Unstage(ctx context.Context, id volume.ID, path string) error
 	Health(ctx context.Context, id volume.ID, paths ...string) ([]volume.HealthIssue, error)
 	Stats(ctx context.Context, path string) (host.Stats, error)

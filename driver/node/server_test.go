@@ -80,7 +80,7 @@ func (f *fakeMachine) Health(_ context.Context, id volume.ID, paths ...string) (
 	return f.issues, f.err
 }
 
-func (f *fakeMachine) Unmount(path string) error {
+func (f *fakeMachine) Unpublish(_ context.Context, path string) error {
 	f.calls = append(f.calls, unmounted{path})
 	return f.err
 }

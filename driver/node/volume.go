@@ -56,8 +56,8 @@ func (s *Server) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVo
 	if err := required(r.GetVolumeId(), "volume_id", r.GetTargetPath(), "target_path"); err != nil {
 		return nil, err
 	}
-	err := s.inFlight.run(ctx, r.GetVolumeId(), "unpublish", func(context.Context) error {
-		return s.machine.Unmount(r.GetTargetPath())
+	err := s.inFlight.run(ctx, r.GetVolumeId(), "unpublish", func(ctx context.Context) error {
+		return s.machine.Unpublish(ctx, r.GetTargetPath())
 	})
 	return answer(&csi.NodeUnpublishVolumeResponse{}, err)
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -208,6 +209,41 @@ func (d *Disk) Holders() []string {
 		names = append(names, name)
 	}
 	return names
+}
+
+// ReadUncached reads a page of a disk that the kernel does not have in memory. It blocks for as long as the disk does not answer.
+//
+// It is a random page: those that a mounted file system uses stay in memory. It is not read with O_DIRECT: a thread that waits for such
+// a read ends only when the disk answers, and so does its process. SIGKILL ends one that waits for a page (Linux 6.18, loop device on
+// a file system that does not answer).
+func ReadUncached(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	size, err := unix.Seek(fd, 0, io.SeekEnd)
+	page := int64(os.Getpagesize())
+	if err != nil || size < page {
+		return err
+	}
+	at := rand.Int64N(size/page) * page
+	_ = unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM) // no further pages
+	forget := func() { _ = unix.Fadvise(fd, at, page, unix.FADV_DONTNEED) }
+	forget()
+	defer forget()
+	_, err = unix.Pread(fd, make([]byte, page), at)
+	return err
+}
+
+// Sync writes out what the kernel has in memory of a disk, and the cache of the disk. It blocks for as long as the disk does not answer.
+func Sync(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	return unix.Fsync(fd)
 }
 
 // InUse reports whether the kernel refuses to open the device exclusively. A mounted file system, in whatever mount

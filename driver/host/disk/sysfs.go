@@ -53,6 +53,17 @@ func (f *Finder) Node(name string) string { return filepath.Join(f.dev, name) }
 // Open opens the device node of a disk or partition.
 func (f *Finder) Open(name string) (Device, error) { return f.open(f.Node(name)) }
 
+// NodeOf returns the device node of the disk whose number matches; empty if there is none.
+func (f *Finder) NodeOf(matches func(Number) bool) string {
+	names, _ := f.names()
+	for _, name := range names {
+		if number, ok := parseNumber(f.Attribute(name, "dev")); ok && matches(number) {
+			return f.Node(name)
+		}
+	}
+	return ""
+}
+
 // VolumeNodes lists the device nodes of the disks whose content a tenant writes. They are the volumes, by cached serials,
 // and the disks that a pod may have connected over a network.
 func (f *Finder) VolumeNodes() []string {

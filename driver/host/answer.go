@@ -1,0 +1,45 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// readTimeout is how long a disk has to answer a read. It leaves the callers, which have statsTimeout, time for the rest.
+const readTimeout = 8 * time.Second
+
+// readDisk reads a page of a disk that the kernel does not have in memory. Only that tells whether the backend answers. QEMU answers for
+// the serial by itself, and the kernel for the usage of a file system.
+//
+// Error: Unavailable if the disk does not answer. Any other is the error with which it answered. A node "" is no disk.
+func (h *Host) readDisk(ctx context.Context, node string) error {
+	if node == "" {
+		return nil
+	}
+	call, _ := h.reads.Start(node, func() error { return h.kernel.read(node) })
+	if !call.WaitUntil(ctx, readTimeout) {
+		return volume.Errorf(volume.Unavailable, "disk %s has not answered a read since %s; its backend may be down", node, call.Started.Format(time.RFC3339))
+	}
+	return call.Value
+}
+
+// nodeBelow is the device node of the disk that a mount is on; empty if there is none.
+func (h *Host) nodeBelow(e mount.Entry) string {
+	if node := h.boundNode(e); node != "" {
+		return node
+	}
+	return h.disks.NodeOf(e.On)
+}
+
+// boundNode is the device node of the disk of a published block volume; empty if the mount is none. It asks no file system that is mounted as
+// a whole, because that may not answer.
+func (h *Host) boundNode(e mount.Entry) string {
+	if e.Root == "/" {
+		return ""
+	}
+	return h.disks.NodeOf(func(number disk.Number) bool { return disk.IsNode(e.Path, number) })
+}

@@ -1,0 +1,136 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/volume"
+)
+
+// hungBackend makes reads of every disk wait. The serial and the usage of the file system still answer, as under QEMU.
+func hungBackend(b *fakeHost) (reads *atomic.Int32, answer func()) {
+	answered := make(chan struct{})
+	reads = &atomic.Int32{}
+	b.kernel.stat = func(string) (Stats, error) { return Stats{Bytes: Usage{Total: 7}}, nil }
+	b.kernel.read = func(string) error { reads.Add(1); <-answered; return nil }
+	return reads, func() { close(answered) }
+}
+
+func TestAHungBackendIsReportedWithinTenSecondsByOneRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := staged(t, "rw")
+		must(t, os.MkdirAll(b.kubelet("staging"), 0o750))
+		reads, answer := hungBackend(b)
+		began := time.Now()
+		for range 3 {
+			issues, err := b.Health(t.Context(), vol)
+			if err != nil || len(issues) != 1 || issues[0].Reason != "NotResponding" || issues[0].Severity != volume.Inaccessible {
+				t.Errorf("want it reported, got %+v, %v", issues, err)
+			}
+			_, err = b.Stats(t.Context(), b.kubelet("staging"))
+			wantKind(t, err, volume.Unavailable, "vdb has not answered a read since "+began.Format(time.RFC3339))
+		}
+		if took := time.Since(began); took > statsTimeout {
+			t.Errorf("want all answers within %s, got them after %s", statsTimeout, took)
+		}
+		if n := reads.Load(); n != 1 {
+			t.Errorf("want one thread to wait for the disk, got %d", n)
+		}
+		answer()
+		synctest.Wait()
+		if issues, err := b.Health(t.Context(), vol); err != nil || len(issues) > 0 {
+			t.Errorf("want nothing wrong when the backend is back, got %+v, %v", issues, err)
+		}
+		if s, err := b.Stats(t.Context(), b.kubelet("staging")); err != nil || s.Bytes.Total != 7 {
+			t.Errorf("want the usage when the backend is back, got %+v, %v", s, err)
+		}
+	})
+}
+
+func TestADiskThatAnswersWithAnErrorIsReported(t *testing.T) {
+	t.Parallel()
+	b := staged(t, "rw")
+	b.kernel.stat = func(string) (Stats, error) { return Stats{}, nil }
+	b.kernel.read = func(string) error { return unix.EIO }
+	issues, err := b.Health(t.Context(), vol)
+	if err != nil || len(issues) != 1 || issues[0].Reason != "InputOutputError" {
+		t.Errorf("want it reported, got %+v, %v", issues, err)
+	}
+}
+
+// A thread that waits for a write keeps the process of the driver from ending, and kubelet from starting its successor.
+func TestUnstageStartsNoWriteToADiskThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := staged(t, "rw")
+		must(t, os.MkdirAll(b.kubelet("staging"), 0o750))
+		reads, answer := hungBackend(b)
+		writes := 0
+		b.kernel.sync = func(string) error { writes++; return nil }
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			wantKind(t, b.Unstage(ctx, vol, b.kubelet("staging")), volume.Unavailable, b.kubelet("staging"), "vdb has not answered a read since", "has not unmounted it")
+			cancel()
+		}
+		if len(b.mounter.table) != 1 || writes != 0 || reads.Load() != 1 {
+			t.Errorf("want the mount there after one read and no write, got %v after %d reads and %d writes", b.mounter.table, reads.Load(), writes)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		b.kernel.read = func(string) error { return nil }
+		answer()
+		synctest.Wait()
+		if err := b.Unstage(ctx, vol, b.kubelet("staging")); err != nil || len(b.mounter.table) != 0 || writes != 1 {
+			t.Errorf("want it unstaged when the disk answers, got %v, %v", err, b.mounter.table)
+		}
+	})
+}
+
+func TestARawBlockVolumeIsWrittenOutBeforeItIsUnpublished(t *testing.T) {
+	h, m, device := realHost(t, 8<<20)
+	backing := backingFile(t, device)
+	target := m.Path("pods", "1", "dev")
+	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target}))
+	reader, err := os.Open(device) // as LVM of the server does: so no close of the pod is the last one
+	must(t, err)
+	defer reader.Close()
+	pod, err := os.OpenFile(target, os.O_RDWR, 0)
+	must(t, err)
+	_, err = pod.WriteAt([]byte("raw bytes"), 4096)
+	must(t, err)
+	must(t, pod.Close())
+	must(t, h.Unpublish(t.Context(), target))
+	got := make([]byte, 9)
+	f, err := os.Open(backing)
+	must(t, err)
+	defer f.Close()
+	if _, err := f.ReadAt(got, 4096); err != nil || string(got) != "raw bytes" {
+		t.Errorf("want the bytes in the backend, got %q, %v", got, err)
+	}
+}
+
+func TestAReadOfARealDiskAnswers(t *testing.T) {
+	_, _, device := realHost(t, 8<<20)
+	for range 16 {
+		must(t, disk.ReadUncached(device))
+	}
+	must(t, disk.Sync(device))
+	if err := disk.ReadUncached(device + "-gone"); err == nil {
+		t.Error("want an error for a node that is gone")
+	}
+}
+
+func backingFile(t *testing.T, device string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "loop", "backing_file"))
+	must(t, err)
+	return strings.TrimSpace(string(content))
+}
