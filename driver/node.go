@@ -21,7 +21,7 @@ func (p *process) newNode(work context.Context) *node.Server {
 		Metadata: metadata.Options{
 			ConfigDriveDir: cfg.ConfigDriveDir, URL: cfg.MetadataURL, SearchOrder: settings.SearchOrder, Transport: p.deps.Transport,
 		},
-		Log: p.log,
+		DriverName: cfg.DriverName, Log: p.log,
 	})
 	options := node.Options{
 		DriverName: cfg.DriverName, TopologyKey: cfg.TopologyKey(), WithTopology: cfg.WithTopology, AdditionalTopology: cfg.AdditionalTopology,

@@ -112,6 +112,10 @@ func (d *decider) pvcAnnotations() Decision[bool] {
 func (d *decider) attachLimit() Decision[string] {
 	limit := string(d.spec.VolumeAttachLimit)
 	if limit == v1alpha1.Auto {
+		if d.sideBySide() {
+			d.warn("spec.volumeAttachLimit is auto beside the built-in driver, and both use the same slots of a server. The limit of that driver does not count the volumes of this one. " +
+				"If nodes hold volumes of both, set a number, or keep pods with volumes of the built-in driver on other nodes")
+		}
 		return Decision[string]{Value: limit, Source: sourceOf(d.given.VolumeAttachLimit != ""), Reason: "each node computes its own limit from its devices; the bundle sets none"}
 	}
 	if n, err := strconv.Atoi(limit); err != nil || n < 1 || n > 256 || strconv.Itoa(n) != limit {

@@ -126,3 +126,21 @@ func TestAnImageOfKubeRBACProxyWithoutEffectIsNamed(t *testing.T) {
 		t.Errorf("got %q", r.Warnings)
 	}
 }
+
+func TestTwoDriversOnOneNodeAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]bool{
+		"{}": true, "{volumeAttachLimit: auto}": true, "{volumeAttachLimit: 20}": false, "{openshift: {coexistence: adopt}}": false,
+	} {
+		for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone} {
+			if target == v1alpha1.Vanilla && strings.Contains(spec, "openshift") {
+				continue
+			}
+			warnings := decide(t, cloudOf("standard"), "spec: "+spec, target).Warnings
+			warned := slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "volumeAttachLimit is auto") })
+			if want := want && target == v1alpha1.Standalone; warned != want {
+				t.Errorf("%s %s: want a warning: %t, got %q", target, spec, want, warnings)
+			}
+		}
+	}
+}

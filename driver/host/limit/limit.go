@@ -28,7 +28,7 @@ type Capacity struct {
 	Attached int    // volumes that are attached, without the foreign ones
 	Arriving int    // virtio disks that the kernel has not named yet, or no longer names
 	Free     int    // hot-plug slots, or what is left of scsiLimit
-	Foreign  int    // attached volumes that the driver does not manage: those that this machine runs from, and those named by the caller
+	Foreign  int    // attached volumes that the driver does not manage: those that this machine runs from, of other drivers, or named by the caller
 	Unknown  string // why the capacity is unknown; empty if it is known
 }
 
@@ -38,6 +38,7 @@ func (c Capacity) Volumes() int { return c.Attached + c.Arriving + c.Free }
 // Options says what is counted.
 type Options struct {
 	SysRoot string // sysfs; /sys if empty
+	Driver  string // the name of this driver; if empty, no volume is of another one
 	Disks   *disk.Finder
 	Mounts  *mount.Mounts
 }
@@ -45,13 +46,14 @@ type Options struct {
 // Counter counts volumes and slots.
 type Counter struct {
 	sys    string
+	driver string
 	disks  *disk.Finder
 	mounts *mount.Mounts
 }
 
 // New returns a Counter. It reads nothing yet.
 func New(o Options) *Counter {
-	return &Counter{sys: cmp.Or(o.SysRoot, "/sys"), disks: o.Disks, mounts: o.Mounts}
+	return &Counter{sys: cmp.Or(o.SysRoot, "/sys"), driver: o.Driver, disks: o.Disks, mounts: o.Mounts}
 }
 
 // Count counts. foreign names volumes that others attached to this server.
@@ -76,7 +78,7 @@ func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) Capacity {
 	if err != nil {
 		return Capacity{Unknown: err.Error()}
 	}
-	system := c.systemDisks(disks)
+	used := c.mountedDisks(disks)
 	var result Capacity
 	var root, first string // a disk that this machine runs from, a volume
 	scsi := 0
@@ -84,14 +86,14 @@ func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) Capacity {
 		if busOf(d.Name) == "scsi" && !d.Remote {
 			scsi++
 		}
-		isSystem := slices.Contains(system, d.Name)
+		isSystem := slices.Contains(used.system, d.Name)
 		if isSystem && root == "" {
 			root = d.Name
 		}
 		if !countsAsVolume(d.Serial, isSystem) {
 			continue
 		}
-		isForeign := slices.ContainsFunc(foreign, func(id volume.ID) bool { _, ok := d.Serial.Match(id); return ok })
+		isForeign := slices.Contains(used.others, d.Name) || slices.ContainsFunc(foreign, func(id volume.ID) bool { _, ok := d.Serial.Match(id); return ok })
 		if isSystem || isForeign {
 			result.Foreign++
 			continue

@@ -253,6 +253,41 @@ func TestForeignVolumesAreNotCounted(t *testing.T) {
 	}
 }
 
+// Two drivers on one node: the scheduler counts the volumes of this one alone against its limit, and those of the other take slots, too.
+func TestVolumesThatAnotherDriverStagedAreForeign(t *testing.T) {
+	t.Parallel()
+	const own, other = "/var/lib/kubelet/plugins/kubernetes.io/csi/cinder-csi.io/6f1e/globalmount", "/var/lib/kubelet/plugins/kubernetes.io/csi/cinder.csi.openstack.org/6f1e/globalmount"
+	for name, c := range map[string]struct {
+		driver, path string
+		want         Capacity
+	}{
+		"another driver":            {"cinder-csi.io", other, Capacity{Bus: "virtio", Free: 24, Foreign: 1}},
+		"this driver":               {"cinder-csi.io", own, Capacity{Bus: "virtio", Attached: 1, Free: 24}},
+		"an older kubelet":          {"cinder-csi.io", "/var/lib/kubelet/plugins/kubernetes.io/csi/pv/pvc-1/globalmount", Capacity{Bus: "virtio", Attached: 1, Free: 24}},
+		"a mount in the volume":     {"cinder-csi.io", other + "/data", Capacity{Bus: "virtio", Attached: 1, Free: 24}},
+		"a pod":                     {"cinder-csi.io", "/var/lib/kubelet/pods/1/volumes/kubernetes.io~csi/pv/mount", Capacity{Bus: "virtio", Attached: 1, Free: 24}},
+		"a driver without a name":   {"", other, Capacity{Bus: "virtio", Attached: 1, Free: 24}},
+		"kubelet somewhere else":    {"cinder-csi.io", strings.Replace(other, "/var/lib/kubelet", "/data/k0s", 1), Capacity{Bus: "virtio", Free: 24, Foreign: 1}},
+		"the volume is not mounted": {"cinder-csi.io", "", Capacity{Bus: "virtio", Attached: 1, Free: 24}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFakeServer(t)
+			b.driver = c.driver
+			p := pc(t, b)
+			p.plug("0000:00:04.0", "vda", "", 0)
+			p.plug("0000:00:07.0", "vdb", serial, 16)
+			b.setMounts(Entry{Device: num(254, 1), Path: "/", FSType: "ext4", Source: "/dev/vda1", Options: []string{"rw"}})
+			if c.path != "" {
+				b.add(Entry{Device: num(254, 16), Path: c.path, FSType: "ext4", Source: "/dev/vdb", Options: []string{"rw"}})
+			}
+			if diff := cmp.Diff(c.want, b.Count(t.Context(), nil)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAVolumeOfWhichAPartIsMountedIsCounted(t *testing.T) {
 	t.Parallel()
 	const kubelet = "/var/lib/kubelet"

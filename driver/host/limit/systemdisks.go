@@ -8,39 +8,65 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
+	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 )
 
-// systemDisks lists the disks that this machine runs from, as far as this mount namespace shows them. They are below
-// the root directory, the directory of kubelet, and directories that are bound into this container. What is mounted
-// below the directory of kubelet belongs to pods. It may be a part of a volume: a subvolume of btrfs, a directory, or a
-// file that is another volume.
-func (c *Counter) systemDisks(disks []disk.Entry) []string {
+// mountedDisks are disks by what is mounted of them, as far as this mount namespace shows it.
+type mountedDisks struct {
+	system []string // this machine runs from them
+	others []string // volumes that another CSI driver staged
+}
+
+func (c *Counter) mountedDisks(disks []disk.Entry) (used mountedDisks) {
 	table, err := c.mounts.Table()
 	if err != nil {
-		return nil
+		return used
 	}
 	names := make([]string, len(disks))
 	for i, d := range disks {
 		names[i] = d.Name
 	}
 	byNumber := c.blockNumbers(names)
-	var system []string
-	for _, m := range table {
-		if strings.Contains(m.Path, "/kubelet/") || strings.Contains(m.Path, "/volume-subpaths/") {
-			continue // of a pod: a part of a volume is mounted like a part of a system disk
-		}
-		bound := m.Root != "/" && m.FSType != "devtmpfs"
-		if m.Path != "/" && !bound && !strings.HasSuffix(m.Path, "/kubelet") {
-			continue
-		}
+	below := func(m mount.Entry) []string {
 		name, ok := byNumber[m.Device.String()]
 		if !ok {
 			name = filepath.Base(m.Source) // btrfs has a device number of its own
 		}
-		system = append(system, c.backingDisks(name, names)...)
+		return c.backingDisks(name, names)
 	}
-	slices.Sort(system)
-	return slices.Compact(system)
+	for _, m := range table {
+		driver := stagingDriver(m.Path)
+		switch {
+		case c.driver != "" && driver != "" && driver != c.driver:
+			used.others = append(used.others, below(m)...)
+		case ofMachine(m):
+			used.system = append(used.system, below(m)...)
+		}
+	}
+	return used
+}
+
+// stagingDriver is the CSI driver whose volume is staged at a path; empty if kubelet stages no file system there. From Kubernetes 1.24 on
+// it stages at KUBELET/plugins/kubernetes.io/csi/DRIVER/HASH/globalmount.
+func stagingDriver(path string) string {
+	_, staged, ok := strings.Cut(path, "/plugins/kubernetes.io/csi/")
+	parts := strings.Split(staged, "/")
+	if !ok || len(parts) != 3 || parts[0] == "pv" || parts[2] != "globalmount" {
+		return ""
+	}
+	return parts[0]
+}
+
+// ofMachine reports whether this machine runs from what is mounted. That is the root directory, the directory of kubelet, or what is bound
+// into this container. A part of a volume looks like the last, but is below the directory of kubelet. It may be a subvolume of
+// btrfs, a directory, or a file that is another volume.
+func ofMachine(m mount.Entry) bool {
+	const subPaths = "/volume-subpaths/" // kubelet binds a subPath of a volume below it, wherever its directory is
+	if strings.Contains(m.Path, "/kubelet/") || strings.Contains(m.Path, subPaths) {
+		return false
+	}
+	bound := m.Root != "/" && m.FSType != "devtmpfs"
+	return m.Path == "/" || strings.HasSuffix(m.Path, "/kubelet") || bound
 }
 
 // blockNumbers maps device numbers to the names of disks and partitions.
