@@ -192,6 +192,7 @@ var generalRows = []row{
 	{leaf: "controller.podDisruptionBudget.enabled", value: "false", objects: []string{budget}},
 	{leaf: "controller.runAsUser", value: "null", objects: []string{deployment}},
 	{leaf: "controller.updateStrategy", value: "{type: Recreate}", objects: []string{deployment}},
+	{leaf: "node.selinux", value: "enabled", objects: []string{csiDriver, daemonSet}},
 	{leaf: "node.updateStrategy", value: "{type: OnDelete}", objects: []string{daemonSet}},
 	{
 		leaf: "controller.topologySpreadConstraints", objects: []string{deployment},

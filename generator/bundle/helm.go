@@ -11,6 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/charts"
 	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // helm adds the plane's values for charts/cinder-csi, and beside them the Namespace objects, which no chart should own. Values that
@@ -74,7 +75,7 @@ func (p *plane) values() object {
 	if p.node {
 		conf["node"] = p.nodeConf
 		driver["kubeletDir"] = whole(r.KubeletDir)
-		values["node"] = workloadValues(r.Node)
+		values["node"] = merge(workloadValues(r.Node), object{"selinux": p.seLinuxValue()})
 	}
 	if p.cluster {
 		driver["adopted"] = whole(r.Adopted)
@@ -84,6 +85,18 @@ func (p *plane) values() object {
 	}
 	values["driver"], values["cloudConf"] = driver, conf
 	return values
+}
+
+// seLinuxValue is auto where the chart decides as the plan did.
+func (p *plane) seLinuxValue() node {
+	set := v1alpha1.Disabled
+	switch s := p.r.SELinux; {
+	case s.Value == p.openShift():
+		set = v1alpha1.Auto
+	case s.Value:
+		set = v1alpha1.Enabled
+	}
+	return part(p.r.SELinux, "", set)
 }
 
 func (p *plane) caConfigMapValues() object {

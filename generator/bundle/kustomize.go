@@ -143,6 +143,7 @@ func (p *plane) components() []component {
 	add(p.controller && p.openShift() && !p.hosted() && partitioned(p.controllerNS.Value), "openshift-partitioning", openShift, hosted)
 	add(p.node && p.openShift() && partitioned(p.nodeNS.Value), "openshift-partitioning-node", openShift)
 	add(p.node && p.openShift(), "openshift-node", openShift)
+	add(p.node && p.r.SELinux.Value, "selinux-node", refOf(p.r.SELinux))
 	add(p.node && p.r.DrainHook.Value, "drain-hook-node", refOf(p.r.DrainHook))
 	add(p.node && p.r.DrainHook.Value, "drain-hook-rbac", refOf(p.r.DrainHook))
 	add(p.node && p.r.DrainHook.Value && p.openShift(), "drain-hook-openshift", refOf(p.r.DrainHook), openShift)

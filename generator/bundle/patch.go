@@ -202,7 +202,7 @@ func (p *plane) nodeSpec() object {
 		hostPath("kubelet-dir", whole(kubelet)),
 	}
 	volumes = append(volumes, named("dev", "config", "tmp", "run")...)
-	if p.openShift() {
+	if p.r.SELinux.Value {
 		volumes = append(volumes, named("etc-selinux", "sys-fs")...)
 	}
 	hash := configHash(p.nodeSettings(), p.nodeConf, fixed(""))
@@ -229,8 +229,8 @@ func hostPath(name string, path node) node {
 // cannot do it, because it knows a mount by its path.
 func (p *plane) kubeletMount() patch {
 	at := 1 // after plugin-dir, in the driver's container
-	if p.openShift() {
-		at += 2 // the component openshift-node adds two mounts in front
+	if p.r.SELinux.Value {
+		at += 2 // the component selinux-node adds two mounts in front
 	}
 	if p.r.DrainHook.Value {
 		at++ // and drain-hook-node adds one

@@ -27,6 +27,7 @@ const (
 	IDMetadata            = "driver.metadata"
 	IDDrainTimeout        = "driver.drainTimeout"
 	IDProtectOthers       = "driver.protectOtherClusters"
+	IDSELinux             = "driver.seLinux"
 	IDVolumeMetadata      = "driver.volumeMetadata"
 	IDServerMetadata      = "driver.serverMetadata"
 	IDPVCAnnotations      = "driver.pvcAnnotations"
@@ -96,7 +97,7 @@ func entryOf[T any](d *Decision[T]) entry {
 func (r *Result) entries() []entry {
 	list := []entry{
 		entryOf(&r.OpenShift), entryOf(&r.Hosted), entryOf(&r.Adopted), entryOf(&r.Driver), entryOf(&r.TopologyKey), entryOf(&r.LogLevel),
-		entryOf(&r.LogFormat), entryOf(&r.KubeletDir), entryOf(&r.Capacity), entryOf(&r.Requests), entryOf(&r.DrainTimeout), entryOf(&r.ProtectOthers), entryOf(&r.VolumeMetadata), entryOf(&r.ServerMetadata), entryOf(&r.Metadata),
+		entryOf(&r.LogFormat), entryOf(&r.KubeletDir), entryOf(&r.Capacity), entryOf(&r.Requests), entryOf(&r.DrainTimeout), entryOf(&r.ProtectOthers), entryOf(&r.VolumeMetadata), entryOf(&r.ServerMetadata), entryOf(&r.Metadata), entryOf(&r.SELinux),
 		entryOf(&r.CSIDriver), entryOf(&r.PVCAnnotations), entryOf(&r.StartupTaint), entryOf(&r.DrainHook), entryOf(&r.ControllerNamespace), entryOf(&r.NodeNamespace), entryOf(&r.ClusterID),
 		entryOf(&r.Credentials), entryOf(&r.CredentialsRequest), entryOf(&r.CABundle), entryOf(&r.CASource), entryOf(&r.TrustedCA), entryOf(&r.KubeconfigSecret), entryOf(&r.GuestAccess), entryOf(&r.Leases), entryOf(&r.Topology), entryOf(&r.ZoneMap),
 		entryOf(&r.BindingMode), entryOf(&r.ReclaimPolicy), entryOf(&r.Expansion),

@@ -90,6 +90,7 @@ func (d *decider) driverSettings(r *Result) {
 	r.Requests = settingOf(limits, given.RequestsPerSecond != (v1alpha1.RequestsPerSecond{}), "spec.driver.requestsPerSecond", "the driver's own limits; spec.driver.requestsPerSecond is not set")
 	r.Metadata = settingOf(s.Metadata, len(given.Metadata) > 0, "spec.driver.metadata", "the metadata service knows a server's zone at once; the config drive is there without a network")
 	r.ProtectOthers = d.protectOthers()
+	r.SELinux = d.seLinux()
 	r.VolumeMetadata = settingOf(orEmpty(s.VolumeMetadata), len(s.VolumeMetadata) > 0, "spec.driver.volumeMetadata", "volumes have the metadata of their class only; spec.driver.volumeMetadata is not set")
 	r.ServerMetadata = settingOf(orEmpty(s.ServerMetadata), len(s.ServerMetadata) > 0, "spec.driver.serverMetadata", "every server of the project may get volumes; spec.driver.serverMetadata is not set")
 	r.DrainTimeout = settingOf(s.DrainTimeout, given.DrainTimeout != "", "spec.driver.drainTimeout", "the driver's own default; spec.driver.drainTimeout is not set")
@@ -105,6 +106,17 @@ func (d *decider) protectOthers() Decision[bool] {
 		return Decision[bool]{Value: true, Source: Default, Reason: "the administrator of the hosted cluster writes PersistentVolumes, and could name volumes of other clusters in the project"}
 	}
 	return Decision[bool]{Source: Default, Reason: "what a PersistentVolume names is allowed, also a volume of another cluster"}
+}
+
+// seLinux: the CSIDriver may ask kubelet for SELinux contexts only where the driver sees the SELinux of the host. mount(8) drops them otherwise.
+func (d *decider) seLinux() Decision[bool] {
+	switch set := d.spec.Driver.SELinux; {
+	case set != v1alpha1.Auto:
+		return Decision[bool]{Value: set == v1alpha1.Enabled, Source: FromConfig, Reason: "spec.driver.seLinux is set"}
+	case d.target != v1alpha1.Vanilla:
+		return Decision[bool]{Value: true, Source: Default, Reason: "the nodes of OpenShift enforce SELinux"}
+	}
+	return Decision[bool]{Source: Default, Reason: "the container runtime labels the files of volumes where nodes enforce SELinux; spec.driver.seLinux is not set"}
 }
 
 // orEmpty makes {} of what is not set: plan.yaml says so, and null would read as unknown.

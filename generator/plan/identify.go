@@ -8,6 +8,7 @@ func (r *Result) identify() {
 	r.StartupTaint.ID, r.DrainHook.ID = IDStartupTaint, IDDrainHook
 	r.LogFormat.ID, r.KubeletDir.ID, r.Capacity.ID, r.Requests.ID, r.DrainTimeout.ID = IDLogFormat, IDKubeletDir, IDCapacity, IDRequests, IDDrainTimeout
 	r.ProtectOthers.ID, r.VolumeMetadata.ID, r.ServerMetadata.ID = IDProtectOthers, IDVolumeMetadata, IDServerMetadata
+	r.SELinux.ID = IDSELinux
 	r.Metadata.ID = IDMetadata
 	r.ControllerNamespace.ID, r.NodeNamespace.ID = IDControllerNamespace, IDNodeNamespace
 	r.ClusterID.ID, r.Credentials.ID, r.CABundle.ID, r.KubeconfigSecret.ID = IDClusterID, IDCredentials, IDCABundle, IDKubeconfigSecret

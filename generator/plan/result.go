@@ -53,6 +53,7 @@ type Result struct {
 	VolumeMetadata      Decision[map[string]string]
 	ServerMetadata      Decision[map[string]string]
 	Metadata            Decision[[]string] // where a node reads its server ID and zone, in this order
+	SELinux             Decision[bool]     // kubelet passes SELinux contexts, and the driver sees the SELinux of the host
 	PVCAnnotations      Decision[bool]     // the driver's container gets the pod's token
 	StartupTaint        Decision[bool]     // the controller removes the start-up taint of nodes, which needs a right to change them
 	DrainHook           Decision[bool]     // the driver of a drained node stays until its volumes are detached

@@ -26,6 +26,7 @@ var specAbouts = map[string]about{
 	"RequestsPerSecond.writes":    {"Requests a second that change something.", "50", "less than 0"},
 	"Driver.drainTimeout":         {"How long RPCs in progress may take after SIGTERM, as a Go duration.", defaultDrainTimeout, "anything that is not a duration such as 20s; less than 1s; more than 25s, because kubelet kills a pod after 30 s"},
 	"Driver.protectOtherClusters": {"Whether the driver refuses to delete, attach, snapshot, expand, modify or copy volumes with the mark of another cluster. auto does so on hypershift, where the guest's administrator writes PersistentVolumes.", Auto, ""},
+	"Driver.seLinux":              {"Whether kubelet passes the SELinux context of a pod to the mount, instead of a new label on each file. The driver then mounts /etc/selinux and /sys/fs of the host. auto does so on OpenShift.", Auto, ""},
 	"Driver.volumeMetadata":       {"Metadata of each new volume, snapshot and backup. The parameters of a class come before it.", "none", "a key or value that Cinder does not accept; a key that the driver itself writes; a comma or a quotation mark"},
 	"Driver.serverMetadata":       {"Metadata that a server must have to get volumes. Then a compromised node cannot name another server of the project as itself.", "none", "a control character, a comma or a quotation mark"},
 	"Driver.extraArgs":            {Meaning: "Flags of the driver that no other key sets, for each role."},

@@ -82,6 +82,7 @@ func (d *Driver) fillDefaults() {
 	fillPointer(&d.RequestsPerSecond.Writes, defaultWrites)
 	fill(&d.DrainTimeout, defaultDrainTimeout)
 	fill(&d.ProtectOtherClusters, Auto)
+	fill(&d.SELinux, Auto)
 }
 
 func fill[T ~string](value *T, otherwise T) {

@@ -72,6 +72,8 @@ type Driver struct {
 	// ProtectOtherClusters is whether the driver refuses volumes with the mark of another cluster: auto (default: on hypershift), enabled or
 	// disabled.
 	ProtectOtherClusters string `json:"protectOtherClusters,omitempty"`
+	// SELinux is whether kubelet passes the SELinux context of a pod to the mount: auto (default: on OpenShift), enabled or disabled.
+	SELinux string `json:"seLinux,omitempty"`
 	// VolumeMetadata is the metadata of each new volume, snapshot and backup.
 	VolumeMetadata map[string]string `json:"volumeMetadata,omitempty"`
 	// ServerMetadata is what the metadata of a server must have, or the server gets no volume.

@@ -16,6 +16,7 @@ var enums = map[string][]any{
 	"OpenShift.monitoring":           {PlatformMonitoring, UserWorkloadMonitoring},
 	"Driver.logFormat":               {LogText, LogJSON},
 	"Driver.protectOtherClusters":    {Auto, Enabled, Disabled},
+	"Driver.seLinux":                 {Auto, Enabled, Disabled},
 	"HyperShift.guestAccess":         {AdminKubeconfig, ServiceAccountToken},
 	"Credentials.request":            {Auto, Enabled, Disabled},
 	"Topology.mode":                  {Auto, Enabled, Disabled},

@@ -110,7 +110,7 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 		"settings of driver and pods": {
 			Driver: v1alpha1.Driver{
 				LogFormat: v1alpha1.LogJSON, KubeletDir: "/var/lib/k0s/kubelet", Capacity: true, Metadata: []string{"dmi", "configDrive"}, DrainTimeout: "9s",
-				ProtectOtherClusters: v1alpha1.Enabled, VolumeMetadata: map[string]string{"team": "storage", "cost-centre": "1e3"}, ServerMetadata: map[string]string{"role": "k8s-node"},
+				ProtectOtherClusters: v1alpha1.Enabled, SELinux: v1alpha1.Enabled, VolumeMetadata: map[string]string{"team": "storage", "cost-centre": "1e3"}, ServerMetadata: map[string]string{"role": "k8s-node"},
 				RequestsPerSecond: v1alpha1.RequestsPerSecond{Reads: &replicas, Writes: &zero},
 				ExtraArgs:         v1alpha1.ExtraArgs{Controller: []string{"--user-agent=a b", "--default-fs-type=xfs"}, Node: []string{"--additional-topology=a=b"}},
 			},

@@ -43,6 +43,7 @@ func changes() []changeOf {
 		{plan.IDRequests, "writes", func(r *plan.Result) { r.Requests.Value.Writes++ }},
 		{plan.IDDrainTimeout, "", func(r *plan.Result) { r.DrainTimeout.Value = "9s" }},
 		{plan.IDProtectOthers, "", func(r *plan.Result) { r.ProtectOthers.Value = !r.ProtectOthers.Value }},
+		{plan.IDSELinux, "", func(r *plan.Result) { r.SELinux.Value = !r.SELinux.Value }},
 		{plan.IDVolumeMetadata, "", func(r *plan.Result) { r.VolumeMetadata.Value = map[string]string{"team": "storage"} }},
 		{plan.IDServerMetadata, "", func(r *plan.Result) { r.ServerMetadata.Value = map[string]string{"role": "node"} }},
 		{plan.IDMetadata, "", func(r *plan.Result) { r.Metadata.Value = []string{"dmi"} }},

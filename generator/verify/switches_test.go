@@ -66,6 +66,7 @@ var switches = []setting{
 	{"networkPolicy.metricsNamespaces", list{list{"monitoring"}}},
 	{"trustedCA", list{true}},
 	{"driver.protectOtherClusters", list{"enabled", "disabled"}},
+	{"driver.seLinux", list{"enabled", "disabled"}},
 	{"driver.volumeMetadata", list{fields{"team": "storage"}}},
 	{"driver.serverMetadata", list{fields{"role": "k8s-node"}}},
 	{"images.registry", list{"mirror.example:5000"}},

@@ -15,6 +15,7 @@ cluster: {{ ne $v.plane "management" }}
 hosted: {{ eq $v.target "hypershift" }}
 guestToken: {{ and (eq $v.target "hypershift") (eq $v.hypershift.guestAccess "serviceAccountToken") }}
 openshift: {{ ne $v.target "vanilla" }}
+selinux: {{ eq $v.node.selinux "auto" | ternary (ne $v.target "vanilla") (eq $v.node.selinux "enabled") }}
 controllerNS: {{ eq $v.plane "guest" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
 leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
 {{- end -}}
