@@ -30,6 +30,7 @@ import (
 
 var (
 	bin         = flag.String("bin", filepath.Join("..", "..", "..", "bin"), "directory of the driver, and of the guest's parts in vm/")
+	kernels     = flag.String("kernels", "trixie", "Debian releases whose kernels the cases run on, separated by commas; the first has every case")
 	resultsFile = flag.String("results", "", "file to write what was measured to")
 )
 
@@ -51,7 +52,8 @@ const gib = int64(1) << 30
 type node struct {
 	*guest.Guest
 	csi.NodeClient
-	pid int // of the driver
+	pid    int // of the driver
+	kernel string
 }
 
 // boot starts a server without a driver until the test ends.
@@ -79,7 +81,8 @@ func boot(t *testing.T, m guest.Machine) *node {
 		g.Stop()
 	})
 	n.sh(t, "mount LABEL="+guest.SystemLabel+" /var/lib/kubelet")
-	results.kernel = n.sh(t, "uname -r")
+	n.kernel = n.sh(t, "uname -r")
+	recordKernel(t, n.kernel)
 	return n
 }
 

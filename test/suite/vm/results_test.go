@@ -20,10 +20,12 @@ import (
 var results = struct {
 	sync.Mutex
 	sections map[string]*section
-	kernel   string // of the guests
 }{sections: map[string]*section{}}
 
-type section struct{ tables []*table }
+type section struct {
+	tables  []*table
+	kernels map[string]bool // of the guests
+}
 
 type table struct {
 	title, header string
@@ -34,12 +36,7 @@ type table struct {
 func record(t *testing.T, title, header string, cells ...any) {
 	results.Lock()
 	defer results.Unlock()
-	name, _, _ := strings.Cut(t.Name(), "/")
-	s := results.sections[name]
-	if s == nil {
-		s = &section{}
-		results.sections[name] = s
-	}
+	s := sectionOf(t)
 	i := slices.IndexFunc(s.tables, func(t *table) bool { return t.title == title })
 	if i < 0 {
 		i = len(s.tables)
@@ -53,6 +50,22 @@ func record(t *testing.T, title, header string, cells ...any) {
 		}
 	}
 	s.tables[i].rows = append(s.tables[i].rows, "| "+strings.Join(text, " | ")+" |")
+}
+
+// sectionOf is the section of a test. The caller has the lock.
+func sectionOf(t *testing.T) *section {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	if results.sections[name] == nil {
+		results.sections[name] = &section{kernels: map[string]bool{}}
+	}
+	return results.sections[name]
+}
+
+// recordKernel records the kernel of a guest of the test.
+func recordKernel(t *testing.T, release string) {
+	results.Lock()
+	defer results.Unlock()
+	sectionOf(t).kernels[release] = true
 }
 
 // recordTest records the result of a test with its own guest.
@@ -89,7 +102,8 @@ func writeResults(name string) error {
 		}
 	}
 	for title, s := range results.sections {
-		texts[title] = fmt.Sprintf("%s\n\n%s, %s, Linux %s\n%s", title, time.Now().UTC().Format(time.DateOnly), qemu, results.kernel, s)
+		texts[title] = fmt.Sprintf("%s\n\n%s, %s, Linux %s\n%s", title, time.Now().UTC().Format(time.DateOnly), qemu,
+			strings.Join(slices.Sorted(maps.Keys(s.kernels)), ", "), s)
 	}
 	out := introduction
 	for _, title := range slices.Sorted(maps.Keys(texts)) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 )
@@ -14,11 +15,13 @@ type Disk struct {
 	Volume string // the volume ID, which is also the serial, unless NoSerial is set
 	Bus    string // virtio, scsi or nvme
 	Bytes  int64  // size of the file, if Plug creates it
+	Empty  bool   // the file has no byte
 	LUN    int    // scsi: Nova takes target 0 and the next free number
 	// At is the bus of a PCI device, with the slot there. If it is empty, QEMU chooses the slot, or Plug uses the next free root port.
 	At, Slot string
 	NoSerial bool
 	File     string // the file with its data; a separate file if empty
+	NBD      string // the socket of an NBD server that has the data, in place of a file
 }
 
 // ErrFull means that the machine has no slot for another disk.
@@ -27,8 +30,11 @@ var ErrFull = errors.New("no place is free")
 // Plug attaches a disk in two steps as libvirt does: the image with its format, and then the device. The device has the name of the volume.
 func (g *Guest) Plug(d Disk) error {
 	file := d.File
-	if file == "" {
+	if file == "" && d.NBD == "" {
 		file = g.FileOf(d.Volume)
+		if d.Empty {
+			d.Bytes = 0
+		}
 		if err := makeFile(file, d.Bytes); err != nil {
 			return err
 		}
@@ -56,8 +62,12 @@ func (g *Guest) Plug(d Disk) error {
 			return err
 		}
 	}
+	backend := map[string]any{"driver": "file", "node-name": name(d.Volume) + "-file", "filename": file, "discard": "unmap"}
+	if d.NBD != "" {
+		backend = map[string]any{"driver": "nbd", "node-name": name(d.Volume) + "-file", "server": map[string]any{"type": "unix", "path": d.NBD}}
+	}
 	for _, node := range []map[string]any{
-		{"driver": "file", "node-name": name(d.Volume) + "-file", "filename": file, "discard": "unmap"},
+		backend,
 		{"driver": "raw", "node-name": name(d.Volume) + "-format", "file": name(d.Volume) + "-file", "discard": "unmap"},
 	} {
 		if err := g.monitor.do("blockdev-add", node, nil); err != nil {
@@ -136,3 +146,16 @@ func (g *Guest) FileOf(volume string) string { return filepath.Join(g.dir, volum
 
 // name is the volume ID as a QEMU name. QEMU names begin with a letter, and those of nodes have at most 31 characters.
 func name(volume string) string { return "v" + volume[len(volume)-12:] }
+
+// Snapshot copies the bytes of a plugged disk into the file of another volume, as of one moment: the guest stands still meanwhile. What the
+// guest has not written out is missing.
+func (g *Guest) Snapshot(volume, to string) error {
+	if err := g.monitor.do("stop", nil, nil); err != nil {
+		return err
+	}
+	out, err := exec.Command("cp", "--sparse=always", g.FileOf(volume), g.FileOf(to)).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("copy the disk: %w: %s", err, out)
+	}
+	return errors.Join(err, g.monitor.do("cont", nil, nil))
+}

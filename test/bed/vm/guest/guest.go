@@ -31,7 +31,7 @@ const (
 
 // Image has the paths of the parts of a guest.
 type Image struct {
-	Dir             string // of the kernel and the initial file system
+	Dir             string // has a directory for each kernel, with its initial file system
 	Driver, Program string // the driver, and the agent
 }
 
@@ -58,13 +58,17 @@ func Start(ctx context.Context, i Image, m Machine, dir string) (*Guest, error) 
 	if err := errors.Join(g.writeInitial(i), g.makeSystemDisk(ctx)); err != nil {
 		return nil, err
 	}
-	kernel := "console=ttyS0 quiet panic=-1"
+	// Without no_timer_check the kernel panics if QEMU gets no processor for a moment while the kernel tests its timer.
+	kernel := "console=ttyS0 quiet panic=-1 no_timer_check"
 	if m.Udev {
 		kernel += " guest.udev"
 	}
+	if m.Boot != "" {
+		kernel += " " + m.Boot
+	}
 	g.qemu = exec.Command("nice", append([]string{
 		"qemu-system-x86_64",
-		"-kernel", filepath.Join(i.Dir, image.Kernel), "-initrd", filepath.Join(dir, initialFile), "-append", kernel,
+		"-kernel", filepath.Join(i.Dir, g.Machine.Kernel, image.Kernel), "-initrd", filepath.Join(dir, initialFile), "-append", kernel,
 	}, g.Machine.commandLine(dir)...)...)
 	var said bytes.Buffer
 	g.qemu.Stdout, g.qemu.Stderr = &said, &said
@@ -153,7 +157,7 @@ func (g *Guest) Console() string {
 
 // writeInitial joins the initial file system of all guests with the programs of this source tree.
 func (g *Guest) writeInitial(i Image) error {
-	content, err := os.ReadFile(filepath.Join(i.Dir, image.Initial))
+	content, err := os.ReadFile(filepath.Join(i.Dir, g.Machine.Kernel, image.Initial))
 	if err != nil {
 		return err
 	}

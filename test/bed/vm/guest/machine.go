@@ -14,7 +14,10 @@ type Machine struct {
 	Ports     int      // q35: root ports that are free for disks
 	Bus       string   // of the disk that the server runs from: virtio or scsi; virtio when empty
 	SCSI      bool     // add a virtio-scsi controller if the system disk does not use one
+	Silent    bool     // the virtio-scsi controller announces no new or removed disk and no new size
 	Udev      bool     // start udevd
+	Kernel    string   // one of package image; trixie when empty
+	Boot      string   // further arguments of the kernel
 	MemoryMiB int      // 768 when 0
 	CDROM     string   // an image to put into the IDE CD-ROM drive of a pc
 	More      []string // further arguments of QEMU
@@ -26,6 +29,9 @@ func (m Machine) String() string {
 	name := m.Type
 	if m.Bus != "virtio" {
 		name += ", runs from " + m.Bus
+	}
+	if m.Silent {
+		name += ", SCSI without events"
 	}
 	if m.Ports > 0 {
 		name += fmt.Sprintf(", %d free ports", m.Ports)
@@ -39,6 +45,7 @@ func (m Machine) String() string {
 func (m Machine) withDefaults() Machine {
 	m.Type = cmp.Or(m.Type, "pc")
 	m.Bus = cmp.Or(m.Bus, "virtio")
+	m.Kernel = cmp.Or(m.Kernel, "trixie")
 	m.MemoryMiB = cmp.Or(m.MemoryMiB, 768)
 	return m
 }
@@ -82,7 +89,11 @@ func (m Machine) commandLine(dir string) []string {
 	c.device("virtio-balloon-pci")
 	c.device("virtio-rng-pci,rng=random")
 	if m.SCSI || m.Bus == "scsi" {
-		c.device("virtio-scsi-pci,id=scsi")
+		controller := "virtio-scsi-pci,id=scsi"
+		if m.Silent {
+			controller += ",hotplug=off,param_change=off"
+		}
+		c.device(controller)
 	}
 	if m.Bus == "scsi" {
 		c.add("-device", "scsi-hd,bus=scsi.0,scsi-id=0,lun=0,drive=system")

@@ -5,6 +5,7 @@ import (
 	"debug/elf"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -24,7 +25,7 @@ type kernelModules struct {
 func readModules(all image.Tree, dir string) (kernelModules, error) {
 	k := kernelModules{dir: dir, all: all, files: map[string]string{}, needs: map[string][]string{}, builtin: map[string]bool{}}
 	for name := range all {
-		if strings.HasPrefix(name, dir+"/") && strings.HasSuffix(name, ".ko") {
+		if strings.HasPrefix(name, dir+"/") && (strings.HasSuffix(name, ".ko") || strings.HasSuffix(name, ".ko.xz")) {
 			k.files[moduleName(name)] = name
 		}
 	}
@@ -39,7 +40,7 @@ func readModules(all image.Tree, dir string) (kernelModules, error) {
 }
 
 func moduleName(file string) string {
-	return strings.ReplaceAll(strings.TrimSuffix(path.Base(file), ".ko"), "-", "_")
+	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".xz"), ".ko"), "-", "_")
 }
 
 // add copies modules and their dependencies into a tree. It returns the names of the modules that are not part of the kernel itself.
@@ -57,7 +58,12 @@ func (k kernelModules) add(to image.Tree, names []string) (load []string, err er
 		if file == "" {
 			return nil, fmt.Errorf("the kernel has no module %s", name)
 		}
-		data := k.all[file].Data
+		data, err := decompress(file, k.all[file].Data)
+		if err != nil {
+			return nil, err
+		}
+		file = strings.TrimSuffix(file, ".xz")
+		k.files[name] = file
 		needs, err := moduleNeeds(data)
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
@@ -68,6 +74,30 @@ func (k kernelModules) add(to image.Tree, names []string) (load []string, err er
 		}
 	}
 	return load, nil
+}
+
+// mayLack are modules of some kernels only: newer ones have the checksums in libraries, which the modules of file systems need.
+var mayLack = []string{"crc32c_generic", "blake2b_generic"}
+
+// present leaves out the modules of mayLack that the kernel does not have.
+func (k kernelModules) present(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.Contains(mayLack, name) && k.files[name] == "" && !k.builtin[name]
+	})
+}
+
+// decompress returns a module as busybox loads it. Kernels since Debian 13 have compressed modules.
+func decompress(name string, module []byte) ([]byte, error) {
+	if !strings.HasSuffix(name, ".xz") {
+		return module, nil
+	}
+	var out, said bytes.Buffer
+	cmd := exec.Command("xz", "--decompress", "--stdout")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(module), &out, &said
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("decompress %s: %w: %s", name, err, said.String())
+	}
+	return out.Bytes(), nil
 }
 
 // moduleNeeds reads the names of the modules that a module needs from its MODULE_INFO (Linux, include/linux/module.h).

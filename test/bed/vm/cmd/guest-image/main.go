@@ -1,4 +1,6 @@
-// Command guest-image writes the kernel and the initial file system of the test guest.
+// Command guest-image writes kernels and initial file systems of the test guest.
+//
+//	guest-image -dir bin/vm bullseye trixie
 package main
 
 import (
@@ -17,7 +19,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := image.Build(ctx, *dir); err != nil {
+	if err := image.Build(ctx, *dir, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "guest-image:", err)
 		os.Exit(1)
 	}
