@@ -51,11 +51,13 @@ SLOW_PACKAGES := generator/verify test/suite/attack test/suite/bench test/suite/
 test-fast: ## the tests of most packages in under a minute: without root, race detector and the slow suites (SLOW_PACKAGES)
 	CGO_ENABLED=0 go test -short $$(go list ./... $(SLOW_PACKAGES:%=| grep -v /%))
 
-# generator/verify builds hundreds of bundles, one after another, each in one goroutine: under the race detector that takes 11 times as long.
-# The tests of generator/cli, which build some of them too, run under it.
-test: test-tools ## all tests without a cloud, with the race detector, and csi-sanity; tests of real devices need root
-	go run ./test/kit/gate -- -race -timeout 40m $$(go list ./... | grep -v /generator/verify$$)
-	go run ./test/kit/gate -- -timeout 40m ./generator/verify
+# Without the race detector: generator/verify, which builds hundreds of bundles in one goroutine each (11 times as long with it), and two suites
+# that play thousands of faults. The detector sees the same code in generator/cli, test/suite/driver and test/suite/histories. test-errors runs
+# errortable.
+NO_RACE := generator/verify test/suite/errortable test/suite/partial
+test: test-tools ## all tests without a cloud, most with the race detector, and csi-sanity; tests of real devices need root
+	go run ./test/kit/gate -- -race -timeout 40m $$(go list ./... $(NO_RACE:%=| grep -v /%$$))
+	go run ./test/kit/gate -- -timeout 40m ./generator/verify ./test/suite/partial
 	cd test/suite/examples && go test ./...
 	$(MAKE) test-errors test-sanity
 
