@@ -85,13 +85,18 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	var services rpc.Services
 	ready := newSharedCheck(p.conf.ready).check
 	started := newStartup(len(p.clouds()), ready)
+	onStartup := started.ready
 	if cfg.Controller {
 		if services.Controller, err = p.newController(work, started.loggedIn); err != nil {
 			return err
 		}
 	}
 	if cfg.Node {
-		services.Node = p.newNode(work)
+		server := p.newNode(work)
+		services.Node = server
+		if !cfg.Controller { // a node waits for kubelet, and for no cloud
+			onStartup = server.Registered
+		}
 	}
 	services.Identity = identity.New(identity.Options{
 		DriverName: cfg.DriverName, Version: deps.Version, WithTopology: cfg.WithTopology, Ready: started.probe,
@@ -108,7 +113,7 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	}
 	if web != nil {
 		p.background.Go(func() error {
-			return serveHTTP(work, web, pages(cfg, p.registry, ready, started.ready, &operations))
+			return serveHTTP(work, web, pages(cfg, p.registry, ready, onStartup, &operations))
 		})
 	}
 	p.background.Go(func() error { p.conf.follow(work); return nil })

@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"sync/atomic"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
@@ -70,12 +71,13 @@ type machine interface {
 type Server struct {
 	csi.UnimplementedNodeServer
 
-	machine  machine
-	options  Options
-	inFlight *inFlight
-	limit    *attachLimit
-	zone     zoneRecord
-	log      *slog.Logger
+	machine    machine
+	options    Options
+	inFlight   *inFlight
+	limit      *attachLimit
+	zone       zoneRecord
+	registered atomic.Bool // NodeGetInfo has succeeded, so kubelet can have registered the driver
+	log        *slog.Logger
 }
 
 // New returns the node service of the machine h.
@@ -127,6 +129,22 @@ func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 // when the driver registers, and from time to time for the attach limit (CSIDriver,
 // nodeAllocatableUpdatePeriodSeconds).
 func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	response, err := s.info(ctx)
+	if err == nil {
+		s.registered.Store(true)
+	}
+	return response, err
+}
+
+// Registered returns why kubelet cannot have registered the driver since it started: NodeGetInfo has not succeeded.
+func (s *Server) Registered(context.Context) error {
+	if s.registered.Load() {
+		return nil
+	}
+	return volume.Errorf(volume.Unavailable, "kubelet has not registered the driver: NodeGetInfo has not succeeded since the start; the log of the driver has its errors")
+}
+
+func (s *Server) info(ctx context.Context) (*csi.NodeGetInfoResponse, error) {
 	server, err := s.machine.Server(ctx)
 	if err != nil {
 		return nil, err

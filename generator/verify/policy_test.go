@@ -191,3 +191,17 @@ func TestPodsAskForManagementCPUsOnlyWhereTheirNamespaceAllowsIt(t *testing.T) {
 		}
 	}
 }
+
+// Without a readiness probe a rollout goes on over nodes whose driver cannot register.
+func TestEachDriverIsReadyOnlyAfterItsStart(t *testing.T) {
+	forEachPod(t, func(t *testing.T, _ v1alpha1.Target, o verify.Object, pod *corev1.PodTemplateSpec) {
+		for _, c := range pod.Spec.Containers {
+			if c.Name != "driver" {
+				continue
+			}
+			if p := c.ReadinessProbe; p == nil || p.HTTPGet == nil || p.HTTPGet.Path != "/startupz" {
+				t.Errorf("%s: want the driver to be ready by /startupz, got %v", o, p)
+			}
+		}
+	})
+}
