@@ -17,9 +17,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/operation"
 )
 
-// pages are what the driver serves on --http-endpoint. Everybody who reaches it may read /metrics, /healthz (the process answers), /readyz
-// (every cloud answers too) and /startupz (every cloud has answered since the start; of a node, kubelet has registered it). /debug/operations,
-// and with --pprof /debug/pprof/, are for clients of the same host or pod only.
+// pages are what the driver serves on --http-endpoint. Everybody who reaches it may read /metrics, /healthz (the process answers) and
+// /readyz (every cloud answers too). So it is with /startupz: every cloud has answered since the start, or kubelet has registered the
+// node. /debug/operations, and with --pprof /debug/pprof/, are for clients of the same host or pod only.
 func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(ctx context.Context) error, operations *operation.List) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
