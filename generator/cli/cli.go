@@ -167,7 +167,7 @@ func newRootCommand(w *World) *cobra.Command {
 	root.SetOut(w.Stdout)
 	root.SetErr(w.Stderr)
 	shared.bind(root)
-	root.AddCommand(newInspectCommand(w, &shared), newPlanCommand(w, &shared), newGenerateCommand(w, &shared), newExplainCommand(w), newValidateCommand(w), newDoctorCommand(w, &shared), newImportCommand(w), newAdoptCommand(w, &shared), newSchemaCommand(w), newVersionCommand(w))
+	root.AddCommand(newInspectCommand(w, &shared), newPlanCommand(w, &shared), newGenerateCommand(w, &shared), newExplainCommand(w), newValidateCommand(w), newDoctorCommand(w, &shared), newImportCommand(w, &shared), newAdoptCommand(w, &shared), newSchemaCommand(w), newVersionCommand(w))
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" { // cobra's prints its help and calls that a success

@@ -120,6 +120,7 @@ func setSearchOrder(p *proposal, v value) error {
 func isCloudConf(d document) bool { return d.conf != nil }
 
 func (p *proposal) readCloudConf(d document) error {
+	p.known.confs = append(p.known.confs, d)
 	for _, s := range d.conf.Sections {
 		if err := p.readConfSection(s); err != nil {
 			return err

@@ -37,6 +37,9 @@ var configMapRules = []rule{
 
 // isConfigMap is whether a ConfigMap may have settings of the driver. Infrastructure may give the one of the provider any name.
 func isConfigMap(d document) bool {
+	if d.live {
+		return true
+	}
 	switch d.name() {
 	case userConfig, providerConfig, operatorConfig, hostedConfig, hostedTrustedCA:
 		return true
@@ -50,6 +53,9 @@ func (p *proposal) readConfigMap(d document) error {
 		return p.problem("it lacks the key %s, and OpenShift's operator refuses it too", confKey)
 	}
 	data, _ := d.yaml["data"].(map[string]any)
+	if d.live {
+		return p.readMounted(data)
+	}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
 		text, isText := data[key].(string)
 		if !isText {
@@ -62,6 +68,31 @@ func (p *proposal) readConfigMap(d document) error {
 	binary, _ := d.yaml["binaryData"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(binary)) {
 		p.note("binaryData "+key, "", "the driver does not depend on it")
+	}
+	return nil
+}
+
+// readMounted reads the texts that the driver of a cluster has mounted: a cloud.conf, or a CA.
+func (p *proposal) readMounted(data map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		text, _ := data[key].(string)
+		name := "data " + key
+		switch {
+		case header.Match(firstLine([]byte(text))):
+			conf, err := cloudconf.Parse([]byte(text))
+			if err != nil {
+				return p.problem("%s: %w", name, err)
+			}
+			if err := p.readCloudConf(document{conf: conf}); err != nil {
+				return err
+			}
+		case strings.Contains(text, "-----BEGIN CERTIFICATE-----"):
+			if err := p.apply(rule{set: setCA}, name, value{text}); err != nil {
+				return err
+			}
+		default:
+			p.note(name, "", "the driver does not depend on it")
+		}
 	}
 	return nil
 }

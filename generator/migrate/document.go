@@ -20,6 +20,7 @@ type document struct {
 	source string          // the argument that gave the file
 	yaml   map[string]any  // a YAML mapping
 	conf   *cloudconf.File // or the INI dialect of cloud.conf
+	live   bool            // the driver of a cluster has it mounted, or it runs there
 }
 
 // header is a section of cloud.conf, such as [Global].
@@ -27,6 +28,14 @@ var header = regexp.MustCompile(`(?m)^[ \t]*\[[A-Za-z]+([ \t]+"[^"\n]*")?[ \t]*\
 
 // open parses a file: a cloud.conf, or YAML with any number of documents and lists of objects. Its errors name lines and never quote them.
 func open(f File) ([]document, error) {
+	if f.live != nil {
+		var all []document
+		for _, object := range f.live {
+			withoutSecrets(object)
+			all = append(all, document{file: f.Name, source: f.source(), yaml: object, live: true})
+		}
+		return all, nil
+	}
 	if first := firstLine(f.Content); header.Match(first) && !bytes.HasPrefix(bytes.TrimSpace(first), []byte("{")) {
 		conf, err := cloudconf.Parse(f.Content)
 		if err != nil {

@@ -18,6 +18,7 @@ type facts struct {
 	userConfig     bool           // the ConfigMap cinder-csi-config is there
 	cloudCA        bool           // a ConfigMap has a CA of OpenStack's endpoints
 	otherSecrets   map[string]int // number of Secrets that the bundle does not need, by argument
+	confs          []document     // with credentials
 	volumes        Found          // the PersistentVolumes
 	volumeFiles    []string       // the arguments with PersistentVolumes
 }

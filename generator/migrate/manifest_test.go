@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -11,7 +12,7 @@ import (
 
 func TestPlainManifestsBecomeADistribution(t *testing.T) {
 	const dir = "manifests"
-	d, notes, err := Import(below(t, dir))
+	d, notes, err := (&Importer{Zones: &Zones{Compute: []string{"az1", "az2"}, Volume: []string{"nova"}}}).Import(below(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +72,22 @@ func TestAKeyThatTheChartDoesNotHaveIsNamedAndTheRestIsRead(t *testing.T) {
 	for _, key := range []string{"csi.provisoner", "csi.plugin.kubeletDir", "newKey"} {
 		if want := fmt.Sprintf("file: %s: left out: import does not know this key", key); !strings.Contains(notes, want) {
 			t.Errorf("want %q in:\n%s", want, notes)
+		}
+	}
+}
+
+func TestCredentialsThatCannotBeConvertedAreRefusedWithoutAValue(t *testing.T) {
+	for _, test := range []struct{ name, content, says string }{
+		{"none", "clusterID: a", "no file is a cloud.conf"},
+		{"two", "clusterID: a\nsecret: {data: {a: \"[Global]\\npassword=hunter2\", b: \"[Global]\\npassword=hunter2\"}}", "2 files are a cloud.conf"},
+		{"another file", "[Global]\nuse-clouds=true\nclouds-file=/etc/hunter2\n", "takes the credentials from a clouds.yaml"},
+	} {
+		in := Importer{}
+		if _, _, err := in.Import(files(test.content)); err != nil {
+			t.Fatal(err)
+		}
+		if conf, err := in.CloudConf(); conf != nil || !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: want %q, got %v", test.name, test.says, err)
 		}
 	}
 }

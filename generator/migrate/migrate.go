@@ -20,6 +20,7 @@ type File struct {
 	Name      string
 	Directory string // the argument that the file was found below; empty if the file itself is the argument
 	Content   []byte
+	live      []map[string]any // objects of a cluster, in place of Content
 }
 
 // source is the argument that gave the file.
@@ -52,8 +53,15 @@ func (n Note) String() string {
 // ErrFile says that a file cannot be imported.
 var ErrFile = errors.New("the file cannot be imported")
 
-// Import proposes a Distribution for the files, and says key by key what became of them. Errors: ErrFile, and those of the sequence.
-func Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, []Note, error) {
+// Importer is what Import may know of the cloud, and what it keeps beside the Distribution.
+type Importer struct {
+	Zones *Zones // of the cloud; nil: not known
+
+	credentials []document // each cloud.conf
+}
+
+// Import proposes a Distribution for the files, and says key by key what became of them. Errors: ErrFile, ErrZones, and those of the sequence.
+func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, []Note, error) {
 	in, err := readAll(files)
 	if err != nil {
 		return v1alpha1.Distribution{}, nil, err
@@ -80,9 +88,12 @@ func Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, []Note, error)
 	if err := errors.Join(problems...); err != nil {
 		return v1alpha1.Distribution{}, nil, err
 	}
-	if len(known.volumes.Zones) > 0 { // a file may turn it off for new volumes
-		all.into.Spec.Topology.Mode = v1alpha1.Enabled
+	i.credentials = known.confs
+	mapped, err := known.keepZones(&all.into.Spec.Topology, i.Zones)
+	if err != nil {
+		return v1alpha1.Distribution{}, nil, err
 	}
+	notes = append(notes, mapped...)
 	notes = append(notes, known.tellOtherSecrets()...)
 	notes = append(notes, known.volumes.tell(known.volumeFiles)...)
 	if known.credentials { // once: every key of a credential would repeat it

@@ -38,9 +38,16 @@ func (d document) keyNames() []string {
 var secretRules = []rule{
 	{key: "the Secret of identityRef", to: "spec.credentials.secretName", why: "if it has the key " + v1alpha1.DefaultCredentialsKey},
 	{key: v1alpha1.DefaultKubeconfigSecret, to: "spec.hypershift.kubeconfigSecret", why: "if it has the key kubeconfig"},
+	{key: "the Secret of upstream's plugin, of a cluster", why: liveSecret + "a message has the command"},
 	{key: standaloneSecret, why: "the Cloud Credential Operator makes one for the bundle; of a hosted cluster the bundle has the Secret of identityRef"},
 	{key: "any other", why: "the bundle does not need it"},
 }
+
+// confKey is the key of upstream's Secret.
+const confKey = "cloud.conf"
+
+// liveSecret is about the Secret of a running plugin.
+const liveSecret = "import does not read the values of a Secret, and this one has settings too. Write them to a file, and give it to import beside the kubeconfig: "
 
 // standaloneSecret is the one of OpenShift's built-in driver.
 const standaloneSecret = "openstack-cloud-credentials"
@@ -65,8 +72,11 @@ func (p *proposal) readSecret(d document) error {
 		}
 		p.Spec.HyperShift.KubeconfigSecret = name
 		p.note(shape, secretRules[1].to, "")
+	case d.live && slices.Contains(keys, confKey):
+		p.known.credentials = true
+		p.note(shape, "", liveSecret+p.confCommand(name))
 	case name == standaloneSecret:
-		p.note(shape, "", secretRules[2].why)
+		p.note(shape, "", secretRules[3].why)
 	default: // a cluster has hundreds; otherSecrets tells their number
 		p.known.otherSecrets[d.source]++
 	}
@@ -77,7 +87,7 @@ func (p *proposal) readSecret(d document) error {
 func (f *facts) tellOtherSecrets() []Note {
 	var notes []Note
 	for _, source := range slices.Sorted(maps.Keys(f.otherSecrets)) {
-		notes = append(notes, Note{File: source, Key: fmt.Sprintf("Secret (%d)", f.otherSecrets[source]), Why: secretRules[3].why})
+		notes = append(notes, Note{File: source, Key: fmt.Sprintf("Secret (%d)", f.otherSecrets[source]), Why: secretRules[4].why})
 	}
 	return notes
 }

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+)
+
+// running is an API server of a cluster with upstream's chart, as its administrator changed it, and with volumes in two zones.
+func running(w http.ResponseWriter, r *http.Request) {
+	const listOf = `{"kind": "List", "apiVersion": "v1", "items": [`
+	answers := map[string]string{
+		"/apis/apps/v1/deployments": listOf + `{"metadata": {"namespace": "storage", "name": "cinder-controllerplugin", "annotations": {"meta.helm.sh/release-name": "cinder"}},
+			"spec": {"replicas": 3, "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+			"template": {"metadata": {"labels": {"app": "openstack-cinder-csi", "component": "controllerplugin", "release": "cinder", "chart": "x", "heritage": "Helm", "team": "storage"}},
+			"spec": {"priorityClassName": "storage-critical", "dnsPolicy": "ClusterFirst",
+			"containers": [
+			{"name": "csi-provisioner", "image": "registry.k8s.io/sig-storage/csi-provisioner:v5.3.0", "args": ["--csi-address=$(ADDRESS)", "--feature-gates=Topology=true"], "terminationMessagePath": "/dev/termination-log"},
+			{"name": "cinder-csi-plugin", "image": "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "args": ["/bin/cinder-csi-plugin", "-v=4", "--endpoint=$(CSI_ENDPOINT)",
+			"--cloud-config=$(CLOUD_CONFIG)", "--cluster=$(CLUSTER_NAME)", "--provide-node-service=false"], "resources": {"requests": {"cpu": "50m"}},
+			"env": [{"name": "CSI_ENDPOINT", "value": "unix://csi/csi.sock"}, {"name": "CLOUD_CONFIG", "value": "/etc/config/cloud.conf"}, {"name": "CLUSTER_NAME", "value": "blue"}]}],
+			"volumes": [{"name": "socket-dir", "emptyDir": {}}, {"name": "cacert", "configMap": {"name": "ca"}}, {"name": "cloud-config", "secret": {"secretName": "cloud-config"}}]}}}, "status": {"replicas": 3}},
+			{"metadata": {"namespace": "storage", "name": "other"}, "spec": {"template": {"spec": {"containers": [{"name": "o", "image": "o"}], "volumes": [{"name": "s", "secret": {"secretName": "untouched"}}]}}}}]}`,
+		"/apis/apps/v1/daemonsets": listOf + `{"metadata": {"namespace": "storage", "name": "cinder-nodeplugin"}, "spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
+			"template": {"spec": {"containers": [{"name": "cinder-csi-plugin", "image": "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "args": ["--provide-controller-service=false"]}],
+			"volumes": [{"name": "r", "hostPath": {"path": "/data/kubelet/plugins_registry/"}}, {"name": "cloud-config", "secret": {"secretName": "cloud-config"}}]}}}}]}`,
+		"/apis/storage.k8s.io/v1/storageclasses": listOf + `{"metadata": {"name": "csi-cinder-sc-delete", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}, "provisioner": "cinder.csi.openstack.org"},
+			{"metadata": {"name": "old"}, "provisioner": "kubernetes.io/cinder"}]}`,
+		"/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses": listOf + `{"metadata": {"name": "snap"}, "driver": "cinder.csi.openstack.org", "deletionPolicy": "Delete"}]}`,
+		"/api/v1/persistentvolumes": listOf + `{"metadata": {"name": "pv-1"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "topology.cinder.csi.openstack.org/zone", "operator": "In", "values": ["az1"]}]}]}}}},
+			{"metadata": {"name": "pv-in-tree", "labels": {"topology.kubernetes.io/zone": "az2"}}, "spec": {"cinder": {"volumeID": "x"}}}]}`,
+		"/api/v1/namespaces/storage/configmaps/ca":        `{"data": {"note": "x"}}`,
+		"/api/v1/namespaces/storage/secrets/cloud-config": `{"data": {"cloud.conf": "Y2FuYXJ5"}}`,
+	}
+	body, found := answers[r.URL.Path]
+	if !found || r.Method != http.MethodGet {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write([]byte(body))
+}
+
+const upstreamConf = "[Global]\nauth-url=https://keystone.example/v3\nusername=cinder\npassword=\"0123\"\ntenant-name=blue\ndomain-name=Default\nregion=RegionOne\n" +
+	"ca-file=/etc/cacert/ca.pem\n[BlockStorage]\nignore-volume-az=true\nnode-volume-attach-limit=20\n"
+
+func TestARunningInstallationBecomesAConfigurationThatPlanTakes(t *testing.T) {
+	b := newBed(t)
+	b.sim.SetVolumeZones("nova")
+	b.api = http.HandlerFunc(running)
+	clouds := filepath.Join(b.dir, "converted.yaml")
+	conf := b.file(t, "cloud.conf", upstreamConf)
+	stdout, stderr, code := b.run(t, "import", "--context", "prod", "--simulated", conf, "--clouds-yaml", clouds)
+	if code != OK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	for _, want := range []string{
+		"clusterID: blue", "mode: enabled", "az1: nova", "az2: nova", "logLevel: 4", "replicas: 3", "team: storage", "kubeletDir: /data/kubelet",
+		"priorityClassName: storage-critical", "default: none", `volumeAttachLimit: "20"`, "cpu: 50m",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("want %q in:\n%s", want, stdout)
+		}
+	}
+	for _, want := range []string{
+		"the cluster: Deployment: left out: it has no setting of the driver",
+		"the cluster: Secret storage/cloud-config: the keys cloud.conf: left out: import does not read the values of a Secret",
+		"kubectl --namespace storage get secret cloud-config",
+		"the cluster: StorageClass old: provisioner: left out: the class stays in the cluster as it is. Kubernetes gives its claims to the driver with the name",
+		"the cluster: PersistentVolumes in-tree (1): pv-in-tree: left out",
+		"the cloud: compute zone az1: is now spec.topology.zoneMap",
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("want %q in:\n%s", want, stderr)
+		}
+	}
+	for _, secret := range []string{"0123", "Y2FuYXJ5", "canary"} {
+		if strings.Contains(stdout+stderr, secret) {
+			t.Errorf("%s is printed:\n%s%s", secret, stdout, stderr)
+		}
+	}
+	config := b.file(t, "distribution.yaml", stdout)
+	_, stderr, code = b.run(t, "plan", "--simulated", "--target", "vanilla", "--config", config)
+	if code != OK || strings.Contains(stderr, "no volume zone is called") {
+		t.Errorf("want a plan whose zones are served, got %d: %s", code, stderr)
+	}
+	if info, err := os.Stat(clouds); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("want mode 0600, got %v, %v", info, err)
+	}
+	got, err := cloud.FromSource(cloud.Source{CloudName: "openstack", CloudsFile: clouds, Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Password != "0123" || got.AuthURL != "https://keystone.example/v3" || got.ProjectName != "blue" || got.Region != "RegionOne" || got.UserDomainName != "Default" || got.CACertFile != "" {
+		t.Errorf("the login is another one: %v", got)
+	}
+	if _, stderr, code := b.run(t, "import", conf, "--clouds-yaml", clouds); code != Usage || !strings.Contains(stderr, "exists; name a new file") {
+		t.Errorf("want a refusal of a file that exists, got %d: %s", code, stderr)
+	}
+}
+
+func TestImportRefusesZonesThatItCannotKeep(t *testing.T) {
+	for _, c := range []struct {
+		name, says string
+		volume     []string
+		args       []string
+	}{
+		{name: "the cloud is not known", says: "PersistentVolumes are in az1, az2, and the zones of Cinder are not known. Give the cloud with --os-cloud or --inventory"},
+		{name: "two volume zones", volume: []string{"v1", "v2"}, args: []string{"--simulated"}, says: "which has no volume zone of its name. The volume zones are v1, v2"},
+		{name: "another cloud", volume: []string{"nova"}, args: []string{"--inventory", "../../examples/inventories/legacy.yaml"}, says: "no compute zone of the cloud has this name"},
+	} {
+		b := newBed(t)
+		b.api = http.HandlerFunc(running)
+		if c.volume != nil {
+			b.sim.SetVolumeZones(c.volume...)
+		}
+		stdout, stderr, code := b.run(t, append([]string{"import", "--context", "prod"}, c.args...)...)
+		if code != Refused || stdout != "" || !strings.Contains(stderr, c.says) || !strings.Contains(stderr, `[Zone "az1"]`) {
+			t.Errorf("%s: want exit 3, got %d: %s%s", c.name, code, stdout, stderr)
+		}
+		conf := b.file(t, "zones.conf", "[Zone \"az1\"]\nvolume-zone=v1\n[Zone \"az2\"]\nvolume-zone=v2\n")
+		if got := b.ok(t, append([]string{"import", "--context", "prod", conf}, c.args...)...); !strings.Contains(got, "az2: v2") {
+			t.Errorf("%s: want the map of the further file, got:\n%s", c.name, got)
+		}
+	}
+}
+
+func TestImportThatMayNotReadTheClusterSaysWhat(t *testing.T) {
+	b := newBed(t)
+	b.api = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"message": "no"}`, http.StatusForbidden) })
+	if _, stderr, code := b.run(t, "import", "--context", "prod"); code != Failure || !strings.Contains(stderr, "GET /apis/apps/v1/deployments of the cluster") {
+		t.Errorf("want the request that was denied, got %d: %s", code, stderr)
+	}
+	if _, stderr, code := b.run(t, "import"); code != Usage || !strings.Contains(stderr, "nothing to import") {
+		t.Errorf("want exit 64 without anything to import, got %d: %s", code, stderr)
+	}
+	half := b.file(t, "half.conf", "[Global]\nauth-url=https://k/v3\nusername=hunter2\n")
+	if stdout, stderr, code := b.run(t, "import", half, "--clouds-yaml", b.dir+"/c"); code != Usage || strings.Contains(stdout+stderr, "hunter2") || !strings.Contains(stderr, "is missing") {
+		t.Errorf("want exit 64 for half a login, got %d: %s%s", code, stdout, stderr)
+	}
+	if _, stderr, code := b.run(t, "import", b.file(t, "v.yaml", "clusterID: x\n"), "--clouds-yaml", b.dir+"/c"); code != Usage || !strings.Contains(stderr, "no file is a cloud.conf") {
+		t.Errorf("want exit 64 without a cloud.conf, got %d: %s", code, stderr)
+	}
+}
