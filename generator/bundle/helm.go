@@ -173,8 +173,8 @@ func (p *plane) classValues() node {
 		v := object{
 			"name":                 part(d, "", c.Name),
 			"reclaimPolicy":        p.reclaimPolicy(d),
-			"volumeBindingMode":    whole(p.r.BindingMode),
-			"allowVolumeExpansion": whole(p.r.Expansion),
+			"volumeBindingMode":    p.bindingMode(d),
+			"allowVolumeExpansion": p.expansion(d),
 		}
 		if c.Name == p.r.DefaultClass.Value {
 			v["default"] = part(p.r.DefaultClass, "", true)

@@ -92,8 +92,8 @@ func (p *plane) storageClass(d plan.Decision[plan.StorageClass]) object {
 		"metadata":             object{"name": part(d, "", c.Name), "labels": fixed(labels("")), "annotations": annotations},
 		"provisioner":          whole(p.r.Driver),
 		"reclaimPolicy":        p.reclaimPolicy(d),
-		"volumeBindingMode":    whole(p.r.BindingMode),
-		"allowVolumeExpansion": whole(p.r.Expansion),
+		"volumeBindingMode":    p.bindingMode(d),
+		"allowVolumeExpansion": p.expansion(d),
 	}
 	if len(c.Parameters) > 0 {
 		class["parameters"] = part(d, "parameters", c.Parameters)
@@ -114,6 +114,20 @@ func (p *plane) reclaimPolicy(d plan.Decision[plan.StorageClass]) node {
 		return part(d, "reclaimPolicy", d.Value.ReclaimPolicy)
 	}
 	return whole(p.r.ReclaimPolicy)
+}
+
+func (p *plane) bindingMode(d plan.Decision[plan.StorageClass]) node {
+	if mode := d.Value.VolumeBindingMode; mode != p.r.BindingMode.Value {
+		return part(d, "volumeBindingMode", mode)
+	}
+	return whole(p.r.BindingMode)
+}
+
+func (p *plane) expansion(d plan.Decision[plan.StorageClass]) node {
+	if allow := d.Value.AllowVolumeExpansion; allow != p.r.Expansion.Value {
+		return part(d, "allowVolumeExpansion", allow)
+	}
+	return whole(p.r.Expansion)
 }
 
 // zoneLabels are the zones a class is bound to, as nodes are labelled; none without topology, when nodes carry no zone.

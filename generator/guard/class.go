@@ -167,7 +167,7 @@ func (c *comparison) typeNow(k class) (v1alpha1.VolumeType, bool) {
 func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
 	change.Accept = ClassRemoved
 	change.Refused = "claims that name StorageClass " + k.name + " would find no class"
-	entry := pinned(k.name, k.fields)
+	entry := c.pinned(k.name, k.fields)
 	if t, found := c.typeNow(k); found && k.typeID != "" && t.Name != typeOf(k.fields) && typeOf(k.fields) != t.ID {
 		// The old name would make every claim fail. The ID stays for as long as the type exists.
 		entry["parameters"] = withType(k.fields["parameters"], t.ID)
@@ -197,8 +197,13 @@ func withType(parameters any, id string) map[string]any {
 }
 
 // pinned is a class as an entry of storageClasses.extra that depends on no type of the cloud.
-func pinned(name string, was map[string]any) m {
+func (c *comparison) pinned(name string, was map[string]any) m {
 	entry := m{"name": name, "reclaimPolicy": was["reclaimPolicy"], "parameters": was["parameters"]}
+	for id, key := range map[string]string{plan.IDBindingMode: "volumeBindingMode", plan.IDExpansion: "allowVolumeExpansion"} {
+		if value, ok := was[key]; ok && !equal(value, c.is[id].value) { // else the class has it by default
+			entry[key] = value
+		}
+	}
 	for _, key := range []string{"mountOptions", "annotations"} {
 		if value, ok := was[key]; ok {
 			entry[key] = value

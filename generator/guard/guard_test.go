@@ -185,6 +185,17 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 			"storageClasses: {overrides: {fast: {reclaimPolicy: Delete}}}",
 		},
 		{
+			"a binding mode", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {volumeBindingMode: Immediate}}}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable},
+			"storageClasses: {overrides: {fast: {volumeBindingMode: WaitForFirstConsumer}}}",
+		},
+		{
+			"an extra class with a binding mode", "{metadata: {name: c}, spec: {storageClasses: {extra: [{name: now, type: fast, volumeBindingMode: Immediate, allowVolumeExpansion: false}]}}}",
+			inventory("standard", "fast"), base, v1alpha1.Vanilla,
+			[]string{ClassRemoved},
+			"storageClasses: {extra: [{name: now, allowVolumeExpansion: false, parameters: {type: fast}, reclaimPolicy: Delete, volumeBindingMode: Immediate}]}",
+		},
+		{
 			"a file system", "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {fsType: xfs}}}}}", inventory("standard", "fast"), base, v1alpha1.Vanilla,
 			[]string{ClassImmutable},
 			"storageClasses: {overrides: {fast: {fsType: xfs}}}",

@@ -117,7 +117,7 @@ func (c *comparison) pinClass(change *v1alpha1.Change, name string) {
 
 // pinExtra keeps a class as an extra one. A type that has another name now is named by its ID.
 func (c *comparison) pinExtra(change *v1alpha1.Change, was class) {
-	entry := pinned(was.name, was.fields)
+	entry := c.pinned(was.name, was.fields)
 	if t, found := c.typeNow(was); found && was.typeID != "" && t.Name != typeOf(was.fields) {
 		entry["parameters"] = withType(was.fields["parameters"], t.ID)
 	}
@@ -148,6 +148,9 @@ func (c *comparison) pinOverride(change *v1alpha1.Change, was, is class) {
 	pin := m{}
 	if !equal(was.fields["reclaimPolicy"], is.fields["reclaimPolicy"]) {
 		pin["reclaimPolicy"] = was.fields["reclaimPolicy"]
+	}
+	if !equal(was.fields["volumeBindingMode"], is.fields["volumeBindingMode"]) {
+		pin["volumeBindingMode"] = was.fields["volumeBindingMode"]
 	}
 	before, _ := was.fields["parameters"].(map[string]any)
 	after, _ := is.fields["parameters"].(map[string]any)

@@ -45,6 +45,8 @@ var randomSpecs = []string{
 	"{metadata: {name: c}}",
 	"{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {fsType: xfs}}}}}",
 	"{metadata: {name: c}, spec: {storageClasses: {overrides: {id-1: {reclaimPolicy: Retain}}}}}",
+	"{metadata: {name: c}, spec: {storageClasses: {volumeBindingMode: Immediate, allowVolumeExpansion: false}}}",
+	"{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {volumeBindingMode: Immediate, allowVolumeExpansion: false}}}}}",
 	"{metadata: {name: c}, spec: {storageClasses: {exclude: [fast]}}}",
 	"{metadata: {name: c}, spec: {storageClasses: {extra: [{name: gold, type: fast}]}}}",
 	"{metadata: {name: c}, spec: {topology: {mode: disabled}}}",

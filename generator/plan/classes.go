@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,14 +21,18 @@ const cinderOwnType = "__DEFAULT__"
 
 const parameterFSType = "csi.storage.k8s.io/fstype"
 
-// waitForFirstConsumer is the binding mode of every class: the volume is made where its pod will run.
-const waitForFirstConsumer = "WaitForFirstConsumer"
-
 // classDefaults are what every class has unless an override says otherwise.
-func classDefaults() (binding, reclaim Decision[string], expansion Decision[bool]) {
-	binding = Decision[string]{Value: waitForFirstConsumer, Source: Default, Reason: "the volume is made where its pod will run, so that the two are never in different zones"}
+func (d *decider) classDefaults() (binding, reclaim Decision[string], expansion Decision[bool]) {
+	binding = Decision[string]{Value: v1alpha1.WaitForFirstConsumer, Source: Default, Reason: "the volume is made where its pod will run, so that the two are never in different zones"}
 	reclaim = Decision[string]{Value: "Delete", Source: Default, Reason: "a volume is deleted with its claim; overrides and extra classes can say Retain"}
-	return binding, reclaim, Decision[bool]{Value: true, Source: Default, Reason: "Cinder and the driver expand volumes, also in use"}
+	expansion = Decision[bool]{Value: true, Source: Default, Reason: "Cinder and the driver expand volumes, also in use"}
+	if mode := d.spec.StorageClasses.VolumeBindingMode; mode != "" {
+		binding = Decision[string]{Value: mode, Source: FromConfig, Reason: "spec.storageClasses.volumeBindingMode is " + mode}
+	}
+	if allow := d.spec.StorageClasses.AllowVolumeExpansion; allow != nil {
+		expansion = Decision[bool]{Value: *allow, Source: FromConfig, Reason: "spec.storageClasses.allowVolumeExpansion is " + strconv.FormatBool(*allow)}
+	}
+	return binding, reclaim, expansion
 }
 
 // storageClasses is one class per type that is included, and the extra ones; at most one is the default.
@@ -232,6 +237,10 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 	}
 	if o.ReclaimPolicy != "" {
 		c.ReclaimPolicy, c.OwnReclaimPolicy = o.ReclaimPolicy, true
+	}
+	c.VolumeBindingMode = cmp.Or(o.VolumeBindingMode, c.VolumeBindingMode)
+	if o.AllowVolumeExpansion != nil {
+		c.AllowVolumeExpansion = *o.AllowVolumeExpansion
 	}
 	if o.FSType != "" {
 		if _, twice := c.Parameters[parameterFSType]; twice {

@@ -112,11 +112,28 @@ func TestAnOverrideChangesTheClassOfItsType(t *testing.T) {
 		Name: "fast", VolumeType: VolumeType{"id-of-fast", "fast"},
 		Parameters:  map[string]string{"type": "fast", "availability": "az1", "csi.storage.k8s.io/fstype": "xfs", "blockSize": "2048", "inodeSize": "1024"},
 		Provisioner: "cinder.csi.openstack.org", OwnReclaimPolicy: true,
-		ReclaimPolicy: "Retain", VolumeBindingMode: waitForFirstConsumer, MountOptions: []string{"noatime"},
+		ReclaimPolicy: "Retain", VolumeBindingMode: v1alpha1.WaitForFirstConsumer, MountOptions: []string{"noatime"},
 		Annotations: map[string]string{"a": "b"}, AllowVolumeExpansion: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestBindingModeAndExpansionOfAllClassesAndOfOne(t *testing.T) {
+	spec := `spec: {storageClasses: {volumeBindingMode: Immediate, allowVolumeExpansion: false, overrides: {fast: {volumeBindingMode: WaitForFirstConsumer, allowVolumeExpansion: true}},
+	  extra: [{name: keep, type: fast}]}}`
+	r := decide(t, cloudOf("standard", "fast"), spec, v1alpha1.Vanilla)
+	for name, want := range map[string]struct {
+		mode  string
+		grows bool
+	}{"standard": {v1alpha1.Immediate, false}, "fast": {v1alpha1.WaitForFirstConsumer, true}, "keep": {v1alpha1.Immediate, false}} {
+		if got := classNamed(t, r, name); got.VolumeBindingMode != want.mode || got.AllowVolumeExpansion != want.grows {
+			t.Errorf("class %s: want %v, got %s, %t", name, want, got.VolumeBindingMode, got.AllowVolumeExpansion)
+		}
+	}
+	if r.BindingMode.Source != FromConfig || r.Expansion.Source != FromConfig {
+		t.Errorf("want both from the configuration, got %s, %s", r.BindingMode.Source, r.Expansion.Source)
 	}
 }
 

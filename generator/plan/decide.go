@@ -71,7 +71,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.GuestAccess = d.guestAccess()
 	r.Leases = d.leases()
 	r.Topology, r.ZoneMap = d.topology()
-	r.BindingMode, r.ReclaimPolicy, r.Expansion = classDefaults()
+	r.BindingMode, r.ReclaimPolicy, r.Expansion = d.classDefaults()
 	r.StorageClasses, r.DefaultClass = d.storageClasses(r)
 	r.SnapshotClass = d.snapshotClass()
 	r.BackupClass = d.backupClass()

@@ -16,6 +16,11 @@ var classAbouts = map[string]about{
 	"ClassOverride.annotations":   {"Annotations of the class.", "none", "an invalid annotation key; the generator's own annotations, such as that of the default class"},
 	"ExtraClass.type":             {"The volume type, by ID or name.", "the cloud's default type", "a type that does not exist; together with parameters.type"},
 
+	"StorageClasses.volumeBindingMode":    {"When the volume of a claim is created: with the first pod that uses it, or at once. A volume that is created at once may be in a zone where its pod cannot run.", WaitForFirstConsumer, ""},
+	"StorageClasses.allowVolumeExpansion": {"Whether claims may grow.", "true", ""},
+	"ClassOverride.volumeBindingMode":     {"When the volume of a claim is created.", "that of storageClasses", ""},
+	"ClassOverride.allowVolumeExpansion":  {"Whether claims of this class may grow.", "that of storageClasses", ""},
+
 	"Spec.snapshots":           {Meaning: "Volume snapshots. The snapshot CRDs and controller are a prerequisite."},
 	"Snapshots.enabled":        {"Whether the snapshotter sidecar, its rights and a VolumeSnapshotClass are emitted.", "true", ""},
 	"Snapshots.backup":         {"Whether a second VolumeSnapshotClass makes Cinder backups: auto emits one where the cloud lists backups for the project. Only an administrator sees whether a cinder-backup service makes them.", Auto, "enabled with snapshots off"},

@@ -163,22 +163,34 @@ const (
 
 // StorageClasses settings. Include and Exclude are globs over type names. Default is auto, none, or a type's id or name.
 type StorageClasses struct {
-	Include    []string                 `json:"include,omitempty"`
-	Exclude    []string                 `json:"exclude,omitempty"`
-	Default    string                   `json:"default,omitempty"`
-	NamePrefix string                   `json:"namePrefix,omitempty"`
-	Overrides  map[string]ClassOverride `json:"overrides,omitempty"` // by type id or name
-	Extra      []ExtraClass             `json:"extra,omitempty"`
+	Include    []string `json:"include,omitempty"`
+	Exclude    []string `json:"exclude,omitempty"`
+	Default    string   `json:"default,omitempty"`
+	NamePrefix string   `json:"namePrefix,omitempty"`
+	// VolumeBindingMode is when the volume of a claim is created: WaitForFirstConsumer (default) or Immediate.
+	VolumeBindingMode string `json:"volumeBindingMode,omitempty"`
+	// AllowVolumeExpansion is whether claims may grow; default true.
+	AllowVolumeExpansion *bool                    `json:"allowVolumeExpansion,omitempty"`
+	Overrides            map[string]ClassOverride `json:"overrides,omitempty"` // by type id or name
+	Extra                []ExtraClass             `json:"extra,omitempty"`
 }
+
+// Binding modes.
+const (
+	WaitForFirstConsumer = "WaitForFirstConsumer"
+	Immediate            = "Immediate"
+)
 
 // ClassOverride changes what is emitted for one type.
 type ClassOverride struct {
-	Name          string            `json:"name,omitempty"`
-	ReclaimPolicy string            `json:"reclaimPolicy,omitempty"`
-	FSType        string            `json:"fsType,omitempty"`
-	MountOptions  []string          `json:"mountOptions,omitempty"`
-	Parameters    map[string]string `json:"parameters,omitempty"`
-	Annotations   map[string]string `json:"annotations,omitempty"`
+	Name                 string            `json:"name,omitempty"`
+	ReclaimPolicy        string            `json:"reclaimPolicy,omitempty"`
+	VolumeBindingMode    string            `json:"volumeBindingMode,omitempty"`
+	AllowVolumeExpansion *bool             `json:"allowVolumeExpansion,omitempty"`
+	FSType               string            `json:"fsType,omitempty"`
+	MountOptions         []string          `json:"mountOptions,omitempty"`
+	Parameters           map[string]string `json:"parameters,omitempty"`
+	Annotations          map[string]string `json:"annotations,omitempty"`
 }
 
 // ExtraClass is one more class; Type is a type's id or name, empty for the cloud's default type. Name is required.

@@ -32,6 +32,9 @@ var enums = map[string][]any{
 	"NodeRequirement.operator":       {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"},
 	"LabelRequirement.operator":      {"In", "NotIn", "Exists", "DoesNotExist"},
 
+	"StorageClasses.volumeBindingMode": {WaitForFirstConsumer, Immediate},
+	"ClassOverride.volumeBindingMode":  {WaitForFirstConsumer, Immediate},
+
 	"TopologySpreadConstraint.whenUnsatisfiable":  {"DoNotSchedule", "ScheduleAnyway"},
 	"TopologySpreadConstraint.nodeAffinityPolicy": {"Honor", "Ignore"},
 	"TopologySpreadConstraint.nodeTaintsPolicy":   {"Honor", "Ignore"},

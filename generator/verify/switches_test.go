@@ -44,8 +44,10 @@ var switches = []setting{
 	{"storageClasses.exclude", list{list{"Fast*"}}},
 	{"storageClasses.default", list{"none", "t2"}},
 	{"storageClasses.namePrefix", list{"os-"}},
+	{"storageClasses.volumeBindingMode", list{"Immediate", "WaitForFirstConsumer"}},
+	{"storageClasses.allowVolumeExpansion", list{false, true}},
 	{"storageClasses.overrides", list{fields{"standard": fields{
-		"reclaimPolicy": "Retain", "fsType": "xfs", "mountOptions": list{"noatime"}, "annotations": fields{"example.org/owner": "storage"},
+		"volumeBindingMode": "Immediate", "allowVolumeExpansion": false, "reclaimPolicy": "Retain", "fsType": "xfs", "mountOptions": list{"noatime"}, "annotations": fields{"example.org/owner": "storage"},
 	}}}},
 	{"storageClasses.extra", list{list{fields{"type": "t2", "name": "twin", "reclaimPolicy": "Retain"}}}},
 	{"volumeAttachLimit", list{"20"}},
