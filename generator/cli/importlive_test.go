@@ -134,6 +134,10 @@ func TestImportThatMayNotReadTheClusterSaysWhat(t *testing.T) {
 	if _, stderr, code := b.run(t, "import", "--context", "prod"); code != Failure || !strings.Contains(stderr, "GET /apis/apps/v1/deployments of the cluster") {
 		t.Errorf("want the request that was denied, got %d: %s", code, stderr)
 	}
+	b.api = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"items": []}`)) })
+	if stdout, stderr, code := b.run(t, "import", "--context", "prod"); code != Usage || stdout != "" || !strings.Contains(stderr, "has no workload of a Cinder driver") {
+		t.Errorf("want exit 64 for a cluster without the plugin, got %d: %s", code, stderr)
+	}
 	if _, stderr, code := b.run(t, "import"); code != Usage || !strings.Contains(stderr, "nothing to import") {
 		t.Errorf("want exit 64 without anything to import, got %d: %s", code, stderr)
 	}

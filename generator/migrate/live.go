@@ -3,6 +3,7 @@ package migrate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/url"
 
@@ -54,6 +55,9 @@ func liveObjects(ctx context.Context, c *cluster.Cluster) ([]map[string]any, err
 			}
 		}
 		all = append(all, found...)
+	}
+	if len(drivers) == 0 {
+		return nil, fmt.Errorf("%w: the cluster (%s) has no workload of a Cinder driver, which has the cluster ID and says whether zones are used. Name another --context, or import saved manifests", ErrFile, c.Name())
 	}
 	mounted, err := mountedBy(ctx, c, drivers)
 	return append(all, mounted...), err
