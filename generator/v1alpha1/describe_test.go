@@ -17,7 +17,7 @@ func TestEveryKeyOfADistributionIsDescribed(t *testing.T) {
 			t.Errorf("%s is described and is no key of a Distribution", key)
 		}
 	}
-	schema, err := Schema(KindDistribution)
+	schema, err := inlined(KindDistribution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func withDescriptions(t *testing.T, path string, schema map[string]any) {
 
 // TestTheSchemaHasTheDefaultsThatTheGeneratorFillsIn compares each filled default with the schema's, and with the words that people read.
 func TestTheSchemaHasTheDefaultsThatTheGeneratorFillsIn(t *testing.T) {
-	schema, err := Schema(KindDistribution)
+	schema, err := inlined(KindDistribution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func compareDefaults(t *testing.T, path string, schema map[string]any, value ref
 }
 
 func TestDefaultsOfElementsAreInTheSchemaToo(t *testing.T) {
-	schema, err := Schema(KindDistribution)
+	schema, err := inlined(KindDistribution)
 	if err != nil {
 		t.Fatal(err)
 	}

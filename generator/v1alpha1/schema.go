@@ -5,13 +5,23 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Kinds lists the kinds that have a schema.
 var Kinds = []string{KindChanges, KindDistribution, KindInventory, KindPlan}
 
-// Schema is the JSON schema (draft 2020-12) of one kind of document, as strict as the decoder.
+// Schema is the JSON schema (draft 2020-12) of one kind of document, as strict as the decoder. What several keys hold is defined once.
 func Schema(kind string) (map[string]any, error) {
+	s, err := inlined(kind)
+	if err != nil {
+		return nil, err
+	}
+	return defineOnce(s), nil
+}
+
+// inlined is the schema without definitions. Each object names its type under typeKey.
+func inlined(kind string) (map[string]any, error) {
 	var t reflect.Type
 	var required []string
 	switch kind {
@@ -136,7 +146,8 @@ func objectSchema(t reflect.Type) map[string]any {
 		}
 		properties[key] = s
 	}
-	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
+	name, _, _ := strings.Cut(t.Name(), "[") // without type parameters
+	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties, typeKey: name}
 }
 
 // owner is the name of the type that declares a field: the embedded one where it is promoted; without its type parameters.
@@ -144,11 +155,6 @@ func owner(t reflect.Type, f reflect.StructField) string {
 	for _, i := range f.Index[:len(f.Index)-1] {
 		t = t.Field(i).Type
 	}
-	name := t.Name()
-	for i, r := range name {
-		if r == '[' {
-			return name[:i]
-		}
-	}
+	name, _, _ := strings.Cut(t.Name(), "[")
 	return name
 }

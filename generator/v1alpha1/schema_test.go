@@ -13,7 +13,7 @@ func TestTheSchemaKnowsExactlyTheKeysThatTheDecoderTakes(t *testing.T) {
 	for kind, document := range map[string]reflect.Type{
 		KindDistribution: reflect.TypeFor[Distribution](), KindInventory: reflect.TypeFor[Inventory](), KindPlan: reflect.TypeFor[Plan](),
 	} {
-		schema, err := Schema(kind)
+		schema, err := inlined(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +57,7 @@ func agree(t *testing.T, path string, schema map[string]any, typ reflect.Type) {
 func TestEveryEnumBelongsToAKey(t *testing.T) {
 	used := map[string]bool{}
 	for _, kind := range Kinds {
-		schema, err := Schema(kind)
+		schema, err := inlined(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
