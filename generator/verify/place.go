@@ -17,18 +17,23 @@ import (
 // stands before it is written. A Kustomize bundle may refer to one place outside of itself: base, a checkout of manifests/ by its
 // path from the directory; empty for none. Nothing but the tree and that checkout is ever read.
 func BundleAt(dir, base string, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
+	root, files, err := placeOf(dir, base, format)
+	if err != nil {
+		return nil, nil, err
+	}
+	return bundle(root, files, tree, target, format)
+}
+
+// placeOf is where a bundle is built, and what it may read there besides its own tree.
+func placeOf(dir, base string, format v1alpha1.Format) (root string, outside map[string][]byte, err error) {
 	if base == "" || format != v1alpha1.Kustomize {
-		return Bundle(tree, target, format)
+		return anywhere, nil, nil
 	}
-	root, err := Place(dir)
-	if err != nil {
-		return nil, nil, err
+	if root, err = Place(dir); err != nil {
+		return "", nil, err
 	}
-	files, err := readBase(filepath.Join(root, filepath.FromSlash(base)))
-	if err != nil {
-		return nil, nil, err
-	}
-	return bundle(filepath.ToSlash(root), files, tree, target, format)
+	outside, err = readBase(filepath.Join(root, filepath.FromSlash(base)))
+	return filepath.ToSlash(root), outside, err
 }
 
 // Place is a directory's own path: absolute, and with every link followed as far as it exists. From there kustomize goes to what

@@ -33,11 +33,34 @@ func (f Finding) String() string {
 // Bundle builds a bundle and checks it; it must refer to nothing outside of itself. The error says that it does not build, or is
 // not to be built; then there is nothing to check.
 func Bundle(tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
-	return bundle("/bundle", nil, tree, target, format)
+	return bundle(anywhere, nil, tree, target, format)
 }
+
+// anywhere is where a bundle is built in memory that refers to nothing outside of itself.
+const anywhere = "/bundle"
 
 // bundle builds and checks a tree at root, in memory, with the files outside of it that it may refer to, by absolute path.
 func bundle(root string, outside, tree map[string][]byte, target v1alpha1.Target, format v1alpha1.Format) ([]Object, []Finding, error) {
+	fsys, files, err := load(root, outside, tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := build(fsys, root, tree, target, format)
+	if err != nil {
+		return nil, nil, err
+	}
+	findings := Check(objects, string(tree["README.md"]))
+	if format == v1alpha1.Kustomize {
+		planes, _ := planesOf(target) // build knows the target
+		for _, p := range planes {
+			findings = append(findings, patches(root, files, p, ofPlane(objects, p.name))...)
+		}
+	}
+	return objects, findings, nil
+}
+
+// load puts a tree at root into a file system in memory, with the files outside of it, once nothing in them can do harm.
+func load(root string, outside, tree map[string][]byte) (filesys.FileSystem, map[string][]byte, error) {
 	files := maps.Clone(outside)
 	if files == nil {
 		files = map[string][]byte{}
@@ -57,18 +80,7 @@ func bundle(root string, outside, tree map[string][]byte, target v1alpha1.Target
 			return nil, nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	objects, err := build(fsys, root, tree, target, format)
-	if err != nil {
-		return nil, nil, err
-	}
-	findings := Check(objects, string(tree["README.md"]))
-	if format == v1alpha1.Kustomize {
-		planes, _ := planesOf(target) // build knows the target
-		for _, p := range planes {
-			findings = append(findings, patches(root, files, p, ofPlane(objects, p.name))...)
-		}
-	}
-	return objects, findings, nil
+	return fsys, files, nil
 }
 
 // Check checks built objects. Objects may need others that are not in the bundle, above all Secrets. The README of the bundle must
