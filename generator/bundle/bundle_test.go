@@ -199,8 +199,8 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 		"https://keystone.example:5000/v3",
 		`kubectl create secret generic cloud --namespace clusters-prod --from-file='it'\''s.yaml'=clouds.yaml`,
 		"`service-network-admin-kubeconfig`", "`pull-secret`", "snapshot-controller", `a\|b`,
-		"helm upgrade --install cinder-csi charts/cinder-csi --namespace cinder-csi -f DIR/guest/values.yaml",
-		"## Remove", "helm uninstall cinder-csi --namespace clusters-prod\n", "kubectl delete csidriver cinder-csi.io\n", "kubectl delete -f DIR/guest/namespace.yaml\n",
+		"DIR=.\nCHART=charts/cinder-csi\n", "helm upgrade --install cinder-csi $CHART --namespace cinder-csi -f $DIR/guest/values.yaml",
+		"## Remove", "helm uninstall cinder-csi --namespace clusters-prod\n", "kubectl delete csidriver cinder-csi.io\n", "kubectl delete -f $DIR/guest/namespace.yaml\n",
 		"**prod**. Taken from `metadata.name`; it marks", "**off**. `spec.networkPolicy.enabled` is false.\n",
 		"- `spec.namespaces.controller` is not set: clusters-prod is assumed to be the hosted control plane's namespace.\n",
 	} {
@@ -208,7 +208,7 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 			t.Errorf("want %q in:\n%s", want, readme)
 		}
 	}
-	if guest, management := strings.Index(readme, "DIR/guest/values.yaml"), strings.Index(readme, "DIR/management/values.yaml"); guest > management {
+	if guest, management := strings.Index(readme, "$DIR/guest/values.yaml"), strings.Index(readme, "$DIR/management/values.yaml"); guest > management {
 		t.Errorf("the guest's rights must be applied before what uses them")
 	}
 }
@@ -228,7 +228,7 @@ func TestTheReadmeEndsOpenShiftsDriverOnlyWhereItsNameIsTaken(t *testing.T) {
 	for coexistence, want := range map[string]bool{v1alpha1.Adopt: true, v1alpha1.SideBySide: false} {
 		r := result(t, v1alpha1.Standalone, v1alpha1.Helm, v1alpha1.Spec{OpenShift: v1alpha1.OpenShift{Coexistence: coexistence}})
 		readme := string(render(t, r, bundle.Options{})["README.md"])
-		if got := strings.Contains(readme, "cinder-csi-generator adopt DIR"); got != want {
+		if got := strings.Contains(readme, "cinder-csi-generator adopt $DIR"); got != want {
 			t.Errorf("%s: want the way of adopt: %t, got %t:\n%s", coexistence, want, got, readme)
 		}
 	}

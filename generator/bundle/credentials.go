@@ -22,7 +22,8 @@ func (w *text) credentials(r plan.Result) {
 	if r.Target == v1alpha1.HostedControlPlane {
 		w.line("# in the management cluster")
 	} else if !brought(ns) { // The namespace must be there before the Secret.
-		w.line("kubectl apply -f DIR/namespace.yaml")
+		w.here()
+		w.line("kubectl apply -f $DIR/namespace.yaml")
 	}
 	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=clouds.yaml", quote(c.SecretName), quote(ns), quote(c.Key))
 	w.line("```")
@@ -31,7 +32,7 @@ func (w *text) credentials(r plan.Result) {
 // hostedCredentials gives no command that writes: HyperShift overwrites its own Secret at the next reconcile.
 func (w *text) hostedCredentials(c plan.Credentials, namespace string) {
 	w.line("Nothing to create. HyperShift copies the Secret from the namespace of the HostedCluster, where `spec.platform.openstack.identityRef`")
-	w.line("names it. If that is another name, set `spec.credentials.secretName`. Its `%s` must have the entry `%s`. To replace the credentials,", code(c.Key), code(c.Cloud))
+	w.line("names it. If that is another name, set `spec.credentials.secretName`. Its `%s` must have the entry `%s`. To replace the credentials,", c.Key, c.Cloud)
 	w.line("change the Secret there: the driver reads the copy again without a restart. This shows the keys of the copy, not their values:\n")
 	w.line("```sh")
 	w.line("# in the management cluster")

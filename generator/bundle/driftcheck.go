@@ -105,9 +105,9 @@ func (w *text) driftCheck(r plan.Result) {
 	}
 	ns := quote(r.ControllerNamespace.Value)
 	w.line("\n## The drift check\n")
-	w.line("The CronJob `%s` compares the decisions above with those that the cloud gives, at `%s`. It reads the Secret `%s`:", driftCheckName, code(r.DriftCheck.Value.Schedule), driftCheckName)
-	w.line("a `clouds.yaml` with an entry `%s`, for the same project. A credential that can only read is enough: the role `reader`, and the access rules of", code(r.Credentials.Value.Cloud))
-	w.line("the generator in `docs/reference/access-rules.md`. With the credential in `reader.yaml`:\n")
+	w.line("The CronJob `%s` compares the decisions above with those that the cloud gives, at `%s`. It reads the Secret `%s`:", driftCheckName, r.DriftCheck.Value.Schedule, driftCheckName)
+	w.line("a `clouds.yaml` with an entry `%s`, for the same project. A credential that can only read is enough: the role `reader`, and the access rules of", r.Credentials.Value.Cloud)
+	w.line("[the generator](%sreference/access-rules.md#rules-of-the-generator). With the credential in `reader.yaml`:\n", docsURL)
 	w.line("```sh")
 	w.line("kubectl create secret generic %s --namespace %s --from-file=clouds.yaml=reader.yaml", driftCheckName, ns)
 	w.line("```\n")
@@ -116,7 +116,7 @@ func (w *text) driftCheck(r plan.Result) {
 	w.line("kubectl get jobs --namespace %s --selector %s=%s", ns, componentLabel, driftCheckComponent)
 	w.line("kubectl logs --namespace %s --selector app=%s --tail=-1 --prefix", ns, driftCheckName)
 	w.line("```\n")
-	w.line("`docs/how-to/check-for-drift.md` says what to do then, and how an alert reports a failed run.")
+	w.line("[How to check for drift](%show-to/check-for-drift.md) says what to do then, and how an alert reports a failed run.", docsURL)
 }
 
 // pullSecrets are the references of a role's pull secrets; nil: none.

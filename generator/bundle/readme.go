@@ -25,8 +25,8 @@ func readme(r plan.Result, planes []*plane) []byte {
 		w.line("**Made from a simulated cloud. There is no such cloud: this bundle is to be looked at, not to be used.**")
 		w.line("")
 	}
-	w.line("Written by `cinder-csi-generator` for region `%s` of `%s`, project `%s`. This directory is the generator's: edits are lost,", code(r.Cloud.Region), code(r.Cloud.AuthURL), code(r.Cloud.ProjectID))
-	w.line("run it again instead. `plan.yaml` holds the decisions for programs. `DIR` below is this directory.")
+	w.line("Written by `cinder-csi-generator` for region `%s` of `%s`, project `%s`. This directory is the generator's: edits are lost,", r.Cloud.Region, r.Cloud.AuthURL, r.Cloud.ProjectID)
+	w.line("run it again instead. `plan.yaml` holds the decisions for programs. In the commands, `$DIR` is this directory.")
 	w.warnings(r)
 	w.decisions(r)
 	w.prerequisites(r, planes)
@@ -55,10 +55,18 @@ var targetNames = map[v1alpha1.Target]string{
 
 type text struct{ bytes.Buffer }
 
-// line writes one line; what is put into it stays on it, and cannot steer the terminal of who reads the file.
+// verb is a place for a value in a format, with the backquotes around it.
+var verb = regexp.MustCompile("`?%[a-z]`?")
+
+// line writes one line; what is put into it stays on it, and cannot steer the terminal of who reads the file. What stands between backquotes
+// does not end them.
 func (w *text) line(format string, args ...any) {
-	for i, a := range args {
-		if s, ok := a.(string); ok {
+	for i, at := range verb.FindAllString(format, -1) {
+		s, isText := args[i].(string)
+		switch {
+		case isText && strings.Count(at, "`") == 2:
+			args[i] = printable.Code(s)
+		case isText:
 			args[i] = printable.Line(s)
 		}
 	}
@@ -131,6 +139,10 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 	if r.SnapshotClass.Value.Enabled {
 		w.line("- The snapshot CRDs (`snapshot.storage.k8s.io/v1`) and snapshot-controller, of external-snapshotter, in the cluster whose claims are served; or set `spec.snapshots.enabled: false`.")
 	}
+	if r.BackupClass.Value.Enabled && r.BackupClass.Source == plan.Inferred {
+		w.line("- The service cinder-backup in the cloud, for VolumeSnapshots of class `%s`. A member of a project cannot see whether it runs; without it they fail. "+
+			"Then set `spec.snapshots.backup: disabled`.", r.BackupClass.Value.Name)
+	}
 	if r.Monitoring.Value != v1alpha1.None {
 		w.line("- The CRDs of the Prometheus operator (`monitoring.coreos.com/v1`), wherever a part of this bundle is applied. Nodes serve metrics on port 29603 of the host: your firewall decides who reads them.")
 	}
@@ -164,7 +176,7 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 	}
 	w.line("- No other driver named `%s` in the cluster: two drivers never share a name.", r.Driver.Value)
 	if r.Target == v1alpha1.Vanilla && r.Driver.Value == contract.DriverName {
-		w.line("  Upstream's plugin has it: `docs/how-to/replace-upstream.md` of this project says what to look at first, how to swap and how to go back.")
+		w.line("  Upstream's plugin has it: [how to replace it](%show-to/replace-upstream.md) says what to look at first, how to swap and how to go back.", docsURL)
 	}
 	w.takeOver(r)
 }
@@ -176,9 +188,16 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 		planes = slices.Clone(planes)
 		slices.Reverse(planes)
 	}
+	if r.Format == v1alpha1.Helm {
+		w.line("`$CHART` is the chart of version `%s`, in a checkout of <%s>.\n", r.Generator, projectURL)
+	}
 	w.line("```sh")
+	w.here()
+	if r.Format == v1alpha1.Helm {
+		w.line("CHART=charts/cinder-csi")
+	}
 	for _, p := range planes {
-		dir := strings.TrimSuffix("DIR/"+p.dir, "/")
+		dir := p.place()
 		if len(planes) > 1 {
 			w.line("# %s", planeNames[p.name])
 		}
@@ -191,13 +210,26 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 			w.line("kubectl apply --server-side -k %s", dir)
 			continue
 		}
-		w.line("helm template charts/cinder-csi --skip-tests -f %s/values.yaml | kubectl diff -f -", dir)
-		w.line("helm upgrade --install cinder-csi charts/cinder-csi --namespace %s -f %s/values.yaml", quote(p.releaseNS()), dir)
+		w.line("helm template $CHART --skip-tests -f %s/values.yaml | kubectl diff -f -", dir)
+		w.line("helm upgrade --install cinder-csi $CHART --namespace %s -f %s/values.yaml", quote(p.releaseNS()), dir)
 	}
 	w.line("```\n")
-	w.line("`cinder-csi-generator validate DIR` checks every object without a cluster. `cinder-csi-generator generate --check` with the same")
-	w.line("flags, in a pipeline, tells (exit code 2) when the cloud or the configuration no longer gives these files.")
+	w.line("`cinder-csi-generator validate $DIR` checks every object without a cluster. In a pipeline, this tells (exit code 2) when the cloud no longer")
+	w.line("gives these files; with `--config`, also when the configuration no longer does:\n")
+	w.line("    cinder-csi-generator generate --check --output-dir $DIR --%s", map[bool]string{true: "simulated", false: "os-cloud openstack"}[r.Simulated])
 }
+
+// The project, and its documentation: who has the bundle alone has neither.
+const (
+	projectURL = "https://github.com/cinder-csi/cinder-csi"
+	docsURL    = projectURL + "/blob/main/docs/"
+)
+
+// here begins a block of commands that can be pasted in the directory of the bundle.
+func (w *text) here() { w.line("DIR=.") }
+
+// place is the directory of a plane in a command.
+func (p *plane) place() string { return strings.TrimSuffix("$DIR/"+p.dir, "/") }
 
 var planeNames = map[string]string{planeManagement: "in the management cluster", planeGuest: "in the guest cluster"}
 
@@ -211,10 +243,10 @@ func (p *plane) releaseNS() string {
 func (w *text) changes(r plan.Result) {
 	w.line("\n## Changes of your own\n")
 	if r.Format == v1alpha1.Helm {
-		w.line("In a values file outside of this directory: `helm ... -f DIR/values.yaml -f mine.yaml`.")
+		w.line("In a values file outside of this directory: `helm ... -f $DIR/values.yaml -f mine.yaml`.")
 		return
 	}
-	w.line("In a kustomization outside of this directory, with `resources: [../DIR]` and patches.")
+	w.line("In a kustomization outside of this directory, with `resources: [../cinder-csi]`, its path to this one, and patches.")
 }
 
 // remove gives the commands that delete everything, in an order that leaves no volume without a driver. The controller's plane goes first:
@@ -235,6 +267,7 @@ func (w *text) remove(r plan.Result, planes []*plane) {
 		w.line("Then delete what was applied:\n")
 	}
 	w.line("```sh")
+	w.here()
 	for _, p := range planes {
 		if len(planes) > 1 {
 			w.line("# %s", planeNames[p.name])
@@ -245,7 +278,7 @@ func (w *text) remove(r plan.Result, planes []*plane) {
 }
 
 func (w *text) removePlane(r plan.Result, p *plane) {
-	dir := strings.TrimSuffix("DIR/"+p.dir, "/")
+	dir := p.place()
 	if p.controller && r.Credentials.Value.Owner == "" {
 		w.line("kubectl delete secret %s --namespace %s", quote(r.Credentials.Value.SecretName), quote(p.controllerNS.Value))
 	}
@@ -287,8 +320,11 @@ func onOff(b bool) string {
 // configKey is the name of a key of the configuration.
 var configKey = regexp.MustCompile(`\b(spec|metadata)(\.\w+(\[\d+\])?)+`)
 
-// inCode is a command that a reason has in backquotes, or the name of a key.
-var inCode = regexp.MustCompile("`[^`]+`|" + configKey.String())
+// inCode is a command that a reason has in backquotes, the name of a key, or a page of the documentation.
+var inCode = regexp.MustCompile("`[^`]+`|" + docsPage.String() + "|" + configKey.String())
+
+// docsPage is a page of the documentation.
+var docsPage = regexp.MustCompile(`\bdocs/[a-z/-]+\.md`)
 
 // sentence makes a reason one that reads well in Markdown: keys in code, a capital unless it begins with a key, a full stop.
 func sentence(s string) string {
@@ -303,14 +339,16 @@ func sentence(s string) string {
 	var marked strings.Builder
 	end := 0
 	for _, at := range inCode.FindAllStringIndex(s, -1) {
-		marked.WriteString(printable.Markdown(s[end:at[0]]) + "`" + strings.Trim(s[at[0]:at[1]], "`") + "`")
+		marked.WriteString(printable.Markdown(s[end:at[0]]))
+		if found := s[at[0]:at[1]]; docsPage.MatchString(found) && found[0] != '`' {
+			fmt.Fprintf(&marked, "[%s](%s/blob/main/%s)", found, projectURL, found)
+		} else {
+			marked.WriteString("`" + strings.Trim(found, "`") + "`")
+		}
 		end = at[1]
 	}
 	return marked.String() + printable.Markdown(s[end:]) + "."
 }
-
-// code is a text between backquotes.
-func code(s string) string { return strings.ReplaceAll(s, "`", "'") }
 
 // quote makes a word of a shell command.
 func quote(s string) string {

@@ -38,5 +38,5 @@ func (w *text) takeOver(r plan.Result) {
 	if r.Target != v1alpha1.Standalone || r.Config.OpenShift.Coexistence != v1alpha1.Adopt || r.Driver.Value != contract.DriverName {
 		return
 	}
-	w.line("  OpenShift's built-in driver has it. `cinder-csi-generator adopt DIR` prints how to end that one before this one is applied, and the way back.")
+	w.line("  OpenShift's built-in driver has it. `cinder-csi-generator adopt $DIR` prints how to end that one before this one is applied, and the way back.")
 }

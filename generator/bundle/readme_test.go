@@ -18,3 +18,12 @@ func TestANameInAReasonStaysAText(t *testing.T) {
 		}
 	}
 }
+
+// A text of others between backquotes does not end them.
+func TestACodeStaysACode(t *testing.T) {
+	w := &text{}
+	w.line("the entry `%s` of %s, %d times, in `%s`", "a`[b](//c)", "d", 2, "e\n`f")
+	if want := "the entry `a'[b](//c)` of d, 2 times, in `e 'f`\n"; w.String() != want {
+		t.Errorf("want %q, got %q", want, w.String())
+	}
+}

@@ -36,7 +36,7 @@ func stopAtTheRun(changes []v1alpha1.Change, accept []string, force bool) []v1al
 }
 
 // handEdits are the files that are not as the generator left them. Foreign ones are no generator's at all.
-func handEdits(files []worktree.Change) []v1alpha1.Change {
+func handEdits(dir *worktree.Dir, files []worktree.Change) []v1alpha1.Change {
 	var changes []v1alpha1.Change
 	for _, f := range files {
 		change := v1alpha1.Change{Class: v1alpha1.HandEdit, Field: f.Path}
@@ -46,6 +46,13 @@ func handEdits(files []worktree.Change) []v1alpha1.Change {
 			change.Message = f.Path + " is in the way: this generator did not write it"
 		case f.HandEdited && f.Old == nil:
 			change.Message = f.Path + " was deleted by hand: generate writes it again"
+		case dir.Merged && f.Path == worktree.PlanFile:
+			change.Message = "a merge left its conflict markers among the sums in " + f.Path + ": generate writes the files of both branches again"
+		case dir.Damaged != "" && f.Path == worktree.PlanFile:
+			change.Force = true
+			change.Refused = "--force makes it again, but then the guard is blind. Nothing compares the classes, the driver name, the cluster ID and the cloud with those in use. " +
+				"To keep the guard, restore the bundle of one branch and run generate again"
+			change.Message = dir.Damaged
 		case f.HandEdited && f.Path == worktree.PlanFile:
 			change.Force, change.Refused = true, "only it says what may be installed; restore it from version control"
 			change.Message = f.Path + " was edited by hand"
@@ -68,16 +75,16 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 	if dir.Plan != nil {
 		changes = stopAtTheRun(g.compare(*dir.Plan, next), g.accept, g.force)
 	}
-	edits := handEdits(files)
+	edits := handEdits(dir, files)
 	if slices.ContainsFunc(edits, func(c v1alpha1.Change) bool { return c.Field == worktree.PlanFile }) {
 		changes = guard.Refused(changes, nil, false) // the rest may be the edit itself
 	}
 	changes = append(changes, edits...)
 	written := slices.DeleteFunc(slices.Clone(files), func(f worktree.Change) bool { return f.HandEdited || f.Foreign })
-	if len(changes) > len(edits) || len(written) == 0 {
+	if len(changes) > len(edits) || len(written) == 0 || dir.Merged || dir.Damaged != "" {
 		return changes
 	}
-	rest := v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: "--output-dir", Message: "config: the directory has no bundle yet, so every file is new"}
+	rest := v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: "--output-dir", Message: "config: the directory holds no bundle yet, so generate writes every file"}
 	if dir.Plan != nil {
 		var names []string
 		for _, f := range written {
@@ -97,6 +104,11 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 		}
 	}
 	return append(changes, rest)
+}
+
+// crlf is what a command says once of line endings.
+func crlf(dir string) string {
+	return dir + ": some lines end with CR and LF, as git writes them with core.autocrlf; line endings are not compared"
 }
 
 func reportOf(changes, refused []v1alpha1.Change, files []worktree.Change) v1alpha1.Changes {

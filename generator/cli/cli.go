@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -226,6 +227,9 @@ func readFile(w *World, name string) ([]byte, error) {
 	}
 	defer in.Close()
 	content, err := io.ReadAll(io.LimitReader(in, largestInput+1))
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, usage("%s is a directory: name the file in it", name)
+	}
 	if err == nil && len(content) > largestInput {
 		return nil, usage("%s is larger than %d bytes, which no configuration or inventory is", name, largestInput)
 	}

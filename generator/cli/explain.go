@@ -19,20 +19,23 @@ import (
 func newExplainCommand(w *World) *cobra.Command {
 	var base string
 	c := &cobra.Command{
-		Use:   "explain OBJECT FIELD [DIR] | explain volumetype/NAME [DIR]",
+		Use:   "explain OBJECT FIELD [DIR] | explain volumetype/NAME [DIR] | explain DECISION-ID [DIR]",
 		Short: "Say where one value of the bundle in DIR comes from",
-		Long: `Builds the bundle in DIR (default: the current directory) and prints one value of one object, and the decisions it comes from.
+		Long: `Reads the bundle in DIR (default: the current directory) and prints one value of one object, and the decisions it comes from.
 OBJECT is KIND/NAME; the short names of kubectl work. FIELD is a path: parameters.type, data.CLUSTER_ID,
 spec.template.spec.containers[driver].image; spec, data, metadata and a pod's own spec may be left out.
-volumetype/NAME, with the name or ID of a volume type, prints the classes of the type, or why it has none.`,
+volumetype/NAME, with the name or ID of a volume type, prints the classes of the type, or why it has none. DECISION-ID, as plan prints it,
+prints one decision and the objects that it governs.`,
 		Example: `  cinder-csi-generator explain storageclass/fast volumeBindingMode ./bundle
-  cinder-csi-generator explain volumetype/ssd ./bundle`,
+  cinder-csi-generator explain volumetype/ssd ./bundle
+  cinder-csi-generator explain topology.enabled ./bundle`,
 		Args: cobra.RangeArgs(1, 3),
 		RunE: func(_ *cobra.Command, args []string) error {
 			object, rest := args[0], args[1:]
 			volumeType, isType := volumeTypeOf(object)
+			isDecision := !isType && !strings.Contains(object, "/")
 			field := ""
-			if !isType {
+			if !isType && !isDecision {
 				if len(rest) == 0 {
 					return usage("explain %s: which FIELD?", object)
 				}
@@ -55,7 +58,11 @@ volumetype/NAME, with the name or ID of a volume type, prints the classes of the
 			if isType {
 				return explainType(w.Stdout, *dir.Plan, volumeType)
 			}
-			objects, _, err := w.verifier()(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+			if isDecision {
+				return explainDecision(w.Stdout, *dir.Plan, object)
+			}
+			kind, _, _ := strings.Cut(object, "/")
+			objects, err := verify.ObjectsAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format, func(k string) bool { return isKind(kind, k) })
 			if err != nil {
 				return err
 			}

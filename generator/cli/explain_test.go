@@ -15,7 +15,7 @@ func TestExplainSaysWhereAValueComesFrom(t *testing.T) {
 	dir := filepath.Join(b.dir, "out")
 	b.ok(t, generation("vanilla", "helm", dir)...)
 	got := b.ok(t, "explain", "storageclass/fast", "volumeBindingMode", dir)
-	want := "value: WaitForFirstConsumer\ndecision: storageClasses.volumeBindingMode (default)\nreason: the volume is made where its pod will run, so that the two are never in different zones\n"
+	want := "value: WaitForFirstConsumer\ndecision: storageClasses.volumeBindingMode (default)\nreason: the volume is made once its first pod has a node, where that pod can use it\n"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

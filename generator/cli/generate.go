@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,7 +38,8 @@ func newGenerateCommand(w *World, shared *common) *cobra.Command {
 		Use:   "generate --target T --format F --output-dir DIR",
 		Short: "Write the bundle: a Kustomize overlay or Helm values",
 		Long: `Inspects the cloud, decides, renders, verifies, and writes DIR. DIR is machine-owned: files of an earlier run are replaced or removed,
-files of others are never touched. What would strand volumes is refused until it is accepted by name.`,
+files of others are never touched. What would strand volumes is refused until it is accepted by name. --target and --format are those of DIR
+where they are not given; so is the configuration of --check and --diff.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context(), w) },
 	}
@@ -141,13 +143,17 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		return err
 	}
 	dir, err := worktree.Open(g.dir)
-	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) && dir != nil && (g.check || g.diff) {
+	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) && dir != nil && (g.check || g.diff || dir.Damaged != "") {
 		fmt.Fprintln(w.Stderr, "Warning: "+err.Error()) // a check never refuses: the broken plan.yaml is a difference
 	} else if err != nil {
 		return err
 	}
 	if err := errors.Join(g.remember(dir), checkAge(g.dir, dir.Plan, w.Version)); err != nil {
 		return err
+	}
+	if dir.Plan != nil && !dir.PlanEdited() && g.from.config == "" && (g.check || g.diff) {
+		g.from.distribution = dir.Plan.Config.WithoutDefaults(plan.UnnamedCluster)
+		fmt.Fprintf(w.Stderr, "Without --config, the configuration is that in %s\n", filepath.Join(g.dir, worktree.PlanFile))
 	}
 	r, err := g.decide(ctx, w, v1alpha1.Format(g.format))
 	if err != nil {
@@ -160,6 +166,15 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	files, err := dir.Changes(tree)
 	if err != nil {
 		return err
+	}
+	// The same version has proven these very bytes before it wrote them. With 2,000 classes, kustomize needs many seconds for that.
+	if unchanged := len(files) == 0 && dir.Plan.Generator == w.Version; !unchanged || !g.check && !g.diff {
+		if err := g.prove(w, r, tree); err != nil {
+			return err
+		}
+	}
+	if dir.CRLF {
+		fmt.Fprintln(w.Stderr, "Warning: "+crlf(g.dir))
 	}
 	changes := g.changes(w, dir, document, files)
 	refusals := guard.Refused(changes, g.accept, g.force)
@@ -180,8 +195,10 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	if err := dir.Write(files); err != nil {
 		return err
 	}
-	for _, c := range changes {
-		fmt.Fprintln(w.Stderr, report.Accepted(c))
+	if dir.Plan != nil || dir.Damaged != "" { // the first time, nothing changes
+		for _, c := range changes {
+			fmt.Fprintln(w.Stderr, report.Accepted(c))
+		}
 	}
 	fmt.Fprintf(w.Stderr, "%s: %s\n", g.dir, summary(files, len(tree)))
 	return nil
@@ -196,24 +213,29 @@ func (g *generate) warnOfAccepts(w *World, changes []v1alpha1.Change) {
 	}
 }
 
-// render makes the whole tree, plan.yaml included, and proves that it builds before anybody sees it.
+// render makes the whole tree, plan.yaml included.
 func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
 	tree, err := bundle.Render(r, bundle.Options{Base: filepath.ToSlash(g.base)})
 	if err != nil {
 		return nil, v1alpha1.Plan{}, usage("the bundle cannot be rendered: %w", err)
 	}
-	complete, err := g.checkBase(w)
-	if err != nil {
-		return nil, v1alpha1.Plan{}, err
-	}
-	if complete {
-		if _, err := w.verified(g.dir, g.base, tree, r.Target, r.Format); err != nil {
-			return nil, v1alpha1.Plan{}, fmt.Errorf("nothing was written, because the bundle does not stand its own verification: %w", err)
-		}
-	}
 	document := r.Document(worktree.Files(tree))
 	tree[worktree.PlanFile], err = worktree.PlanText(document)
 	return tree, document, err
+}
+
+// prove builds a bundle before anybody sees it, and checks every object.
+func (g *generate) prove(w *World, r plan.Result, tree map[string][]byte) error {
+	complete, err := g.checkBase(w)
+	if err != nil || !complete {
+		return err
+	}
+	bundled := maps.Clone(tree)
+	delete(bundled, worktree.PlanFile)
+	if _, err := w.verified(g.dir, g.base, bundled, r.Target, r.Format); err != nil {
+		return fmt.Errorf("nothing was written, because the bundle does not stand its own verification: %w", err)
+	}
+	return nil
 }
 
 // refuse says everything that stands against writing, at once.

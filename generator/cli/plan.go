@@ -69,14 +69,22 @@ func oneOf(flag, value string, allowed []string) error {
 
 func newPlanCommand(w *World, shared *common) *cobra.Command {
 	d := decision{from: source{common: shared}}
-	var output, saved string
+	var output, saved, part string
 	c := &cobra.Command{
 		Use:   "plan --target T",
 		Short: "Print what generate would decide, each decision with value, reason and facts",
-		Long: `Prints the decisions that generate would make, each with its value, its reason and its facts. With --check FILE it compares them with a plan
+		Long: `Prints the decisions that generate would make, each with its value, its reason and its facts. What the cloud decided comes first. With --check FILE it compares them with a plan
 that was saved, and prints one line for each change. It exits 0 when the decisions are the same, and 2 when they are not.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if part != "" {
+				if err := oneOf("--from", part, report.Parts); err != nil {
+					return err
+				}
+				if saved != "" || output != asTable {
+					return usage("--from is for the table: a document of a part is no plan")
+				}
+			}
 			if saved != "" {
 				return d.check(cmd.Context(), w, saved, output)
 			}
@@ -90,7 +98,7 @@ that was saved, and prints one line for each change. It exits 0 when the decisio
 			document := r.Document(nil)
 			document.Format, document.Files = "", nil
 			return print(w, output, document, forPeople{
-				table: func(out io.Writer) error { return report.Plan(out, document, w.columns()) },
+				table: func(out io.Writer) error { return report.Plan(out, document, part, w.columns()) },
 				page: func(out io.Writer) error {
 					return report.PlanPage(out, document, d.inventory, slices.Concat(r.Warnings, r.Notices))
 				},
@@ -101,5 +109,7 @@ that was saved, and prints one line for each change. It exits 0 when the decisio
 	outputFlag(c, &output, withPage)
 	c.Flags().StringVar(&saved, "check", "", "compare with the decisions of this plan, saved by plan -o yaml or by generate (- is stdin); with it, -o is text, json or markdown")
 	_ = c.MarkFlagFilename("check", "yaml", "json")
+	c.Flags().StringVar(&part, "from", "", "print only what these decided: "+strings.Join(report.Parts, ", "))
+	_ = c.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(report.Parts, cobra.ShellCompDirectiveNoFileComp))
 	return c
 }

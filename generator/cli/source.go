@@ -22,6 +22,7 @@ type source struct {
 	cloudName, region, caCert string
 	inventory                 string
 	simulated                 bool
+	offline                   bool // the command has --inventory
 	*common
 
 	traffic    *doctor.Traffic // watches the requests, if there is one
@@ -30,6 +31,7 @@ type source struct {
 
 func (s *source) flags(c *cobra.Command) {
 	s.cloudFlags(c)
+	s.offline = true
 	c.Flags().StringVar(&s.inventory, "inventory", "", "work offline from an inventory saved by inspect (- is stdin)")
 }
 
@@ -89,7 +91,11 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 		return w.Simulate(ctx)
 	}
 	if s.cloudName == "" && w.Env("OS_CLOUD") == "" && w.Env("OS_AUTH_URL") == "" {
-		return nil, usage("no source: name a cloud with --os-cloud, a saved inventory with --inventory, or try --simulated")
+		saved := ""
+		if s.offline {
+			saved = " a saved inventory with --inventory,"
+		}
+		return nil, usage("no source: name a cloud with --os-cloud,%s or try --simulated", saved)
 	}
 	settings, err := cloud.FromSource(cloud.Source{CloudName: s.cloudName, Region: s.region, CACert: s.caCert, Env: w.Env})
 	if err != nil {
@@ -97,7 +103,7 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 	}
 	s.weaknesses = settings.Weaknesses()
 	for _, weakness := range s.weaknesses {
-		fmt.Fprintln(w.Stderr, "warning:", weakness)
+		fmt.Fprintln(w.Stderr, "Warning: "+weakness)
 	}
 	options := cloud.Options{UserAgent: []string{"cinder-csi-generator/" + w.Version}, Wrap: s.wrap(w)}
 	c, err := w.Connect(ctx, settings, options)

@@ -26,6 +26,9 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 			if err != nil {
 				return err
 			}
+			if dir.CRLF {
+				fmt.Fprintln(w.Stderr, "Warning: "+crlf(dir.Path))
+			}
 			var findings []error
 			for _, name := range edited {
 				findings = append(findings, errors.New(notAsGenerated(name)+"; run generate again, and keep your changes in an overlay or a values file outside of the directory"))

@@ -13,6 +13,9 @@ import (
 // typeField is the volume type that a class was made for, in the value of its decision.
 const typeField = "volumeType"
 
+// ownPolicy is whether the configuration gives a class its reclaim policy.
+const ownPolicy = "ownReclaimPolicy"
+
 // class is the decision of one StorageClass.
 type class struct {
 	id, name         string

@@ -14,13 +14,26 @@ func fromTo(was, is any) string {
 	before, isText := was.(string)
 	after, stays := is.(string)
 	if !isText || !stays || !strings.Contains(before+after, "\n") {
-		return "from " + text(was) + " to " + text(is)
+		from, to := text(was), text(is)
+		if from == to { // both are nothing, in two forms
+			from, to = form(was), form(is)
+		}
+		return "from " + from + " to " + to
 	}
 	a, b := lines(before), lines(after)
 	missing := func(from, in []string) []string {
 		return slices.DeleteFunc(slices.Clone(from), func(line string) bool { return slices.Contains(in, line) })
 	}
 	return "from " + text(missing(a, b)) + " to " + text(missing(b, a))
+}
+
+// form distinguishes what is not there from what is there and empty.
+func form(v any) string {
+	if v == nil {
+		return "not set"
+	}
+	text, _ := json.Marshal(v)
+	return string(text)
 }
 
 func lines(s string) []string { return strings.Split(strings.TrimSpace(s), "\n") }

@@ -27,6 +27,10 @@ func (d *decider) backupClass() Decision[BackupClass] {
 	case !known(d, "backup", d.inv.Backup):
 		return Decision[BackupClass]{Source: Inferred, Facts: []string{stateOf("backup", d.inv.Backup)}, Reason: "the cloud does not let this project list backups"}
 	}
+	// A quota is for the terminal alone: it changes from day to day.
+	if quota, counted := d.inv.Quota.Value["backups"]; d.inv.Quota.State == v1alpha1.Known && counted && quota.Limit == 0 {
+		d.notice("the quota of this project allows no backup, so VolumeSnapshots of class %s fail: ask the operator of the cloud, or set spec.snapshots.backup: disabled", backupClassName)
+	}
 	return Decision[BackupClass]{
 		Value: class, Source: Inferred, Facts: []string{"backup = known"},
 		Reason: "the cloud lists backups for this project; only an administrator sees whether a cinder-backup service makes them",

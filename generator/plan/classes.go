@@ -23,7 +23,7 @@ const parameterFSType = "csi.storage.k8s.io/fstype"
 
 // classDefaults are what every class has unless an override says otherwise.
 func (d *decider) classDefaults() (binding, reclaim Decision[string], expansion Decision[bool]) {
-	binding = Decision[string]{Value: v1alpha1.WaitForFirstConsumer, Source: Default, Reason: "the volume is made where its pod will run, so that the two are never in different zones"}
+	binding = Decision[string]{Value: v1alpha1.WaitForFirstConsumer, Source: Default, Reason: "the volume is made once its first pod has a node, where that pod can use it"}
 	reclaim = Decision[string]{Value: "Delete", Source: Default, Reason: "a volume is deleted with its claim; overrides and extra classes can say Retain"}
 	expansion = Decision[bool]{Value: true, Source: Default, Reason: "Cinder and the driver expand volumes, also in use"}
 	if mode := d.spec.StorageClasses.VolumeBindingMode; mode != "" {

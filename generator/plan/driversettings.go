@@ -88,7 +88,7 @@ func (d *decider) driverSettings(r *Result) {
 	r.Capacity = settingOf(s.Capacity, given.Capacity, "spec.driver.capacity", "the scheduler does not look at quotas; spec.driver.capacity is not set")
 	limits := Requests{*s.RequestsPerSecond.Reads, *s.RequestsPerSecond.Writes}
 	r.Requests = settingOf(limits, given.RequestsPerSecond != (v1alpha1.RequestsPerSecond{}), "spec.driver.requestsPerSecond", "the driver's own limits; spec.driver.requestsPerSecond is not set")
-	r.Metadata = settingOf(s.Metadata, len(given.Metadata) > 0, "spec.driver.metadata", "the metadata service knows a server's zone at once; the config drive is there without a network")
+	r.Metadata = settingOf(s.Metadata, len(given.Metadata) > 0, "spec.driver.metadata", "the metadata service has the current data of a server; the config drive is there without a network")
 	r.ProtectOthers = d.protectOthers()
 	r.SELinux = d.seLinux()
 	r.VolumeMetadata = settingOf(orEmpty(s.VolumeMetadata), len(s.VolumeMetadata) > 0, "spec.driver.volumeMetadata", "volumes have the metadata of their class only; spec.driver.volumeMetadata is not set")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -221,5 +223,25 @@ func TestABackupClassIsThereWhereTheCloudListsBackups(t *testing.T) {
 	}
 	if got := refusal(t, cloudOf("fast"), "spec: {snapshots: {enabled: false, backup: enabled}}", v1alpha1.Vanilla); !strings.Contains(got, "spec.snapshots.backup") {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestABackupClassWithoutQuotaIsSaidOnTheTerminalAlone(t *testing.T) {
+	inv := cloudOf("fast")
+	inv.Backup.State = v1alpha1.Known
+	plain, err := Decide(inv, configured(t, ""), v1alpha1.Vanilla, v1alpha1.Helm, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inv.Quota = v1alpha1.Fact[map[string]v1alpha1.Quota]{State: v1alpha1.Known, Value: map[string]v1alpha1.Quota{"backups": {Limit: 0}}}
+	r, err := Decide(inv, configured(t, ""), v1alpha1.Vanilla, v1alpha1.Helm, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Notices) != len(plain.Notices)+1 || !strings.Contains(strings.Join(r.Notices, "\n"), "allows no backup") {
+		t.Errorf("want a notice about the quota, got %q", r.Notices)
+	}
+	if diff := cmp.Diff(plain.Document(nil), r.Document(nil)); diff != "" {
+		t.Errorf("want nothing in the plan that follows from a quota (-without +with):\n%s", diff)
 	}
 }

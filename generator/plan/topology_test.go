@@ -198,3 +198,14 @@ func TestZonesOfOneLabelAreWarnedAbout(t *testing.T) {
 		t.Errorf("got %q", r.Warnings)
 	}
 }
+
+func TestNoReasonIsAboutZonesWhereTopologyIsOff(t *testing.T) {
+	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
+		r := decide(t, cloudOf("fast"), "spec: {topology: {mode: disabled}}", target)
+		for _, d := range r.Document(nil).Decisions {
+			if strings.Contains(strings.ReplaceAll(d.Reason, "/zone", ""), "zone") {
+				t.Errorf("%s: %s: topology is off, and the reason is about zones: %s", target, d.ID, d.Reason)
+			}
+		}
+	}
+}

@@ -37,6 +37,9 @@ func Line(s string) string { return strings.NewReplacer("\n", " ", "\t", " ").Re
 // Markdown is Line for a text in a paragraph or a table of Markdown. No name becomes a link, a mention, markup or HTML.
 func Markdown(s string) string { return marks.Replace(Line(s)) }
 
+// Code is Line for a text between two backquotes of Markdown.
+func Code(s string) string { return strings.ReplaceAll(Line(s), "`", "'") }
+
 var marks = strings.NewReplacer(
 	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "|", "\\|", "~", "\\~", "#", "\\#", "!", "\\!",
 	"<", "&lt;", "&", "&amp;", "@", "&#64;", "://", "&#58;//", "www.", "www&#46;", // addresses become links without any markup

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -30,6 +31,50 @@ var subjects = map[string]string{
 	"volumeAttachLimit": "Pods", "controller": "Pods", "node": "Pods", "leases": "Pods", "driftCheck": "Pods", "networkPolicy": "Network",
 }
 
+// byCloud is the group of what the cloud decided. A page begins with it: the rest is the same for every cloud.
+func byCloud(decisions []v1alpha1.Decision) []decisionGroup {
+	g := decisionGroup{Caption: "Decisions that follow from the cloud"}
+	var classes []decisionRow
+	for _, d := range byPart(decisions, FromCloud) {
+		if row := rowOf(d); strings.HasPrefix(d.ID, classID) {
+			classes = append(classes, row) // one for each type: they would fold away what is there once
+		} else {
+			g.Rows = append(g.Rows, row)
+		}
+	}
+	g.Rows = append(g.Rows, classes...)
+	if len(g.Rows) == 0 {
+		return nil
+	}
+	g.fold()
+	return []decisionGroup{g}
+}
+
+// byOthers are the decisions that do not follow from the cloud.
+func byOthers(decisions []v1alpha1.Decision) []v1alpha1.Decision {
+	return slices.DeleteFunc(slices.Clone(decisions), func(d v1alpha1.Decision) bool { return Part(d) == FromCloud })
+}
+
+func rowOf(d v1alpha1.Decision) decisionRow {
+	row := decisionRow{ID: d.ID, Source: d.Source, Reason: d.Reason, Facts: d.Facts}
+	if text, ok := d.Value.(string); ok && strings.Contains(strings.TrimSpace(text), "\n") {
+		row.Text = strings.TrimSpace(text)
+	} else {
+		row.Parts = parts(d.Value)
+	}
+	return row
+}
+
+// fold leaves of a group what fits on a screen. The rest can be opened.
+func (g *decisionGroup) fold() {
+	if len(g.Rows) <= mostRows {
+		return
+	}
+	more := g.Rows[mostRows:]
+	g.Rest = &decisionGroup{Title: "Show " + count(len(more), "more decision"), Caption: g.Caption + ", continued", Rows: more}
+	g.Rows = g.Rows[:mostRows]
+}
+
 // groups keeps the order of the plan: a group stands where its first decision stands.
 func groups(decisions []v1alpha1.Decision) []decisionGroup {
 	var all []decisionGroup
@@ -42,20 +87,10 @@ func groups(decisions []v1alpha1.Decision) []decisionGroup {
 			at[title] = i
 			all = append(all, decisionGroup{Title: title, Caption: "Decisions: " + title})
 		}
-		row := decisionRow{ID: d.ID, Source: d.Source, Reason: d.Reason, Facts: d.Facts}
-		if text, ok := d.Value.(string); ok && strings.Contains(strings.TrimSpace(text), "\n") {
-			row.Text = strings.TrimSpace(text)
-		} else {
-			row.Parts = parts(d.Value)
-		}
-		all[i].Rows = append(all[i].Rows, row)
+		all[i].Rows = append(all[i].Rows, rowOf(d))
 	}
 	for i := range all {
-		if g := &all[i]; len(g.Rows) > mostRows {
-			more := g.Rows[mostRows:]
-			g.Rest = &decisionGroup{Title: "Show " + count(len(more), "more decision"), Caption: g.Caption + ", continued", Rows: more}
-			g.Rows = g.Rows[:mostRows]
-		}
+		all[i].fold()
 	}
 	return all
 }

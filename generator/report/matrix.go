@@ -9,8 +9,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// mostRows is how many rows of one kind a page shows at once; the rest can be opened.
-const mostRows = 100
+// mostRows is how many rows of one kind a page shows at once, about a screen; the rest can be opened.
+const mostRows = 20
 
 // matrix shows where volumes of each type can be created and attached.
 type matrix struct {

@@ -30,6 +30,7 @@ func pageStyle() string {
 // page is what the template shows. A section that is empty is left out.
 type page struct {
 	Title, Lead, Target, Generator string
+	Counted                        string // who decided how much
 	AuthURL, Region, Project       string
 	Simulated                      bool
 	Sections                       []section
@@ -37,7 +38,8 @@ type page struct {
 	Warnings                       []string
 	Matrix                         *matrix
 	Quotas                         *quotaTable
-	Decisions                      []decisionGroup
+	ByCloud                        []decisionGroup // at most one
+	Decisions                      []decisionGroup // the others
 	Services                       []serviceRow
 	Gaps                           []factGap
 }
@@ -71,7 +73,8 @@ func PlanPage(out io.Writer, plan v1alpha1.Plan, inv v1alpha1.Inventory, warning
 	p.Title, p.Generator, p.Target, p.Warnings = "Plan for the Cinder CSI driver", plan.Generator, string(plan.Target), warnings
 	p.Lead = "What the generator decided for this cloud, why, and on which facts each decision rests."
 	p.Simulated = plan.Simulated
-	p.Decisions = groups(plan.Decisions)
+	p.ByCloud, p.Decisions = byCloud(plan.Decisions), groups(byOthers(plan.Decisions))
+	p.Counted = whoDecided(plan.Decisions)
 	value := func(id string) string {
 		i := slices.IndexFunc(plan.Decisions, func(d v1alpha1.Decision) bool { return d.ID == id })
 		if i < 0 {
@@ -103,9 +106,10 @@ func (p page) write(out io.Writer) error {
 		}
 	}
 	add("warnings", "Warnings", len(p.Warnings) > 0)
+	add("cloud-decided", "Decided by the cloud", len(p.ByCloud) > 0)
 	add("types", "Zones and types", true)
 	add("quotas", "Quotas", true)
-	add("decisions", "Decisions", len(p.Decisions) > 0)
+	add("decisions", "Other decisions", len(p.Decisions) > 0)
 	add("services", "Services", len(p.Services) > 0)
 	add("gaps", "Not known", len(p.Gaps) > 0)
 	// Characters that reorder a line could hide on the page what they could hide on a terminal.

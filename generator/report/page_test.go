@@ -215,14 +215,18 @@ func TestAPageFoldsWhatIsTooManyToRead(t *testing.T) {
 	for i := range 2000 {
 		name := fmt.Sprintf("type-%04d", i)
 		inv.VolumeTypes.Value = append(inv.VolumeTypes.Value, v1alpha1.VolumeType{ID: name, Name: name})
-		plan.Decisions = append(plan.Decisions, v1alpha1.Decision{ID: classID + name, Value: map[string]any{"parameters": map[string]any{"type": name}}})
+		plan.Decisions = append(plan.Decisions, v1alpha1.Decision{ID: classID + name, Value: map[string]any{"parameters": map[string]any{"type": name}}, Source: "inferred"})
 	}
+	plan.Decisions = append(plan.Decisions, v1alpha1.Decision{ID: "topology.enabled", Value: true, Source: "inferred"})
 	page := planPage(t, plan, inv)
 	shown, folded, found := strings.Cut(page, "<details>")
-	if !found || strings.Contains(shown, "type-0100") || !strings.Contains(folded, "Show 1,900 more volume types") || !strings.Contains(folded, "type-1999") {
-		t.Error("want 100 rows and a fold with the others")
+	if !found || !strings.Contains(shown, "topology.enabled") || strings.Contains(shown, "type-0020") || !strings.Contains(folded, "Show 1,981 more decisions") {
+		t.Error("want a screen of decisions, those beside the classes first, and a fold with the others")
 	}
-	for _, want := range []string{"Show 1,900 more decisions", "storageClass.type-1999"} {
+	if _, types, _ := strings.Cut(page, `id="types"`); strings.Contains(strings.SplitN(types, "<details>", 2)[0], "type-0020") {
+		t.Error("want a screen of volume types, and a fold with the others")
+	}
+	for _, want := range []string{"Show 1,980 more volume types", "storageClass.type-1999"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("want %q in the page", want)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -15,9 +16,46 @@ const wide = 140
 // most is how many volume types or classes a table lists. A cloud with more gets a row that counts the rest: nobody reads 2,000 rows.
 const most = 20
 
-// Plan writes the decisions, each with its value, reason and facts, in at most so many columns.
-func Plan(out io.Writer, p v1alpha1.Plan, columns int) error {
+// The parts of a plan, by who decided.
+const (
+	FromCloud   = "cloud"
+	FromConfig  = "config"
+	FromDefault = "default"
+)
+
+// Parts lists the parts in the order in which a plan shows them: what the cloud decided is why there is a generator.
+var Parts = []string{FromCloud, FromConfig, FromDefault}
+
+// Part is the part that a decision belongs to.
+func Part(d v1alpha1.Decision) string {
+	if d.Source == "inferred" {
+		return FromCloud
+	}
+	return d.Source
+}
+
+// byPart are the decisions in the order of Parts, else in that of the plan; only those of a part where one is given.
+func byPart(decisions []v1alpha1.Decision, part string) []v1alpha1.Decision {
+	decisions = slices.DeleteFunc(slices.Clone(decisions), func(d v1alpha1.Decision) bool { return part != "" && Part(d) != part })
+	slices.SortStableFunc(decisions, func(a, b v1alpha1.Decision) int { return slices.Index(Parts, Part(a)) - slices.Index(Parts, Part(b)) })
+	return decisions
+}
+
+// whoDecided counts the decisions of each part.
+func whoDecided(decisions []v1alpha1.Decision) string {
+	n := map[string]int{}
+	for _, d := range decisions {
+		n[Part(d)]++
+	}
+	return fmt.Sprintf("%s: %s by the cloud, %s by the configuration, %s by default",
+		count(len(decisions), "decision"), thousands(n[FromCloud]), thousands(n[FromConfig]), thousands(n[FromDefault]))
+}
+
+// Plan writes the decisions of a part, or of all, each with its value, reason and facts, in at most so many columns.
+func Plan(out io.Writer, p v1alpha1.Plan, part string, columns int) error {
 	t := newTable(out, columns)
+	t.line(whoDecided(p.Decisions))
+	p.Decisions = byPart(p.Decisions, part)
 	t.row("Cloud", place(p.Cloud.AuthURL, p.Simulated))
 	t.row("Region", cmp.Or(p.Cloud.Region, "-"))
 	t.row("Project", p.Cloud.ProjectID)

@@ -48,7 +48,7 @@ func TestEveryGapIsNamedWithItsReason(t *testing.T) {
 }
 
 func TestAStreamThatFailsIsAnError(t *testing.T) {
-	if err := Plan(broken{}, v1alpha1.Plan{}, Width); err == nil {
+	if err := Plan(broken{}, v1alpha1.Plan{}, "", Width); err == nil {
 		t.Error("want the stream's error")
 	}
 }

@@ -30,7 +30,7 @@ type definitions struct {
 	all   map[string]any
 }
 
-// shared is the part of an object that a definition can hold, and its text; false for what is no object with a type.
+// shared is the part of an object that a definition can hold, and its text. It is false for a schema that is not of an object with a type.
 func shared(schema any) (map[string]any, string, bool) {
 	s, _ := schema.(map[string]any)
 	if s[typeKey] == nil || s["$id"] != nil {

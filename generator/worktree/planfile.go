@@ -12,30 +12,27 @@ const PlanFile = "plan.yaml"
 const (
 	planNotice = "# What cinder-csi-generator decided, and the files it wrote. Do not edit: the next run reads it.\n"
 	// sumPrefix begins the line that says whether the others are as they were written. The other files' sums are in the plan; its
-	// own cannot be.
+	// own cannot be. It stands last, below the sums of the files: whatever else two branches change merges without it.
 	sumPrefix = "# sha256 of the other lines: "
 )
 
-// PlanText is plan.yaml: the plan under a notice and the sum that shows an edit.
+// PlanText is plan.yaml: the plan under a notice, and the sum that shows an edit.
 func PlanText(p v1alpha1.Plan) ([]byte, error) {
 	text, err := v1alpha1.YAML(p)
 	if err != nil {
 		return nil, err
 	}
-	sum := sumPrefix + hash(append([]byte(planNotice), text...)) + "\n"
-	return append([]byte(planNotice+sum), text...), nil
+	text = append([]byte(planNotice), text...)
+	return append(text, sumPrefix+hash(text)+"\n"...), nil
 }
 
-// planEdited is whether somebody changed plan.yaml. One that carries no sum was written before there were any, and says nothing.
+// planEdited is whether somebody changed plan.yaml. One that carries no sum was written before there were any, and says nothing. No text
+// of a plan begins such a line: what stands in several lines is indented.
 func planEdited(content []byte) bool {
-	for at := 0; ; {
-		line, rest, _ := bytes.Cut(content[at:], []byte("\n"))
-		if !bytes.HasPrefix(line, []byte("#")) {
-			return false // the leading comment ends
-		}
-		if sum, found := bytes.CutPrefix(line, []byte(sumPrefix)); found {
-			return string(sum) != hash(append(bytes.Clone(content[:at]), rest...))
-		}
-		at = len(content) - len(rest)
+	at := bytes.Index(content, []byte("\n"+sumPrefix)) + 1
+	if at == 0 {
+		return false
 	}
+	sum, rest, _ := bytes.Cut(content[at+len(sumPrefix):], []byte("\n"))
+	return string(sum) != hash(append(bytes.Clone(content[:at]), rest...))
 }

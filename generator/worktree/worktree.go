@@ -29,9 +29,15 @@ type Dir struct {
 	Path string
 	// Plan is the earlier run's, nil where there was none.
 	Plan *v1alpha1.Plan
+	// Merged: a merge left a conflict in plan.yaml, among the sums of the files alone. Plan is what both branches decided.
+	Merged bool
+	// Damaged says why nobody can read the plan.yaml of an earlier run; empty: it can be read. Its files are still the generator's.
+	Damaged string
+	// CRLF: git, or an editor, ended the lines of a file with CR and LF. They are compared without CR.
+	CRLF bool
 
 	planBytes []byte
-	hashes    map[string]string // of the earlier run's files
+	hashes    map[string]string // of the earlier run's files; empty: it is not known, and any content is the generator's
 }
 
 // NotOurs says that DIR holds something that no run of the generator may touch, force or not.
@@ -64,15 +70,15 @@ func Open(dir string) (*Dir, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	p, err := v1alpha1.DecodePlan(filepath.Join(dir, PlanFile), d.planBytes)
+	p, err := d.decode()
 	if newer := (*v1alpha1.NewerError)(nil); errors.As(err, &newer) {
 		return nil, err
 	}
 	if err != nil {
-		return d, &NotOurs{Problems: []string{err.Error(), dir + ": its " + PlanFile + " is not one that this generator wrote; restore it, or choose another directory"}}
+		return d, &NotOurs{Problems: []string{err.Error(), d.claim()}}
 	}
 	for _, f := range p.Files {
-		if !fs.ValidPath(f.Path) || f.Path == "." || f.Path == PlanFile || strings.ContainsFunc(f.Path, notInAName) {
+		if !isFile(f.Path) {
 			return d, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file below the directory; restore it", filepath.Join(dir, PlanFile), f.Path)}}
 		}
 	}
@@ -81,6 +87,11 @@ func Open(dir string) (*Dir, error) {
 		d.hashes[f.Path] = f.SHA256
 	}
 	return d, nil
+}
+
+// isFile is whether plan.yaml may list a path: it is below the directory, and can be printed.
+func isFile(p string) bool {
+	return fs.ValidPath(p) && p != "." && p != PlanFile && !strings.ContainsFunc(p, notInAName)
 }
 
 // Files are the paths and hashes of a tree, sorted: what a Plan lists.
@@ -108,10 +119,13 @@ func (d *Dir) Read() (map[string][]byte, error) {
 	return tree, nil
 }
 
+// PlanEdited is whether somebody changed plan.yaml since the earlier run.
+func (d *Dir) PlanEdited() bool { return d.Plan != nil && planEdited(d.planBytes) && !d.Merged }
+
 // Edited lists the files that are not as the earlier run left them, missing ones too.
 func (d *Dir) Edited() ([]string, error) {
 	var edited []string
-	if d.Plan != nil && planEdited(d.planBytes) {
+	if d.Merged || d.PlanEdited() {
 		edited = append(edited, PlanFile)
 	}
 	for _, p := range slices.Sorted(maps.Keys(d.hashes)) {
@@ -119,7 +133,7 @@ func (d *Dir) Edited() ([]string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		if err != nil || hash(content) != d.hashes[p] {
+		if err != nil || d.hashes[p] != "" && hash(content) != d.hashes[p] {
 			edited = append(edited, p)
 		}
 	}
@@ -132,7 +146,18 @@ func (d *Dir) read(p string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return readFile(root, p)
+	content, err := readFile(root, p)
+	return d.unixLines(content), err
+}
+
+// unixLines is a text as the generator wrote it: git may end lines with CR and LF in a checkout. Line endings are no content. The
+// generator itself never writes a CR.
+func (d *Dir) unixLines(content []byte) []byte {
+	if !bytes.Contains(content, []byte("\r\n")) {
+		return content
+	}
+	d.CRLF = true
+	return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
 }
 
 // largestFile is the most that a file of a bundle may hold, in bytes: some twenty times what 2,000 volume types make.
@@ -144,13 +169,26 @@ func readFile(root *os.Root, p string) ([]byte, error) {
 	info, err := root.Stat(name)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, named(p, err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s: %w", p, errNoFile)
 	case info.Size() > largestFile:
 		return nil, fmt.Errorf("%s is larger than %d bytes, which no file of a bundle is", p, largestFile)
 	}
-	return root.ReadFile(name)
+	content, err := root.ReadFile(name)
+	return content, named(p, err)
+}
+
+// named says which file an error is about. The system names its own call instead: "statat x: path escapes from parent".
+func named(p string, err error) error {
+	of := (*fs.PathError)(nil)
+	switch {
+	case !errors.As(err, &of):
+		return err
+	case strings.Contains(of.Err.Error(), "path escapes"):
+		return fmt.Errorf("%s: a symbolic link leads out of the directory: %w", p, errNoFile)
+	}
+	return fmt.Errorf("%s: %w", p, of.Err)
 }
 
 // notInAName says that a character has no place in the name of a bundle's file.
@@ -249,8 +287,9 @@ func (d *Dir) change(p string, want map[string][]byte) (Change, bool, error) {
 	}
 	c.Old = old
 	was, ours := d.hashes[p]
-	c.Foreign = !ours && (p != PlanFile || d.Plan == nil)
-	c.HandEdited = ours && hash(old) != was || p == PlanFile && !c.Foreign && planEdited(old)
+	known := d.Plan != nil || d.Damaged != ""
+	c.Foreign = !ours && (p != PlanFile || !known)
+	c.HandEdited = ours && was != "" && hash(old) != was || p == PlanFile && known && !d.Merged && (d.Damaged != "" || planEdited(old))
 	return c, !wanted || !bytes.Equal(old, content), nil
 }
 
@@ -271,12 +310,13 @@ func (d *Dir) onDisk(p string) ([]byte, error) {
 	}
 	info, err := root.Lstat(filepath.FromSlash(p))
 	if err != nil {
-		return nil, err
+		return nil, named(p, err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errNoFile
 	}
-	return readFile(root, p)
+	content, err := readFile(root, p)
+	return d.unixLines(content), err
 }
 
 // Foreign is an error, *NotOurs, where files that this generator did not write are in the way of these changes.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Write makes the changes. The caller has asked Refusals. On an error before the first rename nothing has changed.
@@ -86,9 +87,36 @@ func stage(root *os.Root, changes []Change) (string, error) {
 
 func stagingDir(root *os.Root) (string, error) {
 	for i := 0; ; i++ {
-		name := fmt.Sprintf(".cinder-csi-generator.%d.%d", os.Getpid(), i)
-		if err := root.Mkdir(name, 0o700); !errors.Is(err, fs.ErrExist) || i > 100 {
-			return name, err
+		name := fmt.Sprintf("%s%d.%d", stagingPrefix, os.Getpid(), i)
+		err := root.Mkdir(name, 0o700)
+		if errors.Is(err, fs.ErrExist) && i <= 100 {
+			continue
+		}
+		if err != nil {
+			return name, fmt.Errorf("no file can be written there: %w", named(".", err))
+		}
+		removeStale(root, name)
+		return name, writeFile(root, path.Join(name, ".gitignore"), []byte("*\n")) // a run that is killed leaves it, and git add must not take it
+	}
+}
+
+const (
+	stagingPrefix = ".cinder-csi-generator."
+	// staleAfter is how much older a staging directory must be than a new one to be that of a killed run. A run takes seconds.
+	staleAfter = time.Hour
+)
+
+// removeStale removes what killed runs left. Other runs may be at work in the same directory.
+func removeStale(root *os.Root, own string) {
+	made, err := root.Stat(own)
+	if err != nil {
+		return
+	}
+	entries, _ := fs.ReadDir(root.FS(), ".")
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && e.IsDir() && strings.HasPrefix(e.Name(), stagingPrefix) && made.ModTime().Sub(info.ModTime()) > staleAfter {
+			_ = root.RemoveAll(e.Name())
 		}
 	}
 }

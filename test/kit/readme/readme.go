@@ -25,7 +25,9 @@ func Commands(text, name string) ([]string, error) {
 		}
 		commands = append(commands, strings.Split(strings.TrimSpace(block), "\n")...)
 	}
-	commands = slices.DeleteFunc(commands, func(c string) bool { return strings.HasPrefix(c, "#") })
+	// Each command runs in a shell of its own, so the caller gives it these.
+	given := regexp.MustCompile("^(#|DIR=|CHART=)")
+	commands = slices.DeleteFunc(commands, given.MatchString)
 	if len(commands) == 0 {
 		return nil, fmt.Errorf("the section %q has no commands", name)
 	}

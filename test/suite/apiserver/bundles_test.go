@@ -136,7 +136,7 @@ func (i installation) follow(t *testing.T, section string) float64 {
 	}
 	begin := time.Now()
 	for _, command := range commands {
-		command = strings.ReplaceAll(command, "DIR", i.dir)
+		command = "DIR=" + i.dir + " CHART=charts/cinder-csi; " + command
 		if strings.Contains(command, "kubectl diff") {
 			out, messages, err := i.try("bash", "-o", "pipefail", "-c", command)
 			// Before the bundle is applied, kubectl diff finds a difference and ends with 1.

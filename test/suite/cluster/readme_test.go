@@ -86,11 +86,11 @@ func (b *bundle) follow(t *testing.T, section string) {
 	}
 }
 
-// commands are the commands of a section of the README, with this bundle's directory for DIR.
+// commands are the commands of a section of the README, with this bundle's directory as $DIR. Each has a shell of its own.
 func (b *bundle) commands(section string) ([]string, error) {
 	commands, err := readme.Commands(b.readme, section)
 	for i := range commands {
-		commands[i] = strings.ReplaceAll(commands[i], "DIR", b.dir)
+		commands[i] = "DIR=" + b.dir + " CHART=charts/cinder-csi; " + commands[i]
 	}
 	return commands, err
 }
