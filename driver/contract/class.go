@@ -44,7 +44,7 @@ const (
 // begin with ParameterMetadataPrefix.
 var StorageClassKeys = []string{
 	ParameterType, ParameterZone, ParameterMetadata, ParameterHints,
-	ParameterBlockSize, ParameterInodeSize, ParameterBytesPerInode, ParameterInodes,
+	ParameterBlockSize, ParameterInodeSize, ParameterBytesPerInode, ParameterInodes, ParameterFeatures,
 	parameterFSType, parameterOldFSType,
 	MetadataPVCName, MetadataPVCNamespace, MetadataPVName,
 	"csi.storage.k8s.io/provisioner-secret-name", "csi.storage.k8s.io/provisioner-secret-namespace",

@@ -19,7 +19,12 @@ const (
 	ParameterBytesPerInode = "bytesPerInode"
 	// ParameterInodes is the number of inodes, which mkfs rounds up to whole groups: ext, without ParameterBytesPerInode.
 	ParameterInodes = "numberOfInodes"
+	// ParameterFeatures says which features a new file system has: FeaturesPortable, or those that mkfs chooses. Only this driver has it.
+	ParameterFeatures = "mkfsFeatures"
 )
+
+// FeaturesPortable leaves out features that kernels of before 2021 cannot mount: ext and xfs.
+const FeaturesPortable = "portable"
 
 // ContextFormatPrefix with one of these parameters is its key in a VolumeContext. Upstream's plugin ignores such keys.
 const ContextFormatPrefix = "cinder.csi.openstack.org/"
@@ -28,6 +33,7 @@ const ContextFormatPrefix = "cinder.csi.openstack.org/"
 type Format struct {
 	BlockSize, InodeSize, BytesPerInode int64 // bytes
 	Inodes                              int64
+	Portable                            bool // FeaturesPortable
 }
 
 type formatField struct {
@@ -115,6 +121,11 @@ func parseFormat(from map[string]string, prefix string) (Format, error) {
 		}
 		*field.value = number
 	}
+	if features, given := from[prefix+ParameterFeatures]; given && features != FeaturesPortable {
+		return Format{}, fmt.Errorf("%s%s: %.40q is unknown; write %s, or leave it out for the choice of mkfs", prefix, ParameterFeatures, features, FeaturesPortable)
+	} else if given {
+		f.Portable = true
+	}
 	return f, nil
 }
 
@@ -135,6 +146,12 @@ func (f Format) Context() map[string]string {
 		}
 		context[ContextFormatPrefix+field.key] = strconv.FormatInt(*field.value, 10)
 	}
+	if f.Portable {
+		if context == nil {
+			context = map[string]string{}
+		}
+		context[ContextFormatPrefix+ParameterFeatures] = FeaturesPortable
+	}
 	return context
 }
 
@@ -142,7 +159,10 @@ func (f Format) Context() map[string]string {
 // of the driver, which has every parameter.
 func (f Format) Check(fsType string) error {
 	fsType = cmp.Or(fsType, "ext4")
-	kind := formatKinds[fsType]
+	kind, known := formatKinds[fsType]
+	if f.Portable && !known {
+		return fmt.Errorf("%s %s: the file system %.40q does not have this option; %s have it", ParameterFeatures, FeaturesPortable, fsType, having(ParameterBlockSize))
+	}
 	for _, field := range f.fields() {
 		rule, has := kind.rules[field.key]
 		switch {

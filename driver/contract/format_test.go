@@ -20,6 +20,10 @@ func TestFormatParameters(t *testing.T) {
 		"the largest of ext2":              {map[string]string{"blockSize": "4096", "inodeSize": "4096", "bytesPerInode": "67108864"}, "ext2", Format{BlockSize: 4096, InodeSize: 4096, BytesPerInode: 67108864}, ""},
 		"the smallest of ext4":             {map[string]string{"inodeSize": "128", "bytesPerInode": "1024"}, "ext4", Format{InodeSize: 128, BytesPerInode: 1024}, ""},
 		"xfs where nobody says":            {map[string]string{"inodeSize": "2048"}, "", Format{InodeSize: 2048}, ""},
+		"portable features":                {map[string]string{"mkfsFeatures": "portable"}, "xfs", Format{Portable: true}, ""},
+		"portable, and no kind":            {map[string]string{"mkfsFeatures": "portable", "blockSize": "1024"}, "", Format{BlockSize: 1024, Portable: true}, ""},
+		"btrfs has only one set":           {map[string]string{"mkfsFeatures": "portable"}, "btrfs", Format{}, "mkfsFeatures portable: the file system \"btrfs\" does not have this option; ext2, ext3, ext4, xfs have it"},
+		"features of no name":              {map[string]string{"mkfsFeatures": "-O ^has_journal"}, "ext4", Format{}, `mkfsFeatures: "-O ^has_journal" is unknown; write portable`},
 		"a unit":                           {map[string]string{"blockSize": "4k"}, "ext4", Format{}, `blockSize: "4k" is not a whole number`},
 		"nothing in it":                    {map[string]string{"blockSize": ""}, "ext4", Format{}, `blockSize: "" is not`},
 		"zero":                             {map[string]string{"inodeSize": "0"}, "ext4", Format{}, `inodeSize: "0"`},
@@ -78,8 +82,9 @@ func TestAFormatHasItsKeysInTheVolumeContext(t *testing.T) {
 	want := map[string]string{
 		"cinder.csi.openstack.org/blockSize": "1024", "cinder.csi.openstack.org/inodeSize": "256",
 		"cinder.csi.openstack.org/bytesPerInode": "8192", "cinder.csi.openstack.org/numberOfInodes": "5",
+		"cinder.csi.openstack.org/mkfsFeatures": "portable",
 	}
-	got := Format{BlockSize: 1024, InodeSize: 256, BytesPerInode: 8192, Inodes: 5}.Context()
+	got := Format{BlockSize: 1024, InodeSize: 256, BytesPerInode: 8192, Inodes: 5, Portable: true}.Context()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("-want +got\n", diff)
 	}

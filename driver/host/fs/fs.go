@@ -78,13 +78,17 @@ func NeedsCheck(fsType string) bool { return fileSystems[fsType].fsck }
 type FormatOptions struct {
 	BlockSize, InodeSize, BytesPerInode int64
 	Inodes                              int64
+	Portable                            bool // without features that kernels of before 2021 cannot mount
 }
 
 // formatArguments are the arguments of mkfs for each of FormatOptions, by family. A family without one does not have
 // the option.
-var formatArguments = map[string]struct{ blockSize, inodeSize, bytesPerInode, inodes []string }{
-	"ext": {[]string{"-b", "%d"}, []string{"-I", "%d"}, []string{"-i", "%d"}, []string{"-N", "%d"}},
-	"xfs": {blockSize: []string{"-b", "size=%d"}, inodeSize: []string{"-i", "size=%d"}},
+var formatArguments = map[string]struct{ blockSize, inodeSize, bytesPerInode, inodes, portable []string }{
+	"ext": {[]string{"-b", "%d"}, []string{"-I", "%d"}, []string{"-i", "%d"}, []string{"-N", "%d"}, []string{"-O", "^metadata_csum_seed,^orphan_file"}},
+	"xfs": {
+		blockSize: []string{"-b", "size=%d"}, inodeSize: []string{"-i", "size=%d"},
+		portable: []string{"-m", "bigtime=0,inobtcount=0", "-i", "nrext64=0"}, // Linux 5.10, 5.10 and 5.19
+	},
 }
 
 // arguments returns the arguments for the mkfs of a type; InvalidArgument if it lacks an option.
@@ -108,6 +112,13 @@ func (f FormatOptions) arguments(fsType string) ([]string, error) {
 		default:
 			arguments = append(arguments, o.argument[0], fmt.Sprintf(o.argument[1], o.value))
 		}
+	}
+	switch {
+	case !f.Portable:
+	case options.portable == nil:
+		return nil, volume.Errorf(volume.InvalidArgument, "the request asks for portable features, and %s has no such option", fsType)
+	default:
+		arguments = append(arguments, options.portable...)
 	}
 	return arguments, nil
 }

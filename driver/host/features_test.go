@@ -1,0 +1,55 @@
+package host
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// featureFields are where superblocks name the features that decide which kernel mounts a file system.
+var featureFields = map[string]struct {
+	order binary.ByteOrder
+	at    []int64 // 32-bit fields: those that matter for reading, then for writing
+}{
+	"ext":   {binary.LittleEndian, []int64{1024 + 0x60, 1024 + 0x64, 1024 + 0x5c}}, // incompat, ro_compat, compat: orphan_file
+	"xfs":   {binary.BigEndian, []int64{216, 212}},
+	"btrfs": {binary.LittleEndian, []int64{btrfsSuper + 0xbc, btrfsSuper + 0xb4}},
+}
+
+// The image has the mkfs of Debian 12, as the machine of the tests. A change of a number is a change of the oldest kernel that mounts a new
+// volume: see docs/reference/compatibility.md.
+func TestFeaturesOfNewFileSystemsDoNotChangeUnseen(t *testing.T) {
+	for _, c := range []struct {
+		fsType, family string
+		portable       bool
+		want           string
+	}{
+		{"ext2", "ext", false, "0x2 0x3 0x38"},
+		{"ext3", "ext", false, "0x2 0x3 0x3c"},
+		{"ext4", "ext", false, "0x2c2 0x46b 0x3c"},
+		{"ext4", "ext", true, "0x2c2 0x46b 0x3c"},
+		{"xfs", "xfs", false, "0xb 0xd"},
+		{"xfs", "xfs", true, "0x3 0x5"},
+		{"btrfs", "btrfs", false, "0x361 0x3"},
+	} {
+		t.Run(fmt.Sprintf("%s, portable %t", c.fsType, c.portable), func(t *testing.T) {
+			h, m, device := realHost(t, 400<<20)
+			stage(t, h, StageSpec{Path: m.Path("staging"), FSType: c.fsType, Format: FormatOptions{Portable: c.portable}})
+			must(t, h.Unstage(t.Context(), vol, m.Path("staging")))
+			f, err := os.Open(device)
+			must(t, err)
+			defer f.Close()
+			var got string
+			for _, at := range featureFields[c.family].at {
+				field := make([]byte, 4)
+				_, err := f.ReadAt(field, at)
+				must(t, err)
+				got += fmt.Sprintf(" %#x", featureFields[c.family].order.Uint32(field))
+			}
+			if got[1:] != c.want {
+				t.Errorf("want the features %s, got%s", c.want, got)
+			}
+		})
+	}
+}
