@@ -176,8 +176,11 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	if err := fs.CheckFits(d, s.Volume, found.FSType); err != nil {
 		return "", err
 	}
-	if err := fs.CheckSingleDevice(d, s.Volume, found.FSType); err != nil || !fs.NeedsCheck(found.FSType) || readOnly || mounted {
-		return found.FSType, err
+	if err := fs.CheckSingleDevice(d, s.Volume, found.FSType); err != nil {
+		return "", err
+	}
+	if !fs.NeedsCheck(found.FSType) || readOnly || mounted {
+		return found.FSType, nil
 	}
 	if err := h.fs.Check(ctx, d); err != nil {
 		return "", err

@@ -47,6 +47,9 @@ func (f *Finder) copiedPages(name string) map[byte][]byte {
 // confirmLUN asks a SCSI disk for the pages of which the kernel has copies. It returns why the copies do not count.
 // If the LUN is another volume by now and nothing uses the disk, the kernel reads the LUN again first.
 // It may block for as long as the disk does not answer.
+//
+// Another program may begin to use the disk after the check and before the kernel reads the LUN again. That harms nothing: it reads and
+// writes the LUN as it is now either way. The rescan renews only what the kernel says about it, and ForgetCache drops no change.
 func (f *Finder) confirmLUN(disk key, copies map[byte][]byte) Refusal {
 	device, err := f.Open(disk.name)
 	if err != nil {
