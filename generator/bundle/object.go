@@ -117,15 +117,15 @@ func (p *plane) reclaimPolicy(d plan.Decision[plan.StorageClass]) node {
 }
 
 func (p *plane) bindingMode(d plan.Decision[plan.StorageClass]) node {
-	if mode := d.Value.VolumeBindingMode; mode != p.r.BindingMode.Value {
-		return part(d, "volumeBindingMode", mode)
+	if d.Value.OwnBindingMode {
+		return part(d, "volumeBindingMode", d.Value.VolumeBindingMode)
 	}
 	return whole(p.r.BindingMode)
 }
 
 func (p *plane) expansion(d plan.Decision[plan.StorageClass]) node {
-	if allow := d.Value.AllowVolumeExpansion; allow != p.r.Expansion.Value {
-		return part(d, "allowVolumeExpansion", allow)
+	if d.Value.OwnExpansion {
+		return part(d, "allowVolumeExpansion", d.Value.AllowVolumeExpansion)
 	}
 	return whole(p.r.Expansion)
 }

@@ -13,8 +13,10 @@ import (
 // typeField is the volume type that a class was made for, in the value of its decision.
 const typeField = "volumeType"
 
-// ownPolicy is whether the configuration gives a class its reclaim policy.
-const ownPolicy = "ownReclaimPolicy"
+// ownFields are the values that the configuration may give to a class alone, by the field that says so.
+var ownFields = map[string]string{
+	"ownReclaimPolicy": "reclaimPolicy", "ownVolumeBindingMode": "volumeBindingMode", "ownAllowVolumeExpansion": "allowVolumeExpansion",
+}
 
 // class is the decision of one StorageClass.
 type class struct {

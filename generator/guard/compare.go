@@ -182,10 +182,10 @@ func (c *comparison) fields(id string, was, is any) {
 		if name == typeField || equal(before[name], after[name]) {
 			continue
 		}
-		if name == ownPolicy {
-			c.change(id, name, before[name], after[name], "%s: %s", c.title(id), map[bool]string{
-				true: "the configuration says its reclaimPolicy now", false: "the configuration says nothing of its reclaimPolicy any more",
-			}[after[name] == true])
+		if value, own := ownFields[name]; own {
+			c.change(id, name, before[name], after[name], "%s: "+map[bool]string{
+				true: "the configuration says its %s now", false: "the configuration says nothing of its %s any more",
+			}[after[name] == true], c.title(id), value)
 			continue
 		}
 		c.change(id, name, before[name], after[name], "%s: %s changes %s", c.title(id), name, fromTo(before[name], after[name]))

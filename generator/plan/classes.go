@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -238,9 +237,11 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 	if o.ReclaimPolicy != "" {
 		c.ReclaimPolicy, c.OwnReclaimPolicy = o.ReclaimPolicy, true
 	}
-	c.VolumeBindingMode = cmp.Or(o.VolumeBindingMode, c.VolumeBindingMode)
+	if o.VolumeBindingMode != "" {
+		c.VolumeBindingMode, c.OwnBindingMode = o.VolumeBindingMode, true
+	}
 	if o.AllowVolumeExpansion != nil {
-		c.AllowVolumeExpansion = *o.AllowVolumeExpansion
+		c.AllowVolumeExpansion, c.OwnExpansion = *o.AllowVolumeExpansion, true
 	}
 	if o.FSType != "" {
 		if _, twice := c.Parameters[parameterFSType]; twice {

@@ -150,8 +150,10 @@ type StorageClass struct {
 	Default              bool              `json:"-"`                     // on at most one; decision defaultClass says which
 	AllowVolumeExpansion bool              `json:"allowVolumeExpansion"`
 	AllowedZones         []string          `json:"allowedZones,omitempty"` // compute zones its type can serve; empty: all
-	// OwnReclaimPolicy is whether the configuration gives this class its reclaim policy.
+	// Whether the configuration gives this class the value. Otherwise it changes with the decision for all classes.
 	OwnReclaimPolicy bool `json:"ownReclaimPolicy,omitempty"`
+	OwnBindingMode   bool `json:"ownVolumeBindingMode,omitempty"`
+	OwnExpansion     bool `json:"ownAllowVolumeExpansion,omitempty"`
 }
 
 // VolumeType is the type that a class was made for. By its ID the guard sees that a type has another name. A type that is gone has none.
