@@ -80,13 +80,15 @@ func (n *node) wantFileSystem(t *testing.T, format string, there bool) {
 }
 
 // makeDrive makes a config drive as Nova does (nova/virt/configdrive.py).
-func makeDrive(t *testing.T, format string) string {
+func makeDrive(t *testing.T, format string) string { return makeDriveOf(t, format, driveZone) }
+
+func makeDriveOf(t *testing.T, format, zone string) string {
 	t.Helper()
 	dir := t.TempDir()
 	content, file := filepath.Join(dir, "content"), filepath.Join(dir, "drive")
 	latest := filepath.Join(content, "openstack", "latest")
 	must(t, "make a directory", os.MkdirAll(latest, 0o755))
-	metadata := fmt.Sprintf(`{"uuid": %q, "name": "node-1", "availability_zone": %q, "devices": []}`, driveServer, driveZone)
+	metadata := fmt.Sprintf(`{"uuid": %q, "name": "node-1", "availability_zone": %q, "devices": []}`, driveServer, zone)
 	must(t, "write the metadata", os.WriteFile(filepath.Join(latest, "meta_data.json"), []byte(metadata), 0o644))
 	if format == "iso9660" {
 		testenv.NeedTools(t, "genisoimage", "genisoimage")

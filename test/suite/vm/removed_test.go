@@ -24,7 +24,7 @@ func TestAVirtioDiskRemovedWhileAPodWritesIsReportedAndReleased(t *testing.T) {
 	n := boot(t, guest.Machine{})
 	n.startDriver(t, nil, "--with-topology=false")
 	for _, fsType := range []string{"ext4", "xfs", ""} {
-		t.Run(claim{fsType: fsType}.kind(), func(t *testing.T) { n.removed(t, claim{newVolume(), fsType}) })
+		t.Run(claim{fsType: fsType}.kind(), func(t *testing.T) { n.removed(t, claim{newVolume(), fsType}, "virtio") })
 	}
 }
 
@@ -35,8 +35,8 @@ func (c claim) kind() string {
 	return c.fsType
 }
 
-func (n *node) removed(t *testing.T, c claim) {
-	n.plug(t, guest.Disk{Volume: c.id, Bus: "virtio"})
+func (n *node) removed(t *testing.T, c claim, bus string) {
+	n.plug(t, guest.Disk{Volume: c.id, Bus: bus, LUN: 1})
 	n.use(t, c)
 	file, read := c.target()+"/file", "sha256sum < "+c.target()+"/file"
 	more := c.target() + "/more"
@@ -65,15 +65,15 @@ func (n *node) removed(t *testing.T, c claim) {
 		t.Errorf("want no mount left, got %s", left)
 	}
 
-	n.plug(t, guest.Disk{Volume: c.id, Bus: "virtio"})
+	n.plug(t, guest.Disk{Volume: c.id, Bus: bus, LUN: 1})
 	n.use(t, c)
 	if got := n.sh(t, read); got != sum {
 		t.Errorf("want the bytes as they were written, %s, got %s", sum, got)
 	}
 	must(t, "release", n.release(n.ctx(t), c))
 	n.unplug(t, c.id)
-	record(t, "The disk is removed while a pod writes", "machine | volume | statistics | health | unpublish, unstage | data",
-		n.Machine, c.kind(), stats, strings.Join(health, ", "), "OK, no mount left", "as written, when the disk is back")
+	record(t, "The disk is removed while a pod writes", "Linux | machine | bus | volume | statistics | health | unpublish, unstage | data",
+		n.kernel, n.Machine, bus, c.kind(), stats, strings.Join(health, ", "), "OK, no mount left", "as written, when the disk is back")
 }
 
 // stats is the code of NodeGetVolumeStats, which must answer in time.

@@ -1,0 +1,64 @@
+//go:build vm
+
+package vm
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
+)
+
+// kernelCase is a case of the matrix: a name, its buses, what of the kernel it depends on, and the test. A case that depends on nothing is for the
+// first kernel and machine type pc alone.
+type kernelCase struct {
+	name  string
+	buses []string
+	why   string
+	run   func(n *node, t *testing.T, bus string)
+}
+
+var (
+	everyBus = []string{"virtio", "scsi", "nvme"}
+	growing  = []string{"virtio", "scsi"} // QEMU does not grow NVMe disks
+)
+
+var cases = []kernelCase{
+	{"ext4, mounted and grown in use", growing, "mount and growth of the format", func(n *node, t *testing.T, bus string) { n.live(t, bus, "ext4") }},
+	{"xfs, mounted and grown in use", growing, "mount of the features that the image's mkfs makes", func(n *node, t *testing.T, bus string) { n.live(t, bus, "xfs") }},
+	{"btrfs, mounted and grown in use", growing, "mount of the features that the image's mkfs makes", func(n *node, t *testing.T, bus string) { n.live(t, bus, "btrfs") }},
+	{"disk of size 0 that gets its size later", growing, "how a disk tells its new size", (*node).sizeComesLater},
+	{"disk removed while a pod writes", everyBus, "what calls on a disk answer that is gone", func(n *node, t *testing.T, bus string) {
+		n.removed(t, claim{newVolume(), "ext4"}, bus)
+	}},
+	{"file system frozen in a pod that ends", growing, "", (*node).frozen},
+	{"loop device on a file of the volume", growing, "", (*node).loopDevice},
+	{"ext4 with a dirty journal from a snapshot", growing, "", (*node).dirtyJournal},
+	{"xfs clone beside its original", growing, "mount of one UUID twice", (*node).cloneOfXFS},
+	{"btrfs clone beside its original", growing, "mount of one UUID twice, since Linux 6.7", (*node).cloneOfBtrfs},
+	{"raw block volume with another reader open", growing, "when the kernel writes out a block device", (*node).otherReader},
+}
+
+// Every case runs on the first kernel and machine type pc. On the other kernels and on q35 those run that depend on the kernel or the slots.
+func TestCases(t *testing.T) {
+	for i, kernel := range strings.Split(*kernels, ",") {
+		for _, m := range []guest.Machine{{Kernel: kernel, SCSI: true}, {Kernel: kernel, Type: "q35", Ports: 4, SCSI: true}} {
+			t.Run(kernel+" "+m.String(), func(t *testing.T) {
+				n := boot(t, m)
+				n.startDriver(t, nil, "--with-topology=false")
+				for _, c := range cases {
+					if c.why == "" && (i > 0 || m.Type != "") {
+						continue
+					}
+					for _, bus := range c.buses {
+						if m.Type != "" && !slices.Contains([]string{"virtio", "nvme"}, bus) {
+							continue // its disks take no slot
+						}
+						t.Run(bus+", "+c.name, func(t *testing.T) { c.run(n, t, bus) })
+					}
+				}
+			})
+		}
+	}
+}
