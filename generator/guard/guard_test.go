@@ -125,6 +125,12 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 			"storageClasses: {overrides: {id-fast: {fsType: xfs, reclaimPolicy: Delete}}}",
 		},
 		{
+			"the name of the driver and the classes", base, inventory("standard", "fast"),
+			"{metadata: {name: c}, spec: {driver: {name: x.io}, storageClasses: {volumeBindingMode: Immediate}}}", v1alpha1.Vanilla,
+			[]string{ClassImmutable, ClassImmutable, ClassImmutable, ClassImmutable, DriverName},
+			"driver: {name: cinder.csi.openstack.org}, storageClasses: {overrides: {fast: {volumeBindingMode: WaitForFirstConsumer}, standard: {volumeBindingMode: WaitForFirstConsumer}}}",
+		},
+		{
 			"a file system as a parameter", "{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {fsType: xfs}}}}}", inventory("standard", "fast"),
 			"{metadata: {name: c}, spec: {storageClasses: {overrides: {fast: {parameters: {csi.storage.k8s.io/fstype: ext4}}}}}}", v1alpha1.Vanilla,
 			[]string{ClassImmutable},

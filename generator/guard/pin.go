@@ -100,7 +100,7 @@ func (c *comparison) pinClass(change *v1alpha1.Change, name string) {
 	id := plan.ClassID + name
 	was, is := classOf(c.was[id]), classOf(c.is[id])
 	switch {
-	case was.fields["provisioner"] != is.fields["provisioner"]: // the driver name is what must be pinned
+	case sameBesidesDriver(was, is): // pinDriver keeps the name, and nothing of the class is lost
 	case c.is[id].Source == string(plan.FromConfig):
 		c.pinExtra(change, was)
 	case typeOf(was.fields) == typeOf(is.fields):
@@ -113,6 +113,13 @@ func (c *comparison) pinClass(change *v1alpha1.Change, name string) {
 			}
 		}
 	}
+}
+
+// sameBesidesDriver is whether a class has nothing else to keep than its provisioner, which the name of the driver decides.
+func sameBesidesDriver(was, is class) bool {
+	return !slices.ContainsFunc([]string{"reclaimPolicy", "volumeBindingMode", "parameters"}, func(field string) bool {
+		return !equal(was.fields[field], is.fields[field])
+	})
 }
 
 // pinExtra keeps a class as an extra one. A type that has another name now is named by its ID.

@@ -52,6 +52,8 @@ var randomSpecs = []string{
 	"{metadata: {name: c}, spec: {topology: {mode: disabled}}}",
 	"{metadata: {name: c}, spec: {snapshots: {enabled: false}}}",
 	"{metadata: {name: d}, spec: {namespaces: {node: x}}}",
+	"{metadata: {name: c}, spec: {driver: {name: x.io}, storageClasses: {volumeBindingMode: Immediate}}}",
+	"{metadata: {name: c}, spec: {driver: {name: x.io}, storageClasses: {overrides: {fast: {fsType: xfs}}, extra: [{name: gold, type: fast, reclaimPolicy: Retain}]}}}",
 }
 
 // A plan that differs has a line. A line about zones holds what the two clouds hold. The configuration with the one pin of the refusals is
