@@ -199,7 +199,7 @@ func TestTheReadmeSaysWhatAPersonNeeds(t *testing.T) {
 		"https://keystone.example:5000/v3",
 		`kubectl create secret generic cloud --namespace clusters-prod --from-file='it'\''s.yaml'=clouds.yaml`,
 		"`service-network-admin-kubeconfig`", "`pull-secret`", "snapshot-controller", `a\|b`,
-		"DIR=.\nCHART=charts/cinder-csi\n", "helm upgrade --install cinder-csi $CHART --namespace cinder-csi -f $DIR/guest/values.yaml",
+		"DIR=.\nCHART=/path/to/checkout/charts/cinder-csi\n", "set it to your path", "helm upgrade --install cinder-csi $CHART --namespace cinder-csi -f $DIR/guest/values.yaml",
 		"## Remove", "helm uninstall cinder-csi --namespace clusters-prod\n", "kubectl delete csidriver cinder-csi.io\n", "kubectl delete -f $DIR/guest/namespace.yaml\n",
 		"**prod**. Taken from `metadata.name`; it marks", "**off**. `spec.networkPolicy.enabled` is false.\n",
 		"- `spec.namespaces.controller` is not set: clusters-prod is assumed to be the hosted control plane's namespace.\n",

@@ -189,12 +189,12 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 		slices.Reverse(planes)
 	}
 	if r.Format == v1alpha1.Helm {
-		w.line("`$CHART` is the chart of version `%s`, in a checkout of <%s>.\n", r.Generator, projectURL)
+		w.line("`$CHART` is the chart of version `%s`, in a checkout of <%s>: set it to your path.\n", r.Generator, projectURL)
 	}
 	w.line("```sh")
 	w.here()
 	if r.Format == v1alpha1.Helm {
-		w.line("CHART=charts/cinder-csi")
+		w.line("CHART=%s", chartPlace)
 	}
 	for _, p := range planes {
 		dir := p.place()
@@ -224,6 +224,9 @@ const (
 	projectURL = "https://github.com/cinder-csi/cinder-csi"
 	docsURL    = projectURL + "/blob/main/docs/"
 )
+
+// chartPlace is a path that exists nowhere: the reader must set it, because the chart is not in the directory of the bundle.
+const chartPlace = "/path/to/checkout/charts/cinder-csi"
 
 // here begins a block of commands that can be pasted in the directory of the bundle.
 func (w *text) here() { w.line("DIR=.") }

@@ -4,12 +4,15 @@ package readme
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
-// Commands are the lines of the sh blocks of a section ("## NAME"), without comments. An error says that the section has none.
-func Commands(text, name string) ([]string, error) {
+// paths are the variables that a block sets, because only its reader knows the paths.
+var paths = regexp.MustCompile("^(DIR|CHART)=")
+
+// Commands are the lines of the sh blocks of a section ("## NAME"), without comments. Each can run in a shell of its own: it begins with the
+// paths that its block sets, with the given values. An error says that the section has no commands, or sets a path that is not given.
+func Commands(text, name string, given map[string]string) ([]string, error) {
 	body, err := section(text, name)
 	if err != nil {
 		return nil, err
@@ -23,11 +26,20 @@ func Commands(text, name string) ([]string, error) {
 		if !isShell {
 			return nil, fmt.Errorf("the section %q has a block that is not sh", name)
 		}
-		commands = append(commands, strings.Split(strings.TrimSpace(block), "\n")...)
+		set := ""
+		for line := range strings.SplitSeq(strings.TrimSpace(block), "\n") {
+			variable, _, _ := strings.Cut(line, "=")
+			switch value, known := given[variable]; {
+			case strings.HasPrefix(line, "#"):
+			case !paths.MatchString(line):
+				commands = append(commands, set+line)
+			case !known:
+				return nil, fmt.Errorf("the section %q sets %s, which is not given", name, variable)
+			default:
+				set += variable + "=" + value + "; "
+			}
+		}
 	}
-	// Each command runs in a shell of its own, so the caller gives it these.
-	given := regexp.MustCompile("^(#|DIR=|CHART=)")
-	commands = slices.DeleteFunc(commands, given.MatchString)
 	if len(commands) == 0 {
 		return nil, fmt.Errorf("the section %q has no commands", name)
 	}

@@ -6,11 +6,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const document = "# A\n\n## Apply\n\nText.\n\n```sh\n# here\nkubectl a\nkubectl b\n```\n\n```sh\nhelm c\n```\n\n## Swap\n\n1. One:\n\n       a='x'\n       b | jq \"$a\" \\\n         c\n\n2. Two\n   three\n\n    d\n\n## Table\n\n```yaml\na: b\n```\n\n## Empty\n"
+const document = "# A\n\n## Apply\n\nText.\n\n```sh\n# here\nDIR=.\nkubectl a\n# there\nCHART=/x\nkubectl b\n```\n\n```sh\nhelm c\n```\n\n## Swap\n\n1. One:\n\n       a='x'\n       b | jq \"$a\" \\\n         c\n\n2. Two\n   three\n\n    d\n\n## Table\n\n```yaml\na: b\n```\n\n## Empty\n"
 
 func TestCommandsAndBlocksOfASection(t *testing.T) {
-	commands, err := Commands(document, "Apply")
-	if diff := cmp.Diff([]string{"kubectl a", "kubectl b", "helm c"}, commands); diff != "" || err != nil {
+	commands, err := Commands(document, "Apply", map[string]string{"DIR": "/d", "CHART": "c"})
+	if diff := cmp.Diff([]string{"DIR=/d; kubectl a", "DIR=/d; CHART=c; kubectl b", "helm c"}, commands); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	blocks, err := Blocks(document, "Swap")
@@ -18,9 +18,12 @@ func TestCommandsAndBlocksOfASection(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, name := range []string{"Missing", "Table", "Empty"} {
-		if _, err := Commands(document, name); err == nil {
+		if _, err := Commands(document, name, nil); err == nil {
 			t.Errorf("%s: want an error", name)
 		}
+	}
+	if _, err := Commands(document, "Apply", map[string]string{"DIR": "/d"}); err == nil {
+		t.Error("want an error for a path that is not given")
 	}
 	for _, name := range []string{"Missing", "Apply"} {
 		if _, err := Blocks(document, name); err == nil {

@@ -130,13 +130,12 @@ func (i installation) remove(t *testing.T, before map[string]string) float64 {
 // follow runs the commands of a section of the README, and gives the seconds that they take.
 func (i installation) follow(t *testing.T, section string) float64 {
 	t.Helper()
-	commands, err := readme.Commands(i.readme, section)
+	commands, err := readme.Commands(i.readme, section, map[string]string{"DIR": i.dir, "CHART": "charts/cinder-csi"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()
 	for _, command := range commands {
-		command = "DIR=" + i.dir + " CHART=charts/cinder-csi; " + command
 		if strings.Contains(command, "kubectl diff") {
 			out, messages, err := i.try("bash", "-o", "pipefail", "-c", command)
 			// Before the bundle is applied, kubectl diff finds a difference and ends with 1.

@@ -88,9 +88,5 @@ func (b *bundle) follow(t *testing.T, section string) {
 
 // commands are the commands of a section of the README, with this bundle's directory as $DIR. Each has a shell of its own.
 func (b *bundle) commands(section string) ([]string, error) {
-	commands, err := readme.Commands(b.readme, section)
-	for i := range commands {
-		commands[i] = "DIR=" + b.dir + " CHART=charts/cinder-csi; " + commands[i]
-	}
-	return commands, err
+	return readme.Commands(b.readme, section, map[string]string{"DIR": b.dir, "CHART": "charts/cinder-csi"})
 }
