@@ -54,11 +54,14 @@ Credentials are never printed. Of a Secret only the names are read. --clouds-yam
 }
 
 func (r *importRun) run(ctx context.Context, w *World, args []string) error {
+	if r.clouds == "-" {
+		return usage("--clouds-yaml - would print the credentials; name a new file")
+	}
 	files, err := r.files(ctx, w, args)
 	if err != nil {
 		return err
 	}
-	in := migrate.Importer{}
+	in := migrate.Importer{CloudsYAML: r.clouds}
 	if in.Zones, err = r.zones(ctx, w); err != nil {
 		return err
 	}
@@ -148,7 +151,7 @@ func (r *importRun) writeClouds(in *migrate.Importer, entry string) error {
 	if err != nil {
 		return &exit{Usage, err}
 	}
-	settings.CACertFile = "" // the pods of a bundle do not have this file
+	settings.CACertFile, settings.CertFile, settings.KeyFile = "", "", "" // the pods of a bundle do not have these files
 	content, err := settings.CloudsYAML(entry)
 	if err != nil {
 		return err

@@ -23,7 +23,8 @@ func running(w http.ResponseWriter, r *http.Request) {
 			{"name": "cinder-csi-plugin", "image": "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "args": ["/bin/cinder-csi-plugin", "-v=4", "--endpoint=$(CSI_ENDPOINT)",
 			"--cloud-config=$(CLOUD_CONFIG)", "--cluster=$(CLUSTER_NAME)", "--provide-node-service=false"], "resources": {"requests": {"cpu": "50m"}},
 			"env": [{"name": "CSI_ENDPOINT", "value": "unix://csi/csi.sock"}, {"name": "CLOUD_CONFIG", "value": "/etc/config/cloud.conf"}, {"name": "CLUSTER_NAME", "value": "blue"}]}],
-			"volumes": [{"name": "socket-dir", "emptyDir": {}}, {"name": "cacert", "configMap": {"name": "ca"}}, {"name": "cloud-config", "secret": {"secretName": "cloud-config"}}]}}}, "status": {"replicas": 3}},
+			"volumes": [{"name": "socket-dir", "emptyDir": {}}, {"name": "cacert", "configMap": {"name": "ca"}}, {"name": "cloud-config", "secret": {"secretName": "cloud-config"}},
+			{"name": "all", "projected": {"sources": [{"secret": {"name": "more"}}]}}]}}}, "status": {"replicas": 3}},
 			{"metadata": {"namespace": "storage", "name": "other"}, "spec": {"template": {"spec": {"containers": [{"name": "o", "image": "o"}], "volumes": [{"name": "s", "secret": {"secretName": "untouched"}}]}}}}]}`,
 		"/apis/apps/v1/daemonsets": listOf + `{"metadata": {"namespace": "storage", "name": "cinder-nodeplugin"}, "spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}},
 			"template": {"spec": {"containers": [{"name": "cinder-csi-plugin", "image": "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "args": ["--provide-controller-service=false"]}],
@@ -34,6 +35,7 @@ func running(w http.ResponseWriter, r *http.Request) {
 		"/api/v1/persistentvolumes": listOf + `{"metadata": {"name": "pv-1"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "topology.cinder.csi.openstack.org/zone", "operator": "In", "values": ["az1"]}]}]}}}},
 			{"metadata": {"name": "pv-in-tree", "labels": {"topology.kubernetes.io/zone": "az2"}}, "spec": {"cinder": {"volumeID": "x"}}}]}`,
 		"/api/v1/namespaces/storage/configmaps/ca":        `{"data": {"note": "x"}}`,
+		"/api/v1/namespaces/storage/secrets/more":         `{"data": {"cloud.conf": "Y2FuYXJ5"}}`,
 		"/api/v1/namespaces/storage/secrets/cloud-config": `{"data": {"cloud.conf": "Y2FuYXJ5"}}`,
 	}
 	body, found := answers[r.URL.Path]
@@ -45,7 +47,7 @@ func running(w http.ResponseWriter, r *http.Request) {
 }
 
 const upstreamConf = "[Global]\nauth-url=https://keystone.example/v3\nusername=cinder\npassword=\"0123\"\ntenant-name=blue\ndomain-name=Default\nregion=RegionOne\n" +
-	"ca-file=/etc/cacert/ca.pem\n[BlockStorage]\nignore-volume-az=true\nnode-volume-attach-limit=20\n"
+	"ca-file=/etc/cacert/ca.pem\ncert-file=/etc/tls/a.crt\nkey-file=/etc/tls/a.key\n[BlockStorage]\nignore-volume-az=true\nnode-volume-attach-limit=20\n"
 
 func TestARunningInstallationBecomesAConfigurationThatPlanTakes(t *testing.T) {
 	b := newBed(t)
@@ -69,12 +71,22 @@ func TestARunningInstallationBecomesAConfigurationThatPlanTakes(t *testing.T) {
 		"the cluster: Deployment: left out: it has no setting of the driver",
 		"the cluster: Secret storage/cloud-config: the keys cloud.conf: left out: import does not read the values of a Secret",
 		"kubectl --namespace storage get secret cloud-config",
+		"the cluster: Secret storage/more: the keys cloud.conf: left out",
+		"all files: credentials: is now " + clouds + ": create the Secret: kubectl create secret generic cinder-csi-credentials --namespace cinder-csi --from-file=clouds.yaml=" + clouds + "\n",
+		conf + ": [Global] password: left out: it is part of the credentials: " + clouds + " has it (key auth.password)",
+		conf + ": [Global] cert-file: left out: the pods of a bundle do not have this file; mount it",
+		conf + ": [Global] key-file: left out: the pods of a bundle do not have this file; mount it",
 		"the cluster: StorageClass old: provisioner: left out: the class stays in the cluster as it is. Kubernetes gives its claims to the driver with the name",
 		"the cluster: PersistentVolumes in-tree (1): pv-in-tree: left out",
 		"the cloud: compute zone az1: is now spec.topology.zoneMap",
 	} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("want %q in:\n%s", want, stderr)
+		}
+	}
+	for _, contradiction := range []string{"never prints them", "write it into clouds.yaml"} {
+		if strings.Contains(stderr, contradiction) {
+			t.Errorf("the file is written, and a message says %q:\n%s", contradiction, stderr)
 		}
 	}
 	for _, secret := range []string{"0123", "Y2FuYXJ5", "canary"} {
@@ -94,8 +106,11 @@ func TestARunningInstallationBecomesAConfigurationThatPlanTakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Password != "0123" || got.AuthURL != "https://keystone.example/v3" || got.ProjectName != "blue" || got.Region != "RegionOne" || got.UserDomainName != "Default" || got.CACertFile != "" {
+	if got.Password != "0123" || got.AuthURL != "https://keystone.example/v3" || got.ProjectName != "blue" || got.Region != "RegionOne" || got.UserDomainName != "Default" || got.CACertFile+got.CertFile+got.KeyFile != "" {
 		t.Errorf("the login is another one: %v", got)
+	}
+	if stdout, stderr, code := b.run(t, "import", conf, "--clouds-yaml", "-"); code != Usage || stdout != "" || !strings.Contains(stderr, "--clouds-yaml - would print the credentials") {
+		t.Errorf("want a refusal of stdout, got %d: %s%s", code, stdout, stderr)
 	}
 	if _, stderr, code := b.run(t, "import", conf, "--clouds-yaml", clouds); code != Usage || !strings.Contains(stderr, "exists; name a new file") {
 		t.Errorf("want a refusal of a file that exists, got %d: %s", code, stderr)

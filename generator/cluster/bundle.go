@@ -221,7 +221,8 @@ func (w Workload) ClusterID() string {
 func IsCinderDriver(c corev1.Container) bool {
 	repository, _, _ := strings.Cut(path.Base(c.Image), ":")
 	repository, _, _ = strings.Cut(repository, "@")
-	return repository == "cinder-csi-plugin" || repository == "cinder-csi-driver" || len(c.Command) > 0 && path.Base(c.Command[0]) == "cinder-csi-plugin"
+	plugin := func(words []string) bool { return len(words) > 0 && path.Base(words[0]) == "cinder-csi-plugin" }
+	return repository == "cinder-csi-plugin" || repository == "cinder-csi-driver" || plugin(c.Command) || plugin(c.Args)
 }
 
 // flagOf is the value of a flag; it is empty if the value comes from a ConfigMap.

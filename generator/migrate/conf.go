@@ -11,19 +11,26 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 )
 
-// SecretCommand creates the Secret with the credentials in the namespace and under the name that a vanilla bundle has by default. The
+// secretCommand creates the Secret with the credentials in the namespace and under the name that a vanilla bundle has by default. The
 // README.md of the bundle has the exact command.
-const SecretCommand = "kubectl create secret generic cinder-csi-credentials --namespace cinder-csi --from-file=clouds.yaml=clouds.yaml"
+func secretCommand(file string) string {
+	if strings.Trim(file, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
+		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	}
+	return "kubectl create secret generic cinder-csi-credentials --namespace cinder-csi --from-file=clouds.yaml=" + file
+}
 
 const (
-	toSecret       = "it is part of the credentials: write it into clouds.yaml (key %s)"
+	partOfLogin    = "it is part of the credentials: "
+	toWrite        = "write it into clouds.yaml"
+	fileNotInPods  = "the pods of a bundle do not have this file; mount it with a Kustomize layer over the bundle. Name its path there in clouds.yaml (key %s)"
 	secretInReadme = "the last line has the command for a Secret with clouds.yaml"
 	notOurs        = "it is for the cloud controller manager, which the bundle does not install"
 )
 
 // secretKey is a key of [Global] that becomes a key of clouds.yaml.
 func secretKey(key, inClouds string) rule {
-	return rule{key: config.Global + " " + key, why: strings.ReplaceAll(toSecret, "%s", inClouds), credential: true}
+	return rule{key: config.Global + " " + key, why: partOfLogin + toWrite + " (key " + inClouds + ")", credential: true}
 }
 
 // confRules has a row for each key of cloud.conf, as SECTION KEY. "*" is every key of the section.
@@ -51,8 +58,8 @@ var confRules = []rule{
 	secretKey("os-endpoint-type", "interface"),
 	{key: "Global ca-file", why: "put the PEM of that file into spec.credentials.caBundle; it is not secret"},
 	{key: "Global tls-insecure", why: "the opposite is verify in clouds.yaml; better put the PEM of the CA into spec.credentials.caBundle"},
-	secretKey("cert-file", "cert"),
-	secretKey("key-file", "key"),
+	{key: "Global cert-file", why: strings.ReplaceAll(fileNotInPods, "%s", "cert"), credential: true},
+	{key: "Global key-file", why: strings.ReplaceAll(fileNotInPods, "%s", "key"), credential: true},
 	{key: "Global use-clouds", why: "a bundle always reads clouds.yaml"},
 	{key: "Global clouds-file", why: "the bundle mounts its own; put that file into the Secret; " + secretInReadme, credential: true},
 	{key: "Global cloud", to: "spec.credentials.cloud", set: setCloud},

@@ -73,8 +73,8 @@ func setContainers(of pods) func(*proposal, value) error {
 				return err
 			}
 		}
-		if of.name == controllerPods.name {
-			p.setZones()
+		if p.decides(of) {
+			p.setZones(template.Spec)
 		}
 		p.to = "" // the notes of the containers say what they became
 		return nil
@@ -137,8 +137,25 @@ func (p *proposal) setContainerResources(of pods, name string, given corev1.Reso
 func (p *proposal) readDriver(of pods, c corev1.Container) error {
 	key := "container " + c.Name + " "
 	p.note(key+"image", "", "it is the image of upstream's plugin; name that of this driver in spec.images.driver (docs/how-to/build-the-image.md)")
+	for _, from := range c.EnvFrom {
+		switch {
+		case from.SecretRef != nil:
+			p.note(key+"envFrom Secret "+from.SecretRef.Name, "", "import reads no value of a Secret; put credentials into clouds.yaml, and other variables into spec.planes.*.env")
+		case from.ConfigMapRef != nil:
+			p.note(key+"envFrom ConfigMap "+from.ConfigMapRef.Name, "", "a bundle sets plain values only; write the variables that the driver needs into spec.planes.*.env")
+		}
+	}
+	decides := p.decides(of)
+	if runsShell(c) {
+		if decides && !p.known.clusterID {
+			return p.problem("%sflags: a shell has them, so import cannot read --cluster, and existing volumes are found by it; %s", key, giveClusterID)
+		}
+		p.note(key+"flags", "", "a shell has them, and import cannot read that; write what they set into the Distribution, such as spec.topology.mode")
+		p.readVariables(of, c, map[string]bool{})
+		return nil
+	}
 	given := flagsOf(c)
-	if _, named := given["cluster"]; !named && of.name == controllerPods.name {
+	if _, named := given["cluster"]; !named && decides {
 		p.note(key+"--cluster", "", "the plugin has none, so its volumes carry no mark of this cluster; the bundle marks new ones with spec.clusterID")
 	}
 	used := map[string]bool{}
@@ -146,12 +163,13 @@ func (p *proposal) readDriver(of pods, c corev1.Container) error {
 		text, resolved := resolve(c, f.value, used)
 		r := flagRule(f.name)
 		switch {
-		case f.name == "cluster" && !resolved && of.name == controllerPods.name && p.known.clusterID:
+		case f.name == "cluster" && !resolved && decides && p.known.clusterID:
 			p.note(key+"--cluster", "", "a values file has clusterID")
-		case f.name == "cluster" && !resolved && of.name == controllerPods.name:
-			return p.problem("%s--cluster: import cannot read where its value comes from, and existing volumes are found by it; "+
-				"give a further file with the line clusterID: VALUE", key)
-		case of.name == nodePods.name && r.set != nil, f.name == "with-topology": // the controller has it, and setZones reads the other
+		case f.name == "cluster" && !resolved && decides:
+			return p.problem("%s--cluster: import cannot read where its value comes from, and existing volumes are found by it; %s", key, giveClusterID)
+		case !decides && r.set != nil, f.name == "with-topology": // the controller has it, and setZones reads the other
+		case r.key == "any other" && mayBeSecret(f, text):
+			p.note(key+"--"+f.name, "", mayHoldSecret)
 		case r.key == "any other" && resolved:
 			p.addArg(of, "--"+f.name+"="+text)
 			p.note(key+"--"+f.name, r.to, "")
@@ -163,6 +181,21 @@ func (p *proposal) readDriver(of pods, c corev1.Container) error {
 			}
 		}
 	}
+	p.readVariables(of, c, used)
+	return nil
+}
+
+// giveClusterID is what to do where import cannot read --cluster.
+const giveClusterID = "give a further file with the line clusterID: VALUE"
+
+// decides is whether these pods say what the whole driver does: the controller, or the nodes where no file has the controller.
+func (p *proposal) decides(of pods) bool {
+	return of.name == controllerPods.name || !p.known.controller
+}
+
+// readVariables reads the environment of upstream's plugin, without the variables that flags are made of.
+func (p *proposal) readVariables(of pods, c corev1.Container, used map[string]bool) {
+	key := "container " + c.Name + " "
 	for _, e := range c.Env {
 		if used[e.Name] || slices.Contains([]string{"CSI_ENDPOINT", "CLOUD_CONFIG", "CLUSTER_NAME"}, e.Name) {
 			continue
@@ -176,7 +209,6 @@ func (p *proposal) readDriver(of pods, c corev1.Container) error {
 			p.note(key+"env "+e.Name, "spec.planes.*.env or spec.planes.controller.proxy", "")
 		}
 	}
-	return nil
 }
 
 func (p *proposal) addArg(of pods, arg string) {
@@ -210,8 +242,15 @@ func setFlagLevel(p *proposal, v value) error {
 }
 
 // setZones says whether upstream's plugin used zones, which both it and its provisioner decide.
-func (p *proposal) setZones() {
-	if p.known.withoutZones {
+func (p *proposal) setZones(pod corev1.PodSpec) {
+	unread := slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
+		return cluster.IsCinderDriver(c) && reference.MatchString(zonesFlag(c))
+	})
+	switch {
+	case unread && !p.known.withoutZones:
+		p.note("--with-topology", "", "import cannot read where its value comes from; set spec.topology.mode")
+		return
+	case p.known.withoutZones:
 		p.Spec.Topology.Mode = v1alpha1.Disabled
 		p.note("--with-topology and --feature-gates=Topology", "spec.topology.mode", "")
 		return
@@ -220,13 +259,19 @@ func (p *proposal) setZones() {
 	p.note("--with-topology and --feature-gates=Topology", "spec.topology.mode", zonesStay)
 }
 
+// zonesFlag is --with-topology of a container, with the variables that it is made of.
+func zonesFlag(c corev1.Container) string {
+	text, _ := resolve(c, flagsOf(c)["with-topology"], map[string]bool{})
+	return text
+}
+
 // podTurnsZonesOff is whether a pod of upstream runs without topology.
 func podTurnsZonesOff(pod corev1.PodSpec) bool {
 	return slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
 		given := flagsOf(c)
 		switch {
 		case cluster.IsCinderDriver(c):
-			return strings.EqualFold(given["with-topology"], "false")
+			return strings.EqualFold(zonesFlag(c), "false")
 		case sidecars[imageName(c.Image)] == "provisioner":
 			return slices.ContainsFunc(strings.Split(given["feature-gates"], ","), func(gate string) bool { return strings.EqualFold(gate, "Topology=false") })
 		}

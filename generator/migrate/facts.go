@@ -19,6 +19,8 @@ type facts struct {
 	cloudCA        bool           // a ConfigMap has a CA of OpenStack's endpoints
 	otherSecrets   map[string]int // number of Secrets that the bundle does not need, by argument
 	confs          []document     // with credentials
+	cloudsYAML     string         // the file that gets the credentials; empty: none
+	controller     bool           // a Deployment runs the driver
 	volumes        Found          // the PersistentVolumes
 	volumeFiles    []string       // the arguments with PersistentVolumes
 }
@@ -49,6 +51,7 @@ func (in *input) survey() (*facts, error) {
 		case "Deployment", "DaemonSet":
 			template, err := podTemplate(d)
 			f.withoutZones = f.withoutZones || err == nil && podTurnsZonesOff(template.Spec)
+			f.controller = f.controller || d.kind() == "Deployment" && runsDriver(d)
 		case "":
 			f.clusterID = f.clusterID || d.yaml["clusterID"] != nil
 			f.withoutZones = f.withoutZones || d.conf == nil && turnsZonesOff(d)

@@ -3,6 +3,7 @@ package migrate
 import (
 	"cmp"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +40,48 @@ func flagsOf(c corev1.Container) map[string]string {
 		}
 	}
 	return given
+}
+
+// shells are programs whose arguments are no flags of the driver.
+var shells = []string{"sh", "bash", "ash", "dash", "ksh", "zsh", "busybox"}
+
+// flagsInside finds the flags of another command in one word.
+var flagsInside = regexp.MustCompile(`\s--`)
+
+// runsShell is whether a shell has the flags of a container, so that flagsOf does not see all.
+func runsShell(c corev1.Container) bool {
+	words := slices.Concat(c.Command, c.Args)
+	return len(words) > 0 && slices.Contains(shells, path.Base(words[0])) ||
+		slices.ContainsFunc(words, func(w string) bool { return !strings.HasPrefix(w, "-") && flagsInside.MatchString(w) })
+}
+
+// mayBeSecret is whether a flag may hold a secret, by its name, its value, or the variables that the value is made of.
+func mayBeSecret(f flagValue, resolved string) bool {
+	return secretName.MatchString(f.name) || hasPassword(resolved) || slices.ContainsFunc(reference.FindAllString(f.value, -1), secretName.MatchString)
+}
+
+// withoutSecretFlags are the arguments, and the names of the flags that are left out. A flag may have its value as the next argument.
+func withoutSecretFlags(args []string) (kept, out []string) {
+	last := ""
+	for _, arg := range args {
+		name, value, hasValue := strings.Cut(arg, "=")
+		switch isFlag := strings.HasPrefix(arg, "-"); {
+		case isFlag && mayBeSecret(flagValue{name, value}, value):
+			out = append(out, name)
+			last = name
+			if hasValue {
+				last = ""
+			}
+		case !isFlag && last != "":
+			last = ""
+		case !isFlag && mayBeSecret(flagValue{value: arg}, arg):
+			out = append(out, "an argument")
+		default:
+			last = ""
+			kept = append(kept, arg)
+		}
+	}
+	return kept, out
 }
 
 func unquoted(text string) string { return strings.Trim(text, `"`) }

@@ -7,8 +7,6 @@ import (
 	"iter"
 	"net/url"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/cinder-csi/cinder-csi/generator/cluster"
 )
 
@@ -73,31 +71,27 @@ func mountedBy(ctx context.Context, c *cluster.Cluster, workloads []document) ([
 			return nil, err
 		}
 		for _, v := range template.Spec.Volumes {
-			object, err := mount(ctx, c, w.namespace(), v, done)
-			if errors.Is(err, cluster.ErrNotFound) { // the pod waits for it
-				continue
-			}
-			if err != nil {
-				return nil, err
-			}
-			if object != nil {
-				all = append(all, object)
+			for _, from := range mounts(v) {
+				object, err := mount(ctx, c, w.namespace(), from, done)
+				if errors.Is(err, cluster.ErrNotFound) { // the pod waits for it
+					continue
+				}
+				if err != nil {
+					return nil, err
+				}
+				if object != nil {
+					all = append(all, object)
+				}
 			}
 		}
 	}
 	return all, nil
 }
 
-func mount(ctx context.Context, c *cluster.Cluster, namespace string, v corev1.Volume, done map[string]bool) (map[string]any, error) {
-	kind, name := "", ""
-	switch {
-	case v.Secret != nil:
-		kind, name = "Secret", v.Secret.SecretName
-	case v.ConfigMap != nil:
-		kind, name = "ConfigMap", v.ConfigMap.Name
-	}
+func mount(ctx context.Context, c *cluster.Cluster, namespace string, from mounted, done map[string]bool) (map[string]any, error) {
+	kind, name := from.kind, from.name
 	key := kind + " " + namespace + "/" + name
-	if kind == "" || done[key] {
+	if done[key] {
 		return nil, nil
 	}
 	done[key] = true

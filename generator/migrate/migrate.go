@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -55,7 +56,8 @@ var ErrFile = errors.New("the file cannot be imported")
 
 // Importer is what Import may know of the cloud, and what it keeps beside the Distribution.
 type Importer struct {
-	Zones *Zones // of the cloud; nil: not known
+	Zones      *Zones // of the cloud; nil: not known
+	CloudsYAML string // the file that gets the credentials of the cloud.conf; empty: none
 
 	credentials []document // each cloud.conf
 }
@@ -70,6 +72,7 @@ func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, 
 	if err != nil {
 		return v1alpha1.Distribution{}, nil, err
 	}
+	known.cloudsYAML = i.CloudsYAML
 	all := &merged{first: map[string]string{}}
 	all.into.APIVersion, all.into.Kind = v1alpha1.APIVersion, v1alpha1.KindDistribution
 	notes := in.notes
@@ -97,7 +100,11 @@ func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, 
 	notes = append(notes, known.tellOtherSecrets()...)
 	notes = append(notes, known.volumes.tell(known.volumeFiles)...)
 	if known.credentials { // once: every key of a credential would repeat it
-		notes = append(notes, Note{File: "all files", Key: "credentials", Why: "import never writes them. Put them into clouds.yaml and create the Secret: " + SecretCommand})
+		n := Note{File: "all files", Key: "credentials", Why: "import never prints them. Put them into clouds.yaml and create the Secret: " + secretCommand("clouds.yaml")}
+		if i.CloudsYAML != "" {
+			n.To, n.Why = i.CloudsYAML, "create the Secret: "+secretCommand(i.CloudsYAML)
+		}
+		notes = append(notes, n)
 	}
 	return all.into, notes, nil
 }
@@ -173,6 +180,9 @@ type rule struct {
 func (p *proposal) apply(r rule, key string, v value) error {
 	p.known.credentials = p.known.credentials || r.credential
 	if r.set == nil {
+		if p.known.cloudsYAML != "" && strings.HasPrefix(r.why, partOfLogin) {
+			r.why = strings.Replace(r.why, toWrite, p.known.cloudsYAML+" has it", 1)
+		}
 		p.note(key, r.to, r.why)
 		return nil
 	}

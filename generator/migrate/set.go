@@ -212,6 +212,14 @@ func setExtraArgs(of pods) func(*proposal, value) error {
 		if err := v.into(&args); err != nil {
 			return err
 		}
+		args, secrets := withoutSecretFlags(args)
+		for _, name := range secrets {
+			p.note(name+" of extraArgs", "", mayHoldSecret)
+		}
+		if len(args) == 0 && len(secrets) > 0 {
+			p.to = ""
+			return nil
+		}
 		e := &p.Spec.Driver.ExtraArgs
 		if of.name != nodePods.name {
 			e.Controller = append(e.Controller, args...)
@@ -223,7 +231,9 @@ func setExtraArgs(of pods) func(*proposal, value) error {
 	}
 }
 
-// secretName matches names of variables that may hold a secret.
+const mayHoldSecret = "it may hold a secret, which a Distribution must not"
+
+// secretName matches names of variables and flags that may hold a secret.
 var secretName = regexp.MustCompile(`(?i)pass|secret|token|key|credential`)
 
 // setEnv takes the proxy and the variables with a plain value.
@@ -252,7 +262,7 @@ func (p *proposal) setVariable(key string, of pods, e variable) {
 	case e.ValueFrom != nil:
 		p.note(key, "", "a bundle sets plain values only")
 	case secretName.MatchString(e.Name) || hasPassword(e.Value):
-		p.note(key, "", "it may hold a secret, which a Distribution must not")
+		p.note(key, "", mayHoldSecret)
 	case field != nil:
 		*field = e.Value
 	default:

@@ -16,8 +16,11 @@ import (
 // runsDriver is whether a workload runs a Cinder driver.
 func runsDriver(d document) bool {
 	template, err := podTemplate(d)
-	return err == nil && slices.ContainsFunc(template.Spec.Containers, cluster.IsCinderDriver)
+	return err == nil && !slices.Contains(operatorWorkloads, d.name()) && slices.ContainsFunc(template.Spec.Containers, cluster.IsCinderDriver)
 }
+
+// operatorWorkloads are those of OpenShift's built-in driver: its operator makes them of other objects, which import reads.
+var operatorWorkloads = []string{"openstack-cinder-csi-driver-controller", "openstack-cinder-csi-driver-node"}
 
 // podTemplate is the template of a Deployment or a DaemonSet.
 func podTemplate(d document) (corev1.PodTemplateSpec, error) {
@@ -170,11 +173,10 @@ func setVolumes(p *proposal, _ value) error {
 	for _, v := range template.Spec.Volumes {
 		key := "volume " + v.Name
 		switch {
-		case v.Secret != nil:
-			p.known.credentials = true
-			p.note(key, "", "the bundle mounts Secrets of its own. If Secret "+v.Secret.SecretName+" has a cloud.conf, give its text to import as a further file: "+p.confCommand(v.Secret.SecretName))
-		case v.ConfigMap != nil:
-			p.note(key, "", "the bundle mounts ConfigMaps of its own; if ConfigMap "+v.ConfigMap.Name+" has a CA of OpenStack, put its PEM into spec.credentials.caBundle")
+		case v.Secret != nil || v.ConfigMap != nil || v.Projected != nil:
+			for _, from := range mounts(v) {
+				p.noteMount(key, from)
+			}
 		case v.HostPath != nil && !strings.HasPrefix(v.HostPath.Path, "/etc/"):
 			continue // the directories of kubelet and devices, which the bundle has too
 		case v.HostPath != nil:
@@ -188,6 +190,41 @@ func setVolumes(p *proposal, _ value) error {
 	}
 	p.Spec.Driver.KubeletDir = dir
 	return nil
+}
+
+// mounted is a Secret or a ConfigMap of a volume.
+type mounted struct{ kind, name string }
+
+// mounts are what a volume has. A projected volume may have several.
+func mounts(v corev1.Volume) []mounted {
+	var all []mounted
+	if v.Secret != nil {
+		all = append(all, mounted{"Secret", v.Secret.SecretName})
+	}
+	if v.ConfigMap != nil {
+		all = append(all, mounted{"ConfigMap", v.ConfigMap.Name})
+	}
+	if v.Projected == nil {
+		return all
+	}
+	for _, s := range v.Projected.Sources {
+		if s.Secret != nil {
+			all = append(all, mounted{"Secret", s.Secret.Name})
+		}
+		if s.ConfigMap != nil {
+			all = append(all, mounted{"ConfigMap", s.ConfigMap.Name})
+		}
+	}
+	return all
+}
+
+func (p *proposal) noteMount(key string, from mounted) {
+	if from.kind == "ConfigMap" {
+		p.note(key, "", "the bundle mounts ConfigMaps of its own; if ConfigMap "+from.name+" has a CA of OpenStack, put its PEM into spec.credentials.caBundle")
+		return
+	}
+	p.known.credentials = true
+	p.note(key, "", "the bundle mounts Secrets of its own. If Secret "+from.name+" has a cloud.conf, give its text to import as a further file: "+p.confCommand(from.name))
 }
 
 // confCommand writes the cloud.conf of a Secret to a file that others cannot read.

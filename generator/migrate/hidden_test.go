@@ -1,0 +1,114 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const workload = `{apiVersion: apps/v1, kind: %s, metadata: {name: c}, spec: {template: {spec: {containers: [{name: p, image: %s, %s}]}}}}`
+
+func controllerWith(fields string) string {
+	return fmt.Sprintf(workload, "Deployment", "x/cinder-csi-plugin:v1", fields)
+}
+
+func nodesWith(fields string) string {
+	return fmt.Sprintf(workload, "DaemonSet", "x/cinder-csi-plugin:v1", fields)
+}
+
+// Existing volumes are found by the cluster ID, so it must not be lost.
+func TestFlagsInAShellAreRefusedUnlessAFileHasTheClusterID(t *testing.T) {
+	for name, fields := range map[string]string{
+		"script":                 `command: ["/bin/sh", "-c", "exec /bin/cinder-csi-plugin --cluster=prod --secret=geheim"]`,
+		"script that has none":   `command: ["bash", "/run.sh"]`,
+		"script as arguments":    `args: ["/bin/sh", "-c", "exec /bin/cinder-csi-plugin $FLAGS"]`,
+		"script after a wrapper": `command: ["tini", "--", "sh", "-c", "exec /bin/cinder-csi-plugin \\\n\t--cluster=prod"]`,
+	} {
+		for _, manifest := range []string{controllerWith(fields), nodesWith(fields)} {
+			_, _, err := Import(files(manifest))
+			if !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), "a shell has them") || !strings.Contains(err.Error(), "give a further file with the line clusterID: VALUE") || strings.Contains(err.Error(), "geheim") {
+				t.Errorf("%s: want a refusal, got %v", name, err)
+			}
+			spec, notes := imported(t, manifest+"\n---\nclusterID: blue\n")
+			if !strings.Contains(spec, "clusterID: blue") || !strings.Contains(notes, "container p flags: left out: a shell has them") || strings.Contains(spec+notes, "geheim") {
+				t.Errorf("%s: want the ID of the further file and a note, got:\n%s%s", name, spec, notes)
+			}
+		}
+	}
+}
+
+func TestADaemonSetAloneHasTheClusterIDAndTheTopology(t *testing.T) {
+	const flags = `args: ["--cluster=%s", "--with-topology=%s", "--v=4"]`
+	nodes := nodesWith(fmt.Sprintf(flags, "x", "FALSE"))
+	spec, notes := imported(t, nodes)
+	for _, want := range []string{"clusterID: x", "mode: disabled", "logLevel: 4"} {
+		if !strings.Contains(spec, want) {
+			t.Errorf("want %q in:\n%s%s", want, spec, notes)
+		}
+	}
+	for _, want := range []string{"container p --cluster: is now spec.clusterID", "--with-topology and --feature-gates=Topology: is now spec.topology.mode"} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("want %q in:\n%s", want, notes)
+		}
+	}
+	if spec, notes := imported(t, nodes+"\n---\n"+controllerWith(`args: ["--cluster=red"]`)); !strings.Contains(spec, "clusterID: red") || strings.Contains(notes, "container p --v") {
+		t.Errorf("want what the controller has, got:\n%s%s", spec, notes)
+	}
+}
+
+func TestTopologyThatCannotBeReadIsLeftToAPerson(t *testing.T) {
+	const fields = `args: ["--cluster=x", "--with-topology=$(ZONES)"], env: [{name: ZONES, %s}]`
+	spec, notes := imported(t, controllerWith(fmt.Sprintf(fields, "valueFrom: {configMapKeyRef: {name: a, key: b}}")))
+	if strings.Contains(spec, "topology") || !strings.Contains(notes, "--with-topology: left out: import cannot read where its value comes from; set spec.topology.mode") {
+		t.Errorf("want a note and no topology, got:\n%s%s", spec, notes)
+	}
+	if spec, notes := imported(t, controllerWith(fmt.Sprintf(fields, `value: "False"`))); !strings.Contains(spec, "mode: disabled") {
+		t.Errorf("want the value of the variable, got:\n%s%s", spec, notes)
+	}
+}
+
+func TestWhatAContainerTakesFromElsewhereHasANote(t *testing.T) {
+	manifest := strings.Replace(controllerWith(`args: ["--cluster=x"], envFrom: [{secretRef: {name: login}}, {configMapRef: {name: flags}}]`), "containers:",
+		"volumes: [{name: conf, projected: {sources: [{secret: {name: cloud-config}}, {configMap: {name: ca}}, {downwardAPI: {}}]}}], containers:", 1)
+	_, notes := imported(t, manifest)
+	for _, want := range []string{
+		"container p envFrom Secret login: left out", "container p envFrom ConfigMap flags: left out",
+		"volume conf: left out: the bundle mounts Secrets of its own. If Secret cloud-config has", "volume conf: left out: the bundle mounts ConfigMaps of its own; if ConfigMap ca has",
+	} {
+		if !strings.Contains(notes, want) {
+			t.Errorf("want %q in:\n%s", want, notes)
+		}
+	}
+}
+
+func TestAMirroredImageIsKnownByItsBinary(t *testing.T) {
+	spec, notes := imported(t, fmt.Sprintf(workload, "Deployment", "mirror.example/team/storage:v1", `args: ["/bin/cinder-csi-plugin", "--cluster=x"]`))
+	if !strings.Contains(spec, "clusterID: x") {
+		t.Errorf("want the ID of the plugin, got:\n%s%s", spec, notes)
+	}
+	// The operator of OpenShift makes its workloads of the objects that import reads.
+	operators := strings.Replace(fmt.Sprintf(workload, "Deployment", "quay.io/x@sha256:1", `args: ["/bin/cinder-csi-plugin", "--cluster=x"]`), "name: c}", "name: openstack-cinder-csi-driver-controller}", 1)
+	if _, _, err := Import(files(operators)); !errors.Is(err, ErrFile) {
+		t.Errorf("want a workload that import does not read, got %v", err)
+	}
+}
+
+func TestFlagsThatMayHoldASecretAreWithheld(t *testing.T) {
+	spec, notes := imported(t, controllerWith(`args: ["--cluster=x", "--password=geheim", "--auth-token", "geheim", "--proxy=http://u:geheim@p", "--dsn=$(DB_PASSWORD)", "--pprof"],
+		env: [{name: DB_PASSWORD, value: geheim}]`))
+	values, more := imported(t, "csi: {plugin: {extraArgs: ['--password=geheim', '--api-key', geheim, '--pprof', 'u:geheim@p'], nodePlugin: {extraArgs: ['--token=geheim']}}}")
+	if told := spec + notes + values + more; strings.Contains(told, "geheim") || strings.Count(told, "- --pprof") != 3 {
+		t.Errorf("want no secret, and the other flag of each, got:\n%s", told)
+	}
+	for _, name := range []string{"password", "auth-token", "proxy", "dsn"} {
+		if want := "container p --" + name + ": left out: it may hold a secret"; !strings.Contains(notes, want) {
+			t.Errorf("want %q in:\n%s", want, notes)
+		}
+	}
+	for _, name := range []string{"--password", "--api-key", "an argument", "--token"} {
+		if want := name + " of extraArgs: left out: it may hold a secret"; !strings.Contains(more, want) {
+			t.Errorf("want %q in:\n%s", want, more)
+		}
+	}
+}
