@@ -179,3 +179,15 @@ func TestExplainNamesTheDecisionOfBindingModeReplicasAndLeases(t *testing.T) {
 		}
 	}
 }
+
+func TestExplainRefusesATransformerThatWouldRenameAClass(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "kustomize", dir)...)
+	b.ok(t, "explain", "storageclass/fast", "volumeBindingMode", dir)
+	b.file(t, "out/kustomization.yaml", files(t, dir)["kustomization.yaml"]+"namePrefix: my-\n")
+	stdout, stderr, code := b.run(t, "explain", "storageclass/fast", "volumeBindingMode", dir)
+	if code != Failure || stdout != "" || !strings.Contains(stderr, "namePrefix") {
+		t.Errorf("want exit 1 that names the field, got %d: %s%s", code, stdout, stderr)
+	}
+}

@@ -17,6 +17,9 @@ func ObjectsAt(dir, base string, tree map[string][]byte, target v1alpha1.Target,
 	if err != nil {
 		return nil, err
 	}
+	if _, _, err := load(root, outside, tree); err != nil { // the whole tree must be one that may be built, and that apart understands
+		return nil, err
+	}
 	var classes []Object
 	rest := tree
 	if format == v1alpha1.Kustomize {
@@ -26,9 +29,6 @@ func ObjectsAt(dir, base string, tree map[string][]byte, target v1alpha1.Target,
 		if slices.ContainsFunc(classes, func(o Object) bool { return isKind(o.Kind()) }) {
 			return classes, nil
 		}
-	}
-	if _, _, err := load(root, outside, tree); err != nil { // the whole tree must be one that may be built
-		return nil, err
 	}
 	fsys, _, err := load(root, outside, rest)
 	if err != nil {
