@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -56,6 +57,9 @@ func handEdits(dir *worktree.Dir, files []worktree.Change) []v1alpha1.Change {
 		case f.HandEdited && f.Path == worktree.PlanFile:
 			change.Force, change.Refused = true, "only it says what may be installed; restore it from version control"
 			change.Message = f.Path + " was edited by hand"
+		case f.HandEdited && dir.Conflicting(f.Path):
+			change.Force, change.Refused = true, "an edit by hand may be in it, and generate would lose it. Take the file of one branch, such as by git restore --source=HEAD "+f.Path+" in the directory, and run generate again"
+			change.Message = f.Path + " has the content of neither branch"
 		case f.HandEdited:
 			change.Force, change.Refused = true, "generate would lose the edit; keep your own changes in an overlay outside of the directory"
 			change.Message = f.Path + " was edited by hand"
@@ -76,7 +80,7 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 		changes = stopAtTheRun(g.compare(*dir.Plan, next), g.accept, g.force)
 	}
 	edits := handEdits(dir, files)
-	if slices.ContainsFunc(edits, func(c v1alpha1.Change) bool { return c.Field == worktree.PlanFile }) {
+	if !dir.Merged && slices.ContainsFunc(edits, func(c v1alpha1.Change) bool { return c.Field == worktree.PlanFile }) {
 		changes = guard.Refused(changes, nil, false) // the rest may be the edit itself
 	}
 	changes = append(changes, edits...)
@@ -97,6 +101,9 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 			return changes
 		case len(names) == 0:
 			names = []string{worktree.PlanFile}
+		}
+		if len(names) == 1 && names[0] == worktree.PlanFile && !reflect.DeepEqual(dir.Plan.Given, next.Given) {
+			return append(changes, v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: "config", Message: "config: its keys, or its name, are others, and every decision is the same"})
 		}
 		rest = v1alpha1.Change{
 			Class: v1alpha1.GeneratorChange, Field: "files",

@@ -30,6 +30,7 @@ type generate struct {
 	check, diff, force bool
 	accept             []string
 	output             string
+	unbuilt            bool // base is that of plan.yaml
 }
 
 func newGenerateCommand(w *World, shared *common) *cobra.Command {
@@ -95,9 +96,7 @@ func (g *generate) checkForm() error {
 
 // remember takes the target and the format from the bundle that is in the directory, where the command line has none.
 func (g *generate) remember(dir *worktree.Dir) error {
-	if dir.Plan != nil {
-		g.target, g.format = cmp.Or(g.target, string(dir.Plan.Target)), cmp.Or(g.format, string(dir.Plan.Format))
-	}
+	g.target, g.format = cmp.Or(g.target, dir.Target), cmp.Or(g.format, dir.Format)
 	if err := g.checkForm(); err != nil {
 		return err
 	}
@@ -105,6 +104,15 @@ func (g *generate) remember(dir *worktree.Dir) error {
 		return usage("--base is for --format %s: Helm values refer to nothing", v1alpha1.Kustomize)
 	}
 	return nil
+}
+
+// rememberBase takes the --base of the bundle for a comparison. Only the command line may name what is read outside of the bundle, so
+// nothing is built with a base from plan.yaml.
+func (g *generate) rememberBase(dir *worktree.Dir) {
+	same := dir.Plan != nil && g.base == "" && g.format == string(dir.Plan.Format)
+	if same && (g.check || g.diff) && dir.Plan.Base != "" {
+		g.base, g.unbuilt = dir.Plan.Base, true
+	}
 }
 
 // checkAge refuses a bundle of a newer generator: this one does not know all of its decisions, and would undo what the newer one decided.
@@ -148,13 +156,17 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	} else if err != nil {
 		return err
 	}
+	if dir.Damaged != "" && g.from.config == "" && (g.check || g.diff) {
+		return g.reportDamage(w, dir) // nobody knows what the configuration was
+	}
 	if err := errors.Join(g.remember(dir), checkAge(g.dir, dir.Plan, w.Version)); err != nil {
 		return err
 	}
 	if dir.Plan != nil && !dir.PlanEdited() && g.from.config == "" && (g.check || g.diff) {
-		g.from.distribution = dir.Plan.Config.WithoutDefaults(plan.UnnamedCluster)
+		g.from.distribution = dir.Plan.Configured(plan.UnnamedCluster)
 		fmt.Fprintf(w.Stderr, "Without --config, the configuration is that in %s\n", filepath.Join(g.dir, worktree.PlanFile))
 	}
+	g.rememberBase(dir)
 	r, err := g.decide(ctx, w, v1alpha1.Format(g.format))
 	if err != nil {
 		return err
@@ -204,6 +216,13 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	return nil
 }
 
+// reportDamage is the check of a bundle whose plan.yaml nobody can read, without a configuration to compare with.
+func (g *generate) reportDamage(w *World, dir *worktree.Dir) error {
+	files := []worktree.Change{{Path: worktree.PlanFile, Action: worktree.Update, HandEdited: true, Old: []byte{}, New: []byte{}}}
+	changes := handEdits(dir, files)
+	return g.report(w, files, changes, guard.Refused(changes, nil, g.force))
+}
+
 // warnOfAccepts names each --accept without a change that needs it: a typing error would go unnoticed until the change comes.
 func (g *generate) warnOfAccepts(w *World, changes []v1alpha1.Change) {
 	for _, a := range g.accept {
@@ -220,12 +239,17 @@ func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.
 		return nil, v1alpha1.Plan{}, usage("the bundle cannot be rendered: %w", err)
 	}
 	document := r.Document(worktree.Files(tree))
+	document.Base = filepath.ToSlash(g.base)
 	tree[worktree.PlanFile], err = worktree.PlanText(document)
 	return tree, document, err
 }
 
 // prove builds a bundle before anybody sees it, and checks every object.
 func (g *generate) prove(w *World, r plan.Result, tree map[string][]byte) error {
+	if g.unbuilt {
+		fmt.Fprintf(w.Stderr, "Without --base, the comparison takes %s from %s, and does not build the bundle\n", g.base, filepath.Join(g.dir, worktree.PlanFile))
+		return nil
+	}
 	complete, err := g.checkBase(w)
 	if err != nil || !complete {
 		return err

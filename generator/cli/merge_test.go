@@ -10,18 +10,29 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
-// conflicts is the plan.yaml of both with the sums that differ from those of one branch as git leaves them.
-func conflicts(both, theirs string) string {
-	above, sums, _ := strings.Cut(both, "\nfiles:\n")
-	_, others, _ := strings.Cut(theirs, "\nfiles:\n")
+// conflicts is the plan.yaml of one branch with the sums that the other one has otherwise as git leaves them.
+func conflicts(theirs, ours string) string {
+	above, sums, _ := strings.Cut(theirs, "\nfiles:\n")
+	_, others, _ := strings.Cut(ours, "\nfiles:\n")
 	var merged strings.Builder
 	merged.WriteString(above + "\nfiles:\n")
+	const last = "# sha256 of the other lines: "
+	before := ""
 	for line := range strings.Lines(sums) {
 		if strings.Contains(others, line) {
 			merged.WriteString(line)
+			before = line
 			continue
 		}
-		merged.WriteString("<<<<<<< HEAD\n" + strings.Replace(line, ": ", ": 0", 1) + "=======\n" + line + ">>>>>>> branch\n")
+		if strings.HasPrefix(line, last) {
+			before = last
+		}
+		_, other, _ := strings.Cut(others, before)
+		other, _, _ = strings.Cut(other, "\n")
+		if before == last {
+			other = last + other
+		}
+		merged.WriteString("<<<<<<< HEAD\n" + other + "\n=======\n" + line + ">>>>>>> branch\n")
 	}
 	return merged.String()
 }
@@ -44,6 +55,69 @@ func TestTwoPullRequestsOnOneBundleAreSettledByTheNextRun(t *testing.T) {
 	if diff := cmp.Diff(both, files(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+}
+
+func TestAMergeHidesNeitherDriftNorAnEdit(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	one := files(t, dir)
+	b.sim.AddVolumeType(openstacksim.VolumeType{Name: "archive"})
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	b.file(t, "out/plan.yaml", conflicts(files(t, dir)["plan.yaml"], one["plan.yaml"]))
+	edited := files(t, dir)["values.yaml"] + "# mine\n"
+	b.file(t, "out/values.yaml", edited)
+	b.sim.SetDefaultVolumeType("fast")
+	stdout, _, code := b.run(t, generation("vanilla", "helm", dir, "--check")...)
+	for _, want := range []string{"cloud: defaultVolumeType changes from standard to fast", "handEdit: a merge left", "handEdit: values.yaml has the content of neither branch"} {
+		if code != Different || !strings.Contains(stdout, want) {
+			t.Errorf("want exit 2 and %q, got %d: %s", want, code, stdout)
+		}
+	}
+	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused || !strings.Contains(stderr, "git restore --source=HEAD values.yaml") || files(t, dir)["values.yaml"] != edited {
+		t.Errorf("want exit 3, what to do, and the edit kept, got %d: %s", code, stderr)
+	}
+	b.ok(t, generation("vanilla", "helm", dir, "--force")...)
+}
+
+func TestAPlanWithoutItsSumDoesNotPassTheGuard(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	text, _, _ := strings.Cut(files(t, dir)["plan.yaml"], "# sha256 of the other lines")
+	b.file(t, "out/plan.yaml", strings.ReplaceAll(text, "cinder.csi.openstack.org", "other.example.org"))
+	if _, stderr, code := b.run(t, generation("vanilla", "helm", dir)...); code != Refused || !strings.Contains(stderr, "plan.yaml was edited by hand") {
+		t.Errorf("want exit 3, got %d: %s", code, stderr)
+	}
+}
+
+func TestAConflictOfDecisionsNeedsNoTargetAndEndsWithTheCodesOfTheContract(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, generation("vanilla", "helm", dir)...)
+	want := files(t, dir)
+	const line = "kubernetesVersion: \"1.32\"\n"
+	if !strings.Contains(want["plan.yaml"], line) {
+		t.Fatal("want the version in plan.yaml")
+	}
+	b.file(t, "out/plan.yaml", strings.Replace(want["plan.yaml"], line, "\n<<<<<<< HEAD\n  "+line+"=======\n  "+line+">>>>>>> branch\n", 1))
+	plain := []string{"generate", "--os-cloud", "sim-demo", "--output-dir", dir}
+	if _, stderr, code := b.run(t, plain...); code != Refused || !strings.Contains(stderr, "both branches changed the same lines") || !strings.Contains(stderr, "drops what the other branch changed") {
+		t.Errorf("want exit 3, got %d: %s", code, stderr)
+	}
+	if stdout, _, code := b.run(t, append(plain, "--check")...); code != Different || !oneLine(stdout, "handEdit: plan.yaml holds the conflict markers of a merge") {
+		t.Errorf("want exit 2 and one line, got %d: %s", code, stdout)
+	}
+	saved := []string{"plan", "--os-cloud", "sim-demo", "--check", filepath.Join(dir, "plan.yaml")}
+	if stdout, stderr, code := b.run(t, saved...); code != Different || !oneLine(stdout, "handEdit: plan.yaml holds the conflict markers of a merge") || !strings.Contains(stderr, "both branches changed the same lines") {
+		t.Errorf("plan --check: want exit 2 and the conflict named, got %d: %s%s", code, stdout, stderr)
+	}
+	b.ok(t, append(plain, "--force")...)
+	if diff := cmp.Diff(want, files(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	b.file(t, "out/plan.yaml", conflicts(want["plan.yaml"], strings.Replace(want["plan.yaml"], "sha256: ", "sha256: 1", 1)))
+	b.ok(t, saved...)
 }
 
 func TestAConflictOfDecisionsIsRefusedAndForceSaysThatTheGuardIsBlind(t *testing.T) {

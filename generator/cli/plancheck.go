@@ -2,12 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/guard"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
 )
 
 // check compares the decisions of a saved plan with those of now: exit 2 where one is different. It looks at no file, so that it can run
@@ -26,7 +28,15 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 	if err != nil {
 		return err
 	}
-	old, err := v1alpha1.DecodePlan(file, content)
+	old, merged, err := worktree.DecodePlan(file, content)
+	if conflict := (*worktree.Conflict)(nil); errors.As(err, &conflict) {
+		changes := []v1alpha1.Change{{Class: v1alpha1.HandEdit, Field: file, Message: string(v1alpha1.HandEdit) + ": " + worktree.HasConflict}}
+		return errors.Join(printChanges(w, form, guard.Report(changes, nil, nil)),
+			&exit{Different, fmt.Errorf("%w. Settle the conflict, or take the file of one branch, and run generate again", err)})
+	}
+	if merged {
+		fmt.Fprintf(w.Stderr, "Warning: %s: a merge left its conflict markers among the sums; the decisions are compared\n", file)
+	}
 	if err != nil {
 		return err
 	}

@@ -41,12 +41,12 @@ type Run struct {
 
 // Today decides the configuration and the target of the old plan on the cloud of today, with the version of the new plan. What differs
 // from the new plan then comes from the person who runs generate.
-// plan.yaml holds that configuration with its defaults, and some decisions and warnings depend on which keys the file really had. So
-// there is one plan for the longest file that it could be, and one for the shortest. A configuration that this cloud or this version no
+// A plan of decisions alone holds that configuration with its defaults, and some decisions and warnings depend on which keys the file really
+// had. So there is one plan for the longest file that it could be, and one for what the plan tells. A configuration that this cloud or this version no
 // longer accepts gives no plan.
 func Today(inv v1alpha1.Inventory, old, next v1alpha1.Plan) []v1alpha1.Plan {
 	var plans []v1alpha1.Plan
-	for _, d := range []v1alpha1.Distribution{{Spec: old.Config}, old.Config.WithoutDefaults(plan.UnnamedCluster)} {
+	for _, d := range []v1alpha1.Distribution{{Spec: old.Config}, old.Configured(plan.UnnamedCluster)} {
 		if r, err := plan.Decide(inv, d, old.Target, next.Format, next.Generator); err == nil {
 			plans = append(plans, r.Document(nil))
 		}

@@ -85,7 +85,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.Images = d.images()
 	d.warnOfImage(r)
 	r.identify()
-	r.Config = d.spec
+	r.Config, r.Given = d.spec, v1alpha1.GivenBy(distribution, d.spec, UnnamedCluster)
 	r.Warnings, r.Notices = d.warnings, d.notices
 	d.checkDriftCheckSize(r)
 	if len(d.problems) > 0 {

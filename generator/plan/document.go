@@ -152,6 +152,7 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 		Target:     r.Target,
 		Format:     r.Format,
 		Config:     r.Config,
+		Given:      r.Given,
 		Warnings:   r.Warnings,
 		Files:      files,
 	}
@@ -178,7 +179,7 @@ func certificateCount(pem string) string {
 // a decision that this version does not know.
 func FromDocument(p v1alpha1.Plan) (Result, error) {
 	r := Result{
-		Generator: p.Generator, Simulated: p.Simulated, Cloud: p.Cloud, Target: p.Target, Format: p.Format, Config: p.Config, Warnings: p.Warnings,
+		Generator: p.Generator, Simulated: p.Simulated, Cloud: p.Cloud, Target: p.Target, Format: p.Format, Config: p.Config, Given: p.Given, Warnings: p.Warnings,
 		Images:     map[string]Decision[string]{},
 		Controller: Workload{Images: map[string]Decision[string]{}}, Node: Workload{Images: map[string]Decision[string]{}},
 	}

@@ -52,7 +52,7 @@ func (d *decider) checkDriftCheckSize(r Result) {
 // have none. They do not say the format, because both formats stand for the same objects.
 func (r Result) DriftCheckFiles() (config, decisions string, err error) {
 	p := r.Document(nil)
-	p.Format, p.Warnings = "", nil
+	p.Format, p.Warnings, p.Given = "", nil, nil
 	for i := range p.Decisions {
 		p.Decisions[i].Reason, p.Decisions[i].Source = "", ""
 	}

@@ -35,7 +35,8 @@ type Result struct {
 	Cloud     v1alpha1.Cloud
 	Target    v1alpha1.Target
 	Format    v1alpha1.Format
-	Config    v1alpha1.Spec // normalised
+	Config    v1alpha1.Spec   // normalised
+	Given     *v1alpha1.Given // as configured, if Config does not tell
 
 	OpenShift           Decision[bool] // the platform's own rules apply: security context constraints, its leases and priorities
 	Hosted              Decision[bool] // the controller runs in a hosted control plane, beside the guest cluster that it serves

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "bytes"
+
 // Target is where a bundle is installed.
 type Target string
 
@@ -28,10 +30,41 @@ type Plan struct {
 	Cloud      Cloud      `json:"cloud"`
 	Target     Target     `json:"target"`
 	Format     Format     `json:"format,omitempty"`
-	Config     Spec       `json:"config"` // normalised: what was configured, with metadata.name folded into clusterID
+	Base       string     `json:"base,omitempty"`  // the checkout of manifests/ that the bundle refers to, from its directory
+	Config     Spec       `json:"config"`          // normalised: what was configured, with metadata.name folded into clusterID
+	Given      *Given     `json:"given,omitempty"` // the configuration itself, where config does not tell what it was
 	Decisions  []Decision `json:"decisions"`
 	Warnings   []string   `json:"warnings,omitempty"` // those that the bundle's README.md repeats
 	Files      []File     `json:"files,omitempty"`    // every file but plan.yaml, sorted by path
+}
+
+// Given is a configuration as somebody wrote it. Reasons and warnings depend on which keys it has.
+type Given struct {
+	Metadata Metadata `json:"metadata,omitzero"`
+	Spec     Spec     `json:"spec,omitzero"`
+}
+
+// GivenBy is what a plan with this config keeps of a configuration; nil, if it is the shortest with that meaning.
+func GivenBy(d Distribution, config Spec, unnamed string) *Given {
+	given, short := Given{d.Metadata, d.Spec}, config.WithoutDefaults(unnamed)
+	if sameJSON(given, Given{short.Metadata, short.Spec}) {
+		return nil
+	}
+	return &given
+}
+
+// Configured is the configuration that the plan was made from. unnamed is the clusterID of a configuration without a name.
+func (p Plan) Configured(unnamed string) Distribution {
+	if p.Given == nil {
+		return p.Config.WithoutDefaults(unnamed)
+	}
+	return Distribution{Metadata: p.Given.Metadata, Spec: p.Given.Spec}
+}
+
+func sameJSON(a, b any) bool {
+	one, err := JSON(a)
+	other, otherErr := JSON(b)
+	return err == nil && otherErr == nil && bytes.Equal(one, other)
 }
 
 // Decision is one decided value with its reason and the facts it rests on. ID is public: "topology.enabled". The plan of

@@ -2,10 +2,9 @@ package worktree
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -27,54 +26,54 @@ func hasMarkers(text []byte) bool {
 // filesKey begins the last part of plan.yaml, in which two branches nearly always conflict: each changes the sum of the same file.
 const filesKey = "\nfiles:\n"
 
-// resolveSums takes a plan.yaml with conflicts apart, if all of them lie among the sums of the files. It gives the part above the list, and the
-// files of both branches. The sum of a file in conflict is empty: its content may be that of a branch, or what git made of both.
+// resolveSums takes a plan.yaml with conflicts apart, if all of them lie among the sums of the files. It gives the part above the list, and
+// each path with each sum that a side gives it. What has none of these sums is no content that a run wrote.
 func resolveSums(text []byte) (decided []byte, files []v1alpha1.File, ok bool) {
 	above, list, found := bytes.Cut(text, []byte(filesKey))
 	if !found || hasMarkers(above) {
 		return nil, nil, false
 	}
-	at := map[string]int{}
-	var current string
-	conflict := false
-	note := func(path, sum string) {
-		i, seen := at[path]
-		if !seen {
-			i = len(files)
-			at[path] = i
-			files = append(files, v1alpha1.File{Path: path})
-		}
-		files[i].SHA256 = cmp.Or(sum, files[i].SHA256)
-	}
-	uncertain := map[string]bool{}
+	var s sums
 	for line := range strings.Lines(string(list)) {
-		line = strings.TrimSuffix(line, "\n")
-		path, isPath := strings.CutPrefix(line, "  - path: ")
-		sum, isSum := strings.CutPrefix(line, "    sha256: ")
-		switch {
-		case strings.HasPrefix(line, oursMarker):
-			conflict = true
-		case strings.HasPrefix(line, theirsMarker):
-			conflict = false
-		case line == "", line == middleMarker, strings.HasPrefix(line, baseMarker), strings.HasPrefix(line, sumPrefix):
-		case isPath:
-			current = unquoted(path)
-			note(current, "")
-		case isSum && current != "":
-			note(current, sum)
-		default:
+		if !s.read(strings.TrimSuffix(line, "\n")) {
 			return nil, nil, false // no list of files
 		}
-		if conflict && current != "" && (isPath || isSum) {
-			uncertain[current] = true
-		}
 	}
-	for i, f := range files {
-		if uncertain[f.Path] {
-			files[i].SHA256 = ""
+	return append(above, '\n'), s.files, !s.conflict
+}
+
+// sums reads a list of files with conflicts.
+type sums struct {
+	files    []v1alpha1.File
+	current  []string // the paths that the next sum may belong to
+	before   []string // those at the beginning of the conflict
+	ends     []string // those at the ends of its sides so far
+	conflict bool
+}
+
+func (s *sums) read(line string) bool {
+	path, isPath := strings.CutPrefix(line, "  - path: ")
+	sum, isSum := strings.CutPrefix(line, "    sha256: ")
+	switch {
+	case strings.HasPrefix(line, oursMarker) && !s.conflict:
+		s.conflict, s.before, s.ends = true, s.current, nil
+	case s.conflict && (line == middleMarker || strings.HasPrefix(line, baseMarker)):
+		s.ends, s.current = append(s.ends, s.current...), s.before
+	case s.conflict && strings.HasPrefix(line, theirsMarker):
+		s.conflict, s.current = false, append(s.ends, s.current...)
+	case line == "", strings.HasPrefix(line, sumPrefix):
+	case isPath:
+		s.current = []string{unquoted(path)}
+	case isSum && len(s.current) > 0:
+		for _, path := range s.current {
+			if f := (v1alpha1.File{Path: path, SHA256: sum}); !slices.Contains(s.files, f) {
+				s.files = append(s.files, f)
+			}
 		}
+	default:
+		return false
 	}
-	return append(above, '\n'), files, !conflict
+	return true
 }
 
 // listed finds the paths in a plan.yaml that nothing else can be read from.
@@ -82,21 +81,31 @@ var listed = regexp.MustCompile(`(?m)^ +- path: (.+)$`)
 
 func unquoted(path string) string { return strings.Trim(path, `"'`) }
 
-// decode reads plan.yaml, also one with conflicts that resolveSums knows how to take apart.
-func (d *Dir) decode() (v1alpha1.Plan, error) {
-	name := filepath.Join(d.Path, PlanFile)
-	if !hasMarkers(d.planBytes) {
-		return v1alpha1.DecodePlan(name, d.planBytes)
+// DecodePlan reads a plan.yaml, also one with conflicts that resolveSums knows how to take apart: merged. The files of such a plan are those
+// of both branches, and a path may have several sums.
+func DecodePlan(name string, content []byte) (p v1alpha1.Plan, merged bool, err error) {
+	content = bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n"))
+	if !hasMarkers(content) {
+		p, err = v1alpha1.DecodePlan(name, content)
+		return p, false, err
 	}
-	decided, files, ok := resolveSums(d.planBytes)
+	decided, files, ok := resolveSums(content)
 	if !ok {
-		at := 1 + bytes.Count(d.planBytes[:bytes.Index(d.planBytes, []byte(oursMarker))], []byte("\n"))
-		return v1alpha1.Plan{}, fmt.Errorf("%s: line %d: a merge left its conflict markers, and both branches changed the same decision or setting", name, at)
+		at := 1 + bytes.Count(content[:bytes.Index(content, []byte(oursMarker))], []byte("\n"))
+		return v1alpha1.Plan{}, false, &Conflict{fmt.Sprintf("%s: line %d: a merge left its conflict markers, and both branches changed the same lines", name, at)}
 	}
-	p, err := v1alpha1.DecodePlan(name, decided)
-	p.Files, d.Merged = files, err == nil
-	return p, err
+	p, err = v1alpha1.DecodePlan(name, decided)
+	p.Files = files
+	return p, err == nil, err
 }
+
+// Conflict says that a merge left conflicts in a plan.yaml, above the sums of the files.
+type Conflict struct{ message string }
+
+func (e *Conflict) Error() string { return e.message }
+
+// HasConflict is the value of Damaged for such a plan.yaml.
+const HasConflict = PlanFile + " holds the conflict markers of a merge"
 
 // claim takes the files of a plan.yaml that nobody can read for the generator's, if the generator wrote that plan.yaml. It returns what to do.
 func (d *Dir) claim() string {
@@ -105,12 +114,71 @@ func (d *Dir) claim() string {
 	}
 	d.Damaged = PlanFile + " cannot be read"
 	if hasMarkers(d.planBytes) {
-		d.Damaged = PlanFile + " holds the conflict markers of a merge"
+		d.Damaged = HasConflict
 	}
+	settled := outsideOfConflicts(d.planBytes)
+	d.Target, d.Format = only(targetLine, settled), only(formatLine, settled)
 	for _, found := range listed.FindAllSubmatch(d.planBytes, -1) {
 		if p := unquoted(string(found[1])); isFile(p) {
-			d.hashes[p] = ""
+			d.hashes[p] = nil
 		}
 	}
-	return d.Path + ": its " + PlanFile + " cannot be read; take that of one branch, such as by git restore --source=HEAD --staged --worktree " + d.Path + ", and run generate again"
+	return d.Path + ": its " + PlanFile + " cannot be read. Take the whole bundle of one branch, then run generate again with the configuration of both. " +
+		"git restore --source=HEAD --staged --worktree " + d.Path + " keeps that of the commit that is checked out, and drops what the other branch changed in it"
+}
+
+var (
+	targetLine = regexp.MustCompile(`(?m)^target: (.+)$`)
+	formatLine = regexp.MustCompile(`(?m)^format: (.+)$`)
+)
+
+// only is what a line says that stands once in a text.
+func only(line *regexp.Regexp, text []byte) string {
+	if found := line.FindAllSubmatch(text, 2); len(found) == 1 {
+		return unquoted(string(found[0][1]))
+	}
+	return ""
+}
+
+// outsideOfConflicts are the lines that both branches agree on.
+func outsideOfConflicts(text []byte) (settled []byte) {
+	eachLine(text, func(line []byte, side string) {
+		if side == "" {
+			settled = append(settled, line...)
+		}
+	})
+	return settled
+}
+
+// sides are a text with conflicts as one branch has it, and as the other.
+func sides(text []byte) (ours, theirs []byte) {
+	eachLine(text, func(line []byte, side string) {
+		if side == "" || side == oursMarker {
+			ours = append(ours, line...)
+		}
+		if side == "" || side == middleMarker {
+			theirs = append(theirs, line...)
+		}
+	})
+	return ours, theirs
+}
+
+// eachLine calls f for every line but the markers, with the marker that begins its side of a conflict; empty: it is in none.
+func eachLine(text []byte, f func(line []byte, side string)) {
+	side := ""
+	for line := range bytes.Lines(text) {
+		is := func(marker string) bool { return bytes.HasPrefix(line, []byte(marker)) }
+		switch {
+		case is(oursMarker):
+			side = oursMarker
+		case side != "" && is(baseMarker):
+			side = baseMarker
+		case side != "" && bytes.Equal(bytes.TrimRight(line, "\r\n"), []byte(middleMarker)):
+			side = middleMarker
+		case side != "" && is(theirsMarker):
+			side = ""
+		default:
+			f(line, side)
+		}
+	}
 }

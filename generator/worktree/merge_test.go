@@ -50,8 +50,8 @@ func TestTheSumOfThePlanStandsBelowEverythingThatMerges(t *testing.T) {
 }
 
 func TestAConflictAmongTheSumsIsSettledByTheNextRun(t *testing.T) {
-	ours := tree(t, map[string]string{"README.md": "ours", "a.yaml": "a2", "b.yaml": "b1", "gone.yaml": "g"})
-	theirs := tree(t, map[string]string{"README.md": "theirs", "a.yaml": "a1", "b.yaml": "b2", "gone.yaml": "g"})
+	ours := tree(t, map[string]string{"README.md": "ours\n", "a.yaml": "a2", "b.yaml": "b1", "gone.yaml": "g"})
+	theirs := tree(t, map[string]string{"README.md": "theirs\n", "a.yaml": "a1", "b.yaml": "b2", "gone.yaml": "g"})
 	both := tree(t, map[string]string{"README.md": "both", "a.yaml": "a2", "b.yaml": "b2"})
 	for name, end := range map[string]string{"LF": "\n", "CRLF": "\r\n"} {
 		dir := t.TempDir()
@@ -91,6 +91,53 @@ func TestAnEditOutsideOfTheConflictIsStillAnEdit(t *testing.T) {
 	}
 }
 
+// Both branches wrote the file, and it has the content of neither.
+func TestAnEditInsideOfTheConflictIsStillAnEdit(t *testing.T) {
+	ours, theirs := tree(t, map[string]string{"a.yaml": "ours\n", "b.yaml": "1"}), tree(t, map[string]string{"a.yaml": "theirs\n", "b.yaml": "1"})
+	for content, edited := range map[string]bool{
+		"ours\n": false, "theirs\n": false, conflict("ours\n", "theirs\n"): false,
+		"mine\n": true, conflict("ours\n", "mine\n"): true, conflict("mine\n", "theirs\n"): true, "mine\n" + conflict("ours\n", "theirs\n"): true,
+	} {
+		dir := t.TempDir()
+		if err := run(t, dir, ours, false); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, PlanFile), mergedPlan(t, ours, theirs, "a.yaml"))
+		write(t, filepath.Join(dir, "a.yaml"), content)
+		next := tree(t, map[string]string{"a.yaml": "next\n", "b.yaml": "1"})
+		err := run(t, dir, next, false)
+		if edited != (err != nil && strings.Contains(err.Error(), "a.yaml: was edited by hand")) {
+			t.Errorf("%q: want it refused %t, got %v", content, edited, err)
+		}
+		want := "next\n"
+		if edited {
+			want = content
+		}
+		if got := onDisk(t, dir)["a.yaml"]; got != want {
+			t.Errorf("want a.yaml %q, got %q", want, got)
+		}
+	}
+}
+
+// One conflict may go over the sums of several files, and begin or end between a path and its sum.
+func TestEachSumOfAConflictBelongsToItsFile(t *testing.T) {
+	const header = "kind: Plan\nfiles:\n"
+	for _, test := range []struct{ list, want string }{
+		{"  - path: a\n" + conflict("    sha256: 1\n  - path: b\n    sha256: 2\n", "    sha256: 3\n  - path: b\n    sha256: 4\n"), "a1 b2 a3 b4"},
+		{"  - path: a\n    sha256: 1\n" + conflict("  - path: b\n", "  - path: c\n") + "    sha256: 2\n", "a1 b2 c2"},
+		{"  - path: a\n<<<<<<< HEAD\n    sha256: 1\n||||||| base\n    sha256: 2\n=======\n    sha256: 3\n>>>>>>> b\n", "a1 a2 a3"},
+	} {
+		_, files, ok := resolveSums([]byte(header + test.list))
+		var got []string
+		for _, f := range files {
+			got = append(got, f.Path+f.SHA256)
+		}
+		if !ok || strings.Join(got, " ") != test.want {
+			t.Errorf("%s: want %s, got %v, %t", test.list, test.want, got, ok)
+		}
+	}
+}
+
 func TestAConflictOfDecisionsIsNamedAndForceMakesThePlanAgain(t *testing.T) {
 	want := tree(t, map[string]string{"values.yaml": "1", "old.yaml": "1"})
 	next := tree(t, map[string]string{"values.yaml": "2"})
@@ -102,6 +149,9 @@ func TestAConflictOfDecisionsIsNamedAndForceMakesThePlanAgain(t *testing.T) {
 	d, err := Open(dir)
 	if broken := (*NotOurs)(nil); !errors.As(err, &broken) || !strings.Contains(err.Error(), "a merge left its conflict markers") || !strings.Contains(err.Error(), "git restore --source=HEAD") {
 		t.Fatalf("want the conflict named and what to do, got %v", err)
+	}
+	if d.Target != "" || d.Format != "helm" || !strings.Contains(err.Error(), "both branches changed the same lines") {
+		t.Errorf("want what stands outside of the conflict alone, got target %q, format %q, %v", d.Target, d.Format, err)
 	}
 	changes, err := d.Changes(next)
 	if err != nil {

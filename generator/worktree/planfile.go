@@ -26,12 +26,12 @@ func PlanText(p v1alpha1.Plan) ([]byte, error) {
 	return append(text, sumPrefix+hash(text)+"\n"...), nil
 }
 
-// planEdited is whether somebody changed plan.yaml. One that carries no sum was written before there were any, and says nothing. No text
-// of a plan begins such a line: what stands in several lines is indented.
+// planEdited is whether somebody changed plan.yaml. Without its sum it is, or an edit could hide by removing
+// the line. No text of a plan begins such a line: what stands in several lines is indented.
 func planEdited(content []byte) bool {
 	at := bytes.Index(content, []byte("\n"+sumPrefix)) + 1
 	if at == 0 {
-		return false
+		return true
 	}
 	sum, rest, _ := bytes.Cut(content[at+len(sumPrefix):], []byte("\n"))
 	return string(sum) != hash(append(bytes.Clone(content[:at]), rest...))

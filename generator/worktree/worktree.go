@@ -33,11 +33,15 @@ type Dir struct {
 	Merged bool
 	// Damaged says why nobody can read the plan.yaml of an earlier run; empty: it can be read. Its files are still the generator's.
 	Damaged string
+	// Target and Format are those of the earlier run, also where nothing else of a damaged plan.yaml can be read; empty: not known.
+	Target, Format string
 	// CRLF: git, or an editor, ended the lines of a file with CR and LF. They are compared without CR.
 	CRLF bool
 
 	planBytes []byte
-	hashes    map[string]string // of the earlier run's files; empty: it is not known, and any content is the generator's
+	// hashes are of the earlier run's files. After a conflict among the sums a file has those of both branches. Without one it is not known,
+	// and any content is the generator's.
+	hashes map[string][]string
 }
 
 // NotOurs says that DIR holds something that no run of the generator may touch, force or not.
@@ -52,7 +56,7 @@ var ErrNotADirectory = errors.New("is not a directory")
 // *v1alpha1.NewerError, or an error of the file system. *NotOurs: plan.yaml is broken or not of this generator; callers can still
 // compare the Dir, without an earlier run.
 func Open(dir string) (*Dir, error) {
-	d := &Dir{Path: dir, hashes: map[string]string{}}
+	d := &Dir{Path: dir, hashes: map[string][]string{}}
 	if err := checkLinks(dir); err != nil {
 		return nil, err
 	}
@@ -70,7 +74,7 @@ func Open(dir string) (*Dir, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	p, err := d.decode()
+	p, merged, err := DecodePlan(filepath.Join(dir, PlanFile), d.planBytes)
 	if newer := (*v1alpha1.NewerError)(nil); errors.As(err, &newer) {
 		return nil, err
 	}
@@ -82,9 +86,9 @@ func Open(dir string) (*Dir, error) {
 			return d, &NotOurs{Problems: []string{fmt.Sprintf("%s: lists %q, which is no file below the directory; restore it", filepath.Join(dir, PlanFile), f.Path)}}
 		}
 	}
-	d.Plan = &p
+	d.Plan, d.Merged, d.Target, d.Format = &p, merged, string(p.Target), string(p.Format)
 	for _, f := range p.Files {
-		d.hashes[f.Path] = f.SHA256
+		d.hashes[f.Path] = append(d.hashes[f.Path], f.SHA256)
 	}
 	return d, nil
 }
@@ -133,11 +137,24 @@ func (d *Dir) Edited() ([]string, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		if err != nil || d.hashes[p] != "" && hash(content) != d.hashes[p] {
+		if err != nil || d.isEdited(p, content) {
 			edited = append(edited, p)
 		}
 	}
 	return edited, nil
+}
+
+// Conflicting is whether both branches of a merge wrote the file, each with another sum.
+func (d *Dir) Conflicting(p string) bool { return len(d.hashes[p]) > 1 }
+
+// isEdited is whether a listed file holds what no run wrote. With the conflict markers of a merge, both of its sides must be known.
+func (d *Dir) isEdited(p string, content []byte) bool {
+	written := func(text []byte) bool { return slices.Contains(d.hashes[p], hash(text)) }
+	if len(d.hashes[p]) == 0 || written(content) {
+		return false
+	}
+	ours, theirs := sides(content)
+	return !d.Conflicting(p) || !hasMarkers(content) || !written(ours) || !written(theirs)
 }
 
 func (d *Dir) read(p string) ([]byte, error) {
@@ -286,10 +303,10 @@ func (d *Dir) change(p string, want map[string][]byte) (Change, bool, error) {
 		return c, false, err
 	}
 	c.Old = old
-	was, ours := d.hashes[p]
+	_, ours := d.hashes[p]
 	known := d.Plan != nil || d.Damaged != ""
 	c.Foreign = !ours && (p != PlanFile || !known)
-	c.HandEdited = ours && was != "" && hash(old) != was || p == PlanFile && known && !d.Merged && (d.Damaged != "" || planEdited(old))
+	c.HandEdited = d.isEdited(p, old) || p == PlanFile && known && !d.Merged && (d.Damaged != "" || planEdited(old))
 	return c, !wanted || !bytes.Equal(old, content), nil
 }
 

@@ -194,7 +194,7 @@ func TestAHandEditedPlanIsRefusedUnlessForced(t *testing.T) {
 	}
 }
 
-func TestAPlanOfAnEarlierVersionHasNoSumAndIsTakenAsItIs(t *testing.T) {
+func TestAPlanWithoutItsSumIsEdited(t *testing.T) {
 	dir := t.TempDir()
 	want := tree(t, map[string]string{"values.yaml": "1"})
 	if err := run(t, dir, want, false); err != nil {
@@ -202,8 +202,8 @@ func TestAPlanOfAnEarlierVersionHasNoSumAndIsTakenAsItIs(t *testing.T) {
 	}
 	plan, _, _ := strings.Cut(string(want[PlanFile]), sumPrefix)
 	write(t, filepath.Join(dir, PlanFile), plan)
-	if err := run(t, dir, want, false); err != nil {
-		t.Errorf("want it replaced, got %v", err)
+	if err := run(t, dir, want, false); err == nil || !strings.Contains(err.Error(), "plan.yaml: was edited by hand") {
+		t.Errorf("want a refusal, got %v", err)
 	}
 }
 
