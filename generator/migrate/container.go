@@ -150,7 +150,7 @@ func (p *proposal) readDriver(of pods, c corev1.Container) error {
 		if decides && !p.known.clusterID {
 			return p.problem("%sflags: a shell has them, so import cannot read --cluster, and existing volumes are found by it; %s", key, giveClusterID)
 		}
-		p.note(key+"flags", "", "a shell has them, and import cannot read that; write what they set into the Distribution, such as spec.topology.mode")
+		p.note(key+"flags", "", "a shell has them, and import cannot read that; write what they set into the Distribution")
 		p.readVariables(of, c, map[string]bool{})
 		return nil
 	}
@@ -244,11 +244,11 @@ func setFlagLevel(p *proposal, v value) error {
 // setZones says whether upstream's plugin used zones, which both it and its provisioner decide.
 func (p *proposal) setZones(pod corev1.PodSpec) {
 	unread := slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool {
-		return cluster.IsCinderDriver(c) && reference.MatchString(zonesFlag(c))
+		return cluster.IsCinderDriver(c) && (runsShell(c) || reference.MatchString(zonesFlag(c)))
 	})
 	switch {
 	case unread && !p.known.withoutZones:
-		p.note("--with-topology", "", "import cannot read where its value comes from; set spec.topology.mode")
+		p.note("--with-topology", "", "import cannot read it; check spec.topology.mode")
 		return
 	case p.known.withoutZones:
 		p.Spec.Topology.Mode = v1alpha1.Disabled

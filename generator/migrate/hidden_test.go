@@ -31,6 +31,9 @@ func TestFlagsInAShellAreRefusedUnlessAFileHasTheClusterID(t *testing.T) {
 				t.Errorf("%s: want a refusal, got %v", name, err)
 			}
 			spec, notes := imported(t, manifest+"\n---\nclusterID: blue\n")
+			if !strings.Contains(notes, "--with-topology: left out: import cannot read it; check spec.topology.mode") {
+				t.Errorf("%s: want a note about the topology that nobody read, got:\n%s%s", name, spec, notes)
+			}
 			if !strings.Contains(spec, "clusterID: blue") || !strings.Contains(notes, "container p flags: left out: a shell has them") || strings.Contains(spec+notes, "geheim") {
 				t.Errorf("%s: want the ID of the further file and a note, got:\n%s%s", name, spec, notes)
 			}
@@ -60,7 +63,7 @@ func TestADaemonSetAloneHasTheClusterIDAndTheTopology(t *testing.T) {
 func TestTopologyThatCannotBeReadIsLeftToAPerson(t *testing.T) {
 	const fields = `args: ["--cluster=x", "--with-topology=$(ZONES)"], env: [{name: ZONES, %s}]`
 	spec, notes := imported(t, controllerWith(fmt.Sprintf(fields, "valueFrom: {configMapKeyRef: {name: a, key: b}}")))
-	if strings.Contains(spec, "topology") || !strings.Contains(notes, "--with-topology: left out: import cannot read where its value comes from; set spec.topology.mode") {
+	if strings.Contains(spec, "topology") || !strings.Contains(notes, "--with-topology: left out: import cannot read it; check spec.topology.mode") {
 		t.Errorf("want a note and no topology, got:\n%s%s", spec, notes)
 	}
 	if spec, notes := imported(t, controllerWith(fmt.Sprintf(fields, `value: "False"`))); !strings.Contains(spec, "mode: disabled") {
