@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const twoZones = "../../examples/inventories/two-zones.yaml"
@@ -51,6 +52,7 @@ func configurations(t *testing.T) map[string][]byte {
 }
 
 func TestACheckWithoutAConfigurationFindsNoDriftInAnyBundle(t *testing.T) {
+	testenv.NotShort(t)
 	b := newBed(t)
 	checked := 0
 	for name, text := range configurations(t) {
