@@ -18,7 +18,7 @@ import (
 )
 
 // pages are what the driver serves on --http-endpoint. Everybody who reaches it may read /metrics, /healthz (the process answers) and
-// /readyz (every cloud answers too). So it is with /startupz: every cloud has answered since the start, or kubelet has registered the
+// /readyz (every cloud answers too). So it is with /startupz: every cloud has answered since the start, or kubelet can register the
 // node. /debug/operations, and with --pprof /debug/pprof/, are for clients of the same host or pod only.
 func pages(cfg config.Config, registry prometheus.Gatherer, ready, started func(ctx context.Context) error, operations *operation.List) http.Handler {
 	mux := http.NewServeMux()

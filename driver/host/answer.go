@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
@@ -12,17 +13,22 @@ import (
 // readTimeout is how long a disk has to answer a read. It leaves the callers, which have statsTimeout, time for the rest.
 const readTimeout = 8 * time.Second
 
-// readDisk reads a page of a disk that the kernel does not have in memory. Only that tells whether the backend answers. QEMU answers for
-// the serial by itself, and the kernel for the usage of a file system.
+// readDisk asks a disk whether its backend answers. QEMU answers for the serial by itself, and the kernel for the usage of a file system. A disk
+// with requests in flight answers when it completes one. From any other disk, it reads a page that the kernel does not have in memory.
 //
 // Error: Unavailable if the disk does not answer. Any other is the error with which it answered. A node "" is no disk.
 func (h *Host) readDisk(ctx context.Context, node string) error {
 	if node == "" {
 		return nil
 	}
-	call, _ := h.reads.Start(node, func() error { return h.kernel.read(node) })
+	call, _ := h.reads.Start(node, func() error {
+		if h.disks.AwaitProgress(filepath.Base(node)) {
+			return nil
+		}
+		return h.kernel.read(node)
+	})
 	if !call.WaitUntil(ctx, readTimeout) {
-		return volume.Errorf(volume.Unavailable, "disk %s has not answered a read since %s; its backend may be down", node, call.Started.Format(time.RFC3339))
+		return volume.Errorf(volume.Unavailable, "disk %s has completed no request since %s; its backend may be down", node, call.Started.Format(time.RFC3339))
 	}
 	return call.Value
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,7 @@ func TestAHungBackendIsReportedWithinTenSecondsByOneRead(t *testing.T) {
 				t.Errorf("want it reported, got %+v, %v", issues, err)
 			}
 			_, err = b.Stats(t.Context(), b.kubelet("staging"))
-			wantKind(t, err, volume.Unavailable, "vdb has not answered a read since "+began.Format(time.RFC3339))
+			wantKind(t, err, volume.Unavailable, "vdb has completed no request since "+began.Format(time.RFC3339))
 		}
 		if took := time.Since(began); took > statsTimeout {
 			t.Errorf("want all answers within %s, got them after %s", statsTimeout, took)
@@ -67,6 +68,29 @@ func TestADiskThatAnswersWithAnErrorIsReported(t *testing.T) {
 	}
 }
 
+// Health and statistics send a disk with a full queue nothing: the thread that did would keep the process from ending.
+func TestADiskWhoseRequestsDoNotCompleteIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := staged(t, "rw")
+		must(t, os.MkdirAll(b.kubelet("staging"), 0o750))
+		reads, answer := hungBackend(b)
+		answer()
+		b.Sysfs(t, "vdb", map[string]string{"stat": "10 0 80 5 20 0 160 9 128 12 14 3 0 24 1 4 2\n"})
+		issues, err := b.Health(t.Context(), vol)
+		if err != nil || len(issues) != 1 || issues[0].Reason != "NotResponding" {
+			t.Errorf("want it reported, got %+v, %v", issues, err)
+		}
+		if n := reads.Load(); n != 0 {
+			t.Errorf("want no read, got %d", n)
+		}
+		b.Sysfs(t, "vdb", map[string]string{"stat": "10 0 80 5 148 0 1184 9 0 12 14 3 0 24 1 4 2\n"})
+		time.Sleep(time.Second)
+		if issues, err := b.Health(t.Context(), vol); err != nil || len(issues) > 0 {
+			t.Errorf("want nothing wrong once it has completed them, got %+v, %v", issues, err)
+		}
+	})
+}
+
 // A thread that waits for a write keeps the process of the driver from ending, and kubelet from starting its successor.
 func TestUnstageStartsNoWriteToADiskThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +101,7 @@ func TestUnstageStartsNoWriteToADiskThatDoesNotAnswer(t *testing.T) {
 		b.kernel.sync = func(string) error { writes++; return nil }
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-			wantKind(t, b.Unstage(ctx, vol, b.kubelet("staging")), volume.Unavailable, b.kubelet("staging"), "vdb has not answered a read since", "has not unmounted it")
+			wantKind(t, b.Unstage(ctx, vol, b.kubelet("staging")), volume.Unavailable, b.kubelet("staging"), "vdb has completed no request since", "has not unmounted it")
 			cancel()
 		}
 		if len(b.mounter.table) != 1 || writes != 0 || reads.Load() != 1 {
@@ -117,10 +141,25 @@ func TestARawBlockVolumeIsWrittenOutBeforeItIsUnpublished(t *testing.T) {
 	}
 }
 
-func TestAReadOfARealDiskAnswers(t *testing.T) {
-	_, _, device := realHost(t, 8<<20)
-	for range 16 {
+// Half of the disk is in memory, as after a pod has read it.
+func TestAReadReachesTheDisk(t *testing.T) {
+	_, _, device := realHost(t, 32<<20)
+	f, err := os.Open(device)
+	must(t, err)
+	defer f.Close()
+	_, err = io.CopyN(io.Discard, f, 16<<20)
+	must(t, err)
+	reads := func() string {
+		content, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(device), "stat"))
+		must(t, err)
+		return strings.Fields(string(content))[0]
+	}
+	for i := range 16 {
+		before := reads()
 		must(t, disk.ReadUncached(device))
+		if reads() == before {
+			t.Errorf("read %d did not reach the disk", i)
+		}
 	}
 	must(t, disk.Sync(device))
 	if err := disk.ReadUncached(device + "-gone"); err == nil {

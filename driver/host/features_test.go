@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 )
 
@@ -51,5 +52,16 @@ func TestFeaturesOfNewFileSystemsDoNotChangeUnseen(t *testing.T) {
 				t.Errorf("want the features %s, got%s", c.want, got)
 			}
 		})
+	}
+}
+
+// The tools of the image make none of these features by default. Those of a later Debian do.
+func TestAPortableExt4HasNoFeatureThatOldKernelsRefuse(t *testing.T) {
+	t.Parallel()
+	b := newFakeHost(t)
+	b.plug(t, "vdb", serial, num(254, 16))
+	must(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging"), FSType: "ext4", Format: FormatOptions{Portable: true}}))
+	if made := strings.Join(b.tools.changed(), "\n"); !strings.Contains(made, "-O ^metadata_csum_seed,^orphan_file") {
+		t.Errorf("want mkfs without them, got %s", made)
 	}
 }

@@ -194,7 +194,7 @@ func (h *Host) format(ctx context.Context, s StageSpec, d *disk.Disk, readOnly b
 	case s.FromSource:
 		return "", volume.Errorf(volume.DataLoss, "stage volume %s: it was made from a source, but disk %s shows no file system. "+
 			"The driver does not format it, since the source may hold data that the driver does not recognise. If no pod ever used the source, nothing is on it. Then "+
-			"delete the claim and make one without a source, or run mkfs.%s %s on this node", s.Volume, d.Path, cmp.Or(s.FSType, s.DefaultFSType, fs.DefaultType), d.Path)
+			"delete the claim and make one without a source", s.Volume, d.Path)
 	case readOnly:
 		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is empty and the request is read-only; mount the volume writable once", s.Volume, d.Path)
 	}

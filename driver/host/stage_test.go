@@ -366,7 +366,7 @@ func TestNoFileSystemIsMadeOnADiskThatMayHoldData(t *testing.T) {
 		}, volume.DataLoss, "probing failed"},
 		{"blkid sees two", func(b *fakeHost, _ *fakeDevice, _ *StageSpec) { b.tools.answers["blkid"] = Result{Code: 8} }, volume.DataLoss, "several"},
 		{"blkid fails", func(b *fakeHost, _ *fakeDevice, _ *StageSpec) { b.tools.answers["blkid"] = Result{Code: 4} }, volume.DataLoss, "exit code 4"},
-		{"it was made from a source", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.FromSource = true }, volume.DataLoss, "delete the claim and make one without a source, or run mkfs.ext4"},
+		{"it was made from a source", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.FromSource = true }, volume.DataLoss, "delete the claim and make one without a source"},
 		{"it was made from a source, with a format", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.FromSource, s.Format.BlockSize = true, 1024 }, volume.DataLoss, "does not format it"},
 		{"read-only by its mode", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.ReadOnly = true }, volume.Conflict, "read-only"},
 		{"the class says ro", func(_ *fakeHost, _ *fakeDevice, s *StageSpec) { s.MountFlags = []string{"noatime,ro"} }, volume.Conflict, "read-only"},

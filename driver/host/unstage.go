@@ -9,6 +9,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/fs"
+	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
 	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -99,15 +100,18 @@ func (h *Host) writeOut(ctx context.Context, what, node string, sync func() erro
 		}
 		return volume.Errorf(volume.Unavailable, "unmount %s: %w. The driver has not unmounted it, since the last writes would be lost", what, err)
 	}
-	call, _ := h.syncs.Start(cmp.Or(node, what), func() struct{} {
-		if err := sync(); err != nil {
-			h.log.Warn("a volume could not be written out before it is unmounted; its disk may be dead, and then the last writes are lost", "what", what, "error", err)
+	for fresh := false; !fresh; { // one that began earlier may lack the last writes
+		var call *singleflight.Call[struct{}]
+		call, fresh = h.syncs.Start(cmp.Or(node, what), func() struct{} {
+			if err := sync(); err != nil {
+				h.log.Warn("a volume could not be written out before it is unmounted; its disk may be dead, and then the last writes are lost", "what", what, "error", err)
+			}
+			return struct{}{}
+		})
+		if !call.Wait(ctx) {
+			return wait.Ended(ctx, "unmount: the driver has been writing out %s since %s and has not unmounted it yet. If this never ends, its disk does not answer",
+				what, call.Started.Format(time.RFC3339))
 		}
-		return struct{}{}
-	})
-	if !call.Wait(ctx) {
-		return wait.Ended(ctx, "unmount: the driver has been writing out %s since %s and has not unmounted it yet. If this never ends, its disk does not answer",
-			what, call.Started.Format(time.RFC3339))
 	}
 	return nil
 }

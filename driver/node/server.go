@@ -76,7 +76,7 @@ type Server struct {
 	inFlight   *inFlight
 	limit      *attachLimit
 	zone       zoneRecord
-	registered atomic.Bool // NodeGetInfo has succeeded, so kubelet can have registered the driver
+	registered atomic.Bool // NodeGetInfo has succeeded since the start
 	log        *slog.Logger
 }
 
@@ -136,12 +136,17 @@ func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*c
 	return response, err
 }
 
-// Registered returns why kubelet cannot have registered the driver since it started: NodeGetInfo has not succeeded.
-func (s *Server) Registered(context.Context) error {
+// Registered returns why kubelet cannot register the driver: NodeGetInfo fails, and has not succeeded since the start. It asks NodeGetInfo itself.
+// kubelet does not call that again when the driver's container restarts alone.
+func (s *Server) Registered(ctx context.Context) error {
 	if s.registered.Load() {
 		return nil
 	}
-	return volume.Errorf(volume.Unavailable, "kubelet has not registered the driver: NodeGetInfo has not succeeded since the start; the log of the driver has its errors")
+	_, err := s.NodeGetInfo(ctx, nil)
+	if err != nil {
+		return volume.Errorf(volume.KindOf(err), "kubelet cannot register the driver: %w", err)
+	}
+	return nil
 }
 
 func (s *Server) info(ctx context.Context) (*csi.NodeGetInfoResponse, error) {

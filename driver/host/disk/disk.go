@@ -211,11 +211,11 @@ func (d *Disk) Holders() []string {
 	return names
 }
 
-// ReadUncached reads a page of a disk that the kernel does not have in memory. It blocks for as long as the disk does not answer.
+// ReadUncached reads a page of a disk that the kernel does not have in memory. It blocks for as long as the disk does not answer. If the kernel
+// has sixteen random pages in memory, it reads none.
 //
-// It is a random page: those that a mounted file system uses stay in memory. It is not read with O_DIRECT: a thread that waits for such
-// a read ends only when the disk answers, and so does its process. SIGKILL ends one that waits for a page (Linux 6.18, loop device on
-// a file system that does not answer).
+// It is not read with O_DIRECT: a thread that waits for such a read ends only when the disk answers, and so does its process. SIGKILL ends one
+// that waits for a page (Linux 6.18, loop device on a file system that does not answer).
 func ReadUncached(path string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -227,13 +227,18 @@ func ReadUncached(path string) error {
 	if err != nil || size < page {
 		return err
 	}
-	at := rand.Int64N(size/page) * page
 	_ = unix.Fadvise(fd, 0, 0, unix.FADV_RANDOM) // no further pages
-	forget := func() { _ = unix.Fadvise(fd, at, page, unix.FADV_DONTNEED) }
-	forget()
-	defer forget()
-	_, err = unix.Pread(fd, make([]byte, page), at)
-	return err
+	buffer := make([]byte, page)
+	for range 16 {
+		at := rand.Int64N(size/page) * page
+		if n, _ := unix.Preadv2(fd, [][]byte{buffer}, at, unix.RWF_NOWAIT); n > 0 {
+			continue // in memory
+		}
+		_, err = unix.Pread(fd, buffer, at)
+		_ = unix.Fadvise(fd, at, page, unix.FADV_DONTNEED)
+		return err
+	}
+	return nil
 }
 
 // Sync writes out what the kernel has in memory of a disk, and the cache of the disk. It blocks for as long as the disk does not answer.

@@ -29,8 +29,8 @@ func (c *Counter) mountedDisks(disks []disk.Entry) (used mountedDisks) {
 	byNumber := c.blockNumbers(names)
 	below := func(m mount.Entry) []string {
 		name, ok := byNumber[m.Device.String()]
-		if !ok {
-			name = filepath.Base(m.Source) // btrfs has a device number of its own
+		if !ok && m.FSType == "btrfs" { // it has a device number of its own
+			name = filepath.Base(m.Source)
 		}
 		return c.backingDisks(name, names)
 	}
