@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // programs are what is distributed.
@@ -152,6 +154,7 @@ func licenceIn(text string) (map[string]bool, error) {
 }
 
 func TestEveryLinkedModuleHasALicenceThatMayBeLinked(t *testing.T) {
+	testenv.NotShort(t)
 	modules := linkedModules(t)
 	var b strings.Builder
 	b.WriteString("# Licences\n\nThe modules that are linked into the four programs, each with the licence that its files state. A test compares this page with the code. It refuses\n" +

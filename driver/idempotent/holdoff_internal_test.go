@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // lostAnswer is the error of a create without an answer.
 var lostAnswer = volume.Errorf(volume.Unavailable, "HTTP 504").AfterWrite()
 
 func TestHoldOffsEndAndAreBounded(t *testing.T) {
+	testenv.NotShort(t)
 	synctest.Test(t, func(t *testing.T) {
 		var h holdOffs
 		for n := range 50 {

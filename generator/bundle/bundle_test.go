@@ -17,6 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // result is a plan of a small cloud.
@@ -86,6 +87,7 @@ func TestFilesAreWhereTheContractPutsThem(t *testing.T) {
 }
 
 func TestTheSameDecisionsGiveTheSameBytes(t *testing.T) {
+	testenv.NotShort(t)
 	for _, target := range []v1alpha1.Target{v1alpha1.Vanilla, v1alpha1.Standalone, v1alpha1.HostedControlPlane} {
 		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
 			r := result(t, target, format, v1alpha1.Spec{})

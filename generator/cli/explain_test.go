@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 func TestExplainSaysWhereAValueComesFrom(t *testing.T) {
@@ -159,6 +160,7 @@ func TestExplainSaysWhyAVolumeTypeHasNoClass(t *testing.T) {
 }
 
 func TestExplainNamesTheDecisionOfBindingModeReplicasAndLeases(t *testing.T) {
+	testenv.NotShort(t)
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
 	b.ok(t, generation("standalone", "kustomize", dir)...)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // top is the source tree.
@@ -52,6 +54,7 @@ func check(t *testing.T, top string, lines []line) []string {
 var runsTests = regexp.MustCompile(`\bgo test\b|/gate -- `)
 
 func TestEveryTargetNamesATest(t *testing.T) {
+	testenv.NotShort(t)
 	targets := targetsOf(t, top)
 	lines := recipe(t, top, targets...)
 	runs := 0
