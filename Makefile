@@ -46,10 +46,10 @@ TEST_TAGS := apiserver,cluster,hypershift,monitoring,openstack,partial,render,re
 
 # Left out: the suites that play faults, attacks, histories and kills, the benchmark, and the check of every rendered object. -short leaves
 # out what needs root (real devices, file systems, mounts) and some tests of a second and more. Without cgo, the test binaries link in 60%
-# of the time and need no C compiler.
+# of the time and need no C compiler. GOGC=400 saves the linker and the tests garbage collections, for memory.
 SLOW_PACKAGES := generator/verify test/suite/attack test/suite/bench test/suite/cloudparity test/suite/errortable test/suite/histories test/suite/nodekills test/suite/partial test/suite/soak
 test-fast: ## the tests of most packages in under a minute: without root, race detector and the slow suites (SLOW_PACKAGES)
-	CGO_ENABLED=0 go test -short $$(go list ./... $(SLOW_PACKAGES:%=| grep -v /%))
+	GOGC=400 CGO_ENABLED=0 go test -short $$(go list ./... $(SLOW_PACKAGES:%=| grep -v /%))
 
 # Without the race detector: generator/verify, which builds hundreds of bundles in one goroutine each (11 times as long with it), and two suites
 # that play thousands of faults. The detector sees the same code in generator/cli, test/suite/driver and test/suite/histories. test-errors runs
