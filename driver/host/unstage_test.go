@@ -78,6 +78,31 @@ func TestUnstageOfAnUnresponsiveDiskEndsBeforeTheDeadlineAndKeepsTheMount(t *tes
 	})
 }
 
+// A pod of the node may have written after the first write-out began.
+func TestAWriteOutThatBeganEarlierIsFollowedByOneMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := staged(t, "rw")
+		must(t, os.MkdirAll(b.kubelet("staging"), 0o750))
+		answers := make(chan struct{})
+		var asked atomic.Int32
+		b.kernel.sync = func(string) error {
+			asked.Add(1)
+			<-answers
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		wantKind(t, b.Unstage(ctx, vol, b.kubelet("staging")), volume.DeadlineExceeded, "has not unmounted it yet")
+		time.AfterFunc(time.Second, func() { close(answers) })
+		if err := b.Unstage(t.Context(), vol, b.kubelet("staging")); err != nil || len(b.mounter.table) != 0 {
+			t.Errorf("want it unstaged, got %v, %v", err, b.mounter.table)
+		}
+		if n := asked.Load(); n != 2 {
+			t.Errorf("want a second write-out, got %d", n)
+		}
+	})
+}
+
 // head is the beginning of a disk with that content at that offset.
 func head(at int, what string) []byte {
 	content := make([]byte, 128<<10)

@@ -288,6 +288,33 @@ func TestVolumesThatAnotherDriverStagedAreForeign(t *testing.T) {
 	}
 }
 
+// The device number of a share or of btrfs is no disk's. Only btrfs has the disk as its source; that of a share is what its owner calls it.
+func TestASourceNamesADiskForBtrfsAlone(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mount Entry
+		want  Capacity
+	}{
+		"a share": {Entry{Path: "/var/lib/kubelet/plugins/kubernetes.io/csi/smb.csi.k8s.io/6f1e/globalmount", FSType: "cifs", Source: "//nas/vdb"}, Capacity{Bus: "virtio", Attached: 1, Free: 24}},
+		"btrfs":   {Entry{Path: "/var/lib/kubelet/plugins/kubernetes.io/csi/other.csi.k8s.io/6f1e/globalmount", FSType: "btrfs", Source: "/dev/vdb"}, Capacity{Bus: "virtio", Free: 24, Foreign: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFakeServer(t)
+			b.driver = "cinder-csi.io"
+			p := pc(t, b)
+			p.plug("0000:00:04.0", "vda", "", 0)
+			p.plug("0000:00:07.0", "vdb", serial, 16)
+			b.setMounts(Entry{Device: num(254, 1), Path: "/", FSType: "ext4", Source: "/dev/vda1", Options: []string{"rw"}})
+			c.mount.Device, c.mount.Options = num(0, 60), []string{"rw"}
+			b.add(c.mount)
+			if diff := cmp.Diff(c.want, b.Count(t.Context(), nil)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestAVolumeOfWhichAPartIsMountedIsCounted(t *testing.T) {
 	t.Parallel()
 	const kubelet = "/var/lib/kubelet"
