@@ -97,7 +97,7 @@ FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip=200000 internal/cloudconf:FuzzVa
   driver/host/metadata:FuzzParseMetadata=40000 driver/host/metadata:FuzzConfigDrives=50000 driver/host/metadata:FuzzDirectories=40000
 
 # Input of the generator: clouds.yaml and its profiles, configuration and inventory, bundles of a checkout.
-FUZZ_GENERATOR := internal/cloud:FuzzCloudsYAML=3500 internal/cloud:FuzzProfiles=20000 generator/printable:FuzzEscape=200000 \
+FUZZ_GENERATOR := internal/cloud:FuzzCloudsYAML=3500 internal/cloud:FuzzProfiles=20000 internal/printable:FuzzEscape=200000 \
   generator/verify:FuzzGenerate=120 generator/verify:FuzzBundle=80
 
 fuzz-driver: ## each fuzz target for the input of driver and generator, some five seconds each; FUZZ_FACTOR=100 for longer

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 )
 
 // troubleshootParts are what the command prints in the recorded scenarios, and the table of causes.
@@ -20,7 +20,7 @@ func troubleshootParts(t *testing.T) map[string]string {
 	}
 	parts := map[string]string{"causes": causesTable()}
 	for _, place := range regexp.MustCompile(`<!-- (printed ([a-z-]+)) -->`).FindAllStringSubmatch(string(page), -1) {
-		text, err := os.ReadFile(filepath.Join("../generator/doctor/claim/testdata", place[2]+".txt"))
+		text, err := os.ReadFile(filepath.Join("../internal/diagnosis/testdata", place[2]+".txt"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func troubleshootParts(t *testing.T) map[string]string {
 func causesTable() string {
 	var b strings.Builder
 	b.WriteString("| cause | means |\n| --- | --- |\n")
-	for _, c := range claim.Causes {
+	for _, c := range diagnosis.Causes {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.ID, c.Means)
 	}
 	return b.String()

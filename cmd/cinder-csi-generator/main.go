@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/cinder-csi/cinder-csi/generator/cli"
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )

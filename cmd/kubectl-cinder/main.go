@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
 // version is set by the linker.
@@ -23,7 +23,7 @@ func main() {
 	if err != nil {
 		columns = 0 // no terminal
 	}
-	code := volume.Run(ctx, volume.World{
+	code := command.Run(ctx, command.World{
 		Stdout: os.Stdout, Stderr: os.Stderr, Columns: columns, Env: os.Getenv, Version: version, Connect: cloud.Connect, Kubernetes: cluster.Connect,
 	}, os.Args[1:])
 	stop()

@@ -11,8 +11,8 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
-	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // readme is the bundle's README: for people, who read it instead of this program's documentation. What pods need and the bundle

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 func newAdoptCommand(w *World, shared *common) *cobra.Command {

@@ -16,15 +16,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
-	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // The exit codes.
@@ -136,7 +136,7 @@ func codeOf(err error) int {
 		return Usage
 	case errors.As(err, &notOurs):
 		return Refused
-	case errors.Is(err, worktree.ErrNotADirectory), errors.Is(err, cloud.ErrUnknownCloud), errors.Is(err, cloud.ErrBadFile), errors.Is(err, cloud.ErrMisconfigured), errors.Is(err, volume.ErrUsage):
+	case errors.Is(err, worktree.ErrNotADirectory), errors.Is(err, cloud.ErrUnknownCloud), errors.Is(err, cloud.ErrBadFile), errors.Is(err, cloud.ErrMisconfigured), errors.Is(err, command.ErrUsage):
 		return Usage
 	}
 	return Failure

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
 	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
 // complete registers the candidates that need the world.
@@ -22,7 +22,7 @@ func complete(w *World, root *cobra.Command) {
 			c.ValidArgsFunction = completeDirectory
 		}
 		if c.Flag("os-cloud") != nil {
-			_ = c.RegisterFlagCompletionFunc("os-cloud", volume.CompleteClouds(w.Env)) // fails only if registered twice
+			_ = c.RegisterFlagCompletionFunc("os-cloud", command.CompleteClouds(w.Env)) // fails only if registered twice
 		}
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
-	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/report"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
 // preflight is the flags of doctor.
@@ -46,7 +46,7 @@ checked. Exit code 0: no errors, perhaps warnings. 1: at least one error. 64: wr
 		RunE:    func(cmd *cobra.Command, _ []string) error { return p.run(cmd.Context(), w) },
 	}
 	p.from.cloudFlags(c)
-	c.AddCommand(volume.New(volume.World{
+	c.AddCommand(command.New(command.World{
 		Stdout: w.data, Stderr: w.Stderr, Columns: w.Columns, Env: w.Env, Version: w.Version, Connect: w.Connect, Kubernetes: w.Kubernetes, Now: w.Now,
 	}, &shared.timeout))
 	targetFlag(c, &p.target, string(v1alpha1.Vanilla))

@@ -8,7 +8,7 @@ import (
 
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // The annotations that make a class the default (Kubernetes, "Well-Known Labels, Annotations and Taints").

@@ -12,7 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // Install is what is to be installed into a cluster.

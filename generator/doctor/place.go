@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // enforceLabel is the level of Pod Security that a namespace enforces (Kubernetes, "Pod Security Admission").

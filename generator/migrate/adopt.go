@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // Adoption is a bundle that shall take over from a driver of the same name.

@@ -3,7 +3,7 @@ package migrate
 import (
 	"fmt"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // The workloads of OpenShift's built-in driver, and the classes that its operator makes.

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // inTreeProvisioner is the name of the Cinder plugin that was a part of Kubernetes.

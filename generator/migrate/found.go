@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // Found is what a cluster has of the driver that the bundle replaces.

@@ -7,7 +7,7 @@ import (
 	"iter"
 	"net/url"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // LiveName is what notes call a cluster that was read.

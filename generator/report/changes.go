@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // Changes writes one line for each change, with the objects it concerns and what generate wants before it applies the change.

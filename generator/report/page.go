@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 //go:embed page

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/width"
 
-	"github.com/cinder-csi/cinder-csi/generator/printable"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // Width is the number of columns of a table when nobody says how wide the terminal is.

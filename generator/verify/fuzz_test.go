@@ -11,9 +11,9 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
-	"github.com/cinder-csi/cinder-csi/generator/printable"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // largestInput keeps the fuzzer from finding out that a larger input takes longer.

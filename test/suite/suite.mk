@@ -119,7 +119,7 @@ test-apiserver: build tools crds ## apply, re-apply and remove each bundle as it
 test-kubectl-cinder: build crds ## kubectl-cinder names the cause of each way to hang, on an API server with the real driver; RECORD=1 writes the recordings
 	$(CLUSTER_PROGRAMS)
 	go run ./test/kit/gate -- -count 1 -tags apiserver -timeout 10m -run '^TestVolume' ./test/suite/apiserver $(if $(RECORD),-update)
-	$(if $(RECORD),go test ./generator/doctor/claim -update && go test ./docs -run References -update)
+	$(if $(RECORD),go test ./internal/diagnosis -update && go test ./docs -run References -update)
 
 test-hypershift: build tools crds ## as root: a hypershift bundle on two API servers and the real cloud, with each way to reach the guest (HYPERSHIFT_CLOUD=simulated without it)
 	$(CLUSTER_PROGRAMS)

@@ -5,8 +5,8 @@ package imports_test
 // written in the same way. A package needs a key, a key needs a package, and an allowance needs a package that uses it.
 var mayImport = rules{
 	"cmd/cinder-csi-driver":    {"driver", "driver/config", "driver/guestaccess", "driver/openstack"},
-	"cmd/cinder-csi-generator": {"generator/cli", "generator/cluster", "internal/cloud", "internal/memnet", "internal/openstacksim"},
-	"cmd/kubectl-cinder":       {"generator/cli/volume", "generator/cluster", "internal/cloud"},
+	"cmd/cinder-csi-generator": {"generator/cli", "internal/cluster", "internal/cloud", "internal/memnet", "internal/openstacksim"},
+	"cmd/kubectl-cinder":       {"internal/diagnosis/command", "internal/cluster", "internal/cloud"},
 	"cmd/openstack-sim":        {"internal/openstacksim/..."},
 
 	"driver":                     {"driver/...", "internal/cloud", "internal/cloudconf"}, // run.go and what it calls: the only wiring
@@ -41,33 +41,33 @@ var mayImport = rules{
 	"driver/kube":                {"driver/contract", "driver/volume", "internal/kubeconfig"},
 	"driver/guestaccess":         {"internal/kubeconfig"},
 
-	"internal/cloud":                  {"internal/cloudconf"},
-	"internal/cloudconf":              {},
-	"internal/memnet":                 {},
-	"internal/openstacksim":           {},
-	"internal/openstacksim/cloudfile": {"internal/openstacksim"},
-	"internal/openstacksim/dataplane": {"internal/openstacksim"},
-	"internal/kubeconfig/...":         {},
-	"internal/paging":                 {},
+	"internal/cloud":                   {"internal/cloudconf"},
+	"internal/cloudconf":               {},
+	"internal/memnet":                  {},
+	"internal/openstacksim":            {},
+	"internal/openstacksim/cloudfile":  {"internal/openstacksim"},
+	"internal/openstacksim/dataplane":  {"internal/openstacksim"},
+	"internal/kubeconfig/...":          {},
+	"internal/paging":                  {},
+	"internal/printable":               {},
+	"internal/cluster":                 {"internal/cloud"},
+	"internal/diagnosis":               {"internal/cluster", "internal/printable", "internal/cloud"},
+	"internal/diagnosis/diagnosistest": {},
+	"internal/diagnosis/command":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/cloud"}, // kubectl-cinder links it
 
-	"generator/v1alpha1":               {"driver/contract"},
-	"generator/inspect":                {"generator/v1alpha1", "internal/cloud", "internal/paging"},
-	"generator/plan":                   {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests"},
-	"generator/field":                  {},
-	"generator/guard":                  {"generator/v1alpha1", "generator/plan", "driver/contract"},
-	"generator/printable":              {},
-	"generator/bundle":                 {"generator/v1alpha1", "generator/plan", "generator/field", "generator/printable", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
-	"generator/worktree":               {"generator/v1alpha1"},
-	"generator/cluster":                {"internal/cloud"},
-	"generator/doctor":                 {"generator/v1alpha1", "generator/inspect", "generator/cluster", "internal/cloud"},
-	"generator/doctor/claim":           {"generator/cluster", "generator/printable", "internal/cloud"},
-	"generator/doctor/claim/claimtest": {},
-	"generator/migrate":                {"generator/v1alpha1", "generator/cluster", "driver/contract", "driver/config", "internal/cloudconf"},
-	"generator/verify":                 {"generator/v1alpha1", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
-	"generator/verify/sidecarflags":    {"manifests"},
-	"generator/report":                 {"generator/v1alpha1", "generator/printable", "generator/doctor"},
-	"generator/cli":                    {"generator/...", "internal/cloud"},
-	"generator/cli/volume":             {"generator/cluster", "generator/doctor/claim", "generator/printable", "internal/cloud"}, // kubectl-cinder links it
+	"generator/v1alpha1":            {"driver/contract"},
+	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},
+	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests"},
+	"generator/field":               {},
+	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract"},
+	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
+	"generator/worktree":            {"generator/v1alpha1"},
+	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "internal/cluster", "internal/cloud"},
+	"generator/migrate":             {"generator/v1alpha1", "internal/cluster", "driver/contract", "driver/config", "internal/cloudconf"},
+	"generator/verify":              {"generator/v1alpha1", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
+	"generator/verify/sidecarflags": {"manifests"},
+	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
+	"generator/cli":                 {"generator/...", "internal/diagnosis/command", "internal/cluster", "internal/printable", "internal/cloud"},
 
 	"manifests": {}, "charts": {}, "docs": {}, "examples": {}, "overlays": {}, // embedded files, and tests
 
@@ -76,7 +76,7 @@ var mayImport = rules{
 	"tools/imports":         {},
 	"tools/prose":           {},
 	"tools/prose/cmd/...":   {"tools/prose"},
-	"tools/release":         {"tools/image", "driver/config", "generator/cli", "generator/cli/volume"}, // the manual pages
+	"tools/release":         {"tools/image", "driver/config", "generator/cli", "internal/diagnosis/command"}, // the manual pages
 	"tools/release/cmd/...": {"tools/release"},
 	"tools/versions":        {},
 	"test":                  {},
@@ -88,12 +88,12 @@ var mayImport = rules{
 
 // libraryImporters says which packages may import a library directly. Packages below test/ are free.
 var libraryImporters = []libraryRule{
-	{[]string{"github.com/gophercloud/..."}, []string{"internal/cloud", "driver/openstack", "generator/inspect", "generator/doctor", "generator/doctor/claim"}},
+	{[]string{"github.com/gophercloud/..."}, []string{"internal/cloud", "driver/openstack", "generator/inspect", "generator/doctor", "internal/diagnosis"}},
 	{[]string{"github.com/container-storage-interface/..."}, []string{"driver/rpc", "driver/identity", "driver/controller", "driver/node"}},
 	{[]string{"google.golang.org/grpc/..."}, []string{"driver/rpc", "driver/telemetry"}},
 	{[]string{"sigs.k8s.io/kustomize/..."}, []string{"generator/verify"}},
 	{[]string{"helm.sh/helm/..."}, []string{"generator/verify", "tools/release"}},
-	{[]string{"k8s.io/client-go/..."}, []string{"generator/cluster"}},
+	{[]string{"k8s.io/client-go/..."}, []string{"internal/cluster"}},
 	{[]string{"k8s.io/mount-utils", "github.com/moby/sys/mountinfo"}, []string{"driver/host", "driver/host/mount"}},
 	{[]string{"github.com/google/go-containerregistry/..."}, []string{"tools/image", "generator/doctor"}},
 }

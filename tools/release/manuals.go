@@ -13,19 +13,19 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/generator/cli"
-	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
 // writeManuals writes a manual page for each command of each program, and completions for the programs that people type. Manifests
 // start the driver, so it has no completions.
 func (r *release) writeManuals(context.Context) error {
-	for _, root := range []*cobra.Command{driverCommand(), cli.Commands(), volume.Commands()} {
+	for _, root := range []*cobra.Command{driverCommand(), cli.Commands(), command.Commands()} {
 		root.DisableAutoGenTag = true // it holds the day of the build
 		if err := r.writeManual(root); err != nil {
 			return err
 		}
 	}
-	for _, commands := range []func() *cobra.Command{cli.Commands, volume.Commands} {
+	for _, commands := range []func() *cobra.Command{cli.Commands, command.Commands} {
 		if err := r.writeCompletions(commands); err != nil {
 			return err
 		}

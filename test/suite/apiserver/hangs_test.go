@@ -17,10 +17,10 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim/claimtest"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 )
 
@@ -229,7 +229,7 @@ var hangs = []struct {
 // waitForStep waits until an operation in progress has a step.
 func (l *life) waitForStep(method string) {
 	l.t.Helper()
-	var page struct{ Operations []claim.Operation }
+	var page struct{ Operations []diagnosis.Operation }
 	for range 100 {
 		if response, err := http.Get("http://" + l.http + "/debug/operations"); err == nil {
 			text, _ := io.ReadAll(response.Body)
@@ -301,26 +301,28 @@ func TestVolumeThatHangsIsNamedWithItsCause(t *testing.T) {
 // check diagnoses in this process, which records, and with the plugin as a process.
 func (l *life) check(cause string) {
 	l.t.Helper()
-	r := &claimtest.Recording{
+	r := &diagnosistest.Recording{
 		Claim: l.namespace + "/data", Namespace: l.namespace, Cause: cause, Now: time.Now().UTC().Add(l.later),
-		Cluster: map[string]claimtest.Answer{}, Cloud: map[string]claimtest.Answer{}, Pages: map[string]claimtest.Answer{},
+		Cluster: map[string]diagnosistest.Answer{}, Cloud: map[string]diagnosistest.Answer{}, Pages: map[string]diagnosistest.Answer{},
 	}
 	real, err := cluster.Connect(cluster.Source{Kubeconfig: l.server.path("kubeconfig")})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	from := claim.Sources{Cluster: l.cluster(&claimtest.Recorder{Next: l.rest.http.Transport, Into: r.Cluster}), Namespace: l.namespace, Page: r.RecordPage(real.PodPage), Now: r.Now}
-	from.Cloud, err = l.tryLogin("sim-demo", func(next http.RoundTripper) http.RoundTripper { return &claimtest.Recorder{Next: next, Into: r.Cloud} })
+	from := diagnosis.Sources{Cluster: l.cluster(&diagnosistest.Recorder{Next: l.rest.http.Transport, Into: r.Cluster}), Namespace: l.namespace, Page: r.RecordPage(real.PodPage), Now: r.Now}
+	from.Cloud, err = l.tryLogin("sim-demo", func(next http.RoundTripper) http.RoundTripper {
+		return &diagnosistest.Recorder{Next: next, Into: r.Cloud}
+	})
 	if err != nil {
-		r.NoCloud, from.NoCloud = true, claim.Gap{What: "the cloud", Why: err.Error()}
+		r.NoCloud, from.NoCloud = true, diagnosis.Gap{What: "the cloud", Why: err.Error()}
 	}
-	facts, err := claim.Read(l.t.Context(), from, l.namespace, "data")
+	facts, err := diagnosis.Read(l.t.Context(), from, l.namespace, "data")
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	report := claim.Diagnose(facts)
+	report := diagnosis.Diagnose(facts)
 	var story strings.Builder
-	if err := claim.Print(&story, report, 110); err != nil {
+	if err := diagnosis.Print(&story, report, 110); err != nil {
 		l.t.Fatal(err)
 	}
 	l.t.Log("\n" + story.String())
@@ -333,7 +335,7 @@ func (l *life) check(cause string) {
 		}
 	}
 	if *update {
-		if err := r.Save(filepath.Join(l.server.repo, "generator/doctor/claim/testdata", l.namespace+".json")); err != nil {
+		if err := r.Save(filepath.Join(l.server.repo, "internal/diagnosis/testdata", l.namespace+".json")); err != nil {
 			l.t.Error(err)
 		}
 	}
@@ -347,7 +349,7 @@ func (l *life) checkPlugin(cause string) {
 	cmd := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), "volume", l.namespace+"/data", "--driver-namespace", l.namespace, "--os-cloud", "sim-demo", "-o", "json")
 	cmd.Env = append(l.server.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
 	out, err := cmd.Output()
-	var report claim.Report
+	var report diagnosis.Report
 	if jsonErr := json.Unmarshal(out, &report); jsonErr != nil {
 		l.t.Fatalf("%v: %v: %s", err, jsonErr, out)
 	}

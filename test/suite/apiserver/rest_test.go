@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // object is one object of the cluster.

@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 )
 
 // as is a kubeconfig of the administrator who acts as another user.
@@ -36,14 +36,14 @@ func (l *life) as(user string) string {
 }
 
 // plugin runs the plugin as a user, and waits until the API server knows the rights.
-func (l *life) plugin(user string, enough func(claim.Report) bool) claim.Report {
+func (l *life) plugin(user string, enough func(diagnosis.Report) bool) diagnosis.Report {
 	l.t.Helper()
-	var report claim.Report
+	var report diagnosis.Report
 	for range 20 {
 		cmd := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), "volume", l.namespace+"/data", "--driver-namespace", l.namespace, "--kubeconfig", l.as(user), "--os-cloud", "sim-demo", "-o", "json")
 		cmd.Env = append(l.server.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
 		out, _ := cmd.Output()
-		report = claim.Report{}
+		report = diagnosis.Report{}
 		if err := json.Unmarshal(out, &report); err != nil {
 			l.t.Fatalf("%v: %s", err, out)
 		}
@@ -78,7 +78,7 @@ func TestVolumeIsDiagnosedWithTheRightsOfItsReader(t *testing.T) {
 			"rules":    []object{{"apiGroups": []string{""}, "resources": []string{"persistentvolumeclaims", "pods", "events"}, "verbs": []string{"get", "list"}}},
 		})
 		l.grant("reader", "developer")
-		report := l.plugin("developer", func(r claim.Report) bool { return len(r.Steps) > 2 })
+		report := l.plugin("developer", func(r diagnosis.Report) bool { return len(r.Steps) > 2 })
 		if report.Cause != "attach.elsewhere" {
 			t.Errorf("want attach.elsewhere by the event of the pod, got %+v", report.Steps)
 		}
@@ -106,7 +106,7 @@ func TestVolumeIsDiagnosedWithTheRightsOfItsReader(t *testing.T) {
 			"metadata": object{"name": name},
 			"roleRef":  object{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}, "subjects": []object{{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "doctor"}},
 		})
-		report := l.plugin("doctor", func(r claim.Report) bool { return len(r.Unseen) == 0 })
+		report := l.plugin("doctor", func(r diagnosis.Report) bool { return len(r.Unseen) == 0 })
 		if report.Cause != "attach.elsewhere" {
 			t.Errorf("want attach.elsewhere, got %+v", report)
 		}

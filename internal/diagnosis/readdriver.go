@@ -1,4 +1,4 @@
-package claim
+package diagnosis
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // controllerLabels are those of the controller pods in manifests/base and in the chart.

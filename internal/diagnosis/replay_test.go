@@ -1,4 +1,4 @@
-package claim_test
+package diagnosis_test
 
 import (
 	"encoding/json"
@@ -13,25 +13,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim/claimtest"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
 )
 
 var update = flag.Bool("update", false, "write what the reports say into testdata")
 
 // sources replays a recording. The cluster is read through a transport that may refuse.
-func sources(t *testing.T, r *claimtest.Recording, through http.RoundTripper) claim.Sources {
+func sources(t *testing.T, r *diagnosistest.Recording, through http.RoundTripper) diagnosis.Sources {
 	t.Helper()
 	base := &url.URL{Scheme: "https", Host: "cluster.example"}
-	from := claim.Sources{Cluster: cluster.New("test", base, &http.Client{Transport: through}), Namespace: r.Namespace, Page: r.Page, Now: r.Now}
+	from := diagnosis.Sources{Cluster: cluster.New("test", base, &http.Client{Transport: through}), Namespace: r.Namespace, Page: r.Page, Now: r.Now}
 	if r.NoCloud {
-		from.NoCloud = claim.Gap{What: "the cloud", Why: "no login"}
+		from.NoCloud = diagnosis.Gap{What: "the cloud", Why: "no login"}
 		return from
 	}
 	settings := cloud.Settings{Name: "sim-demo", AuthURL: recordedCloud(t, r) + "/identity/v3", Username: "demo", Password: "recorded", UserDomainName: "Default", ProjectName: "demo", ProjectDomainName: "Default", Region: "RegionOne"}
-	c, err := cloud.Connect(t.Context(), settings, cloud.Options{Transport: claimtest.Replay(r.Cloud)})
+	c, err := cloud.Connect(t.Context(), settings, cloud.Options{Transport: diagnosistest.Replay(r.Cloud)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func sources(t *testing.T, r *claimtest.Recording, through http.RoundTripper) cl
 }
 
 // recordedCloud is the address of the cloud at the time of the recording, which the catalog names.
-func recordedCloud(t *testing.T, r *claimtest.Recording) string {
+func recordedCloud(t *testing.T, r *diagnosistest.Recording) string {
 	t.Helper()
 	text, err := json.Marshal(r.Cloud)
 	if err != nil {
@@ -54,25 +54,25 @@ func recordedCloud(t *testing.T, r *claimtest.Recording) string {
 	return "http://" + host
 }
 
-func diagnose(t *testing.T, r *claimtest.Recording, from claim.Sources) claim.Report {
+func diagnose(t *testing.T, r *diagnosistest.Recording, from diagnosis.Sources) diagnosis.Report {
 	t.Helper()
 	namespace, name, _ := strings.Cut(r.Claim, "/")
-	facts, err := claim.Read(t.Context(), from, namespace, name)
+	facts, err := diagnosis.Read(t.Context(), from, namespace, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return claim.Diagnose(facts)
+	return diagnosis.Diagnose(facts)
 }
 
-func recordings(t *testing.T) map[string]*claimtest.Recording {
+func recordings(t *testing.T) map[string]*diagnosistest.Recording {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) < 20 {
 		t.Fatalf("want at least 20 recordings, got %d: %v", len(files), err)
 	}
-	all := map[string]*claimtest.Recording{}
+	all := map[string]*diagnosistest.Recording{}
 	for _, file := range files {
-		r, err := claimtest.Load(file)
+		r, err := diagnosistest.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,24 +85,24 @@ func recordings(t *testing.T) map[string]*claimtest.Recording {
 func TestEachRecordedHangIsNamedWithItsCause(t *testing.T) {
 	for name, r := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
-			report := diagnose(t, r, sources(t, r, claimtest.Replay(r.Cluster)))
+			report := diagnose(t, r, sources(t, r, diagnosistest.Replay(r.Cluster)))
 			if report.Cause != r.Cause {
 				t.Errorf("want cause %s, got %s", r.Cause, report.Cause)
 			}
 			var got strings.Builder
-			if err := claim.Print(&got, report, 100); err != nil {
+			if err := diagnosis.Print(&got, report, 100); err != nil {
 				t.Fatal(err)
 			}
 			golden(t, name+".txt", got.String())
 			blocked := false
 			for _, s := range report.Steps {
-				hangs := s.State == claim.Waiting || s.State == claim.Failed
+				hangs := s.State == diagnosis.Waiting || s.State == diagnosis.Failed
 				if hangs && len(s.Do) == 0 {
 					t.Errorf("step %s says nothing of what to do", s.Name)
 				}
 				blocked = blocked || hangs
 			}
-			if blocked == (r.Cause == claim.None) {
+			if blocked == (r.Cause == diagnosis.None) {
 				t.Errorf("cause %s, and steps %+v", r.Cause, report.Steps)
 			}
 		})
@@ -133,13 +133,13 @@ func (r refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 	if strings.Contains(request.URL.Path, "/namespaces/") && !strings.Contains(request.URL.Path, "/leases") {
 		return r.next.RoundTrip(request)
 	}
-	return claimtest.Replay{request.Method + " " + request.URL.RequestURI(): {Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}}.RoundTrip(request)
+	return diagnosistest.Replay{request.Method + " " + request.URL.RequestURI(): {Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}}.RoundTrip(request)
 }
 
 func TestWithoutRightsInTheClusterTheStoryGoesOnAndNamesWhatIsNotSeen(t *testing.T) {
 	for name, r := range recordings(t) {
 		t.Run(name, func(t *testing.T) {
-			report := diagnose(t, r, sources(t, r, refusing{claimtest.Replay(r.Cluster)}))
+			report := diagnose(t, r, sources(t, r, refusing{diagnosistest.Replay(r.Cluster)}))
 			if len(report.Steps) == 0 || len(report.Unseen) == 0 {
 				t.Errorf("want a story and what is not seen, got %+v", report)
 			}
@@ -154,15 +154,15 @@ func TestWithoutRightsInTheClusterTheStoryGoesOnAndNamesWhatIsNotSeen(t *testing
 
 func TestWithoutCredentialsAndPortForwardTheStorySaysWhatItCouldNotSee(t *testing.T) {
 	r := recordings(t)["attaching-stuck"]
-	from := sources(t, r, claimtest.Replay(r.Cluster))
-	from.Cloud, from.NoCloud = nil, claim.Gap{What: "the volume in Cinder", Why: "no credentials are given"}
+	from := sources(t, r, diagnosistest.Replay(r.Cluster))
+	from.Cloud, from.NoCloud = nil, diagnosis.Gap{What: "the volume in Cinder", Why: "no credentials are given"}
 	r.Pages = nil
 	report := diagnose(t, r, from)
 	if report.Cause != "attach.waiting" || !report.Hangs() {
 		t.Errorf("want the attach to wait, got %+v", report)
 	}
 	var text strings.Builder
-	if err := claim.Print(&text, report, 100); err != nil {
+	if err := diagnosis.Print(&text, report, 100); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Not seen:", "no credentials are given", "kubectl --namespace attaching-stuck port-forward"} {
@@ -174,7 +174,7 @@ func TestWithoutCredentialsAndPortForwardTheStorySaysWhatItCouldNotSee(t *testin
 
 func TestOnlyQuotasWithoutRoomAreNamed(t *testing.T) {
 	r := recordings(t)["quota-full"]
-	report := diagnose(t, r, sources(t, r, claimtest.Replay(r.Cluster)))
+	report := diagnose(t, r, sources(t, r, diagnosistest.Replay(r.Cluster)))
 	why := report.Steps[len(report.Steps)-1].Why
 	if !strings.HasSuffix(why, "; quota gigabytes is 0, of which 0 are used or reserved") {
 		t.Errorf("want the one full quota at the end, got %s", why)
@@ -183,8 +183,8 @@ func TestOnlyQuotasWithoutRoomAreNamed(t *testing.T) {
 
 func TestAClusterThatDoesNotAnswerIsAnError(t *testing.T) {
 	r := recordings(t)["no-pod"]
-	from := sources(t, r, claimtest.Replay{})
-	if _, err := claim.Read(t.Context(), from, "shop", "data"); !errors.Is(err, cluster.ErrUnreachable) {
+	from := sources(t, r, diagnosistest.Replay{})
+	if _, err := diagnosis.Read(t.Context(), from, "shop", "data"); !errors.Is(err, cluster.ErrUnreachable) {
 		t.Errorf("want ErrUnreachable, got %v", err)
 	}
 }

@@ -1,8 +1,8 @@
-// Package claim follows one PersistentVolumeClaim to its disk and says where it hangs: which step waits, since when, why, and what to do.
+// Package diagnosis follows one PersistentVolumeClaim to its disk and says where it hangs: which step waits, since when, why, and what to do.
 //
 // Read collects the facts from the cluster, the cloud and the driver; Diagnose is a pure function of them. Nothing here changes anything.
 // What cannot be read, for want of a right or of credentials, is listed as not seen, and the story goes on without it.
-package claim
+package diagnosis
 
 import "time"
 

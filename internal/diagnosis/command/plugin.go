@@ -1,4 +1,4 @@
-package volume
+package command
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cinder-csi/cinder-csi/generator/printable"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // The exit codes are those of the generator.

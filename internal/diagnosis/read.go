@@ -1,4 +1,4 @@
-package claim
+package diagnosis
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 // Sources are where the facts come from.

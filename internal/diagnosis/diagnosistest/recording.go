@@ -1,6 +1,6 @@
-// Package claimtest records what a cluster, a driver and a cloud answer about one claim, and replays it. The tests on a real API server
+// Package diagnosistest records what a cluster, a driver and a cloud answer about one claim, and replays it. The tests on a real API server
 // record; the tests without one replay.
-package claimtest
+package diagnosistest
 
 import (
 	"bytes"

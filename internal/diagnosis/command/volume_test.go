@@ -1,4 +1,4 @@
-package volume_test
+package command_test
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cinder-csi/cinder-csi/generator/cli/volume"
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
 // run runs the plugin against an API server that has one Bound claim, without a cloud.
@@ -37,7 +37,7 @@ func run(t *testing.T, env map[string]string, args ...string) (stdout, stderr st
 		t.Fatal(err)
 	}
 	var out, messages bytes.Buffer
-	code = volume.Run(t.Context(), volume.World{
+	code = command.Run(t.Context(), command.World{
 		Stdout: &out, Stderr: &messages, Env: func(name string) string { return env[name] }, Version: "v0-test",
 		Kubernetes: func(s cluster.Source) (*cluster.Cluster, error) {
 			if s.Context == "nowhere" {
@@ -59,7 +59,7 @@ func TestThePluginTellsTheStoryAndWhatItCouldNotSee(t *testing.T) {
 
 func TestThePluginExitsOneIfTheVolumeHangs(t *testing.T) {
 	stdout, stderr, code := run(t, nil, "volume", "shop/other", "-o", "json")
-	var report claim.Report
+	var report diagnosis.Report
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || report.Cause != "claim.missing" || code != 1 || !strings.Contains(stderr, "claim.missing") {
 		t.Errorf("exit %d, %v: %s%s", code, err, stdout, stderr)
 	}

@@ -1,4 +1,4 @@
-package claim
+package diagnosis
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cinder-csi/cinder-csi/generator/printable"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
 )
 
 // narrowest is the smallest width of a report, in columns.

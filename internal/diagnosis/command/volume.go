@@ -1,6 +1,6 @@
-// Package volume is the command that says where one volume hangs: `cinder-csi-generator doctor volume`, and `kubectl cinder volume` of the
+// Package command is the command that says where one volume hangs: `cinder-csi-generator doctor volume`, and `kubectl cinder volume` of the
 // kubectl plugin. It is a package of its own so that the plugin does not link the generator.
-package volume
+package command
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cinder-csi/cinder-csi/generator/cluster"
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 )
 
 // ErrUsage is a command line that cannot work.
@@ -103,16 +103,16 @@ func (v *command) run(ctx context.Context, argument string) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	from := claim.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, Now: v.now()}
+	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, Now: v.now()}
 	from.Cloud, from.NoCloud = v.connect(ctx)
 	if from.Cloud != nil {
 		defer from.Cloud.Close()
 	}
-	facts, err := claim.Read(ctx, from, namespace, name)
+	facts, err := diagnosis.Read(ctx, from, namespace, name)
 	if err != nil {
 		return err
 	}
-	r := claim.Diagnose(facts)
+	r := diagnosis.Diagnose(facts)
 	if err := v.print(r); err != nil {
 		return err
 	}
@@ -123,10 +123,10 @@ func (v *command) run(ctx context.Context, argument string) error {
 }
 
 // connect logs in to the cloud. Without a login the story goes on, with a gap.
-func (v *command) connect(ctx context.Context) (*cloud.Cloud, claim.Gap) {
+func (v *command) connect(ctx context.Context) (*cloud.Cloud, diagnosis.Gap) {
 	const what = "the volume in Cinder and the server in Nova"
 	if v.cloud.CloudName == "" && v.Env("OS_CLOUD") == "" && v.Env("OS_AUTH_URL") == "" {
-		return nil, claim.Gap{What: what, Why: "no credentials are given", Do: "name a cloud of clouds.yaml with --os-cloud; it must be the project of the driver"}
+		return nil, diagnosis.Gap{What: what, Why: "no credentials are given", Do: "name a cloud of clouds.yaml with --os-cloud; it must be the project of the driver"}
 	}
 	source := v.cloud
 	source.Env = v.Env
@@ -134,13 +134,13 @@ func (v *command) connect(ctx context.Context) (*cloud.Cloud, claim.Gap) {
 	if err == nil {
 		var c *cloud.Cloud
 		if c, err = v.Connect(ctx, settings, cloud.Options{UserAgent: []string{"cinder-csi-generator/" + v.Version}, Wrap: cloud.Bound}); err == nil {
-			return c, claim.Gap{}
+			return c, diagnosis.Gap{}
 		}
 	}
-	return nil, claim.Gap{What: what, Why: err.Error(), Do: "correct the credentials given to this command; those of the driver may be others"}
+	return nil, diagnosis.Gap{What: what, Why: err.Error(), Do: "correct the credentials given to this command; those of the driver may be others"}
 }
 
-func (v *command) print(r claim.Report) error {
+func (v *command) print(r diagnosis.Report) error {
 	if v.output == "json" {
 		encoder := json.NewEncoder(v.Stdout)
 		encoder.SetIndent("", "  ")
@@ -151,7 +151,7 @@ func (v *command) print(r claim.Report) error {
 	if columns == 0 {
 		columns = width
 	}
-	return claim.Print(v.Stdout, r, columns)
+	return diagnosis.Print(v.Stdout, r, columns)
 }
 
 func (v *command) now() time.Time {

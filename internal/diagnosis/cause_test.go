@@ -1,4 +1,4 @@
-package claim_test
+package diagnosis_test
 
 import (
 	"strings"
@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim"
-	"github.com/cinder-csi/cinder-csi/generator/doctor/claim/claimtest"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
 )
 
 // factsOf are those of a recording.
-func factsOf(t *testing.T, r *claimtest.Recording) claim.Facts {
+func factsOf(t *testing.T, r *diagnosistest.Recording) diagnosis.Facts {
 	t.Helper()
 	namespace, name, _ := strings.Cut(r.Claim, "/")
-	facts, err := claim.Read(t.Context(), sources(t, r, claimtest.Replay(r.Cluster)), namespace, name)
+	facts, err := diagnosis.Read(t.Context(), sources(t, r, diagnosistest.Replay(r.Cluster)), namespace, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,13 +26,13 @@ func factsOf(t *testing.T, r *claimtest.Recording) claim.Facts {
 }
 
 // provisioning makes the claim of a running pod one that has no volume yet.
-func provisioning(f *claim.Facts, message string) {
+func provisioning(f *diagnosis.Facts, message string) {
 	f.Claim.Status.Phase, f.Claim.Spec.VolumeName, f.Volume, f.Cloud.Volume = corev1.ClaimPending, "", nil, nil
 	f.Events = []corev1.Event{{Reason: "ProvisioningFailed", Message: message, LastTimestamp: metav1.NewTime(f.Now)}}
 }
 
 // attaching makes the VolumeAttachment of a running pod one that is not attached.
-func attaching(f *claim.Facts, message string) {
+func attaching(f *diagnosis.Facts, message string) {
 	f.Pods[0].Status.Conditions = nil
 	f.Attachments[0].Status = storagev1.VolumeAttachmentStatus{}
 	if message != "" {
@@ -41,19 +41,19 @@ func attaching(f *claim.Facts, message string) {
 }
 
 // unreadable takes the right to read VolumeAttachments away; the pod has an event of the attach.
-func unreadable(f *claim.Facts, message string) {
+func unreadable(f *diagnosis.Facts, message string) {
 	attaching(f, "")
-	f.Attachments, f.Gaps = nil, []claim.Gap{{What: "the VolumeAttachments", Why: "denied"}}
+	f.Attachments, f.Gaps = nil, []diagnosis.Gap{{What: "the VolumeAttachments", Why: "denied"}}
 	f.Events = []corev1.Event{{Reason: "FailedAttachVolume", Message: message}}
 }
 
 // expanding makes the claim ask for more than it has.
-func expanding(f *claim.Facts) {
+func expanding(f *diagnosis.Facts) {
 	f.Claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}
 }
 
 // deleting deletes the claim; its PersistentVolume is Released, and detached.
-func deleting(f *claim.Facts) {
+func deleting(f *diagnosis.Facts) {
 	f.Claim, f.Pods, f.Attachments = nil, nil, nil
 	f.Volume.Status.Phase = corev1.VolumeReleased
 }
@@ -61,88 +61,88 @@ func deleting(f *claim.Facts) {
 // changes are made to the facts of a claim that does not hang. says is a part of what the first step that hangs says.
 var changes = []struct {
 	name, cause, says string
-	change            func(f *claim.Facts)
+	change            func(f *diagnosis.Facts)
 }{
-	{"wrong name", "claim.missing", "there is no claim", func(f *claim.Facts) { *f = claim.Facts{Namespace: "a", Name: "b", Now: f.Now} }},
-	{"claim that may not be read", "claim.unreadable", "cannot be read", func(f *claim.Facts) {
-		*f = claim.Facts{Namespace: "a", Name: "b", Now: f.Now, Gaps: []claim.Gap{{What: "the claim"}}}
+	{"wrong name", "claim.missing", "there is no claim", func(f *diagnosis.Facts) { *f = diagnosis.Facts{Namespace: "a", Name: "b", Now: f.Now} }},
+	{"claim that may not be read", "claim.unreadable", "cannot be read", func(f *diagnosis.Facts) {
+		*f = diagnosis.Facts{Namespace: "a", Name: "b", Now: f.Now, Gaps: []diagnosis.Gap{{What: "the claim"}}}
 	}},
-	{"PersistentVolume is gone", "claim.lost", "Lost", func(f *claim.Facts) { f.Claim.Status.Phase, f.Volume = corev1.ClaimLost, nil }},
-	{"no class and no default", "class.missing", "names no StorageClass", func(f *claim.Facts) {
+	{"PersistentVolume is gone", "claim.lost", "Lost", func(f *diagnosis.Facts) { f.Claim.Status.Phase, f.Volume = corev1.ClaimLost, nil }},
+	{"no class and no default", "class.missing", "names no StorageClass", func(f *diagnosis.Facts) {
 		provisioning(f, "")
 		f.Claim.Spec.StorageClassName, f.Class = nil, nil
 	}},
-	{"pod without a node", "pod.unschedulable", "Insufficient cpu", func(f *claim.Facts) {
+	{"pod without a node", "pod.unschedulable", "Insufficient cpu", func(f *diagnosis.Facts) {
 		f.Pods[0].Spec.NodeName = ""
 		f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/2 nodes are available: 2 Insufficient cpu."}}
 	}},
-	{"lease expired", "driver.no-leader", "cinder-csi/cinder-csi-openstack-org", func(f *claim.Facts) {
+	{"lease expired", "driver.no-leader", "cinder-csi/cinder-csi-openstack-org", func(f *diagnosis.Facts) {
 		provisioning(f, "")
-		f.Events, f.Leases = nil, []claim.Lease{{Name: "cinder-csi/cinder-csi-openstack-org", Holder: "cinder-csi-controller-1", Until: f.Now.Add(-time.Minute)}}
+		f.Events, f.Leases = nil, []diagnosis.Lease{{Name: "cinder-csi/cinder-csi-openstack-org", Holder: "cinder-csi-controller-1", Until: f.Now.Add(-time.Minute)}}
 	}},
-	{"right is missing", "cloud.rights", "policy", func(f *claim.Facts) {
+	{"right is missing", "cloud.rights", "policy", func(f *diagnosis.Facts) {
 		provisioning(f, "rpc error: code = PermissionDenied desc = create volume: Cinder answers HTTP 403: policy does not allow this")
 	}},
-	{"refused", "create.refused", "hint", func(f *claim.Facts) {
+	{"refused", "create.refused", "hint", func(f *diagnosis.Facts) {
 		provisioning(f, "rpc error: code = InvalidArgument desc = create: a scheduler hint names a server")
 	}},
-	{"error in Cinder without an event", "create.error", "out of order", func(f *claim.Facts) {
+	{"error in Cinder without an event", "create.error", "out of order", func(f *diagnosis.Facts) {
 		volume := *f.Cloud.Volume
 		provisioning(f, "")
 		f.Events, f.Cloud.Volume, f.Cloud.Message = nil, &volume, "the backend is out of order"
 		volume.Status = "error"
 	}},
-	{"not bound yet", "bind.waiting", "not bound", func(f *claim.Facts) { f.Claim.Status.Phase = corev1.ClaimPending }},
-	{"volume was deleted", "volume.missing", "Cinder has no volume", func(f *claim.Facts) { f.Cloud.Missing, f.Cloud.Volume = true, nil }},
-	{"volume in error", "volume.error", "is error", func(f *claim.Facts) { f.Cloud.Volume.Status = "error" }},
-	{"attach fails", "attach.error", "FailedPrecondition", func(f *claim.Facts) {
+	{"not bound yet", "bind.waiting", "not bound", func(f *diagnosis.Facts) { f.Claim.Status.Phase = corev1.ClaimPending }},
+	{"volume was deleted", "volume.missing", "Cinder has no volume", func(f *diagnosis.Facts) { f.Cloud.Missing, f.Cloud.Volume = true, nil }},
+	{"volume in error", "volume.error", "is error", func(f *diagnosis.Facts) { f.Cloud.Volume.Status = "error" }},
+	{"attach fails", "attach.error", "FailedPrecondition", func(f *diagnosis.Facts) {
 		attaching(f, "rpc error: code = FailedPrecondition desc = attach: the host failed to attach the volume")
 	}},
-	{"attach with a gone cloud", "cloud.unreachable", "503", func(f *claim.Facts) { attaching(f, "rpc error: code = Unavailable desc = read volume: HTTP 503") }},
-	{"attach in progress", "attach.waiting", "the driver attaches", func(f *claim.Facts) { attaching(f, "") }},
-	{"attach without a VolumeAttachment", "attach.waiting", "no VolumeAttachment", func(f *claim.Facts) {
+	{"attach with a gone cloud", "cloud.unreachable", "503", func(f *diagnosis.Facts) { attaching(f, "rpc error: code = Unavailable desc = read volume: HTTP 503") }},
+	{"attach in progress", "attach.waiting", "the driver attaches", func(f *diagnosis.Facts) { attaching(f, "") }},
+	{"attach without a VolumeAttachment", "attach.waiting", "no VolumeAttachment", func(f *diagnosis.Facts) {
 		attaching(f, "")
 		f.Attachments = nil
 	}},
-	{"attach without a driver", "driver.not-running", "no controller pod", func(f *claim.Facts) {
+	{"attach without a driver", "driver.not-running", "no controller pod", func(f *diagnosis.Facts) {
 		attaching(f, "")
 		f.Controllers = nil
 	}},
-	{"detach without an attacher", "driver.no-leader", "external-attacher", func(f *claim.Facts) {
+	{"detach without an attacher", "driver.no-leader", "external-attacher", func(f *diagnosis.Facts) {
 		now := metav1.NewTime(f.Now)
 		f.Pods, f.Attachments[0].DeletionTimestamp = nil, &now
-		f.Leases = []claim.Lease{{Name: "cinder-csi/external-attacher-leader-cinder-csi-openstack-org", Until: f.Now.Add(-time.Minute)}}
+		f.Leases = []diagnosis.Lease{{Name: "cinder-csi/external-attacher-leader-cinder-csi-openstack-org", Until: f.Now.Add(-time.Minute)}}
 	}},
-	{"attachments that may not be read", "attach.elsewhere", "another node", func(f *claim.Facts) {
+	{"attachments that may not be read", "attach.elsewhere", "another node", func(f *diagnosis.Facts) {
 		unreadable(f, `Multi-Attach error for volume "pvc-u" Volume is already used by pod(s) app-0`)
 	}},
-	{"failed attachment that may not be read", "attach.limit", "maximum", func(f *claim.Facts) {
+	{"failed attachment that may not be read", "attach.limit", "maximum", func(f *diagnosis.Facts) {
 		unreadable(f, "AttachVolume.Attach failed for volume \"pvc-u\" : rpc error: code = ResourceExhausted desc = attach volume: The maximum allowed number of disk devices")
 	}},
-	{"node is gone", "node.not-ready", "does not exist in Kubernetes", func(f *claim.Facts) {
+	{"node is gone", "node.not-ready", "does not exist in Kubernetes", func(f *diagnosis.Facts) {
 		for _, n := range f.Nodes {
 			n.Missing, n.Ready = true, false
 		}
 	}},
-	{"pod starts", "mount.waiting", "does not run yet", func(f *claim.Facts) {
+	{"pod starts", "mount.waiting", "does not run yet", func(f *diagnosis.Facts) {
 		f.Pods[0].Status.Conditions = nil
 		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
 	}},
-	{"expand fails", "expand.error", "quota", func(f *claim.Facts) {
+	{"expand fails", "expand.error", "quota", func(f *diagnosis.Facts) {
 		expanding(f)
 		f.Events = []corev1.Event{{Reason: "VolumeResizeFailed", Message: "rpc error: code = ResourceExhausted desc = extend volume: Quota exceeded"}}
 	}},
 	{"expand in progress", "expand.waiting", "asks for 5Gi", expanding},
-	{"deleted, but in use", "delete.in-use", "pods use the claim", func(f *claim.Facts) {
+	{"deleted, but in use", "delete.in-use", "pods use the claim", func(f *diagnosis.Facts) {
 		now := metav1.NewTime(f.Now)
 		f.Claim.DeletionTimestamp = &now
 	}},
 	{"delete in progress", "delete.waiting", "the driver deletes", deleting},
-	{"delete is refused", "delete.error", "snapshots", func(f *claim.Facts) {
+	{"delete is refused", "delete.error", "snapshots", func(f *diagnosis.Facts) {
 		deleting(f)
 		f.Events = []corev1.Event{{Reason: "VolumeFailedDelete", Message: "rpc error: code = FailedPrecondition desc = delete: the volume has snapshots"}}
 	}},
-	{"kept", "none", "", func(f *claim.Facts) {
+	{"kept", "none", "", func(f *diagnosis.Facts) {
 		deleting(f)
 		f.Volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
 	}},
@@ -154,12 +154,12 @@ func TestEachChangeOfAHealthyClaimIsNamedWithItsCause(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := factsOf(t, r)
 			c.change(&f)
-			report := claim.Diagnose(f)
+			report := diagnosis.Diagnose(f)
 			if report.Cause != c.cause {
 				t.Fatalf("want cause %s, got %s: %+v", c.cause, report.Cause, report.Steps)
 			}
 			last := report.Steps[len(report.Steps)-1]
-			if text := last.What + " " + last.Why; c.cause != claim.None && !strings.Contains(strings.ToLower(text), strings.ToLower(c.says)) {
+			if text := last.What + " " + last.Why; c.cause != diagnosis.None && !strings.Contains(strings.ToLower(text), strings.ToLower(c.says)) {
 				t.Errorf("want %q in %q", c.says, text)
 			}
 		})
@@ -174,7 +174,7 @@ func TestEachCauseHasACase(t *testing.T) {
 	for _, c := range changes {
 		covered[c.cause] = true
 	}
-	for _, c := range claim.Causes {
+	for _, c := range diagnosis.Causes {
 		if !covered[c.ID] {
 			t.Errorf("no test has cause %s", c.ID)
 		}
@@ -186,7 +186,7 @@ func TestAFreshEventOfTheProvisionerProvesThatItRunsSomewhere(t *testing.T) {
 	f := factsOf(t, recordings(t)["nothing-hangs"])
 	provisioning(&f, "rpc error: code = ResourceExhausted desc = create volume: Quota exceeded")
 	f.Controllers = nil
-	if report := claim.Diagnose(f); report.Cause != "create.quota" {
+	if report := diagnosis.Diagnose(f); report.Cause != "create.quota" {
 		t.Errorf("want create.quota, got %s", report.Cause)
 	}
 }

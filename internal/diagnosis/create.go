@@ -1,4 +1,4 @@
-package claim
+package diagnosis
 
 import (
 	"fmt"
