@@ -27,10 +27,10 @@ func (p *plane) images() []image {
 		}
 	}
 	if p.controller {
-		add(plan.IDController, p.r.Controller, p.controllerContainers())
+		add(plan.RoleController, p.r.Controller, p.controllerContainers())
 	}
 	if p.node {
-		add(plan.IDNode, p.r.Node, nodeContainers)
+		add(plan.RoleNode, p.r.Node, nodeContainers)
 	}
 	if p.checksDrift() {
 		used = append(used, image{"driftcheck", "generator", p.r.Images["generator"], p.driftCheckPolicies()})

@@ -241,7 +241,7 @@ func (e *explainer) undecided(o verify.Object, at field.Path, origin bundle.Orig
 
 // secret: the Secret with the credentials is a person's to create, but what it must be called and hold was decided.
 func (e *explainer) secret(name, path string) (answer, error) {
-	d, _ := plan.DecisionOf(e.plan, plan.IDCredentials)
+	d, _ := plan.DecisionOf(e.plan, plan.IDs.Credentials.ID)
 	fields, _ := d.Value.(map[string]any)
 	if fields["secretName"] != name {
 		return answer{}, usage("the bundle has no secret/%s; its pods need %v", name, fields["secretName"])

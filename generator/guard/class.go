@@ -204,7 +204,7 @@ func withType(parameters any, id string) map[string]any {
 // pinned is a class as an entry of storageClasses.extra that depends on no type of the cloud.
 func (c *comparison) pinned(name string, was map[string]any) m {
 	entry := m{"name": name, "reclaimPolicy": was["reclaimPolicy"], "parameters": was["parameters"]}
-	for id, key := range map[string]string{plan.IDBindingMode: "volumeBindingMode", plan.IDExpansion: "allowVolumeExpansion"} {
+	for id, key := range map[string]string{plan.IDs.BindingMode.ID: "volumeBindingMode", plan.IDs.Expansion.ID: "allowVolumeExpansion"} {
 		if value, ok := was[key]; ok && !equal(value, c.is[id].value) { // else the class has it by default
 			entry[key] = value
 		}

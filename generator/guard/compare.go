@@ -53,14 +53,14 @@ func (c *comparison) add(change v1alpha1.Change, format string, args ...any) {
 func (c *comparison) objects(id, field string) []string {
 	for _, k := range kinds {
 		name, found := strings.CutPrefix(id, k.prefix)
-		if id == plan.IDCSIDriver {
-			name, _ = c.is[plan.IDDriverName].value.(string)
+		if id == plan.IDs.CSIDriver.ID {
+			name, _ = c.is[plan.IDs.Driver.ID].value.(string)
 		}
 		if found && name != "" {
 			return []string{k.kind + "/" + name}
 		}
 	}
-	if id == plan.IDDefaultClass {
+	if id == plan.IDs.DefaultClass.ID {
 		var classes []string
 		for _, name := range []any{c.was[id].value, c.is[id].value} {
 			if name, ok := name.(string); ok && name != "" {
@@ -263,8 +263,8 @@ func (c *comparison) warnings() {
 
 // saysTopology is whether a warning repeats the line about the topology that is off now.
 func (c *comparison) saysTopology(warning string) bool {
-	was, _ := plan.DecisionOf(c.old, plan.IDTopology)
-	is, _ := plan.DecisionOf(c.next, plan.IDTopology)
+	was, _ := plan.DecisionOf(c.old, plan.IDs.Topology.ID)
+	is, _ := plan.DecisionOf(c.next, plan.IDs.Topology.ID)
 	return strings.HasPrefix(warning, plan.TopologyIsOff) && was.Value != is.Value
 }
 

@@ -63,7 +63,7 @@ func (c *comparison) factsOf(id string) []fact {
 // zones, as long as topology is on. Of other facts nothing is known.
 func (c *comparison) unsaid(id, name string) (string, bool) {
 	k := classOf(c.was[id])
-	return "none", k.typeName != "" && name == plan.ZonesFact(k.typeName) && c.was[plan.IDTopology].value == true
+	return "none", k.typeName != "" && name == plan.ZonesFact(k.typeName) && c.was[plan.IDs.Topology.ID].value == true
 }
 
 func merged(a, b map[string]string) map[string]string {

@@ -17,7 +17,7 @@ var kinds = []struct {
 }{
 	{plan.ClassID, "StorageClass", []string{"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"}},
 	{plan.AttributesClassID, "VolumeAttributesClass", []string{"driverName", "parameters"}},
-	{plan.IDCSIDriver, "CSIDriver", []string{"attachRequired", "volumeLifecycleModes"}},
+	{plan.IDs.CSIDriver.ID, "CSIDriver", []string{"attachRequired", "volumeLifecycleModes"}},
 }
 
 // rule refuses every change of one decision.
@@ -29,14 +29,14 @@ type rule struct {
 const otherNamespace = "objects in the old namespace stay and run beside the new ones, and the new namespace needs the Secret with the credentials too"
 
 var rules = map[string]rule{
-	plan.IDDriverName: {DriverName, "existing volumes belong to the driver of the old name, and a driver of another name cannot mount them", (*comparison).pinDriver},
-	plan.IDClusterID: {
+	plan.IDs.Driver.ID: {DriverName, "existing volumes belong to the driver of the old name, and a driver of another name cannot mount them", (*comparison).pinDriver},
+	plan.IDs.ClusterID.ID: {
 		ClusterID, "existing volumes carry the old cluster ID, and reports of orphans would list them as those of another cluster",
 		(*comparison).pinClusterID,
 	},
-	plan.IDControllerNamespace: {Namespace, otherNamespace, pinNamespace("controller")},
-	plan.IDNodeNamespace:       {Namespace, otherNamespace, pinNamespace("node")},
-	plan.IDTopology: {
+	plan.IDs.ControllerNamespace.ID: {Namespace, otherNamespace, pinNamespace("controller")},
+	plan.IDs.NodeNamespace.ID:       {Namespace, otherNamespace, pinNamespace("node")},
+	plan.IDs.Topology.ID: {
 		Topology, "existing volumes and nodes keep the zones of the old setting, so pods with existing volumes may not be scheduled",
 		(*comparison).pinTopology,
 	},
@@ -54,7 +54,7 @@ func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 		r.pin(c, change, was)
 		return
 	}
-	if strings.HasPrefix(id, plan.IDSnapshotClass) {
+	if strings.HasPrefix(id, plan.IDs.SnapshotClass.ID) {
 		c.guardSnapshots(change, was, is)
 		return
 	}
@@ -82,7 +82,7 @@ func (c *comparison) guardSnapshots(change *v1alpha1.Change, was, is any) {
 	change.Accept = Snapshots
 	change.Refused = "existing VolumeSnapshots lose their class and the snapshotter sidecar, so that nobody can restore or delete them"
 	switch on := c.next.Config.Snapshots.Enabled; {
-	case off && change.Decision == plan.IDSnapshotClass:
+	case off && change.Decision == plan.IDs.SnapshotClass.ID:
 		change.Pin = m{"snapshots": m{"enabled": true}}
 	case off && (on == nil || *on): // else the class for backups returns with snapshots
 		change.Pin = m{"snapshots": m{"backup": v1alpha1.Enabled}}

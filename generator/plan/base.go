@@ -41,7 +41,7 @@ var base = sync.OnceValue(func() baseDefaults {
 })
 
 // roleOf is the role of the one Deployment and the one DaemonSet.
-var roleOf = map[string]string{"Deployment": IDController, "DaemonSet": IDNode}
+var roleOf = map[string]string{"Deployment": RoleController, "DaemonSet": RoleNode}
 
 // workloadFile is what is read of a Deployment or a DaemonSet, or of a component's patch of one.
 type workloadFile struct {

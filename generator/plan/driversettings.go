@@ -62,11 +62,11 @@ func (d *decider) checkSchedule(key, schedule string) {
 func (d *decider) checkPods() {
 	d.checkDriverSettings()
 	d.checkSchedule("spec.driftCheck.schedule", d.spec.DriftCheck.Schedule)
-	d.checkExtraArgs("spec.driver.extraArgs.controller", IDController, d.spec.Driver.ExtraArgs.Controller)
-	d.checkExtraArgs("spec.driver.extraArgs.node", IDNode, d.spec.Driver.ExtraArgs.Node)
-	for _, role := range []string{IDController, IDNode} {
+	d.checkExtraArgs("spec.driver.extraArgs.controller", RoleController, d.spec.Driver.ExtraArgs.Controller)
+	d.checkExtraArgs("spec.driver.extraArgs.node", RoleNode, d.spec.Driver.ExtraArgs.Node)
+	for _, role := range []string{RoleController, RoleNode} {
 		path, p := "spec.planes."+role, d.spec.Planes.Controller
-		if role == IDNode {
+		if role == RoleNode {
 			p = d.spec.Planes.Node
 		}
 		d.checkAffinity(path+".affinity", p.Affinity)

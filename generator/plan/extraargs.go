@@ -25,7 +25,7 @@ func (d *decider) checkExtraArgs(path, role string, args []string) {
 	c := config.Config{Endpoint: "unix:///csi/csi.sock", CloudConfig: []string{"cloud.conf"}}
 	flags := pflag.NewFlagSet("driver", pflag.ContinueOnError)
 	c.Bind(flags)
-	c.Endpoint, c.Controller, c.Node = "unix:///csi/csi.sock", role == IDController, role == IDNode
+	c.Endpoint, c.Controller, c.Node = "unix:///csi/csi.sock", role == RoleController, role == RoleNode
 	c.CloudConfig = []string{"cloud.conf"}
 	set := flagsOfBase(role)
 	before := len(d.problems)
@@ -71,7 +71,7 @@ func flagNames(flags *pflag.FlagSet) []string {
 
 // flagsOfBase are the flags that the base gives the driver in a role.
 func flagsOfBase(role string) map[string]bool {
-	file := map[string]string{IDController: "base/controller/deployment.yaml", IDNode: "base/node/daemonset.yaml"}[role]
+	file := map[string]string{RoleController: "base/controller/deployment.yaml", RoleNode: "base/node/daemonset.yaml"}[role]
 	var workload struct {
 		Spec struct {
 			Template struct {

@@ -112,7 +112,7 @@ func ImageOf(container string) string {
 // imagesOf are the images of a role.
 func (d *decider) imagesOf(role string) []string {
 	switch {
-	case role == IDNode:
+	case role == RoleNode:
 		return nodeImages
 	case role == driftCheckRole && d.spec.DriftCheck.Schedule == "":
 		return nil
@@ -127,7 +127,7 @@ func (d *decider) imagesOf(role string) []string {
 // images are the images that both roles share, and the one of the drift check.
 func (d *decider) images() map[string]Decision[string] {
 	all, over, mirror := map[string]Decision[string]{}, d.spec.Images.ByName(), d.spec.Images.Registry
-	for _, role := range []string{IDController, IDNode, driftCheckRole} {
+	for _, role := range []string{RoleController, RoleNode, driftCheckRole} {
 		for _, name := range d.imagesOf(role) {
 			key := "spec.images." + name
 			if mirror != "" && withoutPolicy(over[name]) == (v1alpha1.Image{}) {

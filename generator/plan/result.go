@@ -38,60 +38,61 @@ type Result struct {
 	Config    v1alpha1.Spec   // normalised
 	Given     *v1alpha1.Given // as configured, if Config does not tell
 
-	OpenShift           Decision[bool] // the platform's own rules apply: security context constraints, its leases and priorities
-	Hosted              Decision[bool] // the controller runs in a hosted control plane, beside the guest cluster that it serves
-	Adopted             Decision[bool] // the bundle takes over from OpenShift's built-in driver
-	Driver              Decision[string]
-	TopologyKey         Decision[string]
-	LogLevel            Decision[int]
-	CSIDriver           Decision[CSIDriver]
-	LogFormat           Decision[string]
-	KubeletDir          Decision[string]
-	Capacity            Decision[bool] // the quotas' capacity is published for the scheduler
-	Requests            Decision[Requests]
-	DrainTimeout        Decision[string]
-	ProtectOthers       Decision[bool]
-	VolumeMetadata      Decision[map[string]string]
-	ServerMetadata      Decision[map[string]string]
-	Metadata            Decision[[]string] // where a node reads its server ID and zone, in this order
-	SELinux             Decision[bool]     // kubelet passes SELinux contexts, and the driver sees the SELinux of the host
-	PVCAnnotations      Decision[bool]     // the driver's container gets the pod's token
-	StartupTaint        Decision[bool]     // the controller removes the start-up taint of nodes, which needs a right to change them
-	DrainHook           Decision[bool]     // the driver of a drained node stays until its volumes are detached
-	ControllerNamespace Decision[string]
-	NodeNamespace       Decision[string]
-	ClusterID           Decision[string]
-	Credentials         Decision[Credentials]
-	CredentialsRequest  Decision[bool]   // OpenShift's Cloud Credential Operator fills the Secret
-	CABundle            Decision[string] // PEM; empty: the system's roots
-	CASource            Decision[CASource]
-	TrustedCA           Decision[bool]   // a ConfigMap that OpenShift fills holds the certificates
-	KubeconfigSecret    Decision[string] // of a hosted control plane; empty elsewhere
-	GuestAccess         Decision[string] // how the sidecars of a hosted control plane reach the guest; empty elsewhere
-	Leases              Decision[Leases]
-	Topology            Decision[bool]              // volumes and nodes carry zones
-	ZoneMap             Decision[map[string]string] // compute zone to volume zone, where the names differ
-	BindingMode         Decision[string]            // of every class
-	ReclaimPolicy       Decision[string]            // of the classes that no override changes
-	Expansion           Decision[bool]              // of every class
-	StorageClasses      []Decision[StorageClass]    // sorted by name
-	DefaultClass        Decision[string]            // class name; empty: none
-	SnapshotClass       Decision[SnapshotClass]
-	BackupClass         Decision[BackupClass]
-	AttributesClasses   []Decision[AttributesClass] // sorted by name
-	CloudConf           Decision[string]            // the controller's cloud.conf without its [Zone] sections, which are ZoneMap's
-	AttachLimit         Decision[string]            // auto: each node computes its own
-	LimitRefresh        Decision[int]               // seconds after which kubelet asks a node for its limit again; 0: never
-	Monitoring          Decision[string]            // none, PodMonitor or ServiceMonitor
-	MetricsTLS          Decision[MetricsTLS]        // of the controller's pods
-	PlatformMonitoring  Decision[bool]              // OpenShift's own Prometheus reads the metrics
-	Alerts              Decision[bool]              // alerts for Prometheus; only with Monitoring
-	Dashboards          Decision[bool]              // dashboards for Grafana; only with Monitoring
-	DriftCheck          Decision[DriftCheck]
-	NetworkPolicy       Decision[NetworkPolicy]
-	Images              map[string]Decision[string] // by sidecar: REGISTRY/REPOSITORY[:TAG][@DIGEST], for the roles without one of their own
-	Controller          Workload
-	Node                Workload
+	// The decisions, in the order of plan.yaml. The tag is the public id. Where a field holds several, their ids begin with it.
+	OpenShift           Decision[bool]              `id:"target.openshift"`          // the platform's own rules apply: security context constraints, its leases and priorities
+	Hosted              Decision[bool]              `id:"target.hostedControlPlane"` // the controller runs in a hosted control plane, beside the guest cluster that it serves
+	Adopted             Decision[bool]              `id:"openshift.adopted"`         // the bundle takes over from OpenShift's built-in driver
+	Driver              Decision[string]            `id:"driver.name"`
+	TopologyKey         Decision[string]            `id:"driver.topologyKey"`
+	LogLevel            Decision[int]               `id:"driver.logLevel"`
+	LogFormat           Decision[string]            `id:"driver.logFormat"`
+	KubeletDir          Decision[string]            `id:"driver.kubeletDir"`
+	Capacity            Decision[bool]              `id:"driver.capacity"` // the quotas' capacity is published for the scheduler
+	Requests            Decision[Requests]          `id:"driver.requestsPerSecond"`
+	DrainTimeout        Decision[string]            `id:"driver.drainTimeout"`
+	ProtectOthers       Decision[bool]              `id:"driver.protectOtherClusters"`
+	VolumeMetadata      Decision[map[string]string] `id:"driver.volumeMetadata"`
+	ServerMetadata      Decision[map[string]string] `id:"driver.serverMetadata"`
+	Metadata            Decision[[]string]          `id:"driver.metadata"` // where a node reads its server ID and zone, in this order
+	SELinux             Decision[bool]              `id:"driver.seLinux"`  // kubelet passes SELinux contexts, and the driver sees the SELinux of the host
+	CSIDriver           Decision[CSIDriver]         `id:"csiDriver"`
+	PVCAnnotations      Decision[bool]              `id:"driver.pvcAnnotations"`      // the driver's container gets the pod's token
+	StartupTaint        Decision[bool]              `id:"nodeLifecycle.startupTaint"` // the controller removes the start-up taint of nodes, which needs a right to change them
+	DrainHook           Decision[bool]              `id:"nodeLifecycle.drainHook"`    // the driver of a drained node stays until its volumes are detached
+	ControllerNamespace Decision[string]            `id:"namespaces.controller"`
+	NodeNamespace       Decision[string]            `id:"namespaces.node"`
+	ClusterID           Decision[string]            `id:"clusterID"`
+	Credentials         Decision[Credentials]       `id:"credentials"`
+	CredentialsRequest  Decision[bool]              `id:"credentials.request"`  // OpenShift's Cloud Credential Operator fills the Secret
+	CABundle            Decision[string]            `id:"credentials.caBundle"` // PEM; empty: the system's roots
+	CASource            Decision[CASource]          `id:"credentials.caConfigMap"`
+	TrustedCA           Decision[bool]              `id:"trustedCA"`                   // a ConfigMap that OpenShift fills holds the certificates
+	KubeconfigSecret    Decision[string]            `id:"hypershift.kubeconfigSecret"` // of a hosted control plane; empty elsewhere
+	GuestAccess         Decision[string]            `id:"hypershift.guestAccess"`      // how the sidecars of a hosted control plane reach the guest; empty elsewhere
+	Leases              Decision[Leases]            `id:"leases"`
+	Topology            Decision[bool]              `id:"topology.enabled"`                    // volumes and nodes carry zones
+	ZoneMap             Decision[map[string]string] `id:"topology.zoneMap"`                    // compute zone to volume zone, where the names differ
+	BindingMode         Decision[string]            `id:"storageClasses.volumeBindingMode"`    // of every class
+	ReclaimPolicy       Decision[string]            `id:"storageClasses.reclaimPolicy"`        // of the classes that no override changes
+	Expansion           Decision[bool]              `id:"storageClasses.allowVolumeExpansion"` // of every class
+	StorageClasses      []Decision[StorageClass]    `id:"storageClass."`                       // sorted by name
+	AttributesClasses   []Decision[AttributesClass] `id:"attributesClass."`                    // sorted by name
+	DefaultClass        Decision[string]            `id:"defaultClass"`                        // class name; empty: none
+	SnapshotClass       Decision[SnapshotClass]     `id:"snapshotClass"`
+	BackupClass         Decision[BackupClass]       `id:"snapshotClass.backup"`
+	CloudConf           Decision[string]            `id:"cloudConf"`                        // the controller's cloud.conf without its [Zone] sections, which are ZoneMap's
+	AttachLimit         Decision[string]            `id:"volumeAttachLimit"`                // auto: each node computes its own
+	LimitRefresh        Decision[int]               `id:"volumeAttachLimit.refreshSeconds"` // seconds after which kubelet asks a node for its limit again; 0: never
+	Monitoring          Decision[string]            `id:"monitoring.kind"`                  // none, PodMonitor or ServiceMonitor
+	Alerts              Decision[bool]              `id:"monitoring.alerts"`                // alerts for Prometheus; only with Monitoring
+	Dashboards          Decision[bool]              `id:"monitoring.dashboards"`            // dashboards for Grafana; only with Monitoring
+	MetricsTLS          Decision[MetricsTLS]        `id:"monitoring.tls"`                   // of the controller's pods
+	PlatformMonitoring  Decision[bool]              `id:"monitoring.platform"`              // OpenShift's own Prometheus reads the metrics
+	DriftCheck          Decision[DriftCheck]        `id:"driftCheck"`
+	NetworkPolicy       Decision[NetworkPolicy]     `id:"networkPolicy"`
+	Images              map[string]Decision[string] `id:"images."` // by sidecar: REGISTRY/REPOSITORY[:TAG][@DIGEST], for the roles without one of their own
+	Controller          Workload                    `id:"controller."`
+	Node                Workload                    `id:"node."`
 
 	Warnings []string // follow from inventory and configuration alone; may be emitted
 	Notices  []string // momentary, for the terminal only: never emitted, or an outage would be drift
@@ -157,6 +158,10 @@ type StorageClass struct {
 	OwnExpansion     bool `json:"ownAllowVolumeExpansion,omitempty"`
 }
 
+func (c *StorageClass) name() string { return c.Name }
+
+func (c *StorageClass) rename(name string) { c.Name = name }
+
 // VolumeType is the type that a class was made for. By its ID the guard sees that a type has another name. A type that is gone has none.
 type VolumeType struct {
 	ID   string `json:"id,omitempty"`
@@ -196,6 +201,10 @@ type AttributesClass struct {
 	Parameters map[string]string `json:"parameters"`
 }
 
+func (c *AttributesClass) name() string { return c.Name }
+
+func (c *AttributesClass) rename(name string) { c.Name = name }
+
 // NetworkPolicy is what the controller's pods may reach, and what may reach them; empty when policies are not emitted. Ports and CIDRs
 // are OpenStack's.
 type NetworkPolicy struct {
@@ -209,23 +218,23 @@ type NetworkPolicy struct {
 
 // Workload is how one role's pods run, after per-target defaults. The ids of its decisions begin with the role: controller.replicas.
 type Workload struct {
-	Replicas         Decision[int] // controller only
-	PriorityClass    Decision[string]
-	NodeSelector     Decision[map[string]string]
-	Tolerations      Decision[[]v1alpha1.Toleration]
-	PodLabels        Decision[map[string]string]
-	ImagePullSecrets Decision[[]string]
-	RunAsUser        Decision[*int64] // nil: the platform chooses
-	Proxy            Decision[v1alpha1.Proxy]
-	Resources        Decision[map[string]v1alpha1.Resources] // by container, over those of the base
-	Images           map[string]Decision[string]             // by sidecar: those that this role alone has
-	PullPolicies     Decision[map[string]string]             // by container, where it is not the base's
-	Affinity         Decision[*v1alpha1.Affinity]            // nil: the base's, or HyperShift's
-	Spread           Decision[[]v1alpha1.TopologySpreadConstraint]
-	PodAnnotations   Decision[map[string]string]
-	Env              Decision[map[string]string] // of every container
-	ExtraArgs        Decision[[]string]          // of the driver
-	UpdateStrategy   Decision[v1alpha1.UpdateStrategy]
+	Replicas         Decision[int]                                 `id:"replicas"` // controller only
+	PriorityClass    Decision[string]                              `id:"priorityClass"`
+	NodeSelector     Decision[map[string]string]                   `id:"nodeSelector"`
+	Tolerations      Decision[[]v1alpha1.Toleration]               `id:"tolerations"`
+	PodLabels        Decision[map[string]string]                   `id:"podLabels"`
+	ImagePullSecrets Decision[[]string]                            `id:"imagePullSecrets"`
+	RunAsUser        Decision[*int64]                              `id:"runAsUser"` // nil: the platform chooses
+	Proxy            Decision[v1alpha1.Proxy]                      `id:"proxy"`
+	Resources        Decision[map[string]v1alpha1.Resources]       `id:"resources"`       // by container, over those of the base
+	PullPolicies     Decision[map[string]string]                   `id:"imagePullPolicy"` // by container, where it is not the base's
+	Affinity         Decision[*v1alpha1.Affinity]                  `id:"affinity"`        // nil: the base's, or HyperShift's
+	Spread           Decision[[]v1alpha1.TopologySpreadConstraint] `id:"topologySpreadConstraints"`
+	PodAnnotations   Decision[map[string]string]                   `id:"podAnnotations"`
+	Env              Decision[map[string]string]                   `id:"env"`       // of every container
+	ExtraArgs        Decision[[]string]                            `id:"extraArgs"` // of the driver
+	UpdateStrategy   Decision[v1alpha1.UpdateStrategy]             `id:"updateStrategy"`
+	Images           map[string]Decision[string]                   `id:"images."` // by sidecar: those that this role alone has
 }
 
 // Image is the decision on the image of one container of a role.

@@ -17,7 +17,7 @@ import (
 // conformance tests of HyperShift check.
 func (d *decider) controller(namespace string) Workload {
 	p := d.spec.Planes.Controller
-	w := d.workload(IDController, p, d.imagesOf(IDController))
+	w := d.workload(RoleController, p, d.imagesOf(RoleController))
 	d.replicas(&w, p.Replicas)
 	d.checkUser("spec.planes.controller.runAsUser", p.RunAsUser)
 	switch d.target {
@@ -25,20 +25,20 @@ func (d *decider) controller(namespace string) Workload {
 		hostedPods(&w, p, namespace)
 		orElse(&w.RunAsUser, nil, "OpenShift's security context constraints choose the user")
 	case v1alpha1.Standalone:
-		orElse(&w.PriorityClass, base().roles[IDController].PriorityClass, "without the controller no volume is made or attached in the cluster")
+		orElse(&w.PriorityClass, base().roles[RoleController].PriorityClass, "without the controller no volume is made or attached in the cluster")
 		d.byControlPlane(&w)
 		orElse(&w.Tolerations, []v1alpha1.Toleration{criticalAddons, noSchedule("node-role.kubernetes.io/master"), noSchedule(controlPlaneLabel)}, "the nodes of the control plane have these taints")
 		orElse(&w.RunAsUser, nil, "OpenShift's security context constraints choose the user")
 	default:
-		orElse(&w.PriorityClass, base().roles[IDController].PriorityClass, "without the controller no volume is made or attached in the cluster")
-		orElse(&w.Tolerations, base().roles[IDController].Tolerations, "the nodes of the control plane may run the controller too")
-		orElse(&w.RunAsUser, base().roles[IDController].RunAsUser, "an unprivileged user, nonroot of distroless images")
+		orElse(&w.PriorityClass, base().roles[RoleController].PriorityClass, "without the controller no volume is made or attached in the cluster")
+		orElse(&w.Tolerations, base().roles[RoleController].Tolerations, "the nodes of the control plane may run the controller too")
+		orElse(&w.RunAsUser, base().roles[RoleController].RunAsUser, "an unprivileged user, nonroot of distroless images")
 	}
 	return w
 }
 
 func (d *decider) replicas(w *Workload, given *int) {
-	w.Replicas = Decision[int]{Value: base().roles[IDController].Replicas, Source: Default, Reason: "one leads and the other takes over; spec.planes.controller.replicas is not set"}
+	w.Replicas = Decision[int]{Value: base().roles[RoleController].Replicas, Source: Default, Reason: "one leads and the other takes over; spec.planes.controller.replicas is not set"}
 	if given == nil {
 		return
 	}
@@ -70,8 +70,8 @@ func hostedPods(w *Workload, given v1alpha1.Plane, namespace string) {
 // node is how the node's pods run: on every Linux node whatever its taints, or pods there could not mount.
 func (d *decider) node() Workload {
 	p := d.spec.Planes.Node
-	w := d.workload(IDNode, p, d.imagesOf(IDNode))
-	orElse(&w.PriorityClass, base().roles[IDNode].PriorityClass, "without it no pod of its node can mount a volume")
+	w := d.workload(RoleNode, p, d.imagesOf(RoleNode))
+	orElse(&w.PriorityClass, base().roles[RoleNode].PriorityClass, "without it no pod of its node can mount a volume")
 	if p.Replicas != nil {
 		d.problem("spec.planes.node.replicas: the node's pods are a DaemonSet, one on each node")
 	}
@@ -79,7 +79,7 @@ func (d *decider) node() Workload {
 		d.problem("spec.planes.node.runAsUser: mounting needs root")
 	}
 	orElse(&w.NodeSelector, map[string]string{"kubernetes.io/os": "linux"}, "the driver runs on Linux only")
-	orElse(&w.Tolerations, base().roles[IDNode].Tolerations, "the driver runs on every node, whatever its taints, or pods there could not mount volumes")
+	orElse(&w.Tolerations, base().roles[RoleNode].Tolerations, "the driver runs on every node, whatever its taints, or pods there could not mount volumes")
 	return w
 }
 
@@ -110,7 +110,7 @@ func (d *decider) workload(role string, p v1alpha1.Plane, images []string) Workl
 		UpdateStrategy:   configuredAs(effectiveStrategy(role, p.UpdateStrategy), p.UpdateStrategy != (v1alpha1.UpdateStrategy{}), path+".updateStrategy"),
 	}
 	args := d.spec.Driver.ExtraArgs.Controller
-	if role == IDNode {
+	if role == RoleNode {
 		args = d.spec.Driver.ExtraArgs.Node
 	}
 	w.ExtraArgs = configuredAs(args, len(args) > 0, "spec.driver.extraArgs."+role)
