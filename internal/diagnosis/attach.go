@@ -70,6 +70,9 @@ func (s *story) attach() {
 		return
 	}
 	if own != nil && own.Status.Attached {
+		if s.detached(node) || s.attachedBehind() {
+			return
+		}
 		s.done(stepAttach, "the volume is attached to node %s; %s", node, s.volumeText())
 		return
 	}
@@ -81,7 +84,7 @@ func (s *story) attach() {
 	if own == nil {
 		s.hang("attach.waiting", Step{
 			Name: stepAttach, State: Waiting, What: "there is no VolumeAttachment for node " + node, Since: since(began), Why: "kube-controller-manager creates it",
-			Do: []string{"if this stays, read the log of kube-controller-manager", "$ kubectl --namespace " + s.Namespace + " describe pod " + p.Name},
+			Do: []string{"if this stays, read the log of kube-controller-manager", s.describePod(*p)},
 		})
 		return
 	}
@@ -97,7 +100,7 @@ func (s *story) attachUnseen(p corev1.Pod) {
 	case strings.Contains(e.Message, "Multi-Attach"):
 		s.hang("attach.elsewhere", Step{
 			Name: stepAttach, State: Waiting, What: "the volume is still attached to another node", Since: since(firstOf(e)), Why: e.Message,
-			Do: []string{"the access mode ReadWriteOnce allows one node: delete the other pod that uses the claim, or put both pods on one node", "$ kubectl --namespace " + s.Namespace + " get pods --output wide"},
+			Do: []string{"the access mode ReadWriteOnce allows one node: delete the other pod that uses the claim, or put both pods on one node", s.inNamespace("get", "pods", "--output", "wide")},
 		})
 	default:
 		s.driverError(stepAttach, "the driver cannot attach the volume to node "+p.Spec.NodeName, firstOf(e), e.Message, s.operation("ControllerPublishVolume"), s.attachAdvice(e.Message)...)
@@ -107,15 +110,15 @@ func (s *story) attachUnseen(p corev1.Pod) {
 // attaching is ControllerPublishVolume of the driver, which external-attacher calls.
 func (s *story) attaching(a storagev1.VolumeAttachment) {
 	began, o := a.CreationTimestamp.Time, s.operation("ControllerPublishVolume")
-	if s.driverDown(stepAttach, began, nil) {
-		return
-	}
 	text := ""
 	if e := a.Status.AttachError; e != nil {
 		text = e.Message
 	}
 	if o != nil && o.LastError != "" && !o.Running {
 		text = "rpc error: code = " + o.LastCode + " desc = " + o.LastError
+	}
+	if s.driverDown(stepAttach, began, nil, text) {
+		return
 	}
 	step := s.waiting(stepAttach, "the driver attaches the volume to node "+a.Spec.NodeName, began, o)
 	if s.cinderAttaching() && s.Now.Sub(began) > slowAttach {
@@ -138,20 +141,16 @@ func (s *story) cinderAttaching() bool {
 
 func (s *story) attachAdvice(text string) []string {
 	if strings.Contains(text, "is attached to") {
-		return append([]string{"detach the volume from the other server, if nothing there uses it (docs/how-to/free-a-stuck-volume.md)"}, s.listAttachments()...)
+		return append([]string{"detach the volume from the other server, if nothing there uses it: " + stuckPage}, s.listAttachments()...)
 	}
-	return append([]string{"read the error; the driver tries again (docs/how-to/free-a-stuck-volume.md)"}, s.listAttachments()...)
-}
-
-func (s *story) listAttachments() []string {
-	return []string{"$ openstack --os-volume-api-version 3.27 volume attachment list --volume-id " + s.volumeID()}
+	return append([]string{"read the error; the driver tries again: " + stuckPage}, s.listAttachments()...)
 }
 
 // stuckAdvice is for an attach or detach that the cloud has accepted and does not finish.
 func (s *story) stuckAdvice(log string) []string {
 	do := []string{
 		"give the volume, the server and the request IDs to the operator of the cloud", "the log of " + log + " on the host of the server has the reason",
-		"do not reset the status of the volume while the server may use the disk (docs/how-to/free-a-stuck-volume.md)",
+		"do not reset the status of the volume while the server may use the disk: " + stuckPage,
 	}
 	return append(do, s.listAttachments()...)
 }
@@ -191,9 +190,9 @@ func (s *story) elsewhere(p corev1.Pod, other storagev1.VolumeAttachment) {
 		do = []string{"no pod there uses the claim: Kubernetes detaches the volume when kubelet has unmounted it; if this stays, read the log of kubelet on " + node}
 	}
 	for _, h := range holders {
-		do = append(do, "$ kubectl --namespace "+s.Namespace+" delete pod "+h)
+		do = append(do, s.inNamespace("delete", "pod", podNamed(h)))
 	}
-	do = append(do, "$ kubectl get volumeattachment "+other.Name)
+	do = append(do, run("kubectl", "get", "volumeattachment", attachmentNamed(other.Name)))
 	s.hang("attach.elsewhere", Step{
 		Name: stepAttach, State: Waiting, What: fmt.Sprintf("the volume is still attached to node %s (pods there that use the claim: %s)", node, orNone(strings.Join(holders, ", "))),
 		Since: since(began), Why: why, Do: do,
@@ -204,14 +203,16 @@ func (s *story) elsewhere(p corev1.Pod, other storagev1.VolumeAttachment) {
 func (s *story) detaching(a storagev1.VolumeAttachment) {
 	node := a.Spec.NodeName
 	began := a.DeletionTimestamp.Time
-	if s.nodeTrouble(stepDetach, node) || s.driverDown(stepDetach, began, nil) {
+	text := ""
+	if e := a.Status.DetachError; e != nil {
+		text = e.Message
+	}
+	if s.nodeTrouble(stepDetach, node) || s.driverDown(stepDetach, began, nil, text) {
 		return
 	}
 	o := s.operation("ControllerUnpublishVolume")
 	step := s.waiting(stepDetach, "the driver detaches the volume from node "+node, began, o)
-	if e := a.Status.DetachError; e != nil {
-		step.Why = sentence(step.Why, readable(e.Message))
-	}
+	step.Why = sentence(step.Why, readable(text))
 	if s.Now.Sub(began) > slowAttach {
 		step.Do = s.stuckAdvice("nova-compute")
 	}
@@ -228,11 +229,12 @@ func (s *story) detachAll() {
 			s.detaching(a)
 			continue
 		}
-		if s.nodeTrouble(stepDetach, a.Spec.NodeName) {
+		if s.nodeTrouble(stepDetach, a.Spec.NodeName) || a.Status.Attached && s.detached(a.Spec.NodeName) {
 			return
 		}
 		s.later(stepDetach, "the volume is attached to node %s (VolumeAttachment %s); Kubernetes detaches it when kubelet has unmounted it", a.Spec.NodeName, a.Name)
 	}
+	s.attachedBehind()
 }
 
 // sentence joins the parts that are not empty.

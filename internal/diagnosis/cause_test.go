@@ -31,12 +31,16 @@ func provisioning(f *diagnosis.Facts, message string) {
 	f.Events = []corev1.Event{{Reason: "ProvisioningFailed", Message: message, LastTimestamp: metav1.NewTime(f.Now)}}
 }
 
+func attachError(message string) *storagev1.VolumeError {
+	return &storagev1.VolumeError{Message: message}
+}
+
 // attaching makes the VolumeAttachment of a running pod one that is not attached.
 func attaching(f *diagnosis.Facts, message string) {
 	f.Pods[0].Status.Conditions = nil
 	f.Attachments[0].Status = storagev1.VolumeAttachmentStatus{}
 	if message != "" {
-		f.Attachments[0].Status.AttachError = &storagev1.VolumeError{Message: message}
+		f.Attachments[0].Status.AttachError = attachError(message)
 	}
 }
 
@@ -54,7 +58,7 @@ func expanding(f *diagnosis.Facts) {
 
 // deleting deletes the claim; its PersistentVolume is Released, and detached.
 func deleting(f *diagnosis.Facts) {
-	f.Claim, f.Pods, f.Attachments = nil, nil, nil
+	f.Claim, f.Pods, f.Attachments, f.Cloud.Attachments = nil, nil, nil, nil
 	f.Volume.Status.Phase = corev1.VolumeReleased
 }
 
@@ -173,6 +177,12 @@ func TestEachCauseHasACase(t *testing.T) {
 	}
 	for _, c := range changes {
 		covered[c.cause] = true
+	}
+	for _, c := range contradictions {
+		covered[c.cause] = true
+	}
+	for _, c := range []string{"driver.unseen", "expand.node-error", "modify.error", "modify.waiting"} {
+		covered[c] = true // tests of their own
 	}
 	for _, c := range diagnosis.Causes {
 		if !covered[c.ID] {

@@ -38,7 +38,7 @@ func (s *story) consumer() {
 func (s *story) unscheduled(p corev1.Pod) {
 	step := Step{
 		Name: stepPod, State: Waiting, What: "pod " + p.Name + " has no node yet", Since: since(p.CreationTimestamp.Time),
-		Do: []string{"$ kubectl --namespace " + p.Namespace + " describe pod " + p.Name},
+		Do: []string{s.describePod(p)},
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
@@ -47,14 +47,14 @@ func (s *story) unscheduled(p corev1.Pod) {
 	}
 	switch {
 	case strings.Contains(step.Why, "max volume count"):
-		step.Do = append([]string{"add a node, or move pods with volumes from a full node; nodes of other flavors may take more volumes", "$ kubectl get csinode -o custom-columns=NODE:.metadata.name,VOLUMES:.spec.drivers[*].allocatable.count"}, step.Do...)
+		step.Do = append([]string{"add a node, or move pods with volumes from a full node; nodes of other flavors may take more volumes", run("kubectl", "get", "csinode", "-o", "custom-columns=NODE:.metadata.name,VOLUMES:.spec.drivers[*].allocatable.count")}, step.Do...)
 		s.hang("pod.attach-limit", step)
 	case strings.Contains(step.Why, "volume node affinity conflict"), strings.Contains(step.Why, "PersistentVolume's node affinity"), strings.Contains(step.Why, "available persistent volumes to bind"):
 		key, zones := s.zoneOfVolume()
 		if key != "" {
 			step.Why += " The volume needs a node with " + key + " " + strings.Join(zones, " or ")
 		}
-		step.Do = append([]string{"free or add a node in the zone of the volume; a volume cannot change its zone", strings.TrimSuffix("$ kubectl get nodes --label-columns topology.kubernetes.io/zone,"+key, ",")}, step.Do...)
+		step.Do = append([]string{"free or add a node in the zone of the volume; a volume cannot change its zone", run("kubectl", "get", "nodes", "--label-columns", strings.TrimSuffix("topology.kubernetes.io/zone,"+key, ","))}, step.Do...)
 		s.hang("pod.zone", step)
 	default:
 		s.hang("pod.unschedulable", step)
@@ -83,16 +83,23 @@ func (s *story) create() {
 		s.done(stepCreate, "%s", s.volumeText())
 		return
 	}
-	failed := s.event("ProvisioningFailed")
-	if s.driverDown(stepCreate, s.Claim.CreationTimestamp.Time, failed) {
+	if s.static() {
+		s.hang("bind.waiting", Step{
+			Name: stepBind, State: Waiting, What: "PersistentVolume " + s.Claim.Spec.VolumeName + " of the claim does not exist", Since: since(s.Claim.CreationTimestamp.Time),
+			Why: "the claim names it in spec.volumeName", Do: []string{"create the PersistentVolume: " + page("backup-and-restore.md#import-an-existing-volume"), run("kubectl", "get", "persistentvolumes")},
+		})
+		return
+	}
+	failed, o := s.event("ProvisioningFailed"), s.operation("CreateVolume")
+	text := s.errorText(failed, o)
+	if s.driverDown(stepCreate, s.Claim.CreationTimestamp.Time, failed, text) {
 		return
 	}
 	began := s.Claim.CreationTimestamp.Time
 	if failed != nil {
 		began = firstOf(failed)
 	}
-	o := s.operation("CreateVolume")
-	switch text := s.errorText(failed, o); {
+	switch {
 	case text != "":
 		s.driverError(stepCreate, "the driver cannot create the volume", began, text, o)
 	case s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error":
@@ -104,7 +111,7 @@ func (s *story) create() {
 
 // waiting is a step that an RPC of the driver works on.
 func (s *story) waiting(name, what string, began time.Time, o *Operation) Step {
-	step := Step{Name: name, State: Waiting, What: what, Since: since(began), Do: []string{"wait; if this stays for more than five minutes, read the log of the driver", s.logCommand()}}
+	step := Step{Name: name, State: Waiting, What: what, Since: since(began), Do: append([]string{"wait; if this stays for more than five minutes, read the log of the driver"}, s.controllerLog()...)}
 	if c := s.Cloud; c != nil && c.Volume != nil {
 		step.What += "; " + s.volumeText()
 	}
@@ -137,27 +144,46 @@ func (s *story) errorText(e *corev1.Event, o *Operation) string {
 }
 
 // driverDown hangs the story if no controller of the driver works. A fresh event of a sidecar proves that one works somewhere else: with a
-// hosted control plane it runs in another cluster.
-func (s *story) driverDown(name string, began time.Time, fresh *corev1.Event) bool {
+// hosted control plane it runs in another cluster. There the recorded error counts, and the story says what it does not see.
+func (s *story) driverDown(name string, began time.Time, fresh *corev1.Event, recorded string) bool {
 	if fresh != nil && s.Now.Sub(lastOf(*fresh)) < 10*time.Minute && !slices.ContainsFunc(s.Controllers, func(p corev1.Pod) bool { return !ready(p) }) {
 		return false
 	}
-	if slices.ContainsFunc(s.Gaps, func(g Gap) bool { return strings.HasPrefix(g.What, "the controller pods") }) {
+	switch {
+	case slices.ContainsFunc(s.Gaps, func(g Gap) bool { return strings.HasPrefix(g.What, theControllers) }):
+		return false
+	case slices.ContainsFunc(s.Controllers, ready):
+		return s.noLeader(name, began)
+	case len(s.Controllers) > 0 || s.ControllerNamed:
+		s.notRunning(name, began, recorded)
+		return true
+	case recorded != "":
+		s.report.Unseen = append(s.report.Unseen, Gap{
+			What: "the controller of the driver", Why: "this cluster has no pod of it, so that nobody knows whether the error is still true", Do: hostedAdvice,
+		})
 		return false
 	}
-	if slices.ContainsFunc(s.Controllers, ready) {
-		return s.noLeader(name, began)
-	}
+	s.hang("driver.unseen", Step{
+		Name: name, State: Unseen, What: "this cluster has no controller pod of the driver: it does not run, or it runs in another cluster", Since: since(began),
+		Do: []string{hostedAdvice, run("kubectl", "get", "deployments", "--all-namespaces", "--selector", controllerLabels)},
+	})
+	return true
+}
+
+const hostedAdvice = "with a hosted control plane name the cluster and the namespace of the controller with --controller-kubeconfig and --driver-namespace"
+
+func (s *story) notRunning(name string, began time.Time, recorded string) {
 	what := "no controller pod of the driver is ready"
 	if len(s.Controllers) == 0 {
-		what = "this cluster has no controller pod of the driver"
+		what = "there is no controller pod of the driver"
 	}
 	step := Step{Name: name, State: Waiting, What: what, Since: since(began), Why: s.podTrouble(), Do: []string{
-		"start the controller of the driver; with a hosted control plane it runs in the management cluster",
-		"$ kubectl get pods --all-namespaces --selector " + controllerLabels,
+		"start the controller of the driver", run("kubectl", "get", "pods", "--all-namespaces", "--selector", controllerLabels),
 	}}
+	if recorded != "" {
+		step.Why = sentence(step.Why, "the last recorded error is "+readable(recorded))
+	}
 	s.hang("driver.not-running", step)
-	return true
 }
 
 // podTrouble is why the containers of the controllers do not run.
@@ -174,7 +200,7 @@ func (s *story) podTrouble() string {
 }
 
 // leaseOf are the marks of the sidecars' leases in their names; external-provisioner uses the name of the driver alone.
-var leaseOf = map[string]string{stepAttach: "external-attacher", stepDetach: "external-attacher", stepExpand: "external-resizer"}
+var leaseOf = map[string]string{stepAttach: "external-attacher", stepDetach: "external-attacher", stepExpand: "external-resizer", stepModify: "external-resizer"}
 
 // noLeader hangs the story if the lease of the sidecar of a step has expired.
 func (s *story) noLeader(name string, began time.Time) bool {
@@ -189,7 +215,7 @@ func (s *story) noLeader(name string, began time.Time) bool {
 		}
 		s.hang("driver.no-leader", Step{
 			Name: name, State: Waiting, What: "lease " + l.Name + " expired " + age(s.Now.Sub(l.Until)) + " ago", Since: since(began),
-			Why: "its last holder was " + orNone(l.Holder) + "; no replica of the sidecar has taken it", Do: []string{"read the log of the sidecars", s.logCommand()},
+			Why: "its last holder was " + orNone(l.Holder) + "; no replica of the sidecar has taken it", Do: append([]string{"read the log of the sidecars"}, s.controllerLog()...),
 		})
 		return true
 	}
@@ -202,7 +228,7 @@ func (s *story) bind() {
 	case s.bound() && s.Claim.Spec.VolumeName != "":
 		s.done(stepBind, "the claim is bound to PersistentVolume %s", s.Claim.Spec.VolumeName)
 	default:
-		s.hang("bind.waiting", Step{Name: stepBind, State: Waiting, What: "the claim is not bound to its PersistentVolume", Do: []string{"$ kubectl --namespace " + s.Namespace + " describe pvc " + s.Name}})
+		s.hang("bind.waiting", Step{Name: stepBind, State: Waiting, What: "the claim is not bound to its PersistentVolume", Do: []string{s.inNamespace("describe", "pvc", claimNamed(s.Name))}})
 	}
 }
 
@@ -227,16 +253,4 @@ func (s *story) volumeID() string {
 		return s.Cloud.Volume.ID
 	}
 	return ""
-}
-
-func (s *story) showVolume() []string {
-	return []string{"$ openstack volume show " + s.volumeID(), "$ openstack --os-volume-api-version 3.5 volume message list"}
-}
-
-func (s *story) logCommand() string {
-	namespace := usualNamespace
-	if len(s.Controllers) > 0 {
-		namespace = s.Controllers[0].Namespace
-	}
-	return "$ kubectl --namespace " + namespace + " logs --selector " + controllerLabels + " --all-containers --since 1h"
 }

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // The steps, in the order of a volume's life.
@@ -22,6 +24,9 @@ const (
 	stepMount  = "mount"
 	stepExpand = "expand"
 	stepDelete = "delete"
+	stepModify = "modify"
+	// stepCompare is what Cinder and Kubernetes say differently.
+	stepCompare = "compare"
 )
 
 // story is one run of Diagnose. Its methods add one step each.
@@ -38,7 +43,7 @@ func Diagnose(f Facts) Report {
 		r.Unseen = []Gap{}
 	}
 	s := &story{Facts: f, report: &r}
-	steps := []func(){s.claim, s.class, s.source, s.consumer, s.create, s.bind, s.schedule, s.attach, s.mount, s.expand}
+	steps := []func(){s.claim, s.class, s.source, s.consumer, s.create, s.bind, s.schedule, s.attach, s.mount, s.expand, s.modify, s.compare}
 	if s.deleting() {
 		steps = []func(){s.claim, s.stillUsed, s.detachAll, s.deleteVolume}
 	}
@@ -101,12 +106,12 @@ func (s *story) claim() {
 	case c == nil:
 		s.hang("claim.missing", Step{
 			Name: stepClaim, What: "there is no claim " + s.report.Claim + ", and no PersistentVolume was bound to one",
-			Do: []string{"$ kubectl --namespace " + s.Namespace + " get pvc"},
+			Do: []string{s.inNamespace("get", "pvc")},
 		})
 	case c.Status.Phase == corev1.ClaimLost:
 		s.hang("claim.lost", Step{
 			Name: stepClaim, What: "the claim is Lost", Since: since(c.CreationTimestamp.Time), Why: "PersistentVolume " + c.Spec.VolumeName + " is gone",
-			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again (docs/how-to/troubleshoot.md)", "$ openstack volume list --name pvc-" + string(c.UID)},
+			Do: []string{"if the Cinder volume still exists, create its PersistentVolume again: " + page("backup-and-restore.md#import-an-existing-volume"), run("openstack", "volume", "list", "--name", volumeName(*c))},
 		})
 	case c.DeletionTimestamp != nil:
 		s.done(stepClaim, "the claim is being deleted")
@@ -115,11 +120,21 @@ func (s *story) claim() {
 	}
 }
 
+// static reports whether the claim names its PersistentVolume before it is bound: then no driver creates a volume for it.
+func (s *story) static() bool { return s.Claim != nil && !s.bound() && s.Claim.Spec.VolumeName != "" }
+
 func (s *story) bound() bool { return s.Claim != nil && s.Claim.Status.Phase == corev1.ClaimBound }
 
 func (s *story) class() {
 	switch name := s.className(); {
 	case s.blocked:
+	case name == "" && s.static():
+		s.done(stepClass, "the claim names no StorageClass; it is for PersistentVolume %s", s.Claim.Spec.VolumeName)
+	case name == "" && s.Claim != nil && s.Claim.Spec.StorageClassName != nil && !s.bound():
+		s.hang("class.missing", Step{
+			Name: stepClass, State: Waiting, What: "the claim has storageClassName \"\": it asks for no class", Since: since(s.Claim.CreationTimestamp.Time), Why: "so no driver creates a volume for it; it waits for a PersistentVolume without a class",
+			Do: []string{"create a PersistentVolume without a class, or delete the claim and name a class", run("kubectl", "get", "persistentvolumes")},
+		})
 	case s.Class != nil:
 		s.done(stepClass, "StorageClass %s uses driver %s", name, s.Class.Provisioner)
 	case s.bound() || s.gapAbout("the StorageClass"):
@@ -127,13 +142,13 @@ func (s *story) class() {
 	case name == "":
 		s.hang("class.missing", Step{
 			Name: stepClass, State: Waiting, What: "the claim names no StorageClass", Since: since(s.Claim.CreationTimestamp.Time), Why: "there was no default StorageClass",
-			Do: []string{"make a class the default, or delete the claim and name a class in its spec.storageClassName", "$ kubectl get storageclass"},
+			Do: []string{"make a class the default, or delete the claim and name a class in its spec.storageClassName", run("kubectl", "get", "storageclass")},
 		})
 	default:
 		s.hang("class.missing", Step{
 			Name: stepClass, State: Waiting, What: "StorageClass " + name + " does not exist", Since: since(s.Claim.CreationTimestamp.Time),
 			Why: "the claim names it in spec.storageClassName, which cannot be changed",
-			Do:  []string{"create the class, or delete the claim and create it with a class that exists", "$ kubectl get storageclass"},
+			Do:  []string{"create the class, or delete the claim and create it with a class that exists", run("kubectl", "get", "storageclass")},
 		})
 	}
 }
@@ -158,11 +173,11 @@ func (s *story) source() {
 	}
 	step := Step{
 		Name: stepSource, State: Waiting, What: "VolumeSnapshot " + p.Name + " is not ready", Since: since(p.Created.Time), Why: p.Error,
-		Do: []string{"$ kubectl --namespace " + s.Namespace + " describe volumesnapshot " + p.Name},
+		Do: []string{s.inNamespace("describe", "volumesnapshot", shell.Name(p.Name, "SNAPSHOT"))},
 	}
 	switch {
 	case p.Missing:
-		step.What, step.Do = "VolumeSnapshot "+p.Name+" does not exist", []string{"create it, or delete the claim", "$ kubectl --namespace " + s.Namespace + " get volumesnapshot"}
+		step.What, step.Do = "VolumeSnapshot "+p.Name+" does not exist", []string{"create it, or delete the claim", s.inNamespace("get", "volumesnapshot")}
 		s.hang("source.not-ready", step)
 	case !p.Ready:
 		if p.Error != "" {
@@ -178,6 +193,16 @@ func (s *story) source() {
 func (s *story) event(reasons ...string) *corev1.Event {
 	for i, e := range s.Events {
 		if slices.Contains(reasons, e.Reason) {
+			return &s.Events[i]
+		}
+	}
+	return nil
+}
+
+// eventOf is event for the events of one kind of object.
+func (s *story) eventOf(kind string, reasons ...string) *corev1.Event {
+	for i, e := range s.Events {
+		if e.InvolvedObject.Kind == kind && slices.Contains(reasons, e.Reason) {
 			return &s.Events[i]
 		}
 	}

@@ -20,14 +20,14 @@ var errorCauses = []errorCause{
 	{"", "Unauthenticated", "", "cloud.credentials", Failed, credentialAdvice},
 	{"", "", "refuses the credentials", "cloud.credentials", Failed, credentialAdvice},
 	{"", "", "Keystone refused a new token", "cloud.credentials", Failed, credentialAdvice}, // Unavailable after a write: see codesByKind
-	{"", "PermissionDenied", "", "cloud.rights", Failed, []string{"give the user a role or the access rule that the error names (docs/reference/access-rules.md)", "$ cinder-csi-generator doctor --skip-cluster"}},
+	{"", "PermissionDenied", "", "cloud.rights", Failed, []string{"give the user a role or the access rule that the error names: " + accessRulesPage, cloudDoctor}},
 	{"", "Unavailable", "", "cloud.unreachable", Waiting, []string{
-		"the driver retries; check DNS, proxy and firewall between the controller pods and the cloud, and ask its operator", "$ cinder-csi-generator doctor --skip-cluster",
+		"the driver retries; check DNS, proxy and firewall between the controller pods and the cloud, and ask its operator", cloudDoctor,
 	}},
 	{stepCreate, "", "uota", "create.quota", Failed, quotaAdvice},
 	{stepCreate, "", "maximum allowed", "create.quota", Failed, quotaAdvice},
 	{stepCreate, "", "olume type", "create.type", Failed, []string{
-		"correct the parameter type of the StorageClass: delete the class and create it again, and then the claim", "$ openstack volume type list", "$ kubectl get storageclass --output yaml",
+		"correct the parameter type of the StorageClass: delete the class and create it again, and then the claim", run("openstack", "volume", "type", "list"), run("kubectl", "get", "storageclass", "--output", "yaml"),
 	}},
 	{stepCreate, "", "no volume zone", "create.no-backend", Failed, zoneAdvice},
 	{stepCreate, "", "vailability zone", "create.no-backend", Failed, zoneAdvice},
@@ -44,17 +44,21 @@ var errorCauses = []errorCause{
 	{stepAttach, "", "is in status error", "volume.error", Failed, nil},
 	{stepAttach, "", "", "attach.error", Failed, nil},
 	{stepExpand, "", "", "expand.error", Failed, nil},
+	{stepModify, "", "", "modify.error", Failed, nil},
 	{stepDelete, "", "", "delete.error", Failed, nil},
 	{stepDetach, "", "", "detach.stuck", Failed, nil},
 }
 
 var (
+	cloudDoctor     = run("cinder-csi-generator", "doctor", "--skip-cluster")
+	accessRulesPage = strings.Replace(page("access-rules.md"), "how-to", "reference", 1)
+
 	credentialAdvice = []string{
-		"correct the Secret with clouds.yaml (docs/how-to/rotate-credentials.md); the driver reads it again without a restart", "$ cinder-csi-generator doctor --skip-cluster",
+		"correct the Secret with clouds.yaml; the driver reads it again without a restart: " + page("rotate-credentials.md"), cloudDoctor,
 	}
-	quotaAdvice = []string{"delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", "$ openstack quota show --volume --usage"}
+	quotaAdvice = []string{"delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", run("openstack", "quota", "show", "--volume", "--usage")}
 	zoneAdvice  = []string{
-		"Cinder finds no place for the volume: choose another zone or type, or have the operator of the cloud add capacity", "$ openstack availability zone list --volume", "$ openstack volume type list",
+		"Cinder finds no place for the volume: choose another zone or type, or have the operator of the cloud add capacity", run("openstack", "availability", "zone", "list", "--volume"), run("openstack", "volume", "type", "list"),
 	}
 )
 

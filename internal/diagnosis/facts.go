@@ -26,10 +26,13 @@ type Facts struct {
 	Attachments []storagev1.VolumeAttachment
 	Nodes       map[string]*Node
 
-	Driver      string // name of the CSI driver
-	Controllers []corev1.Pod
-	Leases      []Lease
-	Operations  []Operation
+	Driver string // name of the CSI driver
+	// ControllerNamed says that the user named the namespace of the controller.
+	ControllerNamed bool
+	Controllers     []corev1.Pod
+	ClusterID       string // with which the driver marks volumes; empty if it was not read
+	Leases          []Lease
+	Operations      []Operation
 
 	Cloud *CloudFacts // nil: the cloud was not read
 	Gaps  []Gap
@@ -50,7 +53,8 @@ type Node struct {
 	Ready   bool
 	Since   time.Time // of the last change of Ready
 	Driver  *storagev1.CSINodeDriver
-	Seen    bool // CSINode could be read
+	Seen    bool         // CSINode could be read
+	Plugins []corev1.Pod // of the driver on the node
 }
 
 // Lease is a leader lease of a sidecar.
@@ -88,13 +92,14 @@ type CloudFacts struct {
 
 // CloudVolume is a volume of Cinder.
 type CloudVolume struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	Status  string    `json:"status"`
-	Size    int       `json:"size"` // GiB
-	Zone    string    `json:"availability_zone"`
-	Updated cloudTime `json:"updated_at"`
-	Created cloudTime `json:"created_at"`
+	ID       string            `json:"id"`
+	Name     string            `json:"name"`
+	Status   string            `json:"status"`
+	Size     int               `json:"size"` // GiB
+	Zone     string            `json:"availability_zone"`
+	Updated  cloudTime         `json:"updated_at"`
+	Created  cloudTime         `json:"created_at"`
+	Metadata map[string]string `json:"metadata"`
 }
 
 // CloudAttachment is an attachment of Cinder.

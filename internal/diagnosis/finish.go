@@ -14,80 +14,78 @@ func (s *story) mount() {
 		return
 	}
 	failed := s.event("FailedMount", "FailedMapVolume")
+	node := p.Spec.NodeName
 	switch {
-	case ready(*p) || slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.State.Running != nil }):
+	case ready(*p):
 		s.done(stepMount, "pod %s runs with the volume", p.Name)
+	case mounted(*p):
+		s.done(stepMount, "the volume is mounted; %s", application(*p))
 	case failed != nil && strings.Contains(failed.Message, "not found in the list of registered CSI drivers"):
-		s.unregistered(p.Spec.NodeName)
+		s.unregistered(node)
+	case failed != nil && !s.namesVolume(*p, failed.Message):
+		s.later(stepMount, "pod %s does not run yet: kubelet waits for another of its volumes: %s", p.Name, failed.Message)
 	case failed != nil:
 		s.hang("mount.error", Step{
-			Name: stepMount, What: "kubelet on node " + p.Spec.NodeName + " cannot mount the volume", Since: since(firstOf(failed)), Why: failed.Message,
-			Do: []string{"correct what the error names, or read the log of the node plugin on that node", s.nodeLog()},
+			Name: stepMount, What: "kubelet on node " + node + " cannot mount the volume", Since: since(firstOf(failed)), Why: failed.Message,
+			Do: append([]string{"correct what the error names, or read the log of the node plugin on that node"}, s.nodeLog(node)...),
 		})
 	default:
 		s.hang("mount.waiting", Step{
 			Name: stepMount, State: Waiting, What: "pod " + p.Name + " does not run yet; the volume is attached", Since: since(p.CreationTimestamp.Time), Why: podWaits(*p),
-			Do: []string{"$ kubectl --namespace " + s.Namespace + " describe pod " + p.Name, s.nodeLog()},
+			Do: append([]string{s.describePod(*p)}, s.nodeLog(node)...),
 		})
 	}
 }
 
-func (s *story) nodeLog() string {
-	return strings.Replace(s.logCommand(), "component=controller", "component=node", 1)
+func containers(p corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses)
+}
+
+// beforeMount are the reasons of a container for which kubelet may still wait for volumes. It mounts all volumes of a pod before it pulls
+// an image or makes a container (kubelet, SyncPod).
+var beforeMount = []string{"ContainerCreating", "PodInitializing", ""}
+
+// mounted reports whether the containers of a pod prove that its volumes are mounted: one has run, or waits for something later.
+func mounted(p corev1.Pod) bool {
+	return slices.ContainsFunc(containers(p), func(c corev1.ContainerStatus) bool {
+		w := c.State.Waiting
+		return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil || c.RestartCount > 0 ||
+			w != nil && !slices.Contains(beforeMount, w.Reason)
+	})
+}
+
+// application says why a pod with mounted volumes is not ready. It is no matter of storage.
+func application(p corev1.Pod) string {
+	if why := podWaits(p); why != "" {
+		return "pod " + p.Name + " does not run for another reason: " + why
+	}
+	return "pod " + p.Name + " runs, and is not ready yet"
+}
+
+// namesVolume reports whether a message of kubelet is about the volume of the claim. Such a message names the PersistentVolume, or lists the
+// volume of the pod as not mounted. A message that names no volume counts as one about it.
+func (s *story) namesVolume(p corev1.Pod, message string) bool {
+	if !strings.Contains(message, "for volume \"") && !strings.Contains(message, "unmounted volumes=[") {
+		return true
+	}
+	if v := s.Claim; v != nil && v.Spec.VolumeName != "" && strings.Contains(message, v.Spec.VolumeName) {
+		return true
+	}
+	_, list, _ := strings.Cut(message, "unmounted volumes=[")
+	list, _, _ = strings.Cut(list, "]")
+	waiting := strings.FieldsFunc(list, func(r rune) bool { return r == ' ' || r == ',' })
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		return usesClaim(p, v, s.Name) && slices.Contains(waiting, v.Name)
+	})
 }
 
 func podWaits(p corev1.Pod) string {
-	for _, c := range p.Status.ContainerStatuses {
-		if w := c.State.Waiting; w != nil {
+	for _, c := range containers(p) {
+		if w := c.State.Waiting; w != nil && w.Reason != "PodInitializing" {
 			return strings.TrimSpace("container " + c.Name + ": " + w.Reason + " " + w.Message)
 		}
 	}
 	return ""
-}
-
-// expand is the growth of the volume and its file system.
-func (s *story) expand() {
-	if s.blocked || !s.bound() {
-		return
-	}
-	want, have := s.Claim.Spec.Resources.Requests.Storage(), s.Claim.Status.Capacity.Storage()
-	if want.Cmp(*have) <= 0 {
-		return
-	}
-	step := Step{Name: stepExpand, State: Waiting, What: "the claim asks for " + want.String() + " and has " + have.String() + "; " + s.volumeText()}
-	for _, c := range s.Claim.Status.Conditions {
-		if step.Since == nil && c.Status == corev1.ConditionTrue {
-			step.Since = since(c.LastTransitionTime.Time)
-		}
-	}
-	if s.condition(corev1.PersistentVolumeClaimFileSystemResizePending) {
-		step.Why = "Cinder has expanded the volume; kubelet grows the file system while a pod uses it"
-		step.Do = []string{"start a pod that uses the claim", "$ kubectl --namespace " + s.Namespace + " get pods"}
-		s.hang("expand.node", step)
-		return
-	}
-	failed, o := s.event("VolumeResizeFailed"), s.operation("ControllerExpandVolume")
-	if s.driverDown(stepExpand, s.Now, failed) {
-		return
-	}
-	if text := s.errorText(failed, o); text != "" {
-		began := s.Now
-		if failed != nil {
-			began = firstOf(failed)
-		}
-		s.driverError(stepExpand, step.What, began, text, o, append([]string{"correct what the error names; the driver tries again"}, s.showVolume()...)...)
-		return
-	}
-	what := step.What
-	step = s.waiting(stepExpand, "the driver expands the volume", s.Now, o)
-	step.What = what
-	s.hang("expand.waiting", step)
-}
-
-func (s *story) condition(kind corev1.PersistentVolumeClaimConditionType) bool {
-	return slices.ContainsFunc(s.Claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
-		return c.Type == kind && c.Status == corev1.ConditionTrue
-	})
 }
 
 // stillUsed is a deleted claim that Kubernetes keeps for its pods.
@@ -95,13 +93,13 @@ func (s *story) stillUsed() {
 	if s.blocked || s.Claim == nil || len(s.Pods) == 0 {
 		return
 	}
-	names := []string{}
+	names, words := []string{}, []string{"delete", "pod"}
 	for _, p := range s.Pods {
-		names = append(names, p.Name)
+		names, words = append(names, p.Name), append(words, podNamed(p.Name))
 	}
 	s.hang("delete.in-use", Step{
 		Name: stepDelete, State: Waiting, What: "pods use the claim: " + strings.Join(names, ", "), Since: since(s.Claim.DeletionTimestamp.Time),
-		Why: "Kubernetes deletes a claim when no pod uses it", Do: []string{"$ kubectl --namespace " + s.Namespace + " delete pod " + strings.Join(names, " ")},
+		Why: "Kubernetes deletes a claim when no pod uses it", Do: []string{s.inNamespace(words...)},
 	})
 }
 
@@ -126,11 +124,11 @@ func (s *story) deleteVolume() {
 	if s.Cloud != nil && s.Cloud.Volume != nil && s.Cloud.Volume.Status == "error_deleting" {
 		s.hang("delete.error", Step{Name: stepDelete, What: s.volumeText(), Since: since(began), Why: sentence(s.Cloud.Message, readable(s.errorText(failed, o))), Do: append([]string{
 			"only an administrator of the cloud can repair this: after the cause is gone, the status is reset and the driver deletes the volume",
-			"$ openstack volume set --state available " + s.volumeID(),
+			run("openstack", "volume", "set", "--state", "available", s.volumeWord()),
 		}, s.showVolume()...)})
 		return
 	}
-	if s.driverDown(stepDelete, began, failed) {
+	if s.driverDown(stepDelete, began, failed, s.errorText(failed, o)) {
 		return
 	}
 	if text := s.errorText(failed, o); text != "" {

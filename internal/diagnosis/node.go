@@ -3,6 +3,8 @@ package diagnosis
 import (
 	"strings"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // nodeTrouble hangs the story if a node or its server keeps the driver from attaching or detaching.
@@ -18,12 +20,12 @@ func (s *story) nodeTrouble(step, name string) bool {
 	case server != nil && server.Status == "ERROR":
 		s.hang("server.error", Step{
 			Name: step, What: "server " + serverName(server) + " of node " + name + " is in status ERROR", Why: "Nova attaches and detaches nothing there",
-			Do: []string{"have the operator of the cloud repair or rebuild the server", "$ openstack server show " + server.ID},
+			Do: []string{"have the operator of the cloud repair or rebuild the server", run("openstack", "server", "show", serverWord(server.ID))},
 		})
 	case server != nil && server.Locked && !s.attachedAt(name):
 		s.hang("server.locked", Step{
 			Name: step, What: "server " + serverName(server) + " of node " + name + " is locked", Why: "Nova refuses to attach and detach volumes of a locked server",
-			Do: []string{"ask who locked it; then unlock it, and the driver succeeds by itself", "$ openstack server unlock " + server.ID},
+			Do: []string{"ask who locked it; then unlock it, and the driver succeeds by itself", run("openstack", "server", "unlock", serverWord(server.ID))},
 		})
 	case !n.Ready || n.Missing:
 		s.notReady(step, name, n)
@@ -54,7 +56,7 @@ func (s *story) serverMissing(step, name string, server *CloudServer) {
 	s.hang("server.missing", Step{
 		Name: step, What: "server " + server.ID + " of node " + name + " is gone from Nova", Since: s.nodeSince(name),
 		Why: "a server that does not exist runs no pod, so its volumes are free",
-		Do:  []string{"delete the node; Kubernetes then deletes its pods, and the driver detaches the volumes", "$ kubectl delete node " + name},
+		Do:  []string{"delete the node; Kubernetes then deletes its pods, and the driver detaches the volumes", run("kubectl", "delete", "node", nodeNamed(name))},
 	})
 }
 
@@ -79,29 +81,34 @@ func (s *story) notReady(step, name string, n *Node) {
 		Why: "Kubernetes does not detach a volume from a node that does not answer, because the node may still write to it",
 		Do: []string{
 			"repair the node; or shut its server down, and only then set the taint out-of-service. Kubernetes then deletes its pods and detaches its volumes",
-			"$ openstack server stop " + s.serverID(n), "$ openstack server show --column status " + s.serverID(n),
-			"$ kubectl taint nodes " + name + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute",
+			run("openstack", "server", "stop", s.serverID(n)), run("openstack", "server", "show", "--column", "status", s.serverID(n)),
+			run("kubectl", "taint", "nodes", nodeNamed(name), outOfService),
 			"remove the taint when the node is back",
-			"$ kubectl taint nodes " + name + " node.kubernetes.io/out-of-service=nodeshutdown:NoExecute-",
+			run("kubectl", "taint", "nodes", nodeNamed(name), outOfService+"-"),
 		},
 	})
 }
 
 func (s *story) serverID(n *Node) string {
 	if n.Driver == nil {
-		return "SERVER"
+		return serverWord("")
 	}
-	return n.Driver.NodeID
+	return serverWord(n.Driver.NodeID)
 }
+
+// serverWord is the ID of a server for a command. A node writes its CSINode itself, so that what stands there may be no ID.
+func serverWord(id string) string { return shell.ID(id, "SERVER") }
+
+// outOfService is the taint by which Kubernetes detaches the volumes of a node that is shut down.
+const outOfService = "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"
 
 func (s *story) unregistered(name string) {
 	s.hang("node.unregistered", Step{
 		Name: stepAttach, What: "driver " + s.Driver + " is not registered on node " + name, Why: "CSINode " + name + " does not list it: its node plugin does not run there, or has just started",
-		Do: []string{
+		Do: append([]string{
 			"start the node plugin on that node; look at its tolerations, its image and its log",
-			"$ kubectl get pods --all-namespaces --output wide --selector app.kubernetes.io/component=node,app.kubernetes.io/name=cinder-csi --field-selector spec.nodeName=" + name,
-			"$ kubectl describe csinode " + name,
-		},
+			run("kubectl", "describe", "csinode", nodeNamed(name)),
+		}, s.nodeLog(name)...),
 	})
 }
 
@@ -113,13 +120,13 @@ func (s *story) volumeTrouble() bool {
 	if s.Cloud.Missing {
 		s.hang("volume.missing", Step{
 			Name: stepAttach, What: "Cinder has no volume " + s.volumeID(), Why: "somebody deleted it, or the credentials are for another project (cloud " + s.Cloud.Name + ")",
-			Do: []string{"check the project of the credentials; if the volume is gone, restore its data from a backup into a new claim", "$ openstack volume show " + s.volumeID()},
+			Do: []string{"check the project of the credentials; if the volume is gone, restore its data from a backup into a new claim", run("openstack", "volume", "show", s.volumeWord())},
 		})
 		return true
 	}
 	if v := s.Cloud.Volume; v != nil && strings.HasPrefix(v.Status, "error") && v.Status != "error_extending" {
 		s.hang("volume.error", Step{Name: stepAttach, What: s.volumeText(), Since: since(v.Updated.Time), Why: s.Cloud.Message, Do: append([]string{
-			"Nova attaches no volume in this status; have the operator of the cloud find the cause and reset the status (docs/how-to/free-a-stuck-volume.md)",
+			"Nova attaches no volume in this status; have the operator of the cloud find the cause and reset the status: " + stuckPage,
 		}, s.showVolume()...)})
 		return true
 	}

@@ -20,9 +20,12 @@ type Sources struct {
 	// Cloud is nil if there is no login; NoCloud says why.
 	Cloud   *cloud.Cloud
 	NoCloud Gap
-	// Namespace of the driver; empty: the pods of the driver are looked for in all namespaces.
+	// Namespace of the controller; empty: its pods are looked for in all namespaces, and count if a ClusterRoleBinding of the driver names
+	// their account.
 	Namespace string
-	// Page reads a page of a pod: Cluster.PodPage.
+	// Controller is the cluster of the controller, with a hosted control plane; nil: the same as Cluster. It needs a Namespace.
+	Controller *cluster.Cluster
+	// Page reads a page of a pod of the controller: PodPage of its cluster.
 	Page func(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error)
 	Now  time.Time
 }
@@ -36,7 +39,7 @@ type reader struct {
 // Read collects the facts about a claim. The only error is that of a cluster that does not answer: whatever else cannot be read becomes a
 // gap.
 func Read(ctx context.Context, from Sources, namespace, name string) (Facts, error) {
-	r := &reader{Sources: from, facts: &Facts{Now: from.Now, Namespace: namespace, Name: name, Nodes: map[string]*Node{}}}
+	r := &reader{Sources: from, facts: &Facts{Now: from.Now, Namespace: namespace, Name: name, Nodes: map[string]*Node{}, ControllerNamed: from.Namespace != ""}}
 	if err := r.readClaim(ctx); err != nil {
 		return Facts{}, err
 	}
@@ -50,6 +53,7 @@ func Read(ctx context.Context, from Sources, namespace, name string) (Facts, err
 	r.readNodes(ctx)
 	r.readDriver(ctx)
 	r.readCloud(ctx)
+	r.readClusterID(ctx)
 	return *r.facts, nil
 }
 
@@ -74,13 +78,17 @@ func (r *reader) missing(ctx context.Context, what, path string, into any) (ther
 func (r *reader) gap(what string, err error) {
 	do := ""
 	if errors.Is(err, cluster.ErrDenied) {
-		do = "use a kubeconfig with the right to read it (docs/how-to/troubleshoot.md, \"Rights\")"
+		do = "use a kubeconfig with the right to read it: " + page("troubleshoot.md#rights")
 	}
 	r.facts.Gaps = append(r.facts.Gaps, Gap{What: what, Why: err.Error(), Do: do})
 }
 
 func selected[T any](ctx context.Context, r *reader, what, path string, s cluster.Selector) []T {
-	all, err := cluster.Select[T](ctx, r.Cluster, path, s)
+	return selectedIn[T](ctx, r, r.Cluster, what, path, s)
+}
+
+func selectedIn[T any](ctx context.Context, r *reader, c *cluster.Cluster, what, path string, s cluster.Selector) []T {
+	all, err := cluster.Select[T](ctx, c, path, s)
 	if err != nil && !errors.Is(err, cluster.ErrNotFound) {
 		r.gap(what, err)
 	}
@@ -197,9 +205,11 @@ func (r *reader) readPods(ctx context.Context) {
 
 // uses reports whether a pod uses a claim. The claim of a generic ephemeral volume is named for pod and volume.
 func uses(p corev1.Pod, claim string) bool {
-	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim || v.Ephemeral != nil && p.Name+"-"+v.Name == claim
-	})
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return usesClaim(p, v, claim) })
+}
+
+func usesClaim(p corev1.Pod, v corev1.Volume, claim string) bool {
+	return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim || v.Ephemeral != nil && p.Name+"-"+v.Name == claim
 }
 
 // readEvents reads the events of the claim and its pods, the newest first.
@@ -289,4 +299,5 @@ func (r *reader) readNode(ctx context.Context, name string) {
 			node.Driver = &d
 		}
 	}
+	r.readPlugins(ctx, name, node)
 }

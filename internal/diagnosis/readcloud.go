@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -98,7 +97,7 @@ func (r *reader) readVolumeDetails(ctx context.Context) {
 		}] `json:"attachments"`
 	}
 	id := url.QueryEscape(c.Volume.ID)
-	r.ask(ctx, "the attachments of the volume in Cinder", "block-storage", "3.27", "attachments/detail?volume_id="+id, &list)
+	r.ask(ctx, cloudAttachments, "block-storage", "3.27", "attachments/detail?volume_id="+id, &list)
 	for _, a := range list.Attachments {
 		if a.Volume == c.Volume.ID {
 			c.Attachments = append(c.Attachments, a.CloudAttachment)
@@ -177,7 +176,7 @@ func (r *reader) readServer(ctx context.Context, id string) {
 			Volume string `json:"volumeId"`
 		}] `json:"volumeAttachments"`
 	}
-	r.ask(ctx, fmt.Sprintf("the volumes of server %s in Nova", id), "compute", "", "servers/"+url.PathEscape(id)+"/os-volume_attachments", &volumes)
+	r.ask(ctx, novaVolumes(id), "compute", "", "servers/"+url.PathEscape(id)+"/os-volume_attachments", &volumes)
 	for _, a := range volumes.Attachments {
 		server.Has = server.Has || a.Volume == r.facts.Cloud.Volume.ID
 	}

@@ -13,6 +13,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -21,8 +22,14 @@ import (
 // controllerLabels are those of the controller pods in manifests/base and in the chart.
 const controllerLabels = "app.kubernetes.io/component=controller,app.kubernetes.io/name=cinder-csi"
 
-// usualNamespace is the namespace of manifests/base.
-const usualNamespace = "cinder-csi"
+// nodeLabels are those of the node pods.
+const nodeLabels = "app.kubernetes.io/component=node,app.kubernetes.io/name=cinder-csi"
+
+// The namespaces of manifests/base.
+const (
+	usualNamespace     = "cinder-csi"
+	usualNodeNamespace = "cinder-csi-node"
+)
 
 // readDriver reads the controller pods, the leader leases of their sidecars, and the operations in progress.
 func (r *reader) readDriver(ctx context.Context) {
@@ -45,25 +52,117 @@ func (r *reader) readDriver(ctx context.Context) {
 	}
 }
 
+// theControllers begins the name of a gap that the diagnosis asks for.
+const theControllers = "the controller pods"
+
+// controllerCluster is where the controller runs.
+func (r *reader) controllerCluster() *cluster.Cluster {
+	if r.Controller != nil {
+		return r.Controller
+	}
+	return r.Cluster
+}
+
 func (r *reader) readControllers(ctx context.Context) {
 	selector := cluster.Selector{Labels: controllerLabels}
-	if r.Namespace == "" {
-		all, err := cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/pods", selector)
-		if err == nil {
-			r.facts.Controllers = all
-			return
-		}
-		if !errors.Is(err, cluster.ErrDenied) {
-			r.gap("the controller pods of the driver", err)
-			return
+	if r.Namespace != "" {
+		r.facts.Controllers = r.controllersIn(ctx, r.Namespace)
+		return
+	}
+	all, err := cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/pods", selector)
+	switch {
+	case errors.Is(err, cluster.ErrDenied):
+		r.facts.Controllers = r.controllersIn(ctx, usualNamespace)
+	case err != nil:
+		r.gap(theControllers+" of the driver", err)
+	default:
+		r.facts.Controllers = r.trusted(ctx, all)
+	}
+}
+
+func (r *reader) controllersIn(ctx context.Context, namespace string) []corev1.Pod {
+	path := "/api/v1/namespaces/" + url.PathEscape(namespace) + "/pods"
+	return selectedIn[corev1.Pod](ctx, r, r.controllerCluster(), theControllers+" of the driver in namespace "+namespace, path, cluster.Selector{Labels: controllerLabels})
+}
+
+// trusted are the pods whose account a ClusterRoleBinding of the driver names. Anybody may give a pod the labels of the controller; only an
+// administrator of the cluster makes a ClusterRoleBinding.
+func (r *reader) trusted(ctx context.Context, pods []corev1.Pod) []corev1.Pod {
+	if len(pods) == 0 {
+		return nil
+	}
+	bindings, err := cluster.Select[rbacv1.ClusterRoleBinding](ctx, r.Cluster, "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", cluster.Selector{Labels: "app.kubernetes.io/name=cinder-csi"})
+	if err != nil {
+		r.gap("the accounts of the driver (ClusterRoleBindings)", err)
+	}
+	accounts := map[string]bool{}
+	for _, b := range bindings {
+		for _, s := range b.Subjects {
+			accounts[s.Kind+" "+s.Namespace+"/"+s.Name] = true
 		}
 	}
-	namespace := r.Namespace
-	if namespace == "" {
-		namespace = usualNamespace
+	var of, others []corev1.Pod
+	for _, p := range pods {
+		if accounts["ServiceAccount "+p.Namespace+"/"+p.Spec.ServiceAccountName] || err != nil && p.Namespace == usualNamespace {
+			of = append(of, p)
+		} else {
+			others = append(others, p)
+		}
 	}
-	what := "the controller pods of the driver in namespace " + namespace
-	r.facts.Controllers = selected[corev1.Pod](ctx, r, what, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/pods", selector)
+	if len(others) > 0 && len(of) == 0 {
+		p := others[0]
+		r.facts.Gaps = append(r.facts.Gaps, Gap{
+			What: "whose pod " + p.Namespace + "/" + p.Name + " is",
+			Why:  "it has the labels of the controller, and no ClusterRoleBinding of the driver names its account", Do: "if it is the driver, name its namespace with --driver-namespace",
+		})
+	}
+	return of
+}
+
+// readPlugins reads the pods of the driver on a node. Such a pod mounts the directory of the driver from the node, which no ordinary pod may.
+func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
+	selector := cluster.Selector{Labels: nodeLabels, Fields: "spec.nodeName=" + name}
+	what := "the pods of the driver on node " + name
+	all, err := cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/pods", selector)
+	if errors.Is(err, cluster.ErrDenied) {
+		all = selected[corev1.Pod](ctx, r, what, "/api/v1/namespaces/"+usualNodeNamespace+"/pods", selector)
+	} else if err != nil {
+		r.gap(what, err)
+	}
+	for _, p := range all {
+		if (cluster.Workload{Pod: p.Spec}).DriverName() == r.facts.Driver {
+			node.Plugins = append(node.Plugins, p)
+		}
+	}
+}
+
+// readClusterID reads with which ID the driver marks volumes, if this volume has a mark. A bundle has the ID in a ConfigMap of the controller.
+func (r *reader) readClusterID(ctx context.Context) {
+	c := r.facts.Cloud
+	if c == nil || c.Volume == nil || c.Volume.Metadata[clusterMark] == "" || len(r.facts.Controllers) == 0 {
+		return
+	}
+	p := r.facts.Controllers[0]
+	r.facts.ClusterID = (cluster.Workload{Pod: p.Spec}).ClusterID()
+	if r.facts.ClusterID != "" {
+		return
+	}
+	for _, container := range p.Spec.Containers {
+		for _, from := range container.EnvFrom {
+			if container.Name != "driver" || from.ConfigMapRef == nil {
+				continue
+			}
+			var m corev1.ConfigMap
+			path := namespaced(p.Namespace, "configmaps", from.ConfigMapRef.Name)
+			if err := r.controllerCluster().Get(ctx, path, &m); err != nil {
+				r.gap("the cluster ID of the driver", err)
+				return
+			}
+			if id := m.Data["CLUSTER_ID"]; id != "" {
+				r.facts.ClusterID = id
+			}
+		}
+	}
 }
 
 func ready(p corev1.Pod) bool {
@@ -76,7 +175,7 @@ func ready(p corev1.Pod) bool {
 func (r *reader) readLeases(ctx context.Context, namespace string) {
 	mark := strings.NewReplacer(".", "-", "/", "-").Replace(r.facts.Driver)
 	path := "/apis/coordination.k8s.io/v1/namespaces/" + url.PathEscape(namespace) + "/leases"
-	for _, l := range selected[coordinationv1.Lease](ctx, r, "the leader leases in namespace "+namespace, path, cluster.Selector{}) {
+	for _, l := range selectedIn[coordinationv1.Lease](ctx, r, r.controllerCluster(), "the leader leases in namespace "+namespace, path, cluster.Selector{}) {
 		if mark == "" || !strings.HasSuffix(l.Name, mark) {
 			continue
 		}
@@ -108,7 +207,8 @@ func (r *reader) readOperations(ctx context.Context, p corev1.Pod) {
 	}
 	if err != nil {
 		r.facts.Gaps = append(r.facts.Gaps, Gap{What: place, Why: cloud.Clean(err.Error()), Do: fmt.Sprintf(
-			"this needs the right to get pods/portforward; or run: kubectl --namespace %s port-forward pod/%s %d, and read http://127.0.0.1:%d/debug/operations", p.Namespace, p.Name, port, port)})
+			"this needs the right to get pods/portforward; or run: %s, and read http://127.0.0.1:%d/debug/operations",
+			strings.TrimPrefix(kubectl(p.Namespace, "port-forward", "pod/"+podNamed(p.Name), strconv.Itoa(port)), "$ "), port)})
 		return
 	}
 	cloud.CleanStrings(&page)

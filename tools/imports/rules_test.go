@@ -50,8 +50,9 @@ var mayImport = rules{
 	"internal/kubeconfig/...":          {},
 	"internal/paging":                  {},
 	"internal/printable":               {},
+	"internal/shell":                   {},
 	"internal/cluster":                 {"internal/cloud"},
-	"internal/diagnosis":               {"internal/cluster", "internal/printable", "internal/cloud"},
+	"internal/diagnosis":               {"internal/cluster", "internal/printable", "internal/shell", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
 	"internal/diagnosis/command":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/cloud"}, // kubectl-cinder links it
 

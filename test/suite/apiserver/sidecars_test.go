@@ -27,18 +27,19 @@ const driverName = "cinder.csi.openstack.org"
 // scheduler and kubelet do.
 type life struct {
 	*rest
-	server    *server
-	namespace string
-	sim       *openstacksim.Sim
-	cloud     *httptest.Server
-	driver    csi.ControllerClient
-	http      string // address of the driver's pages
-	uid       string // of the claim
-	volume    string // of Cinder
-	kubelet   int
-	later     time.Duration // how long after the last change somebody asks
-	noPods    bool          // no controller pod is created
-	nodes     map[string]string
+	server        *server
+	namespace     string
+	sim           *openstacksim.Sim
+	cloud         *httptest.Server
+	driver        csi.ControllerClient
+	http          string // address of the driver's pages
+	uid           string // of the claim
+	volume        string // of Cinder
+	kubelet       int
+	later         time.Duration // how long after the last change somebody asks
+	noPods        bool          // no controller pod is created
+	nodeNamespace bool          // the namespace of the node pods exists
+	nodes         map[string]string
 }
 
 func (l *life) name(suffix string) string { return l.namespace + "-" + suffix }
@@ -103,7 +104,7 @@ func (l *life) controllerPod(ready string) {
 	_, port, _ := net.SplitHostPort(l.http)
 	l.create(l.path("pods"), object{
 		"metadata": object{"name": "cinder-csi-controller-0", "labels": object{"app.kubernetes.io/name": "cinder-csi", "app.kubernetes.io/component": "controller"}},
-		"spec":     object{"nodeName": l.name("control"), "containers": []object{{"name": "driver", "image": "driver", "args": []string{"--http-endpoint=127.0.0.1:" + port}}}},
+		"spec":     object{"nodeName": l.name("control"), "containers": []object{{"name": "driver", "image": "driver", "args": []string{"--cluster=" + l.namespace, "--http-endpoint=127.0.0.1:" + port}}}},
 		"status":   object{"phase": "Running", "conditions": []object{{"type": "Ready", "status": ready}}},
 	})
 }
@@ -179,11 +180,32 @@ func (l *life) node(name, server, ready string, registered bool) {
 	l.t.Helper()
 	l.nodes[name] = server
 	l.create("/api/v1/nodes", object{"metadata": object{"name": l.name(name)}, "status": object{"conditions": []object{{"type": "Ready", "status": ready, "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}})
+	if registered {
+		l.nodePod(name)
+	}
 	drivers := []object{}
 	if registered {
 		drivers = append(drivers, object{"name": driverName, "nodeID": server, "topologyKeys": []string{}, "allocatable": object{"count": 25}})
 	}
 	l.create("/apis/storage.k8s.io/v1/csinodes", object{"metadata": object{"name": l.name(name)}, "spec": object{"drivers": drivers}})
+}
+
+// nodePod is the driver on a node, in a namespace of its own as in a bundle.
+func (l *life) nodePod(node string) {
+	l.t.Helper()
+	namespace := l.name("node")
+	if !l.nodeNamespace {
+		l.nodeNamespace = true
+		l.create("/api/v1/namespaces", object{"metadata": object{"name": namespace}})
+	}
+	l.create("/api/v1/namespaces/"+namespace+"/pods", object{
+		"metadata": object{"name": "cinder-csi-node-" + node, "labels": object{"app.kubernetes.io/name": "cinder-csi", "app.kubernetes.io/component": "node"}},
+		"spec": object{
+			"nodeName": l.name(node), "tolerations": []object{{"operator": "Exists"}}, "containers": []object{{"name": "driver", "image": "driver"}},
+			"volumes": []object{{"name": "socket", "hostPath": object{"path": "/var/lib/kubelet/plugins/" + driverName}}},
+		},
+		"status": object{"phase": "Running", "conditions": []object{{"type": "Ready", "status": "True"}}},
+	})
 }
 
 // pod uses the claim. Without a node it is not scheduled; why is the message of the scheduler.

@@ -1,0 +1,80 @@
+package diagnosis
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/internal/shell"
+)
+
+// run is a line of advice that is a command. Every command of this package is made here, so that what a cloud or a cluster calls its
+// objects is quoted.
+func run(words ...string) string { return "$ " + shell.Line(words...) }
+
+// inNamespace is a kubectl command in the namespace of the claim.
+func (s *story) inNamespace(words ...string) string { return kubectl(s.Namespace, words...) }
+
+func kubectl(namespace string, words ...string) string {
+	return run(append([]string{"kubectl", "--namespace", shell.Name(namespace, "NAMESPACE")}, words...)...)
+}
+
+func podNamed(name string) string  { return shell.Name(name, "POD") }
+func nodeNamed(name string) string { return shell.Name(name, "NODE") }
+
+func claimNamed(name string) string { return shell.Name(name, "CLAIM") }
+
+func attachmentNamed(name string) string { return shell.Name(name, "VOLUMEATTACHMENT") }
+
+// page is the address of a page of the documentation: the program is installed without its repository.
+func page(name string) string {
+	return "https://github.com/cinder-csi/cinder-csi/blob/main/docs/how-to/" + name
+}
+
+var stuckPage = page("free-a-stuck-volume.md")
+
+func (s *story) describePod(p corev1.Pod) string {
+	return kubectl(p.Namespace, "describe", "pod", podNamed(p.Name))
+}
+
+// logOf is the whole log of the driver in one pod. With a selector kubectl shows ten lines.
+func logOf(p corev1.Pod) string {
+	return kubectl(p.Namespace, "logs", podNamed(p.Name), "--all-containers", "--since=1h")
+}
+
+// controllerLog is the log of the controller: of each pod that was found.
+func (s *story) controllerLog() []string {
+	if len(s.Controllers) == 0 {
+		return []string{run("kubectl", "get", "pods", "--all-namespaces", "--selector", controllerLabels)}
+	}
+	var all []string
+	for _, p := range s.Controllers {
+		all = append(all, logOf(p))
+	}
+	return all
+}
+
+// nodeLog is the log of the driver on one node.
+func (s *story) nodeLog(node string) []string {
+	var all []string
+	if n := s.Nodes[node]; n != nil {
+		for _, p := range n.Plugins {
+			all = append(all, logOf(p))
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	return []string{
+		run("kubectl", "get", "pods", "--all-namespaces", "--output", "wide", "--selector", nodeLabels, "--field-selector", "spec.nodeName="+nodeNamed(node)),
+		run("kubectl", "--namespace", "NAMESPACE", "logs", "POD", "--all-containers", "--since=1h"),
+	}
+}
+
+func (s *story) showVolume() []string {
+	return []string{run("openstack", "volume", "show", s.volumeWord()), run("openstack", "--os-volume-api-version", "3.5", "volume", "message", "list")}
+}
+
+func (s *story) listAttachments() []string {
+	return []string{run("openstack", "--os-volume-api-version", "3.27", "volume", "attachment", "list", "--volume-id", s.volumeWord())}
+}
+
+func (s *story) volumeWord() string { return shell.ID(s.volumeID(), "VOLUME") }

@@ -1,0 +1,122 @@
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// gaps that the comparison of Cinder, Nova and Kubernetes asks for.
+const cloudAttachments = "the attachments of the volume in Cinder"
+
+func novaVolumes(server string) string { return "the volumes of server " + server + " in Nova" }
+
+// detached hangs the story if Kubernetes shows the volume as attached to a node, and Cinder or Nova does not.
+func (s *story) detached(node string) bool {
+	why := s.whyDetached(node)
+	if s.blocked || why == "" {
+		return s.blocked
+	}
+	do := []string{
+		"programs in the pod get errors from the disk, or write to none. Stop every pod of the claim, wait until the VolumeAttachment is gone, and start them again: Kubernetes then attaches the volume again",
+		s.inNamespace("get", "pods", "--output", "wide"),
+	}
+	if a := s.attachmentAt(node); a != nil {
+		do = append(do, run("kubectl", "get", "volumeattachment", attachmentNamed(a.Name)))
+	}
+	s.hang("attach.lost", Step{
+		Name: stepAttach, What: "Kubernetes shows the volume as attached to node " + node + "; " + s.volumeText(), Why: why + ". Somebody detached it behind Kubernetes",
+		Do: append(do, s.listAttachments()...),
+	})
+	return true
+}
+
+// whyDetached is what contradicts an attached volume; empty if nothing does, or if it could not be read.
+func (s *story) whyDetached(node string) string {
+	c, n := s.Cloud, s.Nodes[node]
+	if c == nil || c.Volume == nil {
+		return ""
+	}
+	if c.Volume.Status == "available" {
+		return "a volume in status available is attached to no server"
+	}
+	if n == nil || n.Driver == nil || s.gapAbout(cloudAttachments) {
+		return ""
+	}
+	id := n.Driver.NodeID
+	if !slices.ContainsFunc(c.Attachments, func(a CloudAttachment) bool { return a.Server == id }) {
+		return "Cinder has no attachment of the volume to server " + id + " of that node"
+	}
+	server := c.Servers[id]
+	if server != nil && !server.Missing && !server.Has && !s.gapAbout(novaVolumes(id)) {
+		return "Cinder has an attachment to server " + id + " of that node, and Nova does not list the volume there"
+	}
+	return ""
+}
+
+// attachedBehind hangs the story if Cinder shows the volume at a server where Kubernetes does not want it.
+func (s *story) attachedBehind() bool {
+	c := s.Cloud
+	if s.blocked || c == nil || c.Volume == nil || s.gapAbout(theAttachments) {
+		return s.blocked
+	}
+	known := map[string]bool{}
+	for _, a := range s.Attachments {
+		n := s.Nodes[a.Spec.NodeName]
+		if n == nil || n.Driver == nil {
+			return false // its server is not known, so that any may be it
+		}
+		known[n.Driver.NodeID] = true
+	}
+	var servers []string
+	for _, a := range c.Attachments {
+		if a.Status == "attached" && a.Server != "" && !known[a.Server] {
+			servers = append(servers, a.Server)
+		}
+	}
+	if len(servers) == 0 {
+		return false
+	}
+	slices.Sort(servers)
+	servers = slices.Compact(servers)
+	do := []string{"find out who uses the disk there before you detach it: " + stuckPage}
+	for _, id := range servers {
+		do = append(do, run("openstack", "server", "show", serverWord(id)))
+	}
+	s.hang("attach.unknown", Step{
+		Name: stepAttach, What: "Cinder shows the volume attached to server " + strings.Join(servers, ", ") + ", for which Kubernetes has no VolumeAttachment; " + s.volumeText(),
+		Why: "somebody attached it behind Kubernetes, or another cluster uses it. Two servers that write to one file system destroy it", Do: append(do, s.listAttachments()...),
+	})
+	return true
+}
+
+// compare looks for what Cinder and the PersistentVolume say differently about a volume that works.
+func (s *story) compare() {
+	c, v := s.Cloud, s.Volume
+	if s.blocked || c == nil || c.Volume == nil || v == nil {
+		return
+	}
+	size := *resource.NewQuantity(int64(c.Volume.Size)<<30, resource.BinarySI)
+	if capacity := v.Spec.Capacity.Storage(); capacity != nil && size.Cmp(*capacity) < 0 {
+		s.hang("volume.size", Step{
+			Name: stepCompare, What: "PersistentVolume " + v.Name + " has capacity " + capacity.String() + "; " + s.volumeText(), Why: "the volume is smaller than Kubernetes says",
+			Do: append([]string{"a file system that ends behind its disk is damaged: make a backup of what can be read, before you expand the volume in Cinder"}, s.showVolume()...),
+		})
+		return
+	}
+	if mark := c.Volume.Metadata[clusterMark]; mark != "" && s.ClusterID != "" && mark != s.ClusterID {
+		s.hang("volume.other-cluster", Step{
+			Name: stepCompare, What: fmt.Sprintf("Cinder volume %s has the mark of cluster %q; the driver of this cluster has %q", c.Volume.ID, mark, s.ClusterID),
+			Why: "another cluster made the volume, or the driver had another cluster ID then",
+			Do: append([]string{
+				"make sure that the other cluster does not use the volume. If it is this cluster's now, change the mark: " + page("several-clouds.md#several-clusters-in-one-project"),
+				run("openstack", "volume", "set", "--property", clusterMark+"="+s.ClusterID, s.volumeWord()),
+			}, s.showVolume()...),
+		})
+	}
+}
+
+// clusterMark is the key of Cinder's metadata in which the driver writes the ID of its cluster (docs/reference/driver.md).
+const clusterMark = "cinder.csi.openstack.org/cluster"

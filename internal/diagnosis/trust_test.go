@@ -1,0 +1,167 @@
+package diagnosis_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/diagnosistest"
+)
+
+const controllerPods = "pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dcontroller%2Capp.kubernetes.io%2Fname%3Dcinder-csi&limit=500"
+
+const bindingsPath = "GET /apis/rbac.authorization.k8s.io/v1/clusterrolebindings?labelSelector=app.kubernetes.io%2Fname%3Dcinder-csi&limit=500"
+
+// withImpostor is a recorded cluster in which another tenant has a pod with the labels of the controller, and an expired lease. The pod of the driver is the recorded one; the binding has the form of manifests/base/rbac.
+func withImpostor(t *testing.T, r *diagnosistest.Recording, bindings string) diagnosistest.Replay {
+	t.Helper()
+	world := diagnosistest.Replay(maps.Clone(r.Cluster))
+	var pods struct{ Items []json.RawMessage }
+	recorded := world["GET /api/v1/namespaces/"+r.Namespace+"/"+controllerPods]
+	if err := json.Unmarshal(recorded.Body, &pods); err != nil || len(pods.Items) != 1 {
+		t.Fatalf("want one controller pod in the recording: %v", err)
+	}
+	impostor := `{"metadata": {"name": "web", "namespace": "team-evil", "labels": {"app.kubernetes.io/name": "cinder-csi", "app.kubernetes.io/component": "controller"}},
+"spec": {"serviceAccountName": "default", "containers": [{"name": "driver", "image": "x", "args": ["--http-endpoint=:1"]}]}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}`
+	list, err := json.Marshal(map[string]any{"items": append(pods.Items, json.RawMessage(impostor))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	world["GET /api/v1/"+controllerPods] = diagnosistest.Answer{Status: http.StatusOK, Body: list}
+	world["GET /apis/coordination.k8s.io/v1/namespaces/team-evil/leases?limit=500"] = diagnosistest.Answer{Status: http.StatusOK, Body: json.RawMessage(
+		`{"items": [{"metadata": {"name": "cinder-csi-openstack-org", "namespace": "team-evil"}, "spec": {"holderIdentity": "web", "leaseDurationSeconds": 15, "renewTime": "2020-01-01T00:00:00.000000Z"}}]}`)}
+	world[bindingsPath] = diagnosistest.Answer{Status: http.StatusOK, Body: json.RawMessage(bindings)}
+	if bindings == "" {
+		world[bindingsPath] = diagnosistest.Answer{Status: http.StatusForbidden, Body: json.RawMessage(`{"message": "forbidden"}`)}
+	}
+	return world
+}
+
+func TestLabelsDoNotMakeAPodTheController(t *testing.T) {
+	r := recordings(t)["create-slow"]
+	for _, test := range []struct{ name, bindings, cause string }{
+		{"bound", `{"items": [{"subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": "` + r.Namespace + `"}]}]}`, "create.waiting"},
+		{"bound to nobody", `{"items": []}`, "driver.unseen"},
+		{"bindings that may not be read", "", "driver.unseen"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			from := sources(t, r, withImpostor(t, r, test.bindings))
+			from.Namespace = ""
+			var asked []string
+			page := from.Page
+			from.Page = func(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error) {
+				asked = append(asked, namespace)
+				return page(ctx, namespace, pod, port, path)
+			}
+			report := diagnose(t, r, from)
+			if report.Cause != test.cause {
+				t.Errorf("want %s, got %s", test.cause, report.Cause)
+			}
+			text, _ := json.Marshal(report.Steps)
+			if slices.Contains(asked, "team-evil") || strings.Contains(string(text), "team-evil") {
+				t.Errorf("the impostor is believed: asked %q, %s", asked, text)
+			}
+		})
+	}
+}
+
+// evil runs a program where it is not quoted.
+const evil = "$(touch /tmp/owned);`id`#'\" x"
+
+func TestNoPrintedCommandHasAWordOfOthersUnquoted(t *testing.T) {
+	for name, r := range recordings(t) {
+		f := factsOf(t, r)
+		for _, n := range f.Nodes {
+			if n.Driver != nil {
+				n.Driver.NodeID = evil
+			}
+			for i := range n.Plugins {
+				n.Plugins[i].Name, n.Plugins[i].Namespace = evil, evil
+			}
+		}
+		nodes := map[string]*diagnosis.Node{}
+		for _, n := range f.Nodes {
+			nodes[evil] = n
+		}
+		f.Nodes = nodes
+		for i := range f.Pods {
+			f.Pods[i].Name, f.Pods[i].Namespace, f.Pods[i].Spec.NodeName = evil, evil, evil
+		}
+		for i := range f.Attachments {
+			f.Attachments[i].Name, f.Attachments[i].Spec.NodeName = evil, evil
+		}
+		for i := range f.Controllers {
+			f.Controllers[i].Name, f.Controllers[i].Namespace = evil, evil
+		}
+		if f.Volume != nil {
+			f.Volume.Spec.CSI.VolumeHandle = evil
+		}
+		if c := f.Cloud; c != nil {
+			servers := map[string]*diagnosis.CloudServer{}
+			for _, s := range c.Servers {
+				s.ID = evil
+				servers[evil] = s
+			}
+			c.Servers = servers
+			if c.Volume != nil {
+				c.Volume.ID = evil
+			}
+			for i := range c.Attachments {
+				c.Attachments[i].ID, c.Attachments[i].Server = evil, evil
+			}
+		}
+		f.Namespace, f.Name = evil, evil
+		for _, s := range diagnosis.Diagnose(f).Steps {
+			for _, do := range s.Do {
+				if strings.HasPrefix(do, "$ ") && strings.Contains(do, "touch") {
+					t.Errorf("%s: %s", name, do)
+				}
+			}
+		}
+	}
+}
+
+// The node of a kubelet that an attacker holds names its server in CSINode.
+func TestAServerIDThatIsNoneBecomesAPlaceholder(t *testing.T) {
+	f := factsOf(t, recordings(t)["node-lost"])
+	for _, n := range f.Nodes {
+		if n.Driver != nil {
+			n.Driver.NodeID = "$(touch x)"
+		}
+	}
+	report := diagnosis.Diagnose(f)
+	if do := report.Steps[len(report.Steps)-1].Do; !slices.Contains(do, "$ openstack server stop SERVER") {
+		t.Errorf("want the placeholder, got %q", do)
+	}
+}
+
+func TestEveryCommandIsMadeByTheFunctionThatQuotes(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.go") || file == "advice.go" {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, `"$ `) && !strings.Contains(line, "HasPrefix") && !strings.Contains(line, "TrimPrefix") && !strings.Contains(line, "// ") {
+				t.Errorf("%s: use run: %s", file, line)
+			}
+			if strings.Contains(line, "docs/") && !strings.Contains(line, "// ") {
+				t.Errorf("%s: use page, readers have no repository: %s", file, line)
+			}
+		}
+	}
+}
