@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -11,12 +12,11 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
-	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
 func newAdoptCommand(w *World, shared *common) *cobra.Command {
-	var base string
+	var base, old string
 	var kube cluster.Source
 	c := &cobra.Command{
 		Use:   "adopt DIR",
@@ -26,13 +26,15 @@ swap, the way back, and what stays. With a kubeconfig it names what the cluster 
 
 For the target standalone with spec.openshift.coexistence adopt it prints the way from OpenShift's built-in driver.
 
+A bundle with edited files is refused. If several namespaces have an installation of this driver, --old-namespace names the one to replace.
+
 It changes nothing: it reads the cluster with GET requests, and a person runs the commands. The target hypershift has no such way: HyperShift
 sets the state of its built-in driver back.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), shared.timeout)
 			defer cancel()
-			a, err := readAdoption(ctx, w, args[0], base, kube)
+			a, err := readAdoption(ctx, w, args[0], base, old, kube)
 			if err != nil {
 				return err
 			}
@@ -41,10 +43,11 @@ sets the state of its built-in driver back.`,
 	}
 	baseFlag(c, &base)
 	clusterFlags(c, &kube)
+	c.Flags().StringVar(&old, "old-namespace", "", "namespace of the installation to replace, if the cluster has several")
 	return c
 }
 
-func readAdoption(ctx context.Context, w *World, name, base string, kube cluster.Source) (migrate.Adoption, error) {
+func readAdoption(ctx context.Context, w *World, name, base, old string, kube cluster.Source) (migrate.Adoption, error) {
 	dir, tree, edited, err := readBundle(name)
 	if err != nil {
 		return migrate.Adoption{}, err
@@ -52,11 +55,13 @@ func readAdoption(ctx context.Context, w *World, name, base string, kube cluster
 	if err := adoptable(name, *dir.Plan); err != nil {
 		return migrate.Adoption{}, err
 	}
+	// The commands delete objects by the names in the bundle, so a bundle that validate refuses gives none.
+	var findings []error
 	for _, file := range edited {
-		fmt.Fprintf(w.Stderr, "Warning: %s\n", notAsGenerated(file))
+		findings = append(findings, errors.New(notAsGenerated(file)+"; run generate again, and keep your changes in an overlay or a values file outside of the directory"))
 	}
-	objects, _, err := verify.BundleAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
-	if err != nil {
+	objects, err := w.verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
+	if err := errors.Join(append(findings, err)...); err != nil {
 		return migrate.Adoption{}, err
 	}
 	b, err := cluster.ReadBundle(fieldsOf(objects))
@@ -68,12 +73,16 @@ func readAdoption(ctx context.Context, w *World, name, base string, kube cluster
 	a.Requests, _ = decisionOf(*dir.Plan, "credentials.request").(bool)
 	a.Topology, _ = decisionOf(*dir.Plan, "topology.enabled").(bool)
 	k, err := w.connectCluster(kube)
-	if err != nil || k == nil {
-		return a, err
+	if err != nil {
+		return migrate.Adoption{}, err
 	}
-	topologyKey, _ := decisionOf(*dir.Plan, "driver.topologyKey").(string)
-	a.Found, err = migrate.Find(ctx, k, b, topologyKey)
-	return a, err
+	if k != nil {
+		topologyKey, _ := decisionOf(*dir.Plan, "driver.topologyKey").(string)
+		if a.Found, err = migrate.Find(ctx, k, b, topologyKey, old); err != nil {
+			return migrate.Adoption{}, err
+		}
+	}
+	return a, a.Names()
 }
 
 // adoptable is an error for a bundle that takes nothing over.

@@ -140,6 +140,65 @@ func TestAdoptNamesWhatTheClusterHas(t *testing.T) {
 	}
 }
 
+// twice is the installed cluster in which a tenant has a Deployment that looks like the driver. The release of its annotation is a command.
+func twice(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/apis/apps/v1/deployments" {
+		installed(w, r)
+		return
+	}
+	pod := func(cluster string) string {
+		return `"spec": {"template": {"spec": {"containers": [{"name": "p", "image": "x/cinder-csi-plugin:v1", "args": ["--cluster=` + cluster + `"]}]}}}`
+	}
+	_, _ = w.Write([]byte(`{"items": [{"metadata": {"namespace": "storage", "name": "cinder-controllerplugin"}, ` + pod("blue") + `},
+{"metadata": {"namespace": "team-evil", "name": "web", "annotations": {"meta.helm.sh/release-name": "x;touch /tmp/PWNED-adopt;#"}}, ` + pod("team-evil-owns-this") + `}]}`))
+}
+
+func TestAdoptAsksWhichInstallationItReplaces(t *testing.T) {
+	b := newBed(t)
+	dir := vanillaBundle(t, b, "kustomize")
+	b.api = http.HandlerFunc(twice)
+	stdout, stderr, code := b.run(t, "adopt", dir)
+	if code != Failure || stdout != "" || !strings.Contains(stderr, `in the namespaces "storage", "team-evil"`) || !strings.Contains(stderr, "--old-namespace") {
+		t.Errorf("want a question, got exit %d: %s%s", code, stdout, stderr)
+	}
+	if got := b.ok(t, "adopt", dir, "--old-namespace", "storage"); strings.Contains(got, "team-evil") {
+		t.Errorf("want only the named installation, got:\n%s", got)
+	}
+	stdout, stderr, code = b.run(t, "adopt", dir, "--old-namespace", "team-evil")
+	if code != Failure || stdout != "" || !strings.Contains(stderr, "no name of a release") {
+		t.Errorf("want the name refused, got exit %d: %s%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code = b.run(t, "adopt", dir, "--old-namespace", "nowhere"); code != Failure || !strings.Contains(stderr, `namespace "nowhere" has no workload`) {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// A pull request changes the namespace of the node pods to a command.
+func TestAdoptRefusesAnEditedBundle(t *testing.T) {
+	b := newBed(t)
+	dir := vanillaBundle(t, b, "kustomize")
+	for _, edit := range []struct{ file, from, to string }{
+		{"driver/base/node/daemonset.yaml", "namespace: cinder-csi-node", `namespace: "cinder-csi-node;touch PWNED;#"`},
+		{"driver/base/node/daemonset.yaml", "maxUnavailable: 10%", "maxUnavailable: 20%"},
+	} {
+		file := filepath.Join(dir, edit.file)
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(strings.Replace(string(before), edit.from, edit.to, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := b.run(t, "adopt", dir)
+		if code != Failure || stdout != "" || !strings.Contains(stderr, "differs from what generate wrote") {
+			t.Errorf("want a refusal, got exit %d: %s%s", code, stdout, stderr)
+		}
+		if err := os.WriteFile(file, before, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAdoptOfABundleThatTakesNothingOverIsRefused(t *testing.T) {
 	b := newBed(t)
 	for target, want := range map[string]string{"standalone": "under another name, so it takes nothing over", "hypershift": "sets the state of its built-in driver back"} {

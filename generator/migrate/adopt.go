@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Adoption is a bundle that shall take over from a driver of the same name.
@@ -87,12 +88,12 @@ func (a Adoption) before() []Step {
 	for i, w := range a.nodes() {
 		save.Commands = append(save.Commands, saved(w, file("upstream-node", i)))
 	}
-	save.Commands = append(save.Commands, fmt.Sprintf(`kubectl get csidriver %s -o json | jq "$clean" > upstream-csidriver.json`, a.Bundle.DriverName))
+	save.Commands = append(save.Commands, shell.Line("kubectl", "get", "csidriver", a.Bundle.DriverName, "-o", "json")+` | jq "$clean" > upstream-csidriver.json`)
 	steps := []Step{save, {Text: "Create the namespace and the credentials Secret; the commands are in " + a.Dir + "/README.md."}}
 	if !a.Helm {
 		steps = append(steps, Step{
 			Text:     "Let the API server check the rest. It may refuse only the CSIDriver, which the swap replaces.",
-			Commands: []string{"kubectl apply --server-side --force-conflicts --dry-run=server -k " + a.Dir},
+			Commands: []string{shell.Line("kubectl", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-k", a.Dir)},
 		})
 	}
 	return append(steps, a.stopInstallers())
@@ -107,15 +108,41 @@ func (a Adoption) stopInstallers() Step {
 	}
 	for _, w := range a.controllers() {
 		if w.Release != "" {
-			s.Commands = append(s.Commands, fmt.Sprintf("kubectl --namespace %s delete secret -l owner=helm,name=%s", w.Namespace, w.Release))
+			s.Commands = append(s.Commands, shell.Line("kubectl", "--namespace", w.Namespace, "delete", "secret", "-l", "owner=helm,name="+shell.Name(w.Release, "RELEASE")))
 		}
 	}
 	return s
 }
 
 func saved(w cluster.Workload, name string) string {
-	return fmt.Sprintf(`kubectl --namespace %s get %s %s -o json | jq "$clean" > %s`, w.Namespace, strings.ToLower(w.Kind), w.Name, name)
+	return shell.Line("kubectl", "--namespace", w.Namespace, "get", strings.ToLower(w.Kind), w.Name, "-o", "json") + ` | jq "$clean" > ` + name
 }
+
+// Names is an error if something in the bundle or in the cluster has a name that Kubernetes does not allow. The commands would delete it.
+func (a Adoption) Names() error {
+	if !shell.IsName(a.Bundle.DriverName) {
+		return fmt.Errorf("the bundle has a CSIDriver with the name %q, which Kubernetes does not allow", a.Bundle.DriverName)
+	}
+	for _, w := range a.Bundle.Workloads {
+		if !wellNamed(w) {
+			return fmt.Errorf("the bundle has %s %q in namespace %q, names that Kubernetes does not allow", w.Kind, w.Name, w.Namespace)
+		}
+	}
+	if a.Found == nil {
+		return nil
+	}
+	for _, w := range a.Found.Workloads {
+		if !wellNamed(w) {
+			return fmt.Errorf("the cluster has %s %q in namespace %q, names that Kubernetes does not allow", w.Kind, w.Name, w.Namespace)
+		}
+		if w.Release != "" && !shell.IsLabel(w.Release) {
+			return fmt.Errorf("%s has the annotation meta.helm.sh/release-name %q, which is no name of a release; correct it, or name another namespace with --old-namespace", w, w.Release)
+		}
+	}
+	return nil
+}
+
+func wellNamed(w cluster.Workload) bool { return shell.IsLabel(w.Namespace) && shell.IsName(w.Name) }
 
 // file is where an object is saved; a driver may have several node workloads.
 func file(name string, i int) string {
@@ -127,10 +154,12 @@ func file(name string, i int) string {
 
 // remove ends a workload. kubectl returns when its pods are gone: two drivers of one name would take the sockets from each other on the nodes.
 func remove(w cluster.Workload) string {
-	return fmt.Sprintf("kubectl --namespace %s delete %s %s --cascade=foreground", w.Namespace, strings.ToLower(w.Kind), w.Name)
+	return shell.Line("kubectl", "--namespace", w.Namespace, "delete", strings.ToLower(w.Kind), w.Name, "--cascade=foreground")
 }
 
-func (a Adoption) removeDriver() string { return "kubectl delete csidriver " + a.Bundle.DriverName }
+func (a Adoption) removeDriver() string {
+	return shell.Line("kubectl", "delete", "csidriver", a.Bundle.DriverName)
+}
 
 func (a Adoption) swap() []Step {
 	stop := Step{Text: "Delete the old workloads. When no pod of them is left, delete the CSIDriver. Running pods keep their volumes. " +
@@ -138,7 +167,7 @@ func (a Adoption) swap() []Step {
 	var look []string
 	for _, w := range slices.Concat(a.controllers(), a.nodes()) {
 		stop.Commands = append(stop.Commands, remove(w))
-		look = appendNew(look, "kubectl --namespace "+w.Namespace+" get pods")
+		look = appendNew(look, shell.Line("kubectl", "--namespace", w.Namespace, "get", "pods"))
 	}
 	stop.Commands = slices.Concat(stop.Commands, look, []string{a.removeDriver()})
 	return []Step{stop, a.apply(), a.check()}
@@ -148,15 +177,15 @@ func (a Adoption) apply() Step {
 	if a.Helm {
 		return Step{
 			Text:     "Apply the bundle at once. Some of the objects exist already, so Helm takes them over.",
-			Commands: []string{fmt.Sprintf("helm upgrade --install cinder-csi charts/cinder-csi --namespace %s -f %s/values.yaml --take-ownership", a.namespace("Deployment"), a.Dir)},
+			Commands: []string{shell.Line("helm", "upgrade", "--install", "cinder-csi", "charts/cinder-csi", "--namespace", a.namespace("Deployment"), "-f", a.Dir+"/values.yaml", "--take-ownership")},
 		}
 	}
-	return Step{Text: "Apply the bundle at once.", Commands: []string{"kubectl apply --server-side --force-conflicts -k " + a.Dir}}
+	return Step{Text: "Apply the bundle at once.", Commands: []string{shell.Line("kubectl", "apply", "--server-side", "--force-conflicts", "-k", a.Dir)}}
 }
 
 func (a Adoption) check() Step {
 	return Step{Text: "Check that every node is registered again and that a claim binds.", Commands: []string{
-		"kubectl --namespace " + a.namespace("Deployment") + " get pods",
+		shell.Line("kubectl", "--namespace", a.namespace("Deployment"), "get", "pods"),
 		"kubectl get csinode -o custom-columns=NODE:.metadata.name,DRIVERS:.spec.drivers[*].name",
 	}}
 }

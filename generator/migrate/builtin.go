@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // The workloads of OpenShift's built-in driver, and the classes that its operator makes.
@@ -19,7 +20,7 @@ var builtIn = []cluster.Workload{
 
 // managed tells OpenShift's operator whether it shall write the driver's objects and its StorageClass.
 func (a Adoption) managed(state string) string {
-	return fmt.Sprintf(`kubectl patch clustercsidriver %s --type merge -p '{"spec":{"managementState":"%s","storageClassState":"%s"}}'`, a.Bundle.DriverName, state, state)
+	return shell.Line("kubectl", "patch", "clustercsidriver", a.Bundle.DriverName, "--type", "merge", "-p", fmt.Sprintf(`{"spec":{"managementState":"%s","storageClassState":"%s"}}`, state, state))
 }
 
 func (a Adoption) openShiftParts() []Part {
@@ -39,7 +40,7 @@ func (a Adoption) openShiftChecks() []Step {
 		Text: "See that the built-in driver is healthy and that a person may stop it. On a hosted cluster of platform OpenStack nobody may: its state is set back.",
 		Commands: []string{
 			"kubectl get clusteroperator storage",
-			fmt.Sprintf("kubectl get clustercsidriver %s -o jsonpath='{.spec.managementState}'", a.Bundle.DriverName),
+			shell.Line("kubectl", "get", "clustercsidriver", a.Bundle.DriverName, "-o", "jsonpath={.spec.managementState}"),
 		},
 	}, {
 		Text:     fmt.Sprintf("Compare the infrastructure name with %q, by which the bundle marks volumes (spec.clusterID): `openshift-install destroy` removes those with that name.", a.ClusterID),
@@ -54,7 +55,7 @@ func (a Adoption) openShiftChecks() []Step {
 func (a Adoption) openShiftBefore() []Step {
 	save := Step{Text: "Save the CSIDriver and the classes, for the way back. The operator itself creates its workloads again.", Commands: []string{
 		clean,
-		fmt.Sprintf(`kubectl get csidriver %s -o json | jq "$clean" > built-in-csidriver.json`, a.Bundle.DriverName),
+		shell.Line("kubectl", "get", "csidriver", a.Bundle.DriverName, "-o", "json") + ` | jq "$clean" > built-in-csidriver.json`,
 		fmt.Sprintf(`kubectl get storageclass %s -o json | jq "$clean" > built-in-storageclass.json`, builtInClass),
 	}}
 	return []Step{save, a.openShiftSecret(), {
@@ -65,13 +66,13 @@ func (a Adoption) openShiftBefore() []Step {
 
 // openShiftSecret: the pods of the bundle start only with the Secret, and nothing serves volumes until then.
 func (a Adoption) openShiftSecret() Step {
-	s := Step{Text: "Create the namespaces and the credentials Secret; " + a.Dir + "/README.md says how.", Commands: []string{"kubectl apply -f " + a.Dir + "/namespace.yaml"}}
+	s := Step{Text: "Create the namespaces and the credentials Secret; " + a.Dir + "/README.md says how.", Commands: []string{shell.Line("kubectl", "apply", "-f", a.Dir+"/namespace.yaml")}}
 	switch {
 	case a.Requests && a.Helm:
 		s.Text = "Create the namespaces. OpenShift makes the credentials Secret when the chart is installed, and the pods wait for it."
 	case a.Requests:
 		s.Text = "Create the namespaces, let OpenShift make the credentials Secret, and wait until it is there."
-		s.Commands = append(s.Commands, "kubectl apply -f "+a.Dir+"/credentialsrequest.yaml", "kubectl --namespace "+a.namespace("Deployment")+" get secrets")
+		s.Commands = append(s.Commands, shell.Line("kubectl", "apply", "-f", a.Dir+"/credentialsrequest.yaml"), shell.Line("kubectl", "--namespace", a.namespace("Deployment"), "get", "secrets"))
 	}
 	return s
 }

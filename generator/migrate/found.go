@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,21 +27,14 @@ type Found struct {
 	InTreeClasses []string           // StorageClasses of that plugin
 }
 
-// Find reads a cluster, with GET requests only.
-func Find(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, topologyKey string) (*Found, error) {
-	workloads, err := c.Workloads(ctx)
-	if err != nil {
-		return nil, err
-	}
+// ErrSeveral is a cluster with more than one installation that a bundle could replace.
+var ErrSeveral = errors.New("several installations")
+
+// Find reads a cluster, with GET requests only. The namespace is that of the old driver; empty: the one that has it. Errors: ErrSeveral.
+func Find(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, topologyKey, namespace string) (*Found, error) {
 	f := &Found{Cluster: c.Name()}
-	for _, w := range workloads {
-		if b.Has(w) || w.DriverName() != b.DriverName {
-			continue
-		}
-		f.Workloads = append(f.Workloads, w)
-		if id := w.ClusterID(); id != "" {
-			f.ClusterIDs = appendNew(f.ClusterIDs, id)
-		}
+	if err := f.readWorkloads(ctx, c, b, namespace); err != nil {
+		return nil, err
 	}
 	volumes, err := cluster.List[corev1.PersistentVolume](ctx, c, "/api/v1/persistentvolumes")
 	if err != nil {
@@ -61,6 +55,34 @@ func Find(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, topologyKey
 		}
 	}
 	return f, nil
+}
+
+// readWorkloads finds the workloads of the old driver. Anybody who may create a Deployment can make one that looks like it, so workloads of
+// several namespaces are never taken together.
+func (f *Found) readWorkloads(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, namespace string) error {
+	workloads, err := c.Workloads(ctx)
+	if err != nil {
+		return err
+	}
+	var namespaces []string
+	for _, w := range workloads {
+		if b.Has(w) || w.DriverName() != b.DriverName || namespace != "" && w.Namespace != namespace {
+			continue
+		}
+		f.Workloads = append(f.Workloads, w)
+		namespaces = appendNew(namespaces, fmt.Sprintf("%q", w.Namespace))
+		if id := w.ClusterID(); id != "" {
+			f.ClusterIDs = appendNew(f.ClusterIDs, id)
+		}
+	}
+	slices.Sort(namespaces)
+	switch {
+	case len(namespaces) > 1:
+		return fmt.Errorf("%w of driver %s, in the namespaces %s; look whose they are, and name one with --old-namespace", ErrSeveral, b.DriverName, strings.Join(namespaces, ", "))
+	case len(namespaces) == 0 && namespace != "":
+		return fmt.Errorf("namespace %q has no workload of another driver with the name %s", namespace, b.DriverName)
+	}
+	return nil
 }
 
 // inTreeZoneKeys are the labels of nodes that in-tree volumes are bound to. Kubernetes translates both to that of the driver.

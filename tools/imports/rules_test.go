@@ -64,7 +64,7 @@ var mayImport = rules{
 	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
 	"generator/worktree":            {"generator/v1alpha1"},
 	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "internal/cluster", "internal/cloud"},
-	"generator/migrate":             {"generator/v1alpha1", "internal/cluster", "driver/contract", "driver/config", "internal/cloudconf"},
+	"generator/migrate":             {"generator/v1alpha1", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf"},
 	"generator/verify":              {"generator/v1alpha1", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
 	"generator/verify/sidecarflags": {"manifests"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
