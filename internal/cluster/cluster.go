@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +19,7 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -38,24 +40,44 @@ const maxAnswer = 64 << 20
 // pageSize is how many objects one request lists.
 const pageSize = 500
 
-// Source says where the kubeconfig is. Empty fields mean kubectl's rules: KUBECONFIG, then ~/.kube/config, and the context that the
-// file chooses.
-type Source struct{ Kubeconfig, Context string }
+// Source says where the kubeconfig is, and what of it counts. Empty fields mean kubectl's rules: KUBECONFIG, then ~/.kube/config, and the
+// context that the file chooses.
+type Source struct {
+	Kubeconfig, Context string
+	User                string // an entry of the kubeconfig, in place of that of the context
+	As                  string // the user to act as
+}
+
+func (s Source) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = s.Kubeconfig
+	rules.WarnIfAllMissing = false
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{
+		CurrentContext: s.Context, Context: api.Context{AuthInfo: s.User}, AuthInfo: api.AuthInfo{Impersonate: s.As},
+	})
+}
+
+// Contexts lists the contexts of the kubeconfig, sorted.
+func Contexts(s Source) ([]string, error) {
+	raw, err := s.loader().RawConfig()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts)), nil
+}
 
 // Cluster is one cluster's API server.
 type Cluster struct {
-	name   string
-	base   *url.URL
-	http   *http.Client
-	config *rest.Config // nil if the cluster is only a URL and a client; then no port can be forwarded
+	name      string
+	namespace string
+	base      *url.URL
+	http      *http.Client
+	config    *rest.Config // nil if the cluster is only a URL and a client; then no port can be forwarded
 }
 
 // Connect reads the kubeconfig; it sends no request. Errors: ErrNoKubeconfig, ErrKubeconfig.
 func Connect(s Source) (*Cluster, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = s.Kubeconfig
-	rules.WarnIfAllMissing = false
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: s.Context})
+	loader := s.loader()
 	raw, err := loader.RawConfig()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
@@ -81,13 +103,19 @@ func Connect(s Source) (*Cluster, error) {
 	}
 	c := New(name, base, client)
 	c.config = config
+	if c.namespace, _, err = loader.Namespace(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
 	return c, nil
 }
 
 // New is a cluster at a URL. The client brings the credentials.
 func New(name string, base *url.URL, client *http.Client) *Cluster {
-	return &Cluster{name: name, base: base, http: client}
+	return &Cluster{name: name, namespace: "default", base: base, http: client}
 }
+
+// Namespace is that of the context.
+func (c *Cluster) Namespace() string { return c.namespace }
 
 // Name is the context and the address of the cluster, for messages.
 func (c *Cluster) Name() string { return fmt.Sprintf("context %s at %s", c.name, c.base.Redacted()) }

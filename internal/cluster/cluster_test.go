@@ -150,3 +150,43 @@ func TestTheKubeconfigIsFoundAsKubectlFindsIt(t *testing.T) {
 		})
 	}
 }
+
+func TestTheSourceChoosesUserAndNamespaceAsKubectlDoes(t *testing.T) {
+	var header http.Header
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header = r.Header.Clone()
+		fmt.Fprint(w, `{}`)
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "config")
+	config := fmt.Sprintf(`{"clusters": [{"name": "c", "cluster": {"server": %q, "insecure-skip-tls-verify": true}}], "current-context": "b",
+"contexts": [{"name": "b", "context": {"cluster": "c", "user": "one", "namespace": "shop"}}, {"name": "a", "context": {"cluster": "c", "user": "two"}}],
+"users": [{"name": "one", "user": {"token": "1"}}, {"name": "two", "user": {"token": "2"}}]}`, server.URL)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		source                 Source
+		namespace, token, user string
+	}{
+		{Source{}, "shop", "1", ""},
+		{Source{Context: "a"}, "default", "2", ""},
+		{Source{User: "two", As: "jane"}, "shop", "2", "jane"},
+	} {
+		test.source.Kubeconfig = file
+		c, err := Connect(test.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Get(t.Context(), "/version", &struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+		got := []string{c.Namespace(), header.Get("Authorization"), header.Get("Impersonate-User")}
+		if diff := cmp.Diff([]string{test.namespace, "Bearer " + test.token, test.user}, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", test.source, diff)
+		}
+	}
+	if names, err := Contexts(Source{Kubeconfig: file}); err != nil || !cmp.Equal(names, []string{"a", "b"}) {
+		t.Errorf("want both contexts, got %q, %v", names, err)
+	}
+}

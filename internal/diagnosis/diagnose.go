@@ -38,7 +38,7 @@ type story struct {
 
 // Diagnose tells the story of a claim up to the first step that hangs. It is a pure function.
 func Diagnose(f Facts) Report {
-	r := Report{Claim: f.Namespace + "/" + f.Name, Time: f.Now, Cause: None, Steps: []Step{}, Unseen: f.Gaps}
+	r := Report{Claim: claimOf(f), Time: f.Now, Cause: None, Steps: []Step{}, Unseen: f.Gaps}
 	if r.Unseen == nil {
 		r.Unseen = []Gap{}
 	}
@@ -51,6 +51,14 @@ func Diagnose(f Facts) Report {
 		step()
 	}
 	return r
+}
+
+// claimOf names the claim, or the PersistentVolume that never had one.
+func claimOf(f Facts) string {
+	if f.Name == "" && f.Volume != nil {
+		return "(none) of PersistentVolume " + f.Volume.Name
+	}
+	return f.Namespace + "/" + f.Name
 }
 
 // deleting reports whether somebody has deleted the claim or its PersistentVolume.
@@ -99,6 +107,8 @@ func since(at time.Time) *time.Time {
 func (s *story) claim() {
 	c := s.Claim
 	switch {
+	case c == nil && s.Volume != nil && s.Name == "":
+		s.done(stepClaim, "no claim uses PersistentVolume %s, which is %s", s.Volume.Name, s.Volume.Status.Phase)
 	case c == nil && s.Volume != nil:
 		s.done(stepClaim, "the claim is gone; PersistentVolume %s is %s", s.Volume.Name, s.Volume.Status.Phase)
 	case c == nil && slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What == "the claim" }):

@@ -109,6 +109,9 @@ func (s *story) deleteVolume() {
 	if s.blocked || v == nil {
 		return
 	}
+	if v.Status.Phase == corev1.VolumeAvailable && v.DeletionTimestamp == nil {
+		return
+	}
 	if v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {
 		s.done(stepDelete, "PersistentVolume %s has reclaim policy Retain: the volume stays; %s", v.Name, s.volumeText())
 		return

@@ -36,18 +36,49 @@ type reader struct {
 	facts *Facts
 }
 
+// ReadTarget is Read for a claim or a PersistentVolume.
+func ReadTarget(ctx context.Context, from Sources, t Target) (Facts, error) {
+	if t.Kind != Volume {
+		return Read(ctx, from, t.Namespace, t.Name)
+	}
+	var v corev1.PersistentVolume
+	if err := from.Cluster.Get(ctx, t.path(), &v); err != nil {
+		return Facts{}, err
+	}
+	facts := Facts{Volume: &v}
+	if ref := v.Spec.ClaimRef; ref != nil {
+		facts.Namespace, facts.Name = ref.Namespace, ref.Name
+	}
+	return read(ctx, from, facts)
+}
+
 // Read collects the facts about a claim. The only error is that of a cluster that does not answer: whatever else cannot be read becomes a
 // gap.
 func Read(ctx context.Context, from Sources, namespace, name string) (Facts, error) {
-	r := &reader{Sources: from, facts: &Facts{Now: from.Now, Namespace: namespace, Name: name, Nodes: map[string]*Node{}, ControllerNamed: from.Namespace != ""}}
-	if err := r.readClaim(ctx); err != nil {
-		return Facts{}, err
+	return read(ctx, from, Facts{Namespace: namespace, Name: name})
+}
+
+// read completes the facts. A PersistentVolume among them is the one that somebody asked for.
+func read(ctx context.Context, from Sources, facts Facts) (Facts, error) {
+	facts.Now, facts.Nodes, facts.ControllerNamed = from.Now, map[string]*Node{}, from.Namespace != ""
+	r := &reader{Sources: from, facts: &facts}
+	asked := facts.Volume
+	if facts.Name != "" {
+		if err := r.readClaim(ctx); err != nil {
+			return Facts{}, err
+		}
 	}
-	r.readVolume(ctx)
+	if asked == nil {
+		r.readVolume(ctx)
+	} else if c := facts.Claim; c != nil && c.Spec.VolumeName != asked.Name {
+		facts.Claim = nil // the claim of this name is another one, made later
+	}
 	r.readClass(ctx)
 	r.facts.Driver = r.driverName()
 	r.readSource(ctx)
-	r.readPods(ctx)
+	if facts.Claim != nil || asked == nil {
+		r.readPods(ctx)
+	}
 	r.readEvents(ctx)
 	r.readAttachments(ctx)
 	r.readNodes(ctx)

@@ -54,7 +54,7 @@ var mayImport = rules{
 	"internal/cluster":                 {"internal/cloud"},
 	"internal/diagnosis":               {"internal/cluster", "internal/printable", "internal/shell", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
-	"internal/diagnosis/command":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/cloud"}, // kubectl-cinder links it
+	"internal/diagnosis/command":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 
 	"generator/v1alpha1":            {"driver/contract"},
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},

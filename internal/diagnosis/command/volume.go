@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
@@ -35,45 +37,67 @@ type World struct {
 	Now            func() time.Time
 }
 
+// The forms of the output.
+const (
+	asTable = "table"
+	asJSON  = "json"
+	asYAML  = "yaml"
+)
+
+var outputs = []string{asTable, asJSON, asYAML}
+
 // width is that of the report if Stdout is no terminal.
 const width = 100
 
 // command is the flags.
 type command struct {
 	World
-	kube      cluster.Source
-	cloud     cloud.Source
-	namespace string
-	output    string
-	timeout   *time.Duration
+	kube       cluster.Source
+	controller cluster.Source // of the cluster with the controller; empty: the same
+	cloud      cloud.Source
+	objects    string // namespace of the claim; empty: that of the context
+	namespace  string // of the driver
+	output     string
+	timeout    *time.Duration
 }
 
 // New is the command. The timeout belongs to the caller, who binds its flag.
 func New(w World, timeout *time.Duration) *cobra.Command {
 	v := &command{World: w, timeout: timeout}
 	c := &cobra.Command{
-		Use:   "volume NAMESPACE/CLAIM",
+		Use:   "volume NAMESPACE/CLAIM|TYPE/NAME|ID",
 		Short: "Say where the volume of a claim hangs, and what to do",
 		Long: `Follows one claim from its StorageClass to the disk in the pod: claim, class, PersistentVolume, VolumeAttachment, pods, nodes, the
 driver, its operations in progress, the volume in Cinder and the server in Nova. Says which step waits, since when, why, and what to do.
 
+A volume can also be named by an object: pod/NAME, pv/NAME, volumeattachment/NAME, volumesnapshot/NAME, or the ID of the volume in Cinder. A
+pod may have several volumes; each has its report.
+
 It changes nothing. It works without credentials of the cloud (--os-cloud or OS_*) and without the right to forward a port to the
-driver: then it lists what it could not see. Exit code 0: nothing hangs. 1: a step waits or has failed. 64: wrong usage.`,
-		Example: "  kubectl cinder volume shop/data-db-0 --os-cloud mycloud",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
-		// Without it the shell offers files, and a claim is none.
-		ValidArgsFunction: cobra.NoFileCompletions,
+driver: then it lists what it could not see. With a hosted control plane the controller runs in another cluster: name that with
+--controller-kubeconfig, and the namespace there with --driver-namespace. Exit code 0: nothing hangs. 1: a step waits or has failed. 64: wrong usage.`,
+		Example: `  kubectl cinder volume data-db-0 -n shop --os-cloud mycloud
+  kubectl cinder volume pod/db-0 -n shop
+  kubectl cinder volume 9f445367-ee0c-4f56-93e5-9bdef423e884 -o yaml`,
+		Args:              cobra.RangeArgs(1, 2),
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
+		ValidArgsFunction: v.completeTargets,
 	}
 	f := c.Flags()
 	f.StringVar(&v.kube.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; default KUBECONFIG, then ~/.kube/config")
 	f.StringVar(&v.kube.Context, "context", "", "context in the kubeconfig; default its current one")
+	f.StringVar(&v.kube.User, "user", "", "user in the kubeconfig; default that of the context")
+	f.StringVar(&v.kube.As, "as", "", "user to act as")
+	f.StringVarP(&v.objects, "namespace", "n", "", "namespace of the claim; default that of the context")
+	f.StringVar(&v.controller.Kubeconfig, "controller-kubeconfig", "", "with a hosted control plane: kubeconfig of the cluster in which the controller runs; needs --driver-namespace")
 	f.StringVar(&v.cloud.CloudName, "os-cloud", "", "the cloud's entry in clouds.yaml; default OS_CLOUD, or the OS_* variables")
 	f.StringVar(&v.cloud.Region, "os-region-name", "", "region; default OS_REGION_NAME, or what clouds.yaml says")
 	f.StringVar(&v.cloud.CACert, "os-cacert", "", "PEM file of the cloud's CA; default OS_CACERT, or what clouds.yaml says")
-	f.StringVar(&v.namespace, "driver-namespace", "", "namespace of the driver; default: look for its pods in all namespaces")
-	f.StringVarP(&v.output, "output", "o", "table", "table or json")
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	f.StringVar(&v.namespace, "driver-namespace", "", "namespace of the controller; default: look for its pods in all namespaces")
+	f.StringVarP(&v.output, "output", "o", asTable, "table, json or yaml")
+	_ = c.RegisterFlagCompletionFunc("namespace", v.completeNamespaces)
+	_ = c.RegisterFlagCompletionFunc("context", v.completeContexts)
+	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("os-cloud", CompleteClouds(w.Env))
 	return c
 }
@@ -89,35 +113,60 @@ func CompleteClouds(env func(string) string) cobra.CompletionFunc {
 	}
 }
 
-func (v *command) run(ctx context.Context, argument string) error {
-	namespace, name, found := strings.Cut(argument, "/")
+func (v *command) run(ctx context.Context, args []string) error {
 	switch {
-	case !found || namespace == "" || name == "" || strings.Contains(name, "/"):
-		return fmt.Errorf("%w: %q is not NAMESPACE/CLAIM, such as shop/data-db-0", ErrUsage, argument)
-	case v.output != "table" && v.output != "json":
-		return fmt.Errorf("%w: --output %q: want table or json", ErrUsage, v.output)
+	case !slices.Contains(outputs, v.output):
+		return fmt.Errorf("%w: --output %q: want %s", ErrUsage, v.output, strings.Join(outputs, ", "))
+	case v.controller.Kubeconfig != "" && v.namespace == "":
+		return fmt.Errorf("%w: --controller-kubeconfig needs --driver-namespace: that cluster may have controllers of other clusters", ErrUsage)
 	}
 	k, err := v.Kubernetes(v.kube)
 	if err != nil {
 		return fmt.Errorf("%w: %w; name a cluster with --kubeconfig or KUBECONFIG", ErrUsage, err)
 	}
+	namespace := v.objects
+	if namespace == "" {
+		namespace = k.Namespace()
+	}
+	target, err := parse(namespace, args)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
 	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, Now: v.now()}
+	if v.controller.Kubeconfig != "" {
+		if from.Controller, err = v.Kubernetes(v.controller); err != nil {
+			return fmt.Errorf("%w: --controller-kubeconfig: %w", ErrUsage, err)
+		}
+		from.Page = from.Controller.PodPage
+	}
+	volumes, err := diagnosis.Find(ctx, k, target)
+	if err != nil {
+		return err
+	}
 	from.Cloud, from.NoCloud = v.connect(ctx)
 	if from.Cloud != nil {
 		defer from.Cloud.Close()
 	}
-	facts, err := diagnosis.Read(ctx, from, namespace, name)
-	if err != nil {
+	var reports []diagnosis.Report
+	var causes []string
+	for _, volume := range volumes {
+		facts, err := diagnosis.ReadTarget(ctx, from, volume)
+		if err != nil {
+			return err
+		}
+		r := diagnosis.Diagnose(facts)
+		reports = append(reports, r)
+		if r.Hangs() {
+			causes = append(causes, r.Cause)
+		}
+	}
+	if err := v.print(reports); err != nil {
 		return err
 	}
-	r := diagnosis.Diagnose(facts)
-	if err := v.print(r); err != nil {
-		return err
-	}
-	if r.Hangs() {
-		return fmt.Errorf("%w: %s", ErrHangs, r.Cause)
+	if len(causes) > 0 {
+		return fmt.Errorf("%w: %s", ErrHangs, strings.Join(causes, ", "))
 	}
 	return nil
 }
@@ -140,18 +189,43 @@ func (v *command) connect(ctx context.Context) (*cloud.Cloud, diagnosis.Gap) {
 	return nil, diagnosis.Gap{What: what, Why: err.Error(), Do: "correct the credentials given to this command; those of the driver may be others"}
 }
 
-func (v *command) print(r diagnosis.Report) error {
-	if v.output == "json" {
-		encoder := json.NewEncoder(v.Stdout)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(r)
+// print writes one report, or a list of them.
+func (v *command) print(reports []diagnosis.Report) error {
+	if v.output != asTable {
+		return v.document(reports)
 	}
 	columns := v.Columns
 	if columns == 0 {
 		columns = width
 	}
-	return diagnosis.Print(v.Stdout, r, columns)
+	for i, r := range reports {
+		if i > 0 {
+			fmt.Fprintln(v.Stdout)
+		}
+		if err := diagnosis.Print(v.Stdout, r, columns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// document writes one report as it is, and several as items.
+func (v *command) document(reports []diagnosis.Report) error {
+	var value any = map[string]any{"items": reports}
+	if len(reports) == 1 {
+		value = reports[0]
+	}
+	if v.output == asYAML {
+		text, err := yaml.Marshal(value)
+		if err == nil {
+			_, err = v.Stdout.Write(text)
+		}
+		return err
+	}
+	encoder := json.NewEncoder(v.Stdout)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
 }
 
 func (v *command) now() time.Time {

@@ -75,10 +75,15 @@ func TestACloudThatIsNotConfiguredIsNotSeenAndNoFailure(t *testing.T) {
 func TestWrongUsageOfThePluginExits64(t *testing.T) {
 	for _, args := range [][]string{
 		{"volume"},
-		{"volume", "data"},
 		{"volume", "a/b/c"},
+		{"volume", "shop/"},
+		{"volume", "deployment", "data"},
+		{"volume", "cinder/data"},
+		{"volume", "pod/$(id)"},
+		{"volume", "data", "-n", "Shop"},
+		{"volume", "data", "--controller-kubeconfig", "management"},
 		{"volume", "shop/data", "extra"},
-		{"volume", "shop/data", "-o", "yaml"},
+		{"volume", "shop/data", "-o", "wide"},
 		{"volume", "shop/data", "--context", "nowhere"},
 		{"volume", "shop/data", "--no-such-flag"},
 		{"volumes"},
@@ -109,7 +114,7 @@ func TestCompletionOfThePluginKnowsCommandsAndClouds(t *testing.T) {
 		{[]string{"vol"}, "volume\tSay where the volume of a claim hangs, and what to do\n:4\n"},
 		{[]string{"volume", ""}, ":4\n"},
 		{[]string{"volume", "--os-cloud", ""}, "production\nrehearsal\n:4\n"},
-		{[]string{"volume", "-o", ""}, "table\njson\n:4\n"},
+		{[]string{"volume", "-o", ""}, "table\njson\nyaml\n:4\n"},
 	} {
 		stdout, stderr, code := run(t, env, append([]string{"__complete"}, test.args...)...)
 		if diff := cmp.Diff(test.want, stdout); diff != "" || code != 0 {

@@ -1,0 +1,147 @@
+package diagnosis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
+)
+
+// Kind is a kind of object by which somebody names a volume.
+type Kind string
+
+// The kinds. The value is the resource, as kubectl names it.
+const (
+	Claim      Kind = "persistentvolumeclaims"
+	Pod        Kind = "pods"
+	Volume     Kind = "persistentvolumes"
+	Attachment Kind = "volumeattachments"
+	SnapshotOf Kind = "volumesnapshots"
+	Cinder     Kind = "cinder" // a volume of Cinder, by its ID
+)
+
+// shortNames are the names that kubectl takes for the kinds.
+var shortNames = map[string]Kind{
+	"pvc": Claim, "persistentvolumeclaim": Claim, "po": Pod, "pod": Pod, "pv": Volume, "persistentvolume": Volume,
+	"va": Attachment, "volumeattachment": Attachment, "vs": SnapshotOf, "volumesnapshot": SnapshotOf,
+}
+
+// KindOf is the kind of a resource, as kubectl takes it.
+func KindOf(resource string) (Kind, bool) {
+	for _, k := range []Kind{Claim, Pod, Volume, Attachment, SnapshotOf, Cinder} {
+		if resource == string(k) {
+			return k, true
+		}
+	}
+	k, found := shortNames[resource]
+	return k, found
+}
+
+// Target names a volume by one of its objects.
+type Target struct {
+	Kind            Kind
+	Namespace, Name string
+}
+
+// String names the target as kubectl does.
+func (t Target) String() string {
+	if t.Kind == Claim || t.Kind == Pod || t.Kind == SnapshotOf {
+		return fmt.Sprintf("%s %s/%s", strings.TrimSuffix(string(t.Kind), "s"), t.Namespace, t.Name)
+	}
+	return fmt.Sprintf("%s %s", strings.TrimSuffix(string(t.Kind), "s"), t.Name)
+}
+
+// path is where the API server has the object.
+func (t Target) path() string {
+	name := url.PathEscape(t.Name)
+	switch t.Kind {
+	case Volume:
+		return "/api/v1/persistentvolumes/" + name
+	case Attachment:
+		return "/apis/storage.k8s.io/v1/volumeattachments/" + name
+	case SnapshotOf:
+		return "/apis/snapshot.storage.k8s.io/v1/namespaces/" + url.PathEscape(t.Namespace) + "/volumesnapshots/" + name
+	}
+	return namespaced(t.Namespace, string(t.Kind), t.Name)
+}
+
+// ErrNoVolume is an object that leads to no volume.
+var ErrNoVolume = errors.New("no volume")
+
+// Find leads from an object to the claims and PersistentVolumes of its volumes: several for a pod.
+func Find(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
+	switch t.Kind {
+	case Pod:
+		return claimsOfPod(ctx, c, t)
+	case Attachment:
+		var a storagev1.VolumeAttachment
+		if err := c.Get(ctx, t.path(), &a); err != nil {
+			return nil, err
+		}
+		if a.Spec.Source.PersistentVolumeName == nil {
+			return nil, fmt.Errorf("%w: %s names no PersistentVolume", ErrNoVolume, t)
+		}
+		return []Target{{Kind: Volume, Name: *a.Spec.Source.PersistentVolumeName}}, nil
+	case SnapshotOf:
+		var s struct {
+			Spec struct {
+				Source struct {
+					Claim string `json:"persistentVolumeClaimName"`
+				} `json:"source"`
+			} `json:"spec"`
+		}
+		if err := c.Get(ctx, t.path(), &s); err != nil {
+			return nil, err
+		}
+		if s.Spec.Source.Claim == "" {
+			return nil, fmt.Errorf("%w: %s is not of a claim, but of a VolumeSnapshotContent; see: %s", ErrNoVolume, t,
+				shell.Line("kubectl", "--namespace", shell.Name(t.Namespace, "NAMESPACE"), "describe", "volumesnapshot", shell.Name(t.Name, "SNAPSHOT")))
+		}
+		return []Target{{Claim, t.Namespace, s.Spec.Source.Claim}}, nil
+	case Cinder:
+		return byHandle(ctx, c, t)
+	}
+	return []Target{t}, nil
+}
+
+func claimsOfPod(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
+	var p corev1.Pod
+	if err := c.Get(ctx, t.path(), &p); err != nil {
+		return nil, err
+	}
+	var all []Target
+	for _, v := range p.Spec.Volumes {
+		switch {
+		case v.PersistentVolumeClaim != nil:
+			all = append(all, Target{Claim, t.Namespace, v.PersistentVolumeClaim.ClaimName})
+		case v.Ephemeral != nil:
+			all = append(all, Target{Claim, t.Namespace, p.Name + "-" + v.Name})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: %s uses no claim", ErrNoVolume, t)
+	}
+	return all, nil
+}
+
+// byHandle finds the PersistentVolume of a volume of Cinder.
+func byHandle(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
+	volumes, err := cluster.List[corev1.PersistentVolume](ctx, c, "/api/v1/persistentvolumes")
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range volumes {
+		if v.Spec.CSI != nil && strings.EqualFold(v.Spec.CSI.VolumeHandle, t.Name) || v.Spec.Cinder != nil && strings.EqualFold(v.Spec.Cinder.VolumeID, t.Name) {
+			return []Target{{Kind: Volume, Name: v.Name}}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: no PersistentVolume of this cluster names Cinder volume %s. Its metadata in Cinder says which cluster and claim it was made for: %s",
+		ErrNoVolume, t.Name, shell.Line("openstack", "volume", "show", "--column", "properties", shell.ID(t.Name, "VOLUME")))
+}
