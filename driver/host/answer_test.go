@@ -118,6 +118,28 @@ func TestUnstageStartsNoWriteToADiskThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// A call that reads a hung disk itself would not answer, and keep every other call for the volume out until the disk does.
+func TestStageOfADiskThatDoesNotAnswerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFakeHost(t)
+		b.plug(t, "vdb", serial, num(254, 16))
+		reads, answer := hungBackend(b)
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			err := b.Stage(ctx, StageSpec{Volume: vol, Path: b.kubelet("staging")})
+			wantKind(t, err, volume.Unavailable, string(vol), "vdb has completed no request since")
+			cancel()
+		}
+		if len(b.tools.ran) != 0 || reads.Load() != 1 {
+			t.Errorf("want one read and no program, got %d and %v", reads.Load(), b.tools.ran)
+		}
+		answer()
+		synctest.Wait()
+		b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
+		must(t, b.Stage(t.Context(), StageSpec{Volume: vol, Path: b.kubelet("staging")}))
+	})
+}
+
 func TestARawBlockVolumeIsWrittenOutBeforeItIsUnpublished(t *testing.T) {
 	h, m, device := realHost(t, 8<<20)
 	backing := backingFile(t, device)

@@ -44,7 +44,7 @@ type StageSpec struct {
 // Errors, besides those of disk.Finder.Await: InvalidArgument for an unknown file system, a refused mount flag, or a
 // format option that the file system lacks. Incompatible if the volume is staged in another way. Conflict if another
 // disk is mounted there or the disk holds another file system. DataLoss if the disk holds anything else or cannot be
-// read. Unavailable if the disk has no size yet.
+// read. Unavailable if the disk has no size yet, or its backend does not answer.
 func (h *Host) Stage(ctx context.Context, s StageSpec) error {
 	err := h.stage(ctx, s)
 	if err != nil && !volume.Is(err, volume.Incompatible) && h.mayBeMounted(s.Path) {
@@ -149,6 +149,9 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	if !readOnly && d.ReadOnly() {
 		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is write-protected and the request is writable; use the volume read-only, or attach it writable",
 			s.Volume, d.Path)
+	}
+	if err := h.readDisk(ctx, d.Path); volume.Is(err, volume.Unavailable) { // a read of the call itself could keep it for ever
+		return "", volume.Errorf(volume.Unavailable, "stage volume %s: %w", s.Volume, err)
 	}
 	if err := d.Rescan(ctx); err != nil { // before the size or the file system is called wrong
 		return "", err

@@ -215,7 +215,8 @@ func (d *Disk) Holders() []string {
 // has sixteen random pages in memory, it reads none.
 //
 // It is not read with O_DIRECT: a thread that waits for such a read ends only when the disk answers, and so does its process. SIGKILL ends one
-// that waits for a page (Linux 6.18, loop device on a file system that does not answer).
+// that waits for a page, if something else has the disk open, such as a mount. Otherwise this is the last close, in which the kernel waits for the
+// page (Linux 5.10 to 7, truncate_inode_pages_range).
 func ReadUncached(path string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
