@@ -76,7 +76,7 @@ test-monitoring: build test-monitoring-tools ## each alert fires in its scenario
 
 # TEST_TOOLS of the guests; the parts of a guest are in test/bed/bed.mk.
 test-vm test-vm-ci: TEST_TOOLS += qemu-system-x86 qemu-utils genisoimage dosfstools mtools xz-utils secilc
-VM_TEST := go test -tags vm -count 1 -v -timeout 2h ./test/suite/vm
+VM_TEST := go test -tags vm -count 1 -v -parallel 2 -timeout 2h ./test/suite/vm
 test-vm: VM_KERNELS := trixie bookworm bullseye sid
 test-vm: vm-parts ## the node role in QEMU servers: virtio, SCSI, NVMe, udev or none, every machine type, four kernels; writes test/bed/vm/RESULTS.md
 	$(VM_TEST) -kernels trixie,bookworm,bullseye,sid -results ../../bed/vm/RESULTS.md

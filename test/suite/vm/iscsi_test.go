@@ -22,6 +22,7 @@ import (
 func TestADiskOfAnISCSISessionIsNeverAVolume(t *testing.T) {
 	for _, kernel := range strings.Split(*kernels, ",") {
 		t.Run(kernel, func(t *testing.T) {
+			t.Parallel()
 			n := boot(t, guest.Machine{Kernel: kernel, SCSI: true})
 			n.startDriver(t, nil, "--with-topology=false")
 			n.sh(t, "modprobe iscsi_tcp; mkdir -p /var/run")

@@ -4,6 +4,7 @@ package vm
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -13,11 +14,12 @@ import (
 
 func TestTheLimitIsWhatCanReallyBePlugged(t *testing.T) {
 	const native = "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off" // the hot-plug of PCI Express instead of that of ACPI
-	for _, c := range []struct {
+	type machine struct {
 		name    string
 		machine guest.Machine
 		bridge  string // the bridge to use when the root bus is full
-	}{
+	}
+	machines := []machine{
 		{"pc", guest.Machine{}, ""},
 		{"pc with a PCI bridge", guest.Machine{More: []string{"-device", "pci-bridge,chassis_nr=9,id=bridge"}}, "bridge"},
 		{"q35 with 1 free port", guest.Machine{Type: "q35", Ports: 1}, ""},
@@ -27,7 +29,12 @@ func TestTheLimitIsWhatCanReallyBePlugged(t *testing.T) {
 		{"q35 with 3 free ports and a PCIe-to-PCI bridge", guest.Machine{Type: "q35", Ports: 3, More: []string{
 			"-device", "pcie-root-port,id=legacy,bus=pcie.0,chassis=60,port=60,addr=0x10", "-device", "pcie-pci-bridge,bus=legacy",
 		}}, ""},
-	} {
+	}
+	for _, kernel := range strings.Split(*kernels, ",")[1:] { // which slots the kernel shows
+		machines = append(machines, machine{"pc, " + kernel, guest.Machine{Kernel: kernel}, ""},
+			machine{"q35 with 6 free ports, " + kernel, guest.Machine{Kernel: kernel, Type: "q35", Ports: 6}, ""})
+	}
+	for _, c := range machines {
 		t.Run(c.name, func(t *testing.T) {
 			n := boot(t, c.machine)
 			n.withoutReserve(t)
@@ -48,7 +55,7 @@ func TestTheLimitIsWhatCanReallyBePlugged(t *testing.T) {
 			if got := n.limit(t); got != limit {
 				t.Errorf("want the limit %d after a detach, got %d", limit, got)
 			}
-			recordLimit(t, c.name, "virtio", limit, fmt.Sprintf("%d, then no place is free", len(plugged)))
+			recordLimit(t, n, c.name, "virtio", limit, fmt.Sprintf("%d, then no place is free", len(plugged)))
 		})
 	}
 }
@@ -63,11 +70,11 @@ func TestAServerOnSCSITakesAsManyVolumesAsIsSaid(t *testing.T) {
 	if got := n.limit(t); got != limit {
 		t.Errorf("want the limit %d when that many are attached, got %d", limit, got)
 	}
-	recordLimit(t, "pc", "scsi", limit, fmt.Sprintf("%d, more would fit", limit))
+	recordLimit(t, n, "pc", "scsi", limit, fmt.Sprintf("%d, more would fit", limit))
 }
 
-func recordLimit(t *testing.T, machine, bus string, limit int64, plugged string) {
-	record(t, "Attach limit, without a reserve", "machine | disks | limit | plugged and seen", machine, bus, limit, plugged)
+func recordLimit(t *testing.T, n *node, machine, bus string, limit int64, plugged string) {
+	record(t, "Attach limit, without a reserve", "Linux | machine | disks | limit | plugged and seen", n.kernel, machine, bus, limit, plugged)
 }
 
 // withoutReserve starts the driver with the highest limit that the machine allows. The driver reads the server ID from the hardware only: the

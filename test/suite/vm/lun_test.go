@@ -21,6 +21,7 @@ const scanHosts = "for s in /sys/class/scsi_host/*/scan; do echo '- - -' > $s; d
 func TestCasesOfASCSIControllerWithoutEvents(t *testing.T) {
 	for _, kernel := range strings.Split(*kernels, ",") {
 		t.Run(kernel, func(t *testing.T) {
+			t.Parallel()
 			n := boot(t, guest.Machine{Kernel: kernel, SCSI: true, Silent: true})
 			n.startDriver(t, nil, "--with-topology=false")
 			t.Run("a LUN that was given to another volume", n.lunOfAnotherVolume)

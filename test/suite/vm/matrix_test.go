@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
 )
 
@@ -28,6 +31,7 @@ var cases = []kernelCase{
 	{"ext4, mounted and grown in use", growing, "mount and growth of the format", func(n *node, t *testing.T, bus string) { n.live(t, bus, "ext4") }},
 	{"xfs, mounted and grown in use", growing, "mount of the features that the image's mkfs makes", func(n *node, t *testing.T, bus string) { n.live(t, bus, "xfs") }},
 	{"btrfs, mounted and grown in use", growing, "mount of the features that the image's mkfs makes", func(n *node, t *testing.T, bus string) { n.live(t, bus, "btrfs") }},
+	{"every format, with default and with portable features", []string{"virtio"}, "mount of the features that the image's mkfs makes", (*node).everyFormat},
 	{"disk of size 0 that gets its size later", growing, "how a disk tells its new size", (*node).sizeComesLater},
 	{"disk removed while a pod writes", everyBus, "what calls on a disk answer that is gone", func(n *node, t *testing.T, bus string) {
 		n.removed(t, claim{newVolume(), "ext4"}, bus)
@@ -43,8 +47,9 @@ var cases = []kernelCase{
 // Every case runs on the first kernel and machine type pc. On the other kernels and on q35 those run that depend on the kernel or the slots.
 func TestCases(t *testing.T) {
 	for i, kernel := range strings.Split(*kernels, ",") {
-		for _, m := range []guest.Machine{{Kernel: kernel, SCSI: true}, {Kernel: kernel, Type: "q35", Ports: 4, SCSI: true}} {
+		for _, m := range []guest.Machine{{Kernel: kernel, SCSI: true}, {Kernel: kernel, Type: "q35", Ports: 4}} {
 			t.Run(kernel+" "+m.String(), func(t *testing.T) {
+				t.Parallel()
 				n := boot(t, m)
 				n.startDriver(t, nil, "--with-topology=false")
 				for _, c := range cases {
@@ -60,5 +65,34 @@ func TestCases(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// everyFormat makes and mounts each file system that the driver makes, and writes to it.
+func (n *node) everyFormat(t *testing.T, bus string) {
+	for _, f := range []struct {
+		fsType   string
+		portable bool
+	}{{"ext2", false}, {"ext3", false}, {"ext4", false}, {"ext4", true}, {"xfs", false}, {"xfs", true}, {"btrfs", false}} {
+		features := "default"
+		c := claim{newVolume(), f.fsType}
+		request := &csi.NodeStageVolumeRequest{VolumeId: c.id, StagingTargetPath: c.staging(), VolumeCapability: c.capability()}
+		if f.portable {
+			features = contract.FeaturesPortable
+			request.VolumeContext = map[string]string{contract.ContextFormatPrefix + contract.ParameterFeatures: features}
+		}
+		t.Run(f.fsType+" "+features, func(t *testing.T) {
+			n.plug(t, guest.Disk{Volume: c.id, Bus: bus})
+			_, err := n.NodeStageVolume(n.ctx(t), request)
+			must(t, "stage", err)
+			must(t, "publish", n.publish(n.ctx(t), c))
+			sum := n.write(t, c)
+			must(t, "release", n.release(n.ctx(t), c))
+			n.use(t, c)
+			n.wantData(t, c, sum)
+			must(t, "release", n.release(n.ctx(t), c))
+			n.unplug(t, c.id)
+			recordCase(t, n, bus, f.fsType+" with "+features+" features", "made, mounted, written and mounted again")
+		})
 	}
 }

@@ -105,11 +105,30 @@ func writeResults(name string) error {
 		texts[title] = fmt.Sprintf("%s\n\n%s, %s, Linux %s\n%s", title, time.Now().UTC().Format(time.DateOnly), qemu,
 			strings.Join(slices.Sorted(maps.Keys(s.kernels)), ", "), s)
 	}
-	out := introduction
+	out := introduction + whatRuns()
 	for _, title := range slices.Sorted(maps.Keys(texts)) {
 		out += "\n## " + texts[title]
 	}
 	return os.WriteFile(name, []byte(out), 0o644)
+}
+
+// whatRuns lists which cases run on which kernels and machines, and why.
+func whatRuns() string {
+	var rows strings.Builder
+	row := func(what, where, why string) { fmt.Fprintf(&rows, "| %s | %s | %s |\n", what, where, why) }
+	for _, c := range cases {
+		where, why := strings.Join(c.buses, ", ")+"; every kernel; q35 for virtio and NVMe", c.why
+		if c.why == "" {
+			where, why = strings.Join(c.buses, ", ")+"; trixie, pc", "the driver's own work, the same on every kernel"
+		}
+		row(c.name, where, why)
+	}
+	row("SCSI controller without events", "every kernel, pc", "what a rescan renews")
+	row("backend that hangs", "virtio on every kernel; SCSI on trixie", "which threads a signal ends, and how SCSI gives up")
+	row("disks of iSCSI sessions", "every kernel, pc", "where sysfs shows the session")
+	row("attach limits", "every machine on trixie; pc and q35 on every kernel", "which slots the kernel shows")
+	row("SELinux, config drives, names that another volume got, times, many disks at once", "trixie; the machines in their tables", "the driver's own work")
+	return "\nWhat runs on which kernel and bus:\n\n| case | where | because it depends on |\n| --- | --- | --- |\n" + rows.String()
 }
 
 func (s *section) String() string {
