@@ -92,6 +92,10 @@ var packages = map[string]string{
 	"blkid": "util-linux", "wipefs": "util-linux", "fsck": "util-linux", "mount": "mount",
 }
 
+// outputDelay is how long the output of a program may be held open after its end. On a node without free processors, each program that is just
+// being started holds the output of the others for a moment. With 100 volumes at once and one emulated processor, that took more than two seconds.
+const outputDelay = 20 * time.Second
+
 // Processes runs programs as processes of this machine.
 type Processes struct{}
 
@@ -103,7 +107,7 @@ func (Processes) Run(ctx context.Context, name string, args ...string) (Result, 
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(os.Environ(), "LC_ALL=C") // the driver parses the output
 	if ctx.Done() != nil {                     // else the program may write, and a child that outlives it too: wait for the end of their output
-		cmd.WaitDelay = 2 * time.Second
+		cmd.WaitDelay = outputDelay
 	}
 	// The program ends with the driver. mkfs.btrfs does not lock its disk. One that continued overwrote the file system
 	// that the restarted driver had made and mounted. The kernel sends the signal when the thread that started the

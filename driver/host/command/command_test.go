@@ -143,3 +143,13 @@ func TestRunReturnsTheExitCode(t *testing.T) {
 	_, err = Processes{}.Run(t.Context(), "sh", "-c", "kill -9 $$")
 	wantKind(t, err, volume.Failed, "killed")
 }
+
+// A program that is being started holds the output of others until it runs. Without a free processor that takes seconds.
+func TestAProgramWhoseOutputIsHeldOpenSucceeds(t *testing.T) {
+	testenv.NotShort(t)
+	t.Parallel()
+	r, err := Processes{}.Run(t.Context(), "sh", "-c", "sleep 2.5 & echo done")
+	if err != nil || r.Stdout != "done\n" {
+		t.Errorf("want the output of the program, got %+v, %v", r, err)
+	}
+}
