@@ -36,6 +36,7 @@ func TestTheLimitIsWhatCanReallyBePlugged(t *testing.T) {
 	}
 	for _, c := range machines {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			n := boot(t, c.machine)
 			n.withoutReserve(t)
 			limit := n.limit(t)

@@ -35,6 +35,7 @@ func TestOnOtherMachinesAnotherVolumeUnderTheSameNameIsRefused(t *testing.T) {
 		{guest.Machine{Udev: true}, "virtio"},
 	} {
 		t.Run(c.machine.String()+" "+c.bus, func(t *testing.T) {
+			t.Parallel()
 			n := boot(t, c.machine)
 			n.startDriver(t, nil, "--with-topology=false")
 			n.staleNames(t, c.bus)
