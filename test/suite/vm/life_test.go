@@ -16,6 +16,7 @@ import (
 )
 
 func TestAVirtioDiskGrowsWhileAPodWrites(t *testing.T) {
+	t.Parallel()
 	n := boot(t, guest.Machine{})
 	n.startDriver(t, nil, "--with-topology=false")
 	n.live(t, "virtio", "ext4")

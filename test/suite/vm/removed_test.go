@@ -21,6 +21,7 @@ import (
 // A forced detach by Nova, a failed host or an outage of the storage removes the disk while a pod writes. Every call must answer, and the driver
 // must release the volume. When the disk is back, the volume must have its data.
 func TestAVirtioDiskRemovedWhileAPodWritesIsReportedAndReleased(t *testing.T) {
+	t.Parallel()
 	n := boot(t, guest.Machine{})
 	n.startDriver(t, nil, "--with-topology=false")
 	for _, fsType := range []string{"ext4", "xfs", ""} {

@@ -18,6 +18,7 @@ import (
 )
 
 func TestAnotherVolumeUnderTheSameNameIsRefused(t *testing.T) {
+	t.Parallel()
 	n := boot(t, guest.Machine{})
 	n.startDriver(t, nil, "--with-topology=false")
 	n.staleNames(t, "virtio")
