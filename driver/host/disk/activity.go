@@ -8,9 +8,10 @@ import (
 // progressInterval is how often the driver reads the counters of a disk with requests in flight.
 const progressInterval = 200 * time.Millisecond
 
-// Columns of /sys/block/NAME/stat (Documentation/block/stat.rst of Linux).
+// Columns of /sys/block/NAME/stat (Documentation/block/stat.rst of Linux). Requests without sectors do not count: a virtio-blk disk reports its
+// serial by such a read, and QEMU answers that without the backend.
 const (
-	readsDone, writesDone, requestsInFlight, discardsDone, flushesDone = 0, 4, 8, 11, 15
+	sectorsRead, sectorsWritten, requestsInFlight, sectorsDiscarded, flushesDone = 2, 6, 8, 13, 15
 )
 
 // AwaitProgress returns when a disk has completed a request since it was called, or has none in flight. It blocks for as long as the disk does
@@ -40,12 +41,12 @@ func (f *Finder) AwaitProgress(name string) bool {
 
 type counters struct {
 	inFlight string
-	done     [4]string // kinds of requests that were completed
+	done     [4]string // what was completed, of each kind
 }
 
 func (f *Finder) counters(name string) (c counters) {
 	columns := strings.Fields(f.Attribute(name, "stat"))
-	for i, column := range []int{readsDone, writesDone, discardsDone, flushesDone} {
+	for i, column := range []int{sectorsRead, sectorsWritten, sectorsDiscarded, flushesDone} {
 		if column < len(columns) {
 			c.done[i] = columns[column]
 		}

@@ -17,12 +17,13 @@ func TestADiskWithRequestsInFlightAnswersWhenItCompletesOne(t *testing.T) {
 		wrote   = "  10 0 80 5  21 0 168 9 64 12 14  3 0 24 1  4 2\n"
 		dropped = "  10 0 80 5  20 0 160 9 64 12 14  4 0 32 1  4 2\n"
 		flushed = "  10 0 80 5  20 0 160 9 64 12 14  3 0 24 1  5 2\n"
-		short   = "  10 0 80 5  20 0 160 9 64 12 14\n" // before Linux 4.18
+		named   = "  11 0 80 5  20 0 160 9 64 12 14  3 0 24 1  4 2\n" // QEMU reports the serial by itself
+		short   = "  10 0 80 5  20 0 160 9 64 12 14\n"                // before Linux 4.18
 	)
 	for name, c := range map[string]struct {
 		before, after string
 		answers       bool
-		in            time.Duration // when it returns
+		in            time.Duration // when it returns; after two minutes the disk completes a write
 	}{
 		"idle":                     {idle, idle, false, 0},
 		"no counters":              {"", "", false, 0},
@@ -31,6 +32,7 @@ func TestADiskWithRequestsInFlightAnswersWhenItCompletesOne(t *testing.T) {
 		"a discard":                {busy, dropped, true, time.Minute},
 		"a flush":                  {busy, flushed, true, time.Minute},
 		"all requests were undone": {busy, idle, false, time.Minute},
+		"its serial was read":      {busy, named, true, 2 * time.Minute},
 		"the disk went":            {busy, "", false, time.Minute},
 		"few columns":              {short, read, true, time.Minute},
 	} {
@@ -50,6 +52,7 @@ func TestADiskWithRequestsInFlightAnswersWhenItCompletesOne(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begun := time.Now()
 				time.AfterFunc(time.Minute-time.Millisecond, func() { set(c.after) })
+				defer time.AfterFunc(2*time.Minute-time.Millisecond, func() { set(wrote) }).Stop()
 				got := NewFinder(Options{SysRoot: root}).AwaitProgress("vdb")
 				if took := time.Since(begun); got != c.answers || took != c.in {
 					t.Errorf("want %t after %s, got %t after %s", c.answers, c.in, got, took)

@@ -65,7 +65,7 @@ func (n *node) hangsInUse(t *testing.T, bus string) {
 	n.sh(t, "until [ -s "+written.target()+"/more ]; do usleep 50000; done")
 	all.hang(t)
 	defer all.resume(t)
-	n.sh(t, `completed() { awk '{print $1, $5}' /sys/block/[vs]d*/stat; }; while a=$(completed); sleep 1; [ "$a" != "$(completed)" ]; do :; done`) // what was answered before
+	n.sh(t, `completed() { awk '{print $1, $5}' /sys/block/[vs]d*/stat; }; while a=$(completed); sleep 3; [ "$a" != "$(completed)" ]; do :; done`) // what was answered before
 	must(t, "publish a staged volume, for which no disk is read", n.publish(bounded(t), idle))
 	var calls sync.WaitGroup
 	for _, c := range []claim{written, idle} {
@@ -241,7 +241,7 @@ func (n *node) wantAnswer(t *testing.T, c claim, call, answer string, words []st
 	began := time.Now()
 	err := do(ctx)
 	took := time.Since(began)
-	refused(t, call, err, words, codes.Unavailable)
+	refused(t, call+", "+c.kind(), err, words, codes.Unavailable)
 	if took > answersIn {
 		t.Errorf("%s: want an answer within %s, it took %s", call, answersIn, took)
 	}
@@ -254,7 +254,7 @@ func (n *node) healthOfHung(t *testing.T, c claim) {
 	health := n.health(t, c)
 	took := time.Since(began)
 	if !slices.Contains(health, "INACCESSIBLE NotResponding") || took > answersIn {
-		t.Errorf("want NotResponding within %s, got %v after %s", answersIn, health, took)
+		t.Errorf("%s: want NotResponding within %s, got %v after %s; the counters: %s", c.kind(), answersIn, health, took, n.try("cat /sys/block/[vs]d*/stat"))
 	}
 	recordHung(t, n, c, "NodeGetVolumeHealth", took, strings.Join(health, ", "))
 }
