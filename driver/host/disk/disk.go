@@ -216,7 +216,7 @@ func (d *Disk) Holders() []string {
 //
 // It is not read with O_DIRECT: a thread that waits for such a read ends only when the disk answers, and so does its process. SIGKILL ends one
 // that waits for a page, if something else has the disk open, such as a mount. Otherwise this is the last close, in which the kernel waits for the
-// page (Linux 5.10 to 7, truncate_inode_pages_range).
+// page (Linux 5.10 to 7.2, truncate_inode_pages_range).
 func ReadUncached(path string) error {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
