@@ -131,16 +131,20 @@ func claimsOfPod(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, e
 	return all, nil
 }
 
-// byHandle finds the PersistentVolume of a volume of Cinder.
+// byHandle finds the PersistentVolumes of a volume of Cinder. More than one is a fault that the reports show.
 func byHandle(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, error) {
 	volumes, err := cluster.List[corev1.PersistentVolume](ctx, c, "/api/v1/persistentvolumes")
 	if err != nil {
 		return nil, err
 	}
+	var all []Target
 	for _, v := range volumes {
 		if v.Spec.CSI != nil && strings.EqualFold(v.Spec.CSI.VolumeHandle, t.Name) || v.Spec.Cinder != nil && strings.EqualFold(v.Spec.Cinder.VolumeID, t.Name) {
-			return []Target{{Kind: Volume, Name: v.Name}}, nil
+			all = append(all, Target{Kind: Volume, Name: v.Name})
 		}
+	}
+	if len(all) > 0 {
+		return all, nil
 	}
 	return nil, fmt.Errorf("%w: no PersistentVolume of this cluster names Cinder volume %s. Its metadata in Cinder says which cluster and claim it was made for: %s",
 		ErrNoVolume, t.Name, shell.Line("openstack", "volume", "show", "--column", "properties", shell.ID(t.Name, "VOLUME")))

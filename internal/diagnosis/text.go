@@ -30,19 +30,24 @@ func Print(out io.Writer, r Report, columns int) error {
 	for _, s := range r.Steps {
 		p.step(s, r.Time)
 	}
-	if len(r.Unseen) > 0 {
-		p.line("")
-		p.line("Not seen:")
-		for _, g := range r.Unseen {
-			p.text("  ", g.What+": "+g.Why)
-			if g.Do != "" {
-				p.text("    ", "do: "+g.Do)
-			}
-		}
-	}
+	p.unseen(r.Unseen)
 	p.line("")
 	p.line("Cause: " + r.Cause + " (" + meaning(r.Cause) + ")")
 	return p.err
+}
+
+func (p *printer) unseen(gaps []Gap) {
+	if len(gaps) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Not seen:")
+	for _, g := range gaps {
+		p.text("  ", g.What+": "+g.Why)
+		if g.Do != "" {
+			p.text("    ", "do: "+g.Do)
+		}
+	}
 }
 
 func meaning(cause string) string {

@@ -52,7 +52,7 @@ var mayImport = rules{
 	"internal/printable":               {},
 	"internal/shell":                   {},
 	"internal/cluster":                 {"internal/cloud"},
-	"internal/diagnosis":               {"internal/cluster", "internal/printable", "internal/shell", "internal/cloud"},
+	"internal/diagnosis":               {"internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
 	"internal/diagnosis/command":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 

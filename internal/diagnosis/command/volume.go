@@ -83,23 +83,29 @@ driver: then it lists what it could not see. With a hosted control plane the con
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args) },
 		ValidArgsFunction: v.completeTargets,
 	}
+	v.flags(c)
+	f := c.Flags()
+	f.StringVarP(&v.objects, "namespace", "n", "", "namespace of the claim; default that of the context")
+	f.StringVar(&v.controller.Kubeconfig, "controller-kubeconfig", "", "with a hosted control plane: kubeconfig of the cluster in which the controller runs; needs --driver-namespace")
+	f.StringVar(&v.namespace, "driver-namespace", "", "namespace of the controller; default: look for its pods in all namespaces")
+	_ = c.RegisterFlagCompletionFunc("namespace", v.completeNamespaces)
+	return c
+}
+
+// flags adds the flags that each command has.
+func (v *command) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&v.kube.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; default KUBECONFIG, then ~/.kube/config")
 	f.StringVar(&v.kube.Context, "context", "", "context in the kubeconfig; default its current one")
 	f.StringVar(&v.kube.User, "user", "", "user in the kubeconfig; default that of the context")
 	f.StringVar(&v.kube.As, "as", "", "user to act as")
-	f.StringVarP(&v.objects, "namespace", "n", "", "namespace of the claim; default that of the context")
-	f.StringVar(&v.controller.Kubeconfig, "controller-kubeconfig", "", "with a hosted control plane: kubeconfig of the cluster in which the controller runs; needs --driver-namespace")
 	f.StringVar(&v.cloud.CloudName, "os-cloud", "", "the cloud's entry in clouds.yaml; default OS_CLOUD, or the OS_* variables")
 	f.StringVar(&v.cloud.Region, "os-region-name", "", "region; default OS_REGION_NAME, or what clouds.yaml says")
 	f.StringVar(&v.cloud.CACert, "os-cacert", "", "PEM file of the cloud's CA; default OS_CACERT, or what clouds.yaml says")
-	f.StringVar(&v.namespace, "driver-namespace", "", "namespace of the controller; default: look for its pods in all namespaces")
 	f.StringVarP(&v.output, "output", "o", asTable, "table, json or yaml")
-	_ = c.RegisterFlagCompletionFunc("namespace", v.completeNamespaces)
 	_ = c.RegisterFlagCompletionFunc("context", v.completeContexts)
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("os-cloud", CompleteClouds(w.Env))
-	return c
+	_ = c.RegisterFlagCompletionFunc("os-cloud", CompleteClouds(v.Env))
 }
 
 // CompleteClouds offers the entries of clouds.yaml for a flag that names a cloud, and nothing if the file cannot be read.
@@ -114,15 +120,12 @@ func CompleteClouds(env func(string) string) cobra.CompletionFunc {
 }
 
 func (v *command) run(ctx context.Context, args []string) error {
-	switch {
-	case !slices.Contains(outputs, v.output):
-		return fmt.Errorf("%w: --output %q: want %s", ErrUsage, v.output, strings.Join(outputs, ", "))
-	case v.controller.Kubeconfig != "" && v.namespace == "":
+	if v.controller.Kubeconfig != "" && v.namespace == "" {
 		return fmt.Errorf("%w: --controller-kubeconfig needs --driver-namespace: that cluster may have controllers of other clusters", ErrUsage)
 	}
-	k, err := v.Kubernetes(v.kube)
+	k, err := v.cluster()
 	if err != nil {
-		return fmt.Errorf("%w: %w; name a cluster with --kubeconfig or KUBECONFIG", ErrUsage, err)
+		return err
 	}
 	namespace := v.objects
 	if namespace == "" {
@@ -171,6 +174,18 @@ func (v *command) run(ctx context.Context, args []string) error {
 	return nil
 }
 
+// cluster is the cluster with the volumes. It also checks the flags that every command has.
+func (v *command) cluster() (*cluster.Cluster, error) {
+	if !slices.Contains(outputs, v.output) {
+		return nil, fmt.Errorf("%w: --output %q: want %s", ErrUsage, v.output, strings.Join(outputs, ", "))
+	}
+	k, err := v.Kubernetes(v.kube)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w; name a cluster with --kubeconfig or KUBECONFIG", ErrUsage, err)
+	}
+	return k, nil
+}
+
 // connect logs in to the cloud. Without a login the story goes on, with a gap.
 func (v *command) connect(ctx context.Context) (*cloud.Cloud, diagnosis.Gap) {
 	const what = "the volume in Cinder and the server in Nova"
@@ -189,32 +204,35 @@ func (v *command) connect(ctx context.Context) (*cloud.Cloud, diagnosis.Gap) {
 	return nil, diagnosis.Gap{What: what, Why: err.Error(), Do: "correct the credentials given to this command; those of the driver may be others"}
 }
 
-// print writes one report, or a list of them.
+// print writes one report as it is, and several as items.
 func (v *command) print(reports []diagnosis.Report) error {
-	if v.output != asTable {
-		return v.document(reports)
-	}
-	columns := v.Columns
-	if columns == 0 {
-		columns = width
+	switch {
+	case v.output != asTable && len(reports) == 1:
+		return v.document(reports[0])
+	case v.output != asTable:
+		return v.document(map[string]any{"items": reports})
 	}
 	for i, r := range reports {
 		if i > 0 {
 			fmt.Fprintln(v.Stdout)
 		}
-		if err := diagnosis.Print(v.Stdout, r, columns); err != nil {
+		if err := diagnosis.Print(v.Stdout, r, v.columns()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// document writes one report as it is, and several as items.
-func (v *command) document(reports []diagnosis.Report) error {
-	var value any = map[string]any{"items": reports}
-	if len(reports) == 1 {
-		value = reports[0]
+// columns is the width of the output.
+func (v *command) columns() int {
+	if v.Columns == 0 {
+		return width
 	}
+	return v.Columns
+}
+
+// document writes a value for scripts.
+func (v *command) document(value any) error {
 	if v.output == asYAML {
 		text, err := yaml.Marshal(value)
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -341,6 +342,37 @@ func (l *life) check(cause string) {
 	}
 	if l.later == 0 {
 		l.checkPlugin(cause)
+	}
+	if cause == diagnosis.None {
+		l.checkEntries()
+	}
+}
+
+// checkEntries names the volume by each of its objects.
+func (l *life) checkEntries() {
+	l.t.Helper()
+	for _, args := range [][]string{
+		{"data", "-n", l.namespace}, {"pod/app-0", "-n", l.namespace}, {"pv/pvc-" + l.uid}, {"volumeattachment", l.attachment("a")}, {l.volume}, {"data", "-n", l.namespace, "--as", "root", "-o", "yaml"},
+	} {
+		cmd := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), append([]string{"volume", "--driver-namespace", l.namespace, "--os-cloud", "sim-demo"}, args...)...)
+		cmd.Env = append(l.server.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
+		out, err := cmd.CombinedOutput()
+		if asked := "--as"; slices.Contains(args, asked) {
+			if !strings.Contains(string(out), `User \"root\" cannot`) && !strings.Contains(string(out), `User "root" cannot`) {
+				l.t.Errorf("%q: want that the user root lacks a right, got %s", args, out)
+			}
+			continue
+		}
+		if args[0] == l.volume && strings.Contains(string(out), "Claim "+l.namespace+"/data") {
+			continue // the simulated cloud of each scenario has a volume of this ID, so that there are several reports
+		}
+		if err != nil || !strings.Contains(string(out), "Claim "+l.namespace+"/data") || strings.Contains(string(out), "Not seen") {
+			l.t.Errorf("%q: %v: %s", args, err, out)
+		}
+	}
+	out, err := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), "__complete", "volume", "--kubeconfig", l.server.path("kubeconfig"), l.namespace+"/").Output()
+	if err != nil || !strings.Contains(string(out), l.namespace+"/data\n") {
+		l.t.Errorf("completion: %v: %s", err, out)
 	}
 }
 

@@ -1,0 +1,71 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+)
+
+// ErrFindings is a list with volumes that need attention: the list says which.
+var ErrFindings = errors.New("findings")
+
+func newList(w World, timeout *time.Duration) *cobra.Command {
+	v := &command{World: w, timeout: timeout}
+	wrong := false
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List every volume of the driver, and what Kubernetes and Cinder say differently",
+		Long: `Lists each PersistentVolume of the driver with its claim, pods, nodes, and the volume in Cinder. A finding is a volume that Cinder does not
+have, or shows in an error status, or smaller than the PersistentVolume. So is an attachment that only one of both shows, and an attach or
+detach that fails or takes more than two minutes.
+
+It changes nothing. Kubernetes and Cinder are read one after the other: a volume that changes meanwhile may have a finding that the next
+list does not have. Credentials of another project make every volume look lost. Exit code 0: no finding. 1: there are findings. 64: wrong usage.`,
+		Example: "  kubectl cinder list --os-cloud mycloud\n  kubectl cinder list -n shop --wrong",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.list(cmd.Context(), wrong) },
+	}
+	v.flags(c)
+	c.Flags().StringVarP(&v.objects, "namespace", "n", "", "only volumes of claims in this namespace; default all")
+	c.Flags().BoolVar(&wrong, "wrong", false, "only volumes with a finding")
+	_ = c.RegisterFlagCompletionFunc("namespace", v.completeNamespaces)
+	return c
+}
+
+func (v *command) list(ctx context.Context, wrong bool) error {
+	k, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
+	defer cancel()
+	from := diagnosis.Sources{Cluster: k, Now: v.now()}
+	from.Cloud, from.NoCloud = v.connect(ctx)
+	if from.Cloud != nil {
+		defer from.Cloud.Close()
+	}
+	facts, err := diagnosis.ReadList(ctx, from)
+	if err != nil {
+		return err
+	}
+	l := diagnosis.List(facts)
+	l.Volumes = slices.DeleteFunc(l.Volumes, func(r diagnosis.Row) bool {
+		return wrong && len(r.Findings) == 0 || v.objects != "" && !strings.HasPrefix(r.Claim, v.objects+"/")
+	})
+	if v.output == asTable {
+		err = diagnosis.PrintList(v.Stdout, l, v.columns())
+	} else {
+		err = v.document(l)
+	}
+	if n := l.Wrong(); n > 0 && err == nil {
+		return fmt.Errorf("%w: %d volumes; for one of them see: kubectl cinder volume ID", ErrFindings, n)
+	}
+	return err
+}

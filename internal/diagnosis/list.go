@@ -1,0 +1,208 @@
+package diagnosis
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/cinder-csi/cinder-csi/internal/printable"
+)
+
+// Row is one volume of a list.
+type Row struct {
+	Claim    string   `json:"claim"` // NAMESPACE/NAME; empty if no claim uses the volume
+	Volume   string   `json:"persistentVolume"`
+	ID       string   `json:"cinderVolume"`
+	Pods     []string `json:"pods"`
+	Nodes    []string `json:"nodes"` // with a VolumeAttachment
+	Status   string   `json:"status"`
+	Servers  []string `json:"servers"` // that Cinder attaches the volume to
+	Size     int      `json:"sizeGiB"`
+	Findings []string `json:"findings"`
+}
+
+// Listing is the list of all volumes of the driver in a cluster.
+type Listing struct {
+	Time    time.Time `json:"time"`
+	Volumes []Row     `json:"volumes"`
+	Unseen  []Gap     `json:"unseen"`
+}
+
+// Wrong counts the volumes with a finding.
+func (l Listing) Wrong() int {
+	wrong := 0
+	for _, v := range l.Volumes {
+		if len(v.Findings) > 0 {
+			wrong++
+		}
+	}
+	return wrong
+}
+
+// List compares Kubernetes and Cinder volume by volume. It is a pure function. The lists are read one after the other: a volume that
+// changes meanwhile may have a finding, which the next list has no more.
+func List(f ListFacts) Listing {
+	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: f.Gaps}
+	if l.Unseen == nil {
+		l.Unseen = []Gap{}
+	}
+	pods, attachments := map[string][]corev1.Pod{}, map[string][]storagev1.VolumeAttachment{}
+	for _, p := range f.Pods {
+		for _, v := range p.Spec.Volumes {
+			switch {
+			case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
+			case v.PersistentVolumeClaim != nil:
+				claim := p.Namespace + "/" + v.PersistentVolumeClaim.ClaimName
+				pods[claim] = append(pods[claim], p)
+			case v.Ephemeral != nil:
+				claim := p.Namespace + "/" + p.Name + "-" + v.Name
+				pods[claim] = append(pods[claim], p)
+			}
+		}
+	}
+	for _, a := range f.Attachments {
+		if name := a.Spec.Source.PersistentVolumeName; name != nil {
+			attachments[*name] = append(attachments[*name], a)
+		}
+	}
+	same := map[string][]string{}
+	for _, v := range f.Volumes {
+		same[f.handle(v)] = append(same[f.handle(v)], v.Name)
+	}
+	for _, v := range f.Volumes {
+		id := f.handle(v)
+		if id == "" {
+			continue
+		}
+		row := Row{Volume: v.Name, ID: id, Pods: []string{}, Nodes: []string{}, Servers: []string{}, Findings: []string{}}
+		if ref := v.Spec.ClaimRef; ref != nil {
+			row.Claim = ref.Namespace + "/" + ref.Name
+		}
+		for _, p := range pods[row.Claim] {
+			row.Pods = append(row.Pods, p.Name)
+		}
+		for _, a := range attachments[v.Name] {
+			row.Nodes = append(row.Nodes, a.Spec.NodeName)
+		}
+		for _, other := range same[id] {
+			if other != v.Name {
+				row.Findings = append(row.Findings, "PersistentVolume "+other+" names the same volume")
+			}
+		}
+		f.judge(&row, v, attachments[v.Name])
+		l.Volumes = append(l.Volumes, row)
+	}
+	slices.SortFunc(l.Volumes, func(a, b Row) int { return strings.Compare(a.Claim+" "+a.Volume, b.Claim+" "+b.Volume) })
+	return l
+}
+
+// handle is the ID of the volume in Cinder; empty if it is of another driver.
+func (f ListFacts) handle(v corev1.PersistentVolume) string {
+	switch {
+	case v.Spec.Cinder != nil:
+		return v.Spec.Cinder.VolumeID
+	case v.Spec.CSI != nil && slices.Contains(f.Drivers, v.Spec.CSI.Driver):
+		return v.Spec.CSI.VolumeHandle
+	}
+	return ""
+}
+
+func (f ListFacts) judge(row *Row, v corev1.PersistentVolume, attachments []storagev1.VolumeAttachment) {
+	find := func(format string, args ...any) { row.Findings = append(row.Findings, fmt.Sprintf(format, args...)) }
+	if v.Status.Phase == corev1.VolumeFailed {
+		find("the PersistentVolume is Failed: %s", v.Status.Message)
+	}
+	for _, a := range attachments {
+		f.judgeAttachment(find, a)
+	}
+	c, found := f.Cinder[row.ID]
+	switch {
+	case !f.CinderRead:
+		return
+	case !found:
+		row.Status = "missing"
+		find("lost: the project of these credentials has no such volume")
+		return
+	}
+	row.Status, row.Size = c.Status, c.Size
+	for _, a := range c.Attachments {
+		row.Servers = append(row.Servers, a.Server)
+	}
+	if strings.HasPrefix(c.Status, "error") {
+		find("Cinder shows the volume in status %s", c.Status)
+	}
+	if size := resource.NewQuantity(int64(c.Size)<<30, resource.BinarySI); size.Cmp(*v.Spec.Capacity.Storage()) < 0 {
+		find("Cinder has %d GiB, the PersistentVolume says %s", c.Size, v.Spec.Capacity.Storage())
+	}
+	f.judgeServers(find, row.Servers, attachments)
+}
+
+// judgeAttachment looks at one VolumeAttachment.
+func (f ListFacts) judgeAttachment(find func(string, ...any), a storagev1.VolumeAttachment) {
+	node := a.Spec.NodeName
+	switch e, d := a.Status.AttachError, a.Status.DetachError; {
+	case a.DeletionTimestamp != nil && d != nil:
+		find("detach from node %s fails: %s", node, readable(d.Message))
+	case a.DeletionTimestamp != nil && f.Now.Sub(a.DeletionTimestamp.Time) > slowAttach:
+		find("detach from node %s takes %s", node, age(f.Now.Sub(a.DeletionTimestamp.Time)))
+	case a.DeletionTimestamp == nil && !a.Status.Attached && e != nil:
+		find("attach to node %s fails: %s", node, readable(e.Message))
+	case a.DeletionTimestamp == nil && !a.Status.Attached && f.Now.Sub(a.CreationTimestamp.Time) > slowAttach:
+		find("attach to node %s takes %s", node, age(f.Now.Sub(a.CreationTimestamp.Time)))
+	}
+}
+
+// judgeServers compares the servers of Cinder with the nodes of Kubernetes.
+func (f ListFacts) judgeServers(find func(string, ...any), servers []string, attachments []storagev1.VolumeAttachment) {
+	known, complete := map[string]bool{}, !slices.ContainsFunc(f.Gaps, func(g Gap) bool { return g.What == theAttachments })
+	for _, a := range attachments {
+		server, registered := f.Servers[a.Spec.NodeName]
+		known[server] = true
+		complete = complete && registered
+		if registered && a.Status.Attached && a.DeletionTimestamp == nil && !slices.Contains(servers, server) {
+			find("Kubernetes shows it attached to node %s, Cinder does not", a.Spec.NodeName)
+		}
+	}
+	for _, server := range servers {
+		if complete && !known[server] {
+			find("Cinder shows it attached to server %s, for which there is no VolumeAttachment", server)
+		}
+	}
+}
+
+// PrintList writes a list for people.
+func PrintList(out io.Writer, l Listing, columns int) error {
+	p := &printer{out: out, width: max(columns, narrowest)}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if len(l.Volumes) > 0 {
+		fmt.Fprintln(table, "CLAIM\tPODS\tNODES\tCINDER\tGIB\tVOLUME")
+	}
+	for _, v := range l.Volumes {
+		cells := []string{orNone(v.Claim), orNone(strings.Join(v.Pods, ",")), orNone(strings.Join(v.Nodes, ",")), orNone(v.Status), fmt.Sprint(v.Size), v.ID}
+		for i := range cells {
+			cells[i] = printable.Line(cells[i])
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if l.Wrong() > 0 {
+		p.line("\nFindings:")
+	}
+	for _, v := range l.Volumes {
+		for _, f := range v.Findings {
+			p.text("  ", orNone(v.Claim)+" ("+v.ID+"): "+f)
+		}
+	}
+	p.unseen(l.Unseen)
+	p.line(fmt.Sprintf("\n%d volumes, %d with a finding", len(l.Volumes), l.Wrong()))
+	return p.err
+}

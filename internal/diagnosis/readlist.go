@@ -1,0 +1,98 @@
+package diagnosis
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/paging"
+)
+
+// ListFacts are everything that ReadList found out about the volumes of a cluster.
+type ListFacts struct {
+	Now         time.Time
+	Gaps        []Gap
+	Drivers     []string
+	Volumes     []corev1.PersistentVolume
+	Pods        []corev1.Pod
+	Attachments []storagev1.VolumeAttachment
+	Servers     map[string]string // by node: the server that the driver registered
+	Cinder      map[string]ListedVolume
+	CinderRead  bool // the whole list was read
+}
+
+// ListedVolume is a volume in a list of Cinder.
+type ListedVolume struct {
+	CloudVolume
+	Attachments []struct {
+		Server string `json:"server_id"`
+	} `json:"attachments"`
+}
+
+// ReadList collects the facts about all volumes of the driver, in few requests: each list once. The only error is that of a cluster whose
+// PersistentVolumes cannot be read.
+func ReadList(ctx context.Context, from Sources) (ListFacts, error) {
+	f := ListFacts{Now: from.Now, Servers: map[string]string{}, Cinder: map[string]ListedVolume{}}
+	r := &reader{Sources: from, facts: &Facts{}}
+	var err error
+	if f.Volumes, err = cluster.List[corev1.PersistentVolume](ctx, from.Cluster, "/api/v1/persistentvolumes"); err != nil {
+		return f, err
+	}
+	f.Drivers = []string{cluster.UpstreamName}
+	drivers := cluster.Selector{Labels: "app.kubernetes.io/name=cinder-csi"}
+	for _, d := range selected[storagev1.CSIDriver](ctx, r, "the CSIDrivers", "/apis/storage.k8s.io/v1/csidrivers", drivers) {
+		f.Drivers = append(f.Drivers, d.Name)
+	}
+	f.Pods = selected[corev1.Pod](ctx, r, "the pods", "/api/v1/pods", cluster.Selector{})
+	f.Attachments = selected[storagev1.VolumeAttachment](ctx, r, theAttachments, "/apis/storage.k8s.io/v1/volumeattachments", cluster.Selector{})
+	for _, n := range selected[storagev1.CSINode](ctx, r, "the CSINodes", "/apis/storage.k8s.io/v1/csinodes", cluster.Selector{}) {
+		for _, d := range n.Spec.Drivers {
+			if slices.Contains(f.Drivers, d.Name) {
+				f.Servers[n.Name] = d.NodeID
+			}
+		}
+	}
+	f.readCinder(ctx, r)
+	f.Gaps = r.facts.Gaps
+	return f, nil
+}
+
+func (f *ListFacts) readCinder(ctx context.Context, r *reader) {
+	if r.Cloud == nil {
+		r.facts.Gaps = append(r.facts.Gaps, r.NoCloud)
+		return
+	}
+	read := func(marker string) ([]ListedVolume, bool, error) {
+		var page struct {
+			Volumes cloud.Items[ListedVolume] `json:"volumes"`
+			Links   cloud.Items[struct {
+				Rel string `json:"rel"`
+			}] `json:"volumes_links"`
+		}
+		path := "volumes/detail?limit=" + strconv.Itoa(pageOfCinder)
+		if marker != "" {
+			path += "&marker=" + url.QueryEscape(marker)
+		}
+		err := r.send(ctx, "block-storage", "", path, &page)
+		return page.Volumes, len(page.Links) > 0, err
+	}
+	all, err := paging.All(paging.MaxItems, read, func(v ListedVolume) string { return v.ID })
+	if err != nil {
+		r.facts.Gaps = append(r.facts.Gaps, Gap{What: "the volumes in Cinder", Why: cloud.Clean(err.Error())})
+		return
+	}
+	f.CinderRead = true
+	for _, v := range all {
+		f.Cinder[v.ID] = v
+	}
+}
+
+// pageOfCinder is the most that Cinder gives in one page by default (osapi_max_limit).
+const pageOfCinder = 1000
