@@ -5,6 +5,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,7 @@ import (
 // Runner runs programs.
 type Runner interface {
 	// Run runs a program to its end and returns its output, whatever its exit code. It returns an error if the program
-	// did not start, a signal ended it, or ctx ended first.
+	// did not start, a signal ended it, ctx ended first, or its output may lack its end (Unavailable).
 	Run(ctx context.Context, name string, args ...string) (Result, error)
 }
 
@@ -97,17 +98,23 @@ var packages = map[string]string{
 const outputDelay = 20 * time.Second
 
 // Processes runs programs as processes of this machine.
-type Processes struct{}
+type Processes struct {
+	outputDelay time.Duration // outputDelay if zero; tests set it
+}
 
 // Run implements Runner.
-func (Processes) Run(ctx context.Context, name string, args ...string) (Result, error) {
-	defer volume.BeginStep(ctx, "running "+name)()
+func (p Processes) Run(ctx context.Context, name string, args ...string) (Result, error) {
+	step := "running " + name
+	if len(args) > 0 {
+		step += " on " + args[len(args)-1] // the disk, or where it is mounted
+	}
+	defer volume.BeginStep(ctx, step)()
 	var stdout, stderr tail
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.Env = append(os.Environ(), "LC_ALL=C") // the driver parses the output
 	if ctx.Done() != nil {                     // else the program may write, and a child that outlives it too: wait for the end of their output
-		cmd.WaitDelay = outputDelay
+		cmd.WaitDelay = cmp.Or(p.outputDelay, outputDelay)
 	}
 	// The program ends with the driver. mkfs.btrfs does not lock its disk. One that continued overwrote the file system
 	// that the restarted driver had made and mounted. The kernel sends the signal when the thread that started the
@@ -131,6 +138,9 @@ func (Processes) Run(ctx context.Context, name string, args ...string) (Result, 
 		return result, wait.Ended(ctx, "run %s: the program did not end in time", name)
 	case errors.As(err, &exit) && exit.Exited():
 		return result, nil
+	case errors.Is(err, exec.ErrWaitDelay):
+		return result, volume.Errorf(volume.Unavailable, "run %s: the program ended, but a process that it started still has its output open after %s. "+
+			"The driver does not use an output that may lack its end; the next try runs the program again", name, cmd.WaitDelay)
 	case errors.Is(err, exec.ErrNotFound):
 		return result, volume.Errorf(volume.Failed, "run %s: the program is not installed in the driver image (Debian package %s): %w", name, packages[name], err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,27 @@ func TestAProgramEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	_, err := Processes{}.Run(ctx, "sleep", "60")
 	wantKind(t, err, volume.DeadlineExceeded, "sleep")
+}
+
+// A program that failed has its exit code, whatever its children do.
+func TestAProgramWhoseChildKeepsItsOutputIsRunAgain(t *testing.T) {
+	t.Parallel()
+	for code, kind := range map[string]volume.Kind{"0": volume.Unavailable, "3": volume.Unknown} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r, err := Processes{outputDelay: 100 * time.Millisecond}.Run(ctx, "sh", "-c", "sleep 60 & echo $!; exit "+code)
+			child, parseErr := strconv.Atoi(strings.TrimSpace(r.Stdout))
+			must(t, parseErr)
+			_ = unix.Kill(child, unix.SIGKILL)
+			if kind != volume.Unknown {
+				wantKind(t, err, kind, "run sh", "still has its output open", "the next try runs the program again")
+			} else if err != nil || r.Code != 3 {
+				t.Errorf("want the exit code, got %+v, %v", r, err)
+			}
+		})
+	}
 }
 
 func TestRunReturnsTheExitCode(t *testing.T) {
