@@ -11,6 +11,7 @@
 //     callers. When the process restarts, the next caller starts it again, so at most one more thread blocks.
 //   - The last serial of each disk, in disk. When the process restarts, the driver reads them again. A disk that no
 //     longer answers then counts as a volume, which keeps the attach limit stable.
+//   - The last attach capacity, in limit. After a restart there is none until the mount table can be read.
 //   - The metadata of this server, which does not change while the server runs.
 //   - The paths for which a warning about a writable publication was logged. After a restart the driver logs it again. So it is
 //     with the warning about a kernel without SELinux.

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
@@ -49,6 +50,7 @@ type Counter struct {
 	driver string
 	disks  *disk.Finder
 	mounts *mount.Mounts
+	last   atomic.Pointer[Capacity] // the last one for which the disks and the mount table could be read
 }
 
 // New returns a Counter. It reads nothing yet.
@@ -59,26 +61,38 @@ func New(o Options) *Counter {
 // Count counts. foreign names volumes that others attached to this server.
 //
 // While sysfs is read, a disk that comes or goes may be in none of the terms or in two. So Count returns what two
-// readings agree on. A disk that does not answer counts as what it was: it still takes its slot.
+// readings agree on. A disk that does not answer counts as what it was: it still takes its slot. While the disks or
+// the mount table cannot be read, the volumes of other drivers look like those of this one. Then Count returns its last answer, or says that it has none.
 func (c *Counter) Count(ctx context.Context, foreign []volume.ID) Capacity {
 	const readings = 5
-	last := c.countOnce(ctx, foreign)
-	for range readings {
-		next := c.countOnce(ctx, foreign)
-		if next == last {
+	var last Capacity
+	for n := range readings + 1 {
+		next, err := c.countOnce(ctx, foreign)
+		if known := c.last.Load(); err != nil && known != nil {
+			return *known
+		}
+		if err != nil {
+			return Capacity{Unknown: err.Error()}
+		}
+		if n > 0 && next == last {
 			break
 		}
 		last = next
 	}
+	c.last.Store(&last)
 	return last
 }
 
-func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) Capacity {
+// countOnce reads once. The error is that of the disks or of the mount table.
+func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) (Capacity, error) {
 	disks, err := c.disks.List(ctx)
 	if err != nil {
-		return Capacity{Unknown: err.Error()}
+		return Capacity{}, err
 	}
-	used := c.mountedDisks(disks)
+	used, err := c.mountedDisks(disks)
+	if err != nil {
+		return Capacity{}, err
+	}
 	var result Capacity
 	var root, first string // a disk that this machine runs from, a volume
 	scsi := 0
@@ -105,7 +119,7 @@ func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) Capacity {
 	}
 	// Nova gives every disk of a server the bus of the image property hw_disk_bus, so the root disk shows it.
 	c.countFree(&result, cmp.Or(root, first), scsi)
-	return result
+	return result, nil
 }
 
 // countsAsVolume reports whether a volume takes a slot by the disk. A disk that never answered counts as a volume

@@ -288,6 +288,34 @@ func TestVolumesThatAnotherDriverStagedAreForeign(t *testing.T) {
 	}
 }
 
+// Without the mount table, every volume on the server looks like one of this driver.
+func TestTheCountIsKeptWhileTheMountTableCannotBeRead(t *testing.T) {
+	t.Parallel()
+	b := newFakeServer(t)
+	b.driver = "cinder-csi.io"
+	p := pc(t, b)
+	p.plug("0000:00:07.0", "vdb", serial, 16)
+	p.plug("0000:00:08.0", "vdc", otherSerial, 32)
+	table := b.Path("proc", "self", "mountinfo")
+	content, err := os.ReadFile(table)
+	must(t, err)
+	must(t, os.Remove(table))
+	if r := b.Count(t.Context(), nil); !strings.Contains(r.Unknown, "mount table") {
+		t.Errorf("want no answer at first, got %+v", r)
+	}
+	must(t, os.WriteFile(table, content, 0o600))
+	b.add(Entry{Device: num(254, 16), Path: "/var/lib/kubelet/plugins/kubernetes.io/csi/cinder.csi.openstack.org/6f1e/globalmount", FSType: "ext4", Source: "/dev/vdb"})
+	want := Capacity{Bus: "virtio", Attached: 1, Free: 23, Foreign: 1}
+	for _, readable := range []bool{true, false} {
+		if !readable {
+			must(t, os.Remove(table))
+		}
+		if diff := cmp.Diff(want, b.Count(t.Context(), nil)); diff != "" {
+			t.Errorf("readable %t (-want +got):\n%s", readable, diff)
+		}
+	}
+}
+
 // The device number of a share or of btrfs is no disk's. Only btrfs has the disk as its source; that of a share is what its owner calls it.
 func TestASourceNamesADiskForBtrfsAlone(t *testing.T) {
 	t.Parallel()

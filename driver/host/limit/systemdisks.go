@@ -17,10 +17,10 @@ type mountedDisks struct {
 	others []string // volumes that another CSI driver staged
 }
 
-func (c *Counter) mountedDisks(disks []disk.Entry) (used mountedDisks) {
+func (c *Counter) mountedDisks(disks []disk.Entry) (used mountedDisks, err error) {
 	table, err := c.mounts.Table()
 	if err != nil {
-		return used
+		return used, err
 	}
 	names := make([]string, len(disks))
 	for i, d := range disks {
@@ -43,7 +43,7 @@ func (c *Counter) mountedDisks(disks []disk.Entry) (used mountedDisks) {
 			used.system = append(used.system, below(m)...)
 		}
 	}
-	return used
+	return used, nil
 }
 
 // stagingDriver is the CSI driver whose volume is staged at a path; empty if kubelet stages no file system there. From Kubernetes 1.24 on
