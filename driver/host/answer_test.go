@@ -127,7 +127,7 @@ func TestStageOfADiskThatDoesNotAnswerEnds(t *testing.T) {
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			err := b.Stage(ctx, StageSpec{Volume: vol, Path: b.kubelet("staging")})
-			wantKind(t, err, volume.Unavailable, string(vol), "vdb has completed no request since")
+			wantKind(t, err, volume.Unavailable, string(vol), "vdb has completed no request since", "Repair the backend")
 			cancel()
 		}
 		if len(b.tools.ran) != 0 || reads.Load() != 1 {
@@ -161,6 +161,42 @@ func TestARawBlockVolumeIsWrittenOutBeforeItIsUnpublished(t *testing.T) {
 	if _, err := f.ReadAt(got, 4096); err != nil || string(got) != "raw bytes" {
 		t.Errorf("want the bytes in the backend, got %q, %v", got, err)
 	}
+}
+
+func TestARawBlockVolumeOnAHungDiskStaysPublishedUntilTheDiskAnswers(t *testing.T) {
+	h, m, _ := realHost(t, 8<<20)
+	target := m.Path("pods", "1", "dev")
+	must(t, h.PublishBlock(t.Context(), PublishSpec{Volume: vol, Target: target}))
+	t.Cleanup(func() { _ = h.Unpublish(context.Background(), target) })
+	synctest.Test(t, func(t *testing.T) {
+		var reads, writes atomic.Int32
+		answered := make(chan struct{})
+		h.kernel.read = func(string) error { reads.Add(1); <-answered; return nil }
+		h.kernel.syncDisk = func(string) error { writes.Add(1); return nil }
+		began := time.Now()
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			wantKind(t, h.Unpublish(ctx, target), volume.Unavailable, target, "vdb has completed no request since", "has not unmounted it")
+			cancel()
+		}
+		if took := time.Since(began); took != readTimeout || reads.Load() != 1 || writes.Load() != 0 {
+			t.Errorf("want three answers after %s, one read and no write, got %s, %d and %d", readTimeout, took, reads.Load(), writes.Load())
+		}
+		if table, err := h.mounts.Table(); err != nil || h.boundNode(at(table, target)) == "" {
+			t.Errorf("want the volume published, got %v", err)
+		}
+		close(answered)
+		synctest.Wait()
+		must(t, h.Unpublish(t.Context(), target))
+		if _, err := os.Lstat(target); !os.IsNotExist(err) || writes.Load() != 1 {
+			t.Errorf("want it written out and removed, got %d writes, %v", writes.Load(), err)
+		}
+	})
+}
+
+func at(table Table, path string) Entry {
+	e, _ := table.At(path)
+	return e
 }
 
 // Half of the disk is in memory, as after a pod has read it.

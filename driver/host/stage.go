@@ -151,7 +151,8 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 			s.Volume, d.Path)
 	}
 	if err := h.readDisk(ctx, d.Path); volume.Is(err, volume.Unavailable) { // a read of the call itself could keep it for ever
-		return "", volume.Errorf(volume.Unavailable, "stage volume %s: %w", s.Volume, err)
+		return "", volume.Errorf(volume.Unavailable, "stage volume %s: %w. The driver has written nothing to it, and tries again when kubelet "+
+			"retries. Repair the backend (docs/how-to/troubleshoot.md, The storage does not answer)", s.Volume, err)
 	}
 	if err := d.Rescan(ctx); err != nil { // before the size or the file system is called wrong
 		return "", err

@@ -8,10 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
-// grace is how much longer a call waits after its context ended: long enough for work that ends with its context.
+// grace is how much longer a call waits for work that ends with its context, or by itself shortly before the deadline. A caller with
+// enough time still hears the answer: it comes before the deadline.
 const grace = 500 * time.Millisecond
 
 // inFlight allows one operation at a time on each volume. An operation that is stuck in the kernel, on a dead disk or a
@@ -48,7 +50,7 @@ func (f *inFlight) delete(id string) {
 }
 
 // run locks the volume, runs work, and returns its error. Busy if another operation is in flight for the volume. If ctx
-// ends first, run returns DeadlineExceeded or Canceled, and the volume stays locked until work returns.
+// ends first or is about to, run returns DeadlineExceeded or Canceled, and the volume stays locked until work returns.
 func (f *inFlight) run(ctx context.Context, id, operation string, work func(context.Context) error) error {
 	if err := f.insert(id, operation); err != nil {
 		return err
@@ -59,10 +61,12 @@ func (f *inFlight) run(ctx context.Context, id, operation string, work func(cont
 		f.delete(id) // before the answer, or the next call of the same caller would find the volume locked
 		done <- err
 	})
+	early, cancel := wait.BeforeDeadline(ctx)
+	defer cancel()
 	select {
 	case err := <-done:
 		return volume.WithOp(err, operation)
-	case <-ctx.Done():
+	case <-early.Done():
 	}
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -70,8 +74,18 @@ func (f *inFlight) run(ctx context.Context, id, operation string, work func(cont
 	case err := <-done:
 		return volume.WithOp(err, operation)
 	case <-timer.C:
-		return volume.Errorf(volume.KindOf(ctx.Err()), "volume %s: the operation continues and may be stuck; a retry is refused until it ends: %w", id, ctx.Err()).Op(operation)
+		return volume.WithOp(wait.Ended(early, "volume %s: the operation%s continues and may be stuck on a disk that does not answer; a retry is refused until it ends",
+			id, stepOf(ctx)), operation)
 	}
+}
+
+// stepOf is what an operation does at the moment, with the disk.
+func stepOf(ctx context.Context) string {
+	step, ok := volume.ProgressOf(ctx).Step()
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" (%s since %s)", step.What, step.Since.Format(time.RFC3339))
 }
 
 // drain waits for operations whose callers are gone, such as a mkfs. No new operation may begin.
