@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -45,28 +44,12 @@ type StageSpec struct {
 // format option that the file system lacks. Incompatible if the volume is staged in another way. Conflict if another
 // disk is mounted there or the disk holds another file system. DataLoss if the disk holds anything else or cannot be
 // read. Unavailable if the disk has no size yet, or its backend does not answer.
-func (h *Host) Stage(ctx context.Context, s StageSpec) error {
-	err := h.stage(ctx, s)
-	if err != nil && !volume.Is(err, volume.Incompatible) && h.mayBeMounted(s.Path) {
-		return volume.AfterWrite(err)
-	}
-	return err
-}
-
-// mayBeMounted reports whether anything is mounted at path, or that is unknown.
-func (h *Host) mayBeMounted(path string) bool {
-	if resolved, err := mount.Resolve(path); err == nil {
-		path = resolved
-	}
-	table, err := h.mounts.Table()
-	if err != nil {
-		return true
-	}
-	_, mounted := table.At(path)
-	return mounted
-}
-
-func (h *Host) stage(ctx context.Context, s StageSpec) error {
+func (h *Host) Stage(ctx context.Context, s StageSpec) (err error) {
+	defer func() {
+		if err != nil && !volume.Is(err, volume.Incompatible) && h.mayBeMounted(s.Path) {
+			err = volume.AfterWrite(err)
+		}
+	}()
 	options, readOnly, err := s.mountOptions()
 	if err != nil {
 		return err
@@ -89,7 +72,10 @@ func (h *Host) stage(ctx context.Context, s StageSpec) error {
 		err = s.checkStaged(staged, d, readOnly)
 	} else {
 		mounted := len(table.PathsOn(d.Number)) > 0
-		fsType, err = h.prepareAndMount(ctx, s, d, options, readOnly, mounted)
+		fsType, err = h.prepare(ctx, s, d, readOnly, mounted)
+		if err == nil {
+			err = h.mount(ctx, s.Volume, d, s.Path, fsType, options)
+		}
 	}
 	if err != nil {
 		return err
@@ -100,6 +86,19 @@ func (h *Host) stage(ctx context.Context, s StageSpec) error {
 	return nil
 }
 
+// mayBeMounted reports whether anything is mounted at path, or that is unknown.
+func (h *Host) mayBeMounted(path string) bool {
+	if resolved, err := mount.Resolve(path); err == nil {
+		path = resolved
+	}
+	table, err := h.mounts.Table()
+	if err != nil {
+		return true
+	}
+	_, mounted := table.At(path)
+	return mounted
+}
+
 // mountOptions checks the file system types and parses the mount flags.
 func (s StageSpec) mountOptions() (options []string, readOnly bool, err error) {
 	options, readOnly, err = contract.ParseMountFlags(s.MountFlags)
@@ -108,7 +107,8 @@ func (s StageSpec) mountOptions() (options []string, readOnly bool, err error) {
 	}
 	for _, fsType := range []string{s.FSType, s.DefaultFSType} {
 		if fsType != "" && !fs.Supported(fsType) {
-			return nil, false, volume.Errorf(volume.InvalidArgument, "stage volume %s: file system %.200q is not supported; use one of %s", s.Volume, fsType, fs.SupportedTypes())
+			return nil, false, volume.Errorf(volume.InvalidArgument, "stage volume %s: file system %.200q is not supported; use one of %s",
+				s.Volume, fsType, fs.SupportedTypes())
 		}
 	}
 	if s.ReadOnly {
@@ -117,24 +117,13 @@ func (s StageSpec) mountOptions() (options []string, readOnly bool, err error) {
 	return options, readOnly, nil
 }
 
-func (h *Host) prepareAndMount(ctx context.Context, s StageSpec, d *disk.Disk, options []string, readOnly, mounted bool) (string, error) {
-	fsType, err := h.prepare(ctx, s, d, readOnly, mounted)
-	if err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(s.Path, 0o750); err != nil {
-		return "", volume.Errorf(volume.Failed, "make the staging directory: %w", err)
-	}
-	return fsType, h.mount(ctx, s.Volume, d, s.Path, fsType, options)
-}
-
 // checkStaged checks whether the mount at the staging path is what the caller asked for. A writable mount serves a
 // read-only request: each publication is read-only by itself, and upstream's plugin stages like that too.
 func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) error {
 	switch {
 	case !staged.On(d.Number):
-		return volume.Errorf(volume.Conflict, "stage volume %s: %s is mounted at %s, and the disk of the volume is %s (%s); unstage the path first",
-			s.Volume, staged, staged.Path, d.Path, d.Number)
+		return volume.Errorf(volume.Conflict, "stage volume %s: %s is mounted at %s, and the disk of the volume is %s (%s); "+
+			"unstage the path first", s.Volume, staged, staged.Path, d.Path, d.Number)
 	case s.FSType != "" && !fs.SameFamily(staged.FSType, s.FSType):
 		return volume.Errorf(volume.Incompatible, "volume %s is staged at %s as %s, not %s", s.Volume, staged.Path, staged.FSType, s.FSType)
 	case staged.ReadOnly() && !readOnly:
@@ -146,9 +135,11 @@ func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) 
 // prepare makes sure that a mountable file system is on the disk, and returns its type. It decides by what fs.Probe found
 // whether the driver mounts the disk, formats it, or refuses it. mounted is true if the disk is mounted elsewhere.
 func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly, mounted bool) (string, error) {
+	refuse := func(kind volume.Kind, format string, args ...any) (string, error) {
+		return "", volume.Errorf(kind, "stage volume %s: disk %s "+format, append([]any{s.Volume, d.Path}, args...)...)
+	}
 	if !readOnly && d.ReadOnly() {
-		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is write-protected and the request is writable; use the volume read-only, or attach it writable",
-			s.Volume, d.Path)
+		return refuse(volume.Conflict, "is write-protected and the request is writable; use the volume read-only, or attach it writable")
 	}
 	if err := h.readDisk(ctx, d.Path); volume.Is(err, volume.Unavailable) { // a read of the call itself could keep it for ever
 		return "", volume.Errorf(volume.Unavailable, "stage volume %s: %w. The driver has written nothing to it, and tries again when kubelet "+
@@ -161,53 +152,55 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	if err != nil {
 		return "", err
 	}
+	makeOne := found.FSType == "" || found.Unfinished && !mounted
 	switch {
 	case found.Other != "":
-		return "", volume.Errorf(volume.DataLoss, "stage volume %s: disk %s holds %s and no supported file system; the driver neither mounts nor formats it. "+
-			"If nothing on the disk is needed, wipe it by hand", s.Volume, d.Path, found.Other)
-	case found.Unfinished && !mounted:
-		h.log.WarnContext(ctx, "mkfs was killed before it finished; no file can be on the file system, so the driver makes it again",
-			"disk", d.Path, "serial", d.Serial, "type", found.FSType)
-		return h.format(ctx, s, d, readOnly)
-	case found.FSType == "":
-		return h.format(ctx, s, d, readOnly)
+		return refuse(volume.DataLoss, "holds %s and no supported file system; the driver neither mounts nor formats it. "+
+			"If nothing on the disk is needed, wipe it by hand", found.Other)
+	case makeOne && s.FromSource:
+		return refuse(volume.DataLoss, "shows no file system, and the volume was made from a source. "+
+			"The driver does not format it, since the source may hold data that the driver does not recognise. "+
+			"If no pod ever used the source, nothing is on it. Then delete the claim and make one without a source")
+	case makeOne && readOnly:
+		return refuse(volume.Conflict, "is empty and the request is read-only; mount the volume writable once")
+	case makeOne:
+		if found.Unfinished {
+			h.log.WarnContext(ctx, "mkfs was killed before it finished; no file can be on the file system, so the driver makes it again",
+				"disk", d.Path, "serial", d.Serial, "type", found.FSType)
+		}
+		fsType := cmp.Or(s.FSType, s.DefaultFSType, fs.DefaultType)
+		return fsType, h.fs.Format(ctx, d, fsType, s.Format)
 	case !fs.Supported(found.FSType):
-		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s holds a %s file system; the driver mounts only %s", s.Volume, d.Path, found.FSType, fs.SupportedTypes())
+		return refuse(volume.Conflict, "holds a %s file system; the driver mounts only %s", found.FSType, fs.SupportedTypes())
 	case s.FSType != "" && !fs.SameFamily(found.FSType, s.FSType):
-		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s holds a %s file system and the request names %s; set the fsType to %s",
-			s.Volume, d.Path, found.FSType, s.FSType, found.FSType)
+		return refuse(volume.Conflict, "holds a %s file system and the request names %s; set the fsType to %s",
+			found.FSType, s.FSType, found.FSType)
 	}
-	if err := fs.CheckFits(d, s.Volume, found.FSType); err != nil {
-		return "", err
-	}
-	if err := fs.CheckSingleDevice(d, s.Volume, found.FSType); err != nil {
-		return "", err
-	}
-	if !fs.NeedsCheck(found.FSType) || readOnly || mounted {
-		return found.FSType, nil
-	}
-	if err := h.fs.Check(ctx, d); err != nil {
-		return "", err
-	}
-	return found.FSType, fs.CheckSingleDevice(d, s.Volume, found.FSType) // again: fsck may have replaced the superblock by a backup
+	return found.FSType, h.check(ctx, s.Volume, d, found.FSType, !readOnly && !mounted)
 }
 
-// format makes a file system on an empty disk and returns its type.
-func (h *Host) format(ctx context.Context, s StageSpec, d *disk.Disk, readOnly bool) (string, error) {
-	switch {
-	case s.FromSource:
-		return "", volume.Errorf(volume.DataLoss, "stage volume %s: it was made from a source, but disk %s shows no file system. "+
-			"The driver does not format it, since the source may hold data that the driver does not recognise. If no pod ever used the source, nothing is on it. Then "+
-			"delete the claim and make one without a source", s.Volume, d.Path)
-	case readOnly:
-		return "", volume.Errorf(volume.Conflict, "stage volume %s: disk %s is empty and the request is read-only; mount the volume writable once", s.Volume, d.Path)
+// check refuses a file system that is larger than its disk or uses another device. repair is true if fsck may write.
+func (h *Host) check(ctx context.Context, id volume.ID, d *disk.Disk, fsType string, repair bool) error {
+	if err := fs.CheckFits(d, id, fsType); err != nil {
+		return err
 	}
-	fsType := cmp.Or(s.FSType, s.DefaultFSType, fs.DefaultType)
-	return fsType, h.fs.Format(ctx, d, fsType, s.Format)
+	if err := fs.CheckSingleDevice(d, id, fsType); err != nil {
+		return err
+	}
+	if !repair || !fs.NeedsCheck(fsType) {
+		return nil
+	}
+	if err := h.fs.Check(ctx, d); err != nil {
+		return err
+	}
+	return fs.CheckSingleDevice(d, id, fsType) // again: fsck may have replaced the superblock by a backup
 }
 
 // mount mounts the disk, and then checks that the mount table shows it.
 func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsType string, options []string) error {
+	if err := os.MkdirAll(path, 0o750); err != nil {
+		return volume.Errorf(volume.Failed, "make the staging directory: %w", err)
+	}
 	if err := d.Verify(ctx); err != nil {
 		return err
 	}
@@ -224,7 +217,8 @@ func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsTy
 	}
 	mounted, ok := table.At(path)
 	if !ok {
-		return volume.Errorf(volume.Failed, "stage volume %s: mount(8) succeeded for disk %s at %s, but the mount table does not show it", id, d.Path, path).AfterWrite()
+		return volume.Errorf(volume.Failed, "stage volume %s: mount(8) succeeded for disk %s at %s, but the mount table does not show it",
+			id, d.Path, path).AfterWrite()
 	}
 	err = h.checkMounted(mounted, d, id)
 	if err == nil {
@@ -239,16 +233,16 @@ func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsTy
 // checkMounted checks that the mounted file system is on the disk of the volume and on no other.
 func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) error {
 	if !mounted.On(d.Number) {
-		return volume.Errorf(volume.Conflict, "stage volume %s: after mounting disk %s (%s) at %s the mount table shows %s; the driver unmounted it",
-			id, d.Path, d.Number, mounted.Path, mounted)
+		return volume.Errorf(volume.Conflict, "stage volume %s: after mounting disk %s (%s) at %s the mount table shows %s; "+
+			"the driver unmounted it", id, d.Path, d.Number, mounted.Path, mounted)
 	}
 	if mounted.FSType != "btrfs" {
 		return nil
 	}
 	switch n, err := h.kernel.btrfsDevices(mounted.Path); {
 	case err != nil:
-		return volume.Errorf(volume.Failed, "stage volume %s: the kernel does not report how many devices the btrfs on disk %s at %s has; the driver unmounted it: %w",
-			id, d.Path, mounted.Path, err)
+		return volume.Errorf(volume.Failed, "stage volume %s: the kernel does not report how many devices the btrfs on disk %s at %s has; "+
+			"the driver unmounted it: %w", id, d.Path, mounted.Path, err)
 	case n != 1:
 		return volume.Errorf(volume.Conflict, "stage volume %s: mounting disk %s at %s gave a btrfs of %d devices; the driver unmounted it. "+
 			"Another disk of this server has the same UUID: detach it, or change its UUID (btrfstune -u)", id, d.Path, mounted.Path, n)
@@ -256,48 +250,17 @@ func (h *Host) checkMounted(mounted mount.Entry, d *disk.Disk, id volume.ID) err
 	return nil
 }
 
-// seLinuxOptions begin the mount options that set labels (mount(8), "context").
-var seLinuxOptions = []string{"context=", "fscontext=", "defcontext=", "rootcontext="}
-
-// checkContext checks that the mount has the SELinux labels of the options. mount(8) drops such options, and succeeds, if
-// it sees no selinuxfs. kubelet does not have the files relabelled then, so the pod could not read its volume. On a kernel
-// without SELinux there is nothing to lose.
-func (h *Host) checkContext(mounted mount.Entry, id volume.ID, options []string) error {
-	for _, prefix := range seLinuxOptions {
-		begins := func(option string) bool { return strings.HasPrefix(option, prefix) }
-		if slices.ContainsFunc(options, begins) && !slices.ContainsFunc(mounted.SuperOptions, begins) {
-			if !h.kernelHasSELinux() {
-				h.warnSELinux.Do(func() {
-					h.log.Warn("a mount has no SELinux context although the request has one: the kernel of this node has no SELinux; later mounts are not logged",
-						"volume", id, "path", mounted.Path)
-				})
-				continue
-			}
-			return volume.Errorf(volume.Conflict, "stage volume %s: the mount at %s lost the SELinux option %s; the driver unmounted it. The container of the driver needs "+
-				"/etc/selinux and /sys/fs of the host; otherwise set seLinuxMount of the CSIDriver to false", id, mounted.Path, strings.TrimSuffix(prefix, "="))
-		}
-	}
-	return nil
-}
-
-// kernelHasSELinux reports whether the kernel has selinuxfs, or that is unknown. A kernel that was booted without SELinux
-// does not register it (Linux, security/selinux/selinuxfs.c, init_sel_fs).
-func (h *Host) kernelHasSELinux() bool {
-	content, err := os.ReadFile(filepath.Join(h.proc, "filesystems"))
-	return err != nil || slices.Contains(strings.Fields(string(content)), "selinuxfs")
-}
-
 // explainMountError adds to the error of a mount what the kernel writes only to its log. The kernel recovers a file
 // system that was not unmounted by writing to its disk, also for a read-only mount. A write-protected disk does not
 // allow that.
 func explainMountError(err error, d *disk.Disk, fsType string) error {
 	if fsType == "btrfs" && strings.Contains(err.Error(), "File exists") {
-		return volume.Errorf(volume.KindOf(err), "%w. Another disk of this server has a mounted btrfs of the same UUID, as a clone and its source have. Linux "+
-			"before 6.7 mounts only one of them: use the volume on another node, or change its UUID (btrfstune -u)", err)
+		return volume.Errorf(volume.KindOf(err), "%w. Another disk of this server has a mounted btrfs of the same UUID, as a clone and its "+
+			"source have. Linux before 6.7 mounts only one of them: use the volume on another node, or change its UUID (btrfstune -u)", err)
 	}
 	if !d.ReadOnly() {
 		return err
 	}
-	return volume.Errorf(volume.KindOf(err), "%w. The disk is write-protected, and the kernel must write to recover a file system that was not unmounted cleanly. "+
-		"Stage the volume writable once, or add %s to mountOptions to read it as it is", err, fs.NoRecoveryOption(fsType))
+	return volume.Errorf(volume.KindOf(err), "%w. The disk is write-protected, and the kernel must write to recover a file system that was "+
+		"not unmounted cleanly. Stage the volume writable once, or add %s to mountOptions to read it as it is", err, fs.NoRecoveryOption(fsType))
 }
