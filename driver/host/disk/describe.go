@@ -16,7 +16,7 @@ func (f *Finder) describe(id volume.ID) string {
 	names, _ := f.names()
 	var all []string
 	for _, name := range names {
-		serial := f.cached(name)
+		serial := f.lastSerial(name)
 		if !f.FromHypervisor(name) {
 			if f.connected(name) {
 				all = append(all, name+" (not of the hypervisor: iSCSI, Fibre Channel or NVMe over fabrics)")
@@ -53,7 +53,7 @@ func (f *Finder) describeLinks(id volume.ID) string {
 			continue
 		}
 		disk := filepath.Base(target)
-		fmt.Fprintf(&text, "; the link %s leads to %s (%s), but only the serial of the disk itself counts", name, disk, f.cached(disk))
+		fmt.Fprintf(&text, "; the link %s leads to %s (%s), but only the serial of the disk itself counts", name, disk, f.lastSerial(disk))
 	}
 	return text.String()
 }

@@ -129,7 +129,7 @@ func (d *Disk) Verify(ctx context.Context) error {
 	defer cancel()
 	defer volume.BeginStep(ctx, "reading the serial of disk "+d.Path)()
 	f := d.finder
-	serial, ok := f.readSerialNow(ctx, d.Name)
+	serial, ok := f.serials.readNow(ctx, func() key { return f.key(d.Name) })
 	if !ok {
 		return wait.Ended(ctx, "verify disk %s with serial %q: the disk has not answered since %s; its backend may be down",
 			d.Path, d.Serial, serial.Unresponsive.Format(time.RFC3339))

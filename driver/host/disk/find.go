@@ -32,8 +32,6 @@ type Options struct {
 	InUse    func(path string) bool            // InUse if nil
 }
 
-type serialRead = singleflight.Call[Serial]
-
 // Finder finds disks. Its methods may be called concurrently.
 type Finder struct {
 	sys, dev string
@@ -43,8 +41,7 @@ type Finder struct {
 	rescan   func(file string) error
 	inUse    func(path string) bool
 
-	cache    serialCache
-	reads    singleflight.Group[key, Serial]      // serials that are being read
+	serials  serialStore
 	rescans  singleflight.Group[string, struct{}] // SCSI disks that are being rescanned
 	scanning atomic.Bool                          // a scan of the SCSI hosts is in progress
 }
@@ -55,6 +52,7 @@ func NewFinder(o Options) *Finder {
 		sys: cmp.Or(o.SysRoot, "/sys"), dev: cmp.Or(o.DevRoot, "/dev"), log: o.Log, readFile: o.ReadFile, open: o.Open,
 		rescan: o.Rescan, inUse: o.InUse,
 	}
+	f.serials.ask = f.askSerial
 	if f.log == nil {
 		f.log = slog.Default()
 	}
@@ -143,7 +141,7 @@ func (f *Finder) notFound(id volume.ID) error {
 		return volume.Errorf(volume.Unavailable, "no disk on this server reports the serial of volume %s, but %s; %s", id, why, f.describe(id))
 	}
 	some := func(is func(name string, s Serial) bool) bool {
-		return slices.ContainsFunc(names, func(name string) bool { return is(name, f.cached(name)) })
+		return slices.ContainsFunc(names, func(name string) bool { return is(name, f.lastSerial(name)) })
 	}
 	switch {
 	case some(func(_ string, s Serial) bool { return !s.Answers() }):
@@ -205,7 +203,7 @@ func (f *Finder) FindCached(ctx context.Context, id volume.ID) (*Disk, error) {
 	}
 	var found, serial string
 	for _, name := range names {
-		s := f.cached(name)
+		s := f.lastSerial(name)
 		copied, ok := s.matchCopy(id)
 		if !ok || !s.Answers() || !s.Refused.NoAnswer && !s.Refused.Replaced {
 			continue

@@ -8,6 +8,41 @@ import (
 	"strings"
 )
 
+// Bus is how a disk is connected, as far as its name tells.
+type Bus string
+
+// The buses that matter here.
+const (
+	VirtioBlk Bus = "virtio"
+	SCSI      Bus = "scsi"
+	NVMe      Bus = "nvme"
+	cdROM     Bus = "cdrom"
+	notADisk  Bus = "none" // the kernel made the device, or it is a floppy drive
+	otherBus  Bus = "other"
+)
+
+// buses are the beginnings of the names that the kernel gives block devices.
+var buses = []struct {
+	bus   Bus
+	names []string
+}{
+	{VirtioBlk, []string{"vd"}},
+	{SCSI, []string{"sd"}},
+	{NVMe, []string{"nvme"}},
+	{cdROM, []string{"sr"}},
+	{notADisk, []string{"loop", "ram", "zram", "fd", "dm-", "nbd", "rbd", "rnbd", "drbd", "ublk", "md"}},
+}
+
+// BusOf tells the bus of a disk by its name in sysfs.
+func BusOf(name string) Bus {
+	for _, b := range buses {
+		if slices.ContainsFunc(b.names, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			return b.bus
+		}
+	}
+	return otherBus
+}
+
 // remotePath is in the sysfs path of a disk that this machine itself connected to. It matches an iSCSI session, a remote
 // port of Fibre Channel, and a controller of NVMe over fabrics.
 var remotePath = regexp.MustCompile(`/(session[0-9]+|rport-[^/]+|nvme-fabrics)/`)
@@ -19,19 +54,21 @@ var remotePath = regexp.MustCompile(`/(session[0-9]+|rport-[^/]+|nvme-fabrics)/`
 // It is false for devices that the kernel makes, and for floppy drives, which take seconds to report that they are
 // empty.
 func (f *Finder) FromHypervisor(name string) bool {
-	if hasPrefix(name, "loop", "ram", "zram", "fd", "dm-", "nbd", "rbd", "rnbd", "drbd", "ublk", "md") {
+	bus := BusOf(name)
+	if bus == notADisk {
 		return false
 	}
 	path, _ := os.Readlink(filepath.Join(f.sys, "block", name)) // the kernel's own, to the place of the disk below devices
 	if remotePath.MatchString(path) {
 		return false
 	}
-	return !hasPrefix(name, "nvme") || f.onPCI(name)
+	return bus != NVMe || f.onPCI(name)
 }
 
 // connected reports whether this machine connected the disk over a network.
 func (f *Finder) connected(name string) bool {
-	return hasPrefix(name, "sd", "nvme") && !f.FromHypervisor(name)
+	bus := BusOf(name)
+	return (bus == SCSI || bus == NVMe) && !f.FromHypervisor(name)
 }
 
 // onPCI reports whether every controller of an NVMe disk is a PCI device (Linux, drivers/nvme/host/sysfs.c, transport).
@@ -43,12 +80,8 @@ func (f *Finder) onPCI(name string) bool {
 	var transports []string
 	for _, file := range files {
 		if content, err := f.readFile(file); err == nil {
-			transports = append(transports, plainSerial(content))
+			transports = append(transports, trimLine(content))
 		}
 	}
 	return len(transports) > 0 && !slices.ContainsFunc(transports, func(t string) bool { return t != "pcie" })
-}
-
-func hasPrefix(s string, prefixes ...string) bool {
-	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(s, p) })
 }

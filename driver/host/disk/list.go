@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math"
-	"path/filepath"
-	"slices"
 	"time"
 )
 
@@ -57,12 +55,12 @@ func (f *Finder) list(ctx context.Context, maxAge time.Duration) (entries []Entr
 			entries[i].Serial.Known = true
 			continue
 		}
-		if cached := f.cache.get(keys[i]); cached.valid(maxAge) {
-			entries[i].Serial = cached.Serial
-			aged = aged || !cached.final
+		if last, mayChange, ok := f.serials.candidate(keys[i], maxAge); ok {
+			entries[i].Serial = last
+			aged = aged || mayChange
 			continue
 		}
-		reads[i], _ = f.startRead(keys[i])
+		reads[i], _ = f.serials.read(keys[i])
 	}
 	for i, read := range reads {
 		switch {
@@ -70,80 +68,17 @@ func (f *Finder) list(ctx context.Context, maxAge time.Duration) (entries []Entr
 		case read.WaitUntil(ctx, timeout):
 			entries[i].Serial = read.Value
 		default:
-			entries[i].Serial = f.lastSerial(keys[i], read.Started)
+			entries[i].Serial = f.serials.lastSince(keys[i], read.Started)
 			if ctx.Err() == nil {
 				read.Reported.Do(func() { f.logUnresponsive(ctx, entries[i]) })
 			}
 		}
 	}
-	f.cache.retain(keys)
+	f.serials.retain(keys)
 	return entries, aged, nil
 }
 
-func (f *Finder) startRead(disk key) (read *serialRead, fresh bool) {
-	return f.reads.Start(disk, func() Serial { return f.readSerial(disk) })
-}
-
-// readSerial reads the serial of a disk and stores it. A missing or unreadable file holds no serial: QEMU's SCSI disks
-// answer EINVAL to a read of wwid. Only the answer of a virtio-blk disk is final. That of a SCSI disk changes when its
-// LUN is given to another volume. The other files cost nothing to read.
-func (f *Finder) readSerial(disk key) Serial {
-	s := cachedSerial{Serial: Serial{Known: true}}
-	if copies := f.copiedPages(disk.name); len(copies) > 0 {
-		s.Refused = f.confirmLUN(disk, copies)
-		s.asked = time.Now()
-	}
-	for _, file := range serialFiles {
-		content, err := f.readFile(filepath.Join(f.sys, "block", disk.name, file.path))
-		if err != nil {
-			continue
-		}
-		value := file.parse(content)
-		if value == "" {
-			continue
-		}
-		if file.whole {
-			s.Whole = value
-		}
-		if !slices.Contains(s.Values, value) {
-			s.Values = append(s.Values, value)
-		}
-		s.final = s.final || file.request && disk.sequence != ""
-	}
-	f.cache.put(disk, s)
-	return s.Serial
-}
-
 func (f *Finder) logUnresponsive(ctx context.Context, e Entry) {
-	f.log.LogAttrs(ctx, slog.LevelWarn, "a disk does not report its serial; the driver does not use it for any volume until it answers; its backend may be down",
-		slog.String("disk", e.Name), slog.Any("last_serial", e.Serial.Values))
-}
-
-func (f *Finder) lastSerial(disk key, since time.Time) Serial {
-	s := f.cache.get(disk).Serial
-	s.Unresponsive = since
-	return s
-}
-
-// cached returns the last serial that a disk reported. It reads no disk.
-func (f *Finder) cached(name string) Serial {
-	disk := f.key(name)
-	if since, unresponsive := f.reads.Unresponsive(disk); unresponsive {
-		return f.lastSerial(disk, since)
-	}
-	return f.cache.get(disk).Serial
-}
-
-// readSerialNow returns a serial that was read after the call began; false if ctx ended first.
-func (f *Finder) readSerialNow(ctx context.Context, name string) (Serial, bool) {
-	for joined := false; ; joined = true { // a read that is joined in the second round began after the call
-		disk := f.key(name)
-		read, fresh := f.startRead(disk)
-		if !read.Wait(ctx) {
-			return f.lastSerial(disk, read.Started), false
-		}
-		if fresh || joined {
-			return read.Value, true
-		}
-	}
+	f.log.LogAttrs(ctx, slog.LevelWarn, "a disk does not report its serial; the driver does not use it for any volume until it answers; "+
+		"its backend may be down", slog.String("disk", e.Name), slog.Any("last_serial", e.Serial.Values))
 }

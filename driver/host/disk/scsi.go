@@ -37,7 +37,7 @@ func (f *Finder) copiedPages(name string) map[byte][]byte {
 	pages := map[byte][]byte{}
 	for _, p := range scsiPages {
 		content, err := f.readFile(filepath.Join(f.sys, "block", name, p.file))
-		if err == nil && len(content) >= 4 && !hasPrefix(name, "sr") {
+		if err == nil && len(content) >= 4 && BusOf(name) != cdROM {
 			pages[p.page] = content
 		}
 	}

@@ -21,14 +21,12 @@ var serialFiles = []struct {
 	request bool // a read sends a request to the disk itself
 	whole   bool // the file holds the whole serial
 }{
-	{path: "serial", parse: plainSerial, request: true},        // virtio-blk
+	{path: "serial", parse: trimLine, request: true},           // virtio-blk
 	{path: "device/vpd_pg80", parse: unitSerial},               // SCSI; see confirmLUN
-	{path: "device/serial", parse: plainSerial},                // NVMe
+	{path: "device/serial", parse: trimLine},                   // NVMe
 	{path: "device/subsysnqn", parse: qemuSerial, whole: true}, // NVMe of QEMU
 	{path: "device/wwid", parse: worldWideSerial},              // VMware: naa. and the ID without dashes; see confirmLUN
 }
-
-func plainSerial(content []byte) string { return strings.Trim(string(content), " \t\n\x00") }
 
 // unitSerial parses a SCSI unit serial number page (SPC-4, 7.8.15): a header of four bytes, with the length in the last
 // two.
@@ -40,12 +38,12 @@ func unitSerial(page []byte) string {
 	if n := int(binary.BigEndian.Uint16(page[2:4])); n < len(body) {
 		body = body[:n]
 	}
-	return plainSerial(body)
+	return trimLine(body)
 }
 
 // worldWideSerial parses a wwid of the form naa.<32 hexadecimal digits> as a UUID. It returns nothing for other forms.
 func worldWideSerial(content []byte) string {
-	hex, ok := strings.CutPrefix(plainSerial(content), "naa.")
+	hex, ok := strings.CutPrefix(trimLine(content), "naa.")
 	if !ok || len(hex) != 32 {
 		return ""
 	}
@@ -58,7 +56,7 @@ const qemuPrefix = "nqn.2019-08.org.qemu:"
 // qemuSerial parses the name of an NVMe subsystem, which holds the whole serial where the serial field holds only 20
 // bytes. It returns nothing for subsystems of other vendors: a UUID in their names is that of the subsystem.
 func qemuSerial(content []byte) string {
-	serial, ok := strings.CutPrefix(plainSerial(content), qemuPrefix)
+	serial, ok := strings.CutPrefix(trimLine(content), qemuPrefix)
 	if !ok || !contract.IsUUID(serial) {
 		return ""
 	}

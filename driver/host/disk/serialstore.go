@@ -1,9 +1,13 @@
 package disk
 
 import (
+	"context"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/driver/host/singleflight"
 )
 
 // key tells a disk from another one that later has the same name.
@@ -16,49 +20,127 @@ func (f *Finder) key(name string) key {
 	return key{name, f.Attribute(name, "dev"), f.Attribute(name, "diskseq")}
 }
 
-// serialCache keeps the last serial that each disk reported.
-type serialCache struct {
+// serialStore keeps the last serial that each disk reported. There are three ways to a serial: last asks no disk, read asks the
+// disk, and readNow wants an answer to a question of its own.
+type serialStore struct {
+	ask   func(key) reported // asks the disk; may block for as long as the disk does not answer
+	reads singleflight.Group[key, Serial]
+
 	mu      sync.Mutex // never held while a disk is read
-	serials map[key]cachedSerial
+	serials map[key]reported
 }
 
-type cachedSerial struct {
+// reported is what a disk reported.
+type reported struct {
 	Serial
 	final bool      // valid for as long as the key is that of the disk
 	asked time.Time // when the disk itself answered; zero if the serial costs no request, so that it is read each time
 }
 
-// valid reports whether a search may use the serial without asking the disk again.
-func (c cachedSerial) valid(maxAge time.Duration) bool {
-	return c.final || !c.asked.IsZero() && time.Since(c.asked) < maxAge
+// serialRead is a question to a disk.
+type serialRead = singleflight.Call[Serial]
+
+// last returns the last serial that a disk reported, and since when the disk has not answered.
+func (s *serialStore) last(disk key) Serial {
+	since, _ := s.reads.Unresponsive(disk)
+	return s.lastSince(disk, since)
 }
 
-// put stores a serial. An empty answer does not replace a final serial: virtio-blk also returns an empty one when the
+func (s *serialStore) lastSince(disk key, since time.Time) Serial {
+	serial := s.get(disk).Serial
+	serial.Unresponsive = since
+	return serial
+}
+
+// candidate returns the last serial, if a search may use it to find a disk. Verify asks that disk before it is used. aged is true
+// if the disk may report another one by now.
+func (s *serialStore) candidate(disk key, maxAge time.Duration) (serial Serial, aged, ok bool) {
+	r := s.get(disk)
+	ok = r.final || !r.asked.IsZero() && time.Since(r.asked) < maxAge
+	return r.Serial, !r.final, ok
+}
+
+// read asks the disk, unless a question to it is in progress. It returns that question; fresh is true for a new one.
+func (s *serialStore) read(disk key) (read *serialRead, fresh bool) {
+	return s.reads.Start(disk, func() Serial {
+		answer := s.ask(disk)
+		s.put(disk, answer)
+		return answer.Serial
+	})
+}
+
+// readNow returns the answer to a question that was asked after the call began. It returns false and the last serial if ctx ended first.
+func (s *serialStore) readNow(ctx context.Context, disk func() key) (Serial, bool) {
+	for joined := false; ; joined = true { // a question that is joined in the second round began after the call
+		disk := disk()
+		read, fresh := s.read(disk)
+		if !read.Wait(ctx) {
+			return s.lastSince(disk, read.Started), false
+		}
+		if fresh || joined {
+			return read.Value, true
+		}
+	}
+}
+
+func (s *serialStore) get(disk key) reported {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.serials[disk]
+}
+
+// put stores an answer. An empty one does not replace a final serial: virtio-blk also returns an empty one when the
 // request failed.
-func (c *serialCache) put(disk key, s cachedSerial) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.serials == nil {
-		c.serials = map[key]cachedSerial{}
+func (s *serialStore) put(disk key, answer reported) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.serials == nil {
+		s.serials = map[key]reported{}
 	}
-	if len(s.Values) > 0 || !c.serials[disk].final {
-		c.serials[disk] = s
+	if len(answer.Values) > 0 || !s.serials[disk].final {
+		s.serials[disk] = answer
 	}
-}
-
-func (c *serialCache) get(disk key) cachedSerial {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.serials[disk]
 }
 
 // retain drops all other disks.
-func (c *serialCache) retain(disks []key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for disk := range c.serials {
+func (s *serialStore) retain(disks []key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for disk := range s.serials {
 		if !slices.Contains(disks, disk) {
-			delete(c.serials, disk)
+			delete(s.serials, disk)
 		}
 	}
+}
+
+// lastSerial returns the last serial that a disk reported. It asks no disk.
+func (f *Finder) lastSerial(name string) Serial { return f.serials.last(f.key(name)) }
+
+// askSerial reads the serial of a disk. A missing or unreadable file holds no serial: QEMU's SCSI disks
+// answer EINVAL to a read of wwid. Only the answer of a virtio-blk disk is final. That of a SCSI disk changes when its
+// LUN is given to another volume. The other files cost nothing to read.
+func (f *Finder) askSerial(disk key) reported {
+	s := reported{Serial: Serial{Known: true}}
+	if copies := f.copiedPages(disk.name); len(copies) > 0 {
+		s.Refused = f.confirmLUN(disk, copies)
+		s.asked = time.Now()
+	}
+	for _, file := range serialFiles {
+		content, err := f.readFile(filepath.Join(f.sys, "block", disk.name, file.path))
+		if err != nil {
+			continue
+		}
+		value := file.parse(content)
+		if value == "" {
+			continue
+		}
+		if file.whole {
+			s.Whole = value
+		}
+		if !slices.Contains(s.Values, value) {
+			s.Values = append(s.Values, value)
+		}
+		s.final = s.final || file.request && disk.sequence != ""
+	}
+	return s
 }

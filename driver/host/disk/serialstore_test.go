@@ -116,8 +116,8 @@ func TestACachedSerialIsNotReadAgainForOtherVolumes(t *testing.T) {
 	}
 	must(t, os.RemoveAll(filepath.Join(b.Sys, "block", "vdb")))
 	list(t, b)
-	if len(b.cache.serials) > 0 {
-		t.Errorf("want disks that went away forgotten, got %v", b.cache.serials)
+	if len(b.serials.serials) > 0 {
+		t.Errorf("want disks that went away forgotten, got %v", b.serials.serials)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
@@ -28,13 +29,22 @@ func (f *Finder) names() ([]string, error) {
 	return names, nil
 }
 
+// ReadLine reads a file of one line of sysfs, without the end of the line.
+func ReadLine(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	return trimLine(content), nil
+}
+
+// trimLine removes what the kernel or a device adds to a value.
+func trimLine(content []byte) string { return strings.Trim(string(content), " \t\n\x00") }
+
 // Attribute reads a file of one line below /sys/block/NAME; empty if it is not there.
 func (f *Finder) Attribute(name, file string) string {
-	content, err := os.ReadFile(filepath.Join(f.sys, "block", name, file))
-	if err != nil {
-		return ""
-	}
-	return plainSerial(content)
+	line, _ := ReadLine(filepath.Join(f.sys, "block", name, file))
+	return line
 }
 
 // Partitions lists the partitions of a disk.
@@ -70,7 +80,7 @@ func (f *Finder) VolumeNodes() []string {
 	names, _ := f.names()
 	var nodes []string
 	for _, name := range names {
-		if f.cached(name).IsVolume() || f.connected(name) {
+		if f.lastSerial(name).IsVolume() || f.connected(name) {
 			nodes = append(nodes, f.Node(name))
 		}
 	}

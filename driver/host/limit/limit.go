@@ -6,11 +6,9 @@ package limit
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
@@ -97,7 +95,7 @@ func (c *Counter) countOnce(ctx context.Context, foreign []volume.ID) (Capacity,
 	var root, first string // a disk that this machine runs from, a volume
 	scsi := 0
 	for _, d := range disks {
-		if busOf(d.Name) == "scsi" && !d.Remote {
+		if disk.BusOf(d.Name) == disk.SCSI && !d.Remote {
 			scsi++
 		}
 		isSystem := slices.Contains(used.system, d.Name)
@@ -130,37 +128,27 @@ func countsAsVolume(s disk.Serial, isSystem bool) bool {
 
 // countFree adds the bus and the free slots. Volumes will have the bus of the example disk.
 func (c *Counter) countFree(result *Capacity, example string, scsi int) {
-	switch busOf(example) {
-	case "virtio":
+	if example == "" {
+		result.Unknown = "the server shows neither a system disk nor a volume"
+		return
+	}
+	switch bus := disk.BusOf(example); bus {
+	case disk.VirtioBlk:
 		pci := c.pciSlots()
 		if pci.Total == 0 {
 			result.Unknown = "the kernel shows no hot-plug slots of the PCI bus"
 			return
 		}
-		result.Bus, result.Free, result.Arriving = "virtio", pci.Free, pci.Arriving
-	case "scsi":
+		result.Bus, result.Free, result.Arriving = string(bus), pci.Free, pci.Arriving
+	case disk.SCSI:
 		if driver := c.scsiDriver(example); driver != "virtio_scsi" {
 			result.Unknown = "the limit of the SCSI controller " + driver + " of disk " + example + " is unknown"
 			return
 		}
-		result.Bus, result.Free = "scsi", max(scsiLimit-scsi, 0)
-	case "":
-		result.Unknown = "the server shows neither a system disk nor a volume"
+		result.Bus, result.Free = string(bus), max(scsiLimit-scsi, 0)
 	default:
 		result.Unknown = "the limit of the bus of disk " + example + " is unknown"
 	}
-}
-
-func busOf(name string) string {
-	switch {
-	case name == "":
-		return ""
-	case strings.HasPrefix(name, "vd"):
-		return "virtio"
-	case strings.HasPrefix(name, "sd"):
-		return "scsi"
-	}
-	return "other"
 }
 
 var scsiHost = regexp.MustCompile(`/(host[0-9]+)/`)
@@ -178,10 +166,8 @@ func (c *Counter) scsiDriver(name string) string {
 	return readLine(filepath.Join(c.sys, "class", "scsi_host", host[1], "proc_name"))
 }
 
+// readLine returns nothing for a file that is not there.
 func readLine(path string) string {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return strings.Trim(string(content), " \t\n\x00")
+	line, _ := disk.ReadLine(path)
+	return line
 }

@@ -35,19 +35,54 @@ func (c *Counter) mountedDisks(disks []disk.Entry) (used mountedDisks, err error
 		return c.backingDisks(name, names)
 	}
 	for _, m := range table {
-		driver := stagingDriver(m.Path)
-		switch {
-		case c.driver != "" && driver != "" && driver != c.driver:
+		switch userOf(m, c.driver) {
+		case anotherDriver:
 			used.others = append(used.others, below(m)...)
-		case ofMachine(m):
+		case machine:
 			used.system = append(used.system, below(m)...)
 		}
 	}
 	return used, nil
 }
 
-// stagingDriver is the CSI driver whose volume is staged at a path; empty if kubelet stages no file system there. From Kubernetes 1.24 on
-// it stages at KUBELET/plugins/kubernetes.io/csi/DRIVER/HASH/globalmount.
+// user is who uses a mount.
+type user int
+
+const (
+	unknown       user = iota // nothing that the driver knows
+	machine                   // this machine runs from it
+	pods                      // kubelet mounted it, for pods
+	anotherDriver             // another CSI driver staged it
+)
+
+// userOf decides who uses a mount, by where it is. KUBELET is a directory with the name kubelet:
+//
+//	.../plugins/kubernetes.io/csi/DRIVER/HASH/globalmount   the CSI driver, from Kubernetes 1.24 on; earlier DRIVER is pv
+//	KUBELET/...                                             pods
+//	.../volume-subpaths/...                                 pods: kubelet binds a subPath there, wherever its directory is
+//	/                                                       machine
+//	KUBELET                                                 machine
+//	elsewhere, a part of a file system                      machine: a directory of it is bound into this container
+//	elsewhere, a whole file system                          unknown
+//
+// A part of a volume looks like what is bound into this container. It may be a subvolume of btrfs, a directory, or a file that is
+// another volume. But it is below the directory of kubelet.
+func userOf(m mount.Entry, own string) user {
+	parts := strings.Split(m.Path, "/")
+	parents, name := parts[:len(parts)-1], parts[len(parts)-1]
+	driver := stagingDriver(m.Path)
+	switch {
+	case own != "" && driver != "" && driver != own:
+		return anotherDriver
+	case slices.Contains(parents, "kubelet"), slices.Contains(parents, "volume-subpaths"):
+		return pods
+	case m.Path == "/", name == "kubelet", m.Root != "/" && m.FSType != "devtmpfs":
+		return machine
+	}
+	return unknown
+}
+
+// stagingDriver is the CSI driver whose volume is staged at a path; empty if none is.
 func stagingDriver(path string) string {
 	_, staged, ok := strings.Cut(path, "/plugins/kubernetes.io/csi/")
 	parts := strings.Split(staged, "/")
@@ -55,18 +90,6 @@ func stagingDriver(path string) string {
 		return ""
 	}
 	return parts[0]
-}
-
-// ofMachine reports whether this machine runs from what is mounted. That is the root directory, the directory of kubelet, or what is bound
-// into this container. A part of a volume looks like the last, but is below the directory of kubelet. It may be a subvolume of
-// btrfs, a directory, or a file that is another volume.
-func ofMachine(m mount.Entry) bool {
-	const subPaths = "/volume-subpaths/" // kubelet binds a subPath of a volume below it, wherever its directory is
-	if strings.Contains(m.Path, "/kubelet/") || strings.Contains(m.Path, subPaths) {
-		return false
-	}
-	bound := m.Root != "/" && m.FSType != "devtmpfs"
-	return m.Path == "/" || strings.HasSuffix(m.Path, "/kubelet") || bound
 }
 
 // blockNumbers maps device numbers to the names of disks and partitions.

@@ -3,12 +3,12 @@ package metadata
 import (
 	"cmp"
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -44,11 +44,11 @@ func (d dmi) read(context.Context) (Server, error) {
 }
 
 func (d dmi) field(name string) (string, error) {
-	content, err := os.ReadFile(filepath.Join(d.dir, name))
+	line, err := disk.ReadLine(filepath.Join(d.dir, name))
 	if err != nil {
 		return "", volume.Errorf(volume.Unavailable, "read the hardware description: %w", err)
 	}
-	return strings.Trim(string(content), " \t\n\x00"), nil
+	return line, nil
 }
 
 // checkServer returns Conflict for an ID that the hardware contradicts. The metadata service answers over plain HTTP,
