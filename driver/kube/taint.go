@@ -2,10 +2,8 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -16,23 +14,34 @@ import (
 // StartupTaints removes the start-up taint of nodes once the driver is ready there.
 //
 // A new node is Ready before the driver has registered with kubelet. Until then the scheduler knows no attach limit of the node, and places
-// more pods with volumes there than it can attach. So the administrator lets nodes join with a taint whose key is contract.StartupTaint. The driver
-// removes it once the CSINode object shows the driver with an attach limit (Kubernetes API, CSINode, spec.drivers[].allocatable).
+// more pods with volumes there than it can attach. So the administrator lets nodes join with a taint whose key is contract.StartupTaint. The
+// driver removes it once the CSINode object shows the driver with an attach limit (Kubernetes API, CSINode, spec.drivers[].allocatable).
 //
-// It works without memory and without an elected leader. The patch names the taint by its index and tests its key. So two replicas may
+// These are the states of a node. Only waiting nodes are in memory:
+//
+//	no taint --(a list or an event shows the taint)--> waiting
+//	waiting --(its time has come)--> look at its CSINode
+//	    the driver is not ready, or an error --> waiting, twice as long
+//	    the driver is ready: remove the taint by a patch
+//	        removed, or the node is gone --> no taint
+//	        the taint is not at its index --> waiting, until the event of that change
+//	waiting --(an event shows no taint, or the node was deleted)--> no taint
+//
+// It needs no elected leader. The patch names the taint by its index and tests its key. So two replicas may
 // both send it: the second one fails and does no harm.
 type StartupTaints struct {
 	API    *API
 	Driver string // the name that the driver registers
 	Log    *slog.Logger
 
-	waiting map[string]*attempt // tainted nodes whose driver is not ready, by name
+	waiting map[string]*attempt // by name
 }
 
+// attempt is the next look at the CSINode of a node.
 type attempt struct {
-	taint int // index of the taint in spec.taints
-	next  time.Time
-	delay time.Duration
+	taint   int // index of the taint in spec.taints
+	at      time.Time
+	backoff backoff
 }
 
 // How often the driver looks at the CSINode of a tainted node, and how long a failed watch pauses. A node registers its driver a few seconds
@@ -40,160 +49,84 @@ type attempt struct {
 const (
 	firstDelay   = time.Second
 	longestDelay = 30 * time.Second
-	watchTime    = 5 * time.Minute // of one watch; then a new list finds what was missed
-	pageSize     = 500
 )
 
-// node has the fields of a Node that matter here.
-type node struct {
-	Metadata struct {
-		Name            string `json:"name"`
-		ResourceVersion string `json:"resourceVersion"`
-	} `json:"metadata"`
-	Spec struct {
-		Taints []struct {
-			Key string `json:"key"`
-		} `json:"taints"`
-	} `json:"spec"`
+// backoff is the last delay; zero before the first.
+type backoff time.Duration
+
+func (b *backoff) next() time.Duration {
+	*b = min(max(2**b, backoff(firstDelay)), backoff(longestDelay))
+	return time.Duration(*b)
 }
 
 // Run watches the nodes until ctx ends. Without the right to do so it logs that once, and tries again.
 func (s *StartupTaints) Run(ctx context.Context) {
 	denied := false
-	for delay := firstDelay; ctx.Err() == nil; {
-		s.waiting = map[string]*attempt{}
+	for pause := backoff(0); ctx.Err() == nil; {
 		began := time.Now()
-		switch err := s.watch(ctx); {
+		switch err := s.follow(ctx); {
 		case ctx.Err() != nil:
 			return
 		case volume.Is(err, volume.PermissionDenied) && !denied:
 			denied = true
-			s.Log.ErrorContext(ctx, "cannot remove start-up taints; allow the service account of the driver to list, watch and patch nodes and to get csinodes", "error", err)
+			s.Log.ErrorContext(ctx, "cannot remove start-up taints; allow the service account of the driver to list, watch and patch nodes "+
+				"and to get csinodes", "error", err)
 		case err != nil:
 			s.Log.DebugContext(ctx, "the watch of the nodes failed; the driver starts it again", "error", err)
 		}
 		if time.Since(began) > watchTime/2 {
-			delay = firstDelay
+			pause = 0
 		}
-		if !sleep(ctx, delay) {
+		if !sleep(ctx, pause.next()) {
 			return
 		}
-		delay = min(2*delay, longestDelay)
 	}
 }
 
-// watch lists the nodes, and then follows their changes for watchTime.
-func (s *StartupTaints) watch(ctx context.Context) error {
-	version, err := s.list(ctx)
+// follow lists the nodes, and then handles their changes and the waiting nodes for the time of one watch.
+func (s *StartupTaints) follow(ctx context.Context) error {
+	s.waiting = map[string]*attempt{}
+	version, err := s.API.listNodes(ctx, s.note)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, watchTime+30*time.Second)
 	defer cancel()
-	query := url.Values{"watch": {"1"}, "resourceVersion": {version}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {fmt.Sprint(int(watchTime.Seconds()))}}
-	streaming := &http.Client{Transport: s.API.client.Transport, CheckRedirect: s.API.client.CheckRedirect} // without the time limit of one answer
-	resp, err := s.API.send(ctx, streaming, "nodes", http.MethodGet, "/api/v1/nodes?"+query.Encode(), nil)
+	events, err := s.API.watchNodes(ctx, version)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	events, ended := make(chan event), make(chan error, 1)
-	go func() {
-		dec := json.NewDecoder(resp.Body)
-		for {
-			var e event
-			if err := dec.Decode(&e); err != nil {
-				ended <- err
-				return
-			}
-			select {
-			case events <- e:
-			case <-ctx.Done():
-				ended <- ctx.Err()
-				return
-			}
-		}
-	}()
 	for {
-		timer := time.NewTimer(s.untilNext())
 		select {
-		case e := <-events:
-			if e.Type == "ERROR" { // such as 410 Gone: the version is too old
+		case e, open := <-events:
+			switch n, isNode := e.node(); {
+			case !open:
+				return nil
+			case e.Type == "ERROR": // such as 410 Gone: the version is too old
 				return volume.Errorf(volume.Unavailable, "nodes: the Kubernetes API ended the watch: %s", e.Object)
+			case isNode && e.Type == "DELETED":
+				delete(s.waiting, n.Metadata.Name)
+			case isNode:
+				s.note(n)
 			}
-			s.handle(e)
-		case <-timer.C:
+		case <-time.After(s.untilNext()):
 			s.tryDue(ctx)
-		case <-ended:
-			timer.Stop()
-			return nil
 		case <-ctx.Done():
-			timer.Stop()
 			return nil
-		}
-		timer.Stop()
-	}
-}
-
-// event is one line of a watch (Kubernetes API concepts, "Efficient detection of changes").
-type event struct {
-	Type   string          `json:"type"`
-	Object json.RawMessage `json:"object"`
-}
-
-func (s *StartupTaints) handle(e event) {
-	var n node
-	if json.Unmarshal(e.Object, &n) != nil || n.Metadata.Name == "" {
-		return
-	}
-	if e.Type == "DELETED" {
-		delete(s.waiting, n.Metadata.Name)
-		return
-	}
-	s.note(n)
-}
-
-// list reads all nodes and returns the version of the list.
-func (s *StartupTaints) list(ctx context.Context) (version string, err error) {
-	for next := ""; ; {
-		var page struct {
-			Metadata struct {
-				ResourceVersion string `json:"resourceVersion"`
-				Continue        string `json:"continue"`
-			} `json:"metadata"`
-			Items []node `json:"items"`
-		}
-		query := url.Values{"limit": {fmt.Sprint(pageSize)}}
-		if next != "" {
-			query.Set("continue", next)
-		}
-		if err := s.API.get(ctx, "nodes", "/api/v1/nodes?"+query.Encode(), &page); err != nil {
-			return "", err
-		}
-		for _, n := range page.Items {
-			s.note(n)
-		}
-		if next = page.Metadata.Continue; next == "" {
-			return page.Metadata.ResourceVersion, nil
 		}
 	}
 }
 
 // note remembers a node as long as it has the taint.
 func (s *StartupTaints) note(n node) {
-	at := -1
-	for i, t := range n.Spec.Taints {
-		if t.Key == contract.StartupTaint(s.Driver) {
-			at = i
-		}
-	}
+	index, tainted := n.taint(contract.StartupTaint(s.Driver))
 	switch waiting := s.waiting[n.Metadata.Name]; {
-	case at < 0:
+	case !tainted:
 		delete(s.waiting, n.Metadata.Name)
 	case waiting != nil:
-		waiting.taint = at
+		waiting.taint = index
 	default:
-		s.waiting[n.Metadata.Name] = &attempt{taint: at, delay: firstDelay}
+		s.waiting[n.Metadata.Name] = &attempt{taint: index}
 	}
 }
 
@@ -201,30 +134,45 @@ func (s *StartupTaints) note(n node) {
 func (s *StartupTaints) untilNext() time.Duration {
 	wait := time.Hour
 	for _, a := range s.waiting {
-		wait = min(wait, max(0, time.Until(a.next)))
+		wait = min(wait, max(0, time.Until(a.at)))
 	}
 	return wait
 }
 
-// tryDue looks at each node that is due, and removes the taint where the driver is ready.
+// tryDue looks at each node that is due.
 func (s *StartupTaints) tryDue(ctx context.Context) {
 	for name, a := range s.waiting {
-		if time.Now().Before(a.next) {
+		if time.Now().Before(a.at) {
 			continue
 		}
-		ready, err := s.ready(ctx, name)
-		if err == nil && ready {
-			err = s.remove(ctx, name, a.taint)
-		}
-		switch {
-		case ctx.Err() != nil:
+		done, err := s.try(ctx, name, a.taint)
+		if ctx.Err() != nil {
 			return
-		case err == nil && ready, volume.Is(err, volume.Conflict), volume.Is(err, volume.NotFound):
-			// removed, by this replica or another; or the taint has moved, and the event of that change is on its way
-		case err != nil && a.delay == firstDelay:
+		}
+		if done {
+			delete(s.waiting, name)
+			continue
+		}
+		if err != nil && a.backoff == 0 {
 			s.Log.WarnContext(ctx, "cannot remove the start-up taint of a node; the driver tries again", "node", name, "error", err)
 		}
-		a.next, a.delay = time.Now().Add(a.delay), min(2*a.delay, longestDelay)
+		a.at = time.Now().Add(a.backoff.next())
+	}
+}
+
+// try removes the taint of a node if the driver is ready there. It reports whether the node needs nothing more.
+func (s *StartupTaints) try(ctx context.Context, nodeName string, index int) (done bool, err error) {
+	ready, err := s.ready(ctx, nodeName)
+	if err != nil || !ready {
+		return false, err
+	}
+	switch err := s.remove(ctx, nodeName, index); {
+	case volume.Is(err, volume.Conflict): // another replica removed the taint, or it has moved; the event of that change is on its way
+		return false, nil
+	case volume.Is(err, volume.NotFound): // the node is gone
+		return true, nil
+	default:
+		return err == nil, err
 	}
 }
 
@@ -260,7 +208,8 @@ func (s *StartupTaints) remove(ctx context.Context, nodeName string, at int) err
 		{"op": "remove", "path": path},
 	})
 	if err == nil {
-		s.Log.InfoContext(ctx, "removed the start-up taint of a node: the driver is ready there", "node", nodeName, "taint", contract.StartupTaint(s.Driver))
+		s.Log.InfoContext(ctx, "removed the start-up taint of a node: the driver is ready there",
+			"node", nodeName, "taint", contract.StartupTaint(s.Driver))
 	}
 	return err
 }

@@ -27,6 +27,7 @@ type fakeAPI struct {
 	attachments []map[string]any
 	watchers    []chan event
 	deny        bool
+	silent      bool // a patch causes no event
 	patches     []string
 	requests    int
 }
@@ -139,7 +140,9 @@ func (f *fakeAPI) patch(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	f.taints[name] = append(append([]string{}, taints[:at]...), taints[at+1:]...)
 	f.patches = append(f.patches, name)
-	go f.tell("MODIFIED", name)
+	if !f.silent {
+		go f.tell("MODIFIED", name)
+	}
 	_, _ = fmt.Fprint(w, "{}")
 }
 
@@ -230,6 +233,26 @@ func TestATaintThatMovedOrThatAnotherReplicaRemovedDoesNoHarm(t *testing.T) {
 		if got := f.patched(); got != "n" || strings.Contains(log.String(), "WARN") {
 			t.Errorf("patched %q; log: %s", got, log)
 		}
+	})
+}
+
+// The event of the driver's own change may be late.
+func TestANodeWhoseTaintWasRemovedIsNotAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeAPI{taints: map[string][]string{"n": {contract.StartupTaint(own)}}, limits: map[string]*int64{"n": pointer(3)}, silent: true}
+		s := &StartupTaints{API: startAPI(t, f), Driver: own, Log: slog.New(slog.DiscardHandler)}
+		go s.Run(t.Context())
+		time.Sleep(500 * time.Millisecond)
+		f.set(func() { f.requests = 0 })
+		time.Sleep(time.Minute)
+		if got := f.patched(); got != "n" {
+			t.Errorf("patched %q", got)
+		}
+		f.set(func() {
+			if f.requests > 0 {
+				t.Errorf("%d requests in a minute after the taint was removed", f.requests)
+			}
+		})
 	})
 }
 
