@@ -14,9 +14,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
-	"github.com/cinder-csi/cinder-csi/driver/host/fs"
 	"github.com/cinder-csi/cinder-csi/driver/host/hosttest"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -46,7 +46,7 @@ type (
 	Entry         = mount.Entry
 	Table         = mount.Table
 	Result        = command.Result
-	FormatOptions = fs.FormatOptions
+	FormatOptions = contract.Format
 )
 
 func num(major, minor uint32) disk.Number { return disk.Number{Major: major, Minor: minor} }

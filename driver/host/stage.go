@@ -23,7 +23,7 @@ type StageSpec struct {
 	// DefaultFSType, or ext4 if that is empty too.
 	FSType        string
 	DefaultFSType string
-	Format        fs.FormatOptions // used only if a file system is made
+	Format        contract.Format // used only if a file system is made
 	MountFlags    []string
 	// ReadOnly mounts read-only, and then nothing is made, repaired or grown.
 	ReadOnly bool

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host"
-	"github.com/cinder-csi/cinder-csi/driver/host/fs"
 	"github.com/cinder-csi/cinder-csi/driver/host/limit"
 	"github.com/cinder-csi/cinder-csi/driver/host/metadata"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -258,11 +258,11 @@ func TestRequestsAreTranslated(t *testing.T) {
 		{"stage what came from a source", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/resizeRequired": "True"}), host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", FromSource: true}},
 		{
 			"stage with a format", stage(mount(writer, "ext4"), map[string]string{"cinder.csi.openstack.org/blockSize": "1024", "cinder.csi.openstack.org/inodeSize": "512", "cinder.csi.openstack.org/numberOfInodes": "9"}),
-			host.StageSpec{Volume: vol, Path: s, FSType: "ext4", DefaultFSType: "ext3", Format: fs.FormatOptions{BlockSize: 1024, InodeSize: 512, Inodes: 9}},
+			host.StageSpec{Volume: vol, Path: s, FSType: "ext4", DefaultFSType: "ext3", Format: contract.Format{BlockSize: 1024, InodeSize: 512, Inodes: 9}},
 		},
 		{
 			"stage with a format and no file system", stage(mount(writer, ""), map[string]string{"cinder.csi.openstack.org/inodeSize": "2048", "cinder.csi.openstack.org/blockSize": "4096"}),
-			host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", Format: fs.FormatOptions{BlockSize: 4096, InodeSize: 2048}},
+			host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", Format: contract.Format{BlockSize: 4096, InodeSize: 2048}},
 		},
 		{"stage for readers", stage(mount(manyRead, ""), nil), host.StageSpec{Volume: vol, Path: s, DefaultFSType: "ext3", ReadOnly: true}},
 		{"publish", publish(mount(writer, ""), false), published{host.PublishSpec{Volume: vol, Staging: s, Target: p}, false}},

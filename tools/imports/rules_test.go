@@ -24,7 +24,7 @@ var mayImport = rules{
 	"driver/telemetry":           {"driver/volume", "driver/operation"},
 	"driver/identity":            {},
 	"driver/controller":          {"driver/volume", "driver/contract", "driver/provision", "driver/snapshot", "internal/paging"},
-	"driver/node":                {"driver/volume", "driver/contract", "driver/host", "driver/host/fs", "driver/host/limit", "driver/host/metadata", "driver/host/wait"},
+	"driver/node":                {"driver/volume", "driver/contract", "driver/host", "driver/host/limit", "driver/host/metadata", "driver/host/wait"},
 	"driver/host":                {"driver/volume", "driver/contract", "driver/host/..."},
 	"driver/host/hosttest":       {"driver/volume"},
 	"driver/host/wait":           {"driver/volume"},

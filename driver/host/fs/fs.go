@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host/command"
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
@@ -73,15 +74,7 @@ func NoRecoveryOption(fsType string) string { return fileSystems[fsType].noRecov
 // NeedsCheck reports whether Check does anything useful for that type.
 func NeedsCheck(fsType string) bool { return fileSystems[fsType].fsck }
 
-// FormatOptions says how a file system is made: sizes in bytes, Inodes a number. A zero value leaves the choice to
-// mkfs.
-type FormatOptions struct {
-	BlockSize, InodeSize, BytesPerInode int64
-	Inodes                              int64
-	Portable                            bool // without features that kernels of before 2021 cannot mount
-}
-
-// formatArguments are the arguments of mkfs for each of FormatOptions, by family. A family without one does not have
+// formatArguments are the arguments of mkfs for each field of contract.Format, by family. A family without one does not have
 // the option.
 var formatArguments = map[string]struct{ blockSize, inodeSize, bytesPerInode, inodes, portable []string }{
 	"ext": {[]string{"-b", "%d"}, []string{"-I", "%d"}, []string{"-i", "%d"}, []string{"-N", "%d"}, []string{"-O", "^metadata_csum_seed,^orphan_file"}},
@@ -91,8 +84,8 @@ var formatArguments = map[string]struct{ blockSize, inodeSize, bytesPerInode, in
 	},
 }
 
-// arguments returns the arguments for the mkfs of a type; InvalidArgument if it lacks an option.
-func (f FormatOptions) arguments(fsType string) ([]string, error) {
+// mkfsArguments returns the arguments for the mkfs of a type; InvalidArgument if it lacks an option.
+func mkfsArguments(fsType string, f contract.Format) ([]string, error) {
 	options := formatArguments[fileSystems[fsType].family]
 	var arguments []string
 	for _, o := range []struct {
@@ -157,8 +150,8 @@ func NewTools(o Options) *Tools {
 
 // Format makes a file system on an empty disk. Errors: InvalidArgument for an option that the type lacks, Failed if
 // mkfs fails, and those of Disk.Verify.
-func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, o FormatOptions) error {
-	options, err := o.arguments(fsType)
+func (t *Tools) Format(ctx context.Context, d *disk.Disk, fsType string, format contract.Format) error {
+	options, err := mkfsArguments(fsType, format)
 	if err != nil {
 		return err
 	}
