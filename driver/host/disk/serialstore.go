@@ -20,8 +20,8 @@ func (f *Finder) key(name string) key {
 	return key{name, f.Attribute(name, "dev"), f.Attribute(name, "diskseq")}
 }
 
-// serialStore keeps the last serial that each disk reported. There are three ways to a serial: last asks no disk, read asks the
-// disk, and readNow wants an answer to a question of its own.
+// serialStore keeps the last serial that each disk reported. There are three ways to a serial. last asks no disk. read asks the
+// disk. readNow asks a question of its own.
 type serialStore struct {
 	ask   func(key) reported // asks the disk; may block for as long as the disk does not answer
 	reads singleflight.Group[key, Serial]
