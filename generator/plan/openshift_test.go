@@ -46,6 +46,21 @@ func TestTheControlPlanesTopologyDecidesReplicasAndNodes(t *testing.T) {
 	}
 }
 
+// Two drivers on one node share its slots, and each knows only its own volumes.
+func TestAComputedAttachLimitBesideTheBuiltInDriverIsAWarning(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"openshift: {coexistence: sideBySide}":                          true,
+		"openshift: {coexistence: sideBySide}, volumeAttachLimit: auto": true,
+		"openshift: {coexistence: sideBySide}, volumeAttachLimit: '20'": false,
+		"openshift: {coexistence: adopt}":                               false,
+	} {
+		told := slices.ContainsFunc(decideStandalone(t, spec).Warnings, func(w string) bool { return strings.Contains(w, "both use the same slots of a server") })
+		if told != want {
+			t.Errorf("%s: want the warning %t, got %t", spec, want, told)
+		}
+	}
+}
+
 func TestNoProxyHasTheMetadataServiceAndTheClustersNetworks(t *testing.T) {
 	const proxy = "planes: {controller: {proxy: {https: 'http://proxy.example:3128', noProxy: 'example.org, .svc'}}, node: {proxy: {noProxy: a.example}}}"
 	r := decideStandalone(t, "openshift: {clusterNetworks: [10.128.0.0/14, 172.30.0.0/16]}, "+proxy)
