@@ -139,7 +139,14 @@ func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
 // readClusterID reads with which ID the driver marks volumes, if this volume has a mark. A bundle has the ID in a ConfigMap of the controller.
 func (r *reader) readClusterID(ctx context.Context) {
 	c := r.facts.Cloud
-	if c == nil || c.Volume == nil || c.Volume.Metadata[clusterMark] == "" || len(r.facts.Controllers) == 0 {
+	if c != nil && c.Volume != nil && c.Volume.Metadata[clusterMark] != "" {
+		r.readDriverID(ctx)
+	}
+}
+
+// readDriverID reads the ID from the controller that was found.
+func (r *reader) readDriverID(ctx context.Context) {
+	if len(r.facts.Controllers) == 0 {
 		return
 	}
 	p := r.facts.Controllers[0]

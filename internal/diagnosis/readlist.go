@@ -2,6 +2,8 @@ package diagnosis
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -69,21 +71,7 @@ func (f *ListFacts) readCinder(ctx context.Context, r *reader) {
 		r.facts.Gaps = append(r.facts.Gaps, r.NoCloud)
 		return
 	}
-	read := func(marker string) ([]ListedVolume, bool, error) {
-		var page struct {
-			Volumes cloud.Items[ListedVolume] `json:"volumes"`
-			Links   cloud.Items[struct {
-				Rel string `json:"rel"`
-			}] `json:"volumes_links"`
-		}
-		path := "volumes/detail?limit=" + strconv.Itoa(pageOfCinder)
-		if marker != "" {
-			path += "&marker=" + url.QueryEscape(marker)
-		}
-		err := r.send(ctx, "block-storage", "", path, &page)
-		return page.Volumes, len(page.Links) > 0, err
-	}
-	all, err := paging.All(paging.MaxItems, read, func(v ListedVolume) string { return v.ID })
+	all, err := cinderList(ctx, r, "volumes", "", func(v ListedVolume) string { return v.ID })
 	if err != nil {
 		r.facts.Gaps = append(r.facts.Gaps, Gap{What: "the volumes in Cinder", Why: cloud.Clean(err.Error())})
 		return
@@ -92,6 +80,26 @@ func (f *ListFacts) readCinder(ctx context.Context, r *reader) {
 	for _, v := range all {
 		f.Cinder[v.ID] = v
 	}
+}
+
+// cinderList reads a whole list of Cinder, with details.
+func cinderList[T any](ctx context.Context, r *reader, resource, microversion string, id func(T) string) ([]T, error) {
+	return paging.All(paging.MaxItems, func(marker string) ([]T, bool, error) {
+		var page map[string]json.RawMessage
+		path := resource + "/detail?limit=" + strconv.Itoa(pageOfCinder)
+		if marker != "" {
+			path += "&marker=" + url.QueryEscape(marker)
+		}
+		if err := r.send(ctx, "block-storage", microversion, path, &page); err != nil {
+			return nil, false, err
+		}
+		var items cloud.Items[T]
+		if err := json.Unmarshal(page[resource], &items); err != nil {
+			return nil, false, fmt.Errorf("the list of %s is not what Cinder sends: %w", resource, err)
+		}
+		cloud.CleanStrings(&items)
+		return items, page[resource+"_links"] != nil, nil
+	}, id)
 }
 
 // pageOfCinder is the most that Cinder gives in one page by default (osapi_max_limit).

@@ -43,3 +43,10 @@ func TestListShowsEachVolumeAndExitsOneForAFinding(t *testing.T) {
 		t.Errorf("want wrong usage, got exit %d", code)
 	}
 }
+
+func TestOrphansNeedTheCloud(t *testing.T) {
+	stdout, stderr, code, asked := plugin(t, map[string]map[string]string{"": shop}, "orphans", "--cluster-id", "blue")
+	if code != 64 || stdout != "" || !strings.Contains(stderr, "no credentials are given") || len(asked) > 0 {
+		t.Errorf("exit %d: %s%s, asked %q", code, stdout, stderr, asked)
+	}
+}

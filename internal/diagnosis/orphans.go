@@ -1,0 +1,176 @@
+package diagnosis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/printable"
+)
+
+// Orphan is an object of Cinder with the mark of a cluster, which no object of that cluster names.
+type Orphan struct {
+	Kind    string     `json:"kind"` // volume, snapshot or backup
+	ID      string     `json:"id"`
+	Name    string     `json:"name"`
+	Status  string     `json:"status"`
+	Size    int        `json:"sizeGiB"`
+	Created *time.Time `json:"created,omitempty"`
+	For     string     `json:"for"`     // the claim or the VolumeSnapshot that it was made for: NAMESPACE/NAME
+	Servers []string   `json:"servers"` // that the volume is attached to
+	Doubt   string     `json:"doubt,omitempty"`
+}
+
+// Orphans is what a cluster has left in Cinder.
+type Orphans struct {
+	Time      time.Time `json:"time"`
+	ClusterID string    `json:"clusterID"`
+	Orphans   []Orphan  `json:"orphans"`
+	Unseen    []Gap     `json:"unseen"`
+}
+
+// marked is an object of Cinder with metadata.
+type marked struct {
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Status      string            `json:"status"`
+	Size        int               `json:"size"`
+	Created     cloudTime         `json:"created_at"`
+	Metadata    map[string]string `json:"metadata"`
+	Attachments []struct {
+		Server string `json:"server_id"`
+	} `json:"attachments"`
+}
+
+// ErrClusterID is a cluster whose ID is not known.
+var ErrClusterID = errors.New("the cluster ID of the driver is not known")
+
+// young is how old an object must be before its missing PersistentVolume counts: external-provisioner writes that last.
+const young = 15 * time.Minute
+
+// FindOrphans compares the objects of Cinder that have the mark of a cluster with those that Kubernetes names. An empty ID is that of the driver
+// in the cluster. What Kubernetes names must be read completely, so each list of it that fails is an error. Errors: ErrClusterID.
+func FindOrphans(ctx context.Context, from Sources, clusterID string) (Orphans, error) {
+	r := &reader{Sources: from, facts: &Facts{Now: from.Now}}
+	if clusterID == "" {
+		r.readControllers(ctx)
+		r.readDriverID(ctx)
+		if clusterID = r.facts.ClusterID; clusterID == "" {
+			return Orphans{}, fmt.Errorf("%w; name it with --cluster-id (spec.clusterID of the bundle)", ErrClusterID)
+		}
+	}
+	named, err := namedInCinder(ctx, from.Cluster)
+	if err != nil {
+		return Orphans{}, err
+	}
+	o := Orphans{Time: from.Now, ClusterID: clusterID, Orphans: []Orphan{}}
+	for _, list := range []struct{ kind, resource, microversion string }{{"volume", "volumes", ""}, {"snapshot", "snapshots", ""}, {"backup", "backups", "3.43"}} {
+		all, err := cinderList(ctx, r, list.resource, list.microversion, func(m marked) string { return m.ID })
+		if err != nil {
+			r.facts.Gaps = append(r.facts.Gaps, Gap{What: "the " + list.resource + " in Cinder", Why: cloud.Clean(err.Error())})
+			continue
+		}
+		for _, m := range all {
+			if m.Metadata[clusterMark] == clusterID && !named[strings.ToLower(m.ID)] {
+				o.Orphans = append(o.Orphans, m.orphan(list.kind, from.Now))
+			}
+		}
+	}
+	if o.Unseen = r.facts.Gaps; o.Unseen == nil {
+		o.Unseen = []Gap{}
+	}
+	return o, nil
+}
+
+// namedInCinder are the IDs that the PersistentVolumes and VolumeSnapshotContents of a cluster name. A cluster may have no snapshots at all.
+func namedInCinder(ctx context.Context, c *cluster.Cluster) (map[string]bool, error) {
+	named := map[string]bool{}
+	volumes, err := cluster.List[corev1.PersistentVolume](ctx, c, "/api/v1/persistentvolumes")
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range volumes {
+		switch {
+		case v.Spec.CSI != nil:
+			named[strings.ToLower(v.Spec.CSI.VolumeHandle)] = true
+		case v.Spec.Cinder != nil:
+			named[strings.ToLower(v.Spec.Cinder.VolumeID)] = true
+		}
+	}
+	contents, err := cluster.List[struct {
+		Spec struct {
+			Source struct {
+				Handle string `json:"snapshotHandle"`
+			} `json:"source"`
+		} `json:"spec"`
+		Status struct {
+			Handle string `json:"snapshotHandle"`
+		} `json:"status"`
+	}](ctx, c, "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents")
+	if err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		return nil, err
+	}
+	for _, s := range contents {
+		named[strings.ToLower(s.Spec.Source.Handle)], named[strings.ToLower(s.Status.Handle)] = true, true
+	}
+	return named, nil
+}
+
+func (m marked) orphan(kind string, now time.Time) Orphan {
+	o := Orphan{Kind: kind, ID: m.ID, Name: m.Name, Status: m.Status, Size: m.Size, Created: since(m.Created.Time), Servers: []string{}}
+	for _, key := range []string{"csi.storage.k8s.io/pvc/", "csi.storage.k8s.io/volumesnapshot/"} {
+		if name := m.Metadata[key+"name"]; name != "" && o.For == "" {
+			o.For = m.Metadata[key+"namespace"] + "/" + name
+		}
+	}
+	for _, a := range m.Attachments {
+		o.Servers = append(o.Servers, a.Server)
+	}
+	switch {
+	case len(o.Servers) > 0:
+		o.Doubt = "a server uses it"
+	case now.Sub(m.Created.Time) < young:
+		o.Doubt = "it is new: Kubernetes may not have written its object yet"
+	case m.Metadata["cinder.csi.openstack.org/temporary"] != "":
+		o.Doubt = "the driver makes a backup from it, or has failed to delete it after that"
+	}
+	return o
+}
+
+// PrintOrphans writes orphans for people.
+func PrintOrphans(out io.Writer, o Orphans, columns int) error {
+	p := &printer{out: out, width: max(columns, narrowest)}
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if len(o.Orphans) > 0 {
+		fmt.Fprintln(table, "KIND\tID\tAGE\tGIB\tSTATUS\tMADE FOR\tDOUBT")
+	}
+	for _, one := range o.Orphans {
+		old := ""
+		if one.Created != nil {
+			old = age(o.Time.Sub(*one.Created))
+		}
+		cells := []string{one.Kind, one.ID, old, fmt.Sprint(one.Size), one.Status, orNone(one.For), one.Doubt}
+		for i := range cells {
+			cells[i] = printable.Line(cells[i])
+		}
+		fmt.Fprintln(table, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	p.unseen(o.Unseen)
+	p.line("")
+	p.text("", fmt.Sprintf("%d objects with the mark %q that nothing in this cluster names", len(o.Orphans), o.ClusterID))
+	if len(o.Orphans) > 0 {
+		p.text("", "Before you delete one: does another cluster in this project have the same ID? Was this cluster restored from an older backup? See "+page("troubleshoot.md#orphans"))
+	}
+	return p.err
+}
