@@ -91,7 +91,7 @@ func TestCreateBackupDeletesItsTemporarySnapshot(t *testing.T) {
 }
 
 // external-snapshotter has few worker threads, and a backup takes minutes.
-func TestCreateBackupWaitsAtMostOneMinute(t *testing.T) {
+func TestCreateBackupWaitsAtMostTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := cloudtest.New(t, cloudtest.SourceVolume).WithBackups(ownBackup(2, volume.Creating))
 		spec := backupSpec(func(b *BackupSpec) { b.PerGiB = 0 })
@@ -99,7 +99,7 @@ func TestCreateBackupWaitsAtMostOneMinute(t *testing.T) {
 			began := time.Now()
 			_, err := snapshots(c).Create(cloudtest.Within(t, 180), spec)
 			cloudtest.WantKind(t, err, volume.Busy, true)
-			if took := time.Since(began); took != time.Minute || !strings.Contains(err.Error(), string(cloudtest.SnapshotID(2))+" is being created (status creating); the driver keeps waiting on the next call") {
+			if took := time.Since(began); took != 10*time.Second || !strings.Contains(err.Error(), string(cloudtest.SnapshotID(2))+" is being created (status creating); the driver keeps waiting on the next call") {
 				t.Errorf("%v after %v", err, took)
 			}
 		}
@@ -161,7 +161,7 @@ func TestCreateWithABackupInEveryStatus(t *testing.T) {
 		t.Run(string(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(ownTemporary(1, volume.Available)).WithBackups(ownBackup(2, status))
-				b, err := snapshots(c).Create(cloudtest.Within(t, 30), backupSpec())
+				b, err := snapshots(c).Create(cloudtest.Within(t, 8), backupSpec())
 				switch status.SnapshotMeaning().Create {
 				case volume.Proceed, volume.Wait, volume.BeingDeleted:
 					if status != volume.Available {
@@ -350,7 +350,7 @@ func TestCreateDeletesItsOwnBackupOfTheSameSecond(t *testing.T) {
 		c := cloudtest.New(t, cloudtest.SourceVolume)
 		c.Hook["CreateBackup"] = func() {
 			c.WithBackups(ownBackup(2, volume.Creating))
-			time.AfterFunc(20*time.Second, func() {
+			time.AfterFunc(7*time.Second, func() {
 				c.ChangeSnapshot(cloudtest.SnapshotID(2), func(b *volume.Snapshot) { b.Status = volume.Available })
 			})
 		}

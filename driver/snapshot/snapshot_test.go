@@ -92,7 +92,7 @@ func TestCreateResumesTheWaitOnARetry(t *testing.T) {
 						p.Metadata = map[string]string{contract.MetadataCluster: "cluster"}
 					}
 					c.PutSnapshot(spec.Backup != nil, p)
-					_, err := snapshots(c).Create(cloudtest.Within(t, 30), spec)
+					_, err := snapshots(c).Create(cloudtest.Within(t, 8), spec)
 					cloudtest.WantKind(t, err, volume.DeadlineExceeded, true)
 					c.ChangeSnapshot(p.ID, func(p *volume.Snapshot) { p.Status = volume.Available })
 					if got, err := retried(t, snapshots(c), spec); err != nil || got.ID != p.ID || c.CountPrefix("Create")+c.CountPrefix("Delete") != 0 {
@@ -149,13 +149,13 @@ func TestCreateReturnsAnOlderOneThatAppearsDuringTheWait(t *testing.T) {
 					c, begin := cloudtest.New(t, cloudtest.SourceVolume), time.Now()
 					if found {
 						c.PutSnapshot(spec.Backup != nil, cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(2, volume.Creating), begin))
-						time.AfterFunc(10*time.Second, func() {
+						time.AfterFunc(3*time.Second, func() {
 							c.ChangeSnapshot(cloudtest.SnapshotID(2), func(p *volume.Snapshot) { p.Status = volume.Available })
 						})
 					}
 					time.AfterFunc(1200*time.Millisecond, func() { // the temporary snapshot takes one second
 						c.PutSnapshot(spec.Backup != nil, cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(1, volume.Creating), begin.Add(-time.Second)))
-						time.AfterFunc(20*time.Second, func() {
+						time.AfterFunc(6*time.Second, func() {
 							c.ChangeSnapshot(cloudtest.SnapshotID(1), func(p *volume.Snapshot) { p.Status = volume.Available })
 						})
 					})
@@ -181,7 +181,7 @@ func TestCreateKeepsYoungerOnesUntilTheOldestIsAvailable(t *testing.T) {
 					c, begin := cloudtest.New(t, cloudtest.SourceVolume), time.Now()
 					c.PutSnapshot(spec.Backup != nil, cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(1, volume.Creating), begin))
 					c.PutSnapshot(spec.Backup != nil, cloudtest.SnapshotCreatedAt(cloudtest.OwnSnapshot(2, volume.Available), begin.Add(time.Second)))
-					time.AfterFunc(10*time.Second, func() {
+					time.AfterFunc(5*time.Second, func() {
 						if c.CountPrefix("Delete") != 0 {
 							t.Errorf("too early: %v", c.Calls)
 						}

@@ -23,9 +23,9 @@ func awaitWith(waiter volume.SnapshotWaiter, noun string) await {
 	}
 }
 
-// longestBackupWait limits how long one call waits for a backup. A backup takes minutes, and external-snapshotter has ten worker threads by
-// default: ten calls that wait for backups would delay every other VolumeSnapshot. The retry resumes the wait.
-const longestBackupWait = time.Minute
+// longestBackupWait limits how long one call waits for a backup. A backup takes minutes, and each call that waits holds a worker of
+// external-snapshotter, which other VolumeSnapshots need. The retry resumes the wait.
+const longestBackupWait = 10 * time.Second
 
 // bounded waits for longestBackupWait at most. Then its error is Busy.
 func (wait await) bounded(ctx context.Context, id volume.SnapshotID, what string, done func(b volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error) {

@@ -81,7 +81,7 @@ func build(t testing.TB, change func(*openstacksim.Config), login func(testing.T
 		config.Latency[op] = time.Second
 	}
 	for op, takes := range map[openstacksim.Operation]time.Duration{
-		openstacksim.Answer: 0, openstacksim.Reserve: 0, openstacksim.CreateBackup: 10 * time.Second, openstacksim.Detach: 3 * time.Second,
+		openstacksim.Answer: 0, openstacksim.Reserve: 0, openstacksim.CreateBackup: 5 * time.Second, openstacksim.Detach: 3 * time.Second,
 	} {
 		config.Latency[op] = takes
 	}

@@ -115,12 +115,13 @@ var everyRequest = []step{
 		return err
 	}},
 	{"back up", func(ctx context.Context, l *life) error {
-		for {
+		for try := 1; ; try++ {
 			b, err := l.CreateSnapshot(ctx, archive("backup-1", l.volume))
-			if l.saved = b.GetSnapshot().GetSnapshotId(); err != nil || b.GetSnapshot().GetReadyToUse() {
-				return err
+			if try < 10 && err != nil && strings.Contains(err.Error(), "keeps waiting on the next call") {
+				continue
 			}
-			time.Sleep(5 * time.Second) // virtual
+			l.saved = b.GetSnapshot().GetSnapshotId()
+			return err
 		}
 	}},
 	{"restore a backup", func(ctx context.Context, l *life) error {
