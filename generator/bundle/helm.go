@@ -48,14 +48,10 @@ func (p *plane) values() object {
 	values["monitoring"] = object{
 		"kind": whole(r.Monitoring), "platform": whole(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": whole(r.Alerts), "dashboards": whole(r.Dashboards),
 	}
-	driver := object{
-		"name": whole(r.Driver), "logLevel": whole(r.LogLevel), "logFormat": whole(r.LogFormat), "capacity": whole(r.Capacity), "drainTimeout": whole(r.DrainTimeout),
-	}
+	driver := object{"name": whole(r.Driver)}
 	conf := object{}
 	if p.controller {
-		driver["pvcAnnotations"], driver["requestsPerSecond"] = whole(r.PVCAnnotations), whole(r.Requests)
-		driver["protectOtherClusters"] = whole(r.ProtectOthers)
-		driver["volumeMetadata"], driver["serverMetadata"] = whole(r.VolumeMetadata), whole(r.ServerMetadata)
+		driver["pvcAnnotations"] = whole(r.PVCAnnotations)
 		conf["controller"] = p.controllerConf
 		c := r.Credentials
 		values["credentials"] = object{
@@ -74,7 +70,6 @@ func (p *plane) values() object {
 	}
 	if p.node {
 		conf["node"] = p.nodeConf
-		driver["kubeletDir"] = whole(r.KubeletDir)
 		values["node"] = merge(workloadValues(r.Node), object{"selinux": p.seLinuxValue()})
 	}
 	if p.cluster {
@@ -84,7 +79,28 @@ func (p *plane) values() object {
 		values["attributesClasses"] = p.attributesValues()
 	}
 	values["driver"], values["cloudConf"] = driver, conf
+	p.settingValues(values)
+	driver["capacity"] = whole(r.Capacity()) // not only the controller's pods depend on it
 	return values
+}
+
+// settingValues are the settings of the table, each under its own key.
+func (p *plane) settingValues(values object) {
+	for _, s := range v1alpha1.Settings {
+		d, field, value := p.setting(s)
+		if s.Role == plan.RoleController && !p.controller || s.Role == plan.RoleNode && !p.node || value == nil {
+			continue
+		}
+		keys := strings.Split(s.Key, ".")
+		at := values
+		for _, key := range keys[:len(keys)-1] {
+			if at[key] == nil {
+				at[key] = object{}
+			}
+			at = at[key].(object)
+		}
+		at[keys[len(keys)-1]] = part(d, field, value)
+	}
 }
 
 // seLinuxValue is auto where the chart decides as the plan did.

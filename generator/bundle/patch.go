@@ -195,7 +195,7 @@ func (p *plane) hostedAffinity() object {
 }
 
 func (p *plane) nodeSpec() object {
-	kubelet := p.r.KubeletDir
+	kubelet := p.r.KubeletDir()
 	volumes := list{
 		hostPath("plugin-dir", also(part(p.r.Driver, "", kubelet.Value+"/plugins/"+p.r.Driver.Value), refOf(kubelet))),
 		hostPath("registration-dir", part(kubelet, "", kubelet.Value+"/plugins_registry")),
@@ -240,7 +240,7 @@ func (p *plane) kubeletMount() patch {
 		ops: []op{{
 			fmt.Sprintf("/spec/template/spec/containers/0/volumeMounts/%d/mountPath", at),
 			field.Path{"spec", "template", "spec", "containers", "[driver]", "volumeMounts", "[kubelet-dir]", "mountPath"},
-			whole(p.r.KubeletDir),
+			whole(p.r.KubeletDir()),
 		}},
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // kubeconfigPath is where a hosted control plane's sidecars find the guest's kubeconfig.
@@ -35,23 +34,17 @@ func (p *plane) controllerSettings() object {
 	if p.hosted() {
 		owner = "-1"
 	}
-	return merge(merge(p.sharedSettings(p.r.Controller), p.tlsSettings()), object{
-		"CAPACITY":               textOf(p.r.Capacity),
-		"CAPACITY_OWNER_LEVEL":   part(p.r.Hosted, "", owner),
-		"CLUSTER_ID":             whole(p.r.ClusterID),
-		"LEASE_DURATION":         part(l, "leaseDuration", l.Value.LeaseDuration),
-		"LEASE_NAMESPACE":        whole(p.leaseNamespace()),
-		"LEASE_RENEW_DEADLINE":   part(l, "renewDeadline", l.Value.RenewDeadline),
-		"LEASE_RETRY_PERIOD":     part(l, "retryPeriod", l.Value.RetryPeriod),
-		"NAMESPACE":              whole(p.leaseNamespace()),
-		"PROTECT_OTHER_CLUSTERS": textOf(p.r.ProtectOthers),
-		"PVC_ANNOTATIONS":        textOf(p.r.PVCAnnotations),
-		"READS_PER_SECOND":       part(p.r.Requests, "reads", strconv.Itoa(p.r.Requests.Value.Reads)),
-		"REMOVE_STARTUP_TAINT":   textOf(p.r.StartupTaint),
-		"SERVER_METADATA":        pairsOf(p.r.ServerMetadata),
-		"SIDECAR_KUBECONFIG":     part(p.r.Hosted, "", kubeconfig),
-		"VOLUME_METADATA":        pairsOf(p.r.VolumeMetadata),
-		"WRITES_PER_SECOND":      part(p.r.Requests, "writes", strconv.Itoa(p.r.Requests.Value.Writes)),
+	return merge(merge(p.sharedSettings(plan.RoleController, p.r.Controller), p.tlsSettings()), object{
+		"CAPACITY_OWNER_LEVEL": part(p.r.Hosted, "", owner),
+		"CLUSTER_ID":           whole(p.r.ClusterID),
+		"LEASE_DURATION":       part(l, "leaseDuration", l.Value.LeaseDuration),
+		"LEASE_NAMESPACE":      whole(p.leaseNamespace()),
+		"LEASE_RENEW_DEADLINE": part(l, "renewDeadline", l.Value.RenewDeadline),
+		"LEASE_RETRY_PERIOD":   part(l, "retryPeriod", l.Value.RetryPeriod),
+		"NAMESPACE":            whole(p.leaseNamespace()),
+		"PVC_ANNOTATIONS":      textOf(p.r.PVCAnnotations),
+		"REMOVE_STARTUP_TAINT": textOf(p.r.StartupTaint),
+		"SIDECAR_KUBECONFIG":   part(p.r.Hosted, "", kubeconfig),
 	})
 }
 
@@ -60,22 +53,37 @@ func (p *plane) nodeSettings() object {
 	if p.monitored() {
 		metrics = ":29603" // as the component metrics-node has it
 	}
-	return merge(p.sharedSettings(p.r.Node), object{
-		"KUBELET_DIR":     whole(p.r.KubeletDir),
+	return merge(p.sharedSettings(plan.RoleNode, p.r.Node), object{
 		"METRICS_ADDRESS": part(p.r.Monitoring, "", metrics),
 	})
 }
 
 // sharedSettings are those of both roles, with what a person adds to one.
-func (p *plane) sharedSettings(w plan.Workload) object {
+func (p *plane) sharedSettings(role string, w plan.Workload) object {
 	settings := object{
-		"DRAIN_TIMEOUT":   whole(p.r.DrainTimeout),
 		"DRIVER_NAME":     whole(p.r.Driver),
 		"ENABLE_TOPOLOGY": textOf(p.r.Topology),
-		"LOG_FORMAT":      whole(p.r.LogFormat),
-		"LOG_LEVEL":       textOf(p.r.LogLevel),
+	}
+	for _, s := range v1alpha1.Settings {
+		if s.Role != "" && s.Role != role {
+			continue
+		}
+		if d, field, value := p.setting(s); value != nil {
+			settings[s.Variable] = part(d, field, s.Bounds.Text(value))
+		}
 	}
 	return merge(settings, ownSettings(w))
+}
+
+// setting is the value of a row of the table, with its decision and the field of that; nil where an older version made the plan.
+func (p *plane) setting(s v1alpha1.Setting) (plan.Decision[plan.Setting], string, any) {
+	id, field := s.ID()
+	d := p.r.Setting(id)
+	if field == "" {
+		return d, field, d.Value.Value
+	}
+	fields, _ := d.Value.Value.(map[string]any)
+	return d, field, fields[field]
 }
 
 // ownSettings are the variables that a person adds, and further flags of the driver.
@@ -91,15 +99,6 @@ func ownSettings(w plan.Workload) object {
 }
 
 // textOf is a decision as an environment variable has it.
-// pairsOf is metadata as the flags of the driver have it.
-func pairsOf(d plan.Decision[map[string]string]) node {
-	var pairs []string
-	for _, key := range slices.Sorted(maps.Keys(d.Value)) {
-		pairs = append(pairs, key+"="+d.Value[key])
-	}
-	return part(d, "", strings.Join(pairs, ","))
-}
-
 func textOf[T any](d plan.Decision[T]) node { return part(d, "", fmt.Sprint(d.Value)) }
 
 // configHash is a pod annotation's value: pods read settings when they start, so a change must replace them. It comes from every

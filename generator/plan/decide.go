@@ -55,8 +55,9 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.Driver = d.driver()
 	r.TopologyKey = Decision[string]{Value: contract.TopologyKeyOf(r.Driver.Value), Source: r.Driver.Source, Reason: "it follows from the driver name: topology.<driver name>/zone"}
 	r.CSIDriver = csiDriver()
-	r.LogLevel = d.logLevel()
-	d.driverSettings(&r)
+	r.Settings = d.settings()
+	r.Metadata = settingOf(d.spec.Driver.Metadata, len(d.given.Driver.Metadata) > 0, "spec.driver.metadata", "the metadata service has the current data of a server; the config drive is there without a network")
+	r.SELinux = d.seLinux()
 	r.PVCAnnotations = d.pvcAnnotations()
 	r.StartupTaint, r.DrainHook = d.startupTaint(), d.drainHook()
 	r.ControllerNamespace, r.NodeNamespace = d.namespaces()

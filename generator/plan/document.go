@@ -50,6 +50,7 @@ func certificateCount(pem string) string {
 func FromDocument(p v1alpha1.Plan) (Result, error) {
 	r := Result{
 		Generator: p.Generator, Simulated: p.Simulated, Cloud: p.Cloud, Target: p.Target, Format: p.Format, Config: p.Config, Given: p.Given, Warnings: p.Warnings,
+		Settings: noSettings(),
 	}
 	decisions, ids := map[string]v1alpha1.Decision{}, make([]string, 0, len(p.Decisions))
 	for _, d := range p.Decisions {

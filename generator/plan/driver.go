@@ -53,17 +53,6 @@ func (d *decider) driver() Decision[string] {
 	return decision
 }
 
-func (d *decider) logLevel() Decision[int] {
-	level := *d.spec.Driver.LogLevel
-	if level < 0 || level > 10 {
-		d.problem("spec.driver.logLevel: %d is not between 0 and 10", level)
-	}
-	if d.given.Driver.LogLevel == nil {
-		return Decision[int]{Value: level, Source: Default, Reason: "one line for each call of the driver; spec.driver.logLevel is not set"}
-	}
-	return Decision[int]{Value: level, Source: FromConfig, Reason: "spec.driver.logLevel is set, one of klog's levels"}
-}
-
 func (d *decider) checkDriverName(name string) {
 	if !isSubdomain(name) || len(name) > 63 {
 		d.problem("spec.driver.name: %q is not a driver name: lower-case letters, digits, '-' and '.', at most 63 characters", name)

@@ -6,16 +6,20 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cinder-csi/cinder-csi/driver/config"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // keyOfFlag are the keys of a Distribution that set a flag of the driver.
-var keyOfFlag = map[string]string{
-	"cluster": "spec.clusterID", "driver-name": "spec.driver.name", "v": "spec.driver.logLevel", "logging-format": "spec.driver.logFormat",
-	"pvc-annotations": "spec.driver.pvcAnnotations", "remove-startup-taint": "spec.nodeLifecycle.startupTaint", "with-capacity": "spec.driver.capacity", "with-topology": "spec.topology.mode",
-	"drain-timeout": "spec.driver.drainTimeout", "openstack-reads-per-second": "spec.driver.requestsPerSecond.reads",
-	"openstack-writes-per-second": "spec.driver.requestsPerSecond.writes", "protect-other-clusters": "spec.driver.protectOtherClusters",
-	"volume-metadata": "spec.driver.volumeMetadata", "server-metadata": "spec.driver.serverMetadata",
-}
+var keyOfFlag = func() map[string]string {
+	keys := map[string]string{
+		"cluster": "spec.clusterID", "driver-name": "spec.driver.name", "pvc-annotations": "spec.driver.pvcAnnotations",
+		"remove-startup-taint": "spec.nodeLifecycle.startupTaint", "with-topology": "spec.topology.mode",
+	}
+	for _, s := range v1alpha1.Settings {
+		keys[s.Flag] = "spec." + s.Key
+	}
+	return keys
+}()
 
 // checkExtraArgs refuses flags that the driver does not have, does not take, or already gets from the bundle.
 func (d *decider) checkExtraArgs(path, role string, args []string) {

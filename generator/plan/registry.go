@@ -25,6 +25,7 @@ const (
 
 // IDs is a result of which only the ids are set: IDs.Topology.ID is the public id of that decision.
 var IDs = func() (r Result) {
+	r.Settings = noSettings()
 	r.identify()
 	return r
 }()
@@ -56,11 +57,15 @@ func (d *Decision[T]) rename(name string) {
 }
 
 func (d *Decision[T]) document() v1alpha1.Decision {
-	return v1alpha1.Decision{ID: d.ID, Value: d.Value, Reason: d.Reason, Facts: d.Facts, Source: string(d.Source)}
+	value := any(d.Value)
+	if w, ok := value.(interface{ plain() any }); ok {
+		value = w.plain()
+	}
+	return v1alpha1.Decision{ID: d.ID, Value: value, Reason: d.Reason, Facts: d.Facts, Source: string(d.Source)}
 }
 
 func (d *Decision[T]) unsaid() bool {
-	v := reflect.ValueOf(d.Value)
+	v := reflect.ValueOf(d.document().Value)
 	empty := !v.IsValid() || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 	return empty && d.Reason == ""
 }
@@ -148,7 +153,7 @@ func decides(t reflect.Type) bool {
 func prepare(v reflect.Value, prefix string, ids []string) {
 	for i := range v.NumField() {
 		field, tag := v.Field(i), v.Type().Field(i).Tag.Get("id")
-		if tag == "" {
+		if tag == "" { // no decision, or settings, which the table lists
 			continue
 		}
 		switch field.Kind() {

@@ -44,15 +44,7 @@ type Result struct {
 	Adopted             Decision[bool]              `id:"openshift.adopted"`         // the bundle takes over from OpenShift's built-in driver
 	Driver              Decision[string]            `id:"driver.name"`
 	TopologyKey         Decision[string]            `id:"driver.topologyKey"`
-	LogLevel            Decision[int]               `id:"driver.logLevel"`
-	LogFormat           Decision[string]            `id:"driver.logFormat"`
-	KubeletDir          Decision[string]            `id:"driver.kubeletDir"`
-	Capacity            Decision[bool]              `id:"driver.capacity"` // the quotas' capacity is published for the scheduler
-	Requests            Decision[Requests]          `id:"driver.requestsPerSecond"`
-	DrainTimeout        Decision[string]            `id:"driver.drainTimeout"`
-	ProtectOthers       Decision[bool]              `id:"driver.protectOtherClusters"`
-	VolumeMetadata      Decision[map[string]string] `id:"driver.volumeMetadata"`
-	ServerMetadata      Decision[map[string]string] `id:"driver.serverMetadata"`
+	Settings            []Decision[Setting]         `id:""`                // in the order of the table
 	Metadata            Decision[[]string]          `id:"driver.metadata"` // where a node reads its server ID and zone, in this order
 	SELinux             Decision[bool]              `id:"driver.seLinux"`  // kubelet passes SELinux contexts, and the driver sees the SELinux of the host
 	CSIDriver           Decision[CSIDriver]         `id:"csiDriver"`
@@ -117,12 +109,6 @@ type Credentials struct {
 type CASource struct {
 	ConfigMap string `json:"configMap,omitempty"`
 	Key       string `json:"key,omitempty"`
-}
-
-// Requests limit the controller's requests to the cloud in a second, on average; 0 means no limit.
-type Requests struct {
-	Reads  int `json:"reads"`
-	Writes int `json:"writes"`
 }
 
 // MetricsTLS is how the controller's pods serve their metrics: without TLS when it is not enabled.

@@ -11,11 +11,6 @@ const (
 	DefaultCredentialsKey    = "clouds.yaml"
 	DefaultCloudEntry        = "openstack"
 	DefaultKubeconfigSecret  = "service-network-admin-kubeconfig"
-	defaultLogLevel          = 2
-	defaultKubeletDir        = "/var/lib/kubelet"
-	defaultReads             = 100 // requests a second, of the driver's flag
-	defaultWrites            = 50
-	defaultDrainTimeout      = "20s"
 	None                     = "none"
 )
 
@@ -25,7 +20,13 @@ func (d Distribution) WithDefaults() Spec {
 	s := d.Spec
 	fill(&s.KubernetesVersion, defaultKubernetesVersion)
 	fill(&s.ClusterID, d.Metadata.Name)
-	s.Driver.fillDefaults()
+	for _, setting := range Settings {
+		setting.fillIn(&s)
+	}
+	if len(s.Driver.Metadata) == 0 {
+		s.Driver.Metadata = []string{MetadataService, ConfigDrive}
+	}
+	fill(&s.Driver.SELinux, Auto)
 	fill(&s.OpenShift.Coexistence, SideBySide)
 	fill(&s.Credentials.Key, DefaultCredentialsKey)
 	fill(&s.Credentials.Cloud, DefaultCloudEntry)
@@ -69,20 +70,6 @@ func clearDefaults(value, byDefault reflect.Value) {
 			field.SetZero()
 		}
 	}
-}
-
-func (d *Driver) fillDefaults() {
-	fillPointer(&d.LogLevel, defaultLogLevel)
-	fill(&d.LogFormat, LogText)
-	fill(&d.KubeletDir, defaultKubeletDir)
-	if len(d.Metadata) == 0 {
-		d.Metadata = []string{MetadataService, ConfigDrive}
-	}
-	fillPointer(&d.RequestsPerSecond.Reads, defaultReads)
-	fillPointer(&d.RequestsPerSecond.Writes, defaultWrites)
-	fill(&d.DrainTimeout, defaultDrainTimeout)
-	fill(&d.ProtectOtherClusters, Auto)
-	fill(&d.SELinux, Auto)
 }
 
 func fill[T ~string](value *T, otherwise T) {

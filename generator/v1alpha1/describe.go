@@ -17,10 +17,10 @@ type about struct {
 }
 
 // abouts are by type and JSON key, as enums are. The JSON schema and the reference come from these tables, and no other place describes keys.
-var abouts = mergeAbouts(specAbouts, classAbouts, podAbouts, placementAbouts)
+var abouts = merge(specAbouts, settingAbouts(), classAbouts, podAbouts, placementAbouts)
 
-func mergeAbouts(tables ...map[string]about) map[string]about {
-	all := map[string]about{}
+func merge[T any](tables ...map[string]T) map[string]T {
+	all := map[string]T{}
 	for _, t := range tables {
 		maps.Copy(all, t)
 	}

@@ -52,52 +52,11 @@ type Namespaces struct {
 	Node       string `json:"node,omitempty"`
 }
 
-// Driver settings.
-type Driver struct {
-	Name     string `json:"name,omitempty"` // default by target and coexistence
-	LogLevel *int   `json:"logLevel,omitempty"`
-	// PVCAnnotations is whether the driver reads scheduler hints from claims; default true, but false on hypershift.
-	PVCAnnotations *bool `json:"pvcAnnotations,omitempty"`
-	// LogFormat is text (default) or json, of the driver and its sidecars.
-	LogFormat string `json:"logFormat,omitempty"`
-	// KubeletDir is kubelet's root directory on the nodes; default /var/lib/kubelet.
-	KubeletDir string `json:"kubeletDir,omitempty"`
-	// Capacity is whether the driver reports what the project's quotas leave, for the scheduler to avoid full classes.
-	Capacity bool `json:"capacity,omitempty"`
-	// Metadata are the sources of a node's server ID and zone, in the order in which the node tries them.
-	Metadata          []string          `json:"metadata,omitempty"`
-	RequestsPerSecond RequestsPerSecond `json:"requestsPerSecond,omitzero"`
-	// DrainTimeout is how long RPCs in progress may take after SIGTERM, as a Go duration; default 20s.
-	DrainTimeout string `json:"drainTimeout,omitempty"`
-	// ProtectOtherClusters is whether the driver refuses volumes with the mark of another cluster: auto (default: on hypershift), enabled or
-	// disabled.
-	ProtectOtherClusters string `json:"protectOtherClusters,omitempty"`
-	// SELinux is whether kubelet passes the SELinux context of a pod to the mount: auto (default: on OpenShift), enabled or disabled.
-	SELinux string `json:"seLinux,omitempty"`
-	// VolumeMetadata is the metadata of each new volume, snapshot and backup.
-	VolumeMetadata map[string]string `json:"volumeMetadata,omitempty"`
-	// ServerMetadata is what the metadata of a server must have, or the server gets no volume.
-	ServerMetadata map[string]string `json:"serverMetadata,omitempty"`
-	ExtraArgs      ExtraArgs         `json:"extraArgs,omitzero"`
-}
-
-// Log formats.
-const (
-	LogText = "text"
-	LogJSON = "json"
-)
-
 // Sources of a node's server ID and zone.
 const (
 	MetadataService = "metadataService"
 	ConfigDrive     = "configDrive"
 )
-
-// RequestsPerSecond limits the controller's requests to the cloud, on average; 0 means no limit.
-type RequestsPerSecond struct {
-	Reads  *int `json:"reads,omitempty"`  // default 100
-	Writes *int `json:"writes,omitempty"` // default 50
-}
 
 // ExtraArgs are further flags of the driver, for each role.
 type ExtraArgs struct {

@@ -10,12 +10,10 @@ import (
 )
 
 // enums are the values that a key may have, by type and JSON key.
-var enums = map[string][]any{
+var enums = merge(settingEnums(), map[string][]any{
 	"OpenShift.coexistence":          {SideBySide, Adopt},
 	"OpenShift.controlPlaneTopology": {SingleReplica, HighlyAvailable, HighlyAvailableArbiter, DualReplica, External},
 	"OpenShift.monitoring":           {PlatformMonitoring, UserWorkloadMonitoring},
-	"Driver.logFormat":               {LogText, LogJSON},
-	"Driver.protectOtherClusters":    {Auto, Enabled, Disabled},
 	"Driver.seLinux":                 {Auto, Enabled, Disabled},
 	"HyperShift.guestAccess":         {AdminKubeconfig, ServiceAccountToken},
 	"Credentials.request":            {Auto, Enabled, Disabled},
@@ -45,7 +43,7 @@ var enums = map[string][]any{
 	"Change.class":      {CloudChange, ConfigChange, GeneratorChange, HandEdit},
 	"FileChange.action": {"create", "update", "remove"},
 	"Fact.state":        {Known, Denied, Unsupported, Failed},
-}
+})
 
 // EnumProblems reports each text of a configuration that is not among the values of its key. A problem is a sentence that begins with the
 // key. An empty text counts as an absent key.

@@ -35,17 +35,7 @@ func changes() []changeOf {
 	list := []changeOf{
 		{"driver.name", "", func(r *plan.Result) { r.Driver.Value = "other.example.org" }},
 		{"driver.topologyKey", "", func(r *plan.Result) { r.TopologyKey.Value = "example.org/zone" }},
-		{"driver.logLevel", "", func(r *plan.Result) { r.LogLevel.Value = 9 }},
-		{"driver.logFormat", "", func(r *plan.Result) { r.LogFormat.Value = "json" }},
-		{"driver.kubeletDir", "", func(r *plan.Result) { r.KubeletDir.Value = "/var/lib/k0s/kubelet" }},
-		{"driver.capacity", "", func(r *plan.Result) { r.Capacity.Value = !r.Capacity.Value }},
-		{"driver.requestsPerSecond", "reads", func(r *plan.Result) { r.Requests.Value.Reads++ }},
-		{"driver.requestsPerSecond", "writes", func(r *plan.Result) { r.Requests.Value.Writes++ }},
-		{"driver.drainTimeout", "", func(r *plan.Result) { r.DrainTimeout.Value = "9s" }},
-		{"driver.protectOtherClusters", "", func(r *plan.Result) { r.ProtectOthers.Value = !r.ProtectOthers.Value }},
 		{"driver.seLinux", "", func(r *plan.Result) { r.SELinux.Value = !r.SELinux.Value }},
-		{"driver.volumeMetadata", "", func(r *plan.Result) { r.VolumeMetadata.Value = map[string]string{"team": "storage"} }},
-		{"driver.serverMetadata", "", func(r *plan.Result) { r.ServerMetadata.Value = map[string]string{"role": "node"} }},
 		{"driver.metadata", "", func(r *plan.Result) { r.Metadata.Value = []string{"dmi"} }},
 		{"credentials.caConfigMap", "configMap", func(r *plan.Result) { r.CASource.Value.ConfigMap = "other" }},
 		{"credentials.caConfigMap", "key", func(r *plan.Result) { r.CASource.Value.Key = "other" }},
@@ -107,6 +97,10 @@ func changes() []changeOf {
 		{"controller.replicas", "", func(r *plan.Result) { r.Controller.Replicas.Value++ }},
 		{"controller.runAsUser", "", func(r *plan.Result) { r.Controller.RunAsUser.Value = &user }},
 	}
+	for _, row := range v1alpha1.Settings {
+		id, field := row.ID()
+		list = append(list, changeOf{id, field, func(r *plan.Result) { changeSetting(r, row) }})
+	}
 	class := func(name, at string, do func(*plan.StorageClass)) {
 		list = append(list, changeOf{plan.ClassID + name, at, func(r *plan.Result) {
 			for i := range r.StorageClasses {
@@ -153,6 +147,42 @@ func changes() []changeOf {
 	list = append(list, changeOf{"controller.images.attacher", "", func(r *plan.Result) { setImage(r.Controller.Images, "attacher") }},
 		changeOf{"node.images.driver", "", func(r *plan.Result) { setImage(r.Node.Images, "driver") }})
 	return list
+}
+
+// changeSetting gives a setting another value of its kind. No other result shares it.
+func changeSetting(r *plan.Result, row v1alpha1.Setting) {
+	id, field := row.ID()
+	r.Settings = slices.Clone(r.Settings)
+	for i := range r.Settings {
+		d := &r.Settings[i]
+		switch fields, several := d.Value.Value.(map[string]any); {
+		case d.ID != id:
+		case several:
+			fields = maps.Clone(fields)
+			fields[field] = otherValue(row, fields[field])
+			d.Value.Value = fields
+		default:
+			d.Value.Value = otherValue(row, d.Value.Value)
+		}
+	}
+}
+
+func otherValue(row v1alpha1.Setting, value any) any {
+	switch value := value.(type) {
+	case int:
+		return value + 1
+	case bool:
+		return !value
+	case map[string]string:
+		return map[string]string{"team": "other"}
+	}
+	switch row.Bounds.(type) {
+	case v1alpha1.OneOf:
+		return map[any]string{v1alpha1.LogText: v1alpha1.LogJSON, v1alpha1.LogJSON: v1alpha1.LogText}[value]
+	case v1alpha1.Duration:
+		return "8s"
+	}
+	return "/var/lib/other"
 }
 
 func setImage(images map[string]plan.Decision[string], name string) {

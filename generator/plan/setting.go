@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+// Setting is what was decided about one setting of the table v1alpha1.Settings, or about several whose values are one object.
+type Setting struct {
+	ID string
+	// Value is an int, a bool, a string or a map[string]string; an object of them for several settings. It is nil where an older version of the
+	// generator did not know the setting.
+	Value any
+}
+
+func (s *Setting) name() string { return s.ID }
+
+func (s *Setting) rename(id string) { s.ID = id }
+
+func (s Setting) plain() any { return s.Value }
+
+// UnmarshalJSON gives the value the type that the table has for it.
+func (s *Setting) UnmarshalJSON(text []byte) error {
+	rows := rowsOf(s.ID)
+	if _, field := rows[0].ID(); field == "" {
+		value, err := restored(rows[0], text)
+		s.Value = value
+		return err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return err
+	}
+	values := map[string]any{}
+	for _, row := range rows {
+		_, field := row.ID()
+		if fields[field] == nil {
+			continue
+		}
+		value, err := restored(row, fields[field])
+		if err != nil {
+			return err
+		}
+		values[field] = value
+	}
+	s.Value = values
+	return nil
+}
+
+func restored(row v1alpha1.Setting, text []byte) (any, error) {
+	switch row.Bounds.Decided().(type) {
+	case int:
+		return decoded[int](text)
+	case bool:
+		return decoded[bool](text)
+	case map[string]string:
+		return decoded[map[string]string](text)
+	}
+	return decoded[string](text)
+}
+
+func decoded[T any](text []byte) (any, error) {
+	var value T
+	err := json.Unmarshal(text, &value)
+	return value, err
+}
+
+// rowsOf are the rows of one decision.
+func rowsOf(id string) []v1alpha1.Setting {
+	var rows []v1alpha1.Setting
+	for _, row := range v1alpha1.Settings {
+		if of, _ := row.ID(); of == id {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// noSettings are the decisions on all settings before anything is decided.
+func noSettings() []Decision[Setting] {
+	var all []Decision[Setting]
+	for _, row := range v1alpha1.Settings {
+		id, _ := row.ID()
+		if !slices.ContainsFunc(all, func(d Decision[Setting]) bool { return d.ID == id }) {
+			all = append(all, Decision[Setting]{ID: id, Value: Setting{ID: id}})
+		}
+	}
+	return all
+}
+
+// settings decides on all of them: the value of the configuration, or the default.
+func (d *decider) settings() []Decision[Setting] {
+	all := noSettings()
+	for i := range all {
+		decision := &all[i]
+		rows := rowsOf(decision.ID)
+		decision.Source, decision.Reason = Default, rows[0].Reason+"; spec."+decision.ID+" is not set"
+		fields := map[string]any{}
+		for _, row := range rows {
+			value, given := row.Of(d.spec)
+			if _, stated := row.Of(d.given); stated {
+				decision.Source, decision.Reason = FromConfig, "spec."+decision.ID+" is set"
+				if row.IfSet != "" {
+					decision.Reason += ", " + row.IfSet
+				}
+			}
+			if auto, ok := row.Bounds.(v1alpha1.AutoSwitch); ok && given {
+				value = d.automatic(decision, row, auto, value.(string))
+			}
+			_, field := row.ID()
+			fields[field] = value
+		}
+		decision.Value.Value = fields
+		if value, whole := fields[""]; whole {
+			decision.Value.Value = value
+		}
+	}
+	return all
+}
+
+// automatic is what auto means for the target.
+func (d *decider) automatic(decision *Decision[Setting], row v1alpha1.Setting, auto v1alpha1.AutoSwitch, set string) bool {
+	if set != v1alpha1.Auto {
+		return set == v1alpha1.Enabled
+	}
+	decision.Source, decision.Reason = Default, row.Reason
+	if d.target == auto.On {
+		decision.Reason = auto.Because
+	}
+	return d.target == auto.On
+}
+
+// checkSettings reports the values that are out of bounds.
+func (d *decider) checkSettings() {
+	for _, row := range v1alpha1.Settings {
+		value, _ := row.Of(d.spec)
+		for _, problem := range row.Bounds.Problems(value) {
+			d.problem("spec.%s: %s", row.Key, problem)
+		}
+	}
+}
+
+// Setting is the decision on a setting, by its id.
+func (r Result) Setting(id string) Decision[Setting] {
+	i := slices.IndexFunc(r.Settings, func(d Decision[Setting]) bool { return d.ID == id })
+	if i < 0 {
+		return Decision[Setting]{ID: id}
+	}
+	return r.Settings[i]
+}
+
+// Capacity is whether the quotas' capacity is published for the scheduler: more objects than the driver's depend on it.
+func (r Result) Capacity() Decision[bool] { return typed[bool](r.Setting("driver.capacity")) }
+
+// KubeletDir is the directory that the pods of the nodes mount.
+func (r Result) KubeletDir() Decision[string] { return typed[string](r.Setting("driver.kubeletDir")) }
+
+func typed[T any](d Decision[Setting]) Decision[T] {
+	value, _ := d.Value.Value.(T)
+	return Decision[T]{d.ID, value, d.Reason, d.Facts, d.Source}
+}

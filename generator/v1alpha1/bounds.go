@@ -1,0 +1,222 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+)
+
+// Bounds are the values that a setting may have, of one kind.
+type Bounds interface {
+	// Problems are what is wrong with a value, each as it follows the key in a message. Values that are not among the values of an enum are
+	// not among them: EnumProblems reports those.
+	Problems(value any) []string
+	// Text is a value as the environment of a pod has it.
+	Text(value any) string
+	// Decided is the zero value of what is decided, which is also the default of the chart where the setting has none of that type.
+	Decided() any
+	// Chart is the JSON schema of the chart's value.
+	Chart() map[string]any
+	refused(s Setting) string
+}
+
+// Number is a whole number from Min to Max.
+type Number struct {
+	Min, Max int    // Max 0: any
+	Zero     string // what 0 means, if it has a meaning of its own
+}
+
+// Problems says that a number is too small or too great.
+func (b Number) Problems(value any) []string {
+	switch n := value.(int); {
+	case b.Max > 0 && (n < b.Min || n > b.Max):
+		return []string{fmt.Sprintf("%d is not between %d and %d", n, b.Min, b.Max)}
+	case n < b.Min && b.Zero != "":
+		return []string{fmt.Sprintf("%d is less than %d; 0 means %s", n, b.Min, b.Zero)}
+	case n < b.Min:
+		return []string{fmt.Sprintf("%d is less than %d", n, b.Min)}
+	}
+	return nil
+}
+
+// Text is the number in digits.
+func (b Number) Text(value any) string { return strconv.Itoa(value.(int)) }
+
+// Decided is 0.
+func (b Number) Decided() any { return 0 }
+
+// Chart is the schema of a whole number.
+func (b Number) Chart() map[string]any {
+	s := map[string]any{"type": "integer", "minimum": b.Min}
+	if b.Max > 0 {
+		s["maximum"] = b.Max
+	}
+	return s
+}
+
+func (b Number) refused(Setting) string {
+	text := fmt.Sprintf("less than %d", b.Min)
+	if b.Max > 0 {
+		text += fmt.Sprintf(", more than %d", b.Max)
+	}
+	return text
+}
+
+// OneOf is one of these texts.
+type OneOf []string
+
+// Problems are none: EnumProblems has them.
+func (b OneOf) Problems(any) []string { return nil }
+
+// Text is the value.
+func (b OneOf) Text(value any) string { return value.(string) }
+
+// Decided is empty.
+func (b OneOf) Decided() any { return "" }
+
+// Chart is the schema of an enum.
+func (b OneOf) Chart() map[string]any { return map[string]any{"enum": b.values()} }
+
+func (b OneOf) refused(Setting) string { return "" }
+
+func (b OneOf) values() []any {
+	var all []any
+	for _, v := range b {
+		all = append(all, v)
+	}
+	return all
+}
+
+// Switch is on or off.
+type Switch struct{}
+
+// Problems are none.
+func (b Switch) Problems(any) []string { return nil }
+
+// Text is true or false.
+func (b Switch) Text(value any) string { return strconv.FormatBool(value.(bool)) }
+
+// Decided is false.
+func (b Switch) Decided() any { return false }
+
+// Chart is the schema of a truth value.
+func (b Switch) Chart() map[string]any { return map[string]any{"type": "boolean"} }
+
+func (b Switch) refused(Setting) string { return "" }
+
+// AutoSwitch is auto, enabled or disabled; what is decided is on or off. Auto is on for one target.
+type AutoSwitch struct {
+	Switch
+	On      Target
+	Because string // auto is on there
+}
+
+func (b AutoSwitch) values() []any { return []any{Auto, Enabled, Disabled} }
+
+// Duration is a Go duration from Min to Max.
+type Duration struct {
+	Min, Max time.Duration
+	Because  string // nothing longer is possible: "because ..."
+}
+
+// Problems says that a text is no duration, or one out of bounds.
+func (b Duration) Problems(value any) []string {
+	if d, err := time.ParseDuration(value.(string)); err != nil || d < b.Min || d > b.Max {
+		return []string{fmt.Sprintf("%q; want a duration from %s to %s", value, b.Min, b.Max)}
+	}
+	return nil
+}
+
+// Text is the value.
+func (b Duration) Text(value any) string { return value.(string) }
+
+// Decided is empty.
+func (b Duration) Decided() any { return "" }
+
+// Chart is the definition that the schema has for durations.
+func (b Duration) Chart() map[string]any { return map[string]any{"$ref": "#/definitions/duration"} }
+
+func (b Duration) refused(s Setting) string {
+	return fmt.Sprintf("anything that is not a duration such as %v; less than %s; more than %s, %s", s.Default, b.Min, b.Max, b.Because)
+}
+
+// Directory is the absolute path of a directory of the host.
+type Directory struct{ Example string }
+
+// Problems says that a path is relative, is not in its shortest form, or would be read as something else.
+func (b Directory) Problems(value any) []string {
+	if dir := value.(string); !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" || strings.ContainsAny(dir, "$:") {
+		return []string{fmt.Sprintf("%q; want an absolute path in its shortest form, such as %s", dir, b.Example)}
+	}
+	return nil
+}
+
+// Text is the value.
+func (b Directory) Text(value any) string { return value.(string) }
+
+// Decided is empty.
+func (b Directory) Decided() any { return "" }
+
+// Chart is the schema of a path.
+func (b Directory) Chart() map[string]any {
+	return map[string]any{"type": "string", "pattern": `^(/[^/$:\s]+)+$`}
+}
+
+func (b Directory) refused(Setting) string {
+	return "a path that is not absolute, or is not in its shortest form"
+}
+
+// Pairs are keys with values that become one flag: KEY=VALUE,KEY=VALUE.
+type Pairs struct {
+	Check   func(key, value string) error // nil: nothing else is a mistake
+	Refused string
+}
+
+// cinderMetadata is what Cinder takes.
+var cinderMetadata = Pairs{
+	Check:   contract.CheckMetadata,
+	Refused: "a key or value that Cinder does not accept; a key that the driver itself writes; a comma or a quotation mark",
+}
+
+// Problems are those of each pair, sorted by key.
+func (b Pairs) Problems(value any) []string {
+	var all []string
+	pairs := value.(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
+		if name == "" || strings.ContainsAny(name, ",\"=") || strings.ContainsAny(pairs[name], ",\"") || strings.ContainsFunc(name+pairs[name], unicode.IsControl) {
+			all = append(all, fmt.Sprintf("%q: %q must not have control characters, commas, quotation marks or, in the key, equals signs", name, pairs[name]))
+		} else if b.Check != nil {
+			if err := b.Check(name, pairs[name]); err != nil {
+				all = append(all, err.Error())
+			}
+		}
+	}
+	return all
+}
+
+// Text are the pairs, sorted by key.
+func (b Pairs) Text(value any) string {
+	var pairs []string
+	all := value.(map[string]string)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		pairs = append(pairs, key+"="+all[key])
+	}
+	return strings.Join(pairs, ",")
+}
+
+// Decided is no pair.
+func (b Pairs) Decided() any { return map[string]string{} }
+
+// Chart is the schema of texts by name.
+func (b Pairs) Chart() map[string]any {
+	return map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string", "maxLength": 255, "pattern": `^[^,"\n]*$`}}
+}
+
+func (b Pairs) refused(Setting) string { return b.Refused }
