@@ -97,7 +97,7 @@ const (
 )
 
 var rows = slices.Concat(
-	generalRows, roleRows("controller", deployment, controllerAccount), roleRows("node", daemonSet, nodeAccount),
+	generalRows, settingRows(), roleRows("controller", deployment, controllerAccount), roleRows("node", daemonSet, nodeAccount),
 	imageRows("controller", deployment, "driver", "provisioner", "attacher", "resizer", "snapshotter", "livenessprobe"),
 	imageRows("node", daemonSet, "driver", "registrar", "livenessprobe"), driftImageRows(), with(aTLSMonitor, imageRows("controller", deployment, "rbacproxy")),
 )
@@ -112,22 +112,14 @@ var generalRows = []row{
 	{leaf: "driver.name", value: "a.example", with: aClass, objects: []string{
 		csiDriver, "CSIDriver/a.example", controllerSettings, nodeSettings, deployment, daemonSet, snapshotClass, "StorageClass/fast",
 	}},
-	{leaf: "driver.logLevel", value: "5", objects: []string{controllerSettings, nodeSettings, deployment, daemonSet}},
 	{leaf: "driver.pvcAnnotations", value: "false", objects: []string{controllerSettings, deployment}},
 	{leaf: "driver.adopted", value: "true", objects: []string{csiDriver}},
 	{leaf: "driver.limitRefreshSeconds", value: "60", objects: []string{csiDriver}},
-	{leaf: "driver.logFormat", value: "json", objects: []string{controllerSettings, nodeSettings, deployment, daemonSet}},
 	{leaf: "driver.kubeletDir", value: "/var/lib/k0s/kubelet", objects: []string{nodeSettings, daemonSet}},
 	{leaf: "driver.capacity", value: "true", objects: []string{
 		csiDriver, controllerSettings, deployment, "Role/cinder-csi-provisioner-capacity", "RoleBinding/cinder-csi-provisioner-capacity",
 		"Role/cinder-csi-provisioner-owner", "RoleBinding/cinder-csi-provisioner-owner",
 	}},
-	{leaf: "driver.requestsPerSecond.reads", value: "10", objects: []string{controllerSettings, deployment}},
-	{leaf: "driver.requestsPerSecond.writes", value: "10", objects: []string{controllerSettings, deployment}},
-	{leaf: "driver.drainTimeout", value: "10s", objects: []string{controllerSettings, nodeSettings, deployment, daemonSet}},
-	{leaf: "driver.protectOtherClusters", value: "true", objects: []string{controllerSettings, deployment}},
-	{leaf: "driver.serverMetadata", value: "{role: k8s-node}", objects: []string{controllerSettings, deployment}},
-	{leaf: "driver.volumeMetadata", value: "{team: storage}", objects: []string{controllerSettings, deployment}},
 	{leaf: "nodeLifecycle.startupTaint", value: "true", objects: []string{controllerSettings, deployment, "ClusterRole/cinder-csi-startup-taint", "ClusterRoleBinding/cinder-csi-startup-taint"}},
 	{leaf: "nodeLifecycle.drainHook", value: "true", objects: []string{daemonSet, "ClusterRole/cinder-csi-drain-hook", "ClusterRoleBinding/cinder-csi-drain-hook"}},
 	{leaf: "clusterID", value: "prod", objects: []string{controllerSettings, deployment}},

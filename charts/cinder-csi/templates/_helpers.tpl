@@ -51,16 +51,14 @@ helm.sh/resource-policy: keep
 {{- end -}}
 
 {{- define "sharedSettings" -}}
-DRAIN_TIMEOUT: {{ .Values.driver.drainTimeout | quote }}
+{{ include "settings.both" . }}
 DRIVER_NAME: {{ .Values.driver.name | quote }}
 ENABLE_TOPOLOGY: {{ .Values.topology.enabled | quote }}
-LOG_FORMAT: {{ .Values.driver.logFormat | quote }}
-LOG_LEVEL: {{ .Values.driver.logLevel | quote }}
 {{- end -}}
 
 {{- define "nodeSettings" -}}
 {{ include "sharedSettings" . }}
-KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
+{{ include "settings.node" . }}
 METRICS_ADDRESS: {{ eq .Values.monitoring.kind "none" | ternary "127.0.0.1:29603" ":29603" | quote }}
 {{- with .Values.node.settings }}
 {{ toYaml . }}
@@ -70,7 +68,7 @@ METRICS_ADDRESS: {{ eq .Values.monitoring.kind "none" | ternary "127.0.0.1:29603
 {{- define "controllerSettings" -}}
 {{- $p := include "plane" . | fromYaml -}}
 {{ include "sharedSettings" . }}
-CAPACITY: {{ .Values.driver.capacity | quote }}
+{{ include "settings.controller" . }}
 CAPACITY_OWNER_LEVEL: {{ $p.hosted | ternary "-1" "2" | quote }}
 CLUSTER_ID: {{ .Values.clusterID | quote }}
 LEASE_DURATION: {{ .Values.leases.leaseDuration | quote }}
@@ -78,18 +76,13 @@ LEASE_NAMESPACE: {{ $p.leaseNS | quote }}
 LEASE_RENEW_DEADLINE: {{ .Values.leases.renewDeadline | quote }}
 LEASE_RETRY_PERIOD: {{ .Values.leases.retryPeriod | quote }}
 NAMESPACE: {{ $p.leaseNS | quote }}
-PROTECT_OTHER_CLUSTERS: {{ .Values.driver.protectOtherClusters | quote }}
 PVC_ANNOTATIONS: {{ and (not $p.hosted) .Values.driver.pvcAnnotations | quote }}
-READS_PER_SECOND: {{ .Values.driver.requestsPerSecond.reads | int64 | quote }}
 REMOVE_STARTUP_TAINT: {{ .Values.nodeLifecycle.startupTaint | quote }}
-SERVER_METADATA: {{ include "pairs" .Values.driver.serverMetadata | quote }}
-VOLUME_METADATA: {{ include "pairs" .Values.driver.volumeMetadata | quote }}
 {{- if .Values.monitoring.tls.enabled }}
 TLS_CIPHER_SUITES: {{ .Values.monitoring.tls.cipherSuites | quote }}
 TLS_MIN_VERSION: {{ .Values.monitoring.tls.minVersion | quote }}
 {{- end }}
 SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "" | quote }}
-WRITES_PER_SECOND: {{ .Values.driver.requestsPerSecond.writes | int64 | quote }}
 {{- with .Values.controller.settings }}
 {{ toYaml . }}
 {{- end }}

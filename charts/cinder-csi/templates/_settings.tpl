@@ -1,0 +1,57 @@
+{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the arguments those of manifests/base. */ -}}
+
+{{- define "settings.both" -}}
+DRAIN_TIMEOUT: {{ .Values.driver.drainTimeout | quote }}
+LOG_FORMAT: {{ .Values.driver.logFormat | quote }}
+LOG_LEVEL: {{ .Values.driver.logLevel | int64 | quote }}
+{{- end -}}
+
+{{- define "settings.controller" -}}
+CAPACITY: {{ .Values.driver.capacity | quote }}
+PROTECT_OTHER_CLUSTERS: {{ .Values.driver.protectOtherClusters | quote }}
+READS_PER_SECOND: {{ .Values.driver.requestsPerSecond.reads | int64 | quote }}
+SERVER_METADATA: {{ include "pairs" .Values.driver.serverMetadata | quote }}
+VOLUME_METADATA: {{ include "pairs" .Values.driver.volumeMetadata | quote }}
+WRITES_PER_SECOND: {{ .Values.driver.requestsPerSecond.writes | int64 | quote }}
+{{- end -}}
+
+{{- define "settings.node" -}}
+KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
+{{- end -}}
+
+{{- define "driverArgs.controller" -}}
+- "--endpoint=unix:///csi/csi.sock"
+- "--driver-name=$(DRIVER_NAME)"
+- "--provide-controller-service=true"
+- "--provide-node-service=false"
+- "--cloud-config=/etc/cinder-csi/config/cloud.conf"
+- "--cluster=$(CLUSTER_ID)"
+- "--with-topology=$(ENABLE_TOPOLOGY)"
+- "--pvc-annotations=$(PVC_ANNOTATIONS)"
+- "--remove-startup-taint=$(REMOVE_STARTUP_TAINT)"
+- "--http-endpoint=:8080"
+- "--with-capacity=$(CAPACITY)"
+- "--openstack-reads-per-second=$(READS_PER_SECOND)"
+- "--openstack-writes-per-second=$(WRITES_PER_SECOND)"
+- "--drain-timeout=$(DRAIN_TIMEOUT)"
+- "--protect-other-clusters=$(PROTECT_OTHER_CLUSTERS)"
+- "--server-metadata=$(SERVER_METADATA)"
+- "--volume-metadata=$(VOLUME_METADATA)"
+- "--strict"
+- "--logging-format=$(LOG_FORMAT)"
+- "--v=$(LOG_LEVEL)"
+{{- end -}}
+
+{{- define "driverArgs.node" -}}
+- "--endpoint=unix:///csi/csi.sock"
+- "--driver-name=$(DRIVER_NAME)"
+- "--provide-controller-service=false"
+- "--provide-node-service=true"
+- "--cloud-config=/etc/cinder-csi/config/cloud.conf"
+- "--with-topology=$(ENABLE_TOPOLOGY)"
+- "--http-endpoint=$(METRICS_ADDRESS)"
+- "--drain-timeout=$(DRAIN_TIMEOUT)"
+- "--strict"
+- "--logging-format=$(LOG_FORMAT)"
+- "--v=$(LOG_LEVEL)"
+{{- end -}}

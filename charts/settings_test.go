@@ -1,0 +1,214 @@
+package charts_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	diff "github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/manifests"
+)
+
+const (
+	settingsTemplate = "cinder-csi/templates/_settings.tpl"
+	valuesFile       = "cinder-csi/values.yaml"
+	readmeFile       = "cinder-csi/README.md"
+)
+
+// settingsText is the template with the variables of the settings, and with the arguments that the base gives the driver.
+func settingsText(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the arguments those of manifests/base. */ -}}\n")
+	for _, role := range []string{"", v1alpha1.ControllerRole, v1alpha1.NodeRole} {
+		fmt.Fprintf(&b, "\n{{- define \"settings.%s\" -}}\n", cmp.Or(role, "both"))
+		rows := slices.Clone(v1alpha1.Settings)
+		slices.SortFunc(rows, func(a, b v1alpha1.Setting) int { return strings.Compare(a.Variable, b.Variable) })
+		for _, s := range rows {
+			if s.Role == role {
+				fmt.Fprintf(&b, "%s: {{ %s | quote }}\n", s.Variable, expression(s))
+			}
+		}
+		b.WriteString("{{- end -}}\n")
+	}
+	for _, w := range []struct{ role, file string }{{v1alpha1.ControllerRole, "deployment"}, {v1alpha1.NodeRole, "daemonset"}} {
+		fmt.Fprintf(&b, "\n{{- define \"driverArgs.%s\" -}}\n", w.role)
+		for _, arg := range argsOfBase(t, "base/"+w.role+"/"+w.file+".yaml") {
+			fmt.Fprintf(&b, "- %q\n", arg)
+		}
+		b.WriteString("{{- end -}}\n")
+	}
+	return b.String()
+}
+
+func expression(s v1alpha1.Setting) string {
+	value := ".Values." + s.Key
+	switch s.Bounds.Decided().(type) {
+	case int: // Helm reads numbers of a file as floating-point numbers
+		return value + " | int64"
+	case map[string]string:
+		return `include "pairs" ` + value
+	}
+	return value
+}
+
+func argsOfBase(t *testing.T, file string) []string {
+	t.Helper()
+	text, err := fs.ReadFile(manifests.Files, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers []struct {
+						Name string
+						Args []string
+					}
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(text, &w); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range w.Spec.Template.Spec.Containers {
+		if c.Name == "driver" {
+			return c.Args
+		}
+	}
+	t.Fatalf("%s has no container driver", file)
+	return nil
+}
+
+// chartDefault is the chart's default of a setting: what is decided where nothing is configured.
+func chartDefault(s v1alpha1.Setting) any {
+	if _, auto := s.Bounds.(v1alpha1.AutoSwitch); auto || s.Default == nil {
+		return s.Bounds.Decided()
+	}
+	return s.Default
+}
+
+func jsonOf(t *testing.T, value any) string {
+	t.Helper()
+	var b bytes.Buffer
+	out := json.NewEncoder(&b)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// added is a file with a line for a new setting behind that of another key of the same object.
+func added(t *testing.T, text, pattern, line string) string {
+	t.Helper()
+	places := regexp.MustCompile(pattern).FindAllStringIndex(text, -1)
+	if places == nil {
+		t.Fatalf("nothing matches %s, so that there is no place for %s", pattern, line)
+	}
+	end := places[len(places)-1][1]
+	return text[:end] + line + text[end:]
+}
+
+// at is what a document has under a key with dots; of a schema, what describes it.
+func at(document map[string]any, key string, schema bool) any {
+	var value any = document
+	for part := range strings.SplitSeq(key, ".") {
+		object, _ := value.(map[string]any)
+		if schema {
+			object, _ = object["properties"].(map[string]any)
+		}
+		value = object[part]
+	}
+	return value
+}
+
+// TestTheChartHasTheSettingsOfTheTable holds the chart to v1alpha1.Settings. With -update it writes the template, and adds a setting that the
+// values, their schema or the reference lack.
+func TestTheChartHasTheSettingsOfTheTable(t *testing.T) {
+	files := map[string]string{settingsTemplate: settingsText(t)}
+	for _, name := range []string{valuesFile, schemaFile, readmeFile} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	for _, s := range v1alpha1.Settings {
+		object, key, _ := strings.Cut(s.Key, ".")
+		byDefault, schema := jsonOf(t, chartDefault(s)), jsonOf(t, s.Bounds.Chart())
+		if *update && at(parse(t, files[valuesFile]), s.Key, false) == nil {
+			files[valuesFile] = added(t, files[valuesFile], `(?m)^`+object+`:\n(  .*\n)+`, "  # -- "+s.Meaning+"\n  "+key+": "+byDefault+"\n")
+			files[schemaFile] = added(t, files[schemaFile], `(?m)^    "`+object+`": \{\n(      .*\n)*?      "properties": \{\n`, fmt.Sprintf("        %q: %s,\n", key, schema))
+			kind := map[bool]string{true: "string", false: fmt.Sprintf("%T", chartDefault(s))}[byDefault[0] == '"']
+			files[readmeFile] = added(t, files[readmeFile], `(?m)^(\| `+object+`\..*\n)+`, fmt.Sprintf("| %s | %s | `%s` | %s |\n", s.Key, kind, byDefault, s.Meaning))
+		}
+		if got := jsonOf(t, at(parse(t, files[valuesFile]), s.Key, false)); got != byDefault {
+			t.Errorf("%s: the default of %s is %s, want %s", valuesFile, s.Key, got, byDefault)
+		}
+		if got := jsonOf(t, at(parse(t, files[schemaFile]), s.Key, true)); got != schema {
+			t.Errorf("%s: the schema of %s is %s, want %s", schemaFile, s.Key, got, schema)
+		}
+	}
+	for name, want := range files {
+		if *update {
+			if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := diff.Diff(want, string(got)); d != "" {
+			t.Errorf("%s is not what the table says; `make update` writes it (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// settingRows are the values of the settings that nothing but the environment of the pods depends on.
+func settingRows() []row {
+	var rows []row
+	for _, s := range v1alpha1.Settings {
+		if slices.Contains([]string{"driver.capacity", "driver.kubeletDir"}, s.Key) {
+			continue
+		}
+		r := row{leaf: s.Key, objects: []string{controllerSettings, nodeSettings, deployment, daemonSet}}
+		switch s.Role {
+		case v1alpha1.ControllerRole:
+			r.objects = []string{controllerSettings, deployment}
+		case v1alpha1.NodeRole:
+			r.objects = []string{nodeSettings, daemonSet}
+		}
+		switch value := chartDefault(s).(type) {
+		case int:
+			r.value = fmt.Sprint(value + 1)
+		case bool:
+			r.value = fmt.Sprint(!value)
+		case map[string]string:
+			r.value = "{team: storage}"
+		case string:
+			r.value = value + "x"
+		}
+		switch b := s.Bounds.(type) {
+		case v1alpha1.OneOf:
+			r.value = b[len(b)-1]
+		case v1alpha1.Duration:
+			r.value = "10s"
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
