@@ -55,17 +55,20 @@ func (d *decider) checkExtraArg(path, arg string, flags *pflag.FlagSet, set map[
 		d.problem("%s: the driver has no flag --%s%s", path, name, didYouMean(name, flagNames(flags)))
 	case flag.Deprecated != "":
 		d.problem("%s: --%s has no effect: %s", path, name, flag.Deprecated)
-	case set[name] && keyOfFlag[name] != "":
+	case set[name] && keyOfFlag[name] != "" && flag.Value.Type() != eachText:
 		d.problem("%s: use %s in place of --%s", path, keyOfFlag[name], name)
-	case set[name]:
+	case set[name] && flag.Value.Type() != eachText:
 		d.problem("%s: --%s is set already, by the bundle or by an earlier entry", path, name)
 	default:
 		if err := flags.Set(name, value); err != nil {
 			d.problem("%s: %v", path, err)
 		}
-		set[name] = flag.Value.Type() != "stringSlice" && flag.Value.Type() != "stringArray"
+		set[name] = flag.Value.Type() != "stringSlice" && flag.Value.Type() != eachText
 	}
 }
+
+// eachText is the type of a flag that takes one more value each time: also besides that of the bundle.
+const eachText = "stringArray"
 
 func flagNames(flags *pflag.FlagSet) []string {
 	var names []string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ type Bounds interface {
 	Problems(value any) []string
 	// Text is a value as the environment of a pod has it.
 	Text(value any) string
-	// Decided is the zero value of what is decided, which is also the default of the chart where the setting has none of that type.
+	// Decided is the zero value of what is decided.
 	Decided() any
 	// Chart is the JSON schema of the chart's value.
 	Chart() map[string]any
@@ -93,6 +94,33 @@ func (b OneOf) values() []any {
 	}
 	return all
 }
+
+// Text is a text that a pattern fits, or none.
+type Text struct {
+	Pattern *regexp.Regexp
+	Want    string // what the pattern takes, for people
+}
+
+// Problems says that the pattern does not fit.
+func (b Text) Problems(value any) []string {
+	if text := value.(string); text != "" && !b.Pattern.MatchString(text) {
+		return []string{fmt.Sprintf("%q; want %s", text, b.Want)}
+	}
+	return nil
+}
+
+// Text is the value.
+func (b Text) Text(value any) string { return value.(string) }
+
+// Decided is empty.
+func (b Text) Decided() any { return "" }
+
+// Chart is the schema of a text.
+func (b Text) Chart() map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"const": ""}, map[string]any{"type": "string", "pattern": b.Pattern.String()}}}
+}
+
+func (b Text) refused(Setting) string { return "anything but " + b.Want }
 
 // Switch is on or off.
 type Switch struct{}
