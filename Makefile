@@ -112,6 +112,7 @@ vulncheck: ## known vulnerabilities that the programs reach (govulncheck; it nee
 .PHONY: update format prose-update sidecar-flags
 
 update: build ## update the files that tests compare with: goldens and overlays/
+	go test ./charts -run "^TestTheChartHasTheSettingsOfTheTable$$" -update
 	go test ./charts ./generator/cli ./overlays ./docs -update
 
 format: ## write every Go file in gofumpt's format

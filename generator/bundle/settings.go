@@ -75,7 +75,7 @@ func (p *plane) sharedSettings(role string, w plan.Workload) object {
 	return merge(settings, ownSettings(w))
 }
 
-// setting is the value of a row of the table, with its decision and the field of that; nil where an older version made the plan.
+// setting is the value of a row of the table, with its decision and the field of that. It is nil where an older version made the plan.
 func (p *plane) setting(s v1alpha1.Setting) (plan.Decision[plan.Setting], string, any) {
 	id, field := s.ID()
 	d := p.r.Setting(id)
