@@ -173,10 +173,13 @@ func TestEveryFlagIsDescribedAndSetsItsOwnField(t *testing.T) {
 }
 
 // The arguments of a container have these flags always, and the variable of one that is not set is empty.
-func TestAFlagOfPairsMayBeEmpty(t *testing.T) {
+func TestAFlagOfAListMayBeEmpty(t *testing.T) {
 	c, err := parse(t, "--volume-metadata=", "--server-metadata=role=node,pool=a", "--volume-metadata=team=storage")
 	if err != nil || len(c.VolumeMetadata) != 1 || c.VolumeMetadata["team"] != "storage" || c.ServerMetadata["role"] != "node" || c.ServerMetadata["pool"] != "a" {
 		t.Errorf("%v, %v: %v", c.VolumeMetadata, c.ServerMetadata, err)
+	}
+	if c, err := parse(t, "--user-agent=", "--user-agent=prod, west"); err != nil || !slices.Equal(c.UserAgent, []string{"prod, west"}) {
+		t.Errorf("%q: %v", c.UserAgent, err)
 	}
 	for arg, want := range map[string]string{"--volume-metadata=type=x": "only the driver itself writes the key", "--protect-other-clusters": "needs --cluster"} {
 		c, err := parse(t, "--endpoint=unix:///x", "--cloud-config=x", arg)

@@ -199,9 +199,12 @@ type binder func(fs *pflag.FlagSet, name, help string)
 // The kinds of flags. Each takes the field for the value, and the default.
 var (
 	text     = kind((*pflag.FlagSet).StringVar)
-	texts    = kind((*pflag.FlagSet).StringSliceVar) // commas separate values
-	eachText = kind((*pflag.FlagSet).StringArrayVar) // a comma is part of the value
-	pairs    = kind(func(fs *pflag.FlagSet, field *map[string]string, name string, value map[string]string, help string) {
+	texts    = kind((*pflag.FlagSet).StringSliceVar)                                                     // commas separate values
+	eachText = kind(func(fs *pflag.FlagSet, field *[]string, name string, value []string, help string) { // a comma is part of the value
+		fs.StringArrayVar(field, name, value, help)
+		fs.Lookup(name).Value = &noneIfEmpty{fs.Lookup(name).Value}
+	})
+	pairs = kind(func(fs *pflag.FlagSet, field *map[string]string, name string, value map[string]string, help string) {
 		fs.StringToStringVar(field, name, value, help)
 		fs.Lookup(name).Value = &noneIfEmpty{fs.Lookup(name).Value}
 	})
@@ -236,7 +239,7 @@ func (c *Config) Bind(fs *pflag.FlagSet) {
 	})
 }
 
-// noneIfEmpty is a list of pairs that may be empty: the arguments of a container cannot leave out a flag whose environment variable is empty.
+// noneIfEmpty is a list that may be empty: the arguments of a container cannot leave out a flag whose environment variable is empty.
 type noneIfEmpty struct{ pflag.Value }
 
 // Set implements pflag.Value.

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "time"
+import (
+	"regexp"
+	"time"
+)
 
 // Settings are the settings that the driver takes as they are. To add one, write its field and its row here, then the variable and the flag
 // into manifests/. `make update` makes the rest: chart, schema and reference. Every other key of a Distribution is more than that.
@@ -59,6 +62,12 @@ var Settings = []Setting{
 		Meaning: "Metadata that a server must have to get volumes. Then a compromised node cannot name another server of the project as itself.",
 		Reason:  "every server of the project may get volumes",
 	},
+	{
+		Key: "driver.userAgent", Role: ControllerRole, Flag: "user-agent", Variable: "USER_AGENT",
+		Bounds:  Text{regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9 ._/:;()-]{0,126}[A-Za-z0-9)])?$`), "1 to 128 letters, digits, spaces and . _ / : ; ( ) -"},
+		Meaning: "Text before the driver's own user agent in its requests to OpenStack. Then the logs of the cloud tell clusters apart.",
+		Reason:  "requests have the driver's own user agent",
+	},
 }
 
 // Driver settings. Settings describes those that the driver takes as they are, and the reference all of them.
@@ -79,6 +88,7 @@ type Driver struct {
 	SELinux        string            `json:"seLinux,omitempty"`
 	VolumeMetadata map[string]string `json:"volumeMetadata,omitempty"`
 	ServerMetadata map[string]string `json:"serverMetadata,omitempty"`
+	UserAgent      string            `json:"userAgent,omitempty"`
 	ExtraArgs      ExtraArgs         `json:"extraArgs,omitzero"`
 }
 

@@ -71,6 +71,7 @@ var switches = []setting{
 	{"driver.seLinux", list{"enabled", "disabled"}},
 	{"driver.volumeMetadata", list{fields{"team": "storage"}}},
 	{"driver.serverMetadata", list{fields{"role": "k8s-node"}}},
+	{"driver.userAgent", list{"prod (west)"}},
 	{"images.registry", list{"mirror.example:5000"}},
 	{"images.driver", list{fields{"registry": "registry.example:5000", "tag": "v9", "pullPolicy": "Always"}, fields{"tag": "v9"}}},
 	{"images.provisioner", list{fields{"repository": "mirror/provisioner"}}},

@@ -11,6 +11,7 @@ CAPACITY: {{ .Values.driver.capacity | quote }}
 PROTECT_OTHER_CLUSTERS: {{ .Values.driver.protectOtherClusters | quote }}
 READS_PER_SECOND: {{ .Values.driver.requestsPerSecond.reads | int64 | quote }}
 SERVER_METADATA: {{ include "pairs" .Values.driver.serverMetadata | quote }}
+USER_AGENT: {{ .Values.driver.userAgent | quote }}
 VOLUME_METADATA: {{ include "pairs" .Values.driver.volumeMetadata | quote }}
 WRITES_PER_SECOND: {{ .Values.driver.requestsPerSecond.writes | int64 | quote }}
 {{- end -}}
@@ -37,6 +38,7 @@ KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
 - "--protect-other-clusters=$(PROTECT_OTHER_CLUSTERS)"
 - "--server-metadata=$(SERVER_METADATA)"
 - "--volume-metadata=$(VOLUME_METADATA)"
+- "--user-agent=$(USER_AGENT)"
 - "--strict"
 - "--logging-format=$(LOG_FORMAT)"
 - "--v=$(LOG_LEVEL)"
