@@ -12,7 +12,7 @@ import (
 // the new configuration or target is the cause. If another version of the generator decides differently on the same facts, that version is the cause.
 func (c *comparison) classOf(id, field string, was, is any) v1alpha1.ChangeClass {
 	if !c.sameConfig || c.otherTarget {
-		if slices.ContainsFunc(c.oldConfigs, func(old map[string]decision) bool { return equal(old[id].part(field), was) }) {
+		if slices.ContainsFunc(c.oldConfigs, func(old decided) bool { return equal(part(old.by[id], field), was) }) {
 			return v1alpha1.ConfigChange
 		}
 		if c.oldConfigs == nil && len(c.factsOf(id)) == 0 {
@@ -26,24 +26,24 @@ func (c *comparison) classOf(id, field string, was, is any) v1alpha1.ChangeClass
 }
 
 // part is one field of a decision's value, or the whole of it.
-func (d decision) part(field string) any {
+func part(d v1alpha1.Decision, field string) any {
 	switch field {
 	case "":
-		return d.value
+		return d.Value
 	case "reason":
 		return d.Reason
 	}
-	fields, _ := d.value.(map[string]any)
+	fields, _ := fieldsOf(d.Value)
 	return fields[field]
 }
 
 // sameFacts says whether a decision rests on the facts it rested on. A class that comes or goes does so with its volume type, unless
 // the cloud has the type as before.
 func (c *comparison) sameFacts(id string) bool {
-	was, before := c.was[id]
-	is, after := c.is[id]
+	was, before := c.was.by[id]
+	is, after := c.is.by[id]
 	if before != after && strings.HasPrefix(id, plan.ClassID) {
-		return before && c.offered(classOf(was))
+		return before && c.offered(c.was.class(id))
 	}
 	return before != after || slices.Equal(was.Facts, is.Facts)
 }

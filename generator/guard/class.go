@@ -1,7 +1,9 @@
 package guard
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,35 +20,43 @@ var ownFields = map[string]string{
 	"ownReclaimPolicy": "reclaimPolicy", "ownVolumeBindingMode": "volumeBindingMode", "ownAllowVolumeExpansion": "allowVolumeExpansion",
 }
 
-// class is the decision of one StorageClass.
+// class is the decision of one StorageClass; without an id there is none.
 type class struct {
-	id, name         string
-	typeID, typeName string
-	fields           map[string]any
+	id string
+	plan.StorageClass
 }
 
-func classOf(d decision) class {
-	fields, _ := d.value.(map[string]any)
-	c := class{id: d.ID, name: strings.TrimPrefix(d.ID, plan.ClassID), fields: fields, typeName: typeOf(fields)}
-	if t, ok := fields[typeField].(map[string]any); ok {
-		c.typeID, _ = t["id"].(string)
-		c.typeName, _ = t["name"].(string)
+func (d decided) class(id string) class {
+	c, _ := d.by[id].Value.(plan.StorageClass)
+	return class{d.by[id].ID, c}
+}
+
+// parameter is the volume type that the class asks for: a name, or an ID.
+func (k class) parameter() string { return k.Parameters[contract.ParameterType] }
+
+// typeName is the name of the volume type that the class was made for. An older plan has it as parameter alone.
+func (k class) typeName() string { return cmp.Or(k.VolumeType.Name, k.parameter()) }
+
+// value is the class as a value of a change; nil: there is none.
+func (k class) value() any {
+	if k.id == "" {
+		return nil
 	}
-	return c
+	return k.StorageClass
 }
 
-// typeOf is the parameter type of a class: the name of a volume type, or its id.
-func typeOf(fields map[string]any) string {
-	parameters, _ := fields["parameters"].(map[string]any)
-	t, _ := parameters[contract.ParameterType].(string)
+func unlessNone(t plan.VolumeType) any {
+	if t == (plan.VolumeType{}) {
+		return nil
+	}
 	return t
 }
 
-func classesOf(p v1alpha1.Plan, in map[string]decision) []class {
+func classesOf(p v1alpha1.Plan, in decided) []class {
 	var all []class
 	for _, d := range p.Decisions {
 		if strings.HasPrefix(d.ID, plan.ClassID) {
-			all = append(all, classOf(in[d.ID]))
+			all = append(all, in.class(d.ID))
 		}
 	}
 	return all
@@ -57,20 +67,20 @@ func (c *comparison) classes() {
 	fresh := map[string]class{} // by id of the type
 	var added []class
 	for _, k := range classesOf(c.next, c.is) {
-		if _, stays := c.was[k.id]; !stays {
+		if _, stays := c.was.by[k.id]; !stays {
 			added = append(added, k)
-			fresh[k.typeID] = k
+			fresh[k.VolumeType.ID] = k
 		}
 	}
 	delete(fresh, "")
 	for _, k := range classesOf(c.old, c.was) {
-		if _, stays := c.is[k.id]; stays {
+		if _, stays := c.is.by[k.id]; stays {
 			continue
 		}
-		if now, renamed := fresh[k.typeID]; renamed {
+		if now, renamed := fresh[k.VolumeType.ID]; renamed {
 			c.renamed(k, now)
 			added = slices.DeleteFunc(added, func(a class) bool { return a.id == now.id })
-			delete(fresh, k.typeID)
+			delete(fresh, k.VolumeType.ID)
 			continue
 		}
 		c.removed(k)
@@ -82,26 +92,26 @@ func (c *comparison) classes() {
 
 func (c *comparison) renamed(was, is class) {
 	change := v1alpha1.Change{
-		Class: c.classOf(was.id, "", was.fields, nil), Decision: was.id, Field: "name", Old: was.name, New: is.name,
-		Objects: []string{"StorageClass/" + was.name, "StorageClass/" + is.name},
+		Class: c.classOf(was.id, "", was.value(), nil), Decision: was.id, Field: "name", Old: was.Name, New: is.Name,
+		Objects: []string{"StorageClass/" + was.Name, "StorageClass/" + is.Name},
 	}
 	slices.Sort(change.Objects)
 	c.refuseRemoval(&change, was)
-	effect := fmt.Sprintf("StorageClass %s is replaced by %s", was.name, is.name)
-	if was.typeName != is.typeName {
-		change.Facts = []string{fact{"volumeTypes[" + was.typeID + "].name", was.typeName, is.typeName}.String()}
-		effect = fmt.Sprintf("volume type %q is renamed to %q: %s", was.typeName, is.typeName, effect)
+	effect := fmt.Sprintf("StorageClass %s is replaced by %s", was.Name, is.Name)
+	if was.typeName() != is.typeName() {
+		change.Facts = []string{fact{"volumeTypes[" + was.VolumeType.ID + "].name", was.typeName(), is.typeName()}.String()}
+		effect = fmt.Sprintf("volume type %q is renamed to %q: %s", was.typeName(), is.typeName(), effect)
 	}
 	c.add(change, "%s", effect)
 }
 
 func (c *comparison) removed(k class) {
-	change := v1alpha1.Change{Class: c.classOf(k.id, "", k.fields, nil), Decision: k.id, Old: k.fields}
+	change := v1alpha1.Change{Class: c.classOf(k.id, "", k.value(), nil), Decision: k.id, Old: k.value()}
 	c.refuseRemoval(&change, k)
 	if c.otherTarget && change.Accept == "" {
 		return
 	}
-	effect := fmt.Sprintf("StorageClass %s is removed", k.name)
+	effect := fmt.Sprintf("StorageClass %s is removed", k.Name)
 	if change.Class == v1alpha1.CloudChange {
 		effect = c.fate(k) + ": " + effect
 	}
@@ -112,8 +122,8 @@ func (c *comparison) added(k class) {
 	if c.otherTarget {
 		return
 	}
-	change := v1alpha1.Change{Class: c.classOf(k.id, "", nil, k.fields), Decision: k.id, New: k.fields}
-	effect := fmt.Sprintf("StorageClass %s is added", k.name)
+	change := v1alpha1.Change{Class: c.classOf(k.id, "", nil, k.value()), Decision: k.id, New: k.value()}
+	effect := fmt.Sprintf("StorageClass %s is added", k.Name)
 	if change.Class == v1alpha1.CloudChange {
 		effect = c.origin(k) + ": " + effect
 	}
@@ -123,33 +133,33 @@ func (c *comparison) added(k class) {
 // fate is what became of the volume type of a class that is removed.
 func (c *comparison) fate(k class) string {
 	if c.offered(k) {
-		return fmt.Sprintf("volume type %q gets no class any more", k.typeName)
+		return fmt.Sprintf("volume type %q gets no class any more", k.typeName())
 	}
 	for _, t := range c.run.Inventory.VolumeTypes.Value {
-		if t.Name == k.typeName {
-			return fmt.Sprintf("volume type %q is another one now (ID %s instead of %s)", k.typeName, t.ID, k.typeID)
+		if t.Name == k.typeName() {
+			return fmt.Sprintf("volume type %q is another one now (ID %s instead of %s)", k.typeName(), t.ID, k.VolumeType.ID)
 		}
 	}
-	return fmt.Sprintf("volume type %q is gone", k.typeName)
+	return fmt.Sprintf("volume type %q is gone", k.typeName())
 }
 
 // origin is where the volume type of a class that is added comes from: an old class shows that it is not new.
 func (c *comparison) origin(k class) string {
 	for _, old := range classesOf(c.old, c.was) {
 		switch {
-		case k.typeID == "" || old.typeID != k.typeID:
-		case old.typeName != k.typeName:
-			return fmt.Sprintf("volume type %q is renamed to %q", old.typeName, k.typeName)
+		case k.VolumeType.ID == "" || old.VolumeType.ID != k.VolumeType.ID:
+		case old.typeName() != k.typeName():
+			return fmt.Sprintf("volume type %q is renamed to %q", old.typeName(), k.typeName())
 		default:
-			return fmt.Sprintf("volume type %q gets a class", k.typeName)
+			return fmt.Sprintf("volume type %q gets a class", k.typeName())
 		}
 	}
 	for _, w := range c.old.Warnings {
-		if strings.Contains(w, fmt.Sprintf("volume type %q", k.typeName)) { // the type was there, and could have no class
-			return fmt.Sprintf("volume type %q gets a class", k.typeName)
+		if strings.Contains(w, fmt.Sprintf("volume type %q", k.typeName())) { // the type was there, and could have no class
+			return fmt.Sprintf("volume type %q gets a class", k.typeName())
 		}
 	}
-	return fmt.Sprintf("volume type %q is new", k.typeName)
+	return fmt.Sprintf("volume type %q is new", k.typeName())
 }
 
 // offered says whether the cloud still has the volume type of a class.
@@ -161,7 +171,7 @@ func (c *comparison) offered(k class) bool {
 // typeNow is the volume type of a class as the cloud has it now. It finds the type by ID, or by name where an older plan holds no ID.
 func (c *comparison) typeNow(k class) (v1alpha1.VolumeType, bool) {
 	i := slices.IndexFunc(c.run.Inventory.VolumeTypes.Value, func(t v1alpha1.VolumeType) bool {
-		return t.ID == k.typeID || k.typeID == "" && t.Name == k.typeName
+		return t.ID == k.VolumeType.ID || k.VolumeType.ID == "" && t.Name == k.typeName()
 	})
 	if i < 0 {
 		return v1alpha1.VolumeType{}, false
@@ -171,15 +181,15 @@ func (c *comparison) typeNow(k class) (v1alpha1.VolumeType, bool) {
 
 func (c *comparison) refuseRemoval(change *v1alpha1.Change, k class) {
 	change.Accept = ClassRemoved
-	change.Refused = "claims that name StorageClass " + k.name + " would find no class"
-	entry := c.pinned(k.name, k.fields)
-	if t, found := c.typeNow(k); found && k.typeID != "" && t.Name != typeOf(k.fields) && typeOf(k.fields) != t.ID {
+	change.Refused = "claims that name StorageClass " + k.Name + " would find no class"
+	entry := c.pinned(k)
+	if t, found := c.typeNow(k); found && k.VolumeType.ID != "" && t.Name != k.parameter() && k.parameter() != t.ID {
 		// The old name would make every claim fail. The ID stays for as long as the type exists.
-		entry["parameters"] = withType(k.fields["parameters"], t.ID)
-		change.Refused += "; the pinned class names the volume type by ID. " + recreate(k.name)
+		entry["parameters"] = k.withType(t.ID)
+		change.Refused += "; the pinned class names the volume type by ID. " + recreate(k.Name)
 	}
 	change.Pin = m{"storageClasses": m{"extra": []any{entry}}}
-	c.removeExtra(change, k.name)
+	c.removeExtra(change, k.Name)
 	if c.otherTarget {
 		change.Pin, change.Remove = nil, nil
 	}
@@ -190,29 +200,30 @@ func recreate(name string) string {
 	return "Kubernetes cannot change parameters in place: run `kubectl delete storageclass " + name + "` before you apply; volumes stay as they are"
 }
 
-func withType(parameters any, id string) map[string]any {
-	with := map[string]any{}
-	if given, ok := parameters.(map[string]any); ok {
-		for key, value := range given {
-			with[key] = value
-		}
+// withType are the parameters of the class with another volume type.
+func (k class) withType(id string) map[string]string {
+	with := maps.Clone(k.Parameters)
+	if with == nil {
+		with = map[string]string{}
 	}
 	with[contract.ParameterType] = id
 	return with
 }
 
 // pinned is a class as an entry of storageClasses.extra that depends on no type of the cloud.
-func (c *comparison) pinned(name string, was map[string]any) m {
-	entry := m{"name": name, "reclaimPolicy": was["reclaimPolicy"], "parameters": was["parameters"]}
-	for id, key := range map[string]string{plan.IDs.BindingMode.ID: "volumeBindingMode", plan.IDs.Expansion.ID: "allowVolumeExpansion"} {
-		if value, ok := was[key]; ok && !equal(value, c.is[id].value) { // else the class has it by default
-			entry[key] = value
-		}
+func (c *comparison) pinned(k class) m {
+	entry := m{"name": k.Name, "reclaimPolicy": k.ReclaimPolicy, "parameters": k.Parameters}
+	if k.VolumeBindingMode != c.is.BindingMode.Value { // else the class has it by default
+		entry["volumeBindingMode"] = k.VolumeBindingMode
 	}
-	for _, key := range []string{"mountOptions", "annotations"} {
-		if value, ok := was[key]; ok {
-			entry[key] = value
-		}
+	if k.AllowVolumeExpansion != c.is.Expansion.Value {
+		entry["allowVolumeExpansion"] = k.AllowVolumeExpansion
+	}
+	if len(k.MountOptions) > 0 {
+		entry["mountOptions"] = k.MountOptions
+	}
+	if len(k.Annotations) > 0 {
+		entry["annotations"] = k.Annotations
 	}
 	return entry
 }

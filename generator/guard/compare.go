@@ -16,30 +16,38 @@ type m map[string]any
 type comparison struct {
 	old, next   v1alpha1.Plan
 	run         Run
-	was, is     map[string]decision
-	oldConfigs  []map[string]decision // of Run.OldConfigs
+	was, is     decided
+	oldConfigs  []decided // of Run.OldConfigs
 	sameConfig  bool
 	otherTarget bool
 	reported    map[string]bool // facts that a change names already
 	changes     []v1alpha1.Change
 }
 
-// decision is a decision whose value has the types of JSON, so that a plan read from a file compares with one just made.
-type decision struct {
-	v1alpha1.Decision
-	value any
+// decided is a plan with its decisions by id. Their values have the types that package plan has for them, so that one from a file compares
+// with one just made. A decision that this version does not know has the types of JSON.
+type decided struct {
+	plan.Result
+	by map[string]v1alpha1.Decision
 }
 
-func byID(p v1alpha1.Plan) map[string]decision {
-	all := make(map[string]decision, len(p.Decisions))
-	for _, d := range p.Decisions {
-		all[d.ID] = decision{d, plainJSON(d.Value)}
+func decidedIn(p v1alpha1.Plan) decided {
+	r, rest, _ := plan.Restore(p)
+	values := r.Values()
+	for _, d := range rest {
+		values[d.ID] = plainJSON(d.Value)
 	}
-	return all
+	all := make(map[string]v1alpha1.Decision, len(p.Decisions))
+	for _, d := range p.Decisions {
+		d.Value = values[d.ID]
+		all[d.ID] = d
+	}
+	return decided{r, all}
 }
 
 func (c *comparison) add(change v1alpha1.Change, format string, args ...any) {
 	change.Message = string(change.Class) + ": " + fmt.Sprintf(format, args...)
+	change.Old, change.New = plainJSON(change.Old), plainJSON(change.New)
 	if change.Decision != "" && change.Objects == nil {
 		change.Objects = c.objects(change.Decision, change.Field)
 	}
@@ -54,7 +62,7 @@ func (c *comparison) objects(id, field string) []string {
 	for _, k := range kinds {
 		name, found := strings.CutPrefix(id, k.prefix)
 		if id == plan.IDs.CSIDriver.ID {
-			name, _ = c.is[plan.IDs.Driver.ID].value.(string)
+			name = c.is.Driver.Value
 		}
 		if found && name != "" {
 			return []string{k.kind + "/" + name}
@@ -62,8 +70,8 @@ func (c *comparison) objects(id, field string) []string {
 	}
 	if id == plan.IDs.DefaultClass.ID {
 		var classes []string
-		for _, name := range []any{c.was[id].value, c.is[id].value} {
-			if name, ok := name.(string); ok && name != "" {
+		for _, name := range []string{c.was.DefaultClass.Value, c.is.DefaultClass.Value} {
+			if name != "" {
 				classes = append(classes, "StorageClass/"+name)
 			}
 		}
@@ -128,16 +136,16 @@ func (c *comparison) settings() {
 func (c *comparison) decisions() {
 	c.classes()
 	for _, id := range c.ids() {
-		was, before := c.was[id]
-		is, after := c.is[id]
+		was, before := c.was.by[id]
+		is, after := c.is.by[id]
 		switch {
 		case strings.HasPrefix(id, plan.ClassID) && before != after: // classes has said so
 		case !before:
-			c.change(id, "", nil, is.value, "%s is new: %s", id, text(is.value))
+			c.change(id, "", nil, is.Value, "%s is new: %s", id, text(is.Value))
 		case !after:
-			c.change(id, "", was.value, nil, "%s is gone, it was %s", id, text(was.value))
-		case !equal(was.value, is.value):
-			c.fields(id, was.value, is.value)
+			c.change(id, "", was.Value, nil, "%s is gone, it was %s", id, text(was.Value))
+		case !equal(was.Value, is.Value):
+			c.fields(id, was.Value, is.Value)
 			if strings.HasPrefix(id, plan.ClassID) {
 				c.retyped(id)
 			}
@@ -168,8 +176,8 @@ func (c *comparison) ids() []string {
 
 // fields compares two values of one decision, each field of an object alone. Where a thing is turned on or off, the rest follows from it.
 func (c *comparison) fields(id string, was, is any) {
-	before, object := was.(map[string]any)
-	after, still := is.(map[string]any)
+	before, object := fieldsOf(was)
+	after, still := fieldsOf(is)
 	if !object || !still {
 		c.change(id, "", was, is, "%s changes %s", id, fromTo(was, is))
 		return
@@ -205,7 +213,7 @@ func (c *comparison) change(id, field string, was, is any, format string, args .
 		change.Pin, change.Remove = nil, nil // the old target is what keeps the old value
 	}
 	if field == "parameters" && change.Accept == "" && c.pinnedByID(id) {
-		message += ". " + recreate(classOf(c.is[id]).name)
+		message += ". " + recreate(c.is.class(id).Name)
 	}
 	if c.otherTarget && change.Accept == "" {
 		return
@@ -215,9 +223,9 @@ func (c *comparison) change(id, field string, was, is any, format string, args .
 
 // grounds reports a decision whose value stays while its facts, its reason or its source change: plan.yaml and README.md name them.
 func (c *comparison) grounds(id string) {
-	was, before := c.was[id]
-	is, after := c.is[id]
-	if !before || !after || c.otherTarget || !equal(was.value, is.value) {
+	was, before := c.was.by[id]
+	is, after := c.is.by[id]
+	if !before || !after || c.otherTarget || !equal(was.Value, is.Value) {
 		return
 	}
 	facts := c.factsOf(id)
@@ -225,8 +233,8 @@ func (c *comparison) grounds(id string) {
 	change := v1alpha1.Change{Class: v1alpha1.CloudChange, Decision: id, Field: "facts", Old: was.Facts, New: is.Facts, Facts: texts(fresh)}
 	change.Objects = []string{} // none changes with the value as it is
 	stays := c.title(id) + " stays as it is"
-	if _, object := is.value.(map[string]any); !object {
-		stays = c.title(id) + " stays " + text(is.value)
+	if _, object := fieldsOf(is.Value); !object {
+		stays = c.title(id) + " stays " + text(is.Value)
 	}
 	switch {
 	case len(fresh) > 0:
@@ -240,7 +248,7 @@ func (c *comparison) grounds(id string) {
 		change.Class, change.Field, change.Old, change.New = c.classOf(id, "reason", was.Reason, is.Reason), "reason", was.Reason, is.Reason
 		c.add(change, "%s for another reason: %s", stays, is.Reason)
 	case !slices.Equal(was.Facts, is.Facts):
-		c.add(change, "%s: its facts change from %s to %s", stays, text(was.Facts), text(is.Facts))
+		c.add(change, "%s: its facts change from %s to %s", stays, text(factTexts(was.Facts)), text(factTexts(is.Facts)))
 	}
 }
 
@@ -263,9 +271,7 @@ func (c *comparison) warnings() {
 
 // saysTopology is whether a warning repeats the line about the topology that is off now.
 func (c *comparison) saysTopology(warning string) bool {
-	was, _ := plan.DecisionOf(c.old, plan.IDs.Topology.ID)
-	is, _ := plan.DecisionOf(c.next, plan.IDs.Topology.ID)
-	return strings.HasPrefix(warning, plan.TopologyIsOff) && was.Value != is.Value
+	return strings.HasPrefix(warning, plan.TopologyIsOff) && c.was.Topology.Value != c.is.Topology.Value
 }
 
 // ordered removes what is said twice.

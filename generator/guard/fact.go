@@ -41,7 +41,7 @@ func withFacts(facts []fact, effect string) string {
 // factsOf are the facts of a decision that have another value now. A decision may cease to name a fact, or begin to: that alone says
 // nothing about the cloud. So the value that only one of the plans names is compared with what is known of the other time.
 func (c *comparison) factsOf(id string) []fact {
-	before, after := named(c.was[id].Facts), named(c.is[id].Facts)
+	before, after := named(c.was.by[id].Facts), named(c.is.by[id].Facts)
 	var changed []fact
 	for _, name := range slices.Sorted(maps.Keys(merged(before, after))) {
 		was, old := before[name]
@@ -62,8 +62,8 @@ func (c *comparison) factsOf(id string) []fact {
 // unsaid is the value that a fact had while the old plan did not name it. The class of a type that was bound to no zone does not name its
 // zones, as long as topology is on. Of other facts nothing is known.
 func (c *comparison) unsaid(id, name string) (string, bool) {
-	k := classOf(c.was[id])
-	return "none", k.typeName != "" && name == plan.ZonesFact(k.typeName) && c.was[plan.IDs.Topology.ID].value == true
+	k := c.was.class(id)
+	return "none", k.typeName() != "" && name == plan.ZonesFact(k.typeName()) && c.was.Topology.Value
 }
 
 func merged(a, b map[string]string) map[string]string {
@@ -72,41 +72,49 @@ func merged(a, b map[string]string) map[string]string {
 	return both
 }
 
-// named are facts by name. One without a value, such as `volumeTypes has "fast"`, is no fact that changes.
-func named(facts []string) map[string]string {
+// named are the values of facts by name. One without a value, such as `volumeTypes has "fast"`, is no fact that changes.
+func named(facts []v1alpha1.NamedFact) map[string]string {
 	values := map[string]string{}
 	for _, f := range facts {
-		if name, value, found := plan.CutFact(f); found {
-			values[name] = value
+		if f.Value != "" {
+			values[f.Name] = f.Value
 		}
 	}
 	return values
 }
 
+func factTexts(facts []v1alpha1.NamedFact) []string {
+	var all []string
+	for _, f := range facts {
+		all = append(all, f.String())
+	}
+	return all
+}
+
 // retyped reports a class whose parameters stay while its volume type does not: another type has the name now, or the type has another
 // name.
 func (c *comparison) retyped(id string) {
-	was, is := classOf(c.was[id]), classOf(c.is[id])
-	if equal(was.fields[typeField], is.fields[typeField]) || typeOf(was.fields) != typeOf(is.fields) {
+	was, is := c.was.class(id), c.is.class(id)
+	if was.VolumeType == is.VolumeType || was.parameter() != is.parameter() {
 		return // nothing changes, or the line about the parameters says so
 	}
-	old, next := was.fields[typeField], is.fields[typeField]
+	old, next := unlessNone(was.VolumeType), unlessNone(is.VolumeType)
 	change := v1alpha1.Change{Class: c.classOf(id, typeField, old, next), Decision: id, Field: typeField, Old: old, New: next}
-	if change.Class == v1alpha1.GeneratorChange && was.typeID != "" {
+	if change.Class == v1alpha1.GeneratorChange && was.VolumeType.ID != "" {
 		change.Class = v1alpha1.CloudChange // the ID is a fact of the cloud that no list of facts names
 	}
-	switch class := "StorageClass " + is.name; {
-	case was.typeID == "" && is.typeID == "", change.Class == v1alpha1.GeneratorChange:
+	switch class := "StorageClass " + is.Name; {
+	case was.VolumeType.ID == "" && is.VolumeType.ID == "", change.Class == v1alpha1.GeneratorChange:
 		c.add(change, "%s: %s changes %s", class, typeField, fromTo(old, next))
-	case was.typeID == "":
-		c.add(change, "the cloud has volume type %q now, with ID %s: %s stays as it is", is.typeName, is.typeID, class)
-	case is.typeID == "":
-		c.add(change, "volume type %q is gone (ID %s): %s stays as it is, and new volumes of it fail", was.typeName, was.typeID, class)
-	case was.typeID == is.typeID:
-		change.Facts = []string{fact{"volumeTypes[" + was.typeID + "].name", was.typeName, is.typeName}.String()}
-		c.add(change, "volume type %q is renamed to %q: %s stays as it is", was.typeName, is.typeName, class)
+	case was.VolumeType.ID == "":
+		c.add(change, "the cloud has volume type %q now, with ID %s: %s stays as it is", is.typeName(), is.VolumeType.ID, class)
+	case is.VolumeType.ID == "":
+		c.add(change, "volume type %q is gone (ID %s): %s stays as it is, and new volumes of it fail", was.typeName(), was.VolumeType.ID, class)
+	case was.VolumeType.ID == is.VolumeType.ID:
+		change.Facts = []string{fact{"volumeTypes[" + was.VolumeType.ID + "].name", was.typeName(), is.typeName()}.String()}
+		c.add(change, "volume type %q is renamed to %q: %s stays as it is", was.typeName(), is.typeName(), class)
 	default:
-		change.Facts = []string{fact{"volumeTypes[" + is.typeName + "].id", was.typeID, is.typeID}.String()}
-		c.add(change, "volume type %q is another one now (ID %s instead of %s): new volumes of %s go there", is.typeName, is.typeID, was.typeID, class)
+		change.Facts = []string{fact{"volumeTypes[" + is.typeName() + "].id", was.VolumeType.ID, is.VolumeType.ID}.String()}
+		c.add(change, "volume type %q is another one now (ID %s instead of %s): new volumes of %s go there", is.typeName(), is.VolumeType.ID, was.VolumeType.ID, class)
 	}
 }

@@ -56,9 +56,9 @@ func Today(inv v1alpha1.Inventory, old, next v1alpha1.Plan) []v1alpha1.Plan {
 
 // Compare lists what is different in next, in a fixed order: the run itself, the settings, then the decisions in the order of plan.yaml.
 func Compare(old, next v1alpha1.Plan, run Run) []v1alpha1.Change {
-	c := comparison{old: old, next: next, run: run, was: byID(old), is: byID(next), reported: map[string]bool{}}
+	c := comparison{old: old, next: next, run: run, was: decidedIn(old), is: decidedIn(next), reported: map[string]bool{}}
 	for _, p := range run.OldConfigs {
-		c.oldConfigs = append(c.oldConfigs, byID(p))
+		c.oldConfigs = append(c.oldConfigs, decidedIn(p))
 	}
 	c.sameConfig = equal(plainJSON(old.Config), plainJSON(next.Config))
 	c.bundle()

@@ -457,11 +457,10 @@ func TestWhatKubernetesCannotChangeIsRefusedForEveryKindOfObject(t *testing.T) {
 	}{
 		{"driver name of a VolumeAttributesClass", "attributesClass.gold", v{"driverName": "a"}, v{"driverName": "b"}, ClassImmutable},
 		{"parameters of a VolumeAttributesClass", "attributesClass.gold", v{"parameters": v{"type": "a"}}, v{"parameters": v{"type": "b"}}, ClassImmutable},
-		{"annotations of a VolumeAttributesClass", "attributesClass.gold", v{"annotations": v{"a": "b"}}, v{}, ""},
 		{"a VolumeAttributesClass removed", "attributesClass.gold", v{"parameters": v{"type": "a"}}, nil, ClassRemoved},
 		{"attachRequired of the CSIDriver", "csiDriver", v{"attachRequired": true}, v{"attachRequired": false}, ClassImmutable},
 		{"lifecycle modes of the CSIDriver", "csiDriver", v{"volumeLifecycleModes": []any{"Persistent"}}, v{"volumeLifecycleModes": []any{"Persistent", "Ephemeral"}}, ClassImmutable},
-		{"capacity of the CSIDriver", "csiDriver", v{"storageCapacity": true}, v{"storageCapacity": false}, ""},
+		{"mount options of a StorageClass", "storageClass.gold", v{"mountOptions": []any{"noatime"}}, v{}, ""},
 	}
 	for _, c := range cases {
 		changes := plans(c.id, c.was, c.is)

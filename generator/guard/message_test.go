@@ -83,10 +83,12 @@ func TestALongValueIsCutAndAShortOneIsNot(t *testing.T) {
 
 // What only one of the plans names is no change of the cloud: the other one may just not have looked.
 func TestAChangeOfTheCloudNamesTheFactsBeforeTheEffect(t *testing.T) {
-	planOf := func(value string, facts ...string) v1alpha1.Plan {
+	planOf := func(value string, facts ...v1alpha1.NamedFact) v1alpha1.Plan {
 		return v1alpha1.Plan{Decisions: []v1alpha1.Decision{{ID: "a", Value: value, Facts: facts}}}
 	}
-	got := messagesOf(Compare(planOf("1", "kept = x", "old = x", "moved = x"), planOf("2", "kept = x", "moved = y", "new = y"), Run{}))
+	kept := v1alpha1.NamedFact{Name: "kept", Value: "x"}
+	got := messagesOf(Compare(planOf("1", kept, v1alpha1.NamedFact{Name: "old", Value: "x"}, v1alpha1.NamedFact{Name: "moved", Value: "x"}),
+		planOf("2", kept, v1alpha1.NamedFact{Name: "moved", Value: "y"}, v1alpha1.NamedFact{Name: "new", Value: "y"}), Run{}))
 	want := []string{"cloud: moved changes from x to y: a changes from 1 to 2"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

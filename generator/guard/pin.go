@@ -98,12 +98,12 @@ func (c *comparison) pinAttributesClass(change *v1alpha1.Change, name string) {
 // pinClass keeps a class as it was: as an override of its type where the type made it, else as an extra class.
 func (c *comparison) pinClass(change *v1alpha1.Change, name string) {
 	id := plan.ClassID + name
-	was, is := classOf(c.was[id]), classOf(c.is[id])
+	was, is := c.was.class(id), c.is.class(id)
 	switch {
 	case sameBesidesDriver(was, is): // pinDriver keeps the name, and nothing of the class is lost
-	case c.is[id].Source == string(plan.FromConfig):
+	case c.is.by[id].Source == string(plan.FromConfig):
 		c.pinExtra(change, was)
-	case typeOf(was.fields) == typeOf(is.fields):
+	case was.parameter() == is.parameter():
 		c.pinOverride(change, was, is)
 	default:
 		for key, o := range c.next.Config.StorageClasses.Overrides {
@@ -117,19 +117,17 @@ func (c *comparison) pinClass(change *v1alpha1.Change, name string) {
 
 // sameBesidesDriver is whether a class has nothing else to keep than its provisioner, which the name of the driver decides.
 func sameBesidesDriver(was, is class) bool {
-	return !slices.ContainsFunc([]string{"reclaimPolicy", "volumeBindingMode", "parameters"}, func(field string) bool {
-		return !equal(was.fields[field], is.fields[field])
-	})
+	return was.ReclaimPolicy == is.ReclaimPolicy && was.VolumeBindingMode == is.VolumeBindingMode && maps.Equal(was.Parameters, is.Parameters)
 }
 
 // pinExtra keeps a class as an extra one. A type that has another name now is named by its ID.
 func (c *comparison) pinExtra(change *v1alpha1.Change, was class) {
-	entry := c.pinned(was.name, was.fields)
-	if t, found := c.typeNow(was); found && was.typeID != "" && t.Name != typeOf(was.fields) {
-		entry["parameters"] = withType(was.fields["parameters"], t.ID)
+	entry := c.pinned(was)
+	if t, found := c.typeNow(was); found && was.VolumeType.ID != "" && t.Name != was.parameter() {
+		entry["parameters"] = was.withType(t.ID)
 	}
 	change.Pin = m{"storageClasses": m{"extra": []any{entry}}}
-	c.removeExtra(change, was.name)
+	c.removeExtra(change, was.Name)
 }
 
 // removeExtra names the entry of the configuration that has the name of a pinned class.
@@ -147,25 +145,24 @@ const fsTypeKey = "csi.storage.k8s.io/fstype"
 // pinOverride keeps what Kubernetes cannot change of the class of a type, under the key that the configuration has for the type already.
 func (c *comparison) pinOverride(change *v1alpha1.Change, was, is class) {
 	overrides := c.next.Config.StorageClasses.Overrides
-	key := typeOf(was.fields)
-	if _, byID := overrides[is.typeID]; byID {
-		key = is.typeID
+	key := was.parameter()
+	if _, byID := overrides[is.VolumeType.ID]; byID {
+		key = is.VolumeType.ID
 	}
 	given, path := overrides[key], "spec.storageClasses.overrides."+key
 	pin := m{}
-	if !equal(was.fields["reclaimPolicy"], is.fields["reclaimPolicy"]) {
-		pin["reclaimPolicy"] = was.fields["reclaimPolicy"]
+	if was.ReclaimPolicy != is.ReclaimPolicy {
+		pin["reclaimPolicy"] = was.ReclaimPolicy
 	}
-	if !equal(was.fields["volumeBindingMode"], is.fields["volumeBindingMode"]) {
-		pin["volumeBindingMode"] = was.fields["volumeBindingMode"]
+	if was.VolumeBindingMode != is.VolumeBindingMode {
+		pin["volumeBindingMode"] = was.VolumeBindingMode
 	}
-	before, _ := was.fields["parameters"].(map[string]any)
-	after, _ := is.fields["parameters"].(map[string]any)
 	parameters := m{}
-	for name, value := range before {
+	for name, value := range was.Parameters {
 		_, asParameter := given.Parameters[name]
+		now, stays := is.Parameters[name]
 		switch {
-		case equal(value, after[name]):
+		case stays && value == now:
 		case name == fsTypeKey && !asParameter:
 			pin["fsType"] = value
 		default:
@@ -175,11 +172,11 @@ func (c *comparison) pinOverride(change *v1alpha1.Change, was, is class) {
 	if len(parameters) > 0 {
 		pin["parameters"] = parameters
 	}
-	if _, had := before[fsTypeKey]; !had && given.FSType != "" {
+	if _, had := was.Parameters[fsTypeKey]; !had && given.FSType != "" {
 		change.Remove = append(change.Remove, path+".fsType")
 	}
 	for name := range given.Parameters {
-		if _, had := before[name]; !had {
+		if _, had := was.Parameters[name]; !had {
 			change.Remove = append(change.Remove, path+".parameters."+name)
 		}
 	}

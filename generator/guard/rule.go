@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -107,6 +108,6 @@ func (c *comparison) guardImmutable(change *v1alpha1.Change, kind, name string) 
 
 // pinnedByID says whether the parameters of a class differ in nothing but the type, which is now the ID of the same type.
 func (c *comparison) pinnedByID(id string) bool {
-	was, is := classOf(c.was[id]), classOf(c.is[id])
-	return was.typeID != "" && typeOf(is.fields) == was.typeID && equal(withType(was.fields["parameters"], was.typeID), is.fields["parameters"])
+	was, is := c.was.class(id), c.is.class(id)
+	return was.VolumeType.ID != "" && is.parameter() == was.VolumeType.ID && maps.Equal(was.withType(is.parameter()), is.Parameters)
 }

@@ -11,6 +11,7 @@ import (
 
 // fromTo says what a value was and is. Of texts with several lines it names the lines that differ.
 func fromTo(was, is any) string {
+	was, is = plainJSON(was), plainJSON(is)
 	before, isText := was.(string)
 	after, stays := is.(string)
 	if !isText || !stays || !strings.Contains(before+after, "\n") {
@@ -43,7 +44,7 @@ const longest = 160
 
 // text is a value on one line, as short as it can be read.
 func text(v any) string {
-	s := []rune(whole(v))
+	s := []rune(whole(plainJSON(v)))
 	if len(s) > longest {
 		return string(s[:longest]) + "…"
 	}
@@ -102,6 +103,35 @@ func differences(path string, old, next any) []difference {
 		all = append(all, differences(path+"."+key, before[key], after[key])...)
 	}
 	return all
+}
+
+// fieldsOf are the fields of an object by their keys in a document, without those that a document leaves out; false: it is no object.
+func fieldsOf(value any) (map[string]any, bool) {
+	v := reflect.ValueOf(value)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	fields := map[string]any{}
+	switch v.Kind() {
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			fields[key.String()] = v.MapIndex(key).Interface()
+		}
+		return fields, !v.IsNil()
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			if name != "-" && (option == "" || !isEmpty(v.Field(i))) {
+				fields[name] = v.Field(i).Interface()
+			}
+		}
+		return fields, true
+	}
+	return nil, false
+}
+
+func isEmpty(v reflect.Value) bool {
+	return v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
 }
 
 func fieldNames(a, b map[string]any) []string {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -49,7 +48,7 @@ func (d *decider) attributesClass(driver, name string, c v1alpha1.AttributesClas
 		switch {
 		case found:
 			parameters[contract.ParameterType] = t.Name
-			decision.Facts = []string{fmt.Sprintf("volumeTypes has %q", t.Name)}
+			decision.Facts = []v1alpha1.NamedFact{offered(t)}
 		case d.inv.VolumeTypes.State == v1alpha1.Known:
 			d.warn("%s: the class is left out, because the cloud has no volume type %q%s", path, c.Type, didYouMean(c.Type, typeNames(d.inv.VolumeTypes.Value)))
 			return decision, false

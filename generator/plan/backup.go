@@ -25,14 +25,14 @@ func (d *decider) backupClass() Decision[BackupClass] {
 	case d.inv.Backup.State == "":
 		return Decision[BackupClass]{Source: Inferred, Reason: "the inventory is older than the question for backups"}
 	case !known(d, "backup", d.inv.Backup):
-		return Decision[BackupClass]{Source: Inferred, Facts: []string{stateOf("backup", d.inv.Backup)}, Reason: "the cloud does not let this project list backups"}
+		return Decision[BackupClass]{Source: Inferred, Facts: []v1alpha1.NamedFact{stateOf("backup", d.inv.Backup)}, Reason: "the cloud does not let this project list backups"}
 	}
 	// A quota is for the terminal alone: it changes from day to day.
 	if quota, counted := d.inv.Quota.Value["backups"]; d.inv.Quota.State == v1alpha1.Known && counted && quota.Limit == 0 {
 		d.notice("the quota of this project allows no backup, so VolumeSnapshots of class %s fail: ask the operator of the cloud, or set spec.snapshots.backup: disabled", backupClassName)
 	}
 	return Decision[BackupClass]{
-		Value: class, Source: Inferred, Facts: []string{"backup = known"},
+		Value: class, Source: Inferred, Facts: []v1alpha1.NamedFact{{Name: "backup", Value: string(v1alpha1.Known)}},
 		Reason: "the cloud lists backups for this project; only an administrator sees whether a cinder-backup service makes them",
 	}
 }

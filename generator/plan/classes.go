@@ -137,14 +137,14 @@ func (d *decider) classOfType(t v1alpha1.VolumeType) (Decision[StorageClass], bo
 	decision := Decision[StorageClass]{
 		Source: Inferred,
 		Reason: fmt.Sprintf("the cloud offers volume type %q", t.Name),
-		Facts:  []string{fmt.Sprintf("volumeTypes has %q", t.Name)},
+		Facts:  []v1alpha1.NamedFact{offered(t)},
 	}
 	name := override.Name
 	if name == "" {
 		name = className(d.spec.StorageClasses.NamePrefix, t.Name, t.ID)
 		if slugOf(t.Name) != t.Name {
 			decision.Reason += "; its name is no class name, so six digits of its id's hash were added"
-			decision.Facts = append(decision.Facts, fmt.Sprintf("volumeTypes[%s].id = %s", t.Name, t.ID))
+			decision.Facts = append(decision.Facts, v1alpha1.NamedFact{Name: typeFact + t.Name + typeID, Value: t.ID})
 		}
 	}
 	if key != "" {
@@ -194,7 +194,7 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 	}
 	decision.Value.VolumeType = VolumeType{t.ID, t.Name}
 	decision.Value.Parameters[contract.ParameterType] = t.Name
-	decision.Facts = append([]string{fmt.Sprintf("volumeTypes has %q", t.Name)}, decision.Facts...)
+	decision.Facts = append([]v1alpha1.NamedFact{offered(t)}, decision.Facts...)
 	if e.Type == "" {
 		decision.Facts = append(decision.Facts, effective.Facts...)
 	}

@@ -118,7 +118,7 @@ func (d *decider) cloudConf(r Result) Decision[string] {
 			d.problem("the cloud's region %q %s, which cannot be written into cloud.conf", region, problem)
 		}
 		f.Set("Global", "", "region", region)
-		decision.Facts = append(decision.Facts, "cloud.region = "+region)
+		decision.Facts = append(decision.Facts, v1alpha1.NamedFact{Name: "cloud.region", Value: region})
 		decision.Reason += "; the region is the one that was inspected"
 	}
 	if r.CASource.Value.ConfigMap != "" {

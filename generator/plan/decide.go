@@ -183,13 +183,13 @@ func (d *decider) checkServices() {
 }
 
 // stateOf is a fact for a decision that had to do without its value.
-func stateOf[T any](name string, fact v1alpha1.Fact[T]) string {
-	return name + " = " + string(fact.State)
+func stateOf[T any](name string, fact v1alpha1.Fact[T]) v1alpha1.NamedFact {
+	return v1alpha1.NamedFact{Name: name, Value: string(fact.State)}
 }
 
 // list is a fact that is a list of names.
-func list(name string, values []string) string {
-	return name + factIs + namesText(values)
+func list(name string, values []string) v1alpha1.NamedFact {
+	return v1alpha1.NamedFact{Name: name, Value: namesText(values)}
 }
 
 func namesText(names []string) string {

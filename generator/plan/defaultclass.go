@@ -22,15 +22,15 @@ func (d *decider) defaultType(types []v1alpha1.VolumeType) Decision[string] {
 	}
 	fact := d.inv.DefaultVolumeType
 	if !known(d, "defaultVolumeType", fact) {
-		return Decision[string]{Source: Inferred, Facts: []string{stateOf("defaultVolumeType", fact)}, Reason: "the cloud does not report its default volume type"}
+		return Decision[string]{Source: Inferred, Facts: []v1alpha1.NamedFact{stateOf(defaultFact, fact)}, Reason: "the cloud does not report its default volume type"}
 	}
 	switch {
 	case fact.Value == "":
-		return Decision[string]{Source: Inferred, Facts: []string{"defaultVolumeType = none"}, Reason: "the cloud has no default volume type"}
+		return Decision[string]{Source: Inferred, Facts: []v1alpha1.NamedFact{{Name: defaultFact, Value: none}}, Reason: "the cloud has no default volume type"}
 	case unwritable(fact.Value) != "": // types has warned of it; the name must not reach a bundle
 		return Decision[string]{Source: Inferred, Reason: "the name of the cloud's default volume type cannot be written"}
 	}
-	return Decision[string]{Value: fact.Value, Source: Inferred, Facts: []string{"defaultVolumeType = " + fact.Value}, Reason: fmt.Sprintf("%q is the cloud's default volume type", fact.Value)}
+	return Decision[string]{Value: fact.Value, Source: Inferred, Facts: []v1alpha1.NamedFact{{Name: defaultFact, Value: fact.Value}}, Reason: fmt.Sprintf("%q is the cloud's default volume type", fact.Value)}
 }
 
 // needsDefaultType is whether any decision rests on the cloud's default type: a default class, Cinder's own type, or an extra

@@ -1,8 +1,8 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,16 +26,32 @@ func (r Result) Document(files []v1alpha1.File) v1alpha1.Plan {
 		Files:      files,
 	}
 	_ = r.each(false, func(id string, e entry) error {
-		d := e.document()
-		if id == IDs.CABundle.ID {
-			d.Value = certificateCount(r.CABundle.Value)
-		}
 		if !e.unsaid() {
+			d := e.document()
+			d.Value = r.shown(id, d.Value)
 			p.Decisions = append(p.Decisions, d)
 		}
 		return nil
 	})
 	return p
+}
+
+// Values are the values of all decisions by id, as a document has them.
+func (r Result) Values() map[string]any {
+	all := map[string]any{}
+	_ = r.each(false, func(id string, e entry) error {
+		all[id] = r.shown(id, e.document().Value)
+		return nil
+	})
+	return all
+}
+
+// shown is the value of a decision in a document, which has the certificates in its configuration.
+func (r *Result) shown(id string, value any) any {
+	if id == IDs.CABundle.ID {
+		return certificateCount(r.CABundle.Value)
+	}
+	return value
 }
 
 func certificateCount(pem string) string {
@@ -48,7 +64,20 @@ func certificateCount(pem string) string {
 // FromDocument is the Result that a document was made of, without its notices: what a bundle on disk was rendered from. It fails on
 // a decision that this version does not know.
 func FromDocument(p v1alpha1.Plan) (Result, error) {
-	r := Result{
+	r, rest, err := Restore(p)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case len(rest) > 0:
+		return Result{}, fmt.Errorf("plan.yaml has a decision %s that this version does not know; generator %s made it", rest[0].ID, p.Generator)
+	}
+	return r, nil
+}
+
+// Restore is FromDocument for a document of any version. The rest are the decisions that this version does not know, or whose value is not
+// of their type. The error is about the first of the latter.
+func Restore(p v1alpha1.Plan) (r Result, rest []v1alpha1.Decision, unreadable error) {
+	r = Result{
 		Generator: p.Generator, Simulated: p.Simulated, Cloud: p.Cloud, Target: p.Target, Format: p.Format, Config: p.Config, Given: p.Given, Warnings: p.Warnings,
 		Settings: noSettings(),
 	}
@@ -59,31 +88,31 @@ func FromDocument(p v1alpha1.Plan) (Result, error) {
 	}
 	prepare(reflect.ValueOf(&r).Elem(), "", ids)
 	r.identify()
-	err := r.each(true, func(id string, e entry) error {
+	_ = r.each(true, func(id string, e entry) error {
 		d, there := decisions[id]
 		if !there {
 			return nil
 		}
-		delete(decisions, id)
 		if id == IDs.CABundle.ID {
 			d.Value = p.Config.Credentials.CABundle
 		}
 		if err := e.restore(d); err != nil {
-			return fmt.Errorf("plan.yaml: decision %s: %w", id, err)
+			unreadable = cmp.Or(unreadable, fmt.Errorf("plan.yaml: decision %s: %w", id, err))
+			return nil
 		}
+		delete(decisions, id)
 		return nil
 	})
-	if err != nil {
-		return Result{}, err
-	}
-	if len(decisions) > 0 {
-		return Result{}, fmt.Errorf("plan.yaml has a decision %s that this version does not know; generator %s made it", slices.Min(slices.Collect(maps.Keys(decisions))), p.Generator)
+	for _, d := range p.Decisions {
+		if _, left := decisions[d.ID]; left {
+			rest = append(rest, d)
+		}
 	}
 	for i := range r.StorageClasses {
 		c := &r.StorageClasses[i].Value
 		c.Default = r.DefaultClass.Value == c.Name
 	}
-	return r, nil
+	return r, rest, unreadable
 }
 
 // DecisionOf finds a decision in a document by its id.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +13,6 @@ const (
 	typeFact     = "volumeTypes["
 	typeZones    = "].zones"
 	typeID       = "].id"
-	factIs       = " = "
 	none         = "none"
 	defaultFact  = "defaultVolumeType"
 	snapshotFact = "services.block-storage.snapshotInUse"
@@ -21,17 +21,9 @@ const (
 // ZonesFact is the name of the fact that says in which zones a volume type exists. A decision names it only where the type is bound to zones.
 func ZonesFact(volumeType string) string { return typeFact + volumeType + typeZones }
 
-// CutFact separates the name of a decision's fact from its value. A fact without a value, such as `volumeTypes has "fast"`, gives false.
-// The names of volume types and zones are text of others: they may hold what stands between a name and a value.
-func CutFact(fact string) (name, value string, found bool) {
-	if strings.HasPrefix(fact, typeFact) {
-		for _, end := range []string{typeZones + factIs, typeID + factIs} {
-			if i := strings.LastIndex(fact, end); i >= 0 {
-				return fact[:i+len(end)-len(factIs)], fact[i+len(end):], true
-			}
-		}
-	}
-	return strings.Cut(fact, factIs)
+// offered is the fact that the cloud has a volume type.
+func offered(t v1alpha1.VolumeType) v1alpha1.NamedFact {
+	return v1alpha1.NamedFact{Name: fmt.Sprintf("volumeTypes has %q", t.Name)}
 }
 
 // FactNow is the value of a named fact in an inventory. False: the inventory does not know it, or no decision names such a fact.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func TestATypeWhoseNameCannotBeWrittenNeverStopsTheBundle(t *testing.T) {
 		t.Errorf("want the class of the other type, got %q", names)
 	}
 	for _, d := range r.Document(nil).Decisions {
-		if strings.Contains(d.Reason+strings.Join(d.Facts, ""), "${") {
+		if strings.Contains(d.Reason+fmt.Sprint(d.Facts), "${") {
 			t.Errorf("%s: the name is in the plan: %s %q", d.ID, d.Reason, d.Facts)
 		}
 	}

@@ -23,8 +23,8 @@ const (
 type Decision[T any] struct {
 	ID     string // public: "topology.enabled"
 	Value  T
-	Reason string   // one sentence a person understands
-	Facts  []string // what in the inventory it rests on: "zones.compute = az1, az2"
+	Reason string               // one sentence a person understands
+	Facts  []v1alpha1.NamedFact // what in the inventory it rests on
 	Source Source
 }
 

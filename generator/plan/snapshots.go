@@ -1,9 +1,10 @@
 package plan
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // snapshotClassName is the VolumeSnapshotClass's name; OpenShift's built-in driver calls its own standard-csi.
@@ -25,7 +26,7 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 	decision.Value = SnapshotClass{Enabled: true, Name: snapshotClassName, Default: !d.openShift() || d.sideBySide()}
 	if !known(d, "services", d.inv.Services) {
 		decision.Reason = "every Cinder makes snapshots; this one does not report its versions, so volumes in use are assumed to need force"
-		decision.Facts = []string{stateOf("services", d.inv.Services)}
+		decision.Facts = []v1alpha1.NamedFact{stateOf("services", d.inv.Services)}
 		if len(d.unanswered) == 0 {
 			d.warn("the cloud does not report the versions of Cinder (%s), so snapshots of volumes in use are assumed to need force", d.inv.Services.State)
 		}
@@ -35,7 +36,7 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 		d.warn("Cinder reports the microversion %q, which is not a number: snapshots of volumes in use are assumed to need force", version)
 	}
 	decision.Value.InUse = atLeast(d.inv.Services.Value[blockStorage].MaxMicroversion, snapshotInUse)
-	decision.Facts = []string{fmt.Sprintf("%s = %t", snapshotFact, decision.Value.InUse)}
+	decision.Facts = []v1alpha1.NamedFact{{Name: snapshotFact, Value: strconv.FormatBool(decision.Value.InUse)}}
 	decision.Reason = "every Cinder makes snapshots; this one needs no force for volumes in use"
 	if !decision.Value.InUse {
 		decision.Reason = "every Cinder makes snapshots; this one needs force for volumes in use"

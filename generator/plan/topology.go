@@ -32,7 +32,7 @@ func (d *decider) topology() (Decision[bool], Decision[map[string]string]) {
 	if !computeKnown || !volumeKnown {
 		return decision, Decision[map[string]string]{Source: Default} // the run has ended already
 	}
-	decision.Facts = []string{list("zones.compute", compute), list("zones.volume", volume)}
+	decision.Facts = []v1alpha1.NamedFact{list("zones.compute", compute), list("zones.volume", volume)}
 	d.checkZoneMap(compute, volume)
 	missing := d.unmatched(compute, volume)
 	if mode == v1alpha1.Enabled {

@@ -54,7 +54,7 @@ func hostilePlan(text string) v1alpha1.Plan {
 		Generator: text, Target: v1alpha1.Target(text),
 		Config: v1alpha1.Spec{Topology: v1alpha1.Topology{ZoneMap: map[string]string{text: text}}},
 		Decisions: []v1alpha1.Decision{
-			{ID: classID + text, Value: map[string]any{"parameters": map[string]string{"type": text}, text: text}, Reason: text, Facts: []string{text}, Source: text},
+			{ID: classID + text, Value: map[string]any{"parameters": map[string]string{"type": text}, text: text}, Reason: text, Facts: []v1alpha1.NamedFact{{Name: text}}, Source: text},
 			{ID: text, Value: text + "\n" + text, Reason: text, Source: text},
 		},
 	}

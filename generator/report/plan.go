@@ -94,7 +94,15 @@ func factLine(d v1alpha1.Decision) string {
 	if len(d.Facts) == 0 {
 		return ""
 	}
-	return "facts: " + strings.Join(d.Facts, "; ")
+	return "facts: " + strings.Join(factTexts(d), "; ")
+}
+
+func factTexts(d v1alpha1.Decision) []string {
+	var texts []string
+	for _, f := range d.Facts {
+		texts = append(texts, f.String())
+	}
+	return texts
 }
 
 // classID begins the id of a StorageClass decision.

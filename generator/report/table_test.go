@@ -31,7 +31,7 @@ func oddInventory() v1alpha1.Inventory {
 
 func oddPlan() v1alpha1.Plan {
 	return v1alpha1.Plan{Decisions: []v1alpha1.Decision{
-		{ID: "storageClass." + strings.Repeat("x", 100), Value: map[string]any{"mountOptions": []string{strings.Repeat("y", 200)}}, Reason: strings.Repeat("why ", 50), Facts: []string{strings.Repeat("fact", 80)}},
+		{ID: "storageClass." + strings.Repeat("x", 100), Value: map[string]any{"mountOptions": []string{strings.Repeat("y", 200)}}, Reason: strings.Repeat("why ", 50), Facts: []v1alpha1.NamedFact{{Name: strings.Repeat("fact", 80)}}},
 		{ID: "cloudConf", Value: "[Global]\ncloud = a\n", Reason: "r"},
 	}}
 }

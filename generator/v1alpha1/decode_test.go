@@ -124,7 +124,7 @@ func TestWhatIsWrittenAsYAMLReadsBackTheSameAndStaysText(t *testing.T) {
 	texts := []string{"", "a", "no", "y", "1.30", "1_000", "12:30", "0x1f", "2026-01-02", "null", "~", "true", "- a", "a: b", "#c", "'", "\"", "a\nb\n", "a\nb", " a", "a ", "\t", "é日\u2028", "<&>", "*x", "@", "{", "%", "<<", "=", "\tfast\n\tssd", " a\nb", "\n", "\na", "a\n\n", "a \nb", "a\r\nb", "\u0085a\nb", "\ufeffa", "a: b\n- c", "# a\nb", "---\na", "...\n"}
 	want := Plan{APIVersion: APIVersion, Kind: KindPlan}
 	for _, s := range texts {
-		want.Decisions = append(want.Decisions, Decision{ID: s, Value: map[string]any{s: s}, Facts: []string{s}})
+		want.Decisions = append(want.Decisions, Decision{ID: s, Value: map[string]any{s: s}, Facts: []NamedFact{{s, s}}})
 	}
 	for name, encode := range map[string]func(any) ([]byte, error){"YAML": YAML, "JSON": JSON} {
 		text, err := encode(want)
@@ -149,7 +149,7 @@ func FuzzWhatIsWrittenAsYAMLReadsBackTheSame(f *testing.F) {
 		if !utf8.ValidString(s) {
 			return
 		}
-		want := Plan{APIVersion: APIVersion, Kind: KindPlan, Decisions: []Decision{{ID: s, Value: map[string]any{s: s, "in": []any{s, map[string]any{"a": s}}}, Facts: []string{s}}}}
+		want := Plan{APIVersion: APIVersion, Kind: KindPlan, Decisions: []Decision{{ID: s, Value: map[string]any{s: s, "in": []any{s, map[string]any{"a": s}}}, Facts: []NamedFact{{s, s}}}}}
 		text, err := YAML(want)
 		if err != nil {
 			t.Fatal(err)

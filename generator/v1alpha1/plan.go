@@ -70,11 +70,26 @@ func sameJSON(a, b any) bool {
 // Decision is one decided value with its reason and the facts it rests on. ID is public: "topology.enabled". The plan of
 // a drift check has neither reasons nor sources.
 type Decision struct {
-	ID     string   `json:"id"`
-	Value  any      `json:"value"`
-	Reason string   `json:"reason,omitempty"`
-	Facts  []string `json:"facts,omitempty"`
-	Source string   `json:"source,omitempty"` // config | inferred | default
+	ID     string      `json:"id"`
+	Value  any         `json:"value"`
+	Reason string      `json:"reason,omitempty"`
+	Facts  []NamedFact `json:"facts,omitempty"`
+	Source string      `json:"source,omitempty"` // config | inferred | default
+}
+
+// NamedFact is what a decision rests on: the fact zones.compute of an inventory had the value "az1, az2". A fact that has no value is there
+// or not.
+type NamedFact struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"`
+}
+
+// String is the fact as people read it.
+func (f NamedFact) String() string {
+	if f.Value == "" {
+		return f.Name
+	}
+	return f.Name + " = " + f.Value
 }
 
 // File is one emitted file, by its path below DIR with forward slashes.
