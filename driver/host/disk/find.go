@@ -73,7 +73,7 @@ func NewFinder(o Options) *Finder {
 
 // pollInterval is how often the driver reads sysfs while it waits for a disk or for its new size. One reading of 25
 // disks takes 0.4 ms, so a wait costs 0.2% of a processor. On average a disk is found 100 ms after it appears. In QEMU
-// guests polling found a disk 54 to 153 ms after the kernel's event (medians). A driver that listened to the kernel's
+// guests polling found a disk 109 to 189 ms after the kernel's event (medians). A driver that listened to the kernel's
 // events found it after 39 ms.
 const pollInterval = 200 * time.Millisecond
 
