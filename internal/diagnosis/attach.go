@@ -62,7 +62,7 @@ func (s *story) attach() {
 	}
 	node := p.Spec.NodeName
 	own := s.attachmentAt(node)
-	if s.nodeTrouble(stepAttach, node) || s.volumeTrouble() {
+	if s.volumeTrouble() || s.nodeTrouble(stepAttach, node) { // credentials of another project hide the server too
 		return
 	}
 	if s.gapAbout(theAttachments) {

@@ -61,10 +61,23 @@ func claimOf(f Facts) string {
 	return f.Namespace + "/" + f.Name
 }
 
-// deleting reports whether somebody has deleted the claim or its PersistentVolume.
+// deleting reports whether somebody has deleted the claim or its PersistentVolume. A PersistentVolume without a claim has no other story.
 func (s *story) deleting() bool {
 	v := s.Volume
-	return s.Claim == nil && v != nil || s.Claim != nil && s.Claim.DeletionTimestamp != nil || v != nil && v.DeletionTimestamp != nil
+	return s.Claim == nil && v != nil && !s.unreadable() || s.Claim != nil && s.Claim.DeletionTimestamp != nil || v != nil && v.DeletionTimestamp != nil
+}
+
+// theClaim names a gap that the diagnosis asks for.
+const theClaim = "the claim"
+
+// unreadable reports whether nobody can tell if the claim exists. A Released PersistentVolume proves that it does not.
+func (s *story) unreadable() bool {
+	return s.Claim == nil && s.gapAbout(theClaim) && !released(s.Volume)
+}
+
+// released reports whether Kubernetes has seen that the claim of a PersistentVolume is gone. Failed is a release that failed.
+func released(v *corev1.PersistentVolume) bool {
+	return v != nil && (v.Status.Phase == corev1.VolumeReleased || v.Status.Phase == corev1.VolumeFailed)
 }
 
 func (s *story) done(name, format string, args ...any) {
@@ -107,12 +120,14 @@ func since(at time.Time) *time.Time {
 func (s *story) claim() {
 	c := s.Claim
 	switch {
+	case s.unreadable():
+		s.hang("claim.unreadable", Step{Name: stepClaim, State: Unseen, What: "the claim cannot be read", Why: "the user of the kubeconfig may not read it", Do: []string{"use a kubeconfig that may read claims in namespace " + s.Namespace}})
 	case c == nil && s.Volume != nil && s.Name == "":
 		s.done(stepClaim, "no claim uses PersistentVolume %s, which is %s", s.Volume.Name, s.Volume.Status.Phase)
-	case c == nil && s.Volume != nil:
+	case c == nil && released(s.Volume):
 		s.done(stepClaim, "the claim is gone; PersistentVolume %s is %s", s.Volume.Name, s.Volume.Status.Phase)
-	case c == nil && slices.ContainsFunc(s.Gaps, func(g Gap) bool { return g.What == "the claim" }):
-		s.hang("claim.unreadable", Step{Name: stepClaim, State: Unseen, What: "the claim cannot be read", Why: "the user of the kubeconfig may not read it", Do: []string{"use a kubeconfig that may read claims in namespace " + s.Namespace}})
+	case c == nil && s.Volume != nil:
+		s.done(stepClaim, "there is no claim %s; PersistentVolume %s is %s", s.report.Claim, s.Volume.Name, s.Volume.Status.Phase)
 	case c == nil:
 		s.hang("claim.missing", Step{
 			Name: stepClaim, What: "there is no claim " + s.report.Claim + ", and no PersistentVolume was bound to one",

@@ -3,8 +3,10 @@ package diagnosis
 import (
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // mount is what kubelet does on the node with the node plugin.
@@ -13,12 +15,12 @@ func (s *story) mount() {
 	if s.blocked || p == nil {
 		return
 	}
-	failed := s.event("FailedMount", "FailedMapVolume")
+	failed := s.failedMount(*p)
 	node := p.Spec.NodeName
 	switch {
 	case ready(*p):
 		s.done(stepMount, "pod %s runs with the volume", p.Name)
-	case mounted(*p):
+	case mounted(*p) && (failed == nil || !lastOf(*failed).After(lastRun(*p)) || !s.namesVolume(*p, failed.Message)):
 		s.done(stepMount, "the volume is mounted; %s", application(*p))
 	case failed != nil && strings.Contains(failed.Message, "not found in the list of registered CSI drivers"):
 		s.unregistered(node)
@@ -45,13 +47,46 @@ func containers(p corev1.Pod) []corev1.ContainerStatus {
 // an image or makes a container (kubelet, SyncPod).
 var beforeMount = []string{"ContainerCreating", "PodInitializing", ""}
 
-// mounted reports whether the containers of a pod prove that its volumes are mounted: one has run, or waits for something later.
+// failedMount is the newest event of a failed mount that names the volume, or else the newest.
+func (s *story) failedMount(p corev1.Pod) *corev1.Event {
+	reasons := []string{"FailedMount", "FailedMapVolume"}
+	for i, e := range s.Events {
+		if slices.Contains(reasons, e.Reason) && s.namesVolume(p, e.Message) {
+			return &s.Events[i]
+		}
+	}
+	return s.event(reasons...)
+}
+
+// mounted reports whether the containers of a pod prove that its volumes are mounted: one runs or has ended, or waits for something later.
+// What ran before proves nothing: after a reboot of the node kubelet mounts the volumes of the same pod again.
 func mounted(p corev1.Pod) bool {
 	return slices.ContainsFunc(containers(p), func(c corev1.ContainerStatus) bool {
 		w := c.State.Waiting
-		return c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil || c.RestartCount > 0 ||
-			w != nil && !slices.Contains(beforeMount, w.Reason)
+		return c.State.Running != nil || c.State.Terminated != nil || w != nil && !slices.Contains(beforeMount, w.Reason)
 	})
+}
+
+// lastRun is when a container of a pod started or ended last. Kubelet reports the statuses of before a reboot until it has mounted all volumes.
+func lastRun(p corev1.Pod) time.Time {
+	var last time.Time
+	for _, c := range containers(p) {
+		for _, state := range []corev1.ContainerState{c.State, c.LastTerminationState} {
+			var times []metav1.Time
+			if r := state.Running; r != nil {
+				times = append(times, r.StartedAt)
+			}
+			if t := state.Terminated; t != nil {
+				times = append(times, t.StartedAt, t.FinishedAt)
+			}
+			for _, at := range times {
+				if at.After(last) {
+					last = at.Time
+				}
+			}
+		}
+	}
+	return last
 }
 
 // application says why a pod with mounted volumes is not ready. It is no matter of storage.
@@ -109,7 +144,8 @@ func (s *story) deleteVolume() {
 	if s.blocked || v == nil {
 		return
 	}
-	if v.Status.Phase == corev1.VolumeAvailable && v.DeletionTimestamp == nil {
+	deleted := v.DeletionTimestamp != nil || s.Claim != nil && s.Claim.DeletionTimestamp != nil
+	if !released(v) && !deleted {
 		return
 	}
 	if v.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimRetain {

@@ -14,8 +14,12 @@ func (s *story) nodeTrouble(step, name string) bool {
 		return s.blocked
 	}
 	server := s.serverOf(n)
+	gone := server != nil && server.Missing
+	if gone && (n.Ready || s.Cloud.Missing) {
+		s.hiddenServer(name, server)
+	}
 	switch {
-	case server != nil && server.Missing:
+	case gone && !n.Ready && !n.Missing && !s.Cloud.Missing:
 		s.serverMissing(step, name, server)
 	case server != nil && server.Status == "ERROR":
 		s.hang("server.error", Step{
@@ -56,8 +60,20 @@ func (s *story) serverMissing(step, name string, server *CloudServer) {
 	s.hang("server.missing", Step{
 		Name: step, What: "server " + server.ID + " of node " + name + " is gone from Nova", Since: s.nodeSince(name),
 		Why: "a server that does not exist runs no pod, so its volumes are free",
-		Do:  []string{"delete the node; Kubernetes then deletes its pods, and the driver detaches the volumes", run("kubectl", "delete", "node", nodeNamed(name))},
+		Do: []string{
+			"make sure that the server is gone, and not in another project than the credentials of cloud " + s.Cloud.Name, run("openstack", "server", "show", serverWord(server.ID)),
+			"delete the node; Kubernetes then deletes its pods, and the driver detaches the volumes", run("kubectl", "delete", "node", nodeNamed(name)),
+		},
 	})
+}
+
+// hiddenServer notes a server that Nova does not show, and that may well exist: its node answers, or the volume is hidden too.
+func (s *story) hiddenServer(name string, server *CloudServer) {
+	what := "server " + server.ID + " of node " + name
+	if !s.gapAbout(what) {
+		g := Gap{What: what, Why: "Nova has no such server, but other facts contradict that it is gone: the credentials (cloud " + s.Cloud.Name + ") may be for another project", Do: "use credentials for the project of the driver"}
+		s.Gaps, s.report.Unseen = append(s.Gaps, g), append(s.report.Unseen, g)
+	}
 }
 
 func (s *story) nodeSince(name string) *time.Time {

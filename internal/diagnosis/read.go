@@ -139,7 +139,7 @@ func (r *reader) readClaim(ctx context.Context) error {
 	case errors.Is(err, cluster.ErrUnreachable):
 		return err
 	case !errors.Is(err, cluster.ErrNotFound):
-		r.gap("the claim", err)
+		r.gap(theClaim, err)
 	}
 	return nil
 }

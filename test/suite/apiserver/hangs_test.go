@@ -151,7 +151,10 @@ var hangs = []struct {
 		l.detach("a", true)
 	}},
 	{"server-deleted", "server.missing", func(l *life) {
-		l.running()
+		l.bound()
+		l.node("a", az1, "Unknown", true)
+		l.pod("app-0", "a", "")
+		l.attach("a", false)
 		l.sim.RemoveServer(az1, true)
 	}},
 	{"server-locked", "server.locked", func(l *life) {
