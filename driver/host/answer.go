@@ -21,6 +21,7 @@ func (h *Host) readDisk(ctx context.Context, node string) error {
 	if node == "" {
 		return nil
 	}
+	defer volume.BeginStep(ctx, "reading disk "+node)()
 	call, _ := h.reads.Start(node, func() error {
 		if h.disks.AwaitProgress(filepath.Base(node)) {
 			return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/host/disk"
 	"github.com/cinder-csi/cinder-csi/driver/host/fs"
 	"github.com/cinder-csi/cinder-csi/driver/host/mount"
+	"github.com/cinder-csi/cinder-csi/driver/host/wait"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 )
 
@@ -54,9 +55,11 @@ func (h *Host) Stage(ctx context.Context, s StageSpec) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Path, err = mount.Resolve(s.Path); err != nil {
+	path, err := mount.Resolve(s.Path)
+	if err != nil {
 		return err
 	}
+	s.Path = path
 	d, err := h.disks.Await(ctx, s.Volume)
 	if err != nil {
 		return err
@@ -81,6 +84,9 @@ func (h *Host) Stage(ctx context.Context, s StageSpec) (err error) {
 		return err
 	}
 	if s.FromSource && !readOnly { // also if it was staged already: an earlier call may have failed to grow it
+		if err := h.answers(ctx, s.Volume, d); err != nil {
+			return err
+		}
 		return h.fs.Grow(ctx, d, fsType, s.Path)
 	}
 	return nil
@@ -132,6 +138,19 @@ func (s StageSpec) checkStaged(staged mount.Entry, d *disk.Disk, readOnly bool) 
 	return nil
 }
 
+// answers is nil if the disk answers a read, or fails one. A call that reads or writes a disk that does not answer may never end.
+func (h *Host) answers(ctx context.Context, id volume.ID, d *disk.Disk) error {
+	err := h.readDisk(ctx, d.Path)
+	switch {
+	case !volume.Is(err, volume.Unavailable):
+		return nil
+	case ctx.Err() != nil:
+		return wait.Ended(ctx, "stage volume %s: %v. The driver has written nothing to it", id, err)
+	}
+	return volume.Errorf(volume.Unavailable, "stage volume %s: %w. The driver has written nothing to it, and tries again when kubelet "+
+		"retries. Repair the backend (docs/how-to/troubleshoot.md, The storage does not answer)", id, err)
+}
+
 // prepare makes sure that a mountable file system is on the disk, and returns its type. It decides by what fs.Probe found
 // whether the driver mounts the disk, formats it, or refuses it. mounted is true if the disk is mounted elsewhere.
 func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly, mounted bool) (string, error) {
@@ -141,9 +160,8 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 	if !readOnly && d.ReadOnly() {
 		return refuse(volume.Conflict, "is write-protected and the request is writable; use the volume read-only, or attach it writable")
 	}
-	if err := h.readDisk(ctx, d.Path); volume.Is(err, volume.Unavailable) { // a read of the call itself could keep it for ever
-		return "", volume.Errorf(volume.Unavailable, "stage volume %s: %w. The driver has written nothing to it, and tries again when kubelet "+
-			"retries. Repair the backend (docs/how-to/troubleshoot.md, The storage does not answer)", s.Volume, err)
+	if err := h.answers(ctx, s.Volume, d); err != nil {
+		return "", err
 	}
 	if err := d.Rescan(ctx); err != nil { // before the size or the file system is called wrong
 		return "", err

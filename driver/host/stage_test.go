@@ -184,6 +184,23 @@ func TestAFailureIsFinalOnlyWhereNothingIsMounted(t *testing.T) {
 	}
 }
 
+func TestAStagedVolumeWhosePathCannotBeResolvedIsStillUnstaged(t *testing.T) {
+	t.Parallel()
+	b := newFakeHost(t)
+	b.plug(t, "vdb", serial, num(254, 16))
+	parent := b.kubelet("parent")
+	must(t, os.MkdirAll(parent, 0o750))
+	s := StageSpec{Volume: vol, Path: filepath.Join(parent, "staging")}
+	must(t, b.Stage(t.Context(), s))
+	must(t, os.Rename(parent, parent+"-moved"))
+	must(t, os.Symlink(parent, parent)) // a loop
+	err := b.Stage(t.Context(), s)
+	wantKind(t, err, volume.Failed)
+	if !volume.MayHaveWritten(err) {
+		t.Errorf("want kubelet to go on to unstage it, got %v", err)
+	}
+}
+
 // failsAfter is a mounter whose mount(8) mounts and then fails, or mounts nothing and does not fail.
 type failsAfter struct{ *fakeMounter }
 
