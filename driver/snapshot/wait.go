@@ -23,22 +23,24 @@ func awaitWith(waiter volume.SnapshotWaiter, noun string) await {
 	}
 }
 
-// longestBackupWait limits how long one call waits for a backup. A backup takes minutes, and each call that waits holds a worker of
-// external-snapshotter, which other VolumeSnapshots need. The retry resumes the wait.
+// longestBackupWait limits how long a call waits for a backup, from the backup's creation on. A backup takes minutes, and each call that waits
+// holds a worker of external-snapshotter, which other VolumeSnapshots need, and polls Cinder. A later call looks once.
 const longestBackupWait = 10 * time.Second
 
-// bounded waits for longestBackupWait at most. Then its error is Busy.
+// bounded waits until the backup is longestBackupWait old, and reads it at least once. Then its error is Busy.
 func (wait await) bounded(ctx context.Context, id volume.SnapshotID, what string, done func(b volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error) {
 	bounded, cancel := context.WithTimeout(ctx, longestBackupWait)
 	defer cancel()
-	status := volume.Creating
+	status, old := volume.Creating, false
 	b, err := wait(bounded, id, what, func(b volume.Snapshot, ok bool) (bool, error) {
+		end, err := done(b, ok)
 		if ok {
 			status = b.Status
+			old = !end && err == nil && time.Since(b.CreatedAt) >= longestBackupWait
 		}
-		return done(b, ok)
+		return end || old, err
 	})
-	if err == nil || bounded.Err() == nil || ctx.Err() != nil {
+	if !old && (err == nil || bounded.Err() == nil || ctx.Err() != nil) {
 		return b, err
 	}
 	var unread volume.UnreadError
