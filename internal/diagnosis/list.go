@@ -33,6 +33,8 @@ type Listing struct {
 	Time    time.Time `json:"time"`
 	Volumes []Row     `json:"volumes"`
 	Unseen  []Gap     `json:"unseen"`
+	// CinderRead says whether the volumes were compared with Cinder.
+	CinderRead bool `json:"cinderRead"`
 }
 
 // Wrong counts the volumes with a finding.
@@ -49,7 +51,7 @@ func (l Listing) Wrong() int {
 // List compares Kubernetes and Cinder volume by volume. It is a pure function. The lists are read one after the other: a volume that
 // changes meanwhile may have a finding, which the next list has no more.
 func List(f ListFacts) Listing {
-	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: f.Gaps}
+	l := Listing{Time: f.Now, Volumes: []Row{}, Unseen: f.Gaps, CinderRead: f.CinderRead}
 	if l.Unseen == nil {
 		l.Unseen = []Gap{}
 	}

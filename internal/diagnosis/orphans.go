@@ -53,18 +53,24 @@ type marked struct {
 // ErrClusterID is a cluster whose ID is not known.
 var ErrClusterID = errors.New("the cluster ID of the driver is not known")
 
+// ErrHosted is a cluster whose controller works for another cluster: the PersistentVolumes of the one do not name the volumes of the other.
+var ErrHosted = errors.New("the controller works for another cluster")
+
+// ErrUnseen is a cluster whose ID could not be read.
+var ErrUnseen = errors.New("the cluster ID of the driver could not be read")
+
 // young is how old an object must be before its missing PersistentVolume counts: external-provisioner writes that last.
 const young = 15 * time.Minute
 
 // FindOrphans compares the objects of Cinder that have the mark of a cluster with those that Kubernetes names. An empty ID is that of the driver
-// in the cluster. What Kubernetes names must be read completely, so each list of it that fails is an error. Errors: ErrClusterID.
+// in the cluster. What Kubernetes names must be read completely, so each list of it that fails is an error. Errors: ErrClusterID, ErrHosted,
+// ErrUnseen.
 func FindOrphans(ctx context.Context, from Sources, clusterID string) (Orphans, error) {
 	r := &reader{Sources: from, facts: &Facts{Now: from.Now}}
 	if clusterID == "" {
-		r.readControllers(ctx)
-		r.readDriverID(ctx)
-		if clusterID = r.facts.ClusterID; clusterID == "" {
-			return Orphans{}, fmt.Errorf("%w; name it with --cluster-id (spec.clusterID of the bundle)", ErrClusterID)
+		var err error
+		if clusterID, err = r.ownID(ctx); err != nil {
+			return Orphans{}, err
 		}
 	}
 	named, err := namedInCinder(ctx, from.Cluster)
@@ -88,6 +94,28 @@ func FindOrphans(ctx context.Context, from Sources, clusterID string) (Orphans, 
 		o.Unseen = []Gap{}
 	}
 	return o, nil
+}
+
+// ownID is the cluster ID of the driver whose PersistentVolumes this cluster has.
+func (r *reader) ownID(ctx context.Context) (string, error) {
+	const named = "name it with --cluster-id (spec.clusterID of the bundle)"
+	r.readControllers(ctx)
+	d := r.driverIDs(ctx)
+	var why []string
+	for _, g := range r.facts.Gaps {
+		why = append(why, sentence(g.What+": "+g.Why, g.Do))
+	}
+	switch {
+	case d.hosted != "" && r.Controller == nil:
+		return "", fmt.Errorf("%w: pod %s. The PersistentVolumes are there: name that cluster with --kubeconfig, and this one with --controller-kubeconfig and --driver-namespace", ErrHosted, d.hosted)
+	case len(why) > 0:
+		return "", fmt.Errorf("%w: %s; or %s", ErrUnseen, strings.Join(why, ". "), named)
+	case len(d.ids) > 1:
+		return "", fmt.Errorf("%w: the controllers have several: %q; name that of this cluster with --cluster-id, or its controller with --driver-namespace", ErrClusterID, d.ids)
+	case len(d.ids) == 0:
+		return "", fmt.Errorf("%w; %s", ErrClusterID, named)
+	}
+	return d.ids[0], nil
 }
 
 // namedInCinder are the IDs that the PersistentVolumes and VolumeSnapshotContents of a cluster name. A cluster may have no snapshots at all.

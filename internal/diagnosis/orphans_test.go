@@ -122,3 +122,60 @@ func TestWhatKubernetesNamesIsReadCompletelyOrThereAreNoOrphans(t *testing.T) {
 		}
 	}
 }
+
+// controllers is a cluster without PersistentVolumes whose namespace cinder-csi has these controller pods and ConfigMaps.
+func controllers(pods, settings, other string) *cluster.Cluster {
+	base := &url.URL{Scheme: "https", Host: "management.example"}
+	answer := func(body string) diagnosistest.Answer {
+		if body == "" {
+			return diagnosistest.Answer{Status: http.StatusForbidden, Body: []byte(`{"message": "forbidden"}`)}
+		}
+		return diagnosistest.Answer{Status: http.StatusOK, Body: []byte(body)}
+	}
+	return cluster.New("management", base, &http.Client{Transport: diagnosistest.Replay{
+		"GET /api/v1/persistentvolumes?limit=500":                               answer(`{"items": []}`),
+		"GET /apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents?limit=500": answer(`{"items": []}`),
+		"GET /api/v1/namespaces/cinder-csi/" + controllerPods:                   answer(pods),
+		"GET /api/v1/namespaces/cinder-csi/configmaps/settings":                 answer(settings),
+		"GET /api/v1/namespaces/cinder-csi/configmaps/other":                    answer(other),
+	}})
+}
+
+func controllerPod(name, settings, volumes string) string {
+	return `{"metadata": {"namespace": "cinder-csi", "name": "` + name + `"}, "spec": {"volumes": [` + volumes + `], "containers": [{"name": "driver", "image": "cinder-csi-driver",
+		"args": ["--cluster=$(CLUSTER_ID)"], "envFrom": [{"configMapRef": {"name": "` + settings + `"}}]}]}}`
+}
+
+// The volumes of the controller are named in another cluster, or it is not known of which controller they are.
+func TestTheIDOfAControllerOfAnotherClusterFindsNoOrphans(t *testing.T) {
+	c, create := project(t)
+	kept := create("volume", map[string]any{"size": 1, "metadata": map[string]string{"cinder.csi.openstack.org/cluster": "blue"}})
+	blue, green, hosted := `{"data": {"CLUSTER_ID": "blue"}}`, `{"data": {"CLUSTER_ID": "green"}}`, `{"data": {"CLUSTER_ID": "blue", "SIDECAR_KUBECONFIG": "/etc/hosted-kubernetes/kubeconfig"}}`
+	list := func(pods ...string) string { return `{"items": [` + strings.Join(pods, ",") + `]}` }
+	for _, test := range []struct {
+		name                  string
+		pods, settings, other string
+		want                  error
+		says                  string
+	}{
+		{"kubeconfig of the sidecars", list(controllerPod("c-0", "settings", "")), hosted, "", diagnosis.ErrHosted, "--controller-kubeconfig"},
+		{"volume of the kubeconfig", list(controllerPod("c-0", "settings", `{"name": "hosted-kubeconfig"}`)), "", "", diagnosis.ErrHosted, "pod cinder-csi/c-0"},
+		{"two IDs", list(controllerPod("c-0", "settings", ""), controllerPod("c-1", "other", "")), blue, green, diagnosis.ErrClusterID, `["blue" "green"]`},
+		{"one of two is hosted", list(controllerPod("c-0", "settings", ""), controllerPod("c-1", "other", "")), blue, hosted, diagnosis.ErrHosted, "pod cinder-csi/c-1"},
+		{"pods denied", "", blue, "", diagnosis.ErrUnseen, "the controller pods of the driver in namespace cinder-csi"},
+		{"settings denied", list(controllerPod("c-0", "settings", "")), "", "", diagnosis.ErrUnseen, "forbidden"},
+		{"settings of one denied", list(controllerPod("c-0", "settings", ""), controllerPod("c-1", "other", "")), blue, "", diagnosis.ErrUnseen, "the cluster ID of the driver"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			from := diagnosis.Sources{Cluster: controllers(test.pods, test.settings, test.other), Cloud: c, Namespace: "cinder-csi", Now: time.Now()}
+			o, err := diagnosis.FindOrphans(t.Context(), from, "")
+			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) || len(o.Orphans) > 0 {
+				t.Errorf("want %v with %q, got %v, %+v", test.want, test.says, err, o.Orphans)
+			}
+		})
+	}
+	guest := diagnosis.Sources{Cluster: kubernetes(kept), Controller: controllers(list(controllerPod("c-0", "settings", "")), hosted, ""), Cloud: c, Namespace: "cinder-csi", Now: time.Now()}
+	if o, err := diagnosis.FindOrphans(t.Context(), guest, ""); err != nil || o.ClusterID != "blue" || len(o.Orphans) > 0 {
+		t.Errorf("want the ID of the other cluster and no orphan, got %+v, %v", o, err)
+	}
+}

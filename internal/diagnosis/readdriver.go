@@ -139,37 +139,66 @@ func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
 // readClusterID reads with which ID the driver marks volumes, if this volume has a mark. A bundle has the ID in a ConfigMap of the controller.
 func (r *reader) readClusterID(ctx context.Context) {
 	c := r.facts.Cloud
-	if c != nil && c.Volume != nil && c.Volume.Metadata[clusterMark] != "" {
-		r.readDriverID(ctx)
+	if c == nil || c.Volume == nil || c.Volume.Metadata[clusterMark] == "" {
+		return
+	}
+	if ids := r.driverIDs(ctx).ids; len(ids) == 1 {
+		r.facts.ClusterID = ids[0]
 	}
 }
 
-// readDriverID reads the ID from the controller that was found.
-func (r *reader) readDriverID(ctx context.Context) {
-	if len(r.facts.Controllers) == 0 {
-		return
-	}
-	p := r.facts.Controllers[0]
-	r.facts.ClusterID = (cluster.Workload{Pod: p.Spec}).ClusterID()
-	if r.facts.ClusterID != "" {
-		return
-	}
-	for _, container := range p.Spec.Containers {
-		for _, from := range container.EnvFrom {
-			if container.Name != "driver" || from.ConfigMapRef == nil {
-				continue
+// driverIDs are the cluster IDs of the controllers that were found, sorted.
+type driverIDs struct {
+	ids    []string
+	hosted string // a controller whose volumes are in another cluster: NAMESPACE/NAME; empty if there is none
+}
+
+// hostedKubeconfig is the volume by which the sidecars reach the cluster with the volumes, if that is not their own.
+const hostedKubeconfig = "hosted-kubeconfig"
+
+func (r *reader) driverIDs(ctx context.Context) driverIDs {
+	var d driverIDs
+	settings := map[string]map[string]string{} // replicas share a ConfigMap
+	for _, p := range r.facts.Controllers {
+		hosted := slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == hostedKubeconfig })
+		id := (cluster.Workload{Pod: p.Spec}).ClusterID()
+		for _, name := range settingsOf(p) {
+			key := p.Namespace + "/" + name
+			if _, read := settings[key]; !read {
+				var m corev1.ConfigMap
+				if err := r.controllerCluster().Get(ctx, namespaced(p.Namespace, "configmaps", name), &m); err != nil {
+					r.gap("the cluster ID of the driver", err)
+				}
+				settings[key] = m.Data
 			}
-			var m corev1.ConfigMap
-			path := namespaced(p.Namespace, "configmaps", from.ConfigMapRef.Name)
-			if err := r.controllerCluster().Get(ctx, path, &m); err != nil {
-				r.gap("the cluster ID of the driver", err)
-				return
+			hosted = hosted || settings[key]["SIDECAR_KUBECONFIG"] != ""
+			if id == "" {
+				id = settings[key]["CLUSTER_ID"]
 			}
-			if id := m.Data["CLUSTER_ID"]; id != "" {
-				r.facts.ClusterID = id
+		}
+		if hosted {
+			d.hosted = p.Namespace + "/" + p.Name
+		}
+		if id != "" {
+			d.ids = append(d.ids, id)
+		}
+	}
+	slices.Sort(d.ids)
+	d.ids = slices.Compact(d.ids)
+	return d
+}
+
+// settingsOf are the ConfigMaps from which the driver in a pod takes its settings.
+func settingsOf(p corev1.Pod) []string {
+	var names []string
+	for _, c := range p.Spec.Containers {
+		for _, from := range c.EnvFrom {
+			if c.Name == "driver" && from.ConfigMapRef != nil {
+				names = append(names, from.ConfigMapRef.Name)
 			}
 		}
 	}
+	return names
 }
 
 func ready(p corev1.Pod) bool {

@@ -16,6 +16,9 @@ import (
 // ErrFindings is a list with volumes that need attention: the list says which.
 var ErrFindings = errors.New("findings")
 
+// ErrUnread is a list without findings that was not read completely: what it does not show may be wrong.
+var ErrUnread = errors.New("not everything could be read")
+
 func newList(w World, timeout *time.Duration) *cobra.Command {
 	v := &command{World: w, timeout: timeout}
 	wrong := false
@@ -27,7 +30,8 @@ have, or shows in an error status, or smaller than the PersistentVolume. So is a
 detach that fails or takes more than two minutes.
 
 It changes nothing. Kubernetes and Cinder are read one after the other: a volume that changes meanwhile may have a finding that the next
-list does not have. Credentials of another project make every volume look lost. Exit code 0: no finding. 1: there are findings. 64: wrong usage.`,
+list does not have. Credentials of another project make every volume look lost. Exit code 0: no finding. 1: there are findings, or Cinder was not read.
+64: wrong usage.`,
 		Example: "  kubectl cinder list --os-cloud mycloud\n  kubectl cinder list -n shop --wrong",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.list(cmd.Context(), wrong) },
@@ -64,8 +68,14 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 	} else {
 		err = v.document(l)
 	}
-	if n := l.Wrong(); n > 0 && err == nil {
+	n := l.Wrong()
+	switch {
+	case err != nil:
+		return err
+	case n > 0:
 		return fmt.Errorf("%w: %d volumes; for one of them see: kubectl cinder volume ID", ErrFindings, n)
+	case !l.CinderRead:
+		return fmt.Errorf("%w: the volumes in Cinder were not compared", ErrUnread)
 	}
-	return err
+	return nil
 }

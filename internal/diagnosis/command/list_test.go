@@ -9,9 +9,10 @@ import (
 )
 
 func TestListShowsEachVolumeAndExitsOneForAFinding(t *testing.T) {
+	_, env, volume := simulated(t)
 	const failed = `{"metadata": {"name": "bad"}, "spec": {"csi": {"driver": "cinder.csi.openstack.org", "volumeHandle": "z"}, "claimRef": {"namespace": "other", "name": "db"}}, "status": {"phase": "Failed", "message": "cannot delete"}}`
 	servers := map[string]map[string]string{"": {
-		"/api/v1/persistentvolumes": `{"items": [` + pvcU + `, ` + failed + `]}`, "/apis/storage.k8s.io/v1/csidrivers": `{"items": []}`, "/api/v1/pods": `{"items": []}`,
+		"/api/v1/persistentvolumes": `{"items": [` + strings.ReplaceAll(pvcU, volumeID, volume) + `, ` + failed + `]}`, "/apis/storage.k8s.io/v1/csidrivers": `{"items": []}`, "/api/v1/pods": `{"items": []}`,
 		"/apis/storage.k8s.io/v1/volumeattachments": `{"items": []}`, "/apis/storage.k8s.io/v1/csinodes": `{"items": []}`,
 	}}
 	for _, test := range []struct {
@@ -23,7 +24,7 @@ func TestListShowsEachVolumeAndExitsOneForAFinding(t *testing.T) {
 		{[]string{"--wrong"}, []string{"other/db"}, 1},
 		{[]string{"-n", "shop"}, []string{"shop/data"}, 0},
 	} {
-		stdout, stderr, code, _ := plugin(t, servers, append([]string{"list", "-o", "json"}, test.args...)...)
+		stdout, stderr, code, _ := pluginWith(t, env, servers, append([]string{"list", "-o", "json"}, test.args...)...)
 		var l diagnosis.Listing
 		if err := json.Unmarshal([]byte(stdout), &l); err != nil || len(l.Volumes) != len(test.volumes) || code != test.code {
 			t.Errorf("%q: exit %d, %v: %s%s", test.args, code, err, stdout, stderr)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
@@ -44,10 +45,16 @@ const pvcU = `{"metadata": {"name": "pvc-u"}, "spec": {"csi": {"driver": "cinder
 // plugin runs the plugin against API servers by the name of their kubeconfig. It returns what was asked of each.
 func plugin(t *testing.T, servers map[string]map[string]string, args ...string) (stdout, stderr string, code int, asked []string) {
 	t.Helper()
+	return pluginWith(t, func(string) string { return "" }, servers, args...)
+}
+
+// pluginWith is plugin with an environment, which may name a cloud.
+func pluginWith(t *testing.T, env func(string) string, servers map[string]map[string]string, args ...string) (stdout, stderr string, code int, asked []string) {
+	t.Helper()
 	var lock sync.Mutex
 	var out, messages bytes.Buffer
 	code = command.Run(t.Context(), command.World{
-		Stdout: &out, Stderr: &messages, Env: func(string) string { return "" }, Version: "v0-test",
+		Stdout: &out, Stderr: &messages, Env: env, Version: "v0-test", Connect: cloud.Connect,
 		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 		Kubernetes: func(s cluster.Source) (*cluster.Cluster, error) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

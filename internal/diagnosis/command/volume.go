@@ -84,12 +84,33 @@ driver: then it lists what it could not see. With a hosted control plane the con
 		ValidArgsFunction: v.completeTargets,
 	}
 	v.flags(c)
-	f := c.Flags()
-	f.StringVarP(&v.objects, "namespace", "n", "", "namespace of the claim; default that of the context")
-	f.StringVar(&v.controller.Kubeconfig, "controller-kubeconfig", "", "with a hosted control plane: kubeconfig of the cluster in which the controller runs; needs --driver-namespace")
-	f.StringVar(&v.namespace, "driver-namespace", "", "namespace of the controller; default: look for its pods in all namespaces")
+	v.controllerFlags(c)
+	c.Flags().StringVarP(&v.objects, "namespace", "n", "", "namespace of the claim; default that of the context")
 	_ = c.RegisterFlagCompletionFunc("namespace", v.completeNamespaces)
 	return c
+}
+
+// controllerFlags adds the flags that say where the controller is.
+func (v *command) controllerFlags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&v.controller.Kubeconfig, "controller-kubeconfig", "", "with a hosted control plane: kubeconfig of the cluster in which the controller runs; needs --driver-namespace")
+	f.StringVar(&v.namespace, "driver-namespace", "", "namespace of the controller; default: look for its pods in all namespaces")
+}
+
+// controllerOf connects the cluster of --controller-kubeconfig, if it is named.
+func (v *command) controllerOf(from *diagnosis.Sources) error {
+	if v.controller.Kubeconfig == "" {
+		return nil
+	}
+	if v.namespace == "" {
+		return fmt.Errorf("%w: --controller-kubeconfig needs --driver-namespace: that cluster may have controllers of other clusters", ErrUsage)
+	}
+	var err error
+	if from.Controller, err = v.Kubernetes(v.controller); err != nil {
+		return fmt.Errorf("%w: --controller-kubeconfig: %w", ErrUsage, err)
+	}
+	from.Page = from.Controller.PodPage
+	return nil
 }
 
 // flags adds the flags that each command has.
@@ -120,9 +141,6 @@ func CompleteClouds(env func(string) string) cobra.CompletionFunc {
 }
 
 func (v *command) run(ctx context.Context, args []string) error {
-	if v.controller.Kubeconfig != "" && v.namespace == "" {
-		return fmt.Errorf("%w: --controller-kubeconfig needs --driver-namespace: that cluster may have controllers of other clusters", ErrUsage)
-	}
 	k, err := v.cluster()
 	if err != nil {
 		return err
@@ -138,11 +156,8 @@ func (v *command) run(ctx context.Context, args []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
 	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, Now: v.now()}
-	if v.controller.Kubeconfig != "" {
-		if from.Controller, err = v.Kubernetes(v.controller); err != nil {
-			return fmt.Errorf("%w: --controller-kubeconfig: %w", ErrUsage, err)
-		}
-		from.Page = from.Controller.PodPage
+	if err := v.controllerOf(&from); err != nil {
+		return err
 	}
 	volumes, err := diagnosis.Find(ctx, k, target)
 	if err != nil {
@@ -186,22 +201,36 @@ func (v *command) cluster() (*cluster.Cluster, error) {
 	return k, nil
 }
 
-// connect logs in to the cloud. Without a login the story goes on, with a gap.
-func (v *command) connect(ctx context.Context) (*cloud.Cloud, diagnosis.Gap) {
-	const what = "the volume in Cinder and the server in Nova"
+var errNoCredentials = errors.New("no credentials are given")
+
+// login logs in to the cloud. Errors: errNoCredentials, and those of cloud.
+func (v *command) login(ctx context.Context) (*cloud.Cloud, error) {
 	if v.cloud.CloudName == "" && v.Env("OS_CLOUD") == "" && v.Env("OS_AUTH_URL") == "" {
-		return nil, diagnosis.Gap{What: what, Why: "no credentials are given", Do: "name a cloud of clouds.yaml with --os-cloud; it must be the project of the driver"}
+		return nil, errNoCredentials
 	}
 	source := v.cloud
 	source.Env = v.Env
 	settings, err := cloud.FromSource(source)
-	if err == nil {
-		var c *cloud.Cloud
-		if c, err = v.Connect(ctx, settings, cloud.Options{UserAgent: []string{"cinder-csi-generator/" + v.Version}, Wrap: cloud.Bound}); err == nil {
-			return c, diagnosis.Gap{}
-		}
+	if err != nil {
+		return nil, err
 	}
-	return nil, diagnosis.Gap{What: what, Why: err.Error(), Do: "correct the credentials given to this command; those of the driver may be others"}
+	return v.Connect(ctx, settings, cloud.Options{UserAgent: []string{"cinder-csi-generator/" + v.Version}, Wrap: cloud.Bound})
+}
+
+// connect is login for a story that goes on without it, with a gap.
+func (v *command) connect(ctx context.Context) (*cloud.Cloud, diagnosis.Gap) {
+	c, err := v.login(ctx)
+	if err == nil {
+		return c, diagnosis.Gap{}
+	}
+	return nil, diagnosis.Gap{What: "the volume in Cinder and the server in Nova", Why: err.Error(), Do: loginAdvice(err)}
+}
+
+func loginAdvice(err error) string {
+	if errors.Is(err, errNoCredentials) {
+		return "name a cloud of clouds.yaml with --os-cloud; it must be the project of the driver"
+	}
+	return "correct the credentials given to this command; those of the driver may be others"
 }
 
 // print writes one report as it is, and several as items.
