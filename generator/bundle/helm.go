@@ -130,11 +130,33 @@ func (p *plane) snapshotValues() node {
 		values["className"] = part(s, "name", s.Value.Name)
 		values["default"] = part(s, "default", s.Value.Default)
 		values["force"] = part(s, "snapshotInUse", !s.Value.InUse)
+		classes := list{}
 		if b := p.r.BackupClass; b.Value.Enabled {
-			values["extraClasses"] = list{object{"name": part(b, "name", b.Value.Name), "deletionPolicy": part(b, "", "Delete"), "parameters": under(p.backupParameters(), refOf(b))}}
+			classes = append(classes, object{"name": part(b, "name", b.Value.Name), "deletionPolicy": part(b, "", "Delete"), "parameters": under(p.backupParameters(), refOf(b))})
+		}
+		for _, d := range p.r.SnapshotClasses {
+			classes = append(classes, furtherClassValues(d))
+		}
+		if len(classes) > 0 {
+			values["extraClasses"] = classes
 		}
 	}
 	return values
+}
+
+func furtherClassValues(d plan.Decision[plan.FurtherSnapshotClass]) object {
+	c := d.Value
+	class := object{"name": part(d, "", c.Name), "deletionPolicy": part(d, "deletionPolicy", c.DeletionPolicy)}
+	if c.Default {
+		class["default"] = part(d, "default", true)
+	}
+	if len(c.Parameters) > 0 {
+		class["parameters"] = part(d, "parameters", c.Parameters)
+	}
+	if len(c.Annotations) > 0 {
+		class["annotations"] = part(d, "annotations", c.Annotations)
+	}
+	return class
 }
 
 func (p *plane) attributesValues() node {

@@ -223,6 +223,9 @@ func (p *plane) ownObjects() func(yield func(string, []node) bool) {
 			if p.r.BackupClass.Value.Enabled {
 				classes = append(classes, p.backupClass())
 			}
+			for _, c := range p.r.SnapshotClasses {
+				classes = append(classes, p.furtherSnapshotClass(c))
+			}
 			if !yield("snapshotclass.yaml", classes) {
 				return
 			}

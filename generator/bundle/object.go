@@ -191,6 +191,24 @@ func (p *plane) snapshotClass() object {
 	return objectOf(under(class, p.snapshotsOn()))
 }
 
+// furtherSnapshotClass is a VolumeSnapshotClass that a person asked for.
+func (p *plane) furtherSnapshotClass(d plan.Decision[plan.FurtherSnapshotClass]) object {
+	annotations := merge(objectOf(part(d, "annotations", d.Value.Annotations)), objectOf(under(fixed(guards()), refOf(d))))
+	if d.Value.Default {
+		annotations[defaultSnapshotClassAnnotation] = part(d, "default", "true")
+	}
+	class := object{
+		"apiVersion": fixed("snapshot.storage.k8s.io/v1"), "kind": fixed("VolumeSnapshotClass"),
+		"metadata":       object{"name": also(part(d, "", d.Value.Name), p.snapshotsOn()), "labels": fixed(labels("")), "annotations": annotations},
+		"driver":         whole(p.r.Driver),
+		"deletionPolicy": part(d, "deletionPolicy", d.Value.DeletionPolicy),
+	}
+	if len(d.Value.Parameters) > 0 {
+		class["parameters"] = part(d, "parameters", d.Value.Parameters)
+	}
+	return objectOf(under(class, p.snapshotsOn()))
+}
+
 func (p *plane) caConfigMap() node {
 	return under(object{
 		"apiVersion": fixed("v1"), "kind": fixed("ConfigMap"),

@@ -302,6 +302,9 @@ func (w *text) removePlane(r plan.Result, p *plane) {
 			if r.BackupClass.Value.Enabled {
 				w.line("kubectl delete volumesnapshotclass %s", quote(r.BackupClass.Value.Name))
 			}
+			for _, class := range r.SnapshotClasses {
+				w.line("kubectl delete volumesnapshotclass %s", quote(class.Value.Name))
+			}
 		}
 		for _, class := range r.AttributesClasses {
 			w.line("kubectl delete volumeattributesclass %s", quote(class.Value.Name))

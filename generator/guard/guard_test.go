@@ -171,6 +171,17 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 			"attributesClasses: {gold: {metadata: {a: b}}}",
 		},
 		{
+			"a snapshot class that goes while another becomes the default",
+			"{metadata: {name: c}, spec: {snapshots: {classes: {old: {deletionPolicy: Retain, default: true}}}}}", inventory("standard", "fast"),
+			"{metadata: {name: c}, spec: {snapshots: {classes: {new: {default: true}}}}}", v1alpha1.Vanilla,
+			[]string{ClassRemoved},
+			"snapshots: {classes: {old: {deletionPolicy: Retain}}}",
+		},
+		{
+			"a snapshot class called backup that changes", "{metadata: {name: c}, spec: {snapshots: {classes: {backup: {parameters: {type: backup}}}}}}", inventory("standard", "fast"),
+			"{metadata: {name: c}, spec: {snapshots: {classes: {backup: {deletionPolicy: Retain}}}}}", v1alpha1.Vanilla, nil, "",
+		},
+		{
 			"another driver name on OpenShift", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {driver: {name: x.y}}}", v1alpha1.Standalone,
 			[]string{DriverName, ClassImmutable, ClassImmutable},
 			"openshift: {coexistence: sideBySide}",

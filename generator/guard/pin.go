@@ -185,3 +185,15 @@ func (c *comparison) pinOverride(change *v1alpha1.Change, was, is class) {
 		change.Pin = m{"storageClasses": m{"overrides": m{key: pin}}}
 	}
 }
+
+// pinSnapshotClass keeps an entry of snapshots.classes. If another class is the default now, it stays so: two would be refused.
+func (c *comparison) pinSnapshotClass(change *v1alpha1.Change, name string) {
+	was, before := c.old.Config.Snapshots.Classes[name]
+	if !before {
+		return
+	}
+	for _, other := range c.next.Config.Snapshots.Classes {
+		was.Default = was.Default && !other.Default
+	}
+	change.Pin = m{"snapshots": m{"classes": m{name: was}}}
+}

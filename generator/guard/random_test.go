@@ -51,6 +51,8 @@ var randomSpecs = []string{
 	"{metadata: {name: c}, spec: {storageClasses: {extra: [{name: gold, type: fast}]}}}",
 	"{metadata: {name: c}, spec: {topology: {mode: disabled}}}",
 	"{metadata: {name: c}, spec: {snapshots: {enabled: false}}}",
+	"{metadata: {name: c}, spec: {snapshots: {classes: {weekly: {deletionPolicy: Retain, default: true}}}}}",
+	"{metadata: {name: c}, spec: {snapshots: {classes: {weekly: {}, backup: {default: true, parameters: {type: backup}}}}}}",
 	"{metadata: {name: d}, spec: {namespaces: {node: x}}}",
 	"{metadata: {name: c}, spec: {driver: {name: x.io}, storageClasses: {volumeBindingMode: Immediate}}}",
 	"{metadata: {name: c}, spec: {driver: {name: x.io}, storageClasses: {overrides: {fast: {fsType: xfs}}, extra: [{name: gold, type: fast, reclaimPolicy: Retain}]}}}",

@@ -18,6 +18,7 @@ var kinds = []struct {
 }{
 	{plan.ClassID, "StorageClass", []string{"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"}},
 	{plan.AttributesClassID, "VolumeAttributesClass", []string{"driverName", "parameters"}},
+	{plan.SnapshotClassID, "VolumeSnapshotClass", nil},
 	{plan.IDs.CSIDriver.ID, "CSIDriver", []string{"attachRequired", "volumeLifecycleModes"}},
 }
 
@@ -55,7 +56,7 @@ func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 		r.pin(c, change, was)
 		return
 	}
-	if strings.HasPrefix(id, plan.IDs.SnapshotClass.ID) {
+	if id == plan.IDs.SnapshotClass.ID || id == plan.IDs.BackupClass.ID {
 		c.guardSnapshots(change, was, is)
 		return
 	}
@@ -63,6 +64,9 @@ func (c *comparison) guard(change *v1alpha1.Change, was, is any) {
 		name, found := strings.CutPrefix(id, k.prefix)
 		switch {
 		case !found:
+		case change.Field == "" && is == nil && k.prefix == plan.SnapshotClassID:
+			change.Accept, change.Refused = ClassRemoved, "VolumeSnapshots that name VolumeSnapshotClass "+name+" would find no class"
+			c.pinSnapshotClass(change, name)
 		case change.Field == "" && is == nil:
 			change.Accept, change.Refused = ClassRemoved, "claims that name "+k.kind+" "+name+" would find no class"
 			c.pinAttributesClass(change, name)

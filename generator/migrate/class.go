@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +20,9 @@ const ownPrefix = "cinder-"
 const (
 	classStays    = "the class stays in the cluster as it is"
 	inTreeStays   = "the class stays in the cluster as it is. Kubernetes gives its claims to the driver with the name " + cluster.UpstreamName + ", so the bundle must have that name (spec.driver.name)"
-	takeDefaultOf = "a snapshot without a class fails if two classes of one driver are the default, and that of the bundle is one. Before the swap run: " +
+	takeDefaultOf = "a snapshot without a class fails if two classes of one driver are the default, and the bundle has one. Before the swap run: " +
 		"kubectl annotate --overwrite volumesnapshotclass "
+	snapshotClassKept = "the bundle has the class with the same name, parameters and deletion policy"
 )
 
 func isCinderClass(d document) bool {
@@ -77,22 +80,46 @@ func (p *proposal) tellParameters(unknown []string, err error) {
 	}
 }
 
-// snapshotClassRules are for the documentation.
-var snapshotClassRules = []rule{
-	{key: "the class", why: classStays},
-	{key: "metadata.annotations is-default-class", why: takeDefaultOf + "NAME " + noDefaultSnapshotClass},
-	{key: "parameters", why: "those that the driver does not know are named: the driver of a bundle refuses the snapshots of such a class"},
-}
-
 const noDefaultSnapshotClass = "snapshot.storage.kubernetes.io/is-default-class=false"
 
+// snapshotClassRules are for the documentation.
+var snapshotClassRules = []rule{
+	{key: "the class", to: "spec.snapshots.classes", why: snapshotClassKept},
+	{key: "the class with objects of OpenShift, or with Secrets", why: classStays},
+	{key: "the class with the name of one of the bundle", why: "the bundle changes it to its own"},
+	{key: "metadata.annotations is-default-class", to: "spec.snapshots.classes.*.default", why: "if it is true; of a second one: " + takeDefaultOf + "NAME " + noDefaultSnapshotClass},
+	{key: "parameters", why: "those that the driver does not know are named, and the class stays as it is: the driver of a bundle refuses its snapshots"},
+}
+
+// readSnapshotClass keeps a class in the configuration. One that the driver refuses is not the bundle's to change.
 func (p *proposal) readSnapshotClass(d document) error {
-	p.note("the class", "", classStays)
-	if d.annotation("snapshot.storage.kubernetes.io/is-default-class") == "true" {
-		p.note("metadata.annotations is-default-class", "", takeDefaultOf+d.name()+" "+noDefaultSnapshotClass)
+	const key = "metadata.annotations is-default-class"
+	parameters, isDefault := d.texts("parameters"), d.annotation("snapshot.storage.kubernetes.io/is-default-class") == "true"
+	_, unknown, err := contract.ParseSnapshotClass(parameters)
+	secrets := slices.ContainsFunc(slices.Collect(maps.Keys(parameters)), func(name string) bool { return strings.HasSuffix(name, "-secret-name") })
+	switch {
+	case d.name() == v1alpha1.SnapshotClassName || d.name() == v1alpha1.BackupClassName:
+		p.note("the class", "", snapshotClassRules[2].why)
+		return nil
+	case len(unknown) > 0 || err != nil || secrets || p.known.openShift:
+		p.note("the class", "", classStays)
+		if isDefault {
+			p.note(key, "", takeDefaultOf+d.name()+" "+noDefaultSnapshotClass)
+		}
+		p.tellParameters(unknown, err)
+		return nil
 	}
-	_, unknown, err := contract.ParseSnapshotClass(d.texts("parameters"))
-	p.tellParameters(unknown, err)
+	class := v1alpha1.SnapshotClass{DeletionPolicy: d.text("deletionPolicy"), Parameters: parameters}
+	p.note("the class", "spec.snapshots.classes", snapshotClassKept)
+	first := cmp.Or(p.known.defaultSnapshotClass, d.name())
+	switch {
+	case isDefault && first != d.name():
+		p.note(key, "", takeDefaultOf+d.name()+" "+noDefaultSnapshotClass)
+	case isDefault:
+		p.known.defaultSnapshotClass, class.Default = first, true
+		p.note(key, "spec.snapshots.classes."+first+".default", "")
+	}
+	p.Spec.Snapshots.Classes = map[string]v1alpha1.SnapshotClass{d.name(): class}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +24,9 @@ type facts struct {
 	controller     bool           // a Deployment runs the driver
 	volumes        Found          // the PersistentVolumes
 	volumeFiles    []string       // the arguments with PersistentVolumes
+	openShift      bool           // an object of OpenShift is there, whose built-in driver keeps its name
+
+	defaultSnapshotClass string // that of the bundle; found while the documents are read
 }
 
 // survey collects the facts. Two hosted clusters are an error: a bundle is for one.
@@ -30,6 +34,7 @@ func (in *input) survey() (*facts, error) {
 	f := &facts{identity: map[string]bool{}, otherSecrets: map[string]int{}, cloudConfig: providerConfig, cloudConfigKey: "config"}
 	var first document
 	for _, d := range in.documents {
+		f.openShift = f.openShift || slices.Contains([]string{configGroup, operatorGroup, hyperShiftGroup}, d.group())
 		switch d.kind() {
 		case "HostedCluster", "HostedControlPlane":
 			if f.hosted && controlPlaneNamespace(first) != controlPlaneNamespace(d) {

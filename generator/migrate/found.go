@@ -140,7 +140,7 @@ const listVolumes = `kubectl get pv -o json | jq -r '.items[] | select(.spec.csi
 func (a Adoption) checks() []Step {
 	doctor := Step{Text: "Check the cloud and the cluster; that the old driver is installed is an error that this way removes.", Commands: []string{"cinder-csi-generator doctor --os-cloud CLOUD --config distribution.yaml"}}
 	classes := Step{
-		Text:     "Compare the classes: at most one default of each kind, and no class of the bundle with a name that exists.",
+		Text:     "Compare the classes: at most one default of each kind, and no StorageClass of the bundle with a name that exists.",
 		Commands: []string{"kubectl get storageclass,volumesnapshotclass -o wide"},
 	}
 	if a.Found == nil {

@@ -42,7 +42,17 @@ func TestEachKindOfAPlainManifestIsReadAlone(t *testing.T) {
 		{"controller without zones", `{apiVersion: apps/v1, kind: Deployment, spec: {template: {spec: {containers: [{image: x/cinder-csi-plugin:v1, args: ["--with-topology=false"]}]}}}}`, "mode: disabled", "the plugin has none"},
 		{"StorageClass", `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: a}, provisioner: cinder.csi.openstack.org}`, "", classStays},
 		{"in-tree StorageClass", `{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: a}, provisioner: kubernetes.io/cinder}`, "", inTreeStays},
-		{"VolumeSnapshotClass", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: a}, driver: cinder.csi.openstack.org}`, "", classStays},
+		{"VolumeSnapshotClass", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: a}, driver: cinder.csi.openstack.org, deletionPolicy: Retain, parameters: {type: backup}}`, "a:\n        deletionPolicy: Retain\n        parameters:\n          type: backup", "is now spec.snapshots.classes"},
+		{
+			"two default VolumeSnapshotClasses", snapshotClasses("a", "b"), "a:\n        deletionPolicy: Delete\n        default: true\n      b:\n        deletionPolicy: Delete\n",
+			"kubectl annotate --overwrite volumesnapshotclass b snapshot.storage.kubernetes.io/is-default-class=false",
+		},
+		{"VolumeSnapshotClass of the bundle", snapshotClasses("cinder-csi"), "", "the bundle changes it to its own"},
+		{"VolumeSnapshotClass of OpenShift", snapshotClasses("standard-csi") + "\n---\n{apiVersion: config.openshift.io/v1, kind: Infrastructure, metadata: {name: cluster}}", "", classStays},
+		{
+			"VolumeSnapshotClass with a Secret", "{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, metadata: {name: a}, driver: cinder.csi.openstack.org, deletionPolicy: Delete, " +
+				"parameters: {csi.storage.k8s.io/snapshotter-secret-name: s}}", "", classStays,
+		},
 		{"in-tree volume", `{apiVersion: v1, kind: PersistentVolume, metadata: {name: pv-a}, spec: {cinder: {volumeID: x}}}`, "", "PersistentVolumes in-tree (1): pv-a: left out: Kubernetes gives in-tree volumes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -51,6 +61,16 @@ func TestEachKindOfAPlainManifestIsReadAlone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// snapshotClasses are default classes of upstream's driver.
+func snapshotClasses(names ...string) string {
+	var all []string
+	for _, name := range names {
+		all = append(all, "{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotClass, driver: cinder.csi.openstack.org, deletionPolicy: Delete, "+
+			"metadata: {name: "+name+", annotations: {snapshot.storage.kubernetes.io/is-default-class: 'true'}}}")
+	}
+	return strings.Join(all, "\n---\n")
 }
 
 func TestAClusterIDThatCannotBeReadIsRefused(t *testing.T) {

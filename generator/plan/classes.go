@@ -8,9 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/api/validate/content"
-
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -201,21 +198,6 @@ func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.Volu
 	return decision, d.restrict(&decision, t)
 }
 
-// readsAsText is whether YAML reads a word without quotes as itself. kustomize drops the quotes of annotations' keys while it builds,
-// and then fails (seen with kustomize api 0.21).
-func readsAsText(word string) bool {
-	var v any
-	return yaml.Unmarshal([]byte(word), &v) == nil && v == any(word)
-}
-
-// ownAnnotations are those of classes that a person cannot set, and what to do instead.
-var ownAnnotations = map[string]string{
-	"storageclass.kubernetes.io/is-default-class":      "; use spec.storageClasses.default",
-	"storageclass.beta.kubernetes.io/is-default-class": "; use spec.storageClasses.default",
-	"argocd.argoproj.io/sync-options":                  ": it keeps the class when what deployed it is gone",
-	"helm.sh/resource-policy":                          ": it keeps the class when what deployed it is gone",
-}
-
 // class is what every class is, with what a person changed of it; path is where they did.
 func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClass {
 	if !isSubdomain(name) {
@@ -261,15 +243,7 @@ func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClas
 			d.problem("%s: %q is not one mount option, such as noatime", item(path+".mountOptions", i), option)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(o.Annotations)) {
-		d.problemsOf(path+".annotations", key, content.IsLabelKey(strings.ToLower(key)))
-		if !readsAsText(key) {
-			d.problem("%s.annotations: kustomize takes the key %q for a number, a date or a truth value; put a domain before it: example.com/%s", path, key, key)
-		}
-		if instead, ours := ownAnnotations[key]; ours {
-			d.problem("%s.annotations: %s is the generator's own%s", path, key, instead)
-		}
-	}
+	d.checkClassAnnotations(path, o.Annotations)
 	_, unknown, err := contract.ParseStorageClass(c.Parameters)
 	if err != nil {
 		d.problem("%s.parameters: %v", path, err)

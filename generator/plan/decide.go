@@ -76,6 +76,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.StorageClasses, r.DefaultClass = d.storageClasses(r)
 	r.SnapshotClass = d.snapshotClass()
 	r.BackupClass = d.backupClass()
+	r.SnapshotClasses = d.snapshotClasses(r.SnapshotClass)
 	r.AttributesClasses = d.attributesClasses(r.Driver.Value)
 	r.CloudConf = d.cloudConf(r)
 	r.AttachLimit = d.attachLimit()

@@ -15,6 +15,7 @@ import (
 const (
 	ClassID           = "storageClass."
 	AttributesClassID = "attributesClass."
+	SnapshotClassID   = "snapshotClasses."
 )
 
 // The two roles, as ids and files name them.

@@ -39,52 +39,53 @@ type Result struct {
 	Given     *v1alpha1.Given // as configured, if Config does not tell
 
 	// The decisions, in the order of plan.yaml. The tag is the public id. Where a field holds several, their ids begin with it.
-	OpenShift           Decision[bool]              `id:"target.openshift"`          // the platform's own rules apply: security context constraints, its leases and priorities
-	Hosted              Decision[bool]              `id:"target.hostedControlPlane"` // the controller runs in a hosted control plane, beside the guest cluster that it serves
-	Adopted             Decision[bool]              `id:"openshift.adopted"`         // the bundle takes over from OpenShift's built-in driver
-	Driver              Decision[string]            `id:"driver.name"`
-	TopologyKey         Decision[string]            `id:"driver.topologyKey"`
-	Settings            []Decision[Setting]         `id:""`                // in the order of the table
-	Metadata            Decision[[]string]          `id:"driver.metadata"` // where a node reads its server ID and zone, in this order
-	SELinux             Decision[bool]              `id:"driver.seLinux"`  // kubelet passes SELinux contexts, and the driver sees the SELinux of the host
-	CSIDriver           Decision[CSIDriver]         `id:"csiDriver"`
-	PVCAnnotations      Decision[bool]              `id:"driver.pvcAnnotations"`      // the driver's container gets the pod's token
-	StartupTaint        Decision[bool]              `id:"nodeLifecycle.startupTaint"` // the controller removes the start-up taint of nodes, which needs a right to change them
-	DrainHook           Decision[bool]              `id:"nodeLifecycle.drainHook"`    // the driver of a drained node stays until its volumes are detached
-	ControllerNamespace Decision[string]            `id:"namespaces.controller"`
-	NodeNamespace       Decision[string]            `id:"namespaces.node"`
-	ClusterID           Decision[string]            `id:"clusterID"`
-	Credentials         Decision[Credentials]       `id:"credentials"`
-	CredentialsRequest  Decision[bool]              `id:"credentials.request"`  // OpenShift's Cloud Credential Operator fills the Secret
-	CABundle            Decision[string]            `id:"credentials.caBundle"` // PEM; empty: the system's roots
-	CASource            Decision[CASource]          `id:"credentials.caConfigMap"`
-	TrustedCA           Decision[bool]              `id:"trustedCA"`                   // a ConfigMap that OpenShift fills holds the certificates
-	KubeconfigSecret    Decision[string]            `id:"hypershift.kubeconfigSecret"` // of a hosted control plane; empty elsewhere
-	GuestAccess         Decision[string]            `id:"hypershift.guestAccess"`      // how the sidecars of a hosted control plane reach the guest; empty elsewhere
-	Leases              Decision[Leases]            `id:"leases"`
-	Topology            Decision[bool]              `id:"topology.enabled"`                    // volumes and nodes carry zones
-	ZoneMap             Decision[map[string]string] `id:"topology.zoneMap"`                    // compute zone to volume zone, where the names differ
-	BindingMode         Decision[string]            `id:"storageClasses.volumeBindingMode"`    // of every class
-	ReclaimPolicy       Decision[string]            `id:"storageClasses.reclaimPolicy"`        // of the classes that no override changes
-	Expansion           Decision[bool]              `id:"storageClasses.allowVolumeExpansion"` // of every class
-	StorageClasses      []Decision[StorageClass]    `id:"storageClass."`                       // sorted by name
-	AttributesClasses   []Decision[AttributesClass] `id:"attributesClass."`                    // sorted by name
-	DefaultClass        Decision[string]            `id:"defaultClass"`                        // class name; empty: none
-	SnapshotClass       Decision[SnapshotClass]     `id:"snapshotClass"`
-	BackupClass         Decision[BackupClass]       `id:"snapshotClass.backup"`
-	CloudConf           Decision[string]            `id:"cloudConf"`                        // the controller's cloud.conf without its [Zone] sections, which are ZoneMap's
-	AttachLimit         Decision[string]            `id:"volumeAttachLimit"`                // auto: each node computes its own
-	LimitRefresh        Decision[int]               `id:"volumeAttachLimit.refreshSeconds"` // seconds after which kubelet asks a node for its limit again; 0: never
-	Monitoring          Decision[string]            `id:"monitoring.kind"`                  // none, PodMonitor or ServiceMonitor
-	Alerts              Decision[bool]              `id:"monitoring.alerts"`                // alerts for Prometheus; only with Monitoring
-	Dashboards          Decision[bool]              `id:"monitoring.dashboards"`            // dashboards for Grafana; only with Monitoring
-	MetricsTLS          Decision[MetricsTLS]        `id:"monitoring.tls"`                   // of the controller's pods
-	PlatformMonitoring  Decision[bool]              `id:"monitoring.platform"`              // OpenShift's own Prometheus reads the metrics
-	DriftCheck          Decision[DriftCheck]        `id:"driftCheck"`
-	NetworkPolicy       Decision[NetworkPolicy]     `id:"networkPolicy"`
-	Images              map[string]Decision[string] `id:"images."` // by sidecar: REGISTRY/REPOSITORY[:TAG][@DIGEST], for the roles without one of their own
-	Controller          Workload                    `id:"controller."`
-	Node                Workload                    `id:"node."`
+	OpenShift           Decision[bool]                   `id:"target.openshift"`          // the platform's own rules apply: security context constraints, its leases and priorities
+	Hosted              Decision[bool]                   `id:"target.hostedControlPlane"` // the controller runs in a hosted control plane, beside the guest cluster that it serves
+	Adopted             Decision[bool]                   `id:"openshift.adopted"`         // the bundle takes over from OpenShift's built-in driver
+	Driver              Decision[string]                 `id:"driver.name"`
+	TopologyKey         Decision[string]                 `id:"driver.topologyKey"`
+	Settings            []Decision[Setting]              `id:""`                // in the order of the table
+	Metadata            Decision[[]string]               `id:"driver.metadata"` // where a node reads its server ID and zone, in this order
+	SELinux             Decision[bool]                   `id:"driver.seLinux"`  // kubelet passes SELinux contexts, and the driver sees the SELinux of the host
+	CSIDriver           Decision[CSIDriver]              `id:"csiDriver"`
+	PVCAnnotations      Decision[bool]                   `id:"driver.pvcAnnotations"`      // the driver's container gets the pod's token
+	StartupTaint        Decision[bool]                   `id:"nodeLifecycle.startupTaint"` // the controller removes the start-up taint of nodes, which needs a right to change them
+	DrainHook           Decision[bool]                   `id:"nodeLifecycle.drainHook"`    // the driver of a drained node stays until its volumes are detached
+	ControllerNamespace Decision[string]                 `id:"namespaces.controller"`
+	NodeNamespace       Decision[string]                 `id:"namespaces.node"`
+	ClusterID           Decision[string]                 `id:"clusterID"`
+	Credentials         Decision[Credentials]            `id:"credentials"`
+	CredentialsRequest  Decision[bool]                   `id:"credentials.request"`  // OpenShift's Cloud Credential Operator fills the Secret
+	CABundle            Decision[string]                 `id:"credentials.caBundle"` // PEM; empty: the system's roots
+	CASource            Decision[CASource]               `id:"credentials.caConfigMap"`
+	TrustedCA           Decision[bool]                   `id:"trustedCA"`                   // a ConfigMap that OpenShift fills holds the certificates
+	KubeconfigSecret    Decision[string]                 `id:"hypershift.kubeconfigSecret"` // of a hosted control plane; empty elsewhere
+	GuestAccess         Decision[string]                 `id:"hypershift.guestAccess"`      // how the sidecars of a hosted control plane reach the guest; empty elsewhere
+	Leases              Decision[Leases]                 `id:"leases"`
+	Topology            Decision[bool]                   `id:"topology.enabled"`                    // volumes and nodes carry zones
+	ZoneMap             Decision[map[string]string]      `id:"topology.zoneMap"`                    // compute zone to volume zone, where the names differ
+	BindingMode         Decision[string]                 `id:"storageClasses.volumeBindingMode"`    // of every class
+	ReclaimPolicy       Decision[string]                 `id:"storageClasses.reclaimPolicy"`        // of the classes that no override changes
+	Expansion           Decision[bool]                   `id:"storageClasses.allowVolumeExpansion"` // of every class
+	StorageClasses      []Decision[StorageClass]         `id:"storageClass."`                       // sorted by name
+	AttributesClasses   []Decision[AttributesClass]      `id:"attributesClass."`                    // sorted by name
+	DefaultClass        Decision[string]                 `id:"defaultClass"`                        // class name; empty: none
+	SnapshotClass       Decision[SnapshotClass]          `id:"snapshotClass"`
+	BackupClass         Decision[BackupClass]            `id:"snapshotClass.backup"`
+	SnapshotClasses     []Decision[FurtherSnapshotClass] `id:"snapshotClasses."`                 // sorted by name
+	CloudConf           Decision[string]                 `id:"cloudConf"`                        // the controller's cloud.conf without its [Zone] sections, which are ZoneMap's
+	AttachLimit         Decision[string]                 `id:"volumeAttachLimit"`                // auto: each node computes its own
+	LimitRefresh        Decision[int]                    `id:"volumeAttachLimit.refreshSeconds"` // seconds after which kubelet asks a node for its limit again; 0: never
+	Monitoring          Decision[string]                 `id:"monitoring.kind"`                  // none, PodMonitor or ServiceMonitor
+	Alerts              Decision[bool]                   `id:"monitoring.alerts"`                // alerts for Prometheus; only with Monitoring
+	Dashboards          Decision[bool]                   `id:"monitoring.dashboards"`            // dashboards for Grafana; only with Monitoring
+	MetricsTLS          Decision[MetricsTLS]             `id:"monitoring.tls"`                   // of the controller's pods
+	PlatformMonitoring  Decision[bool]                   `id:"monitoring.platform"`              // OpenShift's own Prometheus reads the metrics
+	DriftCheck          Decision[DriftCheck]             `id:"driftCheck"`
+	NetworkPolicy       Decision[NetworkPolicy]          `id:"networkPolicy"`
+	Images              map[string]Decision[string]      `id:"images."` // by sidecar: REGISTRY/REPOSITORY[:TAG][@DIGEST], for the roles without one of their own
+	Controller          Workload                         `id:"controller."`
+	Node                Workload                         `id:"node."`
 
 	Warnings []string // follow from inventory and configuration alone; may be emitted
 	Notices  []string // momentary, for the terminal only: never emitted, or an outage would be drift
@@ -179,6 +180,19 @@ type BackupClass struct {
 	Enabled bool   `json:"enabled"`
 	Name    string `json:"name,omitempty"`
 }
+
+// FurtherSnapshotClass is a VolumeSnapshotClass that a person asked for. Its JSON names fields as Kubernetes does.
+type FurtherSnapshotClass struct {
+	Name           string            `json:"-"` // it is in the decision's id
+	DeletionPolicy string            `json:"deletionPolicy"`
+	Default        bool              `json:"default,omitempty"`
+	Parameters     map[string]string `json:"parameters,omitempty"`
+	Annotations    map[string]string `json:"annotations,omitempty"`
+}
+
+func (c *FurtherSnapshotClass) name() string { return c.Name }
+
+func (c *FurtherSnapshotClass) rename(name string) { c.Name = name }
 
 // AttributesClass is a VolumeAttributesClass. Its JSON names fields as Kubernetes does.
 type AttributesClass struct {

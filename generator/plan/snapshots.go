@@ -7,9 +7,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// snapshotClassName is the VolumeSnapshotClass's name; OpenShift's built-in driver calls its own standard-csi.
-const snapshotClassName = "cinder-csi"
-
 // snapshotInUse is the Cinder microversion from which a volume in use can be snapshotted without force (Cinder's REST API
 // microversion history, 3.66).
 const snapshotInUse = "3.66"
@@ -23,7 +20,7 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 		return decision
 	}
 	// With the driver name of OpenShift's operator comes its default class, and with two every request without a class fails.
-	decision.Value = SnapshotClass{Enabled: true, Name: snapshotClassName, Default: !d.openShift() || d.sideBySide()}
+	decision.Value = SnapshotClass{Enabled: true, Name: v1alpha1.SnapshotClassName, Default: (!d.openShift() || d.sideBySide()) && d.defaultSnapshotClass() == ""}
 	if !known(d, "services", d.inv.Services) {
 		decision.Reason = "every Cinder makes snapshots; this one does not report its versions, so volumes in use are assumed to need force"
 		decision.Facts = []v1alpha1.NamedFact{stateOf("services", d.inv.Services)}
@@ -40,6 +37,9 @@ func (d *decider) snapshotClass() Decision[SnapshotClass] {
 	decision.Reason = "every Cinder makes snapshots; this one needs no force for volumes in use"
 	if !decision.Value.InUse {
 		decision.Reason = "every Cinder makes snapshots; this one needs force for volumes in use"
+	}
+	if name := d.defaultSnapshotClass(); name != "" {
+		decision.Reason += "; spec.snapshots.classes." + name + " is the default class"
 	}
 	return decision
 }

@@ -27,7 +27,7 @@ var subjects = map[string]string{
 	"target": "Target", "driver": "Driver", "hypershift": "HyperShift", "clusterID": "Driver", "namespaces": "Driver", "images": "Images",
 	"credentials": "Access to the cloud", "cloudConf": "Access to the cloud",
 	"topology": "Zones", "storageClass": "Storage classes", "storageClasses": "Storage classes", "defaultClass": "Storage classes",
-	"snapshotClass": "Snapshots", "snapshots": "Snapshots", "backupClass": "Snapshots", "attributesClass": "Storage classes",
+	"snapshotClass": "Snapshots", "snapshots": "Snapshots", "backupClass": "Snapshots", "snapshotClasses": "Snapshots", "attributesClass": "Storage classes",
 	"volumeAttachLimit": "Pods", "controller": "Pods", "node": "Pods", "leases": "Pods", "driftCheck": "Pods", "networkPolicy": "Network",
 }
 

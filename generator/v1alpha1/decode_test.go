@@ -50,6 +50,7 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"unknown key at the top", head + "sepc: {}\n", "c.yaml:3: unknown key sepc; did you mean spec?"},
 		{"unknown key in a list", head + "spec:\n  storageClasses:\n    extra:\n    - {nmae: x}\n", "c.yaml:6: unknown key spec.storageClasses.extra[0].nmae; did you mean name?"},
 		{"unknown key in a map's value", head + "spec: {images: {driver: {tagg: x}}}\n", "c.yaml:3: unknown key spec.images.driver.tagg; did you mean tag?"},
+		{"unknown key of a snapshot class", head + "spec:\n  snapshots:\n    classes:\n      weekly: {deletionPolcy: Retain}\n", "c.yaml:6: unknown key spec.snapshots.classes.weekly.deletionPolcy; did you mean deletionPolicy?"},
 		{"case counts", head + "spec: {ClusterID: x}\n", "c.yaml:3: unknown key spec.ClusterID; did you mean clusterID?"},
 		{"a number where text is wanted", head + "spec: {kubernetesVersion: 1.30}\n", `c.yaml:3: spec.kubernetesVersion: want text; write it in quotes: "1.30"`},
 		{"a truth value where text is wanted", head + "spec: {storageClasses: {overrides: {a: {parameters: {x: true}}}}}\n", `want text; write it in quotes: "true"`},

@@ -163,6 +163,22 @@ type ExtraClass struct {
 type Snapshots struct {
 	Enabled *bool  `json:"enabled,omitempty"`
 	Backup  string `json:"backup,omitempty"`
+	// Classes are further VolumeSnapshotClasses, by name.
+	Classes map[string]SnapshotClass `json:"classes,omitempty"`
+}
+
+// The VolumeSnapshotClasses that a bundle has by itself.
+const (
+	SnapshotClassName = "cinder-csi"
+	BackupClassName   = "cinder-csi-backup"
+)
+
+// SnapshotClass is a further VolumeSnapshotClass.
+type SnapshotClass struct {
+	DeletionPolicy string            `json:"deletionPolicy,omitempty"` // Delete (default) or Retain: what happens in Cinder after the VolumeSnapshot was deleted
+	Default        bool              `json:"default,omitempty"`        // it is the default of the driver in place of the class of the bundle
+	Parameters     map[string]string `json:"parameters,omitempty"`
+	Annotations    map[string]string `json:"annotations,omitempty"`
 }
 
 // AttributesClass is a VolumeAttributesClass: what a claim may change of its volume. At least one key is required.

@@ -20,6 +20,7 @@ var enums = merge(settingEnums(), map[string][]any{
 	"Topology.mode":                  {Auto, Enabled, Disabled},
 	"ClassOverride.reclaimPolicy":    {"Delete", "Retain"},
 	"Snapshots.backup":               {Auto, Enabled, Disabled},
+	"SnapshotClass.deletionPolicy":   {"Delete", "Retain"},
 	"AttributesClass.policy":         {"never", "on-demand"},
 	"Monitoring.kind":                {None, PodMonitor, ServiceMonitor},
 	"TLS.minVersion":                 {"VersionTLS10", "VersionTLS11", "VersionTLS12", "VersionTLS13"},

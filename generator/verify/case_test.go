@@ -146,9 +146,12 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 			},
 		},
 		"everything": {
-			Monitoring:        v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor, Alerts: true, Dashboards: true},
-			DriftCheck:        v1alpha1.DriftCheck{Schedule: "0 6 * * *"},
-			Snapshots:         v1alpha1.Snapshots{Backup: v1alpha1.Enabled},
+			Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor, Alerts: true, Dashboards: true},
+			DriftCheck: v1alpha1.DriftCheck{Schedule: "0 6 * * *"},
+			Snapshots: v1alpha1.Snapshots{Backup: v1alpha1.Enabled, Classes: map[string]v1alpha1.SnapshotClass{
+				"weekly": {DeletionPolicy: "Retain", Default: true, Parameters: map[string]string{"type": "backup"}, Annotations: map[string]string{"example.org/owner": "storage: team"}},
+				"plain":  {},
+			}},
 			AttributesClasses: map[string]v1alpha1.AttributesClass{"gold": {Type: "t2", Policy: "on-demand", Metadata: map[string]string{"tier": "gold"}}},
 			KubernetesVersion: "1.34",
 			Namespaces:        v1alpha1.Namespaces{Controller: "storage", Node: "storage-node"},

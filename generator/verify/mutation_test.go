@@ -79,6 +79,13 @@ func changes() []changeOf {
 		{"snapshotClass", "default", func(r *plan.Result) { r.SnapshotClass.Value.Default = !r.SnapshotClass.Value.Default }},
 		{"snapshotClass.backup", "enabled", func(r *plan.Result) { r.BackupClass.Value = plan.BackupClass{} }},
 		{"snapshotClass.backup", "name", func(r *plan.Result) { r.BackupClass.Value.Name = "other" }},
+		{plan.SnapshotClassID + "weekly", "deletionPolicy", further("weekly", func(c *plan.FurtherSnapshotClass) { c.DeletionPolicy = "Delete" })},
+		{plan.SnapshotClassID + "plain", "deletionPolicy", further("plain", func(c *plan.FurtherSnapshotClass) { c.DeletionPolicy = "Retain" })},
+		{plan.SnapshotClassID + "weekly", "default", further("weekly", func(c *plan.FurtherSnapshotClass) { c.Default = false })},
+		{plan.SnapshotClassID + "weekly", "parameters", further("weekly", func(c *plan.FurtherSnapshotClass) { c.Parameters = map[string]string{"type": "snapshot"} })},
+		{plan.SnapshotClassID + "weekly", "annotations", further("weekly", func(c *plan.FurtherSnapshotClass) {
+			c.Annotations = map[string]string{"example.org/owner": "other"}
+		})},
 		{plan.AttributesClassID + "gold", "parameters", func(r *plan.Result) {
 			r.AttributesClasses = slices.Clone(r.AttributesClasses)
 			r.AttributesClasses[0].Value.Parameters = map[string]string{"type": "other", "policy": "never", "metadata.tier": "other"}
@@ -317,6 +324,18 @@ func compareLeaves(t *testing.T, what string, c changeOf, from, to leafValues, m
 			case c.id == "target.openshift" && strings.Contains(id, "NetworkPolicy"): // the elements of its lists move up
 			default:
 				t.Errorf("%s: %s %s changes from %v to %v, although it comes from %v", what, id, l.at, l.value, is.value, l.refs)
+			}
+		}
+	}
+}
+
+// further changes one of the further VolumeSnapshotClasses.
+func further(name string, do func(*plan.FurtherSnapshotClass)) func(*plan.Result) {
+	return func(r *plan.Result) {
+		r.SnapshotClasses = slices.Clone(r.SnapshotClasses)
+		for i := range r.SnapshotClasses {
+			if c := &r.SnapshotClasses[i].Value; c.Name == name {
+				do(c)
 			}
 		}
 	}

@@ -53,6 +53,9 @@ var switches = []setting{
 	{"volumeAttachLimit", list{"20"}},
 	{"snapshots.enabled", list{false, true}},
 	{"snapshots.backup", list{"enabled", "disabled"}},
+	{"snapshots.classes", list{fields{"weekly": fields{
+		"deletionPolicy": "Retain", "default": true, "parameters": fields{"type": "backup", "incremental": "true"}, "annotations": fields{"example.org/owner": "storage"},
+	}, "plain": fields{}}}},
 	{"attributesClasses", list{fields{"fast": fields{"type": "t2", "policy": "on-demand", "metadata": fields{"team": "storage"}}}}},
 	{"nodeLifecycle.startupTaint", list{true}},
 	{"nodeLifecycle.drainHook", list{true}},
