@@ -30,7 +30,7 @@ A bundle with edited files is refused. If several namespaces have an installatio
 
 It changes nothing: it reads the cluster with GET requests, and a person runs the commands. The target hypershift has no such way: HyperShift
 sets the state of its built-in driver back.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneDir,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), shared.timeout)
 			defer cancel()
@@ -49,6 +49,9 @@ sets the state of its built-in driver back.`,
 
 func readAdoption(ctx context.Context, w *World, name, base, old string, kube cluster.Source) (migrate.Adoption, error) {
 	dir, tree, edited, err := readBundle(name)
+	if err == nil {
+		err = checkGivenBase(dir, base)
+	}
 	if err != nil {
 		return migrate.Adoption{}, err
 	}

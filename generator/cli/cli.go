@@ -172,6 +172,12 @@ func newRootCommand(w *World) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" { // cobra's prints its help and calls that a success
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return fmt.Errorf("completion %q: want one of bash, zsh, fish, powershell", args[0])
+				}
+				return nil
+			}
 			c.RunE = func(*cobra.Command, []string) error { return usage("name a shell: bash, zsh, fish or powershell") }
 		}
 	}
@@ -196,7 +202,7 @@ func noCommand(c *cobra.Command, args []string) error {
 // asUsage makes what cobra finds wrong with a command line exit 64.
 func asUsage(c *cobra.Command) {
 	hint := fmt.Sprintf("\nSee '%s --help'.", c.CommandPath())
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%w%s", err, hint) })
+	c.SetFlagErrorFunc(flagError)
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
@@ -213,6 +219,15 @@ func asUsage(c *cobra.Command) {
 // largestInput is the most that a configuration or an inventory may hold, in bytes: an inventory of 10,000 volume types holds less.
 const largestInput = 4 << 20
 
+// missing is a file of the command line that does not exist.
+type missing struct{ name string }
+
+func (m missing) Error() string { return m.name + " does not exist" }
+
+func (missing) Is(target error) bool { return target == os.ErrNotExist }
+
+var errDirectory = errors.New("is a directory")
+
 // readFile reads a file that is named on the command line, - for stdin. Its author may be somebody else: a link to a device without
 // end must not fill the memory.
 func readFile(w *World, name string) ([]byte, error) {
@@ -220,7 +235,7 @@ func readFile(w *World, name string) ([]byte, error) {
 	if name != "-" {
 		var err error
 		if in, err = w.Open(name); errors.Is(err, os.ErrNotExist) {
-			return nil, usage("%s does not exist", name)
+			return nil, &exit{Usage, missing{name}}
 		} else if err != nil {
 			return nil, err
 		}
@@ -228,7 +243,7 @@ func readFile(w *World, name string) ([]byte, error) {
 	defer in.Close()
 	content, err := io.ReadAll(io.LimitReader(in, largestInput+1))
 	if errors.Is(err, syscall.EISDIR) {
-		return nil, usage("%s is a directory: name the file in it", name)
+		return nil, &exit{Usage, fmt.Errorf("%s %w: name the file in it", name, errDirectory)}
 	}
 	if err == nil && len(content) > largestInput {
 		return nil, usage("%s is larger than %d bytes, which no configuration or inventory is", name, largestInput)

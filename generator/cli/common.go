@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,10 @@ func (c *common) load(w *World, cmd *cobra.Command) error {
 	}
 	content, err := readFile(w, c.config)
 	if err != nil {
-		return err
+		return fmt.Errorf("--config: %w", err)
+	}
+	if _, err := v1alpha1.DecodeInventory(c.config, content); err == nil {
+		return usage("--config %s is an inventory; give it as --inventory %s", c.config, c.config)
 	}
 	c.distribution, err = v1alpha1.DecodeDistribution(c.config, content)
 	return err

@@ -37,12 +37,12 @@ prints one decision and the objects that it governs.`,
 			field := ""
 			if !isType && !isDecision {
 				if len(rest) == 0 {
-					return usage("explain %s: which FIELD?", object)
+					return usage("explain %s: FIELD is missing: a path in the object, such as explain %s metadata.name. An empty text (\"\") is the whole object", object, object)
 				}
 				field, rest = rest[0], rest[1:]
 			}
 			if len(rest) > 1 {
-				return usage("explain %s: want one DIR, got %s", object, strings.Join(rest, " "))
+				return usage("explain %s: want one DIR after it, got %s; run explain once for each object", object, strings.Join(rest, " "))
 			}
 			name := "."
 			if len(rest) == 1 {
@@ -60,6 +60,9 @@ prints one decision and the objects that it governs.`,
 			}
 			if isDecision {
 				return explainDecision(w.Stdout, *dir.Plan, object)
+			}
+			if err := checkGivenBase(dir, base); err != nil {
+				return err
 			}
 			kind, _, _ := strings.Cut(object, "/")
 			objects, err := verify.ObjectsAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format, func(k string) bool { return isKind(kind, k) })
@@ -164,7 +167,9 @@ func (e *explainer) explain(object, path string) ([]answer, error) {
 		}
 		value, at, found := field.Find(o.Fields, path)
 		if !found {
-			wrong = usage("%s has no field %s; there are %s", o, path, field.Near(o.Fields, path))
+			there := field.Near(o.Fields, path)
+			keys, _, _ := strings.Cut(there, " in ")
+			wrong = usage("%s has no field %s; there are %s%s", o, path, there, didYouMean(path[strings.LastIndexAny(path, ".]")+1:], strings.Split(keys, ", ")))
 			continue
 		}
 		a, err := e.answer(o, value, at)
@@ -180,9 +185,11 @@ func (e *explainer) explain(object, path string) ([]answer, error) {
 		return nil, wrong
 	case names != nil:
 		slices.Sort(names)
-		return nil, usage("the bundle has no %s; there are %s", object, strings.Join(slices.Compact(names), ", "))
+		names = slices.Compact(names)
+		return nil, usage("the bundle has no %s; there are %s%s", object, strings.Join(names, ", "), didYouMean(name, names))
 	}
-	return nil, usage("the bundle has no %s: want KIND/NAME with a kind of %s", object, strings.Join(kindsOf(e.objects), ", "))
+	kinds := kindsOf(e.objects)
+	return nil, usage("the bundle has no %s: want KIND/NAME with a kind of %s%s", object, strings.Join(kinds, ", "), didYouMean(kind, kinds))
 }
 
 func kindsOf(objects []verify.Object) []string {

@@ -41,7 +41,12 @@ func newGenerateCommand(w *World, shared *common) *cobra.Command {
 		Long: `Inspects the cloud, decides, renders, verifies, and writes DIR. DIR is machine-owned: files of an earlier run are replaced or removed,
 files of others are never touched. What would strand volumes is refused until it is accepted by name. --target and --format are those of DIR
 where they are not given; so is the configuration of --check and --diff.`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("generate takes no argument; name the directory as --output-dir %s", args[0])
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context(), w) },
 	}
 	g.flags(c)
@@ -63,11 +68,19 @@ where they are not given; so is the configuration of --check and --diff.`,
 
 // checkUsage finds what is wrong with the command line before the cloud is asked.
 func (g *generate) checkUsage() error {
-	if err := g.checkForm(); err != nil && (g.target != "" && g.format != "" || g.dir == "") {
-		return err // what is missing may be in the directory
-	}
 	if g.dir == "" {
-		return usage("--output-dir is missing: the directory to write")
+		return usage("--output-dir is missing: the directory to write. A new one needs --target (%s) and --format (%s) too", strings.Join(targets, ", "), strings.Join(formats, ", "))
+	}
+	for _, given := range []struct {
+		flag, value string
+		allowed     []string
+	}{{"--target", g.target, targets}, {"--format", g.format, formats}} {
+		if given.value == "" {
+			continue // it may be in the directory
+		}
+		if err := oneOf(given.flag, given.value, given.allowed); err != nil {
+			return err
+		}
 	}
 	if g.base != "" && g.format != "" && g.format != string(v1alpha1.Kustomize) {
 		return usage("--base is for --format %s: Helm values refer to nothing", v1alpha1.Kustomize)
@@ -80,7 +93,7 @@ func (g *generate) checkUsage() error {
 	}
 	for _, a := range g.accept {
 		if !slices.Contains(guard.Accepts, a) {
-			return usage("--accept %q: want one of %s", a, strings.Join(guard.Accepts, ", "))
+			return usage("--accept %q: want one of %s%s", a, strings.Join(guard.Accepts, ", "), didYouMean(a, guard.Accepts))
 		}
 	}
 	return nil
@@ -98,12 +111,27 @@ func (g *generate) checkForm() error {
 func (g *generate) remember(dir *worktree.Dir) error {
 	g.target, g.format = cmp.Or(g.target, dir.Target), cmp.Or(g.format, dir.Format)
 	if err := g.checkForm(); err != nil {
-		return err
+		return g.unknownForm(dir, err)
 	}
 	if g.base != "" && g.format != string(v1alpha1.Kustomize) {
 		return usage("--base is for --format %s: Helm values refer to nothing", v1alpha1.Kustomize)
 	}
 	return nil
+}
+
+// unknownForm says why the directory does not say what the command line does not.
+func (g *generate) unknownForm(dir *worktree.Dir, missing error) error {
+	if dir.Plan != nil {
+		return missing // --help is of more use than a guess: a plan has both
+	}
+	if dir.Damaged != "" {
+		return &exit{Refused, fmt.Errorf("%s was not changed: nobody can read its target and format in %s. Restore that file as the warning says. "+
+			"Or build the bundle again with --target, --format and --force; then nothing compares it with what is installed", g.dir, worktree.PlanFile)}
+	}
+	if _, err := os.Stat(g.dir); errors.Is(err, os.ErrNotExist) && (g.check || g.diff) {
+		return usage("%s does not exist, so there is no bundle to check", g.dir)
+	}
+	return usage("%s holds no bundle (no %s), and a new one needs --target (%s) and --format (%s)", g.dir, worktree.PlanFile, strings.Join(targets, ", "), strings.Join(formats, ", "))
 }
 
 // rememberBase takes the --base of the bundle for a comparison. Only the command line may name what is read outside of the bundle, so
@@ -151,6 +179,9 @@ func (g *generate) run(ctx context.Context, w *World) error {
 		return err
 	}
 	dir, err := worktree.Open(g.dir)
+	if errors.Is(err, worktree.ErrNotADirectory) {
+		return usage("--output-dir: %w; name a directory", err)
+	}
 	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) && dir != nil && (g.check || g.diff || dir.Damaged != "") {
 		fmt.Fprintln(w.Stderr, "Warning: "+err.Error()) // a check never refuses: the broken plan.yaml is a difference
 	} else if err != nil {

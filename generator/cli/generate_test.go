@@ -250,7 +250,7 @@ func TestABundleWithABaseIsVerifiedBeforeItIsWrittenAndWhereItIs(t *testing.T) {
 		b.ok(t, generation(target, "kustomize", dir, "--base", "../src")...)
 		b.ok(t, "validate", dir, "--base", "../src")
 		b.ok(t, "explain", "--base", "../src", "daemonset/cinder-csi-node", "spec", dir)
-		if _, stderr, code := b.run(t, "validate", dir); code != Failure || !strings.Contains(stderr, "give the same --base") {
+		if _, stderr, code := b.run(t, "validate", dir); code != Failure || !strings.Contains(stderr, "give --base ../src too") {
 			t.Errorf("validate without --base: want exit 1 that asks for it, got %d: %s", code, stderr)
 		}
 	}

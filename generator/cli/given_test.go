@@ -108,3 +108,22 @@ func TestACheckKnowsTheBaseAndReadsNothingBelowIt(t *testing.T) {
 		t.Errorf("want one change of the cloud, got %d: %s%s", code, stdout, stderr)
 	}
 }
+
+// The two drift checks agree without a configuration on the command line, too.
+func TestPlanCheckTakesTheConfigurationOfThePlan(t *testing.T) {
+	b := newBed(t)
+	config := b.file(t, "config.yaml", "metadata: {name: prod}\nspec: {clusterID: a1, storageClasses: {exclude: [fast]}, topology: {mode: disabled}}\n")
+	dir := filepath.Join(b.dir, "out")
+	b.ok(t, "generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", dir, "--config", config)
+	plan := filepath.Join(dir, "plan.yaml")
+	stdout, stderr, code := b.run(t, "plan", "--simulated", "--check", plan)
+	if code != OK || stdout != "" || !strings.Contains(stderr, "Without --config, the configuration is that in "+plan) {
+		t.Errorf("want the decisions of the bundle, got %d: %s%s", code, stdout, stderr)
+	}
+	b.sim.RemoveVolumeType("standard")
+	checked, _, code := b.run(t, "generate", "--simulated", "--check", "--output-dir", dir)
+	planned, _, also := b.run(t, "plan", "--simulated", "--check", plan)
+	if code != Different || also != Different || checked != planned || !strings.Contains(checked, "StorageClass standard is removed") {
+		t.Errorf("want the same lines, got %d and %d:\n%s---\n%s", code, also, checked, planned)
+	}
+}

@@ -75,6 +75,9 @@ func saveInventory(w *World, name string, inv v1alpha1.Inventory) error {
 		mode = info.Mode().Perm()
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".inventory-*")
+	if errors.Is(err, fs.ErrNotExist) {
+		return usage("--save %s: the directory %s does not exist", name, filepath.Dir(name))
+	}
 	if err != nil {
 		return fmt.Errorf("the inventory cannot be saved: %w", err)
 	}

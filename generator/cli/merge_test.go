@@ -133,8 +133,8 @@ func TestAConflictOfDecisionsIsRefusedAndForceSaysThatTheGuardIsBlind(t *testing
 	if stdout, _, code := b.run(t, generation("vanilla", "helm", dir, "--check")...); code != Different || !oneLine(stdout, "handEdit: plan.yaml holds the conflict markers of a merge") {
 		t.Errorf("want exit 2 and one line, got %d: %q", code, stdout)
 	}
-	if _, stderr, code := b.run(t, "generate", "--os-cloud", "sim-demo", "--output-dir", dir); code != Usage || !strings.Contains(stderr, "conflict markers") {
-		t.Errorf("want exit 64 without a target, and why, got %d: %s", code, stderr)
+	if _, stderr, code := b.run(t, "generate", "--os-cloud", "sim-demo", "--output-dir", dir); code != Refused || !strings.Contains(stderr, "conflict markers") || !strings.Contains(stderr, "nobody can read its target") {
+		t.Errorf("want exit 3 without a target, and why, got %d: %s", code, stderr)
 	}
 	b.ok(t, generation("vanilla", "helm", dir, "--force")...)
 	if diff := cmp.Diff(want, files(t, dir)); diff != "" {

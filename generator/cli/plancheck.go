@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/guard"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 )
@@ -25,8 +27,11 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 		return usage("--check and --config or --inventory cannot both be stdin")
 	}
 	content, err := readFile(w, file)
+	if errors.Is(err, errDirectory) {
+		return usage("--check %s is a directory: name %s", file, filepath.Join(file, worktree.PlanFile))
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("--check: %w", err)
 	}
 	old, merged, err := worktree.DecodePlan(file, content)
 	if conflict := (*worktree.Conflict)(nil); errors.As(err, &conflict) {
@@ -45,6 +50,10 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 	}
 	if d.target == "" {
 		d.target = string(old.Target)
+	}
+	if d.from.config == "" {
+		d.from.distribution = old.Configured(plan.UnnamedCluster)
+		fmt.Fprintf(w.Stderr, "Without --config, the configuration is that in %s\n", file)
 	}
 	r, err := d.decide(ctx, w, old.Format)
 	if err != nil {

@@ -67,8 +67,8 @@ func TestABundleSaysItsTargetAndFormat(t *testing.T) {
 	b.ok(t, "generate", "--os-cloud", "sim-demo", "--output-dir", dir, "--check")
 	b.ok(t, "generate", "--os-cloud", "sim-demo", "--output-dir", dir)
 	for name, args := range map[string][]string{
-		"--target is missing": {"generate", "--os-cloud", "sim-demo", "--output-dir", filepath.Join(b.dir, "new")},
-		"--base is for":       {"generate", "--os-cloud", "sim-demo", "--output-dir", dir, "--base", "../base"},
+		"a new one needs --target": {"generate", "--os-cloud", "sim-demo", "--output-dir", filepath.Join(b.dir, "new")},
+		"--base is for":            {"generate", "--os-cloud", "sim-demo", "--output-dir", dir, "--base", "../base"},
 	} {
 		if _, stderr, code := b.run(t, args...); code != Usage || !strings.Contains(stderr, name) {
 			t.Errorf("want exit 64 and %q, got %d: %s", name, code, stderr)

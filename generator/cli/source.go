@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
@@ -65,10 +67,17 @@ func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error)
 	}
 	if s.inventory != "" {
 		content, err := readFile(w, s.inventory)
-		if err != nil {
-			return v1alpha1.Inventory{}, err
+		if errors.Is(err, os.ErrNotExist) {
+			return v1alpha1.Inventory{}, usage("--inventory: %w; cinder-csi-generator inspect --os-cloud NAME --save %s makes it", err, s.inventory)
 		}
-		return v1alpha1.DecodeInventory(s.inventory, content)
+		if err != nil {
+			return v1alpha1.Inventory{}, fmt.Errorf("--inventory: %w", err)
+		}
+		inventory, err := v1alpha1.DecodeInventory(s.inventory, content)
+		if err != nil && isClouds(content) {
+			return v1alpha1.Inventory{}, usage("--inventory %s is a clouds.yaml; name its cloud with --os-cloud and the file with OS_CLIENT_CONFIG_FILE=%s", s.inventory, s.inventory)
+		}
+		return inventory, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("no complete answer within %s (--timeout)", s.timeout))
 	defer cancel()
@@ -81,6 +90,14 @@ func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error)
 	w.endProgress()
 	inv.Simulated = s.simulated
 	return inv, err
+}
+
+// isClouds is whether a text is that of a clouds.yaml.
+func isClouds(content []byte) bool {
+	var file struct {
+		Clouds map[string]any `json:"clouds"`
+	}
+	return yaml.Unmarshal(content, &file) == nil && file.Clouds != nil
 }
 
 func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {

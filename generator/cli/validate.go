@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -20,7 +22,7 @@ func newValidateCommand(w *World) *cobra.Command {
 		Short: "Build the bundle in DIR and check every object",
 		Long: `Builds the bundle in DIR in memory and checks every object. A file that differs from what generate wrote is a finding. Nothing outside of
 DIR is read, fetched or run, whatever its files say; for a bundle that was made with --base, give the same --base.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneDir,
 		RunE: func(_ *cobra.Command, args []string) error {
 			dir, tree, edited, err := readBundle(args[0])
 			if err != nil {
@@ -31,7 +33,10 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 			}
 			var findings []error
 			for _, name := range edited {
-				findings = append(findings, errors.New(notAsGenerated(name)+"; run generate again, and keep your changes in an overlay or a values file outside of the directory"))
+				findings = append(findings, errors.New(notAsGenerated(name)+"; restore it, or run generate --force, which drops the edit. Keep your changes in an overlay or a values file outside of the directory"))
+			}
+			if err := checkGivenBase(dir, base); err != nil {
+				return err
 			}
 			objects, err := w.verified(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format)
 			if err := errors.Join(append(findings, err)...); err != nil {
@@ -51,11 +56,27 @@ DIR is read, fetched or run, whatever its files say; for a bundle that was made 
 	return c
 }
 
+// oneDir is for commands that read one bundle.
+func oneDir(c *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return fmt.Errorf("%s: want one DIR with a bundle, got %d arguments", c.Name(), len(args))
+}
+
 func notAsGenerated(name string) string { return name + " differs from what generate wrote" }
 
 // baseFlag is for commands that read a bundle; who wrote it must not choose what else is read.
 func baseFlag(c *cobra.Command, base *string) {
 	c.Flags().StringVar(base, "base", "", "the --base that the bundle was made with, by its path from DIR; nothing else outside of DIR is read")
+}
+
+// checkGivenBase says what a bundle needs to be built that its command line does not have.
+func checkGivenBase(dir *worktree.Dir, base string) error {
+	if dir.Plan.Base == "" || base != "" {
+		return nil
+	}
+	return fmt.Errorf("%s was made with --base %s, and nothing outside of the directory is read unless the command line names it: give --base %s too", dir.Path, dir.Plan.Base, dir.Plan.Base)
 }
 
 func planes(objects []verify.Object) []string {
@@ -69,10 +90,19 @@ func planes(objects []verify.Object) []string {
 // openBundle opens a directory that must hold a bundle.
 func openBundle(name string) (*worktree.Dir, error) {
 	dir, err := worktree.Open(name)
+	if errors.Is(err, worktree.ErrNotADirectory) {
+		return nil, usage("%w: name the directory of a bundle, such as %s", err, filepath.Dir(name))
+	}
 	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) {
 		return nil, &exit{Failure, err} // nothing is refused here, it cannot be read
 	} else if err != nil {
 		return nil, err
+	}
+	if _, err := os.Stat(name); errors.Is(err, os.ErrNotExist) {
+		return nil, usage("%s does not exist: name the directory of a bundle", name)
+	}
+	if dir.Plan == nil && name == "." {
+		return nil, usage("the current directory holds no bundle (no %s): name that of a bundle as the last argument", worktree.PlanFile)
 	}
 	if dir.Plan == nil {
 		return nil, usage("%s holds no bundle: it has no %s", name, worktree.PlanFile)

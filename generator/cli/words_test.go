@@ -17,7 +17,7 @@ func TestAMessageNamesOnlyWhatThereIs(t *testing.T) {
 		{[]string{"doctor"}, "--simulated", "--inventory"},
 		{[]string{"inspect"}, "--inventory", "cannot"},
 		{[]string{"plan", "--simulated", "--target", "vanilla", "--config", b.dir}, b.dir + " is a directory: name the file in it", "read "},
-		{[]string{"plan", "--simulated", "--target", "vanilla", "--check", b.dir}, b.dir + " is a directory: name the file in it", "read "},
+		{[]string{"plan", "--simulated", "--target", "vanilla", "--check", b.dir}, b.dir + " is a directory: name " + b.dir + "/plan.yaml", "read "},
 	} {
 		if _, stderr, code := b.run(t, c.args...); code != Usage || !strings.Contains(stderr, c.want) || strings.Contains(stderr, c.not) {
 			t.Errorf("%v: want exit 64, %q and not %q, got %d: %s", c.args, c.want, c.not, code, stderr)

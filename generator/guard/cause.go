@@ -32,6 +32,8 @@ func part(d v1alpha1.Decision, field string) any {
 		return d.Value
 	case "reason":
 		return d.Reason
+	case "facts":
+		return d.Facts
 	}
 	fields, _ := fieldsOf(d.Value)
 	return fields[field]

@@ -248,6 +248,7 @@ func (c *comparison) grounds(id string) {
 		change.Class, change.Field, change.Old, change.New = c.classOf(id, "reason", was.Reason, is.Reason), "reason", was.Reason, is.Reason
 		c.add(change, "%s for another reason: %s", stays, is.Reason)
 	case !slices.Equal(was.Facts, is.Facts):
+		change.Class = c.classOf(id, "facts", was.Facts, is.Facts)
 		c.add(change, "%s: its facts change from %s to %s", stays, text(factTexts(was.Facts)), text(factTexts(is.Facts)))
 	}
 }

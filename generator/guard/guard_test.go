@@ -182,6 +182,12 @@ func TestWhatIsRefusedAndHowItIsPinned(t *testing.T) {
 			"{metadata: {name: c}, spec: {snapshots: {classes: {backup: {deletionPolicy: Retain}}}}}", v1alpha1.Vanilla, nil, "",
 		},
 		{
+			"an attributes class that goes with its version of Kubernetes", "{metadata: {name: c}, spec: {kubernetesVersion: '1.34', attributesClasses: {gold: {metadata: {a: b}}}}}", inventory("standard", "fast"),
+			base, v1alpha1.Vanilla,
+			[]string{ClassRemoved},
+			"attributesClasses: {gold: {metadata: {a: b}}}, kubernetesVersion: '1.34'",
+		},
+		{
 			"another driver name on OpenShift", base, inventory("standard", "fast"), "{metadata: {name: c}, spec: {driver: {name: x.y}}}", v1alpha1.Standalone,
 			[]string{DriverName, ClassImmutable, ClassImmutable},
 			"openshift: {coexistence: sideBySide}",

@@ -87,7 +87,11 @@ func (c *comparison) pinAttributesClass(change *v1alpha1.Change, name string) {
 	if !before || reflect.DeepEqual(was, is) {
 		return
 	}
-	change.Pin = m{"attributesClasses": m{name: was}}
+	pin := m{"attributesClasses": m{name: was}}
+	if version := c.old.Config.KubernetesVersion; version != c.next.Config.KubernetesVersion {
+		pin["kubernetesVersion"] = version // the new one may serve no such class
+	}
+	change.Pin = pin
 	for _, d := range differences("spec.attributesClasses."+name, plainJSON(was), plainJSON(is)) {
 		if d.old == nil {
 			change.Remove = append(change.Remove, d.path)

@@ -20,7 +20,7 @@ const ownPrefix = "cinder-"
 const (
 	classStays    = "the class stays in the cluster as it is"
 	inTreeStays   = "the class stays in the cluster as it is. Kubernetes gives its claims to the driver with the name " + cluster.UpstreamName + ", so the bundle must have that name (spec.driver.name)"
-	takeDefaultOf = "a snapshot without a class fails if two classes of one driver are the default, and the bundle has one. Before the swap run: " +
+	takeDefaultOf = "if two classes of one driver are the default, a snapshot without a class fails. The bundle has one. Before the swap run: " +
 		"kubectl annotate --overwrite volumesnapshotclass "
 	snapshotClassKept = "the bundle has the class with the same name, parameters and deletion policy"
 )
@@ -87,7 +87,7 @@ var snapshotClassRules = []rule{
 	{key: "the class", to: "spec.snapshots.classes", why: snapshotClassKept},
 	{key: "the class with objects of OpenShift, or with Secrets", why: classStays},
 	{key: "the class with the name of one of the bundle", why: "the bundle changes it to its own"},
-	{key: "metadata.annotations is-default-class", to: "spec.snapshots.classes.*.default", why: "if it is true; of a second one: " + takeDefaultOf + "NAME " + noDefaultSnapshotClass},
+	{key: "metadata.annotations is-default-class", to: "spec.snapshots.classes.*.default", why: "if it is true. A second one is left out: " + takeDefaultOf + "NAME " + noDefaultSnapshotClass},
 	{key: "parameters", why: "those that the driver does not know are named, and the class stays as it is: the driver of a bundle refuses its snapshots"},
 }
 

@@ -183,6 +183,9 @@ func nearKey(section, key string) string {
 			keys = append(keys, k)
 		}
 	}
+	if keys == nil {
+		return didYouMean("["+section+"]", []string{"[Global]", "[BlockStorage]", "[Metadata]", "[LoadBalancer]", "[Networking]", "[Route]", "[Zone]"})
+	}
 	return didYouMean(key, keys)
 }
 

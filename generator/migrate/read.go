@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // input is what was read of all files.
@@ -92,6 +94,9 @@ func (in *input) tellUnread(source string, other *otherKinds) error {
 	}
 	if other.read {
 		return nil
+	}
+	if slices.Contains(kinds, v1alpha1.KindInventory) {
+		return fmt.Errorf("%w: %s is an inventory of a cloud; give it as --inventory %s, beside the files of the other installation", ErrFile, source, source)
 	}
 	found := "nothing"
 	if len(kinds) > 0 {
