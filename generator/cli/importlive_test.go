@@ -164,3 +164,25 @@ func TestImportThatMayNotReadTheClusterSaysWhat(t *testing.T) {
 		t.Errorf("want exit 64 without a cloud.conf, got %d: %s", code, stderr)
 	}
 }
+
+func TestTheNotesOfImportSayWhatCloudsYAMLHas(t *testing.T) {
+	b := newBed(t)
+	conf := b.file(t, "cloud.conf", "[Global]\nauth-url=https://k.example/v3\ntoken=0123\ntls-insecure=true\n")
+	clouds := filepath.Join(b.dir, "converted.yaml")
+	_, stderr, code := b.run(t, "import", conf, "--clouds-yaml", clouds)
+	content, err := os.ReadFile(clouds)
+	if code != OK || err != nil || !strings.Contains(string(content), "token:") || !strings.Contains(string(content), "verify: false") {
+		t.Fatalf("exit %d, %v: %s\n%s", code, err, stderr, content)
+	}
+	for _, want := range []string{
+		conf + ": [Global] token: is now " + clouds + " (auth.token): a token expires",
+		conf + ": [Global] tls-insecure: is now " + clouds + " (verify: false, if it is true): the opposite is verify",
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("want %q in:\n%s", want, stderr)
+		}
+	}
+	if _, stderr, _ := b.run(t, "import", conf); !strings.Contains(stderr, "[Global] token: left out: a token expires") {
+		t.Errorf("want it left out without --clouds-yaml, got:\n%s", stderr)
+	}
+}

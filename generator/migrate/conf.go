@@ -136,6 +136,9 @@ func (p *proposal) readCloudConf(d document) error {
 	return nil
 }
 
+// writtenToClouds are the keys that --clouds-yaml writes although a bundle is better without them.
+var writtenToClouds = map[string]string{"Global token": "auth.token", "Global tls-insecure": "verify: false, if it is true"}
+
 func (p *proposal) readConfSection(s *cloudconf.Section) error {
 	for _, k := range s.Keys {
 		r, known := confRule(s.Name, k.Name)

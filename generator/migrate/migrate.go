@@ -183,6 +183,10 @@ func (p *proposal) apply(r rule, key string, v value) error {
 		if p.known.cloudsYAML != "" && strings.HasPrefix(r.why, partOfLogin) {
 			r.why = strings.Replace(r.why, toWrite, p.known.cloudsYAML+" has it", 1)
 		}
+		if to, written := writtenToClouds[r.key]; written && p.known.cloudsYAML != "" {
+			p.note(key, p.known.cloudsYAML+" ("+to+")", r.why)
+			return nil
+		}
 		p.note(key, r.to, r.why)
 		return nil
 	}

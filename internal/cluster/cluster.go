@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -79,8 +80,14 @@ type Cluster struct {
 func Connect(s Source) (*Cluster, error) {
 	loader := s.loader()
 	raw, err := loader.RawConfig()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s does not exist", ErrKubeconfig, s.Kubeconfig)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
+	if _, found := raw.Contexts[s.Context]; s.Context != "" && !found {
+		return nil, fmt.Errorf("%w: there is no context %q; there are %s", ErrKubeconfig, s.Context, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
 	}
 	if len(raw.Clusters) == 0 && s.Kubeconfig == "" && s.Context == "" {
 		return nil, ErrNoKubeconfig
@@ -209,8 +216,11 @@ func (c *Cluster) read(ctx context.Context, path string, query url.Values) ([]by
 	}
 	request.Header.Set("Accept", "application/json")
 	resp, err := c.http.Do(request)
+	if sent := (*url.Error)(nil); errors.As(err, &sent) {
+		err = sent.Err // the rest repeats the request
+	}
 	if err != nil {
-		return nil, c.failed(path, fmt.Errorf("%w: %w", ErrUnreachable, err))
+		return nil, c.failed(path, fmt.Errorf("%w: %w; see that kubectl reaches it", ErrUnreachable, err))
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))

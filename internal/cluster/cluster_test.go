@@ -134,8 +134,8 @@ func TestTheKubeconfigIsFoundAsKubectlFindsIt(t *testing.T) {
 		{"the flag", "", Source{Kubeconfig: file}, "context one at https://cluster.example:6443", nil},
 		{"the environment", file, Source{}, "context one at https://cluster.example:6443", nil},
 		{"another context", file, Source{Context: "two"}, "context two at https://cluster.example:6443", nil},
-		{"a context that does not exist", file, Source{Context: "three"}, "", ErrKubeconfig},
-		{"a file that does not exist", "", Source{Kubeconfig: file + "x"}, "", ErrKubeconfig},
+		{"a context that does not exist", file, Source{Context: "three"}, `unusable kubeconfig: there is no context "three"; there are one, two`, ErrKubeconfig},
+		{"a file that does not exist", "", Source{Kubeconfig: file + "x"}, "unusable kubeconfig: " + file + "x does not exist", ErrKubeconfig},
 		{"none", "", Source{}, "", ErrNoKubeconfig},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -146,6 +146,9 @@ func TestTheKubeconfigIsFoundAsKubectlFindsIt(t *testing.T) {
 			}
 			if err == nil && c.Name() != test.want {
 				t.Errorf("want %s, got %s", test.want, c.Name())
+			}
+			if err != nil && test.want != "" && err.Error() != test.want {
+				t.Errorf("want %s, got %v", test.want, err)
 			}
 		})
 	}
