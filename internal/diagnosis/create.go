@@ -247,8 +247,8 @@ func (s *story) volumeText() string {
 
 func (s *story) volumeID() string {
 	switch {
-	case s.Volume != nil && s.Volume.Spec.CSI != nil:
-		return s.Volume.Spec.CSI.VolumeHandle
+	case handleOf(s.Volume) != "":
+		return handleOf(s.Volume)
 	case s.Cloud != nil && s.Cloud.Volume != nil:
 		return s.Cloud.Volume.ID
 	}

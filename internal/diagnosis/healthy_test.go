@@ -150,3 +150,94 @@ func TestAPodThatRanBeforeAndDoesNotMountNowHangs(t *testing.T) {
 		})
 	}
 }
+
+// viaVolume is the story of a recording that begins at its PersistentVolume, after changes to both objects.
+func viaVolume(t *testing.T, name string, change func(*corev1.PersistentVolume, *corev1.PersistentVolumeClaim)) (diagnosis.Facts, diagnosis.Report) {
+	t.Helper()
+	r := recordings(t)[name]
+	facts := factsOf(t, r)
+	volume, claim := facts.Volume.DeepCopy(), facts.Claim.DeepCopy()
+	change(volume, claim)
+	world := diagnosistest.Replay(maps.Clone(r.Cluster))
+	world["GET /api/v1/persistentvolumes/"+volume.Name] = answerOf(t, volume)
+	world["GET /api/v1/namespaces/"+claim.Namespace+"/persistentvolumeclaims/"+claim.Name] = answerOf(t, claim)
+	facts, err := diagnosis.ReadTarget(t.Context(), sources(t, r, world), diagnosis.Target{Kind: diagnosis.Volume, Name: volume.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts, diagnosis.Diagnose(facts)
+}
+
+func TestAnInTreeVolumeHasTheStoryOfTheDriver(t *testing.T) {
+	id := ""
+	facts, report := viaVolume(t, "nothing-hangs", func(v *corev1.PersistentVolume, _ *corev1.PersistentVolumeClaim) {
+		id = v.Spec.CSI.VolumeHandle
+		v.Spec.CSI, v.Spec.Cinder = nil, &corev1.CinderPersistentVolumeSource{VolumeID: id}
+	})
+	if facts.Driver != "cinder.csi.openstack.org" || report.Cause != diagnosis.None {
+		t.Errorf("driver %s, cause %s: %+v", facts.Driver, report.Cause, report.Steps)
+	}
+	text, err := json.Marshal(report.Steps)
+	if err != nil || !strings.Contains(string(text), "Cinder volume "+id+" is in-use") || strings.Contains(string(text), "there is no volume yet") {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestAClaimThatIsNotBoundYetBelongsToThePersistentVolumeThatNamesIt(t *testing.T) {
+	for _, test := range []struct {
+		uid, volumeName string
+		want            bool
+		cause           string
+	}{
+		{"", "", true, "bind.waiting"},
+		{"same", "", true, "bind.waiting"},
+		{"other", "", false, "none"},
+		{"", "other", false, "none"},
+	} {
+		facts, report := viaVolume(t, "nothing-hangs", func(v *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
+			v.Status.Phase, v.Spec.ClaimRef.UID, v.Spec.PersistentVolumeReclaimPolicy = corev1.VolumeAvailable, "", corev1.PersistentVolumeReclaimRetain
+			c.Status.Phase, c.Spec.VolumeName = corev1.ClaimPending, test.volumeName
+			switch test.uid {
+			case "same":
+				v.Spec.ClaimRef.UID = c.UID
+			case "other":
+				v.Spec.ClaimRef.UID = "other"
+			}
+		})
+		facts.Attachments, facts.Cloud.Attachments = nil, nil
+		if test.cause == diagnosis.None {
+			report = diagnosis.Diagnose(facts)
+		}
+		if (facts.Claim != nil) != test.want || report.Cause != test.cause {
+			t.Errorf("%+v: claim %v, cause %s: %+v", test, facts.Claim != nil, report.Cause, report.Steps)
+		}
+	}
+}
+
+func TestOnlyTheControllersOfTheDriverSayItsClusterID(t *testing.T) {
+	r := recordings(t)["nothing-hangs"]
+	world := diagnosistest.Replay(maps.Clone(r.Cluster))
+	pod := func(name, driver, id string) string {
+		return `{"metadata": {"namespace": "` + r.Namespace + `", "name": "` + name + `"}, "spec": {"containers": [{"name": "driver", "image": "cinder-csi-driver", "args": ["--driver-name=` + driver + `", "--cluster=` + id + `"]}]}}`
+	}
+	world["GET /api/v1/namespaces/"+r.Namespace+"/"+controllerPods] = diagnosistest.Answer{
+		Status: http.StatusOK, Body: json.RawMessage(`{"items": [` + pod("a", "other.example.org", "green") + `,` + pod("b", "cinder.csi.openstack.org", "blue") + `]}`),
+	}
+	changed := *r
+	changed.Cloud = maps.Clone(r.Cloud)
+	for request, a := range r.Cloud {
+		if _, id, found := strings.Cut(request, "/volumes/"); found && !strings.ContainsAny(id, "/?") {
+			var one struct{ Volume map[string]any }
+			if err := json.Unmarshal(a.Body, &one); err != nil {
+				t.Fatal(err)
+			}
+			one.Volume["metadata"] = map[string]string{"cinder.csi.openstack.org/cluster": "blue"}
+			changed.Cloud[request] = answerOf(t, map[string]any{"volume": one.Volume})
+		}
+	}
+	namespace, name, _ := strings.Cut(r.Claim, "/")
+	facts, err := diagnosis.Read(t.Context(), sources(t, &changed, world), namespace, name)
+	if err != nil || facts.ClusterID != "blue" {
+		t.Errorf("want blue, got %q, %v", facts.ClusterID, err)
+	}
+}

@@ -76,7 +76,8 @@ func List(f ListFacts) Listing {
 	}
 	same := map[string][]string{}
 	for _, v := range f.Volumes {
-		same[f.handle(v)] = append(same[f.handle(v)], v.Name)
+		id := strings.ToLower(f.handle(v))
+		same[id] = append(same[id], v.Name)
 	}
 	for _, v := range f.Volumes {
 		id := f.handle(v)
@@ -93,7 +94,7 @@ func List(f ListFacts) Listing {
 		for _, a := range attachments[v.Name] {
 			row.Nodes = append(row.Nodes, a.Spec.NodeName)
 		}
-		for _, other := range same[id] {
+		for _, other := range same[strings.ToLower(id)] {
 			if other != v.Name {
 				row.Findings = append(row.Findings, "PersistentVolume "+other+" names the same volume")
 			}
@@ -107,13 +108,10 @@ func List(f ListFacts) Listing {
 
 // handle is the ID of the volume in Cinder; empty if it is of another driver.
 func (f ListFacts) handle(v corev1.PersistentVolume) string {
-	switch {
-	case v.Spec.Cinder != nil:
-		return v.Spec.Cinder.VolumeID
-	case v.Spec.CSI != nil && slices.Contains(f.Drivers, v.Spec.CSI.Driver):
-		return v.Spec.CSI.VolumeHandle
+	if v.Spec.CSI != nil && !slices.Contains(f.Drivers, v.Spec.CSI.Driver) {
+		return ""
 	}
-	return ""
+	return handleOf(&v)
 }
 
 func (f ListFacts) judge(row *Row, v corev1.PersistentVolume, attachments []storagev1.VolumeAttachment) {
@@ -124,13 +122,13 @@ func (f ListFacts) judge(row *Row, v corev1.PersistentVolume, attachments []stor
 	for _, a := range attachments {
 		f.judgeAttachment(find, a)
 	}
-	c, found := f.Cinder[row.ID]
+	c, found := f.Cinder[strings.ToLower(row.ID)]
 	switch {
 	case !f.CinderRead:
 		return
 	case !found:
 		row.Status = "missing"
-		find("lost: the project of these credentials has no such volume")
+		find("not in this project: lost, or of another project or cloud")
 		return
 	}
 	row.Status, row.Size = c.Status, c.Size

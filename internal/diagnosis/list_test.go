@@ -80,7 +80,14 @@ func TestTheListNamesWhatKubernetesAndCinderSayDifferently(t *testing.T) {
 	}{
 		{"as it should be", "", func(*diagnosis.ListFacts) {}},
 		{"without Cinder", "", func(f *diagnosis.ListFacts) { f.Cinder, f.CinderRead = nil, false }},
-		{"lost", "no such volume", func(f *diagnosis.ListFacts) { f.Cinder = nil }},
+		{"ID in upper case", "", func(f *diagnosis.ListFacts) {
+			f.Volumes[0].Spec.CSI.VolumeHandle = strings.ToUpper(f.Volumes[0].Spec.CSI.VolumeHandle)
+		}},
+		{"in-tree", "", func(f *diagnosis.ListFacts) {
+			s := &f.Volumes[0].Spec
+			s.Cinder, s.CSI = &corev1.CinderPersistentVolumeSource{VolumeID: s.CSI.VolumeHandle}, nil
+		}},
+		{"lost", "not in this project: lost, or of another project or cloud", func(f *diagnosis.ListFacts) { f.Cinder = nil }},
 		{"error", "status error_extending", cinder(func(v *diagnosis.ListedVolume) { v.Status = "error_extending" })},
 		{"smaller", "Cinder has 1 GiB, the PersistentVolume says 2Gi", func(f *diagnosis.ListFacts) {
 			f.Volumes[0].Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}

@@ -126,12 +126,7 @@ func namedInCinder(ctx context.Context, c *cluster.Cluster) (map[string]bool, er
 		return nil, err
 	}
 	for _, v := range volumes {
-		switch {
-		case v.Spec.CSI != nil:
-			named[strings.ToLower(v.Spec.CSI.VolumeHandle)] = true
-		case v.Spec.Cinder != nil:
-			named[strings.ToLower(v.Spec.Cinder.VolumeID)] = true
-		}
+		named[strings.ToLower(handleOf(&v))] = true
 	}
 	contents, err := cluster.List[struct {
 		Spec struct {

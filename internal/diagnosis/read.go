@@ -70,7 +70,7 @@ func read(ctx context.Context, from Sources, facts Facts) (Facts, error) {
 	}
 	if asked == nil {
 		r.readVolume(ctx)
-	} else if c := facts.Claim; c != nil && c.Spec.VolumeName != asked.Name {
+	} else if c, ref := facts.Claim, asked.Spec.ClaimRef; c != nil && (c.Spec.VolumeName != "" && c.Spec.VolumeName != asked.Name || ref.UID != "" && ref.UID != c.UID) {
 		facts.Claim = nil // the claim of this name is another one, made later
 	}
 	r.readClass(ctx)
@@ -188,13 +188,35 @@ func (r *reader) readClass(ctx context.Context) {
 const provisionedBy = "volume.kubernetes.io/storage-provisioner"
 
 func (r *reader) driverName() string {
+	name := ""
 	switch v := r.facts.Volume; {
 	case v != nil && v.Spec.CSI != nil:
 		return v.Spec.CSI.Driver
+	case v != nil && v.Spec.Cinder != nil:
+		name = inTree
 	case r.facts.Class != nil:
-		return r.facts.Class.Provisioner
+		name = r.facts.Class.Provisioner
 	case r.facts.Claim != nil:
-		return r.facts.Claim.Annotations[provisionedBy]
+		name = r.facts.Claim.Annotations[provisionedBy]
+	}
+	if name == inTree {
+		return cluster.UpstreamName
+	}
+	return name
+}
+
+// inTree is the plugin that was a part of Kubernetes, which gives its volumes to the driver cluster.UpstreamName now.
+const inTree = "kubernetes.io/cinder"
+
+// handleOf is the ID in Cinder of a PersistentVolume of either form; empty if it has none.
+func handleOf(v *corev1.PersistentVolume) string {
+	switch {
+	case v == nil:
+		return ""
+	case v.Spec.CSI != nil:
+		return v.Spec.CSI.VolumeHandle
+	case v.Spec.Cinder != nil:
+		return v.Spec.Cinder.VolumeID
 	}
 	return ""
 }
@@ -250,6 +272,9 @@ func (r *reader) readEvents(ctx context.Context) {
 		names = append(names, p.Name)
 	}
 	for _, name := range slices.Compact(names) {
+		if name == "" {
+			continue // a PersistentVolume that never had a claim
+		}
 		path := "/api/v1/namespaces/" + url.PathEscape(r.facts.Namespace) + "/events"
 		r.facts.Events = append(r.facts.Events, selected[corev1.Event](ctx, r, "the events of "+name, path, cluster.Selector{Fields: "involvedObject.name=" + name})...)
 	}

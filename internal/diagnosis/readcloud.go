@@ -61,11 +61,11 @@ func (r *reader) readCloud(ctx context.Context) {
 // findVolume finds the volume by the handle of the PersistentVolume, or else by the name that external-provisioner gives it.
 func (r *reader) findVolume(ctx context.Context) (found bool) {
 	c := r.facts.Cloud
-	if v := r.facts.Volume; v != nil && v.Spec.CSI != nil {
+	if id := handleOf(r.facts.Volume); id != "" {
 		var answer struct {
 			Volume CloudVolume `json:"volume"`
 		}
-		there, missing := r.ask(ctx, "the volume in Cinder", "block-storage", "", "volumes/"+url.PathEscape(v.Spec.CSI.VolumeHandle), &answer)
+		there, missing := r.ask(ctx, "the volume in Cinder", "block-storage", "", "volumes/"+url.PathEscape(id), &answer)
 		c.Missing = missing
 		if there {
 			c.Volume = &answer.Volume

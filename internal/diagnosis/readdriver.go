@@ -161,7 +161,8 @@ func (r *reader) driverIDs(ctx context.Context) driverIDs {
 	settings := map[string]map[string]string{} // replicas share a ConfigMap
 	for _, p := range r.facts.Controllers {
 		hosted := slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == hostedKubeconfig })
-		id := (cluster.Workload{Pod: p.Spec}).ClusterID()
+		w := cluster.Workload{Pod: p.Spec}
+		id, driver := w.ClusterID(), w.DriverName()
 		for _, name := range settingsOf(p) {
 			key := p.Namespace + "/" + name
 			if _, read := settings[key]; !read {
@@ -175,6 +176,12 @@ func (r *reader) driverIDs(ctx context.Context) driverIDs {
 			if id == "" {
 				id = settings[key]["CLUSTER_ID"]
 			}
+			if driver == "" {
+				driver = settings[key]["DRIVER_NAME"]
+			}
+		}
+		if driver != "" && r.facts.Driver != "" && driver != r.facts.Driver {
+			continue // it is of another driver in this cluster
 		}
 		if hosted {
 			d.hosted = p.Namespace + "/" + p.Name
@@ -260,8 +267,8 @@ func (r *reader) concerns(o Operation) bool {
 	if c := r.facts.Claim; c != nil {
 		ids = append(ids, volumeName(*c))
 	}
-	if v := r.facts.Volume; v != nil && v.Spec.CSI != nil {
-		ids = append(ids, v.Spec.CSI.VolumeHandle, v.Name)
+	if id := handleOf(r.facts.Volume); id != "" {
+		ids = append(ids, id, r.facts.Volume.Name)
 	}
 	words := strings.Fields(o.Object)
 	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(words, id) })

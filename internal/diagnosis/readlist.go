@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,9 +26,9 @@ type ListFacts struct {
 	Volumes     []corev1.PersistentVolume
 	Pods        []corev1.Pod
 	Attachments []storagev1.VolumeAttachment
-	Servers     map[string]string // by node: the server that the driver registered
-	Cinder      map[string]ListedVolume
-	CinderRead  bool // the whole list was read
+	Servers     map[string]string       // by node: the server that the driver registered
+	Cinder      map[string]ListedVolume // by the ID in lower case
+	CinderRead  bool                    // the whole list was read
 }
 
 // ListedVolume is a volume in a list of Cinder.
@@ -78,7 +79,7 @@ func (f *ListFacts) readCinder(ctx context.Context, r *reader) {
 	}
 	f.CinderRead = true
 	for _, v := range all {
-		f.Cinder[v.ID] = v
+		f.Cinder[strings.ToLower(v.ID)] = v
 	}
 }
 

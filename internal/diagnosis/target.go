@@ -139,7 +139,7 @@ func byHandle(ctx context.Context, c *cluster.Cluster, t Target) ([]Target, erro
 	}
 	var all []Target
 	for _, v := range volumes {
-		if v.Spec.CSI != nil && strings.EqualFold(v.Spec.CSI.VolumeHandle, t.Name) || v.Spec.Cinder != nil && strings.EqualFold(v.Spec.Cinder.VolumeID, t.Name) {
+		if strings.EqualFold(handleOf(&v), t.Name) {
 			all = append(all, Target{Kind: Volume, Name: v.Name})
 		}
 	}

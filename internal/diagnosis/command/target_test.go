@@ -115,7 +115,12 @@ func TestAPodHasAReportForEachOfItsVolumes(t *testing.T) {
 
 func TestAPersistentVolumeOfAClaimThatIsAnotherOneNowHasItsOwnStory(t *testing.T) {
 	for name, want := range map[string]string{"old": "PersistentVolume old has reclaim policy Retain", "free": "no claim uses PersistentVolume free, which is Available"} {
-		stdout, stderr, code, _ := plugin(t, map[string]map[string]string{"": shop}, "volume", "pv/"+name)
+		stdout, stderr, code, asked := plugin(t, map[string]map[string]string{"": shop}, "volume", "pv/"+name)
+		if slices.ContainsFunc(asked, func(request string) bool {
+			return strings.Contains(request, "//") || strings.HasSuffix(request, "/namespaces/events")
+		}) {
+			t.Errorf("%s: a namespace without a name is asked: %q", name, asked)
+		}
 		if text := strings.Join(strings.Fields(stdout), " "); code != 0 || !strings.Contains(text, want) || strings.Contains(text, volumeID) {
 			t.Errorf("%s: exit %d: %s%s", name, code, stdout, stderr)
 		}
