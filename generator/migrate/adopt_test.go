@@ -51,7 +51,9 @@ func TestNoCommandRunsWhatANameSays(t *testing.T) {
 							continue
 						}
 						// No program has a name that can be found, so only what is not quoted runs: touch, as a function.
-						out, err := exec.Command("sh", "-c", "PATH=/nowhere; touch() { echo ran; }\n"+command).Output()
+						c := exec.CommandContext(t.Context(), "sh", "-c", "PATH=/nowhere; touch() { echo ran; }\n"+command)
+						c.Dir = t.TempDir() // the commands save objects into files
+						out, err := c.Output()
 						if strings.Contains(string(out), "ran") {
 							t.Errorf("%s: %v", command, err)
 						}
