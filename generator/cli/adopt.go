@@ -16,7 +16,8 @@ import (
 )
 
 func newAdoptCommand(w *World, shared *common) *cobra.Command {
-	var base, old string
+	var base string
+	var old []string
 	var kube cluster.Source
 	c := &cobra.Command{
 		Use:   "adopt DIR",
@@ -26,7 +27,7 @@ swap, the way back, and what stays. With a kubeconfig it names what the cluster 
 
 For the target standalone with spec.openshift.coexistence adopt it prints the way from OpenShift's built-in driver.
 
-A bundle with edited files is refused. If several namespaces have an installation of this driver, --old-namespace names the one to replace.
+A bundle with edited files is refused. If several namespaces have workloads of this driver, --old-namespace names those of the installation to replace. It needs a cluster.
 
 It changes nothing: it reads the cluster with GET requests, and a person runs the commands. The target hypershift has no such way: HyperShift
 sets the state of its built-in driver back.`,
@@ -43,11 +44,11 @@ sets the state of its built-in driver back.`,
 	}
 	baseFlag(c, &base)
 	clusterFlags(c, &kube)
-	c.Flags().StringVar(&old, "old-namespace", "", "namespace of the installation to replace, if the cluster has several")
+	c.Flags().StringArrayVar(&old, "old-namespace", nil, "namespace of the installation to replace, if the cluster has several; repeat it if its controller and its nodes are in two")
 	return c
 }
 
-func readAdoption(ctx context.Context, w *World, name, base, old string, kube cluster.Source) (migrate.Adoption, error) {
+func readAdoption(ctx context.Context, w *World, name, base string, old []string, kube cluster.Source) (migrate.Adoption, error) {
 	dir, tree, edited, err := readBundle(name)
 	if err == nil {
 		err = checkGivenBase(dir, base)
@@ -78,6 +79,9 @@ func readAdoption(ctx context.Context, w *World, name, base, old string, kube cl
 	k, err := w.connectCluster(kube)
 	if err != nil {
 		return migrate.Adoption{}, err
+	}
+	if k == nil && len(old) > 0 {
+		return migrate.Adoption{}, usage("--old-namespace needs a cluster: name one with --kubeconfig or KUBECONFIG")
 	}
 	if k != nil {
 		topologyKey, _ := decisionOf(*dir.Plan, "driver.topologyKey").(string)

@@ -164,12 +164,44 @@ func TestAdoptAsksWhichInstallationItReplaces(t *testing.T) {
 	if got := b.ok(t, "adopt", dir, "--old-namespace", "storage"); strings.Contains(got, "team-evil") {
 		t.Errorf("want only the named installation, got:\n%s", got)
 	}
-	stdout, stderr, code = b.run(t, "adopt", dir, "--old-namespace", "team-evil")
+	stdout, stderr, code = b.run(t, "adopt", dir, "--old-namespace", "storage", "--old-namespace", "team-evil")
 	if code != Failure || stdout != "" || !strings.Contains(stderr, "no name of a release") {
 		t.Errorf("want the name refused, got exit %d: %s%s", code, stdout, stderr)
 	}
 	if stdout, stderr, code = b.run(t, "adopt", dir, "--old-namespace", "nowhere"); code != Failure || !strings.Contains(stderr, `namespace "nowhere" has no workload`) {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// apart is a cluster whose driver has its node workloads in another namespace than the controller.
+func apart(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/apis/apps/v1/deployments" {
+		installed(w, r)
+		return
+	}
+	_, _ = w.Write([]byte(`{"items": [{"metadata": {"namespace": "control", "name": "cinder-controllerplugin"}, "spec": {"template": {"spec": {"containers": [{"name": "p", "image": "x/cinder-csi-plugin:v1"}]}}}}]}`))
+}
+
+func TestAdoptTakesTheTwoNamespacesOfOneInstallation(t *testing.T) {
+	b := newBed(t)
+	dir := vanillaBundle(t, b, "kustomize")
+	if stdout, stderr, code := b.run(t, "adopt", dir, "--old-namespace", "storage"); code != Usage || stdout != "" || !strings.Contains(stderr, "--old-namespace needs a cluster") {
+		t.Errorf("want wrong usage without a cluster, got exit %d: %s%s", code, stdout, stderr)
+	}
+	b.api = http.HandlerFunc(apart)
+	if _, stderr, code := b.run(t, "adopt", dir); code != Failure || !strings.Contains(stderr, `"control", "storage"`) {
+		t.Errorf("want a question, got exit %d: %s", code, stderr)
+	}
+	for namespace, kind := range map[string]string{"control": "Deployment", "storage": "DaemonSet"} {
+		if stdout, stderr, code := b.run(t, "adopt", dir, "--old-namespace", namespace); code != Failure || stdout != "" || !strings.Contains(stderr, "have only a "+kind) {
+			t.Errorf("%s: want half of an installation refused, got exit %d: %s%s", namespace, code, stdout, stderr)
+		}
+	}
+	got := b.ok(t, "adopt", dir, "--old-namespace", "control", "--old-namespace", "storage")
+	for _, want := range []string{"kubectl --namespace control delete deployment cinder-controllerplugin", "kubectl --namespace storage delete daemonset cinder-nodeplugin-a"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in:\n%s", want, got)
+		}
 	}
 }
 

@@ -30,10 +30,10 @@ type Found struct {
 // ErrSeveral is a cluster with more than one installation that a bundle could replace.
 var ErrSeveral = errors.New("several installations")
 
-// Find reads a cluster, with GET requests only. The namespace is that of the old driver; empty: the one that has it. Errors: ErrSeveral.
-func Find(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, topologyKey, namespace string) (*Found, error) {
+// Find reads a cluster, with GET requests only. The namespaces are those of the old driver; without one: the one that has it. Errors: ErrSeveral.
+func Find(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, topologyKey string, chosen []string) (*Found, error) {
 	f := &Found{Cluster: c.Name()}
-	if err := f.readWorkloads(ctx, c, b, namespace); err != nil {
+	if err := f.readWorkloads(ctx, c, b, chosen); err != nil {
 		return nil, err
 	}
 	volumes, err := cluster.List[corev1.PersistentVolume](ctx, c, "/api/v1/persistentvolumes")
@@ -57,32 +57,49 @@ func Find(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, topologyKey
 	return f, nil
 }
 
-// readWorkloads finds the workloads of the old driver. Anybody who may create a Deployment can make one that looks like it, so workloads of
-// several namespaces are never taken together.
-func (f *Found) readWorkloads(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, namespace string) error {
+// readWorkloads finds the workloads of the old driver. Anybody who may create a Deployment can make one that looks like it. So workloads of
+// several namespaces are taken together only if somebody chose these.
+func (f *Found) readWorkloads(ctx context.Context, c *cluster.Cluster, b cluster.Bundle, chosen []string) error {
 	workloads, err := c.Workloads(ctx)
 	if err != nil {
 		return err
 	}
-	var namespaces []string
+	var namespaces, kinds []string
 	for _, w := range workloads {
-		if b.Has(w) || w.DriverName() != b.DriverName || namespace != "" && w.Namespace != namespace {
+		if b.Has(w) || w.DriverName() != b.DriverName || len(chosen) > 0 && !slices.Contains(chosen, w.Namespace) {
 			continue
 		}
 		f.Workloads = append(f.Workloads, w)
-		namespaces = appendNew(namespaces, fmt.Sprintf("%q", w.Namespace))
+		namespaces, kinds = appendNew(namespaces, w.Namespace), appendNew(kinds, w.Kind)
 		if id := w.ClusterID(); id != "" {
 			f.ClusterIDs = appendNew(f.ClusterIDs, id)
 		}
 	}
 	slices.Sort(namespaces)
-	switch {
-	case len(namespaces) > 1:
-		return fmt.Errorf("%w of driver %s, in the namespaces %s; look whose they are, and name one with --old-namespace", ErrSeveral, b.DriverName, strings.Join(namespaces, ", "))
-	case len(namespaces) == 0 && namespace != "":
-		return fmt.Errorf("namespace %q has no workload of another driver with the name %s", namespace, b.DriverName)
+	if len(chosen) == 0 {
+		if len(namespaces) > 1 {
+			return fmt.Errorf("%w of driver %s, in the namespaces %s; look whose they are, and name those of one with --old-namespace", ErrSeveral, b.DriverName, quoted(namespaces))
+		}
+		return nil
+	}
+	for _, namespace := range chosen {
+		if !slices.Contains(namespaces, namespace) {
+			return fmt.Errorf("namespace %q has no workload of another driver with the name %s", namespace, b.DriverName)
+		}
+	}
+	if len(kinds) == 1 {
+		return fmt.Errorf("the namespaces of --old-namespace (%s) have only a %s of driver %s; an installation has a Deployment and a DaemonSet: name the namespaces of both", quoted(namespaces), kinds[0], b.DriverName)
 	}
 	return nil
+}
+
+// quoted joins names that somebody else chose.
+func quoted(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(all, ", ")
 }
 
 // inTreeZoneKeys are the labels of nodes that in-tree volumes are bound to. Kubernetes translates both to that of the driver.
