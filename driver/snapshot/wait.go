@@ -27,16 +27,19 @@ func awaitWith(waiter volume.SnapshotWaiter, noun string) await {
 // holds a worker of external-snapshotter, which other VolumeSnapshots need, and polls Cinder. A later call looks once.
 const longestBackupWait = 10 * time.Second
 
+// longestBackupRead limits how long a call waits where Cinder does not say the status of a backup, so that the error can say why.
+const longestBackupRead = time.Minute
+
 // bounded waits until the backup is longestBackupWait old, and reads it at least once. Then its error is Busy.
 func (wait await) bounded(ctx context.Context, id volume.SnapshotID, what string, done func(b volume.Snapshot, ok bool) (bool, error)) (volume.Snapshot, error) {
-	bounded, cancel := context.WithTimeout(ctx, longestBackupWait)
+	bounded, cancel := context.WithTimeout(ctx, longestBackupRead)
 	defer cancel()
-	status, old := volume.Creating, false
+	begun, status, old := time.Now(), volume.Creating, false
 	b, err := wait(bounded, id, what, func(b volume.Snapshot, ok bool) (bool, error) {
 		end, err := done(b, ok)
 		if ok {
 			status = b.Status
-			old = !end && err == nil && time.Since(b.CreatedAt) >= longestBackupWait
+			old = !end && err == nil && max(time.Since(begun), time.Since(b.CreatedAt)) >= longestBackupWait
 		}
 		return end || old, err
 	})
