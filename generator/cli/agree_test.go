@@ -12,6 +12,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // randomInventory is the cloud of a bed with other types, zones and default type, as a file.
@@ -44,6 +45,7 @@ func randomInventory(t *testing.T, b *bed, base string, r *rand.Rand, name strin
 
 // Both drift checks see the same decisions, and a bundle that is written is no drift for either. Warnings and settings are no decisions.
 func TestBothDriftChecksAgree(t *testing.T) {
+	testenv.NotShort(t)
 	b := newBed(t)
 	b.Verify = func(string, string, map[string][]byte, v1alpha1.Target, v1alpha1.Format) ([]verify.Object, []verify.Finding, error) {
 		return nil, nil, nil // what is compared here is no matter of kustomize or Helm

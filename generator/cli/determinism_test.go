@@ -81,6 +81,7 @@ func (s shuffler) shuffle(v any) {
 }
 
 func TestAnyOrderAndPageSizeOfTheCloudsRepliesGivesTheSameBytes(t *testing.T) {
+	testenv.NotShort(t)
 	cloud := func(pageSize int) *bed {
 		config := openstacksim.Default()
 		config.PageSize = pageSize
@@ -154,6 +155,7 @@ func TestTheEnvironmentAndTheOutputPathDoNotReachTheBundle(t *testing.T) {
 }
 
 func TestAThousandRunsGiveTheSameBytes(t *testing.T) {
+	testenv.NotShort(t)
 	b := newBed(t)
 	saved := b.ok(t, "inspect", "--os-cloud", "sim-demo", "-o", "yaml")
 	run := func(random *rand.Rand, format v1alpha1.Format) string {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestExplainSaysWhereAValueComesFrom(t *testing.T) {
+	testenv.NotShort(t)
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")
 	b.ok(t, generation("vanilla", "helm", dir)...)

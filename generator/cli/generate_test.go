@@ -18,6 +18,7 @@ func generation(target, format, dir string, more ...string) []string {
 }
 
 func TestSixBundlesAreWrittenCheckedAndTheSameForEveryUser(t *testing.T) {
+	testenv.NotShort(t)
 	b := newBed(t)
 	for _, target := range targets {
 		for _, format := range formats {

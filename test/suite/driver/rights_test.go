@@ -17,6 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/openstack"
 	"github.com/cinder-csi/cinder-csi/internal/memnet"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 // step is one thing that a cluster asks of its driver.
@@ -228,6 +229,7 @@ func TestTheAccessRulesAreEnoughForAWholeLife(t *testing.T) {
 
 // Every rule is needed, and a missing rule is reported: by the error, or by the log if the error is about a consequence.
 func TestWithoutAnAccessRuleAStepFailsAndNamesIt(t *testing.T) {
+	testenv.NotShort(t)
 	for i, rule := range openstack.AccessRules() {
 		t.Run(strings.NewReplacer("/", "_", "*", "x").Replace(rule.String()), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -122,6 +122,7 @@ func TestVolumesLiveWithoutTheListsThatSaveCalls(t *testing.T) {
 
 // One 503 is most often a restart of the API.
 func TestOne503DoesNotSlowDownWhatFollows(t *testing.T) {
+	testenv.NotShort(t)
 	var took [2]time.Duration
 	for i, faults := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
