@@ -140,6 +140,42 @@ func TestStageOfADiskThatDoesNotAnswerEnds(t *testing.T) {
 	})
 }
 
+// kubelet stages a volume again after its restart. A restored volume is grown then, and a program on a hung disk does not end.
+func TestARestoredVolumeOnAHungDiskIsNotGrown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFakeHost(t)
+		b.plug(t, "vdb", serial, num(254, 16))
+		b.tools.answers["blkid"] = Result{Stdout: "TYPE=ext4\nUSAGE=filesystem\n"}
+		s := StageSpec{Volume: vol, Path: b.kubelet("staging"), FromSource: true}
+		must(t, b.Stage(t.Context(), s))
+		b.tools.ran = nil
+		_, answer := hungBackend(b)
+		wantKind(t, b.Stage(t.Context(), s), volume.Unavailable, "vdb has completed no request since")
+		if len(b.tools.ran) != 0 {
+			t.Errorf("want no program, got %v", b.tools.ran)
+		}
+		answer()
+		synctest.Wait()
+		must(t, b.Stage(t.Context(), s))
+	})
+}
+
+func TestACallThatEndsBeforeTheDiskAnswersDoesNotBlameTheBackend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFakeHost(t)
+		b.plug(t, "vdb", serial, num(254, 16))
+		_, answer := hungBackend(b)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := b.Stage(ctx, StageSpec{Volume: vol, Path: b.kubelet("staging")})
+		wantKind(t, err, volume.DeadlineExceeded, string(vol))
+		if strings.Contains(err.Error(), "Repair the backend") {
+			t.Errorf("the disk had one second: %v", err)
+		}
+		answer()
+	})
+}
+
 func TestARawBlockVolumeIsWrittenOutBeforeItIsUnpublished(t *testing.T) {
 	h, m, device := realHost(t, 8<<20)
 	backing := backingFile(t, device)

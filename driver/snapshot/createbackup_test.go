@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/idempotent"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
+	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
 
@@ -111,6 +113,19 @@ func TestCreateBackupWaitsUntilItIsTenSecondsOld(t *testing.T) {
 }
 
 // After any earlier state, repeated calls end with one backup and no temporary snapshot.
+// An answer that takes longer than a call waits for a backup still is in the error.
+func TestABackupThatCannotBeReadIsNotCalledCreating(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := cloudtest.New(t, cloudtest.SourceVolume).WithBackups(ownBackup(2, volume.Creating))
+		slow := c.Sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/backups/*", Status: http.StatusGatewayTimeout, Delay: 15 * time.Second, Skip: 1})
+		defer slow()
+		_, err := snapshots(c).Create(cloudtest.Within(t, 180), backupSpec())
+		if cloudtest.WantKind(t, err, volume.Busy, true); !strings.Contains(err.Error(), "504") {
+			t.Errorf("want the answer of Cinder, got %v", err)
+		}
+	})
+}
+
 func TestCreateBackupResumesFromEveryState(t *testing.T) {
 	old := time.Now()
 	from := func(b volume.Snapshot, p volume.SnapshotID) volume.Snapshot { b.From = p; return b }
