@@ -3,8 +3,8 @@ package cloud
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -188,18 +188,12 @@ func (c *Cloud) Unencrypted() []string {
 
 // Ping checks that Keystone responds; it needs no token. Errors: ErrUnreachable.
 func (c *Cloud) Ping(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.settings.AuthURL, http.NoBody)
-	if err != nil {
-		return errorf(ErrMisconfigured, "cloud %s: the authentication URL is not a URL", c.settings.Name)
-	}
-	resp, err := c.observed.RoundTrip(request)
+	status, err := ping(ctx, c.observed, c.settings.AuthURL)
 	if err != nil {
 		return c.settings.loginError(ctx, &url.Error{Err: err})
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20)) // an unread body would close the connection
-	_ = resp.Body.Close()
-	if resp.StatusCode >= http.StatusInternalServerError {
-		return c.settings.refusal(resp.StatusCode, c.settings.redactedURL())
+	if status >= http.StatusInternalServerError {
+		return c.settings.refusal(status, c.settings.redactedURL())
 	}
 	return nil
 }
@@ -227,6 +221,8 @@ func (s Settings) loginError(ctx context.Context, err error) error {
 		return s.refusal(answer.Actual, at)
 	case errors.Is(err, errRedirect):
 		return errorf(ErrMisconfigured, "cloud %s: cannot log in at %s: %w; set an authentication URL that does not redirect", s.Name, at, cause)
+	case network != nil && errors.As(err, new(x509.UnknownAuthorityError)):
+		return errorf(ErrUnreachable, "cloud %s: cannot reach Keystone at %s: %w; %s", s.Name, at, cause, s.caHint())
 	case network != nil:
 		return errorf(ErrUnreachable, "cloud %s: cannot reach Keystone at %s: %w", s.Name, at, cause)
 	}
@@ -239,7 +235,7 @@ func (s Settings) refusal(status int, at string) error {
 		return errorf(ErrUnauthorised, "cloud %s: Keystone at %s refuses the credentials of %s (HTTP %d); check them, the domains and the project",
 			s.Name, at, s.who(), status)
 	case status == http.StatusTooManyRequests, status >= 500:
-		return errorf(ErrUnreachable, "cloud %s: Keystone at %s returns HTTP %d; try again later", s.Name, at, status)
+		return serverError("cloud %s: Keystone at %s returns HTTP %d; try again later", s.Name, at, status)
 	}
 	return errorf(ErrMisconfigured, "cloud %s: the server at %s is not Keystone v3 (HTTP %d)", s.Name, at, status)
 }

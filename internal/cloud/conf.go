@@ -41,11 +41,11 @@ func FromConf(f *cloudconf.File, name string, env func(string) string) (Settings
 	if useClouds {
 		get := func(key string) string { v, _ := section.Get(key); return v }
 		src := Source{CloudName: get("cloud"), CloudsFile: get("clouds-file"), Region: s.Region, Env: env}
-		base, err := src.read()
+		base, cloudsFile, err := src.read()
 		if err != nil {
 			return Settings{}, err
 		}
-		s = s.over(base, get("cloud") != "")
+		s = s.over(base, get("cloud") != "").withConfCA(base, s.CACertFile, cloudsFile)
 	}
 	return s, s.validate()
 }

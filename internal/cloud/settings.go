@@ -61,6 +61,7 @@ type Settings struct {
 	Interface string // public, internal or admin; "" means public
 
 	CACertFile        string // replaces the certificate authorities of the system
+	CANote            string // why CACertFile is another file than the one that clouds.yaml names; empty if it is not
 	CertFile, KeyFile string // client certificate
 	Insecure          bool   // the client does not verify the certificate of the server
 

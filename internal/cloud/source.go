@@ -25,32 +25,37 @@ type Source struct {
 // OS_* variables describe the cloud. Without those, a clouds.yaml with a single entry does. Errors: ErrUnknownCloud, ErrBadFile,
 // ErrMisconfigured.
 func FromSource(src Source) (Settings, error) {
-	s, err := src.read()
+	s, _, err := src.read()
 	if err != nil {
 		return Settings{}, err
 	}
 	return s, s.validate()
 }
 
-func (src Source) read() (Settings, error) {
+// read returns the settings and the path of the clouds.yaml that they come from, if there is one.
+func (src Source) read() (Settings, string, error) {
 	if src.Env == nil {
 		src.Env = os.Getenv
 	}
 	name := cmp.Or(src.CloudName, src.Env("OS_CLOUD"))
 	if name == "" && src.Env("OS_AUTH_URL") != "" {
 		s, err := src.fromEnv()
-		return src.override(s), err
+		return src.override(s), "", err
 	}
 	files, err := src.findClouds()
 	if err != nil {
-		return Settings{}, err
+		return Settings{}, "", err
 	}
 	region := cmp.Or(src.Region, src.Env("OS_REGION_NAME"))
 	s, err := files.settings(name, region)
 	if err != nil {
-		return Settings{}, err
+		return Settings{}, "", err
 	}
-	return src.override(s), nil
+	s.CACertFile = src.expand(s.CACertFile)
+	if cmp.Or(src.CACert, src.Env("OS_CACERT")) == "" {
+		s = s.withCA(files.path)
+	}
+	return src.override(s), files.path, nil
 }
 
 // override applies the flags and the variables that count for a cloud from any source.

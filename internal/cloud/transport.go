@@ -37,7 +37,7 @@ func (s Settings) tlsConfig() (*tls.Config, error) {
 	if s.CACertFile != "" {
 		pem, err := os.ReadFile(s.CACertFile)
 		if err != nil {
-			return nil, errorf(ErrBadFile, "cloud %s: CA file: %w", s.Name, err)
+			return nil, s.caMissing(err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(pem) {

@@ -35,7 +35,9 @@ type call struct {
 	// pageSize is the longest list in the reply.
 	pageSize int
 	vars     map[string]string // {name} segments of the route
-	begun    time.Time         // when it arrived
+	// beforeZed says that Cinder is of an older release than Zed.
+	beforeZed bool
+	begun     time.Time // when it arrived
 }
 
 type param struct{ key, value string }
@@ -60,6 +62,7 @@ func (s *Sim) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
 func (s *Sim) serve(w http.ResponseWriter, r *http.Request) {
 	c := newCall(r)
+	c.beforeZed = s.volumeMinor() < NewestVolumeMinor
 	begun := time.Now()
 	c.begun = begun
 	status := 0

@@ -193,7 +193,7 @@ func (s *Sim) byAppCred(c *call, who any) (*token, *reply) {
 	if owner == nil {
 		return nil, nil
 	}
-	return &token{methods: []string{"application_credential"}, user: *owner, project: s.project(found.Project), roles: found.Roles, appCred: found}, nil
+	return &token{methods: []string{"application_credential"}, user: *owner, project: s.project(found.Project), roles: s.credentialRoles(found.Roles), appCred: found}, nil
 }
 
 // scope gives the token the requested project. It returns false if the user has no role there.
@@ -209,7 +209,7 @@ func (s *Sim) scope(t *token, scope any) bool {
 	if p == nil {
 		return false
 	}
-	t.project, t.roles = p, impliedRoles(t.user.Roles[p.Name])
+	t.project, t.roles = p, s.impliedRoles(t.user.Roles[p.Name])
 	return len(t.roles) > 0
 }
 

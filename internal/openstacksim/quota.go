@@ -193,7 +193,13 @@ func (s *Sim) showQuota(c *call) reply {
 		return s.quotaSet(p, func(r string) any { return s.limit(p, r) })
 	}
 	used := s.used(p)
-	return s.quotaSet(p, func(r string) any { return obj{{"limit", s.limit(p, r)}, {"in_use", used[r]}, {"reserved", 0}} })
+	return s.quotaSet(p, func(r string) any {
+		o := obj{{"limit", s.limit(p, r)}, {"in_use", used[r]}, {"reserved", 0}}
+		if c.beforeZed {
+			o = append(o, pair{"allocated", 0})
+		}
+		return o
+	})
 }
 
 func (s *Sim) defaultQuota(c *call) reply {

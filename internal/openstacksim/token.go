@@ -111,15 +111,28 @@ func (s *Sim) issue(t token) *token {
 	return &t
 }
 
-func impliedRoles(roles []string) []string {
-	var all []string
-	for _, r := range []string{"reader", "member", "admin"} {
-		implied := slices.Contains(roles, r) || r != "admin" && slices.Contains(roles, "admin") || r == "reader" && slices.Contains(roles, "member")
-		if implied {
-			all = append(all, r)
+// impliedRoles adds the roles that others imply. Releases after Zed have the role manager between admin and member.
+func (s *Sim) impliedRoles(roles []string) []string {
+	order := []string{"reader", "member", "admin"}
+	if s.afterZed() {
+		order = []string{"reader", "member", "manager", "admin"}
+	}
+	highest := -1
+	for i, r := range order {
+		if slices.Contains(roles, r) {
+			highest = i
 		}
 	}
-	return all
+	return order[:highest+1]
+}
+
+// credentialRoles are the roles in a token of an application credential. Keystone of Zed has only those that it was made with. The one of
+// Epoxy adds those that they imply.
+func (s *Sim) credentialRoles(roles []string) []string {
+	if s.afterZed() {
+		return s.impliedRoles(roles)
+	}
+	return roles
 }
 
 var defaultDomain = obj{{"id", "default"}, {"name", "Default"}}

@@ -19,6 +19,9 @@ func (s *Sim) volumeMinor() int { return minorOf(s.config.VolumeMicroversion, Ne
 // computeMinor is the highest minor version of Nova.
 func (s *Sim) computeMinor() int { return minorOf(s.config.ComputeMicroversion, NewestComputeMinor) }
 
+// afterZed reports whether the cloud is of a later release than Zed. Its microversions say so.
+func (s *Sim) afterZed() bool { return s.computeMinor() > NewestComputeMinor }
+
 // minorOf reads the minor version of a configured microversion.
 func minorOf(configured string, standard int) int {
 	if m := microversion.FindStringSubmatch(configured); m != nil {

@@ -101,7 +101,8 @@ func (t *VolumeType) specs(c *call) map[string]string {
 // plain is the type without the fields of the extensions.
 func (t *VolumeType) plain(c *call) obj {
 	o := obj{{"id", t.ID}, {"name", t.Name}, {"is_public", !t.Private}, {"description", orNull(t.Description)}}
-	if c.token.has("reader") { // an application credential for the role member lacks it
+	// Victoria shows the extra specs to administrators alone. In Zed an application credential for the role member lacks the role reader.
+	if c.token.admin() || c.token.has("reader") && !c.beforeZed {
 		o = append(o, pair{"extra_specs", t.specs(c)})
 	}
 	return o

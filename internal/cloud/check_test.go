@@ -1,0 +1,93 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEachFailureOfACloudHasAKind(t *testing.T) {
+	t.Parallel()
+	secure := httptest.NewTLSServer(&keystone{})
+	t.Cleanup(secure.Close)
+	plain := httptest.NewServer(&keystone{})
+	t.Cleanup(plain.Close)
+	gone := httptest.NewServer(&keystone{})
+	gone.Close()
+	refusing := func(status int) Settings { return (&keystone{status: status}).serve(t) }
+	at := func(url string) Settings {
+		return Settings{Name: "test", AuthURL: url + "/v3", UserID: "u", Password: "p", ProjectID: "p"}
+	}
+	for name, c := range map[string]struct {
+		settings Settings
+		want     string
+	}{
+		"nobody listens":        {at(gone.URL), FailureConnection},
+		"an unknown authority":  {at(secure.URL), FailureTLS},
+		"https to a plain port": {at(strings.Replace(plain.URL, "http:", "https:", 1)), FailureTLS},
+		"HTTP 401":              {refusing(401), FailureCredentials},
+		"HTTP 403":              {refusing(403), FailureCredentials},
+		"HTTP 503":              {refusing(503), FailureServer},
+		"HTTP 429":              {refusing(429), FailureServer},
+		"no Keystone":           {refusing(404), FailureConfiguration},
+	} {
+		_, err := Connect(t.Context(), c.settings, Options{})
+		if got := FailureOf(err); got != c.want {
+			t.Errorf("%s: want %s, got %q of %v", name, c.want, got, err)
+		}
+	}
+	if got := FailureOf(nil); got != "" {
+		t.Errorf("no error is a %s", got)
+	}
+}
+
+func TestAServiceAnswersWhateverItThinksOfARequestWithoutAToken(t *testing.T) {
+	t.Parallel()
+	status, path := http.StatusUnauthorized, ""
+	k := &keystone{catalog: catalog(), other: func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.Path
+		if r.Header.Get("X-Auth-Token") != "" {
+			t.Error("the check sends the token")
+		}
+		w.WriteHeader(status)
+	}}
+	c, err := Connect(t.Context(), k.serve(t), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for service, want := range map[string]string{"block-storage": "/volume/v3/", "compute": "/compute/v2.1/"} {
+		for code, failure := range map[int]string{200: "", 300: "", 401: "", 404: "", 500: FailureServer, 503: FailureServer} {
+			status = code
+			if err := c.PingService(t.Context(), service); FailureOf(err) != failure || path != want {
+				t.Errorf("%s answers %d at %s: want %q at %s, got %v", service, code, path, failure, want, err)
+			}
+		}
+	}
+	if err := c.PingService(t.Context(), "dns"); !errors.Is(err, ErrNoService) || FailureOf(err) != FailureConfiguration {
+		t.Errorf("a service that the catalog lacks: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := c.PingService(ended, "compute"); FailureOf(err) != FailureConnection {
+		t.Errorf("no answer in time: %v", err)
+	}
+}
+
+func TestTheExpiryOfKeystoneHasSeveralForms(t *testing.T) {
+	t.Parallel()
+	want := time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, text := range []string{"2027-03-01T12:00:00.000000", "2027-03-01T12:00:00.000000Z", "2027-03-01T12:00:00"} {
+		if got := expiryOf(text); !got.Equal(want) {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	for _, text := range []string{"", "soon"} {
+		if got := expiryOf(text); !got.IsZero() {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
