@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 
 	"github.com/cinder-csi/cinder-csi/driver/host"
@@ -33,6 +34,7 @@ func (p *process) newNode(work context.Context) *node.Server {
 	}
 	if p.deps.Listener == nil {
 		options.ZoneFile = besideSocket(cfg.Endpoint)
+		options.RegisteredFile = filepath.Join(os.TempDir(), cfg.DriverName+".registered") // /tmp of a bundle's pod is an emptyDir
 	}
 	server := node.New(machine, options)
 	p.background.Go(func() error { drain(work, server); return nil })

@@ -37,11 +37,10 @@ type configuration struct {
 	started config.Settings                 // at the start; some options need a restart
 	options atomic.Pointer[config.Settings] // latest valid ones
 	clouds  []*cloud.Live
-	busy    chan struct{}          // lock of the fields below
-	logged  map[string]bool        // warnings that the log has
-	weak    map[string]int         // number of insecure settings, by cloud
-	unready atomic.Pointer[string] // why a cloud was not ready at the last check; empty if all were
-	failure string                 // the last failure in the log
+	busy    chan struct{}   // lock of the fields below
+	logged  map[string]bool // warnings that the log has
+	weak    map[string]int  // number of insecure settings, by cloud
+	failure string          // the last failure in the log
 }
 
 // readConfiguration reads cloud.conf. Unknown content is a warning, or an error if the driver is strict.
@@ -99,6 +98,7 @@ func (c *configuration) cloud(name string, options cloud.Options) (*cloud.Live, 
 		settings, err := cloud.FromConf(file, name, c.deps.Env)
 		if err == nil {
 			c.weaknesses(name, settings.Weaknesses())
+			c.note(settings.CANote)
 		}
 		return settings, err
 	}, cloud.LiveOptions{Options: options, Refused: c.reload})
@@ -122,6 +122,14 @@ func (c *configuration) weaknesses(cloud string, all []string) {
 			c.logged[weakness] = true
 			c.log.Warn("the connection to a cloud is insecure", "problem", weakness)
 		}
+	}
+}
+
+// note logs once which CA file the driver uses, if it is not the one that clouds.yaml names.
+func (c *configuration) note(text string) {
+	if text != "" && !c.logged[text] {
+		c.logged[text] = true
+		c.log.Info("chose the CA file of a cloud", "reason", text)
 	}
 }
 
@@ -224,32 +232,4 @@ func (c *configuration) apply(ctx context.Context) (changed []string, err error)
 	}
 	c.complain(complaints)
 	return changed, err
-}
-
-// ready returns an error if a cloud does not answer. Anybody who reaches the endpoint gets it, so it contains no address, user or cause.
-// The log has those, once for each change.
-func (c *configuration) ready(ctx context.Context) error {
-	var failed error
-	var name string
-	for i, live := range c.clouds {
-		its, err := live.Current(ctx)
-		if err == nil {
-			err = its.Ping(ctx)
-		}
-		if err != nil {
-			failed, name = err, c.cfg.CloudNames[i]
-			break
-		}
-	}
-	text := ""
-	if failed != nil {
-		text = failed.Error()
-	}
-	if before := c.unready.Swap(&text); text != "" && (before == nil || *before != text) {
-		c.log.Warn("not ready: the driver cannot use a cloud", "cloud", name, "error", text)
-	}
-	if failed == nil {
-		return nil
-	}
-	return fmt.Errorf("the driver cannot use cloud %q now; its log has the reason", name)
 }

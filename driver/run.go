@@ -83,7 +83,8 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 	p.background, work = errgroup.WithContext(work)
 
 	var services rpc.Services
-	ready := newSharedCheck(p.conf.ready).check
+	checks := newCloudChecks(p.clouds(), func() []*cloud.Live { return p.conf.clouds }, telemetry.NewChecks(p.registry), p.log)
+	ready := newSharedCheck(checks.ready).check
 	started := newStartup(len(p.clouds()), ready)
 	onStartup := started.ready
 	if cfg.Controller {
@@ -115,6 +116,8 @@ func Run(ctx context.Context, cfg config.Config, deps Dependencies) error {
 		p.background.Go(func() error {
 			return serveHTTP(work, web, pages(cfg, p.registry, ready, onStartup, &operations))
 		})
+		// Without the page of the metrics nobody would see the result.
+		p.background.Go(func() error { checks.run(work, ready); return nil })
 	}
 	p.background.Go(func() error { p.conf.follow(work); return nil })
 	p.log.Info("serving", "driver", cfg.DriverName, "version", deps.Version, "address", listener.Addr().String(),

@@ -31,6 +31,11 @@ const (
 	// MetadataShared marks a volume for several servers. If its type allows only one, the driver has not returned it to anybody, and
 	// deletes it. Upstream does not write this key.
 	MetadataShared = "cinder.csi.openstack.org/shared"
+	// MetadataVolumeMode is the volumeMode of the claim that the volume was created for: ModeFilesystem or ModeBlock. MetadataFSType is the file
+	// system that the request named; a request may name none. Who recovers the volumes of a lost cluster needs both. Upstream does not write
+	// these keys, and volumes of earlier versions lack them.
+	MetadataVolumeMode = "cinder.csi.openstack.org/volume-mode"
+	MetadataFSType     = "cinder.csi.openstack.org/fs-type"
 	// MetadataTemporary marks a snapshot that the driver deletes after it has made a backup from it. Upstream does not write this key.
 	MetadataTemporary = "cinder.csi.openstack.org/temporary"
 )
@@ -39,8 +44,17 @@ const (
 // writes it with the create request, and Cinder writes it after the restore.
 const MetadataSourceBackup = "src_backup_id"
 
+// Values of MetadataVolumeMode, as Kubernetes writes them.
+const (
+	ModeFilesystem = "Filesystem"
+	ModeBlock      = "Block"
+)
+
 // OwnMetadata lists the metadata keys that only the driver writes.
-var OwnMetadata = []string{MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest, MetadataSent, MetadataShared}
+var OwnMetadata = []string{
+	MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest, MetadataSent, MetadataShared,
+	MetadataVolumeMode, MetadataFSType,
+}
 
 // Keys of the metadata that the driver writes to Cinder snapshots, besides MetadataCluster and MetadataRequest.
 const (
@@ -76,7 +90,7 @@ func ParseDescriptionOfRestored(description string) (token string, sent time.Tim
 // Keys of contexts and secrets.
 const (
 	// ContextResizeRequired in a VolumeContext ("true") says that the volume was created from a source: a snapshot, a volume or a backup. It
-	// may be larger than its file system, and the node never formats it. The key is upstream's.
+	// may be larger than its file system, and the node never formats it. A recovered PersistentVolume has it too. The key is upstream's.
 	ContextResizeRequired = "cinder.csi.openstack.org/resizeRequired"
 	// ContextDevicePath in a PublishContext is for upstream's node service; our node does not read it.
 	ContextDevicePath = "DevicePath"

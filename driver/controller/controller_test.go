@@ -164,7 +164,7 @@ func TestCreateVolume(t *testing.T) {
 	}
 	wantSpec := provision.CreateSpec{
 		Name: "pvc-1", Size: volume.Range{Required: 5, Limit: 9}, Type: "fast", Zones: []string{"az2", "az1"}, Source: second,
-		Metadata: map[string]string{"team": "storage", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1"},
+		Metadata: map[string]string{"team": "storage", "csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pvc/namespace": "shop", "csi.storage.k8s.io/pv/name": "pvc-1", "cinder.csi.openstack.org/volume-mode": "Filesystem"},
 
 		ClaimNamespace: "shop",
 	}

@@ -58,6 +58,7 @@ func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeReq
 	for _, key := range attributes.Remove {
 		delete(metadata, key)
 	}
+	maps.Copy(metadata, modeMetadata(req.GetVolumeCapabilities()))
 	clone, snapshot, err := sourceOf(req.GetVolumeContentSource())
 	if err != nil {
 		return spec, format, err
@@ -84,6 +85,25 @@ func (s *Server) parseCreateVolume(ctx context.Context, req *csi.CreateVolumeReq
 		ClaimNamespace: class.PVCNamespace,
 		DropHint:       s.dropHint(class.PVCNamespace, class.PVCName),
 	}, class.Format, nil
+}
+
+// modeMetadata says in the metadata how the volume is used: as a file system, and which, or as a disk. It is empty if the capabilities differ.
+func modeMetadata(capabilities []*csi.VolumeCapability) map[string]string {
+	var mode map[string]string
+	for _, c := range capabilities {
+		one := map[string]string{contract.MetadataVolumeMode: contract.ModeBlock}
+		if c.GetBlock() == nil {
+			one[contract.MetadataVolumeMode] = contract.ModeFilesystem
+			if fsType := c.GetMount().GetFsType(); fsType != "" {
+				one[contract.MetadataFSType] = fsType
+			}
+		}
+		if mode != nil && !maps.Equal(mode, one) {
+			return nil
+		}
+		mode = one
+	}
+	return mode
 }
 
 func sizeRange(r *csi.CapacityRange) volume.Range {

@@ -67,7 +67,7 @@ func TestMutableParametersOverrideTheStorageClass(t *testing.T) {
 		Parameters:        map[string]string{"type": "slow", "appendVolumeMetadata": `{"team":"a","other":"stays"}`},
 		MutableParameters: map[string]string{"type": "fast", "metadata.team": "b"},
 	})
-	want := provision.CreateSpec{Name: "a", Type: "fast", Metadata: map[string]string{"team": "b", "other": "stays"}}
+	want := provision.CreateSpec{Name: "a", Type: "fast", Metadata: map[string]string{"team": "b", "other": "stays", "cinder.csi.openstack.org/volume-mode": "Filesystem"}}
 	if diff := cmp.Diff(want, f.spec); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

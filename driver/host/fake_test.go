@@ -79,7 +79,7 @@ func newFakeHost(t *testing.T) *fakeHost {
 		t.Fatal(err)
 	}
 	b.mounter.write()
-	o := Options{SysRoot: m.Sys, DevRoot: m.Dev, ProcRoot: m.Path("proc"), Commands: b.tools, Mounter: b.mounter, Log: slog.New(slog.DiscardHandler)}
+	o := Options{SysRoot: m.Sys, DevRoot: m.Dev, ProcRoot: m.Path("proc"), Commands: b.tools, Mounter: b.mounter, Log: slog.New(slog.DiscardHandler), DriverName: "cinder.csi.openstack.org"}
 	b.readSerial, b.readTable, b.release = os.ReadFile, os.ReadFile, "6.1.0"
 	b.Host = newHost(o, disk.Options{
 		Open:     func(path string) (disk.Device, error) { return b.open(path) },

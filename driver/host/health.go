@@ -87,7 +87,7 @@ func (h *Host) readHealth(ctx context.Context, id volume.ID) diskHealth {
 	case volume.Is(err, volume.Unavailable):
 		issues = append(issues, notResponding(err.Error()))
 	case err != nil:
-		issues = append(issues, volume.HealthIssue{Severity: volume.Inaccessible, Reason: "InputOutputError", Message: "read disk " + d.Path + ": " + err.Error()})
+		issues = append(issues, unreadableDisk(d.Path, err))
 	}
 	return diskHealth{issues: issues, paths: table.PathsOn(d.Number)}
 }
@@ -96,19 +96,33 @@ func (h *Host) readHealth(ctx context.Context, id volume.ID) diskHealth {
 func (h *Host) fileSystemIssues(d *disk.Disk, table mount.Table) (found []volume.HealthIssue) {
 	for _, e := range table {
 		if e.On(d.Number) && e.ReadOnlyAfterError() {
-			found = append(found, volume.HealthIssue{
-				Severity: volume.Degraded, Reason: "FileSystemReadOnly",
-				Message: "the kernel made the file system read-only after an error; see the kernel log. Stop the pods that use it: the driver checks it when it is staged again",
-			})
+			found = append(found, readOnly())
 		}
 	}
-	if count := h.fs.Ext4Errors(d.Name); count != "" {
-		found = append(found, volume.HealthIssue{
-			Severity: volume.Degraded, Reason: "FileSystemErrors",
-			Message: "ext4 recorded " + count + " errors; stop the pods that use it: the driver checks it when it is staged again",
-		})
+	return append(found, h.recordedErrors(d.Name)...)
+}
+
+func readOnly() volume.HealthIssue {
+	return volume.HealthIssue{
+		Severity: volume.Degraded, Reason: "FileSystemReadOnly",
+		Message: "the kernel made the file system read-only after an error; see the kernel log. Stop the pods that use it: the driver checks it when it is staged again",
 	}
-	return found
+}
+
+// recordedErrors is the issue of a file system on a disk, by the name of the disk in sysfs, in which ext4 recorded errors.
+func (h *Host) recordedErrors(name string) []volume.HealthIssue {
+	count := h.fs.Ext4Errors(name)
+	if count == "" {
+		return nil
+	}
+	return []volume.HealthIssue{{
+		Severity: volume.Degraded, Reason: "FileSystemErrors",
+		Message: "ext4 recorded " + count + " errors; stop the pods that use it: the driver checks it when it is staged again",
+	}}
+}
+
+func unreadableDisk(path string, err error) volume.HealthIssue {
+	return volume.HealthIssue{Severity: volume.Inaccessible, Reason: "InputOutputError", Message: "read disk " + path + ": " + err.Error()}
 }
 
 // pathHealth reads the file system at path. A path without a mount tells nothing about the volume.

@@ -99,3 +99,41 @@ func TestHealthOfAnUnresponsiveFileSystem(t *testing.T) {
 		close(answer)
 	})
 }
+
+// kubelet asks for the usage of each mounted volume once a minute, and for its health only with a feature gate.
+func TestReadingTheUsageShowsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for want, do := range map[string]func(*fakeHost){
+		"": func(*fakeHost) {},
+		"FileSystemReadOnly": func(b *fakeHost) {
+			b.mounter.table[0].SuperOptions = []string{"ro"}
+			b.mounter.write()
+		},
+		"FileSystemErrors": func(b *fakeHost) {
+			dir := filepath.Join(b.Sys, "fs", "ext4", "vdb")
+			must(b.t, os.MkdirAll(dir, 0o755))
+			must(b.t, os.WriteFile(filepath.Join(dir, "errors_count"), []byte("3\n"), 0o600))
+		},
+		"InputOutputError": func(b *fakeHost) {
+			b.kernel.read = func(string) error { return errors.New("input/output error") }
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			b := staged(t, "rw")
+			b.kernel.stat = func(string) (Stats, error) { return Stats{Bytes: Usage{Total: 7}}, nil }
+			do(b)
+			s, err := b.Stats(t.Context(), b.kubelet("staging"))
+			if err != nil || s.Bytes.Total != 7 {
+				t.Errorf("want the usage all the same, got %+v, %v", s, err)
+			}
+			got := ""
+			for _, issue := range s.Issues {
+				got += issue.Reason
+			}
+			if got != want {
+				t.Errorf("want %q, got %+v", want, s.Issues)
+			}
+		})
+	}
+}

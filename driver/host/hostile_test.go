@@ -364,7 +364,7 @@ func TestADiskThatDiesUnderMkfsIsNotMounted(t *testing.T) {
 }
 
 // Bytes without a signature are no reason to refuse: what an array gives as a new volume need not be zeros. A volume
-// made from a source is never new.
+// made from a source, or recovered from a lost cluster, is never new.
 func TestBytesWithoutASignatureAreOverwrittenOnlyWithoutASource(t *testing.T) {
 	x := newHostile(t, smallDisk)
 	noise := make([]byte, smallDisk)

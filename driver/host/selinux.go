@@ -15,8 +15,8 @@ var seLinuxOptions = []string{"context=", "fscontext=", "defcontext=", "rootcont
 
 // checkContext checks that the mount has the SELinux labels of the options. mount(8) drops such options, and succeeds, if
 // it sees no selinuxfs. kubelet does not have the files relabelled then, so the pod could not read its volume. On a kernel
-// without SELinux there is nothing to lose.
-func (h *Host) checkContext(mounted mount.Entry, id volume.ID, options []string) error {
+// without SELinux there is nothing to lose. then says what becomes of the mount.
+func (h *Host) checkContext(mounted mount.Entry, id volume.ID, options []string, then string) error {
 	for _, prefix := range seLinuxOptions {
 		begins := func(option string) bool { return strings.HasPrefix(option, prefix) }
 		if slices.ContainsFunc(options, begins) && !slices.ContainsFunc(mounted.SuperOptions, begins) {
@@ -27,9 +27,9 @@ func (h *Host) checkContext(mounted mount.Entry, id volume.ID, options []string)
 				})
 				continue
 			}
-			return volume.Errorf(volume.Conflict, "stage volume %s: the mount at %s lost the SELinux option %s; the driver unmounted it. "+
+			return volume.Errorf(volume.Conflict, "stage volume %s: the mount at %s lost the SELinux option %s; %s. "+
 				"The container of the driver needs /etc/selinux and /sys/fs of the host; otherwise set seLinuxMount of the CSIDriver to false",
-				id, mounted.Path, strings.TrimSuffix(prefix, "="))
+				id, mounted.Path, strings.TrimSuffix(prefix, "="), then)
 		}
 	}
 	return nil

@@ -29,6 +29,20 @@ func TestAMountThatLostItsSELinuxContextIsAnError(t *testing.T) {
 	}
 }
 
+// A call may end before its mount(8) does. Then the next call finds the mount.
+func TestAMountThatLostItsSELinuxContextBeforeTheCallIsAnError(t *testing.T) {
+	t.Parallel()
+	b := newFakeHost(t)
+	b.plug(t, "vdb", serial, num(254, 16))
+	s := StageSpec{Volume: vol, Path: b.kubelet("staging")}
+	must(t, b.Stage(t.Context(), s))
+	s.MountFlags = []string{seLinuxContext}
+	wantKind(t, b.Stage(t.Context(), s), volume.Conflict, "lost the SELinux option context", "unstage the path first")
+	if len(b.mounter.table) != 1 {
+		t.Errorf("want it mounted, since a pod may use it, got %v", b.mounter.table)
+	}
+}
+
 func TestWithoutSELinuxInTheKernelAContextIsDroppedWithOneWarning(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -29,8 +29,8 @@ type StageSpec struct {
 	// ReadOnly mounts read-only, and then nothing is made, repaired or grown.
 	ReadOnly bool
 	// FromSource is true if CreateVolume made the volume from a snapshot, a volume or a backup: contract.ContextResizeRequired
-	// says so. Such a volume is never formatted, and its file system is grown to the disk, which may be larger than the
-	// source was.
+	// says so. It is also true for the recovered volumes of a lost cluster. Such a volume is never formatted, and its file
+	// system is grown to the disk, which may be larger than the source was.
 	FromSource bool
 }
 
@@ -73,6 +73,9 @@ func (h *Host) Stage(ctx context.Context, s StageSpec) (err error) {
 	fsType := staged.FSType
 	if isStaged {
 		err = s.checkStaged(staged, d, readOnly)
+		if err == nil { // an earlier call may have been answered before its mount(8) had ended
+			err = h.checkContext(staged, s.Volume, options, "unstage the path first")
+		}
 	} else {
 		mounted := len(table.PathsOn(d.Number)) > 0
 		fsType, err = h.prepare(ctx, s, d, readOnly, mounted)
@@ -176,9 +179,10 @@ func (h *Host) prepare(ctx context.Context, s StageSpec, d *disk.Disk, readOnly,
 		return refuse(volume.DataLoss, "holds %s and no supported file system; the driver neither mounts nor formats it. "+
 			"If nothing on the disk is needed, wipe it by hand", found.Other)
 	case makeOne && s.FromSource:
-		return refuse(volume.DataLoss, "shows no file system, and the volume was made from a source. "+
-			"The driver does not format it, since the source may hold data that the driver does not recognise. "+
-			"If no pod ever used the source, nothing is on it. Then delete the claim and make one without a source")
+		return refuse(volume.DataLoss, "shows no file system, and the volume was made from a source or recovered from a lost cluster. "+
+			"The driver does not format it, since it may hold data that the driver does not recognise. "+
+			"If it was used as a raw disk, its claim needs volumeMode Block. "+
+			"If no pod ever used it or its source, nothing is on it. Then delete the claim and make one without a source")
 	case makeOne && readOnly:
 		return refuse(volume.Conflict, "is empty and the request is read-only; mount the volume writable once")
 	case makeOne:
@@ -240,7 +244,7 @@ func (h *Host) mount(ctx context.Context, id volume.ID, d *disk.Disk, path, fsTy
 	}
 	err = h.checkMounted(mounted, d, id)
 	if err == nil {
-		err = h.checkContext(mounted, id, options)
+		err = h.checkContext(mounted, id, options, "the driver unmounted it")
 	}
 	if err != nil { // and nobody may write to it
 		return errors.Join(err, h.mounts.UnmountTop(path))

@@ -24,6 +24,7 @@ type Usage struct{ Total, Available, Used int64 }
 type Stats struct {
 	Block         bool
 	Bytes, Inodes Usage
+	Issues        []volume.HealthIssue // what reading the usage showed; also beside an error
 }
 
 // statsTimeout is how long the driver waits for a file system that does not answer. kubelet asks about every volume
@@ -66,10 +67,22 @@ func (h *Host) readStats(path string) (Stats, error) {
 	if !ok {
 		return Stats{}, volume.Errorf(volume.NotFound, "read the usage of the volume at %s: nothing is mounted there", path)
 	}
-	if err := h.readDisk(context.Background(), h.nodeBelow(mounted)); volume.Is(err, volume.Unavailable) {
-		return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: %w", path, err)
+	node := h.nodeBelow(mounted)
+	unreadable := h.readDisk(context.Background(), node)
+	if volume.Is(unreadable, volume.Unavailable) {
+		return Stats{}, volume.Errorf(volume.Unavailable, "read the usage of the volume at %s: %w", path, unreadable)
 	}
-	return h.kernel.stat(path)
+	stats, err := h.kernel.stat(path)
+	if mounted.ReadOnlyAfterError() {
+		stats.Issues = append(stats.Issues, readOnly())
+	}
+	if node != "" {
+		stats.Issues = append(stats.Issues, h.recordedErrors(filepath.Base(node))...)
+	}
+	if unreadable != nil {
+		stats.Issues = append(stats.Issues, unreadableDisk(node, unreadable))
+	}
+	return stats, err
 }
 
 func statPath(path string) (Stats, error) {

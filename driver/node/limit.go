@@ -21,22 +21,28 @@ const defaultAttachReserve = 1
 // attachLimit computes the attach limit of this node.
 type attachLimit struct {
 	options Options
-	// last is a lock that holds the terms that were logged last.
-	last chan map[string]int64
+	// last is a lock that holds what was logged last.
+	last chan explainedLimit
+}
+
+// explainedLimit is the limit with the terms that it is computed from, and where they come from.
+type explainedLimit struct {
+	terms  map[string]int64
+	source string
 }
 
 func newAttachLimit(o Options) *attachLimit {
-	l := &attachLimit{options: o, last: make(chan map[string]int64, 1)}
-	l.last <- nil
+	l := &attachLimit{options: o, last: make(chan explainedLimit, 1)}
+	l.last <- explainedLimit{}
 	return l
 }
 
-// current counts, and logs all terms if one has changed.
+// current counts, and logs all terms if one or their source has changed.
 func (l *attachLimit) current(ctx context.Context, m machine) int64 {
 	terms, source := l.terms(ctx, m)
 	last := <-l.last
-	defer func() { l.last <- terms }()
-	if !maps.Equal(terms, last) {
+	defer func() { l.last <- explainedLimit{terms, source} }()
+	if source != last.source || !maps.Equal(terms, last.terms) {
 		l.options.Metrics.VolumeLimit(terms)
 		l.options.Log.LogAttrs(ctx, slog.LevelInfo, "attach limit of this node",
 			slog.Int64("limit", terms["limit"]), slog.String("source", source),
@@ -78,5 +84,9 @@ func limitOf(c limit.Capacity, reserve int64) (n int64, source string) {
 	if c.Unknown != "" {
 		return defaultAttachLimit, "default: " + c.Unknown
 	}
-	return max(int64(c.Volumes())-reserve, 1), "the " + c.Bus + " disks of this server"
+	source = "the " + c.Bus + " disks of this server"
+	if c.Stale != "" {
+		source += ", as they were before this error: " + c.Stale
+	}
+	return max(int64(c.Volumes())-reserve, 1), source
 }

@@ -18,11 +18,21 @@ type numbers struct {
 	limit   map[string]int64
 	changed bool
 	volumes func() int
+
+	registered bool
+	health     map[string][]string
 }
 
 func (n *numbers) VolumeLimit(terms map[string]int64) { n.limit = terms }
 func (n *numbers) CountVolumes(count func() int)      { n.volumes = count }
 func (n *numbers) ZoneChanged(changed bool)           { n.changed = changed }
+func (n *numbers) Registered(registered bool)         { n.registered = registered }
+func (n *numbers) VolumeHealth(id string, reasons []string) {
+	if n.health == nil {
+		n.health = map[string][]string{}
+	}
+	n.health[id] = reasons
+}
 
 func TestAnUnsetAttachLimitIsComputedAndNeverZero(t *testing.T) {
 	t.Parallel()
@@ -87,6 +97,13 @@ func TestEveryTermOfTheLimitIsLoggedOnceAndMeasured(t *testing.T) {
 	m.capacity.Free = 21 // a network card came
 	if got := ask(); got != 23 || strings.Count(log.String(), "limit=") != 2 {
 		t.Errorf("want the limit counted and logged again, got %d:\n%s", got, log.String())
+	}
+	m.capacity.Stale = "read the mount table: no such file"
+	for range 2 {
+		ask()
+	}
+	if n := strings.Count(log.String(), "as they were before this error: read the mount table"); n != 1 {
+		t.Errorf("want one line on an earlier answer, got %d:\n%s", n, log.String())
 	}
 	if diff := cmp.Diff([]any{[]volume.ID{vol}}, m.calls[:1]); diff != "" {
 		t.Errorf("foreign volumes (-want +got):\n%s", diff)

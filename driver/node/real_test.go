@@ -1,13 +1,17 @@
 package node
 
 import (
+	"bytes"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/host"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
@@ -118,5 +122,30 @@ func TestAnInvalidVolumeIDIsNotFound(t *testing.T) {
 		if !volume.Is(err, volume.NotFound) {
 			t.Errorf("%q: want not found, got %v", id, err)
 		}
+	}
+}
+
+// A raw disk of a lost cluster, whose PersistentVolume somebody recovered with the wrong volume mode.
+func TestARecoveredRawDiskIsNotFormattedAsAFileSystem(t *testing.T) {
+	const size = 32 << 20
+	s, m := realServer(t, size)
+	disk := filepath.Join(m.Dev, "vdb")
+	raw := make([]byte, size) // without a signature that any tool knows
+	_, err := rand.NewChaCha8([32]byte{7}).Read(raw)
+	step(t, "make bytes", err)
+	step(t, "write", os.WriteFile(disk, raw, 0o600))
+	recovered := map[string]string{contract.ContextResizeRequired: "true"}
+	for _, fsType := range []string{"", "ext4"} {
+		_, err := s.NodeStageVolume(t.Context(), &csi.NodeStageVolumeRequest{
+			VolumeId: vol, StagingTargetPath: m.Path("staging"), VolumeCapability: mount(writer, fsType), VolumeContext: recovered,
+		})
+		if !volume.Is(err, volume.DataLoss) || !strings.Contains(err.Error(), "volumeMode Block") {
+			t.Errorf("file system %q: want a refusal that names the volume mode, got %v", fsType, err)
+		}
+	}
+	got, err := os.ReadFile(disk)
+	step(t, "read", err)
+	if !bytes.Equal(got, raw) {
+		t.Error("bytes of the disk have changed")
 	}
 }

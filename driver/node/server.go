@@ -31,6 +31,7 @@ type Options struct {
 	AttachReserve      *int64      // slots that stay free if the limit is computed; defaultAttachReserve if nil
 	ForeignVolumes     []volume.ID // volumes that others attach to nodes
 	ZoneFile           string      // stores the zone in which this node was registered; no file if empty
+	RegisteredFile     string      // exists once kubelet has called NodeGetInfo; lives as long as the pod. No file if empty
 	DefaultFSType      string      // for requests that name no file system; ext4 if empty
 	Metrics            Metrics     // no metrics if nil
 	Log                *slog.Logger
@@ -44,13 +45,19 @@ type Metrics interface {
 	CountVolumes(count func() int)
 	// ZoneChanged sets whether the server is in another zone than the one in which the node was registered.
 	ZoneChanged(changed bool)
+	// Registered sets whether kubelet has called NodeGetInfo since the pod started.
+	Registered(registered bool)
+	// VolumeHealth sets what is wrong with a volume of this node; no reasons if nothing is, or if it is no longer here.
+	VolumeHealth(id string, reasons []string)
 }
 
 type noMetrics struct{}
 
-func (noMetrics) VolumeLimit(map[string]int64) {}
-func (noMetrics) CountVolumes(func() int)      {}
-func (noMetrics) ZoneChanged(bool)             {}
+func (noMetrics) VolumeLimit(map[string]int64)  {}
+func (noMetrics) CountVolumes(func() int)       {}
+func (noMetrics) ZoneChanged(bool)              {}
+func (noMetrics) Registered(bool)               {}
+func (noMetrics) VolumeHealth(string, []string) {}
 
 // machine is what the service needs of package host; *host.Host implements it.
 type machine interface {
@@ -76,7 +83,7 @@ type Server struct {
 	inFlight   *inFlight
 	limit      *attachLimit
 	zone       zoneRecord
-	registered atomic.Bool // NodeGetInfo has succeeded since the start
+	registered atomic.Bool // the answer of NodeGetInfo was complete once since the start
 	log        *slog.Logger
 }
 
@@ -97,6 +104,7 @@ func newServer(m machine, o Options) *Server {
 		o.Log = slog.Default()
 	}
 	o.Metrics.CountVolumes(func() int { return countVolumes(m, o.ForeignVolumes) })
+	o.Metrics.Registered(wasRegistered(o.RegisteredFile))
 	return &Server{
 		machine: m, options: o, inFlight: newInFlight(o.Log), limit: newAttachLimit(o), zone: zoneRecord{path: o.ZoneFile, log: o.Log, metrics: o.Metrics}, log: o.Log,
 	}
@@ -131,7 +139,8 @@ func (s *Server) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 func (s *Server) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	response, err := s.info(ctx)
 	if err == nil {
-		s.registered.Store(true)
+		s.options.Metrics.Registered(true)
+		noteRegistered(s.options.RegisteredFile, s.log)
 	}
 	return response, err
 }
@@ -142,7 +151,7 @@ func (s *Server) Registered(ctx context.Context) error {
 	if s.registered.Load() {
 		return nil
 	}
-	_, err := s.NodeGetInfo(ctx, nil)
+	_, err := s.info(ctx)
 	if err != nil {
 		return volume.Errorf(volume.KindOf(err), "kubelet cannot register the driver: %w", err)
 	}
@@ -156,6 +165,7 @@ func (s *Server) info(ctx context.Context) (*csi.NodeGetInfoResponse, error) {
 	}
 	response := &csi.NodeGetInfoResponse{NodeId: string(server.ID), MaxVolumesPerNode: s.limit.current(ctx, s.machine)}
 	if !s.options.WithTopology {
+		s.registered.Store(true)
 		return response, nil
 	}
 	segments := map[string]string{}
@@ -169,6 +179,7 @@ func (s *Server) info(ctx context.Context) (*csi.NodeGetInfoResponse, error) {
 			server.Source, server.ID, server.Zone, s.options.TopologyKey, skipped(server.Skipped))
 	}
 	response.AccessibleTopology = &csi.Topology{Segments: segments}
+	s.registered.Store(true)
 	return response, nil
 }
 

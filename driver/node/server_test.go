@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -415,5 +416,66 @@ func TestANodeIsRegisteredOnceNodeGetInfoSucceeds(t *testing.T) {
 		if err := s.Registered(t.Context()); (err == nil) != step.registered {
 			t.Errorf("step %d: want it registered: %t, got %v", i, step.registered, err)
 		}
+	}
+}
+
+// An alert reads this. The probe asks the same questions as kubelet does, and proves nothing about kubelet.
+func TestOnlyACallOfKubeletMakesTheMetricSayRegistered(t *testing.T) {
+	t.Parallel()
+	file, m := filepath.Join(t.TempDir(), "registered"), &fakeMachine{server: metadata.Server{ID: vol}, capacity: limit.Capacity{Bus: "virtio", Free: 25}}
+	n := &numbers{}
+	s := newServer(m, Options{Metrics: n, RegisteredFile: file, Log: slog.New(slog.DiscardHandler)})
+	if err := s.Registered(t.Context()); err != nil || n.registered || n.limit["limit"] != 24 {
+		t.Errorf("after the probe: want the limit and no registration, got %+v, %v", n, err)
+	}
+	for range 2 {
+		if _, err := s.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{}); err != nil || !n.registered {
+			t.Errorf("after the call of kubelet: %+v, %v", n, err)
+		}
+	}
+	restarted := &numbers{}
+	newServer(m, Options{Metrics: restarted, RegisteredFile: file, Log: slog.New(slog.DiscardHandler)})
+	if !restarted.registered {
+		t.Error("a container that restarts alone forgets that kubelet has registered the driver")
+	}
+}
+
+func TestWhatReadingTheUsageShowsIsAFindingUntilItIsGone(t *testing.T) {
+	t.Parallel()
+	readOnly := []volume.HealthIssue{{Reason: "FileSystemReadOnly"}}
+	for name, c := range map[string]struct {
+		stats host.Stats
+		err   error
+		want  []string
+	}{
+		"well":               {host.Stats{}, nil, nil},
+		"read-only":          {host.Stats{Issues: readOnly}, nil, []string{"FileSystemReadOnly"}},
+		"a disk that hangs":  {host.Stats{}, volume.Errorf(volume.Unavailable, "no answer"), []string{"NotResponding"}},
+		"a dead disk":        {host.Stats{Issues: readOnly}, volume.Errorf(volume.Failed, "input/output error"), []string{"FileSystemReadOnly", "InputOutputError"}},
+		"no longer mounted":  {host.Stats{}, volume.Errorf(volume.NotFound, "nothing is mounted"), nil},
+		"the caller is gone": {host.Stats{}, volume.Errorf(volume.Canceled, "gone"), []string{"before"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &numbers{health: map[string][]string{vol: {"before"}}}
+			s := newServer(&fakeMachine{stats: c.stats, err: c.err}, Options{Metrics: n, Log: slog.New(slog.DiscardHandler)})
+			_, err := s.NodeGetVolumeStats(t.Context(), &csi.NodeGetVolumeStatsRequest{VolumeId: vol, VolumePath: "/p"})
+			if !errors.Is(err, c.err) {
+				t.Errorf("want %v, got %v", c.err, err)
+			}
+			if diff := cmp.Diff(c.want, n.health[vol]); diff != "" {
+				t.Errorf("findings (-want +got):\n%s", diff)
+			}
+		})
+	}
+	n := &numbers{health: map[string][]string{vol: {"before"}}}
+	s := newServer(&fakeMachine{}, Options{Metrics: n, Log: slog.New(slog.DiscardHandler)})
+	if _, err := s.NodeUnstageVolume(t.Context(), &csi.NodeUnstageVolumeRequest{VolumeId: vol, StagingTargetPath: "/s"}); err != nil || n.health[vol] != nil {
+		t.Errorf("a volume that is gone has findings: %v, %v", n.health, err)
+	}
+	s = newServer(&fakeMachine{err: volume.Errorf(volume.Unavailable, "no answer")}, Options{Metrics: n, Log: slog.New(slog.DiscardHandler)})
+	_, _ = s.NodeGetVolumeStats(t.Context(), &csi.NodeGetVolumeStatsRequest{VolumeId: "any text", VolumePath: "/p"})
+	if _, found := n.health["any text"]; found {
+		t.Error("a text that is no volume ID becomes a series")
 	}
 }

@@ -33,6 +33,9 @@ func (s *Server) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolume
 	err := s.inFlight.run(ctx, r.GetVolumeId(), "unstage", func(ctx context.Context) error {
 		return s.machine.Unstage(ctx, volume.ID(r.GetVolumeId()), r.GetStagingTargetPath())
 	})
+	if err == nil {
+		s.options.Metrics.VolumeHealth(r.GetVolumeId(), nil)
+	}
 	return answer(&csi.NodeUnstageVolumeResponse{}, err)
 }
 
@@ -69,6 +72,9 @@ func (s *Server) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeSta
 		return nil, err
 	}
 	stats, err := s.machine.Stats(ctx, r.GetVolumePath())
+	if reasons, known := findings(stats, err); known && volume.ID(r.GetVolumeId()).Exists() {
+		s.options.Metrics.VolumeHealth(r.GetVolumeId(), reasons)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -78,6 +84,24 @@ func (s *Server) NodeGetVolumeStats(ctx context.Context, r *csi.NodeGetVolumeSta
 	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{
 		usage(csi.VolumeUsage_BYTES, stats.Bytes), usage(csi.VolumeUsage_INODES, stats.Inodes),
 	}}, nil
+}
+
+// findings are the reasons of what is wrong with a volume, as reading its usage showed. kubelet asks for that of every mounted volume, once a
+// minute by default, so this costs no read of its own. known is false if the caller left before the answer.
+func findings(stats host.Stats, err error) (reasons []string, known bool) {
+	for _, issue := range stats.Issues {
+		reasons = append(reasons, issue.Reason)
+	}
+	switch {
+	case err == nil, volume.Is(err, volume.NotFound): // nothing is mounted there
+	case volume.Is(err, volume.Canceled), volume.Is(err, volume.DeadlineExceeded):
+		return nil, false
+	case volume.Is(err, volume.Unavailable):
+		reasons = append(reasons, "NotResponding")
+	default:
+		reasons = append(reasons, "InputOutputError")
+	}
+	return reasons, true
 }
 
 func usage(unit csi.VolumeUsage_Unit, u host.Usage) *csi.VolumeUsage {

@@ -58,7 +58,15 @@ var (
 	apiAnswers = define("cinder_csi_openstack_answers_total", Counter,
 		"Answers of OpenStack by HTTP status; code 0 means no answer, and other a status that HTTP does not define.", "request", "code")
 	credentialsRefused = define("cinder_csi_openstack_credentials_refused", Gauge,
-		"1 if Keystone refused the credentials at the latest login (HTTP 401 or 403), otherwise 0.", "cloud")
+		"1 if Keystone refused the credentials at the latest login (HTTP 401, 403, or 404 for one that was deleted), otherwise 0.", "cloud")
+
+	cloudUnavailable = define("cinder_csi_openstack_unavailable", Gauge,
+		"1 for each service of the cloud that the driver could not use at the latest check, and why; else 0. The driver checks once a minute. "+
+			"service is identity (Keystone), block-storage (Cinder) or compute (Nova). reason is no_connection, tls, credentials, server_error "+
+			"(HTTP 5xx, or 429 at the login) or configuration.", "cloud", "service", "reason")
+	credentialExpires = define("cinder_csi_openstack_credential_expires_timestamp_seconds", Gauge,
+		"When the application credential, or the password of the user, expires, as a Unix time. No value: it never expires, or Keystone does not show it. "+
+			"The driver asks every ten minutes.", "cloud")
 
 	budgetLimit = define("cinder_csi_openstack_budget_per_second", Gauge,
 		"Requests a second that the driver sends on average; kind is read or write. It is lower than configured after the cloud asked for fewer requests.",
@@ -96,7 +104,12 @@ var (
 	nodeVolumes = define("cinder_csi_node_volumes", Gauge,
 		"Volumes that are attached to the node, or that arrive, when the scrape begins; without foreign volumes.")
 	nodeLimit = define("cinder_csi_node_volume_limit", Gauge,
-		"How many volumes the node can have; 0 before kubelet has asked for it.")
+		"How many volumes the node can have; 0 before the driver has calculated it.")
+	nodeRegistered = define("cinder_csi_node_registered", Gauge,
+		"1 if kubelet has called NodeGetInfo since the pod started, otherwise 0. Without that call the node mounts no volume.")
+	nodeUnhealthy = define("cinder_csi_node_volume_unhealthy", Gauge,
+		"1 for each finding about a volume of this node. Volumes without a finding have no series. reason is FileSystemReadOnly (after an error), "+
+			"FileSystemErrors (ext4 recorded some), NotResponding (the disk hangs) or InputOutputError (the disk is dead).", "volume", "reason")
 	nodeLimitPart = define("cinder_csi_node_volume_limit_part", Gauge,
 		"The parts of a calculated limit: attached + arriving + free - reserve, without foreign volumes. A configured limit, and the default, "+
 			"have no parts.", "part")

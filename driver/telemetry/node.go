@@ -13,6 +13,9 @@ type Node struct {
 	zone    prometheus.Gauge
 	volumes *prometheus.Desc
 	count   atomic.Pointer[func() int]
+
+	registered prometheus.Gauge
+	unhealthy  *prometheus.GaugeVec
 }
 
 // totalLimit is the key of the limit itself among the parts that the node reports.
@@ -22,7 +25,7 @@ const totalLimit = "limit"
 func NewNode(registry prometheus.Registerer) *Node {
 	m := &Node{
 		limit: nodeLimit.gauge(registry).WithLabelValues(), parts: nodeLimitPart.gauge(registry), zone: nodeZoneChanged.gauge(registry).WithLabelValues(),
-		volumes: nodeVolumes.desc(),
+		volumes: nodeVolumes.desc(), registered: nodeRegistered.gauge(registry).WithLabelValues(), unhealthy: nodeUnhealthy.gauge(registry),
 	}
 	registry.MustRegister(m)
 	return m
@@ -59,5 +62,21 @@ func (m *Node) ZoneChanged(changed bool) {
 	m.zone.Set(0)
 	if changed {
 		m.zone.Set(1)
+	}
+}
+
+// Registered sets whether kubelet has called NodeGetInfo since the pod started.
+func (m *Node) Registered(registered bool) {
+	m.registered.Set(0)
+	if registered {
+		m.registered.Set(1)
+	}
+}
+
+// VolumeHealth sets what is wrong with a volume. A volume without reasons has no series.
+func (m *Node) VolumeHealth(id string, reasons []string) {
+	m.unhealthy.DeletePartialMatch(prometheus.Labels{"volume": id})
+	for _, reason := range reasons {
+		m.unhealthy.WithLabelValues(id, reason).Set(1)
 	}
 }

@@ -28,16 +28,30 @@ func TestTheNodesNumbersAreReplaced(t *testing.T) {
 			got = append(got, f.GetName()+" "+term+" "+strings.TrimPrefix(s.GetGauge().String(), "value:"))
 		}
 	}
-	if want := "cinder_csi_node_volume_limit  7; cinder_csi_node_zone_changed  1"; strings.Join(got, "; ") != want {
+	if want := "cinder_csi_node_registered  0; cinder_csi_node_volume_limit  7; cinder_csi_node_zone_changed  1"; strings.Join(got, "; ") != want {
 		t.Errorf("want %s, got %s", want, strings.Join(got, "; "))
 	}
 	m.VolumeLimit(map[string]int64{"limit": 24, "free": 25})
 	wantOn(t, registry, "cinder_csi_node_volume_limit 24", `cinder_csi_node_volume_limit_part{part="free"} 25`)
 	m.VolumeLimit(map[string]int64{"limit": 7})
 	m.ZoneChanged(false)
-	families, _ = registry.Gather()
-	if v := families[1].GetMetric()[0].GetGauge().GetValue(); v != 0 {
-		t.Errorf("want 0, got %v", v)
+	wantOn(t, registry, "cinder_csi_node_zone_changed 0")
+}
+
+func TestAVolumeHasASeriesForEachFindingAndNoneWithout(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	m := NewNode(registry)
+	m.Registered(true)
+	m.VolumeHealth("v1", []string{"FileSystemReadOnly", "FileSystemErrors"})
+	m.VolumeHealth("v2", []string{"NotResponding"})
+	wantOn(t, registry, "cinder_csi_node_registered 1", `cinder_csi_node_volume_unhealthy{reason="FileSystemErrors",volume="v1"} 1`,
+		`cinder_csi_node_volume_unhealthy{reason="NotResponding",volume="v2"} 1`)
+	m.VolumeHealth("v1", nil)
+	m.VolumeHealth("v2", []string{"FileSystemReadOnly"})
+	got := page(registry)
+	if strings.Contains(got, `volume="v1"`) || strings.Contains(got, `reason="NotResponding"`) || !strings.Contains(got, `{reason="FileSystemReadOnly",volume="v2"} 1`) {
+		t.Errorf("want one finding of v2, got\n%s", got)
 	}
 }
 

@@ -51,6 +51,8 @@ var requests = []struct {
 	{http.MethodGet, regexp.MustCompile(`/os-quota-sets/[^/]+$`), "quota_get", ""},
 	{http.MethodGet, regexp.MustCompile(`/os-availability-zone$`), "zone_list", ""},
 	{http.MethodPost, regexp.MustCompile(`/auth/tokens$`), login, ""},
+	{http.MethodGet, regexp.MustCompile(`/auth/tokens$`), "token_get", ""},
+	{http.MethodGet, regexp.MustCompile(`/application_credentials/[^/]+$`), "credential_get", ""},
 	{http.MethodGet, regexp.MustCompile(`^(/[^/]+)?/v3/?$`), "keystone_check", ""}, // of the page /readyz
 }
 
@@ -116,7 +118,8 @@ func (c *CloudRequests) Answered(req *http.Request, status int, took time.Durati
 		return
 	}
 	switch { // an outage says nothing about the credentials
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+	case status == http.StatusUnauthorized, status == http.StatusForbidden,
+		status == http.StatusNotFound: // of an application credential that was deleted, as Zed answers
 		c.refused.Set(1)
 	case status >= 200 && status < 300:
 		c.refused.Set(0)

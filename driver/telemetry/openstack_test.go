@@ -36,6 +36,8 @@ func TestRequestsHaveUpstreamsNames(t *testing.T) {
 		"GET /v3":                                        "keystone_check",
 		"GET /identity/v3/":                              "keystone_check",
 		"POST /v3/auth/tokens":                           "token_create",
+		"GET /v3/auth/tokens":                            "token_get",
+		"GET /v3/users/1/application_credentials/2":      "credential_get",
 		"POST /v3/p/volumes/1/metadata":                  "metadata_add",
 		"DELETE /v3/p/volumes/1/metadata/team":           "metadata_remove",
 		"GET /v3/p/types?marker=1":                       "type_list",
@@ -104,7 +106,7 @@ func TestARefusedLoginIsShownUntilALoginSucceeds(t *testing.T) {
 		request *http.Request
 		status  int
 		want    string
-	}{{login, 503, "0"}, {other, 401, "0"}, {login, 401, "1"}, {login, 0, "1"}, {other, 200, "1"}, {login, 201, "0"}, {login, 403, "1"}} {
+	}{{login, 503, "0"}, {other, 401, "0"}, {login, 401, "1"}, {login, 0, "1"}, {other, 200, "1"}, {login, 201, "0"}, {login, 403, "1"}, {login, 201, "0"}, {login, 404, "1"}} {
 		east.Answered(step.request, step.status, 0)
 		wantOn(t, registry, `cinder_csi_openstack_credentials_refused{cloud="east"} `+step.want, `cinder_csi_openstack_credentials_refused{cloud="west"} 0`)
 	}

@@ -49,6 +49,9 @@ func TestALUNThatChangedWithoutAnEvent(t *testing.T) {
 			if err != nil || d.Name != "sda" || a.Rescans() != 1 {
 				t.Fatalf("want sda after one rescan, got %+v, %v after %d", d, err, a.Rescans())
 			}
+			if a.Forgets() != 1 { // what the kernel has in memory is of the earlier volume
+				t.Errorf("want the cache of the disk dropped once, got %d", a.Forgets())
+			}
 			wantKind(t, func() error { a.Become(string(vol)); return d.Verify(t.Context()) }(), volume.Conflict, "exchanged")
 		})
 	}
@@ -105,8 +108,8 @@ func TestALUNThatChangedUnderAMountIsNotUsed(t *testing.T) {
 	if d, err := b.FindCached(t.Context(), vol); err != nil || d != nil {
 		t.Errorf("want no disk for the volume that nothing uses, got %+v, %v", d, err)
 	}
-	if l.Rescans() != 0 {
-		t.Error("want the copy of the kernel left as it is: it says what is mounted")
+	if l.Rescans() != 0 || l.Forgets() != 0 {
+		t.Error("want the copy and the cache of the kernel left as they are: they are of what is mounted")
 	}
 	b.using[b.Node("sda")] = false
 	_, err = b.Find(t.Context(), vol)

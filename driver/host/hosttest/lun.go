@@ -15,6 +15,7 @@ type LUN struct {
 	mu       sync.Mutex
 	serial   string // empty: the LUN is gone
 	rescans  int
+	forgets  int
 	onRescan func()
 	silent   error // what INQUIRY gives instead of an answer, if not nil
 }
@@ -98,5 +99,16 @@ func (l *LUN) Inquire(page byte, _ int) ([]byte, error) {
 	return []byte(UnitSerial(l.serial)), nil
 }
 
-// ForgetCache does nothing: a fake has no cache.
-func (l *LUN) ForgetCache() {}
+// ForgetCache counts: a fake has no cache.
+func (l *LUN) ForgetCache() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.forgets++
+}
+
+// Forgets is how often the kernel had to drop what it had cached of the disk.
+func (l *LUN) Forgets() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.forgets
+}

@@ -29,6 +29,7 @@ type Capacity struct {
 	Free     int    // hot-plug slots, or what is left of scsiLimit
 	Foreign  int    // attached volumes that the driver does not manage: those that this machine runs from, of other drivers, or named by the caller
 	Unknown  string // why the capacity is unknown; empty if it is known
+	Stale    string // why this is an earlier answer; empty if it is of now
 }
 
 // Volumes is how many volumes of the driver fit on the server, with those that are attached.
@@ -67,7 +68,9 @@ func (c *Counter) Count(ctx context.Context, foreign []volume.ID) Capacity {
 	for n := range readings + 1 {
 		next, err := c.countOnce(ctx, foreign)
 		if known := c.last.Load(); err != nil && known != nil {
-			return *known
+			kept := *known
+			kept.Stale = err.Error()
+			return kept
 		}
 		if err != nil {
 			return Capacity{Unknown: err.Error()}
