@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -20,6 +22,8 @@ type Bundle struct {
 	Workloads       []Workload
 	StorageClasses  []storagev1.StorageClass
 	SnapshotClasses []SnapshotClass
+	Policies        []networkingv1.NetworkPolicy
+	Bindings        []rbacv1.ClusterRoleBinding
 }
 
 // SnapshotClass is a VolumeSnapshotClass.
@@ -92,6 +96,10 @@ func (b *Bundle) add(kind string, text []byte) error {
 		return appendTo(&b.Namespaces, text)
 	case "StorageClass":
 		return appendTo(&b.StorageClasses, text)
+	case "ClusterRoleBinding":
+		return appendTo(&b.Bindings, text)
+	case "NetworkPolicy":
+		return appendTo(&b.Policies, text)
 	case "VolumeSnapshotClass":
 		return appendTo(&b.SnapshotClasses, text)
 	case "Deployment", "DaemonSet":
@@ -150,6 +158,9 @@ func (b Bundle) Secrets() []SecretRef {
 	var all []SecretRef
 	for _, w := range b.Workloads {
 		for _, v := range w.Pod.Volumes {
+			if v.Projected != nil {
+				all = append(all, projectedSecrets(w.Namespace, v.Projected.Sources)...)
+			}
 			s := v.Secret
 			if s == nil || s.Optional != nil && *s.Optional {
 				continue
@@ -160,6 +171,22 @@ func (b Bundle) Secrets() []SecretRef {
 			}
 			all = append(all, ref)
 		}
+	}
+	return all
+}
+
+func projectedSecrets(namespace string, sources []corev1.VolumeProjection) []SecretRef {
+	var all []SecretRef
+	for _, source := range sources {
+		s := source.Secret
+		if s == nil || s.Optional != nil && *s.Optional {
+			continue
+		}
+		ref := SecretRef{Namespace: namespace, Name: s.Name}
+		for _, item := range s.Items {
+			ref.Keys = append(ref.Keys, item.Key)
+		}
+		all = append(all, ref)
 	}
 	return all
 }

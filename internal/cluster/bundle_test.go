@@ -38,8 +38,17 @@ spec:
       - {name: b, secret: {secretName: needed, optional: false, items: [{key: clouds.yaml, path: clouds.yaml}, {key: ca.crt, path: ca.crt}]}}
       - {name: c, secret: {secretName: optional, optional: true}}
       - {name: d, configMap: {name: no-secret}}
+      - name: e
+        projected:
+          sources:
+          - secret: {name: projected, items: [{key: clouds.yaml, path: clouds.yaml}]}
+          - secret: {name: projected, items: [{key: cacert, path: cacert}], optional: true}
 `)
-	want := []SecretRef{{Namespace: "ns", Name: "unsaid"}, {Namespace: "ns", Name: "needed", Keys: []string{"clouds.yaml", "ca.crt"}}}
+	want := []SecretRef{
+		{Namespace: "ns", Name: "unsaid"},
+		{Namespace: "ns", Name: "needed", Keys: []string{"clouds.yaml", "ca.crt"}},
+		{Namespace: "ns", Name: "projected", Keys: []string{"clouds.yaml"}},
+	}
 	if diff := cmp.Diff(want, b.Secrets()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -132,6 +132,15 @@ var changes = []struct {
 		f.Pods[0].Status.Conditions = nil
 		f.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}}}
 	}},
+	{"read-only after an error", "mount.read-only", "is read-only on node", func(f *diagnosis.Facts) {
+		f.Nodes[f.Pods[0].Spec.NodeName].Finding = "FileSystemReadOnly"
+	}},
+	{"errors in the file system", "mount.unhealthy", "has errors on node", func(f *diagnosis.Facts) {
+		f.Nodes[f.Pods[0].Spec.NodeName].Finding = "FileSystemErrors"
+	}},
+	{"a disk that hangs", "mount.unhealthy", "does not work on node", func(f *diagnosis.Facts) {
+		f.Nodes[f.Pods[0].Spec.NodeName].Finding = "NotResponding"
+	}},
 	{"expand fails", "expand.error", "quota", func(f *diagnosis.Facts) {
 		expanding(f)
 		f.Events = []corev1.Event{{Reason: "VolumeResizeFailed", Message: "rpc error: code = ResourceExhausted desc = extend volume: Quota exceeded"}}
@@ -167,6 +176,21 @@ func TestEachChangeOfAHealthyClaimIsNamedWithItsCause(t *testing.T) {
 				t.Errorf("want %q in %q", c.says, text)
 			}
 		})
+	}
+}
+
+// DNS, proxy and firewall are not what is wrong then.
+func TestACertificateOfAnUnknownCAHasItsOwnAdvice(t *testing.T) {
+	for _, text := range []string{
+		"rpc error: code = Unavailable desc = cloud of cloud.conf: cannot reach Keystone at https://k/v3: tls: failed to verify certificate: x509: certificate signed by unknown authority",
+		"rpc error: code = Unavailable desc = cloud of cloud.conf: CA file: open /etc/ca.pem: no such file or directory",
+	} {
+		f := factsOf(t, recordings(t)["nothing-hangs"])
+		attaching(&f, text)
+		steps := diagnosis.Diagnose(f).Steps
+		if do := strings.Join(steps[len(steps)-1].Do, " "); !strings.Contains(do, "rotate-credentials.md#the-ca-changed") || strings.Contains(do, "firewall") {
+			t.Errorf("%s: advice %q", text, do)
+		}
 	}
 }
 

@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
 // gaps that the comparison of Cinder, Nova and Kubernetes asks for.
@@ -39,6 +42,9 @@ func (s *story) whyDetached(node string) string {
 	if c == nil || c.Volume == nil {
 		return ""
 	}
+	if a := s.attachmentAt(node); a != nil && a.DeletionTimestamp != nil {
+		return "" // Kubernetes wants it detached
+	}
 	if c.Volume.Status == "available" {
 		return "a volume in status available is attached to no server"
 	}
@@ -56,17 +62,17 @@ func (s *story) whyDetached(node string) string {
 	return ""
 }
 
-// attachedBehind hangs the story if Cinder shows the volume at a server where Kubernetes does not want it.
-func (s *story) attachedBehind() bool {
+// unknownServers are those that Cinder attaches the volume to, and at which Kubernetes does not want it.
+func (s *story) unknownServers() []string {
 	c := s.Cloud
-	if s.blocked || c == nil || c.Volume == nil || s.gapAbout(theAttachments) {
-		return s.blocked
+	if c == nil || c.Volume == nil || s.gapAbout(theAttachments) {
+		return nil
 	}
 	known := map[string]bool{}
 	for _, a := range s.Attachments {
 		n := s.Nodes[a.Spec.NodeName]
 		if n == nil || n.Driver == nil {
-			return false // its server is not known, so that any may be it
+			return nil // its server is not known, so that any may be it
 		}
 		known[n.Driver.NodeID] = true
 	}
@@ -76,11 +82,23 @@ func (s *story) attachedBehind() bool {
 			servers = append(servers, a.Server)
 		}
 	}
-	if len(servers) == 0 {
-		return false
-	}
 	slices.Sort(servers)
-	servers = slices.Compact(servers)
+	return slices.Compact(servers)
+}
+
+// contradicted reports whether Kubernetes and the cloud say differently where the volume is attached.
+func (s *story) contradicted() bool {
+	return len(s.unknownServers()) > 0 || slices.ContainsFunc(s.Attachments, func(a storagev1.VolumeAttachment) bool {
+		return a.Status.Attached && s.whyDetached(a.Spec.NodeName) != ""
+	})
+}
+
+// attachedBehind hangs the story if Cinder shows the volume at a server where Kubernetes does not want it.
+func (s *story) attachedBehind() bool {
+	servers := s.unknownServers()
+	if s.blocked || len(servers) == 0 {
+		return s.blocked
+	}
 	do := []string{"find out who uses the disk there before you detach it: " + stuckPage}
 	for _, id := range servers {
 		do = append(do, run("openstack", "server", "show", serverWord(id)))
@@ -106,17 +124,14 @@ func (s *story) compare() {
 		})
 		return
 	}
-	if mark := c.Volume.Metadata[clusterMark]; mark != "" && s.ClusterID != "" && mark != s.ClusterID {
+	if mark := c.Volume.Metadata[contract.MetadataCluster]; mark != "" && s.ClusterID != "" && mark != s.ClusterID {
 		s.hang("volume.other-cluster", Step{
 			Name: stepCompare, What: fmt.Sprintf("Cinder volume %s has the mark of cluster %q; the driver of this cluster has %q", c.Volume.ID, mark, s.ClusterID),
 			Why: "another cluster made the volume, or the driver had another cluster ID then",
 			Do: append([]string{
 				"make sure that the other cluster does not use the volume. If it is this cluster's now, change the mark: " + page("several-clouds.md#several-clusters-in-one-project"),
-				run("openstack", "volume", "set", "--property", clusterMark+"="+s.ClusterID, s.volumeWord()),
+				run("openstack", "volume", "set", "--property", contract.MetadataCluster+"="+s.ClusterID, s.volumeWord()),
 			}, s.showVolume()...),
 		})
 	}
 }
-
-// clusterMark is the key of Cinder's metadata in which the driver writes the ID of its cluster (docs/reference/driver.md).
-const clusterMark = "cinder.csi.openstack.org/cluster"

@@ -1,6 +1,7 @@
 package diagnosis_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,11 @@ var contradictions = []struct {
 		f.Cloud.Attachments = append(slices.Clone(f.Cloud.Attachments), diagnosis.CloudAttachment{ID: otherServer, Server: otherServer, Status: "attached"})
 	}},
 	{"attached while Kubernetes has nothing", "attach.unknown", "no VolumeAttachment", func(f *diagnosis.Facts) { f.Pods, f.Attachments = nil, nil }},
+	{"server gone from Nova while its node is ready", "server.unknown", "Nova has no server", func(f *diagnosis.Facts) {
+		for _, s := range f.Cloud.Servers {
+			s.Missing = true
+		}
+	}},
 	{"smaller than Kubernetes says", "volume.size", "capacity 1Gi", func(f *diagnosis.Facts) { f.Cloud.Volume.Size = 0 }},
 	{"volume of another cluster", "volume.other-cluster", `"blue"`, func(f *diagnosis.Facts) {
 		f.Cloud.Volume.Metadata, f.ClusterID = map[string]string{"cinder.csi.openstack.org/cluster": "blue"}, "green"
@@ -197,4 +203,55 @@ func TestAClaimForAPersistentVolumeNeedsNoClass(t *testing.T) {
 	diagnosed(t, f, "bind.waiting", "does not exist")
 	f.Claim.Spec.VolumeName = ""
 	diagnosed(t, f, "class.missing", "asks for no class")
+}
+
+// moving answers the second list of VolumeAttachments with what has happened since the first.
+type moving struct {
+	diagnosistest.Replay
+	lists int
+	later diagnosistest.Replay
+}
+
+func (m *moving) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/volumeattachments") {
+		m.lists++
+	}
+	if m.lists > 1 {
+		for path := range m.later {
+			if strings.HasSuffix(path, r.URL.Path) || strings.Contains(path, r.URL.Path+"?") {
+				return m.later.RoundTrip(r)
+			}
+		}
+	}
+	return m.Replay.RoundTrip(r)
+}
+
+// The cloud is read after Kubernetes: a pod that ends between the two looks like a volume that somebody detached.
+func TestAPodThatEndsWhileItIsReadAccusesNobody(t *testing.T) {
+	r := recordings(t)["nothing-hangs"]
+	for path, answer := range r.Cloud {
+		text := string(answer.Body)
+		text = strings.ReplaceAll(text, `"status":"in-use"`, `"status":"available"`)
+		if strings.Contains(path, "/attachments/detail") {
+			text = `{"attachments":[]}`
+		}
+		if strings.Contains(path, "os-volume_attachments") {
+			text = `{"volumeAttachments":[]}`
+		}
+		answer.Body = []byte(text)
+		r.Cloud[path] = answer
+	}
+	none := diagnosistest.Answer{Status: http.StatusOK, Body: []byte(`{"items": []}`)}
+	gone := diagnosistest.Replay{}
+	for path := range r.Cluster {
+		if strings.Contains(path, "/volumeattachments") || strings.HasSuffix(path, "/pods?limit=500") {
+			gone[path] = none
+		}
+	}
+	for cause, later := range map[string]diagnosistest.Replay{"attach.lost": diagnosistest.Replay(r.Cluster), diagnosis.None: gone} {
+		through := &moving{Replay: diagnosistest.Replay(r.Cluster), later: later}
+		if report := diagnose(t, r, sources(t, r, through)); report.Cause != cause || through.lists != 2 {
+			t.Errorf("want cause %s after two lists, got %s after %d: %+v", cause, report.Cause, through.lists, report.Steps)
+		}
+	}
 }

@@ -205,8 +205,15 @@ func (s *story) source() {
 		step.What, step.Do = "VolumeSnapshot "+p.Name+" does not exist", []string{"create it, or delete the claim", s.inNamespace("get", "volumesnapshot")}
 		s.hang("source.not-ready", step)
 	case !p.Ready:
-		if p.Error != "" {
+		switch {
+		case p.Error != "":
 			step.State = Failed
+		case !p.Handled:
+			step.Why = "it has no status: no snapshot-controller has handled it. The cluster has one for all drivers, and no bundle of this driver brings it"
+			step.Do = append([]string{
+				"install or repair the snapshot-controller; its CRDs alone are not enough",
+				run("kubectl", "get", "deployments", "--all-namespaces", "--field-selector", "metadata.name=snapshot-controller"),
+			}, step.Do...)
 		}
 		s.hang("source.not-ready", step)
 	default:

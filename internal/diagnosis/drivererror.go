@@ -21,6 +21,8 @@ var errorCauses = []errorCause{
 	{"", "", "refuses the credentials", "cloud.credentials", Failed, credentialAdvice},
 	{"", "", "Keystone refused a new token", "cloud.credentials", Failed, credentialAdvice}, // Unavailable after a write: see codesByKind
 	{"", "PermissionDenied", "", "cloud.rights", Failed, []string{"give the user a role or the access rule that the error names: " + accessRulesPage, cloudDoctor}},
+	{"", "", "unknown authority", "cloud.unreachable", Failed, caAdvice},
+	{"", "", "CA file", "cloud.unreachable", Failed, caAdvice},
 	{"", "Unavailable", "", "cloud.unreachable", Waiting, []string{
 		"the driver retries; check DNS, proxy and firewall between the controller pods and the cloud, and ask its operator", cloudDoctor,
 	}},
@@ -55,6 +57,9 @@ var (
 
 	credentialAdvice = []string{
 		"correct the Secret with clouds.yaml; the driver reads it again without a restart: " + page("rotate-credentials.md"), cloudDoctor,
+	}
+	caAdvice = []string{
+		"the driver does not trust the certificate of the cloud. Put the CA of the cloud into its place; no pod restarts: " + page("rotate-credentials.md") + "#the-ca-changed", cloudDoctor,
 	}
 	quotaAdvice = []string{"delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", run("openstack", "quota", "show", "--volume", "--usage")}
 	zoneAdvice  = []string{

@@ -43,6 +43,7 @@ type Snapshot struct {
 	Name    string
 	Missing bool
 	Ready   bool
+	Handled bool // the snapshot-controller has written a status
 	Error   string
 	Created metav1.Time
 }
@@ -55,6 +56,7 @@ type Node struct {
 	Driver  *storagev1.CSINodeDriver
 	Seen    bool         // CSINode could be read
 	Plugins []corev1.Pod // of the driver on the node
+	Finding string       // what the driver of the node found wrong with the volume: a reason of its metric, or empty
 }
 
 // Lease is a leader lease of a sidecar.

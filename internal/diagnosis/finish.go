@@ -18,6 +18,8 @@ func (s *story) mount() {
 	failed := s.failedMount(*p)
 	node := p.Spec.NodeName
 	switch {
+	case s.Nodes[node] != nil && s.Nodes[node].Finding != "":
+		s.finding(node, s.Nodes[node].Finding)
 	case ready(*p):
 		s.done(stepMount, "pod %s runs with the volume", p.Name)
 	case mounted(*p) && (failed == nil || !lastOf(*failed).After(lastRun(*p)) || !s.namesVolume(*p, failed.Message)):
@@ -36,6 +38,29 @@ func (s *story) mount() {
 			Name: stepMount, State: Waiting, What: "pod " + p.Name + " does not run yet; the volume is attached", Since: since(p.CreationTimestamp.Time), Why: podWaits(*p),
 			Do: append([]string{s.describePod(*p)}, s.nodeLog(node)...),
 		})
+	}
+}
+
+// finding hangs the story for a volume that is mounted and does not work.
+func (s *story) finding(node, reason string) {
+	kernelLog := run("kubectl", "debug", "node/"+nodeNamed(node), "--image=busybox", "--profile=sysadmin", "--", "dmesg")
+	step := Step{Name: stepMount, Why: "the driver on the node reports " + reason + " (cinder_csi_node_volume_unhealthy)"}
+	switch reason {
+	case "FileSystemReadOnly":
+		step.What = "the file system of the volume is read-only on node " + node + ", after an error of its disk"
+		step.Do = []string{
+			"find out why the disk failed", kernelLog,
+			"then delete every pod that uses the claim there: the driver checks the file system before it mounts it again. " + page("troubleshoot.md") + "#file-system-is-read-only",
+		}
+		s.hang("mount.read-only", step)
+	case "FileSystemErrors":
+		step.What = "the file system of the volume has errors on node " + node
+		step.Do = []string{kernelLog, "stop every pod that uses the claim there: the driver checks the file system before it mounts it again"}
+		s.hang("mount.unhealthy", step)
+	default:
+		step.What = "the disk of the volume does not work on node " + node
+		step.Do = []string{"repair the storage behind Cinder; the driver goes on by itself: " + page("troubleshoot.md") + "#the-storage-does-not-answer", kernelLog}
+		s.hang("mount.unhealthy", step)
 	}
 }
 

@@ -52,7 +52,8 @@ func TestANodeThatIsReadyIsNeverCalledGone(t *testing.T) {
 		{"another project, node lost", "volume.missing", []func(*diagnosis.Facts){hidden, notReady}},
 		{"another project, detach on a lost node", "node.not-ready", []func(*diagnosis.Facts){hidden, notReady, detaching}},
 		{"another project, detach", "detach.stuck", []func(*diagnosis.Facts){hidden, detaching}},
-		{"server in another project", "none", []func(*diagnosis.Facts){gone}},
+		{"server in another project", "server.unknown", []func(*diagnosis.Facts){gone}},
+		{"server in another project, volume unread", "none", []func(*diagnosis.Facts){gone, func(f *diagnosis.Facts) { f.Cloud.Volume = nil }}},
 		{"server gone", "server.missing", []func(*diagnosis.Facts){gone, notReady}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

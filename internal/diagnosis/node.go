@@ -15,10 +15,13 @@ func (s *story) nodeTrouble(step, name string) bool {
 	}
 	server := s.serverOf(n)
 	gone := server != nil && server.Missing
-	if gone && (n.Ready || s.Cloud.Missing) {
+	unknown := gone && n.Ready && !n.Missing && !s.Cloud.Missing && s.Cloud.Volume != nil
+	if gone && !unknown && (n.Ready || s.Cloud.Missing) {
 		s.hiddenServer(name, server)
 	}
 	switch {
+	case unknown:
+		s.serverUnknown(step, name, server)
 	case gone && !n.Ready && !n.Missing && !s.Cloud.Missing:
 		s.serverMissing(step, name, server)
 	case server != nil && server.Status == "ERROR":
@@ -63,6 +66,19 @@ func (s *story) serverMissing(step, name string, server *CloudServer) {
 		Do: []string{
 			"make sure that the server is gone, and not in another project than the credentials of cloud " + s.Cloud.Name, run("openstack", "server", "show", serverWord(server.ID)),
 			"delete the node; Kubernetes then deletes its pods, and the driver detaches the volumes", run("kubectl", "delete", "node", nodeNamed(name)),
+		},
+	})
+}
+
+// serverUnknown is a server that Nova does not have, though its node answers and Cinder shows the volume of the same project.
+func (s *story) serverUnknown(step, name string, server *CloudServer) {
+	s.hang("server.unknown", Step{
+		Name: step, What: "Nova has no server " + server.ID + ", and its node " + name + " is ready; " + s.volumeText(),
+		Why: "the machine runs, so it is not gone. Nova attaches and detaches nothing at a server that it does not have",
+		Do: []string{
+			"do not delete the node. See whether the server is in another project than the credentials of cloud " + s.Cloud.Name, run("openstack", "server", "show", serverWord(server.ID)),
+			"or whether CSINode has the ID of an earlier server; then restart the pod of the driver on the node", run("kubectl", "get", "csinode", nodeNamed(name), "--output", "yaml"),
+			"otherwise give the ID to the operator of the cloud: somebody deleted the server in Nova while its host did not answer",
 		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
@@ -85,7 +86,7 @@ func FindOrphans(ctx context.Context, from Sources, clusterID string) (Orphans, 
 			continue
 		}
 		for _, m := range all {
-			if m.Metadata[clusterMark] == clusterID && !named[strings.ToLower(m.ID)] {
+			if m.Metadata[contract.MetadataCluster] == clusterID && !named[strings.ToLower(m.ID)] {
 				o.Orphans = append(o.Orphans, m.orphan(list.kind, from.Now))
 			}
 		}
@@ -162,7 +163,7 @@ func (m marked) orphan(kind string, now time.Time) Orphan {
 		o.Doubt = "a server uses it"
 	case now.Sub(m.Created.Time) < young:
 		o.Doubt = "it is new: Kubernetes may not have written its object yet"
-	case m.Metadata["cinder.csi.openstack.org/temporary"] != "":
+	case m.Metadata[contract.MetadataTemporary] != "":
 		o.Doubt = "the driver makes a backup from it, or has failed to delete it after that"
 	}
 	return o

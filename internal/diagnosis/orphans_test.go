@@ -21,10 +21,12 @@ import (
 )
 
 // project is a login to a project of the simulated cloud, and a function that creates an object there.
-func project(t *testing.T) (c *cloud.Cloud, create func(resource string, body map[string]any) (id string)) {
+func project(t testing.TB) (c *cloud.Cloud, create func(resource string, body map[string]any) (id string)) {
 	t.Helper()
 	sim := openstacksim.New(openstacksim.Default())
 	sim.SetAllLatency(0)
+	sim.SetQuota("demo", "volumes", -1)
+	sim.SetQuota("demo", "gigabytes", -1)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "clouds.yaml")

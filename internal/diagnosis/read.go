@@ -25,6 +25,8 @@ type Sources struct {
 	Namespace string
 	// Controller is the cluster of the controller, with a hosted control plane; nil: the same as Cluster. It needs a Namespace.
 	Controller *cluster.Cluster
+	// NodePage reads a page of a pod of a node: PodPage of the cluster of the nodes. Nil reads none.
+	NodePage func(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error)
 	// Page reads a page of a pod of the controller: PodPage of its cluster.
 	Page func(ctx context.Context, namespace, pod string, port int, path string) ([]byte, error)
 	Now  time.Time
@@ -82,10 +84,40 @@ func read(ctx context.Context, from Sources, facts Facts) (Facts, error) {
 	r.readEvents(ctx)
 	r.readAttachments(ctx)
 	r.readNodes(ctx)
+	r.readFindings(ctx)
 	r.readDriver(ctx)
 	r.readCloud(ctx)
+	r.readMovedAgain(ctx)
 	r.readClusterID(ctx)
 	return *r.facts, nil
+}
+
+// readMovedAgain reads where the volume is a second time if Kubernetes and the cloud contradict each other, and something has changed in
+// Kubernetes since. The cloud is read some seconds after Kubernetes, and a pod that ended between the two is no contradiction.
+func (r *reader) readMovedAgain(ctx context.Context) {
+	if !(&story{Facts: *r.facts, report: &Report{}}).contradicted() {
+		return
+	}
+	before := r.facts.Attachments
+	r.facts.Attachments = nil
+	r.readAttachments(ctx)
+	if slices.EqualFunc(before, r.facts.Attachments, func(a, b storagev1.VolumeAttachment) bool {
+		return a.Name == b.Name && a.Status.Attached == b.Status.Attached && (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil)
+	}) {
+		return
+	}
+	if r.facts.Claim != nil {
+		r.facts.Pods = nil
+		r.readPods(ctx)
+	}
+	r.readNodes(ctx)
+	r.readCloud(ctx)
+	seen := map[Gap]bool{}
+	r.facts.Gaps = slices.DeleteFunc(r.facts.Gaps, func(g Gap) bool {
+		twice := seen[g]
+		seen[g] = true
+		return twice
+	})
 }
 
 // get reads one object and reports whether it is there. What cannot be read is a gap.
@@ -229,7 +261,7 @@ func (r *reader) readSource(ctx context.Context) {
 		Metadata struct {
 			CreationTimestamp time.Time `json:"creationTimestamp"`
 		} `json:"metadata"`
-		Status struct {
+		Status *struct {
 			ReadyToUse bool `json:"readyToUse"`
 			Error      struct {
 				Message string `json:"message"`
@@ -242,7 +274,10 @@ func (r *reader) readSource(ctx context.Context) {
 	if !there && !missing {
 		return
 	}
-	s := &Snapshot{Name: name, Missing: missing, Ready: snapshot.Status.ReadyToUse, Error: snapshot.Status.Error.Message}
+	s := &Snapshot{Name: name, Missing: missing}
+	if status := snapshot.Status; status != nil {
+		s.Handled, s.Ready, s.Error = true, status.ReadyToUse, status.Error.Message
+	}
 	s.Created.Time = snapshot.Metadata.CreationTimestamp
 	r.facts.Snapshot = s
 }

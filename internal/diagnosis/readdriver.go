@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
@@ -136,10 +138,55 @@ func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
 	}
 }
 
+// unhealthy is the metric of a node that names a volume with a finding, and the reason.
+var unhealthy = regexp.MustCompile(`(?m)^cinder_csi_node_volume_unhealthy\{reason="([A-Za-z]+)",volume="([0-9a-f-]+)"\} 1$`)
+
+// readFindings reads what the driver of each node with a pod of the claim found wrong with the volume.
+func (r *reader) readFindings(ctx context.Context) {
+	id := handleOf(r.facts.Volume)
+	if r.NodePage == nil || id == "" {
+		return
+	}
+	for _, pod := range r.facts.Pods {
+		node := r.facts.Nodes[pod.Spec.NodeName]
+		if node == nil {
+			continue
+		}
+		for _, p := range node.Plugins {
+			port, found := portNamed(p, "metrics")
+			if !ready(p) || !found {
+				continue
+			}
+			text, err := r.NodePage(ctx, p.Namespace, p.Name, port, "/metrics")
+			if err != nil {
+				r.gap("what the driver on node "+pod.Spec.NodeName+" found wrong with the volume", err)
+				continue
+			}
+			for _, m := range unhealthy.FindAllSubmatch(text, -1) {
+				if string(m[2]) == id {
+					node.Finding = string(m[1])
+				}
+			}
+		}
+	}
+}
+
+// portNamed is a port of the driver in a pod of the driver.
+func portNamed(p corev1.Pod, name string) (port int, found bool) {
+	for _, c := range p.Spec.Containers {
+		for _, port := range c.Ports {
+			if c.Name == "driver" && port.Name == name {
+				return int(port.ContainerPort), true
+			}
+		}
+	}
+	return 0, false
+}
+
 // readClusterID reads with which ID the driver marks volumes, if this volume has a mark. A bundle has the ID in a ConfigMap of the controller.
 func (r *reader) readClusterID(ctx context.Context) {
 	c := r.facts.Cloud
-	if c == nil || c.Volume == nil || c.Volume.Metadata[clusterMark] == "" {
+	if c == nil || c.Volume == nil || c.Volume.Metadata[contract.MetadataCluster] == "" {
 		return
 	}
 	if ids := r.driverIDs(ctx).ids; len(ids) == 1 {

@@ -113,20 +113,26 @@ func (v *command) controllerOf(from *diagnosis.Sources) error {
 	return nil
 }
 
-// flags adds the flags that each command has.
+// flags adds the flags of a command that reads a cluster and the cloud.
 func (v *command) flags(c *cobra.Command) {
+	v.clusterFlags(c)
+	f := c.Flags()
+	f.StringVar(&v.cloud.CloudName, "os-cloud", "", "the cloud's entry in clouds.yaml; default OS_CLOUD, or the OS_* variables")
+	f.StringVar(&v.cloud.Region, "os-region-name", "", "region; default OS_REGION_NAME, or what clouds.yaml says")
+	f.StringVar(&v.cloud.CACert, "os-cacert", "", "PEM file of the cloud's CA; default OS_CACERT, or what clouds.yaml says")
+	_ = c.RegisterFlagCompletionFunc("os-cloud", CompleteClouds(v.Env))
+}
+
+// clusterFlags adds the flags of a command that reads a cluster.
+func (v *command) clusterFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&v.kube.Kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; default KUBECONFIG, then ~/.kube/config")
 	f.StringVar(&v.kube.Context, "context", "", "context in the kubeconfig; default its current one")
 	f.StringVar(&v.kube.User, "user", "", "user in the kubeconfig; default that of the context")
 	f.StringVar(&v.kube.As, "as", "", "user to act as")
-	f.StringVar(&v.cloud.CloudName, "os-cloud", "", "the cloud's entry in clouds.yaml; default OS_CLOUD, or the OS_* variables")
-	f.StringVar(&v.cloud.Region, "os-region-name", "", "region; default OS_REGION_NAME, or what clouds.yaml says")
-	f.StringVar(&v.cloud.CACert, "os-cacert", "", "PEM file of the cloud's CA; default OS_CACERT, or what clouds.yaml says")
 	f.StringVarP(&v.output, "output", "o", asTable, "table, json or yaml")
 	_ = c.RegisterFlagCompletionFunc("context", v.completeContexts)
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("os-cloud", CompleteClouds(v.Env))
 }
 
 // CompleteClouds offers the entries of clouds.yaml for a flag that names a cloud, and nothing if the file cannot be read.
@@ -155,7 +161,7 @@ func (v *command) run(ctx context.Context, args []string) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
 	defer cancel()
-	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, Now: v.now()}
+	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
 	if err := v.controllerOf(&from); err != nil {
 		return err
 	}

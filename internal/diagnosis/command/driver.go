@@ -1,0 +1,107 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+)
+
+func newVersion(w World, timeout *time.Duration) *cobra.Command {
+	v := &command{World: w, timeout: timeout}
+	client := false
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Say which version this is, and which driver runs in the cluster",
+		Long: `Prints the version of this program, and of the pods of the driver the image and the version that the driver itself reports. For that it
+forwards a port to each pod; without this right the images are shown alone.
+
+It changes nothing. Exit code 0: everything was read. 1: something was not, or no pod of the driver was found. 64: wrong usage.`,
+		Example: "  kubectl cinder version\n  kubectl cinder version --client",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return v.driver(cmd.Context(), client, func(ctx context.Context, from diagnosis.Sources) (any, func() error, error) {
+				d := diagnosis.DriverPods{Client: v.Version, Pods: []diagnosis.DriverPod{}, Unseen: []diagnosis.Gap{}}
+				var err error
+				if !client {
+					d = diagnosis.ReadDriverPods(ctx, from, v.Version)
+					err = unread(len(d.Pods), d.Unseen)
+				}
+				if client {
+					return d, func() error { _, err := fmt.Fprintln(v.Stdout, "kubectl-cinder "+v.Version); return err }, nil
+				}
+				return d, func() error { return diagnosis.PrintDriverPods(v.Stdout, d, v.columns()) }, err
+			})
+		},
+	}
+	v.clusterFlags(c)
+	v.controllerFlags(c)
+	c.Flags().BoolVar(&client, "client", false, "only the version of this program; needs no cluster")
+	return c
+}
+
+func newOperations(w World, timeout *time.Duration) *cobra.Command {
+	v := &command{World: w, timeout: timeout}
+	c := &cobra.Command{
+		Use:   "operations",
+		Short: "List what every pod of the driver is doing, with the claims",
+		Long: `Reads /debug/operations of each controller pod and each node pod: the calls that have not succeeded yet, the oldest first. For that it forwards
+a port to each pod. With a hosted control plane the controller runs in another cluster: name that with --controller-kubeconfig, and the namespace
+there with --driver-namespace.
+
+It changes nothing. Exit code 0: each pod was read. 1: some were not, or there are none. 64: wrong usage.`,
+		Example: "  kubectl cinder operations",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return v.driver(cmd.Context(), false, func(ctx context.Context, from diagnosis.Sources) (any, func() error, error) {
+				all := diagnosis.ReadAllOperations(ctx, from)
+				return all, func() error { return diagnosis.PrintOperations(v.Stdout, all, v.columns()) }, unread(all.Pods, all.Unseen)
+			})
+		},
+	}
+	v.clusterFlags(c)
+	v.controllerFlags(c)
+	return c
+}
+
+// unread is the error of pods that were not read.
+func unread(pods int, unseen []diagnosis.Gap) error {
+	switch {
+	case len(unseen) > 0:
+		return fmt.Errorf("%w: %s", ErrUnread, unseen[0].What)
+	case pods == 0:
+		return fmt.Errorf("%w: this cluster has no pod of the driver that can be trusted; name the namespace of the controller with --driver-namespace", ErrUnread)
+	}
+	return nil
+}
+
+// driver runs a command that reads the pods of the driver, and prints what it returns.
+func (v *command) driver(ctx context.Context, noCluster bool, read func(context.Context, diagnosis.Sources) (document any, table func() error, unread error)) error {
+	var from diagnosis.Sources
+	if !noCluster {
+		k, err := v.cluster()
+		if err != nil {
+			return err
+		}
+		from = diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
+		if err := v.controllerOf(&from); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
+	defer cancel()
+	document, table, unread := read(ctx, from)
+	err := error(nil)
+	if v.output == asTable {
+		err = table()
+	} else {
+		err = v.document(document)
+	}
+	if err != nil {
+		return err
+	}
+	return unread
+}
