@@ -10,8 +10,8 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 		"a NetworkPolicy without ports, which would allow all traffic out": {
 			"networkPolicy: {enabled: true}", "at '/networkPolicy/ports': minItems: got 0, want 1",
 		},
-		"a global registry, which this chart calls images.registry": {
-			"global: {imageRegistry: mirror.example}", "at '/global': additional properties 'imageRegistry' not allowed",
+		"a NetworkPolicy that keeps Prometheus from the metrics": {
+			"networkPolicy: {enabled: true, ports: [5000]}\nmonitoring: {kind: PodMonitor}", "networkPolicy.metricsNamespaces is empty",
 		},
 		"values of another version of the chart": {
 			"chartVersion: 0.0.9", "at '/chartVersion': value must be '0.1.0'",
@@ -52,6 +52,9 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 		"two default snapshot classes, with which Kubernetes refuses snapshots": {
 			"snapshots: {extraClasses: [{name: b, deletionPolicy: Delete, default: true}]}", "snapshots: cinder-csi, b are default classes of one driver",
 		},
+		"two default StorageClasses, of which Kubernetes takes the newest": {
+			"storageClasses: [{name: a, default: true, reclaimPolicy: Delete, volumeBindingMode: Immediate, allowVolumeExpansion: true}, {name: b, default: true, reclaimPolicy: Delete, volumeBindingMode: Immediate, allowVolumeExpansion: true}]", "storageClasses: a, b are default classes",
+		},
 		"alerts on metrics that Prometheus does not read": {
 			"monitoring: {alerts: true}", "at '/monitoring/alerts': value must be false",
 		},
@@ -68,6 +71,32 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 				t.Errorf("want the chart and %q in the message, got: %v", c.want, err)
 			}
 		})
+	}
+}
+
+// Helm gives the globals of an umbrella chart to each of its charts, so they may be those of another chart.
+func TestTheChartTakesTheGlobalsOfAnUmbrellaChart(t *testing.T) {
+	with := objects(t, parse(t, "global: {imageRegistry: mirror.example, storageClass: fast, imagePullSecrets: [pull]}"))
+	if diff := changed(objects(t, nil), with); len(diff) != 0 {
+		t.Errorf("globals change %v", diff)
+	}
+}
+
+// The name of a registry that nobody owns would be an invitation: who registers it runs as root on every node.
+func TestTheChartHasNoDefaultRegistryForTheImagesOfThisProject(t *testing.T) {
+	for name, c := range map[string]struct{ values, want string }{
+		"the defaults":              {"", "the image cinder-csi/cinder-csi-driver by default: build or mirror it"},
+		"one role alone":            {"images: {controller: {driver: {registry: a.example}}}", "images.node.driver"},
+		"a tag":                     {"images: {controller: {driver: {tag: v9}}, node: {driver: {tag: v9}}}", "images.controller.driver"},
+		"the drift check":           {"images: {controller: {driver: {registry: a.example}}, node: {driver: {registry: a.example}}}\n" + aDriftCheck, "the image cinder-csi/cinder-csi-generator by default"},
+		"both roles":                {"images: {controller: {driver: {registry: a.example}}, node: {driver: {registry: a.example}}}", ""},
+		"a mirror":                  {"images: {registry: mirror.example}\n" + aDriftCheck, ""},
+		"the guest's half, by role": {"target: hypershift\nplane: guest\nimages: {node: {driver: {registry: a.example}}}", ""},
+	} {
+		_, err := renderOnly(t, anyRelease, parse(t, c.values), false)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: want an error with %q, got %v", name, c.want, err)
+		}
 	}
 }
 

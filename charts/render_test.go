@@ -22,13 +22,22 @@ func init() { debug.SetGCPercent(400) }
 // anyRelease is a release whose name and namespace no object may have.
 var anyRelease = chartutil.ReleaseOptions{Name: "any-name", Namespace: "any-namespace", Revision: 1, IsInstall: true}
 
-// render gives the files that the chart writes with these values, as `helm template` does, or the error of Helm.
+// ownImages are the registries that the chart cannot know. Every test has them, but those of the refusal.
+const ownImages = "images: {controller: {driver: {registry: registry.example}}, node: {driver: {registry: registry.example}}, driftcheck: {generator: {registry: registry.example}}}"
+
+// render gives the files that the chart writes with these values and ownImages, as `helm template` does, or the error of Helm.
 func render(t *testing.T, values map[string]any) (map[string]string, error) {
 	t.Helper()
 	return renderFor(t, anyRelease, values, false)
 }
 
 func renderFor(t *testing.T, release chartutil.ReleaseOptions, values map[string]any, skipSchema bool) (map[string]string, error) {
+	t.Helper()
+	return renderOnly(t, release, chartutil.CoalesceTables(chartutil.CoalesceTables(map[string]any{}, values), parse(t, ownImages)), skipSchema)
+}
+
+// renderOnly takes the values as they are.
+func renderOnly(t *testing.T, release chartutil.ReleaseOptions, values map[string]any, skipSchema bool) (map[string]string, error) {
 	t.Helper()
 	c, err := loader.LoadDir("cinder-csi")
 	if err != nil {

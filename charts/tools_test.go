@@ -40,7 +40,11 @@ func valuesFiles(t *testing.T) []string {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return append(files, "cinder-csi/values.yaml", file)
+	least := filepath.Join(t.TempDir(), "least.yaml")
+	if err := os.WriteFile(least, []byte(ownImages), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return append(files, least, file)
 }
 
 // tool runs a program of `make tools`, offline and without the settings of a user. Its error holds what the program printed.
@@ -92,10 +96,10 @@ func TestToolsHelm3AndHelm4WriteTheSameObjects(t *testing.T) {
 
 func TestToolsRefuseAnOlderKubernetes(t *testing.T) {
 	for _, helm := range []string{"helm", "helm4"} {
-		if _, err := tool(t, helm, "template", "any", "cinder-csi", "--kube-version", "1.27.0"); err != nil {
+		if _, err := tool(t, helm, "template", "any", "cinder-csi", "--kube-version", "1.27.0", "--set", "images.registry=mirror.example"); err != nil {
 			t.Errorf("want Kubernetes 1.27 accepted, got %v", err)
 		}
-		_, err := tool(t, helm, "template", "any", "cinder-csi", "--kube-version", "1.26.9")
+		_, err := tool(t, helm, "template", "any", "cinder-csi", "--kube-version", "1.26.9", "--set", "images.registry=mirror.example")
 		if err == nil || !strings.Contains(err.Error(), "chart requires kubeVersion: >= 1.27.0-0") || !strings.Contains(err.Error(), "1.26.9") {
 			t.Errorf("%s: want Kubernetes 1.26.9 refused for its version, got %v", helm, err)
 		}

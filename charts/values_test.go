@@ -138,6 +138,7 @@ var generalRows = []row{
 		"Service/cinder-csi-controller-metrics", "Service/cinder-csi-node-metrics", "ServiceMonitor/cinder-csi-controller", "ServiceMonitor/cinder-csi-node", "ServiceMonitor/cinder-csi-snapshotter",
 		nodeSettings, daemonSet,
 	}},
+	{leaf: "credentials.caKey", value: "ca.crt", objects: []string{deployment}},
 	{leaf: "credentials.request", value: "true", with: standalone, objects: []string{"CredentialsRequest/cinder-csi"}},
 	{leaf: "monitoring.platform", value: "true", with: standalone, objects: []string{
 		"Role/cinder-csi-controller-prometheus", "RoleBinding/cinder-csi-controller-prometheus",
@@ -175,8 +176,10 @@ var generalRows = []row{
 	{leaf: "networkPolicy.ports", value: "[443]", with: aPolicy, objects: []string{policy}},
 	{leaf: "networkPolicy.cidrs", value: "[192.0.2.0/24]", with: aPolicy, objects: []string{policy}},
 	{leaf: "networkPolicy.apiServerCIDRs", value: "[192.0.2.0/24]", with: aPolicy, objects: []string{policy}},
+	{leaf: "networkPolicy.apiServerPorts", value: "[16443]", with: aPolicy, objects: []string{policy}},
+	{leaf: "networkPolicy.dnsCIDRs", value: "[169.254.20.10/32]", with: aPolicy, objects: []string{policy}},
 	{leaf: "networkPolicy.metricsNamespaces", value: "[monitoring]", with: aPolicy, objects: []string{policy}},
-	{leaf: "hypershift.guestAccess", value: "serviceAccountToken", with: hypershift, objects: []string{deployment}},
+	{leaf: "hypershift.guestAccess", value: "adminKubeconfig", with: hypershift, objects: []string{deployment}},
 	{leaf: "hypershift.kubeconfigSecret", value: "other", with: hypershift, objects: []string{deployment}},
 	{leaf: "images.registry", value: "mirror.example", objects: []string{deployment, daemonSet}},
 	{leaf: "images.pullPolicy", value: "Always", objects: []string{deployment, daemonSet}},
@@ -215,12 +218,19 @@ func roleRows(role, workload, account string) []row {
 		switch {
 		case key == "extraVolumeMounts":
 			r.with = role + ": {extraVolumes: " + values["extraVolumes"] + "}"
-		case role == "controller" && (key == "imagePullSecrets" || strings.HasPrefix(key, "proxy.")): // the drift check has those of the controller
+		case role == "controller" && driftCheckHas(key):
 			r.with, r.objects = aDriftCheck, append(r.objects, "CronJob/cinder-csi-drift-check")
 		}
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// driftCheckHas is whether the drift check takes a value from the controller: it needs the same nodes, names, proxy and images.
+func driftCheckHas(key string) bool {
+	return strings.HasPrefix(key, "proxy.") || slices.Contains([]string{
+		"affinity", "dnsConfig", "dnsPolicy", "hostAliases", "imagePullSecrets", "nodeSelector", "podLabels", "priorityClassName", "tolerations",
+	}, key)
 }
 
 func imageRows(role, workload string, containers ...string) []row {
@@ -330,7 +340,7 @@ func everyValue(t *testing.T) map[string]any {
 	for _, r := range rows {
 		switch r.leaf {
 		case "target", "plane", "hypershift.guestAccess", "hypershift.kubeconfigSecret", "snapshots.enabled", "helmTest.enabled", "controller.podDisruptionBudget.enabled",
-			"caConfigMap.name", "trustedCA": // caBundle excludes them
+			"caConfigMap.name", "credentials.caKey", "trustedCA": // caBundle excludes them
 			continue
 		}
 		if slices.Contains(standaloneLeaves, r.leaf) {

@@ -35,7 +35,7 @@ func generator(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, messages bytes.Buffer
 	world := cli.World{
-		Stdin: &bytes.Buffer{}, Stdout: &out, Stderr: &messages, Version: "test", Env: func(string) string { return "" },
+		Stdin: &bytes.Buffer{}, Stdout: &out, Stderr: &messages, Version: "test", ReadOnly: true, Env: func(string) string { return "" },
 		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) },
 	}
 	if code := cli.Run(t.Context(), world, args); code != cli.OK {

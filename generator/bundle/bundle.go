@@ -2,6 +2,9 @@
 //
 // Rendering is a pure function: the same decisions give the same bytes. It decides nothing itself, and holds no secret. The tree
 // lacks plan.yaml, which lists the other files and is therefore written after them.
+//
+// What the parts of manifests/ become is kustomize's to say. Which of a patch's statements are needed is found by building the parts
+// without it. Where a value comes from is recorded by source, and asked for by the place that a build shows.
 package bundle
 
 import (
@@ -25,8 +28,8 @@ type Options struct {
 }
 
 // Render makes the files of a bundle. It fails if the configuration asks for something that this version does not emit.
-// It also fails if a decision is missing; plan.Decide makes all of them.
-func Render(r plan.Result, o Options) (Tree, error) {
+// Kustomize says which statements of the patches an overlay needs; Helm values do without it. Render also fails if a decision is missing; plan.Decide makes all of them.
+func Render(r plan.Result, kustomize Kustomize, o Options) (Tree, error) {
 	if err := supported(r, o); err != nil {
 		return nil, err
 	}
@@ -39,7 +42,7 @@ func Render(r plan.Result, o Options) (Tree, error) {
 		if r.Format == v1alpha1.Helm {
 			err = p.helm(t)
 		} else {
-			err = p.kustomize(t, o)
+			err = p.kustomize(t, kustomize, o)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("plane %s: %w", p.name, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
@@ -45,7 +46,7 @@ func result(t testing.TB, target v1alpha1.Target, format v1alpha1.Format, spec v
 
 func render(t testing.TB, r plan.Result, o bundle.Options) bundle.Tree {
 	t.Helper()
-	tree, err := bundle.Render(r, o)
+	tree, err := bundle.Render(r, verify.Kustomize, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,24 +146,33 @@ func TestWhatIsNotEmittedIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, o := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{}), bundle.Options{}
 			c.change(&r, &o)
-			if _, err := bundle.Render(r, o); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := bundle.Render(r, verify.Kustomize, o); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("want an error about %s, got %v", c.want, err)
 			}
 		})
 	}
 }
 
-func TestTheNodesCloudConfHasNoGlobalSectionAndKeepsTheRest(t *testing.T) {
+func TestTheNodesCloudConfHasNoGlobalSection(t *testing.T) {
 	r := result(t, v1alpha1.Vanilla, v1alpha1.Kustomize, v1alpha1.Spec{VolumeAttachLimit: "20"})
-	r.CloudConf.Value += "\n[Metadata]\nsearch-order = metadataService\n\n[BlockStorage]\nrescan-on-resize = true\n"
 	conf := string(render(t, r, bundle.Options{})["driver/patches/node-config.yaml"])
-	for _, want := range []string{"node-volume-attach-limit = 20", "search-order = metadataService", "rescan-on-resize = true"} {
-		if !strings.Contains(conf, want) {
-			t.Errorf("want %q in:\n%s", want, conf)
-		}
+	if !strings.Contains(conf, "node-volume-attach-limit = 20") || strings.Contains(conf, "[Global]") || strings.Contains(conf, "clouds") {
+		t.Errorf("want the attach limit, and nothing about clouds:\n%s", conf)
 	}
-	if strings.Contains(conf, "[Global]") || strings.Contains(conf, "clouds") {
-		t.Errorf("the node's cloud.conf speaks of clouds:\n%s", conf)
+}
+
+// The decided text is passed on as it is. What this package would not understand in it is the driver's to refuse.
+func TestTheControllersCloudConfIsTheDecidedTextWithTheZonesBelow(t *testing.T) {
+	r := result(t, v1alpha1.Vanilla, v1alpha1.Helm, v1alpha1.Spec{})
+	r.CloudConf.Value = "; a comment\n" + r.CloudConf.Value
+	r.ZoneMap.Value = map[string]string{"rack 1": "ceph"}
+	var values struct{ CloudConf struct{ Controller string } }
+	if err := yaml.Unmarshal(render(t, r, bundle.Options{})["values.yaml"], &values); err != nil {
+		t.Fatal(err)
+	}
+	want := r.CloudConf.Value + "\n[Zone \"rack 1\"]\nvolume-zone = ceph\n"
+	if diff := cmp.Diff(want, values.CloudConf.Controller); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -219,7 +229,7 @@ func TestTheReadmeSaysFirstThatTheImageOfTheDriverIsTheUsersToBuild(t *testing.T
 	for tag, want := range map[string]v1alpha1.Image{"default": {}, "own": {Registry: "registry.example"}} {
 		r := result(t, v1alpha1.Vanilla, v1alpha1.Helm, v1alpha1.Spec{Images: v1alpha1.Images{Driver: want}})
 		readme := string(render(t, r, bundle.Options{})["README.md"])
-		said, decided := strings.Index(readme, "nobody publishes this image: build or mirror it"), strings.Index(readme, "## What was decided")
+		said, decided := strings.Index(readme, "no registry has this image by default: build or mirror it"), strings.Index(readme, "## What was decided")
 		if tag == "default" && (said < 0 || said > decided) || tag == "own" && said >= 0 {
 			t.Errorf("%s: said at %d, decisions at %d:\n%s", tag, said, decided, readme)
 		}

@@ -25,8 +25,24 @@ func (w *text) credentials(r plan.Result) {
 		w.here()
 		w.line("kubectl apply -f $DIR/namespace.yaml")
 	}
-	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=clouds.yaml", quote(c.SecretName), quote(ns), quote(c.Key))
+	ca := ""
+	if key := r.CAKey.Value; key != "" {
+		ca = " --from-file=" + quote(key) + "=ca.pem"
+	}
+	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=clouds.yaml%s", quote(c.SecretName), quote(ns), quote(c.Key), ca)
 	w.line("```")
+	w.ownCA(r)
+}
+
+// ownCA says what a cloud with a private CA needs, unless the configuration has it.
+func (w *text) ownCA(r plan.Result) {
+	switch {
+	case r.CAKey.Value != "":
+		w.line("\nThe file `ca.pem` has the certificates of the CA of OpenStack. A `cacert` in `clouds.yaml` does not count: it is a path of your machine.")
+	case r.CASource.Value.ConfigMap == "":
+		w.line("\nIf a private CA has signed the certificates of OpenStack, add `--from-file=cacert=ca.pem` with the certificates of that CA. Without them")
+		w.line("the driver cannot log in. A `cacert` in `clouds.yaml` does not count: it is a path of your machine.")
+	}
 }
 
 // hostedCredentials gives no command that writes: HyperShift overwrites its own Secret at the next reconcile.
@@ -37,5 +53,7 @@ func (w *text) hostedCredentials(c plan.Credentials, namespace string) {
 	w.line("```sh")
 	w.line("# in the management cluster")
 	w.line("kubectl describe secret %s --namespace %s", quote(c.SecretName), quote(namespace))
-	w.line("```")
+	w.line("```\n")
+	w.line("If a private CA has signed the certificates of OpenStack, its certificates belong into the key `cacert` of that Secret. HyperShift copies")
+	w.line("them too. The file that `cacert` in `clouds.yaml` names does not exist in the pods, and does not matter.")
 }

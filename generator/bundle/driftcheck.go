@@ -1,6 +1,8 @@
 package bundle
 
 import (
+	"strings"
+
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 )
 
@@ -70,9 +72,35 @@ func (p *plane) driftCheckSpec() object {
 	if secrets := pullSecrets(w); secrets != nil {
 		pod["imagePullSecrets"] = secrets
 	}
+	p.placeDriftCheck(pod)
+	template, labels := object{"spec": pod}, object{}
+	for key, value := range w.PodLabels.Value {
+		if key != "app" && !strings.HasPrefix(key, "app.kubernetes.io/") { // the pod has its own
+			labels[key] = part(w.PodLabels, key, value)
+		}
+	}
+	if len(labels) > 0 {
+		template["metadata"] = object{"labels": labels}
+	}
 	return object{
 		"schedule":    part(d, "schedule", d.Value.Schedule),
-		"jobTemplate": object{"spec": object{"template": object{"spec": pod}}},
+		"jobTemplate": object{"spec": object{"template": template}},
+	}
+}
+
+// placeDriftCheck puts the pod where those of the controller can run, which reach the cloud. Rules about other pods are for the replicas of the
+// controller, except HyperShift's.
+func (p *plane) placeDriftCheck(pod object) {
+	w := p.r.Controller
+	pod["priorityClassName"], pod["tolerations"] = whole(w.PriorityClass), p.tolerations(w)
+	if len(w.NodeSelector.Value) > 0 {
+		pod["nodeSelector"] = whole(w.NodeSelector)
+	}
+	if p.hosted() && w.Affinity.Value == nil {
+		pod["affinity"] = under(p.hostedAffinity(), refOf(p.r.Hosted))
+	}
+	if w.Affinity.Value != nil && w.Affinity.Value.NodeAffinity != nil {
+		pod["affinity"] = object{"nodeAffinity": objectOf(whole(w.Affinity))["nodeAffinity"]}
 	}
 }
 
@@ -111,6 +139,10 @@ func (w *text) driftCheck(r plan.Result) {
 	w.line("```sh")
 	w.line("kubectl create secret generic %s --namespace %s --from-file=clouds.yaml=reader.yaml", driftCheckName, ns)
 	w.line("```\n")
+	if r.CASource.Value.ConfigMap == "" {
+		w.line("If a private CA has signed the certificates of OpenStack, add `--from-file=cacert=ca.pem` with its certificates, and give the entry in")
+		w.line("`reader.yaml` the line `cacert: %s/cacert`.\n", plan.CloudsDir)
+	}
 	w.line("A run fails if it finds a difference (exit code 2) or cannot compare (1 or 64). This shows the runs, then what they printed:\n")
 	w.line("```sh")
 	w.line("kubectl get jobs --namespace %s --selector %s=%s", ns, componentLabel, driftCheckComponent)

@@ -9,7 +9,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cinder-csi/cinder-csi/charts"
-	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -26,7 +25,7 @@ func (p *plane) helm(t Tree) error {
 	if err != nil {
 		return err
 	}
-	values := objectOf(defaults.without(p.values(), nil))
+	values := objectOf(helmMerge.differing(p.values(), defaults.values, ""))
 	values["chartVersion"] = fixed(defaults.version) // a chart of another version refuses the values
 	return p.write(t, "values.yaml", writer{compare: byOrder(defaults.order), comments: true}, values)
 }
@@ -55,7 +54,7 @@ func (p *plane) values() object {
 		conf["controller"] = p.controllerConf
 		c := r.Credentials
 		values["credentials"] = object{
-			"secretName": part(c, "secretName", c.Value.SecretName), "key": part(c, "key", c.Value.Key), "request": whole(r.CredentialsRequest),
+			"secretName": part(c, "secretName", c.Value.SecretName), "key": part(c, "key", c.Value.Key), "request": whole(r.CredentialsRequest), "caKey": whole(r.CAKey),
 		}
 		values["caBundle"], values["trustedCA"] = whole(r.CABundle), whole(r.TrustedCA)
 		if r.CABundle.Value == "" && !r.TrustedCA.Value {
@@ -175,6 +174,7 @@ func (p *plane) networkValues() node {
 	return object{
 		"enabled": part(n, "enabled", true), "ports": part(n, "ports", n.Value.Ports), "cidrs": part(n, "cidrs", n.Value.CIDRs),
 		"apiServerCIDRs": part(n, "apiServerCIDRs", n.Value.APIServerCIDRs), "metricsNamespaces": part(n, "metricsNamespaces", n.Value.MetricsNamespaces),
+		"apiServerPorts": part(n, "apiServerPorts", n.Value.APIServerPorts), "dnsCIDRs": part(n, "dnsCIDRs", n.Value.DNSCIDRs),
 	}
 }
 
@@ -255,7 +255,7 @@ func (p *plane) imageValues() node {
 
 // chartValues is what the chart's values.yaml has.
 type chartValues struct {
-	composedObject
+	values  map[string]any
 	order   map[string]int // keys in the order of the file
 	version string         // the chart's
 }
@@ -279,8 +279,7 @@ var chartDefaults = sync.OnceValues(func() (*chartValues, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &chartValues{composedObject{leaves: map[string]composedLeaf{}}, map[string]int{}, version}
-	d.set(from(fields), nil, Origin{})
+	d := &chartValues{fields, map[string]int{}, version}
 	d.number(&root)
 	return d, nil
 })
@@ -308,31 +307,4 @@ func (d *chartValues) number(n *yaml.Node) {
 	for _, child := range n.Content {
 		d.number(child)
 	}
-}
-
-// without is a node without what the chart has by default; nil: nothing. Helm replaces lists and merges maps.
-func (d *chartValues) without(n node, at field.Path) node {
-	switch n := n.(type) {
-	case object:
-		rest := object{}
-		for key, value := range n {
-			if r := d.without(value, append(at[:len(at):len(at)], key)); r != nil {
-				rest[key] = r
-			}
-		}
-		if len(rest) == 0 {
-			return nil
-		}
-		return rest
-	case list:
-		if d.has(n, at) {
-			return nil
-		}
-		return n
-	case leaf:
-		if was, there := d.leaves[keyOf(at)]; there && same(was.value, n.value) {
-			return nil
-		}
-	}
-	return n
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// Index knows where every value of every object of a bundle comes from. It holds for both formats, because they stand for the same
-// objects; only a chart's own labels are not in it.
+// Index knows which texts the objects of a bundle are made of. It holds for both formats, because they stand for the same objects; only a
+// chart's own labels are not in it. It knows no values: what a bundle holds is found by building it.
 type Index struct {
-	planes map[string]*composed
+	planes map[string]map[string][]source // by plane, and by kind/name
 }
 
 // Place is one value that a decision governs.
@@ -28,26 +28,43 @@ func IndexOf(r plan.Result) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{planes: map[string]*composed{}}
+	x := &Index{planes: map[string]map[string][]source{}}
 	for _, p := range planes {
-		c, err := p.compose()
+		sources, err := p.sources()
 		if err != nil {
 			return nil, err
 		}
-		for _, patch := range p.patches() {
-			c.apply(patch)
-		}
-		for _, docs := range p.ownObjects() {
-			for _, doc := range docs {
-				c.add(doc, Origin{})
-			}
-		}
-		for _, doc := range p.namespaces() {
-			c.add(doc, Origin{})
-		}
-		x.planes[p.name] = c
+		x.planes[p.name] = byObject(sources)
 	}
 	return x, nil
+}
+
+// byObject are the sources of each object, by the name that it has in the end.
+func byObject(sources []source) map[string][]source {
+	var patches []source
+	for _, s := range sources {
+		if !s.whole {
+			patches = append(patches, s)
+		}
+	}
+	objects := map[string][]source{}
+	for _, s := range sources {
+		if !s.whole {
+			continue
+		}
+		of, name := []source{s}, s.target.name
+		for _, patch := range patches {
+			if !patch.target.selects(s.target) {
+				continue
+			}
+			of = append(of, patch)
+			if l, says := patch.said(field.Path{"metadata", "name"}); says {
+				name, _ = l.value.(string)
+			}
+		}
+		objects[s.target.kinds[0]+"/"+name] = of
+	}
+	return objects
 }
 
 // IndexOfPlan is the index of the bundle that a plan.yaml belongs to.
@@ -61,25 +78,22 @@ func IndexOfPlan(p v1alpha1.Plan) (*Index, error) {
 
 // Origin is where a value comes from; false: no such value is known.
 func (x *Index) Origin(plane, kind, name string, at field.Path) (Origin, bool) {
-	c := x.planes[plane]
-	if c == nil || c.objects[kind+"/"+name] == nil {
-		return Origin{}, false
-	}
-	l, known := c.objects[kind+"/"+name].leaves[keyOf(at)]
-	return l.origin, known
+	return originOf(x.planes[plane][kind+"/"+name], at)
 }
 
-// Governed are the values that come from a decision, in the order of plane, object and field.
-func (x *Index) Governed(decision string) []Place { return x.All()[decision] }
-
-// All are the values that come from each decision.
+// All are the values that come from each decision, in the order of plane, object and field.
 func (x *Index) All() map[string][]Place {
 	all := map[string][]Place{}
-	for plane, c := range x.planes {
-		for _, o := range c.objects {
-			for _, l := range o.leaves {
-				for _, r := range l.origin.Refs {
-					all[r.Decision] = append(all[r.Decision], Place{plane, o.kind, o.name, l.at, r})
+	for plane, objects := range x.planes {
+		for key, sources := range objects {
+			kind, name, _ := strings.Cut(key, "/")
+			for _, at := range placesIn(sources) {
+				origin, known := originOf(sources, at)
+				if !known {
+					continue
+				}
+				for _, r := range origin.Refs {
+					all[r.Decision] = append(all[r.Decision], Place{plane, kind, name, at, r})
 				}
 			}
 		}

@@ -15,7 +15,7 @@ import (
 const driverDir = "driver"
 
 // kustomize adds the plane's overlay: what the cloud decides, above the driver.
-func (p *plane) kustomize(t Tree, o Options) error {
+func (p *plane) kustomize(t Tree, kustomize Kustomize, o Options) error {
 	var resources []string
 	own := func(name string, docs ...node) error {
 		if len(docs) == 0 {
@@ -27,7 +27,7 @@ func (p *plane) kustomize(t Tree, o Options) error {
 	if err := own("namespace.yaml", p.namespaces()...); err != nil {
 		return err
 	}
-	if err := p.driver(t, o); err != nil {
+	if err := p.driver(t, kustomize, o); err != nil {
 		return err
 	}
 	resources = append(resources, driverDir)
@@ -64,7 +64,7 @@ func kustomization(fields object) object {
 }
 
 // driver adds the driver's own objects: what it composes of manifests/, and what it changes there.
-func (p *plane) driver(t Tree, o Options) error {
+func (p *plane) driver(t Tree, kustomize Kustomize, o Options) error {
 	refs := func(names []string) (list []string, err error) {
 		for _, name := range names {
 			ref, err := p.manifest(t, o, name)
@@ -87,7 +87,7 @@ func (p *plane) driver(t Tree, o Options) error {
 	if err != nil {
 		return err
 	}
-	patches, err := p.writePatches(t)
+	patches, err := p.writePatches(t, kustomize)
 	if err != nil {
 		return err
 	}
@@ -259,15 +259,14 @@ func (p *plane) ownObjects() func(yield func(string, []node) bool) {
 
 // writePatches writes each patch as a file of its own and returns the kustomization's list of them. What the base and the components
 // say already is left out, and a patch of which nothing is left is none.
-func (p *plane) writePatches(t Tree) (list, error) {
-	state, err := p.compose()
+func (p *plane) writePatches(t Tree, kustomize Kustomize) (list, error) {
+	base, err := p.build(kustomize)
 	if err != nil {
 		return nil, err
 	}
 	entries := list{}
 	for _, whole := range p.patches() {
-		patch, some := state.needed(whole)
-		state.apply(whole)
+		patch, some := base.needed(whole)
 		if !some {
 			continue
 		}

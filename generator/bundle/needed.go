@@ -1,56 +1,61 @@
 package bundle
 
 import (
+	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/field"
 )
 
-// apply puts what a patch says into the objects that it is for.
-func (c *composed) apply(patch patch) {
-	for _, o := range c.targets(patch.target) {
-		o.set(patch.body, nil, Origin{})
-		for _, op := range patch.ops {
-			o.set(op.value, op.at, Origin{})
-			if slices.Equal(op.at, field.Path{"metadata", "name"}) {
-				delete(c.objects, o.kind+"/"+o.name)
-				o.name, _ = plain(op.value).(string)
-				c.objects[o.kind+"/"+o.name] = o
-			}
+// built are the objects that kustomize makes of the plane's bases and components, before the patches.
+type built []map[string]any
+
+func (b built) targets(t target) []map[string]any {
+	var all []map[string]any
+	for _, o := range b {
+		if t.selects(identityOf(o)) {
+			all = append(all, o)
 		}
 	}
+	return all
 }
 
-// needed is what of a patch its objects do not have yet; false: nothing.
-func (c *composed) needed(patch patch) (patch, bool) {
-	targets := c.targets(patch.target)
+// needed is what of a patch its objects do not have; false: nothing.
+func (b built) needed(p patch) (patch, bool) {
+	targets := b.targets(p.target)
 	if len(targets) == 0 {
-		return patch, false
+		return p, false
 	}
-	if patch.body != nil {
-		body := targets[0].differing(patch.body, nil)
-		patch.body = objectOf(body)
-		return patch, len(patch.body) > 0
+	if p.body != nil {
+		p.body = objectOf(kustomizeMerge.differing(p.body, targets[0], ""))
+		return p, len(p.body) > 0
 	}
-	patch.ops = slices.DeleteFunc(slices.Clone(patch.ops), func(op op) bool {
-		return !slices.ContainsFunc(targets, func(o *composedObject) bool { return o.differing(op.value, op.at) != nil })
+	p.ops = slices.DeleteFunc(slices.Clone(p.ops), func(op op) bool {
+		return !slices.ContainsFunc(targets, func(o map[string]any) bool {
+			was, _ := field.At(o, op.at)
+			return kustomizeMerge.differing(op.value, was, "") != nil
+		})
 	})
-	return patch, len(patch.ops) > 0
+	return p, len(p.ops) > 0
 }
 
-// differing is what of a node the object does not have; nil: nothing.
-func (o *composedObject) differing(n node, at field.Path) node {
+// merging is how a tool puts a text over another: it merges objects, and the lists under these keys by the names of their elements. It
+// replaces every other list.
+type merging map[string]bool
+
+var (
+	helmMerge      merging
+	kustomizeMerge = merging{"containers": true, "initContainers": true, "volumes": true, "env": true, "imagePullSecrets": true}
+)
+
+// differing is what of a node a value does not have; nil: nothing. The key is the node's own.
+func (m merging) differing(n node, was any, key string) node {
 	switch n := n.(type) {
-	case leaf:
-		if was, there := o.leaves[keyOf(at)]; there && same(was.value, n.value) {
-			return nil
-		}
-		return n
 	case object:
+		fields, _ := was.(map[string]any)
 		rest := object{}
 		for key, value := range n {
-			if d := o.differing(value, append(slices.Clone(at), key)); d != nil {
+			if d := m.differing(value, fields[key], key); d != nil {
 				rest[key] = d
 			}
 		}
@@ -59,35 +64,42 @@ func (o *composedObject) differing(n node, at field.Path) node {
 		}
 		return rest
 	case list:
-		if mergedByName(at) {
-			return o.differingElements(n, at)
+		elements, _ := was.([]any)
+		if m[key] {
+			return m.differingElements(n, elements)
 		}
-		if o.has(n, at) {
+		if len(n) > 0 && reflect.DeepEqual(integers(plain(n)), was) { // bundles have always said empty lists
 			return nil
 		}
-		return n
+	case leaf:
+		if n.value != nil && same(n.value, was) { // a null removes what is there
+			return nil
+		}
 	}
 	return n
 }
 
-// mergedByName is whether kustomize merges a list by the names of its elements.
-func mergedByName(at field.Path) bool {
-	switch at[len(at)-1] {
-	case "containers", "initContainers", "volumes", "env", "imagePullSecrets":
-		return true
+// differingElements are all elements where one differs, or where their order does. A merge moves the elements that it names to the front, so
+// the order is right only if it names all.
+func (m merging) differingElements(l list, was []any) node {
+	out, differs := list{}, false
+	var order []any
+	for _, e := range was {
+		fields, _ := e.(map[string]any)
+		order = append(order, fields["name"])
 	}
-	return false
-}
-
-// differingElements are all elements where one differs, or where a component added some. A merge moves the elements that it names to the
-// front, so the order is right only if it names all.
-func (o *composedObject) differingElements(l list, at field.Path) node {
-	out, differs := list{}, o.extended[keyOf(at)]
-	for i, key := range elementKeys(l) {
-		element := object{"name": l[i].(object)["name"]}
-		for name, value := range l[i].(object) {
-			if d := o.differing(value, slices.Concat(at, field.Path{key, name})); d != nil {
-				element[name], differs = d, true
+	for i, e := range l {
+		name := e.(object)["name"]
+		at := slices.Index(order, plain(name))
+		differs = differs || at != i
+		var fields map[string]any
+		if at >= 0 {
+			fields, _ = was[at].(map[string]any)
+		}
+		element := object{"name": name}
+		for key, value := range e.(object) {
+			if d := m.differing(value, fields[key], key); d != nil {
+				element[key], differs = d, true
 			}
 		}
 		out = append(out, element)
@@ -98,19 +110,21 @@ func (o *composedObject) differingElements(l list, at field.Path) node {
 	return out
 }
 
-// has is whether the object's list at a place is this one.
-func (o *composedObject) has(l list, at field.Path) bool {
-	want := map[string]any{}
-	walk(l, at, func(at field.Path, l leaf) { want[keyOf(at)] = l.value })
-	prefix, n := keyOf(at)+"\x00", 0
-	for key, l := range o.leaves {
-		if !strings.HasPrefix(key, prefix) {
-			continue
-		}
-		n++
-		if value, there := want[key]; !there || !same(value, l.value) {
-			return false
-		}
+// same compares scalars; a number of YAML may have another Go type than a decision's.
+func same(a, b any) bool {
+	if x, isNumber := number(a); isNumber {
+		y, isNumber := number(b)
+		return isNumber && x == y
 	}
-	return n == len(want)
+	return reflect.DeepEqual(a, b)
+}
+
+func number(v any) (int64, bool) {
+	switch v := v.(type) {
+	case int:
+		return int64(v), true
+	case int64:
+		return v, true
+	}
+	return 0, false
 }

@@ -1,5 +1,7 @@
 package bundle
 
+import "slices"
+
 // networkPolicy limits the pods of the controller. In: the readers of metrics. Out: DNS, the API server, and OpenStack on the ports of
 // its catalog.
 // kubelet's probes need no rule: no policy keeps a pod's own node out.
@@ -87,29 +89,47 @@ func (p *plane) metricsReaders() node {
 // dns: OpenShift's is known. Elsewhere the pods that answer differ between distributions, so every pod of the cluster may be asked,
 // and nothing outside of it. A management cluster need not be OpenShift.
 func (p *plane) dns() node {
-	numbers, to := []int{53}, map[string]any{"namespaceSelector": map[string]any{}}
+	n := p.r.NetworkPolicy
+	numbers, to := []int{dnsPort}, map[string]any{"namespaceSelector": map[string]any{}}
 	switch {
 	case p.hosted():
-		numbers = []int{53, 5353}
+		numbers = []int{dnsPort, 5353}
 	case p.openShift():
 		numbers, to = []int{5353}, namespaceWith(namespaceName, "openshift-dns")
 	}
-	return rule(ports(udpAndTCP, numbers, p.platform()), from([]any{to}, p.platform()))
+	peers := list{from(to, p.platform())}
+	for _, network := range networks(n.Value.DNSCIDRs) {
+		peers = append(peers, part(n, "dnsCIDRs", network))
+	}
+	opened := ports(udpAndTCP, numbers, p.platform())
+	if len(n.Value.DNSCIDRs) > 0 && !slices.Contains(numbers, dnsPort) { // OpenShift's pods listen elsewhere, other servers do not
+		opened = append(opened, ports(udpAndTCP, []int{dnsPort}, Ref{n.ID, "dnsCIDRs"})...)
+	}
+	return rule(opened, peers)
 }
+
+const dnsPort = 53
 
 // apiServer: a hosted control plane's is in the same namespace. Another's no selector can name, and its addresses are no fact of the
 // cloud: spec.networkPolicy.apiServerCIDRs says them.
 func (p *plane) apiServer() node {
-	const service, server = 443, 6443
+	const service = 443
 	n := p.r.NetworkPolicy
+	listening := ports(tcp, []int{6443}, p.platform())
+	if len(n.Value.APIServerPorts) > 0 {
+		listening = ports(tcp, n.Value.APIServerPorts, Ref{n.ID, "apiServerPorts"})
+	}
 	to := part(n, "apiServerCIDRs", networks(n.Value.APIServerCIDRs))
 	switch {
 	case p.hosted():
-		return rule(ports(tcp, []int{server}, p.platform()), from([]any{map[string]any{"podSelector": map[string]any{}}}, p.platform()))
+		return rule(listening, from([]any{map[string]any{"podSelector": map[string]any{}}}, p.platform()))
 	case p.openShift():
-		return rule(ports(tcp, []int{server}, p.platform()), to)
+		return rule(listening, to)
 	}
-	return rule(ports(tcp, []int{service, server}, p.platform()), to)
+	if slices.Contains(n.Value.APIServerPorts, service) {
+		return rule(listening, to)
+	}
+	return rule(append(ports(tcp, []int{service}, p.platform()), listening...), to)
 }
 
 // platform is the decision that the platform's own rules come from.

@@ -130,6 +130,8 @@ func plainJSON(value any) any {
 
 func integers(v any) any {
 	switch v := v.(type) {
+	case int:
+		return int64(v)
 	case float64:
 		if v == float64(int64(v)) {
 			return int64(v)

@@ -57,8 +57,12 @@ const (
 func (p *plane) prometheus() []node {
 	var docs []node
 	if p.r.PlatformMonitoring.Value {
-		docs = append(docs, p.discovery(p.controllerNS, "controller")...)
-		docs = append(docs, p.discovery(p.nodeNS, "node")...)
+		if p.controller && !p.hosted() { // the namespace of a hosted control plane is HyperShift's
+			docs = append(docs, p.discovery(p.controllerNS, "controller")...)
+		}
+		if p.node {
+			docs = append(docs, p.discovery(p.nodeNS, "node")...)
+		}
 	}
 	if p.controller && p.metricsTLS() {
 		docs = append(docs, p.reader()...)

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/cinder-csi/cinder-csi/generator/field"
@@ -147,10 +148,7 @@ func proxyEnv(d plan.Decision[v1alpha1.Proxy]) list {
 }
 
 func (p *plane) controllerSpec() object {
-	c := p.r.Credentials
-	items := list{object{"key": part(c, "key", c.Value.Key), "path": fixed("clouds.yaml")}}
-	volumes := append(named("socket", "config"),
-		object{"name": fixed("cloud"), "secret": object{"secretName": part(c, "secretName", c.Value.SecretName), "items": items}})
+	volumes := append(named("socket", "config"), p.cloudVolume())
 	if p.hasCA() {
 		volumes = append(volumes, p.caVolume())
 	}
@@ -170,6 +168,19 @@ func (p *plane) controllerSpec() object {
 		deployment["strategy"] = strategy
 	}
 	return deployment
+}
+
+// cloudVolume mounts the credentials' Secret: clouds.yaml, and beside it the certificates, which a Secret need not have. A volume of kind
+// secret knows only Secrets that are optional as a whole, so this one is projected.
+func (p *plane) cloudVolume() object {
+	c, ca := p.r.Credentials, p.r.CAKey
+	name := part(c, "secretName", c.Value.SecretName)
+	return object{"name": fixed("cloud"), "projected": object{"sources": list{
+		object{"secret": object{"name": name, "items": list{object{"key": part(c, "key", c.Value.Key), "path": fixed("clouds.yaml")}}}},
+		object{"secret": object{
+			"name": name, "items": list{object{"key": part(ca, "", cmp.Or(ca.Value, "cacert")), "path": fixed("cacert")}}, "optional": part(ca, "", ca.Value == ""),
+		}},
+	}}}
 }
 
 // hostedAffinity places the pods of one hosted control plane together, as HyperShift does its own.

@@ -34,20 +34,12 @@ type plane struct {
 }
 
 func planesOf(r plan.Result) ([]*plane, error) {
-	nodeConf, err := nodeConf(r)
-	if err != nil {
-		return nil, err
-	}
-	controllerConf, err := controllerConf(r)
-	if err != nil {
-		return nil, err
-	}
 	controller, node := r.ControllerNamespace, r.NodeNamespace
 	if controller.Value == "" || node.Value == "" {
 		return nil, fmt.Errorf("the plan has no namespaces")
 	}
 	make := func(p plane) *plane {
-		p.r, p.controllerConf, p.nodeConf = r, controllerConf, nodeConf
+		p.r, p.controllerConf, p.nodeConf = r, controllerConf(r), nodeConf(r)
 		return &p
 	}
 	switch r.Target {
@@ -84,41 +76,27 @@ func (p *plane) alerts() bool { return p.monitored() && p.r.Alerts.Value }
 
 func (p *plane) dashboards() bool { return p.monitored() && p.r.Dashboards.Value }
 
-// controllerConf is the decided cloud.conf with the sections of the zone map.
-func controllerConf(r plan.Result) (node, error) {
-	conf, err := cloudconf.Parse([]byte(r.CloudConf.Value))
-	if err != nil {
-		return nil, fmt.Errorf("the plan's cloud.conf: %w", err)
-	}
+// controllerConf is the decided cloud.conf, and after it the sections of the zone map.
+func controllerConf(r plan.Result) node {
 	refs := []Ref{refOf(r.CloudConf)}
 	zones := r.ZoneMap.Value
 	if len(zones) == 0 {
-		return from(r.CloudConf.Value, refs...), nil
+		return from(r.CloudConf.Value, refs...)
 	}
+	var file cloudconf.File
 	for _, compute := range slices.Sorted(maps.Keys(zones)) {
-		conf.Set(config.Zone, compute, config.VolumeZone, zones[compute])
+		file.Set(config.Zone, compute, config.VolumeZone, zones[compute])
 	}
-	return from(string(conf.Bytes()), append(refs, refOf(r.ZoneMap))...), nil
+	return from(r.CloudConf.Value+"\n"+string(file.Bytes()), append(refs, refOf(r.ZoneMap))...)
 }
 
-// nodeConf is the cloud.conf of the node: the attach limit, and the keys of the controller's file about metadata and devices.
-// It never has [Global], because the node does not talk to OpenStack.
-func nodeConf(r plan.Result) (node, error) {
-	conf, err := cloudconf.Parse([]byte(r.CloudConf.Value))
-	if err != nil {
-		return nil, fmt.Errorf("the plan's cloud.conf: %w", err)
-	}
-	file := &cloudconf.File{Sections: []*cloudconf.Section{{Name: "BlockStorage"}}}
-	refs := []Ref{refOf(r.AttachLimit), refOf(r.Metadata)}
-	for _, name := range []string{"BlockStorage", "Metadata"} {
-		if s := conf.Section(name, ""); s != nil {
-			file.Merge(&cloudconf.File{Sections: []*cloudconf.Section{s}})
-			refs = append(refs, refOf(r.CloudConf))
-		}
-	}
+// nodeConf is the cloud.conf of the node: the attach limit, and where the node reads its metadata. It has no [Global], because the node does
+// not talk to OpenStack.
+func nodeConf(r plan.Result) node {
+	file := cloudconf.File{Sections: []*cloudconf.Section{{Name: "BlockStorage"}}}
 	if limit := r.AttachLimit.Value; limit != v1alpha1.Auto {
 		file.Set("BlockStorage", "", "node-volume-attach-limit", limit)
 	}
 	file.Set(config.Metadata, "", config.SearchOrder, strings.Join(r.Metadata.Value, ","))
-	return from(string(file.Bytes()), distinct(refs)...), nil
+	return from(string(file.Bytes()), refOf(r.AttachLimit), refOf(r.Metadata))
 }

@@ -154,6 +154,9 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 	}
 	if r.Target == v1alpha1.HostedControlPlane {
 		w.line("- The hosted control plane's namespace `%s`, with HyperShift's Secret `%s`.", r.ControllerNamespace.Value, r.KubeconfigSecret.Value)
+		if r.GuestAccess.Value == v1alpha1.ServiceAccountToken {
+			w.line("- Kubernetes 1.29 (OpenShift 4.16) or newer in the management cluster; on an older one set `spec.hypershift.guestAccess: %s`.", v1alpha1.AdminKubeconfig)
+		}
 	}
 	var told []string
 	for _, p := range planes {
@@ -257,12 +260,16 @@ func (w *text) changes(r plan.Result) {
 func (w *text) remove(r plan.Result, planes []*plane) {
 	w.line("\n## Remove\n")
 	w.line("Only the driver unmounts, detaches and deletes its volumes, so remove it last: first delete the pods, claims and snapshots of its")
-	w.line("classes. A volume with the reclaim policy Retain stays in Cinder. Go on when this prints no PersistentVolume:\n")
+	w.line("classes. A volume with the reclaim policy Retain stays in Cinder. Go on when this prints nothing:\n")
 	w.line("```sh")
 	if len(planes) > 1 {
 		w.line("# %s", planeNames[planeGuest])
 	}
 	w.line("kubectl get persistentvolumes -o jsonpath='{range .items[?(@.spec.csi.driver==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value)
+	w.line("kubectl get volumeattachments -o jsonpath='{range .items[?(@.spec.attacher==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value)
+	if r.SnapshotClass.Value.Enabled {
+		w.line("kubectl get volumesnapshotcontents -o jsonpath='{range .items[?(@.spec.driver==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value)
+	}
 	w.line("```\n")
 	if r.Format == v1alpha1.Helm {
 		w.line("Helm keeps the classes, the CSIDriver and the namespaces: the commands after it delete them.\n")

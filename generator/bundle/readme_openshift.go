@@ -14,11 +14,23 @@ func (w *text) openShiftPrerequisites(r plan.Result) {
 	if r.MetricsTLS.Value.Enabled {
 		w.line("- OpenShift's service CA: it makes the Secret `%s` with the certificate of the metrics, and the controller's pods wait for it.", metricsService)
 	}
-	if r.PlatformMonitoring.Value {
+	if r.Hosted.Value && r.Monitoring.Value != v1alpha1.None {
+		w.hostedMonitoring(r)
+	} else if r.PlatformMonitoring.Value {
 		w.line("- OpenShift's own Prometheus, account `openshift-monitoring/prometheus-k8s`. The label `openshift.io/cluster-monitoring` of the namespaces lets it read them.")
 	} else if r.MetricsTLS.Value.Enabled {
 		w.line("- OpenShift's monitoring of user workloads, which is off until `enableUserWorkload: true` is set in ConfigMap `openshift-monitoring/cluster-monitoring-config`.")
 	}
+}
+
+// hostedMonitoring is about the two Prometheus servers of a hosted cluster: each half of the bundle has its own.
+func (w *text) hostedMonitoring(r plan.Result) {
+	if r.PlatformMonitoring.Value {
+		w.line("- In the guest, OpenShift's own Prometheus, account `openshift-monitoring/prometheus-k8s`: it reads the metrics of the nodes in namespace `%s`.", r.NodeNamespace.Value)
+	} else {
+		w.line("- In the guest, OpenShift's monitoring of user workloads, for the metrics of the nodes. It is off until `enableUserWorkload: true` is set in ConfigMap `openshift-monitoring/cluster-monitoring-config`.")
+	}
+	w.line("- In the management cluster, a Prometheus that reads the namespace `%s`, for the metrics of the controller.", r.ControllerNamespace.Value)
 }
 
 // requested is about credentials that a person does not create.
@@ -30,7 +42,9 @@ func (w *text) requested(r plan.Result) {
 	w.line("```sh")
 	w.line("oc --namespace %s get credentialsrequest cinder-csi -o jsonpath='{.status.provisioned}'", credentialOperator)
 	w.line("oc --namespace %s get secret %s", quote(ns), quote(c.SecretName))
-	w.line("```")
+	w.line("```\n")
+	w.line("If a private CA has signed the certificates of OpenStack, the operator also copies it, into the key `cacert`, from OpenShift 4.19 on.")
+	w.line("The driver trusts it and reads it again when it changes. If the Secret has no such key, set `spec.credentials.caBundle`.")
 }
 
 // takeOver is about OpenShift's own driver where its name is taken: its operator must no longer write what it made.

@@ -23,7 +23,7 @@ var keyOrder = func() map[string]int {
 		matchLabelExpressions key operator value values effect tolerationSeconds
 		data
 		spec replicas template podSelector policyTypes ingress egress from to ports protocol port
-		containers env requests limits imagePullSecrets volumes hostPath secret secretName items
+		containers env requests limits imagePullSecrets volumes hostPath secret secretName projected sources items optional
 		nodeSelector affinity nodeAffinity podAffinity preferredDuringSchedulingIgnoredDuringExecution weight preference podAffinityTerm
 		tolerations priorityClassName securityContext runAsUser runAsGroup fsGroup`)
 	order := map[string]int{}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/guard"
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/report"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
@@ -72,6 +73,40 @@ func handEdits(dir *worktree.Dir, files []worktree.Change) []v1alpha1.Change {
 	return changes
 }
 
+// ofRecord is whether a change is none of a decision: the cloud changed what plan.yaml and README.md hold beside the decisions. That is the
+// value of a fact, the reason that names it, or a warning.
+func ofRecord(c v1alpha1.Change) bool {
+	return c.Class == v1alpha1.CloudChange && slices.Contains([]string{"facts", "reason", "warnings"}, c.Field)
+}
+
+// ofRecordAlone is whether there are changes, and none of a decision, a setting or a file.
+func ofRecordAlone(changes []v1alpha1.Change) bool {
+	return len(changes) > 0 && !slices.ContainsFunc(changes, func(c v1alpha1.Change) bool { return !ofRecord(c) })
+}
+
+// unrecorded are the files that differ for another reason than changes of the record. It renders the plan in the directory again, with the
+// facts that it holds, and compares.
+func (g *generate) unrecorded(w *World, dir *worktree.Dir) ([]worktree.Change, error) {
+	r, err := plan.FromDocument(*dir.Plan)
+	if err != nil {
+		return nil, err
+	}
+	tree, _, err := g.render(w, r)
+	if err != nil {
+		return nil, err
+	}
+	return dir.Changes(tree)
+}
+
+// recordNote says what a check found that is no drift.
+func recordNote(where string, changes []v1alpha1.Change) string {
+	lines := []string{where + ": the cloud changed, and no decision did. That is no difference; the next generate records it:"}
+	for _, c := range changes {
+		lines = append(lines, "  "+c.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // changes are all changes of a bundle on disk: of its decisions, and of files that somebody edited. If neither explains why bytes
 // differ, one change says so.
 func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, files []worktree.Change) []v1alpha1.Change {
@@ -83,34 +118,44 @@ func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, file
 	if !dir.Merged && slices.ContainsFunc(edits, func(c v1alpha1.Change) bool { return c.Field == worktree.PlanFile }) {
 		changes = guard.Refused(changes, nil, false) // the rest may be the edit itself
 	}
+	explained := len(changes) > 0 && !ofRecordAlone(changes)
+	if ofRecordAlone(changes) && !dir.Merged && dir.Damaged == "" {
+		if rest, err := g.unrecorded(w, dir); err == nil {
+			files, explained = rest, len(rest) == 0 && reflect.DeepEqual(dir.Plan.Given, next.Given)
+		}
+	}
 	changes = append(changes, edits...)
 	written := slices.DeleteFunc(slices.Clone(files), func(f worktree.Change) bool { return f.HandEdited || f.Foreign })
-	if len(changes) > len(edits) || len(written) == 0 || dir.Merged || dir.Damaged != "" {
+	if explained || dir.Merged || dir.Damaged != "" || len(written) == 0 && len(changes) == len(edits) {
 		return changes
 	}
-	rest := v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: "--output-dir", Message: "config: the directory holds no bundle yet, so generate writes every file"}
-	if dir.Plan != nil {
-		var names []string
-		for _, f := range written {
-			if f.Path != worktree.PlanFile {
-				names = append(names, f.Path)
-			}
-		}
-		switch {
-		case len(names) == 0 && len(edits) > 0: // plan.yaml alone follows from the file that was edited
-			return changes
-		case len(names) == 0:
-			names = []string{worktree.PlanFile}
-		}
-		if len(names) == 1 && names[0] == worktree.PlanFile && !reflect.DeepEqual(dir.Plan.Given, next.Given) {
-			return append(changes, v1alpha1.Change{Class: v1alpha1.ConfigChange, Field: "config", Message: "config: its keys, or its name, are others, and every decision is the same"})
-		}
-		rest = v1alpha1.Change{
-			Class: v1alpha1.GeneratorChange, Field: "files",
-			Message: "generator: the same decisions are written differently (another --base, or another build of the generator): " + strings.Join(names, ", "),
+	return append(changes, unexplained(dir, next, written, len(edits) > 0)...)
+}
+
+// unexplained is the change that says why these files differ, where the decisions are the same. plan.yaml follows from a file that was
+// edited.
+func unexplained(dir *worktree.Dir, next v1alpha1.Plan, written []worktree.Change, edited bool) []v1alpha1.Change {
+	if dir.Plan == nil {
+		return []v1alpha1.Change{{Class: v1alpha1.ConfigChange, Field: "--output-dir", Message: "config: the directory holds no bundle yet, so generate writes every file"}}
+	}
+	var names []string
+	for _, f := range written {
+		if f.Path != worktree.PlanFile {
+			names = append(names, f.Path)
 		}
 	}
-	return append(changes, rest)
+	switch {
+	case len(names) == 0 && edited:
+		return nil
+	case len(names) == 0 && !reflect.DeepEqual(dir.Plan.Given, next.Given):
+		return []v1alpha1.Change{{Class: v1alpha1.ConfigChange, Field: "config", Message: "config: its keys, or its name, are others, and every decision is the same"}}
+	case len(names) == 0:
+		names = []string{worktree.PlanFile}
+	}
+	return []v1alpha1.Change{{
+		Class: v1alpha1.GeneratorChange, Field: "files",
+		Message: "generator: the same decisions are written differently (another --base, or another build of the generator): " + strings.Join(names, ", "),
+	}}
 }
 
 // crlf is what a command says once of line endings.

@@ -58,6 +58,8 @@ type World struct {
 	// Retry is around the way to the cloud of commands that read an inventory; nil is inspect.Retry.
 	Retry  func(http.RoundTripper) http.RoundTripper
 	Verify Verifier // nil is verify.BundleAt
+	// ReadOnly is for tests that read bundles and run none: the images may lack a registry without --simulated too.
+	ReadOnly bool
 }
 
 // Verifier builds and checks a bundle at the directory where it is or is to be, as verify.BundleAt does.

@@ -20,6 +20,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/bundle"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/verify"
 	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	w := World{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Getenv, Version: "v0-test",
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Getenv, Version: "v0-test", ReadOnly: true,
 		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) },
 	}
 	os.Exit(Run(context.Background(), w, os.Args[1:]))
@@ -170,7 +171,7 @@ func TestAThousandRunsGiveTheSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := bundle.Render(r, bundle.Options{})
+		tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

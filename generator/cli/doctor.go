@@ -146,7 +146,7 @@ func (p *preflight) bundle(inventory v1alpha1.Inventory, version string) (*plan.
 	} else if err != nil {
 		return nil, nil, err
 	}
-	tree, err := bundle.Render(decided, bundle.Options{})
+	tree, err := bundle.Render(decided, verify.Kustomize, bundle.Options{})
 	if err != nil {
 		return nil, nil, usage("the bundle cannot be rendered: %w", err)
 	}
@@ -154,10 +154,15 @@ func (p *preflight) bundle(inventory v1alpha1.Inventory, version string) (*plan.
 	return &decided, objects, err
 }
 
+// ownerNames are the owners of a Secret that put the CA of the cloud into it.
+var ownerNames = map[string]string{plan.CredentialOperator: "OpenShift's Cloud Credential Operator, from OpenShift 4.19 on,", plan.HyperShift: "HyperShift"}
+
 func (p *preflight) want(decided *plan.Result) doctor.Want {
-	credentials := p.from.distribution.Spec.Credentials
-	want := doctor.Want{CABundle: credentials.CABundle != "" || credentials.CAConfigMap != "", Weaknesses: p.from.weaknesses}
+	spec := p.from.distribution.Spec
+	credentials := spec.Credentials
+	want := doctor.Want{CABundle: credentials.CABundle != "" || credentials.CAConfigMap != "" || credentials.CAKey != "" || spec.TrustedCA, Weaknesses: p.from.weaknesses}
 	if decided != nil {
+		want.CAOwner, want.Secret = ownerNames[decided.Credentials.Value.Owner], decided.Credentials.Value.SecretName
 		want.Zones, want.ZonesWhy = decided.Topology.Value, decided.Topology.Reason
 	}
 	return want

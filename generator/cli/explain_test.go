@@ -64,8 +64,8 @@ func TestExplainTellsDecisionsFromWhatIsAlwaysSo(t *testing.T) {
 			{"configmap/cinder-csi-controller-settings", "LEASE_DURATION", "15s", "decision: leases (default)\n"},
 			{"configmap/cinder-csi-controller-config", "cloud.conf", "[Global]\nuse-clouds = true", "decision: cloudConf (inferred)\n"},
 			{"configmap/cinder-csi-node-config", "cloud.conf", "[BlockStorage]\n", "decision: volumeAttachLimit (default)\n"},
-			{"deployment/cinder-csi-controller", "containers[driver].image", "ghcr.io/cinder-csi/cinder-csi-driver:v9", "decision: images.driver (config)\n"},
-			{"deployment/cinder-csi-controller", "containers[0].image", "ghcr.io/cinder-csi/cinder-csi-driver:v9", "decision: images.driver (config)\n"},
+			{"deployment/cinder-csi-controller", "containers[driver].image", "registry.invalid/cinder-csi/cinder-csi-driver:v9", "decision: images.driver (config)\n"},
+			{"deployment/cinder-csi-controller", "containers[0].image", "registry.invalid/cinder-csi/cinder-csi-driver:v9", "decision: images.driver (config)\n"},
 			{"deployment/cinder-csi-controller", "containers[attacher].imagePullPolicy", "IfNotPresent", none + always},
 			{"serviceaccount/cinder-csi-node", "automountServiceAccountToken", "false", none + always},
 			{"storageclass/standard", "provisioner", "cinder.csi.openstack.org", "decision: driver.name (default)\n"},
@@ -113,7 +113,7 @@ func TestExplainAnswersForBothPlanesAndWarnsOfEdits(t *testing.T) {
 			t.Errorf("want %q in:\n%s", want, got)
 		}
 	}
-	got = b.ok(t, "explain", "deployment/cinder-csi-controller", "volumes[hosted-kubeconfig].secret.secretName", dir)
+	got = b.ok(t, "explain", "deployment/cinder-csi-controller", "volumes[admin-kubeconfig].secret.secretName", dir)
 	if want := "value: service-network-admin-kubeconfig\ndecision: hypershift.kubeconfigSecret (default)\nreason: HyperShift makes this Secret in the namespace of each hosted control plane\ndecision: hypershift.guestAccess (default)\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("want %q, got %q", want, got)
 	}

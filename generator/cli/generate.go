@@ -174,6 +174,18 @@ func (g *generate) checkBase(w *World) (bool, error) {
 	return true, nil
 }
 
+// noImage is the refusal of a bundle whose pods cannot start. The project has no registry. The name of one that nobody owns would
+// be dangerous: a stranger who registers it runs code as root on every node.
+func noImage(names []string) error {
+	keys, lines := make([]string, len(names)), make([]string, len(names))
+	for i, name := range names {
+		keys[i] = "spec.images." + name
+		lines[i] = fmt.Sprintf("    %s: {registry: registry.example.com, repository: cinder-csi/cinder-csi-%s, tag: v0.1.0}", name, name)
+	}
+	return usage("%s: no registry has this image by default. Build it, or copy that of a release (docs/how-to/build-the-image.md), push it where the nodes pull from, "+
+		"and say so in the configuration (--config), for example:\nspec:\n  images:\n%s", strings.Join(keys, ", "), strings.Join(lines, "\n"))
+}
+
 func (g *generate) run(ctx context.Context, w *World) error {
 	if err := g.checkUsage(); err != nil {
 		return err
@@ -201,6 +213,9 @@ func (g *generate) run(ctx context.Context, w *World) error {
 	r, err := g.decide(ctx, w, v1alpha1.Format(g.format))
 	if err != nil {
 		return err
+	}
+	if missing := r.Unpublished(); len(missing) > 0 && !r.Simulated && !w.ReadOnly {
+		return noImage(missing)
 	}
 	tree, document, err := g.render(w, r)
 	if err != nil {
@@ -265,7 +280,7 @@ func (g *generate) warnOfAccepts(w *World, changes []v1alpha1.Change) {
 
 // render makes the whole tree, plan.yaml included.
 func (g *generate) render(w *World, r plan.Result) (map[string][]byte, v1alpha1.Plan, error) {
-	tree, err := bundle.Render(r, bundle.Options{Base: filepath.ToSlash(g.base)})
+	tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{Base: filepath.ToSlash(g.base)})
 	if err != nil {
 		return nil, v1alpha1.Plan{}, usage("the bundle cannot be rendered: %w", err)
 	}
@@ -303,19 +318,24 @@ func (g *generate) refuse(refusals []v1alpha1.Change) error {
 
 // report says whether DIR is what would be written: one line for each change, then the difference of the files where it is asked for.
 func (g *generate) report(w *World, files []worktree.Change, changes, refusals []v1alpha1.Change) error {
-	r := reportOf(changes, refusals, files)
-	r.UpToDate = len(files) == 0
+	drift := files
+	if ofRecordAlone(changes) {
+		fmt.Fprintln(w.Stderr, recordNote(g.dir, changes))
+		changes, drift = nil, nil
+	}
+	r := reportOf(changes, refusals, drift)
+	r.UpToDate = len(drift) == 0
 	if err := printChanges(w, g.output, r); err != nil {
 		return err
-	}
-	if r.UpToDate {
-		fmt.Fprintf(w.Stderr, "%s is up to date\n", g.dir)
-		return nil
 	}
 	if g.diff && g.output == asText {
 		for _, c := range files {
 			fmt.Fprint(w.Stdout, c.Diff())
 		}
+	}
+	if r.UpToDate {
+		fmt.Fprintf(w.Stderr, "%s is up to date\n", g.dir)
+		return nil
 	}
 	if len(refusals) > 0 {
 		fmt.Fprintln(w.Stderr, wouldRefuse(refusals))

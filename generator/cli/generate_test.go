@@ -205,6 +205,31 @@ func TestAChangedMindIsRefusedUntilItIsAccepted(t *testing.T) {
 	b.ok(t, append(args, "--check")...)
 }
 
+// A name of a registry that nobody owns would be an invitation, so there is no default. Only a bundle that nobody applies may lack one.
+func TestABundleOfARealCloudNeedsARegistryForItsImages(t *testing.T) {
+	b := newBed(t)
+	b.ReadOnly = false
+	dir := filepath.Join(b.dir, "out")
+	for spec, want := range map[string]string{
+		"{}":                                  "spec.images.driver: no registry has this image by default",
+		"spec: {images: {driver: {tag: v2}}}": "spec.images.driver: ",
+		"spec: {images: {driver: {registry: r.example}}, driftCheck: {schedule: '@daily'}}": "spec.images.generator: ",
+		"spec: {driftCheck: {schedule: '@daily'}}":                                          "spec.images.driver, spec.images.generator: ",
+		"spec: {planes: {node: {images: {driver: {registry: r.example}}}}}":                 "spec.images.driver: ",
+	} {
+		_, stderr, code := b.run(t, generation("vanilla", "helm", dir, "--config", b.file(t, "config.yaml", spec))...)
+		if code != Usage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: want exit 64 and %q, got %d: %s", spec, want, code, stderr)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("want nothing written")
+	}
+	b.ok(t, generation("vanilla", "helm", dir, "--config", b.file(t, "config.yaml", "spec: {images: {registry: r.example}}"))...)
+	b.ok(t, "plan", "--os-cloud", "sim-demo", "--target", "vanilla")
+	b.ok(t, "generate", "--simulated", "--target", "vanilla", "--format", "helm", "--output-dir", filepath.Join(b.dir, "simulated"))
+}
+
 func TestBundlesOfASimulatedCloudSaySo(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(b.dir, "out")

@@ -22,7 +22,7 @@ func configurations(t *testing.T) map[string][]byte {
 		"same-id":        "metadata: {name: prod}\nspec: {clusterID: prod}",
 		"infra-and-name": "metadata: {name: prod}\nspec: {hypershift: {infraID: prod-x7}}",
 		"defaults": "spec: {driver: {logLevel: 2, logFormat: text, seLinux: auto, drainTimeout: 20s}, openshift: {coexistence: sideBySide}, volumeAttachLimit: auto, " +
-			"snapshots: {enabled: true}, storageClasses: {include: [\"*\"], default: auto}, monitoring: {kind: none}, hypershift: {guestAccess: adminKubeconfig}}",
+			"snapshots: {enabled: true}, storageClasses: {include: [\"*\"], default: auto}, monitoring: {kind: none}, hypershift: {guestAccess: serviceAccountToken}}",
 	}
 	examples, err := filepath.Glob("../../examples/distribution/*.yaml")
 	if err != nil || len(examples) < 6 {

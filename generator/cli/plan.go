@@ -54,7 +54,20 @@ func (d *decision) decide(ctx context.Context, w *World, format v1alpha1.Format)
 	for _, line := range slices.Concat(r.Warnings, r.Notices) {
 		fmt.Fprintln(w.Stderr, "Warning: "+line)
 	}
+	if line := d.caWarning(r); line != "" {
+		fmt.Fprintln(w.Stderr, "Warning: "+line)
+	}
 	return r, nil
+}
+
+// caWarning says that the pods need the CA that this login used. No decision rests on it: an inventory that was saved does not have it.
+func (d *decision) caWarning(r plan.Result) string {
+	c := r.Credentials.Value
+	if d.from.caFile == "" || r.CASource.Value.ConfigMap != "" || r.CAKey.Value != "" || c.Owner != "" {
+		return ""
+	}
+	return fmt.Sprintf("this login trusts the CA file %s, and the configuration names none for the pods. The driver cannot log in without its certificates: put them into the key cacert of Secret %s, or into spec.credentials.caBundle",
+		d.from.caFile, c.SecretName)
 }
 
 func oneOf(flag, value string, allowed []string) error {

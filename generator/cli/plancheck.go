@@ -64,6 +64,9 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 		changes = slices.DeleteFunc(changes, func(c v1alpha1.Change) bool { return c.Field == "warnings" })
 	}
 	if !slices.ContainsFunc(changes, ofDecision) {
+		if recorded := slices.DeleteFunc(changes, func(c v1alpha1.Change) bool { return c.Field != "facts" }); len(recorded) > 0 {
+			fmt.Fprintln(w.Stderr, recordNote(file, recorded))
+		}
 		changes = nil
 	}
 	if err := printChanges(w, form, guard.Report(changes, guard.Refused(changes, nil, false), nil)); err != nil {
@@ -78,5 +81,5 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 
 // ofDecision says whether a change is one of the cloud, the target or a decision.
 func ofDecision(c v1alpha1.Change) bool {
-	return c.Decision != "" || c.Field == "--target" || strings.HasPrefix(c.Field, "cloud")
+	return c.Decision != "" && !ofRecord(c) || c.Field == "--target" || strings.HasPrefix(c.Field, "cloud")
 }

@@ -29,6 +29,7 @@ type source struct {
 
 	traffic    *doctor.Traffic // watches the requests, if there is one
 	weaknesses []string        // of the settings of the login, once connected
+	caFile     string          // that the login trusts in place of the CAs of the system
 }
 
 func (s *source) flags(c *cobra.Command) {
@@ -118,7 +119,7 @@ func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.weaknesses = settings.Weaknesses()
+	s.weaknesses, s.caFile = settings.Weaknesses(), settings.CACertFile
 	for _, weakness := range s.weaknesses {
 		fmt.Fprintln(w.Stderr, "Warning: "+weakness)
 	}

@@ -64,10 +64,11 @@ func newBed(t *testing.T) *bed {
 	clouds := b.file(t, "clouds.yaml", string(b.sim.CloudsYAML(address)))
 	b.env["OS_CLIENT_CONFIG_FILE"] = clouds
 	b.World = World{
-		Stdin:   b.stdin,
-		Env:     func(name string) string { return b.env[name] },
-		Open:    func(name string) (io.ReadCloser, error) { return os.Open(name) },
-		Version: "v0-test",
+		Stdin:    b.stdin,
+		Env:      func(name string) string { return b.env[name] },
+		Open:     func(name string) (io.ReadCloser, error) { return os.Open(name) },
+		Version:  "v0-test",
+		ReadOnly: true,
 		Kubernetes: func(s cluster.Source) (*cluster.Cluster, error) {
 			if b.api == nil {
 				return nil, cluster.ErrNoKubeconfig

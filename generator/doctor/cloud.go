@@ -15,6 +15,8 @@ import (
 // Want is what a bundle needs of a cloud.
 type Want struct {
 	CABundle   bool     // the configuration names a CA for the pods
+	CAOwner    string   // what puts the CA of the cloud into the key cacert of the Secret, if it is private; empty: a person
+	Secret     string   // the Secret with the credentials
 	Zones      bool     // the driver reports and uses zones
 	ZonesWhy   string   // the reason of that decision
 	Snapshots  bool     // the bundle has the snapshotter

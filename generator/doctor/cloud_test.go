@@ -221,6 +221,16 @@ func TestAPrivateCAThatTheConfigurationNamesIsFine(t *testing.T) {
 	}
 }
 
+// The operator and HyperShift put the CA into the Secret: nothing to do, and nothing that doctor can see from here.
+func TestAPrivateCAThatAnOperatorBringsIsFine(t *testing.T) {
+	b := newBed(t)
+	b.secure(time.Hour * 24 * 365)
+	b.want.CAOwner, b.want.Secret = "HyperShift", "prod-cloud-credentials"
+	if r := b.report(); !has(r, "cloud.tls", OK, "HyperShift puts it into the key cacert of Secret prod-cloud-credentials") || r.Count(Error) != 0 {
+		t.Errorf("want no error, got %+v", r.Findings)
+	}
+}
+
 func TestNothingButGETIsSentAfterTheLogin(t *testing.T) {
 	b := newBed(t)
 	b.report()

@@ -52,6 +52,8 @@ func (c *clusterCheck) run(ctx context.Context) {
 	c.checkNamespaces(ctx)
 	c.checkSecrets(ctx)
 	c.checkNodes(ctx)
+	c.checkTaken(ctx, err == nil)
+	c.checkNetwork(ctx)
 	c.checkClasses(ctx)
 }
 

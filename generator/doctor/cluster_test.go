@@ -21,6 +21,15 @@ const bundleYAML = `
 - {kind: Namespace, metadata: {name: cinder-csi-node, labels: {pod-security.kubernetes.io/enforce: privileged}}}
 - {kind: StorageClass, metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}, provisioner: cinder.csi.openstack.org, parameters: {type: fast}}
 - {kind: VolumeSnapshotClass, metadata: {name: cinder-csi, annotations: {snapshot.storage.kubernetes.io/is-default-class: "true"}}, driver: cinder.csi.openstack.org}
+- {kind: ClusterRoleBinding, metadata: {name: cinder-csi-attacher}, subjects: [{kind: ServiceAccount, name: cinder-csi-controller, namespace: cinder-csi}]}
+- kind: NetworkPolicy
+  metadata: {name: cinder-csi-controller, namespace: cinder-csi}
+  spec:
+    egress:
+    - ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}]
+      to: [{namespaceSelector: {}}, {ipBlock: {cidr: 169.254.20.10/32}}]
+    - ports: [{protocol: TCP, port: 443}, {protocol: TCP, port: 6443}]
+      to: [{ipBlock: {cidr: 192.0.2.0/24}}]
 - kind: Deployment
   metadata: {name: cinder-csi-controller, namespace: cinder-csi}
   spec:
@@ -48,7 +57,8 @@ func newAPI() api {
 		"/apis/snapshot.storage.k8s.io/v1":                       `{"resources": [{"name": "volumesnapshots"}, {"name": "volumesnapshotcontents"}, {"name": "volumesnapshotclasses"}]}`,
 		"/api/v1/namespaces/cinder-csi":                          `{"metadata": {"name": "cinder-csi"}}`,
 		"/api/v1/namespaces/cinder-csi-node":                     `{"metadata": {"name": "cinder-csi-node", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}`,
-		"/apis/apps/v1/daemonsets":                               `{"items": []}`,
+		"/apis/apps/v1/daemonsets":                               `{"items": [` + nodeLocalDNS("169.254.20.10") + `]}`,
+		apiServerSlice:                                           apiServerAt("192.0.2.10", 6443),
 		"/apis/storage.k8s.io/v1/storageclasses":                 `{"items": []}`,
 		"/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses": `{"items": []}`,
 		"/api/v1/nodes":                                          `{"items": [{"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "az1"}}}]}`,
@@ -56,6 +66,17 @@ func newAPI() api {
 	}
 	a["/apis/apps/v1/deployments"] = `{"items": [` + workloadJSON("kube-system", "snapshot-controller", "registry.k8s.io/sig-storage/snapshot-controller:v8", "") + `]}`
 	return a
+}
+
+// apiServerAt is the EndpointSlice of the API server.
+func apiServerAt(address string, port int) string {
+	return fmt.Sprintf(`{"endpoints": [{"addresses": [%q]}], "ports": [{"name": "https", "port": %d, "protocol": "TCP"}]}`, address, port)
+}
+
+// nodeLocalDNS is the DaemonSet of NodeLocal DNSCache.
+func nodeLocalDNS(addresses string) string {
+	return fmt.Sprintf(`{"metadata": {"namespace": "kube-system", "name": "node-local-dns"}, "spec": {"template": {"spec": {"hostNetwork": true,
+		"containers": [{"name": "node-cache", "image": "registry.k8s.io/dns/k8s-dns-node-cache:1.26.4", "args": ["-localip", %q, "-conf", "/etc/Corefile"]}]}}}}`, addresses)
 }
 
 // workloadJSON is a workload with one container and one directory of the node.
@@ -160,6 +181,20 @@ var clusterFaults = []struct {
 	{"k0s", "/api/v1/nodes", `{"items": [{"metadata": {"name": "n1"}, "status": {"nodeInfo": {"kubeletVersion": "v1.34.1+k0s"}}}]}`, "cluster.kubelet", Warning, "points to /var/lib/k0s/kubelet"},
 	{"microk8s", "/api/v1/nodes", `{"items": [{"metadata": {"name": "n1", "labels": {"microk8s.io/cluster": "true"}}}]}`, "cluster.kubelet", Warning, "points to /var/snap/microk8s/common/var/lib/kubelet"},
 	{"another CSI driver elsewhere", "/apis/apps/v1/daemonsets", `{"items": [` + workloadJSON("nfs", "csi-nfs-node", "nfs", "/data/kubelet/plugins_registry") + `]}`, "cluster.kubelet", Warning, "DaemonSet nfs/csi-nfs-node points to /data/kubelet"},
+	{
+		"another bundle", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/cinder-csi-attacher",
+		`{"subjects": [{"kind": "ServiceAccount", "name": "cinder-csi-controller", "namespace": "west"}]}`, "cluster.rights", Error, "cinder-csi-attacher (of west/cinder-csi-controller)",
+	},
+	{
+		"another driver in the namespace", "/apis/apps/v1/daemonsets",
+		`{"items": [` + workloadJSON("cinder-csi-node", "cinder-csi-node", "x", "/var/lib/kubelet/plugins/west.example.org") + `]}`, "cluster.rights", Error, "DaemonSet cinder-csi-node/cinder-csi-node (driver west.example.org)",
+	},
+	{"an API server on another port", apiServerSlice, apiServerAt("192.0.2.10", 16443), "cluster.network", Error, "does not let the controller reach the API server at 192.0.2.10:16443"},
+	{"an API server elsewhere", apiServerSlice, apiServerAt("198.51.100.7", 6443), "cluster.network", Error, "reach the API server at 198.51.100.7:6443"},
+	{
+		"a DNS cache on the nodes", "/apis/apps/v1/daemonsets", `{"items": [` + nodeLocalDNS("169.254.20.10,10.96.0.10") + `]}`,
+		"cluster.network", Error, "DaemonSet kube-system/node-local-dns answers DNS at addresses of the nodes that the NetworkPolicy of the bundle does not open: 10.96.0.10/32",
+	},
 	{"a class that cannot change", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "fast"}, "provisioner": "cinder.csi.openstack.org"}]}`, "cluster.classes", Error, "StorageClass fast exists with another"},
 	{"another default class", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "nfs", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}]}`, "cluster.classes", Warning, "StorageClass nfs is the default already"},
 	{

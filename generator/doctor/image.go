@@ -16,8 +16,9 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
-// unpublished are the images of this project that the bundle names by default, with their keys of spec.images. Nobody has published them.
-var unpublished = map[string]string{"ghcr.io/cinder-csi/cinder-csi-driver": "driver", "ghcr.io/cinder-csi/cinder-csi-generator": "generator"}
+// unpublished are the images of this project as a configuration that does not name them has them, with their keys of spec.images. No registry
+// has that name.
+var unpublished = map[string]string{"registry.invalid/cinder-csi/cinder-csi-driver": "driver", "registry.invalid/cinder-csi/cinder-csi-generator": "generator"}
 
 // images is one run of the check of images. A registry that does not answer is asked once.
 type images struct {
@@ -51,6 +52,11 @@ func (c *images) check(ctx context.Context, image string) {
 		c.report.add("image", Error, "image "+image+" is not a reference: "+cloud.Clean(err.Error()), "kubelet cannot pull it", "correct spec.images")
 		return
 	}
+	if key := unpublished[ref.Context().Name()]; key != "" {
+		c.report.add("image", Error, "no registry is named for the "+key+" image", "the pods do not start without it",
+			"build it (docs/how-to/build-the-image.md) or copy one of a release, push it to your registry, and name that in spec.images."+key)
+		return
+	}
 	registry := ref.Context().RegistryStr()
 	err = c.unreachable[registry]
 	if err == nil {
@@ -60,9 +66,6 @@ func (c *images) check(ctx context.Context, image string) {
 	switch refused := errors.As(err, &answer) && answer.StatusCode < http.StatusInternalServerError; {
 	case err == nil:
 		c.report.ok("image", "the registry has %s", image)
-	case unpublished[ref.Context().Name()] != "":
-		c.report.add("image", Error, "image "+image+" is the default, and it is not published", "the pods do not start without it",
-			"build it (docs/how-to/build-the-image.md), push it to your registry, and name that in spec.images."+unpublished[ref.Context().Name()])
 	case refused:
 		c.report.add("image", Error, fmt.Sprintf("the registry refuses %s: HTTP %d %s", image, answer.StatusCode, http.StatusText(answer.StatusCode)), "the pods do not start without it",
 			"check spec.images, and whether the pods need an imagePullSecret (spec.planes)")

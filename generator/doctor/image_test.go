@@ -36,7 +36,7 @@ func TestEachImageIsAskedOfItsRegistry(t *testing.T) {
 		{"another tag", host + "/driver:v2", http.DefaultTransport, Error, "the registry refuses " + host + "/driver:v2: HTTP 404 Not Found"},
 		{"no reference", "Driver:v1:v2", http.DefaultTransport, Error, "is not a reference"},
 		{"no network", "registry.example/driver:v1", refuse{}, Warning, "registry registry.example cannot be asked for 1 images"},
-		{"the default", "ghcr.io/cinder-csi/cinder-csi-driver:v0.1.0", refuse{}, Error, "is the default, and it is not published"},
+		{"the default", "registry.invalid/cinder-csi/cinder-csi-driver:v0.1.0", refuse{}, Error, "no registry is named for the driver image"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := NewReport("test")

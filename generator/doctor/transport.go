@@ -27,7 +27,7 @@ func (r *Report) LoginFailed(err error) {
 	switch {
 	case errors.As(err, &authority):
 		r.add("cloud.tls", Error, err.Error(), why,
-			"give the CA of the cloud with --os-cacert (or cacert in clouds.yaml), and put it into spec.credentials.caBundle for the pods")
+			"give the CA of the cloud with --os-cacert (or cacert in clouds.yaml); for the pods, set spec.credentials.caBundle or caKey")
 	case errors.As(err, &name):
 		r.add("cloud.tls", Error, err.Error(), why, "use the host name of the certificate in auth_url, or have the operator of the cloud issue another certificate")
 	case errors.As(err, &invalid):
@@ -86,8 +86,13 @@ func (c *cloudCheck) checkPrivateCA(hosts []string) {
 		c.report.ok("cloud.tls", "%s: a private CA, which the configuration names for the pods", list(hosts))
 		return
 	}
+	if c.CAOwner != "" {
+		c.report.ok("cloud.tls", "%s: a private CA. %s puts it into the key cacert of Secret %s, which the pods trust; check with the command in the README.md of the bundle", list(hosts), c.CAOwner, c.Secret)
+		return
+	}
 	c.report.add("cloud.tls", Error, list(hosts)+": the certificate is not from a public CA, and the configuration names none",
-		"the pods of the driver trust public CAs only, so their logins fail", "put the PEM of the CA into spec.credentials.caBundle; it is not secret")
+		"the logins of the pods fail, unless the Secret with the credentials has the CA under the key cacert",
+		"name the key in spec.credentials.caKey and put the CA there, or put its PEM into spec.credentials.caBundle; it is not secret")
 }
 
 // publiclyTrusted verifies a chain with the CAs of the system, as an image with public CAs does.

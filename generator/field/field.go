@@ -56,6 +56,19 @@ func Find(object map[string]any, path string) (any, Path, bool) {
 	return nil, nil, false
 }
 
+// At is the value at exactly this place.
+func At(v any, path Path) (any, bool) {
+	for _, key := range path {
+		all := children(v)
+		i := slices.IndexFunc(all, func(c child) bool { return c.key == key })
+		if i < 0 {
+			return nil, false
+		}
+		v = all[i].value
+	}
+	return v, true
+}
+
 // Below follows a path from a value. Keys may have dots, so the longest that fits is tried first.
 func Below(v any, path string) (any, Path, bool) {
 	if path == "" {

@@ -394,7 +394,7 @@ func TestAChangedConfigurationIsTheCauseWhereItOnlyNamesTheCluster(t *testing.T)
 		{"the infrastructure name of OpenShift", "{metadata: {name: c}}", "{spec: {clusterID: infra}}", v1alpha1.Standalone},
 		{"another hosted cluster", "{metadata: {name: a}}", "{metadata: {name: b}}", v1alpha1.HostedControlPlane},
 		{"a hosted cluster with all its names", "{metadata: {name: a}}", "{metadata: {name: a}, spec: {namespaces: {controller: clusters-a}, hypershift: {infraID: i, platform: OpenStack}}}", v1alpha1.HostedControlPlane},
-		{"a key that has no effect", "{metadata: {name: c}}", "{metadata: {name: c}, spec: {openshift: {coexistence: sideBySide}}}", v1alpha1.Vanilla},
+		{"a key that has no effect", "{metadata: {name: c}}", "{metadata: {name: c}, spec: {openshift: {coexistence: adopt}}}", v1alpha1.Vanilla},
 	} {
 		inv := inventory("standard")
 		old := read(t, decide(t, inv, test.from, test.target))

@@ -3,11 +3,13 @@ package guard
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
@@ -58,44 +60,99 @@ var randomSpecs = []string{
 	"{metadata: {name: c}, spec: {driver: {name: x.io}, storageClasses: {overrides: {fast: {fsType: xfs}}, extra: [{name: gold, type: fast, reclaimPolicy: Retain}]}}}",
 }
 
-// A plan that differs has a line. A line about zones holds what the two clouds hold. The configuration with the one pin of the refusals is
-// accepted.
-func TestRandomPairsOfCloudsAndConfigurations(t *testing.T) {
-	pairs := 150
+// FuzzPairsOfCloudsAndConfigurations makes a cloud and a configuration of before, and those of now, from each number. A plan that differs has
+// a line. A line about zones holds what the two clouds hold. A decision whose value stays is on no line but one of its facts. The
+// configuration with the one pin of the refusals is accepted, and what they refused is as it was.
+func FuzzPairsOfCloudsAndConfigurations(f *testing.F) {
+	pairs := 100
 	if testing.Short() {
 		pairs = 10
 	}
 	for seed := range uint64(pairs) {
-		r := rand.New(rand.NewPCG(seed, 0))
-		before, after := randomCloud(r), randomCloud(r)
-		was, is := randomSpecs[r.IntN(len(randomSpecs))], randomSpecs[r.IntN(len(randomSpecs))]
-		if r.IntN(2) == 0 {
-			is = was
+		f.Add(seed)
+	}
+	f.Fuzz(checkPair)
+}
+
+func checkPair(t *testing.T, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	before, after := randomCloud(r), randomCloud(r)
+	was, is := randomSpecs[r.IntN(len(randomSpecs))], randomSpecs[r.IntN(len(randomSpecs))]
+	if r.IntN(2) == 0 {
+		is = was
+	}
+	old, next := read(t, decide(t, before, was, v1alpha1.Vanilla)), decide(t, after, is, v1alpha1.Vanilla)
+	changes := Compare(old, next, Run{Inventory: after, OldConfigs: Today(after, old, next)})
+	if differ := cmp.Diff(planText(t, old), planText(t, next)); (differ != "") != (len(changes) > 0) {
+		t.Errorf("%d changes for the difference (-old +next):\n%s", len(changes), differ)
+	}
+	decidedBefore, decidedNow := decidedIn(old), decidedIn(next)
+	for _, c := range changes {
+		if was == is && c.Class != v1alpha1.CloudChange {
+			t.Errorf("only the cloud changed, and not the cause of %s", c.Message)
 		}
-		old := read(t, decide(t, before, was, v1alpha1.Vanilla))
-		next := read(t, decide(t, after, is, v1alpha1.Vanilla))
-		changes := compare(t, old, after, is, v1alpha1.Vanilla)
-		if differ := cmp.Diff(old, next); (differ != "") != (len(changes) > 0) {
-			t.Errorf("seed %d: %d changes for the difference (-old +next):\n%s", seed, len(changes), differ)
+		for _, f := range c.Facts {
+			checkFact(t, f, before, after)
 		}
-		for _, c := range changes {
-			if was == is && c.Class != v1alpha1.CloudChange {
-				t.Errorf("seed %d: only the cloud changed, and not the cause of %s", seed, c.Message)
+		ofFacts := slices.Contains([]string{"facts", "reason", "source"}, c.Field)
+		if same := equal(decidedBefore.by[c.Decision].Value, decidedNow.by[c.Decision].Value); c.Decision != "" && same != ofFacts {
+			t.Errorf("the value of %s stays: %t, and the line is: %s", c.Decision, same, c.Message)
+		}
+	}
+	refused := Refused(changes, nil, false)
+	if len(refused) == 0 {
+		return
+	}
+	pins, remove := pinsOf(t, refused)
+	pinned := decide(t, after, pasted(t, is, pins, remove), v1alpha1.Vanilla)
+	if left := Refused(Compare(old, pinned, Run{Inventory: after, OldConfigs: Today(after, old, pinned)}), nil, false); len(left) > 0 {
+		t.Errorf("refused with the pin too: %v\n%s\nremove %q", messagesOf(left), pins, remove)
+	}
+	for _, c := range refused {
+		checkKept(t, c, decidedBefore, decidedIn(pinned))
+	}
+}
+
+// checkKept compares what was refused with what is decided with the pin. A type that is called otherwise now has its ID as parameter.
+func checkKept(t *testing.T, c v1alpha1.Change, was, is decided) {
+	t.Helper()
+	fields := []string{c.Field}
+	for _, k := range kinds {
+		if strings.HasPrefix(c.Decision, k.prefix) && (c.New == nil || c.Field == "name") { // the object is gone
+			fields = k.immutable
+			if k.prefix == plan.SnapshotClassID {
+				fields = []string{"deletionPolicy", "parameters"}
 			}
-			for _, f := range c.Facts {
-				checkFact(t, seed, f, before, after)
-			}
 		}
-		refused := Refused(changes, nil, false)
-		pins, remove := pinsOf(t, refused)
-		if left := Refused(compare(t, old, after, pasted(t, is, pins, remove), v1alpha1.Vanilla), nil, false); len(left) > 0 {
-			t.Errorf("seed %d: refused with the pin too: %v\n%s\nremove %q", seed, messagesOf(left), pins, remove)
+	}
+	before, object := fieldsOf(was.by[c.Decision].Value)
+	now, _ := fieldsOf(is.by[c.Decision].Value)
+	if !object {
+		before, now, fields = map[string]any{"": was.by[c.Decision].Value}, map[string]any{"": is.by[c.Decision].Value}, []string{""}
+	}
+	for _, field := range fields {
+		want := before[field]
+		if class := was.class(c.Decision); field == "parameters" && class.VolumeType.ID != "" && is.class(c.Decision).parameter() == class.VolumeType.ID {
+			want = class.withType(class.VolumeType.ID)
+		}
+		if diff := cmp.Diff(want, now[field]); diff != "" {
+			t.Errorf("the pin does not keep %s of %s (-was +is):\n%s\nrefused: %s", field, c.Decision, diff, c.Message)
 		}
 	}
 }
 
+// planText is a plan as plan.yaml has it.
+func planText(t *testing.T, p v1alpha1.Plan) string {
+	t.Helper()
+	text, err := v1alpha1.YAML(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // checkFact compares the old and the new value of a list of zones with the two clouds.
-func checkFact(t *testing.T, seed uint64, f string, before, after v1alpha1.Inventory) {
+func checkFact(t *testing.T, f string, before, after v1alpha1.Inventory) {
 	t.Helper()
 	for name, of := range map[string]func(v1alpha1.Inventory) []v1alpha1.Zone{
 		"zones.compute": func(inv v1alpha1.Inventory) []v1alpha1.Zone { return inv.Zones.Compute.Value },
@@ -109,7 +166,7 @@ func checkFact(t *testing.T, seed uint64, f string, before, after v1alpha1.Inven
 			return strings.Join(names, ", ")
 		}
 		if strings.HasPrefix(f, name+": ") && f != name+": "+text(before)+" -> "+text(after) {
-			t.Errorf("seed %d: want %s from %q to %q, got %q", seed, name, text(before), text(after), f)
+			t.Errorf("want %s from %q to %q, got %q", name, text(before), text(after), f)
 		}
 	}
 }

@@ -39,3 +39,24 @@ func (d *decider) caSource(bundle Decision[string]) (Decision[CASource], Decisio
 	}
 	return source, trusted
 }
+
+// caKey is the key of the Secret with clouds.yaml that holds certificates. Without a configuration the pods mount the key cacert where the
+// Secret has it, so that a Secret of OpenShift works as it is.
+func (d *decider) caKey(source Decision[CASource]) Decision[string] {
+	c := d.spec.Credentials
+	if c.CAKey == "" {
+		return Decision[string]{
+			Source: Default,
+			Reason: "the driver trusts the key cacert of the Secret, where it is there and no ConfigMap holds the CA; OpenShift and HyperShift fill that key",
+		}
+	}
+	switch {
+	case !secretKey.MatchString(c.CAKey) || len(c.CAKey) > 253 || c.CAKey == "." || strings.HasPrefix(c.CAKey, ".."):
+		d.problem("spec.credentials.caKey: %q is not a key of a Secret: letters, digits, '-', '_' and '.'", c.CAKey)
+	case c.CAKey == c.Key:
+		d.problem("spec.credentials.caKey: the key %q holds clouds.yaml", c.CAKey)
+	case source.Value.ConfigMap != "":
+		d.problem("spec.credentials.caKey: ConfigMap %s holds certificates too, and the driver trusts those of one file; keep one", source.Value.ConfigMap)
+	}
+	return Decision[string]{Value: c.CAKey, Source: FromConfig, Reason: "spec.credentials.caKey is set; the pods wait until the Secret has this key"}
+}

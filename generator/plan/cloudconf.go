@@ -12,8 +12,9 @@ import (
 
 // Where a bundle mounts what the controller reads. Directories, so that a changed Secret or ConfigMap reaches the running driver.
 const (
-	cloudsDir = "/etc/cinder-csi/cloud" // the Secret, its key as clouds.yaml
-	caDir     = "/etc/cinder-csi/ca"    // the CA bundle as ca.pem
+	// CloudsDir has the Secret, its keys as clouds.yaml and cacert.
+	CloudsDir = "/etc/cinder-csi/cloud"
+	caDir     = "/etc/cinder-csi/ca" // the CA bundle as ca.pem
 )
 
 const defaultSecret = "cinder-csi-credentials"
@@ -110,7 +111,7 @@ func (d *decider) certificates(bundle string) string {
 func (d *decider) cloudConf(r Result) Decision[string] {
 	var f cloudconf.File
 	f.Set("Global", "", "use-clouds", "true")
-	f.Set("Global", "", "clouds-file", cloudsDir+"/clouds.yaml")
+	f.Set("Global", "", "clouds-file", CloudsDir+"/clouds.yaml")
 	f.Set("Global", "", "cloud", r.Credentials.Value.Cloud)
 	decision := Decision[string]{Source: Inferred, Reason: "credentials come from the mounted clouds.yaml"}
 	if region := d.inv.Cloud.Region; region != "" {
@@ -121,8 +122,11 @@ func (d *decider) cloudConf(r Result) Decision[string] {
 		decision.Facts = append(decision.Facts, v1alpha1.NamedFact{Name: "cloud.region", Value: region})
 		decision.Reason += "; the region is the one that was inspected"
 	}
-	if r.CASource.Value.ConfigMap != "" {
+	switch {
+	case r.CASource.Value.ConfigMap != "":
 		f.Set("Global", "", "ca-file", caDir+"/ca.pem")
+	case r.CAKey.Value != "": // without ca-file the driver looks for this file itself
+		f.Set("Global", "", "ca-file", CloudsDir+"/cacert")
 	}
 	decision.Value = string(f.Bytes())
 	return decision

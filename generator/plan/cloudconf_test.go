@@ -37,6 +37,25 @@ func withCA(bundle string) v1alpha1.Distribution {
 	return v1alpha1.Distribution{Spec: v1alpha1.Spec{Credentials: v1alpha1.Credentials{CABundle: bundle}}}
 }
 
+func TestAKeyOfTheSecretGivesTheCA(t *testing.T) {
+	for name, tc := range map[string]struct {
+		config, key string
+		file        bool // cloud.conf names it
+	}{
+		"nothing":     {"", "", false},
+		"a key":       {"ca.crt", "ca.crt", true},
+		"the default": {"cacert", "cacert", true},
+	} {
+		r, err := Decide(cloudOf("standard"), v1alpha1.Distribution{Spec: v1alpha1.Spec{Credentials: v1alpha1.Credentials{CAKey: tc.config}}}, v1alpha1.Vanilla, v1alpha1.Helm, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named := strings.Contains(r.CloudConf.Value, "ca-file = /etc/cinder-csi/cloud/cacert\n"); r.CAKey.Value != tc.key || named != tc.file || strings.Contains(r.CloudConf.Value, "ca-file") != tc.file {
+			t.Errorf("%s: key %q, cloud.conf %q", name, r.CAKey.Value, r.CloudConf.Value)
+		}
+	}
+}
+
 func TestACABundleWithAnythingButCertificatesIsRefusedAndNotRepeated(t *testing.T) {
 	ca, key := certificate(t)
 	const secret = "hunter2"

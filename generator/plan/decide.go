@@ -64,6 +64,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.ClusterID = d.clusterID()
 	r.Credentials, r.CABundle = d.credentials()
 	r.CASource, r.TrustedCA = d.caSource(r.CABundle)
+	r.CAKey = d.caKey(r.CASource)
 	r.CredentialsRequest = d.credentialsRequest(&r.Credentials)
 	r.Monitoring, r.Alerts, r.Dashboards = d.monitoring()
 	r.MetricsTLS, r.PlatformMonitoring = d.metricsTLS(r.Monitoring.Value)

@@ -75,6 +75,10 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {credentials: {key: a/b}}", "spec.credentials.key"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caBundle: nonsense}}", "spec.credentials.caBundle"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caBundle: \"-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----\\n\"}}", "holds a PRIVATE KEY"},
+		{v1alpha1.Vanilla, "spec: {credentials: {caKey: a/b}}", "spec.credentials.caKey: \"a/b\" is not a key"},
+		{v1alpha1.Vanilla, "spec: {credentials: {caKey: ..data}}", "spec.credentials.caKey"},
+		{v1alpha1.Vanilla, "spec: {credentials: {caKey: clouds.yaml}}", "spec.credentials.caKey: the key \"clouds.yaml\" holds clouds.yaml"},
+		{v1alpha1.Vanilla, "spec: {credentials: {caKey: cacert, caConfigMap: ours}}", "spec.credentials.caKey: ConfigMap ours holds certificates too"},
 		{v1alpha1.Vanilla, "spec: {planes: {controller: {proxy: {https: 'http://user:pass@proxy:3128'}}}}", "spec.planes.controller.proxy.https: has credentials"},
 		{v1alpha1.Vanilla, "spec: {planes: {node: {replicas: 2}}}", "spec.planes.node.replicas"},
 		{v1alpha1.Vanilla, "spec: {planes: {node: {runAsUser: 1}}}", "spec.planes.node.runAsUser"},
@@ -309,16 +313,17 @@ func TestAnEmptyNodeSelectorMeansEveryNodeAndStaysInThePlan(t *testing.T) {
 	}
 }
 
-func TestTheImageOfTheDriverSaysThatNobodyPublishesIt(t *testing.T) {
+func TestTheImageOfTheDriverSaysThatNoRegistryHasIt(t *testing.T) {
 	for spec, want := range map[string]bool{
-		"": true, "spec: {images: {driver: {tag: v2}}}": true, "spec: {images: {driver: {registry: r.example}}}": false, "spec: {images: {driver: {repository: mine/driver}}}": false,
+		"": true, "spec: {images: {driver: {tag: v2}}}": true, "spec: {images: {driver: {registry: r.example}}}": false, "spec: {images: {driver: {repository: mine/driver}}}": true, "spec: {images: {registry: r.example}}": false,
+		"spec: {planes: {node: {images: {driver: {registry: r.example}}}}}": true,
 	} {
 		r, err := Decide(cloudOf("standard"), configured(t, spec), v1alpha1.Vanilla, v1alpha1.Helm, "test")
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := strings.Contains(r.Images["driver"].Reason, "nobody publishes")
-		warned := len(r.Warnings) > 0 && strings.Contains(r.Warnings[0], "nobody publishes")
+		said := strings.Contains(r.Images["driver"].Reason, "no registry has this image")
+		warned := len(r.Warnings) > 0 && strings.Contains(r.Warnings[0], "no registry has this image")
 		if said != want || warned != want {
 			t.Errorf("%s: want it said and warned of first: %t; reason %q, warnings %q", spec, want, r.Images["driver"].Reason, r.Warnings)
 		}

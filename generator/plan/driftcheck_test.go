@@ -31,5 +31,16 @@ func TestAnImageOfTheGeneratorWithoutADriftCheckIsAWarning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	warnsOnce(t, r, "the generator image ghcr.io/cinder-csi/cinder-csi-generator:v0.1.0: nobody publishes this image")
+	warnsOnce(t, r, "the generator image: no registry has this image by default")
+}
+
+// Each run of the CronJob would print the warning.
+func TestTheDriftCheckDoesNotWarnOfADefault(t *testing.T) {
+	config, _, err := decide(t, cloudOf("fast"), "spec: {driftCheck: {schedule: '@daily'}}", v1alpha1.Vanilla).DriftCheckFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := decide(t, cloudOf("fast"), config, v1alpha1.Vanilla); strings.Contains(strings.Join(again.Warnings, "\n"), "coexistence") {
+		t.Errorf("want no warning of spec.openshift.coexistence, got %q", again.Warnings)
+	}
 }

@@ -29,7 +29,7 @@ func (d *decider) platform() (openShift, hosted Decision[bool]) {
 }
 
 func (d *decider) driver() Decision[string] {
-	if d.given.OpenShift.Coexistence != "" && !d.openShift() {
+	if d.spec.OpenShift.Coexistence == v1alpha1.Adopt && !d.openShift() { // the default is written out in the configuration of a drift check
 		d.warn("spec.openshift.coexistence: %s has no effect on vanilla, where no built-in driver has the name", d.given.OpenShift.Coexistence)
 	}
 	decision := Decision[string]{Source: Default}
@@ -167,9 +167,9 @@ func (d *decider) guestAccess() Decision[string] {
 		return Decision[string]{Source: Default}
 	}
 	access := d.spec.HyperShift.GuestAccess
-	reason := "every sidecar has the kubeconfig of an administrator, as HyperShift's own do; spec.hypershift.guestAccess: " + v1alpha1.ServiceAccountToken + " leaves it to one container"
-	if access == v1alpha1.ServiceAccountToken {
-		reason = "the sidecars have only the rights of the guest's service account; one container renews its token and alone has the kubeconfig of an administrator"
+	reason := "the sidecars have only the rights of the guest's service account; one container renews its token and alone has the kubeconfig of an administrator"
+	if access == v1alpha1.AdminKubeconfig {
+		reason = "every sidecar has the kubeconfig of an administrator, as HyperShift's own do; spec.hypershift.guestAccess: " + v1alpha1.ServiceAccountToken + " leaves it to one container"
 	}
 	return Decision[string]{Value: access, Source: sourceOf(d.given.HyperShift.GuestAccess != ""), Reason: reason}
 }

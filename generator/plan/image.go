@@ -78,23 +78,31 @@ func SplitImage(reference string) (name, tag, digest string) {
 // generatorImage is the name of the image of the drift check.
 const generatorImage = "generator"
 
-// unpublished says what a person must do about an image of this project that the base names.
-const unpublished = "nobody publishes this image: build or mirror it (docs/how-to/build-the-image.md) and name it in spec.images."
+// noRegistry is where the base has the images of this project, which has no registry. The name never resolves (RFC 2606), so no node pulls
+// an image that somebody else made.
+const noRegistry = "registry.invalid/"
 
-// ownImage is whether this project, and not the Kubernetes project, makes the image.
-func ownImage(name string) bool { return name == "driver" || name == generatorImage }
+// unpublished says what a person must do about an image that no registry has.
+const unpublished = "no registry has this image by default: build or mirror it (docs/how-to/build-the-image.md) and set spec.images."
+
+// Unpublished are the images, by their names in spec.images, that no registry has. A bundle with one can be read, not run.
+func (r Result) Unpublished() []string {
+	var names []string
+	for _, i := range []struct {
+		name  string
+		image Decision[string]
+	}{{"driver", r.Image(r.Controller, "driver")}, {"driver", r.Image(r.Node, "driver")}, {generatorImage, r.Images[generatorImage]}} {
+		if strings.HasPrefix(i.image.Value, noRegistry) && !slices.Contains(names, i.name) {
+			names = append(names, i.name)
+		}
+	}
+	return names
+}
 
 // warnOfImage comes before all other warnings, because the first apply fails without the image.
 func (d *decider) warnOfImage(r Result) {
-	warn := func(name string, image Decision[string]) {
-		line := "the " + name + " image " + image.Value + ": " + unpublished + name
-		if strings.HasSuffix(image.Reason, unpublished+name) && !slices.Contains(d.warnings, line) {
-			d.warnings = slices.Insert(d.warnings, 0, line)
-		}
-	}
-	warn(generatorImage, r.Images[generatorImage])
-	for _, w := range []Workload{r.Controller, r.Node} {
-		warn("driver", r.Image(w, "driver"))
+	for _, name := range slices.Backward(r.Unpublished()) {
+		d.warnings = slices.Insert(d.warnings, 0, "the "+name+" image: "+unpublished+name)
 	}
 }
 
@@ -155,14 +163,15 @@ func (d *decider) mirrored(over v1alpha1.Image, mirror string) v1alpha1.Image {
 // repository the rest. A digest alone identifies an image; a new tag without one drops the digest of the base.
 func (d *decider) image(role, container string, over v1alpha1.Image, key string) Decision[string] {
 	decision := Decision[string]{Value: base().images[role+"/"+container], Source: Default, Reason: "the release that this version is tested with"}
-	if ownImage(container) {
+	isUnpublished := strings.HasPrefix(decision.Value, noRegistry) && over.Registry == ""
+	if isUnpublished {
 		decision.Reason = unpublished + container
 	}
 	if over == (v1alpha1.Image{}) {
 		return decision
 	}
 	decision.Source, decision.Reason = FromConfig, key+" is set"
-	if ownImage(container) && over.Registry == "" && over.Repository == "" {
+	if isUnpublished {
 		decision.Reason += "; " + unpublished + container
 	}
 	name, tag, digest := SplitImage(decision.Value)

@@ -12,13 +12,15 @@ import (
 // checkOpenShift checks the settings of one target that would be ignored on another, and those that no decision reads again.
 func (d *decider) checkOpenShift() {
 	o, profile := d.given.OpenShift, d.given.Monitoring.TLS
+	if o.Monitoring != "" && !d.openShift() {
+		d.problem("spec.openshift.monitoring: is for OpenShift alone; leave it out")
+	}
 	if d.target != v1alpha1.Standalone {
 		for _, key := range []struct {
 			path  string
 			asked bool
 		}{
 			{"spec.openshift.controlPlaneTopology", o.ControlPlaneTopology != ""},
-			{"spec.openshift.monitoring", o.Monitoring != ""},
 			{"spec.monitoring.tls", profile.MinVersion != "" || len(profile.CipherSuites) > 0},
 		} {
 			if key.asked {
@@ -125,7 +127,7 @@ func (d *decider) metricsTLS(kind string) (Decision[MetricsTLS], Decision[bool])
 	if d.given.Images.RBACProxy != (v1alpha1.Image{}) && (d.target != v1alpha1.Standalone || kind != v1alpha1.ServiceMonitor) {
 		d.warn("spec.images.%s has no effect: only a ServiceMonitor on standalone has kube-rbac-proxy", rbacProxy)
 	}
-	if d.target != v1alpha1.Standalone || kind == v1alpha1.None {
+	if !d.openShift() || kind == v1alpha1.None {
 		return metrics, platform
 	}
 	o, profile := d.spec.OpenShift, d.given.Monitoring.TLS
@@ -133,6 +135,12 @@ func (d *decider) metricsTLS(kind string) (Decision[MetricsTLS], Decision[bool])
 	platform.Source, platform.Reason = sourceOf(d.given.OpenShift.Monitoring != ""), "OpenShift's Prometheus for user workloads reads the metrics"
 	if o.Monitoring == v1alpha1.PlatformMonitoring {
 		platform.Value, platform.Reason = true, "OpenShift's own Prometheus reads the metrics, as those of the built-in driver; spec.openshift.monitoring is "+o.Monitoring
+	}
+	if d.target == v1alpha1.HostedControlPlane {
+		if platform.Value {
+			platform.Reason = "the Prometheus of the guest's platform reads the metrics of the nodes; spec.openshift.monitoring is " + o.Monitoring
+		}
+		return metrics, platform
 	}
 	if kind != v1alpha1.ServiceMonitor {
 		metrics.Reason = "with spec.monitoring.kind PodMonitor the metrics are served without TLS; a ServiceMonitor has it"

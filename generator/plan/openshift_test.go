@@ -119,7 +119,7 @@ func TestSettingsOfAnotherTargetAreRefused(t *testing.T) {
 		spec, want string
 	}{
 		{v1alpha1.Vanilla, "openshift: {controlPlaneTopology: External}", "spec.openshift.controlPlaneTopology"},
-		{v1alpha1.HostedControlPlane, "openshift: {monitoring: platform}", "spec.openshift.monitoring"},
+		{v1alpha1.Vanilla, "openshift: {monitoring: platform}", "spec.openshift.monitoring"},
 		{v1alpha1.Vanilla, "monitoring: {tls: {minVersion: VersionTLS13}}", "spec.monitoring.tls"},
 		{v1alpha1.Vanilla, "openshift: {clusterNetworks: [10.0.0.0/8]}", "spec.openshift.clusterNetworks"},
 		{v1alpha1.Standalone, "openshift: {clusterNetworks: [10.0.0.1/8]}", "spec.openshift.clusterNetworks"},

@@ -58,6 +58,7 @@ type Result struct {
 	CredentialsRequest  Decision[bool]                   `id:"credentials.request"`  // OpenShift's Cloud Credential Operator fills the Secret
 	CABundle            Decision[string]                 `id:"credentials.caBundle"` // PEM; empty: the system's roots
 	CASource            Decision[CASource]               `id:"credentials.caConfigMap"`
+	CAKey               Decision[string]                 `id:"credentials.caKey"`           // empty: the key cacert, where the Secret has it
 	TrustedCA           Decision[bool]                   `id:"trustedCA"`                   // a ConfigMap that OpenShift fills holds the certificates
 	KubeconfigSecret    Decision[string]                 `id:"hypershift.kubeconfigSecret"` // of a hosted control plane; empty elsewhere
 	GuestAccess         Decision[string]                 `id:"hypershift.guestAccess"`      // how the sidecars of a hosted control plane reach the guest; empty elsewhere
@@ -214,6 +215,9 @@ type NetworkPolicy struct {
 	// APIServerCIDRs are sorted; empty: any address on the API server's ports. MetricsNamespaces are sorted too.
 	APIServerCIDRs    []string `json:"apiServerCIDRs,omitempty"`
 	MetricsNamespaces []string `json:"metricsNamespaces,omitempty"`
+	// APIServerPorts are sorted; empty: 6443. DNSCIDRs are sorted, and allowed beside the pods of the cluster.
+	APIServerPorts []int    `json:"apiServerPorts,omitempty"`
+	DNSCIDRs       []string `json:"dnsCIDRs,omitempty"`
 }
 
 // Workload is how one role's pods run, after per-target defaults. The ids of its decisions begin with the role: controller.replicas.

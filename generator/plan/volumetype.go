@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -65,4 +66,50 @@ func withoutClass(p v1alpha1.Plan, volumeType string) string {
 		return fmt.Sprintf("no pattern of spec.storageClasses.include matches it (%s)", quoted(classes.Include))
 	}
 	return ""
+}
+
+// typeText names a volume type for a person: two types may have one name.
+func typeText(t VolumeType) string {
+	if t.ID == "" {
+		return strconv.Quote(t.Name)
+	}
+	return fmt.Sprintf("%q (ID %s)", t.Name, t.ID)
+}
+
+// types are the volume types, sorted by name.
+func (d *decider) types() []v1alpha1.VolumeType {
+	if !listed(d, "volumeTypes", d.inv.VolumeTypes) {
+		return nil
+	}
+	if len(d.inv.VolumeTypes.Value) == 0 {
+		d.warn("the cloud offers this project no volume type, so the bundle has only the classes of spec.storageClasses.extra; ask the operator of the cloud")
+	}
+	types := slices.DeleteFunc(slices.Clone(d.inv.VolumeTypes.Value), func(t v1alpha1.VolumeType) bool {
+		problem := unwritable(t.Name)
+		if problem != "" {
+			d.warn("volume type %q (%s) has no class: its name %s, which no bundle may hold", t.Name, t.ID, problem)
+		}
+		return problem != ""
+	})
+	slices.SortFunc(types, func(a, b v1alpha1.VolumeType) int { return strings.Compare(a.Name, b.Name) })
+	return types
+}
+
+func findType(types []v1alpha1.VolumeType, idOrName string) (v1alpha1.VolumeType, bool) {
+	i := slices.IndexFunc(types, func(t v1alpha1.VolumeType) bool { return t.ID == idOrName })
+	if i < 0 {
+		i = slices.IndexFunc(types, func(t v1alpha1.VolumeType) bool { return t.Name == idOrName })
+	}
+	if i < 0 || idOrName == "" {
+		return v1alpha1.VolumeType{}, false
+	}
+	return types[i], true
+}
+
+func typeNames(types []v1alpha1.VolumeType) []string {
+	var names []string
+	for _, t := range types {
+		names = append(names, t.Name)
+	}
+	return names
 }

@@ -176,6 +176,12 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 	decision := Decision[NetworkPolicy]{Source: sourceOf(d.given.NetworkPolicy.Enabled), Reason: "spec.networkPolicy.enabled is false"}
 	cidrs := d.networks("spec.networkPolicy.openstackCIDRs", d.spec.NetworkPolicy.OpenStackCIDRs)
 	apiServer := d.networks("spec.networkPolicy.apiServerCIDRs", d.spec.NetworkPolicy.APIServerCIDRs)
+	dns := d.networks("spec.networkPolicy.dnsCIDRs", d.spec.NetworkPolicy.DNSCIDRs)
+	for i, port := range d.spec.NetworkPolicy.APIServerPorts {
+		if port < 1 || port > math.MaxUint16 {
+			d.problem("%s: %d is no port from 1 to %d", item("spec.networkPolicy.apiServerPorts", i), port, math.MaxUint16)
+		}
+	}
 	if len(apiServer) > 0 && d.target == v1alpha1.HostedControlPlane {
 		d.warn("spec.networkPolicy.apiServerCIDRs has no effect: on hypershift the API server is in the controller's namespace")
 		apiServer = nil
@@ -215,7 +221,9 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 			}
 		}
 	}
-	decision.Value.APIServerCIDRs = sortedSet(apiServer)
+	d.checkReaders()
+	decision.Value.APIServerCIDRs, decision.Value.APIServerPorts = sortedSet(apiServer), sortedSet(d.spec.NetworkPolicy.APIServerPorts)
+	decision.Value.DNSCIDRs = sortedSet(dns)
 	decision.Value.MetricsNamespaces = sortedSet(d.spec.NetworkPolicy.MetricsNamespaces)
 	decision.Value.Ports = sortedSet(to.ports)
 	for _, port := range decision.Value.Ports {
@@ -225,6 +233,21 @@ func (d *decider) networkPolicy() Decision[NetworkPolicy] {
 	}
 	decision.Value.CIDRs = sortedSet(cidrs)
 	return decision
+}
+
+// checkReaders refuses a policy that shuts Prometheus out: each target would be down, and the alert that the controller is absent would fire
+// for ever. OpenShift's monitoring may always read the metrics. Whether a management cluster is OpenShift is not known.
+func (d *decider) checkReaders() {
+	const key = "spec.networkPolicy.metricsNamespaces"
+	if d.spec.Monitoring.Kind == v1alpha1.None || len(d.spec.NetworkPolicy.MetricsNamespaces) > 0 {
+		return
+	}
+	switch d.target {
+	case v1alpha1.Vanilla:
+		d.problem("%s: is empty, so spec.networkPolicy would keep Prometheus from the metrics. Set it to the namespace of your Prometheus, such as [monitoring]", key)
+	case v1alpha1.HostedControlPlane:
+		d.warn("%s is not set: only OpenShift's monitoring may read the metrics of the controller. If the management cluster is not OpenShift, set it to the namespace of its Prometheus", key)
+	}
 }
 
 // networks are configured networks in their one form.

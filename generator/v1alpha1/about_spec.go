@@ -27,7 +27,7 @@ var specAbouts = map[string]about{
 
 	"OpenShift.controlPlaneTopology": {"The control plane's topology, status.controlPlaneTopology of the Infrastructure: SingleReplica gives one controller pod, External no selector of control-plane nodes. Only for standalone.", HighlyAvailable, "any, on another target"},
 	"OpenShift.clusterNetworks":      {"The cluster's service and pod networks, status.serviceNetwork and status.clusterNetwork of the Network. With a proxy they are added to NO_PROXY.", "none", "anything that is not a network such as 10.128.0.0/14; any, on vanilla"},
-	"OpenShift.monitoring":           {"Which Prometheus of OpenShift reads the metrics on standalone: that of the platform, or that of user workloads.", PlatformMonitoring, "any, on another target"},
+	"OpenShift.monitoring":           {"Which Prometheus of OpenShift reads the metrics: that of the platform, or that of user workloads. On hypershift it is for the nodes in the guest.", PlatformMonitoring, "any, on vanilla"},
 
 	"Spec.credentials":        {Meaning: "Where the driver finds the cloud's credentials. The generator never sees them."},
 	"Credentials.secretName":  {"The Secret with the credentials, in the controller's namespace. A person creates it; on a hosted cluster of platform OpenStack, HyperShift does.", "cinder-csi-credentials; on a hosted cluster of platform OpenStack metadata.name and -cloud-credentials", "an invalid Secret name"},
@@ -36,6 +36,7 @@ var specAbouts = map[string]about{
 	"Credentials.request":     {"Whether a CredentialsRequest asks OpenShift's Cloud Credential Operator for the Secret: auto does so on standalone.", Auto, ""},
 	"Credentials.caBundle":    {"The CA certificates of OpenStack's endpoints, in PEM. They are public, and embedded in the bundle.", "none: the system's", "anything but certificates, comments too"},
 	"Credentials.caConfigMap": {"An existing ConfigMap in the controller's namespace with these certificates, in place of caBundle: NAME or NAME/KEY. Without a key it is ca.pem.", "none", "an invalid name or key; caBundle beside it"},
+	"Credentials.caKey":       {"A key of the Secret with these certificates, in place of caBundle. The pods wait until the Secret has it, and the driver reads it again when it changes.", "none: the key cacert counts where the Secret has it, as OpenShift and HyperShift fill it", "an invalid key of a Secret; key; caBundle or caConfigMap beside it"},
 
 	"Spec.topology":    {Meaning: "Whether volumes and nodes carry zones."},
 	"Topology.mode":    {"auto enables topology if every compute zone has a volume zone of the same name, after zoneMap. If the outcome changes, generate refuses until you accept it.", Auto, ""},
@@ -61,13 +62,15 @@ var specAbouts = map[string]about{
 	"NetworkPolicy.openstackCIDRs": {"The networks of OpenStack's endpoints.", "endpoints that are addresses; else any address on those ports", "anything that is not a network such as 192.0.2.0/24"},
 
 	"NetworkPolicy.apiServerCIDRs":    {"The networks of the API server's addresses. Without effect on hypershift, where it is in the controller's namespace.", "any address on its ports", "anything that is not a network such as 192.0.2.0/24"},
-	"NetworkPolicy.metricsNamespaces": {"Namespaces whose pods may read the controller's metrics.", "none; on OpenShift its monitoring always may", "an invalid namespace name"},
+	"NetworkPolicy.apiServerPorts":    {"The ports on which the API server listens, in place of 6443. On vanilla its Service's port 443 stays open too. microk8s listens on 16443.", "[6443]", "a port that is none from 1 to 65535"},
+	"NetworkPolicy.dnsCIDRs":          {"Networks that answer DNS outside of the pods of the cluster, as NodeLocal DNSCache does on each node.", "none: only pods of the cluster are asked", "anything that is not a network such as 169.254.20.10/32"},
+	"NetworkPolicy.metricsNamespaces": {"Namespaces whose pods may read the controller's metrics.", "none; on OpenShift its monitoring always may", "an invalid namespace name; none, on vanilla with a monitoring.kind, because Prometheus could read nothing"},
 
 	"Spec.trustedCA": {"Whether the driver trusts OpenShift's cluster-wide CA bundle. A ConfigMap with the label config.openshift.io/inject-trusted-cabundle holds it.", "false", "true on vanilla, where nothing fills such a ConfigMap; caBundle or caConfigMap beside it"},
 
 	"Spec.hypershift":             {Meaning: "Settings for hypershift only."},
 	"HyperShift.kubeconfigSecret": {"The Secret beside the controller with the kubeconfig of the guest.", DefaultKubeconfigSecret, "an invalid Secret name"},
-	"HyperShift.guestAccess":      {"How the sidecars reach the guest. adminKubeconfig: each with HyperShift's kubeconfig of an administrator. serviceAccountToken: with a token of a service account, which has only the rights of the bundle; one more container renews it. Needs Kubernetes 1.29 in the management cluster.", AdminKubeconfig, ""},
+	"HyperShift.guestAccess":      {"How the sidecars reach the guest. serviceAccountToken: with a token of a service account, which has only the rights of the bundle; one more container renews it. Needs Kubernetes 1.29 in the management cluster. adminKubeconfig: each with HyperShift's kubeconfig of an administrator.", ServiceAccountToken, ""},
 	"HyperShift.infraID":          {"The hosted cluster's infrastructure ID, which is the cluster ID.", "none, with a warning", "another value than spec.clusterID"},
 	"HyperShift.platform":         {"The hosted cluster's platform. With OpenStack, HyperShift owns the Secret with the credentials, and adopt is refused.", "OpenStack is assumed, with a warning", ""},
 }

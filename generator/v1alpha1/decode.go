@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"reflect"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -305,14 +306,23 @@ func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) {
 	d.problem(n.Line, "%s: want %s", path, want)
 }
 
+// fieldsByKey are the fields of each struct by their JSON keys. Every decision of a setting looks one up.
+var fieldsByKey sync.Map // reflect.Type -> map[string]reflect.StructField
+
 // field finds a struct's field by its JSON key, also in embedded structs.
 func field(t reflect.Type, key string) (reflect.StructField, bool) {
-	for _, f := range reflect.VisibleFields(t) {
-		if jsonKey(f) == key && key != "" {
-			return f, true
+	fields, known := fieldsByKey.Load(t)
+	if !known {
+		byKey := map[string]reflect.StructField{}
+		for _, f := range reflect.VisibleFields(t) {
+			if k := jsonKey(f); k != "" {
+				byKey[k] = f
+			}
 		}
+		fields, _ = fieldsByKey.LoadOrStore(t, byKey)
 	}
-	return reflect.StructField{}, false
+	f, found := fields.(map[string]reflect.StructField)[key]
+	return f, found
 }
 
 // keys are a struct's JSON keys, in order.

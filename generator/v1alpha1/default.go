@@ -42,7 +42,7 @@ func (d Distribution) WithDefaults() Spec {
 	fill(&s.Snapshots.Backup, Auto)
 	fill(&s.Monitoring.Kind, None)
 	fill(&s.HyperShift.KubeconfigSecret, DefaultKubeconfigSecret)
-	fill(&s.HyperShift.GuestAccess, AdminKubeconfig)
+	fill(&s.HyperShift.GuestAccess, ServiceAccountToken)
 	return s
 }
 

@@ -105,6 +105,7 @@ type Credentials struct {
 	Request     string `json:"request,omitempty"`
 	CABundle    string `json:"caBundle,omitempty"`    // PEM of the cloud's CA; public, embedded
 	CAConfigMap string `json:"caConfigMap,omitempty"` // an existing ConfigMap beside the controller with key ca.pem, instead of CABundle
+	CAKey       string `json:"caKey,omitempty"`       // a key of the Secret with the certificates, instead of both; without it cacert counts where the Secret has it
 }
 
 // Topology settings. Mode is auto (default), enabled or disabled. ZoneMap maps compute zones to volume zones.
@@ -226,6 +227,10 @@ type NetworkPolicy struct {
 	Enabled        bool     `json:"enabled,omitempty"`
 	OpenStackCIDRs []string `json:"openstackCIDRs,omitempty"`
 	APIServerCIDRs []string `json:"apiServerCIDRs,omitempty"`
+	// APIServerPorts are those on which the API server listens, in place of 6443.
+	APIServerPorts []int `json:"apiServerPorts,omitempty"`
+	// DNSCIDRs are addresses that answer DNS and are not those of a pod, such as NodeLocal DNSCache's.
+	DNSCIDRs []string `json:"dnsCIDRs,omitempty"`
 	// MetricsNamespaces are those whose pods may read the controller's metrics.
 	MetricsNamespaces []string `json:"metricsNamespaces,omitempty"`
 }
@@ -241,6 +246,6 @@ type HyperShift struct {
 	KubeconfigSecret string `json:"kubeconfigSecret,omitempty"`
 	InfraID          string `json:"infraID,omitempty"`
 	Platform         string `json:"platform,omitempty"`
-	// GuestAccess is how the sidecars reach the guest: adminKubeconfig (default) or serviceAccountToken.
+	// GuestAccess is how the sidecars reach the guest: serviceAccountToken (default) or adminKubeconfig.
 	GuestAccess string `json:"guestAccess,omitempty"`
 }

@@ -115,7 +115,7 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 				ExtraArgs:         v1alpha1.ExtraArgs{Controller: []string{"--user-agent=a b", "--default-fs-type=xfs"}, Node: []string{"--additional-topology=a=b"}},
 			},
 			Credentials: v1alpha1.Credentials{CAConfigMap: "ours/ca.crt"},
-			HyperShift:  v1alpha1.HyperShift{GuestAccess: v1alpha1.ServiceAccountToken},
+			HyperShift:  v1alpha1.HyperShift{GuestAccess: v1alpha1.AdminKubeconfig},
 			Monitoring:  v1alpha1.Monitoring{Kind: v1alpha1.PodMonitor, Alerts: true},
 			DriftCheck:  v1alpha1.DriftCheck{Schedule: "@daily"},
 			Images:      v1alpha1.Images{Registry: "mirror.example/all", Resizer: v1alpha1.Image{Registry: "other.example", PullPolicy: "Never"}},
@@ -221,7 +221,7 @@ func decide(t *testing.T, spec v1alpha1.Spec, inv v1alpha1.Inventory, target v1a
 func render(t *testing.T, r plan.Result, format v1alpha1.Format) bundle.Tree {
 	t.Helper()
 	r.Format = format
-	tree, err := bundle.Render(r, bundle.Options{})
+	tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ var defects = []struct {
 		at(t, f, pod...).(map[string]any)["serviceAccountName"] = "nobody"
 	}, "no ServiceAccount nobody"},
 	{"a Secret nobody is told of", "Deployment", "", func(t *testing.T, f map[string]any) {
-		at(t, f, append(pod, "volumes", 2, "secret")...).(map[string]any)["secretName"] = "unheard"
+		at(t, f, append(pod, "volumes", 2, "projected", "sources", 0, "secret")...).(map[string]any)["name"] = "unheard"
 	}, "Secret unheard"},
 	{"a pull secret nobody is told of", "DaemonSet", "", func(t *testing.T, f map[string]any) {
 		at(t, f, pod...).(map[string]any)["imagePullSecrets"] = []any{map[string]any{"name": "unheard"}}
@@ -173,10 +173,10 @@ var defects = []struct {
 	{"a port there is not", "NetworkPolicy", "", func(t *testing.T, f map[string]any) {
 		at(t, f, "spec", "egress", 2, "ports", 0).(map[string]any)["port"] = 99999
 	}, "99999 is no port"},
-	{"a Secret beside the token", "Deployment", "", func(t *testing.T, f map[string]any) {
+	{"a Secret that nobody names, in place of the token", "Deployment", "", func(t *testing.T, f map[string]any) {
 		volumes := at(t, f, append(pod, "volumes")...).([]any)
 		at(t, volumes[len(volumes)-1], "projected").(map[string]any)["sources"] = []any{map[string]any{"secret": map[string]any{"name": "another"}}}
-	}, "want the pod's token"},
+	}, "Secret another is not named by the bundle's README"},
 	{"a flag that the driver does not have", "Deployment", "", func(t *testing.T, f map[string]any) {
 		addArg(t, f, "driver", "--with-capcity")
 	}, "container driver: args: the driver has no flag --with-capcity; did you mean --with-capacity?"},

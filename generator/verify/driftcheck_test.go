@@ -61,3 +61,34 @@ func driftCheckFiles(t *testing.T, d v1alpha1.Distribution, inventory v1alpha1.I
 	}
 	return distribution, p
 }
+
+// TestTheDriftCheckRunsWhereTheControllerCan: a pod that finds no node, or a cloud that did not answer once, would be reported as drift.
+func TestTheDriftCheckRunsWhereTheControllerCan(t *testing.T) {
+	spec := specs(t)["everything"]
+	for _, target := range targets {
+		for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
+			var job, pod, controller map[string]any
+			for _, o := range build(t, decide(t, spec, clouds["topology on"], target), format) {
+				switch o.Kind() {
+				case "CronJob":
+					job = at(t, o.Fields, "spec", "jobTemplate", "spec").(map[string]any)
+					pod = at(t, job, "template", "spec").(map[string]any)
+				case "Deployment":
+					controller = at(t, o.Fields, "spec", "template", "spec").(map[string]any)
+				}
+			}
+			for _, key := range []string{"nodeSelector", "tolerations", "priorityClassName", "imagePullSecrets"} {
+				if diff := cmp.Diff(controller[key], pod[key]); diff != "" {
+					t.Errorf("%s %s: %s (-controller +drift check):\n%s", target, format, key, diff)
+				}
+			}
+			if target == v1alpha1.HostedControlPlane {
+				at(t, job, "template", "metadata", "labels", "hypershift.openshift.io/hosted-control-plane")
+				at(t, pod, "affinity", "nodeAffinity")
+			}
+			if got := fmt.Sprint(job["backoffLimit"], at(t, job, "podFailurePolicy", "rules", 0, "onExitCodes", "values")); got != "3 [2 64]" {
+				t.Errorf("%s %s: want three more attempts, and none after drift, got %s", target, format, got)
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -28,12 +29,19 @@ func (c *checker) request(r *credentialsRequest) {
 			continue
 		}
 		for _, v := range pod.Volumes {
-			if v.Secret != nil && v.Secret.SecretName == r.Spec.SecretRef.Name {
+			if mountsSecret(v, r.Spec.SecretRef.Name) {
 				return
 			}
 		}
 	}
 	c.find("spec.secretRef: no pod mounts Secret %s/%s", r.Spec.SecretRef.Namespace, r.Spec.SecretRef.Name)
+}
+
+func mountsSecret(v corev1.Volume, name string) bool {
+	if v.Projected != nil && slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.Secret != nil && s.Secret.Name == name }) {
+		return true
+	}
+	return v.Secret != nil && v.Secret.SecretName == name
 }
 
 // program is the name of a container's program, as images have it: the sidecars have one container each, kube-rbac-proxy one for each port.

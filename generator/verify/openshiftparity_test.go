@@ -23,8 +23,10 @@ var update = flag.Bool("update", false, "write the pages that this package makes
 
 // operatorParts is what OpenShift's operator deploys; testdata/openshift-parity.yaml describes its fields.
 type operatorParts struct {
+	Read       string // the repository and the commit
 	Deviations map[string]string
-	Objects    []operatorObject
+	Objects    []operatorObject // of a stand-alone cluster
+	Hosted     []operatorObject // of a hosted one, as far as they differ
 }
 
 type operatorObject struct {
@@ -104,33 +106,65 @@ func adopting() v1alpha1.Spec {
 	}
 }
 
-// TestABundleHasWhatOpenShiftsOperatorDeploys compares both forms of a bundle with the operator's inventory.
+// hostedLike is a configuration of a hosted cluster with what the operator takes from the HostedControlPlane and its own environment.
+func hostedLike() v1alpha1.Spec {
+	user := int64(1001)
+	return v1alpha1.Spec{
+		HyperShift: v1alpha1.HyperShift{InfraID: "prod-x7k2p", Platform: "OpenStack"},
+		Planes: v1alpha1.Planes{
+			Controller: v1alpha1.Plane{
+				NodeSelector: map[string]string{"storage": "yes"}, ImagePullSecrets: []string{"pull-secret"}, RunAsUser: &user,
+				Proxy: v1alpha1.Proxy{HTTPS: "http://proxy.example:3128", NoProxy: "example.org"},
+			},
+			Node: v1alpha1.Plane{Images: v1alpha1.Images{Driver: v1alpha1.Image{Registry: "guest.example", Repository: "driver", Tag: "v1"}}},
+		},
+	}
+}
+
+// byName are the objects of a bundle by kind and name, and by plane where there are two.
+func byName(objects []verify.Object) map[string]verify.Object {
+	all := map[string]verify.Object{}
+	for _, o := range objects {
+		name := o.Kind() + "/" + o.Name()
+		if o.Plane == "management" || o.Plane == "guest" {
+			name = o.Plane + "/" + name
+		}
+		all[name] = o
+	}
+	return all
+}
+
+// TestABundleHasWhatOpenShiftsOperatorDeploys compares both forms of a bundle with the operator's inventory, for a stand-alone cluster and for
+// a hosted one.
 func TestABundleHasWhatOpenShiftsOperatorDeploys(t *testing.T) {
 	parts := readParts(t)
 	used := map[string]bool{}
-	for _, format := range []v1alpha1.Format{v1alpha1.Kustomize, v1alpha1.Helm} {
-		objects := map[string]verify.Object{}
-		for _, o := range build(t, decide(t, adopting(), clouds["topology on"], v1alpha1.Standalone), format) {
-			objects[o.Kind()+"/"+o.Name()] = o
-		}
-		if format == v1alpha1.Helm { // Namespaces are beside the chart
-			for _, o := range build(t, decide(t, adopting(), clouds["topology on"], v1alpha1.Standalone), v1alpha1.Kustomize) {
-				if o.Kind() == "Namespace" {
-					objects["Namespace/"+o.Name()] = o
-				}
+	for _, cluster := range []struct {
+		target v1alpha1.Target
+		spec   v1alpha1.Spec
+		parts  []operatorObject
+	}{{v1alpha1.Standalone, adopting(), parts.Objects}, {v1alpha1.HostedControlPlane, hostedLike(), parts.Hosted}} {
+		r := decide(t, cluster.spec, clouds["topology on"], cluster.target)
+		kustomize := byName(build(t, r, v1alpha1.Kustomize))
+		helm := byName(build(t, r, v1alpha1.Helm))
+		for name, o := range kustomize {
+			if o.Kind() == "Namespace" { // Namespaces are beside the chart
+				helm[name] = o
 			}
 		}
-		for _, part := range parts.Objects {
-			for _, row := range part.Rows {
-				if row.Deviation != "" {
-					used[row.Deviation] = true
-					if parts.Deviations[row.Deviation] == "" {
-						t.Errorf("%s: %s: there is no deviation %q", part.Operator, row.What, row.Deviation)
+		for format, objects := range map[v1alpha1.Format]map[string]verify.Object{v1alpha1.Kustomize: kustomize, v1alpha1.Helm: helm} {
+			for _, part := range cluster.parts {
+				for _, row := range part.Rows {
+					if row.Deviation != "" {
+						used[row.Deviation] = true
+						if parts.Deviations[row.Deviation] == "" {
+							t.Errorf("%s: %s: there is no deviation %q", part.Operator, row.What, row.Deviation)
+						}
+						continue
 					}
-					continue
-				}
-				if problem := part.missing(objects, row); problem != "" {
-					t.Errorf("%s: %s: %s: %s", format, part.Operator, row.What, problem)
+					if problem := part.missing(objects, row); problem != "" {
+						t.Errorf("%s %s: %s: %s: %s", cluster.target, format, part.Operator, row.What, problem)
+					}
 				}
 			}
 		}
@@ -197,32 +231,48 @@ func TestThePageOfTheParityIsMadeFromTheTable(t *testing.T) {
 
 func (p operatorParts) page() string {
 	var b strings.Builder
-	rows := 0
-	for _, o := range p.Objects {
-		rows += len(o.Rows)
-	}
 	fmt.Fprintf(&b, `# What OpenShift's operator deploys, and where a bundle has it
 
-OpenShift's operator for Cinder deploys its driver from manifests, and completes them while it runs. This page lists both for a stand-alone
-cluster, %d parts, and what a bundle for the target standalone has in their place. A test compares both forms of a bundle with each row.
-The bundle has `+"`coexistence: adopt`, a ServiceMonitor, a NetworkPolicy, `trustedCA` and a proxy"+`. The page is made from the table of that test:
+OpenShift's operator for Cinder deploys its driver from manifests, and completes them while it runs. This page lists both: %d parts for a
+stand-alone cluster, and %d more for a hosted one (HyperShift). It says what a bundle has in their place. It was read at
+`+"`%s`"+`: its generated assets, and the hooks that change the workloads at run time. A test compares both forms of a
+bundle with each row. The bundle for the target standalone has `+"`coexistence: adopt`, a ServiceMonitor, a NetworkPolicy, `trustedCA` and a proxy"+`.
+That for hypershift has what the operator takes from the HostedControlPlane. The page is made from the table of that test:
 `+"`go test ./generator/verify -run Parity -update`"+`.
 
 ## Deviations
 
 | name | what replaces it |
 | --- | --- |
-`, rows)
+`, rows(p.Objects), rows(p.Hosted), p.Read)
 	for _, name := range slices.Sorted(maps.Keys(p.Deviations)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, p.Deviations[name])
 	}
-	for _, o := range p.Objects {
-		fmt.Fprintf(&b, "\n## %s\n\n| the operator has | the bundle has |\n| --- | --- |\n", o.Operator)
+	sections(&b, p.Objects)
+	b.WriteString("\n## On a hosted cluster\n\nWhat differs from a stand-alone cluster. A place begins with the plane of the bundle.\n")
+	sections(&b, p.Hosted)
+	return b.String()
+}
+
+func rows(objects []operatorObject) int {
+	n := 0
+	for _, o := range objects {
+		n += len(o.Rows)
+	}
+	return n
+}
+
+func sections(b *strings.Builder, objects []operatorObject) {
+	for _, o := range objects {
+		title := o.Operator
+		if strings.HasPrefix(o.Object, "management/") || strings.HasPrefix(o.Object, "guest/") {
+			title = "Hosted: " + title
+		}
+		fmt.Fprintf(b, "\n## %s\n\n| the operator has | the bundle has |\n| --- | --- |\n", title)
 		for _, r := range o.Rows {
-			fmt.Fprintf(&b, "| %s | %s |\n", strings.ReplaceAll(r.What, "|", `\|`), o.place(r))
+			fmt.Fprintf(b, "| %s | %s |\n", strings.ReplaceAll(r.What, "|", `\|`), o.place(r))
 		}
 	}
-	return b.String()
 }
 
 // place is where the bundle has a row.

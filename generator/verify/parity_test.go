@@ -194,7 +194,7 @@ func BenchmarkTwoThousandTypes(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				tree, err := bundle.Render(r, bundle.Options{})
+				tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}

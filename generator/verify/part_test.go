@@ -48,7 +48,7 @@ func partTree(t *testing.T, target v1alpha1.Target, format v1alpha1.Format) map[
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree, err := bundle.Render(r, bundle.Options{})
+	tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

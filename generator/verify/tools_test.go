@@ -135,7 +135,7 @@ func TestToolsBuildABundleThatPointsAtACheckout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := bundle.Render(r, bundle.Options{Base: filepath.ToSlash(filepath.Join("..", relative))})
+		tree, err := bundle.Render(r, verify.Kustomize, bundle.Options{Base: filepath.ToSlash(filepath.Join("..", relative))})
 		if err != nil {
 			t.Fatal(err)
 		}

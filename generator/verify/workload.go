@@ -132,15 +132,17 @@ func (c *checker) pod(pod corev1.PodSpec) {
 // apiCA is the ConfigMap with the API server's CA that Kubernetes puts into every namespace.
 const apiCA = "kube-root-ca.crt"
 
-// projected: what Kubernetes itself would mount for the API server, and nothing else.
+// projected: what Kubernetes itself would mount for the API server, or Secrets, and nothing else.
 func (c *checker) projected(where string, sources []corev1.VolumeProjection) {
 	for _, s := range sources {
 		switch {
 		case s.ServiceAccountToken != nil && s.ServiceAccountToken.Audience == "":
 		case s.ConfigMap != nil && s.ConfigMap.Name == apiCA:
 		case s.DownwardAPI != nil:
+		case s.Secret != nil:
+			c.secret(where, s.Secret.Name)
 		default:
-			c.find("%s: want the pod's token, ConfigMap %s or the downward API", where, apiCA)
+			c.find("%s: want the pod's token, a Secret, ConfigMap %s or the downward API", where, apiCA)
 		}
 	}
 }

@@ -6,8 +6,10 @@
 {{- /* The schema refuses both first. These are for installations that skip it. */ -}}
 {{- if ne $v.chartVersion .Chart.Version }}{{ fail (printf "the values are for chart %s %s, and this is version %s: generate them again" .Chart.Name $v.chartVersion .Chart.Version) }}{{ end -}}
 {{- if and $v.networkPolicy.enabled (not $v.networkPolicy.ports) }}{{ fail "networkPolicy.enabled needs networkPolicy.ports: an empty list would allow all traffic" }}{{ end -}}
+{{- if and $v.networkPolicy.enabled (ne $v.monitoring.kind "none") (eq $v.target "vanilla") (not $v.networkPolicy.metricsNamespaces) }}{{ fail "networkPolicy.metricsNamespaces is empty, so the NetworkPolicy would keep Prometheus from the metrics: set it to the namespace of your Prometheus, such as [monitoring]" }}{{ end -}}
 {{- if and $v.monitoring.tls.enabled (or (ne $v.target "standalone") (ne $v.monitoring.kind "ServiceMonitor")) }}{{ fail "monitoring.tls.enabled needs target standalone and monitoring.kind ServiceMonitor: the certificate is that of a Service, and OpenShift makes it" }}{{ end -}}
-{{- if and (or $v.monitoring.platform $v.credentials.request) (ne $v.target "standalone") }}{{ fail "monitoring.platform and credentials.request need target standalone" }}{{ end -}}
+{{- if and $v.credentials.request (ne $v.target "standalone") }}{{ fail "credentials.request needs target standalone" }}{{ end -}}
+{{- if and $v.monitoring.platform (eq $v.target "vanilla") }}{{ fail "monitoring.platform needs OpenShift: target standalone or hypershift" }}{{ end -}}
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
 controller: {{ ne $v.plane "guest" }}
 node: {{ ne $v.plane "management" }}
@@ -90,8 +92,10 @@ SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "
 
 {{- /* (images, image): the image with the mirror in place of its own registry. */ -}}
 {{- define "image" -}}
+{{- $registry := .images.registry | default .image.registry -}}
+{{- if not $registry }}{{ fail (printf "no registry has the image %s by default: build or mirror it (docs/how-to/build-the-image.md), then set images.registry, or the registry of images.controller.driver, images.node.driver and, with driftCheck, images.driftcheck.generator" .image.repository) }}{{ end -}}
 {{- $version := .image.digest | empty | ternary (print ":" .image.tag) (print "@" .image.digest) -}}
-image: {{ printf "%s/%s%s" (.images.registry | default .image.registry) .image.repository $version | quote }}
+image: {{ printf "%s/%s%s" $registry .image.repository $version | quote }}
 imagePullPolicy: {{ .image.pullPolicy | default .images.pullPolicy }}
 {{- end -}}
 
@@ -108,8 +112,8 @@ envFrom:
 {{- define "ca" -}}
 {{- $v := .Values -}}
 {{- $given := 0 -}}
-{{- range list $v.caBundle $v.caConfigMap.name $v.trustedCA }}{{ if . }}{{ $given = add1 $given }}{{ end }}{{ end -}}
-{{- if gt $given 1 }}{{ fail "caBundle, caConfigMap and trustedCA exclude each other: the driver trusts the certificates of one file" }}{{ end -}}
+{{- range list $v.caBundle $v.caConfigMap.name $v.credentials.caKey $v.trustedCA }}{{ if . }}{{ $given = add1 $given }}{{ end }}{{ end -}}
+{{- if gt $given 1 }}{{ fail "caBundle, caConfigMap, credentials.caKey and trustedCA exclude each other: the driver trusts the certificates of one file" }}{{ end -}}
 {{- if $v.trustedCA }}
 configMap: cinder-csi-trusted-ca
 key: ca-bundle.crt
@@ -187,6 +191,14 @@ readOnlyRootFilesystem: true
   readOnly: true
 {{- end -}}
 
+{{- /* Servers of DNS that are no pods. */ -}}
+{{- define "dnsNetworks" -}}
+{{- range .Values.networkPolicy.dnsCIDRs }}
+- ipBlock:
+    cidr: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
 {{- /* (memory, over): the container's requests under what the values say. */ -}}
 {{- define "resources" -}}
 {{- $r := dict "requests" (dict "cpu" "10m" "memory" .memory) -}}
@@ -259,6 +271,34 @@ node has the taint, and the controller must run somewhere. */ -}}
         items:
         - key: ca.crt
           path: ca.crt
+{{- end -}}
+
+{{- /* (namespace): HyperShift places the pods of one hosted control plane together. */ -}}
+{{- define "hostedAffinity" -}}
+nodeAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+  - weight: 50
+    preference:
+      matchExpressions:
+      - key: hypershift.openshift.io/control-plane
+        operator: In
+        values:
+        - "true"
+  - weight: 100
+    preference:
+      matchExpressions:
+      - key: hypershift.openshift.io/cluster
+        operator: In
+        values:
+        - {{ . | quote }}
+podAffinity:
+  preferredDuringSchedulingIgnoredDuringExecution:
+  - weight: 100
+    podAffinityTerm:
+      labelSelector:
+        matchLabels:
+          hypershift.openshift.io/hosted-control-plane: {{ . | quote }}
+      topologyKey: kubernetes.io/hostname
 {{- end -}}
 
 {{- /* What the values of a role say about its pods, except its affinity. */ -}}

@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+)
+
+const (
+	apiServerSlice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"
+	dnsPort        = 53
+)
+
+// checkNetwork compares the NetworkPolicy of the bundle with what the controller must reach. These are the API server, and a DNS cache that is
+// on the network of the nodes.
+func (c *clusterCheck) checkNetwork(ctx context.Context) {
+	if len(c.Bundle.Policies) == 0 {
+		c.report.ok("cluster.network", "the bundle has no NetworkPolicy")
+		return
+	}
+	var slice discoveryv1.EndpointSlice
+	switch err := c.cluster.Get(ctx, apiServerSlice, &slice); {
+	case errors.Is(err, cluster.ErrNotFound):
+		c.report.notChecked("the ports of the API server", "the cluster has no EndpointSlice default/kubernetes", "compare them with spec.networkPolicy.apiServerPorts by hand")
+	case !c.failed("the addresses of the API server", err):
+		c.checkAPIServer(slice)
+	}
+	c.checkDNS()
+}
+
+func (c *clusterCheck) checkAPIServer(slice discoveryv1.EndpointSlice) {
+	var closed []string
+	for _, e := range slice.Endpoints {
+		for _, address := range e.Addresses {
+			for _, p := range slice.Ports {
+				if p.Port != nil && !c.allows(address, corev1.ProtocolTCP, int(*p.Port)) {
+					closed = append(closed, netip.AddrPortFrom(addressOf(address), uint16(*p.Port)).String())
+				}
+			}
+		}
+	}
+	if len(closed) > 0 {
+		c.report.add("cluster.network", Error, "the NetworkPolicy of the bundle does not let the controller reach the API server at "+list(closed),
+			"without it the sidecars do nothing, and no volume can be created or attached",
+			"set spec.networkPolicy.apiServerPorts to its ports; if spec.networkPolicy.apiServerCIDRs is set, add its addresses")
+		return
+	}
+	c.report.ok("cluster.network", "the NetworkPolicy lets the controller reach the API server")
+}
+
+// checkDNS looks for NodeLocal DNSCache. It is on the network of the node, where no selector of pods finds it.
+func (c *clusterCheck) checkDNS() {
+	for _, w := range c.workloads {
+		var closed []string
+		for _, address := range localDNS(w) {
+			if !c.allows(address, corev1.ProtocolUDP, dnsPort) {
+				closed = append(closed, networkOf(address))
+			}
+		}
+		if len(closed) > 0 {
+			c.report.add("cluster.network", Error, fmt.Sprintf("%s answers DNS at addresses of the nodes that the NetworkPolicy of the bundle does not open: %s", w, list(closed)),
+				"the controller cannot look up the names of OpenStack's endpoints and never becomes ready",
+				"set spec.networkPolicy.dnsCIDRs: ["+strings.Join(closed, ", ")+"]")
+		}
+	}
+}
+
+// localDNS are the addresses of NodeLocal DNSCache, from its flag -localip.
+func localDNS(w cluster.Workload) []string {
+	var addresses []string
+	for _, container := range w.Pod.Containers {
+		args := slices.Concat(container.Command, container.Args)
+		for i, arg := range args {
+			name, value, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+			if name != "localip" || !strings.HasPrefix(arg, "-") {
+				continue
+			}
+			if !given && i+1 < len(args) {
+				value = args[i+1]
+			}
+			for address := range strings.SplitSeq(value, ",") {
+				if addressOf(address).IsValid() {
+					addresses = append(addresses, strings.TrimSpace(address))
+				}
+			}
+		}
+	}
+	return addresses
+}
+
+func addressOf(text string) netip.Addr {
+	address, err := netip.ParseAddr(strings.TrimSpace(text))
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address
+}
+
+// networkOf is an address as a network of one.
+func networkOf(text string) string {
+	address := addressOf(text)
+	return netip.PrefixFrom(address, address.BitLen()).String()
+}
+
+// allows is whether a policy of the bundle opens a port of an address that is not that of a pod.
+func (c *clusterCheck) allows(address string, protocol corev1.Protocol, port int) bool {
+	to := addressOf(address)
+	for _, policy := range c.Bundle.Policies {
+		for _, rule := range policy.Spec.Egress {
+			if opens(rule.Ports, protocol, port) && (len(rule.To) == 0 || slices.ContainsFunc(rule.To, func(peer networkingv1.NetworkPolicyPeer) bool { return holds(peer, to) })) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func opens(ports []networkingv1.NetworkPolicyPort, protocol corev1.Protocol, port int) bool {
+	return slices.ContainsFunc(ports, func(p networkingv1.NetworkPolicyPort) bool {
+		return (p.Protocol == nil && protocol == corev1.ProtocolTCP || p.Protocol != nil && *p.Protocol == protocol) && p.Port != nil && p.Port.IntValue() == port
+	})
+}
+
+func holds(peer networkingv1.NetworkPolicyPeer, address netip.Addr) bool {
+	if peer.IPBlock == nil {
+		return false
+	}
+	network, err := netip.ParsePrefix(peer.IPBlock.CIDR)
+	return err == nil && network.Contains(address)
+}

@@ -1,0 +1,211 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
+
+const parameterFSType = "csi.storage.k8s.io/fstype"
+
+// classOfType is the class of one type, and whether the type can serve any compute zone at all.
+func (d *decider) classOfType(t v1alpha1.VolumeType) (Decision[StorageClass], bool) {
+	override, key := d.override(t)
+	decision := Decision[StorageClass]{
+		Source: Inferred,
+		Reason: fmt.Sprintf("the cloud offers volume type %q", t.Name),
+		Facts:  []v1alpha1.NamedFact{offered(t)},
+	}
+	name := override.Name
+	if name == "" {
+		name = className(d.spec.StorageClasses.NamePrefix, t.Name, t.ID)
+		if slugOf(t.Name) != t.Name {
+			decision.Reason += "; its name is no class name, so six digits of its id's hash were added"
+			decision.Facts = append(decision.Facts, v1alpha1.NamedFact{Name: typeFact + t.Name + typeID, Value: t.ID})
+		}
+	}
+	if key != "" {
+		decision.Reason += "; spec.storageClasses.overrides." + key + " applies"
+	}
+	path := "spec.storageClasses.overrides." + key
+	if key == "" {
+		path = "spec.storageClasses"
+	}
+	decision.Value = d.class(path, name, override)
+	decision.Value.VolumeType = VolumeType{t.ID, t.Name}
+	decision.Value.Parameters[contract.ParameterType] = t.Name
+	return decision, d.restrict(&decision, t)
+}
+
+// extraClass is a class that a person asked for besides those of the types.
+func (d *decider) extraClass(i int, e v1alpha1.ExtraClass, types []v1alpha1.VolumeType, effective Decision[string]) (Decision[StorageClass], bool) {
+	path := fmt.Sprintf("spec.storageClasses.extra[%d]", i)
+	if e.Name == "" {
+		d.problem("%s.name: every extra class needs a name", path)
+		return Decision[StorageClass]{}, false
+	}
+	decision := Decision[StorageClass]{Value: d.class(path, e.Name, e.ClassOverride), Source: FromConfig, Reason: path + " asks for it"}
+	typeName := e.Type
+	switch {
+	case e.Type == "" && e.Parameters[contract.ParameterType] != "":
+		decision.Value.VolumeType.Name = e.Parameters[contract.ParameterType]
+		if t, found := findType(types, decision.Value.VolumeType.Name); found {
+			decision.Value.VolumeType = VolumeType{t.ID, t.Name}
+		}
+		decision.Reason += "; its parameters are taken as given"
+		return decision, true
+	case e.Type == "":
+		typeName = effective.Value
+	case e.Parameters[contract.ParameterType] != "":
+		d.problem("%s: type and parameters.type are both set; keep one", path)
+	}
+	t, found := findType(types, typeName)
+	if !found {
+		switch {
+		case typeName == "" && len(d.unanswered) == 0: // as the cloud's default type is not known either: let Cinder choose
+			return decision, true
+		case d.inv.VolumeTypes.State == v1alpha1.Known:
+			d.warn("%s: the class %s is left out, because the cloud has no volume type %q%s. To keep the class of a type that is gone, set parameters.type to its ID", path, e.Name, typeName, didYouMean(typeName, typeNames(types)))
+		}
+		return decision, false
+	}
+	decision.Value.VolumeType = VolumeType{t.ID, t.Name}
+	decision.Value.Parameters[contract.ParameterType] = t.Name
+	decision.Facts = append([]v1alpha1.NamedFact{offered(t)}, decision.Facts...)
+	if e.Type == "" {
+		decision.Facts = append(decision.Facts, effective.Facts...)
+	}
+	return decision, d.restrict(&decision, t)
+}
+
+// class is what every class is, with what a person changed of it; path is where they did.
+func (d *decider) class(path, name string, o v1alpha1.ClassOverride) StorageClass {
+	if !isSubdomain(name) {
+		d.problem("%s: %q is not a class name: lower-case letters, digits, '-' and '.'", path, name)
+	}
+	c := StorageClass{
+		Name:                 name,
+		Parameters:           maps.Clone(o.Parameters),
+		Provisioner:          d.result.Driver.Value,
+		ReclaimPolicy:        d.result.ReclaimPolicy.Value,
+		VolumeBindingMode:    d.result.BindingMode.Value,
+		MountOptions:         o.MountOptions,
+		Annotations:          o.Annotations,
+		AllowVolumeExpansion: d.result.Expansion.Value,
+	}
+	if c.Parameters == nil {
+		c.Parameters = map[string]string{}
+	}
+	if o.ReclaimPolicy != "" {
+		c.ReclaimPolicy, c.OwnReclaimPolicy = o.ReclaimPolicy, true
+	}
+	if o.VolumeBindingMode != "" {
+		c.VolumeBindingMode, c.OwnBindingMode = o.VolumeBindingMode, true
+	}
+	if o.AllowVolumeExpansion != nil {
+		c.AllowVolumeExpansion, c.OwnExpansion = *o.AllowVolumeExpansion, true
+	}
+	if o.FSType != "" {
+		if _, twice := c.Parameters[parameterFSType]; twice {
+			d.problem("%s: fsType and parameters.%s are both set; keep one", path, parameterFSType)
+		}
+		c.Parameters[parameterFSType] = o.FSType
+	}
+	if name := contract.FileSystemOf(c.Parameters); name != "" && !slices.Contains(contract.FileSystems, name) {
+		field := "fsType"
+		if o.FSType == "" {
+			field = "parameters"
+		}
+		d.problem("%s.%s: the driver does not create file system %q; use %s", path, field, name, strings.Join(contract.FileSystems, ", "))
+	}
+	for i, option := range o.MountOptions {
+		if option == "" || strings.ContainsFunc(option, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+			d.problem("%s: %q is not one mount option, such as noatime", item(path+".mountOptions", i), option)
+		}
+	}
+	d.checkClassAnnotations(path, o.Annotations)
+	_, unknown, err := contract.ParseStorageClass(c.Parameters)
+	if err != nil {
+		d.problem("%s.parameters: %v", path, err)
+	}
+	for _, key := range unknown {
+		d.problem("%s.parameters: the driver knows no parameter %q%s", path, key, didYouMean(key, contract.StorageClassKeys))
+	}
+	return c
+}
+
+// restrict limits a class to the compute zones its type can serve; false: there is none, and every claim would fail.
+func (d *decider) restrict(decision *Decision[StorageClass], t v1alpha1.VolumeType) bool {
+	if d.result.Topology.Value {
+		d.warnOfSpecs(t)
+	}
+	if !d.result.Topology.Value || len(t.Zones) == 0 {
+		return true
+	}
+	compute, isKnown := d.zoneNames(d.inv.Zones.Compute)
+	if !isKnown {
+		return true
+	}
+	var served []string
+	for _, c := range compute {
+		if slices.Contains(t.Zones, d.volumeZone(c)) {
+			served = append(served, contract.ZoneLabel(c))
+		}
+	}
+	decision.Facts = append(decision.Facts, list(ZonesFact(t.Name), t.Zones))
+	if len(served) == 0 {
+		d.warn("class %s is left out: volume type %q exists only in volume zone %s, which serves no compute zone", decision.Value.Name, t.Name, strings.Join(t.Zones, ", "))
+		return false
+	}
+	if len(served) < len(compute) {
+		decision.Value.AllowedZones = served
+		decision.Reason += "; the type exists only in some zones"
+	}
+	return true
+}
+
+// warnOfSpecs says that a type's zones are not known: for each type where a right is missing, once where the cloud tells nobody.
+func (d *decider) warnOfSpecs(t v1alpha1.VolumeType) {
+	switch t.Specs {
+	case "":
+	case v1alpha1.Unsupported:
+		const line = "this Cinder is older than Xena and tells no member in which zones a volume type exists: no class names zones. " +
+			"Where a type exists only in some, leave it out with spec.storageClasses.exclude, or pods elsewhere wait for their volumes in vain"
+		if !slices.Contains(d.warnings, line) {
+			d.warn(line)
+		}
+	default:
+		d.warn("the cloud does not tell in which zones volume type %q exists (extra specs: %s). Its class names no zones; use credentials with the role reader", t.Name, t.Specs)
+	}
+}
+
+// zoneNames are the names of zones without saying anything about them.
+func (d *decider) zoneNames(fact v1alpha1.Fact[[]v1alpha1.Zone]) ([]string, bool) {
+	var names []string
+	for _, z := range fact.Value {
+		names = append(names, z.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names), fact.State == v1alpha1.Known
+}
+
+// override is what a person changed of a type's class, and the key they did it under: the id wins over the name.
+func (d *decider) override(t v1alpha1.VolumeType) (v1alpha1.ClassOverride, string) {
+	byID, idGiven := d.spec.StorageClasses.Overrides[t.ID]
+	byName, nameGiven := d.spec.StorageClasses.Overrides[t.Name]
+	switch {
+	case idGiven && nameGiven && t.ID != t.Name:
+		d.problem("spec.storageClasses.overrides: %s and %s are the same type; keep one", t.ID, t.Name)
+		return byID, t.ID
+	case idGiven:
+		return byID, t.ID
+	case nameGiven:
+		return byName, t.Name
+	}
+	return v1alpha1.ClassOverride{}, ""
+}
