@@ -85,7 +85,7 @@ test-vm-ci: vm-parts ## the part of test-vm that CI runs: virtio and SCSI disks,
 	$(VM_TEST) -run '^Test(AVirtioDisk|ASCSIDisk|AnotherVolume)'
 
 ##@ Prove it on a real OpenStack (make openstack-up)
-.PHONY: test-openstack test-parity test-openstack-driver test-openstack-restarts test-openstack-partial
+.PHONY: test-openstack test-parity test-openstack-driver test-cloud test-openstack-restarts test-openstack-partial test-openstack-tls
 
 BED_TEST := go test -count 1 -timeout 30m -v
 
@@ -99,6 +99,13 @@ test-openstack-driver: build tools ## generator, driver, conformance, csi-sanity
 	$(MAKE) openstack-up
 	go run ./test/kit/gate -- -count 1 -tags openstack -timeout 30m -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack
 
+test-cloud: build tools ## cloudparity, generator, driver, conformance, csi-sanity on a cloud of make cloud-up; keeps the record and writes the table (CLOUD=epoxy)
+	$(MAKE) cloud-up
+	{ go test -json -count 1 -timeout 30m ./test/suite/cloudparity -bed="$(CLOUD_BED)"; \
+	  OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack; } | \
+	  go run ./test/judge/clouds -bed "$(CLOUD_BED)"
+	go run ./test/judge/clouds -page docs/reference/compatibility.md
+
 test-openstack-restarts: build ## volumes' lives while the real cloud's services restart; disturbs whoever else uses it
 	$(MAKE) openstack-up
 	$(BED_TEST) -tags openstack,restart ./test/suite/openstack -run TestRestartsOfServicesUnderWayLoseNothing
@@ -106,6 +113,10 @@ test-openstack-restarts: build ## volumes' lives while the real cloud's services
 test-openstack-partial: build ## twenty volumes at once on the real cloud while one kind of request fails; prints times beside the healthy run
 	$(MAKE) openstack-up
 	$(BED_TEST) -tags openstack ./test/suite/openstack -run TestPartialFaultsDelayNoVolumeForLong -volumes $(or $(VOLUMES),20)
+
+test-openstack-tls: build tools ## each way to give the CA of a cloud behind TLS, and a rotation of the CA; switches TLS on for whoever else uses that cloud
+	$(MAKE) openstack-up TLS=1
+	status=0; $(BED_TEST) -tags openstack,tls ./test/suite/openstack -run '^TestTLS' || status=$$?; $(MAKE) openstack-up TLS=0 && exit $$status
 
 ##@ Prove it on a real API server (the programs of make cluster-up)
 .PHONY: test-apiserver test-kubectl-cinder test-hypershift

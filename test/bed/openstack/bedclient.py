@@ -10,7 +10,9 @@ import requests
 
 HTTP = requests.Session()
 HTTP.trust_env = False
-VERSIONS = {'nova': 'compute 2.90', 'cinder': 'volume 3.70'}
+BEHIND_TLS = ('keystone', 'nova', 'cinder')
+# What the oldest release of ../clouds has.
+VERSIONS = {'nova': 'compute 2.87', 'cinder': 'volume 3.62'}
 
 
 class Refused(Exception):
@@ -36,6 +38,14 @@ class Bed:
     def url(self, service, path=''):
         return 'http://%s:%d%s' % (self.settings['address'], self.settings[service],
                                    path)
+
+    def public_url(self, service, path=''):
+        """What clients from outside use: with TLS where the bed has it."""
+        if not self.settings['tls'] or service not in BEHIND_TLS:
+            return self.url(service, path)
+        return 'https://%s:%d%s' % (
+            self.settings['address'],
+            self.settings[service] + self.settings['tls_offset'], path)
 
     def login(self, user, project):
         return Client(self, {
@@ -87,7 +97,8 @@ class Client:
 
 def wait(what, ready, seconds=300):
     """The first true value of ready(); a cloud that starts may refuse."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * int(
+        os.environ.get('BED_PATIENCE') or 1)
     last = ''
     while time.monotonic() < end:
         try:

@@ -37,8 +37,10 @@ kill_all() {
 release_disks() {
     local device file
     rm -rf "$BED"/servers/*/{by-id,dev,sys}
-    losetup -n -l -O NAME,BACK-FILE | while read -r device file; do
-        case $file in "$STATE"/volumes/*) losetup -d "$device" || true ;; esac
+    for file in "$STATE"/volumes/*/*/*; do
+        [ -e "$file" ] || continue
+        # By the file itself: a bed in a root directory of its own has another path for it.
+        losetup -n -O NAME -j "$file" | while read -r device; do losetup -d "$device" || true; done
     done
 }
 

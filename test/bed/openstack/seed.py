@@ -25,6 +25,7 @@ PEOPLE = (
 )
 # type, name, service in bed.json, path
 CATALOG = (
+    ('identity', 'keystone', 'keystone', '/v3/'),
     ('compute', 'nova', 'nova', '/v2.1'),
     ('volumev3', 'cinderv3', 'cinder', '/v3/%(project_id)s'),
     ('block-storage', 'cinder', 'cinder', '/v3/%(project_id)s'),
@@ -70,6 +71,8 @@ CREDENTIAL_CLOUD = """  lab-appcred:
       auth_url: %s
       application_credential_id: %s
       application_credential_secret: %s
+"""
+CACERT = """    cacert: %s
 """
 CLOUD_CONF = """[Global]
 auth-url = %s
@@ -121,18 +124,30 @@ class Identity:
     def _fill_catalog(self):
         services = {s['type']: s['id'] for s in
                     self.admin('GET', 'keystone', '/services')['services']}
-        endpoints = {(e['service_id'], e['interface']) for e in
+        endpoints = {(e['service_id'], e['interface']): e for e in
                      self.admin('GET', 'keystone', '/endpoints')['endpoints']}
         for kind, name, service, path in CATALOG:
             ident = services.get(kind) or self.admin(
                 'POST', 'keystone', '/services',
                 {'service': {'type': kind, 'name': name}})['service']['id']
             for interface in ('public', 'internal', 'admin'):
-                if (ident, interface) not in endpoints:
-                    self.admin('POST', 'keystone', '/endpoints', {'endpoint': {
-                        'service_id': ident, 'interface': interface,
-                        'url': self.bed.url(service, path),
-                        'region_id': 'RegionOne'}})
+                self._endpoint(endpoints, ident, interface,
+                               self._url(interface, service, path))
+
+    def _url(self, interface, service, path):
+        if interface == 'public':
+            return self.bed.public_url(service, path)
+        return self.bed.url(service, path)
+
+    def _endpoint(self, endpoints, ident, interface, url):
+        have = endpoints.get((ident, interface))
+        if not have:
+            self.admin('POST', 'keystone', '/endpoints', {'endpoint': {
+                'service_id': ident, 'interface': interface, 'url': url,
+                'region_id': 'RegionOne'}})
+        elif have['url'] != url:  # TLS was switched
+            self.admin('PATCH', 'keystone', '/endpoints/' + have['id'],
+                       {'endpoint': {'url': url}})
 
     def _credential(self):
         demo = self.bed.login('demo', 'demo')
@@ -145,17 +160,22 @@ class Identity:
             'roles': [{'name': 'member'}]}})['application_credential']['id']
 
     def _write_files(self, credential):
-        url, secrets = self.bed.identity_url, self.bed.secrets
+        url, secrets = self.bed.public_url('keystone', '/v3'), self.bed.secrets
+        yaml = conf = env = ''
+        if self.bed.settings['tls']:
+            ca = self.bed.settings['ca']
+            yaml, conf = CACERT % ca, 'ca-file = %s\n' % ca
+            env = 'export OS_CACERT=%s\n' % ca
         self._write('clouds.yaml', 'clouds:\n' + ''.join(
-            PASSWORD_CLOUD % (cloud, url, user, secrets[user], project)
+            PASSWORD_CLOUD % (cloud, url, user, secrets[user], project) + yaml
             for cloud, user, project, _ in PEOPLE) +
-            CREDENTIAL_CLOUD % (url, credential, secrets['csi']))
+            CREDENTIAL_CLOUD % (url, credential, secrets['csi']) + yaml)
         self._write('cloud.conf', CLOUD_CONF % (
-            url, credential, secrets['csi']))
+            url, credential, secrets['csi']) + conf)
         self._write('openrc', OPENRC % (
-            url, 'demo', secrets['demo'], 'demo'))
+            url, 'demo', secrets['demo'], 'demo') + env)
         self._write('openrc-admin', OPENRC % (
-            url, 'admin', secrets['admin'], 'admin'))
+            url, 'admin', secrets['admin'], 'admin') + env)
 
     def _write(self, name, text):
         path = self.bed.path(name)

@@ -10,12 +10,16 @@
 #   BED_ATTACH       loop: attached volumes are loop devices; none: bookkeeping only
 #   PORT_OFFSET      0: added to every port, for a second bed beside the first
 #   BED_ADDRESS      198.18.0.1: where the APIs listen; up.sh puts it on lo
+#   BED_BACKEND      file: one file for each volume; ceph: images of Ceph
 #
 # Read at each start of a stopped bed:
 #   NOVA_CROSS_AZ_ATTACH (true)   CINDER_AZ_FALLBACK (false)
 #   NOVA_MAX_VOLUMES (-1)         BED_NODES_PER_AZ (1; a running bed gets more)
+#   BED_TLS (0)      1: Keystone, Nova and Cinder behind TLS with a private CA; may change on a running bed
 #   BED_API_WORKERS (2)           BED_DEBUG (false)
 #   BED_CACHE        ~/.cache/openstack-bed: keeps a dump of the empty databases
+#   BED_PATIENCE     1: how many times longer than usual a service may take to answer, on a busy machine
+#   BED_CLOUD        zed: the name of the release; ../clouds/up.sh sets it
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=lib/bed.sh
@@ -26,10 +30,14 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$HERE/lib/packages.sh"
 # shellcheck source=lib/config.sh
 . "$HERE/lib/config.sh"
+# shellcheck source=lib/ceph.sh
+. "$HERE/lib/ceph.sh"
 # shellcheck source=lib/database.sh
 . "$HERE/lib/database.sh"
 # shellcheck source=lib/services.sh
 . "$HERE/lib/services.sh"
+# shellcheck source=lib/tls.sh
+. "$HERE/lib/tls.sh"
 
 read_settings() {
     setting CINDER_AZS "az1 az2"
@@ -37,12 +45,15 @@ read_settings() {
     setting BED_ATTACH loop
     setting PORT_OFFSET 0
     setting BED_ADDRESS 198.18.0.1
+    setting BED_BACKEND file
     setting NOVA_CROSS_AZ_ATTACH true
     setting CINDER_AZ_FALLBACK false
     setting NOVA_MAX_VOLUMES -1
     setting BED_NODES_PER_AZ 1
+    setting BED_TLS 0
     setting BED_API_WORKERS 2
     setting BED_DEBUG false
+    setting BED_CLOUD zed
     setting BED_CACHE "${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/openstack-bed"
 }
 
@@ -51,7 +62,8 @@ assign_ports() {
     local o=$PORT_OFFSET
     KEYSTONE_PORT=$((5000 + o)) NOVA_PORT=$((8774 + o)) METADATA_PORT=$((8775 + o))
     CINDER_PORT=$((8776 + o)) PLACEMENT_PORT=$((8778 + o)) METADATA_PROXY_PORT=$((8780 + o))
-    GLANCE_PORT=$((9292 + o)) NEUTRON_PORT=$((9696 + o))
+    GLANCE_PORT=$((9292 + o)) NEUTRON_PORT=$((9696 + o)) CEPH_PORT=$((6789 + o))
+    TLS_OFFSET=10000 # of the TLS ports from those of the services
     RABBIT_PORT=$((5672 + o)) EPMD_PORT=$((14369 + o))
     [ "$RABBIT_PORT" -lt 45000 ] || die "PORT_OFFSET $o is too large"
 }
@@ -74,7 +86,9 @@ clean_environment() {
                 REQUESTS_CA_BUNDLE | CURL_CA_BUNDLE) unset "$name" ;;
         esac
     done
-    export PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+    export PYTHONUNBUFFERED=1
+    # On this machine the packages have their byte code. A root directory of ../clouds gets it at the first start.
+    if [ "$BED_CLOUD" = zed ]; then export PYTHONDONTWRITEBYTECODE=1; else unset PYTHONDONTWRITEBYTECODE; fi
 }
 
 # Pods of a cluster on this machine reach no 127.0.0.1 but their own.
@@ -91,11 +105,11 @@ seed() { # STAGE
 
 main() {
     require_root
-    clean_environment
     mkdir -p "$BED"
     lock_bed
     any_alive || rm -f "$RUN/settings"
     read_settings
+    clean_environment
     assign_ports
     make_directories
     remember_settings
@@ -106,6 +120,7 @@ main() {
     add_address
     start_mariadb
     start_rabbitmq
+    start_ceph
     make_databases
     make_keystone_keys
     bootstrap_keystone
@@ -114,6 +129,7 @@ main() {
     start_keystone
     wait_for 180 keystone port_open "$BED_ADDRESS" "$KEYSTONE_PORT"
     start_apis
+    if [ "$BED_TLS" = 1 ]; then start_tls_proxy; else stop_tls_proxy; fi
     seed identity
     start_workers
     wait_for_apis

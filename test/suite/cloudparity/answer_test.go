@@ -106,6 +106,7 @@ var replacements = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time Z>"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d`), "<time>"},
 	{regexp.MustCompile(`parity-[0-9a-f]{8}-[0-9]+`), "<name>"},
+	{regexp.MustCompile(`maximum is \d+\.\d+`), "maximum is <microversion>"}, // the version documents have it
 	{regexp.MustCompile(`\b\d+G\b`), "<number>G"},
 	{regexp.MustCompile(`/dev/vd[a-z]+\b`), "/dev/vd<letter>"},
 	{regexp.MustCompile(`\b(lab|sim)([-:])`), "<bed>$2"},

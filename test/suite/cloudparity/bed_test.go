@@ -43,6 +43,8 @@ const (
 type Bed struct {
 	Real bool // an OpenStack, not the simulation
 
+	release string // a key of releases; empty means Zed
+
 	prefix   string // of the names of clouds in clouds.yaml: "lab-", "sim-"
 	made     string // prefix of all names that this run creates
 	count    atomic.Int64
@@ -187,6 +189,9 @@ func openReal(dir string) (*Bed, error) {
 		return nil, err
 	}
 	b.Real = true
+	if b.release, err = cloudOf(dir); err != nil {
+		return nil, err
+	}
 	b.faults = faultFiles(filepath.Join(dir, "state", "faults"))
 	return b, nil
 }

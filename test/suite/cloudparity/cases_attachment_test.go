@@ -11,7 +11,7 @@ import (
 
 // attachmentCases are about servers and the volumes that are attached to them.
 func attachmentCases() []Case {
-	return slices.Concat(serverCases(), attachCases(attach, ""), attachCases(attachMultiattach, " at 2.60"), multiattachCases(), detachCases(), shelvedCases())
+	return slices.Concat(serverCases(), attachCases(attach, ""), attachCases(attachMultiattach, " at 2.60"), readerCases(), multiattachCases(), detachCases(), shelvedCases())
 }
 
 func serverCases() []Case {
@@ -102,6 +102,30 @@ func attachCases(call cloud.Call, at string) []Case {
 		body("attach without a body's key", object{}),
 		body("attach without a volume", object{"volumeAttachment": object{}}),
 		body("attach with a field Nova does not know", object{"volumeAttachment": object{"volumeId": nothing, "colour": "blue"}}),
+	}
+}
+
+// readerCases are about a role that may only read. Nova 26 lets it attach and detach. By its source, Nova 27 and later refuse that.
+func readerCases() []Case {
+	return []Case{
+		{Name: "attach a volume as reader", Call: attach, Status: http.StatusOK, As: Reader, Run: func(t *testing.T, b *Bed) Answer {
+			server, id := b.server(t, "node-az1"), b.volume(t, nil)
+			a := b.do(t, Request{Call: attach, As: Reader, IDs: []string{server}, Body: attachBody(id)})
+			if a.Status == http.StatusOK {
+				b.awaitVolume(t, id, "in-use")
+			}
+			return a
+		}},
+		{Name: "detach a volume as reader", Call: detach, Status: http.StatusAccepted, As: Reader, Run: func(t *testing.T, b *Bed) Answer {
+			server := b.server(t, "node-az1")
+			id := b.attached(t, server)
+			a := b.do(t, Request{Call: detach, As: Reader, IDs: []string{server, id}})
+			if a.Status == http.StatusAccepted {
+				b.awaitVolume(t, id, "available")
+				b.awaitForgotten(t, server, id)
+			}
+			return a
+		}},
 	}
 }
 

@@ -26,8 +26,13 @@ func openSelected(t *testing.T) *Bed {
 }
 
 // openSimulation starts the default simulated cloud with a short latency.
-func openSimulation(t *testing.T) (*Bed, error) {
-	sim := openstacksim.New(openstacksim.Default())
+func openSimulation(t *testing.T) (*Bed, error) { return openSimulationOf(t, release{}) }
+
+// openSimulationOf starts one whose services have the highest microversions of a release.
+func openSimulationOf(t *testing.T, r release) (*Bed, error) {
+	config := openstacksim.Default()
+	config.VolumeMicroversion, config.ComputeMicroversion = r.volume, r.compute
+	sim := openstacksim.New(config)
 	sim.SetAllLatency(time.Millisecond)
 	server := httptest.NewServer(sim.Handler())
 	t.Cleanup(server.Close)

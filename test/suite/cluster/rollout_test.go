@@ -33,7 +33,7 @@ func wrongCredentials(t *testing.T, c *cluster) {
 			}
 		}
 	})
-	c.kubectl(t, "patch", deployment, in, "--patch", fmt.Sprintf(`{"spec":{"template":{"spec":{"volumes":[{"name":"cloud","secret":{"secretName":%q}}]}}}}`, secret))
+	c.kubectl(t, "patch", deployment, in, "--patch", fmt.Sprintf(`{"spec":{"template":{"spec":{"volumes":[{"name":"cloud","projected":{"sources":[{"secret":{"name":%q,"items":[{"key":"clouds.yaml","path":"clouds.yaml"}]}}]}}]}}}}`, secret))
 	stopped := func() error {
 		var old, fresh []string
 		for name, state := range c.controllerPods(t) {

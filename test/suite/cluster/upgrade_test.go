@@ -60,7 +60,7 @@ func (c *cluster) checkout(t *testing.T, commit string) *cluster {
 		t.Fatalf("PREVIOUS names no commit: %v", err)
 	}
 	c.build(t, "bash", "-c", `cd "$0" && CGO_ENABLED=0 nice -n 5 go build -buildvcs=false -trimpath -o bin/ ./cmd/cinder-csi-driver ./cmd/cinder-csi-generator`, old.repo)
-	c.build(t, "bash", "-c", `cd "$0" && go run ./tools/image/cmd/oci-image -driver "$1" -name ghcr.io/cinder-csi/cinder-csi-driver:previous -output "$2"`,
+	c.build(t, "bash", "-c", `cd "$0" && go run ./tools/image/cmd/oci-image -driver "$1" -name registry.invalid/cinder-csi/cinder-csi-driver:previous -output "$2"`,
 		c.repo, filepath.Join(old.repo, "bin", "cinder-csi-driver"), filepath.Join(old.work, "image.tar"))
 	old.env = append(old.env[:len(old.env):len(old.env)], "PATH="+filepath.Join(old.repo, "bin")+":"+filepath.Join(c.repo, "bin", "tools")+":"+os.Getenv("PATH"))
 	// exec-node.sh and the README's helm chart are those of today.

@@ -80,3 +80,20 @@ func TestANodeCallsOnlyTheMetadataService(t *testing.T) {
 		wantCode(t, err, codes.Unimplemented, "")
 	})
 }
+
+// The readiness of a node pod is its NodeGetInfo, so a rollout of a driver that kubelet cannot register stops. Later failures do not take it away.
+func TestANodeIsReadyOnceItsMetadataAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wire := &switched{down: true, next: memnet.Transport(simulated().Handler())}
+		d := start(t, nil, wire, "--provide-controller-service=false", "--sys-root="+t.TempDir(), "--dev-root="+t.TempDir())
+		for _, step := range []struct {
+			down bool
+			want int
+		}{{true, http.StatusServiceUnavailable}, {false, http.StatusOK}, {true, http.StatusOK}} {
+			wire.set(step.down)
+			if page, code := d.Get(t, "/startupz"); code != step.want {
+				t.Errorf("metadata service down %t: want %d, got %d: %s", step.down, step.want, code, page)
+			}
+		}
+	})
+}

@@ -186,7 +186,7 @@ func TestReadinessCostsOneRequestToKeystoneInFiveSeconds(t *testing.T) {
 		sim := simulated()
 		var keystone atomic.Int64
 		d := start(t, sim.CloudConf(inprocess.URL), memnet.Transport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.Contains(r.URL.Path, "identity") && r.Method == http.MethodGet {
+			if strings.HasSuffix(r.URL.Path, "/identity/v3") && r.Method == http.MethodGet {
 				keystone.Add(1)
 				time.Sleep(100 * time.Millisecond)
 			}

@@ -49,8 +49,8 @@ type hosted struct {
 // configuration is the Distribution of a test.
 func configuration(mode string) string {
 	access := ""
-	if mode == modeToken {
-		access = "\n    guestAccess: " + modeToken
+	if mode != modeToken { // the default
+		access = "\n    guestAccess: " + mode
 	}
 	return `apiVersion: generator.cinder-csi.io/v1alpha1
 kind: Distribution

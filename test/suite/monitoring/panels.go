@@ -61,6 +61,9 @@ var cloudDashboard = Dashboard{Name: "cloud", Title: "Cinder CSI requests to Ope
 	{"Duration of requests", "95 % of the requests are faster.", "s", []Query{
 		{`histogram_quantile(0.95, sum by (request, le) (rate(openstack_api_request_duration_seconds_bucket{NS}[RATE])))`, "{{request}}"},
 	}},
+	{"Services that do not answer", "1 while the driver cannot use a service of the cloud, by reason. The driver checks once a minute.", "none", []Query{
+		{`max by (cloud, service, reason) (cinder_csi_openstack_unavailable{NS})`, "{{cloud}} {{service}} {{reason}}"},
+	}},
 	{"Credentials", "1 while Keystone refuses the login of the driver.", "none", []Query{
 		{`max by (cloud) (cinder_csi_openstack_credentials_refused{NS})`, "refused {{cloud}}"},
 	}},
@@ -86,8 +89,14 @@ var nodeDashboard = Dashboard{Name: "node", Title: "Cinder CSI nodes", Panels: [
 	{"Volumes", "Volumes that are attached to each node.", "none", []Query{
 		{`cinder_csi_node_volumes{NS}`, "{{instance}}"},
 	}},
-	{"Room for volumes", "How many more volumes each node takes. At 0 an alert fires.", "none", []Query{
+	{"Room for volumes", "How many more volumes each node takes. At 0 an alert fires. A node has no value until its driver has calculated the limit.", "none", []Query{
 		{`(cinder_csi_node_volume_limit{NS} > 0) - cinder_csi_node_volumes{NS}`, "{{instance}}"},
+	}},
+	{"Volumes with a finding", "Volumes that are read-only after an error, or whose disk is dead or hangs. Any is an alert.", "none", []Query{
+		{`count by (reason) (cinder_csi_node_volume_unhealthy{NS}) or vector(0)`, "{{reason}}"},
+	}},
+	{"Nodes that are not registered", "Nodes whose driver kubelet has not called since the pod started.", "none", []Query{
+		{`count(cinder_csi_node_registered{NS} == 0) or vector(0)`, "nodes"},
 	}},
 	{"Parts of the limit", "What a node counted when it calculated its limit, summed over the nodes.", "none", []Query{
 		{`sum by (part) (cinder_csi_node_volume_limit_part{NS})`, "{{part}}"},

@@ -299,7 +299,7 @@ func checkRules(t *testing.T, server string) {
 		}
 	}
 	slices.Sort(names)
-	if want := 14; len(names) != want {
+	if want := 22; len(names) != want {
 		t.Errorf("want %d rules, Prometheus has %q", want, names)
 	}
 }

@@ -4,14 +4,17 @@ package monitoring
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,22 +46,29 @@ const (
 
 // stage is one scenario: a cloud, a controller and two nodes, and the series that Prometheus would have recorded.
 type stage struct {
-	t          *testing.T
-	ctx        context.Context
-	sim        *openstacksim.Sim
-	admin      *inprocess.Admin
-	machine    *testenv.Machine // of the nodes
-	controller *pod
-	nodes      []*pod
-	begun      time.Time
-	minutes    int
-	series     map[string][]string
+	t           *testing.T
+	ctx         context.Context
+	sim         *openstacksim.Sim
+	admin       *inprocess.Admin
+	machine     *testenv.Machine // of the nodes
+	controller  *pod
+	nodes       []*pod
+	down        map[string]bool   // "pod endpoint": the container does not answer
+	leases      map[string]int    // the minute from which on nobody renews a lease
+	unreachable atomic.Bool       // the cloud
+	override    map[string]string // values of series that no scenario can make really
+	begun       time.Time
+	minutes     int
+	series      map[string][]string
 }
 
 func newStage(t *testing.T) *stage {
 	config := openstacksim.Default()
 	config.Projects[1].Quota = map[string]int{"volumes": 1000}
-	s := &stage{t: t, ctx: t.Context(), sim: openstacksim.New(config), machine: testenv.NewMachine(t), begun: time.Now(), series: map[string][]string{}}
+	s := &stage{
+		t: t, ctx: t.Context(), sim: openstacksim.New(config), machine: testenv.NewMachine(t), begun: time.Now(), series: map[string][]string{},
+		down: map[string]bool{}, leases: map[string]int{}, override: map[string]string{},
+	}
 	s.admin = inprocess.NewAdmin(t, s.sim)
 	for _, dir := range []string{"proc/self", "sys/block"} {
 		if err := os.MkdirAll(s.machine.Path(dir), 0o755); err != nil {
@@ -70,15 +80,41 @@ func newStage(t *testing.T) *stage {
 	}
 	s.controller = s.launch("cinder-csi", "cinder-csi-controller-0", string(s.sim.CloudConf(inprocess.URL)), "--provide-node-service=false", "--with-capacity")
 	for i := range 2 {
-		s.nodes = append(s.nodes, s.launch("cinder-csi-node", fmt.Sprintf("cinder-csi-node-%d", i), "[BlockStorage]\nnode-volume-attach-limit = 2\n",
-			"--provide-controller-service=false", "--sys-root="+s.machine.Sys, "--dev-root="+s.machine.Dev, "--proc-root="+s.machine.Path("proc")))
+		s.nodes = append(s.nodes, s.launchNode(i))
 	}
 	for _, node := range s.nodes {
-		if _, err := csi.NewNodeClient(node.driver).NodeGetInfo(s.ctx, &csi.NodeGetInfoRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		s.register(node)
 	}
 	return s
+}
+
+// register calls the driver of a node as kubelet does.
+func (s *stage) register(node *pod) {
+	s.t.Helper()
+	if _, err := csi.NewNodeClient(node.driver).NodeGetInfo(s.ctx, &csi.NodeGetInfoRequest{}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// wire is the way to the cloud.
+func (s *stage) wire() http.RoundTripper {
+	next := memnet.Transport(s.sim.Handler())
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if s.unreachable.Load() {
+			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (s *stage) launchNode(number int) *pod {
+	s.t.Helper()
+	return s.launch("cinder-csi-node", fmt.Sprintf("cinder-csi-node-%d", number), "[BlockStorage]\nnode-volume-attach-limit = 2\n",
+		"--provide-controller-service=false", "--sys-root="+s.machine.Sys, "--dev-root="+s.machine.Dev, "--proc-root="+s.machine.Path("proc"))
 }
 
 func (s *stage) launch(namespace, name, conf string, args ...string) *pod {
@@ -87,7 +123,7 @@ func (s *stage) launch(namespace, name, conf string, args ...string) *pod {
 	p.write(s.t, conf)
 	ctx, stop := context.WithCancel(s.ctx)
 	web := memnet.Listen()
-	d, ended, err := inprocess.Launch(ctx, inprocess.Options{CloudConf: p.conf, Transport: memnet.Transport(s.sim.Handler()), Web: web, Args: args})
+	d, ended, err := inprocess.Launch(ctx, inprocess.Options{CloudConf: p.conf, Transport: s.wire(), Web: web, Args: args})
 	if err != nil {
 		stop()
 		s.t.Fatal(err)
@@ -117,6 +153,7 @@ func (s *stage) pass(minutes int) {
 		for _, p := range append([]*pod{s.controller}, s.nodes...) {
 			s.scrape(p)
 		}
+		s.scrapeOthers()
 		s.minutes++
 		time.Sleep(time.Minute)
 	}
@@ -124,7 +161,7 @@ func (s *stage) pass(minutes int) {
 
 func (s *stage) scrape(p *pod) {
 	s.t.Helper()
-	labels := fmt.Sprintf(`namespace=%q,pod=%q,instance=%q`, p.namespace, p.name, p.name+":8080")
+	labels := fmt.Sprintf(`cluster="east",namespace=%q,pod=%q,instance=%q,endpoint="driver"`, p.namespace, p.name, p.name+":8080")
 	if p.state == gone {
 		return
 	}
@@ -157,7 +194,46 @@ func (s *stage) scrape(p *pod) {
 			}
 		}
 		all := slices.DeleteFunc([]string{labels, own}, func(l string) bool { return l == "" })
+		if forced := s.override[p.name+" "+name]; forced != "" {
+			value = forced
+		}
 		s.record(name+"{"+strings.Join(all, ",")+"}", value)
+	}
+}
+
+// sidecars are the ports of the controller that the monitors name, beside the driver.
+var sidecars = []string{"provisioner", "attacher", "resizer"}
+
+// leases of those sidecars, as csi-lib-utils names them.
+var leases = []string{"cinder-csi-openstack-org", "external-attacher-leader-cinder-csi-openstack-org", "external-resizer-cinder-csi-openstack-org"}
+
+// scrapeOthers notes what Prometheus has of other programs: the sidecars, the second controller, and two replicas of kube-state-metrics. Those
+// also have the leases of a driver that was replaced.
+func (s *stage) scrapeOthers() {
+	if s.controller.state != serving {
+		return
+	}
+	for _, pod := range []string{"cinder-csi-controller-0", "cinder-csi-controller-1"} {
+		for _, endpoint := range append([]string{"driver"}, sidecars...) {
+			if pod == s.controller.name && endpoint == "driver" {
+				continue // scrape has it
+			}
+			value := "1"
+			if s.down[pod+" "+endpoint] {
+				value = "0"
+			}
+			s.record(fmt.Sprintf(`up{cluster="east",namespace="cinder-csi",pod=%q,instance="%s:%s",endpoint=%q}`, pod, pod, endpoint, endpoint), value)
+		}
+	}
+	for _, replica := range []string{"a", "b"} {
+		for _, lease := range leases {
+			renewed := s.minutes * 60
+			if since, ended := s.leases[lease]; ended {
+				renewed = since * 60
+			}
+			s.record(fmt.Sprintf(`kube_lease_renew_time{cluster="east",namespace="cinder-csi",instance=%q,lease=%q}`, replica, lease), strconv.Itoa(renewed))
+			s.record(fmt.Sprintf(`kube_lease_renew_time{cluster="east",namespace="kube-system",instance=%q,lease=%q}`, replica, lease), "1")
+		}
 	}
 }
 

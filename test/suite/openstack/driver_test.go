@@ -34,6 +34,7 @@ type driver struct {
 	socket     string
 	exited     chan error
 	killed     bool
+	secrets    string // the file with the credentials: cloud.conf, or clouds.yaml where that one names it
 }
 
 func startDriver(t *testing.T, bed string, args ...string) *driver {
@@ -46,7 +47,7 @@ func startDriverWith(t *testing.T, bed, conf string, flags ...string) *driver {
 	t.Helper()
 	dir, server := t.TempDir(), filepath.Join(bed, "servers", "by-name", "node-az1")
 	socket := filepath.Join(dir, "csi.sock")
-	d := &driver{log: filepath.Join(dir, "driver.log"), socket: socket, exited: make(chan error, 1)}
+	d := &driver{log: filepath.Join(dir, "driver.log"), socket: socket, exited: make(chan error, 1), secrets: conf}
 	log, err := os.Create(d.log)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func startDriverWith(t *testing.T, bed, conf string, flags ...string) *driver {
 		t.Fatal(err)
 	}
 	go func() { d.exited <- d.cmd.Wait() }()
-	t.Cleanup(func() { d.stop(t); d.noSecrets(t, conf) })
+	t.Cleanup(func() { d.stop(t); d.noSecrets(t, d.secrets) })
 	conn, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func (d *driver) kill(t *testing.T) {
 	<-d.exited
 }
 
-// noSecrets fails the test if the log of the driver has a secret of cloud.conf.
+// noSecrets fails the test if the log of the driver has a secret of cloud.conf or clouds.yaml.
 func (d *driver) noSecrets(t *testing.T, path string) {
 	text, err := os.ReadFile(d.log)
 	if err != nil {
@@ -118,7 +119,10 @@ func (d *driver) noSecrets(t *testing.T, path string) {
 	}
 	found := false
 	for _, line := range strings.Split(string(conf), "\n") {
-		key, value, _ := strings.Cut(line, "=")
+		key, value, isConf := strings.Cut(line, "=")
+		if !isConf {
+			key, value, _ = strings.Cut(line, ":")
+		}
 		if strings.Contains(key, "secret") || strings.Contains(key, "password") {
 			found = true
 			if secret := strings.Trim(strings.TrimSpace(value), `"`); bytes.Contains(text, []byte(secret)) {

@@ -35,7 +35,12 @@ func TestASnapshotThatCinderFailsToMakeIsRemovedAndMadeAgain(t *testing.T) {
 			if err != nil || len(all.GetEntries()) != 0 {
 				t.Errorf("left: %v, %v", all, err)
 			}
-			again, err := d.controller.CreateSnapshot(t.Context(), req)
+			// A call waits for a backup for ten seconds; external-snapshotter calls again.
+			var again *csi.CreateSnapshotResponse
+			eventually(t, "the snapshot is made", func() bool {
+				again, err = d.controller.CreateSnapshot(t.Context(), req)
+				return status.Code(err) != codes.Aborted
+			})
 			if err != nil || !again.GetSnapshot().GetReadyToUse() {
 				t.Fatalf("got %v, %v", again, err)
 			}

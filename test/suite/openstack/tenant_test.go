@@ -59,7 +59,7 @@ func newTenant(t *testing.T, bed string, zones ...string) *tenant {
 	own := connectAs(t, cloud.Settings{
 		Name: name, AuthURL: a.AuthURL(), UserID: user.User.ID, Password: cloud.Secret(secret), ProjectID: x.project, Region: "RegionOne",
 	})
-	x.cinder, x.nova = service(t, own, "block-storage", "3.70"), service(t, own, "compute", "2.90")
+	x.cinder, x.nova = service(t, own, "block-storage", "3.62"), service(t, own, "compute", "2.87") // the highest of the oldest release in test/bed/clouds
 	image := listNamed(t, service(t, own, "image", ""), "v2/images", "images")["lab-node"]
 	flavor := listNamed(t, nova, "flavors", "flavors")["lab.small"]
 	for i, zone := range zones {

@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/cinder-csi/cinder-csi/test/bed/vm/guest"
 )
 
@@ -45,7 +48,7 @@ func (n *node) manyAtOnce(t *testing.T, bus string, disks int) {
 		for _, c := range claims {
 			all.Go(func() {
 				err := do(c)
-				for err != nil && ctx.Err() == nil { // as kubelet
+				for canBeRepeated(err) && ctx.Err() == nil { // as kubelet
 					tries.Add(1)
 					time.Sleep(time.Second)
 					err = do(c)
@@ -79,6 +82,15 @@ func (n *node) manyAtOnce(t *testing.T, bus string, disks int) {
 	}
 	record(t, "Disks at once, with calls for all before the first is there", "Linux | machine | bus | disks | all attached after | all formatted and staged after | calls repeated | outcome",
 		n.kernel, n.Machine, bus, disks, plugged, took, tries.Load(), "each file system on the disk of its own volume")
+}
+
+// canBeRepeated reports whether the error says that a later call may succeed. Any other error of a healthy disk is a defect.
+func canBeRepeated(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted:
+		return true
+	}
+	return false
 }
 
 func (c claim) mark() string { return "volume-of-" + c.id }

@@ -36,7 +36,8 @@ remember_settings() {
     local name now
     now=$(for name in CINDER_AZS NOVA_AZS BED_ATTACH PORT_OFFSET BED_ADDRESS; do
         echo "$name=${!name}"
-    done)
+    done
+        [ "$BED_BACKEND" = file ] || echo "BED_BACKEND=$BED_BACKEND") # beds that are older than this setting have files
     if [ -s "$STATE/settings" ] && [ "$now" != "$(cat "$STATE/settings")" ]; then
         die "$BED was first started with other settings; run down.sh --wipe first
 first start: $(paste -sd' ' "$STATE/settings")
@@ -45,7 +46,7 @@ now:         $(paste -sd' ' <<< "$now")"
     echo "$now" > "$STATE/settings"
 }
 
-# A running bed keeps the settings of its start, also when up.sh starts again what has stopped. It can only get more servers.
+# A running bed keeps the settings of its start, also when up.sh starts again what has stopped. It can get more servers, and TLS or none.
 remember_start() {
     local name now changed
     now=$(for name in NOVA_CROSS_AZ_ATTACH CINDER_AZ_FALLBACK NOVA_MAX_VOLUMES BED_API_WORKERS BED_DEBUG; do
@@ -58,6 +59,7 @@ remember_start() {
     {
         echo "$now"
         echo "BED_NODES_PER_AZ=$BED_NODES_PER_AZ"
+        echo "BED_TLS=$BED_TLS"
     } > "$RUN/settings"
 }
 

@@ -29,9 +29,18 @@ region_name = RegionOne
 EOT
 }
 
+# The links in answers have the scheme and the host that the client has used: see tls.sh.
+behind_proxy() {
+    cat <<EOT
+[oslo_middleware]
+enable_proxy_headers_parsing = true
+EOT
+}
+
 # service_type is what the access rules of application credentials name.
 common() { # SERVICE TYPE
     cat <<EOT
+$(behind_proxy)
 [oslo_concurrency]
 lock_path = $RUN/lock-$1
 [oslo_policy]
@@ -63,7 +72,7 @@ keystone_conf() {
     cat <<EOT
 [DEFAULT]
 debug = $BED_DEBUG
-public_endpoint = http://$BED_ADDRESS:$KEYSTONE_PORT/
+$(behind_proxy)
 [token]
 provider = fernet
 expiration = 86400
@@ -154,7 +163,7 @@ api_servers = $(image_url)
 [cinder]
 $(credentials nova)
 os_region_name = RegionOne
-catalog_info = volumev3::publicURL
+catalog_info = volumev3::internalURL
 cross_az_attach = $NOVA_CROSS_AZ_ATTACH
 [neutron]
 $(credentials nova)
@@ -190,7 +199,7 @@ EOT
 }
 
 cinder_conf() {
-    local zone first=${CINDER_AZS%% *}
+    local first=${CINDER_AZS%% *}
     cat <<EOT
 [DEFAULT]
 debug = $BED_DEBUG
@@ -205,7 +214,7 @@ resource_query_filters_file = /etc/cinder/resource_filters.json
 osapi_volume_listen = $BED_ADDRESS
 osapi_volume_listen_port = $CINDER_PORT
 osapi_volume_workers = $BED_API_WORKERS
-enabled_backends = $(for zone in $CINDER_AZS; do echo "backend-$zone"; done | paste -sd,)
+enabled_backends = $(cinder_backends | sed -n 's/^\[\(.*\)\]$/\1/p' | paste -sd,)
 default_volume_type = standard
 storage_availability_zone = $first
 default_availability_zone = $first
@@ -214,11 +223,8 @@ report_interval = 10
 service_down_time = 60
 backend_stats_polling_interval = 10
 glance_api_servers = $(image_url)
-backup_driver = cinder.backup.drivers.posix.PosixBackupDriver
-backup_posix_path = $STATE/backups
 backup_workers = 1
-backup_file_size = 52428800
-backup_compression_algorithm = zstd
+$(cinder_backups)
 volume_clear = none
 image_conversion_dir = $STATE/cinder/conversion
 verify_glance_signatures = disabled
@@ -226,7 +232,7 @@ verify_glance_signatures = disabled
 backend_stats_polling_interval = 10
 [nova]
 $(credentials cinder)
-interface = public
+interface = internal
 [service_user]
 send_service_user_token = true
 $(credentials cinder)
@@ -236,7 +242,33 @@ fixed_key = 00000000000000000000000000000000
 $(database database cinder)
 $(common cinder volumev3)
 EOT
-    for zone in $CINDER_AZS; do cinder_backend "$zone"; done
+    cinder_backends
+}
+
+cinder_backups() {
+    case $BED_BACKEND in
+        ceph)
+            echo "backup_driver = cinder.backup.drivers.ceph.CephBackupDriver"
+            echo "backup_ceph_conf = $ETC/ceph/ceph.conf"
+            echo "backup_ceph_user = admin"
+            ;;
+        *)
+            echo "backup_driver = cinder.backup.drivers.posix.PosixBackupDriver"
+            echo "backup_posix_path = $STATE/backups"
+            echo "backup_file_size = 52428800"
+            echo "backup_compression_algorithm = zstd"
+            ;;
+    esac
+}
+
+cinder_backends() {
+    local zone type
+    for zone in $CINDER_AZS; do
+        case $BED_BACKEND in
+            ceph) for type in standard fast; do ceph_cinder_backend "$zone" "$type"; done ;;
+            *) cinder_backend "$zone" ;;
+        esac
+    done
 }
 
 cinder_backend() { # ZONE
@@ -258,7 +290,11 @@ bed_json() {
  "cinder": $CINDER_PORT, "placement": $PLACEMENT_PORT, "glance": $GLANCE_PORT,
  "neutron": $NEUTRON_PORT, "metadata_proxy": $METADATA_PROXY_PORT,
  "nova_azs": "$NOVA_AZS", "cinder_azs": "$CINDER_AZS",
- "nodes_per_az": $BED_NODES_PER_AZ, "max_disks": $NOVA_MAX_VOLUMES}
+ "tls": $BED_TLS, "tls_offset": $TLS_OFFSET, "ca": "$TLS/ca.pem",
+ "nodes_per_az": $BED_NODES_PER_AZ, "max_disks": $NOVA_MAX_VOLUMES,
+ "cloud": "$BED_CLOUD", "debian": "$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)",
+ "backend": "$BED_BACKEND", "compute": "$BED_ATTACH",
+ "packages": {$(dpkg-query -W -f '"${Package}": "${Version}"\n' keystone cinder-api nova-api | paste -sd,)}}
 EOT
 }
 

@@ -11,19 +11,19 @@ DATABASES=(keystone placement glance nova_api nova nova_cell0 cinder)
 start_mariadb() {
     if [ ! -d "$BED/mysql/mysql" ]; then
         say "MariaDB: new data directory"
-        mysql_install_db --no-defaults --user=root --datadir="$BED/mysql" \
+        mariadb-install-db --no-defaults --user=root --datadir="$BED/mysql" \
             --auth-root-authentication-method=normal --skip-test-db \
-            --skip-name-resolve > "$LOG/mysql_install_db.log" 2>&1
+            --skip-name-resolve > "$LOG/mariadb-install-db.log" 2>&1
     fi
     start mariadb mariadbd --no-defaults --user=root --datadir="$BED/mysql" \
         --socket="$SOCKET" --skip-networking --pid-file="$RUN/mysqld.pid" \
-        --character-set-server=utf8mb3 --collation-server=utf8mb3_general_ci \
+        --character-set-server=utf8 --collation-server=utf8_general_ci \
         --max-connections=600 --innodb-buffer-pool-size=256M \
         --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 \
         --innodb-flush-method=nosync --performance-schema=OFF
 }
 
-sql() { mysql --no-defaults -uroot -S "$SOCKET"; }
+sql() { mariadb --no-defaults -uroot -S "$SOCKET"; }
 
 dump_file() { # changes when a package or this file does
     local key
@@ -36,7 +36,7 @@ dump_file() { # changes when a package or this file does
 
 make_databases() {
     local dump
-    wait_for 180 mariadb mysqladmin --no-defaults -uroot -S "$SOCKET" ping
+    wait_for 180 mariadb mariadb-admin --no-defaults -uroot -S "$SOCKET" ping
     [ ! -e "$STATE/databases-made" ] || return 0
     dump=$(dump_file)
     if [ -s "$dump" ]; then
@@ -53,7 +53,7 @@ make_databases() {
 make_schemas() {
     local name nova keystone cinder
     for name in "${DATABASES[@]}"; do
-        echo "CREATE DATABASE IF NOT EXISTS $name CHARACTER SET utf8mb3;"
+        echo "CREATE DATABASE IF NOT EXISTS $name CHARACTER SET utf8;"
     done | sql
     nova_schema > "$LOG/schema-nova.log" 2>&1 &
     nova=$!
@@ -92,7 +92,7 @@ cinder_schema() {
 keep_dump() { # FILE
     mkdir -p "$BED_CACHE"
     rm -f "$BED_CACHE"/*.sql
-    mysqldump --no-defaults -uroot -S "$SOCKET" --skip-lock-tables \
+    mariadb-dump --no-defaults -uroot -S "$SOCKET" --skip-lock-tables \
         --databases "${DATABASES[@]}" > "$1.new"
     mv "$1.new" "$1"
 }

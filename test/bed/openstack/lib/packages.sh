@@ -11,8 +11,10 @@ PACKAGES=(
 )
 
 missing_packages() {
-    local package
-    for package in "${PACKAGES[@]}"; do
+    local package wanted=("${PACKAGES[@]}")
+    [ "$BED_BACKEND" != ceph ] || wanted+=("${CEPH_PACKAGES[@]}")
+    [ "$BED_TLS" != 1 ] || wanted+=(haproxy openssl)
+    for package in "${wanted[@]}"; do
         dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null |
             grep -qx installed || echo "$package"
     done

@@ -33,7 +33,7 @@ start() { # NAME COMMAND...: unless it runs
 }
 
 wait_for() { # SECONDS NAME COMMAND...: until the command succeeds or the daemon dies
-    local end=$((SECONDS + $1)) name=$2
+    local end=$((SECONDS + $1 * ${BED_PATIENCE:-1})) name=$2
     shift 2
     until "$@" > /dev/null 2>&1; do
         alive "$name" || die "$name has stopped, see $LOG/$name.log"

@@ -58,7 +58,7 @@ start_workers() {
     done
     for zone in $NOVA_AZS; do
         start "nova-compute-$zone" env PYTHONPATH="$PYLIB" \
-            BED_SERVERS="$BED/servers" BED_ATTACH="$BED_ATTACH" \
+            BED_SERVERS="$BED/servers" BED_ATTACH="$BED_ATTACH" BED_IMAGES="$RUN/images" BED_CEPH_CONF="$ETC/ceph/ceph.conf" \
             python3 "$PYLIB/nova_compute.py" --config-file "$ETC/nova/nova.conf" \
             --config-file "$ETC/nova/compute-$zone.conf"
     done

@@ -95,14 +95,17 @@ class ServerDir:
         self._show(volume_id, loop, name)
 
     def unplug(self, volume_id, file, name):
+        """Hide the disk; true if no server has the volume any more."""
         self._hide(name)
         for link in (self._by_id(volume_id),
                      os.path.join(self.path, 'dev', name)):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(link)
-        if not self._used_elsewhere(volume_id):
-            for loop in _loops(file):
-                _losetup('-d', loop)
+        if self._used_elsewhere(volume_id):
+            return False
+        for loop in _loops(file):
+            _losetup('-d', loop)
+        return True
 
     def resize(self, file, name):
         for loop in _loops(file):

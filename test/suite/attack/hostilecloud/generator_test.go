@@ -54,7 +54,7 @@ func attackCommand(t *testing.T, command string, attack attack) {
 	var stdout, stderr bytes.Buffer
 	began := time.Now()
 	code := cli.Run(t.Context(), cli.World{
-		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Version: "test",
+		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Version: "test", ReadOnly: true,
 		Env: func(name string) string { return map[string]string{"OS_CLIENT_CONFIG_FILE": clouds}[name] },
 		Connect: func(ctx context.Context, s cloud.Settings, o cloud.Options) (*cloud.Cloud, error) {
 			o.Transport = http.RoundTripper(h)

@@ -31,7 +31,7 @@ func pipeline(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	var out, messages bytes.Buffer
 	w := cli.World{
-		Stdin: &bytes.Buffer{}, Stdout: &out, Stderr: &messages, Env: func(string) string { return "" }, Version: "v0-attack",
+		Stdin: &bytes.Buffer{}, Stdout: &out, Stderr: &messages, Env: func(string) string { return "" }, Version: "v0-attack", ReadOnly: true,
 		Open: func(name string) (io.ReadCloser, error) { return os.Open(name) },
 	}
 	code = cli.Run(t.Context(), w, args)

@@ -43,7 +43,7 @@ var proxies = []string{"kube-rbac-proxy-driver", "kube-rbac-proxy-provisioner", 
 var tokens = slices.Concat(sidecars, proxies)
 
 // secrets are the containers that may mount each Secret.
-var secrets = map[string][]string{"cloud": {"driver"}, "hosted-kubeconfig": sidecars, "metrics-tls": proxies}
+var secrets = map[string][]string{"cloud": {"driver"}, "hosted-kubeconfig": sidecars, "admin-kubeconfig": {"guest-token"}, "metrics-tls": proxies}
 
 // hostPaths are all directories of the host that the node pods see.
 func hostPaths(driver string, openShift bool) []string {
@@ -195,7 +195,7 @@ func (o *objects) pod(role string, pod corev1.PodSpec) {
 	if s == nil || !isTrue(s.RunAsNonRoot) && !o.allowed(role+" root") {
 		t.Errorf("%s: may run as root", role)
 	}
-	if len(pod.InitContainers)+len(pod.EphemeralContainers) > 0 {
+	if len(pod.EphemeralContainers) > 0 {
 		t.Errorf("%s: has containers that are not checked", role)
 	}
 	var onHost []string
@@ -210,7 +210,7 @@ func (o *objects) pod(role string, pod corev1.PodSpec) {
 	if want := hostPaths(o.driver, o.openShift); role == "node" && !slices.Equal(want, onHost) || role != "node" && onHost != nil {
 		t.Errorf("%s: want %v of the host, got %v", role, want, onHost)
 	}
-	for _, c := range pod.Containers {
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		o.container(role, c, sources)
 	}
 }
@@ -246,19 +246,23 @@ func (o *objects) container(role string, c corev1.Container, volumes map[string]
 	o.mounts(role, c, volumes)
 }
 
+func isToken(s corev1.VolumeProjection) bool  { return s.ServiceAccountToken != nil }
+func isSecret(s corev1.VolumeProjection) bool { return s.Secret != nil }
+
 func (o *objects) mounts(role string, c corev1.Container, volumes map[string]corev1.VolumeSource) {
 	usesToken := role == "controller" && o.settings["SIDECAR_KUBECONFIG"] == "" &&
 		(slices.Contains(tokens, c.Name) || c.Name == "driver" && o.settings["PVC_ANNOTATIONS"] == "true")
 	hasToken := false
 	for _, m := range c.VolumeMounts {
 		source := volumes[m.Name]
-		if source.Projected != nil {
+		if source.Projected != nil && slices.ContainsFunc(source.Projected.Sources, isToken) {
 			hasToken = true
 			if m.MountPath != tokenPath || !m.ReadOnly {
 				o.t.Errorf("%s/%s: mounts a token at %s", role, c.Name, m.MountPath)
 			}
 		}
-		if source.Secret != nil && (role != "controller" || !m.ReadOnly || !slices.Contains(secrets[m.Name], c.Name)) {
+		fromSecret := source.Secret != nil || source.Projected != nil && slices.ContainsFunc(source.Projected.Sources, isSecret)
+		if fromSecret && (role != "controller" || !m.ReadOnly || !slices.Contains(secrets[m.Name], c.Name)) {
 			o.t.Errorf("%s/%s: mounts Secret volume %s", role, c.Name, m.Name)
 		}
 	}
@@ -344,7 +348,7 @@ func TestDigestsPinImages(t *testing.T) {
 			case "DaemonSet":
 				pod = decode[appsv1.DaemonSet](t, object).Spec.Template.Spec
 			}
-			for _, c := range pod.Containers {
+			for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 				seen++
 				if repository, digest, _ := strings.Cut(c.Image, "@"); digest != "sha256:"+strings.Repeat("ab", 32) || strings.Contains(repository, ":") {
 					t.Errorf("%s: container %s: want the digest alone, got %s", format, c.Name, c.Image)

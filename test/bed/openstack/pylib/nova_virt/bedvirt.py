@@ -10,6 +10,7 @@ from oslo_log import log as logging
 
 from nova.api.metadata import base as metadata
 from nova.virt import fake
+import rbdfile
 from serverdir import ServerDir
 
 LOG = logging.getLogger(__name__)
@@ -47,6 +48,8 @@ class BedDriver(fake.FakeDriver):
         server.forget_disks_but(names.values())
         for volume_id, file in record['volumes'].items():
             try:
+                if rbdfile.is_image(file):
+                    rbdfile.show(file)
                 if not server.shows(volume_id, file, names[volume_id]):
                     server.plug(volume_id, file, names[volume_id])
             except Exception:
@@ -72,11 +75,9 @@ class BedDriver(fake.FakeDriver):
             self.attach_volume(context, bdm['connection_info'], instance,
                                bdm['mount_device'])
 
-    def destroy(self, context, instance, network_info,
-                block_device_info=None, destroy_disks=True,
-                destroy_secrets=True):
-        super().destroy(context, instance, network_info, block_device_info,
-                        destroy_disks, destroy_secrets)
+    def destroy(self, context, instance, network_info, *more, **named):
+        # Nova has added arguments since Victoria.
+        super().destroy(context, instance, network_info, *more, **named)
         server = ServerDir(ROOT, instance.uuid)
         try:
             record = server.load()
@@ -109,11 +110,15 @@ class BedDriver(fake.FakeDriver):
         volume_id, file = _volume(connection_info)
         server = ServerDir(ROOT, instance.uuid)
         device = server.load()['devices'][volume_id]
+        if LOOP and rbdfile.is_image(file):
+            rbdfile.grow(file, requested_size)
         if LOOP:
             server.resize(file, os.path.basename(device))
 
     @exclusive
     def _plug(self, server, volume_id, file, device):
+        if LOOP and rbdfile.is_image(file):
+            rbdfile.show(file)
         if LOOP:
             server.plug(volume_id, file, os.path.basename(device))
         record = server.load()
@@ -129,10 +134,12 @@ class BedDriver(fake.FakeDriver):
             return
         server.save(record)
         if LOOP:
-            server.unplug(volume_id, file, os.path.basename(device))
+            last = server.unplug(volume_id, file, os.path.basename(device))
+            if last and rbdfile.is_image(file):
+                rbdfile.hide(file)
 
 
 def _volume(connection_info):
-    return (connection_info.get('serial') or
-            connection_info['data']['volume_id'],
-            connection_info['data']['device_path'])
+    data = connection_info['data']
+    return (connection_info.get('serial') or data['volume_id'],
+            data.get('device_path') or rbdfile.path(data['name']))

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const page = "../../../docs/reference/compatibility.md"
+
+func TestTheTableOfThePageIsThatOfTheRecords(t *testing.T) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := readRecords("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(records) == 0 {
+		t.Fatal("no records")
+	}
+	want, err := replace(string(text), table(records))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(text)); diff != "" {
+		t.Errorf("the table is stale; go run ./test/judge/clouds -page docs/reference/compatibility.md (-want +got):\n%s", diff)
+	}
+}
+
+const output = `{"Action":"output","Package":"x/test/suite/cloudparity","Test":"TestParity/a_case","Output":"    a_test.go:9: no\n"}
+{"Action":"skip","Package":"x/test/suite/cloudparity","Test":"TestParity/a_case"}
+{"Action":"fail","Package":"x/test/suite/cloudparity","Test":"TestParity/another"}
+{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity/third"}
+{"Action":"fail","Package":"x/test/suite/cloudparity","Test":"TestParity","Elapsed":4.6}
+{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestOther"}
+{"Action":"output","Package":"x/test/suite/openstack","Test":"TestSanityOfIt/one","Output":"    s.go:1: 3 passed, 0 failed, 1 skipped; ok\n"}
+{"Action":"pass","Package":"x/test/suite/openstack","Test":"TestSanityOfIt/one"}
+{"Action":"output","Package":"x/test/suite/openstack","Test":"TestSanityOfIt/two","Output":"    s.go:1: 2 passed, 0 failed, 0 skipped\n"}
+{"Action":"pass","Package":"x/test/suite/openstack","Test":"TestSanityOfIt/two"}
+{"Action":"pass","Package":"x/test/suite/openstack","Test":"TestSanityOfIt","Elapsed":9}
+{"Action":"fail","Package":"x/test/suite/openstack","Test":"TestAnything"}
+`
+
+func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
+	bed, runs := t.TempDir(), t.TempDir()
+	for name, text := range map[string]string{
+		filepath.Join(bed, "bed.json"): `{"cloud":"epoxy","debian":"trixie","backend":"file","compute":"loop","packages":{"keystone":"2:27.0.0-3","cinder-api":"2:26.0.0-2","nova-api":"2:31.0.0-6"}}`,
+		filepath.Join(runs, "epoxy-file-loop.json"): `{"cloud":"epoxy","backend":"file","compute":"loop","suites":{"generator":{"date":"2026-01-01","passed":7,"seconds":1},` +
+			`"driver":{"date":"2026-01-01","passed":1,"seconds":1}}}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var printed strings.Builder
+	err := run(bed, runs, "", strings.NewReader(output), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
+	if err == nil || !strings.HasPrefix(err.Error(), "2 failed") {
+		t.Errorf("want an error that counts 2 failed tests, got %v", err)
+	}
+	if !strings.Contains(printed.String(), "FAIL openstack.TestAnything") {
+		t.Errorf("want the failed test printed, got %q", printed.String())
+	}
+	records, err := readRecords(runs)
+	if err != nil || len(records) != 1 {
+		t.Fatal(records, err)
+	}
+	want := map[string]Suite{
+		"cloudparity": {Date: "2026-02-03", Passed: 1, Failed: []string{"TestParity/another"}, Skipped: map[string]string{"TestParity/a_case": "no"}, Seconds: 5},
+		"csi-sanity":  {Date: "2026-02-03", Passed: 2, Specs: "3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped", Seconds: 9},
+		"driver":      {Date: "2026-02-03", Failed: []string{"TestAnything"}},
+		"generator":   {Date: "2026-01-01", Passed: 7, Seconds: 1},
+	}
+	if diff := cmp.Diff(want, records[0].Suites); diff != "" {
+		t.Errorf("suites (-want +got):\n%s", diff)
+	}
+	got := table(records)
+	for _, line := range []string{
+		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | not run | not run | 0 passed, 1 failed |\n",
+		"- epoxy, cloudparity: `TestParity/another` failed\n- epoxy, cloudparity: 1 skipped: no\n- epoxy, driver: `TestAnything` failed\n",
+	} {
+		if !strings.Contains(got, line) {
+			t.Errorf("want line %q in\n%s", line, got)
+		}
+	}
+}
+
+func TestACloudWithoutANameIsRefused(t *testing.T) {
+	bed := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"address":"198.18.0.1"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(bed, t.TempDir(), "", strings.NewReader(output), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
+		t.Errorf("want a refusal, got %v", err)
+	}
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Cloud is the cloud of a run, as bed.json describes it.
+type Cloud struct {
+	Name     string            `json:"cloud"`
+	Debian   string            `json:"debian"`
+	Backend  string            `json:"backend"`
+	Compute  string            `json:"compute"`
+	Packages map[string]string `json:"packages"` // versions of keystone, cinder-api, nova-api
+}
+
+// Suite is the outcome of one suite on one cloud.
+type Suite struct {
+	Date    string            `json:"date"`
+	Passed  int               `json:"passed"`
+	Failed  []string          `json:"failed,omitempty"`  // names of tests
+	Skipped map[string]string `json:"skipped,omitempty"` // the reason by the name of the test
+	Specs   string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
+	Seconds int               `json:"seconds"`
+}
+
+// Record is a file of the directory runs.
+type Record struct {
+	Cloud
+	Suites map[string]Suite `json:"suites"`
+}
+
+func (c Cloud) file() string {
+	return strings.Join([]string{c.Name, c.Backend, c.Compute}, "-") + ".json"
+}
+
+func readCloud(path string) (Cloud, error) {
+	var c Cloud
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.Name == "" || c.Backend == "" || c.Compute == "" {
+		return c, fmt.Errorf("%s does not say which cloud this is; start it again with make cloud-up", path)
+	}
+	return c, nil
+}
+
+func readRecord(path string) (Record, error) {
+	var r Record
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+func (r Record) write(path string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+// readRecords reads all records, the oldest release first.
+func readRecords(dir string) ([]Record, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	var all []Record
+	for _, file := range files {
+		r, err := readRecord(file)
+		if err != nil {
+			return nil, err
+		}
+		if want := r.file(); filepath.Base(file) != want {
+			return nil, fmt.Errorf("%s is the record of %s", file, want)
+		}
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b Record) int {
+		return cmp.Or(slices.Index(clouds, a.Name)-slices.Index(clouds, b.Name), strings.Compare(a.file(), b.file()))
+	})
+	return all, nil
+}
+
+// clouds are the clouds of test/bed/clouds, the oldest first.
+var clouds = []string{"victoria", "zed", "epoxy", "sid"}
