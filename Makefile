@@ -39,7 +39,7 @@ clean: ## remove built files
 	rm -rf bin dist
 
 # The build tags of tests; a test compares them with the files.
-TEST_TAGS := apiserver,cluster,hypershift,monitoring,openstack,partial,render,restart,soak,strict,vm
+TEST_TAGS := apiserver,cluster,hypershift,monitoring,openstack,partial,render,restart,soak,strict,tls,vm
 
 ##@ Check a change
 .PHONY: test-fast test lint prose fuzz fuzz-driver vulncheck
@@ -98,7 +98,7 @@ FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip=200000 internal/cloudconf:FuzzVa
 
 # Input of the generator: clouds.yaml and its profiles, configuration and inventory, bundles of a checkout.
 FUZZ_GENERATOR := internal/cloud:FuzzCloudsYAML=3500 internal/cloud:FuzzProfiles=20000 internal/printable:FuzzEscape=200000 \
-  generator/verify:FuzzGenerate=120 generator/verify:FuzzBundle=80
+  generator/guard:FuzzPairsOfCloudsAndConfigurations=120 generator/verify:FuzzGenerate=120 generator/verify:FuzzBundle=80
 
 fuzz-driver: ## each fuzz target for the input of driver and generator, some five seconds each; FUZZ_FACTOR=100 for longer
 	@set -e; for target in $(FUZZ_DRIVER) $(FUZZ_GENERATOR); do \

@@ -1,7 +1,7 @@
-# Images and releases. Nothing here publishes.
+# Images and releases. Nothing here publishes outside of this machine.
 
-IMAGE ?= ghcr.io/cinder-csi/cinder-csi-driver:$(VERSION)
-GENERATOR_IMAGE ?= ghcr.io/cinder-csi/cinder-csi-generator:$(VERSION)
+IMAGE ?= registry.invalid/cinder-csi/cinder-csi-driver:$(VERSION)
+GENERATOR_IMAGE ?= registry.invalid/cinder-csi/cinder-csi-generator:$(VERSION)
 # One image index for all of them: IMAGE_ARCHS="amd64 arm64". The programs of another architecture than this machine's are not run.
 IMAGE_ARCHS ?= $(shell go env GOARCH)
 comma := ,
@@ -31,14 +31,29 @@ bin/linux-%/cinder-csi-generator: FORCE
 RELEASE_VERSION = $(if $(filter command,$(firstword $(origin VERSION))),$(VERSION))
 # DEBIAN_SOURCES=tools/release/debian.sources takes packages of one fixed day instead of those of this machine's apt sources.
 DEBIAN_SOURCES ?=
+# For the provenance: the pipeline that builds, and the repository of the commit. Without them, a person's machine and the project.
+RELEASE_BUILDER ?=
+RELEASE_HOME ?=
+# release-check leaves the files of its first build in this directory.
+KEEP ?=
 # Built like the programs of the release, so that go compiles the packages of both once.
-RELEASE := CGO_ENABLED=0 go run -trimpath -tags '$(TAGS)' ./tools/release/cmd/release -version '$(RELEASE_VERSION)' -debian-sources '$(DEBIAN_SOURCES)'
+RELEASE := CGO_ENABLED=0 go run -trimpath -tags '$(TAGS)' ./tools/release/cmd/release -version '$(RELEASE_VERSION)' -debian-sources '$(DEBIAN_SOURCES)' \
+  -builder '$(RELEASE_BUILDER)' -home '$(RELEASE_HOME)'
+
+##@ Pictures
+.PHONY: pictures
+
+pictures: ## draw the pictures of the pages again, from manifests, measured tables and a recording of kubectl cinder
+	go run ./tools/pictures/cmd/pictures
 
 ##@ Release
-.PHONY: release-dry-run release-check
+.PHONY: release-dry-run release-check release-rehearsal
 
 release-dry-run: ## the files of a release in dist/, for both architectures, not signed, not published (Debian; VERSION=v0.1.0)
 	$(RELEASE) -output dist
 
 release-check: ## build the release of this commit twice, in directories and time zones that differ, and compare all checksums (minutes)
-	VERSION='$(RELEASE_VERSION)' DEBIAN_SOURCES='$(DEBIAN_SOURCES)' tools/release/check.sh
+	VERSION='$(RELEASE_VERSION)' DEBIAN_SOURCES='$(DEBIAN_SOURCES)' RELEASE_BUILDER='$(RELEASE_BUILDER)' RELEASE_HOME='$(RELEASE_HOME)' KEEP='$(KEEP)' tools/release/check.sh
+
+release-rehearsal: ## release this commit and its next patch to a registry on this machine, sign with a key of the day, and use both (REHEARSAL=DIR keeps them)
+	REHEARSAL='$(REHEARSAL)' DEBIAN_SOURCES='$(DEBIAN_SOURCES)' tools/release/rehearse.sh

@@ -52,9 +52,9 @@ var mayImport = rules{
 	"internal/printable":               {},
 	"internal/shell":                   {},
 	"internal/cluster":                 {"internal/cloud"},
-	"internal/diagnosis":               {"internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
+	"internal/diagnosis":               {"driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
-	"internal/diagnosis/command":       {"internal/cluster", "internal/diagnosis", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
+	"internal/diagnosis/command":       {"driver/contract", "internal/cluster", "internal/diagnosis", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 
 	"generator/v1alpha1":            {"driver/contract"},
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},
@@ -72,19 +72,22 @@ var mayImport = rules{
 
 	"manifests": {}, "charts": {}, "docs": {}, "examples": {}, "overlays": {}, // embedded files, and tests
 
-	"tools/image":           {},
-	"tools/image/cmd/...":   {"tools/image"},
-	"tools/imports":         {},
-	"tools/prose":           {},
-	"tools/prose/cmd/...":   {"tools/prose"},
-	"tools/release":         {"tools/image", "driver/config", "generator/cli", "internal/diagnosis/command"}, // the manual pages
-	"tools/release/cmd/...": {"tools/release"},
-	"tools/versions":        {},
-	"test":                  {},
-	"test/bed/...":          {"test/bed/...", "tools/image"},
-	"test/judge/...":        {"test/judge/anatomy"},
-	"test/kit/...":          {"test/kit/...", "driver/...", "internal/..."},
-	"test/suite/...":        {}, // their tests may import anything
+	"tools/image":            {},
+	"tools/image/cmd/...":    {"tools/image"},
+	"tools/imports":          {},
+	"tools/pictures":         {},
+	"tools/pictures/cmd/...": {"tools/pictures"},
+	"tools/prose":            {},
+	"tools/prose/cmd/...":    {"tools/prose"},
+	"tools/release":          {"tools/image", "driver/config", "generator/cli", "internal/diagnosis/command"}, // the manual pages
+	"tools/release/publish":  {"tools/release"},
+	"tools/release/cmd/...":  {"tools/release", "tools/release/publish"},
+	"tools/versions":         {},
+	"test":                   {},
+	"test/bed/...":           {"test/bed/...", "tools/image"},
+	"test/judge/...":         {"test/judge/anatomy"},
+	"test/kit/...":           {"test/kit/...", "driver/...", "internal/..."},
+	"test/suite/...":         {}, // their tests may import anything
 }
 
 // libraryImporters says which packages may import a library directly. Packages below test/ are free.
@@ -93,10 +96,10 @@ var libraryImporters = []libraryRule{
 	{[]string{"github.com/container-storage-interface/..."}, []string{"driver/rpc", "driver/identity", "driver/controller", "driver/node"}},
 	{[]string{"google.golang.org/grpc/..."}, []string{"driver/rpc", "driver/telemetry"}},
 	{[]string{"sigs.k8s.io/kustomize/..."}, []string{"generator/verify"}},
-	{[]string{"helm.sh/helm/..."}, []string{"generator/verify", "tools/release"}},
+	{[]string{"helm.sh/helm/..."}, []string{"generator/verify", "tools/release", "tools/release/publish"}},
 	{[]string{"k8s.io/client-go/..."}, []string{"internal/cluster"}},
 	{[]string{"k8s.io/mount-utils", "github.com/moby/sys/mountinfo"}, []string{"driver/host", "driver/host/mount"}},
-	{[]string{"github.com/google/go-containerregistry/..."}, []string{"tools/image", "generator/doctor"}},
+	{[]string{"github.com/google/go-containerregistry/..."}, []string{"tools/image", "tools/release/publish", "generator/doctor"}},
 }
 
 // pure packages have no I/O, not even through what they import.

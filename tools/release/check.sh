@@ -16,7 +16,8 @@ git clone --quiet --no-hardlinks . "$second"
 
 # build DIRECTORY NAME=VALUE...: the release of a clone in this environment.
 build() {
-	env "${@:2}" make --no-print-directory -C "$1" release-dry-run ${VERSION:+VERSION="$VERSION"} DEBIAN_SOURCES="${DEBIAN_SOURCES:-}"
+	env "${@:2}" make --no-print-directory -C "$1" release-dry-run ${VERSION:+VERSION="$VERSION"} DEBIAN_SOURCES="${DEBIAN_SOURCES:-}" \
+		RELEASE_BUILDER="${RELEASE_BUILDER:-}" RELEASE_HOME="${RELEASE_HOME:-}"
 }
 
 umask 022
@@ -27,3 +28,7 @@ build "$second" TZ=America/St_Johns LC_ALL=C GOCACHE="$work/cache"
 diff "$first/dist/SHA256SUMS" "$second/dist/SHA256SUMS"
 (cd "$second/dist" && sha256sum --check --quiet SHA256SUMS)
 echo "two builds are equal: $(wc -l <"$first/dist/SHA256SUMS") files, SHA256SUMS has the digest $(sha256sum <"$first/dist/SHA256SUMS" | cut -d ' ' -f 1)"
+if [ -n "${KEEP:-}" ]; then
+	rm -rf "$KEEP"
+	cp -r "$first/dist" "$KEEP"
+fi

@@ -23,7 +23,7 @@ var imageMakers = []struct {
 // buildImages writes one image index for each image, with an SBOM for each architecture. Every program of an image is run once.
 func (r *release) buildImages(ctx context.Context) error {
 	for _, maker := range imageMakers {
-		archive := image.Archive{Name: "ghcr.io/cinder-csi/" + maker.name + ":" + r.Version, Created: r.time}
+		archive := image.Archive{Name: "registry.invalid/cinder-csi/" + maker.name + ":" + r.Version, Created: r.time}
 		for _, p := range linux {
 			built := program{maker.name, p}
 			content, err := os.ReadFile(r.path(built.file()))

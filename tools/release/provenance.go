@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -67,18 +68,21 @@ func (r *release) statement(subjects []digest) statement {
 	for _, d := range subjects {
 		s.Subject = append(s.Subject, artefact{Name: d.name, Digest: map[string]string{"sha256": d.sha256}})
 	}
-	s.Predicate.RunDetails.Builder.ID = page + "#unsigned-local-build"
+	s.Predicate.RunDetails.Builder.ID = cmp.Or(r.Builder, page+"#unsigned-local-build")
+	from := "git+" + cmp.Or(r.Home, "https://"+project)
 	s.Predicate.BuildDefinition = buildDefinition{
 		BuildType:          page + "#build-type",
-		ExternalParameters: map[string]string{"version": r.Version, "source": "git+https://" + project},
+		ExternalParameters: map[string]string{"version": r.Version, "source": from},
 		InternalParameters: map[string]string{
 			"SOURCE_DATE_EPOCH": strconv.FormatInt(r.time.Unix(), 10),
-			"signature":         "none: this statement is not signed, so it proves nothing about who made the files",
 		},
 		ResolvedDependencies: slices.Concat([]artefact{
-			{URI: "git+https://" + project, Digest: map[string]string{"gitCommit": r.commit}},
+			{URI: from, Digest: map[string]string{"gitCommit": r.commit}},
 			{Name: "Go", URI: "pkg:golang/toolchain@" + strings.TrimPrefix(r.goVersion, "go")},
 		}, debianArtefacts(r.debian)),
+	}
+	if r.Builder == "" {
+		s.Predicate.BuildDefinition.InternalParameters["signature"] = "none: this statement is not signed, so it proves nothing about who made the files"
 	}
 	return s
 }

@@ -26,6 +26,8 @@ type Options struct {
 	Output  string // the directory to write; an earlier release in it is replaced
 	Cache   string // directory that keeps downloaded Debian packages
 	Sources string // deb822 file in place of this machine's apt sources
+	Builder string // address of the pipeline that builds; "" is a person's machine
+	Home    string // address of the repository of the commit; "" is that of the project
 	Report  io.Writer
 }
 
@@ -58,6 +60,7 @@ func Build(ctx context.Context, o Options) error {
 		{"chart", r.packageChart},
 		{"manual pages and completions", r.writeManuals},
 		{"licences", r.copyLicences},
+		{"archives", r.packArchives},
 		{"provenance", r.writeProvenance},
 		{"checksums", r.writeChecksums},
 	} {

@@ -62,7 +62,7 @@ func (r *release) describeImage(p program, img image.Image) error {
 		return err
 	}
 	b := newBOM(p.name+"-image-"+p.String(), r.Version, strings.TrimPrefix(imageDigest, "sha256:"), r.time)
-	root := b.root(p.name+" image", r.Version, "pkg:oci/"+p.name+"@"+url.QueryEscape(imageDigest)+"?arch="+p.arch+"&repository_url=ghcr.io/cinder-csi/"+p.name, "CONTAINER")
+	root := b.root(p.name+" image", r.Version, "pkg:oci/"+p.name+"@"+url.QueryEscape(imageDigest)+"?arch="+p.arch, "CONTAINER")
 	for _, debian := range img.Packages {
 		found := b.add("deb", debian.Name, debian.Version, debianURL(debian), noAssertion)
 		found.PackageChecksums = sha256Of(debian.SHA256)

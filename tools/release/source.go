@@ -21,7 +21,7 @@ var versions = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 const (
 	chartDir   = "charts/cinder-csi"
 	imagesFile = "manifests/components/images/kustomization.yaml"
-	driverName = "ghcr.io/cinder-csi/cinder-csi-driver"
+	driverName = "registry.invalid/cinder-csi/cinder-csi-driver"
 )
 
 // checkVersion returns the version of the release. The files of a release must install the images of that release. So it refuses

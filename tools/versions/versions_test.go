@@ -232,6 +232,10 @@ func TestTheChartNamesTheImagesOfTheManifests(t *testing.T) {
 	annotations := string(read(t, "charts/cinder-csi/Chart.yaml"))
 	for name, tag := range want {
 		registry, repository, _ := strings.Cut(name, "/")
+		own := registry == "registry.invalid" // of this project: the chart has no default, and a person says which registry has it
+		if own {
+			registry = `""`
+		}
 		row := regexp.MustCompile(`\{registry: ` + registry + `, repository: ` + repository + `, tag: ([^,]+),`)
 		found := row.FindAllStringSubmatch(values, -1)
 		if found == nil {
@@ -242,10 +246,7 @@ func TestTheChartNamesTheImagesOfTheManifests(t *testing.T) {
 				t.Errorf("values.yaml has %s:%s, %s has %s", name, match[1], images, tag)
 			}
 		}
-		if strings.HasSuffix(name, "generator") {
-			continue // optional, so the annotation for registries of charts leaves it out
-		}
-		if !strings.Contains(annotations, "image: "+name+":"+tag+"\n") {
+		if !own && !strings.Contains(annotations, "image: "+name+":"+tag+"\n") {
 			t.Errorf("the annotations of Chart.yaml do not have %s:%s", name, tag)
 		}
 	}

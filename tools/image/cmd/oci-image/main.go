@@ -25,7 +25,7 @@ func main() {
 		"the statically linked driver; several, separated by commas, make one image for all their architectures (amd64, arm64)")
 	generators := flag.String("generator", "", "the statically linked generator: makes its image instead of the driver image; several as with -driver")
 	output := flag.String("output", "bin/cinder-csi-image.tar", "the file to write")
-	name := flag.String("name", "ghcr.io/cinder-csi/cinder-csi-driver:dev", "the image name and tag")
+	name := flag.String("name", "registry.invalid/cinder-csi/cinder-csi-driver:dev", "the image name and tag")
 	cache := flag.String("cache", "bin/image", "directory that keeps downloaded packages")
 	flag.Parse()
 	if flag.NArg() > 0 {

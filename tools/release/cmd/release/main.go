@@ -18,6 +18,8 @@ func main() {
 	flag.StringVar(&o.Output, "output", "dist", "the directory to write; an earlier release in it is replaced")
 	flag.StringVar(&o.Cache, "cache", "bin/image", "directory that keeps downloaded Debian packages")
 	flag.StringVar(&o.Sources, "debian-sources", "", "deb822 file in place of this machine's apt sources")
+	flag.StringVar(&o.Builder, "builder", "", "address of the pipeline that builds, for the provenance; without it, a person's machine")
+	flag.StringVar(&o.Home, "home", "", "address of the repository that has the commit, for the provenance")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "release: unexpected argument %q\n", flag.Arg(0))

@@ -1,0 +1,68 @@
+package pictures
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const top = "../.."
+
+func TestThePicturesShowTheDataOfToday(t *testing.T) {
+	t.Parallel()
+	drawn, err := Draw(os.DirFS(top))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range drawn {
+		got, err := os.ReadFile(filepath.Join(top, Dir, name))
+		if err != nil || string(got) != want {
+			t.Errorf("%s is stale (%v); run `make pictures`", name, err)
+		}
+	}
+}
+
+// Browsers show nothing of an SVG file that is no XML.
+func TestThePicturesAreXMLAndNarrow(t *testing.T) {
+	t.Parallel()
+	drawn, err := Draw(os.DirFS(top))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, svg := range drawn {
+		d := xml.NewDecoder(strings.NewReader(svg))
+		for {
+			_, err := d.Token()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if !strings.Contains(svg, "prefers-color-scheme:dark") || !strings.Contains(svg, "<title>") {
+			t.Errorf("%s has no dark scheme or no title", name)
+		}
+	}
+}
+
+func TestDataThatThePicturesDoNotKnowIsAnError(t *testing.T) {
+	t.Parallel()
+	deployment := "spec: {template: {spec: {containers: [{name: surprise}]}}}"
+	files := fstest.MapFS{"manifests/base/controller/deployment.yaml": {Data: []byte(deployment)}}
+	if _, err := parts(files); err == nil || !strings.Contains(err.Error(), "container surprise") {
+		t.Errorf("want an error that names the container, got %v", err)
+	}
+	page := fstest.MapFS{e2ePage: {Data: []byte("\nClaim to running pod, step by step:\n\n| a | b | c |\n| - | - | - |\n| attached | elves | 0.10 |\n")}}
+	if _, err := attachDetach(page); err == nil || !strings.Contains(err.Error(), "elves") {
+		t.Errorf("want an error that names the layer, got %v", err)
+	}
+	if _, err := nodeLoss(page); err == nil {
+		t.Error("want an error for a page without the time of a lost node")
+	}
+}

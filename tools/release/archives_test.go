@@ -1,0 +1,63 @@
+package release
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestAnArchiveHasTheProgramItsLicencesManualsAndCompletions(t *testing.T) {
+	t.Parallel()
+	r := &release{Options: Options{Version: "v1.2.3", Report: io.Discard}, dir: t.TempDir(), time: noon}
+	for _, name := range []string{
+		"bin/kubectl-cinder-linux-amd64", "LICENSE", "THIRD_PARTY_LICENSES.txt", "man/kubectl-cinder.1", "man/kubectl-cinder-volume.1", "man/cinder-csi-driver.1",
+		"completions/bash/kubectl-cinder", "completions/zsh/_kubectl-cinder", "completions/fish/kubectl-cinder.fish", "completions/bash/cinder-csi-generator", "completions/kubectl_complete-cinder",
+	} {
+		if err := r.write(name, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := r.companions("kubectl-cinder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := r.pack(program{"kubectl-cinder", platform{"linux", "amd64"}}, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int64{
+		"kubectl-cinder": 0o755, "LICENSE": 0o644, "THIRD_PARTY_LICENSES.txt": 0o644, "man/kubectl-cinder.1": 0o644, "man/kubectl-cinder-volume.1": 0o644,
+		"completions/bash/kubectl-cinder": 0o644, "completions/zsh/_kubectl-cinder": 0o644, "completions/fish/kubectl-cinder.fish": 0o644,
+		"completions/kubectl_complete-cinder": 0o755,
+	}
+	if diff := cmp.Diff(want, modes(t, content)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func modes(t *testing.T, content []byte) map[string]int64 {
+	t.Helper()
+	compressed, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]int64{}
+	for from := tar.NewReader(compressed); ; {
+		h, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !h.ModTime.Equal(noon) {
+			t.Errorf("%s has the time %s", h.Name, h.ModTime)
+		}
+		all[h.Name] = h.Mode
+	}
+}
