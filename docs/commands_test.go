@@ -10,21 +10,22 @@ import (
 	"testing"
 
 	"github.com/cinder-csi/cinder-csi/generator/cli"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
 // commandNames begin a line of a page that is a command.
 var commandNames = []string{"cinder-csi-generator", "kubectl", "oc", "openstack", "helm", "make", "docker", "skopeo", "ctr", "etcdctl", "curl", "cinder", "mount", "sudo", "argocd", "flux"}
 
-// command is one command of a page, without its comment and what follows in a pipe.
-type command struct {
+// pageCommand is one command of a page, without its comment and what follows in a pipe.
+type pageCommand struct {
 	page, line string
 	words      []string
 }
 
 // commandsOf are the commands in the sh blocks, and in the indented blocks, of a page.
-func commandsOf(page, text string) []command {
+func commandsOf(page, text string) []pageCommand {
 	text = strings.ReplaceAll(text, "\\\n", " ")
-	var commands []command
+	var commands []pageCommand
 	fence := ""
 	for line := range strings.Lines(text) {
 		trimmed := strings.TrimSpace(line)
@@ -39,7 +40,7 @@ func commandsOf(page, text string) []command {
 		if fence == "``` sh" || fence == "" && strings.HasPrefix(line, "    ") {
 			for _, part := range regexp.MustCompile(`[|;]|&&`).Split(trimmed, -1) {
 				if words := wordsOf(part); len(words) > 0 && slices.Contains(commandNames, words[0]) {
-					commands = append(commands, command{page: page, line: trimmed, words: words})
+					commands = append(commands, pageCommand{page: page, line: trimmed, words: words})
 				}
 			}
 		}
@@ -62,9 +63,9 @@ func wordsOf(text string) []string {
 	return words
 }
 
-func docsCommands(t *testing.T) []command {
+func docsCommands(t *testing.T) []pageCommand {
 	t.Helper()
-	var commands []command
+	var commands []pageCommand
 	for _, page := range pages(t) {
 		if strings.HasPrefix(page, "../docs/") || page == "../README.md" {
 			commands = append(commands, commandsOf(strings.TrimPrefix(page, "../"), readPage(t, page))...)
@@ -93,6 +94,32 @@ func TestEveryGeneratorCommandOfThePagesIsAccepted(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %s: %v", c.page, c.line, err)
 		}
+	}
+}
+
+// What follows "kubectl cinder" is a command line of the plugin.
+func TestEveryPluginCommandOfThePagesIsAccepted(t *testing.T) {
+	seen := 0
+	for _, c := range docsCommands(t) {
+		if len(c.words) < 2 || c.words[0] != "kubectl" || c.words[1] != "cinder" {
+			continue
+		}
+		seen++
+		root := command.Commands()
+		root.SetOut(io.Discard)
+		found, rest, err := root.Find(c.words[2:])
+		if err == nil {
+			err = found.ParseFlags(rest)
+		}
+		if err == nil && found == root {
+			err = os.ErrInvalid
+		}
+		if err != nil {
+			t.Errorf("%s: %s: %v", c.page, c.line, err)
+		}
+	}
+	if seen < 5 {
+		t.Errorf("want commands of the plugin in the pages, found %d", seen)
 	}
 }
 

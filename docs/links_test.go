@@ -18,7 +18,7 @@ var inlineLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 var hosts = []string{
 	"kubernetes.io", "kubernetes-csi.github.io", "github.com", "docs.openstack.org", "helm.sh", "keepachangelog.com", "semver.org",
 	"prometheus.io", "prometheus-operator.dev", "grafana.com", "opentelemetry.io", "docs.redhat.com", "hypershift.pages.dev",
-	"access.redhat.com", "man7.org", "slsa.dev", "spdx.dev", "in-toto.io", "fluxcd.io", "argo-cd.readthedocs.io", "docs.renovatebot.com",
+	"access.redhat.com", "man7.org", "slsa.dev", "docs.sigstore.dev", "spdx.dev", "in-toto.io", "fluxcd.io", "argo-cd.readthedocs.io", "docs.renovatebot.com",
 }
 
 // githubOwners are the owners of the repositories on github.com that pages link to.

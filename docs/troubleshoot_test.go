@@ -46,6 +46,7 @@ func TestTroubleshootingHasASectionForEachSymptom(t *testing.T) {
 	}
 	for _, symptom := range []string{
 		"Claim is Pending", "Pod is stuck in ContainerCreating", "Multi-Attach error", "Attach is slow", "Volume is in an error status", "File system is read-only", "Node is lost",
+		"What do you see?", "Snapshot is never ready", "A clock is wrong",
 	} {
 		if !strings.Contains(string(page), "\n## "+symptom+"\n") {
 			t.Errorf("no section %q", symptom)
