@@ -2,7 +2,12 @@
 # Evaluates the lines of recipes, one an argument: PLACE LINE PLACE LINE... PATH leads nowhere, so it runs no program. For each call of
 # go and make it writes one line to descriptor 3: place, directory and words, each followed by the character 0x1f. So bash itself applies
 # its rules of quotes and expansions, and a line that bash reads otherwise than its author meant shows.
-note() { printf '%s\x1f' "$place" "$dir" "$@" >&3; echo >&3; }
+# One write, because both sides of a pipe may call at once.
+note() {
+	local record
+	printf -v record '%s\x1f' "$place" "$dir" "$@"
+	printf '%s\n' "$record" >&3
+}
 make() { note make "$@"; }
 go() {
 	note go "$@"
