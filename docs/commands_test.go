@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/cinder-csi/cinder-csi/generator/cli"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
@@ -77,23 +79,28 @@ func docsCommands(t *testing.T) []pageCommand {
 	return commands
 }
 
+// accepted reports a command line that the program would refuse.
+func (c pageCommand) accepted(t *testing.T, root *cobra.Command, args []string) {
+	t.Helper()
+	root.SetOut(io.Discard)
+	found, rest, err := root.Find(args)
+	if err == nil {
+		err = found.ParseFlags(rest)
+	}
+	if err == nil && found == root {
+		err = os.ErrInvalid
+	}
+	if err != nil {
+		t.Errorf("%s: %s: %v", c.page, c.line, err)
+	}
+}
+
 func TestEveryGeneratorCommandOfThePagesIsAccepted(t *testing.T) {
 	for _, c := range docsCommands(t) {
 		if c.words[0] != "cinder-csi-generator" {
 			continue
 		}
-		root := cli.Commands()
-		root.SetOut(io.Discard)
-		found, rest, err := root.Find(c.words[1:])
-		if err == nil {
-			err = found.ParseFlags(rest)
-		}
-		if err == nil && found == root {
-			err = os.ErrInvalid
-		}
-		if err != nil {
-			t.Errorf("%s: %s: %v", c.page, c.line, err)
-		}
+		c.accepted(t, cli.Commands(), c.words[1:])
 	}
 }
 
@@ -105,18 +112,7 @@ func TestEveryPluginCommandOfThePagesIsAccepted(t *testing.T) {
 			continue
 		}
 		seen++
-		root := command.Commands()
-		root.SetOut(io.Discard)
-		found, rest, err := root.Find(c.words[2:])
-		if err == nil {
-			err = found.ParseFlags(rest)
-		}
-		if err == nil && found == root {
-			err = os.ErrInvalid
-		}
-		if err != nil {
-			t.Errorf("%s: %s: %v", c.page, c.line, err)
-		}
+		c.accepted(t, command.Commands(), c.words[2:])
 	}
 	if seen < 5 {
 		t.Errorf("want commands of the plugin in the pages, found %d", seen)
