@@ -75,7 +75,7 @@ var mayImport = rules{
 	"tools/image":            {},
 	"tools/image/cmd/...":    {"tools/image"},
 	"tools/imports":          {},
-	"tools/pictures":         {},
+	"tools/pictures":         {"generator/report", "generator/v1alpha1"},
 	"tools/pictures/cmd/...": {"tools/pictures"},
 	"tools/prose":            {},
 	"tools/prose/cmd/...":    {"tools/prose"},

@@ -62,6 +62,9 @@ func TestDataThatThePicturesDoNotKnowIsAnError(t *testing.T) {
 	if _, err := attachDetach(page); err == nil || !strings.Contains(err.Error(), "elves") {
 		t.Errorf("want an error that names the layer, got %v", err)
 	}
+	if _, err := driftComment(fstest.MapFS{reviewPage: {Data: []byte("no output")}}); err == nil || !strings.Contains(err.Error(), "<!-- changes -->") {
+		t.Errorf("want an error for a page without the output of drift, got %v", err)
+	}
 	if _, err := nodeLoss(page); err == nil {
 		t.Error("want an error for a page without the time of a lost node")
 	}
