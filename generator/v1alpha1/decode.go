@@ -87,7 +87,7 @@ type header struct {
 
 func decode(file string, data []byte, into any, h header) error {
 	d := &decoder{file: file}
-	root, err := d.parse(data)
+	root, value, err := d.parse(data)
 	if err != nil {
 		return err
 	}
@@ -103,10 +103,6 @@ func decode(file string, data []byte, into any, h header) error {
 	d.walk(root, reflect.TypeOf(into).Elem(), "")
 	if err := d.err(); err != nil {
 		return err
-	}
-	var value any
-	if err := root.Decode(&value); err != nil {
-		return d.wrap(err)
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -142,33 +138,32 @@ func (d *decoder) wrap(err error) error {
 	return &DecodeError{Problems: []string{d.file + ": " + strings.TrimPrefix(err.Error(), "yaml: ")}}
 }
 
-// parse gives the one document of a file, nil for a file without any.
-func (d *decoder) parse(data []byte) (*yaml.Node, error) {
+// parse gives the one document of a file, nil for a file without any, and what it holds.
+func (d *decoder) parse(data []byte) (root *yaml.Node, value any, err error) {
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	switch err := in.Decode(&document); {
 	case errors.Is(err, io.EOF):
-		return nil, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, d.wrap(err)
+		return nil, nil, d.wrap(err)
 	}
 	if err := in.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, &DecodeError{Problems: []string{d.file + ": holds more than one document; give one file each"}}
+		return nil, nil, &DecodeError{Problems: []string{d.file + ": holds more than one document; give one file each"}}
 	}
 	// Resolving aliases here, where the library counts them, keeps documents that explode from reaching walk.
-	var probe any
-	if err := document.Decode(&probe); err != nil {
-		return nil, d.wrap(err)
+	if err := document.Decode(&value); err != nil {
+		return nil, nil, d.wrap(err)
 	}
-	root := document.Content[0]
-	if probe == nil {
-		return nil, nil
+	root = document.Content[0]
+	if value == nil {
+		return nil, nil, nil
 	}
 	if root.Kind != yaml.MappingNode {
 		d.problem(root.Line, "want an object with apiVersion and kind")
-		return nil, d.err()
+		return nil, nil, d.err()
 	}
-	return root, nil
+	return root, value, nil
 }
 
 // header checks apiVersion and kind before anything else: keys of a newer version are not mistakes.
