@@ -46,8 +46,8 @@ func (p pair) built(t *testing.T) map[string]any {
 	return all
 }
 
-// checkKept compares the bundle with the one before it: no class changed or went without a refusal, and with the pin nothing that was refused
-// is lost. A volume type that has another name now is named by its ID.
+// checkKept compares the bundle with the one before it. No class changes or goes without a refusal. With the pin nothing that was refused is
+// lost. A volume type that has another name now is named by its ID.
 func (p pair) checkKept(t *testing.T, before map[string]any, refused []v1alpha1.Change) {
 	t.Helper()
 	after := p.built(t)

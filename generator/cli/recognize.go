@@ -44,8 +44,8 @@ func kindOfFile(content []byte) string {
 	return file.Kind
 }
 
-// notAConfiguration says what a file of --config is that is no configuration, and what to do with it; empty: nothing better than what is
-// wrong with its keys.
+// notAConfiguration says what a file of --config is that is no configuration, and what to do with it. It is empty where the decoder says it
+// better: what is wrong with the keys.
 func notAConfiguration(name string, content []byte) string {
 	switch kind := kindOfFile(content); kind {
 	case "", v1alpha1.KindDistribution:

@@ -158,8 +158,8 @@ func Leaves(v any, at Path) []Path {
 	return all
 }
 
-// Near says what is there where a path leads to nothing: the keys of the deepest object or list on its way, the place of that object, and the
-// word of the path that is none of its keys. The elements of a list are [their names].
+// Near says what is there where a path leads to nothing. The keys are those of the deepest object or list on its way, and where is its place.
+// The word is the part of the path that is none of the keys. The elements of a list are [their names].
 func Near(object map[string]any, path string) (keys []string, where Path, word string) {
 	keys, word = slices.Sorted(maps.Keys(object)), firstKey(path)
 	for at, c := range path {
