@@ -97,6 +97,7 @@ FUZZ_DRIVER := internal/cloudconf:FuzzRoundTrip=200000 internal/cloudconf:FuzzVa
   driver/host/metadata:FuzzParseMetadata=40000 driver/host/metadata:FuzzConfigDrives=50000 driver/host/metadata:FuzzDirectories=40000
 
 # Input of the generator: clouds.yaml and its profiles, configuration and inventory, bundles of a checkout.
+# 3,000 pairs of clouds and configurations in two minutes: make fuzz-driver FUZZ_DRIVER= FUZZ_GENERATOR=generator/guard:FuzzPairsOfCloudsAndConfigurations=3000
 FUZZ_GENERATOR := internal/cloud:FuzzCloudsYAML=3500 internal/cloud:FuzzProfiles=20000 internal/printable:FuzzEscape=200000 \
   generator/guard:FuzzPairsOfCloudsAndConfigurations=120 generator/verify:FuzzGenerate=120 generator/verify:FuzzBundle=80
 

@@ -3,6 +3,7 @@ package bundle
 import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // credentials gives the command that makes the Secret, or that shows whether its owner has made it.
@@ -27,9 +28,9 @@ func (w *text) credentials(r plan.Result) {
 	}
 	ca := ""
 	if key := r.CAKey.Value; key != "" {
-		ca = " --from-file=" + quote(key) + "=ca.pem"
+		ca = " --from-file=" + shell.Word(key) + "=ca.pem"
 	}
-	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=clouds.yaml%s", quote(c.SecretName), quote(ns), quote(c.Key), ca)
+	w.line("kubectl create secret generic %s --namespace %s --from-file=%s=clouds.yaml%s", shell.Word(c.SecretName), shell.Word(ns), shell.Word(c.Key), ca)
 	w.line("```")
 	w.ownCA(r)
 }
@@ -52,7 +53,7 @@ func (w *text) hostedCredentials(c plan.Credentials, namespace string) {
 	w.line("change the Secret there: the driver reads the copy again without a restart. This shows the keys of the copy, not their values:\n")
 	w.line("```sh")
 	w.line("# in the management cluster")
-	w.line("kubectl describe secret %s --namespace %s", quote(c.SecretName), quote(namespace))
+	w.line("kubectl describe secret %s --namespace %s", shell.Word(c.SecretName), shell.Word(namespace))
 	w.line("```\n")
 	w.line("If a private CA has signed the certificates of OpenStack, its certificates belong into the key `cacert` of that Secret. HyperShift copies")
 	w.line("them too. The file that `cacert` in `clouds.yaml` names does not exist in the pods, and does not matter.")

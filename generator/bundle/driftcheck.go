@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // The name of the CronJob, its account, its Secret and the ConfigMap that it reads.
@@ -131,7 +132,7 @@ func (w *text) driftCheck(r plan.Result) {
 	if r.DriftCheck.Value.Schedule == "" {
 		return
 	}
-	ns := quote(r.ControllerNamespace.Value)
+	ns := shell.Word(r.ControllerNamespace.Value)
 	w.line("\n## The drift check\n")
 	w.line("The CronJob `%s` compares the decisions above with those that the cloud gives, at `%s`. It reads the Secret `%s`:", driftCheckName, r.DriftCheck.Value.Schedule, driftCheckName)
 	w.line("a `clouds.yaml` with an entry `%s`, for the same project. A credential that can only read is enough: the role `reader`, and the access rules of", r.Credentials.Value.Cloud)

@@ -13,6 +13,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/printable"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // readme is the bundle's README: for people, who read it instead of this program's documentation. What pods need and the bundle
@@ -214,7 +215,7 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 			continue
 		}
 		w.line("helm template $CHART --skip-tests -f %s/values.yaml | kubectl diff -f -", dir)
-		w.line("helm upgrade --install cinder-csi $CHART --namespace %s -f %s/values.yaml", quote(p.releaseNS()), dir)
+		w.line("helm upgrade --install cinder-csi $CHART --namespace %s -f %s/values.yaml", shell.Word(p.releaseNS()), dir)
 	}
 	w.line("```\n")
 	w.line("`cinder-csi-generator validate $DIR` checks every object without a cluster. In a pipeline, this tells (exit code 2) when the cloud no longer")
@@ -265,10 +266,10 @@ func (w *text) remove(r plan.Result, planes []*plane) {
 	if len(planes) > 1 {
 		w.line("# %s", planeNames[planeGuest])
 	}
-	w.line("kubectl get persistentvolumes -o jsonpath='{range .items[?(@.spec.csi.driver==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value)
-	w.line("kubectl get volumeattachments -o jsonpath='{range .items[?(@.spec.attacher==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value)
+	w.line("kubectl get persistentvolumes -o jsonpath=%s", namesOf(".spec.csi.driver", r.Driver.Value))
+	w.line("kubectl get volumeattachments -o jsonpath=%s", namesOf(".spec.attacher", r.Driver.Value))
 	if r.SnapshotClass.Value.Enabled {
-		w.line("kubectl get volumesnapshotcontents -o jsonpath='{range .items[?(@.spec.driver==%q)]}{.metadata.name}{\"\\n\"}{end}'", r.Driver.Value)
+		w.line("kubectl get volumesnapshotcontents -o jsonpath=%s", namesOf(".spec.driver", r.Driver.Value))
 	}
 	w.line("```\n")
 	if r.Format == v1alpha1.Helm {
@@ -287,36 +288,41 @@ func (w *text) remove(r plan.Result, planes []*plane) {
 	w.line("```")
 }
 
+// namesOf is a word of a shell command: the names of the objects in which a field is the name of the driver.
+func namesOf(field, driver string) string {
+	return shell.Word(fmt.Sprintf(`{range .items[?(@%s==%q)]}{.metadata.name}{"\n"}{end}`, field, driver))
+}
+
 func (w *text) removePlane(r plan.Result, p *plane) {
 	dir := p.place()
 	if p.controller && r.Credentials.Value.Owner == "" {
-		w.line("kubectl delete secret %s --namespace %s", quote(r.Credentials.Value.SecretName), quote(p.controllerNS.Value))
+		w.line("kubectl delete secret %s --namespace %s", shell.Word(r.Credentials.Value.SecretName), shell.Word(p.controllerNS.Value))
 	}
 	if p.checksDrift() {
-		w.line("kubectl delete secret %s --namespace %s", driftCheckName, quote(p.controllerNS.Value))
+		w.line("kubectl delete secret %s --namespace %s", driftCheckName, shell.Word(p.controllerNS.Value))
 	}
 	if r.Format == v1alpha1.Kustomize {
 		w.line("kubectl delete -k %s", dir)
 		return
 	}
-	w.line("helm uninstall cinder-csi --namespace %s", quote(p.releaseNS()))
+	w.line("helm uninstall cinder-csi --namespace %s", shell.Word(p.releaseNS()))
 	if p.cluster {
 		for _, class := range r.StorageClasses {
-			w.line("kubectl delete storageclass %s", quote(class.Value.Name))
+			w.line("kubectl delete storageclass %s", shell.Word(class.Value.Name))
 		}
 		if p.snapshots() {
-			w.line("kubectl delete volumesnapshotclass %s", quote(r.SnapshotClass.Value.Name))
+			w.line("kubectl delete volumesnapshotclass %s", shell.Word(r.SnapshotClass.Value.Name))
 			if r.BackupClass.Value.Enabled {
-				w.line("kubectl delete volumesnapshotclass %s", quote(r.BackupClass.Value.Name))
+				w.line("kubectl delete volumesnapshotclass %s", shell.Word(r.BackupClass.Value.Name))
 			}
 			for _, class := range r.SnapshotClasses {
-				w.line("kubectl delete volumesnapshotclass %s", quote(class.Value.Name))
+				w.line("kubectl delete volumesnapshotclass %s", shell.Word(class.Value.Name))
 			}
 		}
 		for _, class := range r.AttributesClasses {
-			w.line("kubectl delete volumeattributesclass %s", quote(class.Value.Name))
+			w.line("kubectl delete volumeattributesclass %s", shell.Word(class.Value.Name))
 		}
-		w.line("kubectl delete csidriver %s", quote(r.Driver.Value))
+		w.line("kubectl delete csidriver %s", shell.Word(r.Driver.Value))
 	}
 	if len(p.namespaces()) > 0 {
 		w.line("kubectl delete -f %s/namespace.yaml", dir)
@@ -361,12 +367,4 @@ func sentence(s string) string {
 		end = at[1]
 	}
 	return marked.String() + printable.Markdown(s[end:]) + "."
-}
-
-// quote makes a word of a shell command.
-func quote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // openShiftPrerequisites are what OpenShift's own operators make for the bundle.
@@ -41,7 +42,7 @@ func (w *text) requested(r plan.Result) {
 	w.line("For credentials of the driver's own set `spec.credentials.request: disabled`.\n")
 	w.line("```sh")
 	w.line("oc --namespace %s get credentialsrequest cinder-csi -o jsonpath='{.status.provisioned}'", credentialOperator)
-	w.line("oc --namespace %s get secret %s", quote(ns), quote(c.SecretName))
+	w.line("oc --namespace %s get secret %s", shell.Word(ns), shell.Word(c.SecretName))
 	w.line("```\n")
 	w.line("If a private CA has signed the certificates of OpenStack, the operator also copies it, into the key `cacert`, from OpenShift 4.19 on.")
 	w.line("The driver trusts it and reads it again when it changes. If the Secret has no such key, set `spec.credentials.caBundle`.")

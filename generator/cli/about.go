@@ -13,9 +13,14 @@ import (
 
 func newSchemaCommand(w *World) *cobra.Command {
 	return &cobra.Command{
-		Use:       "schema [" + strings.Join(v1alpha1.Kinds, "|") + "]",
-		Short:     "Print a document's JSON schema; the configuration's unless another is named",
-		Args:      cobra.MaximumNArgs(1),
+		Use:   "schema [" + strings.Join(v1alpha1.Kinds, "|") + "]",
+		Short: "Print a document's JSON schema; the configuration's unless another is named",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("schema prints one schema, got %s; run it once for each", strings.Join(args, " "))
+			}
+			return nil
+		},
 		ValidArgs: v1alpha1.Kinds,
 		RunE: func(_ *cobra.Command, args []string) error {
 			kind := v1alpha1.KindDistribution

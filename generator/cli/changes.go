@@ -110,6 +110,9 @@ func recordNote(where string, changes []v1alpha1.Change) string {
 // changes are all changes of a bundle on disk: of its decisions, and of files that somebody edited. If neither explains why bytes
 // differ, one change says so.
 func (g *generate) changes(w *World, dir *worktree.Dir, next v1alpha1.Plan, files []worktree.Change) []v1alpha1.Change {
+	if len(files) == 0 {
+		return nil // plan.yaml is the same, and so is each decision
+	}
 	var changes []v1alpha1.Change
 	if dir.Plan != nil {
 		changes = stopAtTheRun(g.compare(*dir.Plan, next), g.accept, g.force)

@@ -184,6 +184,7 @@ func newRootCommand(w *World) *cobra.Command {
 		}
 	}
 	complete(w, root)
+	root.SetHelpCommand(newHelpCommand())
 	asUsage(root)
 	return root
 }
@@ -208,7 +209,7 @@ func asUsage(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {
-				return usage("%w%s", err, hint)
+				return usage("%w%s", plainArgs(cmd, args, err), hint)
 			}
 			return nil
 		}

@@ -42,9 +42,9 @@ func (c *common) load(w *World, cmd *cobra.Command) error {
 	if err != nil {
 		return fmt.Errorf("--config: %w", err)
 	}
-	if _, err := v1alpha1.DecodeInventory(c.config, content); err == nil {
-		return usage("--config %s is an inventory; give it as --inventory %s", c.config, c.config)
-	}
 	c.distribution, err = v1alpha1.DecodeDistribution(c.config, content)
+	if why := notAConfiguration(c.config, content); err != nil && why != "" {
+		return usage("%s", why)
+	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,47 +30,34 @@ prints one decision and the objects that it governs.`,
 		Example: `  cinder-csi-generator explain storageclass/fast volumeBindingMode ./bundle
   cinder-csi-generator explain volumetype/ssd ./bundle
   cinder-csi-generator explain topology.enabled ./bundle`,
-		Args: cobra.RangeArgs(1, 3),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(_ *cobra.Command, args []string) error {
-			object, rest := args[0], args[1:]
-			volumeType, isType := volumeTypeOf(object)
-			isDecision := !isType && !strings.Contains(object, "/")
-			field := ""
-			if !isType && !isDecision {
-				if len(rest) == 0 {
-					return usage("explain %s: FIELD is missing: a path in the object, such as explain %s metadata.name. An empty text (\"\") is the whole object", object, object)
-				}
-				field, rest = rest[0], rest[1:]
+			q, err := parseQuestion(args)
+			if err != nil {
+				return err
 			}
-			if len(rest) > 1 {
-				return usage("explain %s: want one DIR after it, got %s; run explain once for each object", object, strings.Join(rest, " "))
-			}
-			name := "."
-			if len(rest) == 1 {
-				name = rest[0]
-			}
-			dir, tree, edited, err := readBundle(name)
+			dir, tree, edited, err := readBundle(q.dir)
 			if err != nil {
 				return err
 			}
 			for _, name := range edited {
 				fmt.Fprintf(w.Stderr, "Warning: %s\n", notAsGenerated(name))
 			}
-			if isType {
-				return explainType(w.Stdout, *dir.Plan, volumeType)
+			if q.isType {
+				return explainType(w.Stdout, *dir.Plan, q.volumeType)
 			}
-			if isDecision {
-				return explainDecision(w.Stdout, *dir.Plan, object)
+			if q.isDecision {
+				return explainDecision(w.Stdout, *dir.Plan, q.object)
 			}
 			if err := checkGivenBase(dir, base); err != nil {
 				return err
 			}
-			kind, _, _ := strings.Cut(object, "/")
+			kind, _, _ := strings.Cut(q.object, "/")
 			objects, err := verify.ObjectsAt(dir.Path, base, tree, dir.Plan.Target, dir.Plan.Format, func(k string) bool { return isKind(kind, k) })
 			if err != nil {
 				return err
 			}
-			return explainField(w.Stdout, *dir.Plan, objects, object, field)
+			return explainField(w.Stdout, *dir.Plan, objects, q.object, q.field)
 		},
 	}
 	baseFlag(c, &base)
@@ -167,9 +155,12 @@ func (e *explainer) explain(object, path string) ([]answer, error) {
 		}
 		value, at, found := field.Find(o.Fields, path)
 		if !found {
-			there := field.Near(o.Fields, path)
-			keys, _, _ := strings.Cut(there, " in ")
-			wrong = usage("%s has no field %s; there are %s%s", o, path, there, didYouMean(path[strings.LastIndexAny(path, ".]")+1:], strings.Split(keys, ", ")))
+			keys, where, word := field.Near(o.Fields, path)
+			there := strings.Join(keys, ", ")
+			if len(where) > 0 {
+				there += " in " + where.String()
+			}
+			wrong = usage("%s has no field %s; there are %s%s", o, path, there, didYouMean(word, keys))
 			continue
 		}
 		a, err := e.answer(o, value, at)
@@ -255,7 +246,7 @@ func (e *explainer) secret(name, path string) (answer, error) {
 	}
 	value, _, found := field.Below(fields, path)
 	if !found || path == "" {
-		return answer{}, usage("the generator never sees a Secret; decided about this one were %s", field.Near(fields, ""))
+		return answer{}, usage("the generator never sees a Secret; decided about this one were %s", strings.Join(slices.Sorted(maps.Keys(fields)), ", "))
 	}
 	text, err := textOf(value)
 	return answer{value: text, decisions: []v1alpha1.Decision{d}}, err

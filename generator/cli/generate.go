@@ -43,6 +43,9 @@ files of others are never touched. What would strand volumes is refused until it
 where they are not given; so is the configuration of --check and --diff.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
+				if hint := valueApart(args); hint != "" {
+					return fmt.Errorf("generate takes no argument, got %s%s", args[0], hint)
+				}
 				return fmt.Errorf("generate takes no argument; name the directory as --output-dir %s", args[0])
 			}
 			return nil
@@ -68,6 +71,9 @@ where they are not given; so is the configuration of --check and --diff.`,
 
 // checkUsage finds what is wrong with the command line before the cloud is asked.
 func (g *generate) checkUsage() error {
+	if g.dir == "" && !slices.Contains(changeForms, g.output) {
+		return usage("-o %s: -o is the form of the changes (%s); name the directory as --output-dir %s", g.output, strings.Join(changeForms, ", "), g.output)
+	}
 	if g.dir == "" {
 		return usage("--output-dir is missing: the directory to write. A new one needs --target (%s) and --format (%s) too", strings.Join(targets, ", "), strings.Join(formats, ", "))
 	}
@@ -93,7 +99,7 @@ func (g *generate) checkUsage() error {
 	}
 	for _, a := range g.accept {
 		if !slices.Contains(guard.Accepts, a) {
-			return usage("--accept %q: want one of %s%s", a, strings.Join(guard.Accepts, ", "), didYouMean(a, guard.Accepts))
+			return usage("--accept %q: want one of %s%s", a, strings.Join(guard.Accepts, ", "), meaning("--accept", a, guard.Accepts))
 		}
 	}
 	return nil

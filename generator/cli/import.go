@@ -15,6 +15,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/migrate"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/generator/worktree"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
@@ -176,10 +177,17 @@ func filesOf(w *World, args []string) iter.Seq2[migrate.File, error] {
 		for _, arg := range args {
 			if info, err := os.Stat(arg); arg == "-" || err != nil || !info.IsDir() {
 				content, err := readFile(w, arg)
+				if why := notImported(arg, content); err == nil && why != "" {
+					err = usage("%s", why)
+				}
 				if !yield(migrate.File{Name: arg, Content: content}, err) {
 					return
 				}
 				continue
+			}
+			if isBundle(arg) {
+				yield(migrate.File{}, usage("%s is a bundle of this generator, and import reads other installations. %s has its configuration", arg, filepath.Join(arg, worktree.PlanFile)))
+				return
 			}
 			if !filesBelow(w, arg, yield) {
 				return

@@ -14,6 +14,11 @@ func TestAMistakeIsNamedWithWhatToDo(t *testing.T) {
 	b.ok(t, "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", "out")
 	b.ok(t, "inspect", "--simulated", "--save", "inventory.yaml")
 	b.file(t, "typo.conf", "[Globl]\nauth-url=x\n")
+	b.file(t, "chart.yaml", "chartVersion: 0.1.0\nclusterID: prod\n")
+	b.file(t, "config.yaml", "kind: Distribution\nspec: {clusterID: prod}\n")
+	b.file(t, "typo.yaml", "clusterID: prod\n")
+	b.file(t, "pod.yaml", "apiVersion: v1\nkind: Pod\n")
+	b.file(t, "empty.yaml", "\n")
 	content, err := os.ReadFile("out/plan.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +72,56 @@ func TestAMistakeIsNamedWithWhatToDo(t *testing.T) {
 		{"import inventory.yaml", Usage, "inventory.yaml is an inventory of a cloud; give it as --inventory inventory.yaml, beside the files of the other installation"},
 		{"import typo.conf", Usage, "there is no key auth-url in section [Globl] of cloud.conf; did you mean [Global]?"},
 		{"inspect --simulated --save none/inventory.yaml", Usage, "--save none/inventory.yaml: the directory none does not exist"},
-		{"inspect --simulated --timeout 5", Usage, "write it with a unit, such as 30s or 2m"},
+		{"inspect --simulated --timeout 5", Usage, "--timeout 5: want a number with a unit, such as 30s or 2m"},
 		{"completion fsh", Usage, `completion "fsh": want one of bash, zsh, fish, powershell`},
+		{"generate --simulated --target openshift --format helm --output-dir x", Usage, `--target "openshift": want one of vanilla, standalone, hypershift; OpenShift is standalone, or hypershift if its control plane is hosted`},
+		{"generate --simulated --target K8s --format helm --output-dir x", Usage, "any other Kubernetes is vanilla"},
+		{"generate --simulated --target vanilla --format yaml --output-dir x", Usage, `--format "yaml": want one of kustomize, helm; write kustomize; kubectl kustomize DIR then prints the manifests`},
+		{"generate --simulated --target vanilla --format helm -o x", Usage, "-o x: -o is the form of the changes (text, json, markdown); name the directory as --output-dir x"},
+		{"generate --simulated=yes --output-dir out", Usage, "--simulated=yes: want true or false, or --simulated alone, which is true"},
+		{"generate --simulated yes --output-dir out", Usage, "generate takes no argument, got yes; write the value of a flag such as --simulated as --simulated=true, or leave it out"},
+		{"generate --simulated --output-dir out --accept all", Usage, "accept each change by its own name"},
+		{"inspect --simulated --timeout=fast", Usage, "--timeout fast: want a number with a unit, such as 30s or 2m"},
+		{"help genrate", Usage, `unknown command "genrate" for "cinder-csi-generator"; did you mean generate?`},
+		{"help generate", OK, ""},
+		{"version foo", Usage, "cinder-csi-generator version takes no argument, got foo"},
+		{"schema Plan Inventory", Usage, "schema prints one schema, got Plan Inventory; run it once for each"},
+		{"doctor volume", Usage, "cinder-csi-generator doctor volume: want NAMESPACE/CLAIM|TYPE/NAME|ID, got nothing"},
+		{"validate --output-dir out", Usage, "unknown flag: --output-dir; validate takes the directory as an argument: validate DIR"},
+		{"plan --simulated --target vanilla --output-dir out", Usage, "unknown flag: --output-dir; it is a flag of generate"},
+		{"doctor --inventory inventory.yaml", Usage, "unknown flag: --inventory; it is a flag of generate, import, inspect, plan"},
+		{"validate inventory.yaml", Usage, "inventory.yaml is not a directory: name the directory of a bundle, which generate --output-dir DIR makes"},
+		{"explain", Usage, "name what to explain: KIND/NAME FIELD, such as storageclass/fast volumeBindingMode; or volumetype/NAME; or the ID of a decision, as plan prints it"},
+		{"explain storageclass fast", Usage, "explain storageclass fast: write the kind and the name as one word: storageclass/fast"},
+		{"explain storageclass fast volumeBindingMode out", Usage, "write the kind and the name as one word: storageclass/fast"},
+		{"explain volumetype fast out", Usage, "write the kind and the name as one word: volumetype/fast"},
+		{"explain volumetype out", Usage, "explain volumetype: NAME is missing: want volumetype/NAME"},
+		{"explain sc", Usage, "explain sc: NAME is missing: want sc/NAME"},
+		{"explain sc/fast/parameters/type out", Usage, "write the field as a word of its own: explain sc/fast parameters.type"},
+		{"explain sc/fast out", Usage, "explain sc/fast: FIELD is missing"},
+		{"explain out topology.enabled", Usage, "the directory comes last: explain topology.enabled out"},
+		{
+			"explain deploy/cinder-csi-controller containers[drivr].image out", Usage,
+			"has no field containers[drivr].image; there are [attacher], [driver], [livenessprobe], [provisioner], [resizer], [snapshotter] in spec.template.spec.containers; did you mean [driver]?",
+		},
+		{"explain sc/fast parameters.typ out", Usage, "has no field parameters.typ; there are type in parameters; did you mean type?"},
+		{"import chart.yaml", Usage, "chart.yaml holds values of this project's chart, and import reads those of upstream's chart, openstack-cinder-csi. The plan.yaml of the bundle has its configuration"},
+		{"import out", Usage, "out is a bundle of this generator, and import reads other installations. out/plan.yaml has its configuration"},
+		{"import out/plan.yaml", Usage, "out/plan.yaml is the plan of a bundle of this generator. It has the configuration of the bundle below config"},
+		{"import out/storageclasses.yaml", Usage, "out/storageclasses.yaml is a file of a bundle of this generator. The plan.yaml of the bundle has its configuration"},
+		{"import config.yaml", Usage, "config.yaml is a configuration of this generator already; give it as --config config.yaml"},
+		{"import clouds.yaml", Usage, "clouds.yaml is a clouds.yaml, which the generator reads as it is; name its cloud with --os-cloud"},
+		{"import empty.yaml", Usage, "empty.yaml is empty: there is nothing to import"},
+		{"import pod.yaml", Usage, "pod.yaml: it has Pod, and no setting of a Cinder driver. Import reads cloud.conf, the values of the chart"},
+		{"plan --simulated --target vanilla --config clouds.yaml", Usage, "--config clouds.yaml is a clouds.yaml, and the configuration holds no credentials; name its cloud with --os-cloud"},
+		{"plan --simulated --target vanilla --config out/plan.yaml", Usage, "--config out/plan.yaml is the plan of a bundle. Copy what stands there below config to below spec of a new file"},
+		{"plan --simulated --target vanilla --config chart.yaml", Usage, "--config chart.yaml holds values of this project's chart, which is for helm or kubectl"},
+		{"plan --simulated --target vanilla --config pod.yaml", Usage, "--config pod.yaml holds an object of Kubernetes (Pod); to make a configuration of an installation's objects: cinder-csi-generator import pod.yaml"},
+		{"plan --target vanilla --inventory config.yaml", Usage, "--inventory config.yaml is a configuration; give it as --config config.yaml"},
+		{"plan --target vanilla --inventory out/plan.yaml", Usage, "--inventory out/plan.yaml is the plan of a bundle, which has no inventory"},
+		{"plan --target vanilla --inventory typo.yaml", Usage, "typo.yaml:1: has no apiVersion; want apiVersion: generator.cinder-csi.io/v1alpha1 and kind: Inventory"},
+		{"plan --simulated --check inventory.yaml", Usage, "--check inventory.yaml is an inventory; give it as --inventory inventory.yaml, and the plan.yaml of a bundle to --check"},
+		{"plan --simulated --check config.yaml", Usage, "--check config.yaml is a configuration; give it as --config config.yaml"},
 		{"schema Distributoin", Usage, "did you mean Distribution?"},
 	} {
 		_, stderr, code := b.run(t, strings.Fields(c.command)...)

@@ -75,7 +75,7 @@ func oneOf(flag, value string, allowed []string) error {
 	case value == "":
 		return usage("%s is missing: one of %s", flag, strings.Join(allowed, ", "))
 	case !slices.Contains(allowed, value):
-		return usage("%s %q: want one of %s%s", flag, value, strings.Join(allowed, ", "), didYouMean(value, allowed))
+		return usage("%s %q: want one of %s%s", flag, value, strings.Join(allowed, ", "), meaning(flag, value, allowed))
 	}
 	return nil
 }

@@ -42,6 +42,9 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 	if merged {
 		fmt.Fprintf(w.Stderr, "Warning: %s: a merge left its conflict markers among the sums; the decisions are compared\n", file)
 	}
+	if why := notAPlan(file, content); err != nil && why != "" {
+		return usage("%s", why)
+	}
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/generator/doctor"
 	"github.com/cinder-csi/cinder-csi/generator/inspect"
@@ -75,8 +74,8 @@ func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error)
 			return v1alpha1.Inventory{}, fmt.Errorf("--inventory: %w", err)
 		}
 		inventory, err := v1alpha1.DecodeInventory(s.inventory, content)
-		if err != nil && isClouds(content) {
-			return v1alpha1.Inventory{}, usage("--inventory %s is a clouds.yaml; name its cloud with --os-cloud and the file with OS_CLIENT_CONFIG_FILE=%s", s.inventory, s.inventory)
+		if why := notAnInventory(s.inventory, content); err != nil && why != "" {
+			return v1alpha1.Inventory{}, usage("%s", why)
 		}
 		return inventory, err
 	}
@@ -91,14 +90,6 @@ func (s *source) read(ctx context.Context, w *World) (v1alpha1.Inventory, error)
 	w.endProgress()
 	inv.Simulated = s.simulated
 	return inv, err
-}
-
-// isClouds is whether a text is that of a clouds.yaml.
-func isClouds(content []byte) bool {
-	var file struct {
-		Clouds map[string]any `json:"clouds"`
-	}
-	return yaml.Unmarshal(content, &file) == nil && file.Clouds != nil
 }
 
 func (s *source) connect(ctx context.Context, w *World) (*cloud.Cloud, error) {

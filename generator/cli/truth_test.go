@@ -27,6 +27,7 @@ var truthSeed = flag.Int("truth.seed", -1, "run one pair of TestEveryLineOfAChec
 var truthSpecs = []string{
 	"",
 	"storageClasses: {overrides: {fast: {fsType: xfs}}}",
+	"storageClasses: {overrides: {standard: {reclaimPolicy: Retain}, fast: {reclaimPolicy: Retain}}}",
 	"storageClasses: {overrides: {standard: {reclaimPolicy: Retain, parameters: {availability: az1}}}}",
 	"storageClasses: {overrides: {fast: {name: quick, volumeBindingMode: Immediate}}}",
 	"storageClasses: {exclude: [fast], volumeBindingMode: Immediate}",
@@ -260,11 +261,13 @@ func (d decided) part(field string) any {
 func (p pair) checkPin(t *testing.T, checked v1alpha1.Changes) {
 	t.Helper()
 	args := []string{"generate", "--inventory", p.after, "--output-dir", p.dir, "--config"}
+	before := p.built(t)
 	_, stderr, code := p.run(t, append(args, p.config(t, p.is))...)
 	if refuses := len(checked.Accept) > 0 || checked.Force; refuses != (code == Refused) || !refuses && code != OK {
 		t.Fatalf("the check names --accept %v, and generate ends with %d: %s", checked.Accept, code, stderr)
 	}
 	if code == OK {
+		p.checkKept(t, before, nil)
 		return
 	}
 	_, pin, _ := strings.Cut(stderr, "add this to the configuration:\n")
@@ -284,8 +287,9 @@ func (p pair) checkPin(t *testing.T, checked v1alpha1.Changes) {
 		t.Fatal(err)
 	}
 	if _, again, code := p.run(t, append(args, p.file(t, "pasted.yaml", string(text)))...); code != OK {
-		t.Errorf("exit %d with the pin:\n%s\nthe first refusal was:\n%s\nthe second:\n%s", code, text, stderr, again)
+		t.Fatalf("exit %d with the pin:\n%s\nthe first refusal was:\n%s\nthe second:\n%s", code, text, stderr, again)
 	}
+	p.checkKept(t, before, slices.DeleteFunc(slices.Clone(checked.Changes), func(c v1alpha1.Change) bool { return c.Refused == "" }))
 }
 
 // dropKey removes what is at a path such as a.b or a.b[0] (name: x).

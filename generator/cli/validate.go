@@ -91,7 +91,10 @@ func planes(objects []verify.Object) []string {
 func openBundle(name string) (*worktree.Dir, error) {
 	dir, err := worktree.Open(name)
 	if errors.Is(err, worktree.ErrNotADirectory) {
-		return nil, usage("%w: name the directory of a bundle, such as %s", err, filepath.Dir(name))
+		if isBundle(filepath.Dir(name)) {
+			return nil, usage("%w: name the directory of a bundle, such as %s", err, filepath.Dir(name))
+		}
+		return nil, usage("%w: name the directory of a bundle, which generate --output-dir DIR makes", err)
 	}
 	if broken := (*worktree.NotOurs)(nil); errors.As(err, &broken) {
 		return nil, &exit{Failure, err} // nothing is refused here, it cannot be read

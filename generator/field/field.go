@@ -158,18 +158,38 @@ func Leaves(v any, at Path) []Path {
 	return all
 }
 
-// Near says what is there where a path leads to nothing: the keys of the deepest object on its way.
-func Near(object map[string]any, path string) string {
-	near, where := object, ""
+// Near says what is there where a path leads to nothing. The keys are those of the deepest object or list on its way, and where is its place.
+// The word is the part of the path that is none of the keys. The elements of a list are [their names].
+func Near(object map[string]any, path string) (keys []string, where Path, word string) {
+	keys, word = slices.Sorted(maps.Keys(object)), firstKey(path)
 	for at, c := range path {
 		if c != '.' && c != '[' {
 			continue
 		}
-		if v, f, found := Find(object, path[:at]); found {
-			if fields, isObject := v.(map[string]any); isObject {
-				near, where = fields, " in "+f.String()
-			}
+		v, f, found := Find(object, path[:at])
+		inner := children(v)
+		if !found || len(inner) == 0 {
+			continue
 		}
+		keys = nil
+		for _, c := range inner {
+			keys = append(keys, c.key)
+		}
+		slices.Sort(keys)
+		where, word = f, firstKey(path[at:])
 	}
-	return strings.Join(slices.Sorted(maps.Keys(near)), ", ") + where
+	return keys, where, word
+}
+
+// firstKey is the first key of a path, with the brackets of an element.
+func firstKey(path string) string {
+	path = strings.TrimPrefix(path, ".")
+	if strings.HasPrefix(path, "[") {
+		name, _, _ := strings.Cut(path, "]")
+		return name + "]"
+	}
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		return path[:end]
+	}
+	return path
 }

@@ -17,7 +17,7 @@ func FuzzAFoundFieldIsFoundAgain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, path string) {
 		value, at, found := Find(object, path)
 		if !found {
-			_ = Near(object, path)
+			_, _, _ = Near(object, path)
 			return
 		}
 		again, same, found := Find(object, at.String())
@@ -25,4 +25,27 @@ func FuzzAFoundFieldIsFoundAgain(f *testing.F) {
 			t.Errorf("%q is %v = %v, which is %v = %v", path, at, value, same, again)
 		}
 	})
+}
+
+func TestNearSaysWhichWordOfAPathIsWrong(t *testing.T) {
+	object := map[string]any{"kind": "Deployment", "spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+		"containers": []any{map[string]any{"name": "driver", "image": "x"}, map[string]any{"name": "attacher"}}, "volumes": []any{},
+	}}}}
+	for _, c := range []struct {
+		path, where, word string
+		keys              []string
+	}{
+		{"knd", "", "knd", []string{"kind", "spec"}},
+		{"containers[drivr]", "spec.template.spec.containers", "[drivr]", []string{"[attacher]", "[driver]"}},
+		{"containers[drivr].image", "spec.template.spec.containers", "[drivr]", []string{"[attacher]", "[driver]"}},
+		{"containers.driver.image", "spec.template.spec.containers", "driver", []string{"[attacher]", "[driver]"}},
+		{"containers[driver].imag", "spec.template.spec.containers[driver]", "imag", []string{"image", "name"}},
+		{"spec.templat.spec", "spec", "templat", []string{"template"}},
+		{"volumes[0].name", "", "volumes", []string{"kind", "spec"}},
+	} {
+		keys, where, word := Near(object, c.path)
+		if !slices.Equal(keys, c.keys) || where.String() != c.where || word != c.word {
+			t.Errorf("%s: want %v in %q without %q, got %v in %q without %q", c.path, c.keys, c.where, c.word, keys, where, word)
+		}
+	}
 }

@@ -9,15 +9,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 	"github.com/cinder-csi/cinder-csi/internal/cloudconf"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // secretCommand creates the Secret with the credentials in the namespace and under the name that a vanilla bundle has by default. The
 // README.md of the bundle has the exact command.
 func secretCommand(file string) string {
-	if strings.Trim(file, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") != "" {
-		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
-	}
-	return "kubectl create secret generic cinder-csi-credentials --namespace cinder-csi --from-file=clouds.yaml=" + file
+	return "kubectl create secret generic cinder-csi-credentials --namespace cinder-csi --from-file=clouds.yaml=" + shell.Word(file)
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
 )
 
 // Found is what a cluster has of the driver that the bundle replaces.
@@ -151,8 +152,12 @@ func zonesOf(v corev1.PersistentVolume, topologyKey string) []string {
 }
 
 // listVolumes shows what Find looks at.
-const listVolumes = `kubectl get pv -o json | jq -r '.items[] | select(.spec.csi.driver == "%s" or .spec.cinder) | [.metadata.name,
-  (.spec.accessModes | join(",")), .spec.volumeMode, (.spec.nodeAffinity | tostring), (.spec.csi // {} | keys | map(select(endswith("SecretRef"))) | join(",")), .spec.cinder.volumeID] | @tsv'`
+func listVolumes(driver string) string {
+	return "kubectl get pv -o json | jq -r " + shell.Word(fmt.Sprintf(volumeRows, driver))
+}
+
+const volumeRows = `.items[] | select(.spec.csi.driver == %q or .spec.cinder) | [.metadata.name,
+  (.spec.accessModes | join(",")), .spec.volumeMode, (.spec.nodeAffinity | tostring), (.spec.csi // {} | keys | map(select(endswith("SecretRef"))) | join(",")), .spec.cinder.volumeID] | @tsv`
 
 func (a Adoption) checks() []Step {
 	doctor := Step{Text: "Check the cloud and the cluster; that the old driver is installed is an error that this way removes.", Commands: []string{"cinder-csi-generator doctor --os-cloud CLOUD --config distribution.yaml"}}
@@ -163,7 +168,7 @@ func (a Adoption) checks() []Step {
 	if a.Found == nil {
 		return []Step{{
 			Text:     "Look at the volumes. Move data of file systems with ReadWriteMany first; with Secrets of several clouds replace only the image; with zones keep topology on (docs/how-to/replace-upstream.md).",
-			Commands: []string{fmt.Sprintf(listVolumes, a.Bundle.DriverName)},
+			Commands: []string{listVolumes(a.Bundle.DriverName)},
 		}, {Text: fmt.Sprintf("Compare the value of --cluster of the old driver with %q, that of the bundle (spec.clusterID).", a.ClusterID)}, classes, doctor}
 	}
 	return append(a.findings(), classes, doctor)

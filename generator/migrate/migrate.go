@@ -142,21 +142,26 @@ func formats() []format {
 	return all
 }
 
-// formatNames are what Import reads.
-func formatNames() []string {
-	var names []string
-	for _, f := range formats() {
-		names = append(names, f.name)
-	}
-	return names
-}
-
 func isRead(d document) bool {
 	return slices.ContainsFunc(formats(), func(f format) bool { return f.is(d) })
 }
 
+// fileError is a problem that names its file. A rule for a map may find one below it, which says enough.
+type fileError struct {
+	file string
+	err  error
+}
+
+func (e *fileError) Error() string { return fmt.Sprintf("%v: %s: %v", ErrFile, e.file, e.err) }
+
+func (e *fileError) Unwrap() []error { return []error{ErrFile, e.err} }
+
 func (p *proposal) problem(format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %w", ErrFile, p.file, fmt.Errorf(format, args...))
+	err := fmt.Errorf(format, args...)
+	if inner := (*fileError)(nil); errors.As(err, &inner) {
+		return inner
+	}
+	return &fileError{p.file, err}
 }
 
 // leftOut is a reason, returned by a rule instead of a value.

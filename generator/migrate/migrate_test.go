@@ -256,7 +256,7 @@ func TestWhatIsNotKnownIsRefusedWithoutAValue(t *testing.T) {
 		{"number", "[BlockStorage]\nnode-volume-attach-limit=hunter2", "node-volume-attach-limit: the value has another type"},
 		{"neither", "hunter2", "it is neither cloud.conf"},
 		{"twice", "clusterID: hunter2\nclusterID: b", "without repeated keys (line 2)"},
-		{"object", "{apiVersion: v1, kind: Pod, data: {clusterID: hunter2}}", "it is none of: values of upstream's chart, cloud.conf, Infrastructure"},
+		{"object", "{apiVersion: v1, kind: Pod, data: {clusterID: hunter2}}", "it has Pod, and no setting of a Cinder driver. Import reads cloud.conf, the values of the chart openstack-cinder-csi"},
 		{"broken cloud.conf", "[Global]\npassword=\"hunter2\n", "line 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // input is what was read of all files.
@@ -95,12 +93,10 @@ func (in *input) tellUnread(source string, other *otherKinds) error {
 	if other.read {
 		return nil
 	}
-	if slices.Contains(kinds, v1alpha1.KindInventory) {
-		return fmt.Errorf("%w: %s is an inventory of a cloud; give it as --inventory %s, beside the files of the other installation", ErrFile, source, source)
-	}
 	found := "nothing"
 	if len(kinds) > 0 {
 		found = strings.Join(kinds, ", ")
 	}
-	return fmt.Errorf("%w: %s: it is none of: %s; it has %s", ErrFile, source, strings.Join(formatNames(), ", "), found)
+	return fmt.Errorf("%w: %s: it has %s, and no setting of a Cinder driver. Import reads cloud.conf, the values of the chart openstack-cinder-csi, "+
+		"the workloads, classes, ConfigMaps and PersistentVolumes of an installation, and the configuration of OpenShift and HyperShift", ErrFile, source, found)
 }

@@ -49,7 +49,12 @@ func (d *decider) storageClasses(r Result) ([]Decision[StorageClass], Decision[s
 	}
 	chosen := d.defaultClass(classes, effective)
 	for i, e := range d.spec.StorageClasses.Extra {
-		if class, ok := d.extraClass(i, e, types, effective); ok {
+		class, ok := d.extraClass(i, e, types, effective)
+		if taken := slices.IndexFunc(classes, func(c Decision[StorageClass]) bool { return c.Value.Name == class.Value.Name }); ok && taken >= 0 {
+			d.problem("spec.storageClasses.extra[%d].name: %q is the name of another class, that of volume type %s; choose another name", i, e.Name, typeText(classes[taken].Value.VolumeType))
+			continue
+		}
+		if ok {
 			classes = append(classes, class)
 		}
 	}
@@ -58,7 +63,7 @@ func (d *decider) storageClasses(r Result) ([]Decision[StorageClass], Decision[s
 		c := &classes[i].Value
 		c.Default = chosen.Value != "" && c.Name == chosen.Value
 		if i > 0 && c.Name == classes[i-1].Value.Name {
-			d.problem("spec.storageClasses: two classes are called %q, those of the volume types %s and %s; name one in overrides or extra", c.Name, typeText(classes[i-1].Value.VolumeType), typeText(c.VolumeType))
+			d.problem("spec.storageClasses: two classes are called %q, those of the volume types %s and %s; give one another name in spec.storageClasses.overrides", c.Name, typeText(classes[i-1].Value.VolumeType), typeText(c.VolumeType))
 		}
 	}
 	return classes, chosen

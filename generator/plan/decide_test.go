@@ -71,7 +71,7 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {}, id-of-fast: {}}}}", "are the same type"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {overrides: {fast: {name: standard}}}}", "two classes are called"},
 		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{type: fast}]}}", "extra[0].name"},
-		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{name: fast}]}}", "two classes are called"},
+		{v1alpha1.Vanilla, "spec: {storageClasses: {extra: [{name: fast}]}}", `spec.storageClasses.extra[0].name: "fast" is the name of another class, that of volume type "fast"`},
 		{v1alpha1.Vanilla, "spec: {credentials: {key: a/b}}", "spec.credentials.key"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caBundle: nonsense}}", "spec.credentials.caBundle"},
 		{v1alpha1.Vanilla, "spec: {credentials: {caBundle: \"-----BEGIN PRIVATE KEY-----\\nAAAA\\n-----END PRIVATE KEY-----\\n\"}}", "holds a PRIVATE KEY"},

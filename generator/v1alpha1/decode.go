@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -87,7 +88,7 @@ type header struct {
 
 func decode(file string, data []byte, into any, h header) error {
 	d := &decoder{file: file}
-	root, err := d.parse(data)
+	root, value, err := d.parse(data)
 	if err != nil {
 		return err
 	}
@@ -103,10 +104,6 @@ func decode(file string, data []byte, into any, h header) error {
 	d.walk(root, reflect.TypeOf(into).Elem(), "")
 	if err := d.err(); err != nil {
 		return err
-	}
-	var value any
-	if err := root.Decode(&value); err != nil {
-		return d.wrap(err)
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -142,33 +139,32 @@ func (d *decoder) wrap(err error) error {
 	return &DecodeError{Problems: []string{d.file + ": " + strings.TrimPrefix(err.Error(), "yaml: ")}}
 }
 
-// parse gives the one document of a file, nil for a file without any.
-func (d *decoder) parse(data []byte) (*yaml.Node, error) {
+// parse gives the one document of a file, nil for a file without any, and what it holds.
+func (d *decoder) parse(data []byte) (root *yaml.Node, value any, err error) {
 	in := yaml.NewDecoder(bytes.NewReader(data))
 	var document, second yaml.Node
 	switch err := in.Decode(&document); {
 	case errors.Is(err, io.EOF):
-		return nil, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, d.wrap(err)
+		return nil, nil, d.syntax(data, err)
 	}
 	if err := in.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, &DecodeError{Problems: []string{d.file + ": holds more than one document; give one file each"}}
+		return nil, nil, &DecodeError{Problems: []string{d.file + ": holds more than one document; give one file each"}}
 	}
 	// Resolving aliases here, where the library counts them, keeps documents that explode from reaching walk.
-	var probe any
-	if err := document.Decode(&probe); err != nil {
-		return nil, d.wrap(err)
+	if err := document.Decode(&value); err != nil {
+		return nil, nil, d.syntax(data, err)
 	}
-	root := document.Content[0]
-	if probe == nil {
-		return nil, nil
+	root = document.Content[0]
+	if value == nil {
+		return nil, nil, nil
 	}
 	if root.Kind != yaml.MappingNode {
 		d.problem(root.Line, "want an object with apiVersion and kind")
-		return nil, d.err()
+		return nil, nil, d.err()
 	}
-	return root, nil
+	return root, value, nil
 }
 
 // header checks apiVersion and kind before anything else: keys of a newer version are not mistakes.
@@ -191,6 +187,9 @@ func (d *decoder) header(root *yaml.Node, h header) error {
 	case apiVersion == APIVersion, apiVersion == "" && !h.required:
 	case strings.HasPrefix(apiVersion, group+"/"): // v1alpha1 is the first version there is
 		return &NewerError{File: d.file, APIVersion: apiVersion, Generator: generator}
+	case apiVersion == "":
+		d.problem(line, "has no apiVersion; want apiVersion: %s and kind: %s", APIVersion, h.kind)
+		return d.err()
 	default:
 		d.problem(line, "apiVersion is %q; want %s", apiVersion, APIVersion)
 		return d.err()
@@ -222,18 +221,22 @@ func (d *decoder) walk(n *yaml.Node, t reflect.Type, path string) {
 	}
 	switch t.Kind() {
 	case reflect.Struct:
+		if n.Kind != yaml.MappingNode {
+			d.problem(n.Line, "%s: %s", path, wantObject(n, t))
+			return
+		}
 		d.object(n, path, func(key, value *yaml.Node, at string) {
 			if f, ok := field(t, key.Value); ok {
 				d.walk(value, f.Type, at)
 				return
 			}
-			d.problem(key.Line, "unknown key %s%s", at, didYouMean(key.Value, keys(t)))
+			d.problem(key.Line, "unknown key %s%s", at, rightKey(key.Value, t))
 		})
 	case reflect.Map:
 		d.object(n, path, func(_, value *yaml.Node, at string) { d.walk(value, t.Elem(), at) })
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			d.problem(n.Line, "%s: want a list", path)
+			d.problem(n.Line, "%s: want a list%s", path, asItem(n))
 			return
 		}
 		for i, item := range n.Content {
@@ -292,18 +295,10 @@ func (d *decoder) object(n *yaml.Node, path string, each func(key, value *yaml.N
 }
 
 func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) {
-	if n.Kind == yaml.ScalarNode {
-		for _, tag := range tags {
-			if n.Tag == tag {
-				return
-			}
-		}
-		if want == "text" {
-			d.problem(n.Line, "%s: want text; write it in quotes: %q", path, n.Value)
-			return
-		}
+	if n.Kind == yaml.ScalarNode && slices.Contains(tags, n.Tag) {
+		return
 	}
-	d.problem(n.Line, "%s: want %s", path, want)
+	d.problem(n.Line, "%s: want %s%s", path, want, asScalar(n, want, tags))
 }
 
 // fieldsByKey are the fields of each struct by their JSON keys. Every decision of a setting looks one up.
@@ -347,6 +342,14 @@ func didYouMean(key string, known []string) string {
 		return "; did you mean " + n + "?"
 	}
 	return "; known: " + strings.Join(known, ", ")
+}
+
+// rightKey ends the message about a key that a type does not have.
+func rightKey(key string, t reflect.Type) string {
+	if _, inSpec := field(reflect.TypeFor[Spec](), key); inSpec && t == reflect.TypeFor[Distribution]() {
+		return "; it belongs below spec"
+	}
+	return didYouMean(key, keys(t))
 }
 
 // UnmarshalJSON reads a number or a string.

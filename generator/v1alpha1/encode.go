@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
@@ -27,15 +29,16 @@ func YAML(document any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var node yaml.Node // JSON is YAML, and a node keeps the order of keys
-	if err := yaml.Unmarshal(text, &node); err != nil {
+	in := json.NewDecoder(bytes.NewReader(text)) // no map: the keys would lose their order
+	in.UseNumber()
+	root, err := node(in)
+	if err != nil {
 		return nil, err
 	}
-	block(&node)
 	var b bytes.Buffer
 	out := yaml.NewEncoder(&b)
 	out.SetIndent(2)
-	if err := out.Encode(&node); err != nil {
+	if err := out.Encode(root); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), out.Close()
@@ -56,17 +59,47 @@ func escaped(text []byte) []byte {
 	return b.Bytes()
 }
 
-// block drops JSON's braces and quotes where YAML can do without; what is empty keeps its braces.
-func block(n *yaml.Node) {
-	if n.Kind != yaml.ScalarNode && len(n.Content) > 0 {
-		n.Style &^= yaml.FlowStyle
+// node is the next value of a JSON text, without braces and quotes where YAML can do without; what is empty keeps its braces.
+func node(in *json.Decoder) (*yaml.Node, error) {
+	token, err := in.Token()
+	if err != nil {
+		return nil, err
 	}
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" && PlainText(n.Value) {
-		n.Style = 0
+	switch v := token.(type) {
+	case json.Delim:
+		return children(in, v)
+	case string:
+		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
+		if !PlainText(v) {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return n, nil
+	case json.Number:
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: v.String()}, nil
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}, nil
 	}
-	for _, child := range n.Content {
-		block(child)
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
+}
+
+// children is the object or list that the delimiter began. Keys are values like others.
+func children(in *json.Decoder, open json.Delim) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	if open == '{' {
+		n.Kind, n.Tag = yaml.MappingNode, "!!map"
 	}
+	for in.More() {
+		child, err := node(in)
+		if err != nil {
+			return nil, err
+		}
+		n.Content = append(n.Content, child)
+	}
+	if len(n.Content) == 0 {
+		n.Style = yaml.FlowStyle
+	}
+	_, err := in.Token()
+	return n, err
 }
 
 // ordinary are texts that begin with a letter. With more than five characters they are no word with a meaning, of which "false" is the
@@ -78,6 +111,18 @@ func PlainText(s string) bool {
 	if len(s) > len("false") && ordinary.MatchString(s) {
 		return true
 	}
+	if plain, known := judged.Load(s); known {
+		return plain.(bool)
+	}
+	plain := readsBack(s)
+	judged.Store(s, plain)
+	return plain
+}
+
+// judged are the texts that took a parser. The ID of a volume type is in five places of a bundle.
+var judged sync.Map // string -> bool
+
+func readsBack(s string) bool {
 	if strings.TrimLeftFunc(s, unicode.IsSpace) != s {
 		return false // a reader takes the indentation of a block scalar from its first line
 	}

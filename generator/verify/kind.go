@@ -3,6 +3,7 @@ package verify
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -113,6 +114,17 @@ var kinds = map[string]struct {
 	"storage.k8s.io/v1 CSIDriver":                     {func() any { return new(storagev1.CSIDriver) }, false},
 	"storage.k8s.io/v1 StorageClass":                  {func() any { return new(storagev1.StorageClass) }, false},
 	"snapshot.storage.k8s.io/v1 VolumeSnapshotClass":  {func() any { return new(volumeSnapshotClass) }, false},
+}
+
+// Kinds are the kinds of objects that a bundle may hold, in lower case and sorted.
+func Kinds() []string {
+	var names []string
+	for key := range kinds {
+		_, kind, _ := strings.Cut(key, " ")
+		names = append(names, strings.ToLower(kind))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // typed decodes an object into its Kubernetes type as the API server with fieldValidation=Strict does: case matters, unknown and
