@@ -152,6 +152,7 @@ var generalRows = []row{
 	{leaf: "monitoring.tls.minVersion", value: "VersionTLS13", with: aTLSMonitor, objects: []string{controllerSettings, deployment}},
 	{leaf: "monitoring.tls.cipherSuites", value: "TLS_AES_128_GCM_SHA256", with: aTLSMonitor, objects: []string{controllerSettings, deployment}},
 	{leaf: "monitoring.alerts", value: "true", with: "monitoring: {kind: PodMonitor}\n", objects: []string{"PrometheusRule/cinder-csi-controller", "PrometheusRule/cinder-csi-node"}},
+	{leaf: "monitoring.runbookBase", value: "https://git.example.com/p", with: "monitoring: {kind: PodMonitor, alerts: true}\n", objects: []string{"PrometheusRule/cinder-csi-controller", "PrometheusRule/cinder-csi-node"}},
 	{leaf: "monitoring.dashboards", value: "true", with: "monitoring: {kind: PodMonitor}\n", objects: []string{"ConfigMap/cinder-csi-controller-dashboards", "ConfigMap/cinder-csi-node-dashboards"}},
 	{leaf: "driftCheck.schedule", value: "'@daily'", with: "driftCheck: {plan: 'kind: Plan'}\n", objects: []string{
 		"CronJob/cinder-csi-drift-check", "ServiceAccount/cinder-csi-drift-check", driftPlan, driftSettings,

@@ -136,7 +136,7 @@ func (w *text) driftCheck(r plan.Result) {
 	w.line("\n## The drift check\n")
 	w.line("The CronJob `%s` compares the decisions above with those that the cloud gives, at `%s`. It reads the Secret `%s`:", driftCheckName, r.DriftCheck.Value.Schedule, driftCheckName)
 	w.line("a `clouds.yaml` with an entry `%s`, for the same project. A credential that can only read is enough: the role `reader`, and the access rules of", r.Credentials.Value.Cloud)
-	w.line("[the generator](%sreference/access-rules.md#rules-of-the-generator). With the credential in `reader.yaml`:\n", docsURL)
+	w.line("%s. With the credential in `reader.yaml`:\n", docs(r, "the generator", "docs/reference/access-rules.md#rules-of-the-generator"))
 	w.line("```sh")
 	w.line("kubectl create secret generic %s --namespace %s --from-file=clouds.yaml=reader.yaml", driftCheckName, ns)
 	w.line("```\n")
@@ -149,7 +149,7 @@ func (w *text) driftCheck(r plan.Result) {
 	w.line("kubectl get jobs --namespace %s --selector %s=%s", ns, componentLabel, driftCheckComponent)
 	w.line("kubectl logs --namespace %s --selector app=%s --tail=-1 --prefix", ns, driftCheckName)
 	w.line("```\n")
-	w.line("[How to check for drift](%show-to/check-for-drift.md) says what to do then, and how an alert reports a failed run.", docsURL)
+	w.line("%s says what to do then, and how an alert reports a failed run.", docs(r, "How to check for drift", "docs/how-to/check-for-drift.md"))
 }
 
 // pullSecrets are the references of a role's pull secrets; nil: none.

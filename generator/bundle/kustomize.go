@@ -286,7 +286,11 @@ func (p patch) text() node {
 	}
 	var ops list
 	for _, op := range p.ops {
-		ops = append(ops, object{"op": fixed("replace"), "path": fixed(op.pointer), "value": op.value})
+		kind := "replace"
+		if op.add {
+			kind = "add"
+		}
+		ops = append(ops, object{"op": fixed(kind), "path": fixed(op.pointer), "value": op.value})
 	}
 	return ops
 }

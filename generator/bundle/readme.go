@@ -180,7 +180,7 @@ func (w *text) prerequisites(r plan.Result, planes []*plane) {
 	}
 	w.line("- No other driver named `%s` in the cluster: two drivers never share a name.", r.Driver.Value)
 	if r.Target == v1alpha1.Vanilla && r.Driver.Value == contract.DriverName {
-		w.line("  Upstream's plugin has it: [how to replace it](%show-to/replace-upstream.md) says what to look at first, how to swap and how to go back.", docsURL)
+		w.line("  Upstream's plugin has it: %s says what to look at first, how to swap and how to go back.", docs(r, "how to replace it", "docs/how-to/replace-upstream.md"))
 	}
 	w.takeOver(r)
 }
@@ -193,7 +193,7 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 		slices.Reverse(planes)
 	}
 	if r.Format == v1alpha1.Helm {
-		w.line("`$CHART` is the chart of version `%s`, in a checkout of <%s>: set it to your path.\n", r.Generator, projectURL)
+		w.line("`$CHART` is the chart of version `%s`, in a checkout of cinder-csi: set it to your path.\n", r.Generator)
 	}
 	w.line("```sh")
 	w.here()
@@ -223,11 +223,13 @@ func (w *text) apply(r plan.Result, planes []*plane) {
 	w.line("    cinder-csi-generator generate --check --output-dir $DIR --%s", map[bool]string{true: "simulated", false: "os-cloud openstack"}[r.Simulated])
 }
 
-// The project, and its documentation: who has the bundle alone has neither.
-const (
-	projectURL = "https://github.com/cinder-csi/cinder-csi"
-	docsURL    = projectURL + "/blob/main/docs/"
-)
+// docs names a page of the documentation. It is a link if the configuration says where a copy of the repository is.
+func docs(r plan.Result, text, page string) string {
+	if base := r.RunbookBase.Value; base != "" {
+		return "[" + text + "](" + base + "/" + page + ")"
+	}
+	return text + " (`" + page + "` of cinder-csi)"
+}
 
 // chartPlace is a path that exists nowhere: the reader must set it, because the chart is not in the directory of the bundle.
 const chartPlace = "/path/to/checkout/charts/cinder-csi"
@@ -359,11 +361,7 @@ func sentence(s string) string {
 	end := 0
 	for _, at := range inCode.FindAllStringIndex(s, -1) {
 		marked.WriteString(printable.Markdown(s[end:at[0]]))
-		if found := s[at[0]:at[1]]; docsPage.MatchString(found) && found[0] != '`' {
-			fmt.Fprintf(&marked, "[%s](%s/blob/main/%s)", found, projectURL, found)
-		} else {
-			marked.WriteString("`" + strings.Trim(found, "`") + "`")
-		}
+		marked.WriteString("`" + strings.Trim(s[at[0]:at[1]], "`") + "`")
 		end = at[1]
 	}
 	return marked.String() + printable.Markdown(s[end:]) + "."

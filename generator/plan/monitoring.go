@@ -1,6 +1,11 @@
 package plan
 
-import "github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+import (
+	"regexp"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
 
 // monitoring is which object of the Prometheus operator names the metrics, and what reads them.
 func (d *decider) monitoring() (kind Decision[string], alerts, dashboards Decision[bool]) {
@@ -14,6 +19,22 @@ func (d *decider) monitoring() (kind Decision[string], alerts, dashboards Decisi
 	}
 	return kind, alerts, dashboards
 }
+
+// runbookBase is where the alerts find their pages. No default: an address that nobody owns could become that of a stranger.
+func (d *decider) runbookBase() Decision[string] {
+	const key = "spec.monitoring.runbookBase"
+	base := strings.TrimRight(d.spec.Monitoring.RunbookBase, "/")
+	if base == "" {
+		return Decision[string]{Source: Default, Reason: key + " is not set: alerts name their page, and no address"}
+	}
+	if !runbookAddress.MatchString(base) {
+		d.problem("%s: %q is no address of a directory: want https://HOST/PATH without user, query and fragment", key, base)
+	}
+	return Decision[string]{Value: base, Source: FromConfig, Reason: key + " is set"}
+}
+
+// runbookAddress is the pattern of the chart's schema too.
+var runbookAddress = regexp.MustCompile(`^https?://[A-Za-z0-9._~:/%+-]*[A-Za-z0-9_~%+-]$`)
 
 func (d *decider) needMetrics(key string, asked bool) {
 	if asked {

@@ -80,6 +80,7 @@ type Result struct {
 	Monitoring          Decision[string]                 `id:"monitoring.kind"`                  // none, PodMonitor or ServiceMonitor
 	Alerts              Decision[bool]                   `id:"monitoring.alerts"`                // alerts for Prometheus; only with Monitoring
 	Dashboards          Decision[bool]                   `id:"monitoring.dashboards"`            // dashboards for Grafana; only with Monitoring
+	RunbookBase         Decision[string]                 `id:"monitoring.runbookBase"`           // address of the directory with docs/; empty: alerts have no address
 	MetricsTLS          Decision[MetricsTLS]             `id:"monitoring.tls"`                   // of the controller's pods
 	PlatformMonitoring  Decision[bool]                   `id:"monitoring.platform"`              // OpenShift's own Prometheus reads the metrics
 	DriftCheck          Decision[DriftCheck]             `id:"driftCheck"`

@@ -47,6 +47,7 @@ var specAbouts = map[string]about{
 	"Monitoring.kind":            {"Which object of the Prometheus operator says where the metrics of both roles are.", None, ""},
 	"Monitoring.alerts":          {"Whether alerts for the Prometheus operator are emitted (PrometheusRule). The alert about quotas comes with driver.capacity only.", "false", "true with kind none"},
 	"Monitoring.dashboards":      {"Whether Grafana dashboards are emitted: ConfigMaps with the label grafana_dashboard.", "false", "true with kind none"},
+	"Monitoring.runbookBase":     {"The address of a copy of this repository: the directory that has docs. Each alert then has runbook_url, with its section in docs/how-to/monitor.md. The README of the bundle links there too.", "none: alerts name the page in runbook, without an address", "anything but an http or https URL without user, query and fragment"},
 	"Monitoring.tls":             {Meaning: "How the metrics are served with TLS, where they are: on standalone."},
 	"TLS.minVersion":             {"The lowest TLS version.", "VersionTLS12", ""},
 	"TLS.cipherSuites":           {"The cipher suites of TLS 1.2 and older, by their IANA names.", "those of OpenShift's profile Intermediate", "unknown names"},

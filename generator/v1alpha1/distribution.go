@@ -202,7 +202,9 @@ type Monitoring struct {
 	Kind       string `json:"kind,omitempty"`
 	Alerts     bool   `json:"alerts,omitempty"`     // a PrometheusRule
 	Dashboards bool   `json:"dashboards,omitempty"` // a ConfigMap with Grafana dashboards
-	TLS        TLS    `json:"tls,omitzero"`
+	// RunbookBase is the address of the directory that has docs/, without a slash at the end. Alerts link to their pages below it.
+	RunbookBase string `json:"runbookBase,omitempty"`
+	TLS         TLS    `json:"tls,omitzero"`
 }
 
 // TLS is how the controller of an OpenShift cluster serves metrics; default OpenShift's profile Intermediate.

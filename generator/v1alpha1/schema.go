@@ -38,7 +38,7 @@ func inlined(kind string) (map[string]any, error) {
 	}
 	s := schemaOf(t)
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	s["$id"] = "https://generator.cinder-csi.io/v1alpha1/" + kind
+	s["$id"] = "urn:generator.cinder-csi.io:v1alpha1:" + kind
 	s["title"] = kind
 	properties := s["properties"].(map[string]any)
 	for key, value := range map[string]string{"apiVersion": APIVersion, "kind": kind} {

@@ -124,7 +124,10 @@ func anchor(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// patch refuses patches (RFC 6902) other than a replacement: each line of those that copy doubles the document.
+// addedPlace is the one place that a patch of a bundle adds: the address of an alert's page.
+var addedPlace = regexp.MustCompile(`^/spec/groups/0/rules/[0-9]{1,3}/annotations/runbook_url$`)
+
+// patch refuses patches (RFC 6902) other than a replacement and the text of addedPlace: each line of those that copy doubles the document.
 func (l *locals) patch(name string) {
 	l.documents(l.files[path.Join(path.Dir(l.at), name)], func(document *yaml.Node) bool {
 		for _, n := range document.Content {
@@ -133,9 +136,13 @@ func (l *locals) patch(name string) {
 			}
 			for _, operation := range n.Content {
 				var o struct {
-					Op string `yaml:"op"`
+					Op    string    `yaml:"op"`
+					Path  string    `yaml:"path"`
+					Value yaml.Node `yaml:"value"`
 				}
-				if err := operation.Decode(&o); err != nil || o.Op != "replace" {
+				err := operation.Decode(&o)
+				adds := o.Op == "add" && addedPlace.MatchString(o.Path) && o.Value.Kind == yaml.ScalarNode
+				if err != nil || o.Op != "replace" && !adds {
 					l.problem("patches", "%s, line %d: a list is a patch, and a bundle's patches only replace", name, operation.Line)
 					return false
 				}

@@ -42,6 +42,7 @@ func changes() []changeOf {
 		{"credentials.caKey", "", func(r *plan.Result) { r.CAKey.Value += "other" }},
 		{"monitoring.kind", "", func(r *plan.Result) { r.Monitoring.Value = v1alpha1.None }},
 		{"monitoring.alerts", "", func(r *plan.Result) { r.Alerts.Value = false }},
+		{"monitoring.runbookBase", "", func(r *plan.Result) { r.RunbookBase.Value = "https://other.example/p" }},
 		{"monitoring.dashboards", "", func(r *plan.Result) { r.Dashboards.Value = false }},
 		{"csiDriver", "", func(r *plan.Result) { r.CSIDriver.Value.AttachRequired = false }},
 		{"driftCheck", "", func(r *plan.Result) { r.DriftCheck.Value = plan.DriftCheck{} }},

@@ -134,6 +134,9 @@ func TestFromSourceTakesTheFileBesideOnlyForAPathThatIsMissing(t *testing.T) {
 		if want := strings.ReplaceAll(tc.want, "BESIDE", filepath.Join(dir, "cacert")); s.CACertFile != want {
 			t.Errorf("%s: CA file %q, want %q", name, s.CACertFile, want)
 		}
+		if noted := s.CANote != ""; noted != (tc.want == "BESIDE") {
+			t.Errorf("%s: a note says which CA was chosen instead of that of clouds.yaml, and only then: %q", name, s.CANote)
+		}
 	}
 }
 

@@ -91,3 +91,26 @@ func TestTheExpiryOfKeystoneHasSeveralForms(t *testing.T) {
 		}
 	}
 }
+
+// A login by password shows the end of the password in its token (Identity API, "Password authentication").
+func TestAPasswordExpiresWhenTheTokenSaysSo(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Time{"2027-03-01T12:00:00.000000": time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC), "": {}} {
+		k := &keystone{catalog: catalog(), passwordExpires: text}
+		k.other = func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v3/auth/tokens" || r.Method != http.MethodGet || r.Header.Get("X-Subject-Token") == "" {
+				t.Errorf("%s %s", r.Method, r.URL)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write([]byte(`{"token": {}}`))
+		}
+		c, err := Connect(t.Context(), k.serve(t), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if at, err := c.Expiry(t.Context()); err != nil || !at.Equal(want) {
+			t.Errorf("%q: want %s, got %s, %v", text, want, at, err)
+		}
+	}
+}

@@ -27,6 +27,8 @@ type keystone struct {
 	status  int
 	catalog []map[string]any
 	other   http.HandlerFunc
+	// passwordExpires is what the token says about the password of the user; empty: nothing.
+	passwordExpires string
 
 	mu     sync.Mutex
 	logins []map[string]any
@@ -42,7 +44,7 @@ func endpoint(region, iface, url string) map[string]any {
 }
 
 func (k *keystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/v3/auth/tokens" {
+	if r.URL.Path != "/v3/auth/tokens" || r.Method != http.MethodPost {
 		k.other(w, r)
 		return
 	}
@@ -61,7 +63,7 @@ func (k *keystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Subject-Token", "token-"+string(rune('0'+number)))
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(map[string]any{"token": map[string]any{
-		"expires_at": "2099-01-01T00:00:00.000000Z", "project": map[string]any{"id": "p1", "name": "demo"}, "catalog": k.catalog,
+		"expires_at": "2099-01-01T00:00:00.000000Z", "user": map[string]any{"id": "u", "password_expires_at": k.passwordExpires}, "project": map[string]any{"id": "p1", "name": "demo"}, "catalog": k.catalog,
 	}})
 }
 

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/client-go/rest"
@@ -185,6 +186,16 @@ func Select[T any](ctx context.Context, c *Cluster, path string, s Selector) ([]
 	}
 }
 
+// Log reads the end of the log of a container: so many lines, and at most so many bytes. Previous is the log of its run before the last restart.
+// Errors: ErrNotFound, ErrDenied, ErrUnreachable.
+func (c *Cluster) Log(ctx context.Context, namespace, pod, container string, lines, limit int, previous bool) ([]byte, error) {
+	query := url.Values{"container": {container}, "tailLines": {strconv.Itoa(lines)}, "limitBytes": {strconv.Itoa(limit)}, "timestamps": {"true"}}
+	if previous {
+		query.Set("previous", "true")
+	}
+	return c.read(ctx, "/api/v1/namespaces/"+url.PathEscape(namespace)+"/pods/"+url.PathEscape(pod)+"/log", query)
+}
+
 // SecretKeys lists the keys of a Secret, sorted. The values are dropped where they are read.
 func (c *Cluster) SecretKeys(ctx context.Context, namespace, name string) ([]string, error) {
 	var secret struct {
@@ -214,7 +225,7 @@ func (c *Cluster) read(ctx context.Context, path string, query url.Values) ([]by
 	if err != nil {
 		return nil, c.failed(path, err)
 	}
-	request.Header.Set("Accept", "application/json")
+	request.Header.Set("Accept", "application/json, */*") // a log is text
 	resp, err := c.http.Do(request)
 	if sent := (*url.Error)(nil); errors.As(err, &sent) {
 		err = sent.Err // the rest repeats the request

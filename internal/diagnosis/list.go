@@ -88,8 +88,10 @@ func List(f ListFacts) Listing {
 		if ref := v.Spec.ClaimRef; ref != nil {
 			row.Claim = ref.Namespace + "/" + ref.Name
 		}
-		for _, p := range pods[row.Claim] {
-			row.Pods = append(row.Pods, p.Name)
+		if f.hasClaim(v) {
+			for _, p := range pods[row.Claim] {
+				row.Pods = append(row.Pods, p.Name)
+			}
 		}
 		for _, a := range attachments[v.Name] {
 			row.Nodes = append(row.Nodes, a.Spec.NodeName)
@@ -112,6 +114,20 @@ func (f ListFacts) handle(v corev1.PersistentVolume) string {
 		return ""
 	}
 	return handleOf(&v)
+}
+
+// hasClaim reports whether the claim that a PersistentVolume names is still its own. A volume that was released keeps the name of its claim, and
+// somebody may have made another claim of this name.
+func (f ListFacts) hasClaim(v corev1.PersistentVolume) bool {
+	ref := v.Spec.ClaimRef
+	if ref == nil || released(&v) {
+		return false
+	}
+	if f.Claims == nil {
+		return true
+	}
+	c, found := f.Claims[ref.Namespace+"/"+ref.Name]
+	return found && (ref.UID == "" || ref.UID == c.UID) && (c.Spec.VolumeName == "" || c.Spec.VolumeName == v.Name)
 }
 
 func (f ListFacts) judge(row *Row, v corev1.PersistentVolume, attachments []storagev1.VolumeAttachment) {

@@ -24,7 +24,7 @@ func listOf(t *testing.T, r *diagnosistest.Recording) diagnosis.ListFacts {
 	facts := factsOf(t, r)
 	world, cloud := diagnosistest.Replay(maps.Clone(r.Cluster)), maps.Clone(r.Cloud)
 	lists := map[string]any{
-		"/api/v1/persistentvolumes": []any{facts.Volume}, "/api/v1/pods": facts.Pods, "/apis/storage.k8s.io/v1/volumeattachments": facts.Attachments,
+		"/api/v1/persistentvolumes": []any{facts.Volume}, "/api/v1/persistentvolumeclaims": []any{facts.Claim}, "/api/v1/pods": facts.Pods, "/apis/storage.k8s.io/v1/volumeattachments": facts.Attachments,
 	}
 	var nodes []storagev1.CSINode
 	for name, n := range facts.Nodes {
@@ -165,5 +165,45 @@ func TestAListWithoutTheCloudSaysWhatItDidNotSee(t *testing.T) {
 	var text strings.Builder
 	if err := diagnosis.PrintList(&text, diagnosis.List(f), 100); err != nil || !strings.Contains(text.String(), "Not seen:\n  the volumes in Cinder: no credentials are given") {
 		t.Errorf("%v: %s", err, text.String())
+	}
+}
+
+// A PersistentVolume that was released keeps the name of its claim, and a pod uses the claim of this name that was made later.
+func TestThePodsOfAClaimAreNotThoseOfAnEarlierVolumeOfItsName(t *testing.T) {
+	for name, change := range map[string]func(*diagnosis.ListFacts, *corev1.PersistentVolume){
+		"released": func(_ *diagnosis.ListFacts, old *corev1.PersistentVolume) {
+			old.Status.Phase, old.Spec.ClaimRef.UID = corev1.VolumeReleased, ""
+		},
+		"released, and the claims cannot be read": func(f *diagnosis.ListFacts, old *corev1.PersistentVolume) {
+			f.Claims, old.Status.Phase = nil, corev1.VolumeReleased
+		},
+		"failed": func(f *diagnosis.ListFacts, old *corev1.PersistentVolume) {
+			f.Claims, old.Status.Phase = nil, corev1.VolumeFailed
+		},
+		"of the UID of the earlier claim, and the claim is not bound yet": func(f *diagnosis.ListFacts, old *corev1.PersistentVolume) {
+			old.Spec.ClaimRef.UID = "earlier"
+			for name, c := range f.Claims {
+				c.Spec.VolumeName = ""
+				f.Claims[name] = c
+			}
+		},
+		"not the volume of the claim": func(_ *diagnosis.ListFacts, old *corev1.PersistentVolume) { old.Spec.ClaimRef.UID = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := listOf(t, recordings(t)["nothing-hangs"])
+			old := f.Volumes[0].DeepCopy()
+			old.Name, old.Spec.CSI.VolumeHandle = "old", id(1)
+			change(&f, old)
+			f.Volumes = append(f.Volumes, *old)
+			for _, v := range diagnosis.List(f).Volumes {
+				want := 1
+				if v.Volume == "old" {
+					want = 0
+				}
+				if len(v.Pods) != want {
+					t.Errorf("PersistentVolume %s: want %d pods, got %q", v.Volume, want, v.Pods)
+				}
+			}
+		})
 	}
 }

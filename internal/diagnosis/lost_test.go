@@ -43,6 +43,7 @@ func restored(kept, snapshot string) diagnosistest.Replay {
 		contentsPath:                                     ok(`{"items": [%s, %s]}`, content("s-kept", snapshot), content("s-gone", id(2))),
 		"GET /apis/storage.k8s.io/v1/csinodes?limit=500": ok(`{"items": [{"metadata": {"name": "n1"}, "spec": {"drivers": [{"name": "cinder.csi.openstack.org", "nodeID": "%s"}]}}]}`, id(3)),
 		"GET /api/v1/pods?limit=500":                     ok(`{"items": []}`),
+		"GET /api/v1/persistentvolumeclaims?limit=500":   ok(`{"items": []}`),
 		"GET /apis/storage.k8s.io/v1/csidrivers?labelSelector=app.kubernetes.io%2Fname%3Dcinder-csi&limit=500": ok(`{"items": []}`),
 	}
 	for _, name := range []string{"a-kept", "a-gone", "a-nothing"} {

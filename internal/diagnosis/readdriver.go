@@ -121,10 +121,13 @@ func (r *reader) trusted(ctx context.Context, pods []corev1.Pod) []corev1.Pod {
 	return of
 }
 
+// pluginsOn names a gap that the report of a node asks for.
+func pluginsOn(node string) string { return "the pods of the driver on node " + node }
+
 // readPlugins reads the pods of the driver on a node. Such a pod mounts the directory of the driver from the node, which no ordinary pod may.
 func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
 	selector := cluster.Selector{Labels: nodeLabels, Fields: "spec.nodeName=" + name}
-	what := "the pods of the driver on node " + name
+	what := pluginsOn(name)
 	all, err := cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/pods", selector)
 	if errors.Is(err, cluster.ErrDenied) {
 		all = selected[corev1.Pod](ctx, r, what, "/api/v1/namespaces/"+usualNodeNamespace+"/pods", selector)

@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -24,6 +25,7 @@ type ListFacts struct {
 	Gaps        []Gap
 	Drivers     []string
 	Volumes     []corev1.PersistentVolume
+	Claims      map[string]corev1.PersistentVolumeClaim // by NAMESPACE/NAME; nil: they could not be read
 	Pods        []corev1.Pod
 	Attachments []storagev1.VolumeAttachment
 	Servers     map[string]string       // by node: the server that the driver registered
@@ -39,6 +41,16 @@ type ListedVolume struct {
 	} `json:"attachments"`
 }
 
+// attachedTo reports whether Cinder attaches the volume to one of the servers.
+func (v ListedVolume) attachedTo(servers map[string]bool) bool {
+	for _, a := range v.Attachments {
+		if servers[a.Server] {
+			return true
+		}
+	}
+	return false
+}
+
 // ReadList collects the facts about all volumes of the driver, in few requests: each list once. The only error is that of a cluster whose
 // PersistentVolumes cannot be read.
 func ReadList(ctx context.Context, from Sources) (ListFacts, error) {
@@ -52,6 +64,14 @@ func ReadList(ctx context.Context, from Sources) (ListFacts, error) {
 	drivers := cluster.Selector{Labels: "app.kubernetes.io/name=cinder-csi"}
 	for _, d := range selected[storagev1.CSIDriver](ctx, r, "the CSIDrivers", "/apis/storage.k8s.io/v1/csidrivers", drivers) {
 		f.Drivers = append(f.Drivers, d.Name)
+	}
+	if claims, err := cluster.List[corev1.PersistentVolumeClaim](ctx, from.Cluster, "/api/v1/persistentvolumeclaims"); err == nil {
+		f.Claims = map[string]corev1.PersistentVolumeClaim{}
+		for _, c := range claims {
+			f.Claims[c.Namespace+"/"+c.Name] = c
+		}
+	} else if !errors.Is(err, cluster.ErrNotFound) {
+		r.gap("the claims", err)
 	}
 	f.Pods = selected[corev1.Pod](ctx, r, "the pods", "/api/v1/pods", cluster.Selector{})
 	f.Attachments = selected[storagev1.VolumeAttachment](ctx, r, theAttachments, "/apis/storage.k8s.io/v1/volumeattachments", cluster.Selector{})

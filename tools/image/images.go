@@ -49,7 +49,6 @@ func (m *Image) named(program string) {
 	m.Labels = map[string]string{
 		"org.opencontainers.image.title":    program,
 		"org.opencontainers.image.licenses": "Apache-2.0",
-		"org.opencontainers.image.source":   "https://github.com/cinder-csi/cinder-csi",
 	}
 }
 

@@ -54,7 +54,8 @@ var mayImport = rules{
 	"internal/cluster":                 {"internal/cloud"},
 	"internal/diagnosis":               {"driver/contract", "internal/cluster", "internal/printable", "internal/shell", "internal/paging", "internal/cloud"},
 	"internal/diagnosis/diagnosistest": {},
-	"internal/diagnosis/command":       {"driver/contract", "internal/cluster", "internal/diagnosis", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
+	"internal/diagnosis/support":       {"internal/cluster", "internal/diagnosis", "internal/printable"},
+	"internal/diagnosis/command":       {"driver/contract", "internal/cluster", "internal/diagnosis", "internal/diagnosis/support", "internal/printable", "internal/shell", "internal/cloud"}, // kubectl-cinder links it
 
 	"generator/v1alpha1":            {"driver/contract"},
 	"generator/inspect":             {"generator/v1alpha1", "internal/cloud", "internal/paging"},

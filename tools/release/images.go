@@ -34,6 +34,9 @@ func (r *release) buildImages(ctx context.Context) error {
 			if err != nil {
 				return fmt.Errorf("%s for %s: %w", maker.name, p.arch, err)
 			}
+			if r.Home != "" {
+				img.Labels["org.opencontainers.image.source"] = r.Home
+			}
 			if err := r.probe(ctx, img); err != nil {
 				return fmt.Errorf("%s for %s: %w", maker.name, p.arch, err)
 			}

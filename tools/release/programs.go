@@ -67,7 +67,7 @@ func (r *release) buildPrograms(ctx context.Context) error {
 	for _, p := range all {
 		env := []string{"CGO_ENABLED=0", "GOOS=" + p.os, "GOARCH=" + p.arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT="}
 		// buildvcs=true fails if git cannot name the commit; auto would leave it out.
-		_, err := run(ctx, "", env, "go", "build", "-trimpath", "-buildvcs=true", "-tags", tags, "-ldflags", "-s -w -X main.version="+r.Version, "-o", r.path(p.file()), "./cmd/"+p.name)
+		_, err := run(ctx, "", env, "go", "build", "-trimpath", "-buildvcs=true", "-tags", tags, "-ldflags", r.linkerFlags(), "-o", r.path(p.file()), "./cmd/"+p.name)
 		if err != nil {
 			return err
 		}
@@ -85,4 +85,13 @@ func (r *release) sizeOf(name string) string {
 		return ""
 	}
 	return fmt.Sprintf("%.1f MiB", float64(info.Size())/(1<<20))
+}
+
+// linkerFlags put the version into a program, and the address of the pages that its messages name.
+func (r *release) linkerFlags() string {
+	flags := "-s -w -X main.version=" + r.Version
+	if r.Home != "" {
+		flags += " -X " + project + "/internal/diagnosis.docsBase=" + r.Home + "/blob/" + r.Version
+	}
+	return flags
 }

@@ -11,8 +11,16 @@ import (
 	"github.com/cinder-csi/cinder-csi/tools/image"
 )
 
+// home is the address of the repository, or a name that is no address: none is built in, because somebody else may own it one day.
+func (r *release) home() string { return cmp.Or(r.Home, "urn:cinder-csi") }
+
 // page explains the build type and the builder; SLSA asks for addresses that a reader can open.
-const page = "https://" + project + "/blob/main/RELEASE.md"
+func (r *release) page() string {
+	if r.Home == "" {
+		return r.home() + ":RELEASE.md"
+	}
+	return r.Home + "/blob/" + r.Version + "/RELEASE.md"
+}
 
 // statement is an in-toto Statement v1 (in-toto attestation framework) with SLSA Provenance v1 (slsa.dev/provenance/v1).
 type statement struct {
@@ -68,10 +76,13 @@ func (r *release) statement(subjects []digest) statement {
 	for _, d := range subjects {
 		s.Subject = append(s.Subject, artefact{Name: d.name, Digest: map[string]string{"sha256": d.sha256}})
 	}
-	s.Predicate.RunDetails.Builder.ID = cmp.Or(r.Builder, page+"#unsigned-local-build")
-	from := "git+" + cmp.Or(r.Home, "https://"+project)
+	s.Predicate.RunDetails.Builder.ID = cmp.Or(r.Builder, r.page()+"#unsigned-local-build")
+	from := "pkg:golang/" + project + "@" + r.Version
+	if r.Home != "" {
+		from = "git+" + r.Home
+	}
 	s.Predicate.BuildDefinition = buildDefinition{
-		BuildType:          page + "#build-type",
+		BuildType:          r.page() + "#build-type",
 		ExternalParameters: map[string]string{"version": r.Version, "source": from},
 		InternalParameters: map[string]string{
 			"SOURCE_DATE_EPOCH": strconv.FormatInt(r.time.Unix(), 10),

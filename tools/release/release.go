@@ -27,7 +27,7 @@ type Options struct {
 	Cache   string // directory that keeps downloaded Debian packages
 	Sources string // deb822 file in place of this machine's apt sources
 	Builder string // address of the pipeline that builds; "" is a person's machine
-	Home    string // address of the repository of the commit; "" is that of the project
+	Home    string // address of the repository of the commit; "" names none
 	Report  io.Writer
 }
 

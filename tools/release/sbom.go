@@ -95,7 +95,7 @@ type bom struct {
 func newBOM(name, version, subject string, at time.Time) *bom {
 	return &bom{subject: subject, Document: spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: name,
-		DocumentNamespace: "https://" + project + "/spdx/" + version + "/" + name + "-" + subject,
+		DocumentNamespace: "urn:cinder-csi:spdx/" + version + "/" + name + "-" + subject,
 		CreationInfo: &spdx.CreationInfo{
 			Created:  at.UTC().Format(time.RFC3339),
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "cinder-csi-release-" + version}},

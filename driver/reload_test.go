@@ -1,0 +1,29 @@
+package driver
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cinder-csi/cinder-csi/driver/telemetry"
+)
+
+// The files are read again once a minute. A warning for each time would fill the log.
+func TestAWarningOfTheConfigurationComesOnce(t *testing.T) {
+	var log strings.Builder
+	c := &configuration{
+		log: slog.New(slog.NewTextHandler(&log, nil)), metrics: telemetry.NewReload(prometheus.NewRegistry()), logged: map[string]bool{}, weak: map[string]int{},
+	}
+	for range 3 {
+		c.weaknesses("east", []string{"certificates are not verified"})
+		c.note("the CA file beside clouds.yaml")
+	}
+	c.weaknesses("west", []string{"passwords go over HTTP"})
+	for text, want := range map[string]int{"certificates are not verified": 1, "passwords go over HTTP": 1, "the CA file beside clouds.yaml": 1} {
+		if got := strings.Count(log.String(), text); got != want {
+			t.Errorf("%q: want %d lines, got %d: %s", text, want, got, log.String())
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis"
+	"github.com/cinder-csi/cinder-csi/internal/shell"
+)
+
+func newNode(w World, timeout *time.Duration) *cobra.Command {
+	v := &command{World: w, timeout: timeout}
+	c := &cobra.Command{
+		Use:   "node NODE",
+		Short: "Say which volumes a node has, how many it may have, and what waits there",
+		Long: `Shows the attach limit of a node, the driver's pod there with its readiness, the start-up taint, and the server in Nova. Lists each volume that is
+attached or mounted there, with its claim, pods and status in Cinder. For each volume that waits on the node it says at which step and why, as
+kubectl cinder volume does.
+
+It changes nothing. It works without credentials of the cloud (--os-cloud or OS_*) and without the right to forward a port to the
+driver: then it lists what it could not see. With a hosted control plane the controller runs in another cluster: name that with
+--controller-kubeconfig, and the namespace there with --driver-namespace. Exit code 0: nothing waits and there is no finding. 1: something waits,
+there is a finding, or Cinder was not read. 64: wrong usage.`,
+		Example:           "  kubectl cinder node worker-1 --os-cloud mycloud\n  kubectl cinder node worker-1 -o json",
+		Args:              cobra.ExactArgs(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return v.node(cmd.Context(), args[0]) },
+		ValidArgsFunction: v.completeNodes,
+	}
+	v.flags(c)
+	v.controllerFlags(c)
+	return c
+}
+
+func (v *command) completeNodes(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return v.completed(c.Context(), "/api/v1/nodes", ""), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (v *command) node(ctx context.Context, name string) error {
+	name = strings.TrimPrefix(name, "node/")
+	if !shell.IsName(name) {
+		return fmt.Errorf("%w: %q is no name of a node", ErrUsage, name)
+	}
+	k, err := v.cluster()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
+	defer cancel()
+	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
+	if err := v.controllerOf(&from); err != nil {
+		return err
+	}
+	from.Cloud, from.NoCloud = v.connect(ctx)
+	if from.Cloud != nil {
+		defer from.Cloud.Close()
+	}
+	facts, err := diagnosis.ReadNode(ctx, from, name)
+	if err != nil {
+		return err
+	}
+	r := diagnosis.OnNode(facts)
+	if v.output == asTable {
+		err = diagnosis.PrintNode(v.Stdout, r, v.columns())
+	} else {
+		err = v.document(r)
+	}
+	waiting := len(r.NotDiagnosed)
+	for _, w := range r.Waiting {
+		if w.Hangs() {
+			waiting++
+		}
+	}
+	switch {
+	case err != nil:
+		return err
+	case waiting > 0:
+		return fmt.Errorf("%w: %d volumes wait on node %s", ErrHangs, waiting, name)
+	case len(r.Findings) > 0:
+		return fmt.Errorf("%w: %d about node %s", ErrFindings, len(r.Findings), name)
+	case r.State == "unknown":
+		return fmt.Errorf("%w: node %s", ErrUnread, name)
+	case !r.CinderRead:
+		return fmt.Errorf("%w: the volumes in Cinder were not compared", ErrUnread)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package command_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/support"
+)
+
+func TestAReportIsListedBeforeItIsWritten(t *testing.T) {
+	_, env, volume := simulated(t)
+	servers := map[string]map[string]string{"": worker(volume, "True")}
+	file := filepath.Join(t.TempDir(), "report.tar.gz")
+
+	stdout, stderr, code, _ := pluginWith(t, env, servers, "report")
+	if _, err := os.Stat(file); err == nil || !strings.Contains(stdout, "list.json") || !strings.Contains(stdout, "lost.json") || code != 1 {
+		t.Errorf("exit %d: %s%s", code, stdout, stderr)
+	}
+	stdout, stderr, _, _ = pluginWith(t, env, servers, "report", "-o", "json", "--file", file)
+	var b support.Bundle
+	if err := json.Unmarshal([]byte(stdout), &b); err != nil || len(b.Entries) < 5 {
+		t.Errorf("%v: %s%s", err, stdout, stderr)
+	}
+	written, err := os.Stat(file)
+	if err != nil || written.Mode().Perm() != 0o600 || written.Size() < 500 {
+		t.Fatalf("%v: %+v", err, written)
+	}
+	_, stderr, code, _ = pluginWith(t, env, servers, "report", "--file", file)
+	if again, err := os.Stat(file); err != nil || again.Size() != written.Size() || code != 64 || !strings.Contains(stderr, "exists already") {
+		t.Errorf("want that the file stays, got exit %d: %s", code, stderr)
+	}
+}
+
+// The page about troubleshooting has the ClusterRole of people who may look. A verb of Kubernetes that is missing there shows as "not seen".
+func TestTheRoleOfThePageCoversWhatTheCommandsRead(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/how-to/troubleshoot.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\napiVersion: rbac")
+	text, _, found := strings.Cut(text, "```")
+	var role struct {
+		Rules []struct{ APIGroups, Resources, Verbs []string }
+	}
+	if err := yaml.Unmarshal([]byte("apiVersion: rbac"+text), &role); err != nil || !found {
+		t.Fatalf("the page has no ClusterRole: %v", err)
+	}
+	_, env, volume := simulated(t)
+	cluster := worker(volume, "True")
+	cluster["/api/v1/namespaces/x/pods/node-x"] = `{"metadata": {"name": "node-x"}, "status": {"containerStatuses": [{"name": "driver", "restartCount": 1}]}}`
+	seen := 0
+	for _, args := range [][]string{{"node", "n1"}, {"report"}, {"list"}, {"lost"}, {"operations"}, {"version"}} {
+		_, _, _, asked := pluginWith(t, env, map[string]map[string]string{"": cluster}, args...)
+		for _, request := range asked {
+			group, resource, verb := rightFor(strings.TrimPrefix(request, " GET "))
+			if resource == "" {
+				continue // everybody may read /version
+			}
+			seen++
+			if !slices.ContainsFunc(role.Rules, func(r struct{ APIGroups, Resources, Verbs []string }) bool {
+				return slices.Contains(r.APIGroups, group) && slices.Contains(r.Resources, resource) && slices.Contains(r.Verbs, verb)
+			}) {
+				t.Errorf("kubectl cinder %s needs %s of %s in group %q", args[0], verb, resource, group)
+			}
+		}
+	}
+	if seen < 40 {
+		t.Errorf("only %d requests were compared", seen)
+	}
+}
+
+// rightFor is what a GET of a path needs.
+func rightFor(path string) (group, resource, verb string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case parts[0] == "apis":
+		group, parts = parts[1], parts[3:]
+	case parts[0] == "api":
+		parts = parts[2:]
+	default:
+		return "", "", ""
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	switch len(parts) {
+	case 1:
+		return group, parts[0], "list"
+	case 2:
+		return group, parts[0], "get"
+	}
+	return group, parts[0] + "/" + parts[2], "get"
+}

@@ -1,0 +1,201 @@
+package diagnosis
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+)
+
+// NodeFacts are everything that ReadNode found out about one node.
+type NodeFacts struct {
+	ListFacts
+	Name    string
+	Node    *corev1.Node       // nil: it does not exist, or it was not read
+	CSINode *storagev1.CSINode // nil: it does not exist, or it was not read
+	// NoNode and NoCSINode say that the cluster has no such object. Both are false for one that could not be read.
+	NoNode, NoCSINode bool
+	Plugins           []corev1.Pod            // of the driver on the node
+	CloudServers      map[string]*CloudServer // by ID: those that the node registered
+	Unhealthy         map[string]string       // by volume in lower case: the reason, as the driver of the node reports it
+	Waiting           []Report                // of volumes that wait on the node, at most maxWaiting
+	NotDiagnosed      []string                // the others that wait: PersistentVolumes
+}
+
+// maxWaiting is for how many volumes of a node the whole story is read: each takes some ten requests.
+const maxWaiting = 10
+
+// ReadNode collects the facts about one node. Errors: cluster.ErrNotFound if the cluster knows neither the node nor a VolumeAttachment for it,
+// and that of a cluster whose PersistentVolumes cannot be read.
+func ReadNode(ctx context.Context, from Sources, name string) (NodeFacts, error) {
+	f := NodeFacts{Name: name, CloudServers: map[string]*CloudServer{}, Unhealthy: map[string]string{}}
+	var err error
+	if f.ListFacts, err = ReadList(ctx, from); err != nil {
+		return f, err
+	}
+	r := &reader{Sources: from, facts: &Facts{Now: from.Now, Gaps: f.Gaps, Nodes: map[string]*Node{}}}
+	var node corev1.Node
+	there, missing := r.missing(ctx, "node "+name, "/api/v1/nodes/"+url.PathEscape(name), &node)
+	if f.NoNode = missing; there {
+		f.Node = &node
+	}
+	var drivers storagev1.CSINode
+	there, missing = r.missing(ctx, "CSINode "+name, "/apis/storage.k8s.io/v1/csinodes/"+url.PathEscape(name), &drivers)
+	if f.NoCSINode = missing; there {
+		f.CSINode = &drivers
+	}
+	if f.NoNode && f.NoCSINode && len(f.attachmentsHere()) == 0 {
+		return f, fmt.Errorf("node %s: %w: the cluster has no such node, and no VolumeAttachment for it; list the nodes with: kubectl get nodes", name, cluster.ErrNotFound)
+	}
+	f.readPlugins(ctx, r)
+	f.readServers(ctx, r)
+	f.Gaps = r.facts.Gaps
+	return f, f.readWaiting(ctx, from)
+}
+
+// readPlugins reads the pods of the driver on the node, and what they found wrong with volumes.
+func (f *NodeFacts) readPlugins(ctx context.Context, r *reader) {
+	for _, driver := range f.Drivers {
+		r.facts.Driver = driver
+		node := &Node{}
+		if r.readPlugins(ctx, f.Name, node); len(node.Plugins) == 0 {
+			continue
+		}
+		f.Plugins = append(f.Plugins, node.Plugins...)
+	}
+	r.facts.Gaps = slices.Compact(r.facts.Gaps)
+	if r.NodePage == nil {
+		return
+	}
+	for _, p := range f.Plugins {
+		port, found := portNamed(p, "metrics")
+		if !ready(p) || !found {
+			continue
+		}
+		text, err := r.NodePage(ctx, p.Namespace, p.Name, port, "/metrics")
+		if err != nil {
+			r.gap("what the driver found wrong with the volumes of the node", err)
+			continue
+		}
+		for _, m := range unhealthy.FindAllSubmatch(text, -1) {
+			f.Unhealthy[string(m[2])] = string(m[1])
+		}
+	}
+}
+
+// readServers asks Nova for the servers that the node registered.
+func (f *NodeFacts) readServers(ctx context.Context, r *reader) {
+	if r.Cloud == nil || f.CSINode == nil {
+		return
+	}
+	r.facts.Cloud = &CloudFacts{Name: r.Cloud.Name(), Servers: f.CloudServers}
+	for _, d := range f.CSINode.Spec.Drivers {
+		if _, read := f.CloudServers[d.NodeID]; slices.Contains(f.Drivers, d.Name) && !read {
+			r.readServer(ctx, d.NodeID)
+		}
+	}
+}
+
+// readWaiting diagnoses each volume that waits on the node.
+func (f *NodeFacts) readWaiting(ctx context.Context, from Sources) error {
+	seen := map[Gap]bool{}
+	for _, g := range f.Gaps {
+		seen[g] = true
+	}
+	for i, volume := range f.waiting() {
+		if i >= maxWaiting {
+			f.NotDiagnosed = append(f.NotDiagnosed, volume)
+			continue
+		}
+		facts, err := ReadTarget(ctx, from, Target{Kind: Volume, Name: volume})
+		if err != nil {
+			return err
+		}
+		report := Diagnose(facts)
+		for _, g := range report.Unseen {
+			if !seen[g] {
+				seen[g], f.Gaps = true, append(f.Gaps, g)
+			}
+		}
+		f.Waiting = append(f.Waiting, report)
+	}
+	return nil
+}
+
+// attachmentsHere are the VolumeAttachments of the drivers for the node.
+func (f NodeFacts) attachmentsHere() []storagev1.VolumeAttachment {
+	var here []storagev1.VolumeAttachment
+	for _, a := range f.Attachments {
+		if a.Spec.NodeName == f.Name && slices.Contains(f.Drivers, a.Spec.Attacher) {
+			here = append(here, a)
+		}
+	}
+	return here
+}
+
+// waiting are the PersistentVolumes that wait on the node for an attach, a detach or a mount. The longest wait comes first.
+func (f NodeFacts) waiting() []string {
+	var names []string
+	attachments := f.attachmentsHere()
+	slices.SortStableFunc(attachments, func(a, b storagev1.VolumeAttachment) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	for _, a := range attachments {
+		if v := a.Spec.Source.PersistentVolumeName; v != nil && (!a.Status.Attached || a.DeletionTimestamp != nil) && f.volumeNamed(*v) != nil {
+			names = append(names, *v)
+		}
+	}
+	for _, v := range f.Volumes {
+		waits := slices.ContainsFunc(f.podsOf(v), func(p corev1.Pod) bool { return !ready(p) && !mounted(p) })
+		if waits && f.handle(v) != "" && !slices.Contains(names, v.Name) {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+func (f NodeFacts) volumeNamed(name string) *corev1.PersistentVolume {
+	for i, v := range f.Volumes {
+		if v.Name == name && f.handle(v) != "" {
+			return &f.Volumes[i]
+		}
+	}
+	return nil
+}
+
+// podsOf are the pods on the node that use a volume.
+func (f NodeFacts) podsOf(v corev1.PersistentVolume) []corev1.Pod {
+	ref := v.Spec.ClaimRef
+	if !f.hasClaim(v) {
+		return nil
+	}
+	var all []corev1.Pod
+	for _, p := range f.Pods {
+		done := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if p.Spec.NodeName == f.Name && p.Namespace == ref.Namespace && !done && uses(p, ref.Name) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// inUse reports whether kubelet says that a volume may be mounted: "kubernetes.io/csi/DRIVER^HANDLE" in the status of the node.
+func (f NodeFacts) inUse(driver, handle string) bool {
+	return f.Node != nil && slices.ContainsFunc(f.Node.Status.VolumesInUse, func(name corev1.UniqueVolumeName) bool {
+		return strings.EqualFold(string(name), "kubernetes.io/csi/"+driver+"^"+handle)
+	})
+}
+
+// driverOfVolume is the driver of a PersistentVolume of either form.
+func driverOfVolume(v *corev1.PersistentVolume) string {
+	if v.Spec.CSI != nil {
+		return v.Spec.CSI.Driver
+	}
+	return cluster.UpstreamName
+}

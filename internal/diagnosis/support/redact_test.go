@@ -1,0 +1,140 @@
+package support
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const planted = "pl4nted-S3cret"
+
+func TestNoFormOfASecretIsLeftInAText(t *testing.T) {
+	for name, text := range map[string]string{
+		"cloud.conf":             "password = " + planted,
+		"clouds.yaml":            "      password: " + planted + "\n",
+		"quoted":                 `password: "` + planted + `"`,
+		"single quotes":          `password: 'a b ` + planted + `'`,
+		"JSON":                   `{"auth": {"password": "x\"` + planted + `"}}`,
+		"JSON in a log":          `msg="body {\"password\":\"` + planted + `\"}"`,
+		"application credential": "application-credential-secret=" + planted,
+		"OS_ variable":           "OS_APPLICATION_CREDENTIAL_SECRET=" + planted,
+		"flag":                   "--os-password " + planted,
+		"flag with =":            "--token=" + planted + " --v=5",
+		"header":                 "X-Auth-Token: " + planted,
+		"Authorization":          "authorization: Digest username=u, response=" + planted,
+		"a header in a Go map":   `map[Authorization:[Bearer ` + planted + `]]`,
+		"Bearer":                 "sent Bearer " + planted,
+		"cookie":                 "Set-Cookie: id=" + planted + "; Path=/",
+		"URL":                    "GET https://user:" + planted + "@keystone:5000/v3",
+		"URL with a slash":       "GET https://user:a/" + planted + "@keystone:5000/v3",
+		"URL in JSON":            `"url":"https:\/\/user:` + planted + `@x"`,
+		"query":                  "GET /x?a=b&access_token=" + planted + "&c=d",
+		"PEM":                    "-----BEGIN RSA PRIVATE KEY-----\n" + planted + "\n-----END RSA PRIVATE KEY-----",
+		"PEM on one line":        "-----BEGIN PRIVATE KEY----- " + planted + " -----END PRIVATE KEY-----",
+		"PEM that was cut":       "-----BEGIN EC PRIVATE KEY-----\n" + planted,
+		"PEM in base64":          "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ" + strings.ReplaceAll(planted, "-", "+"),
+		"kubeconfig":             "    client-key-data: " + planted,
+		"kubeconfig token":       "    token: " + planted,
+		"block scalar":           "a: b\npassword: |-\n  first line\n  " + planted + "\nnext: c",
+		"folded scalar":          "- secret: >\n    " + planted + "\n",
+		"JSON Web Token":         "id eyJhbGciOiJSUzI1NiJ9.eyJ" + planted + ".sig-" + planted,
+		"Fernet":                 "gAAAAABn" + strings.Repeat("a", 20) + planted,
+		"basic":                  "Basic " + planted + "==",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, form := range []string{planted, strings.ReplaceAll(planted, "-", "+")} {
+				if got := NewRedactor().Text(text); strings.Contains(got, form) {
+					t.Errorf("got %s", got)
+				}
+			}
+		})
+	}
+}
+
+func TestWhatIsNoSecretStays(t *testing.T) {
+	for _, text := range []string{
+		`level=INFO msg="attached" volume=9f445367-ee0c-4f56-93e5-9bdef423e884 request=req-1`,
+		"secretName: cloud-config", "--credentials-file=/etc/clouds.yaml", "GET https://keystone:5000/v3/auth", "Basic facts", "mail to a@b.example",
+		`{"automountServiceAccountToken": true}`, "tokenExpirationSeconds: 3600", "see https://x/y and z@w", "--kubeconfig=/etc/kubeconfig", "clouds.yaml: permission denied",
+	} {
+		if got := NewRedactor().Text(text); got != text {
+			t.Errorf("want %s, got %s", text, got)
+		}
+	}
+}
+
+func TestAnObjectKeepsItsFormAndLosesItsSecrets(t *testing.T) {
+	applied, err := json.Marshal(map[string]any{"kind": "Secret", "data": map[string]any{"x": planted}, "metadata": map[string]any{"name": "s"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := json.Marshal(map[string]any{
+		"kind": "Pod",
+		"metadata": map[string]any{
+			"name": "p", "managedFields": []any{"manager"},
+			"annotations": map[string]any{
+				"kubectl.kubernetes.io/last-applied-configuration": string(applied), "other/last-applied-configuration": "{broken " + planted,
+				"example.com/token": planted, "note": "password=" + planted,
+			},
+		},
+		"spec": map[string]any{
+			"containers": []any{map[string]any{
+				"args": []any{"--password", planted, "--cluster=blue"}, "command": []any{"sh", "-c", "login --token " + planted},
+				"env": []any{
+					map[string]any{"name": "OS_PASSWORD", "value": planted},
+					map[string]any{"name": "OS_TOKEN", "valueFrom": map[string]any{"secretKeyRef": map[string]any{"name": "kept-name", "key": "kept-key"}}},
+				},
+			}},
+			"volumes": []any{map[string]any{"secret": map[string]any{"secretName": "kept-secret", "defaultMode": 420}}},
+		},
+		"data":   map[string]any{"cloud.conf": "[Global]\npassword=" + planted, "settings": `{"auth": {"secret": "` + planted + `"}}`, "plain": "later " + planted, "kubeconfig": "user " + planted + "x"},
+		"tokens": []any{planted},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value, err := decode(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewRedactor()
+	out, err := json.Marshal(r.Value(value))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Known(string(out))
+	if strings.Contains(text, planted) || strings.Contains(text, "managedFields") {
+		t.Errorf("got %s", text)
+	}
+	for _, want := range []string{"kept-name", "kept-key", "kept-secret", "--cluster=blue", "420", `\"name\":\"s\"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is lost in %s", want, text)
+		}
+	}
+}
+
+func TestAKnownSecretIsTakenOutWhereverItStands(t *testing.T) {
+	r := NewRedactor("it's a \"quoted\"\nsecret", "short")
+	for text, want := range map[string]string{
+		"x it's a \"quoted\"\nsecret y":     "x REDACTED y",
+		`{"a":"it's a \"quoted\"\nsecret"}`: `{"a":"REDACTED"}`,
+		"short":                             "short", // an ordinary word is not worth a hole in every log
+	} {
+		if got := r.Text(text); got != want {
+			t.Errorf("want %s, got %s", want, got)
+		}
+	}
+}
+
+func FuzzRedactorNeverPanics(f *testing.F) {
+	f.Add("password: |\n  x\n-----BEGIN PRIVATE KEY-----", `{"a": [{"name": "token", "value": "x"}]}`)
+	f.Fuzz(func(t *testing.T, text, object string) {
+		r := NewRedactor()
+		r.Text(text)
+		if value, err := decode([]byte(object)); err == nil {
+			if _, err := json.Marshal(r.Value(value)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
