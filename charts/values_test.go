@@ -103,7 +103,7 @@ var rows = slices.Concat(
 )
 
 var generalRows = []row{
-	{leaf: "target", value: "standalone", objects: []string{deployment, daemonSet, openShiftSCC}},
+	{leaf: "target", value: "standalone", objects: []string{deployment, daemonSet, nodeSettings, openShiftSCC}},
 	{leaf: "plane", value: "guest", with: hypershift, objects: []string{everyObject}},
 	{leaf: "namespaces.controller", value: "storage", objects: []string{
 		deployment, budget, controllerAccount, controllerConfig, controllerSettings, leaseRoles, bindings,
@@ -138,6 +138,7 @@ var generalRows = []row{
 		"Service/cinder-csi-controller-metrics", "Service/cinder-csi-node-metrics", "ServiceMonitor/cinder-csi-controller", "ServiceMonitor/cinder-csi-node", "ServiceMonitor/cinder-csi-snapshotter",
 		nodeSettings, daemonSet,
 	}},
+	{leaf: "monitoring.nodePorts", value: "29701", with: "monitoring: {kind: ServiceMonitor}\n", objects: []string{daemonSet, nodeSettings, "Service/cinder-csi-node-metrics"}},
 	{leaf: "credentials.caKey", value: "ca.crt", objects: []string{deployment}},
 	{leaf: "credentials.request", value: "true", with: standalone, objects: []string{"CredentialsRequest/cinder-csi"}},
 	{leaf: "monitoring.platform", value: "true", with: standalone, objects: []string{

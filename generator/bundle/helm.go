@@ -46,6 +46,7 @@ func (p *plane) values() object {
 	}
 	values["monitoring"] = object{
 		"kind": whole(r.Monitoring), "platform": whole(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": whole(r.Alerts), "dashboards": whole(r.Dashboards),
+		"nodePorts": p.nodePortsValue(),
 	}
 	driver := object{"name": whole(r.Driver)}
 	conf := object{}

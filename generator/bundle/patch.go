@@ -46,6 +46,7 @@ func (p *plane) patches() []patch {
 		merge("ConfigMap", "cinder-csi-node-settings", "node-settings.yaml", object{"data": p.nodeSettings()})
 		merge("ConfigMap", "cinder-csi-node-config", "node-config.yaml", object{"data": object{"cloud.conf": p.nodeConf}})
 		merge("DaemonSet", "cinder-csi-node", "node.yaml", object{"spec": p.nodeSpec()})
+		list = append(list, p.portPatches()...)
 		list = append(list, p.kubeletMount()) // it finds the driver as the first container, as the patch above has it; a component may have changed that
 		list = append(list, absentAlert("node", p.nodeNS))
 	}

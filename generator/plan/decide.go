@@ -67,6 +67,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.CAKey = d.caKey(r.CASource)
 	r.CredentialsRequest = d.credentialsRequest(&r.Credentials)
 	r.Monitoring, r.Alerts, r.Dashboards = d.monitoring()
+	r.NodePorts = d.nodePorts(r.Monitoring.Value)
 	r.MetricsTLS, r.PlatformMonitoring = d.metricsTLS(r.Monitoring.Value)
 	r.DriftCheck = d.driftCheck()
 	r.KubeconfigSecret = d.kubeconfigSecret()

@@ -47,6 +47,7 @@ var specAbouts = map[string]about{
 	"Monitoring.kind":            {"Which object of the Prometheus operator says where the metrics of both roles are.", None, ""},
 	"Monitoring.alerts":          {"Whether alerts for the Prometheus operator are emitted (PrometheusRule). The alert about quotas comes with driver.capacity only.", "false", "true with kind none"},
 	"Monitoring.dashboards":      {"Whether Grafana dashboards are emitted: ConfigMaps with the label grafana_dashboard.", "false", "true with kind none"},
+	"Monitoring.nodePorts":       {"The first of three consecutive host ports on which the pods of the nodes listen: health, registrar, metrics. auto: 29601 to 29603; on OpenShift 9601 to 9603, which its installer opens between nodes.", Auto, "less than 1024, more than 65533"},
 	"Monitoring.tls":             {Meaning: "How the metrics are served with TLS, where they are: on standalone."},
 	"TLS.minVersion":             {"The lowest TLS version.", "VersionTLS12", ""},
 	"TLS.cipherSuites":           {"The cipher suites of TLS 1.2 and older, by their IANA names.", "those of OpenShift's profile Intermediate", "unknown names"},

@@ -203,6 +203,8 @@ type Monitoring struct {
 	Alerts     bool   `json:"alerts,omitempty"`     // a PrometheusRule
 	Dashboards bool   `json:"dashboards,omitempty"` // a ConfigMap with Grafana dashboards
 	TLS        TLS    `json:"tls,omitzero"`
+	// NodePorts is the first of three consecutive ports of the host on which the pods of the nodes listen, or auto (default).
+	NodePorts IntOrAuto `json:"nodePorts,omitempty"`
 }
 
 // TLS is how the controller of an OpenShift cluster serves metrics; default OpenShift's profile Intermediate.

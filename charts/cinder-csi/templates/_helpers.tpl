@@ -58,10 +58,23 @@ DRIVER_NAME: {{ .Values.driver.name | quote }}
 ENABLE_TOPOLOGY: {{ .Values.topology.enabled | quote }}
 {{- end -}}
 
+{{- /* The first of three ports of the host that the node pods take: health, registrar, metrics. The installer of OpenShift opens 9000 to 9999
+between the nodes. */ -}}
+{{- define "cinder-csi.nodePort" -}}
+{{- if kindIs "string" .Values.monitoring.nodePorts -}}
+{{ eq .Values.target "vanilla" | ternary 29601 9601 }}
+{{- else -}}
+{{ .Values.monitoring.nodePorts | int }}
+{{- end -}}
+{{- end -}}
+
 {{- define "nodeSettings" -}}
 {{ include "sharedSettings" . }}
 {{ include "settings.node" . }}
-METRICS_ADDRESS: {{ eq .Values.monitoring.kind "none" | ternary "127.0.0.1:29603" ":29603" | quote }}
+{{- $port := include "cinder-csi.nodePort" . | int }}
+HEALTHZ_ADDRESS: {{ printf "127.0.0.1:%d" $port | quote }}
+METRICS_ADDRESS: {{ printf "%s:%d" (eq .Values.monitoring.kind "none" | ternary "127.0.0.1" "") (add $port 2) | quote }}
+REGISTRAR_ADDRESS: {{ printf "127.0.0.1:%d" (add $port 1) | quote }}
 {{- with .Values.node.settings }}
 {{ toYaml . }}
 {{- end }}
@@ -380,7 +393,7 @@ name: registrar
 {{- $args := list
   "--csi-address=/csi/csi.sock"
   "--kubelet-registration-path=$(KUBELET_DIR)/plugins/$(DRIVER_NAME)/csi.sock"
-  "--http-endpoint=127.0.0.1:29602"
+  "--http-endpoint=$(REGISTRAR_ADDRESS)"
   "--logging-format=$(LOG_FORMAT)"
   "--v=$(LOG_LEVEL)" }}
 {{- include "args" (dict "base" $args "extra" $n.extraArgs.registrar) | nindent 0 }}
@@ -390,7 +403,7 @@ env:
 {{- end }}
 ports:
 - name: registrar
-  containerPort: 29602
+  containerPort: {{ include "cinder-csi.nodePort" $ | int | add 1 }}
   protocol: TCP
 livenessProbe:
   httpGet:
