@@ -46,7 +46,7 @@ func (p *plane) values() object {
 	}
 	values["monitoring"] = object{
 		"kind": whole(r.Monitoring), "platform": whole(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": whole(r.Alerts), "dashboards": whole(r.Dashboards),
-		"nodePorts": p.nodePortsValue(),
+		"nodePorts": p.nodePortsValue(), "labels": whole(r.MonitoringLabels),
 	}
 	driver := object{"name": whole(r.Driver)}
 	conf := object{}
@@ -127,7 +127,9 @@ func (p *plane) snapshotValues() node {
 	s := p.r.SnapshotClass
 	values := object{"enabled": part(s, "enabled", s.Value.Enabled)}
 	if p.cluster && s.Value.Enabled {
-		values["className"] = part(s, "name", s.Value.Name)
+		if own, _ := v1alpha1.SnapshotClassNames(p.r.Driver.Value); s.Value.Name != own { // else the chart names it so
+			values["className"] = part(s, "name", s.Value.Name)
+		}
 		values["default"] = part(s, "default", s.Value.Default)
 		values["force"] = part(s, "snapshotInUse", !s.Value.InUse)
 		classes := list{}

@@ -286,7 +286,11 @@ func (p patch) text() node {
 	}
 	var ops list
 	for _, op := range p.ops {
-		ops = append(ops, object{"op": fixed("replace"), "path": fixed(op.pointer), "value": op.value})
+		verb := "replace"
+		if op.adds {
+			verb = "add"
+		}
+		ops = append(ops, object{"op": fixed(verb), "path": fixed(op.pointer), "value": op.value})
 	}
 	return ops
 }

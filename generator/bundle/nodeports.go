@@ -52,7 +52,10 @@ func (p *plane) portPatches() []patch {
 	}
 	driver, driverAt := "/spec/template/spec/containers/0", field.Path{"spec", "template", "spec", "containers", "[driver]"}
 	declare := func(pointer string, at field.Path, index, name string, which int) op {
-		return op{pointer + "/ports/" + index + "/containerPort", append(at[:len(at):len(at)], "ports", "["+name+"]", "containerPort"), part(p.r.NodePorts, "", nodePort(p.r, which))}
+		return op{
+			pointer: pointer + "/ports/" + index + "/containerPort", at: append(at[:len(at):len(at)], "ports", "["+name+"]", "containerPort"),
+			value: part(p.r.NodePorts, "", nodePort(p.r, which)),
+		}
 	}
 	return []patch{
 		{
@@ -65,7 +68,7 @@ func (p *plane) portPatches() []patch {
 		},
 		{
 			file: "patches/node-metrics-port.yaml", target: target{kinds: []string{"Service"}, name: "cinder-csi-node-metrics"},
-			ops: []op{{"/spec/ports/0/port", field.Path{"spec", "ports", "[metrics]", "port"}, part(p.r.NodePorts, "", nodePort(p.r, portMetrics))}},
+			ops: []op{{pointer: "/spec/ports/0/port", at: field.Path{"spec", "ports", "[metrics]", "port"}, value: part(p.r.NodePorts, "", nodePort(p.r, portMetrics))}},
 		},
 	}
 }

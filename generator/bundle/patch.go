@@ -25,6 +25,7 @@ type op struct {
 	pointer string // the place as JSON patches name it
 	at      field.Path
 	value   node
+	adds    bool // the place may be empty
 }
 
 // patches are what the cloud and the configuration change of the base.
@@ -50,14 +51,16 @@ func (p *plane) patches() []patch {
 		list = append(list, p.kubeletMount()) // it finds the driver as the first container, as the patch above has it; a component may have changed that
 		list = append(list, absentAlert("node", p.nodeNS))
 	}
+	list = append(list, p.labelPatches()...)
 	if p.cluster {
-		ops := []op{{"/metadata/name", field.Path{"metadata", "name"}, whole(p.r.Driver)}}
+		ops := []op{{pointer: "/metadata/name", at: field.Path{"metadata", "name"}, value: whole(p.r.Driver)}}
 		if p.r.LimitRefresh.Value > 0 {
 			const period = "nodeAllocatableUpdatePeriodSeconds"
-			ops = append(ops, op{"/spec/" + period, field.Path{"spec", period}, whole(p.r.LimitRefresh)})
+			ops = append(ops, op{pointer: "/spec/" + period, at: field.Path{"spec", period}, value: whole(p.r.LimitRefresh)})
 		}
 		list = append(list, patch{file: "patches/csidriver.yaml", target: target{kinds: []string{"CSIDriver"}}, ops: ops})
 	}
+	list = append(list, p.clusterNamePatches()...)
 	return append(list, p.namespacePatches()...)
 }
 
@@ -66,7 +69,10 @@ func absentAlert(role string, namespace plan.Decision[string]) patch {
 	expr := fmt.Sprintf("absent(cinder_csi_build_info{namespace=%q,pod=~\"cinder-csi-%s-.+\"})", namespace.Value, role)
 	return patch{
 		file: "patches/alerts-" + role + ".yaml", target: target{kinds: []string{"PrometheusRule"}, name: "cinder-csi-" + role},
-		ops: []op{{"/spec/groups/0/rules/0/expr", field.Path{"spec", "groups", "[cinder-csi-" + role + "]", "rules", "[0]", "expr"}, part(namespace, "", expr)}},
+		ops: []op{{
+			pointer: "/spec/groups/0/rules/0/expr", at: field.Path{"spec", "groups", "[cinder-csi-" + role + "]", "rules", "[0]", "expr"},
+			value: part(namespace, "", expr),
+		}},
 	}
 }
 
@@ -250,9 +256,9 @@ func (p *plane) kubeletMount() patch {
 	return patch{
 		file: "patches/kubelet-dir.yaml", target: target{kinds: []string{"DaemonSet"}, name: "cinder-csi-node"},
 		ops: []op{{
-			fmt.Sprintf("/spec/template/spec/containers/0/volumeMounts/%d/mountPath", at),
-			field.Path{"spec", "template", "spec", "containers", "[driver]", "volumeMounts", "[kubelet-dir]", "mountPath"},
-			whole(p.r.KubeletDir()),
+			pointer: fmt.Sprintf("/spec/template/spec/containers/0/volumeMounts/%d/mountPath", at),
+			at:      field.Path{"spec", "template", "spec", "containers", "[driver]", "volumeMounts", "[kubelet-dir]", "mountPath"},
+			value:   whole(p.r.KubeletDir()),
 		}},
 	}
 }
@@ -265,7 +271,7 @@ func (p *plane) namespacePatches() []patch {
 		list = append(list, patch{
 			file:   "patches/namespace-" + component + ".yaml",
 			target: target{kinds: kinds, component: component},
-			ops:    []op{{"/metadata/namespace", field.Path{"metadata", "namespace"}, whole(namespace)}},
+			ops:    []op{{pointer: "/metadata/namespace", at: field.Path{"metadata", "namespace"}, value: whole(namespace)}},
 		})
 	}
 	move := func(component string, namespace plan.Decision[string]) {
@@ -274,7 +280,7 @@ func (p *plane) namespacePatches() []patch {
 			patch{
 				file:   "patches/subject-" + component + ".yaml",
 				target: target{kinds: []string{"ClusterRoleBinding", "RoleBinding"}, component: component},
-				ops:    []op{{"/subjects/0/namespace", field.Path{"subjects", "[cinder-csi-" + component + "]", "namespace"}, whole(namespace)}},
+				ops:    []op{{pointer: "/subjects/0/namespace", at: field.Path{"subjects", "[cinder-csi-" + component + "]", "namespace"}, value: whole(namespace)}},
 			})
 	}
 	move("controller", p.controllerNS)

@@ -1,6 +1,12 @@
 package plan
 
-import "github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+)
 
 // monitoring is which object of the Prometheus operator names the metrics, and what reads them.
 func (d *decider) monitoring() (kind Decision[string], alerts, dashboards Decision[bool]) {
@@ -13,6 +19,25 @@ func (d *decider) monitoring() (kind Decision[string], alerts, dashboards Decisi
 		d.needMetrics("spec.monitoring.dashboards", s.Dashboards)
 	}
 	return kind, alerts, dashboards
+}
+
+// ownLabels begin the keys of labels that both forms of a bundle set.
+var ownLabels = []string{"app.kubernetes.io/", "helm.sh/chart"}
+
+// monitoringLabels are for a Prometheus whose selectors want labels, as that of kube-prometheus-stack does.
+func (d *decider) monitoringLabels() Decision[map[string]string] {
+	const key = "spec.monitoring.labels"
+	labels := d.spec.Monitoring.Labels
+	d.checkLabelSet(key, labels)
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		if slices.ContainsFunc(ownLabels, func(own string) bool { return strings.HasPrefix(name, own) }) {
+			d.problem("%s: the bundle sets %s itself", key, name)
+		}
+	}
+	if d.spec.Monitoring.Kind == v1alpha1.None {
+		d.needMetrics(key, len(labels) > 0)
+	}
+	return configuredAs(labels, len(labels) > 0, key)
 }
 
 func (d *decider) needMetrics(key string, asked bool) {

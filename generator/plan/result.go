@@ -80,6 +80,7 @@ type Result struct {
 	Monitoring          Decision[string]                 `id:"monitoring.kind"`                  // none, PodMonitor or ServiceMonitor
 	Alerts              Decision[bool]                   `id:"monitoring.alerts"`                // alerts for Prometheus; only with Monitoring
 	Dashboards          Decision[bool]                   `id:"monitoring.dashboards"`            // dashboards for Grafana; only with Monitoring
+	MonitoringLabels    Decision[map[string]string]      `id:"monitoring.labels"`                // of the objects of the Prometheus operator
 	NodePorts           Decision[int]                    `id:"monitoring.nodePorts"`             // the first of three: health, registrar, metrics
 	MetricsTLS          Decision[MetricsTLS]             `id:"monitoring.tls"`                   // of the controller's pods
 	PlatformMonitoring  Decision[bool]                   `id:"monitoring.platform"`              // OpenShift's own Prometheus reads the metrics

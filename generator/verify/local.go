@@ -124,7 +124,7 @@ func anchor(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// patch refuses patches (RFC 6902) other than a replacement: each line of those that copy doubles the document.
+// patch refuses patches (RFC 6902) other than those that write a value: each line of those that copy doubles the document.
 func (l *locals) patch(name string) {
 	l.documents(l.files[path.Join(path.Dir(l.at), name)], func(document *yaml.Node) bool {
 		for _, n := range document.Content {
@@ -135,8 +135,8 @@ func (l *locals) patch(name string) {
 				var o struct {
 					Op string `yaml:"op"`
 				}
-				if err := operation.Decode(&o); err != nil || o.Op != "replace" {
-					l.problem("patches", "%s, line %d: a list is a patch, and a bundle's patches only replace", name, operation.Line)
+				if err := operation.Decode(&o); err != nil || o.Op != "replace" && o.Op != "add" {
+					l.problem("patches", "%s, line %d: a list is a patch, and a bundle's patches only replace and add", name, operation.Line)
 					return false
 				}
 			}

@@ -43,6 +43,7 @@ func changes() []changeOf {
 		{"monitoring.kind", "", func(r *plan.Result) { r.Monitoring.Value = v1alpha1.None }},
 		{"monitoring.alerts", "", func(r *plan.Result) { r.Alerts.Value = false }},
 		{"monitoring.dashboards", "", func(r *plan.Result) { r.Dashboards.Value = false }},
+		{"monitoring.labels", "", func(r *plan.Result) { r.MonitoringLabels.Value = relabelled(r.MonitoringLabels.Value) }},
 		{"monitoring.nodePorts", "", func(r *plan.Result) { r.NodePorts.Value += 10 }},
 		{"csiDriver", "", func(r *plan.Result) { r.CSIDriver.Value.AttachRequired = false }},
 		{"driftCheck", "", func(r *plan.Result) { r.DriftCheck.Value = plan.DriftCheck{} }},

@@ -11,6 +11,7 @@
 {{- if and $v.credentials.request (ne $v.target "standalone") }}{{ fail "credentials.request needs target standalone" }}{{ end -}}
 {{- if and $v.monitoring.platform (eq $v.target "vanilla") }}{{ fail "monitoring.platform needs OpenShift: target standalone or hypershift" }}{{ end -}}
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
+{{- if has $v.driver.name (list "cinder-csi" "cinder-csi-backup") }}{{ fail (printf "driver.name %s would give objects of the whole cluster the names of those of cinder.csi.openstack.org: choose another name, such as %s.example.com" $v.driver.name $v.driver.name) }}{{ end -}}
 controller: {{ ne $v.plane "guest" }}
 node: {{ ne $v.plane "management" }}
 cluster: {{ ne $v.plane "management" }}
@@ -35,6 +36,21 @@ app.kubernetes.io/managed-by: Helm
 app.kubernetes.io/name: cinder-csi
 app.kubernetes.io/part-of: cinder-csi
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end -}}
+
+{{- /* (root, role): the labels of an object of the Prometheus operator. */ -}}
+{{- define "cinder-csi.monitoringLabels" -}}
+{{- $labels := include "labels" .root | fromYaml -}}
+{{- toYaml (mergeOverwrite $labels .root.Values.monitoring.labels (dict "app.kubernetes.io/component" .role)) -}}
+{{- end -}}
+
+{{- /* Begins the names of objects that are in no namespace: with another driver name, a second bundle in the cluster has others. */ -}}
+{{- define "cinder-csi.clusterPrefix" -}}
+{{ eq .Values.driver.name "cinder.csi.openstack.org" | ternary "cinder-csi" .Values.driver.name }}
+{{- end -}}
+
+{{- define "cinder-csi.snapshotClass" -}}
+{{ .Values.snapshots.className | default (include "cinder-csi.clusterPrefix" .) }}
 {{- end -}}
 
 {{- /* What keeps an object when what deployed it is gone. */ -}}
