@@ -63,7 +63,7 @@ func (p *plane) values() object {
 		}
 		values["driftCheck"] = p.driftCheckChart()
 		values["networkPolicy"] = p.networkValues()
-		values["controller"] = merge(workloadValues(r.Controller), object{"replicas": whole(r.Controller.Replicas), "runAsUser": whole(r.Controller.RunAsUser)})
+		values["controller"] = merge(workloadValues(r.Controller), object{"replicas": whole(r.Controller.Replicas), "runAsUser": p.runAsUserValue()})
 	}
 	if p.controller && p.hosted() {
 		values["hypershift"] = object{"kubeconfigSecret": whole(r.KubeconfigSecret), "guestAccess": whole(r.GuestAccess)}
@@ -101,6 +101,14 @@ func (p *plane) settingValues(values object) {
 		}
 		at[keys[len(keys)-1]] = part(d, field, value)
 	}
+}
+
+// runAsUserValue is auto where the chart decides as the plan did.
+func (p *plane) runAsUserValue() node {
+	if user := p.r.Controller.RunAsUser; user.Source != plan.Default {
+		return whole(user)
+	}
+	return part(p.r.Controller.RunAsUser, "", v1alpha1.Auto)
 }
 
 // seLinuxValue is auto where the chart decides as the plan did.

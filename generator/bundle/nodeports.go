@@ -6,6 +6,7 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/field"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
+	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
 // The host ports of a node, counted from the first.
@@ -76,7 +77,7 @@ func (p *plane) portPatches() []patch {
 // nodePortsValue is auto where the chart decides as the plan did.
 func (p *plane) nodePortsValue() node {
 	if p.r.NodePorts.Source == plan.Default {
-		return part(p.r.NodePorts, "", "auto")
+		return part(p.r.NodePorts, "", v1alpha1.Auto)
 	}
 	return whole(p.r.NodePorts)
 }
