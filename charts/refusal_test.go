@@ -43,6 +43,9 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 		"labels of monitors that are none": {
 			"monitoring: {labels: {release: a b}}", "at '/monitoring/labels/release'",
 		},
+		"nodes that are not Linux": {
+			"node: {nodeSelector: {kubernetes.io/os: windows}}", "at '/node/nodeSelector/kubernetes.io~1os': value must be 'linux'",
+		},
 		"labels that the chart sets itself": {
 			"commonLabels: {app.kubernetes.io/name: mine}", "at '/commonLabels/app.kubernetes.io~1name': false schema",
 		},

@@ -93,7 +93,8 @@ func TestByHandTheChartLeavesTheUserToOpenShift(t *testing.T) {
 		"": 65532, "target: standalone": nil, "target: hypershift\nplane: management": nil,
 		"target: standalone\ncontroller: {runAsUser: 1000680000}": 1000680000, "controller: {runAsUser: null}": nil, "controller: {runAsUser: 7}": 7,
 	} {
-		context := objects(t, parse(t, values))[deployment].Fields["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["securityContext"].(map[string]any)
+		pod := objects(t, parse(t, values))[deployment].Fields["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
+		context := pod["securityContext"].(map[string]any)
 		for _, key := range []string{"runAsUser", "runAsGroup", "fsGroup"} {
 			got := context[key]
 			if number, is := got.(float64); is { // as JSON has it
@@ -105,6 +106,16 @@ func TestByHandTheChartLeavesTheUserToOpenShift(t *testing.T) {
 		}
 		if context["runAsNonRoot"] != true {
 			t.Errorf("%q: want runAsNonRoot, got %v", values, context)
+		}
+	}
+}
+
+// The pod of `helm test` runs as the controller does.
+func TestThePodOfHelmTestHasTheUserOfTheController(t *testing.T) {
+	for values, want := range map[string]any{aClass: 65532.0, aClass + "target: standalone": nil, aClass + "controller: {runAsUser: 7}": 7.0} {
+		spec := objects(t, parse(t, values))[testPod].Fields["spec"].(map[string]any)
+		if got := spec["securityContext"].(map[string]any)["runAsUser"]; got != want {
+			t.Errorf("%q: want user %v, got %v", values, want, got)
 		}
 	}
 }

@@ -205,6 +205,20 @@ volumeMounts:
   readOnly: true
 {{- end -}}
 
+{{- /* The user of pods that do not run as root; empty where the platform selects it. A security context constraint of OpenShift admits only users of
+the range of the namespace. */ -}}
+{{- define "cinder-csi.user" -}}
+{{- $user := .Values.controller.runAsUser -}}
+{{- if kindIs "string" $user -}}
+{{- $user = eq .Values.target "vanilla" | ternary 65532 0 -}}
+{{- end -}}
+{{- with $user -}}
+runAsUser: {{ . | int64 }}
+runAsGroup: {{ . | int64 }}
+fsGroup: {{ . | int64 }}
+{{- end -}}
+{{- end -}}
+
 {{- define "cinder-csi.unprivileged" -}}
 allowPrivilegeEscalation: false
 capabilities:
@@ -333,10 +347,8 @@ podAffinity:
 {{- /* What the values of a role say about its pods, except its affinity. */ -}}
 {{- define "cinder-csi.placement" -}}
 priorityClassName: {{ .priorityClassName | quote }}
-{{- with .nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+  {{- toYaml (mergeOverwrite (dict) (.nodeSelector | default dict) (dict "kubernetes.io/os" "linux")) | nindent 2 }}
 tolerations: {{ toJson .tolerations }}
 {{- if .imagePullSecrets }}
 imagePullSecrets:
