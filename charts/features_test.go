@@ -100,7 +100,7 @@ func TestANodePoolHasItsOwnSelectorTolerationsAndAttachLimit(t *testing.T) {
 	all := objects(t, parse(t, pools))
 	gpu := as[appsv1.DaemonSet](t, all["DaemonSet/cinder-csi-node-gpu"])
 	pod := gpu.Spec.Template.Spec
-	if diff := cmp.Diff(map[string]string{"pool": "gpu"}, pod.NodeSelector); diff != "" {
+	if diff := cmp.Diff(map[string]string{"pool": "gpu", "kubernetes.io/os": "linux"}, pod.NodeSelector); diff != "" {
 		t.Error(diff)
 	}
 	if len(pod.Tolerations) != 0 {

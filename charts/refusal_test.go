@@ -34,6 +34,18 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 		"the label that selects the pods": {
 			"controller: {podLabels: {app: mine}}", "at '/controller/podLabels/app': false schema",
 		},
+		"a driver name that gives the names of the default": {
+			"driver: {name: cinder-csi}", "driver.name cinder-csi would give objects of the whole cluster the names",
+		},
+		"labels of monitors that the chart sets itself": {
+			"monitoring: {labels: {app.kubernetes.io/component: mine}}", "at '/monitoring/labels/app.kubernetes.io~1component': false schema",
+		},
+		"labels of monitors that are none": {
+			"monitoring: {labels: {release: a b}}", "at '/monitoring/labels/release'",
+		},
+		"nodes that are not Linux": {
+			"node: {nodeSelector: {kubernetes.io/os: windows}}", "at '/node/nodeSelector/kubernetes.io~1os': value must be 'linux'",
+		},
 		"labels that the chart sets itself": {
 			"commonLabels: {app.kubernetes.io/name: mine}", "at '/commonLabels/app.kubernetes.io~1name': false schema",
 		},

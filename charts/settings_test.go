@@ -31,7 +31,7 @@ func settingsText(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("{{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the arguments those of manifests/base. */ -}}\n")
 	for _, role := range []string{"", v1alpha1.ControllerRole, v1alpha1.NodeRole} {
-		fmt.Fprintf(&b, "\n{{- define \"settings.%s\" -}}\n", cmp.Or(role, "both"))
+		fmt.Fprintf(&b, "\n{{- define \"cinder-csi.settings.%s\" -}}\n", cmp.Or(role, "both"))
 		rows := slices.Clone(v1alpha1.Settings)
 		slices.SortFunc(rows, func(a, b v1alpha1.Setting) int { return strings.Compare(a.Variable, b.Variable) })
 		for _, s := range rows {
@@ -42,7 +42,7 @@ func settingsText(t *testing.T) string {
 		b.WriteString("{{- end -}}\n")
 	}
 	for _, w := range []struct{ role, file string }{{v1alpha1.ControllerRole, "deployment"}, {v1alpha1.NodeRole, "daemonset"}} {
-		fmt.Fprintf(&b, "\n{{- define \"driverArgs.%s\" -}}\n", w.role)
+		fmt.Fprintf(&b, "\n{{- define \"cinder-csi.driverArgs.%s\" -}}\n", w.role)
 		for _, arg := range argsOfBase(t, "base/"+w.role+"/"+w.file+".yaml") {
 			fmt.Fprintf(&b, "- %q\n", arg)
 		}
@@ -57,7 +57,7 @@ func expression(s v1alpha1.Setting) string {
 	case int: // Helm reads numbers of a file as floating-point numbers
 		return value + " | int64"
 	case map[string]string:
-		return `include "pairs" ` + value
+		return `include "cinder-csi.pairs" ` + value
 	}
 	return value
 }

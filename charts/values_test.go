@@ -35,12 +35,14 @@ const (
 
 // Groups of objects in the row of a value.
 const (
-	everyObject   = "every object"
-	leaseRoles    = "the Roles and RoleBindings of the leases"
-	bindings      = "the ClusterRoleBindings of the sidecars"
-	clusterRoles  = "the ClusterRoles of the sidecars"
-	openShiftSCC  = "the ClusterRole and ClusterRoleBinding of the security context constraint"
-	snapshotRoles = "the ClusterRoles, Roles and bindings of snapshots"
+	everyObject     = "every object"
+	leaseRoles      = "the Roles and RoleBindings of the leases"
+	bindings        = "the ClusterRoleBindings of the sidecars"
+	clusterRoles    = "the ClusterRoles of the sidecars"
+	renamedRoles    = "the ClusterRoles of another driver name"
+	renamedBindings = "the ClusterRoleBindings of another driver name"
+	openShiftSCC    = "the ClusterRole and ClusterRoleBinding of the security context constraint"
+	snapshotRoles   = "the ClusterRoles, Roles and bindings of snapshots"
 )
 
 var sidecars = []string{"attacher", "provisioner", "resizer", "snapshotter"}
@@ -65,6 +67,12 @@ func namesOf(group string, before, after []string) []string {
 	case clusterRoles:
 		each("ClusterRole/cinder-csi-%s")
 		names = append(names, "ClusterRole/cinder-csi-provisioner-snapshots")
+	case renamedRoles:
+		each("ClusterRole/a.example-%s")
+		names = append(names, "ClusterRole/a.example-provisioner-snapshots")
+	case renamedBindings:
+		each("ClusterRoleBinding/a.example-%s")
+		names = append(names, "ClusterRoleBinding/a.example-provisioner-snapshots")
 	case openShiftSCC:
 		return []string{"CSIDriver/cinder.csi.openstack.org", "ClusterRole/cinder-csi-node-privileged", "ClusterRoleBinding/cinder-csi-node-privileged"}
 	case snapshotRoles:
@@ -103,16 +111,17 @@ var rows = slices.Concat(
 )
 
 var generalRows = []row{
-	{leaf: "target", value: "standalone", objects: []string{deployment, daemonSet, openShiftSCC}},
+	{leaf: "target", value: "standalone", objects: []string{deployment, daemonSet, nodeSettings, openShiftSCC}},
 	{leaf: "plane", value: "guest", with: hypershift, objects: []string{everyObject}},
 	{leaf: "namespaces.controller", value: "storage", objects: []string{
 		deployment, budget, controllerAccount, controllerConfig, controllerSettings, leaseRoles, bindings,
 	}},
 	{leaf: "namespaces.node", value: "storage", objects: []string{daemonSet, nodeAccount, nodeConfig, nodeSettings}},
 	{leaf: "driver.name", value: "a.example", with: aClass, objects: []string{
-		csiDriver, "CSIDriver/a.example", controllerSettings, nodeSettings, deployment, daemonSet, snapshotClass, "StorageClass/fast",
+		csiDriver, "CSIDriver/a.example", controllerSettings, nodeSettings, deployment, daemonSet, snapshotClass, "VolumeSnapshotClass/a.example", "StorageClass/fast",
+		clusterRoles, bindings, renamedRoles, renamedBindings,
 	}},
-	{leaf: "driver.pvcAnnotations", value: "false", objects: []string{controllerSettings, deployment}},
+	{leaf: "driver.pvcAnnotations", value: "true", objects: []string{controllerSettings, deployment}},
 	{leaf: "driver.adopted", value: "true", objects: []string{csiDriver}},
 	{leaf: "driver.limitRefreshSeconds", value: "60", objects: []string{csiDriver}},
 	{leaf: "driver.kubeletDir", value: "/var/lib/k0s/kubelet", objects: []string{nodeSettings, daemonSet}},
@@ -137,6 +146,10 @@ var generalRows = []row{
 	{leaf: "monitoring.kind", value: "ServiceMonitor", objects: []string{
 		"Service/cinder-csi-controller-metrics", "Service/cinder-csi-node-metrics", "ServiceMonitor/cinder-csi-controller", "ServiceMonitor/cinder-csi-node", "ServiceMonitor/cinder-csi-snapshotter",
 		nodeSettings, daemonSet,
+	}},
+	{leaf: "monitoring.nodePorts", value: "29701", with: "monitoring: {kind: ServiceMonitor}\n", objects: []string{daemonSet, nodeSettings, "Service/cinder-csi-node-metrics"}},
+	{leaf: "monitoring.labels", value: "{release: prom}", with: "monitoring: {kind: PodMonitor, alerts: true}\n", objects: []string{
+		"PodMonitor/cinder-csi-controller", "PodMonitor/cinder-csi-snapshotter", "PodMonitor/cinder-csi-node", "PrometheusRule/cinder-csi-controller", "PrometheusRule/cinder-csi-node",
 	}},
 	{leaf: "credentials.caKey", value: "ca.crt", objects: []string{deployment}},
 	{leaf: "credentials.request", value: "true", with: standalone, objects: []string{"CredentialsRequest/cinder-csi"}},

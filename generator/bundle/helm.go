@@ -47,6 +47,7 @@ func (p *plane) values() object {
 	values["monitoring"] = object{
 		"kind": whole(r.Monitoring), "platform": whole(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": whole(r.Alerts), "dashboards": whole(r.Dashboards),
 		"runbookBase": whole(r.RunbookBase),
+		"nodePorts":   p.nodePortsValue(), "labels": whole(r.MonitoringLabels),
 	}
 	driver := object{"name": whole(r.Driver)}
 	conf := object{}
@@ -63,7 +64,7 @@ func (p *plane) values() object {
 		}
 		values["driftCheck"] = p.driftCheckChart()
 		values["networkPolicy"] = p.networkValues()
-		values["controller"] = merge(workloadValues(r.Controller), object{"replicas": whole(r.Controller.Replicas), "runAsUser": whole(r.Controller.RunAsUser)})
+		values["controller"] = merge(workloadValues(r.Controller), object{"replicas": whole(r.Controller.Replicas), "runAsUser": p.runAsUserValue()})
 	}
 	if p.controller && p.hosted() {
 		values["hypershift"] = object{"kubeconfigSecret": whole(r.KubeconfigSecret), "guestAccess": whole(r.GuestAccess)}
@@ -103,6 +104,14 @@ func (p *plane) settingValues(values object) {
 	}
 }
 
+// runAsUserValue is auto where the chart decides as the plan did.
+func (p *plane) runAsUserValue() node {
+	if user := p.r.Controller.RunAsUser; user.Source != plan.Default {
+		return whole(user)
+	}
+	return part(p.r.Controller.RunAsUser, "", v1alpha1.Auto)
+}
+
 // seLinuxValue is auto where the chart decides as the plan did.
 func (p *plane) seLinuxValue() node {
 	set := v1alpha1.Disabled
@@ -127,7 +136,9 @@ func (p *plane) snapshotValues() node {
 	s := p.r.SnapshotClass
 	values := object{"enabled": part(s, "enabled", s.Value.Enabled)}
 	if p.cluster && s.Value.Enabled {
-		values["className"] = part(s, "name", s.Value.Name)
+		if own, _ := v1alpha1.SnapshotClassNames(p.r.Driver.Value); s.Value.Name != own { // else the chart names it so
+			values["className"] = part(s, "name", s.Value.Name)
+		}
 		values["default"] = part(s, "default", s.Value.Default)
 		values["force"] = part(s, "snapshotInUse", !s.Value.InUse)
 		classes := list{}

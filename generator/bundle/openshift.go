@@ -9,7 +9,7 @@ func (p *plane) credentialsRequest() node {
 	const api = "cloudcredential.openshift.io/v1"
 	return under(object{
 		"apiVersion": fixed(api), "kind": fixed("CredentialsRequest"),
-		"metadata": object{"name": fixed("cinder-csi"), "namespace": fixed(credentialOperator), "labels": fixed(labels("controller"))},
+		"metadata": object{"name": p.clusterName(basePrefix, refOf(p.r.CredentialsRequest)), "namespace": fixed(credentialOperator), "labels": fixed(labels("controller"))},
 		"spec": object{
 			"secretRef":    object{"name": part(p.r.Credentials, "secretName", p.r.Credentials.Value.SecretName), "namespace": whole(p.controllerNS)},
 			"providerSpec": fixed(map[string]any{"apiVersion": api, "kind": "OpenStackProviderSpec"}),
@@ -95,9 +95,9 @@ func (p *plane) discovery(namespace plan.Decision[string], component string) []n
 // the Prometheus of user workloads refuses a ServiceMonitor that names a file.
 func (p *plane) reader() []node {
 	meta := func(namespaced bool) object {
-		m := object{"name": fixed(metricsReader), "labels": fixed(labels("controller"))}
+		m := object{"name": p.clusterName(metricsReader, p.tlsOn()), "labels": fixed(labels("controller"))}
 		if namespaced {
-			m["namespace"] = whole(p.controllerNS)
+			m["name"], m["namespace"] = fixed(metricsReader), whole(p.controllerNS)
 		}
 		return m
 	}
@@ -112,7 +112,7 @@ func (p *plane) reader() []node {
 		},
 		{
 			"apiVersion": fixed(rbacGroup + "/v1"), "kind": fixed("ClusterRoleBinding"), "metadata": meta(false),
-			"roleRef":  fixed(map[string]any{"apiGroup": rbacGroup, "kind": "ClusterRole", "name": metricsReader}),
+			"roleRef":  object{"apiGroup": fixed(rbacGroup), "kind": fixed("ClusterRole"), "name": p.clusterName(metricsReader, p.tlsOn())},
 			"subjects": list{object{"kind": fixed("ServiceAccount"), "name": fixed(metricsReader), "namespace": whole(p.controllerNS)}},
 		},
 	}
@@ -121,6 +121,12 @@ func (p *plane) reader() []node {
 		nodes = append(nodes, under(d, p.tlsOn()))
 	}
 	return nodes
+}
+
+// monitorLabels are those of a monitor that manifests/ does not have.
+func (p *plane) monitorLabels() node {
+	d := p.r.MonitoringLabels
+	return merge(objectOf(part(d, "", d.Value)), objectOf(fixed(labels("controller"))))
 }
 
 // tlsMonitor names secrets and certificates by reference, so that both of OpenShift's Prometheus servers accept it.
@@ -142,7 +148,7 @@ func (p *plane) tlsMonitor() node {
 	}
 	return under(object{
 		"apiVersion": fixed("monitoring.coreos.com/v1"), "kind": fixed("ServiceMonitor"),
-		"metadata": object{"name": fixed("cinder-csi-controller-tls"), "namespace": whole(p.controllerNS), "labels": fixed(labels("controller"))},
+		"metadata": object{"name": fixed("cinder-csi-controller-tls"), "namespace": whole(p.controllerNS), "labels": p.monitorLabels()},
 		"spec": object{
 			"selector":  object{"matchLabels": fixed(map[string]string{"app.kubernetes.io/name": "cinder-csi", componentLabel: "controller"})},
 			"endpoints": endpoints,

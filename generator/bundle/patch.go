@@ -47,9 +47,11 @@ func (p *plane) patches() []patch {
 		merge("ConfigMap", "cinder-csi-node-settings", "node-settings.yaml", object{"data": p.nodeSettings()})
 		merge("ConfigMap", "cinder-csi-node-config", "node-config.yaml", object{"data": object{"cloud.conf": p.nodeConf}})
 		merge("DaemonSet", "cinder-csi-node", "node.yaml", object{"spec": p.nodeSpec()})
+		list = append(list, p.portPatches()...)
 		list = append(list, p.kubeletMount()) // it finds the driver as the first container, as the patch above has it; a component may have changed that
 		list = append(list, absentAlert("node", p.nodeNS))
 	}
+	list = append(list, p.labelPatches()...)
 	if p.cluster {
 		ops := []op{{pointer: "/metadata/name", at: field.Path{"metadata", "name"}, value: whole(p.r.Driver)}}
 		if p.r.LimitRefresh.Value > 0 {
@@ -59,6 +61,7 @@ func (p *plane) patches() []patch {
 		list = append(list, patch{file: "patches/csidriver.yaml", target: target{kinds: []string{"CSIDriver"}}, ops: ops})
 	}
 	list = append(list, p.runbookPatches()...)
+	list = append(list, p.clusterNamePatches()...)
 	return append(list, p.namespacePatches()...)
 }
 
@@ -67,7 +70,10 @@ func absentAlert(role string, namespace plan.Decision[string]) patch {
 	expr := fmt.Sprintf("absent(cinder_csi_build_info{namespace=%q,pod=~\"cinder-csi-%s-.+\"})", namespace.Value, role)
 	return patch{
 		file: "patches/alerts-" + role + ".yaml", target: target{kinds: []string{"PrometheusRule"}, name: "cinder-csi-" + role},
-		ops: []op{{pointer: "/spec/groups/0/rules/0/expr", at: field.Path{"spec", "groups", "[cinder-csi-" + role + "]", "rules", "[0]", "expr"}, value: part(namespace, "", expr)}},
+		ops: []op{{
+			pointer: "/spec/groups/0/rules/0/expr", at: field.Path{"spec", "groups", "[cinder-csi-" + role + "]", "rules", "[0]", "expr"},
+			value: part(namespace, "", expr),
+		}},
 	}
 }
 

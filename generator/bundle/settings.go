@@ -49,13 +49,7 @@ func (p *plane) controllerSettings() object {
 }
 
 func (p *plane) nodeSettings() object {
-	metrics := "127.0.0.1:29603"
-	if p.monitored() {
-		metrics = ":29603" // as the component metrics-node has it
-	}
-	return merge(p.sharedSettings(plan.RoleNode, p.r.Node), object{
-		"METRICS_ADDRESS": part(p.r.Monitoring, "", metrics),
-	})
+	return merge(p.sharedSettings(plan.RoleNode, p.r.Node), p.portSettings())
 }
 
 // sharedSettings are those of both roles, with what a person adds to one.

@@ -53,6 +53,7 @@ func (c *clusterCheck) run(ctx context.Context) {
 	c.checkSecrets(ctx)
 	c.checkNodes(ctx)
 	c.checkTaken(ctx, err == nil)
+	c.checkPorts(ctx)
 	c.checkNetwork(ctx)
 	c.checkClasses(ctx)
 }

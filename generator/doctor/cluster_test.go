@@ -42,7 +42,9 @@ const bundleYAML = `
   spec:
     template:
       spec:
-        containers: [{name: driver, image: "registry.example/driver:v1"}]
+        hostNetwork: true
+        initContainers: [{name: registrar, image: "registry.example/registrar:v1", ports: [{name: registrar, containerPort: 29602}]}]
+        containers: [{name: driver, image: "registry.example/driver:v1", ports: [{name: metrics, containerPort: 29603}, {name: healthz, containerPort: 29601}]}]
         volumes:
         - {name: plugin, hostPath: {path: /var/lib/kubelet/plugins/cinder.csi.openstack.org}}
         - {name: registration, hostPath: {path: /var/lib/kubelet/plugins_registry}}
@@ -59,6 +61,7 @@ func newAPI() api {
 		"/api/v1/namespaces/cinder-csi-node":                     `{"metadata": {"name": "cinder-csi-node", "labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}`,
 		"/apis/apps/v1/daemonsets":                               `{"items": [` + nodeLocalDNS("169.254.20.10") + `]}`,
 		apiServerSlice:                                           apiServerAt("192.0.2.10", 6443),
+		"/api/v1/pods":                                           `{"items": [` + podWithPort("cinder-csi-node", "DaemonSet", "cinder-csi-node", true, "containerPort", 29603) + `]}`,
 		"/apis/storage.k8s.io/v1/storageclasses":                 `{"items": []}`,
 		"/apis/snapshot.storage.k8s.io/v1/volumesnapshotclasses": `{"items": []}`,
 		"/api/v1/nodes":                                          `{"items": [{"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "az1"}}}]}`,
@@ -77,6 +80,12 @@ func apiServerAt(address string, port int) string {
 func nodeLocalDNS(addresses string) string {
 	return fmt.Sprintf(`{"metadata": {"namespace": "kube-system", "name": "node-local-dns"}, "spec": {"template": {"spec": {"hostNetwork": true,
 		"containers": [{"name": "node-cache", "image": "registry.k8s.io/dns/k8s-dns-node-cache:1.26.4", "args": ["-localip", %q, "-conf", "/etc/Corefile"]}]}}}}`, addresses)
+}
+
+// podWithPort is a pod with an owner and one declared port.
+func podWithPort(namespace, kind, owner string, hostNetwork bool, field string, port int) string {
+	return fmt.Sprintf(`{"metadata": {"namespace": %q, "name": "p", "ownerReferences": [{"kind": %q, "name": %q}]},
+		"spec": {"hostNetwork": %t, "containers": [{"name": "c", "ports": [{%q: %d, "protocol": "TCP"}]}]}}`, namespace, kind, owner, hostNetwork, field, port)
 }
 
 // workloadJSON is a workload with one container and one directory of the node.
@@ -189,6 +198,14 @@ var clusterFaults = []struct {
 		"another driver in the namespace", "/apis/apps/v1/daemonsets",
 		`{"items": [` + workloadJSON("cinder-csi-node", "cinder-csi-node", "x", "/var/lib/kubelet/plugins/west.example.org") + `]}`, "cluster.rights", Error, "DaemonSet cinder-csi-node/cinder-csi-node (driver west.example.org)",
 	},
+	{
+		"another pod on the network of the nodes", "/api/v1/pods", `{"items": [` + podWithPort("west", "DaemonSet", "cinder-csi-node", true, "containerPort", 29602) + `]}`,
+		"cluster.ports", Error, "declare host ports of the bundle: 29602 (DaemonSet west/cinder-csi-node)",
+	},
+	{
+		"another pod with a host port", "/api/v1/pods", `{"items": [` + podWithPort("web", "ReplicaSet", "proxy", false, "hostPort", 29601) + `]}`,
+		"cluster.ports", Error, "29601 (ReplicaSet web/proxy)",
+	},
 	{"an API server on another port", apiServerSlice, apiServerAt("192.0.2.10", 16443), "cluster.network", Error, "does not let the controller reach the API server at 192.0.2.10:16443"},
 	{"an API server elsewhere", apiServerSlice, apiServerAt("198.51.100.7", 6443), "cluster.network", Error, "reach the API server at 198.51.100.7:6443"},
 	{
@@ -252,6 +269,14 @@ func TestABundleThatIsInstalledAlreadyIsFine(t *testing.T) {
 		"provisioner": "cinder.csi.openstack.org", "parameters": {"type": "fast"}, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}]}`
 	if r := clusterReport(t, a, install(t)); r.Count(Error)+r.Count(Warning) != 0 || !has(r, "cluster.driver", OK, "installed already") {
 		t.Errorf("want only ok, got %+v", r.Findings)
+	}
+}
+
+func TestAPortOfAPodThatHasItsOwnNetworkIsFree(t *testing.T) {
+	a := newAPI()
+	a["/api/v1/pods"] = `{"items": [` + podWithPort("web", "ReplicaSet", "proxy", false, "containerPort", 29603) + `]}`
+	if r := clusterReport(t, a, install(t)); !has(r, "cluster.ports", OK, "no other pod declares one of the 3 host ports") {
+		t.Errorf("want cluster.ports ok, got %+v", r.Findings)
 	}
 }
 

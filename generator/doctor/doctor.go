@@ -88,6 +88,7 @@ var Checks = []Check{
 	{"cluster.nodes", "the zone labels of the nodes are compute zones of the cloud"},
 	{"cluster.kubelet", "kubelet has its directory where the bundle looks for it"},
 	{"cluster.rights", "no other bundle of this project has the ClusterRoleBindings or the pods of this one"},
+	{"cluster.ports", "no other pod of the cluster declares a host port of the nodes"},
 	{"cluster.network", "the NetworkPolicy of the bundle lets the controller reach the API server and the DNS of the cluster"},
 	{"cluster.classes", "no class of the bundle collides with one that exists, and at most one is the default"},
 }

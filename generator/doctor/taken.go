@@ -11,10 +11,10 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/cluster"
 )
 
-// checkTaken looks for another bundle of this project. Its ClusterRoleBindings have the same names, so the bundle that is applied last takes the
-// rights of the other. Its pods may have the same namespace and name.
+// checkTaken looks for another bundle of this project. With the same driver name its ClusterRoleBindings have the same names, so the bundle that
+// is applied last takes the rights of the other. Its pods may have the same namespace and name.
 func (c *clusterCheck) checkTaken(ctx context.Context, listed bool) {
-	const do = "a cluster takes one bundle: see docs/how-to/several-clouds.md, Two bundles in one cluster"
+	const do = "give this bundle its own spec.driver.name and spec.namespaces: see docs/how-to/several-clouds.md, Two bundles in one cluster"
 	var bound, workloads []string
 	for _, want := range c.Bundle.Bindings {
 		var have rbacv1.ClusterRoleBinding

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
@@ -84,6 +85,10 @@ func (c *comparison) guardSnapshots(change *v1alpha1.Change, was, is any) {
 	if !off && !renamed && !gone {
 		return
 	}
+	if renamed {
+		c.guardRenamedClass(change, was, is)
+		return
+	}
 	change.Accept = Snapshots
 	change.Refused = "existing VolumeSnapshots lose their class and the snapshotter sidecar, so that nobody can restore or delete them"
 	switch on := c.next.Config.Snapshots.Enabled; {
@@ -92,6 +97,21 @@ func (c *comparison) guardSnapshots(change *v1alpha1.Change, was, is any) {
 	case off && (on == nil || *on): // else the class for backups returns with snapshots
 		change.Pin = m{"snapshots": m{"backup": v1alpha1.Enabled}}
 	}
+}
+
+// guardRenamedClass: VolumeSnapshots name their class. The old class can stay beside the new one. With another driver name the class is another
+// in any case, and the refusal of that name is enough.
+func (c *comparison) guardRenamedClass(change *v1alpha1.Change, was, is any) {
+	if c.was.Driver.Value != c.is.Driver.Value {
+		return
+	}
+	change.Accept = ClassRemoved
+	change.Refused = fmt.Sprintf("VolumeSnapshots that name VolumeSnapshotClass %v would find no class; the bundle has VolumeSnapshotClass %v in its place", was, is)
+	class := m{}
+	if change.Decision == plan.IDs.BackupClass.ID {
+		class["parameters"] = m{contract.ParameterType: string(contract.KindBackup)}
+	}
+	change.Pin = m{"snapshots": m{"classes": m{fmt.Sprint(was): class}}}
 }
 
 // guardImmutable refuses what Kubernetes cannot change in place. A class that names its type by the ID instead of a name that is gone is

@@ -98,7 +98,7 @@ func (p *proposal) readSnapshotClass(d document) error {
 	_, unknown, err := contract.ParseSnapshotClass(parameters)
 	secrets := slices.ContainsFunc(slices.Collect(maps.Keys(parameters)), func(name string) bool { return strings.HasSuffix(name, "-secret-name") })
 	switch {
-	case d.name() == v1alpha1.SnapshotClassName || d.name() == v1alpha1.BackupClassName:
+	case slices.Contains(bundleSnapshotClasses(), d.name()):
 		p.note("the class", "", snapshotClassRules[2].why)
 		return nil
 	case len(unknown) > 0 || err != nil || secrets || p.known.openShift:
@@ -121,6 +121,13 @@ func (p *proposal) readSnapshotClass(d document) error {
 	}
 	p.Spec.Snapshots.Classes = map[string]v1alpha1.SnapshotClass{d.name(): class}
 	return nil
+}
+
+// bundleSnapshotClasses are the VolumeSnapshotClasses that the bundle has by itself. Their names follow that of the driver, which a proposal
+// leaves as it is upstream.
+func bundleSnapshotClasses() []string {
+	snapshots, backups := v1alpha1.SnapshotClassNames(cluster.UpstreamName)
+	return []string{snapshots, backups}
 }
 
 func (d document) annotation(key string) string { return d.text("metadata", "annotations", key) }

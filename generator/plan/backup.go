@@ -4,8 +4,9 @@ import "github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 
 // backupClass is the VolumeSnapshotClass for backups. A member cannot ask whether cinder-backup runs: Cinder answers a list of backups
 // without it. So the decision rests on the right to list backups, and its reason says what that does not prove.
-func (d *decider) backupClass() Decision[BackupClass] {
-	class := BackupClass{Enabled: true, Name: v1alpha1.BackupClassName}
+func (d *decider) backupClass(driver string) Decision[BackupClass] {
+	_, name := v1alpha1.SnapshotClassNames(driver)
+	class := BackupClass{Enabled: true, Name: name}
 	mode := d.spec.Snapshots.Backup
 	switch {
 	case mode == v1alpha1.Disabled:
@@ -17,7 +18,7 @@ func (d *decider) backupClass() Decision[BackupClass] {
 		return Decision[BackupClass]{Source: Default, Reason: "backups are made through snapshots, which are off"}
 	case mode == v1alpha1.Enabled:
 		if s := d.inv.Backup.State; s == v1alpha1.Denied || s == v1alpha1.Unsupported {
-			d.warn("spec.snapshots.backup is enabled, but the cloud does not let this project list backups (%s): VolumeSnapshots of class %s may fail", s, v1alpha1.BackupClassName)
+			d.warn("spec.snapshots.backup is enabled, but the cloud does not let this project list backups (%s): VolumeSnapshots of class %s may fail", s, name)
 		}
 		return Decision[BackupClass]{Value: class, Source: FromConfig, Reason: "spec.snapshots.backup is enabled"}
 	case d.inv.Backup.State == "":
@@ -27,7 +28,7 @@ func (d *decider) backupClass() Decision[BackupClass] {
 	}
 	// A quota is for the terminal alone: it changes from day to day.
 	if quota, counted := d.inv.Quota.Value["backups"]; d.inv.Quota.State == v1alpha1.Known && counted && quota.Limit == 0 {
-		d.notice("the quota of this project allows no backup, so VolumeSnapshots of class %s fail: ask the operator of the cloud, or set spec.snapshots.backup: disabled", v1alpha1.BackupClassName)
+		d.notice("the quota of this project allows no backup, so VolumeSnapshots of class %s fail: ask the operator of the cloud, or set spec.snapshots.backup: disabled", name)
 	}
 	return Decision[BackupClass]{
 		Value: class, Source: Inferred, Facts: []v1alpha1.NamedFact{{Name: "backup", Value: string(v1alpha1.Known)}},

@@ -3,7 +3,9 @@ package plan
 import (
 	"cmp"
 	"io/fs"
+	"net"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -17,6 +19,7 @@ import (
 type baseDefaults struct {
 	leases    Leases
 	csiDriver CSIDriver
+	nodePort  int // the first of the ports of a node
 	roles     map[string]baseRole
 	requests  map[string]map[string]string // resource requests by role/container
 	images    map[string]string            // by role/container
@@ -79,6 +82,9 @@ func readBase(files fs.FS) (baseDefaults, error) {
 		return b, err
 	}
 	b.leases = Leases{settings.Data["LEASE_DURATION"], settings.Data["LEASE_RENEW_DEADLINE"], settings.Data["LEASE_RETRY_PERIOD"]}
+	if err := b.readNodePort(files); err != nil {
+		return b, err
+	}
 	err := fs.WalkDir(files, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil || !isWorkload(name) {
 			return err
@@ -101,6 +107,19 @@ func readBase(files fs.FS) (baseDefaults, error) {
 		return nil
 	})
 	return b, err
+}
+
+// readNodePort reads the first host port of the nodes, on which livenessprobe listens.
+func (b *baseDefaults) readNodePort(files fs.FS) error {
+	var settings struct{ Data map[string]string }
+	if err := readYAML(files, "base/node/settings.yaml", &settings); err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(settings.Data["HEALTHZ_ADDRESS"])
+	if err == nil {
+		b.nodePort, err = strconv.Atoi(port)
+	}
+	return err
 }
 
 // isWorkload is whether a file may add containers.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,11 +59,20 @@ func (d *decider) checkDriverName(name string) {
 		d.problem("spec.driver.name: %q is not a driver name: lower-case letters, digits, '-' and '.', at most 63 characters", name)
 	}
 	switch {
+	case slices.Contains(takenNames(), name):
+		d.problem("spec.driver.name: with %q, objects of the whole cluster would have the names of those of %s, such as VolumeSnapshotClass %[1]s. "+
+			"Two bundles of one cluster would take each other's; choose another name, such as %[1]s.example.com", name, contract.DriverName)
 	case d.sideBySide() && name == contract.DriverName:
 		d.problem("spec.driver.name: %s is the name of OpenShift's built-in driver; leave it out, or set spec.openshift.coexistence: adopt to take it over", name)
 	case d.openShift() && !d.sideBySide() && name != contract.DriverName:
 		d.problem("spec.driver.name: %q contradicts spec.openshift.coexistence: adopt, which takes %s", name, contract.DriverName)
 	}
+}
+
+// takenNames are the driver names that would give objects of the whole cluster the names that upstream's driver name gives them.
+func takenNames() []string {
+	snapshots, backups := v1alpha1.SnapshotClassNames(contract.DriverName)
+	return []string{snapshots, backups}
 }
 
 // checkPlatform is the check of adopt on hypershift. On a hosted cluster of platform OpenStack, each reconcile sets the built-in
@@ -95,7 +105,7 @@ func (d *decider) pvcAnnotations() Decision[bool] {
 	case given != nil:
 		return Decision[bool]{Value: *given, Source: FromConfig, Reason: "spec.driver.pvcAnnotations is set; with true the driver's container has the pod's token"}
 	}
-	return Decision[bool]{Value: true, Source: Default, Reason: "the upstream driver reads scheduler hints from claims; this needs the ServiceAccount token in the driver container"}
+	return Decision[bool]{Source: Default, Reason: "as upstream's default; with true the driver reads scheduler hints from claims, and its container has the pod's token"}
 }
 
 func (d *decider) attachLimit() Decision[string] {

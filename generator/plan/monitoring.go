@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -35,6 +37,25 @@ func (d *decider) runbookBase() Decision[string] {
 
 // runbookAddress is the pattern of the chart's schema too.
 var runbookAddress = regexp.MustCompile(`^https?://[A-Za-z0-9._~:/%+-]*[A-Za-z0-9_~%+-]$`)
+
+// ownLabels begin the keys of labels that both forms of a bundle set.
+var ownLabels = []string{"app.kubernetes.io/", "helm.sh/chart"}
+
+// monitoringLabels are for a Prometheus whose selectors want labels, as that of kube-prometheus-stack does.
+func (d *decider) monitoringLabels() Decision[map[string]string] {
+	const key = "spec.monitoring.labels"
+	labels := d.spec.Monitoring.Labels
+	d.checkLabelSet(key, labels)
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		if slices.ContainsFunc(ownLabels, func(own string) bool { return strings.HasPrefix(name, own) }) {
+			d.problem("%s: the bundle sets %s itself", key, name)
+		}
+	}
+	if d.spec.Monitoring.Kind == v1alpha1.None {
+		d.needMetrics(key, len(labels) > 0)
+	}
+	return configuredAs(labels, len(labels) > 0, key)
+}
 
 func (d *decider) needMetrics(key string, asked bool) {
 	if asked {

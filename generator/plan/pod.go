@@ -18,6 +18,9 @@ import (
 // selectorLabel is what Deployment, DaemonSet, disruption budget and network policy find their pods by.
 const selectorLabel = "app"
 
+// osLabel is the label by which kubelet says the operating system of its node. The pods in manifests/ select linux.
+const osLabel, linux = "kubernetes.io/os", "linux"
+
 // checkPod checks the part of a plane's configuration that is about pods.
 func (d *decider) checkPod(path, plane string, p v1alpha1.Plane) {
 	d.checkLabelSet(path+".podLabels", p.PodLabels)
@@ -25,6 +28,9 @@ func (d *decider) checkPod(path, plane string, p v1alpha1.Plane) {
 		d.problem("%s.podLabels: %s is how the pods are found and cannot be changed", path, selectorLabel)
 	}
 	d.checkLabelSet(path+".nodeSelector", p.NodeSelector)
+	if system, given := p.NodeSelector[osLabel]; given && system != linux {
+		d.problem("%s.nodeSelector.%s: %q; the pods run on Linux only, so leave it out", path, osLabel, system)
+	}
 	for i, t := range p.Tolerations {
 		d.checkToleration(path+item(".tolerations", i), t)
 	}

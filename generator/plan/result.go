@@ -81,6 +81,8 @@ type Result struct {
 	Alerts              Decision[bool]                   `id:"monitoring.alerts"`                // alerts for Prometheus; only with Monitoring
 	Dashboards          Decision[bool]                   `id:"monitoring.dashboards"`            // dashboards for Grafana; only with Monitoring
 	RunbookBase         Decision[string]                 `id:"monitoring.runbookBase"`           // address of the directory with docs/; empty: alerts have no address
+	MonitoringLabels    Decision[map[string]string]      `id:"monitoring.labels"`                // of the objects of the Prometheus operator
+	NodePorts           Decision[int]                    `id:"monitoring.nodePorts"`             // the first of three: health, registrar, metrics
 	MetricsTLS          Decision[MetricsTLS]             `id:"monitoring.tls"`                   // of the controller's pods
 	PlatformMonitoring  Decision[bool]                   `id:"monitoring.platform"`              // OpenShift's own Prometheus reads the metrics
 	DriftCheck          Decision[DriftCheck]             `id:"driftCheck"`

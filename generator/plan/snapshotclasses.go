@@ -20,7 +20,7 @@ func (d *decider) defaultSnapshotClass() string {
 }
 
 // snapshotClasses are the configured VolumeSnapshotClasses, sorted by name.
-func (d *decider) snapshotClasses(own Decision[SnapshotClass]) []Decision[FurtherSnapshotClass] {
+func (d *decider) snapshotClasses(driver string, own Decision[SnapshotClass]) []Decision[FurtherSnapshotClass] {
 	given := d.spec.Snapshots.Classes
 	if len(given) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (d *decider) snapshotClasses(own Decision[SnapshotClass]) []Decision[Furthe
 	var classes []Decision[FurtherSnapshotClass]
 	var defaults []string
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		classes = append(classes, d.furtherSnapshotClass(name, given[name], own))
+		classes = append(classes, d.furtherSnapshotClass(driver, name, given[name], own))
 		if given[name].Default {
 			defaults = append(defaults, name)
 		}
@@ -46,12 +46,12 @@ func (d *decider) snapshotClasses(own Decision[SnapshotClass]) []Decision[Furthe
 	return classes
 }
 
-func (d *decider) furtherSnapshotClass(name string, c v1alpha1.SnapshotClass, own Decision[SnapshotClass]) Decision[FurtherSnapshotClass] {
+func (d *decider) furtherSnapshotClass(driver, name string, c v1alpha1.SnapshotClass, own Decision[SnapshotClass]) Decision[FurtherSnapshotClass] {
 	path := "spec.snapshots.classes." + name
 	if !isSubdomain(name) {
 		d.problem("spec.snapshots.classes: %q is not a class name: lower-case letters, digits, '-' and '.'", name)
 	}
-	if name == v1alpha1.SnapshotClassName || name == v1alpha1.BackupClassName {
+	if snapshots, backups := v1alpha1.SnapshotClassNames(driver); name == snapshots || name == backups {
 		d.problem("%s: the bundle has a class of this name already; choose another name", path)
 	}
 	d.checkClassAnnotations(path, c.Annotations)

@@ -13,14 +13,15 @@ const snapshotInUse = "3.66"
 
 const blockStorage = "block-storage"
 
-func (d *decider) snapshotClass() Decision[SnapshotClass] {
+func (d *decider) snapshotClass(driver string) Decision[SnapshotClass] {
 	decision := Decision[SnapshotClass]{Source: sourceOf(d.given.Snapshots.Enabled != nil)}
 	if !*d.spec.Snapshots.Enabled {
 		decision.Reason = "spec.snapshots.enabled is false"
 		return decision
 	}
 	// With the driver name of OpenShift's operator comes its default class, and with two every request without a class fails.
-	decision.Value = SnapshotClass{Enabled: true, Name: v1alpha1.SnapshotClassName, Default: (!d.openShift() || d.sideBySide()) && d.defaultSnapshotClass() == ""}
+	name, _ := v1alpha1.SnapshotClassNames(driver)
+	decision.Value = SnapshotClass{Enabled: true, Name: name, Default: (!d.openShift() || d.sideBySide()) && d.defaultSnapshotClass() == ""}
 	if !known(d, "services", d.inv.Services) {
 		decision.Reason = "every Cinder makes snapshots; this one does not report its versions, so volumes in use are assumed to need force"
 		decision.Facts = []v1alpha1.NamedFact{stateOf("services", d.inv.Services)}

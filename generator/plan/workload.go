@@ -78,7 +78,7 @@ func (d *decider) node() Workload {
 	if p.RunAsUser != nil {
 		d.problem("spec.planes.node.runAsUser: mounting needs root")
 	}
-	orElse(&w.NodeSelector, map[string]string{"kubernetes.io/os": "linux"}, "the driver runs on Linux only")
+	orElse(&w.NodeSelector, map[string]string{osLabel: linux}, "the driver runs on Linux only")
 	orElse(&w.Tolerations, base().roles[RoleNode].Tolerations, "the driver runs on every node, whatever its taints, or pods there could not mount volumes")
 	return w
 }

@@ -10,7 +10,7 @@ var podAbouts = map[string]about{
 	"Proxy.http":                      {"Proxy for http URLs.", "none", "anything that is not a URL; a URL with credentials in it"},
 	"Proxy.https":                     {"Proxy for https URLs.", "none", "anything that is not a URL; a URL with credentials in it"},
 	"Proxy.noProxy":                   {"Hosts that are reached without a proxy, as in NO_PROXY.", "none", "$(, which Kubernetes would read as a variable"},
-	"Plane.nodeSelector":              {"Labels of the nodes that the pods may run on. {} means every node.", "controller: none, on standalone the control plane's nodes; node: kubernetes.io/os: linux", "invalid labels"},
+	"Plane.nodeSelector":              {"Labels of the nodes that the pods may run on, besides kubernetes.io/os: linux. {} means every Linux node.", "controller: none, on standalone the control plane's nodes; node: none", "invalid labels; another kubernetes.io/os than linux"},
 	"Plane.tolerations":               {"Taints that the pods tolerate, as Kubernetes has them. An empty list means none; on hypershift they are added to HyperShift's.", "controller: CriticalAddonsOnly and the control plane's taints, on hypershift HyperShift's; node: every taint", "tolerations that the API server refuses"},
 	"Plane.affinity":                  {"Rules of where the pods may run, as Kubernetes has them. They replace the default.", "controller: pods of the controller avoid each other's nodes; node: none", "rules that the API server refuses"},
 	"Plane.topologySpreadConstraints": {"How the pods are spread over zones or nodes, as Kubernetes has them.", "none", "constraints that the API server refuses; any for node"},

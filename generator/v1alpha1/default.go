@@ -41,6 +41,7 @@ func (d Distribution) WithDefaults() Spec {
 	fillPointer(&s.Snapshots.Enabled, true)
 	fill(&s.Snapshots.Backup, Auto)
 	fill(&s.Monitoring.Kind, None)
+	fill(&s.Monitoring.NodePorts, Auto)
 	fill(&s.HyperShift.KubeconfigSecret, DefaultKubeconfigSecret)
 	fill(&s.HyperShift.GuestAccess, ServiceAccountToken)
 	return s

@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "github.com/cinder-csi/cinder-csi/driver/contract"
+
 // Distribution is the generator's configuration. Every key is optional; an absent key means the default named in its comment,
 // which may differ between targets.
 type Distribution struct {
@@ -168,11 +170,20 @@ type Snapshots struct {
 	Classes map[string]SnapshotClass `json:"classes,omitempty"`
 }
 
-// The VolumeSnapshotClasses that a bundle has by itself.
-const (
-	SnapshotClassName = "cinder-csi"
-	BackupClassName   = "cinder-csi-backup"
-)
+// ClusterPrefix begins the names of what a bundle has in the whole cluster: ClusterRoles, their bindings and VolumeSnapshotClasses. It is the
+// driver name where that is not upstream's, because another bundle of the cluster has another driver name.
+func ClusterPrefix(driver string) string {
+	if driver == contract.DriverName {
+		return "cinder-csi"
+	}
+	return driver
+}
+
+// SnapshotClassNames are the VolumeSnapshotClasses that a bundle has by itself: one for snapshots, and one for backups.
+func SnapshotClassNames(driver string) (snapshots, backups string) {
+	prefix := ClusterPrefix(driver)
+	return prefix, prefix + "-backup"
+}
 
 // SnapshotClass is a further VolumeSnapshotClass.
 type SnapshotClass struct {
@@ -205,6 +216,10 @@ type Monitoring struct {
 	// RunbookBase is the address of the directory that has docs/, without a slash at the end. Alerts link to their pages below it.
 	RunbookBase string `json:"runbookBase,omitempty"`
 	TLS         TLS    `json:"tls,omitzero"`
+	// NodePorts is the first of three consecutive ports of the host on which the pods of the nodes listen, or auto (default).
+	NodePorts IntOrAuto `json:"nodePorts,omitempty"`
+	// Labels are further labels of the objects of the Prometheus operator.
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // TLS is how the controller of an OpenShift cluster serves metrics; default OpenShift's profile Intermediate.

@@ -74,7 +74,7 @@ var Settings = []Setting{
 type Driver struct {
 	Name     string `json:"name,omitempty"` // default by target and coexistence
 	LogLevel *int   `json:"logLevel,omitempty"`
-	// PVCAnnotations is whether the driver reads scheduler hints from claims; default true, but false on hypershift.
+	// PVCAnnotations is whether the driver reads scheduler hints from claims; default false, as upstream; not on hypershift.
 	PVCAnnotations *bool  `json:"pvcAnnotations,omitempty"`
 	LogFormat      string `json:"logFormat,omitempty"`
 	KubeletDir     string `json:"kubeletDir,omitempty"`

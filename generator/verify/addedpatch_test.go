@@ -8,8 +8,8 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
 
-// A patch that adds or copies can make a small bundle enormous, so that only the address of an alert's page may be added.
-func TestAPatchAddsTheAddressOfAnAlertAndNothingElse(t *testing.T) {
+// A patch that adds or copies can make a small bundle enormous, so only labels and the address of an alert's page may be added.
+func TestAPatchAddsLabelsAndTheAddressOfAnAlertAndNothingElse(t *testing.T) {
 	spec := v1alpha1.Spec{Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.PodMonitor, Alerts: true, RunbookBase: "https://git.example.com/p"}}
 	const file = "driver/patches/runbook-controller.yaml"
 	for name, change := range map[string]func(string) string{

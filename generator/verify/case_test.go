@@ -146,7 +146,10 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 			},
 		},
 		"everything": {
-			Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor, Alerts: true, Dashboards: true, RunbookBase: "https://git.example.com/cinder-csi/blob/v1"},
+			Monitoring: v1alpha1.Monitoring{
+				Kind: v1alpha1.ServiceMonitor, Alerts: true, Dashboards: true, NodePorts: "9701", RunbookBase: "https://git.example.com/cinder-csi/blob/v1",
+				Labels: map[string]string{"release": "prometheus", "example.org/team": "1e3"},
+			},
 			DriftCheck: v1alpha1.DriftCheck{Schedule: "0 6 * * *"},
 			Snapshots: v1alpha1.Snapshots{Backup: v1alpha1.Enabled, Classes: map[string]v1alpha1.SnapshotClass{
 				"weekly": {DeletionPolicy: "Retain", Default: true, Parameters: map[string]string{"type": "backup"}, Annotations: map[string]string{"example.org/owner": "storage: team"}},

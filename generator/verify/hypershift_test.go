@@ -132,8 +132,8 @@ func checkHostedPlacement(t *testing.T, spec v1alpha1.Spec, pod *corev1.PodTempl
 			t.Errorf("node selector %s of the HostedControlPlane: want %q, got %q", key, value, pod.Spec.NodeSelector[key])
 		}
 	}
-	if len(pod.Spec.NodeSelector) != len(spec.Planes.Controller.NodeSelector) {
-		t.Errorf("node selector: want that of the HostedControlPlane alone, got %v", pod.Spec.NodeSelector)
+	if len(pod.Spec.NodeSelector) != len(spec.Planes.Controller.NodeSelector)+1 || pod.Spec.NodeSelector["kubernetes.io/os"] != "linux" {
+		t.Errorf("node selector: want that of the HostedControlPlane and Linux, got %v", pod.Spec.NodeSelector)
 	}
 	if spec.Planes.Controller.Affinity != nil {
 		return

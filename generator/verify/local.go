@@ -124,8 +124,8 @@ func anchor(n *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// addedPlace is the one place that a patch of a bundle adds: the address of an alert's page.
-var addedPlace = regexp.MustCompile(`^/spec/groups/0/rules/[0-9]{1,3}/annotations/runbook_url$`)
+// addedPlace are the places that patches of a bundle add: the address of an alert's page, and labels for the selectors of a Prometheus.
+var addedPlace = regexp.MustCompile(`^(?:/spec/groups/0/rules/[0-9]{1,3}/annotations/runbook_url|/metadata/labels/[^/]+)$`)
 
 // patch refuses patches (RFC 6902) other than a replacement and the text of addedPlace: each line of those that copy doubles the document.
 func (l *locals) patch(name string) {
@@ -143,7 +143,7 @@ func (l *locals) patch(name string) {
 				err := operation.Decode(&o)
 				adds := o.Op == "add" && addedPlace.MatchString(o.Path) && o.Value.Kind == yaml.ScalarNode
 				if err != nil || o.Op != "replace" && !adds {
-					l.problem("patches", "%s, line %d: a list is a patch, and a bundle's patches only replace", name, operation.Line)
+					l.problem("patches", "%s, line %d: a list is a patch, and a bundle's patches only replace, or add labels and runbook_url", name, operation.Line)
 					return false
 				}
 			}

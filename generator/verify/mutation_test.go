@@ -44,6 +44,8 @@ func changes() []changeOf {
 		{"monitoring.alerts", "", func(r *plan.Result) { r.Alerts.Value = false }},
 		{"monitoring.runbookBase", "", func(r *plan.Result) { r.RunbookBase.Value = "https://other.example/p" }},
 		{"monitoring.dashboards", "", func(r *plan.Result) { r.Dashboards.Value = false }},
+		{"monitoring.labels", "", func(r *plan.Result) { r.MonitoringLabels.Value = relabelled(r.MonitoringLabels.Value) }},
+		{"monitoring.nodePorts", "", func(r *plan.Result) { r.NodePorts.Value += 10 }},
 		{"csiDriver", "", func(r *plan.Result) { r.CSIDriver.Value.AttachRequired = false }},
 		{"driftCheck", "", func(r *plan.Result) { r.DriftCheck.Value = plan.DriftCheck{} }},
 		{"driftCheck", "schedule", func(r *plan.Result) { r.DriftCheck.Value.Schedule = "@weekly" }},

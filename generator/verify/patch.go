@@ -28,7 +28,7 @@ func patches(root string, files map[string][]byte, p plane, objects []Object) []
 		}
 		for _, p := range k.Patches {
 			t := p.Target
-			if t != (patchTarget{}) && !t.matches(objects) {
+			if t != (patchTarget{}) && !t.renamed(files[path.Join(dir, p.Path)]).matches(objects) {
 				findings = append(findings, Finding{Problem: fmt.Sprintf(
 					"%s: patches: %s matches no object: its target is %s; correct the target, or remove the patch",
 					strings.TrimPrefix(file, root+"/"), p.Path, t)})
@@ -44,6 +44,23 @@ type patchTarget struct {
 	Kind          string `yaml:"kind"`
 	Name          string `yaml:"name"`
 	LabelSelector string `yaml:"labelSelector"`
+}
+
+// renamed is the target under the name that the patch gives its object.
+func (t patchTarget) renamed(patch []byte) patchTarget {
+	var ops []struct {
+		Path  string `yaml:"path"`
+		Value any    `yaml:"value"`
+	}
+	if t.Name == "" || yaml.Unmarshal(patch, &ops) != nil { // a merge, which is a mapping, renames nothing
+		return t
+	}
+	for _, op := range ops {
+		if name, is := op.Value.(string); is && op.Path == "/metadata/name" {
+			t.Name = regexp.QuoteMeta(name)
+		}
+	}
+	return t
 }
 
 func (t patchTarget) matches(objects []Object) bool {

@@ -23,13 +23,17 @@ func TestAPatchThatMatchedNothingIsFound(t *testing.T) {
 			"driver/components/snapshots-controller/kustomization.yaml: patches: snapshotter.yaml matches no object",
 		},
 		{
+			"a misspelt name of an object that the patch renames", "driver/kustomization.yaml", "name: cinder-csi-attacher\n", "name: cinder-csi-attach\n",
+			"patches/name-clusterrole-attacher.yaml matches no object: its target is ClusterRole cinder-csi-attach;",
+		},
+		{
 			"a label that no object has", "driver/kustomization.yaml", "app.kubernetes.io/component=controller", "app.kubernetes.io/component=controllers",
 			"with labels app.kubernetes.io/component=controllers",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			spec := v1alpha1.Spec{Namespaces: v1alpha1.Namespaces{Controller: "storage"}}
+			spec := v1alpha1.Spec{Namespaces: v1alpha1.Namespaces{Controller: "storage"}, Driver: v1alpha1.Driver{Name: "west.example.com"}}
 			r := decide(t, spec, inventory("nova"), v1alpha1.Vanilla)
 			tree := render(t, r, v1alpha1.Kustomize)
 			before := string(tree[c.file])

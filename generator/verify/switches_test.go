@@ -64,6 +64,8 @@ var switches = []setting{
 	{"monitoring.alerts", list{true}},
 	{"monitoring.dashboards", list{true}},
 	{"monitoring.runbookBase", list{"https://git.example.com/cinder-csi/blob/v1"}},
+	{"monitoring.labels", list{fields{"release": "prometheus", "example.org/team": "1e3"}}},
+	{"monitoring.nodePorts", list{"auto", 9701}},
 	{"monitoring.tls.minVersion", list{"VersionTLS12", "VersionTLS13"}},
 	{"monitoring.tls.cipherSuites", list{list{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}}},
 	{"driftCheck.schedule", list{"0 6 * * *"}},

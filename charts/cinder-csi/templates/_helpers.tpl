@@ -1,5 +1,5 @@
 {{- /* Which parts the plane has, and where its objects of the controller live: in the guest beside the node. */ -}}
-{{- define "plane" -}}
+{{- define "cinder-csi.plane" -}}
 {{- $v := .Values -}}
 {{- if and (eq $v.target "hypershift") (eq $v.plane "cluster") }}{{ fail "target hypershift has the planes management and guest" }}{{ end -}}
 {{- if and (ne $v.target "hypershift") (ne $v.plane "cluster") }}{{ fail (printf "target %s has one plane, cluster" $v.target) }}{{ end -}}
@@ -11,6 +11,7 @@
 {{- if and $v.credentials.request (ne $v.target "standalone") }}{{ fail "credentials.request needs target standalone" }}{{ end -}}
 {{- if and $v.monitoring.platform (eq $v.target "vanilla") }}{{ fail "monitoring.platform needs OpenShift: target standalone or hypershift" }}{{ end -}}
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
+{{- if has $v.driver.name (list "cinder-csi" "cinder-csi-backup") }}{{ fail (printf "driver.name %s would give objects of the whole cluster the names of those of cinder.csi.openstack.org: choose another name, such as %s.example.com" $v.driver.name $v.driver.name) }}{{ end -}}
 controller: {{ ne $v.plane "guest" }}
 node: {{ ne $v.plane "management" }}
 cluster: {{ ne $v.plane "management" }}
@@ -23,11 +24,11 @@ leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces
 {{- end -}}
 
 {{- /* (namespace): not empty for a namespace that Kubernetes brings along, which does not allow its pods the CPUs of management. */ -}}
-{{- define "unpartitioned" -}}
+{{- define "cinder-csi.unpartitioned" -}}
 {{- if or (eq . "default") (hasPrefix "kube-" .) }}true{{ end -}}
 {{- end -}}
 
-{{- define "labels" -}}
+{{- define "cinder-csi.labels" -}}
 {{- with .Values.commonLabels }}
 {{- toYaml . }}
 {{ end -}}
@@ -37,14 +38,29 @@ app.kubernetes.io/part-of: cinder-csi
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 
+{{- /* (root, role): the labels of an object of the Prometheus operator. */ -}}
+{{- define "cinder-csi.monitoringLabels" -}}
+{{- $labels := include "cinder-csi.labels" .root | fromYaml -}}
+{{- toYaml (mergeOverwrite $labels .root.Values.monitoring.labels (dict "app.kubernetes.io/component" .role)) -}}
+{{- end -}}
+
+{{- /* Begins the names of objects that are in no namespace: with another driver name, a second bundle in the cluster has others. */ -}}
+{{- define "cinder-csi.clusterPrefix" -}}
+{{ eq .Values.driver.name "cinder.csi.openstack.org" | ternary "cinder-csi" .Values.driver.name }}
+{{- end -}}
+
+{{- define "cinder-csi.snapshotClass" -}}
+{{ .Values.snapshots.className | default (include "cinder-csi.clusterPrefix" .) }}
+{{- end -}}
+
 {{- /* What keeps an object when what deployed it is gone. */ -}}
-{{- define "guards" -}}
+{{- define "cinder-csi.guards" -}}
 argocd.argoproj.io/sync-options: Prune=false
 helm.sh/resource-policy: keep
 {{- end -}}
 
 {{- /* KEY=VALUE,KEY=VALUE, sorted by key. */ -}}
-{{- define "pairs" -}}
+{{- define "cinder-csi.pairs" -}}
 {{- $pairs := list -}}
 {{- range $key, $value := . -}}
 {{- $pairs = append $pairs (printf "%s=%s" $key $value) -}}
@@ -52,25 +68,38 @@ helm.sh/resource-policy: keep
 {{- join "," $pairs -}}
 {{- end -}}
 
-{{- define "sharedSettings" -}}
-{{ include "settings.both" . }}
+{{- define "cinder-csi.sharedSettings" -}}
+{{ include "cinder-csi.settings.both" . }}
 DRIVER_NAME: {{ .Values.driver.name | quote }}
 ENABLE_TOPOLOGY: {{ .Values.topology.enabled | quote }}
 {{- end -}}
 
-{{- define "nodeSettings" -}}
-{{ include "sharedSettings" . }}
-{{ include "settings.node" . }}
-METRICS_ADDRESS: {{ eq .Values.monitoring.kind "none" | ternary "127.0.0.1:29603" ":29603" | quote }}
+{{- /* The first of three ports of the host that the node pods take: health, registrar, metrics. The installer of OpenShift opens 9000 to 9999
+between the nodes. */ -}}
+{{- define "cinder-csi.nodePort" -}}
+{{- if kindIs "string" .Values.monitoring.nodePorts -}}
+{{ eq .Values.target "vanilla" | ternary 29601 9601 }}
+{{- else -}}
+{{ .Values.monitoring.nodePorts | int }}
+{{- end -}}
+{{- end -}}
+
+{{- define "cinder-csi.nodeSettings" -}}
+{{ include "cinder-csi.sharedSettings" . }}
+{{ include "cinder-csi.settings.node" . }}
+{{- $port := include "cinder-csi.nodePort" . | int }}
+HEALTHZ_ADDRESS: {{ printf "127.0.0.1:%d" $port | quote }}
+METRICS_ADDRESS: {{ printf "%s:%d" (eq .Values.monitoring.kind "none" | ternary "127.0.0.1" "") (add $port 2) | quote }}
+REGISTRAR_ADDRESS: {{ printf "127.0.0.1:%d" (add $port 1) | quote }}
 {{- with .Values.node.settings }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
 
-{{- define "controllerSettings" -}}
-{{- $p := include "plane" . | fromYaml -}}
-{{ include "sharedSettings" . }}
-{{ include "settings.controller" . }}
+{{- define "cinder-csi.controllerSettings" -}}
+{{- $p := include "cinder-csi.plane" . | fromYaml -}}
+{{ include "cinder-csi.sharedSettings" . }}
+{{ include "cinder-csi.settings.controller" . }}
 CAPACITY_OWNER_LEVEL: {{ $p.hosted | ternary "-1" "2" | quote }}
 CLUSTER_ID: {{ .Values.clusterID | quote }}
 LEASE_DURATION: {{ .Values.leases.leaseDuration | quote }}
@@ -91,7 +120,7 @@ SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "
 {{- end -}}
 
 {{- /* (images, image): the image with the mirror in place of its own registry. */ -}}
-{{- define "image" -}}
+{{- define "cinder-csi.image" -}}
 {{- $registry := .images.registry | default .image.registry -}}
 {{- if not $registry }}{{ fail (printf "no registry has the image %s by default: build or mirror it (docs/how-to/build-the-image.md), then set images.registry, or the registry of images.controller.driver, images.node.driver and, with driftCheck, images.driftcheck.generator" .image.repository) }}{{ end -}}
 {{- $version := .image.digest | empty | ternary (print ":" .image.tag) (print "@" .image.digest) -}}
@@ -100,8 +129,8 @@ imagePullPolicy: {{ .image.pullPolicy | default .images.pullPolicy }}
 {{- end -}}
 
 {{- /* (images, image, settings ConfigMap): what every container has. */ -}}
-{{- define "container" -}}
-{{ include "image" . }}
+{{- define "cinder-csi.container" -}}
+{{ include "cinder-csi.image" . }}
 terminationMessagePolicy: FallbackToLogsOnError
 envFrom:
 - configMapRef:
@@ -109,7 +138,7 @@ envFrom:
 {{- end -}}
 
 {{- /* The ConfigMap with the CA certificates, and the key that holds them; no name without any. */ -}}
-{{- define "ca" -}}
+{{- define "cinder-csi.ca" -}}
 {{- $v := .Values -}}
 {{- $given := 0 -}}
 {{- range list $v.caBundle $v.caConfigMap.name $v.credentials.caKey $v.trustedCA }}{{ if . }}{{ $given = add1 $given }}{{ end }}{{ end -}}
@@ -128,8 +157,8 @@ configMap: ""
 {{- end }}
 {{- end -}}
 
-{{- define "caVolume" -}}
-{{- $ca := include "ca" . | fromYaml -}}
+{{- define "cinder-csi.caVolume" -}}
+{{- $ca := include "cinder-csi.ca" . | fromYaml -}}
 configMap:
   name: {{ $ca.configMap | quote }}
   items:
@@ -138,9 +167,9 @@ configMap:
 {{- end -}}
 
 {{- /* It stays and runs beside the others, which start when it has written a kubeconfig. */ -}}
-{{- define "guestToken" -}}
+{{- define "cinder-csi.guestToken" -}}
 name: guest-token
-{{ include "container" (dict "images" .Values.images "image" .Values.images.controller.driver "settings" "cinder-csi-controller-settings") }}
+{{ include "cinder-csi.container" (dict "images" .Values.images "image" .Values.images.controller.driver "settings" "cinder-csi-controller-settings") }}
 restartPolicy: Always
 command:
 - /bin/cinder-csi-plugin
@@ -167,7 +196,7 @@ resources:
     cpu: 10m
     memory: 20Mi
 securityContext:
-  {{- include "unprivileged" . | nindent 2 }}
+  {{- include "cinder-csi.unprivileged" . | nindent 2 }}
 volumeMounts:
 - name: hosted-kubeconfig
   mountPath: /etc/hosted-kubernetes
@@ -176,7 +205,21 @@ volumeMounts:
   readOnly: true
 {{- end -}}
 
-{{- define "unprivileged" -}}
+{{- /* The user of pods that do not run as root; empty where the platform selects it. A security context constraint of OpenShift admits only users of
+the range of the namespace. */ -}}
+{{- define "cinder-csi.user" -}}
+{{- $user := .Values.controller.runAsUser -}}
+{{- if kindIs "string" $user -}}
+{{- $user = eq .Values.target "vanilla" | ternary 65532 0 -}}
+{{- end -}}
+{{- with $user -}}
+runAsUser: {{ . | int64 }}
+runAsGroup: {{ . | int64 }}
+fsGroup: {{ . | int64 }}
+{{- end -}}
+{{- end -}}
+
+{{- define "cinder-csi.unprivileged" -}}
 allowPrivilegeEscalation: false
 capabilities:
   drop:
@@ -185,14 +228,14 @@ readOnlyRootFilesystem: true
 {{- end -}}
 
 {{- /* The pod's token, for containers that talk to the API server of the cluster they run in. */ -}}
-{{- define "apiAccess" -}}
+{{- define "cinder-csi.apiAccess" -}}
 - name: api-access
   mountPath: /var/run/secrets/kubernetes.io/serviceaccount
   readOnly: true
 {{- end -}}
 
 {{- /* Servers of DNS that are no pods. */ -}}
-{{- define "dnsNetworks" -}}
+{{- define "cinder-csi.dnsNetworks" -}}
 {{- range .Values.networkPolicy.dnsCIDRs }}
 - ipBlock:
     cidr: {{ . | quote }}
@@ -200,13 +243,13 @@ readOnlyRootFilesystem: true
 {{- end -}}
 
 {{- /* (memory, over): the container's requests under what the values say. */ -}}
-{{- define "resources" -}}
+{{- define "cinder-csi.resources" -}}
 {{- $r := dict "requests" (dict "cpu" "10m" "memory" .memory) -}}
 {{- toYaml (mergeOverwrite $r (.over | default dict)) -}}
 {{- end -}}
 
 {{- /* (proxy, extra): an additional variable replaces the proxy variable of the same name: a name may stand only once. */ -}}
-{{- define "env" -}}
+{{- define "cinder-csi.env" -}}
 {{- $names := list -}}
 {{- range .extra -}}{{- $names = append $names .name -}}{{- end -}}
 {{- $env := list -}}
@@ -222,7 +265,7 @@ env:
 {{- end -}}
 
 {{- /* (base, extra): the arguments; an additional argument replaces the one with the same flag, because no flag may stand twice. */ -}}
-{{- define "args" -}}
+{{- define "cinder-csi.args" -}}
 {{- $flags := list -}}
 {{- range .extra | default list -}}{{- $flags = append $flags (splitList "=" . | first) -}}{{- end -}}
 args:
@@ -237,7 +280,7 @@ args:
 {{- end -}}
 
 {{- /* (default, over): timings of a probe. mergeOverwrite would ignore a 0. */ -}}
-{{- define "timings" -}}
+{{- define "cinder-csi.timings" -}}
 {{- $timings := .default -}}
 {{- range $key, $value := .over | default dict -}}{{- $_ := set $timings $key ($value | int64) -}}{{- end -}}
 {{- toYaml $timings -}}
@@ -246,7 +289,7 @@ args:
 
 {{- /* (values, tolerations): with that of the start-up taint where the driver removes it, unless one tolerates every taint. On a new cluster each
 node has the taint, and the controller must run somewhere. */ -}}
-{{- define "tolerations" -}}
+{{- define "cinder-csi.tolerations" -}}
 {{- $tolerations := .tolerations | default list -}}
 {{- $all := not .values.nodeLifecycle.startupTaint -}}
 {{- range $tolerations -}}
@@ -259,7 +302,7 @@ node has the taint, and the controller must run somewhere. */ -}}
 {{- end -}}
 
 {{- /* The pod's token as automountServiceAccountToken would mount it into every container. */ -}}
-{{- define "apiAccessVolume" -}}
+{{- define "cinder-csi.apiAccessVolume" -}}
 - name: api-access
   projected:
     sources:
@@ -274,7 +317,7 @@ node has the taint, and the controller must run somewhere. */ -}}
 {{- end -}}
 
 {{- /* (namespace): HyperShift places the pods of one hosted control plane together. */ -}}
-{{- define "hostedAffinity" -}}
+{{- define "cinder-csi.hostedAffinity" -}}
 nodeAffinity:
   preferredDuringSchedulingIgnoredDuringExecution:
   - weight: 50
@@ -302,12 +345,10 @@ podAffinity:
 {{- end -}}
 
 {{- /* What the values of a role say about its pods, except its affinity. */ -}}
-{{- define "placement" -}}
+{{- define "cinder-csi.placement" -}}
 priorityClassName: {{ .priorityClassName | quote }}
-{{- with .nodeSelector }}
 nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+  {{- toYaml (mergeOverwrite (dict) (.nodeSelector | default dict) (dict "kubernetes.io/os" "linux")) | nindent 2 }}
 tolerations: {{ toJson .tolerations }}
 {{- if .imagePullSecrets }}
 imagePullSecrets:
@@ -337,20 +378,20 @@ initContainers:
 {{- end -}}
 
 {{- /* (pool): the second cloud.conf of a node pool; empty if the pool needs none. */ -}}
-{{- define "poolConf" -}}
+{{- define "cinder-csi.poolConf" -}}
 {{- with .volumeAttachLimit -}}
 [BlockStorage]
 node-volume-attach-limit = {{ . | int64 }}
 {{ end -}}
 {{- end -}}
 
-{{- define "poolFile" -}}
+{{- define "cinder-csi.poolFile" -}}
 pool-{{ .name }}.conf
 {{- end -}}
 
 {{- /* The affinity of the node pods outside of pools: a node must not run two of them. Terms of a node affinity are alternatives,
 so each of them leaves the pools out. */ -}}
-{{- define "affinityBesidePools" -}}
+{{- define "cinder-csi.affinityBesidePools" -}}
 {{- $affinity := deepCopy .Values.node.affinity -}}
 {{- $others := list -}}
 {{- range .Values.nodePools -}}
@@ -373,24 +414,24 @@ so each of them leaves the pools out. */ -}}
 
 {{- /* The registrar of the nodes. With the drain hook Kubernetes starts it before the other containers, and ends it after them: without it kubelet
 forgets the driver, and unmounts nothing. */ -}}
-{{- define "registrar" -}}
+{{- define "cinder-csi.registrar" -}}
 name: registrar
-{{- include "container" (dict "images" $.Values.images "image" $.Values.images.node.registrar "settings" "cinder-csi-node-settings") | nindent 0 }}
+{{- include "cinder-csi.container" (dict "images" $.Values.images "image" $.Values.images.node.registrar "settings" "cinder-csi-node-settings") | nindent 0 }}
 {{- $n := $.Values.node }}
 {{- $args := list
   "--csi-address=/csi/csi.sock"
   "--kubelet-registration-path=$(KUBELET_DIR)/plugins/$(DRIVER_NAME)/csi.sock"
-  "--http-endpoint=127.0.0.1:29602"
+  "--http-endpoint=$(REGISTRAR_ADDRESS)"
   "--logging-format=$(LOG_FORMAT)"
   "--v=$(LOG_LEVEL)" }}
-{{- include "args" (dict "base" $args "extra" $n.extraArgs.registrar) | nindent 0 }}
+{{- include "cinder-csi.args" (dict "base" $args "extra" $n.extraArgs.registrar) | nindent 0 }}
 {{- with $n.extraEnv.registrar }}
 env:
 {{- toYaml . | nindent 0 }}
 {{- end }}
 ports:
 - name: registrar
-  containerPort: 29602
+  containerPort: {{ include "cinder-csi.nodePort" $ | int | add 1 }}
   protocol: TCP
 livenessProbe:
   httpGet:
@@ -398,11 +439,11 @@ livenessProbe:
     path: /healthz
     port: registrar
   {{- $timings := dict "initialDelaySeconds" 10 "periodSeconds" 30 "timeoutSeconds" 10 "failureThreshold" 5 }}
-  {{- include "timings" (dict "default" $timings "over" $n.livenessProbe.registrar) | nindent 2 }}
+  {{- include "cinder-csi.timings" (dict "default" $timings "over" $n.livenessProbe.registrar) | nindent 2 }}
 resources:
-  {{- include "resources" (dict "memory" "20Mi" "over" $n.resources.registrar) | nindent 2 }}
+  {{- include "cinder-csi.resources" (dict "memory" "20Mi" "over" $n.resources.registrar) | nindent 2 }}
 securityContext:
-  {{- $security := include "unprivileged" $ | fromYaml }}
+  {{- $security := include "cinder-csi.unprivileged" $ | fromYaml }}
   {{- if (ne $.Values.target "vanilla") }}
   {{- /* SELinux keeps an ordinary container from the kubelet's directories. */}}
   {{- $security = merge (dict "allowPrivilegeEscalation" true "privileged" true) $security }}

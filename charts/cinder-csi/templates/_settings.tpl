@@ -1,26 +1,26 @@
 {{- /* `make update` writes this file: the variables are those of v1alpha1.Settings, the arguments those of manifests/base. */ -}}
 
-{{- define "settings.both" -}}
+{{- define "cinder-csi.settings.both" -}}
 DRAIN_TIMEOUT: {{ .Values.driver.drainTimeout | quote }}
 LOG_FORMAT: {{ .Values.driver.logFormat | quote }}
 LOG_LEVEL: {{ .Values.driver.logLevel | int64 | quote }}
 {{- end -}}
 
-{{- define "settings.controller" -}}
+{{- define "cinder-csi.settings.controller" -}}
 CAPACITY: {{ .Values.driver.capacity | quote }}
 PROTECT_OTHER_CLUSTERS: {{ .Values.driver.protectOtherClusters | quote }}
 READS_PER_SECOND: {{ .Values.driver.requestsPerSecond.reads | int64 | quote }}
-SERVER_METADATA: {{ include "pairs" .Values.driver.serverMetadata | quote }}
+SERVER_METADATA: {{ include "cinder-csi.pairs" .Values.driver.serverMetadata | quote }}
 USER_AGENT: {{ .Values.driver.userAgent | quote }}
-VOLUME_METADATA: {{ include "pairs" .Values.driver.volumeMetadata | quote }}
+VOLUME_METADATA: {{ include "cinder-csi.pairs" .Values.driver.volumeMetadata | quote }}
 WRITES_PER_SECOND: {{ .Values.driver.requestsPerSecond.writes | int64 | quote }}
 {{- end -}}
 
-{{- define "settings.node" -}}
+{{- define "cinder-csi.settings.node" -}}
 KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
 {{- end -}}
 
-{{- define "driverArgs.controller" -}}
+{{- define "cinder-csi.driverArgs.controller" -}}
 - "--endpoint=unix:///csi/csi.sock"
 - "--driver-name=$(DRIVER_NAME)"
 - "--provide-controller-service=true"
@@ -44,7 +44,7 @@ KUBELET_DIR: {{ .Values.driver.kubeletDir | quote }}
 - "--v=$(LOG_LEVEL)"
 {{- end -}}
 
-{{- define "driverArgs.node" -}}
+{{- define "cinder-csi.driverArgs.node" -}}
 - "--endpoint=unix:///csi/csi.sock"
 - "--driver-name=$(DRIVER_NAME)"
 - "--provide-controller-service=false"

@@ -52,7 +52,7 @@ func (g Grant) String() string { return strings.TrimSpace(g.Role + " " + g.Right
 // Program is the program that a role is written for, as the user agent of its calls begins. Empty means any program of the account.
 func (g Grant) Program() string {
 	for _, sidecar := range []string{"provisioner", "attacher", "resizer", "snapshotter"} {
-		if rest, ours := strings.CutPrefix(g.Role, "cinder-csi-"+sidecar); ours && (rest == "" || rest[0] == '-') {
+		if _, rest, ours := strings.Cut(g.Role, "-"+sidecar); ours && (rest == "" || rest[0] == '-') {
 			return "csi-" + sidecar
 		}
 	}

@@ -131,7 +131,7 @@ func TestAGrantThatNothingUsedNeedsAReason(t *testing.T) {
 
 func TestProgramsOfRoles(t *testing.T) {
 	for role, want := range map[string]string{
-		"cinder-csi-provisioner": "csi-provisioner", "cinder-csi-provisioner-lease": "csi-provisioner", "cinder-csi-provisionerx": "",
+		"cinder-csi-provisioner": "csi-provisioner", "cinder-csi-provisioner-lease": "csi-provisioner", "cinder-csi-provisionerx": "", "west.example.com-attacher": "csi-attacher", "cinder-csi.io-provisioner-snapshots": "csi-provisioner",
 		"cinder-csi-snapshotter": "csi-snapshotter", "cinder-csi-metrics": "",
 	} {
 		if got := (Grant{Role: role}).Program(); got != want {
