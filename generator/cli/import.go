@@ -185,7 +185,7 @@ func filesOf(w *World, args []string) iter.Seq2[migrate.File, error] {
 				}
 				continue
 			}
-			if isBundle(arg) {
+			if own, _ := worktree.Open(arg); own != nil && (own.Plan != nil || own.Damaged != "") {
 				yield(migrate.File{}, usage("%s is a bundle of this generator, and import reads other installations. %s has its configuration", arg, filepath.Join(arg, worktree.PlanFile)))
 				return
 			}

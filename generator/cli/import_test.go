@@ -22,7 +22,7 @@ func TestTheProposalOfImportIsAConfigurationThatPlanTakes(t *testing.T) {
 		}
 	}
 	b.stdin.WriteString(stdout)
-	if _, stderr, code := b.run(t, "import", "-"); code != Usage || !strings.Contains(stderr, "it is none of") {
+	if _, stderr, code := b.run(t, "import", "-"); code != Usage || !strings.Contains(stderr, "stdin is a configuration of this generator already; give it as --config -") {
 		t.Errorf("want exit 64 for a Distribution, got %d: %s", code, stderr)
 	}
 }

@@ -23,9 +23,13 @@ func TestAMistakeIsNamedWithWhatToDo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir("merged", 0o755); err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"merged", "theirs"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
+	b.file(t, filepath.Join("theirs", "plan.yaml"), "tasks: []\n")
+	b.file(t, filepath.Join("theirs", "cloud.conf"), "[Metadata]\nsearch-order=configDrive\n")
 	b.file(t, filepath.Join("merged", "plan.yaml"), "<<<<<<< HEAD\nkind: Plan\n=======\n"+string(content)+">>>>>>> other\n")
 	if err := os.CopyFS("edited", os.DirFS("out")); err != nil {
 		t.Fatal(err)
@@ -109,6 +113,7 @@ func TestAMistakeIsNamedWithWhatToDo(t *testing.T) {
 		{"import out", Usage, "out is a bundle of this generator, and import reads other installations. out/plan.yaml has its configuration"},
 		{"import out/plan.yaml", Usage, "out/plan.yaml is the plan of a bundle of this generator. It has the configuration of the bundle below config"},
 		{"import out/storageclasses.yaml", Usage, "out/storageclasses.yaml is a file of a bundle of this generator. The plan.yaml of the bundle has its configuration"},
+		{"import theirs", OK, "theirs/cloud.conf: [Metadata] search-order: is now spec.driver.metadata"},
 		{"import config.yaml", Usage, "config.yaml is a configuration of this generator already; give it as --config config.yaml"},
 		{"import clouds.yaml", Usage, "clouds.yaml is a clouds.yaml, which the generator reads as it is; name its cloud with --os-cloud"},
 		{"import empty.yaml", Usage, "empty.yaml is empty: there is nothing to import"},

@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 
+	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/verify"
 )
 
@@ -57,8 +58,11 @@ func (q *question) checkOrder(rest []string) error {
 	return nil
 }
 
-// isAnyKind is whether a word names a kind of object that a bundle may hold, or the kind of a volume type.
+// isAnyKind is whether a word names a kind of object that a bundle may hold, or the kind of a volume type. The decision csiDriver is none.
 func isAnyKind(word string) bool {
+	if _, isDecision := plan.IDs.Values()[word]; isDecision {
+		return false
+	}
 	for _, kind := range append(verify.Kinds(), volumeTypeKind) {
 		if isKind(word, kind) {
 			return true

@@ -89,23 +89,27 @@ func notAPlan(name string, content []byte) string {
 
 // notImported says why import reads none of a file: it is this generator's own, or no installation.
 func notImported(name string, content []byte) string {
+	file := name
+	if name == "-" {
+		file = "stdin"
+	}
 	const hasIt = "The " + worktree.PlanFile + " of the bundle has its configuration"
 	switch kindOfFile(content) {
 	case v1alpha1.KindInventory:
-		return fmt.Sprintf("%s is an inventory of a cloud; give it as --inventory %s, beside the files of the other installation", name, name)
+		return fmt.Sprintf("%s is an inventory of a cloud; give it as --inventory %s, beside the files of the other installation", file, name)
 	case v1alpha1.KindDistribution:
-		return fmt.Sprintf("%s is a configuration of this generator already; give it as --config %s", name, name)
+		return fmt.Sprintf("%s is a configuration of this generator already; give it as --config %s", file, name)
 	case v1alpha1.KindPlan:
-		return fmt.Sprintf("%s is the plan of a bundle of this generator. It has the configuration of the bundle below config, and generate --check takes it from there", name)
+		return fmt.Sprintf("%s is the plan of a bundle of this generator. It has the configuration of the bundle below config, and generate --check takes it from there", file)
 	case cloudsFile:
-		return fmt.Sprintf("%s is a clouds.yaml, which the generator reads as it is; name its cloud with --os-cloud and the file with OS_CLIENT_CONFIG_FILE=%s", name, name)
+		return fmt.Sprintf("%s is a clouds.yaml, which the generator reads as it is; name its cloud with --os-cloud, and the file with the variable OS_CLIENT_CONFIG_FILE", file)
 	case chartValues:
-		return fmt.Sprintf("%s holds %s, and import reads those of upstream's chart, openstack-cinder-csi. %s", name, chartValues, hasIt)
+		return fmt.Sprintf("%s holds %s, and import reads those of upstream's chart, openstack-cinder-csi. %s", file, chartValues, hasIt)
 	case bundleFile:
-		return fmt.Sprintf("%s is a file of a bundle of this generator. %s", name, hasIt)
+		return fmt.Sprintf("%s is a file of a bundle of this generator. %s", file, hasIt)
 	}
 	if len(bytes.TrimSpace(content)) == 0 {
-		return name + " is empty: there is nothing to import"
+		return file + " is empty: there is nothing to import"
 	}
 	return ""
 }

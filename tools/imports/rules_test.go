@@ -62,7 +62,7 @@ var mayImport = rules{
 	"generator/plan":                {"generator/v1alpha1", "driver/contract", "driver/config", "internal/cloudconf", "manifests"},
 	"generator/field":               {},
 	"generator/guard":               {"generator/v1alpha1", "generator/plan", "driver/contract"},
-	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
+	"generator/bundle":              {"generator/v1alpha1", "generator/plan", "generator/field", "internal/printable", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf", "manifests", "charts"},
 	"generator/worktree":            {"generator/v1alpha1"},
 	"generator/doctor":              {"generator/v1alpha1", "generator/inspect", "internal/cluster", "internal/cloud"},
 	"generator/migrate":             {"generator/v1alpha1", "internal/cluster", "internal/shell", "driver/contract", "driver/config", "internal/cloudconf"},
