@@ -1,6 +1,7 @@
 package charts_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -14,13 +15,13 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 			"networkPolicy: {enabled: true, ports: [5000]}\nmonitoring: {kind: PodMonitor}", "networkPolicy.metricsNamespaces is empty",
 		},
 		"values of another version of the chart": {
-			"chartVersion: 0.0.9", "at '/chartVersion': value must be '0.1.0'",
+			"chartVersion: 0.0.9", "at '/chartVersion': value must be '" + chartVersion() + "'",
 		},
 		"values of upstream's chart": {
 			"csi: {plugin: {image: {tag: v1.36.0}}}", "at '': additional properties 'csi' not allowed",
 		},
 		"a key of a later version of the chart": {
-			"chartVersion: 9.0.0\ndriver: {later: true}", "at '/chartVersion': value must be '0.1.0'",
+			"chartVersion: 9.0.0\ndriver: {later: true}", "at '/chartVersion': value must be '" + chartVersion() + "'",
 		},
 		"an unknown key inside of a Kubernetes type": {
 			"controller: {affinity: {nodeAfinity: {}}}", "at '/controller/affinity': additional properties 'nodeAfinity' not allowed",
@@ -116,10 +117,21 @@ func TestTheChartHasNoDefaultRegistryForTheImagesOfThisProject(t *testing.T) {
 func TestTheChartRefusesWithoutItsSchemaToo(t *testing.T) {
 	for values, want := range map[string]string{
 		"networkPolicy: {enabled: true}": "networkPolicy.enabled needs networkPolicy.ports",
-		"chartVersion: 0.0.9":            "the values are for chart cinder-csi 0.0.9, and this is version 0.1.0",
+		"chartVersion: 0.0.9":            "the values are for chart cinder-csi 0.0.9, and this is version " + chartVersion(),
 	} {
 		if _, err := renderFor(t, anyRelease, parse(t, values), true); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: want %q, got %v", values, want, err)
 		}
 	}
+}
+
+// chartVersion is that of the chart in this tree.
+func chartVersion() string {
+	text, err := os.ReadFile("cinder-csi/Chart.yaml")
+	if err != nil {
+		return err.Error()
+	}
+	_, after, _ := strings.Cut(string(text), "\nversion: ")
+	version, _, _ := strings.Cut(after, "\n")
+	return version
 }

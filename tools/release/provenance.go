@@ -11,7 +11,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/tools/image"
 )
 
-// home is the address of the repository, or a name that is no address: none is built in, because somebody else may own it one day.
+// home is the address of the repository, or a name that is no address. None is built in, because a stranger may own it one day.
 func (r *release) home() string { return cmp.Or(r.Home, "urn:cinder-csi") }
 
 // page explains the build type and the builder; SLSA asks for addresses that a reader can open.

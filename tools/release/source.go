@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +23,8 @@ var versions = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)
 const (
 	chartDir   = "charts/cinder-csi"
 	imagesFile = "manifests/components/images/kustomization.yaml"
-	driverName = "registry.invalid/cinder-csi/cinder-csi-driver"
+	// ownImages begins the names of the project's images.
+	ownImages = "registry.invalid/cinder-csi/cinder-csi-"
 )
 
 // checkVersion returns the version of the release. The files of a release must install the images of that release. So it refuses
@@ -49,9 +52,12 @@ func checkVersion(root, version string) (string, error) {
 	other("appVersion in "+chartDir+"/Chart.yaml", chart.AppVersion, version)
 	other("version in "+chartDir+"/Chart.yaml", chart.Version, strings.TrimPrefix(version, "v"))
 	for _, image := range images.Images {
-		if image.NewName == driverName {
+		if strings.HasPrefix(image.NewName, ownImages) {
 			other("image "+image.Name+" in "+imagesFile, image.NewTag, version)
 		}
+	}
+	if err := checkValues(root, version, other); err != nil {
+		return "", err
 	}
 	changes, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
 	if err != nil {
@@ -64,6 +70,36 @@ func checkVersion(root, version string) (string, error) {
 		return "", fmt.Errorf("release %s: %w\nRELEASE.md says how to change a version", version, errors.Join(wrong...))
 	}
 	return version, nil
+}
+
+// checkValues compares the version that the values of the chart are for, in the values and in their schema. It also compares the tags of the
+// project's images.
+func checkValues(root, version string, other func(where, got, want string)) error {
+	var values struct {
+		ChartVersion string
+		Images       map[string]any
+	}
+	var schema struct {
+		Properties struct{ ChartVersion struct{ Const string } }
+	}
+	valuesFile, schemaFile := chartDir+"/values.yaml", chartDir+"/values.schema.json"
+	if err := errors.Join(readYAML(filepath.Join(root, valuesFile), &values), readYAML(filepath.Join(root, schemaFile), &schema)); err != nil {
+		return err
+	}
+	number := strings.TrimPrefix(version, "v")
+	other("chartVersion in "+valuesFile, values.ChartVersion, number)
+	other("chartVersion in "+schemaFile, schema.Properties.ChartVersion.Const, number)
+	for _, role := range slices.Sorted(maps.Keys(values.Images)) {
+		ofRole, _ := values.Images[role].(map[string]any) // a policy for all roles is a text
+		for _, name := range slices.Sorted(maps.Keys(ofRole)) {
+			one, _ := ofRole[name].(map[string]any)
+			if repository, _ := one["repository"].(string); strings.HasPrefix(repository, "cinder-csi/cinder-csi-") {
+				tag, _ := one["tag"].(string)
+				other("images."+role+"."+name+" in "+valuesFile, tag, version)
+			}
+		}
+	}
+	return nil
 }
 
 func readYAML(name string, into any) error {

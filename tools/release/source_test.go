@@ -29,9 +29,11 @@ func tree(t *testing.T, files map[string]string) string {
 func versioned(t *testing.T, chart, app, image, changelog string) string {
 	t.Helper()
 	return tree(t, map[string]string{
-		"charts/cinder-csi/Chart.yaml": fmt.Sprintf("version: %s\nappVersion: %s\n", chart, app),
-		imagesFile:                     fmt.Sprintf("images:\n- {name: a, newName: %s, newTag: %s}\n- {name: b, newName: other, newTag: v9}\n", driverName, image),
-		"CHANGELOG.md":                 "# Changelog\n\n## [Unreleased]\n\n## [" + changelog + "] - day\n",
+		"charts/cinder-csi/Chart.yaml":   fmt.Sprintf("version: %s\nappVersion: %s\n", chart, app),
+		imagesFile:                       fmt.Sprintf("images:\n- {name: a, newName: %sdriver, newTag: %s}\n- {name: b, newName: other, newTag: v9}\n", ownImages, image),
+		chartDir + "/values.yaml":        fmt.Sprintf("chartVersion: %s\nimages: {node: {driver: {repository: cinder-csi/cinder-csi-driver, tag: %s}, other: {repository: other, tag: v9}}}\n", chart, image),
+		chartDir + "/values.schema.json": fmt.Sprintf(`{"properties": {"chartVersion": {"const": %q}}}`, chart),
+		"CHANGELOG.md":                   "# Changelog\n\n## [Unreleased]\n\n## [" + changelog + "] - day\n",
 	})
 }
 
