@@ -216,7 +216,7 @@ var defects = []struct {
 	}, "container resizer: args: Deployment cinder-csi/cinder-csi-controller container attacher listens on port 8082 of the pod too, so one of them cannot start"},
 	{"two containers on one port of the host", "DaemonSet", "", func(t *testing.T, f map[string]any) {
 		args := at(t, container(t, f, "registrar"), "args").([]any)
-		args[slices.Index(args, any("--http-endpoint=127.0.0.1:29602"))] = "--http-endpoint=127.0.0.1:29601"
+		args[slices.Index(args, any("--http-endpoint=$(REGISTRAR_ADDRESS)"))] = "--http-endpoint=127.0.0.1:29601"
 	}, "container livenessprobe: args: DaemonSet cinder-csi-node/cinder-csi-node container registrar listens on port 29601 on the host's network too"},
 	{"a Deployment on the host's network with a port of the DaemonSet", "Deployment", "", func(t *testing.T, f map[string]any) {
 		at(t, f, pod...).(map[string]any)["hostNetwork"] = true

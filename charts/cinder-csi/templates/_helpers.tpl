@@ -12,6 +12,7 @@
 {{- if and $v.monitoring.platform (eq $v.target "vanilla") }}{{ fail "monitoring.platform needs OpenShift: target standalone or hypershift" }}{{ end -}}
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
 {{- if has $v.driver.name (list "cinder-csi" "cinder-csi-backup") }}{{ fail (printf "driver.name %s would give objects of the whole cluster the names of those of cinder.csi.openstack.org: choose another name, such as %s.example.com" $v.driver.name $v.driver.name) }}{{ end -}}
+{{- include "cinder-csi.kubernetesGates" . -}}
 controller: {{ ne $v.plane "guest" }}
 node: {{ ne $v.plane "management" }}
 cluster: {{ ne $v.plane "management" }}
@@ -21,6 +22,21 @@ openshift: {{ ne $v.target "vanilla" }}
 selinux: {{ eq $v.node.selinux "auto" | ternary (ne $v.target "vanilla") (eq $v.node.selinux "enabled") }}
 controllerNS: {{ eq $v.plane "guest" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
 leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces.controller | quote }}
+{{- end -}}
+
+{{- /* What a Kubernetes lacks is refused, as the generator does: an older API server refuses the field, or drops it in silence. */ -}}
+{{- define "cinder-csi.kubernetesGates" -}}
+{{- $v := .Values -}}
+{{- with $v.kubernetesVersion -}}
+{{- $minor := regexReplaceAll "^v?1\\.([0-9]+).*$" . "${1}" | int -}}
+{{- range list
+  (list 27 true "this chart")
+  (list 29 $v.nodeLifecycle.drainHook "nodeLifecycle.drainHook")
+  (list 34 (not (empty $v.attributesClasses)) "attributesClasses")
+  (list 35 (gt (int $v.driver.limitRefreshSeconds) 0) "driver.limitRefreshSeconds") -}}
+{{- if and (index . 1) (lt $minor (first .)) }}{{ fail (printf "%s needs Kubernetes 1.%d, and kubernetesVersion is %s" (last .) (first .) $v.kubernetesVersion) }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* (namespace): not empty for a namespace that Kubernetes brings along, which does not allow its pods the CPUs of management. */ -}}
