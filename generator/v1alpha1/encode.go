@@ -126,6 +126,9 @@ func readsBack(s string) bool {
 	if strings.TrimLeftFunc(s, unicode.IsSpace) != s {
 		return false // a reader takes the indentation of a block scalar from its first line
 	}
+	if strings.ContainsAny(s, "\u0085\u2028\u2029") {
+		return false // line breaks of YAML 1.1, spaces to a reader of 1.2; double quotes escape them
+	}
 	var v any
 	if yaml.Unmarshal([]byte(s), &v) != nil || v != any(s) {
 		return bytes.ContainsRune([]byte(s), '\n') // block scalars are always text

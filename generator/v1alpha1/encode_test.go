@@ -17,7 +17,7 @@ func TestYAMLKeepsOrderAndValues(t *testing.T) {
 		Object  map[string]any `json:"object"`
 	}{
 		Z:      "plain words",
-		Text:   []string{"no", "012", "12:30", "", "two\nlines", "53d4f774-ec9c-4ed3-a1d1-89d48bde7502", "<a> & b"},
+		Text:   []string{"no", "012", "12:30", "", "two\nlines", "one\u2028text", "53d4f774-ec9c-4ed3-a1d1-89d48bde7502", "<a> & b"},
 		Number: []any{1, -2.5, 1e21, true, map[string]any{"b": nil, "a": "x"}},
 		List:   []string{}, Object: map[string]any{},
 	}
@@ -30,6 +30,7 @@ text:
   - |-
     two
     lines
+  - "one\Ltext"
   - 53d4f774-ec9c-4ed3-a1d1-89d48bde7502
   - <a> & b
 number:
