@@ -39,3 +39,28 @@ func TestRenovateFindsTheDayOfTheDebianPackages(t *testing.T) {
 		t.Errorf("want one day for both archives, got %q", days)
 	}
 }
+
+// A rule that switches a package off also switches its security updates off.
+func TestRenovateMayFixAVulnerabilityOfEveryModule(t *testing.T) {
+	t.Parallel()
+	var renovate struct {
+		OSV                 bool `json:"osvVulnerabilityAlerts"`
+		VulnerabilityAlerts struct{ Enabled bool }
+		PackageRules        []struct {
+			MatchManagers, MatchPackageNames []string
+			Enabled                          *bool
+		}
+	}
+	content, err := os.ReadFile("../../renovate.json")
+	if err == nil {
+		err = json.Unmarshal(content, &renovate)
+	}
+	if err != nil || !renovate.OSV || !renovate.VulnerabilityAlerts.Enabled {
+		t.Fatalf("vulnerabilities are not looked for: %v", err)
+	}
+	for _, rule := range renovate.PackageRules {
+		if rule.Enabled != nil && !*rule.Enabled && slices.Contains(rule.MatchManagers, "gomod") {
+			t.Errorf("the modules %q are switched off", rule.MatchPackageNames)
+		}
+	}
+}

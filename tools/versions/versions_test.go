@@ -112,7 +112,7 @@ func TestGoHasOneVersion(t *testing.T) {
 		}
 	}
 	image := regexp.MustCompile(`golang:([0-9.]+)`)
-	for _, name := range []string{"Dockerfile", ".github/workflows/checks.yaml", ".github/workflows/release.yaml", ".gitlab-ci.yml"} {
+	for _, name := range []string{"Dockerfile", ".github/workflows/checks.yaml", ".github/workflows/release.yaml", ".github/workflows/weekly.yaml", ".gitlab-ci.yml"} {
 		found := image.FindAllSubmatch(read(t, name), -1)
 		if found == nil {
 			t.Errorf("%s names no image of Go", name)
