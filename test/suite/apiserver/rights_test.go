@@ -111,4 +111,22 @@ func TestVolumeIsDiagnosedWithTheRightsOfItsReader(t *testing.T) {
 			t.Errorf("want attach.elsewhere, got %+v", report)
 		}
 	})
+	t.Run("node, list and report need no other right, and report has no secret", func(t *testing.T) {
+		const planted = "planted-password-0123"
+		l.patch(l.path("pods/cinder-csi-controller-0"), object{"metadata": object{"annotations": object{"example.com/password": planted}}})
+		archive := filepath.Join(t.TempDir(), "report.tar.gz")
+		for _, args := range [][]string{{"node", l.name("a"), "--driver-namespace", l.namespace}, {"list"}, {"report", "--driver-namespace", l.namespace, "--file", archive}} {
+			cmd := exec.Command(filepath.Join(s.repo, "bin/kubectl-cinder"), append(args, "--kubeconfig", l.as("doctor"), "--os-cloud", "sim-demo")...)
+			cmd.Env = append(s.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
+			out, _ := cmd.CombinedOutput()
+			if text := string(out); cmd.ProcessState.ExitCode() > 1 || strings.Contains(text, "orbidden") || strings.Contains(text, planted) {
+				t.Errorf("%q: exit code %d: %s", args, cmd.ProcessState.ExitCode(), text)
+			}
+			t.Logf("%q:\n%s", args, out)
+		}
+		files, err := exec.Command("tar", "-xzOf", archive).Output()
+		if err != nil || !strings.Contains(string(files), "example.com/password") || !strings.Contains(string(files), "REDACTED") || strings.Contains(string(files), planted) {
+			t.Errorf("want the pod without its password in the archive: %v: %d bytes", err, len(files))
+		}
+	})
 }
