@@ -28,7 +28,7 @@ func rightsOf(t *testing.T, objects []verify.Object, name string) []string {
 	t.Helper()
 	var lines []string
 	for _, o := range objects {
-		if o.Kind() != "ClusterRole" || name != "" && o.Name() != name {
+		if o.Kind() != "ClusterRole" || !strings.HasSuffix(o.Name(), name) { // the name of the driver comes before it
 			continue
 		}
 		text, err := json.Marshal(o.Fields)
@@ -75,10 +75,10 @@ func checkLifecycle(t *testing.T, objects []verify.Object, on v1alpha1.NodeLifec
 	if on.DrainHook {
 		hook = []string{"nodes: get", "volumeattachments: list"}
 	}
-	if diff := cmp.Diff(taint, rightsOf(t, objects, "cinder-csi-startup-taint")); diff != "" {
+	if diff := cmp.Diff(taint, rightsOf(t, objects, "-startup-taint")); diff != "" {
 		t.Errorf("rights for the start-up taint (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(hook, rightsOf(t, objects, "cinder-csi-drain-hook")); diff != "" {
+	if diff := cmp.Diff(hook, rightsOf(t, objects, "-drain-hook")); diff != "" {
 		t.Errorf("rights for the hook (-want +got):\n%s", diff)
 	}
 	for _, right := range rightsOf(t, objects, "") {
