@@ -36,12 +36,12 @@ func (w *text) hostedMonitoring(r plan.Result) {
 
 // requested is about credentials that a person does not create.
 func (w *text) requested(r plan.Result) {
-	c, ns := r.Credentials.Value, r.ControllerNamespace.Value
-	w.line("The bundle asks OpenShift's Cloud Credential Operator for them, with CredentialsRequest `cinder-csi`. The operator copies the cluster's own")
+	c, ns, request := r.Credentials.Value, r.ControllerNamespace.Value, v1alpha1.ClusterPrefix(r.Driver.Value)
+	w.line("The bundle asks OpenShift's Cloud Credential Operator for them, with CredentialsRequest `%s`. The operator copies the cluster's own", request)
 	w.line("credentials into the Secret `%s`, and updates it when they change. The driver reads the Secret again without a restart.", c.SecretName)
-	w.line("For credentials of the driver's own set `spec.credentials.request: disabled`.\n")
+	w.line("For credentials of the driver's own set `spec.credentials.request: disabled`. Once the bundle is applied, this shows `true` and the Secret:\n")
 	w.line("```sh")
-	w.line("oc --namespace %s get credentialsrequest cinder-csi -o jsonpath='{.status.provisioned}'", credentialOperator)
+	w.line("oc --namespace %s get credentialsrequest %s -o jsonpath='{.status.provisioned}'", credentialOperator, shell.Word(request))
 	w.line("oc --namespace %s get secret %s", shell.Word(ns), shell.Word(c.SecretName))
 	w.line("```\n")
 	w.line("If a private CA has signed the certificates of OpenStack, the operator also copies it, into the key `cacert`, from OpenShift 4.19 on.")

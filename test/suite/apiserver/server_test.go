@@ -55,8 +55,11 @@ func startServer(t *testing.T) *server {
 	if err := os.Mkdir(s.path("bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(filepath.Join(repo, "bin/cinder-csi-generator"), s.path("bin/cinder-csi-generator")); err != nil {
-		t.Fatal(err)
+	// What the documents ask of oc, kubectl does in the same way.
+	for name, program := range map[string]string{"cinder-csi-generator": "bin/cinder-csi-generator", "oc": "bin/tools/kubectl"} {
+		if err := os.Symlink(filepath.Join(repo, program), s.path("bin/"+name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s
 }
