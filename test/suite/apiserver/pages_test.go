@@ -36,13 +36,23 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 		s.page(t, "how-to/backup-and-restore.md")
 	})
 	t.Run("volume types", func(t *testing.T) { s.create(t, "how-to/volume-types.md") })
-	t.Run("several clouds", func(t *testing.T) { s.create(t, "how-to/several-clouds.md") })
+	t.Run("several clouds", func(t *testing.T) {
+		s.create(t, "how-to/several-clouds.md")
+		s.secondBundle(t)
+	})
 	t.Run("change the type", func(t *testing.T) {
 		s.create(t, "how-to/change-volume-type.md")
 		s.run(t, "kubectl", "apply", "-f", "examples/workloads/claim-and-pod.yaml")
 		s.page(t, "how-to/change-volume-type.md")
 	})
-	t.Run("upgrade", func(t *testing.T) { s.page(t, "how-to/upgrade.md") })
+	t.Run("upgrade", func(t *testing.T) {
+		for _, name := range []string{"old", "new"} {
+			if err := os.Symlink(s.path(bundle), s.path(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.page(t, "how-to/upgrade.md")
+	})
 	t.Run("check for drift", func(t *testing.T) {
 		s.write(t, "distribution.yaml", "spec: {driftCheck: {schedule: '@daily'}}\n")
 		s.run(t, "cinder-csi-generator", "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", bundle, "--config", "distribution.yaml")
@@ -82,7 +92,7 @@ func (s *server) text(t *testing.T, page string) string {
 }
 
 // waiting are commands that wait for a pod.
-var waiting = []string{"rollout", "wait", "logs"}
+var waiting = []string{"rollout", "wait", "logs", "exec"}
 
 // page runs the blocks of commands of a page, without the lines of other programs and those that wait for pods.
 func (s *server) page(t *testing.T, page string) {
@@ -112,7 +122,7 @@ func (s *server) documents(t *testing.T, page string) []string {
 	var all []string
 	for _, block := range readme.Fenced(s.text(t, page), "yaml") {
 		for _, document := range strings.Split(block, "\n---\n") {
-			if strings.HasPrefix(document, "apiVersion:") {
+			if strings.HasPrefix(document, "apiVersion:") && !strings.Contains(document, "\nkind: Distribution\n") {
 				all = append(all, document)
 			}
 		}
@@ -121,6 +131,32 @@ func (s *server) documents(t *testing.T, page string) []string {
 		t.Fatalf("%s shows no object", page)
 	}
 	return all
+}
+
+// secondBundle applies a bundle with the keys of the page beside the first one, and deletes it. No object of the first may change.
+func (s *server) secondBundle(t *testing.T) {
+	t.Helper()
+	blocks := readme.Fenced(s.text(t, "how-to/several-clouds.md"), "yaml")
+	i := slices.IndexFunc(blocks, func(block string) bool { return strings.Contains(block, "\nkind: Distribution\n") })
+	if i < 0 {
+		t.Fatal("the page has no configuration of a second bundle")
+	}
+	s.write(t, "south.yaml", blocks[i])
+	before := s.state(t)
+	s.run(t, "cinder-csi-generator", "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", "south", "--config", "south.yaml")
+	s.run(t, "kubectl", "apply", "--server-side", "-k", "south")
+	both := s.state(t)
+	s.run(t, "kubectl", "delete", "-k", "south")
+	after := s.state(t)
+	if own := only(both, before); len(own) < 20 {
+		t.Errorf("want the objects of a whole bundle, got %q", own)
+	}
+	for _, name := range slices.Concat(changed(before, both), changed(before, after), only(before, after)) {
+		t.Errorf("the second bundle touched %s of the first", name)
+	}
+	if left := only(after, before); len(left) > 0 {
+		t.Errorf("%q are left of the second bundle", left)
+	}
 }
 
 func (s *server) create(t *testing.T, page string) {
