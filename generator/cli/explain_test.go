@@ -172,7 +172,7 @@ func TestExplainNamesTheDecisionOfBindingModeReplicasAndLeases(t *testing.T) {
 		{"deploy/cinder-csi-controller", "replicas", "value: 2\ndecision: controller.replicas (default)\n"},
 		{"cm/cinder-csi-controller-settings", "LEASE_DURATION", "value: 137s\ndecision: leases (default)\n"},
 		{"ds/cinder-csi-node", "tolerations", "decision: node.tolerations (default)\n"},
-		{"vsc/cinder-csi.io", "driver", "decision: driver.name (default)\n"},
+		{"vsc/cinder-csi", "driver", "decision: driver.name (default)\n"},
 		{"sa/cinder-csi-node", "namespace", "decision: namespaces.node (default)\n"},
 		{"pdb/cinder-csi-controller", "maxUnavailable", "decision: none\nreason: no decision was made about it: it is the base, manifests/base/controller/poddisruptionbudget.yaml\n"},
 		{"ns/cinder-csi", "name", "decision: namespaces.controller (default)\n"},

@@ -63,7 +63,7 @@ func TestAMistakeIsNamedWithWhatToDo(t *testing.T) {
 		{"explain sc/fasst volumeBindingMode out", Usage, "the bundle has no sc/fasst; there are fast, multiattach, standard; did you mean fast?"},
 		{"explain storagclass/fast volumeBindingMode out", Usage, "did you mean storageclass?"},
 		{"explain topology.enable out", Usage, "the bundle has no decision topology.enable; there are driver.topologyKey, topology.enabled; did you mean topology.enabled?"},
-		{"explain sc/fast", Usage, `explain sc/fast: FIELD is missing: a path in the object, such as explain sc/fast metadata.name. An empty text ("") is the whole object`},
+		{"explain sc/fast", Usage, `explain sc/fast: FIELD is missing: a path in the object, such as explain sc/fast metadata.name`},
 		{"explain topology.enabled", Usage, "the current directory holds no bundle (no plan.yaml): name that of a bundle as the last argument"},
 		{"explain volumetype/fast volumetype/slow out", Usage, "want one DIR after it, got volumetype/slow out; run explain once for each object"},
 		{"validate", Usage, "validate: want one DIR with a bundle, got 0 arguments"},

@@ -29,7 +29,7 @@ func parseQuestion(args []string) (question, error) {
 	}
 	if !q.isType && !q.isDecision {
 		if len(rest) == 0 || len(rest) == 1 && isBundle(rest[0]) {
-			return q, usage("explain %s: FIELD is missing: a path in the object, such as explain %s metadata.name. An empty text (\"\") is the whole object", q.object, q.object)
+			return q, usage("explain %s: FIELD is missing: a path in the object, such as explain %s metadata.name", q.object, q.object)
 		}
 		q.field, rest = rest[0], rest[1:]
 	}

@@ -50,7 +50,7 @@ func merge(a, b any) any {
 
 // pinDriver keeps a driver name: by the rule that gave it, or as it is.
 func (c *comparison) pinDriver(change *v1alpha1.Change, was any) {
-	coexistence := map[any]string{contract.DriverName: v1alpha1.Adopt, plan.OwnDriverName: v1alpha1.SideBySide}[was]
+	coexistence := map[any]string{contract.DriverName: v1alpha1.Adopt, v1alpha1.OwnDriverName: v1alpha1.SideBySide}[was]
 	if c.next.Target == v1alpha1.Vanilla || coexistence == "" {
 		change.Pin = m{"driver": m{"name": was}}
 		return

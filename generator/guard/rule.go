@@ -99,14 +99,15 @@ func (c *comparison) guardSnapshots(change *v1alpha1.Change, was, is any) {
 	}
 }
 
-// guardRenamedClass: VolumeSnapshots name their class. The old class can stay beside the new one. With another driver name the class is another
-// in any case, and the refusal of that name is enough.
+// guardRenamedClass: the old class stays in the cluster, where nothing looks after it any more. A configuration that names it keeps it in the
+// bundle, beside the new one. With another driver name the class is another in any case, and the refusal of that name is enough.
 func (c *comparison) guardRenamedClass(change *v1alpha1.Change, was, is any) {
-	if c.was.Driver.Value != c.is.Driver.Value {
+	if _, kept := c.next.Config.Snapshots.Classes[fmt.Sprint(was)]; kept || c.was.Driver.Value != c.is.Driver.Value {
 		return
 	}
 	change.Accept = ClassRemoved
-	change.Refused = fmt.Sprintf("VolumeSnapshots that name VolumeSnapshotClass %v would find no class; the bundle has VolumeSnapshotClass %v in its place", was, is)
+	change.Refused = fmt.Sprintf("the bundle has VolumeSnapshotClass %v in place of %v, which stays in the cluster. If both are the default of the driver, a VolumeSnapshot "+
+		"without a class fails; kubectl annotate --overwrite volumesnapshotclass %[2]v snapshot.storage.kubernetes.io/is-default-class=false", is, was)
 	class := m{}
 	if change.Decision == plan.IDs.BackupClass.ID {
 		class["parameters"] = m{contract.ParameterType: string(contract.KindBackup)}

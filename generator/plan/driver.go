@@ -9,9 +9,6 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// OwnDriverName is the driver's name beside OpenShift's built-in driver, which holds upstream's.
-const OwnDriverName = "cinder-csi.io"
-
 // platformOpenStack is HyperShift's name of the platform whose built-in driver cannot be turned off.
 const platformOpenStack = "OpenStack"
 
@@ -40,7 +37,7 @@ func (d *decider) driver() Decision[string] {
 		decision.Source, decision.Reason = FromConfig, "spec.driver.name is set"
 		d.checkDriverName(name)
 	case d.sideBySide():
-		name, decision.Reason = OwnDriverName, "OpenShift's built-in driver holds "+contract.DriverName+", and two drivers never share a name"
+		name, decision.Reason = v1alpha1.OwnDriverName, "OpenShift's built-in driver holds "+contract.DriverName+", and two drivers never share a name"
 	case d.openShift():
 		name, decision.Source = contract.DriverName, FromConfig
 		decision.Reason = "spec.openshift.coexistence is adopt: the driver takes over upstream's name, and volumes made under it keep working"

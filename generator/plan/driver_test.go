@@ -15,7 +15,7 @@ func TestSnapshotClassesHaveTheNameOfAnotherDriver(t *testing.T) {
 	}{
 		{v1alpha1.Vanilla, "", "cinder-csi", "cinder-csi-backup"},
 		{v1alpha1.Vanilla, "driver: {name: west.example.com}, ", "west.example.com", "west.example.com-backup"},
-		{v1alpha1.Standalone, "", "cinder-csi.io", "cinder-csi.io-backup"},
+		{v1alpha1.Standalone, "", "cinder-csi", "cinder-csi-backup"},
 		{v1alpha1.Standalone, "openshift: {coexistence: adopt}, ", "cinder-csi", "cinder-csi-backup"},
 	} {
 		r := decide(t, cloudOf("fast"), "spec: {"+c.spec+"snapshots: {backup: enabled}}", c.target)

@@ -69,6 +69,7 @@ func TestEveryMistakeIsNamedWithFileLineKeyAndWhatIsRight(t *testing.T) {
 		{"a fraction as limit", head + "spec: {volumeAttachLimit: 1.5}\n", "spec.volumeAttachLimit: want a whole number or auto"},
 		{"a key twice", head + "spec: {}\nspec: {}\n", "c.yaml:4: the key spec is here a second time; the first is in line 3. Keep one"},
 		{"brackets without an end", "a: [", "c.yaml:1: a list or an object in brackets has no end, or lacks a comma"},
+		{"a tab after a line with spaces", head + "spec:\n  clusterID: x\n\tdriver: {}\n", "c.yaml:5: a tab indents this line, and YAML allows spaces only"},
 		{"a tab", head + "spec:\n\tclusterID: x\n", "c.yaml:4: a tab indents this line, and YAML allows spaces only"},
 		{"a reserved character", head + "spec: {clusterID: @x}\n", "c.yaml:3: a value begins with a character that YAML reserves, such as @, ` or %; write the value in quotes"},
 		{"a key that is indented less", head + "spec:\n  driver:\n logLevel: 2\n", "a key or an item near this line is not indented like those above it"},

@@ -170,10 +170,14 @@ type Snapshots struct {
 	Classes map[string]SnapshotClass `json:"classes,omitempty"`
 }
 
+// OwnDriverName is the driver's name beside OpenShift's built-in driver, which holds upstream's.
+const OwnDriverName = "cinder-csi.io"
+
 // ClusterPrefix begins the names of what a bundle has in the whole cluster: ClusterRoles, their bindings and VolumeSnapshotClasses. It is the
-// driver name where that is not upstream's, because another bundle of the cluster has another driver name.
+// driver name where that is not a default one, because another bundle of the cluster has another driver name. Both defaults have the same
+// prefix: on OpenShift one takes the place of the other.
 func ClusterPrefix(driver string) string {
-	if driver == contract.DriverName {
+	if driver == contract.DriverName || driver == OwnDriverName {
 		return "cinder-csi"
 	}
 	return driver

@@ -32,6 +32,9 @@ func (d *decoder) syntax(data []byte, err error) error {
 			_, _ = fmt.Sscan(found[1], &line)
 			message = found[2]
 		}
+		if strings.Contains(message, "found a tab character") && !indentedByTab(textOf(lines, line)) {
+			line++ // the library names the line before
+		}
 		d.problem(line, "%s", plainSyntax(message, textOf(lines, line)))
 	}
 	return d.err()
@@ -45,8 +48,11 @@ func textOf(lines []string, number int) string {
 	return lines[number-1]
 }
 
+func indentedByTab(line string) bool {
+	return strings.Contains(line[:len(line)-len(strings.TrimLeft(line, " \t"))], "\t")
+}
+
 func plainSyntax(message, line string) string {
-	indentation := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 	if found := twice.FindStringSubmatch(message); found != nil {
 		return fmt.Sprintf("the key %s is here a second time; the first is in line %s. Keep one", found[1], found[2])
 	}
@@ -54,7 +60,7 @@ func plainSyntax(message, line string) string {
 		return fmt.Sprintf("*%s refers to an anchor &%s that the file does not have", found[1], found[1])
 	}
 	switch {
-	case strings.Contains(indentation, "\t"):
+	case indentedByTab(line):
 		return "a tab indents this line, and YAML allows spaces only"
 	case message == "control characters are not allowed":
 		return "holds a control character, which YAML does not allow"

@@ -17,7 +17,7 @@ func TestTwoBundlesOfOneClusterShareNoObject(t *testing.T) {
 	on := true
 	for _, target := range targets {
 		names := map[string]string{}
-		for _, driver := range []string{"", "west.example.com", "cinder-csi.io"} {
+		for _, driver := range []string{"", "west.example.com", "south.example.com"} {
 			spec := v1alpha1.Spec{
 				Driver:        v1alpha1.Driver{Name: driver, Capacity: true},
 				Monitoring:    v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor},

@@ -60,9 +60,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- toYaml (mergeOverwrite $labels .root.Values.monitoring.labels (dict "app.kubernetes.io/component" .role)) -}}
 {{- end -}}
 
-{{- /* Begins the names of objects that are in no namespace: with another driver name, a second bundle in the cluster has others. */ -}}
+{{- /* Begins the names of objects that are in no namespace: with a driver name that is no default, a second bundle in the cluster has others. */ -}}
 {{- define "cinder-csi.clusterPrefix" -}}
-{{ eq .Values.driver.name "cinder.csi.openstack.org" | ternary "cinder-csi" .Values.driver.name }}
+{{ has .Values.driver.name (list "cinder.csi.openstack.org" "cinder-csi.io") | ternary "cinder-csi" .Values.driver.name }}
 {{- end -}}
 
 {{- define "cinder-csi.snapshotClass" -}}
