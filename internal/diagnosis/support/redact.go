@@ -48,8 +48,14 @@ const secretWord = `(?:passw(?:or)?d|passphrase|secret|token|api[-_.]?key|privat
 // quoted is a value in quotes; those may be quoted again with backslashes. Two single quotes are one in a value of YAML.
 const quoted = `\\+"(?:[^"\\]|\\[^"])*\\+"|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'`
 
-// pair is what stands between a key and its value, and the marks of YAML before a value.
-const pair = `[ \t]*[:=]+>?[ \t]*)((?:[|>][+-]?[ \t]*)?(?:` + quoted + `|`
+// between stands between a key and its value. A value of YAML may begin with a mark.
+const (
+	between = `[ \t]*[:=]+>?[ \t]*`
+	mark    = `(?:[|>][+-]?[ \t]*)?`
+)
+
+// form is how a key and its value are written. They are apart, so that the value of a harmless key is not read once for each key within it.
+type form struct{ key, value *regexp.Regexp }
 
 var (
 	secretKey = regexp.MustCompile(`(?i)` + secretWord)
@@ -64,10 +70,16 @@ var (
 	onlyQuoted = regexp.MustCompile(`^(?:` + quoted + `)[ \t,;}\])]*$`)
 	literal    = regexp.MustCompile(`^(?:\\*["'{\[]|(?:null|true|false|-?[0-9][0-9.eE+-]*)[ \t]*(?:[,}\]]|$))`)
 	// quotedKey is "KEY": VALUE, as in JSON. A sign of JSON ends a value without quotes.
-	quotedKey = regexp.MustCompile(`(?i)([\w.-]*` + secretWord + `[\w.-]*\\*["']` + pair + `[^\s,;}&"'{\[][^\s,;}&"']*))`)
+	quotedKey = form{
+		regexp.MustCompile(`(?i)[\w.-]*` + secretWord + `[\w.-]*\\*["']` + between),
+		regexp.MustCompile(`^` + mark + `(?:` + quoted + `|[^\s,;}&"'{\[][^\s,;}&"']*)`),
+	}
 	// keyValue is KEY=VALUE and KEY: VALUE in running text. A blank ends a value without quotes, and so does a quote at the end of a word: that is of
 	// the text around.
-	keyValue = regexp.MustCompile(`(?i)([\w.-]*` + secretWord + `[\w.-]*` + pair + `(?:[^\s"\\]|\\[^"\r\n]|"\w)+))`)
+	keyValue = form{
+		regexp.MustCompile(`(?i)[\w.-]*` + secretWord + `[\w.-]*` + between),
+		regexp.MustCompile(`^` + mark + `(?:` + quoted + `|(?:[^\s"\\]|\\[^"\r\n]|"\w)+)`),
+	}
 	// option is --KEY VALUE.
 	option = regexp.MustCompile(`(?i)(--?[\w-]*` + secretWord + `[\w-]*[ \t]+)([^\s-]\S*)`)
 	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-[a-z-]*token|(?:set-)?cookie)((?:\\*["'])?\s*[:=]\s*)([^\r\n]+)`)
@@ -122,24 +134,38 @@ func (r *Redactor) line(found string) string {
 	return before + Redacted
 }
 
-// pairs takes out the values of the secret keys that a pattern finds. The value of another key may have a secret key itself: a=b&token=c.
-func (r *Redactor) pairs(pattern *regexp.Regexp, text string) string {
-	return pattern.ReplaceAllStringFunc(text, func(found string) string {
-		m := pattern.FindStringSubmatch(found)
-		if !secret(strings.Trim(strings.TrimRight(m[1], " \t:=>"), `"'\`)) {
-			return m[1] + r.pairs(pattern, m[2])
+// pairs takes out the values of the secret keys of a form. The value of another key may have a secret key itself: a=b&token=c.
+func (r *Redactor) pairs(f form, text string) string {
+	var out strings.Builder
+	for {
+		at := f.key.FindStringIndex(text)
+		if at == nil {
+			out.WriteString(text)
+			return out.String()
 		}
-		value := strings.Trim(strings.TrimLeft(m[2], "|>+- \t"), `"'\`)
-		if value == "" || value == Redacted {
-			return found
+		key := strings.Trim(strings.TrimRight(text[at[0]:at[1]], " \t:=>"), `"'\`)
+		out.WriteString(text[:at[1]])
+		text = text[at[1]:]
+		if secret(key) {
+			value := f.value.FindString(text)
+			out.WriteString(r.value(value))
+			text = text[len(value):]
 		}
-		r.learnText(value)
-		quote := ""
-		if i := strings.IndexFunc(m[2], func(c rune) bool { return c != '\\' }); i >= 0 && (m[2][i] == '"' || m[2][i] == '\'') {
-			quote = m[2][:i+1]
-		}
-		return m[1] + quote + Redacted + quote
-	})
+	}
+}
+
+// value is what stands in place of a secret value. Its quotes stay.
+func (r *Redactor) value(found string) string {
+	value := strings.Trim(strings.TrimLeft(found, "|>+- \t"), `"'\`)
+	if value == "" || value == Redacted {
+		return found
+	}
+	r.learnText(value)
+	quote := ""
+	if i := strings.IndexFunc(found, func(c rune) bool { return c != '\\' }); i >= 0 && (found[i] == '"' || found[i] == '\'') {
+		quote = found[:i+1]
+	}
+	return quote + Redacted + quote
 }
 
 // withoutUser takes the user and the password out of a URL.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -181,6 +182,15 @@ func TestAKnownSecretIsTakenOutWhereverItStands(t *testing.T) {
 		if got := r.Text(text); got != want {
 			t.Errorf("want %s, got %s", want, got)
 		}
+	}
+}
+
+// A log may be one line with a key after the other. Each key must not read the rest again.
+func TestALongLineIsReadInLinearTime(t *testing.T) {
+	began := time.Now()
+	NewRedactor().Text(strings.Repeat("secretName=", logBytes/11))
+	if took := time.Since(began); took > 20*time.Second { // about a second; minutes if it is quadratic
+		t.Errorf("took %s", took)
 	}
 }
 
