@@ -15,6 +15,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,6 +125,21 @@ func New(name string, base *url.URL, client *http.Client) *Cluster {
 
 // Namespace is that of the context.
 func (c *Cluster) Namespace() string { return c.namespace }
+
+// Credentials are the token and the password with which the kubeconfig logs in, for who must keep them out of what is written. They are no answer
+// of the cluster. Those of a certificate or a login program are not among them.
+func (c *Cluster) Credentials() []string {
+	if c.config == nil {
+		return nil
+	}
+	all := []string{c.config.BearerToken, c.config.Password}
+	if file := c.config.BearerTokenFile; file != "" {
+		if token, err := os.ReadFile(file); err == nil {
+			all = append(all, string(token))
+		}
+	}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
 
 // Name is the context and the address of the cluster, for messages.
 func (c *Cluster) Name() string { return fmt.Sprintf("context %s at %s", c.name, c.base.Redacted()) }

@@ -206,6 +206,73 @@ func TestANodeThatNothingNamesIsNotFound(t *testing.T) {
 	}
 }
 
+// What was read about the node must not be lost with one of its volumes.
+func TestAVolumeThatCannotBeReadDoesNotHideTheNode(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		status       int
+		notDiagnosed []string
+		gaps         int
+	}{
+		{"gone since it was listed", http.StatusNotFound, nil, 0},
+		{"no answer in time", http.StatusGatewayTimeout, []string{"pv-stuck"}, 1},
+		{"denied", http.StatusForbidden, []string{"pv-stuck"}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			world := nodeWorld()
+			world["GET /api/v1/persistentvolumes/pv-stuck"] = diagnosistest.Answer{Status: test.status}
+			f, err := diagnosis.ReadNode(t.Context(), nodeSources(world), "n1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			gaps := 0
+			for _, g := range f.Gaps {
+				if g.What == "the story of PersistentVolume pv-stuck" {
+					gaps++
+				}
+			}
+			if f.Node == nil || len(f.Waiting) != 0 || !slices.Equal(f.NotDiagnosed, test.notDiagnosed) || gaps != test.gaps {
+				t.Errorf("got node %v, %d waiting, %q not diagnosed, gaps %+v", f.Node, len(f.Waiting), f.NotDiagnosed, f.Gaps)
+			}
+		})
+	}
+}
+
+// Somebody who may list pods in the usual namespace alone does not see whether the driver runs in another.
+func TestPodsOfADeniedClusterAreNotMissing(t *testing.T) {
+	const plugins = "fieldSelector=spec.nodeName%3Dn1&labelSelector=app.kubernetes.io%2Fcomponent%3Dnode%2Capp.kubernetes.io%2Fname%3Dcinder-csi&limit=500"
+	everywhere := nodeWorld()["GET /api/v1/pods?"+plugins]
+	for _, test := range []struct {
+		name   string
+		usual  diagnosistest.Answer
+		unseen bool
+	}{
+		{"no pod there", ok(`{"items": []}`), true},
+		{"a pod there", everywhere, false},
+		{"no such namespace", diagnosistest.Answer{Status: http.StatusNotFound}, true},
+		{"denied there too", diagnosistest.Answer{Status: http.StatusForbidden}, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			world := nodeWorld()
+			world["GET /api/v1/pods?"+plugins] = diagnosistest.Answer{Status: http.StatusForbidden}
+			world["GET /api/v1/namespaces/cinder-csi-node/pods?"+plugins] = test.usual
+			f := factsOfNode(t, world)
+			gaps := 0
+			for _, g := range f.Gaps {
+				if g.What == "the pods of the driver on node n1" {
+					gaps++
+				}
+			}
+			if want := map[bool]int{true: 1}[test.unseen]; gaps != want {
+				t.Errorf("want %d gaps, got %+v", want, f.Gaps)
+			}
+			if findings := strings.Join(diagnosis.OnNode(f).Findings, "\n"); strings.Contains(findings, "no pod of driver") {
+				t.Errorf("got %s", findings)
+			}
+		})
+	}
+}
+
 // A node with a hundred volumes that wait must not take a thousand requests.
 func TestOnlyTheFirstVolumesThatWaitAreDiagnosed(t *testing.T) {
 	world := nodeWorld()

@@ -127,17 +127,18 @@ func pluginsOn(node string) string { return "the pods of the driver on node " + 
 // readPlugins reads the pods of the driver on a node. Such a pod mounts the directory of the driver from the node, which no ordinary pod may.
 func (r *reader) readPlugins(ctx context.Context, name string, node *Node) {
 	selector := cluster.Selector{Labels: nodeLabels, Fields: "spec.nodeName=" + name}
-	what := pluginsOn(name)
 	all, err := cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/pods", selector)
 	if errors.Is(err, cluster.ErrDenied) {
-		all = selected[corev1.Pod](ctx, r, what, "/api/v1/namespaces/"+usualNodeNamespace+"/pods", selector)
-	} else if err != nil {
-		r.gap(what, err)
+		// That namespace is a guess. If no pod is there, the driver may run in another, which the gap says.
+		all, _ = cluster.Select[corev1.Pod](ctx, r.Cluster, "/api/v1/namespaces/"+usualNodeNamespace+"/pods", selector)
 	}
 	for _, p := range all {
 		if (cluster.Workload{Pod: p.Spec}).DriverName() == r.facts.Driver {
 			node.Plugins = append(node.Plugins, p)
 		}
+	}
+	if err != nil && len(node.Plugins) == 0 {
+		r.gap(pluginsOn(name), err)
 	}
 }
 

@@ -2,6 +2,7 @@ package diagnosis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -55,8 +56,9 @@ func ReadNode(ctx context.Context, from Sources, name string) (NodeFacts, error)
 	}
 	f.readPlugins(ctx, r)
 	f.readServers(ctx, r)
+	f.readWaiting(ctx, r)
 	f.Gaps = r.facts.Gaps
-	return f, f.readWaiting(ctx, from)
+	return f, nil
 }
 
 // readPlugins reads the pods of the driver on the node, and what they found wrong with volumes.
@@ -102,10 +104,11 @@ func (f *NodeFacts) readServers(ctx context.Context, r *reader) {
 	}
 }
 
-// readWaiting diagnoses each volume that waits on the node.
-func (f *NodeFacts) readWaiting(ctx context.Context, from Sources) error {
+// readWaiting diagnoses each volume that waits on the node. What was read about the node counts, even if a volume cannot be read: one that is gone
+// since it was listed waits no more, and another error becomes a gap.
+func (f *NodeFacts) readWaiting(ctx context.Context, r *reader) {
 	seen := map[Gap]bool{}
-	for _, g := range f.Gaps {
+	for _, g := range r.facts.Gaps {
 		seen[g] = true
 	}
 	for i, volume := range f.waiting() {
@@ -113,19 +116,23 @@ func (f *NodeFacts) readWaiting(ctx context.Context, from Sources) error {
 			f.NotDiagnosed = append(f.NotDiagnosed, volume)
 			continue
 		}
-		facts, err := ReadTarget(ctx, from, Target{Kind: Volume, Name: volume})
-		if err != nil {
-			return err
+		facts, err := ReadTarget(ctx, r.Sources, Target{Kind: Volume, Name: volume})
+		switch {
+		case errors.Is(err, cluster.ErrNotFound):
+			continue
+		case err != nil:
+			f.NotDiagnosed = append(f.NotDiagnosed, volume)
+			r.gap("the story of PersistentVolume "+volume, err)
+			continue
 		}
 		report := Diagnose(facts)
 		for _, g := range report.Unseen {
 			if !seen[g] {
-				seen[g], f.Gaps = true, append(f.Gaps, g)
+				seen[g], r.facts.Gaps = true, append(r.facts.Gaps, g)
 			}
 		}
 		f.Waiting = append(f.Waiting, report)
 	}
-	return nil
 }
 
 // attachmentsHere are the VolumeAttachments of the drivers for the node.

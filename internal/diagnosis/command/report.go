@@ -55,7 +55,7 @@ func (v *command) report(ctx context.Context, file string) error {
 	if from.Cloud != nil {
 		defer from.Cloud.Close()
 	}
-	b := support.Collect(ctx, from, support.NewRedactor(v.ownSecrets()...), v.Version)
+	b := support.Collect(ctx, from, support.NewRedactor(v.ownSecrets(from)...), v.Version)
 	if file != "" {
 		if err := writeBundle(file, b, v.now()); err != nil {
 			return err
@@ -76,14 +76,18 @@ func (v *command) report(ctx context.Context, file string) error {
 }
 
 // ownSecrets are those with which this command logs in. Logs of a proxy or a debug page may have them.
-func (v *command) ownSecrets() []string {
+func (v *command) ownSecrets(from diagnosis.Sources) []string {
+	own := from.Cluster.Credentials()
+	if from.Controller != nil {
+		own = append(own, from.Controller.Credentials()...)
+	}
 	source := v.cloud
 	source.Env = v.Env
 	s, err := cloud.FromSource(source)
 	if err != nil {
-		return nil // then there is no login, and the bundle says why
+		return own // then there is no login, and the bundle says why
 	}
-	return []string{string(s.Password), string(s.ApplicationCredentialSecret), string(s.Token)}
+	return append(own, string(s.Password), string(s.ApplicationCredentialSecret), string(s.Token))
 }
 
 // writeBundle writes the archive for its owner only. It replaces no file.

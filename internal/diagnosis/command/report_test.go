@@ -1,15 +1,24 @@
 package command_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
+	"github.com/cinder-csi/cinder-csi/internal/cluster"
+	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/support"
 )
 
@@ -37,6 +46,63 @@ func TestAReportIsListedBeforeItIsWritten(t *testing.T) {
 	}
 }
 
+// A page or a log may have the token of the person who makes the report, in a form that no rule knows.
+func TestAReportHasNoCredentialsOfItsKubeconfig(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/version" {
+			_, password, _ := r.BasicAuth()
+			_ = json.NewEncoder(w).Encode(map[string]string{"gitVersion": "v1 " + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ") + " " + password})
+			return
+		}
+		http.Error(w, `{"message": "not found"}`, http.StatusNotFound)
+	}))
+	defer server.Close()
+	for name, user := range map[string]string{
+		"token":      `{"token": "own-kube-secret"}`,
+		"token file": `{"tokenFile": "TOKENFILE"}`,
+		"password":   `{"username": "u", "password": "own-kube-secret"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			kubeconfig, token, archive := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "token"), filepath.Join(dir, "report.tar.gz")
+			text := `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+				"clusters": [{"name": "c", "cluster": {"insecure-skip-tls-verify": true, "server": "` + server.URL + `"}}], "users": [{"name": "u", "user": ` + strings.Replace(user, "TOKENFILE", token, 1) + `}]}`
+			for file, content := range map[string]string{kubeconfig: text, token: "own-kube-secret\n"} {
+				if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var stdout, stderr bytes.Buffer
+			command.Run(t.Context(), command.World{
+				Stdout: &stdout, Stderr: &stderr, Env: func(string) string { return "" }, Version: "v0-test", Connect: cloud.Connect, Now: time.Now, Kubernetes: cluster.Connect,
+			}, []string{"report", "--kubeconfig", kubeconfig, "--file", archive})
+			written := unpacked(t, archive)
+			if !strings.Contains(written, `"gitVersion": "v1 `) || strings.Contains(written, "own-kube-secret") {
+				t.Errorf("got %s%s%q", stdout.String(), stderr.String(), written)
+			}
+		})
+	}
+}
+
+// unpacked is the text of an archive.
+func unpacked(t *testing.T, archive string) string {
+	t.Helper()
+	file, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	zip, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(zip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // The page about troubleshooting has the ClusterRole of people who may look. A verb of Kubernetes that is missing there shows as "not seen".
 func TestTheRoleOfThePageCoversWhatTheCommandsRead(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/how-to/troubleshoot.md")
@@ -52,11 +118,11 @@ func TestTheRoleOfThePageCoversWhatTheCommandsRead(t *testing.T) {
 		t.Fatalf("the page has no ClusterRole: %v", err)
 	}
 	_, env, volume := simulated(t)
-	cluster := worker(volume, "True")
-	cluster["/api/v1/namespaces/x/pods/node-x"] = `{"metadata": {"name": "node-x"}, "status": {"containerStatuses": [{"name": "driver", "restartCount": 1}]}}`
+	objects := worker(volume, "True")
+	objects["/api/v1/namespaces/x/pods/node-x"] = `{"metadata": {"name": "node-x"}, "status": {"containerStatuses": [{"name": "driver", "restartCount": 1}]}}`
 	seen := 0
 	for _, args := range [][]string{{"node", "n1"}, {"report"}, {"list"}, {"lost"}, {"operations"}, {"version"}} {
-		_, _, _, asked := pluginWith(t, env, map[string]map[string]string{"": cluster}, args...)
+		_, _, _, asked := pluginWith(t, env, map[string]map[string]string{"": objects}, args...)
 		for _, request := range asked {
 			group, resource, verb := rightFor(strings.TrimPrefix(request, " GET "))
 			if resource == "" {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ import (
 const (
 	logLines = 2000      // the last lines of each container
 	logBytes = 512 << 10 // of each container
-	nodeLogs = 20        // the pods of nodes whose logs are read: those that are not ready or restarted come first
+	nodeLogs = 20        // the pods of nodes whose logs are read: those that are not ready come first
 )
 
 // Entry is one file of a bundle. Its content has passed the Redactor.
@@ -264,9 +265,12 @@ func (c *collector) list(ctx context.Context, p place, api, kind, labels string)
 		c.gap("the "+kind+" in namespace "+p.namespace, err)
 		return
 	}
-	if kind == "events" {
+	switch {
+	case kind == "events":
 		all = slices.DeleteFunc(all, func(text json.RawMessage) bool { return !c.about(text) })
-	} else if labels != "" {
+	case kind == "leases":
+		all = slices.DeleteFunc(all, func(text json.RawMessage) bool { return !c.leads(text) })
+	case labels != "":
 		for _, text := range all {
 			var o object
 			if json.Unmarshal(text, &o) == nil && o.Metadata.Name != "" {
@@ -285,6 +289,25 @@ func (c *collector) about(text json.RawMessage) bool {
 		return false
 	}
 	return slices.ContainsFunc(c.names, func(name string) bool { return strings.HasPrefix(e.InvolvedObject.Name, name) })
+}
+
+// notInLease is what the sidecars replace by a dash when they name a lease after the driver.
+var notInLease = regexp.MustCompile(`[^a-zA-Z0-9-]`)
+
+// leads reports whether a lease is of a sidecar of one of the drivers: its name ends with that of the driver. Sidecars give it no label to select
+// by, and a namespace of a hosted control plane has the leases of all its controllers.
+func (c *collector) leads(text json.RawMessage) bool {
+	var o object
+	if json.Unmarshal(text, &o) != nil {
+		return false
+	}
+	drivers := c.drivers
+	if len(drivers) == 0 { // the volumes could not be listed
+		drivers = []string{cluster.UpstreamName}
+	}
+	return slices.ContainsFunc(drivers, func(driver string) bool {
+		return driver != "" && strings.HasSuffix(o.Metadata.Name, notInLease.ReplaceAllString(driver, "-"))
+	})
 }
 
 // logs reads the end of the logs of the driver's pods.

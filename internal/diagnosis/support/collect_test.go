@@ -223,6 +223,37 @@ func TestABundleHasAFileForEachThing(t *testing.T) {
 	}
 }
 
+func TestOnlyTheLeasesOfTheDriverAreInABundle(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		lists bool // whether the volumes can be listed, which names the drivers
+	}{{"all is read", true}, {"the volumes are not read", false}} {
+		t.Run(test.name, func(t *testing.T) {
+			var s secrets
+			w := installation(&s)
+			if !test.lists {
+				delete(w.answers, "/api/v1/persistentvolumes")
+			}
+			var leases []string
+			for _, name := range []string{"cinder-csi-openstack-org", "external-attacher-leader-cinder-csi-openstack-org", "external-resizer-manila-csi-openstack-org", "cluster-version", "kube-scheduler"} {
+				leases = append(leases, `{"metadata": {"name": "`+name+`"}}`)
+			}
+			w.answers["/apis/coordination.k8s.io/v1/namespaces/cinder-csi/leases"] = `{"items": [` + strings.Join(leases, ",") + `]}`
+			var got []string
+			for _, e := range bundleOf(w, &s).Entries {
+				if e.Name == "namespaces/cinder-csi/leases.json" {
+					for _, m := range regexp.MustCompile(`"name": "([^"]*)"`).FindAllSubmatch(e.Content, -1) {
+						got = append(got, string(m[1]))
+					}
+				}
+			}
+			if diff := cmp.Diff([]string{"cinder-csi-openstack-org", "external-attacher-leader-cinder-csi-openstack-org"}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestWhatCannotBeReadIsNamed(t *testing.T) {
 	var s secrets
 	w := installation(&s)

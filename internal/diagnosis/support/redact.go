@@ -43,7 +43,19 @@ func (r *Redactor) learn(value string) {
 
 // secretWord is what the name of a key has whose value is a secret.
 const secretWord = `(?:passw(?:or)?d|passphrase|secret|token|api[-_.]?key|private[-_.]?key|access[-_.]?key|client[-_.]?key|credentials?[-_.]?key|` +
-	`key[-_.]?data|authorization|cookie|signature)`
+	`key[-_.]?data|authorization|cookie|signature|passcode|admin[-_.]?pass|\bpwd\b|keyring|_sig\b)`
+
+// quoted is a value in quotes; those may be quoted again with backslashes. Two single quotes are one in a value of YAML.
+const quoted = `\\+"(?:[^"\\]|\\[^"])*\\+"|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'`
+
+// between stands between a key and its value. A value of YAML may begin with a mark.
+const (
+	between = `[ \t]*[:=]+>?[ \t]*`
+	mark    = `(?:[|>][+-]?[ \t]*)?`
+)
+
+// form is how a key and its value are written. They are apart, so that the value of a harmless key is not read once for each key within it.
+type form struct{ key, value *regexp.Regexp }
 
 var (
 	secretKey = regexp.MustCompile(`(?i)` + secretWord)
@@ -52,17 +64,32 @@ var (
 	// harmlessKey are keys with such a word whose value is a name, a number or a switch.
 	harmlessKey = regexp.MustCompile(`(?i)(?:secret|token|credentials?|key|password)[-_.]?(?:name|names|namespace|ref|refs|references?|file|path|type|kind|mode|provider|expirationseconds|ttl|requests?|uid)$` +
 		`|^(?:automountServiceAccountToken|tokenRequests|tokenReviews|serviceAccountToken|imagePullSecrets)$`)
-	// keyValue is KEY=VALUE, KEY: VALUE and "KEY": "VALUE" in a text. The value may be quoted, and quoted again with backslashes.
-	keyValue = regexp.MustCompile(`(?i)((?:\\*["'])?[\w.-]*` + secretWord + `[\w.-]*(?:\\*["'])?[ \t]*[:=][ \t]*)((?:[|>][+-]?[ \t]*)?(?:\\+"(?:[^"\\]|\\[^"])*\\+"|"(?:[^"\\]|\\.)*"|'[^']*'|[^\s,;}&"']+))`)
+	// wholeLine is a line of YAML, of an INI file or of a shell that begins with KEY: or KEY=. Its value may have blanks and every sign.
+	wholeLine = regexp.MustCompile(`(?im)^([ \t#;]*(?:- +)*(?:export +)?\\*["']?(\w[\w.-]*)(\\*["'])?[ \t]*[:=]+>?[ \t]*)([^\s][^\r\n]*)`)
+	// onlyQuoted is the rest of a line that is one value in quotes, and literal that of a line of JSON.
+	onlyQuoted = regexp.MustCompile(`^(?:` + quoted + `)[ \t,;}\])]*$`)
+	literal    = regexp.MustCompile(`^(?:\\*["'{\[]|(?:null|true|false|-?[0-9][0-9.eE+-]*)[ \t]*(?:[,}\]]|$))`)
+	// quotedKey is "KEY": VALUE, as in JSON. A sign of JSON ends a value without quotes.
+	quotedKey = form{
+		regexp.MustCompile(`(?i)[\w.-]*` + secretWord + `[\w.-]*\\*["']` + between),
+		regexp.MustCompile(`^` + mark + `(?:` + quoted + `|[^\s,;}&"'{\[][^\s,;}&"']*)`),
+	}
+	// keyValue is KEY=VALUE and KEY: VALUE in running text. A blank ends a value without quotes, and so does a quote at the end of a word: that is of
+	// the text around.
+	keyValue = form{
+		regexp.MustCompile(`(?i)[\w.-]*` + secretWord + `[\w.-]*` + between),
+		regexp.MustCompile(`^` + mark + `(?:` + quoted + `|(?:[^\s"\\]|\\[^"\r\n]|"\w)+)`),
+	}
 	// option is --KEY VALUE.
 	option = regexp.MustCompile(`(?i)(--?[\w-]*` + secretWord + `[\w-]*[ \t]+)([^\s-]\S*)`)
 	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|x-[a-z-]*token|(?:set-)?cookie)((?:\\*["'])?\s*[:=]\s*)([^\r\n]+)`)
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic|negotiate)[ \t]+[A-Za-z0-9._~+/=-]{6,}`)
-	// userInfo is the part of a URL before the host.
-	userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)[^/\s@"'<>]*(?:/[^/\s@"'<>:]*)?@`)
+	// userInfo is the part of a URL before the host. A password that nobody escaped may have every sign, so the last @ ends it. A digest of an
+	// image also follows an @.
+	userInfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*:\\?/\\?/)([^\s<>"]*)@(sha256:[0-9a-f]{64})?`)
 	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)`)
-	// bare are credentials that show what they are by their form: JSON Web Tokens, Fernet tokens of Keystone, PEM in base64.
-	bare = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?|\bgAAAA[A-Za-z0-9_=-]{20,}|\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)
+	// bare are credentials that show what they are by their form: JSON Web Tokens, Fernet tokens of Keystone, tokens of OpenShift, PEM in base64.
+	bare = regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?|\bgAAAA[A-Za-z0-9_=-]{20,}|\bsha256~[A-Za-z0-9_-]{20,}|\bLS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}`)
 )
 
 // secret reports whether the value of a key is a secret.
@@ -80,23 +107,9 @@ func (r *Redactor) Text(text string) string {
 	text = pemKey.ReplaceAllString(text, Redacted)
 	text = blocks(text, r)
 	text = header.ReplaceAllString(text, "${1}${2}"+Redacted)
-	text = keyValue.ReplaceAllStringFunc(text, func(found string) string {
-		m := keyValue.FindStringSubmatch(found)
-		key := strings.Trim(strings.TrimRight(m[1], " \t:="), `"'\`)
-		if !secret(key) {
-			return found
-		}
-		value := strings.Trim(strings.TrimLeft(m[2], "|>+- \t"), `"'\`)
-		if value == "" || value == Redacted {
-			return found
-		}
-		r.learnText(value)
-		quote := ""
-		if i := strings.IndexFunc(m[2], func(c rune) bool { return c != '\\' }); i >= 0 && (m[2][i] == '"' || m[2][i] == '\'') {
-			quote = m[2][:i+1]
-		}
-		return m[1] + quote + Redacted + quote
-	})
+	text = wholeLine.ReplaceAllStringFunc(text, r.line)
+	text = r.pairs(quotedKey, text)
+	text = r.pairs(keyValue, text)
 	text = option.ReplaceAllStringFunc(text, func(found string) string {
 		m := option.FindStringSubmatch(found)
 		if !secret(strings.Trim(m[1], "- \t")) || m[2] == Redacted {
@@ -106,34 +119,111 @@ func (r *Redactor) Text(text string) string {
 		return m[1] + Redacted
 	})
 	text = scheme.ReplaceAllString(text, "${1} "+Redacted)
-	text = userInfo.ReplaceAllString(text, "${1}"+Redacted+"@")
+	text = userInfo.ReplaceAllStringFunc(text, withoutUser)
 	return r.Known(bare.ReplaceAllString(text, Redacted))
 }
 
-// blocks takes out the block scalars of YAML under a secret key: "KEY: |" and the lines that are indented further.
+// line takes out the rest of a line that begins with a secret key. Values in quotes and JSON are left to pairs, which knows where they end.
+func (r *Redactor) line(found string) string {
+	m := wholeLine.FindStringSubmatch(found)
+	before, key, inJSON, value := m[1], m[2], m[3] != "", strings.TrimSpace(m[4])
+	if !secret(key) || value == Redacted || onlyQuoted.MatchString(value) || inJSON && literal.MatchString(value) {
+		return found
+	}
+	r.learnText(value)
+	return before + Redacted
+}
+
+// pairs takes out the values of the secret keys of a form. The value of another key may have a secret key itself: a=b&token=c.
+func (r *Redactor) pairs(f form, text string) string {
+	var out strings.Builder
+	for {
+		at := f.key.FindStringIndex(text)
+		if at == nil {
+			out.WriteString(text)
+			return out.String()
+		}
+		key := strings.Trim(strings.TrimRight(text[at[0]:at[1]], " \t:=>"), `"'\`)
+		out.WriteString(text[:at[1]])
+		text = text[at[1]:]
+		if secret(key) {
+			value := f.value.FindString(text)
+			out.WriteString(r.value(value))
+			text = text[len(value):]
+		}
+	}
+}
+
+// value is what stands in place of a secret value. Its quotes stay.
+func (r *Redactor) value(found string) string {
+	value := strings.Trim(strings.TrimLeft(found, "|>+- \t"), `"'\`)
+	if value == "" || value == Redacted {
+		return found
+	}
+	r.learnText(value)
+	quote := ""
+	if i := strings.IndexFunc(found, func(c rune) bool { return c != '\\' }); i >= 0 && (found[i] == '"' || found[i] == '\'') {
+		quote = found[:i+1]
+	}
+	return quote + Redacted + quote
+}
+
+// withoutUser takes the user and the password out of a URL.
+func withoutUser(found string) string {
+	m := userInfo.FindStringSubmatch(found)
+	if m[3] == "" {
+		return m[1] + Redacted + "@"
+	}
+	image := m[2][strings.LastIndex(m[2], "@")+1:]
+	if image == m[2] {
+		return found
+	}
+	return m[1] + Redacted + "@" + image + "@" + m[3]
+}
+
+// blocks takes out the values that stand on the lines below a secret key: "KEY: |" or "KEY:", and the lines that are indented further.
 func blocks(text string, r *Redactor) string {
 	if !strings.Contains(text, "\n") {
 		return text
 	}
 	var out []string
 	inside := -1 // the indentation of the key, in a block
-	for _, line := range strings.Split(text, "\n") {
-		indented := len(line) - len(strings.TrimLeft(line, " "))
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		indented := indentation(line)
 		if inside >= 0 && (indented > inside || strings.TrimSpace(line) == "") {
 			r.learnText(line)
 			continue
 		}
 		inside = -1
-		if m := blockKey.FindStringSubmatch(line); m != nil && secret(strings.Trim(m[1], `"'`)) {
+		if m := blockKey.FindStringSubmatch(line); m != nil && isBlock(strings.Trim(m[1], `"'`), m[2], line, lines[i+1:]) {
 			inside = indented
-			line = line[:len(line)-len(m[2])] + Redacted
+			line = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(line, "\r"), m[2]), " \t") + " " + Redacted
 		}
 		out = append(out, line)
 	}
 	return strings.Join(out, "\n")
 }
 
-var blockKey = regexp.MustCompile(`^[ -]*([\w."'-]+):[ \t]*([|>][+-]?[0-9]?[ \t]*)$`)
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+
+// isBlock reports whether the lines below a key are its secret value. Below an empty "secret:" of Kubernetes stand names, and no secrets.
+func isBlock(key, mark, line string, below []string) bool {
+	switch {
+	case !secret(key):
+		return false
+	case mark != "":
+		return true
+	case len(below) == 0 || strings.TrimSpace(below[0]) == "" || indentation(below[0]) <= indentation(line):
+		return false // the value is empty
+	}
+	return !structure(key) || !mapping.MatchString(below[0])
+}
+
+var (
+	blockKey = regexp.MustCompile(`^[ \t-]*([\w."'-]+)[ \t]*[:=][ \t]*([|>][+-]?[0-9]?[ \t]*)?\r?$`)
+	mapping  = regexp.MustCompile(`^[ \t-]*[\w."'/-]+:(?:\s|$)`)
+)
 
 // Known takes out the values that are known to be secrets. It is the last pass over everything that is written: a value may be learned late.
 func (r *Redactor) Known(text string) string {

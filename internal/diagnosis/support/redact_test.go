@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const planted = "pl4nted-S3cret"
@@ -48,6 +51,62 @@ func TestNoFormOfASecretIsLeftInAText(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A part of a secret is a leak too.
+func TestNoPartOfASecretIsLeftInAText(t *testing.T) {
+	for _, test := range []struct{ name, text, want string }{
+		{"a quote in a URL", "HTTPS_PROXY=http://user:it's1234secret@proxy:3128", "HTTPS_PROXY=http://REDACTED@proxy:3128"},
+		{"an @ in a URL", "GET http://user:p@ss@proxy:3128 failed", "GET http://REDACTED@proxy:3128 failed"},
+		{"slashes in a URL", "http://user:p/a/s@proxy", "http://REDACTED@proxy"},
+		{"a URL before a digest", "docker://user:p@quay.io/x@sha256:" + strings.Repeat("a1", 32), "docker://REDACTED@quay.io/x@sha256:" + strings.Repeat("a1", 32)},
+		{"a comma", "password = abc,def&xyz123", "password = REDACTED"},
+		{"a semicolon", "password: hunter2;secret9", "password: REDACTED"},
+		{"words", "  - password: correct horse battery staple\nuser: x", "  - password: REDACTED\nuser: x"},
+		{"words in a comment", "# export OS_PASSWORD=correct horse", "# export OS_PASSWORD=REDACTED"},
+		{"words after a quoted value", `password = "abc" def`, "password = REDACTED"},
+		{"words after a quoted key", `"password": correct horse`, `"password": REDACTED`},
+		{"a single quote in single quotes", "secret: 'abc''def9'", "secret: 'REDACTED'"},
+		{"running text", "sent password=abc,d'ef&\"xyz;123 to x", "sent password=REDACTED to x"},
+		{"an assignment", "with token := abc123, ok", "with token := REDACTED ok"},
+		{"after a name", "GET /x?secretName=kept&token=abc", "GET /x?secretName=kept&token=REDACTED"},
+		{"the next line", "password:\n  hunter2 foo\n  bar\nuser: x", "password: REDACTED\nuser: x"},
+		{"the next line of an INI file", "[Global]\npassword =\n\thunter2 foo\nuser = x", "[Global]\npassword = REDACTED\nuser = x"},
+		{"a word on the line after secret", "secret:\n  hunter2 foo", "secret: REDACTED"},
+		{"passcode", "x OS_PASSCODE=123456", "x OS_PASSCODE=REDACTED"},
+		{"adminPass", `{"adminPass": "abc", "id": 1}`, `{"adminPass": "REDACTED", "id": 1}`},
+		{"admin_pass", "x admin_pass=abc", "x admin_pass=REDACTED"},
+		{"pwd", "x pwd=abc", "x pwd=REDACTED"},
+		{"keyring", "keyring: abc==", "keyring: REDACTED"},
+		{"temp_url_sig", "GET /v1/x?temp_url_sig=abc", "GET /v1/x?temp_url_sig=REDACTED"},
+		{"OpenShift", "as sha256~abcdefghij-ABCDEFGHIJ_0 at", "as REDACTED at"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, NewRedactor().Text(test.text)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Somebody has to read the report: JSON stays JSON, and the quotes of a log line stay.
+func TestWhatIsAroundASecretStays(t *testing.T) {
+	for text, want := range map[string]string{
+		`level=INFO msg="token=abc" id=1`:                            `level=INFO msg="token=REDACTED" id=1`,
+		`{"msg":"token=abc","id":1}`:                                 `{"msg":"token=REDACTED","id":1}`,
+		`body "{\"msg\":\"token=abc\",\"id\":1}"`:                    `body "{\"msg\":\"token=REDACTED\",\"id\":1}"`,
+		`{"token":1234,"id":1}`:                                      `{"token":REDACTED,"id":1}`,
+		"{\n  \"password\": \"a b\",\n  \"id\": 1\n}":                "{\n  \"password\": \"REDACTED\",\n  \"id\": 1\n}",
+		"{\n  \"secret\": {\n    \"token\": \"a\"\n  }\n}":           "{\n  \"secret\": {\n    \"token\": \"REDACTED\"\n  }\n}",
+		"secret:\n  secretName: kept\n  token: a":                    "secret:\n  secretName: kept\n  token: REDACTED",
+		"password:\nuser: kept":                                      "password:\nuser: kept",
+		"image docker://quay.io/x@sha256:" + strings.Repeat("0", 64): "image docker://quay.io/x@sha256:" + strings.Repeat("0", 64),
+		"got a new token: refreshed after 3 s":                       "got a new token: REDACTED after 3 s",
+	} {
+		if diff := cmp.Diff(want, NewRedactor().Text(text)); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -123,6 +182,15 @@ func TestAKnownSecretIsTakenOutWhereverItStands(t *testing.T) {
 		if got := r.Text(text); got != want {
 			t.Errorf("want %s, got %s", want, got)
 		}
+	}
+}
+
+// A log may be one line with a key after the other. Each key must not read the rest again.
+func TestALongLineIsReadInLinearTime(t *testing.T) {
+	began := time.Now()
+	NewRedactor().Text(strings.Repeat("secretName=", logBytes/11))
+	if took := time.Since(began); took > 20*time.Second { // about a second; minutes if it is quadratic
+		t.Errorf("took %s", took)
 	}
 }
 
