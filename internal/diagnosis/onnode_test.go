@@ -238,14 +238,14 @@ func TestAVolumeThatCannotBeReadDoesNotHideTheNode(t *testing.T) {
 	}
 }
 
-// Somebody who may list pods in the usual namespace alone does not see whether the driver runs in another.
+// Somebody who may list pods in the default namespace alone does not see whether the driver runs in another.
 func TestPodsOfADeniedClusterAreNotMissing(t *testing.T) {
 	const plugins = "fieldSelector=spec.nodeName%3Dn1&labelSelector=app.kubernetes.io%2Fcomponent%3Dnode%2Capp.kubernetes.io%2Fname%3Dcinder-csi&limit=500"
 	everywhere := nodeWorld()["GET /api/v1/pods?"+plugins]
 	for _, test := range []struct {
-		name   string
-		usual  diagnosistest.Answer
-		unseen bool
+		name      string
+		byDefault diagnosistest.Answer
+		unseen    bool
 	}{
 		{"no pod there", ok(`{"items": []}`), true},
 		{"a pod there", everywhere, false},
@@ -255,7 +255,7 @@ func TestPodsOfADeniedClusterAreNotMissing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			world := nodeWorld()
 			world["GET /api/v1/pods?"+plugins] = diagnosistest.Answer{Status: http.StatusForbidden}
-			world["GET /api/v1/namespaces/cinder-csi-node/pods?"+plugins] = test.usual
+			world["GET /api/v1/namespaces/cinder-csi-node/pods?"+plugins] = test.byDefault
 			f := factsOfNode(t, world)
 			gaps := 0
 			for _, g := range f.Gaps {

@@ -104,8 +104,8 @@ func (f *NodeFacts) readServers(ctx context.Context, r *reader) {
 	}
 }
 
-// readWaiting diagnoses each volume that waits on the node. What was read about the node counts, even if a volume cannot be read: one that is gone
-// since it was listed waits no more, and another error becomes a gap.
+// readWaiting diagnoses each volume that waits on the node. What was read about the node counts even if a volume cannot be read. A volume that
+// is gone since it was listed waits no more, and another error becomes a gap.
 func (f *NodeFacts) readWaiting(ctx context.Context, r *reader) {
 	seen := map[Gap]bool{}
 	for _, g := range r.facts.Gaps {

@@ -28,7 +28,7 @@ var exceptions = map[string]string{
 	"node host network":                     "the metadata service has a link-local address",
 
 	"cinder-csi-metrics-reader Secret (OpenShift)":      "the token by which Prometheus reads metrics; Kubernetes fills it in, the bundle has no data",
-	"cinder-csi-metrics-reader URLs (OpenShift)":     "may get /metrics, and nothing else",
+	"cinder-csi-metrics-reader URLs (OpenShift)":        "may get /metrics, and nothing else",
 	"cinder-csi-controller-prometheus pods (OpenShift)": "Prometheus of the platform finds the pods that it scrapes",
 	"cinder-csi-node-prometheus pods (OpenShift)":       "Prometheus of the platform finds the pods that it scrapes",
 }
