@@ -78,6 +78,20 @@ func unread(pods int, unseen []diagnosis.Gap) error {
 	return nil
 }
 
+// sources are the cluster, the controller's cluster and, if it can be reached, the cloud. The caller closes the cloud.
+func (v *command) sources(ctx context.Context) (diagnosis.Sources, error) {
+	k, err := v.cluster()
+	if err != nil {
+		return diagnosis.Sources{}, err
+	}
+	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
+	if err := v.controllerOf(&from); err != nil {
+		return diagnosis.Sources{}, err
+	}
+	from.Cloud, from.NoCloud = v.connect(ctx)
+	return from, nil
+}
+
 // driver runs a command that reads the pods of the driver, and prints what it returns.
 func (v *command) driver(ctx context.Context, noCluster bool, read func(context.Context, diagnosis.Sources) (document any, table func() error, unread error)) error {
 	var from diagnosis.Sources

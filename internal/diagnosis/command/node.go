@@ -47,17 +47,12 @@ func (v *command) node(ctx context.Context, name string) error {
 	if !shell.IsName(name) {
 		return fmt.Errorf("%w: %q is no name of a node", ErrUsage, name)
 	}
-	k, err := v.cluster()
+	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
+	defer cancel()
+	from, err := v.sources(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, *v.timeout, fmt.Errorf("no complete answer within %s (--timeout)", *v.timeout))
-	defer cancel()
-	from := diagnosis.Sources{Cluster: k, Namespace: v.namespace, Page: k.PodPage, NodePage: k.PodPage, Now: v.now()}
-	if err := v.controllerOf(&from); err != nil {
-		return err
-	}
-	from.Cloud, from.NoCloud = v.connect(ctx)
 	if from.Cloud != nil {
 		defer from.Cloud.Close()
 	}
