@@ -57,6 +57,11 @@ read_settings() {
     setting BED_CACHE "${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/openstack-bed"
 }
 
+add_packages() {
+    [ "$BED_BACKEND" != ceph ] || PACKAGES+=("${CEPH_PACKAGES[@]}")
+    [ "$BED_TLS" != 1 ] || PACKAGES+=(haproxy openssl)
+}
+
 # RabbitMQ's distribution port is 20000 above its own.
 assign_ports() {
     local o=$PORT_OFFSET
@@ -109,6 +114,7 @@ main() {
     lock_bed
     any_alive || rm -f "$RUN/settings"
     read_settings
+    add_packages
     clean_environment
     assign_ports
     make_directories

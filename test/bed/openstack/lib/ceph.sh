@@ -3,7 +3,7 @@
 # driver. Backups are in Ceph, too. Nova's driver of the bed reads the images through librbd (pylib/rbdfile.py).
 
 CEPH=$STATE/ceph
-# shellcheck disable=SC2034 # used by packages.sh
+# shellcheck disable=SC2034 # used by up.sh
 CEPH_PACKAGES=(ceph-mon ceph-mgr ceph-osd ceph-common python3-rados python3-rbd qemu-system-common qemu-block-extra)
 
 ceph_pools() { # one for each zone and type

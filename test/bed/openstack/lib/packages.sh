@@ -11,10 +11,8 @@ PACKAGES=(
 )
 
 missing_packages() {
-    local package wanted=("${PACKAGES[@]}")
-    [ "$BED_BACKEND" != ceph ] || wanted+=("${CEPH_PACKAGES[@]}")
-    [ "$BED_TLS" != 1 ] || wanted+=(haproxy openssl)
-    for package in "${wanted[@]}"; do
+    local package
+    for package in "${PACKAGES[@]}"; do
         dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null |
             grep -qx installed || echo "$package"
     done
@@ -36,8 +34,10 @@ forbid_autostart() {
 }
 
 install_packages() {
-    local missing
-    mapfile -t missing < <(missing_packages)
+    local names missing
+    # Not from <(missing_packages): a failure there would look like nothing missing.
+    names=$(missing_packages)
+    read -r -d '' -a missing <<< "$names" || true
     [ "${#missing[@]}" -gt 0 ] || return 0
     say "installing ${missing[*]}"
     (
