@@ -108,7 +108,7 @@ func TestABackupIsReadWhole(t *testing.T) {
 	}
 	want := volume.Snapshot{
 		ID: snapshotID, Name: "b", Volume: volumeID, Status: "error", Size: volume.GiB(2), CreatedAt: time.Date(2026, 11, 21, 10, 42, 47, 0, time.UTC),
-		Backup: true, Reason: "disk full", From: snapshotID, Zone: "az1", DataAt: time.Date(2026, 11, 21, 10, 42, 46, 0, time.UTC),
+		Backup: true, Reason: "disk full", From: snapshotID, Zone: "az1", Objects: 21, DataAt: time.Date(2026, 11, 21, 10, 42, 46, 0, time.UTC),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("backup (-want +got):\n%s", diff)

@@ -73,6 +73,9 @@ func (s *Service) cleanUp(ctx context.Context, b volume.Snapshot) error {
 
 // createBackup sends the create request once the temporary snapshot is available.
 func (s *Service) createBackup(ctx context.Context, spec Spec) (volume.SnapshotID, error) {
+	if err := s.checkStoreTakesAnother(ctx, spec); err != nil {
+		return "", err
+	}
 	temporary, err := s.temporarySnapshot(ctx, spec)
 	if err != nil {
 		return "", err

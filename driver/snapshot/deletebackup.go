@@ -39,8 +39,8 @@ func (s *Service) deleteBackup(ctx context.Context, id volume.SnapshotID) error 
 	if err := s.deleteTemporarySnapshots(ctx, b); err != nil {
 		return volume.AfterWrite(err)
 	}
-	if err := s.cloud.DeleteBackup(ctx, id); err != nil {
-		return s.explainBackupRefusal(ctx, id, err)
+	if err := s.sendDeleteBackup(ctx, b); err != nil {
+		return err
 	}
 	return volume.AfterWrite(s.awaitBackupDeleted(ctx, id))
 }

@@ -23,6 +23,7 @@ type backup struct {
 	reason            string            // why it failed
 	container         string            // where its data is; "" until it has data
 	objects           int
+	lost              bool // a delete of another backup has deleted the data
 	created, updated  time.Time
 	data              time.Time // time of the data
 	clock             clock
@@ -257,9 +258,35 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_021", "create backup:Failed to attach volume.")
 			return
 		}
+		if s.config.CephBackups {
+			s.storeInCeph(b)
+			return
+		}
 		b.container, b.objects = b.id, 21*b.size // objects of 50 MiB, as in the file store
 		b.turn("available", "")
 	})
+}
+
+// storeInCeph ends the creation of a backup.
+func (s *Sim) storeInCeph(b *backup) {
+	b.container = "backups"
+	for _, other := range s.sharing(b) {
+		if other.container != "" {
+			b.turn("error", "[errno 17] RBD image already exists (error creating image)")
+			return
+		}
+	}
+	b.turn("available", "")
+}
+
+// sharing are the backups whose data are in the image of b, in Ceph.
+func (s *Sim) sharing(b *backup) (all []*backup) {
+	for _, other := range s.backups {
+		if s.config.CephBackups && other != b && other.volume == b.volume && b.snapshot != "" && other.snapshot != "" {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 func (s *Sim) showBackup(c *call) reply {
@@ -354,6 +381,9 @@ func (s *Sim) deleteBackup(c *call) reply {
 			b.turn("error", failure.message("The store did not delete it."))
 			return
 		}
+		for _, other := range s.sharing(b) {
+			other.lost = true
+		}
 		delete(s.backups, b.id)
 	})
 	return c.accepted(http.StatusAccepted)
@@ -389,7 +419,7 @@ func (s *Sim) restore(c *call, v *volume, b *backup) {
 	s.after(s.latency[RestoreBackup]+failure.Delay, func() {
 		b.turn("available", "")
 		v.update()
-		if failure.fails() {
+		if failure.fails() || b.lost {
 			v.status = "error_restoring"
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_015_021", failure.message("restore backup:Failed to attach volume."))
 			return
