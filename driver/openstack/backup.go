@@ -25,12 +25,14 @@ type wireBackup struct {
 	CreatedAt  string            `json:"created_at"`
 	DataAt     string            `json:"data_timestamp"`
 	FailReason string            `json:"fail_reason"`
+	Zone       string            `json:"availability_zone"`
+	Objects    int               `json:"object_count"`
 }
 
 func (w wireBackup) snapshot() volume.Snapshot {
 	b := volume.Snapshot{
 		ID: volume.SnapshotID(w.ID), Name: w.Name, Volume: volume.ID(w.Volume), Status: volume.Status(w.Status), Size: gib(w.Size), Metadata: w.Metadata,
-		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot),
+		Backup: true, Reason: w.FailReason, From: volume.SnapshotID(w.Snapshot), Zone: w.Zone, Objects: w.Objects,
 	}
 	b.CreatedAt, _ = time.Parse("2006-01-02T15:04:05", w.CreatedAt) // as for volumes
 	b.DataAt, _ = time.Parse("2006-01-02T15:04:05", w.DataAt)

@@ -98,7 +98,7 @@ var backupRequests = []requestCase{
 
 func TestABackupIsReadWhole(t *testing.T) {
 	t.Parallel()
-	c, _ := connect(t, answer{status: 200, body: `{"backup": {"id": "` + snapshotID + `", "status": "error", "size": 2, "object_count": 21, "availability_zone": null,
+	c, _ := connect(t, answer{status: 200, body: `{"backup": {"id": "` + snapshotID + `", "status": "error", "size": 2, "object_count": 21, "availability_zone": "az1",
 		"container": "c", "created_at": "2026-11-21T10:42:47.000000", "updated_at": null, "name": "b", "description": null, "fail_reason": "disk full",
 		"volume_id": "` + volumeID + `", "links": [], "is_incremental": false, "has_dependent_backups": false, "snapshot_id": "` + snapshotID + `",
 		"data_timestamp": "2026-11-21T10:42:46.000000"}}`})
@@ -108,7 +108,7 @@ func TestABackupIsReadWhole(t *testing.T) {
 	}
 	want := volume.Snapshot{
 		ID: snapshotID, Name: "b", Volume: volumeID, Status: "error", Size: volume.GiB(2), CreatedAt: time.Date(2026, 11, 21, 10, 42, 47, 0, time.UTC),
-		Backup: true, Reason: "disk full", From: snapshotID, DataAt: time.Date(2026, 11, 21, 10, 42, 46, 0, time.UTC),
+		Backup: true, Reason: "disk full", From: snapshotID, Zone: "az1", Objects: 21, DataAt: time.Date(2026, 11, 21, 10, 42, 46, 0, time.UTC),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("backup (-want +got):\n%s", diff)

@@ -73,6 +73,9 @@ func (s *Service) cleanUp(ctx context.Context, b volume.Snapshot) error {
 
 // createBackup sends the create request once the temporary snapshot is available.
 func (s *Service) createBackup(ctx context.Context, spec Spec) (volume.SnapshotID, error) {
+	if err := s.checkStoreTakesAnother(ctx, spec); err != nil {
+		return "", err
+	}
 	temporary, err := s.temporarySnapshot(ctx, spec)
 	if err != nil {
 		return "", err
@@ -224,11 +227,11 @@ func (s *Service) deleteTemporarySnapshots(ctx context.Context, b volume.Snapsho
 	return nil
 }
 
-// stuckBackingUp reports a temporary snapshot whose status Cinder never resets, although its backup has failed. Cinder 21 does that where its
-// scheduler finds no cinder-backup service in the zone of the volume (scheduler/manager.py; seen on a real cloud). The volume then loses its
+// stuckBackingUp reports a temporary snapshot whose status Cinder never resets, although its backup has failed. Cinder does that where its
+// scheduler finds no cinder-backup service in the zone (scheduler/manager.py; seen on Zed and Epoxy). The volume then loses its
 // status too, and only an administrator can reset it.
 func stuckBackingUp(b, p volume.Snapshot) *volume.Error {
 	return volume.Errorf(volume.Failed, "its temporary snapshot %s stays in status %s, because Cinder did not reset it, and perhaps not volume %s either. An administrator must reset both "+
-		"(openstack volume snapshot set --state available %s; openstack volume set --state available %s, or in-use if it is attached). Check that a cinder-backup service runs in the zone of the volume",
-		p.ID, p.Status, b.Volume, p.ID, b.Volume).Op("snapshot")
+		"(openstack volume snapshot set --state available %s; openstack volume set --state available %s, or in-use if it is attached). Check that a cinder-backup service runs %s",
+		p.ID, p.Status, b.Volume, p.ID, b.Volume, inZone(b)).Op("snapshot")
 }

@@ -230,12 +230,12 @@ func TestCreateNeverDeletesAFailedBackupThatItDoesNotOwn(t *testing.T) {
 func TestCreateReportsATemporarySnapshotWhoseStatusCinderDoesNotReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := ownBackup(2, volume.ErrorStatus)
-		b.Reason, b.From = "Service not found for creating backup.", cloudtest.SnapshotID(1)
+		b.Reason, b.From, b.Zone = "Service not found for creating backup.", cloudtest.SnapshotID(1), "nowhere"
 		c := cloudtest.New(t, cloudtest.SourceVolume).WithSnapshots(ownTemporary(1, backingUp)).WithBackups(b)
 		began := time.Now()
 		_, err := snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
 		cloudtest.WantKind(t, err, volume.Failed, true)
-		for _, text := range []string{"Service not found", "volume snapshot set --state available " + string(cloudtest.SnapshotID(1)), string(cloudtest.VolumeID(1)), "administrator"} {
+		for _, text := range []string{"Service not found", "volume snapshot set --state available " + string(cloudtest.SnapshotID(1)), string(cloudtest.VolumeID(1)), "administrator", `zone "nowhere" of the backup`} {
 			if !strings.Contains(err.Error(), text) {
 				t.Errorf("%q is not in %v", text, err)
 			}
@@ -244,6 +244,7 @@ func TestCreateReportsATemporarySnapshotWhoseStatusCinderDoesNotReset(t *testing
 			t.Errorf("after %v: %v", time.Since(began), c.Calls)
 		}
 		c.ChangeSnapshot(cloudtest.SnapshotID(1), func(p *volume.Snapshot) { p.Status = volume.Available }) // by the administrator
+		c.ChangeSnapshot(cloudtest.SnapshotID(2), func(b *volume.Snapshot) { b.Zone = "" })                 // who also starts a cinder-backup
 		_, err = snapshots(c).Create(cloudtest.Within(t, 60), backupSpec())
 		if cloudtest.WantKind(t, err, volume.Failed, false); len(c.Objects(false))+len(c.Objects(true)) != 0 {
 			t.Errorf("left: %v and %v", c.Objects(false), c.Objects(true))

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,8 +39,8 @@ func (s *Service) deleteBackup(ctx context.Context, id volume.SnapshotID) error 
 	if err := s.deleteTemporarySnapshots(ctx, b); err != nil {
 		return volume.AfterWrite(err)
 	}
-	if err := s.cloud.DeleteBackup(ctx, id); err != nil {
-		return s.explainBackupRefusal(ctx, id, err)
+	if err := s.sendDeleteBackup(ctx, b); err != nil {
+		return err
 	}
 	return volume.AfterWrite(s.awaitBackupDeleted(ctx, id))
 }
@@ -100,9 +101,18 @@ func (s *Service) explainBackupRefusal(ctx context.Context, id volume.SnapshotID
 	case b.Status.SnapshotMeaning().Delete != volume.Proceed:
 		return volume.Errorf(volume.Busy, "backup %s changed to status %s before Cinder could delete it; the driver retries: %w", id, b.Status, refusal).Op("delete")
 	case volume.Is(refusal, volume.NotFound):
-		return volume.Errorf(volume.Unavailable, "backup %s still exists, but Cinder finds no running cinder-backup service to delete it; the driver retries: %w", id, refusal).Op("delete")
+		return volume.Errorf(volume.Unavailable, "backup %s still exists, but Cinder finds no running cinder-backup service %s to delete it; the driver retries: %w", id, inZone(b), refusal).Op("delete")
 	}
 	return volume.Errorf(volume.Conflict, "Cinder refuses to delete backup %s, most likely because incremental backups depend on it; delete those first: %w", id, refusal).Op("delete")
+}
+
+// inZone says where Cinder looks for the cinder-backup of a backup. Releases after Zed take any zone for a new backup, and the backup keeps it.
+// Nobody can delete a backup in a zone without cinder-backup (seen on Epoxy).
+func inZone(b volume.Snapshot) string {
+	if b.Zone == "" {
+		return "in the zone of the volume"
+	}
+	return fmt.Sprintf("in zone %q of the backup", b.Zone)
 }
 
 // awaitBackupDeleted waits until Cinder answers 404 for a backup that is being deleted. Failed where the deletion ends otherwise.

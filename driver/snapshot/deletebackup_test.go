@@ -57,7 +57,14 @@ func TestDeleteBackup(t *testing.T) {
 			status: volume.Available, cloud: func(c *cloudtest.Cloud) {
 				c.Fail["DeleteBackup"] = volume.Errorf(volume.NotFound, "Service cinder-backup could not be found")
 			},
-			kind: volume.Unavailable, text: "no running cinder-backup service",
+			kind: volume.Unavailable, text: "no running cinder-backup service in the zone of the volume",
+		},
+		"in a zone without cinder-backup": {
+			status: volume.ErrorStatus, cloud: func(c *cloudtest.Cloud) {
+				c.ChangeSnapshot(cloudtest.SnapshotID(1), func(b *volume.Snapshot) { b.Zone = "nowhere" })
+				c.Fail["DeleteBackup"] = volume.Errorf(volume.NotFound, "Service cinder-backup could not be found")
+			},
+			kind: volume.Unavailable, text: `no running cinder-backup service in zone "nowhere" of the backup`,
 		},
 		"that a policy protects": {status: volume.Available, cloud: func(c *cloudtest.Cloud) { c.Fail["DeleteBackup"] = volume.Errorf(volume.PermissionDenied, "policy") }, kind: volume.PermissionDenied, text: "policy"},
 		"that cannot be read":    {status: volume.Available, cloud: func(c *cloudtest.Cloud) { c.Fail["Backup"] = down }, kind: volume.Unavailable, text: "down"},

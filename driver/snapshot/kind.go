@@ -32,12 +32,7 @@ func (s *Service) newBackups(o Options) kind {
 	r.Read = func(ctx context.Context, id string) (volume.Snapshot, error) {
 		return s.cloud.Backup(ctx, volume.SnapshotID(id))
 	}
-	r.Delete = func(ctx context.Context, b volume.Snapshot) error {
-		if err := s.cloud.DeleteBackup(ctx, b.ID); err != nil {
-			return s.explainBackupRefusal(ctx, b.ID, err)
-		}
-		return nil
-	}
+	r.Delete = s.sendDeleteBackup
 	r.AwaitDeleted = func(ctx context.Context, b volume.Snapshot) error { return s.awaitBackupDeleted(ctx, b.ID) }
 	return newKind(r, s.awaitBackup.bounded)
 }

@@ -24,6 +24,8 @@ type Snapshot struct {
 	Backup    bool       // it is a backup, which may exist longer than its volume
 	Reason    string     // why Cinder gave up on a backup; for a snapshot, SnapshotFailure reads it
 	From      SnapshotID // the snapshot that a backup was created from, if any
+	Zone      string     // of a backup: the zone where Cinder looks for its cinder-backup; empty where Cinder does not say, as up to Zed
+	Objects   int        // of a backup: how many objects of its store have its data; 0 until it is available, and always with Ceph
 	DataAt    time.Time  // when the volume had the data that a backup holds
 }
 

@@ -16,12 +16,14 @@ type backup struct {
 	volume            string // id
 	size              int
 	snapshot          string            // id
+	zone              string            // that the request asks for, or that of the cinder-backup that has it; "" up to Zed
 	labels            map[string]string // metadata of the backup
 	metadata          map[string]string // of the volume at that time
 	base              string            // ID of the backup that an incremental one depends on
 	reason            string            // why it failed
 	container         string            // where its data is; "" until it has data
 	objects           int
+	lost              bool // a delete of another backup has deleted the data
 	created, updated  time.Time
 	data              time.Time // time of the data
 	clock             clock
@@ -101,6 +103,9 @@ func (s *Sim) createBackup(c *call) reply {
 		volume: v.id, size: v.size, labels: labels, metadata: maps.Clone(v.metadata), data: now(), clock: s.hostClock(),
 	}
 	b.created = b.clock.now()
+	if s.afterZed() {
+		b.zone, _ = body["availability_zone"].(string)
+	}
 	p, bad := s.backupSource(c, b, v, ids["snapshot_id"], isTrue(bare(body["force"])))
 	if bad == nil {
 		bad = s.reserveBackup(v)
@@ -178,10 +183,10 @@ func (s *Sim) backupSource(c *call, b *backup, v *volume, id string, forced bool
 // the oldest.
 func (s *Sim) setBase(b *backup, p *snapshot) *reply {
 	age := func(other *backup) time.Time {
-		if p == nil || other.data.Before(p.created) {
-			return other.data
+		if p != nil && !other.data.Before(p.created) || s.afterZed() && other.status != "available" {
+			return time.Time{}
 		}
-		return time.Time{}
+		return other.data
 	}
 	var latest *backup
 	for _, other := range s.backups {
@@ -190,14 +195,30 @@ func (s *Sim) setBase(b *backup, p *snapshot) *reply {
 		}
 	}
 	if latest == nil {
-		return ptr(fault(http.StatusBadRequest, "Invalid backup: No backups available to do an incremental backup."))
+		return noBase()
 	}
 	if latest.status != "available" {
+		if s.afterZed() {
+			return noBase()
+		}
 		return ptr(fault(http.StatusBadRequest, "Invalid backup: The parent backup must be available for incremental backup."))
 	}
 	b.base = latest.id
 	return nil
 }
+
+func noBase() *reply {
+	return ptr(fault(http.StatusBadRequest, "Invalid backup: No backups available to do an incremental backup."))
+}
+
+// schedulable reports whether the scheduler finds a cinder-backup. It looks in the zone that the request names, or else in that of the
+// volume. Up to Zed it ignores the request. It does not notice a disabled service.
+func (s *Sim) schedulable(b *backup, v *volume) bool {
+	return !s.config.NoBackupService && cmp.Or(b.zone, v.zone) == s.backupZone()
+}
+
+// backupZone is the zone of the only cinder-backup.
+func (s *Sim) backupZone() string { return s.volumeZones[0].name }
 
 // makeBackup is what the scheduler and cinder-backup do after the reply. cinder-backup attaches the source to its own host. So
 // faults of an attach also affect a backup and a restore.
@@ -210,7 +231,7 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 	} else {
 		p.status, p.updated = "backing-up", p.clock.now()
 	}
-	if s.config.NoBackupService || v.zone != s.volumeZones[0].name { // the scheduler finds no cinder-backup in the zone of the volume; it does not notice a disabled one
+	if !s.schedulable(b, v) {
 		s.after(s.latency[Answer], func() {
 			if p == nil {
 				release()
@@ -221,6 +242,9 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_024", "create backup:Backup failed to schedule. Service not found for creating backup.")
 		})
 		return
+	}
+	if s.afterZed() {
+		b.zone = s.backupZone() // cinder-backup writes it
 	}
 	failure := s.operationFault(Attach)
 	if !failure.fired {
@@ -234,9 +258,35 @@ func (s *Sim) makeBackup(c *call, b *backup, v *volume, p *snapshot) {
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_013_021", "create backup:Failed to attach volume.")
 			return
 		}
+		if s.config.CephBackups {
+			s.storeInCeph(b)
+			return
+		}
 		b.container, b.objects = b.id, 21*b.size // objects of 50 MiB, as in the file store
 		b.turn("available", "")
 	})
+}
+
+// storeInCeph ends the creation of a backup.
+func (s *Sim) storeInCeph(b *backup) {
+	b.container = "backups"
+	for _, other := range s.sharing(b) {
+		if other.container != "" {
+			b.turn("error", "[errno 17] RBD image already exists (error creating image)")
+			return
+		}
+	}
+	b.turn("available", "")
+}
+
+// sharing are the backups whose data are in the image of b, in Ceph.
+func (s *Sim) sharing(b *backup) (all []*backup) {
+	for _, other := range s.backups {
+		if s.config.CephBackups && other != b && other.volume == b.volume && b.snapshot != "" && other.snapshot != "" {
+			all = append(all, other)
+		}
+	}
+	return all
 }
 
 func (s *Sim) showBackup(c *call) reply {
@@ -253,7 +303,7 @@ func (s *Sim) viewBackup(c *call, b *backup) obj {
 		{"status", b.status},
 		{"size", b.size},
 		{"object_count", b.objects},
-		{"availability_zone", nil},
+		{"availability_zone", orNull(b.zone)},
 		{"container", orNull(b.container)},
 		{"created_at", micros(b.created)},
 		{"updated_at", microsOrNull(b.updated)},
@@ -321,7 +371,7 @@ func (s *Sim) deleteBackup(c *call) reply {
 		return fault(http.StatusBadRequest, "Invalid backup: Backup status must be available or error")
 	case s.dependents(b):
 		return fault(http.StatusBadRequest, "Invalid backup: Incremental backups exist for this backup.")
-	case s.backupsDisabled || s.config.NoBackupService:
+	case s.backupsDisabled || s.config.NoBackupService || b.zone != "" && b.zone != s.backupZone(): // seen on Epoxy: nobody can delete such a backup
 		return fault(http.StatusNotFound, "Service cinder-backup could not be found.")
 	}
 	b.turn("deleting", "")
@@ -330,6 +380,9 @@ func (s *Sim) deleteBackup(c *call) reply {
 		if failure = failure.try(func() error { return s.data.Remove(b.id) }); failure.fails() {
 			b.turn("error", failure.message("The store did not delete it."))
 			return
+		}
+		for _, other := range s.sharing(b) {
+			other.lost = true
 		}
 		delete(s.backups, b.id)
 	})
@@ -366,7 +419,7 @@ func (s *Sim) restore(c *call, v *volume, b *backup) {
 	s.after(s.latency[RestoreBackup]+failure.Delay, func() {
 		b.turn("available", "")
 		v.update()
-		if failure.fails() {
+		if failure.fails() || b.lost {
 			v.status = "error_restoring"
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_015_021", failure.message("restore backup:Failed to attach volume."))
 			return

@@ -120,8 +120,9 @@ func (s *Sim) putBackup(state SnapshotState) {
 		}
 		s.backups[b.id] = b
 	}
-	b.name, b.volume, b.size, b.snapshot = optional(state.Name), state.Volume, state.Size, state.Snapshot
+	b.name, b.volume, b.size, b.snapshot, b.zone = optional(state.Name), state.Volume, state.Size, state.Snapshot, state.Zone
 	b.labels, b.created, b.data = cloneOrEmpty(state.Metadata), state.Created, cmp.Or(state.Data, state.Created)
+	b.objects = state.Objects
 	b.turn(state.Status, state.Reason)
 }
 

@@ -60,7 +60,7 @@ func TestASnapshotThatIsPutIsTheStateThatIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	backup := state
-	backup.ID, backup.Backup, backup.Snapshot, backup.Reason, backup.Data = putID, true, putSnapshotID, "the store is full", state.Created
+	backup.ID, backup.Backup, backup.Snapshot, backup.Reason, backup.Zone, backup.Objects, backup.Data = putID, true, putSnapshotID, "the store is full", "az1", 63, state.Created
 	for _, want := range []openstacksim.SnapshotState{state, backup} {
 		for _, status := range []string{"available", "error"} {
 			want.Status = status

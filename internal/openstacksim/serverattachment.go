@@ -126,6 +126,11 @@ func (c *call) attachRequest() (attachRequest, *reply) {
 	return attachRequest{volumeID, body["tag"], drop}, nil
 }
 
+// onlyReads reports whether Nova refuses to write for this user. Its default policies up to Zed let a reader attach and detach.
+func (s *Sim) onlyReads(c *call) bool {
+	return s.afterZed() && !c.token.has("member") && !c.token.admin()
+}
+
 // attach replies after the compute host returned a device and Cinder reserved the volume. The rest happens later. If the rest
 // fails, no reply or message says so.
 func (s *Sim) attach(c *call) reply {
@@ -136,6 +141,9 @@ func (s *Sim) attach(c *call) reply {
 	v, missing := s.visibleServer(c, c.vars["id"])
 	if missing != nil {
 		return *missing
+	}
+	if s.onlyReads(c) {
+		return forbidden("os_compute_api:os-volumes-attachments:create")
 	}
 	if bad := v.refusesShelved(c, "attach_volume"); bad != nil {
 		return *bad
@@ -316,6 +324,9 @@ func (s *Sim) detach(c *call) reply {
 	v, missing := s.visibleServer(c, c.vars["id"])
 	if missing != nil {
 		return *missing
+	}
+	if s.onlyReads(c) {
+		return forbidden("os_compute_api:os-volumes-attachments:delete")
 	}
 	if bad := v.refusesShelved(c, "detach_volume"); bad != nil {
 		return *bad

@@ -101,10 +101,10 @@ test-openstack-driver: build tools ## generator, driver, conformance, csi-sanity
 
 test-cloud: build tools ## cloudparity, generator, driver, conformance, csi-sanity on a cloud of make cloud-up; keeps the record and writes the table (CLOUD=epoxy)
 	$(MAKE) cloud-up
-	{ go test -json -count 1 -timeout 30m ./test/suite/cloudparity -bed="$(CLOUD_BED)"; \
-	  OPENSTACK_BED="$(CLOUD_BED)" go test -json -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack; } | \
-	  go run ./test/judge/clouds -bed "$(CLOUD_BED)"
-	go run ./test/judge/clouds -page docs/reference/compatibility.md
+	status=0; { go test -json -count 1 -timeout 1h ./test/suite/cloudparity -bed="$(CLOUD_BED)"; \
+	  OPENSTACK_BED="$(CLOUD_BED)" go test -json -p 1 -count 1 -tags openstack -timeout 2h -run '$(OPENSTACK_TESTS)' ./test/suite/openstack ./driver/openstack; } | \
+	  tee "$(CLOUD_BED)/log/test-cloud.json" | go run ./test/judge/clouds -bed "$(CLOUD_BED)" || status=$$?; \
+	go run ./test/judge/clouds -page docs/reference/compatibility.md; exit $$status
 
 test-openstack-restarts: build ## volumes' lives while the real cloud's services restart; disturbs whoever else uses it
 	$(MAKE) openstack-up

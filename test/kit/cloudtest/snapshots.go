@@ -50,7 +50,7 @@ func (c *Cloud) PutSnapshot(backup bool, p volume.Snapshot) {
 	c.t.Helper()
 	err := c.Sim.PutSnapshot(openstacksim.SnapshotState{
 		ID: string(p.ID), Name: p.Name, Status: string(p.Status), Volume: string(p.Volume), Backup: backup, Size: p.Size.RoundUp(), Metadata: p.Metadata,
-		Created: p.CreatedAt, Snapshot: string(p.From), Reason: p.Reason, Data: p.DataAt,
+		Created: p.CreatedAt, Snapshot: string(p.From), Reason: p.Reason, Data: p.DataAt, Zone: p.Zone, Objects: p.Objects,
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -71,7 +71,7 @@ func (c *Cloud) Objects(backups bool) map[volume.SnapshotID]volume.Snapshot {
 func snapshotOf(s openstacksim.SnapshotState) volume.Snapshot {
 	return volume.Snapshot{
 		ID: volume.SnapshotID(s.ID), Name: s.Name, Volume: volume.ID(s.Volume), Status: volume.Status(s.Status), Size: volume.GiB(s.Size), Metadata: s.Metadata,
-		CreatedAt: s.Created, Backup: s.Backup, Reason: s.Reason, From: volume.SnapshotID(s.Snapshot), DataAt: s.Data,
+		CreatedAt: s.Created, Backup: s.Backup, Reason: s.Reason, From: volume.SnapshotID(s.Snapshot), DataAt: s.Data, Zone: s.Zone, Objects: s.Objects,
 	}
 }
 

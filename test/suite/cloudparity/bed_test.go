@@ -73,7 +73,7 @@ const (
 
 // faults make the backend of a bed fail.
 type faults interface {
-	// inject makes an operation fail, or take two seconds, until the caller calls the returned function.
+	// inject makes an operation fail, or take seconds, until the caller calls the returned function.
 	inject(op operation, slow bool) (repair func() error, err error)
 }
 
@@ -105,6 +105,9 @@ func (dir faultFiles) inject(op operation, slow bool) (func() error, error) {
 	words := "fail\n"
 	if slow {
 		words = "delay=2\n"
+	}
+	if slow && op == createOperation {
+		words = "delay=6\n" // on a busy machine, Nova asks Cinder more than 2 s after it was asked to attach the new volume
 	}
 	file := filepath.Join(string(dir), string(op))
 	return func() error { return os.Remove(file) }, os.WriteFile(file, []byte(words), 0o644)

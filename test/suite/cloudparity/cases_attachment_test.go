@@ -105,7 +105,7 @@ func attachCases(call cloud.Call, at string) []Case {
 	}
 }
 
-// readerCases are about a role that may only read. Nova 26 lets it attach and detach. By its source, Nova 27 and later refuse that.
+// readerCases are about a role that may only read. Nova 26 lets it attach and detach. Nova 31 refuses that.
 func readerCases() []Case {
 	return []Case{
 		{Name: "attach a volume as reader", Call: attach, Status: http.StatusOK, As: Reader, Run: func(t *testing.T, b *Bed) Answer {

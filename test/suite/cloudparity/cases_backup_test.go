@@ -104,6 +104,9 @@ func (b *Bed) withoutBackups(t *testing.T) {
 	t.Cleanup(func() { b.do(t, Request{Call: enableService, As: Admin, Body: service}).want(t, http.StatusOK) })
 }
 
+// nowhere is a zone that no cloud has. A Cinder up to Zed ignores the zone of a backup.
+const nowhere = "nowhere"
+
 // backupCases are about creating, deleting and listing backups.
 func backupCases() []Case {
 	return slices.Concat(backupCreateCases(), backupListCases(), backupReadCases(), restoreCases(), metadataCases())
@@ -146,6 +149,9 @@ func backupCreateCases() []Case {
 	}
 	made := func(name string, call cloud.Call, as Role, of sources, f object, after string) {
 		all = append(all, Case{Name: name, Call: call, Status: http.StatusAccepted, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			if f["availability_zone"] == nowhere && b.Real && b.afterZed() {
+				t.Skip("on a later release than Zed, nobody can delete a backup in a zone without cinder-backup, and it counts for the quota")
+			}
 			a := b.do(t, Request{Call: call, As: as, Body: body(t, b, of, f)}).want(t, http.StatusAccepted)
 			b.keepBackup(t, a.Text("backup", "id"))
 			b.awaitBackup(t, a.Text("backup", "id"), after)
@@ -182,7 +188,7 @@ func backupCreateCases() []Case {
 	made("back up a snapshot of an attached volume", createBackup, Member, attached, nil, "available")
 	made("back up a snapshot with an application credential", createBackup, AppCred, plain, nil, "available")
 	made("back up a snapshot in a zone", createBackupInZone, Member, plain, object{"availability_zone": "az1"}, "available")
-	made("back up a snapshot in a zone that there is not", createBackupInZone, Member, plain, object{"availability_zone": "nowhere"}, "available")
+	made("back up a snapshot in a zone that there is not", createBackupInZone, Member, plain, object{"availability_zone": nowhere}, "available")
 	made("back up a volume of a zone without cinder-backup", createBackup, Member, func(t *testing.T, b *Bed) (string, string) {
 		return b.volume(t, object{"availability_zone": "az2"}), ""
 	}, nil, "error")

@@ -51,6 +51,7 @@ enter() { # COMMAND...: in the root directory
         mount --rbind /sys "$root/sys"
         mount --bind "$beds" "$root$beds"
         mount --bind "$scripts" "$root/opt/openstack-scripts"
+        mount -o remount,bind,ro "$root/opt/openstack-scripts" # Python would write its byte code there
         exec chroot "$root" "$@"' enter "$ROOT" "$CLOUD_BEDS" "$OPENSTACK_SCRIPTS" \
         env TMPDIR=/tmp PORT_OFFSET="$PORT_OFFSET" BED_ADDRESS="$BED_ADDRESS" BED_CACHE=/var/cache/openstack-bed \
         BED_CLOUD="$CLOUD" BED_BACKEND="$BACKEND" "$@"

@@ -11,7 +11,10 @@ make_root() {
     need_mmdebstrap
     say "making $ROOT from Debian's suite $SUITE, for minutes"
     rm -rf "$ROOT.new"
-    mmdebstrap --variant=apt --mode=root --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
+    # A mirror that stands still has an expired list of sid; the signature counts.
+    local old=()
+    [ "$SUITE" != sid ] || old=(--aptopt='Acquire::Check-Valid-Until "false"')
+    mmdebstrap "${old[@]}" --variant=apt --mode=root --aptopt='Acquire::Languages "none"' --aptopt='APT::Install-Recommends "false"' \
         --dpkgopt=force-unsafe-io --essential-hook="$HERE/lib/skip-bytecode.sh" --include="$(IFS=, && echo "${PACKAGES[*]},procps")" \
         "$SUITE" "$ROOT.new" "$MIRROR" > "$ROOT.log" 2>&1 8>&- || die "mmdebstrap failed, see $ROOT.log"
     mv "$ROOT.new" "$ROOT"

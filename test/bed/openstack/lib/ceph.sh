@@ -68,6 +68,9 @@ start_ceph() {
     mkdir -p "$CEPH"/{mon,mgr,osd} "$ETC/ceph"
     [ -s "$CEPH/fsid" ] || cat /proc/sys/kernel/random/uuid > "$CEPH/fsid"
     ceph_conf > "$ETC/ceph/ceph.conf"
+    # os-brick, which attaches volumes for cinder-backup, knows this place alone. It is that of the root directory.
+    mkdir -p /etc/ceph
+    ln -sfn "$CEPH/client.admin.keyring" /etc/ceph/ceph.client.admin.keyring
     [ -e "$CEPH/mon/keyring" ] || make_ceph_monitor
     start ceph-mon ceph-mon -f -i a --conf "$ETC/ceph/ceph.conf"
     wait_for 60 ceph-mon admin_ceph status

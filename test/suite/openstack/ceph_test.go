@@ -1,0 +1,148 @@
+//go:build openstack
+
+package openstack
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// backendOf is where a bed keeps its volumes.
+func backendOf(t *testing.T, bed string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(bed, "bed.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings struct{ Backend string }
+	if err := json.Unmarshal(text, &settings); err != nil {
+		t.Fatal(err)
+	}
+	return settings.Backend
+}
+
+// object is a volume, a snapshot or a backup in Cinder.
+type object struct{ kind, id string }
+
+// make creates an object and waits until it is available.
+func (x *tenant) make(t *testing.T, kind string, fields map[string]any) object {
+	t.Helper()
+	answer := map[string]struct{ ID string }{}
+	began := time.Now()
+	send(t, x.cinder, http.MethodPost, kind+"s", map[string]any{kind: fields}, &answer)
+	o := object{kind, answer[kind].ID}
+	x.await(t, o, "available")
+	t.Logf("%s %s %v: %s", kind, o.id, fields, time.Since(began).Round(100*time.Millisecond))
+	return o
+}
+
+// status is the status of an object; "gone" if Cinder has none.
+func (x *tenant) status(t *testing.T, o object) string {
+	t.Helper()
+	answer := map[string]struct{ Status string }{}
+	err := ask(t, x.cinder, http.MethodGet, o.kind+"s/"+o.id, nil, &answer)
+	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return "gone"
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer[o.kind].Status
+}
+
+func (x *tenant) await(t *testing.T, o object, want string) {
+	t.Helper()
+	eventually(t, o.kind+" "+o.id+" is "+want, func() bool { return x.status(t, o) == want })
+}
+
+// remove deletes an object and returns how that ends: "gone", the status of an object that stays, or the refusal.
+func (x *tenant) remove(t *testing.T, o object) string {
+	t.Helper()
+	err := ask(t, x.cinder, http.MethodDelete, o.kind+"s/"+o.id, nil, nil)
+	if refused := (gophercloud.ErrUnexpectedResponseCode{}); errors.As(err, &refused) {
+		return string(refused.Body)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := ""
+	eventually(t, o.kind+" "+o.id+" is not being deleted", func() bool { end = x.status(t, o); return end != "deleting" })
+	return end
+}
+
+// act makes an action of a volume.
+func (x *tenant) act(t *testing.T, o object, action string, fields map[string]any) {
+	t.Helper()
+	send(t, x.cinder, http.MethodPost, o.kind+"s/"+o.id+"/action", map[string]any{action: fields}, nil)
+}
+
+// Images of Ceph depend on each other: a clone on the snapshot that it was made from, an incremental backup on a snapshot of its volume. No
+// user of Cinder sees that in a delete.
+func TestCephDeletesWhatHasClonesAndBackups(t *testing.T) {
+	bed := bed(t)
+	if backendOf(t, bed) != "ceph" {
+		t.Skip("the cloud has no Ceph")
+	}
+	x := newTenant(t, bed, zonesOfBed[0])
+	gone := func(what string, o object) {
+		t.Helper()
+		began := time.Now()
+		if end := x.remove(t, o); end != "gone" {
+			t.Errorf("delete of %s: want it gone, got %s", what, end)
+		}
+		t.Logf("delete of %s: %s", what, time.Since(began).Round(100*time.Millisecond))
+	}
+	source := x.make(t, "volume", map[string]any{"size": 1})
+	first := x.make(t, "snapshot", map[string]any{"volume_id": source.id})
+	restored := x.make(t, "volume", map[string]any{"size": 1, "snapshot_id": first.id})
+	larger := x.make(t, "volume", map[string]any{"size": 2, "snapshot_id": first.id})
+	clone := x.make(t, "volume", map[string]any{"size": 1, "source_volid": source.id})
+	second := x.make(t, "volume", map[string]any{"size": 1, "source_volid": clone.id})
+	gone("a snapshot with two volumes made from it", first)
+	gone("a volume with four volumes that depend on it", source)
+	gone("a clone with a clone", clone)
+	later := x.make(t, "snapshot", map[string]any{"volume_id": second.id})
+	if end := x.remove(t, second); end == "gone" || end == "available" {
+		t.Errorf("delete of a volume with a snapshot: want a refusal, got %q", end)
+	}
+	gone("the snapshot of a clone of a clone", later)
+	for _, o := range []object{second, larger, restored} {
+		gone("what remains", o)
+	}
+
+	used := x.make(t, "volume", map[string]any{"size": 1})
+	send(t, x.nova, http.MethodPost, "servers/"+x.servers[0].id+"/os-volume_attachments", map[string]any{"volumeAttachment": map[string]any{"volumeId": used.id}}, nil)
+	x.await(t, used, "in-use")
+	inUse := x.make(t, "snapshot", map[string]any{"volume_id": used.id, "force": true})
+	gone("a snapshot of a volume in use", inUse)
+	x.act(t, used, "os-extend", map[string]any{"new_size": 2})
+	x.await(t, used, "in-use")
+	send(t, x.nova, http.MethodDelete, "servers/"+x.servers[0].id+"/os-volume_attachments/"+used.id, nil, nil)
+	x.await(t, used, "available")
+
+	point := x.make(t, "snapshot", map[string]any{"volume_id": used.id})
+	x.act(t, used, "revert", map[string]any{"snapshot_id": point.id})
+	x.await(t, used, "available")
+	gone("the snapshot of a revert", point)
+
+	full := x.make(t, "backup", map[string]any{"volume_id": used.id})
+	increment := x.make(t, "backup", map[string]any{"volume_id": used.id, "incremental": true})
+	if end := x.remove(t, full); end == "gone" {
+		t.Error("Cinder deleted a backup that an increment depends on")
+	}
+	gone("a volume with two backups", used)
+	gone("an increment without its volume", increment)
+	gone("a full backup without its volume", full)
+
+	moved := x.make(t, "volume", map[string]any{"size": 1, "volume_type": "standard"})
+	x.act(t, moved, "os-retype", map[string]any{"new_type": "fast", "migration_policy": "on-demand"})
+	x.await(t, moved, "available")
+	gone("a volume that moved to another pool", moved)
+}
