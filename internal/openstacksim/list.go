@@ -173,45 +173,65 @@ type row interface {
 	field(key string) (value string, ok bool)
 }
 
-// page sorts, filters and cuts a list. more reports whether a next link follows, missing whether the object of the marker does
-// not exist.
+// page filters, sorts and cuts a list. more reports whether a next link follows, missing whether the object of the marker does
+// not exist. It filters first: a name among ten thousand volumes is looked for several times a second.
 func page[T row](q *query, all []T, matches func(T, param) bool) (items []T, total int, more, missing bool) {
-	slices.SortFunc(all, func(a, b T) int {
-		for _, k := range q.sort {
-			x, _ := a.field(k.key)
-			y, _ := b.field(k.key)
-			if order := strings.Compare(strings.ToUpper(x), strings.ToUpper(y)); order != 0 { // the collation of the database
-				if k.down {
-					return -order
-				}
-				return order
-			}
+	var kept []sorted[T]
+	found := q.marker == ""
+	for _, x := range all {
+		marker := q.marker != "" && x.ident() == q.marker
+		found = found || marker
+		keep := !slices.ContainsFunc(q.filters, func(f param) bool { return !matches(x, f) })
+		if keep {
+			total++
 		}
-		return 0
-	})
-	begin := 0
-	if q.marker != "" {
-		i := slices.IndexFunc(all, func(x T) bool { return x.ident() == q.marker })
-		if i < 0 {
-			return nil, 0, false, true
+		if keep || marker {
+			kept = append(kept, sorted[T]{x, q.keysOf(x), keep})
 		}
-		begin = i + 1
 	}
-	keep := func(x T) bool {
-		return !slices.ContainsFunc(q.filters, func(f param) bool { return !matches(x, f) })
+	if !found {
+		return nil, 0, false, true
 	}
-	for i, x := range all {
-		if !keep(x) {
-			continue
+	slices.SortFunc(kept, func(a, b sorted[T]) int { return q.compare(a.keys, b.keys) })
+	passed := q.marker == ""
+	for _, k := range kept {
+		if passed && k.keep {
+			items = append(items, k.row)
 		}
-		total++
-		if i >= begin {
-			items = append(items, x)
-		}
+		passed = passed || k.row.ident() == q.marker
 	}
 	items = items[min(q.offset, len(items)):]
 	items = items[:min(q.limit, len(items))]
 	return items, total, q.limit > 0 && len(items) == q.limit, false
+}
+
+// sorted is a row with the texts that it is sorted by. The object of the marker may be there without passing the filters.
+type sorted[T row] struct {
+	row  T
+	keys []string
+	keep bool
+}
+
+// keysOf are the values of the sort keys, in the collation of the database.
+func (q *query) keysOf(x row) []string {
+	keys := make([]string, len(q.sort))
+	for i, k := range q.sort {
+		value, _ := x.field(k.key)
+		keys[i] = strings.ToUpper(value)
+	}
+	return keys
+}
+
+func (q *query) compare(a, b []string) int {
+	for i, k := range q.sort {
+		if order := strings.Compare(a[i], b[i]); order != 0 {
+			if k.down {
+				return -order
+			}
+			return order
+		}
+	}
+	return 0
 }
 
 // nextLink is the URL of the page after the object with this id.

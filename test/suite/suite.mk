@@ -137,6 +137,19 @@ test-hypershift: build tools crds ## as root: a hypershift bundle on two API ser
 	$(if $(filter simulated,$(HYPERSHIFT_CLOUD)),,$(MAKE) openstack-up)
 	go run ./test/kit/gate -- -count 1 -tags hypershift -timeout 30m ./test/suite/hypershift
 
+##@ Prove it at scale (the programs of make cluster-up)
+.PHONY: test-scale
+
+# SCALE=small: 100 volumes on 20 nodes, six minutes. medium: 1,000 on 100. full: 10,000 on 1,000 for an hour, with 6 GiB of memory.
+SCALE ?= small
+SCALE_small := -volumes 100 -nodes 20 -rest 30s
+SCALE_medium := -volumes 1000 -nodes 100 -steady 1m -burst 200 -rest 2m -moved 100 -refused 500
+SCALE_full := -volumes 10000 -nodes 1000 -steady 10m -burst 1000 -rest 5m -moved 1000 -refused 500
+test-scale: build ## as root: real control plane, sidecars and driver, hollow nodes and a simulated cloud; keeps the record and fills in the pages (SCALE=small|medium|full: 100, 1,000, 10,000 volumes; 6 to 60 minutes)
+	$(CLUSTER_PROGRAMS)
+	go run ./test/kit/gate -- -count 1 -tags scale -timeout 2h -run '^TestScale$$' ./test/suite/scale $(SCALE_$(SCALE)) -record $(CURDIR)/test/judge/scale/runs/$(SCALE).json
+	go run ./test/judge/scale
+
 ##@ Prove it on a real cluster (make cluster-up)
 .PHONY: test-cluster test-e2e test-e2e-upstream test-external-storage
 

@@ -7,14 +7,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 # Without the version of the checkout a program stays the same from commit to commit.
 export CGO_ENABLED=0 GOFLAGS="-mod=readonly -buildvcs=false"
 
-# Without these the API server calls itself v0.0.0, which charts and sidecars take for an old Kubernetes.
-version=$(cd programs && go list -m -f '{{.Version}}' k8s.io/kubernetes)
-minor=${version#v1.}
-flags="-s -w"
-for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
-	flags+=" -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=${minor%%.*} -X $package.gitTreeState=clean"
-	flags+=" -X $package.gitCommit=$(printf '%040d' 0) -X $package.buildDate=1970-01-01T00:00:00Z"
-done
+# shellcheck source=test/bed/cluster/lib/version-flags.sh
+source lib/version-flags.sh
+flags=$(version_flags "$(cd programs && go list -m -f '{{.Version}}' k8s.io/kubernetes)")
 
 mkdir -p "$bin"
 (cd programs && go build -trimpath -ldflags "$flags" -o "$bin/" tool ./...)

@@ -11,7 +11,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
+	"time"
 )
 
 // Options describe a control plane.
@@ -29,13 +31,23 @@ type Options struct {
 type Server struct {
 	dir, host string
 	Port      string // of the API server
+
+	mu      sync.Mutex
+	running map[string]*process
+}
+
+// process is a program that runs until the test ends, with the arguments of its next start.
+type process struct {
+	args []string
+	cmd  *exec.Cmd
+	log  *os.File
 }
 
 // Start starts etcd and the API server, which run until the test ends. The API server is not ready yet. Without other flags it writes its own
 // certificate to apiserver.crt below Dir.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	s := &Server{dir: o.Dir, host: o.Host, Port: FreePort(t, o.Host)}
+	s := &Server{dir: o.Dir, host: o.Host, Port: FreePort(t, o.Host), running: map[string]*process{}}
 	etcd, peer := net.JoinHostPort(o.Host, FreePort(t, o.Host)), net.JoinHostPort(o.Host, FreePort(t, o.Host))
 	s.Run(t, "etcd", "--data-dir="+s.path("etcd"), "--unsafe-no-fsync", "--log-level=error",
 		"--listen-client-urls=http://"+etcd, "--advertise-client-urls=http://"+etcd, "--listen-peer-urls=http://"+peer)
@@ -66,18 +78,52 @@ func (s *Server) Run(t testing.TB, name string, args ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(Program(name), args...)
+	p := &process{args: args, log: log}
+	s.start(t, name, p)
+	s.mu.Lock()
+	s.running[name] = p
+	s.mu.Unlock()
+	t.Cleanup(func() {
+		p.kill()
+		_ = log.Close()
+	})
+}
+
+// Restart kills a program as a crash would, waits for a while, and starts it again with the same arguments.
+func (s *Server) Restart(t testing.TB, name string, pause time.Duration) {
+	t.Helper()
+	s.mu.Lock()
+	p := s.running[name]
+	s.mu.Unlock()
+	p.kill()
+	time.Sleep(pause)
+	s.start(t, name, p)
+}
+
+// PID is the process of a program.
+func (s *Server) PID(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running[name].cmd.Process.Pid
+}
+
+func (s *Server) start(t testing.TB, name string, p *process) {
+	t.Helper()
+	cmd := exec.Command(Program(name), p.args...)
 	// csi-provisioner prefers the variable KUBECONFIG to its flag; here nothing may inherit one.
 	cmd.Env = []string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH")}
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, p.log, p.log
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%s: %v; test/bed/cluster/build.sh builds it", name, err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		_ = log.Close()
-	})
+	s.mu.Lock()
+	p.cmd = cmd
+	s.mu.Unlock()
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
 }
 
 // LogTail is the end of what a program has written.
@@ -86,8 +132,11 @@ func (s *Server) LogTail(name string) string {
 	return string(log[max(0, len(log)-2000):])
 }
 
-// Program is the path of a program of the cluster bed.
+// Program is the path of a program of the cluster bed. KUBE_APISERVER names the API server of another version.
 func Program(name string) string {
+	if other := os.Getenv("KUBE_APISERVER"); other != "" && name == "kube-apiserver" {
+		return other
+	}
 	dir := os.Getenv("CLUSTER_CACHE")
 	if dir == "" {
 		dir = filepath.Join(os.Getenv("HOME"), ".cache", "cluster-bed")
