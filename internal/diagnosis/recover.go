@@ -80,7 +80,8 @@ type Restored struct {
 	Notes     []string
 	FillIns   int // in how many places a person must decide
 	Documents []any
-	Mark      []string // the command that gives the object the mark of the new cluster; nil if it needs none
+	Mark      []string   // the command that gives the object the mark of the new cluster; nil if it needs none
+	Detach    [][]string // the commands that take a volume from the servers that still have it
 }
 
 // LeftOut is an object of Cinder with the mark of the cluster that is not recovered.
@@ -332,6 +333,7 @@ func (r *recovery) volume(v RecoverableVolume, claims ambiguous) Restored {
 	}
 	for _, a := range v.Attachments {
 		note("server %s still has the volume: stop what uses it there, and detach it, before a pod of the new cluster uses the claim", a.Server)
+		one.Detach = append(one.Detach, []string{"openstack", "server", "remove", "volume", shell.ID(a.Server, "SERVER"), v.ID})
 	}
 	if v.Status != "available" && v.Status != "in-use" {
 		note("Cinder shows status %s: the driver attaches the volume when Cinder shows available", v.Status)

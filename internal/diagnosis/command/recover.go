@@ -40,7 +40,8 @@ namespace. Comments say what to do first, and what Cinder does not know. It need
 Where the metadata leaves something open, FILL-IN stands in the object, and no API server accepts it. Volumes of upstream's plugin and of
 earlier versions have no volume mode in their metadata. No node of this driver formats a recovered volume.
 
-Output commands prints, with --new-cluster-id, the commands that change the mark. Exit code 0: all objects are complete. 1: some need a decision,
+Output commands prints the commands that detach the volumes from the servers of the lost cluster. With --new-cluster-id it also prints those
+that change the mark. Exit code 0: all objects are complete. 1: some need a decision,
 or a list could not be read. 64: wrong usage.`,
 		Example: `  kubectl cinder recover --cluster-id production --os-cloud mycloud > recovered.yaml
   kubectl cinder recover --cluster-id production --new-cluster-id blue -o commands --os-cloud mycloud`,
@@ -70,9 +71,6 @@ const asCommands = "commands"
 func (r *recovering) options(output string) error {
 	if forms := []string{asYAML, asJSON, asTable, asCommands}; !slices.Contains(forms, output) {
 		return fmt.Errorf("%w: --output %q: want %s", ErrUsage, output, strings.Join(forms, ", "))
-	}
-	if output == asCommands && r.New == "" {
-		return fmt.Errorf("%w: --output commands changes the mark of the objects: name the new one with --new-cluster-id", ErrUsage)
 	}
 	if !shell.IsName(r.Driver) {
 		return fmt.Errorf("%w: --driver-name %q is no name of a driver", ErrUsage, r.Driver)
@@ -160,7 +158,7 @@ func (v *command) printRecovery(r diagnosis.Recovery) error {
 	case asTable:
 		return diagnosis.PrintRecoveryTable(v.Stdout, r, v.columns())
 	case asCommands:
-		return diagnosis.PrintMarks(v.Stdout, r)
+		return diagnosis.PrintCommands(v.Stdout, r)
 	case asJSON:
 		items := []any{}
 		for _, o := range r.Objects {
