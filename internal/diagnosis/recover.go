@@ -47,10 +47,11 @@ type RecoverableSnapshot struct {
 
 // RecoverOptions say of which cluster the objects are, and what Cinder does not know about them.
 type RecoverOptions struct {
-	Cluster   string // the ID of the lost cluster
-	New       string // the ID of the new cluster; empty: the same
-	Driver    string // the name of the driver in the new cluster
-	Namespace string // only claims of this namespace; empty: all
+	Cluster   string   // the ID of the lost cluster
+	New       string   // the ID of the new cluster; empty: the same
+	Driver    string   // the name of the driver in the new cluster
+	Namespace string   // only claims of this namespace; empty: all
+	IDs       []string // only these objects of Cinder; none: all
 	// Classes are StorageClasses by volume type. The entry of the empty type is for all others.
 	Classes map[string]string
 	// Zones maps compute zones to volume zones, as the driver of the new cluster has it.
@@ -168,6 +169,7 @@ func Recover(l Remains, o RecoverOptions) Recovery {
 	r.volumes(l.Volumes)
 	r.snapshots("snapshot", l.Snapshots)
 	r.snapshots("backup", l.Backups)
+	r.keepNamed()
 	order := map[string]int{"volume": 0, "snapshot": 1, "backup": 2}
 	slices.SortStableFunc(r.Objects, func(a, b Restored) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), cmp.Compare(order[a.Kind], order[b.Kind]), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
@@ -180,6 +182,18 @@ func Recover(l Remains, o RecoverOptions) Recovery {
 	r.Namespaces = slices.Compact(r.Namespaces)
 	r.Unclassed = sortedKeys(r.classless)
 	return r.Recovery
+}
+
+// keepNamed keeps the objects that the options name. It comes last, so that two volumes of one claim are seen although only one is named.
+func (r *recovery) keepNamed() {
+	if len(r.IDs) == 0 {
+		return
+	}
+	unnamed := func(id string) bool {
+		return !slices.ContainsFunc(r.IDs, func(named string) bool { return strings.EqualFold(named, id) })
+	}
+	r.Objects = slices.DeleteFunc(r.Objects, func(o Restored) bool { return unnamed(o.ID) })
+	r.LeftOut = slices.DeleteFunc(r.LeftOut, func(l LeftOut) bool { return unnamed(l.ID) })
 }
 
 // recovery is one run of Recover.

@@ -54,12 +54,13 @@ or a list could not be read. 64: wrong usage.`,
 	f.StringVar(&r.Cluster, "cluster-id", "", "the ID of the lost cluster; without it the command lists those in the project")
 	f.StringVar(&r.New, "new-cluster-id", "", "the ID of the new cluster, if it must have another")
 	f.StringVarP(&r.Namespace, "namespace", "n", "", "only claims and snapshots of this namespace; default all")
+	f.StringSliceVar(&r.IDs, "id", nil, "only the volumes, snapshots and backups with these IDs; default all")
 	f.StringVar(&r.Driver, "driver-name", contract.DriverName, "the name of the driver in the new cluster")
 	f.StringSliceVar(&r.classes, "storage-class", nil, "TYPE=CLASS: the StorageClass for volumes of a type; CLASS alone: for all others")
 	f.BoolVar(&r.fromCluster, "classes-from-cluster", false, "read the StorageClasses of the new cluster (--kubeconfig): the only one of a volume type is that of its volumes")
 	f.StringSliceVar(&r.zones, "zone-map", nil, "COMPUTEZONE=VOLUMEZONE, as in the configuration of the driver; default: zones have the same names")
 	f.BoolVar(&r.AnyZone, "without-topology", false, "name no zones: for a driver with --with-topology=false")
-	for _, name := range []string{"cluster-id", "new-cluster-id", "namespace", "driver-name", "storage-class", "zone-map"} {
+	for _, name := range []string{"cluster-id", "new-cluster-id", "namespace", "id", "driver-name", "storage-class", "zone-map"} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 	return c
@@ -77,6 +78,9 @@ func (r *recovering) options(output string) error {
 	}
 	if r.Namespace != "" && !shell.IsLabel(r.Namespace) {
 		return fmt.Errorf("%w: --namespace %q is no namespace", ErrUsage, r.Namespace)
+	}
+	if i := slices.IndexFunc(r.IDs, func(id string) bool { return !shell.IsID(id) }); i >= 0 {
+		return fmt.Errorf("%w: --id %q is no ID of Cinder", ErrUsage, r.IDs[i])
 	}
 	r.Classes, r.Zones = map[string]string{}, contract.ZoneMap{}
 	for _, text := range r.classes {
@@ -128,6 +132,8 @@ func (v *command) recover(ctx context.Context, r recovering) error {
 		return err
 	}
 	switch n := recovery.FillIns(); {
+	case len(recovery.Objects) == 0 && len(recovery.LeftOut) == 0 && len(r.IDs) > 0:
+		return fmt.Errorf("%w: nothing with the mark %q has an ID of --id; kubectl cinder orphans lists the IDs", ErrUnread, r.Cluster)
 	case len(recovery.Objects) == 0 && len(recovery.LeftOut) == 0:
 		return fmt.Errorf("%w: nothing in the project has the mark %q; %s", ErrUnread, r.Cluster, marksText(lost.Marks()))
 	case len(recovery.Gaps) > 0:

@@ -34,6 +34,9 @@ func TestRecoverNeedsNoClusterAndSaysWhatItCouldNotDo(t *testing.T) {
 		{"no class", []string{"--cluster-id", "blue", "--storage-class", "fast=A b"}, nil, 64, "", "TYPE=CLASS"},
 		{"no zone", []string{"--cluster-id", "blue", "--zone-map", "az1"}, nil, 64, "", "--zone-map"},
 		{"no driver", []string{"--cluster-id", "blue", "--driver-name", "A"}, nil, 64, "", "--driver-name"},
+		{"one ID", []string{"--cluster-id", "blue", "--id", volume}, nil, 1, "volumeHandle: " + volume, "1 of 1 objects"},
+		{"another ID", []string{"--cluster-id", "blue", "--id", "00000000-0000-4000-8000-000000000001"}, nil, 1, "", "has an ID of --id"},
+		{"no ID of Cinder", []string{"--cluster-id", "blue", "--id", "x"}, nil, 64, "", "no ID of Cinder"},
 		{"no form", []string{"--cluster-id", "blue", "-o", "html"}, nil, 64, "", "yaml, json, table, commands"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
