@@ -39,8 +39,8 @@ func PrintRecovery(out io.Writer, r Recovery) error {
 				for _, note := range o.Notes {
 					p.text("# ", note)
 				}
-				if len(o.Mark) > 0 {
-					p.line("# $ " + printable.Line(shell.Line(o.Mark...)))
+				for _, command := range o.commands() {
+					p.line("# $ " + printable.Line(shell.Line(command...)))
 				}
 			}
 			text, err := yaml.Marshal(document)
@@ -73,7 +73,7 @@ func (r Recovery) header() []string {
 		lines = append(lines, "- These namespaces must exist: "+strings.Join(r.Namespaces, " "))
 	}
 	lines = append(lines,
-		"- No server of the lost cluster may use the volumes any more: delete its servers, or detach the volumes. Two servers that write to one file system destroy it.",
+		"- No server of the lost cluster may use the volumes any more: delete its servers, or shut them down and detach the volumes. Two servers that write to one file system destroy it. The commands that detach are above each volume; all of them: --output commands.",
 		"- Each PersistentVolume has the reclaim policy Retain until a person decides, and each VolumeSnapshotContent the deletionPolicy Retain.",
 		"- Each PersistentVolume has the attribute "+contract.ContextResizeRequired+`: "true". With it a node of this driver never formats the volume. Other drivers do not keep to that.`)
 	if n := r.FillIns(); n > 0 {
@@ -95,13 +95,33 @@ func (r Recovery) header() []string {
 	return lines
 }
 
-// PrintMarks writes the commands that give each object the mark of the new cluster.
-func PrintMarks(out io.Writer, r Recovery) error {
+// commands are what a person runs in the cloud before the objects are used.
+func (o Restored) commands() [][]string {
+	commands := slices.Clone(o.Detach)
+	if len(o.Mark) > 0 {
+		commands = append(commands, o.Mark)
+	}
+	return commands
+}
+
+// PrintCommands writes the commands that detach each volume from the servers of the lost cluster. Then it writes those that give each object the mark
+// of the new cluster.
+func PrintCommands(out io.Writer, r Recovery) error {
 	p := &printer{out: out}
+	var detach, mark []string
 	for _, o := range r.Objects {
-		if len(o.Mark) > 0 {
-			p.line(printable.Line(shell.Line(o.Mark...)))
+		for _, command := range o.Detach {
+			detach = append(detach, printable.Line(shell.Line(command...)))
 		}
+		if len(o.Mark) > 0 {
+			mark = append(mark, printable.Line(shell.Line(o.Mark...)))
+		}
+	}
+	if len(detach) > 0 {
+		p.line("# Servers that still have a volume. Stop what uses it there first: shut the server down, or delete it.")
+	}
+	for _, line := range append(detach, mark...) {
+		p.line(line)
 	}
 	return p.err
 }

@@ -47,10 +47,11 @@ type RecoverableSnapshot struct {
 
 // RecoverOptions say of which cluster the objects are, and what Cinder does not know about them.
 type RecoverOptions struct {
-	Cluster   string // the ID of the lost cluster
-	New       string // the ID of the new cluster; empty: the same
-	Driver    string // the name of the driver in the new cluster
-	Namespace string // only claims of this namespace; empty: all
+	Cluster   string   // the ID of the lost cluster
+	New       string   // the ID of the new cluster; empty: the same
+	Driver    string   // the name of the driver in the new cluster
+	Namespace string   // only claims of this namespace; empty: all
+	IDs       []string // only these objects of Cinder; none: all
 	// Classes are StorageClasses by volume type. The entry of the empty type is for all others.
 	Classes map[string]string
 	// Zones maps compute zones to volume zones, as the driver of the new cluster has it.
@@ -80,7 +81,8 @@ type Restored struct {
 	Notes     []string
 	FillIns   int // in how many places a person must decide
 	Documents []any
-	Mark      []string // the command that gives the object the mark of the new cluster; nil if it needs none
+	Mark      []string   // the command that gives the object the mark of the new cluster; nil if it needs none
+	Detach    [][]string // the commands that take a volume from the servers that still have it
 }
 
 // LeftOut is an object of Cinder with the mark of the cluster that is not recovered.
@@ -167,6 +169,7 @@ func Recover(l Remains, o RecoverOptions) Recovery {
 	r.volumes(l.Volumes)
 	r.snapshots("snapshot", l.Snapshots)
 	r.snapshots("backup", l.Backups)
+	r.keepNamed()
 	order := map[string]int{"volume": 0, "snapshot": 1, "backup": 2}
 	slices.SortStableFunc(r.Objects, func(a, b Restored) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), cmp.Compare(order[a.Kind], order[b.Kind]), strings.Compare(a.Name, b.Name), strings.Compare(a.ID, b.ID))
@@ -179,6 +182,18 @@ func Recover(l Remains, o RecoverOptions) Recovery {
 	r.Namespaces = slices.Compact(r.Namespaces)
 	r.Unclassed = sortedKeys(r.classless)
 	return r.Recovery
+}
+
+// keepNamed keeps the objects that the options name. It comes last, so that two volumes of one claim are seen although only one is named.
+func (r *recovery) keepNamed() {
+	if len(r.IDs) == 0 {
+		return
+	}
+	unnamed := func(id string) bool {
+		return !slices.ContainsFunc(r.IDs, func(named string) bool { return strings.EqualFold(named, id) })
+	}
+	r.Objects = slices.DeleteFunc(r.Objects, func(o Restored) bool { return unnamed(o.ID) })
+	r.LeftOut = slices.DeleteFunc(r.LeftOut, func(l LeftOut) bool { return unnamed(l.ID) })
 }
 
 // recovery is one run of Recover.
@@ -332,6 +347,7 @@ func (r *recovery) volume(v RecoverableVolume, claims ambiguous) Restored {
 	}
 	for _, a := range v.Attachments {
 		note("server %s still has the volume: stop what uses it there, and detach it, before a pod of the new cluster uses the claim", a.Server)
+		one.Detach = append(one.Detach, []string{"openstack", "server", "remove", "volume", shell.ID(a.Server, "SERVER"), v.ID})
 	}
 	if v.Status != "available" && v.Status != "in-use" {
 		note("Cinder shows status %s: the driver attaches the volume when Cinder shows available", v.Status)

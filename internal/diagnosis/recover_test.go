@@ -160,17 +160,31 @@ func TestAnotherClusterIDComesWithTheCommandsThatChangeTheMark(t *testing.T) {
 	in := options
 	in.New, in.Namespace = "red;reboot", "shop"
 	var text strings.Builder
-	if err := diagnosis.PrintMarks(&text, diagnosis.Recover(blue(), in)); err != nil {
+	if err := diagnosis.PrintCommands(&text, diagnosis.Recover(blue(), in)); err != nil {
 		t.Fatal(err)
 	}
 	mark := "'cinder.csi.openstack.org/cluster=red;reboot' "
-	want := "openstack volume set --property " + mark + id(3) + "\nopenstack volume set --property " + mark + id(1) + "\nopenstack volume set --property " + mark + id(2) + "\n" +
+	want := "# Servers that still have a volume. Stop what uses it there first: shut the server down, or delete it.\n" +
+		"openstack server remove volume " + id(90) + " " + id(3) + "\n" +
+		"openstack volume set --property " + mark + id(3) + "\nopenstack volume set --property " + mark + id(1) + "\nopenstack volume set --property " + mark + id(2) + "\n" +
 		"openstack volume snapshot set --property " + mark + id(20) + "\nopenstack --os-volume-api-version 3.43 volume backup set --property " + mark + id(30) + "\n"
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Error(diff)
 	}
-	if got := printed(t, diagnosis.Recover(blue(), options)); strings.Contains(got, "# $ openstack") {
+	if got := printed(t, diagnosis.Recover(blue(), options)); strings.Contains(got, "--property") {
 		t.Error("a cluster with the same ID needs no other mark")
+	}
+}
+
+func TestAVolumeThatAServerStillHasComesWithTheCommandThatDetachesIt(t *testing.T) {
+	r := diagnosis.Recover(blue(), options)
+	want := "openstack server remove volume " + id(90) + " " + id(3) + "\n"
+	if got := printed(t, r); !strings.Contains(got, "\n# $ "+want) || strings.Count(got, "remove volume") != 1 {
+		t.Errorf("want %q above volume %s alone: %s", want, id(3), got)
+	}
+	var text strings.Builder
+	if err := diagnosis.PrintCommands(&text, r); err != nil || !strings.HasSuffix(text.String(), "\n"+want) || strings.Count(text.String(), "\n") != 2 {
+		t.Errorf("want a comment and %q, got %v: %s", want, err, text.String())
 	}
 }
 

@@ -116,3 +116,20 @@ func TestARecoveryForADriverWithoutTopologyNamesNoZone(t *testing.T) {
 		}
 	}
 }
+
+// After a restore of etcd only the orphans are recovered: the other volumes have their PersistentVolumes.
+func TestOnlyTheNamedObjectsAreRecovered(t *testing.T) {
+	o := options
+	o.IDs = []string{strings.ToUpper(id(8)), id(20)}
+	r := diagnosis.Recover(blue(), o)
+	var got []string
+	for _, object := range r.Objects {
+		got = append(got, object.ID)
+	}
+	if want := []string{id(8), id(20)}; !slices.Equal(got, want) || len(r.LeftOut) > 0 {
+		t.Errorf("want %q, got %q, left out %v", want, got, r.LeftOut)
+	}
+	if !strings.Contains(notesOf(r), id(9)) {
+		t.Errorf("want a note that volume %s is of the same claim, got %s", id(9), notesOf(r))
+	}
+}

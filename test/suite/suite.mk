@@ -151,7 +151,7 @@ test-scale: build ## as root: real control plane, sidecars and driver, hollow no
 	go run ./test/judge/scale
 
 ##@ Prove it on a real cluster (make cluster-up)
-.PHONY: test-cluster test-e2e test-e2e-upstream test-external-storage
+.PHONY: test-cluster test-e2e test-e2e-upstream test-external-storage test-recovery test-alerts-cluster
 
 test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/suite/cluster
@@ -166,6 +166,12 @@ test-external-storage: build tools image ## Kubernetes' External.Storage tests o
 	test/suite/external/build.sh
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 4h -run '^TestExternalStorage$$' ./test/suite/cluster \
 	  -focus '$(FOCUS)' -procs $(or $(PROCS),4) $(if $(KEEP),-keep)
+
+test-recovery: build tools image ## the cluster is lost, etcd restored, a volume transferred or deleted: kubectl cinder and the pages put it right (15 minutes; REHEARSAL=regexp)
+	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 1h -run "^TestRecovery\$$/$(if $(REHEARSAL),($(REHEARSAL)))" ./test/suite/cluster
+
+test-alerts-cluster: build tools image crds test-monitoring-tools ## alerts fire for their real causes in that cluster, with the rules of the bundle; each wait is divided by FACTOR=30 (15 minutes)
+	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 1h -run '^TestAlerts$$' ./test/suite/cluster -factor $(or $(FACTOR),30)
 
 ##@ Measure
 .PHONY: bench bench-openstack bench-inspect e2e-anatomy cost

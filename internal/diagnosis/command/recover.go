@@ -40,7 +40,8 @@ namespace. Comments say what to do first, and what Cinder does not know. It need
 Where the metadata leaves something open, FILL-IN stands in the object, and no API server accepts it. Volumes of upstream's plugin and of
 earlier versions have no volume mode in their metadata. No node of this driver formats a recovered volume.
 
-Output commands prints, with --new-cluster-id, the commands that change the mark. Exit code 0: all objects are complete. 1: some need a decision,
+Output commands prints the commands that detach the volumes from the servers of the lost cluster. With --new-cluster-id it also prints those
+that change the mark. Exit code 0: all objects are complete. 1: some need a decision,
 or a list could not be read. 64: wrong usage.`,
 		Example: `  kubectl cinder recover --cluster-id production --os-cloud mycloud > recovered.yaml
   kubectl cinder recover --cluster-id production --new-cluster-id blue -o commands --os-cloud mycloud`,
@@ -53,12 +54,13 @@ or a list could not be read. 64: wrong usage.`,
 	f.StringVar(&r.Cluster, "cluster-id", "", "the ID of the lost cluster; without it the command lists those in the project")
 	f.StringVar(&r.New, "new-cluster-id", "", "the ID of the new cluster, if it must have another")
 	f.StringVarP(&r.Namespace, "namespace", "n", "", "only claims and snapshots of this namespace; default all")
+	f.StringSliceVar(&r.IDs, "id", nil, "only the volumes, snapshots and backups with these IDs; default all")
 	f.StringVar(&r.Driver, "driver-name", contract.DriverName, "the name of the driver in the new cluster")
 	f.StringSliceVar(&r.classes, "storage-class", nil, "TYPE=CLASS: the StorageClass for volumes of a type; CLASS alone: for all others")
 	f.BoolVar(&r.fromCluster, "classes-from-cluster", false, "read the StorageClasses of the new cluster (--kubeconfig): the only one of a volume type is that of its volumes")
 	f.StringSliceVar(&r.zones, "zone-map", nil, "COMPUTEZONE=VOLUMEZONE, as in the configuration of the driver; default: zones have the same names")
 	f.BoolVar(&r.AnyZone, "without-topology", false, "name no zones: for a driver with --with-topology=false")
-	for _, name := range []string{"cluster-id", "new-cluster-id", "namespace", "driver-name", "storage-class", "zone-map"} {
+	for _, name := range []string{"cluster-id", "new-cluster-id", "namespace", "id", "driver-name", "storage-class", "zone-map"} {
 		_ = c.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 	return c
@@ -71,14 +73,14 @@ func (r *recovering) options(output string) error {
 	if forms := []string{asYAML, asJSON, asTable, asCommands}; !slices.Contains(forms, output) {
 		return fmt.Errorf("%w: --output %q: want %s", ErrUsage, output, strings.Join(forms, ", "))
 	}
-	if output == asCommands && r.New == "" {
-		return fmt.Errorf("%w: --output commands changes the mark of the objects: name the new one with --new-cluster-id", ErrUsage)
-	}
 	if !shell.IsName(r.Driver) {
 		return fmt.Errorf("%w: --driver-name %q is no name of a driver", ErrUsage, r.Driver)
 	}
 	if r.Namespace != "" && !shell.IsLabel(r.Namespace) {
 		return fmt.Errorf("%w: --namespace %q is no namespace", ErrUsage, r.Namespace)
+	}
+	if i := slices.IndexFunc(r.IDs, func(id string) bool { return !shell.IsID(id) }); i >= 0 {
+		return fmt.Errorf("%w: --id %q is no ID of Cinder", ErrUsage, r.IDs[i])
 	}
 	r.Classes, r.Zones = map[string]string{}, contract.ZoneMap{}
 	for _, text := range r.classes {
@@ -130,6 +132,8 @@ func (v *command) recover(ctx context.Context, r recovering) error {
 		return err
 	}
 	switch n := recovery.FillIns(); {
+	case len(recovery.Objects) == 0 && len(recovery.LeftOut) == 0 && len(r.IDs) > 0:
+		return fmt.Errorf("%w: nothing with the mark %q has an ID of --id; kubectl cinder orphans lists the IDs", ErrUnread, r.Cluster)
 	case len(recovery.Objects) == 0 && len(recovery.LeftOut) == 0:
 		return fmt.Errorf("%w: nothing in the project has the mark %q; %s", ErrUnread, r.Cluster, marksText(lost.Marks()))
 	case len(recovery.Gaps) > 0:
@@ -160,7 +164,7 @@ func (v *command) printRecovery(r diagnosis.Recovery) error {
 	case asTable:
 		return diagnosis.PrintRecoveryTable(v.Stdout, r, v.columns())
 	case asCommands:
-		return diagnosis.PrintMarks(v.Stdout, r)
+		return diagnosis.PrintCommands(v.Stdout, r)
 	case asJSON:
 		items := []any{}
 		for _, o := range r.Objects {

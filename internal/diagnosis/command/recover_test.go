@@ -28,12 +28,15 @@ func TestRecoverNeedsNoClusterAndSaysWhatItCouldNotDo(t *testing.T) {
 		{"no ID", nil, nil, 64, "", `this project has "blue" (1 volumes), "green" (1 volumes), "red" (1 volumes)`},
 		{"no such ID", []string{"--cluster-id", "purple"}, nil, 1, "", `nothing in the project has the mark "purple"; this project has "blue"`},
 		{"the commands", []string{"--cluster-id", "blue", "--new-cluster-id", "red", "-o", "commands"}, nil, 1, "openstack volume set --property cinder.csi.openstack.org/cluster=red " + volume + "\n", "FILL-IN"},
-		{"commands without a new ID", []string{"--cluster-id", "blue", "-o", "commands"}, nil, 64, "", "--new-cluster-id"},
+		{"no command is needed", []string{"--cluster-id", "blue", "-o", "commands"}, nil, 1, "", "FILL-IN"},
 		{"volumes denied", []string{"--cluster-id", "blue"}, &volumes, 1, "", "list the volumes in Cinder"},
 		{"backups denied", []string{"--cluster-id", "blue"}, &backups, 1, "# - Not seen, so not here: the backups in Cinder", "not everything could be read: the backups in Cinder"},
 		{"no class", []string{"--cluster-id", "blue", "--storage-class", "fast=A b"}, nil, 64, "", "TYPE=CLASS"},
 		{"no zone", []string{"--cluster-id", "blue", "--zone-map", "az1"}, nil, 64, "", "--zone-map"},
 		{"no driver", []string{"--cluster-id", "blue", "--driver-name", "A"}, nil, 64, "", "--driver-name"},
+		{"one ID", []string{"--cluster-id", "blue", "--id", volume}, nil, 1, "volumeHandle: " + volume, "1 of 1 objects"},
+		{"another ID", []string{"--cluster-id", "blue", "--id", "00000000-0000-4000-8000-000000000001"}, nil, 1, "", "has an ID of --id"},
+		{"no ID of Cinder", []string{"--cluster-id", "blue", "--id", "x"}, nil, 64, "", "no ID of Cinder"},
 		{"no form", []string{"--cluster-id", "blue", "-o", "html"}, nil, 64, "", "yaml, json, table, commands"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

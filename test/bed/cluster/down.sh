@@ -15,15 +15,6 @@ kill_all() {
 	done
 }
 
-# kubelet holds a raw block volume by a loop device. Its file's name is lost with the node, so this is before that: the kernel frees the device
-# with its last user.
-release_loops() {
-	local device file
-	losetup -n -l -O NAME,BACK-FILE | while read -r device file; do
-		case $file in /var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/*) losetup -d "$device" || true ;; esac
-	done
-}
-
 main() {
 	if [ ! -d "$RUN" ]; then
 		echo "no cluster in $BED"

@@ -154,6 +154,15 @@ stop_node() { # NODE
 	remove_cgroups "$1"
 }
 
+# kubelet holds a raw block volume by a loop device. Its file's name is lost with the node, so this is before that: the kernel frees the device
+# with its last user.
+release_loops() {
+	local device file
+	losetup -n -l -O NAME,BACK-FILE | while read -r device file; do
+		case $file in /var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/*) losetup -d "$device" || true ;; esac
+	done
+}
+
 # Without a registry every image must be there; test-cluster imports those of the bundle.
 make_images() {
 	local snapshots

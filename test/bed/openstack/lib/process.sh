@@ -23,11 +23,24 @@ any_alive() {
     return 1
 }
 
+# A daemon must not keep what its starter has open: a lock of flock(1) would be held as long as the daemon lives.
+close_inherited() {
+    local fd
+    for fd in "/proc/$BASHPID/fd"/*; do
+        fd=${fd##*/}
+        # 255 is the script itself; bash closes it by itself.
+        if [ "$fd" -gt 2 ] && [ "$fd" != 255 ]; then eval "exec $fd>&-"; fi
+    done
+}
+
 start() { # NAME COMMAND...: unless it runs
     local name=$1 pid
     shift
     if alive "$name"; then return 0; fi
-    env "$MARK=$BED" setsid "$@" >> "$LOG/$name.log" 2>&1 < /dev/null 9>&- &
+    (
+        close_inherited
+        exec env "$MARK=$BED" setsid "$@" >> "$LOG/$name.log" 2>&1 < /dev/null
+    ) &
     pid=$!
     echo "$pid $(starttime "$pid")" > "$RUN/$name.pid"
 }
