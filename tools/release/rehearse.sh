@@ -157,7 +157,7 @@ generate() {
 		"${alone[@]}" ./cinder-csi-generator generate --simulated --config distribution.yaml --target vanilla --format "$form" --output-dir "$form"
 	done
 	"${alone[@]}" "$here/bin/tools/kubectl" kustomize kustomize >kustomize.objects
-	"${alone[@]}" "$here/bin/tools/helm" template cinder-csi ./cinder-csi-*.tgz --namespace cinder-csi -f helm/values.yaml >helm.objects
+	"${alone[@]}" "$here/bin/tools/helm" template cinder-csi ./cinder-csi*.tgz --namespace cinder-csi -f helm/values.yaml >helm.objects
 	grep --quiet "image: $(cat driver)" kustomize.objects helm.objects
 	echo "both bundles of $1 have the image $(cat driver)"
 	cd "$here"
