@@ -57,6 +57,7 @@ tools() {
 }
 
 start_registry() {
+	rm -rf "$work/registry" # of an earlier rehearsal: a published version never changes, and this one is built of another commit
 	REGISTRY_STORAGE_FILESYSTEM_ROOTDIRECTORY=$work/registry REGISTRY_HTTP_ADDR=$address OTEL_TRACES_EXPORTER=none \
 		bin/release-tools/registry serve tools/release/registry.yaml >"$work/registry.log" 2>&1 &
 	processes+=($!)
