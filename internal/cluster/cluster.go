@@ -7,6 +7,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,8 +163,8 @@ func New(name string, base *url.URL, client *http.Client) *Cluster {
 // Namespace is that of the context.
 func (c *Cluster) Namespace() string { return c.namespace }
 
-// Credentials are the token and the password with which the kubeconfig logs in, for who must keep them out of what is written. They are no answer
-// of the cluster. Those of a certificate or a login program are not among them.
+// Credentials are the token, the password and the private key with which the kubeconfig logs in. A caller keeps them out of what it writes. They are no answer of the cluster. The key is there in each form that a file may have: its text, its lines, and base64 as in a
+// kubeconfig. What a login program gives is not among them.
 func (c *Cluster) Credentials() []string {
 	if c.config == nil {
 		return nil
@@ -172,6 +173,16 @@ func (c *Cluster) Credentials() []string {
 	if file := c.config.BearerTokenFile; file != "" {
 		if token, err := os.ReadFile(file); err == nil {
 			all = append(all, string(token))
+		}
+	}
+	key := c.config.KeyData
+	if file := c.config.KeyFile; len(key) == 0 && file != "" {
+		key, _ = os.ReadFile(file)
+	}
+	all = append(all, string(key), base64.StdEncoding.EncodeToString(key))
+	for line := range strings.Lines(string(key)) {
+		if !strings.HasPrefix(line, "-----") {
+			all = append(all, strings.TrimSpace(line))
 		}
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
