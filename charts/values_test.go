@@ -168,7 +168,7 @@ var generalRows = []row{
 	{leaf: "monitoring.runbookBase", value: "https://git.example.com/p", with: "monitoring: {kind: PodMonitor, alerts: true}\n", objects: []string{"PrometheusRule/cinder-csi-controller", "PrometheusRule/cinder-csi-node"}},
 	{leaf: "monitoring.dashboards", value: "true", with: "monitoring: {kind: PodMonitor}\n", objects: []string{"ConfigMap/cinder-csi-controller-dashboards", "ConfigMap/cinder-csi-node-dashboards"}},
 	{leaf: "driftCheck.schedule", value: "'@daily'", with: "driftCheck: {plan: 'kind: Plan'}\n", objects: []string{
-		"CronJob/cinder-csi-drift-check", "ServiceAccount/cinder-csi-drift-check", driftPlan, driftSettings,
+		"CronJob/cinder-csi-drift-check", "ConfigMap/cinder-csi-drift-check-status", "Role/cinder-csi-drift-check", "RoleBinding/cinder-csi-drift-check", "ServiceAccount/cinder-csi-drift-check", driftPlan, driftSettings,
 	}},
 	{leaf: "driftCheck.cloud", value: "other", with: aDriftCheck, objects: []string{driftSettings}},
 	{leaf: "driftCheck.region", value: "RegionTwo", with: aDriftCheck, objects: []string{driftSettings}},

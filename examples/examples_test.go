@@ -36,7 +36,7 @@ var targetOf = map[string]v1alpha1.Target{
 
 // elsewhere are the files that test/suite/examples checks, and the tutorial for the script.
 var elsewhere = map[string]bool{
-	"gitops/argocd/application.yaml": true, "gitops/argocd/applicationset.yaml": true, "gitops/argocd/hypershift.yaml": true, "gitops/flux/cinder-csi.yaml": true,
+	"gitops/argocd/application.yaml": true, "gitops/argocd/drift-health.yaml": true, "gitops/argocd/applicationset.yaml": true, "gitops/argocd/hypershift.yaml": true, "gitops/flux/cinder-csi.yaml": true,
 	"gitops/pipelines/drift.sh": true, "gitops/pipelines/github-actions.yaml": true, "gitops/pipelines/gitlab-ci.yml": true,
 	"terraform/application-credentials.tf": true,
 }

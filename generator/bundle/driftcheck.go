@@ -12,6 +12,7 @@ const (
 	driftCheckName      = "cinder-csi-drift-check"
 	driftCheckComponent = "drift-check"
 	driftCheckSettings  = driftCheckName + "-settings"
+	driftCheckStatus    = driftCheckName + "-status" // what the CronJob writes
 )
 
 // checksDrift is whether the plane has the CronJob: it is beside the controller, whose proxy and certificates it needs.
@@ -64,7 +65,7 @@ func (p *plane) driftCheckSpec() object {
 	}
 	pod := object{"containers": list{container}}
 	if p.hasCA() {
-		pod["volumes"] = append(list{p.caVolume()}, named("plan", "cloud")...)
+		pod["volumes"] = append(list{p.caVolume()}, named("plan", "cloud", "api-access")...)
 	}
 	if !p.openShift() { // OpenShift's security context constraints choose the user
 		user := also(part(p.r.OpenShift, "", 65532), refOf(d))
@@ -144,6 +145,10 @@ func (w *text) driftCheck(r plan.Result) {
 		w.line("If a private CA has signed the certificates of OpenStack, add `--from-file=cacert=ca.pem` with its certificates, and give the entry in")
 		w.line("`reader.yaml` the line `cacert: %s/cacert`.\n", plan.CloudsDir)
 	}
+	w.line("The last result is in the ConfigMap `%s`, which the bundle leaves without data:\n", driftCheckStatus)
+	w.line("```sh")
+	w.line("kubectl get configmap %s --namespace %s -o jsonpath='{.data.result}{\"\\n\"}{.data.differences}'", driftCheckStatus, ns)
+	w.line("```\n")
 	w.line("A run fails if it finds a difference (exit code 2) or cannot compare (1 or 64). This shows the runs, then what they printed:\n")
 	w.line("```sh")
 	w.line("kubectl get jobs --namespace %s --selector %s=%s", ns, componentLabel, driftCheckComponent)

@@ -275,21 +275,24 @@ func (p *plane) namespacePatches() []patch {
 			ops:    []op{{pointer: "/metadata/namespace", at: field.Path{"metadata", "namespace"}, value: whole(namespace)}},
 		})
 	}
+	subject := func(component string, namespace plan.Decision[string], kinds ...string) {
+		list = append(list, patch{
+			file:   "patches/subject-" + component + ".yaml",
+			target: target{kinds: kinds, component: component},
+			ops:    []op{{pointer: "/subjects/0/namespace", at: field.Path{"subjects", "[cinder-csi-" + component + "]", "namespace"}, value: whole(namespace)}},
+		})
+	}
 	move := func(component string, namespace plan.Decision[string]) {
 		into(component, namespacedKinds, namespace)
-		list = append(list,
-			patch{
-				file:   "patches/subject-" + component + ".yaml",
-				target: target{kinds: []string{"ClusterRoleBinding", "RoleBinding"}, component: component},
-				ops:    []op{{pointer: "/subjects/0/namespace", at: field.Path{"subjects", "[cinder-csi-" + component + "]", "namespace"}, value: whole(namespace)}},
-			})
+		subject(component, namespace, "ClusterRoleBinding", "RoleBinding")
 	}
 	move("controller", p.controllerNS)
 	if p.node {
 		move("node", p.nodeNS)
 	}
 	if p.checksDrift() {
-		into(driftCheckComponent, []string{"CronJob", "PrometheusRule", "ServiceAccount"}, p.controllerNS)
+		into(driftCheckComponent, []string{"ConfigMap", "CronJob", "PrometheusRule", "Role", "RoleBinding", "ServiceAccount"}, p.controllerNS)
+		subject(driftCheckComponent, p.controllerNS, "RoleBinding")
 	}
 	return list
 }

@@ -82,12 +82,13 @@ func oneOf(flag, value string, allowed []string) error {
 
 func newPlanCommand(w *World, shared *common) *cobra.Command {
 	d := decision{from: source{common: shared}}
-	var output, saved, part string
+	var output, saved, part, status string
 	c := &cobra.Command{
 		Use:   "plan --target T",
 		Short: "Print what generate would decide, each decision with value, reason and facts",
 		Long: `Prints the decisions that generate would make, each with its value, its reason and its facts. What the cloud decided comes first. With --check FILE it compares them with a plan
-that was saved, and prints one line for each change. It exits 0 when the decisions are the same, and 2 when they are not.`,
+that was saved, and prints one line for each change. It exits 0 when the decisions are the same, and 2 when they are not. With --status-configmap it also writes the
+result into a ConfigMap: of the cluster of the kubeconfig, or else of the pod.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if part != "" {
@@ -98,8 +99,11 @@ that was saved, and prints one line for each change. It exits 0 when the decisio
 					return usage("--from is for the table: a document of a part is no plan")
 				}
 			}
+			if err := checkStatusFlag(status, saved); err != nil {
+				return err
+			}
 			if saved != "" {
-				return d.check(cmd.Context(), w, saved, output)
+				return d.checkAndTell(cmd.Context(), w, saved, output, status)
 			}
 			if err := checkOutput(output, withPage); err != nil {
 				return err
@@ -122,6 +126,7 @@ that was saved, and prints one line for each change. It exits 0 when the decisio
 	outputFlag(c, &output, withPage)
 	c.Flags().StringVar(&saved, "check", "", "compare with the decisions of this plan, saved by plan -o yaml or by generate (- is stdin); with it, -o is text, json or markdown")
 	_ = c.MarkFlagFilename("check", "yaml", "json")
+	c.Flags().StringVar(&status, "status-configmap", "", "with --check, write the result into this ConfigMap, which must exist: NAMESPACE/NAME, or NAME")
 	c.Flags().StringVar(&part, "from", "", "print only what these decided: "+strings.Join(report.Parts, ", "))
 	_ = c.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(report.Parts, cobra.ShellCompDirectiveNoFileComp))
 	return c

@@ -15,8 +15,9 @@ import (
 )
 
 // check compares the decisions of a saved plan with those of now: exit 2 where one is different. It looks at no file, so that it can run
-// where the bundle is not. Another version of the generator, a setting and a warning are no decisions; they are shown beside one.
-func (d *decision) check(ctx context.Context, w *World, file, form string) error {
+// where the bundle is not. Another version of the generator, a setting and a warning are no decisions; they are shown beside one. The status
+// gets what was read and found.
+func (d *decision) check(ctx context.Context, w *World, file, form string, status *driftStatus) error {
 	if form == asTable { // the default of plan's other output
 		form = asText
 	}
@@ -33,9 +34,11 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 	if err != nil {
 		return fmt.Errorf("--check: %w", err)
 	}
+	status.plan = content
 	old, merged, err := worktree.DecodePlan(file, content)
 	if conflict := (*worktree.Conflict)(nil); errors.As(err, &conflict) {
 		changes := []v1alpha1.Change{{Class: v1alpha1.HandEdit, Field: file, Message: string(v1alpha1.HandEdit) + ": " + worktree.HasConflict}}
+		status.changes = changes
 		return errors.Join(printChanges(w, form, guard.Report(changes, nil, nil)),
 			&exit{Different, fmt.Errorf("%w. Settle the conflict, or take the file of one branch, and run generate again", err)})
 	}
@@ -48,6 +51,7 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 	if err != nil {
 		return err
 	}
+	status.decoded = &old
 	if err := checkAge(file, &old, w.Version); err != nil {
 		return err
 	}
@@ -72,6 +76,7 @@ func (d *decision) check(ctx context.Context, w *World, file, form string) error
 		}
 		changes = nil
 	}
+	status.changes = changes
 	if err := printChanges(w, form, guard.Report(changes, guard.Refused(changes, nil, false), nil)); err != nil {
 		return err
 	}

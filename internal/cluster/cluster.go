@@ -1,5 +1,5 @@
-// Package cluster reads the objects of a Kubernetes cluster through its API. It sends GET requests only. A page of a pod is also read
-// through the API server, by port-forward.
+// Package cluster reads the objects of a Kubernetes cluster through its API. It sends GET requests, and in write.go the one PATCH of the drift
+// check. A page of a pod is also read through the API server, by port-forward.
 //
 // It decodes the few fields that its callers name, and no typed client is linked for that. An error names the object, the cluster
 // and the reason. A Secret's values never leave this package.
@@ -7,6 +7,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,6 +50,9 @@ type Source struct {
 	Kubeconfig, Context string
 	User                string // an entry of the kubeconfig, in place of that of the context
 	As                  string // the user to act as
+	// Pod is whether the cluster of the pod counts where no kubeconfig names one, as with kubectl. It is off by default, because a pipeline may
+	// run in a pod of another cluster.
+	Pod bool
 }
 
 func (s Source) loader() clientcmd.ClientConfig {
@@ -92,12 +96,30 @@ func Connect(s Source) (*Cluster, error) {
 		return nil, fmt.Errorf("%w: there is no context %q; there are %s", ErrKubeconfig, s.Context, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
 	}
 	if len(raw.Clusters) == 0 && s.Kubeconfig == "" && s.Context == "" {
+		if s.Pod {
+			return ofPod()
+		}
 		return nil, ErrNoKubeconfig
 	}
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
 	}
+	name := s.Context
+	if name == "" {
+		name = raw.CurrentContext
+	}
+	c, err := of(name, config)
+	if err != nil {
+		return nil, err
+	}
+	if c.namespace, _, err = loader.Namespace(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
+	}
+	return c, nil
+}
+
+func of(name string, config *rest.Config) (*Cluster, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
@@ -106,15 +128,30 @@ func Connect(s Source) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
 	}
-	name := s.Context
-	if name == "" {
-		name = raw.CurrentContext
-	}
 	c := New(name, base, client)
 	c.config = config
-	if c.namespace, _, err = loader.Namespace(); err != nil {
+	return c, nil
+}
+
+// podFiles is where Kubernetes mounts the token of a pod, its namespace and the CA of the cluster.
+const podFiles = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// ofPod is the cluster of the pod, with the token of its service account.
+func ofPod() (*Cluster, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, fmt.Errorf("%w, and this is no pod with a token: %w", ErrNoKubeconfig, err)
+	}
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } // the environment's proxy is for OpenStack
+	c, err := of("of this pod", config)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := os.ReadFile(podFiles + "/namespace")
+	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKubeconfig, err)
 	}
+	c.namespace = strings.TrimSpace(string(namespace))
 	return c, nil
 }
 
@@ -126,8 +163,8 @@ func New(name string, base *url.URL, client *http.Client) *Cluster {
 // Namespace is that of the context.
 func (c *Cluster) Namespace() string { return c.namespace }
 
-// Credentials are the token and the password with which the kubeconfig logs in, for who must keep them out of what is written. They are no answer
-// of the cluster. Those of a certificate or a login program are not among them.
+// Credentials are the token, the password and the private key with which the kubeconfig logs in. A caller keeps them out of what it writes. They are no answer of the cluster. The key is there in each form that a file may have: its text, its lines, and base64 as in a
+// kubeconfig. What a login program gives is not among them.
 func (c *Cluster) Credentials() []string {
 	if c.config == nil {
 		return nil
@@ -136,6 +173,16 @@ func (c *Cluster) Credentials() []string {
 	if file := c.config.BearerTokenFile; file != "" {
 		if token, err := os.ReadFile(file); err == nil {
 			all = append(all, string(token))
+		}
+	}
+	key := c.config.KeyData
+	if file := c.config.KeyFile; len(key) == 0 && file != "" {
+		key, _ = os.ReadFile(file)
+	}
+	all = append(all, string(key), base64.StdEncoding.EncodeToString(key))
+	for line := range strings.Lines(string(key)) {
+		if !strings.HasPrefix(line, "-----") {
+			all = append(all, strings.TrimSpace(line))
 		}
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
@@ -242,12 +289,18 @@ func (c *Cluster) read(ctx context.Context, path string, query url.Values) ([]by
 		return nil, c.failed(path, err)
 	}
 	request.Header.Set("Accept", "application/json, */*") // a log is text
+	return c.do(request, path)
+}
+
+// do sends a request for a path of the API and reads the answer.
+func (c *Cluster) do(request *http.Request, path string) ([]byte, error) {
+	failed := func(err error) error { return c.failedTo(request.Method, path, err) }
 	resp, err := c.http.Do(request)
 	if sent := (*url.Error)(nil); errors.As(err, &sent) {
 		err = sent.Err // the rest repeats the request
 	}
 	if err != nil {
-		return nil, c.failed(path, fmt.Errorf("%w: %w; see that kubectl reaches it", ErrUnreachable, err))
+		return nil, failed(fmt.Errorf("%w: %w; see that kubectl reaches it", ErrUnreachable, err))
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
@@ -255,30 +308,33 @@ func (c *Cluster) read(ctx context.Context, path string, query url.Values) ([]by
 		err = errTooLarge
 	}
 	if err != nil {
-		return nil, c.failed(path, fmt.Errorf("%w: %w", ErrUnreachable, err))
+		return nil, failed(fmt.Errorf("%w: %w", ErrUnreachable, err))
 	}
-	return body, c.statusError(path, resp.StatusCode, body)
+	return body, statusError(resp.StatusCode, body, failed)
 }
 
-func (c *Cluster) statusError(path string, status int, body []byte) error {
+// statusError is what a status means.
+func statusError(status int, body []byte, failed func(error) error) error {
 	var answer struct {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(body, &answer) // a proxy's answer has no message
 	reason := fmt.Sprintf("HTTP %d %s", status, cloud.Clean(answer.Message))
 	switch {
-	case status == http.StatusOK:
+	case status == http.StatusOK, status == http.StatusCreated:
 		return nil
 	case status == http.StatusNotFound:
-		return c.failed(path, fmt.Errorf("%w: %s", ErrNotFound, reason))
+		return failed(fmt.Errorf("%w: %s", ErrNotFound, reason))
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return c.failed(path, fmt.Errorf("%w: %s", ErrDenied, reason))
+		return failed(fmt.Errorf("%w: %s", ErrDenied, reason))
 	}
-	return c.failed(path, fmt.Errorf("%w: %s", ErrUnreachable, reason))
+	return failed(fmt.Errorf("%w: %s", ErrUnreachable, reason))
 }
 
-func (c *Cluster) failed(path string, err error) error {
-	return fmt.Errorf("GET %s of the cluster (%s): %w", path, c.Name(), err)
+func (c *Cluster) failed(path string, err error) error { return c.failedTo(http.MethodGet, path, err) }
+
+func (c *Cluster) failedTo(method, path string, err error) error {
+	return fmt.Errorf("%s %s of the cluster (%s): %w", method, path, c.Name(), err)
 }
 
 // Workloads lists every Deployment and DaemonSet.

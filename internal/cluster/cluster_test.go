@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -191,5 +193,23 @@ func TestTheSourceChoosesUserAndNamespaceAsKubectlDoes(t *testing.T) {
 	}
 	if names, err := Contexts(Source{Kubeconfig: file}); err != nil || !cmp.Equal(names, []string{"a", "b"}) {
 		t.Errorf("want both contexts, got %q, %v", names, err)
+	}
+}
+
+// A file may have the private key as text, in base64, or cut into lines.
+func TestThePrivateKeyOfAKubeconfigIsAmongTheCredentials(t *testing.T) {
+	const key = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIBYr\nAwEHoUQDQgAE\n-----END EC PRIVATE KEY-----\n"
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{key, base64.StdEncoding.EncodeToString([]byte(key)), "MHcCAQEEIBYr", "AwEHoUQDQgAE"}
+	for _, c := range []*Cluster{
+		{config: &rest.Config{TLSClientConfig: rest.TLSClientConfig{KeyData: []byte(key)}}},
+		{config: &rest.Config{TLSClientConfig: rest.TLSClientConfig{KeyFile: file}}},
+	} {
+		if diff := cmp.Diff(want, c.Credentials()); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }

@@ -22,13 +22,15 @@ import (
 
 // DriverPod is a pod of the driver.
 type DriverPod struct {
-	Role    string `json:"role"` // controller or node
-	Pod     string `json:"pod"`  // NAMESPACE/NAME
-	Node    string `json:"node"`
-	Ready   bool   `json:"ready"`
-	Image   string `json:"image"`
-	ImageID string `json:"imageID"`
-	Version string `json:"version,omitempty"` // as the driver reports it; empty if its page was not read
+	Role  string `json:"role"` // controller or node
+	Pod   string `json:"pod"`  // NAMESPACE/NAME
+	Node  string `json:"node"`
+	Ready bool   `json:"ready"`
+	// Restarts are those of all containers.
+	Restarts int    `json:"restarts,omitempty"`
+	Image    string `json:"image"`
+	ImageID  string `json:"imageID"`
+	Version  string `json:"version,omitempty"` // as the driver reports it; empty if its page was not read
 }
 
 // DriverPods are the pods of the driver in a cluster.
@@ -145,6 +147,9 @@ func ReadDriverPods(ctx context.Context, from Sources, client string) DriverPods
 	d := DriverPods{Client: client, Pods: []DriverPod{}}
 	for _, p := range r.pods(ctx) {
 		one := DriverPod{Role: p.role, Pod: p.Namespace + "/" + p.Name, Node: p.Spec.NodeName, Ready: ready(p.Pod)}
+		for _, s := range p.Status.ContainerStatuses {
+			one.Restarts += int(s.RestartCount)
+		}
 		for _, c := range p.Spec.Containers {
 			if c.Name == "driver" || cluster.IsCinderDriver(c) {
 				one.Image = c.Image

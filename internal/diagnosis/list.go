@@ -219,6 +219,6 @@ func PrintList(out io.Writer, l Listing, columns int) error {
 		}
 	}
 	p.unseen(l.Unseen)
-	p.line(fmt.Sprintf("\n%d volumes, %d with a finding", len(l.Volumes), l.Wrong()))
+	p.line(fmt.Sprintf("\n%s, %d with a finding", Counted(len(l.Volumes), "volume"), l.Wrong()))
 	return p.err
 }

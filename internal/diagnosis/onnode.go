@@ -340,7 +340,7 @@ func PrintNode(out io.Writer, r NodeReport, columns int) error {
 		p.text("  ", f)
 	}
 	p.unseen(r.Unseen)
-	p.line(fmt.Sprintf("\n%d volumes, %d wait, %d findings", len(r.Volumes), len(r.Waiting)+len(r.NotDiagnosed), len(r.Findings)))
+	p.line(fmt.Sprintf("\n%s, %d waiting, %s", Counted(len(r.Volumes), "volume"), len(r.Waiting)+len(r.NotDiagnosed), Counted(len(r.Findings), "finding")))
 	return p.err
 }
 

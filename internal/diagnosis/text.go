@@ -111,3 +111,11 @@ func wrap(text string, width int) []string {
 	}
 	return append(lines, line)
 }
+
+// Counted is a number with its noun: "1 volume", "2 volumes".
+func Counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -69,7 +69,7 @@ var mayImport = rules{
 	"generator/verify":              {"generator/v1alpha1", "driver/contract", "driver/config", "driver/guestaccess", "internal/cloudconf", "charts"}, // flags of each container
 	"generator/verify/sidecarflags": {"manifests"},
 	"generator/report":              {"generator/v1alpha1", "internal/printable", "generator/doctor"},
-	"generator/cli":                 {"generator/...", "driver/contract", "internal/diagnosis/command", "internal/cluster", "internal/printable", "internal/cloud"},
+	"generator/cli":                 {"generator/...", "driver/contract", "internal/diagnosis/command", "internal/diagnosis/support", "internal/cluster", "internal/printable", "internal/cloud"},
 
 	"manifests": {}, "charts": {}, "docs": {}, "examples": {}, "overlays": {}, // embedded files, and tests
 

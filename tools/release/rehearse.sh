@@ -57,6 +57,7 @@ tools() {
 }
 
 start_registry() {
+	rm -rf "$work/registry" # of an earlier rehearsal: a published version never changes, and this one is built of another commit
 	REGISTRY_STORAGE_FILESYSTEM_ROOTDIRECTORY=$work/registry REGISTRY_HTTP_ADDR=$address OTEL_TRACES_EXPORTER=none \
 		bin/release-tools/registry serve tools/release/registry.yaml >"$work/registry.log" 2>&1 &
 	processes+=($!)
@@ -157,7 +158,7 @@ generate() {
 		"${alone[@]}" ./cinder-csi-generator generate --simulated --config distribution.yaml --target vanilla --format "$form" --output-dir "$form"
 	done
 	"${alone[@]}" "$here/bin/tools/kubectl" kustomize kustomize >kustomize.objects
-	"${alone[@]}" "$here/bin/tools/helm" template cinder-csi ./cinder-csi-*.tgz --namespace cinder-csi -f helm/values.yaml >helm.objects
+	"${alone[@]}" "$here/bin/tools/helm" template cinder-csi ./cinder-csi*.tgz --namespace cinder-csi -f helm/values.yaml >helm.objects
 	grep --quiet "image: $(cat driver)" kustomize.objects helm.objects
 	echo "both bundles of $1 have the image $(cat driver)"
 	cd "$here"

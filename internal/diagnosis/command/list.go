@@ -73,7 +73,7 @@ func (v *command) list(ctx context.Context, wrong bool) error {
 	case err != nil:
 		return err
 	case n > 0:
-		return fmt.Errorf("%w: %d volumes; for one of them see: kubectl cinder volume ID", ErrFindings, n)
+		return fmt.Errorf("%w: %s; for one see: kubectl cinder volume ID", ErrFindings, diagnosis.Counted(n, "volume"))
 	case !l.CinderRead:
 		return fmt.Errorf("%w: the volumes in Cinder were not compared", ErrUnread)
 	}

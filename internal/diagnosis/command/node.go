@@ -76,7 +76,7 @@ func (v *command) node(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case waiting > 0:
-		return fmt.Errorf("%w: %d volumes wait on node %s", ErrHangs, waiting, name)
+		return fmt.Errorf("%w: %s waiting on node %s", ErrHangs, diagnosis.Counted(waiting, "volume"), name)
 	case len(r.Findings) > 0:
 		return fmt.Errorf("%w: %d about node %s", ErrFindings, len(r.Findings), name)
 	case r.State == "unknown":

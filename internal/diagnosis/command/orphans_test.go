@@ -119,7 +119,7 @@ func TestAListThatDidNotReadCinderIsNoGoodNews(t *testing.T) {
 		"/api/v1/persistentvolumes": `{"items": [` + strings.ReplaceAll(pvcU, volumeID, volume) + `]}`, "/apis/storage.k8s.io/v1/csidrivers": `{"items": []}`, "/api/v1/pods": `{"items": []}`,
 		"/apis/storage.k8s.io/v1/volumeattachments": `{"items": []}`, "/apis/storage.k8s.io/v1/csinodes": `{"items": []}`,
 	}}
-	if stdout, stderr, code, _ := pluginWith(t, env, servers, "list"); code != 0 || !strings.Contains(stdout, "1 volumes, 0 with a finding") {
+	if stdout, stderr, code, _ := pluginWith(t, env, servers, "list"); code != 0 || !strings.Contains(stdout, "1 volume, 0 with a finding") {
 		t.Errorf("exit %d: %s%s", code, stdout, stderr)
 	}
 	sim.SetFault(openstacksim.Fault{Path: "/volume/v3/*/volumes/detail", Status: http.StatusForbidden})

@@ -181,7 +181,7 @@ func marksText(marks map[string]int) string {
 	}
 	var texts []string
 	for _, mark := range slices.Sorted(maps.Keys(marks)) {
-		texts = append(texts, fmt.Sprintf("%q (%d volumes)", mark, marks[mark]))
+		texts = append(texts, fmt.Sprintf("%q (%s)", mark, diagnosis.Counted(marks[mark], "volume")))
 	}
 	return "this project has " + strings.Join(texts, ", ")
 }

@@ -25,7 +25,7 @@ func TestRecoverNeedsNoClusterAndSaysWhatItCouldNotDo(t *testing.T) {
 	}{
 		{"a volume without a claim", []string{"--cluster-id", "blue"}, nil, 1, "volumeHandle: " + volume, "1 of 1 objects contain FILL-IN"},
 		{"a table", []string{"--cluster-id", "blue", "-o", "table"}, nil, 1, volume, "FILL-IN"},
-		{"no ID", nil, nil, 64, "", `this project has "blue" (1 volumes), "green" (1 volumes), "red" (1 volumes)`},
+		{"no ID", nil, nil, 64, "", `this project has "blue" (1 volume), "green" (1 volume), "red" (1 volume)`},
 		{"no such ID", []string{"--cluster-id", "purple"}, nil, 1, "", `nothing in the project has the mark "purple"; this project has "blue"`},
 		{"the commands", []string{"--cluster-id", "blue", "--new-cluster-id", "red", "-o", "commands"}, nil, 1, "openstack volume set --property cinder.csi.openstack.org/cluster=red " + volume + "\n", "FILL-IN"},
 		{"no command is needed", []string{"--cluster-id", "blue", "-o", "commands"}, nil, 1, "", "FILL-IN"},

@@ -2,6 +2,7 @@ package support
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ import (
 const (
 	logLines = 2000      // the last lines of each container
 	logBytes = 512 << 10 // of each container
-	nodeLogs = 20        // the pods of nodes whose logs are read: those that are not ready come first
+	nodeLogs = 20        // the pods of nodes whose logs are read, those with trouble first
 )
 
 // Entry is one file of a bundle. Its content has passed the Redactor.
@@ -44,13 +45,14 @@ type collector struct {
 	redactor *Redactor
 	out      Bundle
 	drivers  []string
-	names    []string // of the objects of the driver in namespaces
+	names    []string        // of the objects of the driver in namespaces
+	troubled map[string]bool // nodes with a volume that has a finding, or an operation in progress
 }
 
 // Collect reads what a bundle contains. It sends GET requests only, and none for a Secret. What cannot be read is listed as not seen. Version is that
 // of this program.
 func Collect(ctx context.Context, from diagnosis.Sources, r *Redactor, version string) Bundle {
-	c := &collector{Sources: from, redactor: r, out: Bundle{Entries: []Entry{}, Unseen: []diagnosis.Gap{}}}
+	c := &collector{Sources: from, redactor: r, troubled: map[string]bool{}, out: Bundle{Entries: []Entry{}, Unseen: []diagnosis.Gap{}}}
 	pods := c.versions(ctx, version)
 	c.findings(ctx)
 	c.shared(ctx)
@@ -133,9 +135,17 @@ func (c *collector) findings(ctx context.Context) {
 	c.drivers = facts.Drivers
 	list := diagnosis.List(facts)
 	c.gaps(list.Unseen)
+	for _, v := range list.Volumes {
+		for _, node := range v.Nodes {
+			c.troubled[node] = c.troubled[node] || len(v.Findings) > 0
+		}
+	}
 	c.add("list.json", "kubectl cinder list", list)
 	operations := diagnosis.ReadAllOperations(ctx, c.Sources)
 	c.gaps(operations.Unseen)
+	for _, o := range operations.Operations {
+		c.troubled[o.Node] = true
+	}
 	c.add("operations.json", "kubectl cinder operations", operations)
 	if c.Cloud == nil {
 		return
@@ -310,19 +320,29 @@ func (c *collector) leads(text json.RawMessage) bool {
 	})
 }
 
+// rank orders the pods of the driver by how likely their logs tell what is wrong. Of one rank, the pod with the most restarts comes first.
+func (c *collector) rank(p diagnosis.DriverPod) int {
+	switch {
+	case p.Role == "controller":
+		return 0
+	case !p.Ready:
+		return 1
+	case c.troubled[p.Node]:
+		return 2
+	case p.Restarts > 0:
+		return 3
+	}
+	return 4
+}
+
+func (c *collector) order(pods []diagnosis.DriverPod) {
+	slices.SortStableFunc(pods, func(a, b diagnosis.DriverPod) int { return cmp.Or(c.rank(a)-c.rank(b), b.Restarts-a.Restarts) })
+}
+
 // logs reads the end of the logs of the driver's pods.
 func (c *collector) logs(ctx context.Context, pods []diagnosis.DriverPod) {
 	nodes := 0
-	rank := func(p diagnosis.DriverPod) int {
-		switch {
-		case p.Role == "controller":
-			return 0
-		case !p.Ready:
-			return 1
-		}
-		return 2
-	}
-	slices.SortStableFunc(pods, func(a, b diagnosis.DriverPod) int { return rank(a) - rank(b) })
+	c.order(pods)
 	for i, p := range pods {
 		if p.Role == "node" {
 			if nodes++; nodes > nodeLogs {

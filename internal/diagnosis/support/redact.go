@@ -48,6 +48,9 @@ const secretWord = `(?:passw(?:or)?d|passphrase|secret|token|api[-_.]?key|privat
 // quoted is a value in quotes; those may be quoted again with backslashes. Two single quotes are one in a value of YAML.
 const quoted = `\\+"(?:[^"\\]|\\[^"])*\\+"|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'`
 
+// array is a list of values between brackets, as in JSON and in one line of YAML. One that a log has cut ends with the line.
+const array = `\[(?:` + quoted + `|[^\]"'\\])*\]|\[[^\r\n]*`
+
 // between stands between a key and its value. A value of YAML may begin with a mark.
 const (
 	between = `[ \t]*[:=]+>?[ \t]*`
@@ -72,13 +75,18 @@ var (
 	// quotedKey is "KEY": VALUE, as in JSON. A sign of JSON ends a value without quotes.
 	quotedKey = form{
 		regexp.MustCompile(`(?i)[\w.-]*` + secretWord + `[\w.-]*\\*["']` + between),
-		regexp.MustCompile(`^` + mark + `(?:` + quoted + `|[^\s,;}&"'{\[][^\s,;}&"']*)`),
+		regexp.MustCompile(`^` + mark + `(?:` + quoted + `|` + array + `|[^\s,;}&"'{\[][^\s,;}&"']*)`),
+	}
+	// flowKey is {KEY: VALUE, as in one line of YAML. A comma or a brace ends a value without quotes, and blanks belong to it.
+	flowKey = form{
+		regexp.MustCompile(`(?i)[{,][ \t]*\\*["']?[\w.-]*` + secretWord + `[\w.-]*\\*["']?:[ \t]+`),
+		regexp.MustCompile(`^(?:` + quoted + `|` + array + `|[^\s,}&"'{\[\\][^,}\r\n"]*)`),
 	}
 	// keyValue is KEY=VALUE and KEY: VALUE in running text. A blank ends a value without quotes, and so does a quote at the end of a word: that is of
 	// the text around.
 	keyValue = form{
 		regexp.MustCompile(`(?i)[\w.-]*` + secretWord + `[\w.-]*` + between),
-		regexp.MustCompile(`^` + mark + `(?:` + quoted + `|(?:[^\s"\\]|\\[^"\r\n]|"\w)+)`),
+		regexp.MustCompile(`^` + mark + `(?:` + quoted + `|` + array + `|(?:[^\s"\\]|\\[^"\r\n]|"\w)+)`),
 	}
 	// option is --KEY VALUE.
 	option = regexp.MustCompile(`(?i)(--?[\w-]*` + secretWord + `[\w-]*[ \t]+)([^\s-]\S*)`)
@@ -108,6 +116,7 @@ func (r *Redactor) Text(text string) string {
 	text = blocks(text, r)
 	text = header.ReplaceAllString(text, "${1}${2}"+Redacted)
 	text = wholeLine.ReplaceAllStringFunc(text, r.line)
+	text = r.pairs(flowKey, text)
 	text = r.pairs(quotedKey, text)
 	text = r.pairs(keyValue, text)
 	text = option.ReplaceAllStringFunc(text, func(found string) string {
@@ -143,7 +152,7 @@ func (r *Redactor) pairs(f form, text string) string {
 			out.WriteString(text)
 			return out.String()
 		}
-		key := strings.Trim(strings.TrimRight(text[at[0]:at[1]], " \t:=>"), `"'\`)
+		key := strings.Trim(strings.TrimRight(text[at[0]:at[1]], " \t:=>"), "{, \t\"'\\")
 		out.WriteString(text[:at[1]])
 		text = text[at[1]:]
 		if secret(key) {
@@ -157,15 +166,39 @@ func (r *Redactor) pairs(f form, text string) string {
 // value is what stands in place of a secret value. Its quotes stay.
 func (r *Redactor) value(found string) string {
 	value := strings.Trim(strings.TrimLeft(found, "|>+- \t"), `"'\`)
-	if value == "" || value == Redacted {
+	if value == "" || strings.HasPrefix(value, Redacted) { // another form took it out
 		return found
 	}
 	r.learnText(value)
+	if strings.HasPrefix(found, "[") {
+		r.learnArray(found)
+		return inArray(found)
+	}
 	quote := ""
 	if i := strings.IndexFunc(found, func(c rune) bool { return c != '\\' }); i >= 0 && (found[i] == '"' || found[i] == '\'') {
 		quote = found[:i+1]
 	}
 	return quote + Redacted + quote
+}
+
+// learnArray learns the values of a list.
+func (r *Redactor) learnArray(found string) {
+	for _, value := range strings.FieldsFunc(found, func(c rune) bool { return strings.ContainsRune("[],\"'\\\n", c) }) {
+		r.learnText(value)
+	}
+}
+
+// inArray is what stands in place of a list of secret values: a list with quotes as they were, so that JSON stays JSON.
+func inArray(found string) string {
+	inner := strings.TrimLeft(found[1:], " \t\r\n")
+	if strings.TrimLeft(inner, "]") == "" {
+		return found // an empty list
+	}
+	quote := ""
+	if i := strings.IndexFunc(inner, func(c rune) bool { return c != '\\' }); i >= 0 && (inner[i] == '"' || inner[i] == '\'') {
+		quote = inner[:i+1]
+	}
+	return "[" + quote + Redacted + quote + "]"
 }
 
 // withoutUser takes the user and the password out of a URL.
@@ -181,24 +214,28 @@ func withoutUser(found string) string {
 	return m[1] + Redacted + "@" + image + "@" + m[3]
 }
 
-// blocks takes out the values that stand on the lines below a secret key: "KEY: |" or "KEY:", and the lines that are indented further.
+// blocks takes out the values that stand on the lines below a secret key: "KEY: |" or "KEY:", and the lines that are indented further. The items
+// of a list may be indented as its key is. A value that begins beside its key may go on in the lines below.
 func blocks(text string, r *Redactor) string {
 	if !strings.Contains(text, "\n") {
 		return text
 	}
 	var out []string
-	inside := -1 // the indentation of the key, in a block
+	inside, items := -1, false // the indentation of the key, in a block; whether items of a list may have it too
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		indented := indentation(line)
-		if inside >= 0 && (indented > inside || strings.TrimSpace(line) == "") {
-			r.learnText(line)
+		if inside >= 0 && (indented > inside || strings.TrimSpace(line) == "" || items && indented == inside && isItem(line)) {
+			r.learnText(strings.TrimLeft(line, " \t-"))
 			continue
 		}
 		inside = -1
 		if m := blockKey.FindStringSubmatch(line); m != nil && isBlock(strings.Trim(m[1], `"'`), m[2], line, lines[i+1:]) {
-			inside = indented
+			inside, items = column(line), i+1 < len(lines) && isItem(lines[i+1])
 			line = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(line, "\r"), m[2]), " \t") + " " + Redacted
+		}
+		if inside < 0 && goesOn(line, lines[i+1:]) {
+			inside, items = column(line), false // line takes out what is beside the key
 		}
 		out = append(out, line)
 	}
@@ -207,6 +244,22 @@ func blocks(text string, r *Redactor) string {
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
+// column is where the key of a line begins, after the dash of an item.
+func column(line string) int { return len(line) - len(strings.TrimLeft(line, " \t-")) }
+
+func isItem(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " \t"), "- ") }
+
+// goesOn reports whether the value beside a secret key ends below it. What follows a complete value in quotes or brackets is not part of it, and
+// neither is a mapping.
+func goesOn(line string, below []string) bool {
+	m := besideKey.FindStringSubmatch(line)
+	if m == nil || len(below) == 0 || !secret(strings.Trim(m[1], `"'`)) || onlyQuoted.MatchString(m[2]) || strings.HasPrefix(m[2], "{") {
+		return false
+	}
+	next := strings.TrimSpace(below[0])
+	return next != "" && indentation(below[0]) > column(line) && !mapping.MatchString(below[0]) && !strings.HasPrefix(next, `"`)
+}
+
 // isBlock reports whether the lines below a key are its secret value. Below an empty "secret:" of Kubernetes stand names, and no secrets.
 func isBlock(key, mark, line string, below []string) bool {
 	switch {
@@ -214,15 +267,18 @@ func isBlock(key, mark, line string, below []string) bool {
 		return false
 	case mark != "":
 		return true
-	case len(below) == 0 || strings.TrimSpace(below[0]) == "" || indentation(below[0]) <= indentation(line):
+	case len(below) > 0 && isItem(below[0]) && indentation(below[0]) == column(line):
+		return !structure(key) || !mapping.MatchString(below[0])
+	case len(below) == 0 || strings.TrimSpace(below[0]) == "" || indentation(below[0]) <= column(line):
 		return false // the value is empty
 	}
 	return !structure(key) || !mapping.MatchString(below[0])
 }
 
 var (
-	blockKey = regexp.MustCompile(`^[ \t-]*([\w."'-]+)[ \t]*[:=][ \t]*([|>][+-]?[0-9]?[ \t]*)?\r?$`)
-	mapping  = regexp.MustCompile(`^[ \t-]*[\w."'/-]+:(?:\s|$)`)
+	blockKey  = regexp.MustCompile(`^[ \t-]*([\w."'-]+)[ \t]*[:=][ \t]*([|>][+-]?[0-9]?[ \t]*)?\r?$`)
+	besideKey = regexp.MustCompile(`^[ \t-]*(["']?[\w.-]+["']?)[ \t]*[:=][ \t]*(\S.*?)[ \t\r]*$`)
+	mapping   = regexp.MustCompile(`^[ \t-]*[\w."'/-]+:(?:\s|$)`)
 )
 
 // Known takes out the values that are known to be secrets. It is the last pass over everything that is written: a value may be learned late.
