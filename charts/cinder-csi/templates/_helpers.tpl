@@ -71,8 +71,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- /* What keeps an object when what deployed it is gone. */ -}}
 {{- define "cinder-csi.guards" -}}
-argocd.argoproj.io/sync-options: Prune=false
+argocd.argoproj.io/sync-options: Prune=false,Delete=false
 helm.sh/resource-policy: keep
+kustomize.toolkit.fluxcd.io/prune: disabled
 {{- end -}}
 
 {{- /* KEY=VALUE,KEY=VALUE, sorted by key. */ -}}
