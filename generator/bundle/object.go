@@ -10,10 +10,10 @@ import (
 )
 
 // guards keep an object when the bundle no longer has it, and when what deployed it is gone. Without class or driver object, existing volumes are
-// stranded. Argo CD has an option for each of the two cases.
+// stranded. When an Application is deleted, Argo CD keeps what Helm's annotation keeps.
 func guards() map[string]string {
 	return map[string]string{
-		"argocd.argoproj.io/sync-options":   "Prune=false,Delete=false",
+		"argocd.argoproj.io/sync-options":   "Prune=false",
 		"helm.sh/resource-policy":           "keep",
 		"kustomize.toolkit.fluxcd.io/prune": "disabled",
 	}

@@ -71,7 +71,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- /* What keeps an object when what deployed it is gone. */ -}}
 {{- define "cinder-csi.guards" -}}
-argocd.argoproj.io/sync-options: Prune=false,Delete=false
+argocd.argoproj.io/sync-options: Prune=false
 helm.sh/resource-policy: keep
 kustomize.toolkit.fluxcd.io/prune: disabled
 {{- end -}}
