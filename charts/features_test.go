@@ -122,6 +122,31 @@ func TestANodePoolHasItsOwnSelectorTolerationsAndAttachLimit(t *testing.T) {
 	}
 }
 
+// The paths of the host, the mount that must have the same path, and what the registrar tells kubelet.
+func TestANodePoolHasItsOwnKubeletDirectory(t *testing.T) {
+	for _, drainHook := range []bool{false, true} {
+		all := objects(t, parse(t, fmt.Sprintf("nodePools: [{name: k0s, nodeSelector: {os: k0s}, kubeletDir: /var/lib/k0s/kubelet}]\nnodeLifecycle: {drainHook: %t}", drainHook)))
+		for id, want := range map[string]string{daemonSet: "/var/lib/kubelet", daemonSet + "-k0s": "/var/lib/k0s/kubelet"} {
+			pod := as[appsv1.DaemonSet](t, all[id]).Spec.Template.Spec
+			for name, path := range map[string]string{"plugin-dir": want + "/plugins/cinder.csi.openstack.org", "registration-dir": want + "/plugins_registry", "kubelet-dir": want} {
+				if i := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == name }); pod.Volumes[i].HostPath.Path != path {
+					t.Errorf("%s: volume %s: want %s, got %s", id, name, path, pod.Volumes[i].HostPath.Path)
+				}
+			}
+			mounts := pod.Containers[0].VolumeMounts
+			if i := slices.IndexFunc(mounts, func(m corev1.VolumeMount) bool { return m.Name == "kubelet-dir" }); mounts[i].MountPath != want {
+				t.Errorf("%s: the driver mounts the directory of kubelet at %s", id, mounts[i].MountPath)
+			}
+			containers := slices.Concat(pod.InitContainers, pod.Containers)
+			registrar := containers[slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == "registrar" })]
+			own := slices.Contains(registrar.Env, corev1.EnvVar{Name: "KUBELET_DIR", Value: want})
+			if pool := id != daemonSet; own != pool {
+				t.Errorf("%s: the registrar has the environment %v", id, registrar.Env)
+			}
+		}
+	}
+}
+
 func TestTheOtherNodePodsLeaveThePoolsOutInEachTermOfTheirAffinity(t *testing.T) {
 	pool := []corev1.NodeSelectorRequirement{
 		{Key: "pool", Operator: "NotIn", Values: []string{"gpu"}}, {Key: "size", Operator: "NotIn", Values: []string{"big"}},

@@ -3,6 +3,7 @@ package bundle
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 
@@ -19,11 +20,22 @@ func (p *plane) build(kustomize Kustomize) (built, error) {
 	for _, c := range p.components() {
 		k.Components = append(k.Components, c.dir)
 	}
-	text, err := yaml.Marshal(k)
+	files, err := manifestFiles()
 	if err != nil {
 		return nil, err
 	}
-	files, err := manifestFiles()
+	pools, err := p.pools()
+	if err != nil {
+		return nil, err
+	}
+	for file, pool := range pools {
+		if files[file], err = yaml.Marshal(plain(pool)); err != nil {
+			return nil, err
+		}
+		k.Resources = append(k.Resources, file)
+	}
+	slices.Sort(k.Resources) // the order is of no matter here
+	text, err := yaml.Marshal(k)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (p *plane) driftCheckSpec() object {
 // controller, except HyperShift's.
 func (p *plane) placeDriftCheck(pod object) {
 	w := p.r.Controller
-	pod["priorityClassName"], pod["tolerations"] = whole(w.PriorityClass), p.tolerations(w)
+	pod["priorityClassName"], pod["tolerations"] = whole(w.PriorityClass), p.tolerations(w.Tolerations.Value, whole(w.Tolerations))
 	if len(w.NodeSelector.Value) > 0 {
 		pod["nodeSelector"] = whole(w.NodeSelector)
 	}

@@ -34,15 +34,16 @@ func (p *plane) helm(t Tree) error {
 func (p *plane) values() object {
 	r := p.r
 	values := object{
-		"target":        from(string(r.Target), refOf(r.OpenShift), refOf(r.Hosted)),
-		"plane":         part(r.Hosted, "", p.name),
-		"namespaces":    object{"controller": whole(r.ControllerNamespace), "node": whole(r.NodeNamespace)},
-		"clusterID":     whole(r.ClusterID),
-		"topology":      object{"enabled": whole(r.Topology)},
-		"leases":        whole(r.Leases),
-		"snapshots":     p.snapshotValues(),
-		"nodeLifecycle": object{"startupTaint": whole(r.StartupTaint), "drainHook": whole(r.DrainHook)},
-		"images":        p.imageValues(),
+		"target":            from(string(r.Target), refOf(r.OpenShift), refOf(r.Hosted)),
+		"plane":             part(r.Hosted, "", p.name),
+		"namespaces":        object{"controller": whole(r.ControllerNamespace), "node": whole(r.NodeNamespace)},
+		"clusterID":         whole(r.ClusterID),
+		"kubernetesVersion": whole(r.KubernetesVersion), // the chart refuses what this version lacks, also where a person adds it by values of their own
+		"topology":          object{"enabled": whole(r.Topology)},
+		"leases":            whole(r.Leases),
+		"snapshots":         p.snapshotValues(),
+		"nodeLifecycle":     object{"startupTaint": whole(r.StartupTaint), "drainHook": whole(r.DrainHook)},
+		"images":            p.imageValues(),
 	}
 	values["monitoring"] = object{
 		"kind": whole(r.Monitoring), "platform": whole(r.PlatformMonitoring), "tls": p.tlsValues(), "alerts": whole(r.Alerts), "dashboards": whole(r.Dashboards),
@@ -71,6 +72,9 @@ func (p *plane) values() object {
 	}
 	if p.node {
 		conf["node"] = p.nodeConf
+		if pools := p.poolValues(); len(pools) > 0 {
+			values["nodePools"] = pools
+		}
 		values["node"] = merge(workloadValues(r.Node), object{"selinux": p.seLinuxValue()})
 	}
 	if p.cluster {

@@ -3,7 +3,9 @@ package bundle
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/manifests"
@@ -94,6 +96,16 @@ func (p *plane) driver(t Tree, kustomize Kustomize, o Options) error {
 	images := list{}
 	for _, i := range p.images() {
 		images = append(images, i.entry())
+	}
+	pools, err := p.pools()
+	if err != nil {
+		return err
+	}
+	for _, file := range slices.Sorted(maps.Keys(pools)) {
+		if err := p.change(t, driverDir+"/"+file, pools[file]); err != nil {
+			return err
+		}
+		bases = append(bases, file)
 	}
 	k := kustomization(object{"resources": fixed(bases), "patches": patches, "images": images})
 	if len(components) > 0 {

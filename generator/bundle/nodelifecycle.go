@@ -4,15 +4,13 @@ import (
 	"slices"
 
 	"github.com/cinder-csi/cinder-csi/driver/contract"
-	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-// tolerations are those of a role, and that of the start-up taint where the driver removes it. The pods of the nodes must start before the taint is
+// tolerations are those of some pods, and that of the start-up taint where the driver removes it. The pods of the nodes must start before the taint is
 // gone. So must the controller, because on a new cluster every node has the taint. The chart adds the same toleration.
-func (p *plane) tolerations(w plan.Workload) node {
-	own := whole(w.Tolerations)
-	if !p.r.StartupTaint.Value || slices.ContainsFunc(w.Tolerations.Value, toleratesAll) {
+func (p *plane) tolerations(values []v1alpha1.Toleration, own node) node {
+	if !p.r.StartupTaint.Value || slices.ContainsFunc(values, toleratesAll) {
 		return own
 	}
 	key := also(part(p.r.StartupTaint, "", contract.StartupTaint(p.r.Driver.Value)), refOf(p.r.Driver))

@@ -41,9 +41,9 @@ func (p *plane) portSettings() object {
 	}
 }
 
-// portPatches declare the same ports: with the host's network Kubernetes keeps two pods that declare one port from the same node. A merge knows a
-// port by its number and would add a second, so these patches name the place. The patch of the DaemonSet has put the containers into this order.
-func (p *plane) portPatches() []patch {
+// portPatch declares the same ports: with the host's network Kubernetes keeps two pods that declare one port from the same node. A merge knows a
+// port by its number and would add a second, so this patch names the place. The patch of the DaemonSet has put the containers into this order.
+func (p *plane) portPatch(s nodeSet) []patch {
 	if p.r.NodePorts.Value == 0 {
 		return nil
 	}
@@ -58,20 +58,25 @@ func (p *plane) portPatches() []patch {
 			value: part(p.r.NodePorts, "", nodePort(p.r, which)),
 		}
 	}
-	return []patch{
-		{
-			file: "patches/node-ports.yaml", target: target{kinds: []string{"DaemonSet"}, name: "cinder-csi-node"},
-			ops: []op{
-				declare(driver, driverAt, "0", "metrics", portMetrics),
-				declare(driver, driverAt, "1", "healthz", portHealthz),
-				declare(registrar, registrarAt, "0", "registrar", portRegistrar),
-			},
+	return []patch{{
+		file: s.patchFile("node-ports.yaml"), target: target{kinds: []string{"DaemonSet"}, name: s.daemonSet()},
+		ops: []op{
+			declare(driver, driverAt, "0", "metrics", portMetrics),
+			declare(driver, driverAt, "1", "healthz", portHealthz),
+			declare(registrar, registrarAt, "0", "registrar", portRegistrar),
 		},
-		{
-			file: "patches/node-metrics-port.yaml", target: target{kinds: []string{"Service"}, name: "cinder-csi-node-metrics"},
-			ops: []op{{pointer: "/spec/ports/0/port", at: field.Path{"spec", "ports", "[metrics]", "port"}, value: part(p.r.NodePorts, "", nodePort(p.r, portMetrics))}},
-		},
+	}}
+}
+
+// metricsPort is the same port in the Service that the Prometheus operator may use.
+func (p *plane) metricsPort() []patch {
+	if p.r.NodePorts.Value == 0 {
+		return nil
 	}
+	return []patch{{
+		file: "patches/node-metrics-port.yaml", target: target{kinds: []string{"Service"}, name: "cinder-csi-node-metrics"},
+		ops: []op{{pointer: "/spec/ports/0/port", at: field.Path{"spec", "ports", "[metrics]", "port"}, value: part(p.r.NodePorts, "", nodePort(p.r, portMetrics))}},
+	}}
 }
 
 // nodePortsValue is auto where the chart decides as the plan did.

@@ -9,11 +9,13 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 )
 
-// guards keep an object when what deployed it is gone: without class or driver object, existing volumes are stranded.
+// guards keep an object when the bundle no longer has it, and when what deployed it is gone. Without class or driver object, existing volumes are
+// stranded. When an Application is deleted, Argo CD keeps what Helm's annotation keeps.
 func guards() map[string]string {
 	return map[string]string{
-		"argocd.argoproj.io/sync-options": "Prune=false",
-		"helm.sh/resource-policy":         "keep",
+		"argocd.argoproj.io/sync-options":   "Prune=false",
+		"helm.sh/resource-policy":           "keep",
+		"kustomize.toolkit.fluxcd.io/prune": "disabled",
 	}
 }
 

@@ -3,6 +3,7 @@ package bundle
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -47,6 +48,13 @@ func (p *plane) sources() ([]source, error) {
 		}
 		all = append(all, read...)
 	}
+	pools, err := p.pools()
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range slices.Sorted(maps.Keys(pools)) {
+		all = append(all, source{target: identity(pools[file]), whole: true, text: pools[file], origin: Origin{File: nodeFile}})
+	}
 	for i, s := range all {
 		all[i].text = p.withImages(s.text, s.origin)
 	}
@@ -70,7 +78,7 @@ type kustomizationFile struct {
 	Resources []string
 	Patches   []struct {
 		Path   string
-		Target struct{ Kind, Name string }
+		Target struct{ Kind, Name, LabelSelector string }
 	}
 }
 
@@ -103,6 +111,13 @@ func sourcesIn(dir string, refs []Ref) ([]source, error) {
 	}
 	for _, patch := range k.Patches {
 		t := target{kinds: []string{patch.Target.Kind}, name: patch.Target.Name}
+		if selector := patch.Target.LabelSelector; selector != "" {
+			component, only := strings.CutPrefix(selector, componentLabel+"=")
+			if !only {
+				return nil, fmt.Errorf("manifests/%s: a patch selects by %s; want the label %s alone", dir, selector, componentLabel)
+			}
+			t.component = component
+		}
 		if err := read(patch.Path, func(o object) source { return source{target: t, text: withoutIdentity(o)} }); err != nil {
 			return nil, err
 		}

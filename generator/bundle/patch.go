@@ -45,10 +45,11 @@ func (p *plane) patches() []patch {
 	}
 	if p.node {
 		merge("ConfigMap", "cinder-csi-node-settings", "node-settings.yaml", object{"data": p.nodeSettings()})
-		merge("ConfigMap", "cinder-csi-node-config", "node-config.yaml", object{"data": object{"cloud.conf": p.nodeConf}})
-		merge("DaemonSet", "cinder-csi-node", "node.yaml", object{"spec": p.nodeSpec()})
-		list = append(list, p.portPatches()...)
-		list = append(list, p.kubeletMount()) // it finds the driver as the first container, as the patch above has it; a component may have changed that
+		merge("ConfigMap", "cinder-csi-node-config", "node-config.yaml", object{"data": p.nodeConfigs()})
+		for _, s := range p.nodeSets() {
+			list = append(list, p.daemonSetPatches(s)...)
+		}
+		list = append(list, p.metricsPort()...)
 		list = append(list, absentAlert("node", p.nodeNS))
 	}
 	list = append(list, p.labelPatches()...)
@@ -80,7 +81,7 @@ func absentAlert(role string, namespace plan.Decision[string]) patch {
 // podSpec is the patch of the pod template in the base: what the plan decides for the pods of one role.
 func (p *plane) podSpec(w plan.Workload, names []string, hash node, spec object) object {
 	spec["priorityClassName"] = whole(w.PriorityClass)
-	spec["tolerations"] = p.tolerations(w)
+	spec["tolerations"] = p.tolerations(w.Tolerations.Value, whole(w.Tolerations))
 	if len(w.NodeSelector.Value) > 0 {
 		spec["nodeSelector"] = whole(w.NodeSelector)
 	}
@@ -213,26 +214,38 @@ func (p *plane) hostedAffinity() object {
 	}
 }
 
-func (p *plane) nodeSpec() object {
-	kubelet := p.r.KubeletDir()
+// daemonSetPatches are what the decisions say of one DaemonSet.
+func (p *plane) daemonSetPatches(s nodeSet) []patch {
+	daemonSet := target{kinds: []string{"DaemonSet"}, name: s.daemonSet()}
+	all := []patch{{file: s.patchFile("node.yaml"), target: daemonSet, body: object{"spec": p.nodeSpec(s)}}}
+	all = append(all, p.portPatch(s)...)
+	return append(all, p.kubeletMount(s)) // it finds the driver as the first container, as the patch above has it; a component may have changed that
+}
+
+func (p *plane) nodeSpec(s nodeSet) object {
+	kubelet, ref := s.kubelet(p)
 	volumes := list{
-		hostPath("plugin-dir", also(part(p.r.Driver, "", kubelet.Value+"/plugins/"+p.r.Driver.Value), refOf(kubelet))),
-		hostPath("registration-dir", part(kubelet, "", kubelet.Value+"/plugins_registry")),
-		hostPath("kubelet-dir", whole(kubelet)),
+		hostPath("plugin-dir", also(part(p.r.Driver, "", kubelet+"/plugins/"+p.r.Driver.Value), ref)),
+		hostPath("registration-dir", from(kubelet+"/plugins_registry", ref)),
+		hostPath("kubelet-dir", from(kubelet, ref)),
 	}
 	volumes = append(volumes, named("dev", "config", "tmp", "run")...)
 	if p.r.SELinux.Value {
 		volumes = append(volumes, named("etc-selinux", "sys-fs")...)
 	}
-	hash := configHash(p.nodeSettings(), p.nodeConf, fixed(""))
+	hash := configHash(p.nodeSettings(), s.confs(p), fixed(""))
 	spec := object{}
 	names, around := p.nodeContainers()
 	if p.r.DrainHook.Value {
 		volumes = append(volumes, named("api-access")...)
-		spec["initContainers"] = containers(p.r.Node, around)
+		first := containers(p.r.Node, around)
+		s.registrarDir(first)
+		spec["initContainers"] = first
 	}
 	spec["volumes"] = volumes
 	pod := p.podSpec(p.r.Node, names, hash, spec)
+	s.registrarDir(spec["containers"].(list))
+	s.placement(p, spec)
 	daemonSet := object{"template": pod}
 	if strategy := strategyPatch(p.r.Node.UpdateStrategy); strategy != nil {
 		daemonSet["updateStrategy"] = strategy
@@ -246,7 +259,7 @@ func hostPath(name string, path node) node {
 
 // kubeletMount moves the mount of kubelet's directory: kubelet names paths of the host, so the container has it under the same path. A merge
 // cannot do it, because it knows a mount by its path.
-func (p *plane) kubeletMount() patch {
+func (p *plane) kubeletMount(s nodeSet) patch {
 	at := 1 // after plugin-dir, in the driver's container
 	if p.r.SELinux.Value {
 		at += 2 // the component selinux-node adds two mounts in front
@@ -254,12 +267,13 @@ func (p *plane) kubeletMount() patch {
 	if p.r.DrainHook.Value {
 		at++ // and drain-hook-node adds one
 	}
+	kubelet, ref := s.kubelet(p)
 	return patch{
-		file: "patches/kubelet-dir.yaml", target: target{kinds: []string{"DaemonSet"}, name: "cinder-csi-node"},
+		file: s.patchFile("kubelet-dir.yaml"), target: target{kinds: []string{"DaemonSet"}, name: s.daemonSet()},
 		ops: []op{{
 			pointer: fmt.Sprintf("/spec/template/spec/containers/0/volumeMounts/%d/mountPath", at),
 			at:      field.Path{"spec", "template", "spec", "containers", "[driver]", "volumeMounts", "[kubelet-dir]", "mountPath"},
-			value:   whole(p.r.KubeletDir()),
+			value:   from(kubelet, ref),
 		}},
 	}
 }

@@ -40,6 +40,7 @@ var truthSpecs = []string{
 	"namespaces: {node: other}",
 	"driver: {name: other.example, logLevel: 5}",
 	"kubernetesVersion: '1.34', attributesClasses: {gold: {metadata: {team: storage}}}",
+	"nodePools: [{name: gpu, nodeSelector: {pool: gpu}, volumeAttachLimit: 20}]",
 }
 
 // A bundle is written for one cloud and configuration, and checked with another cloud, another configuration, or both. What the check says is

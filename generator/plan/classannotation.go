@@ -22,6 +22,7 @@ var ownAnnotations = map[string]string{
 	"storageclass.beta.kubernetes.io/is-default-class": "; use spec.storageClasses.default",
 	"argocd.argoproj.io/sync-options":                  ": it keeps the class when what deployed it is gone",
 	"helm.sh/resource-policy":                          ": it keeps the class when what deployed it is gone",
+	"kustomize.toolkit.fluxcd.io/prune":                ": it keeps the class when what deployed it is gone",
 	"snapshot.storage.kubernetes.io/is-default-class":  "; use the key default of the class in spec.snapshots.classes",
 }
 

@@ -52,6 +52,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	}
 	r.OpenShift, r.Hosted = d.platform()
 	r.Adopted = d.adopted()
+	r.KubernetesVersion = d.kubernetes()
 	r.Driver = d.driver()
 	r.TopologyKey = Decision[string]{Value: contract.TopologyKeyOf(r.Driver.Value), Source: r.Driver.Source, Reason: "it follows from the driver name: topology.<driver name>/zone"}
 	r.CSIDriver = csiDriver()
@@ -87,7 +88,7 @@ func Decide(inventory v1alpha1.Inventory, distribution v1alpha1.Distribution, ta
 	r.LimitRefresh = d.limitRefresh(r.AttachLimit.Value)
 	r.NetworkPolicy = d.networkPolicy()
 	r.Controller = d.controller(r.ControllerNamespace.Value)
-	r.Node = d.node()
+	r.Node, r.NodePools = d.node(), d.nodePools()
 	r.Images = d.images()
 	d.warnOfImage(r)
 	r.identify()

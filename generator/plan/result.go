@@ -42,6 +42,7 @@ type Result struct {
 	OpenShift           Decision[bool]                   `id:"target.openshift"`          // the platform's own rules apply: security context constraints, its leases and priorities
 	Hosted              Decision[bool]                   `id:"target.hostedControlPlane"` // the controller runs in a hosted control plane, beside the guest cluster that it serves
 	Adopted             Decision[bool]                   `id:"openshift.adopted"`         // the bundle takes over from OpenShift's built-in driver
+	KubernetesVersion   Decision[string]                 `id:"kubernetesVersion"`         // the lowest minor that is served
 	Driver              Decision[string]                 `id:"driver.name"`
 	TopologyKey         Decision[string]                 `id:"driver.topologyKey"`
 	Settings            []Decision[Setting]              `id:""`                // in the order of the table
@@ -90,6 +91,7 @@ type Result struct {
 	Images              map[string]Decision[string]      `id:"images."` // by sidecar: REGISTRY/REPOSITORY[:TAG][@DIGEST], for the roles without one of their own
 	Controller          Workload                         `id:"controller."`
 	Node                Workload                         `id:"node."`
+	NodePools           []Decision[NodePool]             `id:"nodePools."` // sorted by name
 
 	Warnings []string // follow from inventory and configuration alone; may be emitted
 	Notices  []string // momentary, for the terminal only: never emitted, or an outage would be drift

@@ -43,6 +43,12 @@ var specAbouts = map[string]about{
 	"Topology.zoneMap": {"Compute zone to the volume zone that serves it, where their names differ.", "none", "an empty name; two compute zones with one label and different volume zones"},
 
 	"Spec.volumeAttachLimit":     {"How many volumes a node takes: auto lets each node compute its own, a number is emitted as given.", Auto, "less than 1, more than 256"},
+	"Spec.nodePools":             {"Nodes with other settings, by pools. Each has a DaemonSet of its own, and that of all nodes leaves them out. What a pool does not set is as for all nodes.", "none", "two pools with one name; two pools with the same value of the label, or with different labels"},
+	"NodePool.name":              {"Its DaemonSet is cinder-csi-node- and this name.", "none", "no name; a name that is no label or has more than 40 characters"},
+	"NodePool.nodeSelector":      {"The one label of its nodes.", "none", "no label; more than one label; an invalid label"},
+	"NodePool.tolerations":       {"The taints that its pods tolerate, in place of planes.node.tolerations. An empty list means none.", "those of all nodes", "invalid tolerations"},
+	"NodePool.volumeAttachLimit": {"How many volumes each of its nodes takes.", "as spec.volumeAttachLimit", "less than 1, more than 256"},
+	"NodePool.kubeletDir":        {"The directory of kubelet on its nodes.", "driver.kubeletDir", "a path that is not absolute, or is not in its shortest form"},
 	"Spec.monitoring":            {Meaning: "Objects for Prometheus and Grafana."},
 	"Monitoring.kind":            {"Which object of the Prometheus operator says where the metrics of both roles are.", None, ""},
 	"Monitoring.alerts":          {"Whether alerts for the Prometheus operator are emitted (PrometheusRule). The alert about quotas comes with driver.capacity only.", "false", "true with kind none"},

@@ -39,7 +39,9 @@ type Spec struct {
 	TrustedCA         bool                       `json:"trustedCA,omitempty"`
 	Images            Images                     `json:"images,omitzero"`
 	Planes            Planes                     `json:"planes,omitzero"`
-	HyperShift        HyperShift                 `json:"hypershift,omitzero"`
+	// NodePools are nodes with other settings, each with a DaemonSet of its own.
+	NodePools  []NodePool `json:"nodePools,omitempty"`
+	HyperShift HyperShift `json:"hypershift,omitzero"`
 }
 
 // IntOrAuto is a whole number as decimal digits, or "auto". YAML may give it as either.

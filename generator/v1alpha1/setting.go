@@ -19,7 +19,7 @@ var Settings = []Setting{
 		Reason:  "people read text",
 	},
 	{
-		Key: "driver.kubeletDir", Role: NodeRole, Variable: "KUBELET_DIR", Default: "/var/lib/kubelet", Bounds: Directory{Example: "/var/lib/k0s/kubelet"},
+		Key: "driver.kubeletDir", Role: NodeRole, Variable: "KUBELET_DIR", Default: "/var/lib/kubelet", Bounds: KubeletDirectory,
 		Meaning: "kubelet's root directory on the nodes. k0s has /var/lib/k0s/kubelet, microk8s /var/snap/microk8s/common/var/lib/kubelet.",
 		Reason:  "kubelet's own default",
 	},

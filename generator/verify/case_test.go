@@ -68,7 +68,7 @@ func certificate(t *testing.T) string {
 // specs are configurations that between them use every key a bundle depends on.
 func specs(t *testing.T) map[string]v1alpha1.Spec {
 	ca := certificate(t)
-	off, level, seconds := false, 6, int64(1_500_000)
+	off, level, limit, seconds := false, 6, 20, int64(1_500_000)
 	user, replicas, zero := int64(1000680000), 3, 0
 	return map[string]v1alpha1.Spec{
 		"defaults": {},
@@ -156,6 +156,9 @@ func specs(t *testing.T) map[string]v1alpha1.Spec {
 				"plain":  {},
 			}},
 			AttributesClasses: map[string]v1alpha1.AttributesClass{"gold": {Type: "t2", Policy: "on-demand", Metadata: map[string]string{"tier": "gold"}}},
+			NodePools: []v1alpha1.NodePool{
+				{Name: "gpu", NodeSelector: map[string]string{"pool": "gpu"}, Tolerations: []v1alpha1.Toleration{}, VolumeAttachLimit: &limit, KubeletDir: "/var/lib/k0s/kubelet"},
+			},
 			KubernetesVersion: "1.34",
 			Namespaces:        v1alpha1.Namespaces{Controller: "storage", Node: "storage-node"},
 			ClusterID:         "prod: \"one\" <&>",

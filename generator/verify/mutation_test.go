@@ -33,6 +33,13 @@ func changes() []changeOf {
 	}
 	user := int64(7)
 	list := []changeOf{
+		{"kubernetesVersion", "", func(r *plan.Result) { r.KubernetesVersion.Value = "1.36" }},
+		{"nodePools.gpu", "", func(r *plan.Result) {
+			limit := 9
+			p := &r.NodePools[0].Value
+			p.Name, p.NodeSelector, p.VolumeAttachLimit, p.KubeletDir = "other", map[string]string{"other": "x"}, &limit, "/other"
+			p.Tolerations = []v1alpha1.Toleration{{Key: "other", Operator: "Exists"}}
+		}},
 		{"driver.name", "", func(r *plan.Result) { r.Driver.Value = "other.example.org" }},
 		{"driver.topologyKey", "", func(r *plan.Result) { r.TopologyKey.Value = "example.org/zone" }},
 		{"driver.seLinux", "", func(r *plan.Result) { r.SELinux.Value = !r.SELinux.Value }},

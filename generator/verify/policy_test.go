@@ -164,7 +164,8 @@ func TestClassesDriverAndNamespacesAreKeptWhenTheirDeployerIsGone(t *testing.T) 
 			switch o.Kind() {
 			case "StorageClass", "VolumeSnapshotClass", "CSIDriver", "Namespace":
 				annotations := at(t, o.Fields, "metadata", "annotations").(map[string]any)
-				if annotations["helm.sh/resource-policy"] != "keep" || annotations["argocd.argoproj.io/sync-options"] != "Prune=false" {
+				if annotations["helm.sh/resource-policy"] != "keep" || annotations["argocd.argoproj.io/sync-options"] != "Prune=false" ||
+					annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
 					t.Errorf("%s: %v", o, annotations)
 				}
 			}

@@ -17,17 +17,48 @@ var listenFlags = []string{"http-endpoint", "metrics-address", "health-port", "s
 // ports are the TCP ports that are taken in one network: of a pod, or of the nodes where pods use the host's network. The value says who
 // has the port. A container may declare a port on which another container of the pod listens:
 // livenessprobe answers the probe of the driver.
-type ports struct{ declared, listening map[int32]string }
+type ports struct{ declared, listening map[int32][]holder }
 
-func newPorts() ports { return ports{map[int32]string{}, map[int32]string{}} }
+// holder is a container that has a port.
+type holder struct {
+	who string
+	pod *corev1.PodSpec
+}
 
-// take adds a port, and gives who has it already; "" for nobody.
-func take(of map[int32]string, port int32, who string) string {
-	if first, taken := of[port]; taken {
-		return first
+func newPorts() ports { return ports{map[int32][]holder{}, map[int32][]holder{}} }
+
+// take adds a port, and gives who has it already; "" for nobody. Pods that no node can run together may have the same port.
+func take(of map[int32][]holder, port int32, h holder) string {
+	for _, other := range of[port] {
+		if !neverTogether(other.pod, h.pod) {
+			return other.who
+		}
 	}
-	of[port] = who
+	of[port] = append(of[port], h)
 	return ""
+}
+
+// neverTogether is whether no node runs both pods: their selectors name one label with two values, or one leaves the nodes of the other out.
+func neverTogether(a, b *corev1.PodSpec) bool {
+	for key, value := range a.NodeSelector {
+		if other, there := b.NodeSelector[key]; there && other != value {
+			return true
+		}
+	}
+	return leavesOut(a, b) || leavesOut(b, a)
+}
+
+// leavesOut is whether each term of a node affinity excludes a label that the selector of the other pod asks for.
+func leavesOut(pod, other *corev1.PodSpec) bool {
+	if pod.Affinity == nil || pod.Affinity.NodeAffinity == nil || pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	terms := pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	excludes := func(r corev1.NodeSelectorRequirement) bool {
+		value, asked := other.NodeSelector[r.Key]
+		return asked && r.Operator == corev1.NodeSelectorOpNotIn && slices.Contains(r.Values, value)
+	}
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t corev1.NodeSelectorTerm) bool { return !slices.ContainsFunc(t.MatchExpressions, excludes) })
 }
 
 // podPorts checks that every port of a pod belongs to one container, and that every probe asks a port that its container declares.
@@ -38,7 +69,7 @@ func (c *checker) podPorts(pod corev1.PodSpec, values map[string]map[string]stri
 	}
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 		where := "container " + container.Name
-		who := strings.TrimPrefix(c.at.String(), c.plane+": ") + " " + where
+		who := holder{strings.TrimPrefix(c.at.String(), c.plane+": ") + " " + where, &pod}
 		for _, p := range container.Ports {
 			if first := take(network.declared, p.ContainerPort, who); first != "" {
 				c.find("%s: ports: %s has port %d %s too; give one of them another port", where, first, p.ContainerPort, place)

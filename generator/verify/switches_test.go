@@ -58,6 +58,10 @@ var switches = []setting{
 		"deletionPolicy": "Retain", "default": true, "parameters": fields{"type": "backup", "incremental": "true"}, "annotations": fields{"example.org/owner": "storage"},
 	}, "plain": fields{}}}},
 	{"attributesClasses", list{fields{"fast": fields{"type": "t2", "policy": "on-demand", "metadata": fields{"team": "storage"}}}}},
+	{"nodePools", list{
+		list{fields{"name": "gpu", "nodeSelector": fields{"pool": "gpu"}, "tolerations": list{}, "volumeAttachLimit": 20}},
+		list{fields{"name": "k0s", "nodeSelector": fields{"pool": "k0s"}, "kubeletDir": "/var/lib/k0s/kubelet"}, fields{"name": "big", "nodeSelector": fields{"pool": "big"}, "tolerations": list{fields{"key": "big", "operator": "Exists"}}}},
+	}},
 	{"nodeLifecycle.startupTaint", list{true}},
 	{"nodeLifecycle.drainHook", list{true}},
 	{"monitoring.kind", list{"PodMonitor", "ServiceMonitor"}},

@@ -119,13 +119,18 @@ test-openstack-tls: build tools ## each way to give the CA of a cloud behind TLS
 	status=0; $(BED_TEST) -tags openstack,tls ./test/suite/openstack -run '^TestTLS' || status=$$?; $(MAKE) openstack-up TLS=0 && exit $$status
 
 ##@ Prove it on a real API server (the programs of make cluster-up)
-.PHONY: test-apiserver test-kubectl-cinder test-hypershift
+.PHONY: test-apiserver test-gitops test-kubectl-cinder test-hypershift
 
 CLUSTER_PROGRAMS = cd test/bed/cluster && ./build.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
 
 test-apiserver: build tools crds ## apply, re-apply and remove each bundle as its README says, and replace upstream, on an API server without nodes (minutes)
 	$(CLUSTER_PROGRAMS)
 	go run ./test/kit/gate -- -count 1 -tags apiserver -timeout 30m ./test/suite/apiserver
+
+test-gitops: build tools crds ## Argo CD's and Flux's own controllers apply the bundles of examples/gitops (half an hour to build the first time, then six minutes)
+	$(CLUSTER_PROGRAMS)
+	test/suite/gitops/build.sh
+	go run ./test/kit/gate -- -count 1 -tags gitops -timeout 30m -parallel 1 ./test/suite/gitops
 
 test-kubectl-cinder: build crds ## kubectl-cinder names the cause of each way to hang, on an API server with the real driver; RECORD=1 writes the recordings
 	$(CLUSTER_PROGRAMS)

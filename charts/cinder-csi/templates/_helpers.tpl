@@ -73,6 +73,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "cinder-csi.guards" -}}
 argocd.argoproj.io/sync-options: Prune=false
 helm.sh/resource-policy: keep
+kustomize.toolkit.fluxcd.io/prune: disabled
 {{- end -}}
 
 {{- /* KEY=VALUE,KEY=VALUE, sorted by key. */ -}}
