@@ -24,7 +24,6 @@ main() {
     refuse_what_does_not_run
     [ "$CLOUD" != zed ] || exec "$OPENSTACK_SCRIPTS/up.sh"
     require_root
-    [ "$BACKEND" != ceph ] || say "Cinder and Nova have not been run on Ceph by this bed yet, see README.md"
     make_root
     enter /opt/openstack-scripts/up.sh 8>&-
 }

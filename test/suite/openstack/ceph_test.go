@@ -3,15 +3,20 @@
 package openstack
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/gophercloud/gophercloud/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // backendOf is where a bed keeps its volumes.
@@ -83,7 +88,7 @@ func (x *tenant) act(t *testing.T, o object, action string, fields map[string]an
 	send(t, x.cinder, http.MethodPost, o.kind+"s/"+o.id+"/action", map[string]any{action: fields}, nil)
 }
 
-// Images of Ceph depend on each other: a clone on the snapshot that it was made from, an incremental backup on a snapshot of its volume. No
+// Images of Ceph depend on each other. A clone depends on the snapshot that it was made from, and an incremental backup on a snapshot. No
 // user of Cinder sees that in a delete.
 func TestCephDeletesWhatHasClonesAndBackups(t *testing.T) {
 	bed := bed(t)
@@ -145,4 +150,37 @@ func TestCephDeletesWhatHasClonesAndBackups(t *testing.T) {
 	x.act(t, moved, "os-retype", map[string]any{"new_type": "fast", "migration_policy": "on-demand"})
 	x.await(t, moved, "available")
 	gone("a volume that moved to another pool", moved)
+}
+
+// A second backup of a snapshot would fail in Ceph, and its delete would delete the data of the first. The driver refuses it.
+func TestCephKeepsOneBackupOfASnapshotForEachVolume(t *testing.T) {
+	if backendOf(t, bed(t)) != "ceph" {
+		t.Skip("the cloud has no Ceph")
+	}
+	d := startDriver(t, bed(t))
+	here, err := d.node.NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(r *csi.CreateVolumeRequest) {
+		r.AccessibilityRequirements = &csi.TopologyRequirement{Preferred: []*csi.Topology{here.GetAccessibleTopology()}}
+	}
+	v := newVolume(t, d, "xfs", near)
+	m := mount(t, d, v, "xfs")
+	data := []byte("in the only backup " + rand.Text())
+	if err := writeAt(m.file(), data); err != nil {
+		t.Fatal(err)
+	}
+	m.down(t, t.Context())
+	first, _ := newBackup(t, d, v.GetVolumeId(), "true")
+	_, err = d.controller.CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{
+		Name: "bed-" + rand.Text(), SourceVolumeId: v.GetVolumeId(), Parameters: map[string]string{"type": "backup"},
+	})
+	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), first) {
+		t.Errorf("a second backup: want FailedPrecondition that names %s, got %v", first, err)
+	}
+	restored := newVolume(t, d, "xfs", near, func(r *csi.CreateVolumeRequest) {
+		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: first}}}
+	})
+	mount(t, d, restored, "xfs").wantData(t, data)
 }
