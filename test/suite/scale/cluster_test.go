@@ -102,14 +102,18 @@ func (c *cluster) create(t *testing.T, path string, o object) {
 	}
 }
 
-// startControllers starts the controllers and the scheduler, with the request rates that they have by default.
+// startControllers starts the controllers and the scheduler, with the request rates of the flag.
 func (c *cluster) startControllers(t *testing.T) {
 	t.Helper()
 	kubeconfig := filepath.Join(c.dir, "admin.kubeconfig")
+	var rates []string
+	if *kubeQPS > 0 {
+		rates = []string{fmt.Sprint("--kube-api-qps=", *kubeQPS), fmt.Sprint("--kube-api-burst=", 2**kubeQPS)}
+	}
 	// Kubernetes declares a node lost after 50 s without a lease; the hollow nodes renew theirs less often.
-	c.plane.Controllers(t, kubeconfig, controllers, filepath.Join(c.dir, "apiserver.crt"), "--node-monitor-grace-period=3m")
-	c.plane.Run(t, "kube-scheduler", "--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port="+controlplane.FreePort(t, "127.0.0.1"),
-		"--authentication-skip-lookup", "--authorization-always-allow-paths=/metrics,/healthz")
+	c.plane.Controllers(t, kubeconfig, controllers, filepath.Join(c.dir, "apiserver.crt"), append(rates, "--node-monitor-grace-period=3m")...)
+	c.plane.Run(t, "kube-scheduler", append(rates, "--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port="+controlplane.FreePort(t, "127.0.0.1"),
+		"--authentication-skip-lookup")...)
 }
 
 func (c *cluster) writeKubeconfig(t *testing.T, name, token string) {

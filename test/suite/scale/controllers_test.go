@@ -107,7 +107,13 @@ var variable = regexp.MustCompile(`\$\((\w+)\)`)
 
 // argument is an argument of the bundle, with the paths and the addresses of this machine.
 func (r *replica) argument(container, arg string, settings map[string]string, c *cluster, conf string) string {
-	switch flag, _, _ := strings.Cut(arg, "="); flag {
+	flag, _, _ := strings.Cut(arg, "=")
+	for other := range strings.SplitSeq(*instead, ",") {
+		if strings.HasPrefix(other, container+"="+flag+"=") {
+			return strings.TrimPrefix(other, container+"=")
+		}
+	}
+	switch flag {
 	case "--kubeconfig":
 		return flag + "=" + filepath.Join(c.dir, "controller.kubeconfig")
 	case "--csi-address":

@@ -132,7 +132,7 @@ func cpuOf(pid int) float64 {
 	return (user + system) / 100 // USER_HZ of Linux
 }
 
-// memoryOf is the resident memory of a process in MiB: now, at its peak, and of it what is no page of a file.
+// memoryOf is the resident memory of a process in MiB: now, at its peak, and the part without pages of files.
 func memoryOf(pid int) (resident, peak, own float64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
@@ -267,6 +267,10 @@ func delays(claims []*claim, w *world, from, to func(*claim) time.Time) []float6
 }
 
 func createdAt(c *claim) time.Time { return c.created }
+
+func selectedAt(c *claim) time.Time { return c.selected }
+
+func provisionedAt(c *claim) time.Time { return c.provisioned }
 
 func boundAt(c *claim) time.Time { return c.bound }
 

@@ -28,6 +28,8 @@ var (
 	moved   = flag.Int("moved", 20, "about how many pods move at once")
 	refused = flag.Int("refused", 50, "claims of the tenant whose quota is full")
 	only    = flag.String("only", "", "comma-separated stories; all without it")
+	kubeQPS = flag.Int("kube-qps", 0, "requests a second of kube-controller-manager and kube-scheduler; 0: their defaults, 20 and 50")
+	instead = flag.String("instead", "", "comma-separated CONTAINER=--FLAG=VALUE that replace arguments of the bundle, to compare settings")
 	out     = flag.String("record", "", "file for the record")
 )
 
@@ -119,7 +121,7 @@ func newSuite(t *testing.T) *suite {
 		}
 		return true
 	})
-	s.run = record.Run{Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(repo), CPUs: runtime.NumCPU(), Load: load(), Volumes: *volumes, Nodes: *nodes, Seeded: len(s.seeded)}
+	s.run = record.Run{KubeQPS: *kubeQPS, Instead: *instead, Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(repo), CPUs: runtime.NumCPU(), Load: load(), Volumes: *volumes, Nodes: *nodes, Seeded: len(s.seeded)}
 	return s
 }
 

@@ -234,24 +234,27 @@ func (s *suite) quota() {
 		return all
 	}
 	s.story("quota", fmt.Sprintf("%d claims of a tenant with a full quota, beside %d of another tenant", *refused, tenants), tenants, func(r *record.Story) {
-		alone := delays(ask("alone"), s.world, createdAt, boundAt)
+		alone := ask("alone")
 		numbers := make([]int, *refused)
 		for i := range numbers {
 			numbers[i] = i
 		}
 		full := make([]*claim, *refused)
 		parallel(numbers, func(i int) { full[i] = s.world.create(s.t, "full", fmt.Sprintf("full-%03d", i), "fast") })
-		for i := range numbers {
-			numbers[i] = i
+		beside := ask("beside")
+		// The scheduler selects the node, and only then the provisioner begins. What the scheduler takes is no cost of the driver.
+		later := map[string]float64{}
+		for name, from := range map[string]func(*claim) time.Time{"claim to volume": createdAt, "node selected to volume": selectedAt} {
+			before, after := delays(alone, s.world, from, provisionedAt), delays(beside, s.world, from, provisionedAt)
+			r.Tenants = append(r.Tenants, tenant("other, alone: "+name, tenants, before), tenant("other, beside the full one: "+name, tenants, after))
+			later[name] = round(percentile(after, 0.5) - percentile(before, 0.5))
+			r.Figures[name+", later at p50, s"] = later[name]
 		}
-		beside := delays(ask("beside"), s.world, createdAt, boundAt)
-		r.Tenants = []record.Tenant{
-			tenant("other, alone", tenants, alone), tenant("other, beside the full one", tenants, beside),
-			{Name: "full", Claims: *refused, Bound: s.world.count(full, isBound)},
-		}
-		later := round(percentile(beside, 0.5) - percentile(alone, 0.5))
-		r.Figures["delay at p50, s"], r.Figures["delay at p99, s"] = later, round(percentile(beside, 0.99)-percentile(alone, 0.99))
-		r.Budgets = []record.Budget{{Promise: "seconds that a full quota delays the volumes of another namespace, at the median", Limit: 2, Measured: later}}
+		slices.SortFunc(r.Tenants, func(a, b record.Tenant) int { return strings.Compare(a.Name, b.Name) })
+		r.Tenants = append(r.Tenants, record.Tenant{Name: "full", Claims: *refused, Bound: s.world.count(full, isBound)})
+		r.Budgets = []record.Budget{{
+			Promise: "seconds that a full quota delays the volumes of another namespace, from the selected node, at the median", Limit: 2, Measured: later["node selected to volume"],
+		}}
 		s.world.abandon(full)
 	})
 }

@@ -21,7 +21,7 @@ type claim struct {
 	running, leaving       bool
 	gone                   bool // nobody wants the pod any more
 
-	created, bound, ran time.Time
+	created, selected, provisioned, bound, ran time.Time
 }
 
 func (c *claim) key() string { return c.namespace + "/" + c.name }
@@ -63,9 +63,12 @@ type podObject struct {
 }
 
 type claimObject struct {
-	Metadata meta
-	Spec     struct{ VolumeName string }
-	Status   struct{ Phase string }
+	Metadata struct {
+		meta
+		Annotations map[string]string
+	}
+	Spec   struct{ VolumeName string }
+	Status struct{ Phase string }
 }
 
 type volumeObject struct {
@@ -149,7 +152,13 @@ func (w *world) sawClaim(kind string, o claimObject) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.claims[o.Metadata.Namespace+"/"+o.Metadata.Name]
-	if c != nil && kind != "DELETED" && o.Status.Phase == "Bound" && c.bound.IsZero() {
+	if c == nil || kind == "DELETED" {
+		return
+	}
+	if o.Metadata.Annotations["volume.kubernetes.io/selected-node"] != "" && c.selected.IsZero() {
+		c.selected = time.Now()
+	}
+	if o.Status.Phase == "Bound" && c.bound.IsZero() {
 		c.bound = time.Now()
 	}
 }
@@ -166,6 +175,9 @@ func (w *world) sawVolume(kind string, o volumeObject) {
 	default:
 		c.volume, c.handle = o.Metadata.Name, o.Spec.CSI.VolumeHandle
 		w.byVolume[c.volume] = c
+		if c.provisioned.IsZero() {
+			c.provisioned = time.Now()
+		}
 		w.pods.add(c.key())
 	}
 }

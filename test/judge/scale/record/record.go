@@ -10,6 +10,10 @@ type Run struct {
 	Volumes int     `json:"volumes"`
 	Nodes   int     `json:"nodes"`
 	Seeded  int     `json:"seeded"` // volumes that the suite wrote into cloud and cluster
+	// KubeQPS is the request rate of the controllers and the scheduler of Kubernetes; 0 is their default. Instead are arguments that replaced
+	// those of the bundle.
+	KubeQPS int     `json:"kubeQPS,omitempty"`
+	Instead string  `json:"instead,omitempty"`
 	Stories []Story `json:"stories"`
 }
 

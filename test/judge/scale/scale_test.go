@@ -1,0 +1,76 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+)
+
+func TestTheTablesOfThePagesAreThoseOfTheRecords(t *testing.T) {
+	runs, err := read("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, of := range tables {
+		text, err := os.ReadFile(filepath.Join("../../..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := filledWith(string(text), of, runs)
+		if err != nil {
+			t.Fatalf("%s: %v", page, err)
+		}
+		if diff := cmp.Diff(want, string(text)); diff != "" {
+			t.Errorf("%s is stale; go run ./test/judge/scale (-want +got):\n%s", page, diff)
+		}
+	}
+}
+
+var run = record.Run{Volumes: 1000, Nodes: 100, Stories: []record.Story{
+	{
+		Name: "rate", Title: "claims", Volumes: 10, Seconds: 5, Figures: map[string]float64{"b": 1.25, "a": 1234.4}, Cloud: map[string]int{"Cinder": 55, "Nova": 20}, API: 123, Restarts: 2,
+		Processes: []record.Process{{Name: "driver controller-0", Resident: 30, Peak: 90, Own: 9, CPU: 3}},
+		RPCs:      []record.RPC{{Method: "CreateVolume", Count: 12, P50: 1.5, P99: 8, Codes: map[string]int{"OK": 10, "Aborted": 2}}, {Method: "Probe", Count: 1}},
+		Tenants:   []record.Tenant{{Name: "full", Claims: 500, P50: 2}},
+	},
+	{
+		Name: "rest", Title: "nothing", Volumes: 10, Seconds: 20, Figures: map[string]float64{}, Cloud: map[string]int{"Cinder": 5}, API: 10,
+		Processes: []record.Process{{Name: "driver controller-0", Resident: 40, Peak: 95, Own: 10, CPU: 2}, {Name: "driver controller-1", Resident: 20, Peak: 20}},
+		Budgets:   []record.Budget{{Promise: "memory", Limit: 39, Measured: 40}, {Promise: "requests", Limit: 0.5, Measured: 0.25}},
+	},
+}}
+
+func TestEachTableShowsItsFigures(t *testing.T) {
+	for name, want := range map[string][]string{
+		"budgets":   {"| memory | 1,000 volumes, 100 nodes | 39 | 40 | **not kept** |", "| requests | 1,000 volumes, 100 nodes | 0.5 | 0.25 | kept |"},
+		"times":     {"| story | figure | 1,000 volumes, 100 nodes |", "| rate | a | 1,234 |", "| rate | b | 1.25 |", "| rate | containers that ended | 2 |", "| rest | volumes of the story | 10 |"},
+		"requests":  {"| rate | 1,000 volumes, 100 nodes | volume | 5.50 | 2.00 | 0.00 | 12.3 |", "| rest | 1,000 volumes, 100 nodes | second | 0.25 | 0.00 | 0.00 | 0.5 |"},
+		"fairness":  {"| rate | 1,000 volumes, 100 nodes | full | 500 | 0 | 2 | 0 |"},
+		"rpcs":      {"| rate | 1,000 volumes, 100 nodes | CreateVolume | 12 | 1.5 | 8 | 2 Aborted |"},
+		"processes": {"| 1,000 volumes, 100 nodes | driver controller-0 | 40.0 | 10.0 | 95.0 | 100.0 | 3.0 | 0.0 |"},
+	} {
+		got := tables["docs/explanation/scale.md"][name]([]record.Run{run})
+		for _, line := range want {
+			if !strings.Contains(got, line+"\n") {
+				t.Errorf("%s: want the line %s in\n%s", name, line, got)
+			}
+		}
+		if strings.Contains(got, "Probe") {
+			t.Errorf("%s shows an RPC of the start:\n%s", name, got)
+		}
+	}
+	if got, want := sizes([]record.Run{run}), "| 1,000 volumes, 100 nodes | 40, peak 95 | 0, peak 0 | 0, peak 0 | 0, peak 0 |\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("want %s, got\n%s", want, got)
+	}
+}
+
+func TestAPageWithoutThePlaceOfATableIsRefused(t *testing.T) {
+	if _, err := filledWith("text\n", tables["docs/reference/sizing.md"], nil); err == nil || !strings.Contains(err.Error(), "<!-- sizes -->") {
+		t.Errorf("want an error that names the line, got %v", err)
+	}
+}

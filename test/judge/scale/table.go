@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
+)
+
+// rows writes a table of Markdown.
+func rows(header []string, lines [][]string) string {
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(header)
+	line(slices.Repeat([]string{"---"}, len(header)))
+	for _, cells := range lines {
+		line(cells)
+	}
+	return b.String()
+}
+
+// size names a run.
+func size(run record.Run) string {
+	return fmt.Sprintf("%s volumes, %s nodes", thousands(run.Volumes), thousands(run.Nodes))
+}
+
+func thousands(n int) string {
+	text := strconv.Itoa(n)
+	if len(text) > 3 {
+		return text[:len(text)-3] + "," + text[len(text)-3:]
+	}
+	return text
+}
+
+func number(x float64) string {
+	if x >= 100 {
+		return thousands(int(x + 0.5))
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
+}
+
+func one(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }
+
+// eachStory walks the stories of the runs: all sizes of a story together.
+func eachStory(runs []record.Run, do func(record.Run, record.Story)) {
+	var names []string
+	for _, run := range runs {
+		for _, story := range run.Stories {
+			if !slices.Contains(names, story.Name) {
+				names = append(names, story.Name)
+			}
+		}
+	}
+	for _, name := range names {
+		for _, run := range runs {
+			for _, story := range run.Stories {
+				if story.Name == name {
+					do(run, story)
+				}
+			}
+		}
+	}
+}
+
+func budgets(runs []record.Run) string {
+	var lines [][]string
+	eachStory(runs, func(run record.Run, story record.Story) {
+		for _, b := range story.Budgets {
+			verdict := "kept"
+			if !b.Kept() {
+				verdict = "**not kept**"
+			}
+			lines = append(lines, []string{b.Promise, size(run), number(b.Limit), number(b.Measured), verdict})
+		}
+	})
+	return rows([]string{"budget", "cluster", "at most", "measured", ""}, lines)
+}
+
+// times has a line for each figure of each story, and a column for each run.
+func times(runs []record.Run) string {
+	header := []string{"story", "figure"}
+	for _, run := range runs {
+		header = append(header, size(run))
+	}
+	at := map[string]int{}
+	var lines [][]string
+	eachStory(runs, func(run record.Run, story record.Story) {
+		figures := maps.Clone(story.Figures)
+		figures["volumes of the story"] = float64(story.Volumes)
+		if story.Restarts > 0 {
+			figures["containers that ended"] = float64(story.Restarts)
+		}
+		for _, name := range slices.Sorted(maps.Keys(figures)) {
+			key := story.Name + " " + name
+			if _, has := at[key]; !has {
+				at[key] = len(lines)
+				lines = append(lines, append([]string{story.Name, name}, slices.Repeat([]string{""}, len(runs))...))
+			}
+			lines[at[key]][2+slices.IndexFunc(runs, func(r record.Run) bool { return size(r) == size(run) })] = number(figures[name])
+		}
+	})
+	return rows(header, lines)
+}
+
+// requests are those for one volume of the story, and those of a second where nothing happens.
+func requests(runs []record.Run) string {
+	var lines [][]string
+	eachStory(runs, func(run record.Run, story record.Story) {
+		by, per := float64(story.Volumes), "volume"
+		if story.Name == "rest" {
+			by, per = story.Seconds, "second"
+		}
+		cells := []string{story.Name, size(run), per}
+		for _, service := range []string{"Cinder", "Nova", "Keystone"} {
+			cells = append(cells, strconv.FormatFloat(float64(story.Cloud[service])/by, 'f', 2, 64))
+		}
+		api := one(float64(story.API) / by)
+		if story.Name == "apiserver" {
+			api = "its count ends with the old process"
+		}
+		lines = append(lines, append(cells, api))
+	})
+	return rows([]string{"story", "cluster", "per", "Cinder", "Nova", "Keystone", "API server"}, lines)
+}
+
+func fairness(runs []record.Run) string {
+	var lines [][]string
+	eachStory(runs, func(run record.Run, story record.Story) {
+		for _, t := range story.Tenants {
+			lines = append(lines, []string{story.Name, size(run), t.Name, thousands(t.Claims), thousands(t.Bound), number(t.P50), number(t.P99)})
+		}
+	})
+	return rows([]string{"story", "cluster", "claims of", "claims", "got a volume", "p50, s", "p99, s"}, lines)
+}
+
+func rpcs(runs []record.Run) string {
+	var lines [][]string
+	eachStory(runs, func(run record.Run, story record.Story) {
+		for _, rpc := range story.RPCs {
+			if strings.HasPrefix(rpc.Method, "Get") || rpc.Method == "Probe" || rpc.Method == "ControllerGetCapabilities" {
+				continue // of the start of a sidecar
+			}
+			var codes []string
+			for _, code := range slices.Sorted(maps.Keys(rpc.Codes)) {
+				if code != "OK" {
+					codes = append(codes, fmt.Sprintf("%s %s", thousands(rpc.Codes[code]), code))
+				}
+			}
+			lines = append(lines, []string{story.Name, size(run), rpc.Method, thousands(rpc.Count), number(rpc.P50), number(rpc.P99), strings.Join(codes, ", ")})
+		}
+	})
+	return rows([]string{"story", "cluster", "RPC", "RPCs", "p50, s", "p99, s", "not OK"}, lines)
+}
+
+// processes are the memory at the end of the rest, and the processor time of the first two stories, in which volumes come.
+func processes(runs []record.Run) string {
+	var lines [][]string
+	for _, run := range runs {
+		for _, story := range run.Stories {
+			if story.Name != "rest" {
+				continue
+			}
+			for _, p := range story.Processes {
+				lines = append(lines, []string{
+					size(run), p.Name, one(p.Resident), one(p.Own), one(p.Peak), one(p.CPU / story.Seconds * 1000), one(spent(run, "rate", p.Name)), one(spent(run, "burst", p.Name)),
+				})
+			}
+		}
+	}
+	return rows([]string{"cluster", "process", "resident, MiB", "of its own, MiB", "peak, MiB", "at rest, ms of CPU a second", "rate, s of CPU", "burst, s of CPU"}, lines)
+}
+
+func spent(run record.Run, story, process string) float64 {
+	for _, s := range run.Stories {
+		for _, p := range s.Processes {
+			if s.Name == story && p.Name == process {
+				return p.CPU
+			}
+		}
+	}
+	return 0
+}
+
+// sizes is the memory of the busier replica over all stories: at rest, and at its peak.
+func sizes(runs []record.Run) string {
+	var lines [][]string
+	for _, run := range runs {
+		cells := []string{size(run)}
+		for _, container := range []string{"driver", "provisioner", "attacher", "resizer"} {
+			rest, peak := 0.0, 0.0
+			for _, story := range run.Stories {
+				for _, p := range story.Processes {
+					if strings.HasPrefix(p.Name, container+" ") {
+						peak = max(peak, p.Peak)
+						if story.Name == "rest" {
+							rest = max(rest, p.Resident)
+						}
+					}
+				}
+			}
+			cells = append(cells, fmt.Sprintf("%.0f, peak %.0f", rest, peak))
+		}
+		lines = append(lines, cells)
+	}
+	return rows([]string{"cluster", "driver, MiB", "provisioner, MiB", "attacher, MiB", "resizer, MiB"}, lines)
+}
