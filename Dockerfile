@@ -1,9 +1,9 @@
 # The driver image for builds with a container engine. `make image` needs none and makes a smaller image.
 #
 # Tags of base images can change. Pin the digest that you reviewed; a registry has it (crane digest, skopeo inspect):
-#   docker build --build-arg GO_IMAGE=golang:1.26-bookworm@sha256:... --build-arg BASE_IMAGE=debian:bookworm-slim@sha256:... .
-ARG GO_IMAGE=golang:1.26-bookworm
-ARG BASE_IMAGE=debian:bookworm-slim
+#   docker build --build-arg GO_IMAGE=golang:1.26-trixie@sha256:... --build-arg BASE_IMAGE=debian:trixie-slim@sha256:... .
+ARG GO_IMAGE=golang:1.26-trixie
+ARG BASE_IMAGE=debian:trixie-slim
 
 FROM ${GO_IMAGE} AS build
 WORKDIR /src

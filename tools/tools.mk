@@ -13,11 +13,11 @@ space := $(empty) $(empty)
 
 image: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-driver) ## the driver's OCI image as bin/cinder-csi-image.tar (Debian; its tools are run once; IMAGE_ARCHS="amd64 arm64" makes one for both)
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
-	  go run ./tools/image/cmd/oci-image -driver '$(subst $(space),$(comma),$^)' -name '$(IMAGE)' -output bin/cinder-csi-image.tar
+	  go run ./tools/image/cmd/oci-image -driver '$(subst $(space),$(comma),$^)' -debian-sources '$(DEBIAN_SOURCES)' -name '$(IMAGE)' -output bin/cinder-csi-image.tar
 
 image-generator: $(IMAGE_ARCHS:%=bin/linux-%/cinder-csi-generator) ## the generator's OCI image as bin/cinder-csi-generator-image.tar (program and CA certificates, user 65532)
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}" \
-	  go run ./tools/image/cmd/oci-image -generator '$(subst $(space),$(comma),$^)' -name '$(GENERATOR_IMAGE)' -output bin/cinder-csi-generator-image.tar
+	  go run ./tools/image/cmd/oci-image -generator '$(subst $(space),$(comma),$^)' -debian-sources '$(DEBIAN_SOURCES)' -name '$(GENERATOR_IMAGE)' -output bin/cinder-csi-generator-image.tar
 
 # go decides what must be built again.
 .PHONY: FORCE
@@ -29,8 +29,8 @@ bin/linux-%/cinder-csi-generator: FORCE
 
 # Without VERSION=vMAJOR.MINOR.PATCH on the command line, the version of the chart.
 RELEASE_VERSION = $(if $(filter command,$(firstword $(origin VERSION))),$(VERSION))
-# DEBIAN_SOURCES=tools/release/debian.sources takes packages of one fixed day instead of those of this machine's apt sources.
-DEBIAN_SOURCES ?=
+# DEBIAN_SOURCES=tools/release/debian.sources takes packages of one fixed day. Without a file, they are those of this machine's apt sources.
+DEBIAN_SOURCES ?= tools/image/debian13.sources
 # For the provenance: the pipeline that builds, and the repository of the commit. Without them, a person's machine and the project.
 RELEASE_BUILDER ?=
 RELEASE_HOME ?=
@@ -48,6 +48,8 @@ pictures: ## draw the pictures of the pages again, from manifests, measured tabl
 
 ##@ Release
 .PHONY: release-dry-run release-check release-rehearsal
+# CLUSTER=1 goes on with the cluster bed (make cluster-up), for which REHEARSAL must name a directory.
+CLUSTER ?=
 
 release-dry-run: ## the files of a release in dist/, for both architectures, not signed, not published (Debian; VERSION=v0.1.0)
 	$(RELEASE) -output dist
@@ -55,5 +57,7 @@ release-dry-run: ## the files of a release in dist/, for both architectures, not
 release-check: ## build the release of this commit twice, in directories and time zones that differ, and compare all checksums (minutes)
 	VERSION='$(RELEASE_VERSION)' DEBIAN_SOURCES='$(DEBIAN_SOURCES)' RELEASE_BUILDER='$(RELEASE_BUILDER)' RELEASE_HOME='$(RELEASE_HOME)' KEEP='$(KEEP)' tools/release/check.sh
 
-release-rehearsal: ## release this commit and its next patch to a registry on this machine, sign with a key of the day, and use both (REHEARSAL=DIR keeps them)
+release-rehearsal: ## release this commit and its next patch to a registry on this machine, sign with a key of the day, and use both (REHEARSAL=DIR keeps them; CLUSTER=1: on a cluster too)
+	$(if $(CLUSTER),$(if $(REHEARSAL),,$(error CLUSTER=1 needs REHEARSAL=DIR)))
 	REHEARSAL='$(REHEARSAL)' DEBIAN_SOURCES='$(DEBIAN_SOURCES)' tools/release/rehearse.sh
+	$(if $(CLUSTER),REHEARSAL='$(REHEARSAL)' tools/release/rehearse-cluster.sh)

@@ -100,7 +100,7 @@ build() {
 	# The packages and the emulator are downloaded once.
 	mkdir -p bin/image "$work/$1/source/bin"
 	ln -s "$here/bin/image" "$work/$1/source/bin/image"
-	make --no-print-directory -C "$work/$1/source" release-dry-run VERSION="$1" DEBIAN_SOURCES="${DEBIAN_SOURCES:-}"
+	make --no-print-directory -C "$work/$1/source" release-dry-run VERSION="$1" ${DEBIAN_SOURCES:+DEBIAN_SOURCES="$DEBIAN_SOURCES"}
 }
 
 push() {

@@ -34,16 +34,25 @@ type fileSystem struct {
 	noRecovery   string   // the mount option that reads a file system that was not unmounted, without writing
 }
 
+// The tools of Debian 13 switch these features on, and older kernels then do not mount the file system. orphan_file needs Linux 5.15,
+// metadata_csum_seed 4.4, nrext64 5.19. rmapbt was an experiment before 4.16. An update of the image must not raise the kernel that a node needs, so
+// new file systems have none of them.
+const (
+	extPins      = "^metadata_csum_seed,^orphan_file"
+	xfsMetaPins  = "rmapbt=0"
+	xfsInodePins = "nrext64=0"
+)
+
 // fileSystems has the types and options of upstream's plugin. It adds errors=remount-ro for ext: a superblock may say
 // errors=panic, in two fields, and a tenant can write both. The last of several such options counts, so a class can
 // override it. XFS and btrfs have no such field: XFS panics where the sysctl fs.xfs.panic_mask says so, btrfs where the
 // mount option fatal_errors does. XFS gets nouuid because a clone has the UUID of its source, and one server may have
 // both.
 var fileSystems = map[string]fileSystem{
-	"ext2":  {family: "ext", mkfs: []string{"mkfs.ext2", "-F", "-m0"}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
-	"ext3":  {family: "ext", mkfs: []string{"mkfs.ext3", "-F", "-m0"}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
-	"ext4":  {family: "ext", mkfs: []string{"mkfs.ext4", "-F", "-m0"}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
-	"xfs":   {family: "xfs", mkfs: []string{"mkfs.xfs", "-f"}, mountOptions: []string{"nouuid"}, noRecovery: "norecovery"},
+	"ext2":  {family: "ext", mkfs: []string{"mkfs.ext2", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
+	"ext3":  {family: "ext", mkfs: []string{"mkfs.ext3", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
+	"ext4":  {family: "ext", mkfs: []string{"mkfs.ext4", "-F", "-m0", "-O", extPins}, mountOptions: []string{"errors=remount-ro"}, fsck: true, noRecovery: "noload"},
+	"xfs":   {family: "xfs", mkfs: []string{"mkfs.xfs", "-f", "-m", xfsMetaPins, "-i", xfsInodePins}, mountOptions: []string{"nouuid"}, noRecovery: "norecovery"},
 	"btrfs": {family: "btrfs", mkfs: []string{"mkfs.btrfs"}, noRecovery: "rescue=nologreplay"},
 }
 
@@ -77,10 +86,10 @@ func NeedsCheck(fsType string) bool { return fileSystems[fsType].fsck }
 // formatArguments are the arguments of mkfs for each field of contract.Format, by family. A family without one does not have
 // the option.
 var formatArguments = map[string]struct{ blockSize, inodeSize, bytesPerInode, inodes, portable []string }{
-	"ext": {[]string{"-b", "%d"}, []string{"-I", "%d"}, []string{"-i", "%d"}, []string{"-N", "%d"}, []string{"-O", "^metadata_csum_seed,^orphan_file"}},
+	"ext": {[]string{"-b", "%d"}, []string{"-I", "%d"}, []string{"-i", "%d"}, []string{"-N", "%d"}, []string{}},
 	"xfs": {
 		blockSize: []string{"-b", "size=%d"}, inodeSize: []string{"-i", "size=%d"},
-		portable: []string{"-m", "bigtime=0,inobtcount=0", "-i", "nrext64=0"}, // Linux 5.10, 5.10 and 5.19
+		portable: []string{"-m", "bigtime=0,inobtcount=0"}, // Linux 5.10
 	},
 }
 

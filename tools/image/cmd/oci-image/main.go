@@ -27,6 +27,7 @@ func main() {
 	output := flag.String("output", "bin/cinder-csi-image.tar", "the file to write")
 	name := flag.String("name", "registry.invalid/cinder-csi/cinder-csi-driver:dev", "the image name and tag")
 	cache := flag.String("cache", "bin/image", "directory that keeps downloaded packages")
+	sources := flag.String("debian-sources", "tools/image/debian13.sources", "deb822 file with the Debian of the packages; empty: this machine's apt sources")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "oci-image: unexpected argument %q\n", flag.Arg(0))
@@ -38,7 +39,7 @@ func main() {
 	if *generators != "" {
 		programs, make = *generators, image.NewGenerator
 	}
-	if err := build(ctx, make, strings.Split(programs, ","), *output, *name, *cache); err != nil {
+	if err := build(ctx, make, strings.Split(programs, ","), *output, *name, image.Debian{Dir: *cache, Sources: *sources}); err != nil {
 		fmt.Fprintln(os.Stderr, "oci-image:", err)
 		os.Exit(1)
 	}
@@ -47,7 +48,7 @@ func main() {
 // maker makes the image of one program.
 type maker func(ctx context.Context, program []byte, debian image.Debian) (image.Image, error)
 
-func build(ctx context.Context, make maker, programs []string, output, name, cache string) error {
+func build(ctx context.Context, make maker, programs []string, output, name string, debian image.Debian) error {
 	created, err := epoch(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func build(ctx context.Context, make maker, programs []string, output, name, cac
 	archive := image.Archive{Name: name, Created: created}
 	var platforms []string
 	for _, program := range programs {
-		img, err := buildOne(ctx, make, program, cache)
+		img, err := buildOne(ctx, make, program, debian)
 		if err != nil {
 			return fmt.Errorf("image of %s: %w", program, err)
 		}
@@ -73,12 +74,12 @@ func build(ctx context.Context, make maker, programs []string, output, name, cac
 	return nil
 }
 
-func buildOne(ctx context.Context, make maker, file, cache string) (image.Image, error) {
+func buildOne(ctx context.Context, make maker, file string, debian image.Debian) (image.Image, error) {
 	program, err := os.ReadFile(file)
 	if err != nil {
 		return image.Image{}, err
 	}
-	img, err := make(ctx, program, image.Debian{Dir: cache})
+	img, err := make(ctx, program, debian)
 	if err != nil {
 		return image.Image{}, err
 	}
