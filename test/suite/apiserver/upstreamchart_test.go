@@ -1,0 +1,66 @@
+//go:build apiserver
+
+package apiserver
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The chart of upstream is replaced by that of this project: the Helm lines of the page, and its other steps with the names of that chart.
+func TestTheChartOfUpstreamIsReplacedByTheStepsOfTheHowTo(t *testing.T) {
+	dir := upstream(t)
+	s := startServer(t)
+	text, err := os.ReadFile(filepath.Join(s.repo, "docs/how-to/replace-upstream.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := guide{s, string(text)}
+	s.run(t, "helm", "install", "upstream", filepath.Join(dir, "charts/cinder-csi-plugin"), "--namespace", "kube-system", "--set", "clusterID=prod-1,csi.plugin.nodePlugin.kubeletDir=/var/lib/k0s/kubelet")
+	before := s.objects(t)
+
+	s.shell(t, strings.NewReplacer("RELEASE", "upstream", "bin/cinder-csi-generator", "cinder-csi-generator").Replace(g.blockWith(t, "The configuration", "helm get values")))
+	config, err := os.ReadFile(s.path("distribution.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"prod-1", "/var/lib/k0s/kubelet"} {
+		if !strings.Contains(string(config), want) {
+			t.Errorf("import drops %s of the values:\n%s", want, config)
+		}
+	}
+	names := []string{"csi-cinder-controllerplugin", "openstack-cinder-csi-controllerplugin", "csi-cinder-nodeplugin", "openstack-cinder-csi-nodeplugin"}
+	g.mustBlock(t, "Before anything stops", "upstream-controller.json", names...)
+	s.run(t, "cinder-csi-generator", "generate", "--simulated", "--config", "distribution.yaml", "--target", "vanilla", "--format", "helm", "--output-dir", "deploy/cinder-csi")
+	bundle, err := os.ReadFile(s.path("deploy/cinder-csi/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := installation{server: s, dir: s.path("deploy/cinder-csi"), readme: string(bundle)}
+	i.follow(t, "The credentials")
+	g.mustBlock(t, "Before anything stops", "delete secret", "RELEASE", "upstream")
+	g.mustBlock(t, "The swap", "delete deployment", names...)
+	s.shell(t, "helm upgrade --install cinder-csi charts/cinder-csi --namespace cinder-csi -f deploy/cinder-csi/values.yaml --take-ownership")
+	g.mustBlock(t, "The swap", "get csinode")
+
+	after := s.objects(t)
+	for _, name := range []string{"Deployment kube-system/openstack-cinder-csi-controllerplugin", "DaemonSet kube-system/openstack-cinder-csi-nodeplugin"} {
+		if before[name] == nil || after[name] != nil {
+			t.Errorf("%s: want it before the swap and not after it", name)
+		}
+	}
+	for _, name := range []string{"Deployment cinder-csi/cinder-csi-controller", "DaemonSet cinder-csi-node/cinder-csi-node"} {
+		if after[name] == nil {
+			t.Errorf("%s: want it after the swap", name)
+		}
+	}
+	for _, name := range []string{"StorageClass /csi-cinder-sc-delete", "StorageClass /csi-cinder-sc-retain"} {
+		if diff := cmp.Diff(before[name], after[name]); before[name] == nil || diff != "" {
+			t.Errorf("%s was changed (-before +after):\n%s", name, diff)
+		}
+	}
+}
