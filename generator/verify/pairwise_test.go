@@ -11,83 +11,11 @@ import (
 
 	"github.com/cinder-csi/cinder-csi/generator/plan"
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
+	"github.com/cinder-csi/cinder-csi/test/kit/pairwise"
 )
 
 // row is one configuration: for each switch the index of its value, 0 for "not set".
-type row []int
-
-// pairwise gives rows in which every value of every switch meets every value of every other switch. The greedy choice is the same each time.
-func pairwise(values []int) []row {
-	type pair struct{ a, va, b, vb int }
-	open := map[pair]bool{}
-	for a := range values {
-		for b := a + 1; b < len(values); b++ {
-			for va := range values[a] {
-				for vb := range values[b] {
-					open[pair{a, va, b, vb}] = true
-				}
-			}
-		}
-	}
-	var rows []row
-	for len(open) > 0 {
-		r := row(slices.Repeat([]int{-1}, len(values)))
-		start := len(rows) % len(values) // another switch is first in each row
-		for i := range values {
-			at := (start + i) % len(values)
-			best, most := 0, -1
-			for v := range values[at] {
-				v = (v + len(rows)) % values[at]
-				gain := 0
-				for other, set := range r {
-					switch {
-					case set < 0 || other == at:
-					case other < at && open[pair{other, set, at, v}], other > at && open[pair{at, v, other, set}]:
-						gain++
-					}
-				}
-				if gain > most {
-					best, most = v, gain
-				}
-			}
-			r[at] = best
-		}
-		before := len(open)
-		for a := range r {
-			for b := a + 1; b < len(r); b++ {
-				delete(open, pair{a, r[a], b, r[b]})
-			}
-		}
-		if len(open) == before { // the greedy choice found nothing new: take one pair that is left
-			for p := range open {
-				r[p.a], r[p.b] = p.va, p.vb
-				delete(open, p)
-				break
-			}
-		}
-		rows = append(rows, r)
-	}
-	return rows
-}
-
-func TestPairwiseCoversEveryPair(t *testing.T) {
-	values := []int{2, 3, 2, 4, 2, 2, 3}
-	rows := pairwise(values)
-	for a := range values {
-		for b := a + 1; b < len(values); b++ {
-			seen := map[[2]int]bool{}
-			for _, r := range rows {
-				seen[[2]int{r[a], r[b]}] = true
-			}
-			if len(seen) != values[a]*values[b] {
-				t.Errorf("switches %d and %d: want %d pairs, got %d", a, b, values[a]*values[b], len(seen))
-			}
-		}
-	}
-	if len(rows) > 30 {
-		t.Errorf("want at most 30 rows, got %d", len(rows))
-	}
-}
+type row = pairwise.Row
 
 // wholeRows is how many rows of configurations are not pairwise.
 const wholeRows = 4
@@ -103,7 +31,7 @@ func configurations() []row {
 	oldest, newest := slices.Clone(on), slices.Clone(on)
 	at := slices.IndexFunc(switches, func(s setting) bool { return s.key == "kubernetesVersion" })
 	oldest[at], newest[at] = 1, len(switches[at].values)
-	return append([]row{make(row, len(switches)), on, oldest, newest}, pairwise(counts)...)
+	return append([]row{make(row, len(switches)), on, oldest, newest}, pairwise.Rows(counts)...)
 }
 
 // configure sets the values of a row one by one. It leaves out what plan refuses for this target or beside an earlier value, and counts

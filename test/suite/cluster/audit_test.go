@@ -84,9 +84,11 @@ func (before stock) compare(t *testing.T, after stock) {
 // auditLog is the API server's audit log since the walk began.
 type auditLog struct {
 	*cluster
-	path   string
-	since  time.Time
-	except []period // when the driver was replaced: its roles go before its last pod
+	path       string
+	since      time.Time
+	except     []period // when the driver was replaced: its roles go before its last pod
+	namespaces []string // of the bundle; those of a bundle without keys when empty
+	expected   []string // denied calls that do no harm: a part of each finding
 }
 
 type period struct{ from, to time.Time }
@@ -111,9 +113,12 @@ func (l auditLog) check(t *testing.T) (granted []rights.Grant, used rights.Resul
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(l.namespaces) == 0 {
+		l.namespaces = []string{namespaces["controller"], namespaces["node"]}
+	}
 	var ours []rights.Call
 	for _, call := range calls {
-		if namespace, _, _ := strings.Cut(call.Account(), "/"); namespace != namespaces["controller"] && namespace != namespaces["node"] {
+		if namespace, _, _ := strings.Cut(call.Account(), "/"); !slices.Contains(l.namespaces, namespace) {
 			continue
 		}
 		if !slices.ContainsFunc(l.except, func(p period) bool { return p.has(call.RequestReceivedTimestamp) }) {
@@ -125,7 +130,9 @@ func (l auditLog) check(t *testing.T) (granted []rights.Grant, used rights.Resul
 		t.Errorf("no call of the bundle's service accounts is in %s", l.path)
 	}
 	for _, finding := range used.Findings {
-		t.Error(finding)
+		if !slices.ContainsFunc(l.expected, func(part string) bool { return strings.Contains(finding, part) }) {
+			t.Error(finding)
+		}
 	}
 	return granted, used
 }

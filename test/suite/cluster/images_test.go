@@ -19,6 +19,7 @@ var imageLine = regexp.MustCompile(`(?m)^\s*(?:- )?image: "?([^"\s]+)"?$`)
 var programs = map[string]string{
 	"csi-provisioner": "csi-provisioner", "csi-attacher": "csi-attacher", "csi-resizer": "csi-resizer", "csi-snapshotter": "csi-snapshotter",
 	"csi-node-driver-registrar": "registrar", "livenessprobe": "livenessprobe",
+	"kube-rbac-proxy": "kube-rbac-proxy",
 }
 
 // loadImages gives every node each image that the objects name and that is not imported yet: no registry is asked.
@@ -59,8 +60,11 @@ func (c *cluster) image(t *testing.T, name string) (archive string, err error) {
 		return archive, nil
 	}
 	repository, _, _ := strings.Cut(path.Base(name), ":")
-	if repository == "cinder-csi-driver" {
+	switch repository {
+	case "cinder-csi-driver":
 		return filepath.Join(c.repo, "bin", "cinder-csi-image.tar"), nil
+	case "cinder-csi-generator":
+		return filepath.Join(c.repo, "bin", "cinder-csi-generator-image.tar"), nil
 	}
 	program, known := programs[repository]
 	if !known {
