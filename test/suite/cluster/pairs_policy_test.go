@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // prepare does what all rows share: the CRDs, the image of Prometheus, and nodes that enforce NetworkPolicies. The end of the test undoes it.
@@ -65,7 +66,7 @@ func (c *cluster) checkPolicies(t *testing.T, bundles []*pairBundle) {
 	address := func(namespace, name string) string {
 		return c.kubectl(t, "get", "pod", name, "--namespace="+namespace, "-o", "jsonpath={.status.podIP}")
 	}
-	eventually(t, patience, "a pod without a policy reached", func() error { return c.connect(t, address(c.namespace, "open"), "9999") })
+	eventually(t, time.Minute, "a pod without a policy reached", func() error { return c.connect(t, address(c.namespace, "open"), "9999") })
 	for _, b := range bundles {
 		for _, name := range strings.Fields(c.kubectl(t, "get", "pods", "--namespace="+b.controller, "--selector=app=cinder-csi-controller", "-o", "jsonpath={.items[*].metadata.name}")) {
 			ports := c.kubectl(t, "get", "pod", name, "--namespace="+b.controller, "-o", "jsonpath={.spec.containers[*].ports[*].containerPort}")
@@ -90,13 +91,13 @@ spec:
   terminationGracePeriodSeconds: 0
   automountServiceAccountToken: false
   nodeSelector: {kubernetes.io/hostname: node-az1}
-  containers: [{name: c, image: cluster-bed/prometheus:1, imagePullPolicy: Never, command: [/bin/busybox, nc, -lk, -p, "9999", -e, /bin/true]}]
+  containers: [{name: c, image: cluster-bed/prometheus:1, imagePullPolicy: Never, command: [/bin/busybox, httpd, -f, -p, "9999", -h, /]}]
 `
 
 // connect opens a connection from the stranger's pod.
 func (c *cluster) connect(t *testing.T, address, port string) error {
 	t.Helper()
-	_, _, err := c.try(t.Context(), "", "kubectl", "exec", "stranger", "--namespace="+c.namespace, "--", "/bin/busybox", "nc", "-z", "-w", "1", address, port)
+	_, _, err := c.try(t.Context(), "", "kubectl", "exec", "stranger", "--namespace="+c.namespace, "--", "/bin/busybox", "timeout", "5", "/bin/busybox", "nc", "-w", "1", address, port)
 	return err
 }
 

@@ -63,7 +63,7 @@ func (c *cluster) startPrometheus(t *testing.T, s setting, bundles []*pairBundle
 	c.kubectl(t, "create", "secret", "generic", "prometheus", "--namespace="+p.namespace, "--from-file="+dir)
 	c.apply(t, p.fill.Replace(prometheusPod))
 	c.kubectl(t, "wait", "--namespace="+p.namespace, "--for=condition=Ready", "pod/prometheus", atMost)
-	eventually(t, patience, "every target read", func() error { return p.readsAll(t) })
+	eventually(t, time.Minute, "every target read", func() error { return p.readsAll(t) })
 	p.since = time.Now()
 	return p
 }

@@ -388,7 +388,8 @@ func removeByForce(t *testing.T, c *cluster, bundles []*pairBundle) {
 			t.Log(err)
 		}
 	}
-	remove("namespace", c.namespace)
+	remove("namespace", c.namespace, "monitoring", "openshift-monitoring")
+	remove("clusterrole/pairs-prometheus", "clusterrolebinding/pairs-prometheus")
 	if err := await(context.Background(), patience, func() error { return c.nothingLeft(context.Background()) }); err != nil {
 		t.Log(err)
 	}
