@@ -119,7 +119,7 @@ test-openstack-tls: build tools ## each way to give the CA of a cloud behind TLS
 	status=0; $(BED_TEST) -tags openstack,tls ./test/suite/openstack -run '^TestTLS' || status=$$?; $(MAKE) openstack-up TLS=0 && exit $$status
 
 ##@ Prove it on a real API server (the programs of make cluster-up)
-.PHONY: test-apiserver test-gitops test-kubectl-cinder test-hypershift
+.PHONY: test-apiserver test-apiserver-versions test-gitops test-kubectl-cinder test-hypershift
 
 CLUSTER_PROGRAMS = cd test/bed/cluster && ./build.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
 
@@ -131,6 +131,16 @@ test-gitops: build tools crds ## Argo CD's and Flux's own controllers apply the 
 	$(CLUSTER_PROGRAMS)
 	test/suite/gitops/build.sh
 	go run ./test/kit/gate -- -count 1 -tags gitops -timeout 30m -parallel 1 ./test/suite/gitops
+
+# Each version in turn, so that one API server runs at a time. VERSIONS="v1.27.16" runs some.
+test-apiserver-versions: build tools crds ## the bundles on API servers of older Kubernetes versions (VERSIONS; the first time it builds each for ten minutes); writes the table of the page
+	$(CLUSTER_PROGRAMS)
+	bin=$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}; \
+	test/bed/cluster/build-versions.sh "$$bin/versions" $(VERSIONS); \
+	for version in $(or $(VERSIONS),$$(sed 's/#.*//' test/bed/cluster/versions.txt)); do \
+	  KUBE_APISERVER="$$bin/versions/$$version/kube-apiserver" go run ./test/kit/gate -- -count 1 -tags apiserver -timeout 30m \
+	    -run '^TestBundlesAreAppliedAndRemovedAsTheirReadmeSays$$' ./test/suite/apiserver -matrix $(CURDIR)/test/judge/versions/runs; done
+	go run ./test/judge/versions
 
 test-kubectl-cinder: build crds ## kubectl-cinder names the cause of each way to hang, on an API server with the real driver; RECORD=1 writes the recordings
 	$(CLUSTER_PROGRAMS)

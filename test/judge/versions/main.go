@@ -1,0 +1,152 @@
+// Command versions writes the table of Kubernetes versions in docs/reference/compatibility.md. Its records are those of
+// `make test-apiserver-versions`: one for each version of the API server, with what became of each bundle.
+//
+//	go run ./test/judge/versions
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// run is the record of one version.
+type run struct {
+	Version string   `json:"version"`
+	Bundles []bundle `json:"bundles"`
+}
+
+// bundle is one bundle. Refused is what the generator said: then nothing was applied.
+type bundle struct {
+	Bundle  string `json:"bundle"`
+	Passed  bool   `json:"passed"`
+	Refused string `json:"refused"`
+}
+
+func main() {
+	root := flag.String("root", ".", "the root of the repository")
+	flag.Parse()
+	if err := fill(filepath.Join(*root, "docs/reference/compatibility.md"), filepath.Join(*root, "test/judge/versions/runs")); err != nil {
+		fmt.Fprintln(os.Stderr, "versions:", err)
+		os.Exit(1)
+	}
+}
+
+// The table stands between these lines of the page.
+const begin, end = "<!-- versions -->\n", "<!-- end of versions -->\n"
+
+func fill(page, dir string) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	runs, err := read(dir)
+	if err != nil {
+		return err
+	}
+	filled, err := replace(string(text), table(runs))
+	if err != nil {
+		return fmt.Errorf("%s: %w", page, err)
+	}
+	return os.WriteFile(page, []byte(filled), 0o644)
+}
+
+// read reads the records, the oldest version first. Their names sort, since every minor version has two digits.
+func read(dir string) ([]run, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, errors.New("no record in " + dir)
+	}
+	slices.Sort(names)
+	var all []run
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		var r run
+		if err := json.Unmarshal(text, &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+func replace(text, with string) (string, error) {
+	before, rest, found := strings.Cut(text, begin)
+	_, after, ends := strings.Cut(rest, end)
+	if !found || !ends {
+		return "", fmt.Errorf("no lines %q and %q", strings.TrimSpace(begin), strings.TrimSpace(end))
+	}
+	return before + begin + with + end + after, nil
+}
+
+// table has a line for each bundle and a column for each version. Below it stands why a bundle was refused.
+func table(runs []run) string {
+	var names []string
+	for _, r := range runs {
+		for _, b := range r.Bundles {
+			if !slices.Contains(names, b.Bundle) {
+				names = append(names, b.Bundle)
+			}
+		}
+	}
+	var out, refusals strings.Builder
+	out.WriteString("| bundle |")
+	for _, r := range runs {
+		out.WriteString(" " + strings.TrimPrefix(r.Version, "v") + " |")
+	}
+	out.WriteString("\n| --- |" + strings.Repeat(" --- |", len(runs)) + "\n")
+	for _, name := range names {
+		out.WriteString("| " + name + " |")
+		for _, r := range runs {
+			out.WriteString(" " + r.outcome(name) + " |")
+		}
+		out.WriteString("\n")
+	}
+	for _, r := range runs {
+		for _, b := range r.Bundles {
+			if b.Refused != "" {
+				refusals.WriteString("- " + strings.TrimPrefix(r.Version, "v") + ", " + b.Bundle + ": `" + firstLine(b.Refused) + "`\n")
+			}
+		}
+	}
+	if refusals.Len() > 0 {
+		out.WriteString("\n" + refusals.String())
+	}
+	return out.String()
+}
+
+func (r run) outcome(name string) string {
+	for _, b := range r.Bundles {
+		switch {
+		case b.Bundle != name:
+		case b.Refused != "":
+			return "refused"
+		case b.Passed:
+			return "passed"
+		default:
+			return "**failed**"
+		}
+	}
+	return "not run"
+}
+
+// firstLine is the first line that is a sentence about the configuration.
+func firstLine(text string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "Kubernetes") {
+			return strings.ReplaceAll(strings.TrimSpace(line), "`", "'")
+		}
+	}
+	return strings.ReplaceAll(strings.TrimSpace(text), "`", "'")
+}
