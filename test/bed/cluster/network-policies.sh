@@ -17,6 +17,14 @@ make_tools() {
 	done
 }
 
+# A node reaches the pods of the others without this machine, which does not forward.
+add_routes() { # NODE
+	local i
+	for i in "${!NODES_WITH_POLICIES[@]}"; do
+		[ "${NODES_WITH_POLICIES[i]}" = "$1" ] || in_node "$1" ip route replace "198.18.$((145 + i)).0/24" via "$NODE_NETWORK.$((11 + i))"
+	done
+}
+
 # The packets between pods of one node pass a bridge, which asks iptables only if it is told to.
 start_router() { # NODE
 	# shellcheck disable=SC2016 # the shell of the node expands these
@@ -47,7 +55,10 @@ case ${1:-} in
 	on)
 		install_packages
 		make_tools
-		for node in "${NODES_WITH_POLICIES[@]}"; do start_router "$node"; done
+		for node in "${NODES_WITH_POLICIES[@]}"; do
+			add_routes "$node"
+			start_router "$node"
+		done
 		;;
 	off) for node in "${NODES_WITH_POLICIES[@]}"; do stop_router "$node"; done ;;
 	*) die "usage: network-policies.sh on|off" ;;

@@ -59,11 +59,6 @@ ip address add 169.254.169.254/32 dev lo
 ip address add "$address/24" dev eth0
 ip link set eth0 up
 ip route add 198.18.0.0/15 via "$gateway"
-# To the pods of the other nodes, as a network plugin has it: this machine need not forward.
-for other in 1 2 3; do
-	via=${gateway%.*}.$((10 + other))
-	[ "$via" = "$address" ] || ip route add "198.18.$((144 + other)).0/24" via "$via"
-done
 echo 1 >/proc/sys/net/ipv4/ip_forward
 
 # ---- processes
