@@ -19,7 +19,8 @@ type errorCause struct {
 var errorCauses = []errorCause{
 	{"", "Unauthenticated", "", "cloud.credentials", Failed, credentialAdvice},
 	{"", "", "refuses the credentials", "cloud.credentials", Failed, credentialAdvice},
-	{"", "", "Keystone refused a new token", "cloud.credentials", Failed, credentialAdvice}, // Unavailable after a write: see codesByKind
+	{"", "", "Keystone refused a new token", "cloud.credentials", Failed, credentialAdvice},                     // Unavailable after a write: see codesByKind
+	{"", "PermissionDenied", "carries the mark of cluster", "volume.other-cluster", Failed, otherClusterAdvice}, // driver/volume/protection.go
 	{"", "PermissionDenied", "", "cloud.rights", Failed, []string{"give the user a role or the access rule that the error names: " + accessRulesPage, cloudDoctor}},
 	{"", "", "unknown authority", "cloud.unreachable", Failed, caAdvice},
 	{"", "", "CA file", "cloud.unreachable", Failed, caAdvice},
@@ -60,6 +61,10 @@ var (
 	}
 	caAdvice = []string{
 		"the driver does not trust the certificate of the cloud. Put the CA of the cloud into its place; no pod restarts: " + page("rotate-credentials.md") + "#the-ca-changed", cloudDoctor,
+	}
+	otherClusterAdvice = []string{
+		"if the other cluster still exists, leave the volume to it. If it is lost, change the mark; this prints the commands: " + page("backup-and-restore.md") + "#with-another-cluster-id",
+		run("kubectl", "cinder", "recover", "--cluster-id", "OLD", "--new-cluster-id", "NEW", "--output", "commands", "--os-cloud", "CLOUD"),
 	}
 	quotaAdvice = []string{"delete volumes that nobody needs, or have the operator of the cloud raise the quota; the driver then succeeds by itself", run("openstack", "quota", "show", "--volume", "--usage")}
 	zoneAdvice  = []string{

@@ -4,8 +4,6 @@ package cluster
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -93,12 +91,13 @@ func (r *recovery) recover(t *testing.T, old, id string) {
 	if id != "" {
 		args = append(args, "--new-cluster-id", id)
 	}
+	if id != "" {
+		r.refused(t, args)
+	}
+	// The list is of this moment: a command for a volume that was detached since then fails.
 	commands, err := r.cinderCommand(t, append(args, "-o", "commands")...)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if id != "" {
-		r.refused(t, args)
 	}
 	r.shell(t, commands)
 	r.step(t, "%d printed commands run: servers and marks", strings.Count(commands, "\nopenstack"))
@@ -138,7 +137,9 @@ func (r *recovery) refused(t *testing.T, args []string) {
 		}
 		return nil
 	})
-	_, _ = r.cinderCommand(t, "volume", "bank/"+d.name, "--os-cloud", "lab-demo")
+	if out, _ := r.cinderCommand(t, "volume", "bank/"+d.name, "--os-cloud", "lab-demo"); !strings.Contains(out, "Cause: volume.other-cluster ") {
+		t.Errorf("kubectl cinder volume does not say that the volume has the mark of another cluster: %s", out)
+	}
 	bank.deletePod(t, d.name)
 }
 
@@ -169,14 +170,4 @@ func (r *recovery) restore(t *testing.T, saved map[string]datum) {
 		own.expectSum(t, name, "/data/file", d.sum)
 	}
 	fmt.Printf("measured: recovery  - %d recovered snapshots restored, %d MiB compared\n", len(saved), len(saved)*written)
-}
-
-// tempFile writes a file for a command.
-func (r *recovery) tempFile(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
