@@ -69,3 +69,12 @@ func decideFor(t *testing.T, spec string) (plan.Result, error) {
 	}
 	return plan.Decide(inventory, d, v1alpha1.Vanilla, v1alpha1.Helm, "test")
 }
+
+func TestTheTokenOfTheGuestNeedsInitContainersThatStay(t *testing.T) {
+	for version, refused := range map[string]bool{"1.28": true, "1.29": false} {
+		_, err := render(t, parse(t, fmt.Sprintf("target: hypershift\nplane: management\nkubernetesVersion: %q", version)))
+		if got := err != nil && strings.Contains(err.Error(), "hypershift.guestAccess: serviceAccountToken needs Kubernetes 1.29"); got != refused {
+			t.Errorf("on %s: want a refusal %t, got %v", version, refused, err)
+		}
+	}
+}

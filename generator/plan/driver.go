@@ -168,6 +168,9 @@ func (d *decider) kubeconfigSecret() Decision[string] {
 	return decision
 }
 
+// tokenKubernetes is the first minor with init containers that stay, as the one does that renews the token of the guest.
+const tokenKubernetes = "1.29"
+
 // guestAccess is how the sidecars of a hosted control plane log in to the guest.
 func (d *decider) guestAccess() Decision[string] {
 	if d.target != v1alpha1.HostedControlPlane {
@@ -177,6 +180,9 @@ func (d *decider) guestAccess() Decision[string] {
 	reason := "the sidecars have only the rights of the guest's service account; one container renews its token and alone has the kubeconfig of an administrator"
 	if access == v1alpha1.AdminKubeconfig {
 		reason = "every sidecar has the kubeconfig of an administrator, as HyperShift's own do; spec.hypershift.guestAccess: " + v1alpha1.ServiceAccountToken + " leaves it to one container"
+	}
+	if access == v1alpha1.ServiceAccountToken && !atLeast(d.spec.KubernetesVersion, tokenKubernetes) {
+		d.problem("spec.hypershift.guestAccess: %s needs Kubernetes %s in the management cluster, and spec.kubernetesVersion is %s; %s needs no version", access, tokenKubernetes, d.spec.KubernetesVersion, v1alpha1.AdminKubeconfig)
 	}
 	return Decision[string]{Value: access, Source: sourceOf(d.given.HyperShift.GuestAccess != ""), Reason: reason}
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
 )
 
-func TestTheNodeLifecycleIsRefusedWhereItCannotWork(t *testing.T) {
+func TestTheNodeLifecycleAndTheTokenOfTheGuestAreRefusedWhereTheyCannotWork(t *testing.T) {
 	const (
 		hosted = "spec.nodeLifecycle.startupTaint: on hypershift the controller runs in another cluster than the nodes and has no token for it; leave it out"
 		old    = "spec.nodeLifecycle.drainHook: needs Kubernetes 1.29, and spec.kubernetesVersion is 1.28"
+		token  = "spec.hypershift.guestAccess: serviceAccountToken needs Kubernetes 1.29 in the management cluster, and spec.kubernetesVersion is 1.28; adminKubeconfig needs no version"
 	)
 	for name, test := range map[string]struct {
 		target v1alpha1.Target
@@ -25,6 +26,8 @@ func TestTheNodeLifecycleIsRefusedWhereItCannotWork(t *testing.T) {
 		"the taint on HyperShift":        {v1alpha1.HostedControlPlane, "{nodeLifecycle: {startupTaint: true}}", []string{hosted}},
 		"the hook on Kubernetes 1.29":    {v1alpha1.Vanilla, "{kubernetesVersion: '1.29', nodeLifecycle: {drainHook: true}}", nil},
 		"the hook on an old Kubernetes":  {v1alpha1.Vanilla, "{kubernetesVersion: '1.28', nodeLifecycle: {drainHook: true}}", []string{old}},
+		"the token on an old Kubernetes": {v1alpha1.HostedControlPlane, "{kubernetesVersion: '1.28'}", []string{token}},
+		"no token on an old Kubernetes":  {v1alpha1.HostedControlPlane, "{kubernetesVersion: '1.28', hypershift: {guestAccess: adminKubeconfig}}", nil},
 		"the taint on an old Kubernetes": {v1alpha1.Vanilla, "{kubernetesVersion: '1.28', nodeLifecycle: {startupTaint: true}}", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,7 @@ leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces
 {{- range list
   (list 27 true "this chart")
   (list 29 $v.nodeLifecycle.drainHook "nodeLifecycle.drainHook")
+  (list 29 (and (eq $v.target "hypershift") (eq $v.hypershift.guestAccess "serviceAccountToken")) "hypershift.guestAccess: serviceAccountToken")
   (list 34 (not (empty $v.attributesClasses)) "attributesClasses")
   (list 35 (gt (int $v.driver.limitRefreshSeconds) 0) "driver.limitRefreshSeconds") -}}
 {{- if and (index . 1) (lt $minor (first .)) }}{{ fail (printf "%s needs Kubernetes 1.%d, and kubernetesVersion is %s" (last .) (first .) $v.kubernetesVersion) }}{{ end -}}
