@@ -94,6 +94,12 @@ func (r *recovery) recover(t *testing.T, old, id string) {
 	if id != "" {
 		r.refused(t, args)
 	}
+	// Before the commands, which give the volumes to the new ID: then nothing has the mark of the lost cluster.
+	documents, err := r.cinderCommand(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.step(t, "recover has written %d PersistentVolumes", strings.Count(documents, "kind: PersistentVolume\n"))
 	// The list is of this moment: a command for a volume that was detached since then fails.
 	commands, err := r.cinderCommand(t, append(args, "-o", "commands")...)
 	if err != nil {
@@ -101,11 +107,6 @@ func (r *recovery) recover(t *testing.T, old, id string) {
 	}
 	r.shell(t, commands)
 	r.step(t, "%d printed commands run: servers and marks", strings.Count(commands, "\nopenstack"))
-	documents, err := r.cinderCommand(t, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.step(t, "recover has written %d PersistentVolumes", strings.Count(documents, "kind: PersistentVolume\n"))
 	for _, namespace := range teams {
 		if r.kubectl(t, "get", "namespace", namespace, "--ignore-not-found") == "" {
 			r.in(namespace).makeNamespace(t)
