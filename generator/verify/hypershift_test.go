@@ -46,7 +46,9 @@ func TestNoObjectIsInTheWrongPlane(t *testing.T) {
 	hosted(t, func(t *testing.T, spec v1alpha1.Spec, objects []verify.Object) {
 		namespaces := map[string]string{}
 		for _, o := range objects {
-			if !slices.Contains(kinds[o.Plane], o.Kind()) {
+			// The drift check writes its result into a ConfigMap of the management cluster.
+			status := o.Plane == "management" && strings.HasPrefix(o.Kind(), "Role") && o.Name() == "cinder-csi-drift-check"
+			if !status && !slices.Contains(kinds[o.Plane], o.Kind()) {
 				t.Errorf("%s: its kind does not belong to plane %s", o, o.Plane)
 			}
 			if o.Kind() == "Deployment" || o.Kind() == "DaemonSet" {
