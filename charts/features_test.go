@@ -93,7 +93,7 @@ func TestOneRegistryServesAllImagesAndOneImageMayHaveItsOwnPullPolicy(t *testing
 const pools = `
 nodePools:
 - {name: gpu, nodeSelector: {pool: gpu}, tolerations: [], volumeAttachLimit: 20}
-- {name: big, nodeSelector: {size: big}}
+- {name: big, nodeSelector: {pool: big}}
 `
 
 func TestANodePoolHasItsOwnSelectorTolerationsAndAttachLimit(t *testing.T) {
@@ -149,7 +149,7 @@ func TestANodePoolHasItsOwnKubeletDirectory(t *testing.T) {
 
 func TestTheOtherNodePodsLeaveThePoolsOutInEachTermOfTheirAffinity(t *testing.T) {
 	pool := []corev1.NodeSelectorRequirement{
-		{Key: "pool", Operator: "NotIn", Values: []string{"gpu"}}, {Key: "size", Operator: "NotIn", Values: []string{"big"}},
+		{Key: "pool", Operator: "NotIn", Values: []string{"gpu"}}, {Key: "pool", Operator: "NotIn", Values: []string{"big"}},
 	}
 	term := func(own ...corev1.NodeSelectorRequirement) corev1.NodeSelectorTerm {
 		return corev1.NodeSelectorTerm{MatchExpressions: append(own, pool...)}

@@ -56,6 +56,15 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 		"a node pool of two labels, whose nodes cannot be left out": {
 			"nodePools: [{name: a, nodeSelector: {a: b, c: d}}]", "at '/nodePools/0/nodeSelector': maxProperties: got 2, want 1",
 		},
+		"node pools of different labels, which one node may have": {
+			"nodePools: [{name: a, nodeSelector: {a: b}}, {name: c, nodeSelector: {c: d}}]", "nodePools: a and c are labels of pools",
+		},
+		"node pools of the same nodes": {
+			"nodePools: [{name: a, nodeSelector: {a: b}}, {name: c, nodeSelector: {a: b}}]", "nodePools: two pools have the label a=b",
+		},
+		"node pools of one name": {
+			"nodePools: [{name: a, nodeSelector: {a: b}}, {name: a, nodeSelector: {a: c}}]", "nodePools: two pools have the name a",
+		},
 		"spread constraints that select no pods": {
 			"controller: {topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}", "missing property 'labelSelector'",
 		},

@@ -20,8 +20,8 @@ var featureFields = map[string]struct {
 	"btrfs": {binary.LittleEndian, []int64{btrfsSuper + 0xbc, btrfsSuper + 0xb4}, 0x20},
 }
 
-// The image has the mkfs of Debian 12, as the machine of the tests. A change of a number is a change of the oldest kernel that mounts a new
-// volume: see docs/reference/compatibility.md.
+// The numbers are those of Debian 12, whose tools this machine has. The image has those of Debian 13, and the driver switches off what they add. A
+// change of a number is a change of the oldest kernel that mounts a new volume: see docs/reference/compatibility.md.
 func TestFeaturesOfNewFileSystemsDoNotChangeUnseen(t *testing.T) {
 	for _, c := range []struct {
 		fsType, family string

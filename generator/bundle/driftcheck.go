@@ -15,6 +15,10 @@ const (
 	driftCheckStatus    = driftCheckName + "-status" // what the CronJob writes
 )
 
+// managementAccess is the label with which HyperShift's NetworkPolicies let a pod of a hosted control plane reach the API server of the management
+// cluster. There the drift check writes its result.
+const managementAccess = "hypershift.openshift.io/need-management-kas-access"
+
 // checksDrift is whether the plane has the CronJob: it is beside the controller, whose proxy and certificates it needs.
 func (p *plane) checksDrift() bool { return p.controller && p.r.DriftCheck.Value.Schedule != "" }
 
@@ -77,9 +81,12 @@ func (p *plane) driftCheckSpec() object {
 	p.placeDriftCheck(pod)
 	template, labels := object{"spec": pod}, object{}
 	for key, value := range w.PodLabels.Value {
-		if key != "app" && !strings.HasPrefix(key, "app.kubernetes.io/") { // the pod has its own
+		if key != "app" && key != managementAccess && !strings.HasPrefix(key, "app.kubernetes.io/") { // the pod has its own
 			labels[key] = part(w.PodLabels, key, value)
 		}
+	}
+	if p.hosted() {
+		labels[managementAccess] = part(p.r.Hosted, "", "true")
 	}
 	if len(labels) > 0 {
 		template["metadata"] = object{"labels": labels}

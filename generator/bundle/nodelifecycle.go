@@ -10,7 +10,13 @@ import (
 // tolerations are those of some pods, and that of the start-up taint where the driver removes it. The pods of the nodes must start before the taint is
 // gone. So must the controller, because on a new cluster every node has the taint. The chart adds the same toleration.
 func (p *plane) tolerations(values []v1alpha1.Toleration, own node) node {
-	if !p.r.StartupTaint.Value || slices.ContainsFunc(values, toleratesAll) {
+	if !p.r.StartupTaint.Value {
+		if values != nil && len(values) == 0 {
+			return also(own, refOf(p.r.StartupTaint)) // it would not be empty with the taint
+		}
+		return own
+	}
+	if slices.ContainsFunc(values, toleratesAll) {
 		return own
 	}
 	key := also(part(p.r.StartupTaint, "", contract.StartupTaint(p.r.Driver.Value)), refOf(p.r.Driver))

@@ -149,7 +149,7 @@ func (p *plane) besidePools() list {
 		}
 		for key, value := range s.pool.Value.NodeSelector { // one label
 			at := "nodeSelector." + key
-			all = append(all, object{"key": s.of(at, key), "operator": s.of(at, "NotIn"), "values": list{s.of(at, value)}})
+			all = append(all, object{"key": s.of(at, key), "operator": fixed("NotIn"), "values": list{s.of(at, value)}})
 		}
 	}
 	return all

@@ -85,6 +85,7 @@ func TestTheDriftCheckRunsWhereTheControllerCan(t *testing.T) {
 			if target == v1alpha1.HostedControlPlane {
 				at(t, job, "template", "metadata", "labels", "hypershift.openshift.io/hosted-control-plane")
 				at(t, pod, "affinity", "nodeAffinity")
+				at(t, job, "template", "metadata", "labels", "hypershift.openshift.io/need-management-kas-access") // to write its result
 			}
 			if got := fmt.Sprint(job["backoffLimit"], at(t, job, "podFailurePolicy", "rules", 0, "onExitCodes", "values")); got != "3 [2 64]" {
 				t.Errorf("%s %s: want three more attempts, and none after drift, got %s", target, format, got)

@@ -327,11 +327,9 @@ func compareLeaves(t *testing.T, what string, c changeOf, from, to leafValues, m
 			is, there := other[l.at.String()]
 			differs := !there || !reflect.DeepEqual(is.value, l.value)
 			switch {
-			case must && exactly && !differs && l.value == "NotIn": // it goes with the label of a pool, and is the same for each
 			case must && exactly && !differs:
 				t.Errorf("%s: %s %s stays %v, although it comes from %v", what, id, l.at, l.value, l.refs)
 			case !differs || named || names(is.refs, c.id): // an override says so itself
-			case !there && isEmptyList(l.value): // only an empty list is a value; elements say themselves where they come from
 			case !stays && l.at.String() != "metadata.name": // the name says what became of the object
 			case c.id == "nodeLifecycle.drainHook" && strings.Contains(l.at.String(), "ontainers[registrar]"): // it moves to another list
 			case c.id == "target.openshift" && strings.Contains(id, "NetworkPolicy"): // the elements of its lists move up
@@ -340,11 +338,6 @@ func compareLeaves(t *testing.T, what string, c changeOf, from, to leafValues, m
 			}
 		}
 	}
-}
-
-func isEmptyList(value any) bool {
-	list := reflect.ValueOf(value)
-	return list.Kind() == reflect.Slice && list.Len() == 0
 }
 
 // further changes one of the further VolumeSnapshotClasses.

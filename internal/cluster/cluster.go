@@ -163,8 +163,8 @@ func New(name string, base *url.URL, client *http.Client) *Cluster {
 // Namespace is that of the context.
 func (c *Cluster) Namespace() string { return c.namespace }
 
-// Credentials are the token, the password and the private key with which the kubeconfig logs in. A caller keeps them out of what it writes. They are no answer of the cluster. The key is there in each form that a file may have: its text, its lines, and base64 as in a
-// kubeconfig. What a login program gives is not among them.
+// Credentials are the token, the password and the private key with which the kubeconfig logs in. A caller keeps them out of what it writes. The
+// key is there in each form that a file may have: its text, its lines, and base64 as in a kubeconfig. What a login program gives is not among them.
 func (c *Cluster) Credentials() []string {
 	if c.config == nil {
 		return nil

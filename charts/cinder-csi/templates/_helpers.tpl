@@ -13,6 +13,7 @@
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
 {{- if has $v.driver.name (list "cinder-csi" "cinder-csi-backup") }}{{ fail (printf "driver.name %s would give objects of the whole cluster the names of those of cinder.csi.openstack.org: choose another name, such as %s.example.com" $v.driver.name $v.driver.name) }}{{ end -}}
 {{- include "cinder-csi.kubernetesGates" . -}}
+{{- include "cinder-csi.poolGates" . -}}
 controller: {{ ne $v.plane "guest" }}
 node: {{ ne $v.plane "management" }}
 cluster: {{ ne $v.plane "management" }}
@@ -36,6 +37,23 @@ leaseNS: {{ eq $v.target "hypershift" | ternary $v.namespaces.node $v.namespaces
   (list 34 (not (empty $v.attributesClasses)) "attributesClasses")
   (list 35 (gt (int $v.driver.limitRefreshSeconds) 0) "driver.limitRefreshSeconds") -}}
 {{- if and (index . 1) (lt $minor (first .)) }}{{ fail (printf "%s needs Kubernetes 1.%d, and kubernetesVersion is %s" (last .) (first .) $v.kubernetesVersion) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Pools whose nodes could run two of the driver are refused, as the generator does. */ -}}
+{{- define "cinder-csi.poolGates" -}}
+{{- $labels := list -}}
+{{- $names := list -}}
+{{- range $pool := .Values.nodePools -}}
+{{- if has $pool.name $names }}{{ fail (printf "nodePools: two pools have the name %s; their DaemonSets would be one" $pool.name) }}{{ end -}}
+{{- $names = append $names $pool.name -}}
+{{- range $key, $value := $pool.nodeSelector -}}
+{{- range $other := $labels -}}
+{{- if ne $key $other.key }}{{ fail (printf "nodePools: %s and %s are labels of pools, and a node with both would run two of the driver. Give all pools one label with different values" $other.key $key) }}{{ end -}}
+{{- if eq $value $other.value }}{{ fail (printf "nodePools: two pools have the label %s=%s; its nodes would run two of the driver" $key $value) }}{{ end -}}
+{{- end -}}
+{{- $labels = append $labels (dict "key" $key "value" $value) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
