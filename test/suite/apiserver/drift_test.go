@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
+	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
 )
 
 const driftDistribution = `
@@ -33,9 +34,7 @@ const inPod = `mount -t tmpfs tmpfs /run && mkdir -p /run/secrets/kubernetes.io/
 // TestTheDriftCheckWritesItsResultWithItsOwnRights applies each form of a bundle and runs the command of its CronJob with the token of its
 // account, as in a pod. Root makes the mounts.
 func TestTheDriftCheckWritesItsResultWithItsOwnRights(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("root is needed for the files of a pod's account")
-	}
+	testenv.NeedRoot(t)
 	s := startServer(t)
 	s.run(t, "kubectl", "create", "namespace", "clusters-example")
 	s.run(t, "kubectl", "create", "secret", "generic", "example-cloud-credentials", "--namespace=clusters-example", "--from-file=clouds.yaml")
