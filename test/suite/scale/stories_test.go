@@ -138,6 +138,9 @@ func (s *suite) checkOneServer(claims []*claim) {
 	}
 }
 
+// leaderPromise counts from the kill, as a user waits: the lease of the dead leader is part of it.
+const leaderPromise = "seconds from the kill of the leader to the first volume"
+
 // leader kills the pod that provisions, and waits for the first volume of the other.
 func (s *suite) leader() {
 	s.story("leader", fmt.Sprintf("the leader is killed at %d volumes", len(s.everything())), 1, func(r *record.Story) {
@@ -155,7 +158,7 @@ func (s *suite) leader() {
 		r.Figures["kill to lease, s"], r.Figures["kill to volume, s"] = round(taken.Seconds()), round(served.Seconds())
 		r.Figures["lease to volume, s"] = round((served - taken).Seconds())
 		s.converge(r, probe, begin)
-		r.Budgets = []record.Budget{{Promise: "seconds from the new lease to the first volume", Limit: 10, Measured: round((served - taken).Seconds())}}
+		r.Budgets = []record.Budget{{Promise: leaderPromise, Limit: 10, Measured: round(served.Seconds())}}
 		old.start(s.cluster, s.cloud.conf, s.repo)
 	})
 }
@@ -242,7 +245,7 @@ func (s *suite) quota() {
 		full := make([]*claim, *refused)
 		parallel(numbers, func(i int) { full[i] = s.world.create(s.t, "full", fmt.Sprintf("full-%03d", i), "fast") })
 		beside := ask("beside")
-		// The scheduler selects the node, and only then the provisioner begins. What the scheduler takes is no cost of the driver.
+		// The scheduler selects the node, and only then the provisioner begins. The budget counts both; the second figure says where the time goes.
 		later := map[string]float64{}
 		for name, from := range map[string]func(*claim) time.Time{"claim to volume": createdAt, "node selected to volume": selectedAt} {
 			before, after := delays(alone, s.world, from, provisionedAt), delays(beside, s.world, from, provisionedAt)
@@ -253,7 +256,7 @@ func (s *suite) quota() {
 		slices.SortFunc(r.Tenants, func(a, b record.Tenant) int { return strings.Compare(a.Name, b.Name) })
 		r.Tenants = append(r.Tenants, record.Tenant{Name: "full", Claims: *refused, Bound: s.world.count(full, isBound)})
 		r.Budgets = []record.Budget{{
-			Promise: "seconds that a full quota delays the volumes of another namespace, from the selected node, at the median", Limit: 2, Measured: later["node selected to volume"],
+			Promise: "seconds that a full quota delays the volumes of another namespace, at the median", Limit: 2, Measured: later["claim to volume"],
 		}}
 		s.world.abandon(full)
 	})
