@@ -107,6 +107,9 @@ func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, erro
 	from := source{name: "snapshot " + string(snapshot.ID), size: snapshot.Size, backup: snapshot.Backup}
 	if snapshot.Backup {
 		from.name = "backup " + string(snapshot.ID)
+		if snapshot.InCeph() {
+			s.log.WarnContext(ctx, "the backup is in Ceph: Cinder 26 shifts the data of a volume made from it (Cinder's bug 2155612); see docs/explanation/what-ceph-changes.md", "backup", snapshot.ID, "name", spec.Name)
+		}
 	}
 	if err := from.usable(snapshot.Status, snapshot.Status.SnapshotMeaning().Source); err != nil || snapshot.Backup {
 		return from, err

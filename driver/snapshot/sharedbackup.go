@@ -14,7 +14,7 @@ import (
 // backup without objects, because the other stores count at least one object.
 
 // sharesData reports whether a failed backup of a snapshot has the data of b.
-func sharesData(b volume.Snapshot) bool { return b.Alive() && b.From != "" && b.Objects == 0 }
+func sharesData(b volume.Snapshot) bool { return b.Alive() && b.From != "" && b.InCeph() }
 
 // sharing returns a backup of the volume whose data another backup of a snapshot would share; the zero Snapshot if there is none.
 func (s *Service) sharing(ctx context.Context, id volume.ID, except volume.SnapshotID) (volume.Snapshot, error) {

@@ -35,6 +35,9 @@ func NoSnapshot(id SnapshotID) *Error { return Errorf(NotFound, "snapshot %q doe
 // Ready reports whether Cinder creates volumes from p now.
 func (p Snapshot) Ready() bool { return p.Status.SnapshotMeaning().Source == Proceed }
 
+// InCeph reports whether an available backup is in Ceph. Every other store of Cinder counts at least one object.
+func (p Snapshot) InCeph() bool { return p.Backup && p.Objects == 0 }
+
 // Alive reports whether p is created or being created: Cinder has neither given up on it nor begun to delete it.
 func (p Snapshot) Alive() bool {
 	step := p.Status.SnapshotMeaning().Create
