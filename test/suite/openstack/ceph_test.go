@@ -17,6 +17,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
 
 // backendOf is where a bed keeps its volumes.
@@ -181,7 +183,8 @@ func TestCephKeepsOneBackupOfASnapshotForEachVolume(t *testing.T) {
 	}
 	// The way of docs/explanation/what-ceph-changes.md: into an empty volume. Cinder 26 shifts the data of a volume that it makes from the backup.
 	restored := newVolume(t, d, "xfs", near)
-	x := newTenant(t, bed(t), zonesOfBed[0])
+	own := connect(t, cloud.Source{CloudName: "lab-demo", CloudsFile: filepath.Join(bed(t), "clouds.yaml"), Env: func(string) string { return "" }})
+	x := &tenant{cinder: service(t, own, "block-storage", "")} // the project of the driver
 	send(t, x.cinder, http.MethodPost, "backups/"+first+"/restore", map[string]any{"restore": map[string]any{"volume_id": restored.GetVolumeId()}}, nil)
 	x.await(t, object{"backup", first}, "available")
 	x.await(t, object{"volume", restored.GetVolumeId()}, "available")
