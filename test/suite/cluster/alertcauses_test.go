@@ -34,7 +34,7 @@ func (c *cluster) breakImage(t *testing.T, node, container string) (repair func(
 	const ctr, in = "ctr", "--namespace=k8s.io"
 	kept := "kept.invalid/" + container + ":1"
 	c.onNode(t, node, ctr, in, "images", "tag", "--force", image, kept)
-	c.onNode(t, node, ctr, in, "images", "tag", "--force", "cluster-bed/workload:1", image)
+	c.onNode(t, node, ctr, in, "images", "tag", "--force", "docker.io/cluster-bed/workload:1", image) // as containerd names it
 	restored := false
 	repair = func() error {
 		if restored {
