@@ -166,7 +166,7 @@ test-scale: build ## as root: real control plane, sidecars and driver, hollow no
 	go run ./test/judge/scale
 
 ##@ Prove it on a real cluster (make cluster-up)
-.PHONY: test-cluster test-pairs test-e2e test-e2e-upstream test-external-storage test-recovery test-alerts-cluster
+.PHONY: test-cluster test-pairs test-several-clouds test-e2e test-e2e-upstream test-external-storage test-recovery test-alerts-cluster
 
 test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by Helm: volumes live, move, grow and go, nothing is left
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 30m -run "TestBundle|TestThePages" ./test/suite/cluster
@@ -174,6 +174,9 @@ test-cluster: build tools image ## a bundle in that cluster, by Kustomize and by
 test-pairs: build tools crds image image-generator test-monitoring-tools ## a bundle for each row of a matrix of switches, every pair of them, with Prometheus and enforced NetworkPolicies in that cluster; prints the matrix (ROWS=1-4)
 	test/bed/cluster/build-pairs.sh "$${CLUSTER_CACHE:-$$HOME/.cache/cluster-bed}/bin"
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 2h -run '^TestPairs$$' ./test/suite/cluster $(if $(ROWS),-rows $(ROWS))
+
+test-several-clouds: build tools image ## in that cluster, a bundle for the real cloud beside those of two simulated clouds with the same zone names
+	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 1h -run '^TestSeveralClouds$$' ./test/suite/cluster
 
 test-e2e: build tools image ## the promises of the README in that cluster, scenario by scenario: moves, kills, swaps; half an hour on two quiet cores (SCENARIO=regexp, KEEP=1, UPDATE=1)
 	go run ./test/kit/gate -- -count 1 -tags cluster -timeout 3h -run "^TestEndToEnd\$$/$(if $(SCENARIO),($(SCENARIO)))" ./test/suite/cluster $(if $(KEEP),-keep) $(if $(UPDATE),-update)

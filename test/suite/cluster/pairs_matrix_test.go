@@ -117,10 +117,12 @@ func (s setting) distribution(second bool, ca string) (string, error) {
 		spec["monitoring"] = fields{"kind": s["monitoring"], "alerts": true}
 	}
 	if s.on("policy") {
-		spec["networkPolicy"] = fields{"enabled": true}
+		// The bed's API server listens on its Service's own address and port. The targets of OpenShift expect 6443 alone.
+		policy := fields{"enabled": true, "apiServerPorts": []int{443}}
 		if s.monitored() && !s.openShift() {
-			spec["networkPolicy"] = fields{"enabled": true, "metricsNamespaces": []string{s.prometheusNamespace()}}
+			policy["metricsNamespaces"] = []string{s.prometheusNamespace()}
 		}
+		spec["networkPolicy"] = policy
 	}
 	if s.on("drift") {
 		spec["driftCheck"] = fields{"schedule": "0 6 * * *"}
