@@ -22,6 +22,7 @@ var commandNames = []string{"cinder-csi-generator", "kubectl", "oc", "openstack"
 type pageCommand struct {
 	page, line string
 	words      []string
+	fenced     bool // in an sh block
 }
 
 // commandsOf are the commands in the sh blocks, and in the indented blocks, of a page.
@@ -42,7 +43,7 @@ func commandsOf(page, text string) []pageCommand {
 		if fence == "``` sh" || fence == "" && strings.HasPrefix(line, "    ") {
 			for _, part := range regexp.MustCompile(`[|;]|&&`).Split(trimmed, -1) {
 				if words := wordsOf(part); len(words) > 0 && slices.Contains(commandNames, words[0]) {
-					commands = append(commands, pageCommand{page: page, line: trimmed, words: words})
+					commands = append(commands, pageCommand{page: page, line: trimmed, words: words, fenced: fence != ""})
 				}
 			}
 		}
@@ -133,19 +134,22 @@ func TestEveryCommandOfThePagesWasRunOrIsListedAsNotRun(t *testing.T) {
 		listed[columns[0]+"\t"+columns[1]] = columns[2]
 	}
 	tests := testNames(t)
-	used := map[string]bool{}
+	used, fenced := map[string]bool{}, map[string]bool{}
 	for _, c := range docsCommands(t) {
 		if c.words[0] == "make" || c.words[0] == "cinder-csi-generator" {
 			continue
 		}
 		key := c.page + "\t" + c.words[0]
-		used[key] = true
+		used[key], fenced[key] = true, fenced[key] || c.fenced
 		how := listed[key]
 		if name, is := strings.CutPrefix(how, "test "); how == "" || is && !tests[name] {
 			t.Errorf("%s: %s: testdata/commands.txt says %q; want how it was run, with a test that exists, or why not", c.page, c.line, how)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(listed)) {
+		if listed[key] == "test TestTheCommandsOfThePagesRun" && !fenced[key] {
+			t.Errorf("testdata/commands.txt: %s: that test runs sh blocks only, and the page has none with a command of this program", key)
+		}
 		if !used[key] {
 			t.Errorf("testdata/commands.txt: no page has %s", key)
 		}

@@ -43,7 +43,7 @@ RELEASE := CGO_ENABLED=0 go run -trimpath -tags '$(TAGS)' ./tools/release/cmd/re
 ##@ Pictures
 .PHONY: pictures
 
-pictures: ## draw the pictures of the pages again, from manifests, measured tables and a recording of kubectl cinder
+pictures: ## draw the pictures of the pages again, from manifests, measured tables, and recordings of kubectl cinder and of the dashboards' data
 	go run ./tools/pictures/cmd/pictures
 
 ##@ Release

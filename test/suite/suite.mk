@@ -68,8 +68,8 @@ test-strict: bin/tools/strict crds ## each object of each target, format and swi
 	go vet -tags strict ./generator/verify
 	go run ./test/kit/gate -- -count 1 -tags strict -run '^TestTheAPIServer' ./generator/verify
 
-test-monitoring: build test-monitoring-tools ## each alert fires in its scenario and only there, each panel shows data of a real Prometheus; prints the tables
-	go test -tags monitoring ./test/suite/monitoring -count 1 -v -run 'Alert|Panel|Files|Metric' | grep -v -e '^=== ' -e '^ *--- PASS'
+test-monitoring: build test-tools test-monitoring-tools ## each alert fires in its scenario and only there, each panel shows data of a real Prometheus; prints the tables (UPDATE=1 records the data of the pictures: eight minutes more)
+	go test -tags monitoring ./test/suite/monitoring -count 1 -v -run 'Alert|Panel|Files|Metric' $(if $(UPDATE),-update -timeout 30m) | grep -v -e '^=== ' -e '^ *--- PASS'
 
 ##@ Prove it in QEMU
 .PHONY: test-vm test-vm-ci

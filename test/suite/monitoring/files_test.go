@@ -17,7 +17,7 @@ import (
 	"github.com/cinder-csi/cinder-csi/internal/diagnosis/command"
 )
 
-var update = flag.Bool("update", false, "write the dashboards and the rules of the chart")
+var update = flag.Bool("update", false, "write the dashboards, the rules of the chart, and what the panels show")
 
 const (
 	components = "../../../manifests/components"

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,8 +24,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/cinder-csi/cinder-csi/internal/openstacksim"
 	"github.com/cinder-csi/cinder-csi/test/kit/testenv"
+	"github.com/cinder-csi/cinder-csi/tools/pictures"
 )
 
 const bin = "../../../bin"
@@ -93,19 +95,6 @@ func get(address string) ([]byte, error) {
 	return text, err
 }
 
-// simulate runs openstack-sim and returns its directory and URL.
-func simulate(t *testing.T) (dir, address string) {
-	t.Helper()
-	dir = t.TempDir()
-	start(t, filepath.Join(bin, "openstack-sim"), "--dir="+dir, "--latency=1ms")
-	until(t, "the simulated cloud", func() error {
-		text, err := os.ReadFile(filepath.Join(dir, "url"))
-		address = strings.TrimSpace(string(text))
-		return err
-	})
-	return dir, address
-}
-
 // launch runs a driver.
 func launch(t *testing.T, program string, args ...string) *process {
 	t.Helper()
@@ -154,44 +143,11 @@ func createOn(ctx context.Context, p *process, name string) (string, error) {
 	return made.GetVolume().GetVolumeId(), err
 }
 
-// work does for a while what sidecars and kubelet do, with some calls that fail.
-func work(t *testing.T, controller, node *process, seconds int) {
-	t.Helper()
-	c := csi.NewControllerClient(controller)
-	server := openstacksim.Default().Servers[0].ID
-	staging := filepath.Join(t.TempDir(), "staging")
-	go func() {
-		for t.Context().Err() == nil { // its disk never comes
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-			_, _ = csi.NewNodeClient(node).NodeStageVolume(ctx, &csi.NodeStageVolumeRequest{
-				VolumeId: "0a9f1b2c-3d4e-4f50-8a6b-7c8d9e0f1a2b", StagingTargetPath: staging, VolumeCapability: capability(),
-			})
-			cancel()
-		}
-	}()
-	for end, i := time.Now().Add(time.Duration(seconds)*time.Second), 0; time.Now().Before(end); i++ {
-		id, err := createOn(t.Context(), controller, fmt.Sprintf("life-%d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{VolumeId: id, NodeId: server, VolumeCapability: capability()}); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = c.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: id}) // refused: it is attached
-		if i > 0 {
-			if _, err := c.ControllerUnpublishVolume(t.Context(), &csi.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: server}); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.DeleteVolume(t.Context(), &csi.DeleteVolumeRequest{VolumeId: id}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_, _ = c.GetCapacity(t.Context(), &csi.GetCapacityRequest{})
-	}
-}
+// target is what Prometheus scrapes, with the labels that the operator would give it.
+type target struct{ web, namespace, pod, instance string }
 
-// prometheus runs Debian's Prometheus with the rules, on two drivers. It returns its URL.
-func prometheus(t *testing.T, controller, node *process) string {
+// prometheus runs Debian's Prometheus with the rules. It returns its URL.
+func prometheus(t *testing.T, every time.Duration, targets ...target) string {
 	t.Helper()
 	dir, address := t.TempDir(), freeAddress(t)
 	var files []string
@@ -202,14 +158,15 @@ func prometheus(t *testing.T, controller, node *process) string {
 		}
 		files = append(files, path)
 	}
-	config := fmt.Sprintf(`global: {scrape_interval: 1s, evaluation_interval: 1s}
+	config := fmt.Sprintf(`global: {scrape_interval: %s, evaluation_interval: %s}
 rule_files: [%s]
 scrape_configs:
 - job_name: cinder-csi
   static_configs:
-  - {targets: [%q], labels: {namespace: cinder-csi, pod: cinder-csi-controller-0}}
-  - {targets: [%q], labels: {namespace: cinder-csi-node, pod: cinder-csi-node-0}}
-`, strings.Join(files, ", "), controller.web, node.web)
+`, every, every, strings.Join(files, ", "))
+	for _, s := range targets {
+		config += fmt.Sprintf("  - {targets: [%q], labels: {namespace: %s, pod: %s, instance: %q}}\n", s.web, s.namespace, s.pod, s.instance)
+	}
 	path := filepath.Join(dir, "prometheus.yml")
 	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -219,57 +176,96 @@ scrape_configs:
 	return "http://" + address
 }
 
-// ask evaluates an expression. It returns how many series the answer has with a number.
-func ask(t *testing.T, server, expr string) int {
+// ask evaluates an expression for each step from the beginning of the run to its end, and returns the series that have a number.
+func ask(t *testing.T, server, expr string, begin time.Time, seconds, step int) (series []pictures.Series) {
 	t.Helper()
-	text, err := get(server + "/api/v1/query?query=" + url.QueryEscape(expr))
+	query := url.Values{
+		"query": {expr}, "start": {fmt.Sprint(begin.Unix() + int64(step))}, "end": {fmt.Sprint(begin.Unix() + int64(seconds))}, "step": {fmt.Sprint(step)},
+	}
+	text, err := get(server + "/api/v1/query_range?" + query.Encode())
 	if err != nil {
 		t.Errorf("%s: %v", expr, err)
-		return 0
+		return nil
 	}
 	var answer struct {
 		Data struct {
-			Result []struct{ Value [2]any }
+			Result []struct {
+				Metric map[string]string
+				Values [][2]any
+			}
 		}
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
 		t.Fatal(err)
 	}
-	n := 0
 	for _, r := range answer.Data.Result {
-		if r.Value[1] != "NaN" {
-			n++
+		numbers := make([]float64, seconds/step)
+		for i := range numbers {
+			numbers[i] = math.NaN()
+		}
+		some := false
+		for _, v := range r.Values {
+			at := (int64(v[0].(float64))-begin.Unix())/int64(step) - 1
+			if numbers[at], err = strconv.ParseFloat(v[1].(string), 64); err != nil {
+				t.Fatal(err)
+			}
+			some = some || !math.IsNaN(numbers[at])
+		}
+		if some {
+			delete(r.Metric, "__name__")
+			series = append(series, pictures.Series{Labels: r.Metric, Values: pictures.Values(numbers)})
 		}
 	}
-	return n
+	return series
 }
 
+// length is how long a run is, how often Prometheus scrapes it, and for which times the panels are asked.
+type length struct {
+	seconds, step int
+	scrape        time.Duration
+	rate          string
+}
+
+// TestEveryPanelShowsDataOfARealPrometheus asks every panel about a run with faults. With -update the run is long enough to look at, and its answers
+// are kept for the pictures of the dashboards.
 func TestEveryPanelShowsDataOfARealPrometheus(t *testing.T) {
 	testenv.NeedTools(t, "prometheus", "prometheus")
-	dir, cloud := simulate(t)
-	driver := filepath.Join(bin, "cinder-csi-driver")
-	controller, node := launchController(t, driver, dir), launchNode(t, driver, cloud)
-	server := prometheus(t, controller, node)
-	work(t, controller, node, 20)
-	time.Sleep(2 * time.Second) // until the last numbers are scraped
+	run := length{seconds: 60, step: 5, scrape: time.Second, rate: "20s"}
+	if *update {
+		run = length{seconds: 480, step: 8, scrape: 2 * time.Second, rate: "32s"} // the timeout of go test is ten minutes
+	}
+	w := newWorkload(t, run.scrape)
+	begin := time.Now()
+	recording := pictures.Recording{Seconds: run.seconds, Step: run.step, Faults: w.play(run.seconds), Answers: map[string][]pictures.Series{}}
 	t.Logf("| %-10s | %-34s | %6s |", "dashboard", "panel", "series")
 	for _, role := range []string{"controller", "node"} {
 		for _, d := range ByRole[role] {
 			for _, p := range d.Panels {
 				found := 0
 				for _, q := range p.Queries {
-					expr := strings.NewReplacer("$namespace", ".*", "$__rate_interval", "20s").Replace(q.expression())
-					n := ask(t, server, expr)
-					if n == 0 {
+					expr := strings.NewReplacer("$namespace", ".*", "$__rate_interval", run.rate).Replace(q.expression())
+					series := ask(t, w.prometheus, expr, begin, run.seconds, run.step)
+					if len(series) == 0 {
 						t.Errorf("%s, %s: no data for %s", d.Name, p.Title, expr)
 					}
-					found += n
+					recording.Answers[q.expression()] = series
+					found += len(series)
 				}
 				t.Logf("| %-10s | %-34s | %6d |", d.Name, p.Title, found)
 			}
 		}
 	}
-	checkRules(t, server)
+	checkRules(t, w.prometheus)
+	if *update && !t.Failed() {
+		text, err := json.MarshalIndent(recording, "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join("../../..", pictures.RecordingFile), append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		t.Log("`make pictures` draws the new recording")
+	}
 }
 
 // checkRules checks that the real Prometheus evaluates every rule without an error, and that no alert fires.

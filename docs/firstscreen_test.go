@@ -1,0 +1,143 @@
+package docs
+
+import (
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var (
+	figure     = regexp.MustCompile(`\d+(?:\.\d+)?`)
+	makeTarget = regexp.MustCompile("`make ([a-z0-9-]+)`")
+)
+
+// firstScreen says where each figure of the table on the first screen of README.md comes from, by the beginning of its row. Each expression has one
+// group, in the order of the figures in the row, and is searched in the section that the row links to.
+var firstScreen = map[string][]string{
+	"pods ready after the cloud": {
+		`waiting pods were ready in ([0-9.]+) s`, `Cloud unreachable for .* pods with new claims ready in ([0-9.]+) s`,
+	},
+	"a pod more than a node has room": nil,
+	"what the driver adds": {
+		driverPart("claim to running pod", "upstream"), driverPart("pod moved to another node", "upstream"),
+		driverPart("claim to running pod", "this driver"), driverPart("pod moved to another node", "this driver"),
+	},
+	"calls for each of fifty volumes": {
+		`\| calls for one volume \|[^|]*\| ([0-9.]+), [0-9.]+, [0-9.]+ \|`, `\| calls for one volume \|[^|]*\| [0-9.]+, [0-9.]+, ([0-9.]+) \|`,
+	},
+	"longest pause of a writing pod": {
+		`Longest pause of a writing pod during the swap ([0-9.]+) s`, `Longest pause of a writing pod during the way back ([0-9.]+) s`,
+	},
+}
+
+// driverPart is the column "driver" of a row in the table of where the time goes.
+func driverPart(flow, driver string) string {
+	return `\| ` + flow + ` \| ` + driver + ` \| \d+ \| [^|]* \| [0-9.]+ \| ([0-9.]+) \|`
+}
+
+// Each row also names the target of make that prints its figures.
+func TestTheFiguresOfTheFirstScreenAreThoseOfTheirPages(t *testing.T) {
+	const heading, rule = "\n## Why, if you have upstream's plugin\n", "| --- | --- | --- | --- |\n"
+	_, section, found := strings.Cut(readPage(t, "../README.md"), heading)
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, rows, table := strings.Cut(section, rule)
+	if !found || !table {
+		t.Fatalf("README.md has no table of four columns after %q", heading)
+	}
+	targets, seen := targetsOfMake(t), 0
+	for row := range strings.Lines(rows) {
+		if !strings.HasPrefix(row, "|") {
+			break
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(row), "|"), "|")
+		link := inlineLink.FindStringSubmatch(row)
+		if len(cells) != 4 || link == nil {
+			t.Errorf("README.md: want four cells and a link, got %s", row)
+			continue
+		}
+		named := makeTarget.FindAllStringSubmatch(cells[3], -1)
+		if len(named) == 0 {
+			t.Errorf("README.md: no target of make prints: %s", row)
+		}
+		for _, target := range named {
+			if !targets[target[1]] {
+				t.Errorf("README.md: there is no target %s: %s", target[1], row)
+			}
+		}
+		for begin, sources := range firstScreen {
+			if strings.HasPrefix(strings.TrimSpace(cells[0]), begin) {
+				seen++
+				compareFigures(t, row, cells[1]+" "+inlineLink.ReplaceAllString(cells[2], "]"), sectionOf(t, link[1]), sources)
+			}
+		}
+	}
+	if rows := strings.Count(section, "\n|") - 2; seen != rows || seen != len(firstScreen) {
+		t.Errorf("README.md has %d rows, and firstScreen has sources for %d, of which %d were found", rows, len(firstScreen), seen)
+	}
+}
+
+// compareFigures compares the figures of a row with those of a page, which may have more digits.
+func compareFigures(t *testing.T, row, claims, page string, sources []string) {
+	t.Helper()
+	claimed := figure.FindAllString(claims, -1)
+	if len(claimed) != len(sources) {
+		t.Errorf("README.md: want %d figures, got %s", len(sources), row)
+		return
+	}
+	for i, source := range sources {
+		found := regexp.MustCompile(source).FindStringSubmatch(page)
+		if found == nil {
+			t.Errorf("the page has no %s, for: %s", source, row)
+			continue
+		}
+		_, fraction, _ := strings.Cut(claimed[i], ".")
+		measured, err := strconv.ParseFloat(found[1], 64)
+		if err != nil {
+			t.Errorf("%s: %v", source, err)
+		}
+		if rounded := strconv.FormatFloat(measured, 'f', len(fraction), 64); rounded != claimed[i] {
+			t.Errorf("README.md says %s, and the page %s (%s): %s", claimed[i], found[1], source, row)
+		}
+	}
+}
+
+// sectionOf is the text below the heading that a link of README.md leads to, until the next heading of its level or above.
+func sectionOf(t *testing.T, link string) string {
+	t.Helper()
+	path, anchor, _ := strings.Cut(link, "#")
+	var section strings.Builder
+	level := 0
+	for line := range strings.Lines(readPage(t, filepath.Join("..", path))) {
+		if hashes := len(line) - len(strings.TrimLeft(line, "#")); hashes > 0 {
+			switch {
+			case level == 0 && anchorsOf(line)[0] == anchor:
+				level = hashes
+			case level > 0 && hashes <= level:
+				return section.String()
+			}
+		}
+		if level > 0 {
+			section.WriteString(line)
+		}
+	}
+	if level == 0 {
+		t.Errorf("README.md links to %s, which has no such heading", link)
+	}
+	return section.String()
+}
+
+// targetsOfMake are the targets that make help lists.
+func targetsOfMake(t *testing.T) map[string]bool {
+	t.Helper()
+	targets := map[string]bool{}
+	for _, file := range []string{"Makefile", "test/bed/bed.mk", "test/kit/kit.mk", "test/suite/suite.mk", "tools/tools.mk"} {
+		for _, rule := range regexp.MustCompile(`(?m)^([a-z][a-z0-9 -]*):.*## `).FindAllStringSubmatch(readPage(t, filepath.Join("..", file)), -1) {
+			for _, name := range strings.Fields(rule[1]) {
+				targets[name] = true
+			}
+		}
+	}
+	return targets
+}
