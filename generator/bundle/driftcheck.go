@@ -71,8 +71,8 @@ func (p *plane) driftCheckSpec() object {
 	if p.hasCA() {
 		pod["volumes"] = append(list{p.caVolume()}, named("plan", "cloud", "api-access")...)
 	}
-	if !p.openShift() { // OpenShift's security context constraints choose the user
-		user := also(part(p.r.OpenShift, "", 65532), refOf(d))
+	if user := p.driftCheckUser(); user != nil {
+		user = also(user, refOf(d))
 		pod["securityContext"] = object{"runAsUser": user, "runAsGroup": user, "fsGroup": user}
 	}
 	if secrets := pullSecrets(w); secrets != nil {
@@ -95,6 +95,17 @@ func (p *plane) driftCheckSpec() object {
 		"schedule":    part(d, "schedule", d.Value.Schedule),
 		"jobTemplate": object{"spec": object{"template": template}},
 	}
+}
+
+// driftCheckUser is the controller's. It is nil where OpenShift's security context constraints choose.
+func (p *plane) driftCheckUser() node {
+	switch user := p.r.Controller.RunAsUser; {
+	case user.Value != nil:
+		return whole(user)
+	case p.openShift():
+		return nil
+	}
+	return part(p.r.OpenShift, "", 65532)
 }
 
 // placeDriftCheck puts the pod where those of the controller can run, which reach the cloud. Rules about other pods are for the replicas of the

@@ -304,7 +304,7 @@ func (w *text) removePlane(r plan.Result, p *plane) {
 		w.line("kubectl delete secret %s --namespace %s", driftCheckName, shell.Word(p.controllerNS.Value))
 	}
 	if r.Format == v1alpha1.Kustomize {
-		w.line("kubectl delete -k %s", dir)
+		w.line("kubectl delete -k %s --ignore-not-found", dir) // the token of a ServiceAccount goes with it
 		return
 	}
 	w.line("helm uninstall cinder-csi --namespace %s", shell.Word(p.releaseNS()))
