@@ -150,6 +150,8 @@ TLS_CIPHER_SUITES: {{ .Values.monitoring.tls.cipherSuites | quote }}
 TLS_MIN_VERSION: {{ .Values.monitoring.tls.minVersion | quote }}
 {{- end }}
 SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "" | quote }}
+{{- /* Never without snapshots: the provisioner has no right to list them then. */}}
+SNAPSHOT_SWEEP_INTERVAL: {{ .Values.snapshots.enabled | ternary "5m" "0s" | quote }}
 {{- with .Values.controller.settings }}
 {{ toYaml . }}
 {{- end }}
