@@ -14,6 +14,9 @@ func TestTheChartRefusesWhatItDoesNotKnow(t *testing.T) {
 		"a NetworkPolicy that keeps Prometheus from the metrics": {
 			"networkPolicy: {enabled: true, ports: [5000]}\nmonitoring: {kind: PodMonitor}", "networkPolicy.metricsNamespaces is empty",
 		},
+		"a provisioner without a flag that the chart sets": {
+			"images: {controller: {provisioner: {tag: v6.2.1}}}", "images.controller.provisioner.tag: external-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval",
+		},
 		"values of another version of the chart": {
 			"chartVersion: 0.0.9", "at '/chartVersion': value must be '" + chartVersion() + "'",
 		},

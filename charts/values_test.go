@@ -178,7 +178,7 @@ var generalRows = []row{
 	{leaf: "node.settings", value: "{GODEBUG: netdns=go}", objects: []string{nodeSettings, daemonSet}},
 	{leaf: "cloudConf.controller", value: "'[Global]'", objects: []string{controllerConfig, deployment}},
 	{leaf: "cloudConf.node", value: "'[Metadata]'", objects: []string{nodeConfig, daemonSet}},
-	{leaf: "snapshots.enabled", value: "false", objects: []string{snapshotClass, snapshotRoles, deployment}},
+	{leaf: "snapshots.enabled", value: "false", objects: []string{snapshotClass, snapshotRoles, controllerSettings, deployment}},
 	{leaf: "snapshots.className", value: "other", objects: []string{snapshotClass, "VolumeSnapshotClass/other"}},
 	{leaf: "snapshots.default", value: "false", objects: []string{snapshotClass}},
 	{leaf: "snapshots.force", value: "true", objects: []string{snapshotClass}},

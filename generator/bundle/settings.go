@@ -34,6 +34,10 @@ func (p *plane) controllerSettings() object {
 	if p.hosted() {
 		owner = "-1"
 	}
+	sweep := "0s" // never
+	if p.snapshots() {
+		sweep = "5m"
+	}
 	return merge(merge(p.sharedSettings(plan.RoleController, p.r.Controller), p.tlsSettings()), object{
 		"CAPACITY_OWNER_LEVEL": part(p.r.Hosted, "", owner),
 		"CLUSTER_ID":           whole(p.r.ClusterID),
@@ -45,6 +49,8 @@ func (p *plane) controllerSettings() object {
 		"PVC_ANNOTATIONS":      textOf(p.r.PVCAnnotations),
 		"REMOVE_STARTUP_TAINT": textOf(p.r.StartupTaint),
 		"SIDECAR_KUBECONFIG":   part(p.r.Hosted, "", kubeconfig),
+		// Only with snapshots the provisioner has the right to list them.
+		"SNAPSHOT_SWEEP_INTERVAL": part(p.r.SnapshotClass, "enabled", sweep),
 	})
 }
 

@@ -64,6 +64,10 @@ func TestDoctorReadsTheClusterOfTheKubeconfig(t *testing.T) {
 	if !strings.HasPrefix(r.Cluster, "context prod at http://127.0.0.1") || worst["cluster.version"] != doctor.OK || worst["cluster.secret"] != doctor.Error || worst["cluster.snapshots"] != doctor.Error {
 		t.Errorf("want the Secret and the CRDs to be missing, got %+v", r)
 	}
+	monitored := b.file(t, "monitored.yaml", strings.TrimSuffix(ownImage, "}")+", monitoring: {kind: PodMonitor, alerts: true}}")
+	if r, worst := findings(t, b, Failure, "--simulated", "--config", monitored, "--context", "prod"); worst["cluster.monitoring"] != doctor.Error {
+		t.Errorf("want the CRDs of the Prometheus operator to be missing, got %+v", r)
+	}
 	if r, _ := findings(t, b, OK, "--simulated", "--config", config, "--skip-cluster"); r.Cluster != "" {
 		t.Errorf("want no cluster, got %+v", r)
 	}

@@ -247,7 +247,7 @@ func TestSnapshotsTurnedOffAreRefusedUntilAccepted(t *testing.T) {
 	stdout, _, code := b.run(t, append(args, "--check")...)
 	want := "config: spec.snapshots.enabled changes from true to false\n" +
 		"config: snapshotClass: enabled changes from true to false [ClusterRole/cinder-csi-provisioner-snapshots, ClusterRole/cinder-csi-snapshotter, " +
-		"ClusterRoleBinding/cinder-csi-provisioner-snapshots, and 6 more] (generate refuses this without --accept snapshots)\n" +
+		"ClusterRoleBinding/cinder-csi-provisioner-snapshots, and 7 more] (generate refuses this without --accept snapshots)\n" +
 		"config: snapshotClass.backup: enabled changes from true to false [VolumeSnapshotClass/cinder-csi-backup] (generate refuses this without --accept snapshots)\n"
 	if code != Different || stdout != want {
 		t.Errorf("--check: want exit 2 and %q, got %d: %q", want, code, stdout)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -114,6 +115,73 @@ func TestARunningInstallationBecomesAConfigurationThatPlanTakes(t *testing.T) {
 	}
 	if _, stderr, code := b.run(t, "import", conf, "--clouds-yaml", clouds); code != Usage || !strings.Contains(stderr, "exists; name a new file") {
 		t.Errorf("want a refusal of a file that exists, got %d: %s", code, stderr)
+	}
+}
+
+// pooled is running with a copy of the DaemonSet for nodes with another directory of kubelet and a cloud.conf of their own.
+func pooled(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/apis/apps/v1/daemonsets":
+		const pods = `{"metadata": {"namespace": "storage", "name": "%s"}, "spec": {"template": {"spec": {%s"containers": [{"name": "cinder-csi-plugin",
+			"image": "registry.k8s.io/provider-os/cinder-csi-plugin:v1.36.0", "args": ["--provide-controller-service=false"]}],
+			"volumes": [{"name": "r", "hostPath": {"path": "%s/plugins_registry/"}}, {"name": "cloud-config", %s}]}}}}`
+		_, _ = fmt.Fprintf(w, `{"kind": "List", "apiVersion": "v1", "items": [`+pods+`,`+pods+`,`+pods+`]}`,
+			"cinder-nodeplugin", `"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [
+			{"key": "node-pool", "operator": "NotIn", "values": ["small", "dense"]}]}]}}}, `, "/data/kubelet", `"secret": {"secretName": "cloud-config"}`,
+			"small", `"nodeSelector": {"node-pool": "small"}, `, "/var/lib/kubelet", `"configMap": {"name": "small"}`,
+			"dense", `"nodeSelector": {"node-pool": "dense"}, `, "/data/kubelet", `"secret": {"secretName": "dense"}`)
+	case "/api/v1/namespaces/storage/configmaps/small":
+		_, _ = w.Write([]byte(`{"data": {"cloud.conf": "[Global]\nuse-clouds=true\n[BlockStorage]\nnode-volume-attach-limit=8\n", "ca.pem": "x"}}`))
+	case "/api/v1/namespaces/storage/secrets/dense":
+		_, _ = w.Write([]byte(`{"data": {"cloud.conf": "Y2FuYXJ5"}}`))
+	default:
+		running(w, r)
+	}
+}
+
+func TestFurtherDaemonSetsOfAClusterBecomePoolsOfABundle(t *testing.T) {
+	b := newBed(t)
+	b.sim.SetVolumeZones("nova")
+	b.api = http.HandlerFunc(pooled)
+	stdout, stderr, code := b.run(t, "import", "--context", "prod", "--simulated", b.file(t, "cloud.conf", upstreamConf))
+	if code != OK {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	const pools = `  nodePools:
+    - name: dense
+      nodeSelector:
+        node-pool: dense
+    - name: small
+      nodeSelector:
+        node-pool: small
+      volumeAttachLimit: 8
+      kubeletDir: /var/lib/kubelet
+`
+	for _, want := range []string{pools, `volumeAttachLimit: "20"`, "kubeletDir: /data/kubelet"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("want %q in:\n%s", want, stdout)
+		}
+	}
+	if strings.Contains(stdout, "affinity") {
+		t.Errorf("the affinity of all nodes would keep the pods of the pools from their nodes:\n%s", stdout)
+	}
+	for _, want := range []string{
+		"the cluster: ConfigMap storage/small: [BlockStorage] node-volume-attach-limit: is now spec.nodePools: the volumeAttachLimit of the pool small\n",
+		"the cluster: ConfigMap storage/small: [Global] use-clouds: left out: a pool has its own nodes",
+		"the cluster: ConfigMap storage/small: data ca.pem: left out: a pool has its own nodes",
+		"the cluster: Secret storage/dense: the keys cloud.conf: left out: if its cloud.conf has node-volume-attach-limit, write that into volumeAttachLimit of the pool",
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("want %q in:\n%s", want, stderr)
+		}
+	}
+	config := b.file(t, "distribution.yaml", stdout+"\n")
+	for format, file := range map[string]string{"kustomize": "driver/pools/small.yaml", "helm": "values.yaml"} {
+		dir := filepath.Join(b.dir, format)
+		b.ok(t, "generate", "--simulated", "--target", "vanilla", "--format", format, "--config", config, "--output-dir", dir)
+		if content, err := os.ReadFile(filepath.Join(dir, file)); err != nil || !strings.Contains(string(content), "small") {
+			t.Errorf("%s: want the pool in %s, got %v:\n%s", format, file, err, content)
+		}
 	}
 }
 

@@ -55,6 +55,7 @@ func (c *clusterCheck) run(ctx context.Context) {
 	c.checkTaken(ctx, err == nil)
 	c.checkPorts(ctx)
 	c.checkNetwork(ctx)
+	c.checkMonitoring(ctx)
 	c.checkClasses(ctx)
 }
 
@@ -108,26 +109,9 @@ func (c *clusterCheck) checkSnapshots(ctx context.Context, listed bool) {
 		c.report.ok("cluster.snapshots", "the bundle makes no snapshots")
 		return
 	}
-	const kinds = "volumesnapshots, volumesnapshotcontents, volumesnapshotclasses"
-	var api struct {
-		Resources []struct {
-			Name string `json:"name"`
-		} `json:"resources"`
-	}
-	err := c.cluster.Get(ctx, "/apis/snapshot.storage.k8s.io/v1", &api)
-	if err != nil && !errors.Is(err, cluster.ErrNotFound) {
-		c.failed("the snapshot CRDs", err)
+	missing, err := c.notServed(ctx, "/apis/snapshot.storage.k8s.io/v1", "volumesnapshots", "volumesnapshotcontents", "volumesnapshotclasses")
+	if c.failed("the snapshot CRDs", err) {
 		return
-	}
-	var missing []string
-	for kind := range strings.SplitSeq(kinds, ", ") {
-		served := false
-		for _, r := range api.Resources {
-			served = served || r.Name == kind
-		}
-		if !served {
-			missing = append(missing, kind)
-		}
 	}
 	if len(missing) > 0 {
 		c.report.add("cluster.snapshots", Error, "the API server does not serve "+list(missing)+" of snapshot.storage.k8s.io/v1",
@@ -146,6 +130,22 @@ func (c *clusterCheck) checkSnapshots(ctx context.Context, listed bool) {
 		c.report.add("cluster.snapshots", Warning, "no Deployment runs a snapshot controller", "without it, VolumeSnapshots stay as they are",
 			"install the snapshot-controller of kubernetes-csi/external-snapshotter; a managed control plane may run it where nobody sees it")
 	}
+}
+
+// notServed are the kinds of an API that the API server does not serve.
+func (c *clusterCheck) notServed(ctx context.Context, api string, kinds ...string) ([]string, error) {
+	var served struct {
+		Resources []struct {
+			Name string `json:"name"`
+		} `json:"resources"`
+	}
+	if err := c.cluster.Get(ctx, api, &served); err != nil && !errors.Is(err, cluster.ErrNotFound) {
+		return nil, err
+	}
+	for _, r := range served.Resources {
+		kinds = slices.DeleteFunc(kinds, func(kind string) bool { return kind == r.Name })
+	}
+	return kinds, nil
 }
 
 func (c *clusterCheck) checkDriver(ctx context.Context) {

@@ -22,9 +22,14 @@ const bundleYAML = `
 - {kind: StorageClass, metadata: {name: fast, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}, provisioner: cinder.csi.openstack.org, parameters: {type: fast}}
 - {kind: VolumeSnapshotClass, metadata: {name: cinder-csi, annotations: {snapshot.storage.kubernetes.io/is-default-class: "true"}}, driver: cinder.csi.openstack.org}
 - {kind: ClusterRoleBinding, metadata: {name: cinder-csi-attacher}, subjects: [{kind: ServiceAccount, name: cinder-csi-controller, namespace: cinder-csi}]}
+- {kind: PodMonitor, metadata: {name: cinder-csi-controller, namespace: cinder-csi, labels: {release: kps}}}
+- {kind: PodMonitor, metadata: {name: cinder-csi-node, namespace: cinder-csi-node, labels: {release: kps}}}
+- {kind: PrometheusRule, metadata: {name: cinder-csi-controller, namespace: cinder-csi, labels: {release: kps}}}
 - kind: NetworkPolicy
   metadata: {name: cinder-csi-controller, namespace: cinder-csi}
   spec:
+    policyTypes: [Egress, Ingress]
+    ingress: [{from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}], ports: [{port: metrics}]}]
     egress:
     - ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}]
       to: [{namespaceSelector: {}}, {ipBlock: {cidr: 169.254.20.10/32}}]
@@ -67,8 +72,16 @@ func newAPI() api {
 		"/api/v1/nodes":                                          `{"items": [{"metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "az1"}}}]}`,
 		"/api/v1/namespaces/cinder-csi/secrets/cinder-csi-cloud": `{"data": {"clouds.yaml": "aHVudGVyMg=="}}`,
 	}
+	a[monitoringAPI] = `{"resources": [{"name": "podmonitors"}, {"name": "prometheusrules"}]}`
+	a[prometheusList] = `{"items": [` + prometheusIn("monitoring", `{"matchLabels": {"release": "kps"}}`, `{}`) + `]}`
 	a["/apis/apps/v1/deployments"] = `{"items": [` + workloadJSON("kube-system", "snapshot-controller", "registry.k8s.io/sig-storage/snapshot-controller:v8", "") + `]}`
 	return a
+}
+
+// prometheusIn is a Prometheus with the same selectors for monitors and for rules.
+func prometheusIn(namespace, objects, namespaces string) string {
+	return fmt.Sprintf(`{"metadata": {"namespace": %q, "name": "p"}, "spec": {"podMonitorSelector": %[2]s, "podMonitorNamespaceSelector": %[3]s, "ruleSelector": %[2]s, "ruleNamespaceSelector": %[3]s}}`,
+		namespace, objects, namespaces)
 }
 
 // apiServerAt is the EndpointSlice of the API server.
@@ -212,6 +225,24 @@ var clusterFaults = []struct {
 		"a DNS cache on the nodes", "/apis/apps/v1/daemonsets", `{"items": [` + nodeLocalDNS("169.254.20.10,10.96.0.10") + `]}`,
 		"cluster.network", Error, "DaemonSet kube-system/node-local-dns answers DNS at addresses of the nodes that the NetworkPolicy of the bundle does not open: 10.96.0.10/32",
 	},
+	{"no CRDs of the Prometheus operator", monitoringAPI, "", "cluster.monitoring", Error, "does not serve podmonitors, prometheusrules of monitoring.coreos.com/v1"},
+	{
+		"a Prometheus that selects other labels", prometheusList, `{"items": [` + prometheusIn("monitoring", `{"matchLabels": {"release": "stack"}}`, `{}`) + `]}`,
+		"cluster.monitoring", Warning, "no Prometheus selects each PodMonitor of the bundle: Prometheus monitoring/p (release=stack in every namespace)",
+	},
+	{
+		"a Prometheus of some namespaces", prometheusList, `{"items": [` + prometheusIn("monitoring", `{}`, `{"matchLabels": {"watch": "yes"}}`) + `]}`,
+		"cluster.monitoring", Warning, "no Prometheus selects each PrometheusRule of the bundle: Prometheus monitoring/p (all in namespaces with watch=yes)",
+	},
+	{
+		"a Prometheus of its own namespace", prometheusList, `{"items": [` + prometheusIn("cinder-csi", `{}`, `null`) + `]}`,
+		"cluster.monitoring", Warning, "no Prometheus selects each PodMonitor of the bundle: Prometheus cinder-csi/p (all in its own namespace)",
+	},
+	{"a Prometheus that selects nothing", prometheusList, `{"items": [` + prometheusIn("monitoring", `null`, `{}`) + `]}`, "cluster.monitoring", Warning, "Prometheus monitoring/p (nothing)"},
+	{
+		"a Prometheus that the policy keeps out", prometheusList, `{"items": [` + prometheusIn("observability", `{}`, `{}`) + `]}`,
+		"cluster.monitoring", Warning, "the NetworkPolicy of the bundle does not let in Prometheus observability/p from namespace observability",
+	},
 	{"a class that cannot change", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "fast"}, "provisioner": "cinder.csi.openstack.org"}]}`, "cluster.classes", Error, "StorageClass fast exists with another"},
 	{"another default class", "/apis/storage.k8s.io/v1/storageclasses", `{"items": [{"metadata": {"name": "nfs", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}}]}`, "cluster.classes", Warning, "StorageClass nfs is the default already"},
 	{
@@ -269,6 +300,45 @@ func TestABundleThatIsInstalledAlreadyIsFine(t *testing.T) {
 		"provisioner": "cinder.csi.openstack.org", "parameters": {"type": "fast"}, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"}]}`
 	if r := clusterReport(t, a, install(t)); r.Count(Error)+r.Count(Warning) != 0 || !has(r, "cluster.driver", OK, "installed already") {
 		t.Errorf("want only ok, got %+v", r.Findings)
+	}
+}
+
+// Prometheus reads the monitors, and another object may read the rules.
+func TestAThanosRulerReadsTheRules(t *testing.T) {
+	a := newAPI()
+	a[prometheusList] = `{"items": [{"metadata": {"namespace": "monitoring", "name": "p"}, "spec": {"podMonitorSelector": {}, "podMonitorNamespaceSelector": {}}}]}`
+	a[monitoringAPI+"/thanosrulers"] = `{"items": [{"metadata": {"namespace": "monitoring", "name": "r"}, "spec": {"ruleSelector": {}, "ruleNamespaceSelector": {}}}]}`
+	if r := clusterReport(t, a, install(t)); !has(r, "cluster.monitoring", OK, "a Prometheus selects every monitor and alert") {
+		t.Errorf("want cluster.monitoring ok, got %+v", r.Findings)
+	}
+}
+
+func TestAPrometheusAgentReadsNoRules(t *testing.T) {
+	a := newAPI()
+	delete(a, prometheusList)
+	a["/apis/monitoring.coreos.com/v1alpha1/prometheusagents"] = `{"items": [` + prometheusIn("monitoring", `{}`, `{}`) + `]}`
+	r := clusterReport(t, a, install(t))
+	if !has(r, "cluster.monitoring", Warning, "no Prometheus selects each PrometheusRule of the bundle") || has(r, "cluster.monitoring", Warning, "PodMonitor") {
+		t.Errorf("want a warning about the rules alone, got %+v", r.Findings)
+	}
+}
+
+func TestTheAdviceAboutMonitoringCanBePasted(t *testing.T) {
+	a := newAPI()
+	a[prometheusList] = `{"items": [` + prometheusIn("monitoring", `{"matchLabels": {"release": "true", "team": "a"}}`, `{}`) + `]}`
+	for _, f := range clusterReport(t, a, install(t)).Findings {
+		if f.ID == "cluster.monitoring" && !strings.Contains(f.Do, `spec.monitoring.labels to the labels that your Prometheus selects: {release: "true", team: "a"}`) {
+			t.Errorf("want the labels in the advice, got %+v", f)
+		}
+	}
+}
+
+func TestWithoutAPrometheusNobodyKnowsWhoReadsTheMetrics(t *testing.T) {
+	a := newAPI()
+	delete(a, prometheusList)
+	r := clusterReport(t, a, install(t))
+	if len(r.NotChecked) != 1 || !strings.Contains(r.NotChecked[0].What, "who reads the metrics") || r.Count(Warning) > 0 {
+		t.Errorf("want one gap, got %+v %+v", r.NotChecked, r.Findings)
 	}
 }
 

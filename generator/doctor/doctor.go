@@ -90,6 +90,7 @@ var Checks = []Check{
 	{"cluster.rights", "no other bundle of this project has the ClusterRoleBindings or the pods of this one"},
 	{"cluster.ports", "no other pod of the cluster declares a host port of the nodes"},
 	{"cluster.network", "the NetworkPolicy of the bundle lets the controller reach the API server and the DNS of the cluster"},
+	{"cluster.monitoring", "the Prometheus operator serves the kinds of the monitors and alerts, a Prometheus selects them, and it can reach the metrics"},
 	{"cluster.classes", "no class of the bundle collides with one that exists, and at most one is the default"},
 }
 

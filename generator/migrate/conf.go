@@ -85,24 +85,31 @@ func setCloud(p *proposal, v value) (err error) {
 	return err
 }
 
-// setAttachLimit reads the limit as upstream does: 0 is none, and what is out of range is 256.
 func setAttachLimit(p *proposal, v value) error {
-	text, err := v.text()
+	n, err := attachLimit(v)
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		return errType
-	}
-	if n == 0 {
-		return leave("0 is no limit; each node calculates its own (spec.volumeAttachLimit: auto)")
-	}
-	if n < 0 || n > 256 {
-		n = 256
-	}
 	p.Spec.VolumeAttachLimit = v1alpha1.IntOrAuto(strconv.Itoa(n))
 	return nil
+}
+
+// attachLimit reads the limit as upstream does: 0 is none, and what is out of range is 256.
+func attachLimit(v value) (int, error) {
+	text, err := v.text()
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	switch {
+	case err != nil:
+		return 0, errType
+	case n == 0:
+		return 0, leave("0 is no limit; each node calculates its own (spec.volumeAttachLimit: auto)")
+	case n < 0 || n > 256:
+		return 256, nil
+	}
+	return n, nil
 }
 
 func setSearchOrder(p *proposal, v value) error {

@@ -53,6 +53,9 @@ func (p *proposal) readConfigMap(d document) error {
 		return p.problem("it lacks the key %s, and OpenShift's operator refuses it too", confKey)
 	}
 	data, _ := d.yaml["data"].(map[string]any)
+	if pool := p.known.nodePools.mountedBy(d); pool != nil {
+		return p.readPoolConfig(pool, data)
+	}
 	if d.live {
 		return p.readMounted(data)
 	}

@@ -24,6 +24,7 @@ type facts struct {
 	controller     bool           // a Deployment runs the driver
 	volumes        Found          // the PersistentVolumes
 	volumeFiles    []string       // the arguments with PersistentVolumes
+	nodePools      *nodePools     // the DaemonSets of the driver; nil: at most one
 	openShift      bool           // an object of OpenShift is there, whose built-in driver keeps its name
 
 	defaultSnapshotClass string // that of the bundle; found while the documents are read
@@ -62,6 +63,7 @@ func (in *input) survey() (*facts, error) {
 			f.withoutZones = f.withoutZones || d.conf == nil && turnsZonesOff(d)
 		}
 	}
+	f.nodePools = findNodePools(in.documents)
 	return f, nil
 }
 

@@ -85,11 +85,11 @@ func TestAClusterIDThatCannotBeReadIsRefused(t *testing.T) {
 }
 
 func TestAKeyThatTheChartDoesNotHaveIsNamedAndTheRestIsRead(t *testing.T) {
-	spec, notes := imported(t, "clusterID: blue\ncsi: {provisoner: {topology: hunter2}, plugin: {kubeletDir: hunter2}}\nnewKey: {password: hunter2}\n")
+	spec, notes := imported(t, "clusterID: blue\ncsi: {provisoner: {topology: hunter2}, plugin: {kubeletDir: hunter2}}\nnewKey: {password: hunter2}\nadditionalDaemonSets: {gpu: {nodeSelector: {hunter2: x}}}\n")
 	if !strings.Contains(spec, "clusterID: blue") || strings.Contains(spec+notes, "hunter2") {
 		t.Errorf("want the key that is known, and no value, got:\n%s%s", spec, notes)
 	}
-	for _, key := range []string{"csi.provisoner", "csi.plugin.kubeletDir", "newKey"} {
+	for _, key := range []string{"csi.provisoner", "csi.plugin.kubeletDir", "newKey", "additionalDaemonSets"} {
 		if want := fmt.Sprintf("file: %s: left out: import does not know this key", key); !strings.Contains(notes, want) {
 			t.Errorf("want %q in:\n%s", want, notes)
 		}

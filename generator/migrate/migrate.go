@@ -91,6 +91,7 @@ func (i *Importer) Import(files iter.Seq2[File, error]) (v1alpha1.Distribution, 
 	if err := errors.Join(problems...); err != nil {
 		return v1alpha1.Distribution{}, nil, err
 	}
+	all.into.Spec.NodePools = known.nodePools.proposed()
 	i.credentials = known.confs
 	mapped, err := known.keepZones(&all.into.Spec.Topology, i.Zones)
 	if err != nil {
@@ -230,5 +231,6 @@ func Rows() []Note {
 	for _, k := range objectKinds {
 		add(k.kind, k.rules)
 	}
+	add("further DaemonSet", nodePoolRules)
 	return rows
 }

@@ -83,7 +83,7 @@ var objectKinds = []objectKind{
 	{kind: "ConfigMap", only: isConfigMap, rules: configMapRules, read: (*proposal).readConfigMap},
 	{kind: "Secret", rules: secretRules, read: (*proposal).readSecret},
 	{group: appsGroup, kind: "Deployment", only: runsDriver, rules: deploymentRules},
-	{group: appsGroup, kind: "DaemonSet", only: runsDriver, rules: daemonSetRules},
+	{group: appsGroup, kind: "DaemonSet", only: runsDriver, rules: daemonSetRules, read: (*proposal).readDaemonSet},
 	{group: storageGroup, kind: "StorageClass", only: isCinderClass, rules: storageClassRules, read: (*proposal).readStorageClass},
 	{group: snapshotGroup, kind: "VolumeSnapshotClass", only: isCinderSnapshotClass, rules: snapshotClassRules, read: (*proposal).readSnapshotClass},
 	{kind: "PersistentVolume", only: isCinderVolume, rules: volumeRules, read: func(*proposal, document) error { return nil }}, // survey reads them

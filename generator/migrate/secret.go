@@ -72,6 +72,8 @@ func (p *proposal) readSecret(d document) error {
 		}
 		p.Spec.HyperShift.KubeconfigSecret = name
 		p.note(shape, secretRules[1].to, "")
+	case p.known.nodePools.mountedBy(d) != nil:
+		p.note(shape, "", limitOfPool)
 	case d.live && slices.Contains(keys, confKey):
 		p.known.credentials = true
 		p.note(shape, "", liveSecret+p.confCommand(name))

@@ -163,7 +163,7 @@ func podRules(at string, pods pods) []rule {
 		{key: at + "podLabels", to: to + "podLabels", set: setPodMap(pods, labels)},
 		{key: at + "podSecurityContext", why: "the pods of a bundle have the least rights that work; spec.planes.controller.runAsUser sets the user of the controller"},
 		{key: at + "securityContext", why: "the containers of a bundle have the least rights that work"},
-		{key: at + "affinity", to: to + "affinity", set: eachPlane(pods, func(pl *v1alpha1.Plane) any { return &pl.Affinity })},
+		{key: at + "affinity", to: to + "affinity", set: setAffinity(pods)},
 		{key: at + "nodeSelector", to: to + "nodeSelector", set: eachPlane(pods, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
 		{key: at + "tolerations", to: to + "tolerations", set: eachPlane(pods, func(pl *v1alpha1.Plane) any { return &pl.Tolerations })},
 		{key: at + "extraArgs", to: "spec.driver.extraArgs." + pods.name, set: setExtraArgs(pods)},

@@ -59,7 +59,7 @@ func templateRules(of pods) []rule {
 		{key: pod + "containers", to: "the Distribution, by the rows of container", set: setContainers(of)},
 		{key: pod + "nodeSelector", to: to + "nodeSelector", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.NodeSelector })},
 		{key: pod + "tolerations", to: to + "tolerations", set: setTolerations(of)},
-		{key: pod + "affinity", to: to + "affinity", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.Affinity })},
+		{key: pod + "affinity", to: to + "affinity", set: setAffinity(of)},
 		{key: pod + "topologySpreadConstraints", to: to + "topologySpreadConstraints", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.TopologySpreadConstraints })},
 		{key: pod + "priorityClassName", to: to + "priorityClassName", set: eachPlane(of, func(pl *v1alpha1.Plane) any { return &pl.PriorityClassName })},
 		{key: pod + "imagePullSecrets", to: to + "imagePullSecrets", set: setPlanePullSecrets(of)},

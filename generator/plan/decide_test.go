@@ -50,6 +50,8 @@ func TestWhatCannotBeRightIsRefusedWithItsKey(t *testing.T) {
 		{v1alpha1.Standalone, "spec: {openshift: {coexistence: adpot}}", "did you mean adopt?"},
 		{v1alpha1.Vanilla, "spec: {driver: {name: Not_A_Name}}", "spec.driver.name"},
 		{v1alpha1.Vanilla, "spec: {driver: {logLevel: 11}}", "spec.driver.logLevel"},
+		{v1alpha1.Vanilla, "spec: {images: {provisioner: {tag: v6.2.1}}}", "spec.images.provisioner.tag: external-provisioner v6.2.1 has no flag --snapshot-orphan-sweep-interval"},
+		{v1alpha1.Vanilla, "spec: {planes: {controller: {images: {provisioner: {registry: mirror.example, tag: v5.3.0}}}}}", "spec.images.provisioner.tag: external-provisioner v5.3.0"},
 		{v1alpha1.Vanilla, "spec: {kubernetesVersion: latest}", "spec.kubernetesVersion"},
 		{v1alpha1.Vanilla, "spec: {namespaces: {node: Kube}}", "spec.namespaces.node"},
 		{v1alpha1.Vanilla, "spec: {topology: {mode: 'on'}}", "spec.topology.mode"},
@@ -313,6 +315,16 @@ func TestAnEmptyNodeSelectorMeansEveryNodeAndStaysInThePlan(t *testing.T) {
 	text, err := v1alpha1.YAML(r.Config.Planes.Controller)
 	if err != nil || string(text) != "nodeSelector: {}\ntolerations: []\n" {
 		t.Errorf("want both empty in the plan, got %v:\n%s", err, text)
+	}
+}
+
+// The tag of another build, such as OpenShift's, does not say which flags the program has; nor does a tag beside a digest.
+func TestOnlyAReleaseOfTheProvisionerIsComparedByItsTag(t *testing.T) {
+	for _, image := range []string{
+		"{tag: v6.3.0}", "{tag: v7.0.0}", "{tag: v10.1.2}", "{tag: v6.3.0-rc1}", "{tag: main}", "{registry: r.example, repository: ose-csi-external-provisioner, tag: v4.20.0}",
+		"{tag: v5.3.0, digest: 'sha256:" + strings.Repeat("ab", 32) + "'}",
+	} {
+		decide(t, cloudOf("standard"), "spec: {images: {provisioner: "+image+"}}", v1alpha1.Vanilla)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cinder-csi/cinder-csi/generator/v1alpha1"
@@ -103,6 +104,24 @@ func (r Result) Unpublished() []string {
 func (d *decider) warnOfImage(r Result) {
 	for _, name := range slices.Backward(r.Unpublished()) {
 		d.warnings = slices.Insert(d.warnings, 0, "the "+name+" image: "+unpublished+name)
+	}
+}
+
+// releasedProvisioner is the tag of a release of external-provisioner; other builds may have the flags of a later one.
+var releasedProvisioner = regexp.MustCompile(`^v([0-9]+)\.([0-9]+)\.[0-9]+$`)
+
+// checkProvisioner refuses a release without a flag that every bundle sets, because an unknown flag ends a program at once.
+func (d *decider) checkProvisioner(r Result) {
+	name, tag, digest := SplitImage(r.Image(r.Controller, "provisioner").Value)
+	m := releasedProvisioner.FindStringSubmatch(tag)
+	if m == nil || digest != "" || !strings.HasSuffix(name, "/csi-provisioner") {
+		return
+	}
+	major, errMajor := strconv.Atoi(m[1])
+	minor, errMinor := strconv.Atoi(m[2])
+	if errMajor == nil && errMinor == nil && (major < 6 || major == 6 && minor < 3) {
+		d.problem("spec.images.provisioner.tag: external-provisioner %s has no flag --snapshot-orphan-sweep-interval, which the bundle sets, and ends at once; "+
+			"name v6.3.0 or later, or leave the tag out", tag)
 	}
 }
 

@@ -22,15 +22,15 @@ func hosted(t *testing.T, look func(t *testing.T, spec v1alpha1.Spec, objects []
 	}
 }
 
-// controllerPod is the pod of the management plane.
+// controllerPod is the pod of the Deployment: of hypershift's management plane, or of the one plane of other targets.
 func controllerPod(t *testing.T, objects []verify.Object) (verify.Object, *corev1.PodTemplateSpec) {
 	t.Helper()
 	for _, o := range objects {
-		if o.Plane == "management" && o.Kind() == "Deployment" {
+		if o.Kind() == "Deployment" {
 			return o, podOf(t, o)
 		}
 	}
-	t.Fatal("the management plane has no Deployment")
+	t.Fatal("the bundle has no Deployment")
 	return verify.Object{}, nil
 }
 

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/cinder-csi/cinder-csi/generator/field"
@@ -24,20 +25,25 @@ var update = flag.Bool("update", false, "write the pages that this package makes
 // operatorParts is what OpenShift's operator deploys; testdata/openshift-parity.yaml describes its fields.
 type operatorParts struct {
 	Read       string // the repository and the commit
+	Deploys    struct{ Both, Made, Standalone, Hosted []string }
 	Deviations map[string]string
-	Objects    []operatorObject // of a stand-alone cluster
-	Hosted     []operatorObject // of a hosted one, as far as they differ
+	Objects    []operatorObject // of a stand-alone cluster, and of a hosted one
+	Hosted     []operatorObject // of a hosted one alone
 }
 
 type operatorObject struct {
 	Operator, Object, In string
-	Sidecar, Proxy       bool // it has the rows of every sidecar, or of every kube-rbac-proxy
+	Of                   []string     // the objects of the operator that it is about
+	Only                 string       // standalone: a hosted cluster does not have it
+	Hosted               *operatorRow // of a hosted cluster: another object, or a deviation for all rows
+	Sidecar, Proxy       bool         // it has the rows of every sidecar, or of every kube-rbac-proxy
 	Rows                 []operatorRow
 }
 
 type operatorRow struct {
 	What, Object, At, Deviation string
 	Is                          any
+	Hosted                      *operatorRow // what differs on a hosted cluster
 }
 
 // mostDeviations is how many named differences are allowed.
@@ -94,6 +100,67 @@ func readParts(t *testing.T) operatorParts {
 	return parts
 }
 
+// onHosted is the part as a hosted cluster has it: each row with its plane, and those that differ from a stand-alone cluster.
+func (part operatorObject) onHosted() (all, differing operatorObject) {
+	hosted := part
+	hosted.Object, hosted.Rows = withPlane(part.Object), nil
+	if h := part.Hosted; h != nil && h.Object != "" {
+		hosted.Object = h.Object
+	}
+	if h := part.Hosted; h != nil && h.Deviation != "" {
+		hosted.Rows = []operatorRow{{What: "it", Deviation: h.Deviation}}
+		return hosted, hosted
+	}
+	differing = hosted
+	for _, r := range part.Rows {
+		row := r
+		switch h := r.Hosted; {
+		case h != nil && h.Deviation != "":
+			row = operatorRow{What: cmp.Or(h.What, r.What), Deviation: h.Deviation}
+		case h != nil:
+			row = operatorRow{What: cmp.Or(h.What, r.What), Object: cmp.Or(h.Object, withPlane(r.Object)), At: cmp.Or(h.At, r.At), Is: r.Is}
+			if h.Is != nil {
+				row.Is = h.Is
+			}
+		default:
+			row.Object = withPlane(r.Object)
+		}
+		hosted.Rows = append(hosted.Rows, row)
+		if r.Hosted != nil {
+			differing.Rows = append(differing.Rows, row)
+		}
+	}
+	return hosted, differing
+}
+
+// withPlane is a place in the plane that has it.
+func withPlane(object string) string {
+	kind, name, _ := strings.Cut(object, "/")
+	switch kind {
+	case "":
+		return ""
+	case "Deployment", "PodDisruptionBudget", "NetworkPolicy":
+		return "management/" + object
+	case "ConfigMap", "ServiceAccount":
+		if !strings.HasPrefix(name, "cinder-csi-node") {
+			return "management/" + object
+		}
+	}
+	return "guest/" + object
+}
+
+// hosted are all parts of a hosted cluster.
+func (p operatorParts) hosted() []operatorObject {
+	var all []operatorObject
+	for _, part := range p.Objects {
+		if part.Only == "" {
+			hosted, _ := part.onHosted()
+			all = append(all, hosted)
+		}
+	}
+	return append(all, p.Hosted...)
+}
+
 // adopting is a configuration that switches on what the operator deploys.
 func adopting() v1alpha1.Spec {
 	return v1alpha1.Spec{
@@ -111,9 +178,12 @@ func hostedLike() v1alpha1.Spec {
 	user := int64(1001)
 	return v1alpha1.Spec{
 		HyperShift: v1alpha1.HyperShift{InfraID: "prod-x7k2p", Platform: "OpenStack"},
+		Monitoring: v1alpha1.Monitoring{Kind: v1alpha1.ServiceMonitor},
+		TrustedCA:  true,
 		Planes: v1alpha1.Planes{
 			Controller: v1alpha1.Plane{
-				NodeSelector: map[string]string{"storage": "yes"}, ImagePullSecrets: []string{"pull-secret"}, RunAsUser: &user,
+				NodeSelector: map[string]string{"storage": "yes"}, Tolerations: []v1alpha1.Toleration{{Key: "storage", Operator: "Exists"}},
+				PodLabels: map[string]string{"team": "storage"}, ImagePullSecrets: []string{"pull-secret"}, RunAsUser: &user,
 				Proxy: v1alpha1.Proxy{HTTPS: "http://proxy.example:3128", NoProxy: "example.org"},
 			},
 			Node: v1alpha1.Plane{Images: v1alpha1.Images{Driver: v1alpha1.Image{Registry: "guest.example", Repository: "driver", Tag: "v1"}}},
@@ -143,7 +213,7 @@ func TestABundleHasWhatOpenShiftsOperatorDeploys(t *testing.T) {
 		target v1alpha1.Target
 		spec   v1alpha1.Spec
 		parts  []operatorObject
-	}{{v1alpha1.Standalone, adopting(), parts.Objects}, {v1alpha1.HostedControlPlane, hostedLike(), parts.Hosted}} {
+	}{{v1alpha1.Standalone, adopting(), parts.Objects}, {v1alpha1.HostedControlPlane, hostedLike(), parts.hosted()}} {
 		r := decide(t, cluster.spec, clouds["topology on"], cluster.target)
 		kustomize := byName(build(t, r, v1alpha1.Kustomize))
 		helm := byName(build(t, r, v1alpha1.Helm))
@@ -174,6 +244,30 @@ func TestABundleHasWhatOpenShiftsOperatorDeploys(t *testing.T) {
 	}
 }
 
+// TestEveryObjectOfOpenShiftsOperatorHasAPart fails for an object of the operator that no part of the table is about, on either kind of cluster.
+func TestEveryObjectOfOpenShiftsOperatorHasAPart(t *testing.T) {
+	parts := readParts(t)
+	for cluster, test := range map[string]struct {
+		deploys []string
+		parts   []operatorObject
+	}{
+		"standalone": {slices.Concat(parts.Deploys.Both, parts.Deploys.Made, parts.Deploys.Standalone), parts.Objects},
+		"hosted":     {slices.Concat(parts.Deploys.Both, parts.Deploys.Made, parts.Deploys.Hosted), parts.hosted()},
+	} {
+		var of []string
+		for _, part := range test.parts {
+			if of = append(of, part.Of...); len(part.Of) > 0 && len(part.Rows) == 0 {
+				t.Errorf("%s: %s has no rows", cluster, part.Operator)
+			}
+		}
+		slices.Sort(of)
+		slices.Sort(test.deploys)
+		if diff := gocmp.Diff(slices.Compact(test.deploys), slices.Compact(of)); diff != "" {
+			t.Errorf("%s: the objects of the operator, and those with a part (-want +got):\n%s", cluster, diff)
+		}
+	}
+}
+
 // missing is what the bundle lacks of a row.
 func (part operatorObject) missing(objects map[string]verify.Object, row operatorRow) string {
 	name, at := part.Object, part.In+row.At
@@ -195,7 +289,7 @@ func (part operatorObject) missing(objects map[string]verify.Object, row operato
 	if elements, isList := got.([]any); isList && slices.ContainsFunc(elements, func(e any) bool { return reflect.DeepEqual(e, want) }) {
 		return ""
 	}
-	return cmp.Diff(want, got)
+	return gocmp.Diff(want, got)
 }
 
 func asJSON(v any) any {
@@ -224,7 +318,7 @@ func TestThePageOfTheParityIsMadeFromTheTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
+	if diff := gocmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("%s is stale; go test ./generator/verify -run Parity -update writes it:\n%s", path, diff)
 	}
 }
@@ -234,7 +328,7 @@ func (p operatorParts) page() string {
 	fmt.Fprintf(&b, `# What OpenShift's operator deploys, and where a bundle has it
 
 OpenShift's operator for Cinder deploys its driver from manifests, and completes them while it runs. This page lists both: %d parts for a
-stand-alone cluster, and %d more for a hosted one (HyperShift). It says what a bundle has in their place. It was read at
+stand-alone cluster, and %d for a hosted one (HyperShift). It says what a bundle has in their place. It was read at
 `+"`%s`"+`: its generated assets, and the hooks that change the workloads at run time. A test compares both forms of a
 bundle with each row. The bundle for the target standalone has `+"`coexistence: adopt`, a ServiceMonitor, a NetworkPolicy, `trustedCA` and a proxy"+`.
 That for hypershift has what the operator takes from the HostedControlPlane. The page is made from the table of that test:
@@ -244,14 +338,39 @@ That for hypershift has what the operator takes from the HostedControlPlane. The
 
 | name | what replaces it |
 | --- | --- |
-`, rows(p.Objects), rows(p.Hosted), p.Read)
+`, rows(p.Objects), rows(p.hosted()), p.Read)
 	for _, name := range slices.Sorted(maps.Keys(p.Deviations)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, p.Deviations[name])
 	}
 	sections(&b, p.Objects)
-	b.WriteString("\n## On a hosted cluster\n\nWhat differs from a stand-alone cluster. A place begins with the plane of the bundle.\n")
-	sections(&b, p.Hosted)
+	differing := p.differing()
+	fmt.Fprintf(&b, "\n## On a hosted cluster\n\nThe %d parts that differ from a stand-alone cluster. A place begins with the plane of the bundle. The other %d parts are\n"+
+		"as above: those of the controller in the plane `management`, all others in the plane `guest`. The operator has no %s there.\n",
+		rows(differing), rows(p.hosted())-rows(differing), strings.Join(p.standaloneOnly(), ", no "))
+	sections(&b, differing)
 	return b.String()
+}
+
+// differing are the parts of a hosted cluster with the rows that a stand-alone one has not, or has otherwise.
+func (p operatorParts) differing() []operatorObject {
+	var all []operatorObject
+	for _, part := range p.Objects {
+		if _, differing := part.onHosted(); part.Only == "" && len(differing.Rows) > 0 {
+			all = append(all, differing)
+		}
+	}
+	return append(all, p.Hosted...)
+}
+
+// standaloneOnly are the kinds of objects that a hosted cluster does not have.
+func (p operatorParts) standaloneOnly() []string {
+	var kinds []string
+	for _, name := range p.Deploys.Standalone {
+		if kind, _, _ := strings.Cut(name, "/"); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 func rows(objects []operatorObject) int {

@@ -24,6 +24,13 @@ type Bundle struct {
 	SnapshotClasses []SnapshotClass
 	Policies        []networkingv1.NetworkPolicy
 	Bindings        []rbacv1.ClusterRoleBinding
+	Monitors        []Monitor
+}
+
+// Monitor is an object that Prometheus reads: a PodMonitor, a ServiceMonitor or a PrometheusRule.
+type Monitor struct {
+	Kind     string            `json:"kind"`
+	Metadata metav1.ObjectMeta `json:"metadata"`
 }
 
 // SnapshotClass is a VolumeSnapshotClass.
@@ -100,6 +107,8 @@ func (b *Bundle) add(kind string, text []byte) error {
 		return appendTo(&b.Bindings, text)
 	case "NetworkPolicy":
 		return appendTo(&b.Policies, text)
+	case "PodMonitor", "ServiceMonitor", "PrometheusRule":
+		return appendTo(&b.Monitors, text)
 	case "VolumeSnapshotClass":
 		return appendTo(&b.SnapshotClasses, text)
 	case "Deployment", "DaemonSet":

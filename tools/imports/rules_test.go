@@ -86,7 +86,7 @@ var mayImport = rules{
 	"tools/versions":         {},
 	"test":                   {},
 	"test/bed/...":           {"test/bed/...", "tools/image"},
-	"test/judge/...":         {"test/judge/anatomy", "test/judge/scale/record"},
+	"test/judge/...":         {"test/judge/anatomy", "test/judge/page", "test/judge/scale/record"},
 	"test/kit/...":           {"test/kit/...", "driver/...", "internal/..."},
 	"test/suite/...":         {}, // their tests may import anything
 }

@@ -12,6 +12,11 @@
 {{- if and $v.monitoring.platform (eq $v.target "vanilla") }}{{ fail "monitoring.platform needs OpenShift: target standalone or hypershift" }}{{ end -}}
 {{- if and $v.nodeLifecycle.startupTaint (eq $v.target "hypershift") }}{{ fail "nodeLifecycle.startupTaint: on hypershift the controller has no token for the cluster of the nodes" }}{{ end -}}
 {{- if has $v.driver.name (list "cinder-csi" "cinder-csi-backup") }}{{ fail (printf "driver.name %s would give objects of the whole cluster the names of those of cinder.csi.openstack.org: choose another name, such as %s.example.com" $v.driver.name $v.driver.name) }}{{ end -}}
+{{- with $v.images.controller.provisioner -}}
+{{- if and (not .digest) (hasSuffix "/csi-provisioner" (print "/" .repository)) (regexMatch "^v[0-9]+\\.[0-9]+\\.[0-9]+$" .tag) -}}
+{{- if semverCompare "<6.3.0" .tag }}{{ fail (printf "images.controller.provisioner.tag: external-provisioner %s has no flag --snapshot-orphan-sweep-interval, which the chart sets, and ends at once: name v6.3.0 or later" .tag) }}{{ end -}}
+{{- end -}}
+{{- end -}}
 {{- include "cinder-csi.kubernetesGates" . -}}
 {{- include "cinder-csi.poolGates" . -}}
 controller: {{ ne $v.plane "guest" }}
@@ -150,6 +155,8 @@ TLS_CIPHER_SUITES: {{ .Values.monitoring.tls.cipherSuites | quote }}
 TLS_MIN_VERSION: {{ .Values.monitoring.tls.minVersion | quote }}
 {{- end }}
 SIDECAR_KUBECONFIG: {{ $p.hosted | ternary "/etc/hosted-kubernetes/kubeconfig" "" | quote }}
+{{- /* Never without snapshots: the provisioner has no right to list them then. */}}
+SNAPSHOT_SWEEP_INTERVAL: {{ .Values.snapshots.enabled | ternary "5m" "0s" | quote }}
 {{- with .Values.controller.settings }}
 {{ toYaml . }}
 {{- end }}

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cinder-csi/cinder-csi/test/judge/page"
 )
 
-const page = "../../../docs/reference/compatibility.md"
+const compatibility = "../../../docs/reference/compatibility.md"
 
 func TestTheTableOfThePageIsThatOfTheRecords(t *testing.T) {
-	text, err := os.ReadFile(page)
+	text, err := os.ReadFile(compatibility)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +26,7 @@ func TestTheTableOfThePageIsThatOfTheRecords(t *testing.T) {
 	if len(records) == 0 {
 		t.Fatal("no records")
 	}
-	want, err := replace(string(text), table(records))
+	want, err := page.With(string(text), map[string]string{"clouds": table(records)})
 	if err != nil {
 		t.Fatal(err)
 	}

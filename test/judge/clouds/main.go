@@ -12,27 +12,28 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"github.com/cinder-csi/cinder-csi/test/judge/page"
 )
 
 func main() {
 	bed := flag.String("bed", "", "directory of the cloud that a run was on; standard input has the output of go test -json")
 	runs := flag.String("runs", "test/judge/clouds/runs", "directory of the records")
-	page := flag.String("page", "", "the page that gets the table")
+	path := flag.String("page", "", "the page that gets the table")
 	flag.Parse()
-	if err := run(*bed, *runs, *page, os.Stdin, os.Stdout, time.Now()); err != nil {
+	if err := run(*bed, *runs, *path, os.Stdin, os.Stdout, time.Now()); err != nil {
 		fmt.Fprintln(os.Stderr, "clouds:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bed, runs, page string, in io.Reader, out io.Writer, now time.Time) error {
+func run(bed, runs, path string, in io.Reader, out io.Writer, now time.Time) error {
 	switch {
-	case bed != "" && page == "":
+	case bed != "" && path == "":
 		return record(bed, runs, in, out, now)
-	case page != "" && bed == "":
-		return fill(page, runs)
+	case path != "" && bed == "":
+		return fill(path, runs)
 	}
 	return errors.New("give -bed or -page")
 }
@@ -48,7 +49,7 @@ func record(bed, runs string, in io.Reader, out io.Writer, now time.Time) error 
 		return err
 	}
 	path := filepath.Join(runs, c.file())
-	r, err := readRecord(path)
+	r, err := page.Record[Record](path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -73,30 +74,10 @@ func record(bed, runs string, in io.Reader, out io.Writer, now time.Time) error 
 	return nil
 }
 
-// The table stands between these lines of the page.
-const begin, end = "<!-- clouds -->\n", "<!-- end of clouds -->\n"
-
-func fill(page, runs string) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
+func fill(path, runs string) error {
 	records, err := readRecords(runs)
 	if err != nil {
 		return err
 	}
-	filled, err := replace(string(text), table(records))
-	if err != nil {
-		return fmt.Errorf("%s: %w", page, err)
-	}
-	return os.WriteFile(page, []byte(filled), 0o644)
-}
-
-func replace(text, with string) (string, error) {
-	before, rest, found := strings.Cut(text, begin)
-	_, after, ends := strings.Cut(rest, end)
-	if !found || !ends {
-		return "", fmt.Errorf("the page has no lines %q and %q", strings.TrimSpace(begin), strings.TrimSpace(end))
-	}
-	return before + begin + with + end + after, nil
+	return page.Fill(path, map[string]string{"clouds": table(records)})
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/test/judge/page"
 )
 
 // Cloud is the cloud of a run, as bed.json describes it.
@@ -40,30 +42,11 @@ func (c Cloud) file() string {
 }
 
 func readCloud(path string) (Cloud, error) {
-	var c Cloud
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return c, err
+	c, err := page.Record[Cloud](path)
+	if err == nil && (c.Name == "" || c.Backend == "" || c.Compute == "") {
+		err = fmt.Errorf("%s does not say which cloud this is; start it again with make cloud-up", path)
 	}
-	if err := json.Unmarshal(text, &c); err != nil {
-		return c, fmt.Errorf("%s: %w", path, err)
-	}
-	if c.Name == "" || c.Backend == "" || c.Compute == "" {
-		return c, fmt.Errorf("%s does not say which cloud this is; start it again with make cloud-up", path)
-	}
-	return c, nil
-}
-
-func readRecord(path string) (Record, error) {
-	var r Record
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("%s: %w", path, err)
-	}
-	return r, nil
+	return c, err
 }
 
 func (r Record) write(path string) error {
@@ -82,7 +65,7 @@ func readRecords(dir string) ([]Record, error) {
 	}
 	var all []Record
 	for _, file := range files {
-		r, err := readRecord(file)
+		r, err := page.Record[Record](file)
 		if err != nil {
 			return nil, err
 		}

@@ -4,15 +4,13 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
+	"github.com/cinder-csi/cinder-csi/test/judge/page"
 	"github.com/cinder-csi/cinder-csi/test/judge/scale/record"
 )
 
@@ -20,9 +18,9 @@ func main() {
 	root := flag.String("root", ".", "the root of the repository")
 	flag.Parse()
 	runs, err := read(filepath.Join(*root, "test/judge/scale/runs"))
-	for page := range tables {
+	for name := range tables {
 		if err == nil {
-			err = fill(filepath.Join(*root, page), tables[page], runs)
+			err = page.Fill(filepath.Join(*root, name), made(name, runs))
 		}
 	}
 	if err != nil {
@@ -37,52 +35,18 @@ var tables = map[string]map[string]func([]record.Run) string{
 	"docs/reference/sizing.md":  {"sizes": sizes},
 }
 
+// made are the tables of a page.
+func made(name string, runs []record.Run) map[string]string {
+	all := map[string]string{}
+	for table, of := range tables[name] {
+		all[table] = of(runs)
+	}
+	return all
+}
+
 // read reads the records, the smallest cluster first.
 func read(dir string) ([]record.Run, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		return nil, err
-	}
-	var all []record.Run
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		var run record.Run
-		if err := json.Unmarshal(text, &run); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, run)
-	}
-	if len(all) == 0 {
-		return nil, errors.New("no record in " + dir)
-	}
+	all, err := page.Records[record.Run](dir)
 	slices.SortFunc(all, func(a, b record.Run) int { return a.Volumes - b.Volumes })
-	return all, nil
-}
-
-func fill(page string, tables map[string]func([]record.Run) string, runs []record.Run) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	filled, err := filledWith(string(text), tables, runs)
-	if err != nil {
-		return fmt.Errorf("%s: %w", page, err)
-	}
-	return os.WriteFile(page, []byte(filled), 0o644)
-}
-
-func filledWith(text string, tables map[string]func([]record.Run) string, runs []record.Run) (string, error) {
-	for name, table := range tables {
-		begin, end := "<!-- "+name+" -->\n", "<!-- end of "+name+" -->\n"
-		before, rest, found := strings.Cut(text, begin)
-		_, after, ends := strings.Cut(rest, end)
-		if !found || !ends {
-			return "", fmt.Errorf("no lines %q and %q", strings.TrimSpace(begin), strings.TrimSpace(end))
-		}
-		text = before + begin + table(runs) + end + after
-	}
-	return text, nil
+	return all, err
 }

@@ -5,14 +5,14 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/cinder-csi/cinder-csi/test/judge/page"
 )
 
 // run is the record of one version.
@@ -31,64 +31,17 @@ type bundle struct {
 func main() {
 	root := flag.String("root", ".", "the root of the repository")
 	flag.Parse()
-	if err := fill(filepath.Join(*root, "docs/reference/compatibility.md"), filepath.Join(*root, "test/judge/versions/runs")); err != nil {
+	runs, err := page.Records[run](filepath.Join(*root, "test/judge/versions/runs")) // the oldest first: every minor version has two digits
+	if err == nil {
+		err = page.Fill(filepath.Join(*root, "docs/reference/compatibility.md"), tables(runs))
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "versions:", err)
 		os.Exit(1)
 	}
 }
 
-// The table stands between these lines of the page.
-const begin, end = "<!-- versions -->\n", "<!-- end of versions -->\n"
-
-func fill(page, dir string) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	runs, err := read(dir)
-	if err != nil {
-		return err
-	}
-	filled, err := replace(string(text), table(runs))
-	if err != nil {
-		return fmt.Errorf("%s: %w", page, err)
-	}
-	return os.WriteFile(page, []byte(filled), 0o644)
-}
-
-// read reads the records, the oldest version first. Their names sort, since every minor version has two digits.
-func read(dir string) ([]run, error) {
-	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil {
-		return nil, err
-	}
-	if len(names) == 0 {
-		return nil, errors.New("no record in " + dir)
-	}
-	slices.Sort(names)
-	var all []run
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		var r run
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		all = append(all, r)
-	}
-	return all, nil
-}
-
-func replace(text, with string) (string, error) {
-	before, rest, found := strings.Cut(text, begin)
-	_, after, ends := strings.Cut(rest, end)
-	if !found || !ends {
-		return "", fmt.Errorf("no lines %q and %q", strings.TrimSpace(begin), strings.TrimSpace(end))
-	}
-	return before + begin + with + end + after, nil
-}
+func tables(runs []run) map[string]string { return map[string]string{"versions": table(runs)} }
 
 // table has a line for each bundle and a column for each version. Below it stands why a bundle was refused.
 func table(runs []run) string {

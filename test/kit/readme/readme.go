@@ -66,6 +66,20 @@ func Blocks(text, name string) ([]string, error) {
 	return blocks, nil
 }
 
+// BlockWith is the first code block of a section that has a text.
+func BlockWith(text, name, has string) (string, error) {
+	blocks, err := Blocks(text, name)
+	if err != nil {
+		return "", err
+	}
+	for _, block := range blocks {
+		if strings.Contains(block, has) {
+			return block, nil
+		}
+	}
+	return "", fmt.Errorf("the section %q has no code block with %q", name, has)
+}
+
 var fenced = regexp.MustCompile("(?ms)^( *)```(\\w+)\n(.*?)^ *```$")
 
 // Fenced are the fenced blocks of a language ("sh", "yaml") in a document. A block in a list loses the indentation of the list.

@@ -32,6 +32,17 @@ func TestCommandsAndBlocksOfASection(t *testing.T) {
 	}
 }
 
+func TestABlockIsFoundByATextOfIt(t *testing.T) {
+	if block, err := BlockWith(document, "Swap", "jq"); err != nil || block != "a='x'\nb | jq \"$a\" \\\n  c" {
+		t.Errorf("got %q, %v", block, err)
+	}
+	for section, says := range map[string]string{"Missing": `there is no section "Missing"`, "Swap": `the section "Swap" has no code block with "nothing"`} {
+		if _, err := BlockWith(document, section, "nothing"); err == nil || err.Error() != says {
+			t.Errorf("%s: want %q, got %v", section, says, err)
+		}
+	}
+}
+
 func TestFencedBlocksLoseTheIndentationOfTheirList(t *testing.T) {
 	text := "1. Do it:\n\n   ```sh\n   a |\n     b\n   ```\n\n```yaml\nkind: X\n```\n\n```sh\nc\n```\n"
 	if diff := cmp.Diff([]string{"a |\n  b\n", "c\n"}, Fenced(text, "sh")); diff != "" {

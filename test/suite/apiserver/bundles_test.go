@@ -67,9 +67,9 @@ type installation struct {
 func (s *server) generate(t *testing.T, name, target, format, config string) installation {
 	t.Helper()
 	if config != "" {
-		config = filepath.Join(s.repo, "examples/distribution", config+".yaml")
+		config = filepath.Join(s.Repo, "examples/distribution", config+".yaml")
 	}
-	dir := s.path(name)
+	dir := s.Path(name)
 	s.run(t, generate(dir, target, format, config)...)
 	return s.installation(t, dir)
 }
@@ -96,11 +96,11 @@ func (s *server) installation(t *testing.T, dir string) installation {
 // helm makes the command helm mean that program.
 func (s *server) helm(t *testing.T, program string) {
 	t.Helper()
-	_ = os.Remove(s.path("bin/helm"))
+	_ = os.Remove(s.Path("bin/helm"))
 	if program == "" {
 		return
 	}
-	if err := os.Symlink(filepath.Join(s.repo, "bin/tools", program), s.path("bin/helm")); err != nil {
+	if err := os.Symlink(filepath.Join(s.Repo, "bin/tools", program), s.Path("bin/helm")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -168,7 +168,7 @@ func (i installation) follow(t *testing.T, section string) float64 {
 	begin := time.Now()
 	for _, command := range commands {
 		if strings.Contains(command, "kubectl diff") {
-			out, messages, err := i.try("bash", "-o", "pipefail", "-c", command)
+			out, messages, err := i.Try("bash", "-o", "pipefail", "-c", command)
 			// Before the bundle is applied, kubectl diff finds a difference and ends with 1.
 			if err != nil && (i.applied || !strings.Contains(out, "+++ ")) {
 				t.Errorf("%s: %v\n%s%s", command, err, out, messages)

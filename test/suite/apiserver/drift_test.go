@@ -96,13 +96,13 @@ func newDriftJob(t *testing.T, s *server, name, target, format string) *driftJob
 	j.sim.SetAllLatency(0)
 	cloud := httptest.NewServer(j.sim.Handler())
 	t.Cleanup(cloud.Close)
-	s.write(t, name+".clouds", string(j.sim.CloudsYAML(cloud.URL)))
-	s.write(t, name+".yaml", driftDistribution)
-	j.clouds = s.path(name + ".clouds")
-	dir := s.path(name)
+	s.Write(t, name+".clouds", string(j.sim.CloudsYAML(cloud.URL)))
+	s.Write(t, name+".yaml", driftDistribution)
+	j.clouds = s.Path(name + ".clouds")
+	dir := s.Path(name)
 	// It warns of a cloud without TLS, and of what a test does not set.
-	_, messages, err := s.try("env", "OS_CLIENT_CONFIG_FILE="+j.clouds, "cinder-csi-generator", "generate", "--os-cloud", "sim-demo", "--target", target, "--format", format,
-		"--config", s.path(name+".yaml"), "--output-dir", dir)
+	_, messages, err := s.Try("env", "OS_CLIENT_CONFIG_FILE="+j.clouds, "cinder-csi-generator", "generate", "--os-cloud", "sim-demo", "--target", target, "--format", format,
+		"--config", s.Path(name+".yaml"), "--output-dir", dir)
 	if err != nil {
 		t.Fatalf("%v: %s", err, messages)
 	}
@@ -197,10 +197,10 @@ func (j *driftJob) read(t *testing.T) {
 // start runs the generator in the pod, and gives its exit code and its messages.
 func (j *driftJob) start(t *testing.T, args ...string) (int, string) {
 	t.Helper()
-	cmd := exec.Command("unshare", append([]string{"--mount", "sh", "-c", inPod, "sh", j.account, filepath.Join(j.repo, "bin/cinder-csi-generator")}, args...)...)
+	cmd := exec.Command("unshare", append([]string{"--mount", "sh", "-c", inPod, "sh", j.account, filepath.Join(j.Repo, "bin/cinder-csi-generator")}, args...)...)
 	// The proxy is that of OpenStack: the API server must be asked without it.
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "OS_CLIENT_CONFIG_FILE=" + j.clouds, "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=" + j.plane.Port,
+		"PATH=" + os.Getenv("PATH"), "OS_CLIENT_CONFIG_FILE=" + j.clouds, "KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=" + j.Plane.Port,
 		"HTTPS_PROXY=http://127.0.0.1:1",
 	}
 	out, err := cmd.CombinedOutput()
@@ -231,7 +231,7 @@ func (j *driftJob) objectsAreThere(t *testing.T) {
 		if o.Namespace != "" {
 			args = append(args, "--namespace", o.Namespace)
 		}
-		if _, messages, err := j.try(args...); err != nil {
+		if _, messages, err := j.Try(args...); err != nil {
 			t.Errorf("%+v: %s", o, messages)
 		}
 	}
@@ -257,7 +257,7 @@ func (j *driftJob) mayDoNothingElse(t *testing.T) {
 	}
 	user := "--as=system:serviceaccount:" + j.namespace + ":cinder-csi-drift-check"
 	for _, what := range []string{"get configmaps", "get configmaps/cinder-csi-drift-check-status", "patch configmaps", "create configmaps", "get secrets", "patch cronjobs.batch"} {
-		may, _, _ := j.try(append(append([]string{"kubectl", "auth", "can-i"}, strings.Fields(what)...), user, "--namespace", j.namespace)...)
+		may, _, _ := j.Try(append(append([]string{"kubectl", "auth", "can-i"}, strings.Fields(what)...), user, "--namespace", j.namespace)...)
 		if strings.TrimSpace(may) != "no" {
 			t.Errorf("the account may %s: %q", what, may)
 		}

@@ -309,7 +309,7 @@ func (l *life) check(cause string) {
 		Claim: l.namespace + "/data", Namespace: l.namespace, Cause: cause, Now: time.Now().UTC().Add(l.later),
 		Cluster: map[string]diagnosistest.Answer{}, Cloud: map[string]diagnosistest.Answer{}, Pages: map[string]diagnosistest.Answer{},
 	}
-	real, err := cluster.Connect(cluster.Source{Kubeconfig: l.server.path("kubeconfig")})
+	real, err := cluster.Connect(cluster.Source{Kubeconfig: l.server.Path("kubeconfig")})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func (l *life) check(cause string) {
 		}
 	}
 	if *update {
-		if err := r.Save(filepath.Join(l.server.repo, "internal/diagnosis/testdata", l.namespace+".json")); err != nil {
+		if err := r.Save(filepath.Join(l.server.Repo, "internal/diagnosis/testdata", l.namespace+".json")); err != nil {
 			l.t.Error(err)
 		}
 	}
@@ -357,8 +357,8 @@ func (l *life) checkEntries() {
 	for _, args := range [][]string{
 		{"data", "-n", l.namespace}, {"pod/app-0", "-n", l.namespace}, {"pv/pvc-" + l.uid}, {"volumeattachment", l.attachment("a")}, {l.volume}, {"data", "-n", l.namespace, "--as", "root", "-o", "yaml"},
 	} {
-		cmd := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), append([]string{"volume", "--driver-namespace", l.namespace, "--os-cloud", "sim-demo"}, args...)...)
-		cmd.Env = append(l.server.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
+		cmd := exec.Command(filepath.Join(l.server.Repo, "bin/kubectl-cinder"), append([]string{"volume", "--driver-namespace", l.namespace, "--os-cloud", "sim-demo"}, args...)...)
+		cmd.Env = append(l.server.Env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
 		out, err := cmd.CombinedOutput()
 		if asked := "--as"; slices.Contains(args, asked) {
 			if !strings.Contains(string(out), `User \"root\" cannot`) && !strings.Contains(string(out), `User "root" cannot`) {
@@ -373,7 +373,7 @@ func (l *life) checkEntries() {
 			l.t.Errorf("%q: %v: %s", args, err, out)
 		}
 	}
-	out, err := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), "__complete", "volume", "--kubeconfig", l.server.path("kubeconfig"), l.namespace+"/").Output()
+	out, err := exec.Command(filepath.Join(l.server.Repo, "bin/kubectl-cinder"), "__complete", "volume", "--kubeconfig", l.server.Path("kubeconfig"), l.namespace+"/").Output()
 	if err != nil || !strings.Contains(string(out), l.namespace+"/data\n") {
 		l.t.Errorf("completion: %v: %s", err, out)
 	}
@@ -381,8 +381,8 @@ func (l *life) checkEntries() {
 
 func (l *life) checkPlugin(cause string) {
 	l.t.Helper()
-	cmd := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), "volume", l.namespace+"/data", "--driver-namespace", l.namespace, "--os-cloud", "sim-demo", "-o", "json")
-	cmd.Env = append(l.server.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
+	cmd := exec.Command(filepath.Join(l.server.Repo, "bin/kubectl-cinder"), "volume", l.namespace+"/data", "--driver-namespace", l.namespace, "--os-cloud", "sim-demo", "-o", "json")
+	cmd.Env = append(l.server.Env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
 	out, err := cmd.Output()
 	var report diagnosis.Report
 	if jsonErr := json.Unmarshal(out, &report); jsonErr != nil {

@@ -17,7 +17,7 @@ import (
 // same objects as the first installation.
 func TestHelmUpgradesAndGoesBackAsThePageSays(t *testing.T) {
 	s := startServer(t)
-	s.write(t, "distribution.yaml", "spec: {driver: {logLevel: 5}}\n")
+	s.Write(t, "distribution.yaml", "spec: {driver: {logLevel: 5}}\n")
 	page := s.text(t, "how-to/upgrade.md")
 	upgrade := helmLine(t, readme.Fenced(page, "sh"))
 	_, rest, _ := strings.Cut(page, "With Helm, `helm rollback ")

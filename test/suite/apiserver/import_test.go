@@ -72,25 +72,25 @@ func TestARunningUpstreamIsImportedWithItsChangedValues(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.write(t, name+".yaml", edited(t, name, string(text)))
+				s.Write(t, name+".yaml", edited(t, name, string(text)))
 				s.run(t, "kubectl", "create", "-f", name+".yaml")
 			}
 		}},
 		{"chart", func(t *testing.T, s *server) {
 			s.helm(t, "helm")
-			s.write(t, "values.yaml", upstreamValues)
+			s.Write(t, "values.yaml", upstreamValues)
 			s.run(t, "helm", "install", "cinder", filepath.Join(dir, "charts/cinder-csi-plugin"), "--namespace", "storage", "--create-namespace", "--values", "values.yaml")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := startServer(t)
 			c.install(t, s)
-			s.write(t, "volumes.yaml", runningVolumes)
+			s.Write(t, "volumes.yaml", runningVolumes)
 			s.run(t, "kubectl", "create", "-f", "volumes.yaml")
 			s.importsVolumeZonesOnlyIfKnown(t)
-			s.write(t, "zones.conf", "[Zone \"az1\"]\nvolume-zone=nova\n[Zone \"az2\"]\nvolume-zone=nova\n")
+			s.Write(t, "zones.conf", "[Zone \"az1\"]\nvolume-zone=nova\n[Zone \"az2\"]\nvolume-zone=nova\n")
 			got := s.run(t, "cinder-csi-generator", "import", "--kubeconfig", "kubeconfig", "zones.conf")
-			golden := filepath.Join(s.repo, "test/suite/apiserver/testdata/imported-"+c.name+".yaml")
+			golden := filepath.Join(s.Repo, "test/suite/apiserver/testdata/imported-"+c.name+".yaml")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -103,7 +103,7 @@ func TestARunningUpstreamIsImportedWithItsChangedValues(t *testing.T) {
 			if diff := cmp.Diff(string(want), got); diff != "" {
 				t.Errorf("the configuration of what runs (-want +got):\n%s", diff)
 			}
-			s.write(t, "distribution.yaml", got)
+			s.Write(t, "distribution.yaml", got)
 			s.run(t, "cinder-csi-generator", "plan", "--simulated", "--target", "vanilla", "--config", "distribution.yaml")
 		})
 	}
@@ -112,7 +112,7 @@ func TestARunningUpstreamIsImportedWithItsChangedValues(t *testing.T) {
 // importsVolumeZonesOnlyIfKnown demands exit code 3 with the zones of the volumes while nothing says which volume zones they are.
 func (s *server) importsVolumeZonesOnlyIfKnown(t *testing.T) {
 	t.Helper()
-	out, messages, err := s.try("cinder-csi-generator", "import", "--kubeconfig", "kubeconfig")
+	out, messages, err := s.Try("cinder-csi-generator", "import", "--kubeconfig", "kubeconfig")
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 || out != "" || !strings.Contains(messages, "PersistentVolumes are in az1, az2") {
 		t.Errorf("want exit code 3 with both zones, got %v:\n%s%s", err, out, messages)

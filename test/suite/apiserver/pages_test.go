@@ -19,18 +19,18 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	s := startServer(t)
 	bundle := filepath.Join("deploy", "cinder-csi")
 	s.run(t, "cinder-csi-generator", "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", bundle)
-	if err := os.Symlink(filepath.Join(s.repo, "examples"), s.path("examples")); err != nil {
+	if err := os.Symlink(filepath.Join(s.Repo, "examples"), s.Path("examples")); err != nil {
 		t.Fatal(err)
 	}
-	s.write(t, "driver-clouds.yaml", "clouds: {}\n")
+	s.Write(t, "driver-clouds.yaml", "clouds: {}\n")
 	t.Run("first volume", func(t *testing.T) { s.page(t, "tutorial/first-volume.md") })
 	s.run(t, "kubectl", "apply", "--server-side", "-k", bundle)
 	t.Run("zones", func(t *testing.T) { s.page(t, "explanation/topology.md") })
 	t.Run("backup and restore", func(t *testing.T) {
 		documents := s.documents(t, "how-to/backup-and-restore.md")
-		s.write(t, "snapshot.yaml", documents[0])
+		s.Write(t, "snapshot.yaml", documents[0])
 		for _, document := range documents {
-			s.write(t, "object.yaml", document)
+			s.Write(t, "object.yaml", document)
 			s.run(t, "kubectl", "apply", "-f", "object.yaml")
 		}
 		s.page(t, "how-to/backup-and-restore.md")
@@ -47,17 +47,17 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	})
 	t.Run("upgrade", func(t *testing.T) {
 		for _, name := range []string{"old", "new"} {
-			if err := os.Symlink(s.path(bundle), s.path(name)); err != nil {
+			if err := os.Symlink(s.Path(bundle), s.Path(name)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		s.page(t, "how-to/upgrade.md")
 	})
 	t.Run("check for drift", func(t *testing.T) {
-		s.write(t, "distribution.yaml", "spec: {driftCheck: {schedule: '@daily'}}\n")
+		s.Write(t, "distribution.yaml", "spec: {driftCheck: {schedule: '@daily'}}\n")
 		s.run(t, "cinder-csi-generator", "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", bundle, "--config", "distribution.yaml")
 		s.run(t, "kubectl", "apply", "--server-side", "-k", bundle)
-		s.write(t, "reader.yaml", "clouds: {}\n")
+		s.Write(t, "reader.yaml", "clouds: {}\n")
 		s.page(t, "how-to/check-for-drift.md")
 		if jobs := s.run(t, "kubectl", "get", "jobs", "--namespace=cinder-csi", "--selector=app.kubernetes.io/component=drift-check", "-o", "name"); !strings.Contains(jobs, "drift-now") {
 			t.Errorf("want the job of the page, found by its label, got %q", jobs)
@@ -65,7 +65,7 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 	})
 	t.Run("rotate credentials", func(t *testing.T) {
 		s.run(t, "kubectl", "create", "secret", "generic", "cinder-csi-credentials", "--namespace=cinder-csi", "--from-file=clouds.yaml=driver-clouds.yaml")
-		s.write(t, "driver-clouds.yaml", "clouds: {openstack: {}}\n")
+		s.Write(t, "driver-clouds.yaml", "clouds: {openstack: {}}\n")
 		s.page(t, "how-to/rotate-credentials.md")
 		if got, want := s.run(t, "kubectl", "get", "secret", "cinder-csi-credentials", "--namespace=cinder-csi", "-o", `jsonpath={.data.clouds\.yaml}`), base64.StdEncoding.EncodeToString([]byte("clouds: {openstack: {}}\n")); got != want {
 			t.Errorf("want the new credentials in the Secret, got %q", got)
@@ -84,7 +84,7 @@ func TestTheCommandsOfThePagesRun(t *testing.T) {
 
 func (s *server) text(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.repo, "docs", page))
+	text, err := os.ReadFile(filepath.Join(s.Repo, "docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func (s *server) secondBundle(t *testing.T) {
 	if i < 0 {
 		t.Fatal("the page has no configuration of a second bundle")
 	}
-	s.write(t, "south.yaml", blocks[i])
+	s.Write(t, "south.yaml", blocks[i])
 	before := s.state(t)
 	s.run(t, "cinder-csi-generator", "generate", "--simulated", "--target", "vanilla", "--format", "kustomize", "--output-dir", "south", "--config", "south.yaml")
 	s.run(t, "kubectl", "apply", "--server-side", "-k", "south")
@@ -162,7 +162,7 @@ func (s *server) secondBundle(t *testing.T) {
 func (s *server) create(t *testing.T, page string) {
 	t.Helper()
 	for _, document := range s.documents(t, page) {
-		s.write(t, "object.yaml", document)
+		s.Write(t, "object.yaml", document)
 		s.run(t, "kubectl", "apply", "--dry-run=server", "-f", "object.yaml")
 	}
 }

@@ -43,7 +43,7 @@ func newREST(t *testing.T, s *server) *rest {
 			Cluster struct{ Server string }
 		}
 	}
-	text, err := os.ReadFile(s.path("kubeconfig"))
+	text, err := os.ReadFile(s.Path("kubeconfig"))
 	if err == nil {
 		err = json.Unmarshal(text, &config)
 	}

@@ -20,7 +20,7 @@ import (
 func (l *life) as(user string) string {
 	l.t.Helper()
 	var config object
-	text, err := os.ReadFile(l.server.path("kubeconfig"))
+	text, err := os.ReadFile(l.server.Path("kubeconfig"))
 	if err == nil {
 		err = json.Unmarshal(text, &config)
 	}
@@ -31,8 +31,8 @@ func (l *life) as(user string) string {
 	if text, err = json.Marshal(config); err != nil {
 		l.t.Fatal(err)
 	}
-	l.server.write(l.t, "kubeconfig-"+user, string(text))
-	return l.server.path("kubeconfig-" + user)
+	l.server.Write(l.t, "kubeconfig-"+user, string(text))
+	return l.server.Path("kubeconfig-" + user)
 }
 
 // plugin runs the plugin as a user, and waits until the API server knows the rights.
@@ -40,8 +40,8 @@ func (l *life) plugin(user string, enough func(diagnosis.Report) bool) diagnosis
 	l.t.Helper()
 	var report diagnosis.Report
 	for range 20 {
-		cmd := exec.Command(filepath.Join(l.server.repo, "bin/kubectl-cinder"), "volume", l.namespace+"/data", "--driver-namespace", l.namespace, "--kubeconfig", l.as(user), "--os-cloud", "sim-demo", "-o", "json")
-		cmd.Env = append(l.server.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
+		cmd := exec.Command(filepath.Join(l.server.Repo, "bin/kubectl-cinder"), "volume", l.namespace+"/data", "--driver-namespace", l.namespace, "--kubeconfig", l.as(user), "--os-cloud", "sim-demo", "-o", "json")
+		cmd.Env = append(l.server.Env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
 		out, _ := cmd.Output()
 		report = diagnosis.Report{}
 		if err := json.Unmarshal(out, &report); err != nil {
@@ -90,7 +90,7 @@ func TestVolumeIsDiagnosedWithTheRightsOfItsReader(t *testing.T) {
 		}
 	})
 	t.Run("the ClusterRole of the page is enough", func(t *testing.T) {
-		page, err := os.ReadFile(filepath.Join(s.repo, "docs/how-to/troubleshoot.md"))
+		page, err := os.ReadFile(filepath.Join(s.Repo, "docs/how-to/troubleshoot.md"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,8 +116,8 @@ func TestVolumeIsDiagnosedWithTheRightsOfItsReader(t *testing.T) {
 		l.patch(l.path("pods/cinder-csi-controller-0"), object{"metadata": object{"annotations": object{"example.com/password": planted}}})
 		archive := filepath.Join(t.TempDir(), "report.tar.gz")
 		for _, args := range [][]string{{"node", l.name("a"), "--driver-namespace", l.namespace}, {"list"}, {"report", "--driver-namespace", l.namespace, "--file", archive}} {
-			cmd := exec.Command(filepath.Join(s.repo, "bin/kubectl-cinder"), append(args, "--kubeconfig", l.as("doctor"), "--os-cloud", "sim-demo")...)
-			cmd.Env = append(s.env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
+			cmd := exec.Command(filepath.Join(s.Repo, "bin/kubectl-cinder"), append(args, "--kubeconfig", l.as("doctor"), "--os-cloud", "sim-demo")...)
+			cmd.Env = append(s.Env, "OS_CLIENT_CONFIG_FILE="+l.cloudsFile())
 			out, _ := cmd.CombinedOutput()
 			if text := string(out); cmd.ProcessState.ExitCode() > 1 || strings.Contains(text, "orbidden") || strings.Contains(text, planted) {
 				t.Errorf("%q: exit code %d: %s", args, cmd.ProcessState.ExitCode(), text)

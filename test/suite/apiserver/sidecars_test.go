@@ -66,7 +66,7 @@ func (l *life) startDriver() {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(func() { os.RemoveAll(socket) })
-	cmd := exec.Command(filepath.Join(l.server.repo, "bin/cinder-csi-driver"), "--endpoint=unix://"+socket+"/csi.sock", "--cloud-config="+conf, "--cluster="+l.namespace,
+	cmd := exec.Command(filepath.Join(l.server.Repo, "bin/cinder-csi-driver"), "--endpoint=unix://"+socket+"/csi.sock", "--cloud-config="+conf, "--cluster="+l.namespace,
 		"--provide-node-service=false", "--http-endpoint="+l.http)
 	cmd.Stderr = out
 	if err := cmd.Start(); err != nil {

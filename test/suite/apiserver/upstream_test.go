@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,22 +40,18 @@ type guide struct {
 // blockWith is the code block of a section that has a text.
 func (g guide) blockWith(t *testing.T, section, has string) string {
 	t.Helper()
-	blocks, err := readme.Blocks(g.text, section)
+	block, err := readme.BlockWith(g.text, section, has)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(blocks, func(block string) bool { return strings.Contains(block, has) })
-	if i < 0 {
-		t.Fatalf("section %q has no code block with %q", section, has)
-	}
-	return blocks[i]
+	return block
 }
 
 // block runs the code block of a section that has a text, with replacements in pairs, and gives the error output.
 func (g guide) block(t *testing.T, section, has string, replace ...string) (string, error) {
 	t.Helper()
 	script := strings.NewReplacer(replace...).Replace(g.blockWith(t, section, has))
-	_, messages, err := g.try("bash", "-eo", "pipefail", "-c", script)
+	_, messages, err := g.Try("bash", "-eo", "pipefail", "-c", script)
 	return messages, err
 }
 
@@ -74,26 +69,26 @@ const upstreamClass = `{"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass
 func TestUpstreamIsReplacedByTheStepsOfTheHowToAndBack(t *testing.T) {
 	dir := upstream(t)
 	s := startServer(t)
-	text, err := os.ReadFile(filepath.Join(s.repo, "docs/how-to/replace-upstream.md"))
+	text, err := os.ReadFile(filepath.Join(s.Repo, "docs/how-to/replace-upstream.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := guide{s, string(text)}
 	s.run(t, "kubectl", "create", "-f", filepath.Join(dir, "manifests/cinder-csi-plugin"))
-	s.write(t, "class.json", upstreamClass)
+	s.Write(t, "class.json", upstreamClass)
 	s.run(t, "kubectl", "create", "-f", "class.json")
 	before := s.objects(t)
 
 	// doctor ends with 1 while upstream's plugin is installed, and needs the configuration of the next section.
 	g.mustBlock(t, "Check first", "kubectl get pv", "bin/cinder-csi-generator doctor --os-cloud mycloud --config distribution.yaml", "")
-	s.write(t, "distribution.yaml", g.blockWith(t, "The configuration", "kind: Distribution"))
+	s.Write(t, "distribution.yaml", g.blockWith(t, "The configuration", "kind: Distribution"))
 	g.mustBlock(t, "Before anything stops", "upstream-controller.json")
 	g.mustBlock(t, "Before anything stops", "generate --os-cloud", "bin/cinder-csi-generator", "cinder-csi-generator", "--os-cloud mycloud", "--simulated")
-	bundle, err := os.ReadFile(s.path("deploy/cinder-csi/README.md"))
+	bundle, err := os.ReadFile(s.Path("deploy/cinder-csi/README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := installation{server: s, dir: s.path("deploy/cinder-csi"), readme: string(bundle)}
+	i := installation{server: s, dir: s.Path("deploy/cinder-csi"), readme: string(bundle)}
 	i.follow(t, "The credentials")
 	if messages, err := g.block(t, "Before anything stops", "--dry-run=server"); err != nil && strings.Count(messages, "Error") != strings.Count(messages, "The CSIDriver ") {
 		t.Errorf("the dry run refuses more than the CSIDriver:\n%s", messages)
@@ -106,16 +101,7 @@ func TestUpstreamIsReplacedByTheStepsOfTheHowToAndBack(t *testing.T) {
 	swap := time.Since(begin)
 	g.mustBlock(t, "The swap", "get csinode")
 	after := s.objects(t)
-	for _, name := range []string{"Deployment kube-system/csi-cinder-controllerplugin", "DaemonSet kube-system/csi-cinder-nodeplugin"} {
-		if before[name] == nil || after[name] != nil {
-			t.Errorf("%s: want it before the swap and not after it", name)
-		}
-	}
-	for _, name := range []string{"Deployment cinder-csi/cinder-csi-controller", "DaemonSet cinder-csi-node/cinder-csi-node"} {
-		if after[name] == nil {
-			t.Errorf("%s: want it after the swap", name)
-		}
-	}
+	checkSwapped(t, before, after, "csi-cinder-controllerplugin", "csi-cinder-nodeplugin")
 	if diff := cmp.Diff(before["StorageClass /csi-cinder"], after["StorageClass /csi-cinder"]); diff != "" {
 		t.Errorf("the class of upstream was changed (-before +after):\n%s", diff)
 	}
@@ -133,6 +119,21 @@ func TestUpstreamIsReplacedByTheStepsOfTheHowToAndBack(t *testing.T) {
 		}
 	}
 	t.Logf("measured: upstream replaced in %.1f s, and back in %.1f s", swap.Seconds(), back.Seconds())
+}
+
+// checkSwapped compares the workloads before and after a swap: those of upstream are gone, those of the bundle are there.
+func checkSwapped(t *testing.T, before, after map[string]map[string]any, deployment, daemonSet string) {
+	t.Helper()
+	for _, name := range []string{"Deployment kube-system/" + deployment, "DaemonSet kube-system/" + daemonSet} {
+		if before[name] == nil || after[name] != nil {
+			t.Errorf("%s: want it before the swap and not after it", name)
+		}
+	}
+	for _, name := range []string{"Deployment cinder-csi/cinder-csi-controller", "DaemonSet cinder-csi-node/cinder-csi-node"} {
+		if after[name] == nil {
+			t.Errorf("%s: want it after the swap", name)
+		}
+	}
 }
 
 // objects are what the swap is about, without what the API server adds.

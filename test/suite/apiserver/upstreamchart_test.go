@@ -16,7 +16,7 @@ import (
 func TestTheChartOfUpstreamIsReplacedByTheStepsOfTheHowTo(t *testing.T) {
 	dir := upstream(t)
 	s := startServer(t)
-	text, err := os.ReadFile(filepath.Join(s.repo, "docs/how-to/replace-upstream.md"))
+	text, err := os.ReadFile(filepath.Join(s.Repo, "docs/how-to/replace-upstream.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestTheChartOfUpstreamIsReplacedByTheStepsOfTheHowTo(t *testing.T) {
 	before := s.objects(t)
 
 	s.shell(t, strings.NewReplacer("RELEASE", "upstream", "bin/cinder-csi-generator", "cinder-csi-generator").Replace(g.blockWith(t, "The configuration", "helm get values")))
-	config, err := os.ReadFile(s.path("distribution.yaml"))
+	config, err := os.ReadFile(s.Path("distribution.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func TestTheChartOfUpstreamIsReplacedByTheStepsOfTheHowTo(t *testing.T) {
 	}
 	g.mustBlock(t, "Before anything stops", "upstream-controller.json", names...)
 	s.run(t, "cinder-csi-generator", "generate", "--simulated", "--config", "distribution.yaml", "--target", "vanilla", "--format", "helm", "--output-dir", "deploy/cinder-csi")
-	bundle, err := os.ReadFile(s.path("deploy/cinder-csi/README.md"))
+	bundle, err := os.ReadFile(s.Path("deploy/cinder-csi/README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := installation{server: s, dir: s.path("deploy/cinder-csi"), readme: string(bundle)}
+	i := installation{server: s, dir: s.Path("deploy/cinder-csi"), readme: string(bundle)}
 	i.follow(t, "The credentials")
 	g.mustBlock(t, "Before anything stops", "delete secret", "RELEASE", "upstream")
 	g.mustBlock(t, "The swap", "delete deployment", names...)
@@ -54,16 +54,7 @@ func TestTheChartOfUpstreamIsReplacedByTheStepsOfTheHowTo(t *testing.T) {
 	g.mustBlock(t, "The swap", "get csinode")
 
 	after := s.objects(t)
-	for _, name := range []string{"Deployment kube-system/openstack-cinder-csi-controllerplugin", "DaemonSet kube-system/openstack-cinder-csi-nodeplugin"} {
-		if before[name] == nil || after[name] != nil {
-			t.Errorf("%s: want it before the swap and not after it", name)
-		}
-	}
-	for _, name := range []string{"Deployment cinder-csi/cinder-csi-controller", "DaemonSet cinder-csi-node/cinder-csi-node"} {
-		if after[name] == nil {
-			t.Errorf("%s: want it after the swap", name)
-		}
-	}
+	checkSwapped(t, before, after, "openstack-cinder-csi-controllerplugin", "openstack-cinder-csi-nodeplugin")
 	for _, name := range []string{"StorageClass /csi-cinder-sc-delete", "StorageClass /csi-cinder-sc-retain"} {
 		if diff := cmp.Diff(before[name], after[name]); before[name] == nil || diff != "" {
 			t.Errorf("%s was changed (-before +after):\n%s", name, diff)

@@ -50,7 +50,7 @@ func (s *server) generateFor(t *testing.T, name, target, format, config string) 
 	text := "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nmetadata: {name: example}\nspec:\n"
 	wanted := defaultMinor
 	if config != "" {
-		content, err := os.ReadFile(filepath.Join(s.repo, "examples/distribution", config+".yaml"))
+		content, err := os.ReadFile(filepath.Join(s.Repo, "examples/distribution", config+".yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,9 +64,9 @@ func (s *server) generateFor(t *testing.T, name, target, format, config string) 
 		return s.generate(t, name, target, format, config), ""
 	}
 	text = strings.Replace(kubernetesVersion.ReplaceAllString(text, ""), "\nspec:\n", fmt.Sprintf("\nspec:\n  kubernetesVersion: \"1.%d\"\n", minor), 1)
-	file, dir := name+".yaml", s.path(name)
-	s.write(t, file, text)
-	_, messages, err := s.try(generate(dir, target, format, s.path(file))...)
+	file, dir := name+".yaml", s.Path(name)
+	s.Write(t, file, text)
+	_, messages, err := s.Try(generate(dir, target, format, s.Path(file))...)
 	if err != nil {
 		if !strings.Contains(messages, "Kubernetes") {
 			t.Fatalf("the generator fails, and does not say that the version is the reason: %s", messages)

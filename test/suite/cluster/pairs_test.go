@@ -98,9 +98,6 @@ func (p *pairs) row(t *testing.T, n int, s setting) {
 		c.loadImages(t, b.objects(t, "kustomize"), p.imported)
 		audit.namespaces = append(audit.namespaces, b.controller, b.node)
 	}
-	if s["snapshots"] == "none" {
-		audit.expected = append(audit.expected, snapshotProbe)
-	}
 	platform := c.playPlatform(t, s)
 	step("install", func() {
 		for _, b := range bundles {
@@ -163,10 +160,6 @@ func (p *pairs) row(t *testing.T, n int, s setting) {
 		c.expectStock(t, before)
 	})
 }
-
-// snapshotProbe is a call that the provisioner makes where the snapshot CRDs are there. A bundle without snapshots denies it, and the provisioner
-// then does without its search for snapshots whose finalizer is left.
-const snapshotProbe = "(csi-provisioner): list /apis/snapshot.storage.k8s.io/v1/volumesnapshots?limit=1"
 
 // generatePair generates the bundles of a row.
 func (c *cluster) generatePair(t *testing.T, s setting, cloud *pairCloud) []*pairBundle {

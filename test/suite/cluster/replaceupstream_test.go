@@ -66,17 +66,11 @@ func (c *cluster) openGuide(t *testing.T) guide {
 // blockWith is the code block of a section that has a text.
 func (g guide) blockWith(t *testing.T, section, has string) string {
 	t.Helper()
-	blocks, err := readme.Blocks(g.text, section)
+	block, err := readme.BlockWith(g.text, section, has)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", replaceUpstream, err)
 	}
-	for _, block := range blocks {
-		if strings.Contains(block, has) {
-			return block
-		}
-	}
-	t.Fatalf("section %q of %s has no code block with %q", section, replaceUpstream, has)
-	return ""
+	return block
 }
 
 // follow runs a block.

@@ -23,7 +23,7 @@ func startArgoCD(t *testing.T) *argoCD {
 	// The CRD of ApplicationSets is too large for the annotation of a client-side apply.
 	s.run(t, "bash", "-c", `for file in "$0"/*-crd.yaml; do kubectl apply --server-side -f "$file"; done`, filepath.Join(cache("src"), "argo-cd/manifests/crds"))
 	s.eventually(t, time.Minute, "the API server knows Applications", func() error { return s.quiet("kubectl", "get", "applications,appprojects,applicationsets") })
-	s.write(t, "argocd.yaml", `
+	s.Write(t, "argocd.yaml", `
 {apiVersion: v1, kind: Namespace, metadata: {name: argocd}}
 ---
 {apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-cm, namespace: argocd, labels: {app.kubernetes.io/part-of: argocd}}}
@@ -42,21 +42,21 @@ spec:
 	port := func() string { return controlplane.FreePort(t, "127.0.0.1") }
 	redis, builder := port(), port()
 	libraries := cache("redis/usr/lib/x86_64-linux-gnu")
-	s.program(t, cache("redis/usr/bin/redis-server"), []string{"LD_LIBRARY_PATH=" + libraries}, "--bind", "127.0.0.1", "--port", redis, "--save", "", "--dir", s.work)
+	s.program(t, cache("redis/usr/bin/redis-server"), []string{"LD_LIBRARY_PATH=" + libraries}, "--bind", "127.0.0.1", "--port", redis, "--save", "", "--dir", s.Dir)
 	for _, dir := range []string{"tls", "ssh", "tmp"} {
-		if err := os.MkdirAll(s.path("app/"+dir), 0o700); err != nil {
+		if err := os.MkdirAll(s.Path("app/"+dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// In the cluster the API server is https://kubernetes.default.svc, the destination of the example.
 	env := []string{
-		"ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_GPG_ENABLED=false", "ARGOCD_TLS_DATA_PATH=" + s.path("app/tls"), "ARGOCD_SSH_DATA_PATH=" + s.path("app/ssh"),
-		"TMPDIR=" + s.path("app/tmp"),
+		"ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_GPG_ENABLED=false", "ARGOCD_TLS_DATA_PATH=" + s.Path("app/tls"), "ARGOCD_SSH_DATA_PATH=" + s.Path("app/ssh"),
+		"TMPDIR=" + s.Path("app/tmp"),
 	}
 	at := func(port string) string { return net.JoinHostPort("127.0.0.1", port) }
 	s.program(t, cache("bin/argocd-repo-server"), env, "--redis="+at(redis), "--port="+builder, "--metrics-port="+port(), "--address=127.0.0.1", "--disable-tls", "--client-ca-path=")
 	s.program(t, cache("bin/argocd-application-controller"), env, "--redis="+at(redis), "--repo-server="+at(builder), "--repo-server-plaintext",
-		"--metrics-port="+port(), "--namespace=argocd", "--kubeconfig="+s.path("kubeconfig"))
+		"--metrics-port="+port(), "--namespace=argocd", "--kubeconfig="+s.Path("kubeconfig"))
 	return &argoCD{s}
 }
 
@@ -69,7 +69,7 @@ func (a *argoCD) refresh(t *testing.T) {
 }
 
 func (a *argoCD) ready() error {
-	out, messages, err := a.try("kubectl", "get", "-n", "argocd", "application/cinder-csi", "-o", "json")
+	out, messages, err := a.Try("kubectl", "get", "-n", "argocd", "application/cinder-csi", "-o", "json")
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, messages)
 	}
@@ -90,7 +90,7 @@ func (a *argoCD) ready() error {
 	if err := json.Unmarshal([]byte(out), &app); err != nil {
 		return err
 	}
-	head, _, _ := a.try("git", "-C", "clusters", "rev-parse", "HEAD")
+	head, _, _ := a.Try("git", "-C", "clusters", "rev-parse", "HEAD")
 	st := app.Status
 	_, refreshing := app.Metadata.Annotations["argocd.argoproj.io/refresh"]
 	var others, ill []string

@@ -61,7 +61,7 @@ func (f *flux) refresh(t *testing.T) {
 func (f *flux) ready() error {
 	of := []string{"-n", "flux-system", "kustomization/cinder-csi"}
 	state := f.get(append(of, `{range .status.conditions[?(@.type=="Ready")]}{.status} {.message}{end}`)...)
-	head, _, _ := f.try("git", "-C", "clusters", "rev-parse", "HEAD")
+	head, _, _ := f.Try("git", "-C", "clusters", "rev-parse", "HEAD")
 	applied := f.get(append(of, "{.status.lastAppliedRevision}")...)
 	handled, asked := f.get(append(of, "{.status.lastHandledReconcileAt}")...), f.get(append(of, `{.metadata.annotations.reconcile\.fluxcd\.io/requestedAt}`)...)
 	if len(state) < 4 || state[:4] != "True" || applied != "main@sha1:"+head[:len(head)-1] || handled != asked {

@@ -21,10 +21,8 @@ import (
 
 // server is an API server without nodes, and a Git repository that is served on loopback.
 type server struct {
-	repo, work string
-	env        []string
-	plane      *controlplane.Server
-	git        string // address of the repository
+	*controlplane.Workdir
+	git string // address of the repository
 }
 
 // controllers create what every namespace has, empty a namespace that is deleted, and delete what belongs to a deleted object.
@@ -32,22 +30,10 @@ const controllers = "namespace-controller,serviceaccount-controller,root-ca-cert
 
 func start(t *testing.T) *server {
 	t.Helper()
-	repo, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{repo: repo, work: t.TempDir()}
-	const host = "127.0.0.1"
-	s.plane = controlplane.Start(t, controlplane.Options{Dir: s.work, Host: host, Admin: "admin", ServiceRange: "198.18.0.0/24"})
-	kubeconfig, certificate := s.path("kubeconfig"), s.path("apiserver.crt")
-	s.write(t, "kubeconfig", fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-"clusters": [{"name": "a", "cluster": {"server": "https://%s:%s", "certificate-authority": %q}}], "users": [{"name": "a", "user": {"token": "admin"}}]}`,
-		host, s.plane.Port, certificate))
-	s.env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "PATH="+filepath.Join(repo, "bin/tools")+":"+cache("bin")+":"+os.Getenv("PATH"), "HOME="+s.work,
+	s := &server{Workdir: controlplane.NewWorkdir(t)}
+	s.Env = append(s.Env, "PATH="+filepath.Join(s.Repo, "bin/tools")+":"+cache("bin")+":"+os.Getenv("PATH"), "HOME="+s.Dir,
 		"GIT_AUTHOR_NAME=test", "GIT_AUTHOR_EMAIL=test@example.com", "GIT_COMMITTER_NAME=test", "GIT_COMMITTER_EMAIL=test@example.com")
-	s.eventually(t, 2*time.Minute, "kube-apiserver is ready", func() error { return s.quiet("kubectl", "get", "--raw=/readyz") })
-	s.plane.Controllers(t, kubeconfig, controllers, certificate)
-	s.eventually(t, time.Minute, "kube-controller-manager works", func() error { return s.quiet("kubectl", "get", "serviceaccount", "default") })
+	s.Start(t, controllers)
 	s.serveGit(t)
 	s.playHealth(t)
 	return s
@@ -68,7 +54,7 @@ func (s *server) serveGit(t *testing.T) {
 	s.run(t, "git", "init", "--quiet", "--bare", "--initial-branch=main", "git/clusters.git")
 	handler := &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(s.run(t, "git", "--exec-path")), "git-http-backend"),
-		Env:  []string{"GIT_PROJECT_ROOT=" + s.path("git"), "GIT_HTTP_EXPORT_ALL=1"},
+		Env:  []string{"GIT_PROJECT_ROOT=" + s.Path("git"), "GIT_HTTP_EXPORT_ALL=1"},
 	}
 	front := httptest.NewServer(handler)
 	t.Cleanup(front.Close)
@@ -79,8 +65,8 @@ func (s *server) serveGit(t *testing.T) {
 // commit writes the bundle of a configuration into the repository, as a person or a pipeline does.
 func (s *server) commit(t *testing.T, dir, spec string) {
 	t.Helper()
-	s.write(t, "distribution.yaml", "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nmetadata: {name: prod}\nspec: {"+spec+"}\n")
-	s.run(t, filepath.Join(s.repo, "bin/cinder-csi-generator"), "generate", "--simulated", "--target", "vanilla", "--format", "kustomize",
+	s.Write(t, "distribution.yaml", "apiVersion: generator.cinder-csi.io/v1alpha1\nkind: Distribution\nmetadata: {name: prod}\nspec: {"+spec+"}\n")
+	s.run(t, filepath.Join(s.Repo, "bin/cinder-csi-generator"), "generate", "--simulated", "--target", "vanilla", "--format", "kustomize",
 		"--config", "distribution.yaml", "--output-dir", "clusters/"+dir, "--accept", "class-removed,snapshots")
 	s.run(t, "git", "-C", "clusters", "add", "--all")
 	s.run(t, "git", "-C", "clusters", "commit", "--quiet", "--message", "bundle: "+spec)
@@ -90,7 +76,7 @@ func (s *server) commit(t *testing.T, dir, spec string) {
 // example is a file of examples/gitops that names this server's repository.
 func (s *server) example(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.repo, "examples/gitops", name))
+	text, err := os.ReadFile(filepath.Join(s.Repo, "examples/gitops", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +84,14 @@ func (s *server) example(t *testing.T, name string) string {
 	if !bytes.Contains(text, []byte(address)) {
 		t.Fatalf("%s does not have the address %s", name, address)
 	}
-	s.write(t, "example.yaml", strings.ReplaceAll(string(text), address, s.git))
-	return s.path("example.yaml")
+	s.Write(t, "example.yaml", strings.ReplaceAll(string(text), address, s.git))
+	return s.Path("example.yaml")
 }
 
 // crds installs the CustomResourceDefinitions of snapshots, as another application of the cluster would.
 func (s *server) crds(t *testing.T) {
 	t.Helper()
-	s.run(t, "bash", "-c", `kubectl create -f <(cat "$0"/bin/crds/*snapshot*.yaml)`, s.repo)
+	s.run(t, "bash", "-c", `kubectl create -f <(cat "$0"/bin/crds/*snapshot*.yaml)`, s.Repo)
 	s.eventually(t, time.Minute, "the API server knows VolumeSnapshotClasses", func() error { return s.quiet("kubectl", "get", "volumesnapshotclasses") })
 }
 
@@ -127,7 +113,7 @@ func (s *server) playHealth(t *testing.T) {
 }
 
 func (s *server) playOnce() {
-	out, _, err := s.try("kubectl", "get", "deployments,daemonsets,poddisruptionbudgets", "--all-namespaces", "-o", "json")
+	out, _, err := s.Try("kubectl", "get", "deployments,daemonsets,poddisruptionbudgets", "--all-namespaces", "-o", "json")
 	if err != nil {
 		return
 	}
@@ -161,32 +147,13 @@ func (s *server) playOnce() {
 			status = `"currentHealthy": 2, "desiredHealthy": 1, "disruptionsAllowed": 1, "expectedPods": 2,
 "conditions": [{"type": "DisruptionAllowed", "status": "True", "reason": "SufficientPods", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]`
 		}
-		_, _, _ = s.try("kubectl", "patch", o.Kind, o.Metadata.Name, "-n", o.Metadata.Namespace, "--subresource=status", "--type=merge", "-p",
+		_, _, _ = s.Try("kubectl", "patch", o.Kind, o.Metadata.Name, "-n", o.Metadata.Namespace, "--subresource=status", "--type=merge", "-p",
 			fmt.Sprintf(`{"status": {"observedGeneration": %d, %s}}`, g, status))
 	}
 }
 
-func (s *server) path(name string) string { return filepath.Join(s.work, name) }
-
-func (s *server) write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(s.path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// try runs a command in the work directory.
-func (s *server) try(command ...string) (stdout, stderr string, err error) {
-	// env finds the program with the PATH of the server, not with that of this process.
-	cmd := exec.Command("env", command...)
-	var out, messages bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.work, s.env, &out, &messages
-	err = cmd.Run()
-	return out.String(), messages.String(), err
-}
-
 func (s *server) quiet(command ...string) error {
-	_, messages, err := s.try(command...)
+	_, messages, err := s.Try(command...)
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, messages)
 	}
@@ -195,7 +162,7 @@ func (s *server) quiet(command ...string) error {
 
 func (s *server) run(t *testing.T, command ...string) string {
 	t.Helper()
-	out, messages, err := s.try(command...)
+	out, messages, err := s.Try(command...)
 	if err != nil {
 		t.Fatalf("%s: %v\n%s%s", strings.Join(command, " "), err, out, messages)
 	}
@@ -205,12 +172,12 @@ func (s *server) run(t *testing.T, command ...string) string {
 // program runs a program until the test ends.
 func (s *server) program(t *testing.T, name string, env []string, args ...string) {
 	t.Helper()
-	log, err := os.Create(s.path(filepath.Base(name) + ".log"))
+	log, err := os.Create(s.Path(filepath.Base(name) + ".log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(name, args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.work, append(s.env, env...), log, log
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = s.Dir, append(s.Env, env...), log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%s: %v; test/suite/gitops/build.sh builds it", name, err)
 	}

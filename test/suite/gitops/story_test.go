@@ -126,7 +126,7 @@ func tell(t *testing.T, s *server, with tool) {
 func (s *server) there(t *testing.T, objects ...string) {
 	t.Helper()
 	for _, o := range objects {
-		out, messages, err := s.try("kubectl", "get", o, "-o", "jsonpath={.metadata.deletionTimestamp}")
+		out, messages, err := s.Try("kubectl", "get", o, "-o", "jsonpath={.metadata.deletionTimestamp}")
 		if err != nil || out != "" {
 			t.Errorf("%s: want it there and not being deleted, got %v%s, deletion at %q", o, err, messages, out)
 		}
@@ -136,6 +136,6 @@ func (s *server) there(t *testing.T, objects ...string) {
 // get is one field of an object, empty where there is none.
 func (s *server) get(args ...string) string {
 	last := len(args) - 1
-	out, _, _ := s.try(append(append([]string{"kubectl", "get"}, args[:last]...), "-o", "jsonpath="+args[last])...)
+	out, _, _ := s.Try(append(append([]string{"kubectl", "get"}, args[:last]...), "-o", "jsonpath="+args[last])...)
 	return out
 }
