@@ -195,7 +195,7 @@ func checkClash(t *testing.T, b *pairBundle) {
 	}
 }
 
-// simulatedVolume is what the simulated cloud says of a volume.
+// simulatedVolume is a volume as the simulated cloud shows it.
 type simulatedVolume struct {
 	Status string `json:"status"`
 	Zone   string `json:"availability_zone"`
