@@ -55,6 +55,9 @@ func (a *attachCall) run(ctx context.Context) (err error) {
 	if err := a.protection.CheckVolume(a.volume); err != nil {
 		return err
 	}
+	if err := a.volume.CheckRestored("attach"); err != nil {
+		return err
+	}
 	for attached := false; !attached && err == nil; {
 		attached, err = a.step(ctx)
 	}

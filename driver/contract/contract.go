@@ -44,6 +44,23 @@ const (
 // writes it with the create request, and Cinder writes it after the restore.
 const MetadataSourceBackup = "src_backup_id"
 
+// MetadataRestore names the backup whose data a volume must get before anybody uses it. The driver writes it with the create request of an empty
+// volume. After the restore the key is gone, because Cinder replaces the metadata, or its value is RestoreDone: Cinder cannot delete a key with a
+// slash. So a volume without it was not created for a restore, or it has the data. Only into a volume with it may the driver
+// restore: no call has ever returned that. Upstream does not write this key.
+const (
+	MetadataRestore = "cinder.csi.openstack.org/restore"
+	RestoreDone     = "done"
+)
+
+// RestoreFrom is the backup that a volume with this metadata still waits for; empty if it waits for none.
+func RestoreFrom(metadata map[string]string) string {
+	if backup := metadata[MetadataRestore]; backup != RestoreDone {
+		return backup
+	}
+	return ""
+}
+
 // Values of MetadataVolumeMode, as Kubernetes writes them.
 const (
 	ModeFilesystem = "Filesystem"
@@ -53,7 +70,7 @@ const (
 // OwnMetadata lists the metadata keys that only the driver writes.
 var OwnMetadata = []string{
 	MetadataCluster, MetadataPVCName, MetadataPVCNamespace, MetadataPVName, MetadataRequest, MetadataSent, MetadataShared,
-	MetadataVolumeMode, MetadataFSType,
+	MetadataVolumeMode, MetadataFSType, MetadataRestore,
 }
 
 // Keys of the metadata that the driver writes to Cinder snapshots, besides MetadataCluster and MetadataRequest.

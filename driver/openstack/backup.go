@@ -113,6 +113,21 @@ func (c *Cloud) backups() list[volume.Snapshot] {
 	}
 }
 
+// RestoreBackup implements volume.BackupCloud. It always names the volume: without one, Cinder creates a volume.
+func (c *Cloud) RestoreBackup(ctx context.Context, id volume.SnapshotID, into volume.ID) error {
+	const verb = "restore backup"
+	if !into.Exists() {
+		return volume.NoVolume(into).Op(verb)
+	}
+	type body struct {
+		Volume volume.ID `json:"volume_id"`
+	}
+	return c.do(ctx, request{
+		call: restoreBackup, verb: verb, object: "backup " + string(id) + " into volume " + string(into), ids: []string{string(id)}, ok: http.StatusAccepted,
+		body: map[string]body{"restore": {into}},
+	})
+}
+
 // DeleteBackup implements volume.BackupCloud.
 func (c *Cloud) DeleteBackup(ctx context.Context, id volume.SnapshotID) error {
 	return c.do(ctx, request{

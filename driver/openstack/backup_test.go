@@ -34,6 +34,7 @@ var backupOperations = []operation{
 		_, err := c.Backups(ctx, volume.SnapshotPage{})
 		return err
 	}},
+	{"restore backup", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.RestoreBackup(ctx, snapshotID, volumeID) }},
 	{"delete backup", true, answer{status: 202}, func(ctx context.Context, c *Cloud) error { return c.DeleteBackup(ctx, snapshotID) }},
 	{"add metadata", true, answer{status: 200, body: `{"metadata": {"k": "v"}}`}, func(ctx context.Context, c *Cloud) error {
 		return c.AddMetadata(ctx, volumeID, map[string]string{"k": "v"})
@@ -83,6 +84,11 @@ var backupRequests = []requestCase{
 		seen{"GET", "/v3/p/backups/detail", "limit=5&marker=" + snapshotID + "&volume_id=" + volumeID, "3.43", ""},
 	},
 	{"backup, read", func(ctx context.Context, c *Cloud) { _, _ = c.Backup(ctx, snapshotID) }, seen{"GET", "/v3/p/backups/" + snapshotID, "", "", ""}},
+	{
+		"backup, restore into a volume",
+		func(ctx context.Context, c *Cloud) { _ = c.RestoreBackup(ctx, snapshotID, volumeID) },
+		seen{"POST", "/v3/p/backups/" + snapshotID + "/restore", "", "", `{"restore":{"volume_id":"` + volumeID + `"}}`},
+	},
 	{"backup, delete", func(ctx context.Context, c *Cloud) { _ = c.DeleteBackup(ctx, snapshotID) }, seen{"DELETE", "/v3/p/backups/" + snapshotID, "", "", ""}},
 	{
 		"backup, metadata",

@@ -44,6 +44,7 @@ var errorRules = []errorRule{
 	{400, "create snapshot", "frozen", volume.Conflict},                  // an administrator has frozen the storage backend
 	{400, "create backup", "must be available", volume.Busy},             // the snapshot or the parent backup; the driver checked both before
 	{400, "create backup", "No backups available", volume.Busy},          // for an incremental one, though the driver saw one
+	{400, "restore backup", "must be available", volume.Busy},            // the backup or the volume; the driver checked both before
 	{400, "list attachments", "", volume.Unimplemented},                  // Cinder has no filter for the volume (resource_filters.json)
 	{400, "read messages", "", volume.Unimplemented},                     // the same
 	{400, "create volume", "Originating", volume.Busy},                   // the status of the source, which the driver checked before

@@ -421,6 +421,7 @@ func TestWhatIsNotAUUIDDoesNotExistAndIsNeverAsked(t *testing.T) {
 			"create snapshot": createSnapshot, "read snapshot": readSnapshot, "page of snapshots": snapshots, "snapshots of a volume": snapshotsOf,
 			"delete snapshot": c.DeleteSnapshot(ctx, s), "read backup": readBackup, "backup of a volume": backupOfVolume, "backup of a snapshot": backupOfSnapshot,
 			"backups of a volume": backups, "delete backup": c.DeleteBackup(ctx, s),
+			"restore backup": c.RestoreBackup(ctx, s, volumeID), "restore into volume": c.RestoreBackup(ctx, snapshotID, v),
 		} {
 			if !volume.Is(err, volume.NotFound) {
 				t.Errorf("%s of %q: %v, want not found", name, id, err)
@@ -508,6 +509,9 @@ func TestAnswersHaveTheirKind(t *testing.T) {
 		"not implemented":           {"detach", 501, "", volume.Unimplemented},
 		"backup of a busy snapshot": {"create backup", 400, "Invalid snapshot: Snapshot to be backed up must be available, but the current status is \"backing-up\".", volume.Busy},
 		"backup of a busy volume":   {"create backup", 400, "Invalid volume: Volume to be backed up must be available or in-use, but the current status is \"extending\".", volume.Busy},
+		"restore of a busy backup":  {"restore backup", 400, "Invalid backup: Backup status must be available", volume.Busy},
+		"restore into busy volume":  {"restore backup", 400, "Invalid volume: Volume to be restored to must be available", volume.Busy},
+		"restore into small volume": {"restore backup", 400, "Invalid volume: volume size 1 is too small to restore backup of size 2.", volume.InvalidArgument},
 		"backup with a busy parent": {"create backup", 400, "Invalid backup: The parent backup must be available for incremental backup.", volume.Busy},
 		"backup without a parent":   {"create backup", 400, "Invalid backup: No backups available to do an incremental backup.", volume.Busy},
 		"backup of another volume":  {"create backup", 400, "Invalid volume: Volume a does not match with snapshot.volume_id b.", volume.InvalidArgument},

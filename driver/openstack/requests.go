@@ -43,6 +43,7 @@ var (
 	listBackups        = blockStorage(http.MethodGet, "/backups/detail", "3.43")
 	getBackup          = blockStorage(http.MethodGet, "/backups/{id}", "")
 	deleteBackup       = blockStorage(http.MethodDelete, "/backups/{id}", "")
+	restoreBackup      = blockStorage(http.MethodPost, "/backups/{id}/restore", "")
 
 	listAttachments  = blockStorage(http.MethodGet, "/attachments", "3.27")
 	getAttachment    = blockStorage(http.MethodGet, "/attachments/{id}", "3.27")
@@ -66,7 +67,7 @@ var (
 var Calls = []cloud.Call{
 	createVolume, createVolumeFromBackup, getVolume, listVolumes, listChangedVolumes, deleteVolume, addMetadata, removeMetadata, extendVolume, extendAttachedVolume,
 	createSnapshot, createSnapshotInUse, getSnapshot, listSnapshots, deleteSnapshot,
-	createBackup, createBackupInZone, listBackups, getBackup, deleteBackup,
+	createBackup, createBackupInZone, listBackups, getBackup, deleteBackup, restoreBackup,
 	listAttachments, getAttachment, deleteAttachment,
 	listMessages, listTypes, getDefaultType, getQuotas, listVolumeZones,
 	getServer, listServerAttachments, attachVolume, attachMultiattach, detachVolume,

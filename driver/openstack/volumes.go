@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/internal/cloud"
 )
@@ -52,7 +53,7 @@ func (w wireVolume) volume() volume.Volume {
 	v := volume.Volume{
 		ID: volume.ID(w.ID), Name: w.Name, Status: volume.Status(w.Status), Size: gib(w.Size), Zone: w.Zone, Type: w.Type,
 		Multiattach: w.Multiattach, Bootable: w.Bootable == "true", Encrypted: w.Encrypted, SnapshotID: w.SnapshotID,
-		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], Description: w.Description, Metadata: w.Metadata,
+		SourceID: volume.ID(w.SourceID), BackupID: w.Metadata[sourceBackup], RestoreFrom: contract.RestoreFrom(w.Metadata), Description: w.Description, Metadata: w.Metadata,
 	}
 	for _, a := range w.Attachments {
 		v.Attachments = append(v.Attachments, volume.Attachment{ID: a.ID, Volume: v.ID, Server: volume.ServerID(a.Server), Status: volume.AttachmentAttached, Host: a.Host, Device: a.Device})

@@ -98,11 +98,17 @@ func (s *Service) sendCreate(ctx context.Context, spec CreateSpec, o volume.Crea
 	now := time.Now()
 	o.Metadata = maps.Clone(o.Metadata)
 	o.Metadata[contract.MetadataSent] = idempotent.FormatSent(now)
-	if o.BackupID != "" {
+	if o.BackupID != "" || o.Metadata[contract.MetadataRestore] != "" {
 		o.Description = contract.DescriptionOfRestored(s.owner.Token(spec.Name), now)
 	}
 	unlock := s.locks.Share("volume "+spec.Name, "create")
-	return idempotent.Send(ctx, s.resource, spec.Name, unlock, func(ctx context.Context) (volume.Volume, error) { return s.cloud.CreateVolume(ctx, o) })
+	return idempotent.Send(ctx, s.resource, spec.Name, unlock, func(ctx context.Context) (volume.Volume, error) {
+		v, err := s.cloud.CreateVolume(ctx, o)
+		if err == nil && v.RestoreFrom != "" {
+			s.restores.allow(v.ID)
+		}
+		return v, err
+	})
 }
 
 // useOldest waits until the oldest of the volumes found by name is created, and deletes younger duplicates. It returns the oldest if that can
@@ -123,15 +129,10 @@ func (s *Service) useOldest(ctx context.Context, spec CreateSpec, found []volume
 	if d := spec.defect(v, from); d != nil {
 		return volume.Volume{}, s.reject(ctx, v, d)
 	}
-	return v, s.markRestored(ctx, spec, v)
-}
-
-// markRestored writes the metadata of a restored volume: a restore leaves that of the volume that was backed up, which may be of another cluster.
-func (s *Service) markRestored(ctx context.Context, spec CreateSpec, v volume.Volume) error {
-	if v.BackupID == "" || s.owner.Marked(v.Name, v.Metadata) {
-		return nil
+	if v, err = s.restoreOwed(ctx, spec, v); err != nil {
+		return volume.Volume{}, err
 	}
-	return volume.AfterWrite(s.cloud.AddMetadata(ctx, v.ID, s.createMetadata(spec)))
+	return s.finishRestore(ctx, spec, v)
 }
 
 // awaitCreated waits until Cinder has created v. If Cinder could not, it deletes v where this driver created it.
@@ -151,12 +152,19 @@ func (s *Service) awaitCreated(ctx context.Context, spec CreateSpec, v volume.Vo
 			return volume.Volume{}, disappeared(id)
 		}
 	}
+	return s.usable(ctx, spec, v)
+}
+
+// usable returns v if Cinder has created it. If Cinder could not, it deletes v where this driver created it.
+func (s *Service) usable(ctx context.Context, spec CreateSpec, v volume.Volume) (volume.Volume, error) {
 	switch v.Status.Meaning().Create {
 	case volume.Proceed:
-		s.recent.Put(v)
+		if v.RestoreFrom == "" {
+			s.recent.Put(v)
+		}
 		return v, nil
 	case volume.BeingDeleted:
-		return volume.Volume{}, volume.AfterWrite(volume.Errorf(volume.Busy, "somebody is deleting volume %s; once it is gone, a retry creates the volume again", id).Op("create"))
+		return volume.Volume{}, volume.AfterWrite(volume.Errorf(volume.Busy, "somebody is deleting volume %s; once it is gone, a retry creates the volume again", v.ID).Op("create"))
 	}
 	return volume.Volume{}, s.deleteFailed(ctx, spec, v)
 }
@@ -169,8 +177,8 @@ func disappeared(id volume.ID) error {
 // deleteFailed returns why Cinder could not create v, after it has deleted v where this driver created it.
 func (s *Service) deleteFailed(ctx context.Context, spec CreateSpec, v volume.Volume) error {
 	reason, unread := s.volumes.ReadFailureReason(ctx, v.ID)
-	if reason == "" && v.BackupID != "" {
-		reason, unread = s.volumes.ReadFailureReason(ctx, volume.ID(v.BackupID)) // Cinder records the failure of a restore with the backup
+	if backup := spec.backupOf(v); reason == "" && backup != "" {
+		reason, unread = s.volumes.ReadFailureReason(ctx, volume.ID(backup)) // Cinder records the failure of a restore with the backup
 	}
 	reason = strings.TrimSuffix(reason, ".")
 	if !s.mayDelete(v) {

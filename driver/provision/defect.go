@@ -11,14 +11,14 @@ import (
 // origin is what the driver knows about where a volume of the requested name comes from.
 type origin struct {
 	created    bool // this call created it
-	unreturned bool // no call has returned it: it was not created yet, and the driver that created it leaves a request token
+	unreturned bool // no call has returned it: it was not created yet or waits for a restore, and the driver that created it leaves a request token
 	ours       bool // the driver may delete it: mayDelete
 }
 
 // originOf is the origin of v as found by name. Created is the ID of the volume that this call created, if it created one.
 func (s *Service) originOf(v volume.Volume, created volume.ID) origin {
 	ours := s.mayDelete(v)
-	return origin{created: v.ID == created, unreturned: v.ID == created || ours && v.Status.Meaning().Create == volume.Wait, ours: ours}
+	return origin{created: v.ID == created, unreturned: v.ID == created || ours && (v.Status.Meaning().Create == volume.Wait || v.RestoreFrom != ""), ours: ours}
 }
 
 // defect is why a volume of the requested name cannot be the result of the request.

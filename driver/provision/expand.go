@@ -49,6 +49,9 @@ func (s *Service) readExpandable(ctx context.Context, id volume.ID) (volume.Volu
 	if err == nil {
 		err = s.protection.CheckVolume(v)
 	}
+	if err == nil {
+		err = v.CheckRestored("expand")
+	}
 	if err != nil {
 		return volume.Volume{}, volume.WithOp(err, "expand")
 	}

@@ -67,6 +67,10 @@ func healthOf(v volume.Volume, missing map[volume.ServerID]bool) volume.Health {
 		}
 		h.Issues = append(h.Issues, volume.HealthIssue{Severity: severity, Reason: issue.reason, Message: fmt.Sprintf("the volume is in status %s: %s", v.Status, issue.advice)})
 	}
+	if v.RestoreFrom != "" {
+		h.Issues = append(h.Issues, volume.HealthIssue{Severity: volume.Inaccessible, Reason: "NotRestored", Message: "the volume does not have the data of backup " + v.RestoreFrom +
+			" yet. The driver restores it while the claim waits for its volume. If nobody needs the volume, delete it"})
+	}
 	var servers []string
 	for _, a := range v.Attachments {
 		if missing[a.Server] {

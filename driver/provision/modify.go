@@ -42,6 +42,9 @@ func (s *Service) Modify(ctx context.Context, id volume.ID, c Change) error {
 	if err == nil {
 		err = s.protection.CheckVolume(v)
 	}
+	if err == nil {
+		err = v.CheckRestored("modify")
+	}
 	if err != nil {
 		return volume.WithOp(err, "modify")
 	}

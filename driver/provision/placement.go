@@ -40,9 +40,12 @@ func (s *Service) placement(ctx context.Context, spec CreateSpec, size volume.Si
 	p := placement{options: volume.CreateOptions{
 		Name: spec.Name, Size: size, Type: spec.Type, Description: contract.Description, Metadata: s.createMetadata(spec), SourceID: spec.Source, Hints: hints,
 	}}
-	if from.backup {
+	switch {
+	case from.inCeph:
+		p.options.Metadata[contract.MetadataRestore] = string(spec.Snapshot)
+	case from.backup:
 		p.options.BackupID = string(spec.Snapshot)
-	} else {
+	default:
 		p.options.SnapshotID = string(spec.Snapshot)
 	}
 	if from.zone != "" && spec.Zone == "" && spec.allowsZone(from.zone) {
@@ -79,6 +82,7 @@ type source struct {
 	size   volume.Size
 	zone   string // empty where the zone is unknown or does not matter
 	backup bool
+	inCeph bool // a backup that the driver restores into an empty volume
 }
 
 // readSource reads the source of a spec. Busy while the source is changing, Conflict while nothing can be created from it.
@@ -87,6 +91,9 @@ func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, erro
 		v, err := s.Get(ctx, spec.Source)
 		if err == nil {
 			err = s.protection.CheckVolume(v)
+		}
+		if err == nil {
+			err = v.CheckRestored("create")
 		}
 		if err != nil {
 			return source{}, volume.WithOp(err, "create")
@@ -104,12 +111,9 @@ func (s *Service) readSource(ctx context.Context, spec CreateSpec) (source, erro
 	if err != nil {
 		return source{}, volume.WithOp(err, "create")
 	}
-	from := source{name: "snapshot " + string(snapshot.ID), size: snapshot.Size, backup: snapshot.Backup}
+	from := source{name: "snapshot " + string(snapshot.ID), size: snapshot.Size, backup: snapshot.Backup, inCeph: snapshot.InCeph()}
 	if snapshot.Backup {
 		from.name = "backup " + string(snapshot.ID)
-		if snapshot.InCeph() {
-			s.log.WarnContext(ctx, "the backup is in Ceph: Cinder 26 shifts the data of a volume made from it (Cinder's bug 2155612); see docs/explanation/what-ceph-changes.md", "backup", snapshot.ID, "name", spec.Name)
-		}
 	}
 	if err := from.usable(snapshot.Status, snapshot.Status.SnapshotMeaning().Source); err != nil || snapshot.Backup {
 		return from, err

@@ -1,11 +1,8 @@
 package provision
 
 import (
-	"bytes"
 	"cmp"
-	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,24 +73,6 @@ func TestCreateFromABackup(t *testing.T) {
 					}
 				}
 			})
-		})
-	}
-}
-
-func TestARestoreFromCephIsWarnedOf(t *testing.T) {
-	for objects, warned := range map[int]bool{0: true, 21: false} {
-		synctest.Test(t, func(t *testing.T) {
-			b := cloudtest.NewBackup(volume.Available)
-			b.Backup, b.Objects = true, objects
-			c := cloudtest.New(t, cloudtest.SourceVolume).WithBackups(b)
-			var log bytes.Buffer
-			s := New(c, c, Options{Owner: cloudtest.TestOwner, Log: slog.New(slog.NewTextHandler(&log, nil))})
-			if _, err := s.readSource(t.Context(), CreateSpec{Name: "pvc-1", Snapshot: cloudtest.SnapshotID(1)}); err != nil {
-				t.Fatal(err)
-			}
-			if got := strings.Contains(log.String(), "2155612"); got != warned {
-				t.Errorf("%d objects: want a warning %t, the log has %q", objects, warned, &log)
-			}
 		})
 	}
 }

@@ -3,7 +3,7 @@
 // Create finds a volume by name or creates it, in the allowed zones one after the other. Every method returns once Cinder shows the result.
 //
 // The package keeps the volume zones of Cinder for one minute (zones.go) and the quotas of the project for ten seconds (capacity.go). After
-// a restart it reads them again.
+// a restart it reads them again. It also keeps when it may send a restore (restore.go).
 package provision
 
 import (
@@ -42,6 +42,7 @@ type Service struct {
 	quotas     *quotaCache
 	recent     *observe.Recent
 	protection volume.Protection
+	restores   restoreTurns
 	resource   *idempotent.Resource[volume.Volume]
 }
 

@@ -54,6 +54,9 @@ func (spec CreateSpec) validate() (volume.Size, error) {
 // another one, and CreateVolume reports the real zone. Names and IDs are compared without regard to case, as the database of Cinder may.
 func (spec CreateSpec) mismatch(v volume.Volume) string {
 	restored := cmp.Or(v.SnapshotID, v.BackupID)
+	if !spec.restoredFrom(v) {
+		restored = cmp.Or(v.RestoreFrom, restored)
+	}
 	switch {
 	case !spec.Size.Allows(v.Size):
 		return fmt.Sprintf("its size is %s, which is not within %s and %s", v.Size, spec.Size.Required, spec.Size.Limit)

@@ -132,6 +132,9 @@ func (s *Service) readSnapshottable(ctx context.Context, id volume.ID) (volume.V
 	if err == nil {
 		err = s.protection.CheckVolume(v)
 	}
+	if err == nil {
+		err = v.CheckRestored("snapshot")
+	}
 	if err != nil {
 		return volume.Volume{}, volume.WithOp(err, "snapshot")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 	"github.com/cinder-csi/cinder-csi/driver/volume"
 	"github.com/cinder-csi/cinder-csi/test/kit/cloudtest"
 )
@@ -51,6 +52,21 @@ func TestCreateOfAVolumeInUse(t *testing.T) {
 					t.Error("-want +got\n", diff)
 				}
 			})
+		})
+	}
+}
+
+// A snapshot or backup of a volume that still waits for its backup would have no data.
+func TestNoSnapshotOfAVolumeThatWaitsForItsBackup(t *testing.T) {
+	for _, spec := range []Spec{snapshotSpec, {Name: snapshotSpec.Name, Volume: snapshotSpec.Volume, Backup: &BackupSpec{}}} {
+		synctest.Test(t, func(t *testing.T) {
+			v := cloudtest.SourceVolume
+			v.Metadata = map[string]string{contract.MetadataRestore: string(cloudtest.SnapshotID(1))}
+			c := cloudtest.New(t, v)
+			_, err := snapshots(c).Create(cloudtest.Within(t, 60), spec)
+			if cloudtest.WantKind(t, err, volume.Busy, false); c.CountPrefix("Create") != 0 {
+				t.Errorf("%v after %v", err, c.Calls)
+			}
 		})
 	}
 }

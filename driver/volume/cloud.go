@@ -82,6 +82,9 @@ type BackupCloud interface {
 	BackupsNamed(ctx context.Context, name string) ([]Snapshot, error)
 	// Backups reads one page of the backups of the project, sorted by created_at descending. GET /v3/backups/detail (3.43).
 	Backups(ctx context.Context, page SnapshotPage) ([]Snapshot, error)
+	// RestoreBackup requests that Cinder writes a backup into an existing volume, which must be available and have no attachment. It replaces all
+	// data and the metadata of the volume. NotFound is also the answer if no cinder-backup service can do it. POST /v3/backups/{id}/restore.
+	RestoreBackup(ctx context.Context, id SnapshotID, into ID) error
 	// DeleteBackup requests the delete of a backup. NotFound is also the answer if no cinder-backup service can do it.
 	// DELETE /v3/backups/{id}.
 	DeleteBackup(ctx context.Context, id SnapshotID) error

@@ -31,11 +31,21 @@ type Volume struct {
 	SnapshotID  string // the snapshot that it was created from, if any
 	SourceID    ID     // the volume that it was cloned from, if any
 	BackupID    string // the backup that it was restored from, if any; final only after the restore
+	RestoreFrom string // the backup that the driver must restore into it before anybody uses it; empty if it has all its data
 	Description string
 	Metadata    map[string]string
 	Attachments []Attachment
 	CreatedAt   time.Time // by the clock of Cinder, like UpdatedAt
 	UpdatedAt   time.Time // zero until the first change
+}
+
+// CheckRestored returns Busy for a volume into which the driver still has to restore a backup. Verb is what the caller wants to do.
+func (v Volume) CheckRestored(verb string) error {
+	if v.RestoreFrom == "" {
+		return nil
+	}
+	return Errorf(Busy, "volume %s does not have the data of backup %s yet. The driver restores it while CreateVolume is called for %q. If nobody needs the volume, delete it in Cinder",
+		v.ID, v.RestoreFrom, v.Name).Op(verb)
 }
 
 // NoVolume is the error of a volume that does not exist.

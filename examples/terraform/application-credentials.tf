@@ -24,6 +24,7 @@ locals {
     { service = "volumev3", method = "POST", path = "/v3/*/backups" },
     { service = "volumev3", method = "DELETE", path = "/v3/*/backups/*" },
     { service = "volumev3", method = "GET", path = "/v3/*/backups/*" },
+    { service = "volumev3", method = "POST", path = "/v3/*/backups/*/restore" },
     { service = "volumev3", method = "GET", path = "/v3/*/messages" },
     { service = "volumev3", method = "GET", path = "/v3/*/os-availability-zone" },
     { service = "volumev3", method = "GET", path = "/v3/*/os-quota-sets/*" },

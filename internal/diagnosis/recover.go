@@ -258,6 +258,10 @@ func (r *recovery) volumes(all []RecoverableVolume) {
 			r.leaveOut("volume", v.ID, "status "+v.Status+": "+why)
 			continue
 		}
+		if backup := contract.RestoreFrom(v.Metadata); backup != "" {
+			r.leaveOut("volume", v.ID, fmt.Sprintf("it does not have the data of backup %q yet: the driver had still to restore that into it", backup))
+			continue
+		}
 		mine = append(mine, v)
 		claims.add(v.ID, claimOfVolume(v), volumeNameOf(v))
 	}

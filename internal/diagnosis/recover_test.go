@@ -54,13 +54,14 @@ func blue() diagnosis.Remains {
 	far.Zone, far.Type = "rack one", "shared"
 	going := lostVolume(6, madeFor("shop", "gone", "pvc-6", modeKey, "Filesystem"))
 	going.Status = "deleting"
+	empty := lostVolume(10, madeFor("shop", "restored", "pvc-10", modeKey, "Filesystem", contract.MetadataRestore, id(30)))
 	other := lostVolume(7, madeFor("shop", "theirs", "pvc-7", modeKey, "Filesystem"))
 	other.Metadata["cinder.csi.openstack.org/cluster"] = "green"
 	return diagnosis.Remains{
 		Volumes: []diagnosis.RecoverableVolume{
 			lostVolume(1, madeFor("shop", "data", "pvc-1", modeKey, "Filesystem", fsKey, "xfs")),
 			lostVolume(2, madeFor("shop", "old", "pvc-2")), used, far,
-			lostVolume(5, map[string]string{"cinder.csi.openstack.org/cluster": "blue", modeKey: "Filesystem"}), going, other,
+			lostVolume(5, map[string]string{"cinder.csi.openstack.org/cluster": "blue", modeKey: "Filesystem"}), going, other, empty,
 			lostVolume(8, madeFor("bank", "twice", "pvc-8", modeKey, "Filesystem", fsKey, "ext4")),
 			lostVolume(9, madeFor("bank", "twice", "pvc-8", modeKey, "Filesystem", fsKey, "ext4")),
 		},

@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -279,6 +280,13 @@ func (s *Sim) storeInCeph(b *backup) {
 	b.turn("available", "")
 }
 
+// SetCephBackups makes cinder-backup store in Ceph from now on, or no longer (see Config).
+func (s *Sim) SetCephBackups(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config.CephBackups = is
+}
+
 // sharing are the backups whose data are in the image of b, in Ceph.
 func (s *Sim) sharing(b *backup) (all []*backup) {
 	for _, other := range s.backups {
@@ -408,13 +416,55 @@ func (s *Sim) backupAction(c *call) reply {
 	return c.accepted(http.StatusAccepted)
 }
 
-// restore is what cinder-backup does after the backend created the empty volume v. It writes the data. It gives v the metadata of
-// the source volume.
-func (s *Sim) restore(c *call, v *volume, b *backup) {
+// restoreBackup serves POST /backups/{id}/restore. Without a volume Cinder would create one, which this cloud refuses.
+func (s *Sim) restoreBackup(c *call) reply {
+	body, bad := c.object("restore", true, "name", "volume_id")
+	if bad != nil {
+		return *bad
+	}
+	if _, bad := textOrNull(body, "name", 0); bad != nil {
+		return *bad
+	}
+	id, bad := optionalUUID(body, "volume_id")
+	if bad != nil {
+		return *bad
+	}
+	b, missing := s.visibleBackup(c, c.vars["id"])
+	switch {
+	case missing != nil:
+		return *missing
+	case b.status != "available":
+		return fault(http.StatusBadRequest, "Invalid backup: Backup status must be available")
+	case id == "":
+		return fault(http.StatusNotImplemented, "The simulated cloud does not create a volume for a restore.")
+	}
+	v, missing := s.visible(c, id)
+	switch {
+	case missing != nil:
+		return *missing
+	case v.status != "available":
+		return fault(http.StatusBadRequest, "Invalid volume: Volume to be restored to must be available")
+	case b.size > v.size:
+		return fault(http.StatusBadRequest, fmt.Sprintf("Invalid volume: volume size %d is too small to restore backup of size %d.", v.size, b.size))
+	case s.backupsDisabled || s.config.NoBackupService || b.zone != "" && b.zone != s.backupZone():
+		return fault(http.StatusNotFound, "Service cinder-backup could not be found.")
+	}
+	v.status = "restoring-backup"
+	v.update()
+	s.restore(c, v, b, func() error { return s.data.Write(v.id, b.id) })
+	return reply{status: http.StatusAccepted, body: obj{{"restore", obj{{"backup_id", b.id}, {"volume_id", v.id}, {"volume_name", v.name}}}}}
+}
+
+// restore is what cinder-backup does with a volume after its backend created it. It writes the data, and gives the volume the metadata of the
+// source volume, if that had any.
+func (s *Sim) restore(c *call, v *volume, b *backup, write func() error) {
 	b.turn("restoring", "")
 	failure := s.operationFault(Attach)
 	if !failure.fired {
 		failure = s.operationFault(RestoreBackup)
+	}
+	if !b.lost {
+		failure = failure.try(write)
 	}
 	s.after(s.latency[RestoreBackup]+failure.Delay, func() {
 		b.turn("available", "")
@@ -424,8 +474,12 @@ func (s *Sim) restore(c *call, v *volume, b *backup) {
 			s.addMessage(c, "VOLUME_BACKUP", b.id, b.project, "VOLUME_VOLUME_BACKUP_015_021", failure.message("restore backup:Failed to attach volume."))
 			return
 		}
-		v.metadata = maps.Clone(b.metadata)
-		v.metadata["src_backup_id"] = b.id
+		if len(b.metadata) > 0 {
+			v.metadata = maps.Clone(b.metadata)
+		}
+		if v.id != b.volume {
+			v.metadata["src_backup_id"] = b.id
+		}
 		v.status = "available"
 	})
 }

@@ -46,6 +46,7 @@ var volumeRoutes = []route{
 	{"GET", "backups/{id}", 0, (*Sim).showBackup},
 	{"DELETE", "backups/{id}", 0, (*Sim).deleteBackup},
 	{"POST", "backups/{id}/action", 0, (*Sim).backupAction},
+	{"POST", "backups/{id}/restore", 0, (*Sim).restoreBackup},
 
 	{"GET", "attachments", 27, func(s *Sim, c *call) reply { return s.listAttachments(c, false) }},
 	{"POST", "attachments", 27, (*Sim).createAttachment},

@@ -20,7 +20,8 @@ type Config struct {
 	MissingServices []string
 	// NoBackupService leaves cinder-backup out of Cinder's services.
 	NoBackupService bool
-	// CephBackups makes cinder-backup store in Ceph, where the backups of the snapshots of a volume share one image (seen on Epoxy).
+	// CephBackups makes cinder-backup store in Ceph, as seen on Epoxy. The backups of the snapshots of a volume then share one image. A volume
+	// that Cinder makes from a backup has shifted data.
 	CephBackups bool
 	// PageSize is the longest list in one reply (osapi_max_limit of Cinder); 0 means 1000.
 	PageSize int

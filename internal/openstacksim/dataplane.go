@@ -9,6 +9,11 @@ type DataPlane interface {
 	// Make creates the bytes of a volume, snapshot or backup: those of the object from, as they are now, and zeros up to the
 	// size.
 	Make(id, from string, gib int) error
+	// MakeShifted is Make for a volume from a backup, with the defect of Cinder 26 and Ceph. It leaves out each 128 MiB of zeros, and does not
+	// move on.
+	MakeShifted(id, backup string, gib int) error
+	// Write replaces the bytes of a volume that is not attached by those of a backup, which is not larger.
+	Write(volume, backup string) error
 	// Extend enlarges a volume and its disks.
 	Extend(volume string, gib int) error
 	// Remove deletes the bytes and the disks that still show them. It is no error if they do not exist.
@@ -45,6 +50,8 @@ func (s *Sim) UseDataPlane(d DataPlane) error {
 type noDataPlane struct{}
 
 func (noDataPlane) Make(string, string, int) error                { return nil }
+func (noDataPlane) MakeShifted(string, string, int) error         { return nil }
+func (noDataPlane) Write(string, string) error                    { return nil }
 func (noDataPlane) Extend(string, int) error                      { return nil }
 func (noDataPlane) Remove(string) error                           { return nil }
 func (noDataPlane) AddServer(string, string, func() []byte) error { return nil }

@@ -28,11 +28,15 @@ func (p *plane) call(name string, args ...any) error {
 }
 
 func (p *plane) Make(id, from string, gib int) error { return p.call("make", id, from, gib) }
-func (p *plane) Extend(v string, gib int) error      { return p.call("extend", v, gib) }
-func (p *plane) Remove(id string) error              { return p.call("remove", id) }
-func (p *plane) RemoveServer(id string) error        { return p.call("remove-server", id) }
-func (p *plane) Attach(s, v, device string) error    { return p.call("attach", s, v, device) }
-func (p *plane) Detach(s, v string) error            { return p.call("detach", s, v) }
+func (p *plane) MakeShifted(id, from string, gib int) error {
+	return p.call("make-shifted", id, from, gib)
+}
+func (p *plane) Write(v, backup string) error     { return p.call("write", v, backup) }
+func (p *plane) Extend(v string, gib int) error   { return p.call("extend", v, gib) }
+func (p *plane) Remove(id string) error           { return p.call("remove", id) }
+func (p *plane) RemoveServer(id string) error     { return p.call("remove-server", id) }
+func (p *plane) Attach(s, v, device string) error { return p.call("attach", s, v, device) }
+func (p *plane) Detach(s, v string) error         { return p.call("detach", s, v) }
 func (p *plane) AddServer(id, name string, document func() []byte) error {
 	if len(document()) == 0 {
 		return errors.New("no metadata")
@@ -98,6 +102,12 @@ func TestEveryChangeOfTheBooksReachesTheDataPlane(t *testing.T) {
 		made := id(c.do("POST", "/volume/volumes", "3.70", `{"volume":{"size":3,"`+source+`":"`+from+`"}}`), "volume")
 		expect(source, "make "+made+" "+from+" 3")
 	}
+	sim.SetCephBackups(true)
+	shifted := id(c.do("POST", "/volume/volumes", "3.70", `{"volume":{"size":3,"backup_id":"`+backup+`"}}`), "volume")
+	expect("a backup in Ceph", "make-shifted "+shifted+" "+backup+" 3")
+	into := id(c.do("POST", "/volume/volumes", "3.70", `{"volume":{"size":3}}`), "volume")
+	c.want(http.StatusAccepted, c.do("POST", "/volume/backups/"+backup+"/restore", "3.70", `{"restore":{"volume_id":"`+into+`"}}`))
+	expect("restore", "make "+into+"  3", "write "+into+" "+backup)
 	c.want(http.StatusAccepted, c.do("DELETE", "/volume/backups/"+backup, "3.70", ""))
 	c.want(http.StatusAccepted, c.do("DELETE", "/volume/snapshots/"+snapshot, "3.70", ""))
 	c.want(http.StatusAccepted, c.do("DELETE", "/volume/volumes/"+volume, "3.70", ""))

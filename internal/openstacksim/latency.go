@@ -20,7 +20,7 @@ const (
 	DeleteSnapshot Operation = "delete-snapshot"
 	CreateBackup   Operation = "create-backup"
 	DeleteBackup   Operation = "delete-backup"
-	RestoreBackup  Operation = "restore-backup" // after the create of the volume
+	RestoreBackup  Operation = "restore-backup" // after the create of the volume, or into one that exists
 	Attach         Operation = "attach"         // from reserved to in-use
 	Detach         Operation = "detach"         // from detaching until Nova has no record either
 )

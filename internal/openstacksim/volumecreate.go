@@ -69,11 +69,14 @@ func (s *Sim) createVolume(c *call) reply {
 
 // buildVolume is what the scheduler and the backend do after the reply.
 func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
-	from := cmp.Or(v.snapshotID, v.sourceID)
+	from, fill := cmp.Or(v.snapshotID, v.sourceID), s.data.Make
 	if b != nil {
 		from = b.id
+		if s.config.CephBackups {
+			fill = s.data.MakeShifted
+		}
 	}
-	failure := s.operationFault(CreateVolume).try(func() error { return s.data.Make(v.id, from, v.size) })
+	failure := s.operationFault(CreateVolume).try(func() error { return fill(v.id, from, v.size) })
 	building := func() bool { return s.volumes[v.id] == v && v.status == "creating" }
 	takes := s.takes(CreateVolume, deref(v.name))
 	s.after(takes/2, func() {
@@ -99,7 +102,7 @@ func (s *Sim) buildVolume(c *call, v *volume, b *backup) {
 			return
 		}
 		if b != nil {
-			s.restore(c, v, b)
+			s.restore(c, v, b, func() error { return nil }) // the bytes are there
 			return
 		}
 		v.status = "available"

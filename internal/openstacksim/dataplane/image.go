@@ -3,6 +3,7 @@
 package dataplane
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -94,6 +95,56 @@ func copySparse(to, from *os.File) error {
 			return err
 		}
 	}
+}
+
+// shiftedChunk is how much Cinder's backup driver for Ceph copies at a time (backup_ceph_chunk_size).
+const shiftedChunk = 128 << 20
+
+// MakeShifted implements openstacksim.DataPlane.
+func (p *Plane) MakeShifted(id, backup string, gib int) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.makeImage(id, "", int64(gib)<<30); err != nil {
+		return err
+	}
+	from, err := os.Open(p.image(backup))
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.OpenFile(p.image(id), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	chunk := make([]byte, shiftedChunk)
+	for n := 0; err == nil; {
+		if n, err = io.ReadFull(from, chunk); n > 0 && len(bytes.TrimLeft(chunk[:n], "\x00")) > 0 {
+			if _, failed := to.Write(chunk[:n]); failed != nil {
+				err = failed
+			}
+		}
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return errors.Join(err, to.Close())
+}
+
+// Write implements openstacksim.DataPlane.
+func (p *Plane) Write(volume, backup string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.disks[volume] != nil {
+		return fmt.Errorf("volume %s is a disk of a server", volume)
+	}
+	info, err := os.Stat(p.image(volume))
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(p.image(volume)); err != nil {
+		return err
+	}
+	return p.makeImage(volume, backup, info.Size())
 }
 
 // Extend implements openstacksim.DataPlane.

@@ -153,6 +153,7 @@ func volumeOf(state openstacksim.VolumeState) volume.Volume {
 	v := volume.Volume{
 		ID: volume.ID(state.ID), Name: state.Name, Status: volume.Status(state.Status), Size: volume.GiB(state.Size), Zone: state.Zone, Type: state.Type,
 		Multiattach: state.Multiattach, SnapshotID: state.Snapshot, SourceID: volume.ID(state.Source), BackupID: state.Metadata[contract.MetadataSourceBackup],
+		RestoreFrom: contract.RestoreFrom(state.Metadata),
 		Description: state.Description, Metadata: merged(state.Metadata), CreatedAt: state.Created,
 	}
 	for _, a := range state.Attachments {
@@ -205,7 +206,7 @@ func (c *Cloud) Remaining() (ids []string) {
 
 // Loses makes the cloud process the next create of that method without an answer, as behind a proxy with a timeout: after that delay.
 func (c *Cloud) Loses(method string, after time.Duration) {
-	path := map[string]string{"CreateVolume": "volumes", "CreateSnapshot": "snapshots", "CreateBackup": "backups"}[method]
+	path := map[string]string{"CreateVolume": "volumes", "CreateSnapshot": "snapshots", "CreateBackup": "backups", "RestoreBackup": "backups/*/restore"}[method]
 	c.Sim.SetFault(openstacksim.Fault{Method: "POST", Path: "/volume/v3/*/" + path, Status: 504, After: after == 0, Late: after, Times: 1})
 }
 

@@ -18,7 +18,7 @@ func OwnSnapshot(n int, status volume.Status) volume.Snapshot {
 
 // NewBackup is a backup of SourceVolume.
 func NewBackup(status volume.Status) volume.Snapshot {
-	return volume.Snapshot{ID: SnapshotID(1), Volume: SourceVolume.ID, Status: status, Size: SourceVolume.Size, Reason: "disk full"}
+	return volume.Snapshot{ID: SnapshotID(1), Volume: SourceVolume.ID, Status: status, Size: SourceVolume.Size, Reason: "disk full", Objects: 21}
 }
 
 // SnapshotCreatedAt returns p as requested and created at that time.

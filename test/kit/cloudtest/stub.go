@@ -167,6 +167,10 @@ func (s *Stub) Backups(ctx context.Context, page volume.SnapshotPage) ([]volume.
 	return query(s, func() ([]volume.Snapshot, error) { return s.Cloud.Backups(ctx, page) }, "Backups")
 }
 
+func (s *Stub) RestoreBackup(ctx context.Context, id volume.SnapshotID, into volume.ID) error {
+	return s.command(func() error { return s.Cloud.RestoreBackup(ctx, id, into) }, "RestoreBackup", id, into)
+}
+
 func (s *Stub) DeleteBackup(ctx context.Context, id volume.SnapshotID) error {
 	return s.command(func() error { return s.Cloud.DeleteBackup(ctx, id) }, "DeleteBackup", id)
 }

@@ -11,6 +11,7 @@ import (
 var (
 	getBackup      = cloud.Call{Service: "block-storage", Method: http.MethodGet, Path: "/backups/{id}"}
 	deleteBackup   = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/backups/{id}"}
+	restoreBackup  = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/backups/{id}/restore"}
 	addMetadata    = cloud.Call{Service: "block-storage", Method: http.MethodPost, Path: "/volumes/{id}/metadata"}
 	removeMetadata = cloud.Call{Service: "block-storage", Method: http.MethodDelete, Path: "/volumes/{id}/metadata/{key}"}
 
@@ -109,7 +110,7 @@ const nowhere = "nowhere"
 
 // backupCases are about creating, deleting and listing backups.
 func backupCases() []Case {
-	return slices.Concat(backupCreateCases(), backupListCases(), backupReadCases(), restoreCases(), metadataCases())
+	return slices.Concat(backupCreateCases(), backupListCases(), backupReadCases(), restoreCases(), restoreIntoCases(), metadataCases())
 }
 
 // backupBody is the body of a backup of a volume, under a name of this run unless fields say otherwise.
@@ -388,6 +389,68 @@ func restoreCases() []Case {
 			return b.do(t, Request{Call: listMessages, As: Member, Query: "resource_uuid=" + id})
 		}},
 	)
+}
+
+// restoreIntoCases are about a restore into a volume that exists.
+func restoreIntoCases() []Case {
+	var all []Case
+	restore := func(name string, status int, as Role, objects func(t *testing.T, b *Bed) (backup, volume string)) {
+		all = append(all, Case{Name: name, Call: restoreBackup, Status: status, As: as, Run: func(t *testing.T, b *Bed) Answer {
+			backup, volume := objects(t, b)
+			a := b.do(t, Request{Call: restoreBackup, As: as, IDs: []string{backup}, Body: object{"restore": object{"volume_id": volume}}}).want(t, status)
+			if status == http.StatusAccepted {
+				b.awaitVolume(t, volume, "available")
+				b.awaitBackup(t, backup, "available")
+			}
+			return a
+		}})
+	}
+	empty := func(t *testing.T, b *Bed) (string, string) { return b.plainBackup(), b.volume(t, nil) }
+	restore("restore a backup into a volume", http.StatusAccepted, Member, empty)
+	restore("restore a backup into a larger volume of another type and zone", http.StatusAccepted, Member, func(t *testing.T, b *Bed) (string, string) {
+		return b.plainBackup(), b.volume(t, object{"availability_zone": "az2", "size": 2, "volume_type": "fast"})
+	})
+	restore("restore a backup into a volume as reader", http.StatusAccepted, Reader, empty)
+	restore("restore a backup of another project", http.StatusNotFound, Stranger, empty)
+	restore("restore a backup into a volume in use", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+		return b.plainBackup(), b.attached(t, b.server(t, "node-az1"))
+	})
+	restore("restore a backup into a smaller volume", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+		return b.backup(t, b.volume(t, object{"size": 2})), b.volume(t, nil)
+	})
+	restore("restore a backup that is being made", http.StatusBadRequest, Member, func(t *testing.T, b *Bed) (string, string) {
+		source, volume := b.volume(t, nil), b.volume(t, nil)
+		b.slow(t, attachOperation)
+		return b.beginBackup(t, source, false), volume
+	})
+	restore("restore an unknown backup", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) { return nothing, b.volume(t, nil) })
+	restore("restore a backup into an unknown volume", http.StatusNotFound, Member, func(_ *testing.T, b *Bed) (string, string) { return b.plainBackup(), nothing })
+	restore("restore a backup into a volume by an id that is no UUID", http.StatusBadRequest, Member, func(_ *testing.T, b *Bed) (string, string) { return b.plainBackup(), "x" })
+	restore("restore a backup while no cinder-backup works", http.StatusNotFound, Member, func(t *testing.T, b *Bed) (string, string) {
+		backup, volume := b.plainBackup(), b.volume(t, nil)
+		b.withoutBackups(t)
+		return backup, volume
+	})
+	source := object{"metadata": object{"of": "the source"}}
+	shown := func(name string, fields, original object, fails bool) {
+		all = append(all, Case{Name: name, Call: getVolume, Status: http.StatusOK, As: Member, Run: func(t *testing.T, b *Bed) Answer {
+			backup, volume := b.backup(t, b.volume(t, original)), b.volume(t, fields)
+			want := "available"
+			if fails {
+				want = "error_restoring"
+				defer b.fail(t, attachOperation)()
+			}
+			b.do(t, Request{Call: restoreBackup, As: Member, IDs: []string{backup}, Body: object{"restore": object{"volume_id": volume}}}).want(t, http.StatusAccepted)
+			b.awaitVolume(t, volume, want)
+			b.awaitBackup(t, backup, "available")
+			return b.do(t, Request{Call: getVolume, As: Member, IDs: []string{volume}})
+		}})
+	}
+	own := object{"description": "its own", "metadata": object{"of": "the wish", "mine": "1"}}
+	shown("show a volume that a backup was restored into", own, source, false)
+	shown("show a volume that a backup without metadata was restored into", own, nil, false)
+	shown("a failed restore into a volume ends in error_restoring", own, source, true)
+	return all
 }
 
 // metadataCases are about the metadata of a volume.

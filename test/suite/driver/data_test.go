@@ -294,6 +294,43 @@ func (u *used) expand(t *testing.T, gib int64) {
 	}
 }
 
+// Cinder 26 shifts the data of a volume that it makes from a backup in Ceph. The simulated cloud does so too.
+func TestTheDataOfABackupInCephIsRestoredAsItWas(t *testing.T) {
+	d, sim, dir := withDisks(t, dataplane.Options{})
+	sim.SetCephBackups(true)
+	u := newUsed(t, d, dir, "pvc-1", "block", 1)
+	u.up(t)
+	data := []byte("behind 256 MiB of zeros " + rand.Text())
+	disk, err := os.OpenFile(u.target(), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = disk.WriteAt(data, 300<<20)
+	if err := errors.Join(err, disk.Close()); err != nil {
+		t.Fatal(err)
+	}
+	u.down(t)
+	backup := must[*csi.CreateSnapshotResponse](t)(unlessBusy(func() (*csi.CreateSnapshotResponse, error) {
+		return d.CreateSnapshot(asSidecar(t), &csi.CreateSnapshotRequest{Name: "backup", SourceVolumeId: u.id, Parameters: map[string]string{"type": "backup"}})
+	})).GetSnapshot()
+	restored := newUsed(t, d, dir, "pvc-2", "block", 2, func(r *csi.CreateVolumeRequest) {
+		r.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: backup.GetSnapshotId()}}}
+	})
+	restored.up(t)
+	disk, err = os.Open(restored.target())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len(data))
+	if _, err := disk.ReadAt(got, 300<<20); err != nil || string(got) != string(data) {
+		t.Errorf("want %q, got %q, %v", data, got, err)
+	}
+	if err := disk.Close(); err != nil {
+		t.Error(err)
+	}
+	restored.down(t)
+}
+
 func TestADiskThatMayNotBelongToTheVolumeIsNotUsed(t *testing.T) {
 	for name, serial := range map[string]string{"a wrong serial": "wrong", "no serial": ""} {
 		t.Run(name, func(t *testing.T) {

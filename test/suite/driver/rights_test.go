@@ -49,6 +49,31 @@ func (l *life) remove(ctx context.Context, id string) error {
 	return err
 }
 
+func (l *life) createBackup(ctx context.Context, name string) error {
+	for try := 1; ; try++ {
+		b, err := l.CreateSnapshot(ctx, archive(name, l.volume))
+		if try < 10 && err != nil && strings.Contains(err.Error(), "keeps waiting on the next call") {
+			continue
+		}
+		l.saved = b.GetSnapshot().GetSnapshotId()
+		return err
+	}
+}
+
+// restore makes a volume from the backup, and deletes it.
+func (l *life) restore(ctx context.Context, name string) error {
+	var restored string
+	if err := l.create(ctx, &restored, name, fromSnapshot(l.saved), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 }); err != nil {
+		return err
+	}
+	return l.remove(ctx, restored)
+}
+
+func (l *life) deleteSaved(ctx context.Context) error {
+	_, err := l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.saved})
+	return err
+}
+
 // everyRequest are steps that between them make the controller send every kind of request it can send.
 var everyRequest = []step{
 	{"create", func(ctx context.Context, l *life) error { return l.create(ctx, &l.volume, "pvc-1") }},
@@ -115,27 +140,15 @@ var everyRequest = []step{
 		_, err := l.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: l.volume})
 		return err
 	}},
-	{"back up", func(ctx context.Context, l *life) error {
-		for try := 1; ; try++ {
-			b, err := l.CreateSnapshot(ctx, archive("backup-1", l.volume))
-			if try < 10 && err != nil && strings.Contains(err.Error(), "keeps waiting on the next call") {
-				continue
-			}
-			l.saved = b.GetSnapshot().GetSnapshotId()
-			return err
-		}
+	{"back up", func(ctx context.Context, l *life) error { return l.createBackup(ctx, "backup-1") }},
+	{"restore a backup", func(ctx context.Context, l *life) error { return l.restore(ctx, "pvc-3") }},
+	{"delete a backup", func(ctx context.Context, l *life) error { return l.deleteSaved(ctx) }},
+	{"back up in Ceph", func(ctx context.Context, l *life) error {
+		l.sim.SetCephBackups(true)
+		return l.createBackup(ctx, "backup-2")
 	}},
-	{"restore a backup", func(ctx context.Context, l *life) error {
-		var restored string
-		if err := l.create(ctx, &restored, "pvc-3", fromSnapshot(l.saved), func(r *csi.CreateVolumeRequest) { r.CapacityRange.RequiredBytes = 2 << 30 }); err != nil {
-			return err
-		}
-		return l.remove(ctx, restored)
-	}},
-	{"delete a backup", func(ctx context.Context, l *life) error {
-		_, err := l.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: l.saved})
-		return err
-	}},
+	{"restore a backup in Ceph", func(ctx context.Context, l *life) error { return l.restore(ctx, "pvc-8") }},
+	{"delete a backup in Ceph", func(ctx context.Context, l *life) error { return l.deleteSaved(ctx) }},
 	{"find a zone by its label", func(ctx context.Context, l *life) error {
 		var elsewhere string
 		if err := l.create(ctx, &elsewhere, "pvc-6", func(r *csi.CreateVolumeRequest) {

@@ -119,6 +119,9 @@ var scenarios = []scenario{
 	create("from a backup", func(w *world) { w.prepared(); w.backupMade() }, noFault, func(w *world) *csi.CreateVolumeRequest {
 		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) })
 	}),
+	create("from a backup in Ceph", func(w *world) { w.sim.SetCephBackups(true); w.prepared(); w.backupMade() }, noFault, func(w *world) *csi.CreateVolumeRequest {
+		return changed(claim("pvc"), func(r *csi.CreateVolumeRequest) { r.VolumeContentSource = fromSnapshot(w.snapshot) })
+	}),
 	create("for several servers, of a type for one", nothing, noFault, just(changed(claim("pvc"), func(r *csi.CreateVolumeRequest) {
 		r.VolumeCapabilities = []*csi.VolumeCapability{sharedBlock()}
 	}))),

@@ -57,6 +57,9 @@ func (l *ledger) make() {
 
 // acted notes that the cloud accepted a request that changes something.
 func (w *world) acted(p *process, q request, id string, lost bool) {
+	if q.class == "restore backup" && w.returned(q.restoredInto()) {
+		w.violate("no restore overwrites a volume that a call has returned", "process %d: %s", p.number, q.object())
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o := &origin{process: p, what: q.class, name: q.named(), acted: time.Now(), lost: lost}
@@ -71,6 +74,13 @@ func (w *world) acted(p *process, q request, id string, lost bool) {
 		o.server, o.name = q.path[1], q.path[3]
 		w.ledger.attaches = append(w.ledger.attaches, o)
 	}
+}
+
+// returned reports whether a sidecar knows the ID of a volume.
+func (w *world) returned(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ledger.volumes[id] != nil
 }
 
 // lost notes that the process did not get the reply to a request that the cloud has accepted.
@@ -111,6 +121,9 @@ func (w *world) guard(p *process, q request) {
 		allowed = doing(deleteVolume, func(c *call) bool { return c.volume == q.path[1] }) || w.guardDuplicate(q.path[1], func(name string) bool {
 			return doing(createVolume, func(c *call) bool { return c.name == name })
 		})
+	case "restore backup":
+		state, _ := w.sim.VolumeState(q.restoredInto())
+		allowed = doing(createVolume, func(c *call) bool { return c.name == state.Name })
 	case "delete snapshot", "delete backup":
 		// The driver creates a backup of a volume in use from a snapshot of the same name, and deletes both.
 		allowed = doing(deleteSnapshot, func(c *call) bool { return c.snapshot == q.path[1] || w.sameName(c.snapshot, q.path[1]) }) || w.guardDuplicate(q.path[1], func(name string) bool {

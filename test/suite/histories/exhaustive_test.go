@@ -20,6 +20,7 @@ type scenario struct {
 	target int // the step, counted from 1
 	actor
 	cloud kind // the fault of the cloud during the step
+	ceph  bool // the backup store
 }
 
 func scenarioOf(name string, a actor, target step, before ...step) scenario {
@@ -34,6 +35,12 @@ func scenarioOf(name string, a actor, target step, before ...step) scenario {
 func (s scenario) with(cloud kind) scenario {
 	s.cloud = cloud
 	s.name += ", " + string(cloud)
+	return s
+}
+
+func (s scenario) inCeph() scenario {
+	s.ceph = true
+	s.name += " in Ceph"
 	return s
 }
 
@@ -56,6 +63,8 @@ func scenarios() []scenario {
 		scenarioOf("clone", az1, step{Do: createVolume, Volume: 1, From: fromVolume}, made),
 		scenarioOf("restore a snapshot", az1, step{Do: createVolume, Volume: 1, From: fromSnapshot}, made, snapshotted),
 		scenarioOf("restore a backup", az1, step{Do: createVolume, Volume: 1, From: fromSnapshot}, made, backedUp),
+		scenarioOf("restore a backup", az1, step{Do: createVolume, Volume: 1, From: fromSnapshot}, made, backedUp).inCeph(),
+		scenarioOf("restore a backup", az1, step{Do: createVolume, Volume: 1, From: fromSnapshot}, made, backedUp).inCeph().with(restoreFails),
 		scenarioOf("delete", az1, step{Do: deleteVolume}, made),
 		scenarioOf("delete", az1, step{Do: deleteVolume}, made).with(deleteFails),
 		scenarioOf("attach", az1, there, made),
@@ -86,7 +95,7 @@ func scenarios() []scenario {
 
 // history is a scenario with a fault that is armed when the step begins.
 func (s scenario) history(abandon bool, faults ...fault) history {
-	h := history{Seed: 1, Replicas: 1, Timeout: 3 * time.Minute, Actors: []actor{s.actor}}
+	h := history{Seed: 1, Replicas: 1, Ceph: s.ceph, Timeout: 3 * time.Minute, Actors: []actor{s.actor}}
 	h.Actors[0].Steps = slices.Clone(s.Steps)
 	if abandon {
 		h.Actors[0].Steps[s.target-1].Abandon = time.Second

@@ -67,7 +67,7 @@ func (w *world) cause(f fault) {
 var operations = map[kind]openstacksim.Operation{
 	createFails: openstacksim.CreateVolume, zoneFull: openstacksim.CreateVolume, deleteFails: openstacksim.DeleteVolume,
 	extendFails: openstacksim.ExtendVolume, snapshotFails: openstacksim.CreateSnapshot, backupFails: openstacksim.CreateBackup,
-	attachDropped: openstacksim.Attach, detachDropped: openstacksim.Detach,
+	restoreFails: openstacksim.RestoreBackup, attachDropped: openstacksim.Attach, detachDropped: openstacksim.Detach,
 }
 
 func (w *world) limit(volumes int) {

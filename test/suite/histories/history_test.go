@@ -12,7 +12,9 @@ type history struct {
 	// Timeout is the sidecars' --timeout for each call.
 	Timeout time.Duration
 	// Skew is how far the clock of one Cinder host is ahead.
-	Skew   time.Duration
+	Skew time.Duration
+	// Ceph says that cinder-backup stores in Ceph, so that the driver restores into an empty volume.
+	Ceph   bool `json:",omitempty"`
 	Actors []actor
 	Faults []fault
 }
@@ -133,6 +135,7 @@ const (
 	extendFails    kind = "volume goes to error_extending"
 	snapshotFails  kind = "snapshot goes to error"
 	backupFails    kind = "backup goes to error"
+	restoreFails   kind = "volume goes to error_restoring" // in the scenarios only
 	attachDropped  kind = "attach accepted and dropped"
 	detachDropped  kind = "detach accepted and dropped"
 )

@@ -108,6 +108,9 @@ var mutants = []mutant{
 	if volume.Is(err, volume.Unauthenticated) || volume.Is(err, volume.PermissionDenied) || volume.Is(err, volume.Unavailable) ||
 		`},
 	}},
+	{"restore-again-without-waiting", "the driver does not restore into a volume again while Cinder may still process an earlier restore", []edit{
+		{"driver/provision", "const restoreHoldOff = 2 * time.Minute", "const restoreHoldOff = 0 * time.Minute"},
+	}},
 	{"snapshot-post-again-without-looking", "the driver does not send a create of a snapshot or backup with an unknown outcome again while Cinder may still process it", []edit{
 		{"driver/idempotent", "if !held {", `if !held || !strings.HasPrefix(what, "volume ") {`},
 	}},

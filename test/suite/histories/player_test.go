@@ -10,6 +10,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/cinder-csi/cinder-csi/driver/contract"
 )
 
 // player plays one actor.
@@ -235,6 +237,10 @@ func (p *player) volumeReturned(c *claim, a answer[*csi.CreateVolumeResponse]) {
 	if !ok || state.Status != "available" || state.Name != c.name || int64(state.Size) < c.size ||
 		len(p.Zones) > 0 && !slices.Contains(p.Zones, state.Zone) || p.Shared && !state.Multiattach {
 		p.violate("every OK is true", "%s: the volume is %+v", a.of, state)
+	}
+	from := v.GetContentSource().GetSnapshot().GetSnapshotId()
+	if p.history.Ceph && from != "" && (contract.RestoreFrom(state.Metadata) != "" || state.Metadata[contract.MetadataSourceBackup] != from) {
+		p.violate("every OK is true", "%s: the volume does not have the data of its backup: %+v", a.of, state)
 	}
 	p.reported(c, a.of)
 }

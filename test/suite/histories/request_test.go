@@ -23,8 +23,8 @@ var classes = map[string]string{
 	"POST snapshots": "create snapshot", "GET snapshots detail": "list snapshots", "GET snapshots *": "get snapshot",
 	"DELETE snapshots *": "delete snapshot",
 	"POST backups":       "create backup", "GET backups detail": "list backups", "GET backups *": "get backup",
-	"DELETE backups *": "delete backup",
-	"GET attachments":  "list attachments", "GET attachments *": "get attachment", "DELETE attachments *": "delete attachment",
+	"DELETE backups *": "delete backup", "POST backups * restore": "restore backup",
+	"GET attachments": "list attachments", "GET attachments *": "get attachment", "DELETE attachments *": "delete attachment",
 	"GET servers *": "get server", "GET servers * os-volume_attachments": "list server attachments",
 	"POST servers * os-volume_attachments": "attach", "DELETE servers * os-volume_attachments *": "detach",
 	"POST auth tokens": "log in",
@@ -104,6 +104,17 @@ func (q request) named() string {
 		}
 	}
 	return ""
+}
+
+// restoredInto is the volume in the body of a restore.
+func (q request) restoredInto() string {
+	var body struct {
+		Restore struct {
+			Volume string `json:"volume_id"`
+		}
+	}
+	_ = json.Unmarshal(q.body, &body)
+	return body.Restore.Volume
 }
 
 // created is the ID in the reply to a create.

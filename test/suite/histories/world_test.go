@@ -99,6 +99,7 @@ func newWorld(h history, conf string) *world {
 	config := openstacksim.Default()
 	config.Seed = h.Seed
 	config.Projects[1].Quota = map[string]int{"volumes": -1, "gigabytes": -1, "snapshots": -1, "backups": -1, "backup_gigabytes": -1}
+	config.CephBackups = h.Ceph
 	w := &world{
 		history: h, sim: openstacksim.New(config), conf: conf, begun: time.Now(), calm: time.Now(), names: map[string]string{}, moments: map[string]int{},
 		calls: map[*process][]*call{}, leaders: map[sidecar]*leader{}, replicas: make([]*process, h.Replicas),

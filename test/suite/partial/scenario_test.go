@@ -38,6 +38,7 @@ var scenarios = []scenario{
 	}},
 	{"CreateVolume", "from a snapshot", (*world).snapshotsMade, noFault, fromSnapshot},
 	{"CreateVolume", "from a backup", (*world).backupsMade, noFault, fromSnapshot},
+	{"CreateVolume", "from a backup in Ceph", func(w *world) { w.sim.SetCephBackups(true); w.backupsMade() }, noFault, fromSnapshot},
 	{
 		"CreateVolume", "when the backend fails", func(*world) {},
 		openstacksim.Fault{Operation: openstacksim.CreateVolume},
