@@ -111,17 +111,20 @@ func (c *cluster) openstackBed(t *testing.T) openstackBed {
 func (c *cluster) cutCloud(t *testing.T) (restore func()) {
 	t.Helper()
 	bed := c.openstackBed(t)
-	script := filepath.Join(c.repo, "test", "bed", "cluster", "exec-node.sh")
-	restore = func() {
-		for _, node := range nodes {
-			_, _, _ = c.try(context.Background(), "", script, node, "ip", "route", "del", "blackhole", bed.Address)
-		}
-	}
+	restore = func() { c.joinCloud(t) }
 	t.Cleanup(restore)
 	for _, node := range nodes {
 		c.onNode(t, node, "ip", "route", "add", "blackhole", bed.Address)
 	}
 	return restore
+}
+
+// joinCloud ends what cutCloud began.
+func (c *cluster) joinCloud(t *testing.T) {
+	address := c.openstackBed(t).Address
+	for _, node := range nodes {
+		_, _ = c.tryOnNode(node, "ip", "route", "del", "blackhole", address)
+	}
 }
 
 // restartServices stops one service of the cloud after the other. What is asked for while a service is away succeeds once it is back.

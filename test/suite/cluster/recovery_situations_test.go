@@ -14,6 +14,7 @@ import (
 type situation struct {
 	name   string
 	begin  func(t *testing.T, shop *cluster) // makes it, with a claim of the same name unless object says otherwise
+	end    func(t *testing.T, shop *cluster) // puts it right, if the next one cannot begin otherwise
 	object string                            // of kubectl cinder volume; empty: shop/ and the name
 	cause  string
 }
@@ -47,6 +48,39 @@ var situations = []situation{
 		c.apply(t, snapshotManifest("never", "no-such-claim", c.snapshotClass(t), c.namespace))
 		c.create(t, []claim{{name: "snapshot", gib: 1, from: "never"}}, pod{name: "snapshot", claim: "snapshot"})
 	}},
+	{name: "volume-error", cause: "volume.error", begin: func(t *testing.T, c *cluster) {
+		c.start(t, []claim{{name: "volume-error", gib: 1}}, pod{name: "volume-error", claim: "volume-error", node: "node-az1"})
+		c.deletePod(t, "volume-error")
+		id := c.volumeOf(t, "volume-error")
+		eventually(t, patience, "volume "+id+" available", func() error {
+			if status := c.cinder(t, id, "status"); status != "available" {
+				return fmt.Errorf("it is %s", status)
+			}
+			return nil
+		})
+		c.run(t, "/usr/bin/openstack", "--os-cloud", "lab-demo-admin", "volume", "set", "--state", "error", id)
+		c.create(t, nil, pod{name: "volume-error", claim: "volume-error", node: "node-az1-2"})
+	}},
+	{name: "unhealthy", cause: "mount.read-only", begin: func(t *testing.T, c *cluster) { breakFileSystem(t, c) }, end: func(t *testing.T, c *cluster) { c.deletePod(t, "unhealthy") }},
+	{name: "cloud-down", cause: "cloud.unreachable", begin: func(t *testing.T, c *cluster) {
+		c.cutCloud(t)
+		c.create(t, []claim{{name: "cloud-down", gib: 1}}, pod{name: "cloud-down", claim: "cloud-down", node: "node-az1"})
+	}, end: func(t *testing.T, c *cluster) {
+		c.joinCloud(t)
+		c.kubectl(t, "wait", "pod/cloud-down", "--namespace="+c.namespace, "--for=condition=Ready", atMost)
+	}},
+	{name: "node-lost", cause: "node.not-ready", begin: func(t *testing.T, c *cluster) {
+		c.start(t, []claim{{name: "node-lost", gib: 1}}, pod{name: "node-lost", claim: "node-lost", node: "node-az1-2"})
+		t.Cleanup(func() { _ = c.power(context.Background(), "on", "node-az1-2") })
+		if err := c.power(t.Context(), "off", "node-az1-2"); err != nil {
+			t.Fatal(err)
+		}
+	}, end: func(t *testing.T, c *cluster) {
+		if err := c.power(t.Context(), "on", "node-az1-2"); err != nil {
+			t.Fatal(err)
+		}
+		c.kubectl(t, "wait", "node/node-az1-2", "--for=condition=Ready", atMost)
+	}},
 }
 
 // answerSituations makes each situation and measures how long one run of `kubectl cinder volume` takes, and when it first names the cause.
@@ -63,7 +97,7 @@ func answerSituations(t *testing.T, c *cluster) {
 		if object == "" {
 			object = s.name
 		}
-		var took time.Duration
+		var took, answered time.Duration
 		err := await(t.Context(), 2*time.Minute, func() error {
 			asked := time.Now()
 			out, _, _ := r.try(context.Background(), "", "kubectl", "cinder", "volume", object, "--namespace=shop", "--os-cloud", "lab-demo")
@@ -71,13 +105,17 @@ func answerSituations(t *testing.T, c *cluster) {
 			if !strings.Contains(out, "Cause: "+s.cause+" ") {
 				return fmt.Errorf("kubectl cinder volume %s does not name %s:\n%s", object, s.cause, out)
 			}
+			answered = time.Since(began)
 			return nil
 		})
+		if s.end != nil {
+			s.end(t, shop)
+		}
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		fmt.Printf("measured: situation | %s | %s | answer in %.1f s, %.1f s after it began |\n", s.name, s.cause, took.Seconds(), time.Since(began).Seconds())
+		fmt.Printf("measured: situation | %s | %s | answer in %.1f s, %.1f s after it began |\n", s.name, s.cause, took.Seconds(), answered.Seconds())
 	}
 	r.began = time.Now()
 	r.kubectl(t, "delete", "pods", "--all", "--namespace=shop", atMost)
