@@ -17,7 +17,7 @@ func TestTheOrdersOfRemovalAgree(t *testing.T) {
 			"", "remove the management plane first", "then the guest plane", []string{"kubectl get persistentvolumes", "kubectl get volumeattachments", "kubectl get volumesnapshotcontents"},
 		},
 		"how-to/hypershift.md": {
-			"\n## Remove\n", "/management\n", "/guest\n", []string{"PersistentVolume", "VolumeAttachment", "VolumeSnapshotContent", "(uninstall.md#2-delete-pods-claims-and-snapshots)"},
+			"\n## Remove\n", "delete -k tenant-a/management", "delete -k tenant-a/guest", []string{"PersistentVolume", "VolumeAttachment", "VolumeSnapshotContent", "(uninstall.md#2-delete-pods-claims-and-snapshots)"},
 		},
 		"../overlays/hypershift/kustomize/README.md": {
 			"\n## Remove\n", "kubectl delete -k $DIR/management", "kubectl delete -k $DIR/guest", []string{"kubectl get persistentvolumes", "kubectl get volumeattachments", "kubectl get volumesnapshotcontents"},
