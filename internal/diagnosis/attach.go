@@ -58,6 +58,7 @@ func (s *story) attach() {
 	p := s.pod()
 	if p == nil {
 		s.detachAll()
+		s.volumeTrouble() // the next pod would meet it
 		return
 	}
 	node := p.Spec.NodeName

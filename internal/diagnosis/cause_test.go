@@ -103,6 +103,16 @@ var changes = []struct {
 	}},
 	{"not bound yet", "bind.waiting", "not bound", func(f *diagnosis.Facts) { f.Claim.Status.Phase = corev1.ClaimPending }},
 	{"volume was deleted", "volume.missing", "Cinder has no volume", func(f *diagnosis.Facts) { f.Cloud.Missing, f.Cloud.Volume = true, nil }},
+	{"volume was deleted, and no pod uses it", "volume.missing", "Cinder has no volume", func(f *diagnosis.Facts) {
+		f.Pods, f.Attachments, f.Cloud.Attachments, f.Cloud.Missing, f.Cloud.Volume = nil, nil, nil, true, nil
+	}},
+	{"volume was deleted with its VolumeAttachment", "volume.missing", "Cinder has no volume", func(f *diagnosis.Facts) {
+		f.Pods, f.Cloud.Attachments, f.Cloud.Missing, f.Cloud.Volume = nil, nil, true, nil
+	}},
+	{"volume in error, and no pod uses it", "volume.error", "is error", func(f *diagnosis.Facts) {
+		f.Pods, f.Attachments, f.Cloud.Attachments = nil, nil, nil
+		f.Cloud.Volume.Status = "error"
+	}},
 	{"volume in error", "volume.error", "is error", func(f *diagnosis.Facts) { f.Cloud.Volume.Status = "error" }},
 	{"attach fails", "attach.error", "FailedPrecondition", func(f *diagnosis.Facts) {
 		attaching(f, "rpc error: code = FailedPrecondition desc = attach: the host failed to attach the volume")

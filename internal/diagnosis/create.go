@@ -80,7 +80,11 @@ func (s *story) create() {
 		return
 	}
 	if s.bound() || s.Volume != nil {
-		s.done(stepCreate, "%s", s.volumeText())
+		text := s.volumeText()
+		if s.Cloud != nil && s.Cloud.Missing {
+			text = "the claim has Cinder volume " + s.volumeID()
+		}
+		s.done(stepCreate, "%s", text)
 		return
 	}
 	if s.static() {

@@ -69,17 +69,17 @@ var situations = []situation{
 		c.joinCloud(t)
 		c.kubectl(t, "wait", "pod/cloud-down", "--namespace="+c.namespace, "--for=condition=Ready", atMost)
 	}},
-	{name: "node-lost", cause: "node.not-ready", begin: func(t *testing.T, c *cluster) {
-		c.start(t, []claim{{name: "node-lost", gib: 1}}, pod{name: "node-lost", claim: "node-lost", node: "node-az1-2"})
-		t.Cleanup(func() { _ = c.power(context.Background(), "on", "node-az1-2") })
-		if err := c.power(t.Context(), "off", "node-az1-2"); err != nil {
+	// The pod is that of the volume that another pod waits for.
+	{name: "node-lost", object: "pod/first", cause: "node.not-ready", begin: func(t *testing.T, c *cluster) {
+		t.Cleanup(func() { _ = c.power(context.Background(), "on", "node-az1") })
+		if err := c.power(t.Context(), "off", "node-az1"); err != nil {
 			t.Fatal(err)
 		}
 	}, end: func(t *testing.T, c *cluster) {
-		if err := c.power(t.Context(), "on", "node-az1-2"); err != nil {
+		if err := c.power(t.Context(), "on", "node-az1"); err != nil {
 			t.Fatal(err)
 		}
-		c.kubectl(t, "wait", "node/node-az1-2", "--for=condition=Ready", atMost)
+		c.kubectl(t, "wait", "node/node-az1", "--for=condition=Ready", atMost)
 	}},
 }
 
