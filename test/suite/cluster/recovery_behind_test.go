@@ -39,7 +39,7 @@ func changeBehind(t *testing.T, c *cluster) {
 		return nil
 	})
 	r.step(t, "detached and deleted behind Kubernetes")
-	for claim, want := range map[string]string{"detached": "Cinder", "gone": "does not"} {
+	for claim, want := range map[string]string{"detached": "Cause: attach.lost ", "gone": "Cause: volume.missing "} {
 		out, err := r.cinderCommand(t, "volume", "shop/"+claim, "--os-cloud", "lab-demo")
 		if err == nil || !strings.Contains(out, want) {
 			t.Errorf("volume shop/%s: %v, want a finding with %q", claim, err, want)
