@@ -163,18 +163,28 @@ func (c *cluster) setSecret(text string) error {
 	return err
 }
 
-// moveServer makes the record of the driver name another zone than the server has: Nova moves no server of the bed to another zone.
+// moveServer has a node that was registered in another zone than its server is in now: Nova moves no server of the bed to another zone. The record of
+// the driver and the label of the Node name that zone, and kubelet asks a new pod of the driver.
 func moveServer(t *testing.T, c *cluster) func() error {
 	const node = "node-az1"
 	files := strings.Fields(c.onNode(t, node, "find", "/var/lib/kubelet/plugins/"+driverName, "-type", "f", "-exec", "grep", "-l", `"zone":"az1"`, "{}", "+"))
 	if len(files) != 1 {
 		t.Fatalf("want one record of the zone, got %q", files)
 	}
-	c.onNode(t, node, "sed", "-i", `s/"zone":"az1"/"zone":"az9"/`, files[0])
-	return func() error {
-		_, err := c.tryOnNode(node, "sed", "-i", `s/"zone":"az9"/"zone":"az1"/`, files[0])
+	register := func(from, to string) error {
+		_, err := c.tryOnNode(node, "sed", "-i", fmt.Sprintf(`s/"zone":"%s"/"zone":"%s"/`, from, to), files[0])
+		if err == nil {
+			_, _, err = c.try(context.Background(), "", "kubectl", "label", "node", node, zoneLabel+"="+to, "--overwrite")
+		}
+		if err == nil {
+			_, _, err = c.try(context.Background(), "", "kubectl", "delete", "pods", "--namespace="+namespaces["node"], "--selector=app=cinder-csi-node", "--field-selector=spec.nodeName="+node, atMost)
+		}
 		return err
 	}
+	if err := register("az1", "az9"); err != nil {
+		t.Fatal(err)
+	}
+	return func() error { return register("az9", "az1") }
 }
 
 func stopKeystone(t *testing.T, c *cluster) func() error {
