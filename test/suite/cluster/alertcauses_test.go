@@ -163,7 +163,7 @@ func (c *cluster) setSecret(text string) error {
 	return err
 }
 
-// moveServer has a node that was registered in another zone than its server is in now: Nova moves no server of the bed to another zone. The record of
+// moveServer has a node that was registered in another zone than its server is in now. Nova moves no server of the bed to another zone. The record of
 // the driver and the label of the Node name that zone, and kubelet asks a new pod of the driver.
 func moveServer(t *testing.T, c *cluster) func() error {
 	const node = "node-az1"
