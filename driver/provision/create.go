@@ -159,9 +159,7 @@ func (s *Service) awaitCreated(ctx context.Context, spec CreateSpec, v volume.Vo
 func (s *Service) usable(ctx context.Context, spec CreateSpec, v volume.Volume) (volume.Volume, error) {
 	switch v.Status.Meaning().Create {
 	case volume.Proceed:
-		if v.RestoreFrom == "" {
-			s.recent.Put(v)
-		}
+		s.recent.Put(v)
 		return v, nil
 	case volume.BeingDeleted:
 		return volume.Volume{}, volume.AfterWrite(volume.Errorf(volume.Busy, "somebody is deleting volume %s; once it is gone, a retry creates the volume again", v.ID).Op("create"))

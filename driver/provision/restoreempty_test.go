@@ -314,6 +314,21 @@ func TestNoOtherVolumeIsRestoredInto(t *testing.T) {
 	}
 }
 
+// No call has returned it, so the driver replaces it.
+func TestAnEmptyVolumeInAnotherZoneIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, v := inCeph(t, nil), empty(volume.Available)
+		v.Zone = "az2"
+		c.Put(v)
+		spec := fromCeph
+		spec.Zones = []string{"az1"}
+		replaced, err := service(c).Create(cloudtest.Within(t, 60), spec)
+		if wantRestored(t, c, replaced, err, 1); replaced.ID == v.ID || replaced.Zone != "az1" {
+			t.Errorf("got %v", replaced)
+		}
+	})
+}
+
 // The volume has no data yet, but its ID is known to everybody in the project.
 func TestAnEmptyVolumeIsNotUsed(t *testing.T) {
 	for name, use := range map[string]func(context.Context, *Service, volume.ID) error{
