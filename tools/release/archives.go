@@ -18,11 +18,18 @@ func (p program) archive(version string) string {
 	return "archives/" + p.name + "-" + version + "-" + p.String() + ".tar.gz"
 }
 
+// examples are the files of this repository that the first commands of README.md and of the tutorial name. The archive of the generator has them
+// under the same paths, so that a user of a release needs no checkout.
+var examples = []string{"examples/distribution/minimal.yaml", "examples/workloads/claim-and-pod.yaml"}
+
 // packArchives writes an archive for each program: the program under its own name, the licences, and its manual pages and completions.
 // Krew takes archives only, and refuses one without a licence.
 func (r *release) packArchives(context.Context) error {
 	all, err := programs(".")
 	if err != nil {
+		return err
+	}
+	if err := r.copyExamples("."); err != nil {
 		return err
 	}
 	for _, p := range all {
@@ -35,6 +42,19 @@ func (r *release) packArchives(context.Context) error {
 			return fmt.Errorf("%s: %w", p.archive(r.Version), err)
 		}
 		if err := r.list(p.archive(r.Version), content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *release) copyExamples(root string) error {
+	for _, name := range examples {
+		content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		if err := r.write(name, content, 0o644); err != nil {
 			return err
 		}
 	}
@@ -59,6 +79,9 @@ func (r *release) companions(name string) ([]string, error) {
 	}
 	if name == "kubectl-cinder" {
 		all = append(all, "completions/kubectl_complete-cinder")
+	}
+	if name == "cinder-csi-generator" {
+		all = append(all, examples...)
 	}
 	slices.Sort(all)
 	return all, nil

@@ -6,6 +6,8 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"os"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,6 +39,44 @@ func TestAnArchiveHasTheProgramItsLicencesManualsAndCompletions(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, modes(t, content)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The pages name these files, and a user of a release has no checkout.
+func TestTheArchiveOfTheGeneratorHasTheFilesThatTheFirstPagesName(t *testing.T) {
+	t.Parallel()
+	r := &release{Options: Options{Version: "v1.2.3", Report: io.Discard}, dir: t.TempDir(), time: noon}
+	for _, name := range []string{"bin/cinder-csi-generator-linux-amd64", "LICENSE", "THIRD_PARTY_LICENSES.txt"} {
+		if err := r.write(name, []byte(name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.copyExamples("../.."); err != nil {
+		t.Fatal(err)
+	}
+	files, err := r.companions("cinder-csi-generator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := r.pack(program{"cinder-csi-generator", platform{"linux", "amd64"}}, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := modes(t, content)
+	for _, page := range []string{"../../README.md", "../../docs/tutorial/first-volume.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named := regexp.MustCompile(`(?m)^ *(?:cp|kubectl apply -f) (examples/\S+)`).FindAllSubmatch(text, -1)
+		if len(named) == 0 {
+			t.Errorf("%s names no example in a command", page)
+		}
+		for _, m := range named {
+			if _, is := packed[string(m[1])]; !is {
+				t.Errorf("%s names %s, which is not in the archive", page, m[1])
+			}
+		}
 	}
 }
 
