@@ -48,9 +48,18 @@ start_apis() {
         OS_PLACEMENT_CONFIG_DIR="$ETC/placement"
     start neutron-stub python3 "$PYLIB/neutron_stub.py" "$BED_ADDRESS" "$NEUTRON_PORT"
     start metadata-proxy python3 "$PYLIB/metadata_proxy.py" "$BED"
-    start glance-api glance-api --config-file "$ETC/glance/glance-api.conf"
+    start_glance_api
     start cinder-api cinder-api --config-file "$ETC/cinder/cinder.conf"
     start_nova_api
+}
+
+# The program glance-api of newer releases says that it serves no more.
+start_glance_api() {
+    if ! grep -qs "Standalone glance-api is no longer supported" /usr/lib/python3/dist-packages/glance/cmd/api.py; then
+        start glance-api glance-api --config-file "$ETC/glance/glance-api.conf"
+        return
+    fi
+    start_wsgi glance-api "$GLANCE_PORT" 1 /usr/lib/python3/dist-packages/glance/wsgi/api.py OS_GLANCE_CONFIG_DIR="$ETC/glance"
 }
 
 # Where Nova has no program nova-api, a web server runs each of its two APIs.
