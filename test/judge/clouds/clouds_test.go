@@ -57,7 +57,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 	bed, runs := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		filepath.Join(bed, "bed.json"): `{"cloud":"epoxy","debian":"trixie","backend":"file","compute":"loop","packages":{"keystone":"2:27.0.0-3","cinder-api":"2:26.0.0-2","nova-api":"2:31.0.0-6"}}`,
-		filepath.Join(runs, "epoxy-file-loop.json"): `{"cloud":"epoxy","backend":"file","compute":"loop","suites":{"generator":{"date":"2026-01-01","passed":7,"seconds":1},` +
+		filepath.Join(runs, "epoxy-file-loop.json"): `{"cloud":"epoxy","backend":"file","compute":"loop","suites":{"generator":{"date":"2026-01-01","passed":7,"notRun":2,"seconds":1},` +
 			`"driver":{"date":"2026-01-01","passed":1,"seconds":1},"partial faults":{"date":"2026-01-01","passed":4,"seconds":1}}}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -80,7 +80,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 		"cloudparity": {Date: "2026-02-03", Passed: 1, Failed: []string{"TestParity/another"}, Skipped: map[string]string{"TestParity/a_case": "no"}, Seconds: 5},
 		"csi-sanity":  {Date: "2026-02-03", Passed: 2, Specs: "3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped", Seconds: 9},
 		"driver":      {Date: "2026-02-03", Failed: []string{"TestAnything"}},
-		"generator":   {Date: "2026-01-01", Passed: 7, Seconds: 1},
+		"generator":   {Date: "2026-01-01", Passed: 7, NotRun: 2, Seconds: 1},
 		// A run that skips all of a suite takes nothing from its record.
 		"partial faults": {Date: "2026-01-01", Passed: 4, Seconds: 1},
 		theirs:           {Date: "2026-02-03", Passed: 1, Specs: "4 passed, 1 failed, 2 skipped", FailedSpecs: []string{"It works"}},
@@ -90,7 +90,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 	}
 	got := table(records)
 	for _, line := range []string{
-		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | 4 passed, 1 failed, 2 skipped | not run | 4 passed | 0 passed, 1 failed |\n",
+		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed, 2 not run | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | 4 passed, 1 failed, 2 skipped | not run | 4 passed | 0 passed, 1 failed |\n",
 		"- epoxy file loop, cloudparity: `TestParity/another` failed\n- epoxy file loop, cloudparity: 1 skipped: no\n" +
 			"- epoxy file loop, upstream's csi-sanity: spec `It works` failed\n- epoxy file loop, driver: `TestAnything` failed\n",
 	} {

@@ -74,6 +74,9 @@ func (r Record) cell(name string) string {
 	if len(s.Skipped) > 0 {
 		said += fmt.Sprintf(", %d skipped", len(s.Skipped))
 	}
+	if s.NotRun > 0 {
+		said += fmt.Sprintf(", %d not run", s.NotRun)
+	}
 	return said
 }
 
