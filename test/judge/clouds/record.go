@@ -30,7 +30,7 @@ type Suite struct {
 	Specs   string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
 	Seconds int               `json:"seconds"`
 
-	NotRun      int      `json:"notRun,omitempty"`      // tests of a run that was stopped; whoever stops it writes the number
+	NotRun      int      `json:"notRun,omitempty"`      // the rest of a run that somebody stopped; written by hand
 	FailedSpecs []string `json:"failedSpecs,omitempty"` // of upstream; they fail no test
 	PassedTests []string `json:"-"`                     // of this run
 }
