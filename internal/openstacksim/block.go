@@ -78,7 +78,7 @@ func (s *Sim) serveVolume(c *call) reply {
 	switch c.path {
 	case "", "/":
 		c.echo = "volume 3.0"
-		return reply{status: http.StatusMultipleChoices, body: s.volumeVersions(c)}
+		return s.allVolumeVersions(c)
 	case "/healthcheck":
 		return reply{status: http.StatusOK, body: text{"text/plain; charset=UTF-8", "OK"}}
 	}
@@ -106,7 +106,7 @@ func (s *Sim) serveVolume(c *call) reply {
 		return *refusal
 	}
 	if rest == "/" {
-		return reply{status: http.StatusOK, body: s.volumeVersions(c)}
+		return reply{status: http.StatusOK, body: obj{{"versions", []obj{s.volumeVersion(c, "v3.0")}}}}
 	}
 	return s.volumeCall(c, rest[1:])
 }

@@ -155,7 +155,7 @@ func (s *Sim) attach(c *call) reply {
 	if missing != nil {
 		return *missing
 	}
-	if bad := s.alreadyAttached(v, vol); bad != nil {
+	if bad := s.alreadyAttached(c, v, vol); bad != nil {
 		return *bad
 	}
 	if v.offloaded() {
@@ -188,8 +188,9 @@ func (s *Sim) attach(c *call) reply {
 	return reply{later: answers}
 }
 
-// alreadyAttached looks for the volume in every server. Only a multiattach volume may have two.
-func (s *Sim) alreadyAttached(v *server, vol *volume) *reply {
+// alreadyAttached looks for the volume in every server. Only a multiattach volume may have two. Nova of Victoria looks in one server; Cinder refuses
+// what another server has.
+func (s *Sim) alreadyAttached(c *call, v *server, vol *volume) *reply {
 	var holders []string
 	for _, id := range sortedKeys(s.servers) {
 		if s.servers[id].disk(vol.id) != nil {
@@ -199,7 +200,7 @@ func (s *Sim) alreadyAttached(v *server, vol *volume) *reply {
 	switch {
 	case len(holders) == 0:
 		return nil
-	case !vol.multiattach:
+	case !vol.multiattach && !c.beforeZed:
 		list := ""
 		for i, h := range holders {
 			if i > 0 {

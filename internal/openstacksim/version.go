@@ -97,20 +97,37 @@ func identityVersion(c *call) obj {
 	}
 }
 
-// volumeVersions is the version document of Cinder.
-func (s *Sim) volumeVersions(c *call) obj {
-	return obj{{"versions", []obj{{
-		{"id", "v3.0"},
-		{"status", "CURRENT"},
-		{"version", dotted(3, s.volumeMinor())},
-		{"min_version", "3.0"},
-		{"updated", "2022-08-31T00:00:00Z"},
+// allVolumeVersions is the version document at the root of Cinder. That of Victoria has version 2 as well.
+func (s *Sim) allVolumeVersions(c *call) reply {
+	versions := []obj{s.volumeVersion(c, "v3.0")}
+	r := reply{status: http.StatusMultipleChoices}
+	if c.beforeZed {
+		versions = append([]obj{s.volumeVersion(c, "v2.0")}, versions...)
+		r.header = http.Header{"X-Openstack-Request-Id": nil, "X-Compute-Request-Id": nil}
+	}
+	r.body = obj{{"versions", versions}}
+	return r
+}
+
+// volumeVersion describes one API version of Cinder.
+func (s *Sim) volumeVersion(c *call, name string) obj {
+	version, lowest, status, updated := dotted(3, s.volumeMinor()), "3.0", "CURRENT", "2022-08-31T00:00:00Z"
+	if name == "v2.0" {
+		version, lowest, status, updated = "", "", "DEPRECATED", "2017-02-25T12:00:00Z"
+	}
+	major := strings.TrimSuffix(name, ".0")
+	return obj{
+		{"id", name},
+		{"status", status},
+		{"version", version},
+		{"min_version", lowest},
+		{"updated", updated},
 		{"links", []obj{
 			{{"rel", "describedby"}, {"type", "text/html"}, {"href", "https://docs.openstack.org/"}},
-			link("self", c.base(blocks)+"/v3/"),
+			link("self", c.base(blocks)+"/"+major+"/"),
 		}},
-		{"media-types", []obj{{{"base", "application/json"}, {"type", "application/vnd.openstack.volume+json;version=3"}}}},
-	}}}}
+		{"media-types", []obj{{{"base", "application/json"}, {"type", "application/vnd.openstack.volume+json;version=" + major[1:]}}}},
+	}
 }
 
 // computeVersion describes one API version of Nova.

@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -218,6 +219,9 @@ func (s *Sim) deleteVolume(c *call) reply {
 		snapshots = nil
 	}
 	if !slices.Contains(deletable, v.status) || len(v.attachments) > 0 || len(snapshots) > 0 {
+		if c.beforeZed {
+			return fault(http.StatusBadRequest, strings.Replace(undeletable, ", awaiting a transfer,", "", 1))
+		}
 		return fault(http.StatusBadRequest, undeletable)
 	}
 	s.removeVolume(c, v)

@@ -20,6 +20,7 @@ type draft struct {
 	backup            *backup
 	metadata          map[string]string
 	name, description *string
+	multiattach       bool // requested in the body, which Victoria allows
 }
 
 func inputError(format string, args ...any) *reply {
@@ -52,7 +53,7 @@ func (s *Sim) createVolume(c *call) reply {
 	v := &volume{
 		id: s.newID(), project: c.token.project.ID, user: c.token.user.ID, name: d.name, description: d.description,
 		status: "creating", zone: d.zone, size: d.size, kind: d.kind, metadata: d.metadata, clock: s.hostClock(),
-		multiattach: d.kind.ExtraSpecs["multiattach"] == "<is> True",
+		multiattach: d.multiattach || d.kind.ExtraSpecs["multiattach"] == "<is> True",
 	}
 	v.created = v.clock.exact()
 	if d.snapshot != nil {
@@ -182,6 +183,9 @@ func (s *Sim) findSources(c *call, d *draft, body map[string]any, kind string, i
 		}
 	}
 	if multi := body["multiattach"]; multi != nil && isTrue(bare(multi)) {
+		if d.multiattach = c.beforeZed; d.multiattach {
+			return nil
+		}
 		return ptr(fault(http.StatusBadRequest, "multiattach parameter has been removed. The default behavior is to use multiattach enabled volume types. "+
 			"Contact your administrator to create a multiattach enabled volume type and use it to create multiattach volumes."))
 	}

@@ -270,7 +270,11 @@ func (s *Sim) deleteType(c *call) reply {
 	return reply{status: http.StatusAccepted}
 }
 
+// showSpecs refuses members of Victoria before it looks for the type.
 func (s *Sim) showSpecs(c *call) reply {
+	if c.beforeZed && !c.token.admin() {
+		return forbidden("volume_extension:types_extra_specs:index")
+	}
 	t, missing := s.visibleType(c, c.vars["id"])
 	if missing != nil {
 		return *missing

@@ -14,7 +14,7 @@ CLOUD ?= zed
 CLOUD_BED = $(if $(filter zed,$(CLOUD)),$(OPENSTACK_BED),$(or $(CLOUD_BEDS),$(or $(TMPDIR),/tmp)/cloud-bed)/$(CLOUD)$(if $(filter ceph,$(BACKEND)),-ceph))
 cloud-up cloud-down: export CLOUD := $(CLOUD)
 cloud-up cloud-down: export BACKEND := $(BACKEND)
-cloud-up: ## start an OpenStack of another release (root, Debian 12; CLOUD=victoria|zed|epoxy, BACKEND=file|ceph, COMPUTE=loop; the first time it installs a root directory for minutes)
+cloud-up: ## start an OpenStack of another release (root, Debian 12; CLOUD=victoria|zed|epoxy|sid, BACKEND=file|ceph, COMPUTE=loop; the first time it installs a root directory for minutes)
 	test/bed/clouds/up.sh
 
 cloud-down: ## stop that OpenStack and delete its data; the root directory stays (CLOUD, BACKEND)

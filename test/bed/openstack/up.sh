@@ -17,6 +17,7 @@
 #   NOVA_MAX_VOLUMES (-1)         BED_NODES_PER_AZ (1; a running bed gets more)
 #   BED_TLS (0)      1: Keystone, Nova and Cinder behind TLS with a private CA; may change on a running bed
 #   BED_API_WORKERS (2)           BED_DEBUG (false)
+#   BED_PAGE_SIZE    1000: the longest list in an answer of Cinder and Nova
 #   BED_CACHE        ~/.cache/openstack-bed: keeps a dump of the empty databases
 #   BED_PATIENCE     1: how many times longer than usual a service may take to answer, on a busy machine
 #   BED_CLOUD        zed: the name of the release; ../clouds/up.sh sets it
@@ -53,6 +54,7 @@ read_settings() {
     setting BED_TLS 0
     setting BED_API_WORKERS 2
     setting BED_DEBUG false
+    setting BED_PAGE_SIZE 1000
     setting BED_CLOUD zed
     setting BED_CACHE "${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/openstack-bed"
 }

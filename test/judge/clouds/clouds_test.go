@@ -47,21 +47,25 @@ const output = `{"Action":"output","Package":"x/test/suite/cloudparity","Test":"
 {"Action":"pass","Package":"x/test/suite/openstack","Test":"TestSanityOfIt/two"}
 {"Action":"pass","Package":"x/test/suite/openstack","Test":"TestSanityOfIt","Elapsed":9}
 {"Action":"fail","Package":"x/test/suite/openstack","Test":"TestAnything"}
+{"Action":"output","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt","Output":"    s.go:1: failed spec: It works\n"}
+{"Action":"output","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt","Output":"    s.go:2: 4 passed, 1 failed, 2 skipped\n"}
+{"Action":"pass","Package":"x/test/suite/openstack","Test":"TestUpstreamBesideIt"}
+{"Action":"skip","Package":"x/test/suite/openstack","Test":"TestPartialFaultsOf"}
 `
 
 func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 	bed, runs := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
 		filepath.Join(bed, "bed.json"): `{"cloud":"epoxy","debian":"trixie","backend":"file","compute":"loop","packages":{"keystone":"2:27.0.0-3","cinder-api":"2:26.0.0-2","nova-api":"2:31.0.0-6"}}`,
-		filepath.Join(runs, "epoxy-file-loop.json"): `{"cloud":"epoxy","backend":"file","compute":"loop","suites":{"generator":{"date":"2026-01-01","passed":7,"seconds":1},` +
-			`"driver":{"date":"2026-01-01","passed":1,"seconds":1}}}`,
+		filepath.Join(runs, "epoxy-file-loop.json"): `{"cloud":"epoxy","backend":"file","compute":"loop","suites":{"generator":{"date":"2026-01-01","passed":7,"notRun":2,"seconds":1},` +
+			`"driver":{"date":"2026-01-01","passed":1,"seconds":1},"partial faults":{"date":"2026-01-01","passed":4,"seconds":1}}}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var printed strings.Builder
-	err := run(bed, runs, "", strings.NewReader(output), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
+	err := run(bed, runs, "", false, strings.NewReader(output), &printed, time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC))
 	if err == nil || !strings.HasPrefix(err.Error(), "2 failed") {
 		t.Errorf("want an error that counts 2 failed tests, got %v", err)
 	}
@@ -76,19 +80,47 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 		"cloudparity": {Date: "2026-02-03", Passed: 1, Failed: []string{"TestParity/another"}, Skipped: map[string]string{"TestParity/a_case": "no"}, Seconds: 5},
 		"csi-sanity":  {Date: "2026-02-03", Passed: 2, Specs: "3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped", Seconds: 9},
 		"driver":      {Date: "2026-02-03", Failed: []string{"TestAnything"}},
-		"generator":   {Date: "2026-01-01", Passed: 7, Seconds: 1},
+		"generator":   {Date: "2026-01-01", Passed: 7, NotRun: 2, Seconds: 1},
+		// A run that skips all of a suite takes nothing from its record.
+		"partial faults": {Date: "2026-01-01", Passed: 4, Seconds: 1},
+		theirs:           {Date: "2026-02-03", Passed: 1, Specs: "4 passed, 1 failed, 2 skipped", FailedSpecs: []string{"It works"}},
 	}
 	if diff := cmp.Diff(want, records[0].Suites); diff != "" {
 		t.Errorf("suites (-want +got):\n%s", diff)
 	}
 	got := table(records)
 	for _, line := range []string{
-		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | not run | not run | 0 passed, 1 failed |\n",
-		"- epoxy, cloudparity: `TestParity/another` failed\n- epoxy, cloudparity: 1 skipped: no\n- epoxy, driver: `TestAnything` failed\n",
+		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed, 2 not run | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | 4 passed, 1 failed, 2 skipped | not run | 4 passed | 0 passed, 1 failed |\n",
+		"- epoxy file loop, cloudparity: `TestParity/another` failed\n- epoxy file loop, cloudparity: 1 skipped: no\n" +
+			"- epoxy file loop, upstream's csi-sanity: spec `It works` failed\n- epoxy file loop, driver: `TestAnything` failed\n",
 	} {
 		if !strings.Contains(got, line) {
 			t.Errorf("want line %q in\n%s", line, got)
 		}
+	}
+}
+
+func TestFailedTestsThatPassWhenTheyRunAgainHavePassed(t *testing.T) {
+	bed, runs := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"cloud":"epoxy","backend":"file","compute":"loop"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	again := `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity/another"}` + "\n" + `{"Action":"pass","Package":"x/test/suite/cloudparity","Test":"TestParity"}`
+	for _, in := range []string{output, again} {
+		if err := run(bed, runs, "", in == again, strings.NewReader(in), &strings.Builder{}, time.Time{}); (err != nil) != (in == output) {
+			t.Fatal(err)
+		}
+	}
+	records, err := readRecords(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := records[0].Suites["cloudparity"]
+	if s.Passed != 2 || len(s.Failed) != 0 || len(s.Skipped) != 1 {
+		t.Errorf("want 2 passed, 0 failed, 1 skipped, got %+v", s)
+	}
+	if driver := records[0].Suites["driver"]; len(driver.Failed) != 1 {
+		t.Errorf("a test that did not run again: want it failed, got %+v", driver)
 	}
 }
 
@@ -97,7 +129,7 @@ func TestACloudWithoutANameIsRefused(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bed, "bed.json"), []byte(`{"address":"198.18.0.1"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := run(bed, t.TempDir(), "", strings.NewReader(output), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
+	if err := run(bed, t.TempDir(), "", false, strings.NewReader(output), &strings.Builder{}, time.Time{}); err == nil || !strings.Contains(err.Error(), "does not say which cloud") {
 		t.Errorf("want a refusal, got %v", err)
 	}
 }

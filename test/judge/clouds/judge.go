@@ -26,10 +26,14 @@ var suites = []struct {
 	{"generator", "test/suite/openstack", regexp.MustCompile(`^Test(Inspect|EveryUser|Kubectl|Check|BadInput)`)},
 	{"conformance", "test/suite/openstack", regexp.MustCompile(`^TestTheDriverConforms`)},
 	{"csi-sanity", "test/suite/openstack", regexp.MustCompile(`^TestSanity`)},
+	{theirs, "test/suite/openstack", regexp.MustCompile(`^TestUpstream`)},
 	{"access rules", "driver/openstack", regexp.MustCompile(`^TestOnARealCloud`)},
 	{"partial faults", "test/suite/openstack", regexp.MustCompile(`^TestPartialFaults`)},
 	{"driver", "test/suite/openstack", regexp.MustCompile(`^Test`)},
 }
+
+// theirs is csi-sanity with upstream's plugin.
+const theirs = "upstream's csi-sanity"
 
 // suiteOf is the suite of a test; "" if the table has none for it.
 func suiteOf(pkg, test string) string {
@@ -44,6 +48,9 @@ func suiteOf(pkg, test string) string {
 
 // counts is the last line of csi-sanity and of conformance.
 var counts = regexp.MustCompile(`(\d+) passed, (\d+) failed, (\d+) skipped`)
+
+// failedSpec is a line of csi-sanity about a spec that upstream fails.
+var failedSpec = regexp.MustCompile(`failed spec: (.*)`)
 
 // judge reads the output of go test -json. It prints the output of each failed test.
 func judge(in io.Reader, out io.Writer, date string) (map[string]Suite, error) {
@@ -84,8 +91,11 @@ func judge(in io.Reader, out io.Writer, date string) (map[string]Suite, error) {
 		}
 		said := strings.TrimSpace(strings.Join(output[name], ""))
 		delete(output, name)
-		if c := counts.FindAllString(said, -1); len(c) > 0 && (suite == "csi-sanity" || suite == "conformance") {
+		if c := counts.FindAllString(said, -1); len(c) > 0 && slices.Contains([]string{"csi-sanity", "conformance", theirs}, suite) {
 			s.Specs = strings.TrimPrefix(s.Specs+"; "+c[len(c)-1], "; ")
+		}
+		for _, m := range failedSpec.FindAllStringSubmatch(said, -1) {
+			s.FailedSpecs = append(s.FailedSpecs, m[1])
 		}
 		switch {
 		case e.Action == "skip":
@@ -98,6 +108,7 @@ func judge(in io.Reader, out io.Writer, date string) (map[string]Suite, error) {
 			fmt.Fprintf(out, "FAIL %s\n%s\n", name, said)
 		case e.Action == "pass" && !parents[e.Package+e.Test]:
 			s.Passed++
+			s.PassedTests = append(s.PassedTests, e.Test)
 		}
 		found[suite] = s
 	}

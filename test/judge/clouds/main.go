@@ -2,6 +2,7 @@
 // A record has the counts of each suite, the names of failed tests, and the reason of each skip.
 //
 //	go test -json … | go run ./test/judge/clouds -bed DIR    add a run to the record of the cloud in DIR; prints what failed
+//	go test -json … | go run ./test/judge/clouds -bed DIR -again    the run has tests that failed in the record; those that pass now have passed
 //	go run ./test/judge/clouds -page docs/reference/compatibility.md    write the table
 package main
 
@@ -20,26 +21,27 @@ import (
 func main() {
 	bed := flag.String("bed", "", "directory of the cloud that a run was on; standard input has the output of go test -json")
 	runs := flag.String("runs", "test/judge/clouds/runs", "directory of the records")
+	again := flag.Bool("again", false, "the run repeats failed tests of the record")
 	path := flag.String("page", "", "the page that gets the table")
 	flag.Parse()
-	if err := run(*bed, *runs, *path, os.Stdin, os.Stdout, time.Now()); err != nil {
+	if err := run(*bed, *runs, *path, *again, os.Stdin, os.Stdout, time.Now()); err != nil {
 		fmt.Fprintln(os.Stderr, "clouds:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bed, runs, path string, in io.Reader, out io.Writer, now time.Time) error {
+func run(bed, runs, path string, again bool, in io.Reader, out io.Writer, now time.Time) error {
 	switch {
 	case bed != "" && path == "":
-		return record(bed, runs, in, out, now)
+		return record(bed, runs, again, in, out, now)
 	case path != "" && bed == "":
 		return fill(path, runs)
 	}
 	return errors.New("give -bed or -page")
 }
 
-// record adds the suites of one run to the record of the cloud. What the run did not have stays.
-func record(bed, runs string, in io.Reader, out io.Writer, now time.Time) error {
+// record adds the suites of one run to the record of the cloud. What the run did not have, or skipped, stays.
+func record(bed, runs string, again bool, in io.Reader, out io.Writer, now time.Time) error {
 	c, err := readCloud(filepath.Join(bed, "bed.json"))
 	if err != nil {
 		return err
@@ -59,6 +61,12 @@ func record(bed, runs string, in io.Reader, out io.Writer, now time.Time) error 
 	}
 	var failed []string
 	for name, s := range suites {
+		if !s.ran() {
+			continue
+		}
+		if before, ok := r.Suites[name]; ok && again {
+			s = before.with(s)
+		}
 		r.Suites[name] = s
 		failed = append(failed, s.Failed...)
 	}

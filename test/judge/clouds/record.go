@@ -29,12 +29,33 @@ type Suite struct {
 	Skipped map[string]string `json:"skipped,omitempty"` // the reason by the name of the test
 	Specs   string            `json:"specs,omitempty"`   // counts that the suite printed itself, of its parts
 	Seconds int               `json:"seconds"`
+
+	NotRun      int      `json:"notRun,omitempty"`      // the rest of a run that somebody stopped; written by hand
+	FailedSpecs []string `json:"failedSpecs,omitempty"` // of upstream; they fail no test
+	PassedTests []string `json:"-"`                     // of this run
 }
 
 // Record is a file of the directory runs.
 type Record struct {
 	Cloud
 	Suites map[string]Suite `json:"suites"`
+}
+
+// ran says whether any test of the suite did not skip itself.
+func (s Suite) ran() bool { return s.Passed > 0 || len(s.Failed) > 0 }
+
+// with is the outcome of a whole run after some of its failed tests ran again.
+func (s Suite) with(again Suite) Suite {
+	var failed []string
+	for _, test := range s.Failed {
+		if slices.Contains(again.PassedTests, test) {
+			s.Passed++
+		} else {
+			failed = append(failed, test)
+		}
+	}
+	s.Failed, s.Date = failed, again.Date
+	return s
 }
 
 func (c Cloud) file() string {

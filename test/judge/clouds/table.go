@@ -57,6 +57,9 @@ func upstream(version string) string {
 	return version
 }
 
+// where names a cloud in a note.
+func (c Cloud) where() string { return strings.Join([]string{c.Name, c.Backend, c.Compute}, " ") }
+
 func (r Record) cell(name string) string {
 	s, ok := r.Suites[name]
 	if !ok {
@@ -71,6 +74,9 @@ func (r Record) cell(name string) string {
 	if len(s.Skipped) > 0 {
 		said += fmt.Sprintf(", %d skipped", len(s.Skipped))
 	}
+	if s.NotRun > 0 {
+		said += fmt.Sprintf(", %d not run", s.NotRun)
+	}
 	return said
 }
 
@@ -81,14 +87,17 @@ func notes(records []Record) string {
 		for _, name := range suiteNames() {
 			s := r.Suites[name]
 			for _, test := range s.Failed {
-				fmt.Fprintf(&b, "- %s, %s: `%s` failed\n", r.Name, name, test)
+				fmt.Fprintf(&b, "- %s, %s: `%s` failed\n", r.where(), name, test)
+			}
+			for _, spec := range s.FailedSpecs {
+				fmt.Fprintf(&b, "- %s, %s: spec `%s` failed\n", r.where(), name, spec)
 			}
 			byReason := map[string][]string{}
 			for test, reason := range s.Skipped {
 				byReason[reason] = append(byReason[reason], test)
 			}
 			for _, reason := range slices.Sorted(maps.Keys(byReason)) {
-				fmt.Fprintf(&b, "- %s, %s: %d skipped: %s\n", r.Name, name, len(byReason[reason]), reason)
+				fmt.Fprintf(&b, "- %s, %s: %d skipped: %s\n", r.where(), name, len(byReason[reason]), reason)
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -386,10 +387,14 @@ func (b *Bed) exchange(ctx context.Context, t *testing.T, method, url, token, mi
 
 // patience is how long an effect may take. A real cloud on a busy machine may need seconds for an operation that is usually immediate.
 func (b *Bed) patience() time.Duration {
-	if b.Real {
-		return 2 * time.Minute
+	if !b.Real {
+		return 10 * time.Second
 	}
-	return 10 * time.Second
+	times, err := strconv.Atoi(os.Getenv("BED_PATIENCE")) // as for the scripts of the bed
+	if err != nil || times < 1 {
+		times = 1
+	}
+	return time.Duration(times) * 2 * time.Minute
 }
 
 // until calls done repeatedly until it returns true.

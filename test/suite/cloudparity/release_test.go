@@ -21,6 +21,7 @@ type release struct{ volume, compute string }
 var releases = map[string]release{
 	"victoria": {"3.62", "2.87"},
 	"epoxy":    {"3.71", "2.100"},
+	"sid":      {"3.71", "2.104"},
 }
 
 // cloudOf is the name of the cloud in the directory of a bed. Beds of older scripts have none, and are Zed.

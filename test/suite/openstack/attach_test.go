@@ -95,7 +95,7 @@ func asPerson(t *testing.T, bed string) string {
 
 func publish(t *testing.T, d *driver, volume, server string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient(2*time.Minute))
 	defer cancel()
 	_, err := d.controller.ControllerPublishVolume(ctx, &csi.ControllerPublishVolumeRequest{VolumeId: volume, NodeId: server, VolumeCapability: capability("")})
 	return err
@@ -103,7 +103,7 @@ func publish(t *testing.T, d *driver, volume, server string) error {
 
 func unpublish(t *testing.T, d *driver, volume, server string) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(2*time.Minute))
 	defer cancel()
 	_, err := d.controller.ControllerUnpublishVolume(ctx, &csi.ControllerUnpublishVolumeRequest{VolumeId: volume, NodeId: server})
 	return err

@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +33,15 @@ func bed(t *testing.T) string {
 		t.Fatalf("no OpenStack in %s; `make openstack-up` starts one: %v", dir, err)
 	}
 	return dir
+}
+
+// patient is a time limit on this machine: BED_PATIENCE times as long as usual, as for the scripts of the bed.
+func patient(limit time.Duration) time.Duration {
+	times, err := strconv.Atoi(os.Getenv("BED_PATIENCE"))
+	if err != nil || times < 1 {
+		times = 1
+	}
+	return time.Duration(times) * limit
 }
 
 // program is the path of one of the built programs.

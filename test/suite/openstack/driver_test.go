@@ -70,7 +70,7 @@ func startDriverWith(t *testing.T, bed, conf string, flags ...string) *driver {
 	}
 	t.Cleanup(func() { conn.Close() })
 	d.identity, d.controller, d.node = csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewNodeClient(conn)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patient(30*time.Second))
 	defer cancel()
 	if _, err := d.identity.Probe(ctx, &csi.ProbeRequest{}, grpc.WaitForReady(true)); err != nil {
 		text, _ := os.ReadFile(d.log)
@@ -202,7 +202,7 @@ func TestVolumeKeepsItsDataFromOneUseToTheNext(t *testing.T) {
 }
 
 func keepsData(t *testing.T, d *driver, here *csi.NodeGetInfoResponse, name, fsType string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient(3*time.Minute))
 	defer cancel()
 	dir := t.TempDir()
 	made, err := d.controller.CreateVolume(ctx, &csi.CreateVolumeRequest{

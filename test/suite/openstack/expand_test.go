@@ -31,7 +31,7 @@ func newVolume(t *testing.T, d *driver, fsType string, change ...func(*csi.Creat
 	}
 	id := made.GetVolume().GetVolumeId()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(time.Minute))
 		defer cancel()
 		if _, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: id}); err != nil {
 			t.Errorf("volume %s stays: %v", id, err)
@@ -57,7 +57,7 @@ func mount(t *testing.T, d *driver, v *csi.Volume, fsType string) *mounted {
 	}
 	m.up(t, t.Context())
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(time.Minute))
 		defer cancel()
 		m.down(t, ctx)
 	})

@@ -19,7 +19,7 @@ import (
 func newSnapshot(t *testing.T, d *driver, volume string) *csi.Snapshot {
 	t.Helper()
 	request := &csi.CreateSnapshotRequest{Name: "bed-" + rand.Text(), SourceVolumeId: volume, Parameters: map[string]string{contract.MetadataSnapshotName: "shot"}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient(time.Minute))
 	defer cancel()
 	made, err := d.controller.CreateSnapshot(ctx, request)
 	if err != nil {
@@ -34,7 +34,7 @@ func newSnapshot(t *testing.T, d *driver, volume string) *csi.Snapshot {
 
 func deleteSnapshot(t *testing.T, d *driver, id string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(time.Minute))
 	defer cancel()
 	if _, err := d.controller.DeleteSnapshot(ctx, &csi.DeleteSnapshotRequest{SnapshotId: id}); err != nil {
 		t.Errorf("snapshot %s stays: %v", id, err)

@@ -182,7 +182,7 @@ func send(t *testing.T, c *gophercloud.ServiceClient, method, path string, body,
 
 func ask(t *testing.T, c *gophercloud.ServiceClient, method, path string, body, answer any) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(time.Minute))
 	defer cancel()
 	options := &gophercloud.RequestOpts{JSONBody: body, OkCodes: []int{200, 201, 202, 204}}
 	if answer != nil {
@@ -213,9 +213,9 @@ func listNamed(t *testing.T, c *gophercloud.ServiceClient, path, key string) map
 // eventually repeats a check for up to a minute.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !done(); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patient(time.Minute)); !done(); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
+			t.Fatalf("not within %s: %s", patient(time.Minute), what)
 		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 // placed requests a volume for nodes with those labels, preferred first. The end of the test deletes it.
 func placed(t *testing.T, d *driver, source *csi.VolumeContentSource, parameters map[string]string, labels ...string) (*csi.Volume, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patient(time.Minute))
 	defer cancel()
 	r := &csi.CreateVolumeRequest{
 		Name: "bed-" + rand.Text(), VolumeCapabilities: []*csi.VolumeCapability{capability("ext4")}, CapacityRange: &csi.CapacityRange{RequiredBytes: 1 << 30},
@@ -37,7 +37,7 @@ func placed(t *testing.T, d *driver, source *csi.VolumeContentSource, parameters
 		return nil, err
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patient(time.Minute))
 		defer cancel()
 		if _, err := d.controller.DeleteVolume(ctx, &csi.DeleteVolumeRequest{VolumeId: made.GetVolume().GetVolumeId()}); err != nil {
 			t.Errorf("volume %s stays: %v", made.GetVolume().GetVolumeId(), err)

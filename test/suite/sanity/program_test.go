@@ -108,6 +108,12 @@ func startDriver(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	address := "unix://" + filepath.Join(dir, name+".sock")
 	start(t, filepath.Join(dir, name+".log"), "cinder-csi-driver", append(args, "--endpoint="+address)...)
+	awaitDriver(t, address)
+	return address
+}
+
+func awaitDriver(t *testing.T, address string) {
+	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +123,6 @@ func startDriver(t *testing.T, dir, name string, args ...string) string {
 		_, err := csi.NewIdentityClient(conn).Probe(ctx, &csi.ProbeRequest{}, grpc.WaitForReady(true))
 		return err
 	})
-	return address
 }
 
 // nothingLeft wants the cloud to have no volume and no snapshot.

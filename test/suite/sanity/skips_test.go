@@ -58,8 +58,16 @@ func filters(skips []skip) []string {
 
 // outcome is the result of the specs.
 type outcome struct {
-	passed, failed int
-	skipped        []string
+	passed          int
+	failed, skipped []string
+}
+
+// print ends with the counts, which the callers of this suite read.
+func (o outcome) print() {
+	for _, spec := range o.failed {
+		fmt.Printf("failed spec: %s\n", spec)
+	}
+	fmt.Printf("\n%d passed, %d failed, %d skipped\n", o.passed, len(o.failed), len(o.skipped))
 }
 
 func judge(specs []ginkgo.SpecReport) outcome {
@@ -72,7 +80,7 @@ func judge(specs []ginkgo.SpecReport) outcome {
 		case s.State.Is(types.SpecStateSkipped | types.SpecStatePending):
 			o.skipped = append(o.skipped, s.FullText())
 		default:
-			o.failed++
+			o.failed = append(o.failed, s.FullText())
 		}
 	}
 	return o

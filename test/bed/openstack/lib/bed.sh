@@ -60,6 +60,7 @@ remember_start() {
         echo "$now"
         echo "BED_NODES_PER_AZ=$BED_NODES_PER_AZ"
         echo "BED_TLS=$BED_TLS"
+        echo "BED_PAGE_SIZE=$BED_PAGE_SIZE"
     } > "$RUN/settings"
 }
 

@@ -153,6 +153,7 @@ update_resources_interval = 30
 instance_name_template = instance-%08x
 [api]
 auth_strategy = keystone
+max_limit = $BED_PAGE_SIZE
 [wsgi]
 api_paste_config = /etc/nova/api-paste.ini
 $(database api_database nova_api)
@@ -214,6 +215,7 @@ resource_query_filters_file = /etc/cinder/resource_filters.json
 osapi_volume_listen = $BED_ADDRESS
 osapi_volume_listen_port = $CINDER_PORT
 osapi_volume_workers = $BED_API_WORKERS
+osapi_max_limit = $BED_PAGE_SIZE
 enabled_backends = $(cinder_backends | sed -n 's/^\[\(.*\)\]$/\1/p' | paste -sd,)
 default_volume_type = standard
 storage_availability_zone = $first

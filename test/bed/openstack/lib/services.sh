@@ -33,19 +33,44 @@ start_wsgi() { # NAME PORT PROCESSES FILE [VARIABLE=VALUE...]
         --http-socket "$BED_ADDRESS:$port" --wsgi-file "$file"
 }
 
+# Newer releases have a module in place of the script.
+wsgi_file() { # SCRIPT MODULE
+    if [ -e "/usr/bin/$1" ]; then echo "/usr/bin/$1"; else echo "/usr/lib/python3/dist-packages/$2"; fi
+}
+
 start_keystone() {
-    start_wsgi keystone "$KEYSTONE_PORT" 2 /usr/bin/keystone-wsgi-public \
+    start_wsgi keystone "$KEYSTONE_PORT" 2 "$(wsgi_file keystone-wsgi-public keystone/wsgi/api.py)" \
         OS_KEYSTONE_CONFIG_DIR="$ETC/keystone" OS_KEYSTONE_CONFIG_FILES=keystone.conf
 }
 
 start_apis() {
-    start_wsgi placement "$PLACEMENT_PORT" 1 /usr/bin/placement-api \
+    start_wsgi placement "$PLACEMENT_PORT" 1 "$(wsgi_file placement-api placement/wsgi/api.py)" \
         OS_PLACEMENT_CONFIG_DIR="$ETC/placement"
     start neutron-stub python3 "$PYLIB/neutron_stub.py" "$BED_ADDRESS" "$NEUTRON_PORT"
     start metadata-proxy python3 "$PYLIB/metadata_proxy.py" "$BED"
-    start glance-api glance-api --config-file "$ETC/glance/glance-api.conf"
+    start_glance_api
     start cinder-api cinder-api --config-file "$ETC/cinder/cinder.conf"
-    start nova-api nova-api --config-file "$ETC/nova/nova.conf"
+    start_nova_api
+}
+
+# The program glance-api of newer releases says that it serves no more.
+start_glance_api() {
+    if ! grep -qs "Standalone glance-api is no longer supported" /usr/lib/python3/dist-packages/glance/cmd/api.py; then
+        start glance-api glance-api --config-file "$ETC/glance/glance-api.conf"
+        return
+    fi
+    start_wsgi glance-api "$GLANCE_PORT" 1 /usr/lib/python3/dist-packages/glance/wsgi/api.py OS_GLANCE_CONFIG_DIR="$ETC/glance"
+}
+
+# Where Nova has no program nova-api, a web server runs each of its two APIs.
+start_nova_api() {
+    if [ -x /usr/bin/nova-api ]; then
+        start nova-api nova-api --config-file "$ETC/nova/nova.conf"
+        return
+    fi
+    ln -sf /etc/nova/api-paste.ini "$ETC/nova/api-paste.ini"
+    start_wsgi nova-api "$NOVA_PORT" 1 /usr/lib/python3/dist-packages/nova/wsgi/osapi_compute.py OS_NOVA_CONFIG_DIR="$ETC/nova"
+    start_wsgi nova-metadata "$METADATA_PORT" 1 /usr/lib/python3/dist-packages/nova/wsgi/metadata.py OS_NOVA_CONFIG_DIR="$ETC/nova"
 }
 
 start_workers() {
