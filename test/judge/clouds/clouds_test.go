@@ -83,7 +83,7 @@ func TestARunIsAddedToTheRecordOfItsCloud(t *testing.T) {
 	}
 	got := table(records)
 	for _, line := range []string{
-		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | not run | not run | 0 passed, 1 failed |\n",
+		"| Epoxy (Keystone 27.0.0, Cinder 26.0.0, Nova 31.0.0) | file, loop | 1 passed, 1 failed, 1 skipped | 7 passed | not run | 3 passed, 0 failed, 1 skipped; 2 passed, 0 failed, 0 skipped | not run | not run | 0 passed, 1 failed | no guests |\n",
 		"- epoxy, cloudparity: `TestParity/another` failed\n- epoxy, cloudparity: 1 skipped: no\n- epoxy, driver: `TestAnything` failed\n",
 	} {
 		if !strings.Contains(got, line) {

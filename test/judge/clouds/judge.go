@@ -29,6 +29,7 @@ var suites = []struct {
 	{"access rules", "driver/openstack", regexp.MustCompile(`^TestOnARealCloud`)},
 	{"partial faults", "test/suite/openstack", regexp.MustCompile(`^TestPartialFaults`)},
 	{"driver", "test/suite/openstack", regexp.MustCompile(`^Test`)},
+	{"guests", "test/suite/guests", regexp.MustCompile(`^Test`)},
 }
 
 // suiteOf is the suite of a test; "" if the table has none for it.

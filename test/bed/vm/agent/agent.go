@@ -1,6 +1,6 @@
 // Package agent works for the test inside the guest. It runs programs, records the kernel events of disks with their times, and forwards
-// connections to the driver socket. Calls are JSON-RPC over a virtio serial port. That port exists before any network, and it is not part of
-// the tests.
+// connections to the driver socket: from a TCP port, or for a guest without a network through its own calls. Calls are JSON-RPC over a virtio
+// serial port. That port exists before any network, and it is not part of the tests.
 package agent
 
 import (
@@ -40,7 +40,10 @@ type Outcome struct {
 }
 
 // Agent has the methods that the host calls.
-type Agent struct{ events *events }
+type Agent struct {
+	events  *events
+	tunnels tunnels
+}
 
 // Hello returns when the guest is up.
 func (a *Agent) Hello(_ struct{}, uptime *string) error {
@@ -91,8 +94,8 @@ func (c Command) command() *exec.Cmd {
 	return cmd
 }
 
-// Serve answers the host until the host closes the connection.
-func Serve(port io.ReadWriteCloser) error {
+// Serve answers the host. When a host closes its connection, another one may open the next: the port reads as ended until then.
+func Serve(port io.ReadWriter) error {
 	events, err := listen()
 	if err != nil {
 		return fmt.Errorf("listen to the kernel's events: %w", err)
@@ -102,12 +105,19 @@ func Serve(port io.ReadWriteCloser) error {
 		return err
 	}
 	go forward(listener)
+	a := &Agent{events: events}
 	server := rpc.NewServer()
-	if err := server.Register(&Agent{events: events}); err != nil {
+	if err := server.Register(a); err != nil {
 		return err
 	}
-	server.ServeCodec(jsonrpc.NewServerCodec(port))
-	return nil
+	const untilAnother = 100 * time.Millisecond
+	for ; ; time.Sleep(untilAnother) {
+		server.ServeCodec(jsonrpc.NewServerCodec(struct {
+			io.ReadWriter
+			io.Closer
+		}{port, io.NopCloser(nil)}))
+		a.tunnels.closeAll()
+	}
 }
 
 // forward forwards each connection to the driver socket.
