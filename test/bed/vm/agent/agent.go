@@ -1,5 +1,5 @@
 // Package agent works for the test inside the guest. It runs programs, records the kernel events of disks with their times, and forwards
-// connections to the driver socket: from a TCP port, or for a guest without a network through its own calls. Calls are JSON-RPC over a virtio
+// connections to the driver socket. They come from a TCP port, or from calls for guests without a network. Calls are JSON-RPC over a virtio
 // serial port. That port exists before any network, and it is not part of the tests.
 package agent
 
