@@ -52,7 +52,7 @@ func TestAVolumeLivesInGuests(t *testing.T) {
 
 	var restored claim
 	timed(t, "create from the snapshot", func() error {
-		restored = r.create(t, two, claim{fsType: "ext4"}, 2, func(request *csi.CreateVolumeRequest) {
+		restored = r.create(t, one, claim{fsType: "ext4"}, 2, func(request *csi.CreateVolumeRequest) {
 			request.VolumeContentSource = &csi.VolumeContentSource{Type: &csi.VolumeContentSource_Snapshot{Snapshot: &csi.VolumeContentSource_SnapshotSource{SnapshotId: snapshot}}}
 		})
 		return nil

@@ -55,7 +55,7 @@ func (r *region) node(t *testing.T, server string) *node {
 // connect connects to the agent of the guest: after a reboot it is another one.
 func (n *node) connect(t *testing.T) {
 	t.Helper()
-	a, err := guest.Connect(filepath.Join(n.r.bed, "run", "guests", n.server+".sock"), n.console)
+	a, err := guest.Connect(filepath.Join(n.r.bed, "run", "guests", n.server+".sock"), patience, n.console)
 	must(t, "connect to the guest of server "+n.server, err)
 	n.Agent = a
 }

@@ -13,17 +13,18 @@ import (
 
 // Agent is the agent in a guest.
 type Agent struct {
-	client  *rpc.Client
-	console func() string // what the guest has printed, for messages
+	client   *rpc.Client
+	console  func() string // what the guest has printed, for messages
+	patience time.Duration
 }
 
 // Connect waits for the agent behind a socket of QEMU. QEMU holds calls that arrive before the guest is up.
-func Connect(socket string, console func() string) (*Agent, error) {
+func Connect(socket string, patience time.Duration, console func() string) (*Agent, error) {
 	conn, err := dial(socket)
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{jsonrpc.NewClient(conn), console}
+	a := &Agent{jsonrpc.NewClient(conn), console, patience}
 	var uptime string
 	if err := a.call("Hello", struct{}{}, &uptime); err != nil {
 		a.Close()
@@ -41,8 +42,8 @@ func (a *Agent) call(method string, args, result any) error {
 	select {
 	case done := <-pending.Done:
 		return done.Error
-	case <-time.After(patience):
-		return fmt.Errorf("the agent did not answer %s within %s; the guest's console: %s", method, patience, a.console())
+	case <-time.After(a.patience):
+		return fmt.Errorf("the agent did not answer %s within %s; the guest's console: %s", method, a.patience, a.console())
 	}
 }
 

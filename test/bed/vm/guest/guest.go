@@ -100,7 +100,7 @@ func (g *Guest) open() (err error) {
 		return fmt.Errorf("QEMU names no forwarded port: %s", network)
 	}
 	g.Address = "127.0.0.1:" + forwarded[1]
-	g.Agent, err = Connect(filepath.Join(g.dir, agentSocket), g.Console)
+	g.Agent, err = Connect(filepath.Join(g.dir, agentSocket), patience, g.Console)
 	return err
 }
 
